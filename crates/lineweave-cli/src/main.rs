@@ -1,0 +1,2 @@
+//! The lineweave command.
+fn main() {}

@@ -1,0 +1,6 @@
+//! Algorithms for barrier.
+
+use super::Algorithm;
+
+/// Every algorithm, in the order of the listing.
+pub const TABLE: &[&Algorithm] = &[];

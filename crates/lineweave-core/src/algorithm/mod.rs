@@ -1,0 +1,259 @@
+//! The table of algorithms. Each is one file, a pure function from ranks, sizes and parameters to a plan.
+//!
+//! An algorithm *emits* its ops for a [`Scope`]: some of the ranks of a plan, with a root among them and
+//! places where contributions lie and results go. A flat algorithm is one scope over all ranks; a
+//! hierarchical one is several, level by level. That is why no file below knows about topology except
+//! the `hierarchical` ones.
+
+pub mod allreduce;
+pub mod barrier;
+pub mod bcast;
+pub mod ranks;
+pub mod reduce;
+
+use crate::collective::Collective;
+use crate::plan::{Builder, Params, Plan, PlanError, Region, Space};
+use crate::topology::Shape;
+use std::ops::Range;
+
+/// The most ranks a plan takes.
+pub const MAX_RANKS: usize = 16_384;
+
+/// What a plan is wanted for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Problem {
+    /// Which collective.
+    pub collective: Collective,
+    /// The ranks and where they sit.
+    pub shape: Shape,
+    /// The root of a rooted collective.
+    pub root: usize,
+    /// Message length in bytes (one window of it, when it is longer than a box takes).
+    pub bytes: usize,
+    /// Element size in bytes; 1 when nothing is folded.
+    pub grain: usize,
+    /// Whether ranks can reach each other's private buffers.
+    pub direct: bool,
+}
+
+impl Problem {
+    /// `ranks` ranks under one cache, root 0, single-byte elements, no direct access.
+    pub fn flat(collective: Collective, ranks: usize, bytes: usize) -> Problem {
+        Problem { collective, shape: Shape::flat(ranks), root: 0, bytes, grain: 1, direct: false }
+    }
+
+    /// The number of ranks.
+    pub fn ranks(&self) -> usize {
+        self.shape.ranks()
+    }
+}
+
+/// A private place whose bytes correspond to the bytes of the message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// `in`, `out` or `acc`.
+    pub space: Space,
+    /// Where byte 0 of the message lies.
+    pub base: usize,
+}
+
+impl Place {
+    /// The input buffer.
+    pub const IN: Place = Place { space: Space::In, base: 0 };
+    /// The output buffer.
+    pub const OUT: Place = Place { space: Space::Out, base: 0 };
+
+    /// Scratch from `base` on.
+    pub fn acc(base: usize) -> Place {
+        Place { space: Space::Acc, base }
+    }
+
+    /// The bytes `range` of the message as they lie here.
+    pub fn at(self, range: Range<usize>) -> Region {
+        Region::new(self.space, self.base + range.start..self.base + range.end)
+    }
+}
+
+/// The part of a plan that one emission covers: some ranks, the root among them, and where data lies.
+///
+/// Bcast: the root's bytes are at `from[root]`, every other member's arrive at `to`; the root's `to` is not
+/// written. Reduce: member `i` contributes `from[i]`; the result arrives at `to` of the root. Allreduce: the
+/// same, and the result arrives at `to` of every member. `from[i]` may be `to`. Barrier: nothing moves.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Scope {
+    /// The plan's ranks that take part, in the order the algorithm numbers them.
+    pub members: Vec<usize>,
+    /// Index of the root in `members`.
+    pub root: usize,
+    /// For each member, where its contribution lies.
+    pub from: Vec<Place>,
+    /// Where results go.
+    pub to: Place,
+    /// Message length in bytes.
+    pub bytes: usize,
+}
+
+impl Scope {
+    /// All ranks of a problem, from `in` to `out`.
+    pub fn all(problem: &Problem) -> Scope {
+        let ranks = problem.ranks();
+        Scope {
+            members: (0..ranks).collect(),
+            root: problem.root,
+            from: vec![Place::IN; ranks],
+            to: Place::OUT,
+            bytes: problem.bytes,
+        }
+    }
+
+    /// The number of members.
+    pub fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Whether there is no member.
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
+    /// The rank of the member that is `v` places after the root, cyclically: virtual rank `v`.
+    pub fn rank_of_virtual(&self, v: usize) -> usize {
+        self.members[self.index_of_virtual(v)]
+    }
+
+    /// The index of the member that is `v` places after the root, cyclically.
+    pub fn index_of_virtual(&self, v: usize) -> usize {
+        (self.root + v) % self.len()
+    }
+}
+
+/// How a barrier, or the part of it that one level plays, is emitted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Phase {
+    /// Arrival and release.
+    Full,
+    /// The root learns that everybody has arrived.
+    Gather,
+    /// Everybody learns that the root has gone on.
+    Release,
+}
+
+/// One parameter of an algorithm, for listings and for checking what a user gives.
+#[derive(Clone, Copy, Debug)]
+pub struct ParamSpec {
+    /// Name.
+    pub name: &'static str,
+    /// Default, as text.
+    pub default: &'static str,
+    /// One line for the listing.
+    pub about: &'static str,
+}
+
+/// An algorithm: one file, one line of a collective's table.
+pub struct Algorithm {
+    /// Which collective it implements.
+    pub collective: Collective,
+    /// Name, unique within the collective.
+    pub name: &'static str,
+    /// What it is, in one line.
+    pub about: &'static str,
+    /// Paper and equation or section, or the system it is known from.
+    pub source: &'static str,
+    /// Its parameters.
+    pub params: &'static [ParamSpec],
+    /// The parameter sets worth costing for a problem; empty when it does not apply.
+    pub candidates: fn(&Problem) -> Vec<Params>,
+    /// Appends the ops of one scope to a plan.
+    pub emit: fn(&mut Builder, &Problem, &Scope, &Params) -> Result<(), PlanError>,
+}
+
+impl std::fmt::Debug for Algorithm {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.collective, self.name)
+    }
+}
+
+impl Algorithm {
+    /// The plan of this algorithm for a problem.
+    ///
+    /// # Errors
+    /// A [`PlanError`] when the problem is malformed, a parameter is unknown or out of range, or the
+    /// algorithm does not apply.
+    pub fn plan(&self, problem: &Problem, params: &Params) -> Result<Plan, PlanError> {
+        check(problem)?;
+        for name in params.0.keys() {
+            if !self.params.iter().any(|p| p.name == name) {
+                return Err(PlanError::UnknownParameter {
+                    algorithm: format!("{}/{}", self.collective, self.name),
+                    name: name.clone(),
+                    known: match self.params {
+                        [] => "none".to_owned(),
+                        known => known.iter().map(|p| p.name).collect::<Vec<_>>().join(", "),
+                    },
+                });
+            }
+        }
+        let root = if self.collective.rooted() { problem.root } else { 0 };
+        let mut builder = Builder::new(
+            self.collective,
+            self.name,
+            params,
+            problem.ranks(),
+            root,
+            problem.bytes,
+            problem.grain,
+        );
+        let scope = Scope { root, ..Scope::all(problem) };
+        (self.emit)(&mut builder, problem, &scope, params)?;
+        Ok(builder.finish())
+    }
+
+    /// The error that says why this algorithm does not fit.
+    pub fn not_applicable(&self, why: impl Into<String>) -> PlanError {
+        PlanError::NotApplicable { algorithm: format!("{}/{}", self.collective, self.name), why: why.into() }
+    }
+}
+
+fn check(problem: &Problem) -> Result<(), PlanError> {
+    let ranks = problem.ranks();
+    if ranks == 0 {
+        return Err(PlanError::NoRanks);
+    }
+    if ranks > MAX_RANKS {
+        return Err(PlanError::TooManyRanks { ranks, most: MAX_RANKS });
+    }
+    if problem.collective.rooted() && problem.root >= ranks {
+        return Err(PlanError::RootOutOfRange { root: problem.root, ranks });
+    }
+    if problem.grain == 0 || problem.bytes % problem.grain != 0 {
+        return Err(PlanError::Ragged { bytes: problem.bytes, grain: problem.grain });
+    }
+    Ok(())
+}
+
+/// The algorithms of a collective, in the order of the listing.
+pub fn table(collective: Collective) -> &'static [&'static Algorithm] {
+    match collective {
+        Collective::Barrier => barrier::TABLE,
+        Collective::Bcast => bcast::TABLE,
+        Collective::Reduce => reduce::TABLE,
+        Collective::Allreduce => allreduce::TABLE,
+    }
+}
+
+/// Every algorithm of every collective.
+pub fn all() -> impl Iterator<Item = &'static Algorithm> {
+    Collective::ALL.into_iter().flat_map(|c| table(c).iter().copied())
+}
+
+/// The algorithm of a collective with this name.
+///
+/// # Errors
+/// [`PlanError::UnknownAlgorithm`], which lists the names there are.
+pub fn find(collective: Collective, name: &str) -> Result<&'static Algorithm, PlanError> {
+    table(collective).iter().copied().find(|a| a.name == name).ok_or_else(|| PlanError::UnknownAlgorithm {
+        collective,
+        name: name.to_owned(),
+        known: table(collective).iter().map(|a| a.name).collect::<Vec<_>>().join(", "),
+    })
+}

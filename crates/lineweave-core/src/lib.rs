@@ -1,0 +1,12 @@
+//! lineweave's pure part: collective plans as data, and everything that is computed from them.
+//!
+//! Nothing here reads a clock, starts a thread, opens a file or looks at the environment; the crate forbids
+//! unsafe code. Modules are declared in the order in which they may use each other.
+#![forbid(unsafe_code)]
+
+pub mod algorithm;
+pub mod collective;
+pub mod plan;
+pub mod profile;
+pub mod topology;
+pub mod units;

@@ -1,0 +1,172 @@
+//! Making a plan op by op.
+
+use super::{Carry, FlagArray, FlagKind, FlagRef, Layout, Op, Params, Plan, Region, Reuse, Space, Take};
+use crate::collective::Collective;
+use crate::units::{Rank, LINE};
+
+/// A flag array of the plan under construction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FlagArrayId(u16);
+
+impl FlagArrayId {
+    /// The flag `index` of this array whose line lives at rank `home`.
+    pub fn at(self, home: usize, index: usize) -> FlagRef {
+        let index = u16::try_from(index).expect("a flag index fits 16 bits");
+        FlagRef { array: self.0, home: Rank::from(home), index }
+    }
+}
+
+/// Collects ops rank by rank; empty transfers are left out.
+#[derive(Debug)]
+pub struct Builder {
+    plan: Plan,
+}
+
+impl Builder {
+    /// An empty plan for `ranks` ranks and a message of `bytes` bytes in elements of `grain` bytes.
+    pub fn new(
+        collective: Collective,
+        algorithm: &str,
+        params: &Params,
+        ranks: usize,
+        root: usize,
+        bytes: usize,
+        grain: usize,
+    ) -> Builder {
+        Builder {
+            plan: Plan {
+                collective,
+                algorithm: algorithm.to_owned(),
+                params: params.clone(),
+                ranks,
+                root: Rank::from(root),
+                bytes,
+                grain: grain.max(1),
+                slots: Vec::new(),
+                flags: Vec::new(),
+                acc: 0,
+                reuse: Reuse::Same,
+                direct: false,
+                programs: vec![Vec::new(); ranks],
+            },
+        }
+    }
+
+    /// A new array of `count` signal flags at every rank.
+    pub fn flags(&mut self, name: &str, layout: Layout, count: usize) -> FlagArrayId {
+        self.array(name, FlagKind::Signal, layout, count)
+    }
+
+    /// A new array of `count` counters at every rank.
+    pub fn counters(&mut self, name: &str, layout: Layout, count: usize) -> FlagArrayId {
+        self.array(name, FlagKind::Counter, layout, count)
+    }
+
+    /// Names are made unique, so that phases of a composed plan may use the same ones.
+    fn array(&mut self, name: &str, kind: FlagKind, layout: Layout, count: usize) -> FlagArrayId {
+        let taken = |n: &str| self.plan.flags.iter().any(|a| a.name == n);
+        let mut unique = name.to_owned();
+        let mut next = 2;
+        while taken(&unique) {
+            unique = format!("{name}{next}");
+            next += 1;
+        }
+        let id = u16::try_from(self.plan.flags.len()).expect("a plan has fewer than 65536 flag arrays");
+        self.plan.flags.push(FlagArray { name: unique, kind, layout, count });
+        FlagArrayId(id)
+    }
+
+    /// A new slot of `bytes` bytes in every rank's box.
+    pub fn slot(&mut self, bytes: usize) -> u16 {
+        let id = u16::try_from(self.plan.slots.len()).expect("a plan has fewer than 65536 slots");
+        self.plan.slots.push(bytes);
+        id
+    }
+
+    /// New scratch of `bytes` bytes at every rank, starting on a line; returns its offset in `acc`.
+    pub fn acc(&mut self, bytes: usize) -> usize {
+        let at = self.plan.acc;
+        self.plan.acc += bytes.div_ceil(LINE) * LINE;
+        at
+    }
+
+    /// Each run takes the next bank, because the plan does not order runs by itself.
+    pub fn ring(&mut self) {
+        self.plan.reuse = Reuse::Ring;
+    }
+
+    /// The plan reads or writes peers' private buffers.
+    pub fn direct(&mut self) {
+        self.plan.direct = true;
+    }
+
+    /// The size of an element.
+    pub fn grain(&self) -> usize {
+        self.plan.grain
+    }
+
+    /// The number of ranks of the whole plan.
+    pub fn ranks(&self) -> usize {
+        self.plan.ranks
+    }
+
+    /// Rank `rank` copies `src` to `dst`.
+    pub fn mov(&mut self, rank: usize, src: Region, dst: Region) {
+        if src.len > 0 && src != dst {
+            self.push(rank, Op::Move { src, dst });
+        }
+    }
+
+    /// Rank `rank` computes `dst = a (op) b`.
+    pub fn fold(&mut self, rank: usize, a: Region, b: Region, dst: Region) {
+        if dst.len > 0 {
+            self.push(rank, Op::Fold { a, b, dst });
+        }
+    }
+
+    /// Rank `rank` raises `flag` to `value`.
+    pub fn set(&mut self, rank: usize, flag: FlagRef, value: i32) {
+        self.push(rank, Op::Set { flag, value, carry: None });
+    }
+
+    /// Rank `rank` raises `flag` to `value` with `bytes` in its line (nothing when empty).
+    pub fn set_carrying(&mut self, rank: usize, flag: FlagRef, value: i32, bytes: Region) {
+        let carry = (bytes.len > 0).then_some(Carry::Bytes(bytes));
+        self.push(rank, Op::Set { flag, value, carry });
+    }
+
+    /// Rank `rank` raises `flag` to `value` with the address of its buffer `space` in its line.
+    pub fn set_address(&mut self, rank: usize, flag: FlagRef, value: i32, space: Space) {
+        self.push(rank, Op::Set { flag, value, carry: Some(Carry::Address(space)) });
+    }
+
+    /// Rank `rank` waits for `flag` to reach `value`.
+    pub fn wait(&mut self, rank: usize, flag: FlagRef, value: i32) {
+        self.push(rank, Op::Wait { flag, value, take: None });
+    }
+
+    /// Rank `rank` waits for `flag` to reach `value` and takes the bytes in its line (none when empty).
+    pub fn wait_taking(&mut self, rank: usize, flag: FlagRef, value: i32, into: Region) {
+        let take = (into.len > 0).then_some(Take::Bytes(into));
+        self.push(rank, Op::Wait { flag, value, take });
+    }
+
+    /// Rank `rank` waits for `flag` to reach `value` and learns where `space` (a peer's buffer) is.
+    pub fn wait_address(&mut self, rank: usize, flag: FlagRef, value: i32, space: Space) {
+        self.push(rank, Op::Wait { flag, value, take: Some(Take::Address(space)) });
+    }
+
+    /// Rank `rank` adds one to a counter.
+    pub fn add(&mut self, rank: usize, flag: FlagRef) {
+        self.push(rank, Op::Add { flag });
+    }
+
+    /// The finished plan.
+    pub fn finish(self) -> Plan {
+        self.plan
+    }
+
+    fn push(&mut self, rank: usize, op: Op) {
+        self.plan.programs[rank].push(op);
+    }
+}

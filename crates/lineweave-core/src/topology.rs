@@ -1,0 +1,220 @@
+//! Where ranks sit: the CPUs of a machine and the levels of caches and memory that they share.
+//!
+//! This module only holds values. Reading them from the machine, an XML file or a synthetic string is the
+//! runtime crate's work.
+
+use crate::units::Rank;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// What two CPUs can have in common, nearest first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    /// The same core: SMT siblings.
+    Core,
+    /// The same last-level cache.
+    L3,
+    /// The same NUMA node.
+    Numa,
+    /// The same package (socket).
+    Package,
+    /// The same machine, and nothing nearer.
+    Machine,
+}
+
+impl Level {
+    /// Every level, nearest first.
+    pub const ALL: [Level; 5] = [Level::Core, Level::L3, Level::Numa, Level::Package, Level::Machine];
+
+    /// The name used in parameters, profiles and plans.
+    pub fn name(self) -> &'static str {
+        match self {
+            Level::Core => "core",
+            Level::L3 => "l3",
+            Level::Numa => "numa",
+            Level::Package => "package",
+            Level::Machine => "machine",
+        }
+    }
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Level {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        Level::ALL
+            .into_iter()
+            .find(|l| l.name() == name)
+            .ok_or_else(|| format!("unknown level `{name}`: expected core, l3, numa, package or machine"))
+    }
+}
+
+/// One CPU (hardware thread) and what it belongs to. Ids are unique over the whole machine.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Cpu {
+    /// The operating system's number.
+    pub os: usize,
+    /// The core it is a hardware thread of.
+    pub core: usize,
+    /// The last-level cache above it.
+    pub l3: usize,
+    /// Its NUMA node.
+    pub numa: usize,
+    /// Its package.
+    pub package: usize,
+    /// Core kind, 0 the slowest, where the machine has several.
+    pub kind: usize,
+}
+
+impl Cpu {
+    fn id(&self, level: Level) -> usize {
+        match level {
+            Level::Core => self.core,
+            Level::L3 => self.l3,
+            Level::Numa => self.numa,
+            Level::Package => self.package,
+            Level::Machine => 0,
+        }
+    }
+
+    /// The nearest level that two CPUs share.
+    pub fn common(&self, other: &Cpu) -> Level {
+        Level::ALL.into_iter().find(|&l| self.id(l) == other.id(l)).unwrap_or(Level::Machine)
+    }
+}
+
+/// The CPUs of a machine in the order in which ranks are placed on them.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Topology {
+    /// CPUs, neighbours first (hwloc's logical order).
+    pub cpus: Vec<Cpu>,
+}
+
+/// The ranks of a communicator on a topology: for each rank a CPU, and for each level the group it is in.
+///
+/// Several ranks may sit on one CPU: then ranks outnumber CPUs, and whoever waits must hand over.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Shape {
+    cpus: Vec<Cpu>,
+}
+
+impl Shape {
+    /// `ranks` ranks, each on a core of its own under one last-level cache.
+    pub fn flat(ranks: usize) -> Shape {
+        let cpus = (0..ranks).map(|r| Cpu { os: r, core: r, l3: 0, numa: 0, package: 0, kind: 0 }).collect();
+        Shape { cpus }
+    }
+
+    /// `ranks` ranks on `topology`, neighbours on neighbouring CPUs; when ranks outnumber CPUs, each CPU
+    /// takes a block of consecutive ranks.
+    pub fn place(ranks: usize, topology: &Topology) -> Shape {
+        let n = topology.cpus.len();
+        if n == 0 {
+            return Shape::flat(ranks);
+        }
+        let slot = |r: usize| if ranks <= n { r } else { r * n / ranks };
+        Shape { cpus: (0..ranks).map(|r| topology.cpus[slot(r)].clone()).collect() }
+    }
+
+    /// Ranks on exactly these CPUs.
+    pub fn on(cpus: Vec<Cpu>) -> Shape {
+        Shape { cpus }
+    }
+
+    /// The number of ranks.
+    pub fn ranks(&self) -> usize {
+        self.cpus.len()
+    }
+
+    /// The CPU of a rank.
+    pub fn cpu(&self, rank: Rank) -> &Cpu {
+        &self.cpus[rank.index()]
+    }
+
+    /// The nearest level that two ranks share.
+    pub fn distance(&self, a: Rank, b: Rank) -> Level {
+        self.cpus[a.index()].common(&self.cpus[b.index()])
+    }
+
+    /// The ranks of each group at `level`, groups in order of their first rank, ranks ascending.
+    pub fn groups(&self, level: Level) -> Vec<Vec<usize>> {
+        let mut ids: Vec<usize> = Vec::new();
+        let mut groups: Vec<Vec<usize>> = Vec::new();
+        for (rank, cpu) in self.cpus.iter().enumerate() {
+            let id = cpu.id(level);
+            match ids.iter().position(|&i| i == id) {
+                Some(g) => groups[g].push(rank),
+                None => {
+                    ids.push(id);
+                    groups.push(vec![rank]);
+                }
+            }
+        }
+        groups
+    }
+
+    /// The levels that split the ranks into more than one group, at least one of them of several ranks and
+    /// different from the next nearer level's: those at which a hierarchical plan can differ from a flat one.
+    pub fn useful_levels(&self) -> Vec<Level> {
+        let mut useful = Vec::new();
+        let mut last: Option<Vec<Vec<usize>>> = None;
+        for level in [Level::Core, Level::L3, Level::Numa, Level::Package] {
+            let groups = self.groups(level);
+            if groups.len() > 1 && groups.len() < self.ranks() && last.as_ref() != Some(&groups) {
+                useful.push(level);
+                last = Some(groups);
+            }
+        }
+        useful
+    }
+
+    /// The largest number of ranks on one CPU.
+    pub fn oversubscription(&self) -> usize {
+        let mut count = std::collections::BTreeMap::new();
+        for cpu in &self.cpus {
+            *count.entry(cpu.os).or_insert(0usize) += 1;
+        }
+        count.values().copied().max().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn two_packages() -> Topology {
+        let cpus = (0..8)
+            .map(|c| Cpu { os: c, core: c / 2, l3: c / 4, numa: c / 4, package: c / 4, kind: 0 })
+            .collect();
+        Topology { cpus }
+    }
+
+    #[test]
+    fn distance_is_the_nearest_common_level() {
+        let shape = Shape::place(8, &two_packages());
+        assert_eq!(shape.distance(Rank(0), Rank(1)), Level::Core);
+        assert_eq!(shape.distance(Rank(0), Rank(2)), Level::L3);
+        assert_eq!(shape.distance(Rank(0), Rank(7)), Level::Machine);
+    }
+
+    #[test]
+    fn levels_that_group_alike_are_named_once() {
+        assert_eq!(Shape::place(8, &two_packages()).useful_levels(), vec![Level::Core, Level::L3]);
+        assert!(Shape::flat(8).useful_levels().is_empty());
+    }
+
+    #[test]
+    fn surplus_ranks_share_cpus_in_blocks() {
+        let shape = Shape::place(16, &two_packages());
+        assert_eq!(shape.cpu(Rank(0)).os, shape.cpu(Rank(1)).os);
+        assert_eq!(shape.oversubscription(), 2);
+    }
+}

@@ -1,0 +1,157 @@
+//! Newtypes for the quantities that plans, models and profiles speak of.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Div, Mul, Sub};
+
+/// The size of a cache line on every machine the real engine runs on; simulated machines carry their own.
+pub const LINE: usize = 64;
+
+/// A rank of a communicator: 0 .. P.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Rank(pub u32);
+
+impl Rank {
+    /// The rank as an index into per-rank tables.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl From<usize> for Rank {
+    fn from(index: usize) -> Self {
+        Rank(u32::try_from(index).expect("a rank fits 32 bits"))
+    }
+}
+
+impl fmt::Display for Rank {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+/// A duration in nanoseconds, as models compute it.
+#[derive(Clone, Copy, PartialEq, PartialOrd, Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Nanos(pub f64);
+
+impl Nanos {
+    /// No time at all.
+    pub const ZERO: Nanos = Nanos(0.0);
+
+    /// The later of two times.
+    pub fn max(self, other: Nanos) -> Nanos {
+        Nanos(self.0.max(other.0))
+    }
+}
+
+impl Add for Nanos {
+    type Output = Nanos;
+    fn add(self, other: Nanos) -> Nanos {
+        Nanos(self.0 + other.0)
+    }
+}
+
+impl AddAssign for Nanos {
+    fn add_assign(&mut self, other: Nanos) {
+        self.0 += other.0;
+    }
+}
+
+impl Sub for Nanos {
+    type Output = Nanos;
+    fn sub(self, other: Nanos) -> Nanos {
+        Nanos(self.0 - other.0)
+    }
+}
+
+impl Mul<f64> for Nanos {
+    type Output = Nanos;
+    fn mul(self, factor: f64) -> Nanos {
+        Nanos(self.0 * factor)
+    }
+}
+
+impl Div<f64> for Nanos {
+    type Output = Nanos;
+    fn div(self, divisor: f64) -> Nanos {
+        Nanos(self.0 / divisor)
+    }
+}
+
+impl Sum for Nanos {
+    fn sum<I: Iterator<Item = Nanos>>(iter: I) -> Nanos {
+        iter.fold(Nanos::ZERO, Add::add)
+    }
+}
+
+impl fmt::Display for Nanos {
+    /// Three significant digits in the unit a person would choose.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (value, unit) = match self.0.abs() {
+            v if v < 1e3 => (self.0, "ns"),
+            v if v < 1e6 => (self.0 / 1e3, "us"),
+            v if v < 1e9 => (self.0 / 1e6, "ms"),
+            _ => (self.0 / 1e9, "s"),
+        };
+        let digits = if value.abs() < 10.0 {
+            2
+        } else if value.abs() < 100.0 {
+            1
+        } else {
+            0
+        };
+        f.pad(&format!("{value:.digits$} {unit}"))
+    }
+}
+
+/// A number of bytes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Bytes(pub u64);
+
+impl Bytes {
+    /// How many cache lines these bytes touch when they start on a line.
+    pub fn lines(self, line: usize) -> Lines {
+        Lines(self.0.div_ceil(line as u64))
+    }
+}
+
+impl fmt::Display for Bytes {
+    /// Binary units where they divide evenly, bytes otherwise.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = match self.0 {
+            b if b >= 1 << 30 && b % (1 << 30) == 0 => format!("{} GiB", b >> 30),
+            b if b >= 1 << 20 && b % (1 << 20) == 0 => format!("{} MiB", b >> 20),
+            b if b >= 1 << 10 && b % (1 << 10) == 0 => format!("{} KiB", b >> 10),
+            b => format!("{b} B"),
+        };
+        f.pad(&text)
+    }
+}
+
+/// A number of cache lines.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Lines(pub u64);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_printed_in_the_unit_a_person_chooses() {
+        assert_eq!(Nanos(53.2).to_string(), "53.2 ns");
+        assert_eq!(Nanos(5_320.0).to_string(), "5.32 us");
+        assert_eq!(Nanos(1.5e9).to_string(), "1.50 s");
+    }
+
+    #[test]
+    fn sizes_keep_odd_bytes() {
+        assert_eq!(Bytes(65536).to_string(), "64 KiB");
+        assert_eq!(Bytes(65537).to_string(), "65537 B");
+        assert_eq!(Bytes(65).lines(64), Lines(2));
+    }
+}
