@@ -4,9 +4,9 @@
 //! unsafe code. Modules are declared in the order in which they may use each other.
 #![forbid(unsafe_code)]
 
-pub mod algorithm;
-pub mod collective;
-pub mod plan;
-pub mod profile;
-pub mod topology;
 pub mod units;
+pub mod topology;
+pub mod collective;
+pub mod profile;
+pub mod plan;
+pub mod algorithm;
