@@ -10,3 +10,4 @@ pub mod collective;
 pub mod profile;
 pub mod plan;
 pub mod algorithm;
+pub mod trace;
