@@ -11,3 +11,4 @@ pub mod profile;
 pub mod plan;
 pub mod algorithm;
 pub mod verify;
+pub mod trace;
