@@ -10,6 +10,7 @@ pub mod barrier;
 pub mod bcast;
 pub mod ranks;
 pub mod reduce;
+pub mod trees;
 
 use crate::collective::Collective;
 use crate::plan::{Builder, Params, Plan, PlanError, Region, Space};
