@@ -50,10 +50,15 @@ fn sources(directory: &Path) -> Vec<PathBuf> {
     found
 }
 
+/// Whether a line opens the test module, which by custom comes last: `#[cfg(test)]` or `#[cfg(all(test, ..))]`.
+fn opens_tests(line: &str) -> bool {
+    ["#[cfg(test)", "#[cfg(all(test,"].iter().any(|start| line.trim_start().starts_with(start))
+}
+
 /// The code of a file without comments and without its test module, which by custom comes last.
 fn code(text: &str) -> String {
     text.lines()
-        .take_while(|line| line.trim() != "#[cfg(test)]")
+        .take_while(|line| !opens_tests(line))
         .map(|line| line.split("//").next().unwrap_or(""))
         .collect::<Vec<_>>()
         .join("\n")

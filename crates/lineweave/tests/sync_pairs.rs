@@ -46,9 +46,14 @@ fn names(comment: &str) -> Vec<&str> {
     names
 }
 
+/// Whether a line opens the test module, which by custom comes last: `#[cfg(test)]` or `#[cfg(all(test, ..))]`.
+fn opens_tests(line: &str) -> bool {
+    ["#[cfg(test)", "#[cfg(all(test,"].iter().any(|start| line.trim_start().starts_with(start))
+}
+
 /// Checks one file: adds what it names to `pairs` and what it lacks to `wrong`.
 fn inspect(file: &str, text: &str, pairs: &mut BTreeMap<String, Sides>, wrong: &mut Vec<String>) {
-    let lines: Vec<&str> = text.lines().take_while(|line| line.trim() != "#[cfg(test)]").collect();
+    let lines: Vec<&str> = text.lines().take_while(|line| !opens_tests(line)).collect();
     for (at, line) in lines.iter().enumerate() {
         let code = split(line).0;
         let place = format!("{file}:{}", at + 1);
