@@ -11,16 +11,17 @@ fn every_algorithm_is_proved_up_to_64_ranks() {
     let failures = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         for _ in 0..2 {
-            scope.spawn(|| loop {
+            scope.spawn(|| {
                 // Relaxed: a number is handed out once, and the scope's end publishes the sums.
-                let Some(unit) = units.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
-                let n = unit.run(Density::Representative, &mut |case| {
-                    if let Err(failure) = &case.outcome {
-                        let mut failures = failures.lock().unwrap();
-                        failures.push((unit.ranks, format!("{}: {failure}", case.name(unit.algorithm))));
-                    }
-                });
-                plans.fetch_add(n, Ordering::Relaxed);
+                while let Some(unit) = units.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let n = unit.run(Density::Representative, &mut |case| {
+                        if let Err(failure) = &case.outcome {
+                            let mut failures = failures.lock().unwrap();
+                            failures.push((unit.ranks, format!("{}: {failure}", case.name(unit.algorithm))));
+                        }
+                    });
+                    plans.fetch_add(n, Ordering::Relaxed);
+                }
             });
         }
     });
