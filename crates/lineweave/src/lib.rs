@@ -1,1 +1,12 @@
 //! lineweave runtime.
+
+mod cgroup;
+
+pub mod sync;
+pub mod sysfile;
+pub mod memory;
+pub mod affinity;
+pub mod cpus;
+pub mod topology;
+pub mod settings;
+pub mod kernel;

@@ -15,6 +15,8 @@
 mod builder;
 mod layout;
 mod text;
+mod cursor;
+mod parse;
 
 pub use builder::{Builder, FlagArrayId};
 pub use layout::Footprint;
