@@ -16,10 +16,22 @@ impl FlagArrayId {
     }
 }
 
+/// How much memory a plan under construction has asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Mark {
+    flags: usize,
+    slots: usize,
+    acc: usize,
+}
+
 /// Collects ops rank by rank; empty transfers are left out.
 #[derive(Debug)]
 pub struct Builder {
     plan: Plan,
+    /// What is handed out next: the end of the plan's memory, or before it after a [`Builder::rewind`].
+    next: Mark,
+    /// Waits for the previous run, by rank and op: their values are relative to a span known at the end.
+    previous: Vec<(usize, usize)>,
 }
 
 impl Builder {
@@ -49,7 +61,25 @@ impl Builder {
                 direct: false,
                 programs: vec![Vec::new(); ranks],
             },
+            next: Mark::default(),
+            previous: Vec::new(),
         }
+    }
+
+    /// A place to [`rewind`](Builder::rewind) to.
+    pub fn mark(&self) -> Mark {
+        self.next
+    }
+
+    /// What follows is for ranks that took no part in what was emitted since `mark`: flags, slots and scratch
+    /// from there on are handed out again, so that groups side by side do not each cost every rank memory.
+    pub fn rewind(&mut self, mark: Mark) {
+        self.next = mark;
+    }
+
+    /// Ends what [`rewind`](Builder::rewind) began: what follows gets memory of its own.
+    pub fn forward(&mut self) {
+        self.next = Mark { flags: self.plan.flags.len(), slots: self.plan.slots.len(), acc: self.plan.acc };
     }
 
     /// A new array of `count` signal flags at every rank.
@@ -64,6 +94,14 @@ impl Builder {
 
     /// Names are made unique, so that phases of a composed plan may use the same ones.
     fn array(&mut self, name: &str, kind: FlagKind, layout: Layout, count: usize) -> FlagArrayId {
+        // After a rewind: the next array of this kind and layout, if there is one.
+        let again = (self.next.flags..self.plan.flags.len())
+            .find(|&i| self.plan.flags[i].kind == kind && self.plan.flags[i].layout == layout);
+        if let Some(i) = again {
+            self.plan.flags[i].count = self.plan.flags[i].count.max(count);
+            self.next.flags = i + 1;
+            return FlagArrayId(u16::try_from(i).expect("a plan has fewer than 65536 flag arrays"));
+        }
         let taken = |n: &str| self.plan.flags.iter().any(|a| a.name == n);
         let mut unique = name.to_owned();
         let mut next = 2;
@@ -73,20 +111,26 @@ impl Builder {
         }
         let id = u16::try_from(self.plan.flags.len()).expect("a plan has fewer than 65536 flag arrays");
         self.plan.flags.push(FlagArray { name: unique, kind, layout, count });
+        self.next.flags = self.plan.flags.len();
         FlagArrayId(id)
     }
 
     /// A new slot of `bytes` bytes in every rank's box.
     pub fn slot(&mut self, bytes: usize) -> u16 {
-        let id = u16::try_from(self.plan.slots.len()).expect("a plan has fewer than 65536 slots");
-        self.plan.slots.push(bytes);
-        id
+        let i = self.next.slots;
+        match self.plan.slots.get_mut(i) {
+            Some(size) => *size = bytes.max(*size),
+            None => self.plan.slots.push(bytes),
+        }
+        self.next.slots += 1;
+        u16::try_from(i).expect("a plan has fewer than 65536 slots")
     }
 
     /// New scratch of `bytes` bytes at every rank, starting on a line; returns its offset in `acc`.
     pub fn acc(&mut self, bytes: usize) -> usize {
-        let at = self.plan.acc;
-        self.plan.acc += bytes.div_ceil(LINE) * LINE;
+        let at = self.next.acc;
+        self.next.acc += bytes.div_ceil(LINE) * LINE;
+        self.plan.acc = self.plan.acc.max(self.next.acc);
         at
     }
 
@@ -145,6 +189,13 @@ impl Builder {
         self.push(rank, Op::Wait { flag, value, take: None });
     }
 
+    /// Rank `rank` waits for what the previous run set `flag` to as `value` (1 ..= span): the acknowledgement
+    /// that was not waited for then. A plan that takes a fresh bank for each run does without such waits.
+    pub fn wait_previous(&mut self, rank: usize, flag: FlagRef, value: i32) {
+        self.previous.push((rank, self.plan.programs[rank].len()));
+        self.wait(rank, flag, value);
+    }
+
     /// Rank `rank` waits for `flag` to reach `value` and takes the bytes in its line (none when empty).
     pub fn wait_taking(&mut self, rank: usize, flag: FlagRef, value: i32, into: Region) {
         let take = (into.len > 0).then_some(Take::Bytes(into));
@@ -162,11 +213,74 @@ impl Builder {
     }
 
     /// The finished plan.
-    pub fn finish(self) -> Plan {
+    pub fn finish(mut self) -> Plan {
+        let span = self.plan.span();
+        // From the last one back, so that indices before it stay valid.
+        for &(rank, at) in self.previous.iter().rev() {
+            match self.plan.reuse {
+                Reuse::Ring => drop(self.plan.programs[rank].remove(at)),
+                Reuse::Same => {
+                    if let Op::Wait { value, .. } = &mut self.plan.programs[rank][at] {
+                        *value -= span;
+                    }
+                }
+            }
+        }
         self.plan
     }
 
     fn push(&mut self, rank: usize, op: Op) {
         self.plan.programs[rank].push(op);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn builder() -> Builder {
+        Builder::new(Collective::Bcast, "test", &Params::new(), 3, 0, 8, 1)
+    }
+
+    #[test]
+    fn waits_for_the_previous_run_are_relative_to_the_final_span() {
+        let mut b = builder();
+        let done = b.flags("done", Layout::Alone, 1);
+        b.wait_previous(0, done.at(1, 0), 2);
+        b.set(1, done.at(1, 0), 5);
+        let plan = b.finish();
+        assert_eq!(plan.programs[0], vec![Op::Wait { flag: done.at(1, 0), value: -3, take: None }]);
+    }
+
+    #[test]
+    fn a_ring_needs_no_wait_for_the_previous_run() {
+        let mut b = builder();
+        let done = b.flags("done", Layout::Alone, 1);
+        b.wait_previous(0, done.at(1, 0), 1);
+        b.set(0, done.at(2, 0), 1);
+        b.wait_previous(0, done.at(1, 0), 1);
+        b.ring();
+        let plan = b.finish();
+        assert_eq!(plan.programs[0], vec![Op::Set { flag: done.at(2, 0), value: 1, carry: None }]);
+    }
+
+    #[test]
+    fn groups_side_by_side_share_memory() {
+        let mut b = builder();
+        let outer = b.flags("outer", Layout::Alone, 1);
+        let mark = b.mark();
+        let first = (b.flags("ready", Layout::Alone, 2), b.slot(64), b.acc(8));
+        b.rewind(mark);
+        let second = (b.flags("ready", Layout::Alone, 3), b.slot(128), b.acc(100));
+        let other = b.flags("ready", Layout::Packed, 1);
+        b.forward();
+        let after = (b.flags("ready", Layout::Alone, 1), b.slot(8), b.acc(8));
+        assert_eq!(first, second);
+        assert!(outer != first.0 && other != first.0 && after.0 != first.0 && after.1 != first.1);
+        assert_eq!(after.2, 128);
+        let plan = b.finish();
+        assert_eq!(plan.slots, vec![128, 8]);
+        assert_eq!(plan.flags[1].count, 3);
+        assert_eq!(plan.acc, 192);
     }
 }

@@ -16,7 +16,7 @@ mod builder;
 mod layout;
 mod text;
 
-pub use builder::{Builder, FlagArrayId};
+pub use builder::{Builder, FlagArrayId, Mark};
 pub use layout::Footprint;
 pub use text::PlanTextError;
 
