@@ -12,3 +12,4 @@ pub mod machine;
 pub mod plan;
 pub mod algorithm;
 pub mod trace;
+pub mod draw;
