@@ -11,5 +11,6 @@ pub mod profile;
 pub mod machine;
 pub mod plan;
 pub mod algorithm;
+pub mod verify;
 pub mod trace;
 pub mod draw;

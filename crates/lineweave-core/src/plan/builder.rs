@@ -1,6 +1,8 @@
 //! Making a plan op by op.
 
-use super::{Carry, FlagArray, FlagKind, FlagRef, Layout, Op, Params, Plan, Region, Reuse, Space, Take};
+use super::{
+    Carry, FlagArray, FlagKind, FlagRef, Layout, Op, Params, Plan, PlanError, Region, Reuse, Space, Take,
+};
 use crate::collective::Collective;
 use crate::units::{Rank, LINE};
 
@@ -20,6 +22,17 @@ impl FlagArrayId {
 #[derive(Debug)]
 pub struct Builder {
     plan: Plan,
+    /// The names that flag arrays were asked for by, before they were made unique.
+    asked: Vec<String>,
+    next: Cursor,
+}
+
+/// What the next allocation may share: see [`Builder::alike`].
+#[derive(Clone, Copy, Debug, Default)]
+struct Cursor {
+    array: usize,
+    slot: usize,
+    acc: usize,
 }
 
 impl Builder {
@@ -49,6 +62,8 @@ impl Builder {
                 direct: false,
                 programs: vec![Vec::new(); ranks],
             },
+            asked: Vec::new(),
+            next: Cursor::default(),
         }
     }
 
@@ -62,8 +77,37 @@ impl Builder {
         self.array(name, FlagKind::Counter, layout, count)
     }
 
+    /// Emits for each of `groups`, disjoint sets of ranks, in the same flag arrays, slots and scratch: they
+    /// live at different ranks, so that a plan of many groups needs no more memory than its largest.
+    ///
+    /// # Errors
+    /// The first error of `emit`.
+    pub fn alike<T>(
+        &mut self,
+        groups: &[T],
+        mut emit: impl FnMut(&mut Builder, &T) -> Result<(), PlanError>,
+    ) -> Result<(), PlanError> {
+        let start = self.next;
+        for group in groups {
+            self.next = start;
+            emit(self, group)?;
+        }
+        self.next = Cursor { array: self.plan.flags.len(), slot: self.plan.slots.len(), acc: self.plan.acc };
+        Ok(())
+    }
+
     /// Names are made unique, so that phases of a composed plan may use the same ones.
     fn array(&mut self, name: &str, kind: FlagKind, layout: Layout, count: usize) -> FlagArrayId {
+        let shared = (self.next.array..self.plan.flags.len()).find(|&i| {
+            let array = &self.plan.flags[i];
+            self.asked[i] == name && array.kind == kind && array.layout == layout
+        });
+        if let Some(i) = shared {
+            let array = &mut self.plan.flags[i];
+            array.count = array.count.max(count);
+            self.next.array = i + 1;
+            return FlagArrayId(i as u16);
+        }
         let taken = |n: &str| self.plan.flags.iter().any(|a| a.name == n);
         let mut unique = name.to_owned();
         let mut next = 2;
@@ -73,20 +117,27 @@ impl Builder {
         }
         let id = u16::try_from(self.plan.flags.len()).expect("a plan has fewer than 65536 flag arrays");
         self.plan.flags.push(FlagArray { name: unique, kind, layout, count });
+        self.asked.push(name.to_owned());
+        self.next.array = self.plan.flags.len();
         FlagArrayId(id)
     }
 
     /// A new slot of `bytes` bytes in every rank's box.
     pub fn slot(&mut self, bytes: usize) -> u16 {
-        let id = u16::try_from(self.plan.slots.len()).expect("a plan has fewer than 65536 slots");
-        self.plan.slots.push(bytes);
+        let id = u16::try_from(self.next.slot).expect("a plan has fewer than 65536 slots");
+        match self.plan.slots.get_mut(self.next.slot) {
+            Some(size) => *size = (*size).max(bytes),
+            None => self.plan.slots.push(bytes),
+        }
+        self.next.slot += 1;
         id
     }
 
     /// New scratch of `bytes` bytes at every rank, starting on a line; returns its offset in `acc`.
     pub fn acc(&mut self, bytes: usize) -> usize {
-        let at = self.plan.acc;
-        self.plan.acc += bytes.div_ceil(LINE) * LINE;
+        let at = self.next.acc;
+        self.next.acc += bytes.div_ceil(LINE) * LINE;
+        self.plan.acc = self.plan.acc.max(self.next.acc);
         at
     }
 
@@ -161,8 +212,14 @@ impl Builder {
         self.push(rank, Op::Add { flag });
     }
 
-    /// The finished plan.
-    pub fn finish(self) -> Plan {
+    /// The finished plan. When each run takes the next bank, waits for an earlier run (values below 1) are
+    /// left out: the bank is free before the run begins.
+    pub fn finish(mut self) -> Plan {
+        if self.plan.reuse == Reuse::Ring {
+            for program in &mut self.plan.programs {
+                program.retain(|op| !matches!(op, Op::Wait { value, .. } if *value < 1));
+            }
+        }
         self.plan
     }
 
