@@ -24,14 +24,14 @@ pub struct Builder {
     plan: Plan,
     /// The names that flag arrays were asked for by, before they were made unique.
     asked: Vec<String>,
-    next: Cursor,
+    next: Mark,
     /// Waits for the previous run, by rank and op: their values are relative to a span known at the end.
     previous: Vec<(usize, usize)>,
 }
 
 /// What the next allocation may share: see [`Builder::alike`].
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Cursor {
+pub struct Mark {
     array: usize,
     slot: usize,
     acc: usize,
@@ -65,7 +65,7 @@ impl Builder {
                 programs: vec![Vec::new(); ranks],
             },
             asked: Vec::new(),
-            next: Cursor::default(),
+            next: Mark::default(),
             previous: Vec::new(),
         }
     }
@@ -95,23 +95,23 @@ impl Builder {
             self.next = start;
             emit(self, group)?;
         }
-        self.next = Cursor { array: self.plan.flags.len(), slot: self.plan.slots.len(), acc: self.plan.acc };
+        self.next = Mark { array: self.plan.flags.len(), slot: self.plan.slots.len(), acc: self.plan.acc };
         Ok(())
     }
 
     /// A place to [`rewind`](Builder::rewind) to.
-    pub fn mark(&self) -> Cursor {
+    pub fn mark(&self) -> Mark {
         self.next
     }
 
     /// What follows is for ranks that took no part since `mark`: memory from there on is handed out again.
-    pub fn rewind(&mut self, mark: Cursor) {
+    pub fn rewind(&mut self, mark: Mark) {
         self.next = mark;
     }
 
     /// Ends what [`rewind`](Builder::rewind) began: what follows gets memory of its own.
     pub fn forward(&mut self) {
-        self.next = Cursor { array: self.plan.flags.len(), slot: self.plan.slots.len(), acc: self.plan.acc };
+        self.next = Mark { array: self.plan.flags.len(), slot: self.plan.slots.len(), acc: self.plan.acc };
     }
 
     /// Names are made unique, so that phases of a composed plan may use the same ones.
