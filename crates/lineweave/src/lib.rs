@@ -8,3 +8,4 @@ pub mod affinity;
 pub mod cpus;
 pub mod topology;
 pub mod settings;
+pub mod node;
