@@ -8,5 +8,8 @@ pub mod units;
 pub mod topology;
 pub mod collective;
 pub mod profile;
+pub mod machine;
 pub mod plan;
 pub mod algorithm;
+pub mod verify;
+pub mod trace;

@@ -1,1 +1,4 @@
 //! lineweave runtime.
+
+pub mod sync;
+pub mod kernel;

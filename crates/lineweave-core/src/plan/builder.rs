@@ -1,6 +1,8 @@
 //! Making a plan op by op.
 
-use super::{Carry, FlagArray, FlagKind, FlagRef, Layout, Op, Params, Plan, Region, Reuse, Space, Take};
+use super::{
+    Carry, FlagArray, FlagKind, FlagRef, Layout, Op, Params, Plan, PlanError, Region, Reuse, Space, Take,
+};
 use crate::collective::Collective;
 use crate::units::{Rank, LINE};
 
@@ -16,22 +18,23 @@ impl FlagArrayId {
     }
 }
 
-/// How much memory a plan under construction has asked for.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Mark {
-    flags: usize,
-    slots: usize,
-    acc: usize,
-}
-
 /// Collects ops rank by rank; empty transfers are left out.
 #[derive(Debug)]
 pub struct Builder {
     plan: Plan,
-    /// What is handed out next: the end of the plan's memory, or before it after a [`Builder::rewind`].
-    next: Mark,
+    /// The names that flag arrays were asked for by, before they were made unique.
+    asked: Vec<String>,
+    next: Cursor,
     /// Waits for the previous run, by rank and op: their values are relative to a span known at the end.
     previous: Vec<(usize, usize)>,
+}
+
+/// What the next allocation may share: see [`Builder::alike`].
+#[derive(Clone, Copy, Debug, Default)]
+struct Cursor {
+    array: usize,
+    slot: usize,
+    acc: usize,
 }
 
 impl Builder {
@@ -61,25 +64,10 @@ impl Builder {
                 direct: false,
                 programs: vec![Vec::new(); ranks],
             },
-            next: Mark::default(),
+            asked: Vec::new(),
+            next: Cursor::default(),
             previous: Vec::new(),
         }
-    }
-
-    /// A place to [`rewind`](Builder::rewind) to.
-    pub fn mark(&self) -> Mark {
-        self.next
-    }
-
-    /// What follows is for ranks that took no part in what was emitted since `mark`: flags, slots and scratch
-    /// from there on are handed out again, so that groups side by side do not each cost every rank memory.
-    pub fn rewind(&mut self, mark: Mark) {
-        self.next = mark;
-    }
-
-    /// Ends what [`rewind`](Builder::rewind) began: what follows gets memory of its own.
-    pub fn forward(&mut self) {
-        self.next = Mark { flags: self.plan.flags.len(), slots: self.plan.slots.len(), acc: self.plan.acc };
     }
 
     /// A new array of `count` signal flags at every rank.
@@ -92,15 +80,36 @@ impl Builder {
         self.array(name, FlagKind::Counter, layout, count)
     }
 
+    /// Emits for each of `groups`, disjoint sets of ranks, in the same flag arrays, slots and scratch: they
+    /// live at different ranks, so that a plan of many groups needs no more memory than its largest.
+    ///
+    /// # Errors
+    /// The first error of `emit`.
+    pub fn alike<T>(
+        &mut self,
+        groups: &[T],
+        mut emit: impl FnMut(&mut Builder, &T) -> Result<(), PlanError>,
+    ) -> Result<(), PlanError> {
+        let start = self.next;
+        for group in groups {
+            self.next = start;
+            emit(self, group)?;
+        }
+        self.next = Cursor { array: self.plan.flags.len(), slot: self.plan.slots.len(), acc: self.plan.acc };
+        Ok(())
+    }
+
     /// Names are made unique, so that phases of a composed plan may use the same ones.
     fn array(&mut self, name: &str, kind: FlagKind, layout: Layout, count: usize) -> FlagArrayId {
-        // After a rewind: the next array of this kind and layout, if there is one.
-        let again = (self.next.flags..self.plan.flags.len())
-            .find(|&i| self.plan.flags[i].kind == kind && self.plan.flags[i].layout == layout);
-        if let Some(i) = again {
-            self.plan.flags[i].count = self.plan.flags[i].count.max(count);
-            self.next.flags = i + 1;
-            return FlagArrayId(u16::try_from(i).expect("a plan has fewer than 65536 flag arrays"));
+        let shared = (self.next.array..self.plan.flags.len()).find(|&i| {
+            let array = &self.plan.flags[i];
+            self.asked[i] == name && array.kind == kind && array.layout == layout
+        });
+        if let Some(i) = shared {
+            let array = &mut self.plan.flags[i];
+            array.count = array.count.max(count);
+            self.next.array = i + 1;
+            return FlagArrayId(i as u16);
         }
         let taken = |n: &str| self.plan.flags.iter().any(|a| a.name == n);
         let mut unique = name.to_owned();
@@ -111,19 +120,20 @@ impl Builder {
         }
         let id = u16::try_from(self.plan.flags.len()).expect("a plan has fewer than 65536 flag arrays");
         self.plan.flags.push(FlagArray { name: unique, kind, layout, count });
-        self.next.flags = self.plan.flags.len();
+        self.asked.push(name.to_owned());
+        self.next.array = self.plan.flags.len();
         FlagArrayId(id)
     }
 
     /// A new slot of `bytes` bytes in every rank's box.
     pub fn slot(&mut self, bytes: usize) -> u16 {
-        let i = self.next.slots;
-        match self.plan.slots.get_mut(i) {
-            Some(size) => *size = bytes.max(*size),
+        let id = u16::try_from(self.next.slot).expect("a plan has fewer than 65536 slots");
+        match self.plan.slots.get_mut(self.next.slot) {
+            Some(size) => *size = (*size).max(bytes),
             None => self.plan.slots.push(bytes),
         }
-        self.next.slots += 1;
-        u16::try_from(i).expect("a plan has fewer than 65536 slots")
+        self.next.slot += 1;
+        id
     }
 
     /// New scratch of `bytes` bytes at every rank, starting on a line; returns its offset in `acc`.
@@ -190,7 +200,7 @@ impl Builder {
     }
 
     /// Rank `rank` waits for what the previous run set `flag` to as `value` (1 ..= span): the acknowledgement
-    /// that was not waited for then. A plan that takes a fresh bank for each run does without such waits.
+    /// that was not waited for then.
     pub fn wait_previous(&mut self, rank: usize, flag: FlagRef, value: i32) {
         self.previous.push((rank, self.plan.programs[rank].len()));
         self.wait(rank, flag, value);
@@ -212,18 +222,18 @@ impl Builder {
         self.push(rank, Op::Add { flag });
     }
 
-    /// The finished plan.
+    /// The finished plan. When each run takes the next bank, waits for an earlier run (values below 1) are
+    /// left out: the bank is free before the run begins.
     pub fn finish(mut self) -> Plan {
         let span = self.plan.span();
-        // From the last one back, so that indices before it stay valid.
-        for &(rank, at) in self.previous.iter().rev() {
-            match self.plan.reuse {
-                Reuse::Ring => drop(self.plan.programs[rank].remove(at)),
-                Reuse::Same => {
-                    if let Op::Wait { value, .. } = &mut self.plan.programs[rank][at] {
-                        *value -= span;
-                    }
-                }
+        for &(rank, at) in &self.previous {
+            if let Op::Wait { value, .. } = &mut self.plan.programs[rank][at] {
+                *value -= span;
+            }
+        }
+        if self.plan.reuse == Reuse::Ring {
+            for program in &mut self.plan.programs {
+                program.retain(|op| !matches!(op, Op::Wait { value, .. } if *value < 1));
             }
         }
         self.plan
@@ -258,29 +268,8 @@ mod tests {
         let done = b.flags("done", Layout::Alone, 1);
         b.wait_previous(0, done.at(1, 0), 1);
         b.set(0, done.at(2, 0), 1);
-        b.wait_previous(0, done.at(1, 0), 1);
         b.ring();
         let plan = b.finish();
         assert_eq!(plan.programs[0], vec![Op::Set { flag: done.at(2, 0), value: 1, carry: None }]);
-    }
-
-    #[test]
-    fn groups_side_by_side_share_memory() {
-        let mut b = builder();
-        let outer = b.flags("outer", Layout::Alone, 1);
-        let mark = b.mark();
-        let first = (b.flags("ready", Layout::Alone, 2), b.slot(64), b.acc(8));
-        b.rewind(mark);
-        let second = (b.flags("ready", Layout::Alone, 3), b.slot(128), b.acc(100));
-        let other = b.flags("ready", Layout::Packed, 1);
-        b.forward();
-        let after = (b.flags("ready", Layout::Alone, 1), b.slot(8), b.acc(8));
-        assert_eq!(first, second);
-        assert!(outer != first.0 && other != first.0 && after.0 != first.0 && after.1 != first.1);
-        assert_eq!(after.2, 128);
-        let plan = b.finish();
-        assert_eq!(plan.slots, vec![128, 8]);
-        assert_eq!(plan.flags[1].count, 3);
-        assert_eq!(plan.acc, 192);
     }
 }

@@ -13,6 +13,7 @@ pub mod direct_split;
 pub mod direct_tree;
 pub mod fibonacci;
 pub mod flat;
+pub mod hierarchical;
 pub mod knomial;
 pub mod pipelined_kary;
 mod relay;
@@ -40,4 +41,8 @@ pub const TABLE: &[&Algorithm] = &[
     &direct_tree::ALGORITHM,
     &direct_split::ALGORITHM,
     &direct_cyclic::ALGORITHM,
+    &hierarchical::ALGORITHM,
 ];
+
+#[cfg(test)]
+mod tests;
