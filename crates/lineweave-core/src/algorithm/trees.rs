@@ -294,9 +294,9 @@ mod tests {
         for p in 1..70 {
             let tree = Tree::halving(p);
             let sizes = tree.sizes();
-            for v in 1..p {
-                assert_eq!(sizes[v], (1usize << v.trailing_zeros()).min(p - v));
-                assert!(tree.children[v].iter().all(|&c| v < c && c < v + sizes[v]));
+            for (v, &size) in sizes.iter().enumerate().skip(1) {
+                assert_eq!(size, (1usize << v.trailing_zeros()).min(p - v));
+                assert!(tree.children[v].iter().all(|&c| v < c && c < v + size));
             }
         }
         assert_eq!(Tree::halving(8).children[0], vec![4, 2, 1]);

@@ -20,6 +20,8 @@ mod relay;
 mod scatter;
 pub mod scatter_doubling;
 pub mod scatter_ring;
+mod settings;
+pub mod topology_tree;
 pub mod two_segment_tree;
 
 use super::Algorithm;
@@ -42,6 +44,7 @@ pub const TABLE: &[&Algorithm] = &[
     &direct_split::ALGORITHM,
     &direct_cyclic::ALGORITHM,
     &hierarchical::ALGORITHM,
+    &topology_tree::ALGORITHM,
 ];
 
 #[cfg(test)]

@@ -60,8 +60,12 @@ fn settings(algorithm: &Algorithm) -> Vec<Params> {
     add(&["share"], p().with("share", 0));
     add(&["ack"], p().with("ack", "counter"));
     add(&["ack"], p().with("ack", 2).with("notify", "each"));
-    add(&["levels"], p().with("levels", "core:flat,numa:chain(chunk=64),machine:scatter-ring"));
-    add(&["levels"], p().with("levels", "numa:direct-flat,machine:pipelined-kary(k=2;chunk=64)"));
+    if has("levels") && has("slots") {
+        add(&[], p().with("levels", "core:flat,numa:chain,machine:kary(k=2)").with("chunk", 64));
+    } else if has("levels") {
+        add(&[], p().with("levels", "core:flat,numa:chain(chunk=64),machine:scatter-ring"));
+        add(&[], p().with("levels", "numa:direct-flat,machine:pipelined-kary(k=2;chunk=64)"));
+    }
     out
 }
 
