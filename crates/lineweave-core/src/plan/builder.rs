@@ -24,12 +24,14 @@ pub struct Builder {
     plan: Plan,
     /// The names that flag arrays were asked for by, before they were made unique.
     asked: Vec<String>,
-    next: Cursor,
+    next: Mark,
+    /// Waits for the previous run, by rank and op: their values are relative to a span known at the end.
+    previous: Vec<(usize, usize)>,
 }
 
 /// What the next allocation may share: see [`Builder::alike`].
 #[derive(Clone, Copy, Debug, Default)]
-struct Cursor {
+pub struct Mark {
     array: usize,
     slot: usize,
     acc: usize,
@@ -63,7 +65,8 @@ impl Builder {
                 programs: vec![Vec::new(); ranks],
             },
             asked: Vec::new(),
-            next: Cursor::default(),
+            next: Mark::default(),
+            previous: Vec::new(),
         }
     }
 
@@ -92,8 +95,23 @@ impl Builder {
             self.next = start;
             emit(self, group)?;
         }
-        self.next = Cursor { array: self.plan.flags.len(), slot: self.plan.slots.len(), acc: self.plan.acc };
+        self.next = Mark { array: self.plan.flags.len(), slot: self.plan.slots.len(), acc: self.plan.acc };
         Ok(())
+    }
+
+    /// A place to [`rewind`](Builder::rewind) to.
+    pub fn mark(&self) -> Mark {
+        self.next
+    }
+
+    /// What follows is for ranks that took no part since `mark`: memory from there on is handed out again.
+    pub fn rewind(&mut self, mark: Mark) {
+        self.next = mark;
+    }
+
+    /// Ends what [`rewind`](Builder::rewind) began: what follows gets memory of its own.
+    pub fn forward(&mut self) {
+        self.next = Mark { array: self.plan.flags.len(), slot: self.plan.slots.len(), acc: self.plan.acc };
     }
 
     /// Names are made unique, so that phases of a composed plan may use the same ones.
@@ -196,6 +214,13 @@ impl Builder {
         self.push(rank, Op::Wait { flag, value, take: None });
     }
 
+    /// Rank `rank` waits for what the previous run set `flag` to as `value` (1 ..= span): the acknowledgement
+    /// that was not waited for then. A plan that takes a fresh bank for each run does without such waits.
+    pub fn wait_previous(&mut self, rank: usize, flag: FlagRef, value: i32) {
+        self.previous.push((rank, self.plan.programs[rank].len()));
+        self.wait(rank, flag, value);
+    }
+
     /// Rank `rank` waits for `flag` to reach `value` and takes the bytes in its line (none when empty).
     pub fn wait_taking(&mut self, rank: usize, flag: FlagRef, value: i32, into: Region) {
         let take = (into.len > 0).then_some(Take::Bytes(into));
@@ -212,9 +237,15 @@ impl Builder {
         self.push(rank, Op::Add { flag });
     }
 
-    /// The finished plan. When each run takes the next bank, waits for an earlier run (values below 1) are
-    /// left out: the bank is free before the run begins.
+    /// The finished plan. When each run takes the next bank, waits for an earlier run are left out: the bank is
+    /// free before the run begins.
     pub fn finish(mut self) -> Plan {
+        let span = self.plan.span();
+        for (rank, at) in self.previous {
+            if let Op::Wait { value, .. } = &mut self.plan.programs[rank][at] {
+                *value -= span;
+            }
+        }
         if self.plan.reuse == Reuse::Ring {
             for program in &mut self.plan.programs {
                 program.retain(|op| !matches!(op, Op::Wait { value, .. } if *value < 1));

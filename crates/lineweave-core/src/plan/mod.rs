@@ -18,7 +18,7 @@ mod text;
 mod cursor;
 mod parse;
 
-pub use builder::{Builder, FlagArrayId};
+pub use builder::{Builder, FlagArrayId, Mark};
 pub use layout::Footprint;
 pub use text::{move_verb, PlanTextError};
 
