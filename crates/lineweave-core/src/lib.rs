@@ -10,3 +10,5 @@ pub mod collective;
 pub mod profile;
 pub mod plan;
 pub mod algorithm;
+pub mod model;
+pub mod cost;
