@@ -83,8 +83,10 @@ pub struct Cost {
     pub first: Nanos,
     /// For each rank, from run to run.
     pub per_rank: Vec<Nanos>,
-    /// What the last run waited for, in order of time; empty unless traced.
+    /// What the last runs waited for, in order of time; empty unless traced.
     pub critical: Vec<Step>,
+    /// How many runs `critical` covers: one, or more where ranks that share a CPU end runs in bunches.
+    pub critical_runs: usize,
     /// Whether a size or concurrency beyond the measured range was needed.
     pub extrapolated: bool,
     /// The first rank, and its op, that waits for ever or names what the plan does not have.
@@ -98,6 +100,7 @@ impl Cost {
             first: Nanos(f64::INFINITY),
             per_rank: vec![Nanos(f64::INFINITY); ranks],
             critical: Vec::new(),
+            critical_runs: 1,
             extrapolated: false,
             stuck,
         }

@@ -281,9 +281,13 @@ impl Player<'_> {
             let ends = |r: usize| self.runners[r].ends[runs - 1];
             ends(a).total_cmp(&ends(b)).then(b.cmp(&a))
         });
-        let from = if runs > 1 { end(runs - 2) } else { 0.0 };
+        let critical_runs = match (runs, self.shape.oversubscription()) {
+            (1, _) | (_, 0 | 1) => 1,
+            (runs, _) => runs - 1,
+        };
+        let from = if runs > 1 { end(runs - 1 - critical_runs) } else { 0.0 };
         let critical = last.map_or_else(Vec::new, |r| self.log.critical(r as u32, from));
         let extrapolated = self.extrapolated;
-        Cost { total, first, per_rank, critical, extrapolated, stuck: None }
+        Cost { total, first, per_rank, critical, critical_runs, extrapolated, stuck: None }
     }
 }
