@@ -11,6 +11,8 @@ pub mod profile;
 pub mod machine;
 pub mod plan;
 pub mod algorithm;
+pub mod model;
+pub mod cost;
 pub mod verify;
 pub mod trace;
 pub mod draw;
