@@ -25,6 +25,8 @@ pub struct Builder {
     /// The names that flag arrays were asked for by, before they were made unique.
     asked: Vec<String>,
     next: Cursor,
+    /// Waits for the previous run, by rank and op: their values are relative to a span known at the end.
+    previous: Vec<(usize, usize)>,
 }
 
 /// What the next allocation may share: see [`Builder::alike`].
@@ -64,6 +66,7 @@ impl Builder {
             },
             asked: Vec::new(),
             next: Cursor::default(),
+            previous: Vec::new(),
         }
     }
 
@@ -196,6 +199,13 @@ impl Builder {
         self.push(rank, Op::Wait { flag, value, take: None });
     }
 
+    /// Rank `rank` waits for what the previous run set `flag` to as `value` (1 ..= span): the acknowledgement
+    /// that was not waited for then.
+    pub fn wait_previous(&mut self, rank: usize, flag: FlagRef, value: i32) {
+        self.previous.push((rank, self.plan.programs[rank].len()));
+        self.wait(rank, flag, value);
+    }
+
     /// Rank `rank` waits for `flag` to reach `value` and takes the bytes in its line (none when empty).
     pub fn wait_taking(&mut self, rank: usize, flag: FlagRef, value: i32, into: Region) {
         let take = (into.len > 0).then_some(Take::Bytes(into));
@@ -215,6 +225,12 @@ impl Builder {
     /// The finished plan. When each run takes the next bank, waits for an earlier run (values below 1) are
     /// left out: the bank is free before the run begins.
     pub fn finish(mut self) -> Plan {
+        let span = self.plan.span();
+        for &(rank, at) in &self.previous {
+            if let Op::Wait { value, .. } = &mut self.plan.programs[rank][at] {
+                *value -= span;
+            }
+        }
         if self.plan.reuse == Reuse::Ring {
             for program in &mut self.plan.programs {
                 program.retain(|op| !matches!(op, Op::Wait { value, .. } if *value < 1));
@@ -225,5 +241,35 @@ impl Builder {
 
     fn push(&mut self, rank: usize, op: Op) {
         self.plan.programs[rank].push(op);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn builder() -> Builder {
+        Builder::new(Collective::Bcast, "test", &Params::new(), 3, 0, 8, 1)
+    }
+
+    #[test]
+    fn waits_for_the_previous_run_are_relative_to_the_final_span() {
+        let mut b = builder();
+        let done = b.flags("done", Layout::Alone, 1);
+        b.wait_previous(0, done.at(1, 0), 2);
+        b.set(1, done.at(1, 0), 5);
+        let plan = b.finish();
+        assert_eq!(plan.programs[0], vec![Op::Wait { flag: done.at(1, 0), value: -3, take: None }]);
+    }
+
+    #[test]
+    fn a_ring_needs_no_wait_for_the_previous_run() {
+        let mut b = builder();
+        let done = b.flags("done", Layout::Alone, 1);
+        b.wait_previous(0, done.at(1, 0), 1);
+        b.set(0, done.at(2, 0), 1);
+        b.ring();
+        let plan = b.finish();
+        assert_eq!(plan.programs[0], vec![Op::Set { flag: done.at(2, 0), value: 1, carry: None }]);
     }
 }
