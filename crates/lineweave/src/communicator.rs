@@ -1,5 +1,6 @@
 //! One rank's end of a team: plans are proven and compiled here, and run.
 
+use crate::choose::Book;
 use crate::compile::{self, Compiled, ACC, BANK, IN, OUT};
 use crate::error::Error;
 use crate::execute::{execute, Frame};
@@ -85,6 +86,7 @@ pub struct Communicator {
     watch: Watch,
     copy: CopyPolicy,
     sequence: u64,
+    book: Book,
     /// In a call; dropping the communicator now is a failure that peers are told of.
     busy: bool,
     failed: Option<String>,
@@ -100,10 +102,11 @@ impl Communicator {
     /// # Errors
     /// [`Error::Memory`] when the rank's area cannot be reserved; [`Error::Timeout`] when other ranks have not
     /// joined within `patience`.
-    pub fn join(
+    pub(crate) fn join(
         segment: Arc<Segment>,
         rank: usize,
         options: Options,
+        book: Book,
         patience: Duration,
     ) -> Result<Communicator, Error> {
         let claimed = segment.claim(rank);
@@ -148,6 +151,7 @@ impl Communicator {
             watch: Watch::new(Arc::clone(&segment), rank, options.timeout),
             copy: options.copy,
             sequence: 0,
+            book,
             busy: false,
             failed: None,
             segment,
@@ -269,6 +273,14 @@ impl Communicator {
     #[inline(always)]
     pub(crate) fn end(&mut self) {
         self.busy = false;
+    }
+
+    pub(crate) fn book(&self) -> &Book {
+        &self.book
+    }
+
+    pub(crate) fn book_mut(&mut self) -> &mut Book {
+        &mut self.book
     }
 
     /// The number of the call under way.

@@ -139,6 +139,20 @@ pub enum Error {
         /// What to do, starting with `; `, or nothing.
         advice: &'static str,
     },
+    /// A profile or a file of choices cannot be used.
+    #[error("{}: {why}; measure again with `lineweave tune`, or unset LINEWEAVE_PROFILE", file.display())]
+    Profile {
+        /// The file.
+        file: std::path::PathBuf,
+        /// Line and reason.
+        why: String,
+    },
+    /// A setting of the environment is malformed.
+    #[error(transparent)]
+    Setting(#[from] crate::settings::SettingError),
+    /// A topology cannot be read.
+    #[error("{0}")]
+    Topology(String),
     /// Another lineweave, or something else, is on the other side.
     #[error("the other side is not this lineweave: expected {expected}, found {found}; use one version for all ranks")]
     Foreign {

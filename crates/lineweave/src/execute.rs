@@ -33,6 +33,25 @@ impl Frame<'_> {
         unsafe { self.bases.get_unchecked(addr.base as usize).add(addr.offset) }
     }
 
+    /// Copies, unless `in` and `out` are one buffer and the plan copies a part of it to itself.
+    ///
+    /// # Safety
+    /// Both ranges must be valid for `len` bytes and be equal or disjoint.
+    #[inline(always)]
+    unsafe fn transfer(&self, src: *const u8, dst: *mut u8, len: usize) {
+        if std::ptr::eq(src, dst) {
+            return;
+        }
+        // SAFETY: passed on.
+        unsafe {
+            if len < self.copy.nt_from {
+                copy(src, dst, len);
+            } else {
+                copy_nt(src, dst, len);
+            }
+        }
+    }
+
     #[inline(always)]
     fn flag(&self, at: usize) -> &AtomicU64 {
         // SAFETY: within the bank by the plan's footprint; flags are 8-byte aligned and only used as atomics.
@@ -73,12 +92,7 @@ pub unsafe fn execute<V: Vigil>(
         match *step {
             Step::Move { src, dst, len } => {
                 // SAFETY: proven disjoint and in bounds; the caller vouches for the bases.
-                unsafe {
-                    match len < frame.copy.nt_from {
-                        true => copy(frame.at(src), frame.at(dst), len),
-                        false => copy_nt(frame.at(src), frame.at(dst), len),
-                    }
-                }
+                unsafe { frame.transfer(frame.at(src), frame.at(dst), len) };
             }
             Step::Fold { a, b, dst, elements } => {
                 // SAFETY: as above, and `dst` is disjoint from or equal to each operand.

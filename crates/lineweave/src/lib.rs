@@ -31,7 +31,15 @@ mod scratch;
 mod compile;
 mod watch;
 mod execute;
+pub mod tuning;
+mod choose;
 pub mod communicator;
+pub mod check;
+mod calls;
+pub mod team;
 pub mod node;
 
+pub use check::CallSpec;
+pub use communicator::Communicator;
 pub use error::Error;
+pub use kernel::{Element, ElementType, Operator};

@@ -1,0 +1,119 @@
+//! Finding mismatched calls before data moves (`LINEWEAVE_CHECK=1`, and builds with debug assertions).
+//!
+//! 1. Each rank stores what it calls in the check line of its control page for this call's parity, and then
+//!    the call's number in the line's first word.
+//! 2. Each rank waits for every other rank's number, and compares.
+//!
+//! A line is stored again two calls later. By then its owner has passed step 2 of the next call, so every
+//! other rank has stored that call's line, and so has finished comparing this one.
+
+use crate::communicator::Communicator;
+use crate::error::Error;
+use crate::kernel::{ElementType, Operator};
+use crate::sync::Ordering;
+use lineweave_core::collective::Collective;
+
+/// What a rank calls; every field must be equal on all ranks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CallSpec {
+    /// The collective.
+    pub collective: Collective,
+    /// Element type.
+    pub element: ElementType,
+    /// Number of elements.
+    pub count: usize,
+    /// Reduction operator, where elements are folded.
+    pub operator: Option<Operator>,
+    /// The root of a rooted collective, 0 otherwise.
+    pub root: usize,
+}
+
+impl CallSpec {
+    /// Message length in bytes.
+    pub fn bytes(&self) -> usize {
+        self.count * self.element.size()
+    }
+
+    fn words(&self) -> [u64; 5] {
+        let operator = self.operator.and_then(|o| Operator::ALL.iter().position(|&x| x == o));
+        let element = ElementType::ALL.iter().position(|&x| x == self.element);
+        let collective = Collective::ALL.iter().position(|&x| x == self.collective);
+        [
+            collective.unwrap_or(0) as u64,
+            element.unwrap_or(0) as u64,
+            self.count as u64,
+            operator.map_or(0, |o| o as u64 + 1),
+            self.root as u64,
+        ]
+    }
+
+    fn describe(words: [u64; 5]) -> String {
+        let name = |i: u64, names: &[&'static str]| names.get(i as usize).copied().unwrap_or("?");
+        let collectives: Vec<_> = Collective::ALL.iter().map(|c| c.name()).collect();
+        let elements: Vec<_> = ElementType::ALL.iter().map(|c| c.name()).collect();
+        let operators: Vec<_> = Operator::ALL.iter().map(|c| c.name()).collect();
+        let [collective, element, count, operator, root] = words;
+        let mut text = format!("{}(", name(collective, &collectives));
+        if collective != 0 {
+            text += &format!("{count} x {}", name(element, &elements));
+        }
+        if operator > 0 {
+            text += &format!(", {}", name(operator - 1, &operators));
+        }
+        if Collective::ALL.get(collective as usize).is_some_and(|c| c.rooted()) {
+            text += &format!(", root {root}");
+        }
+        text + ")"
+    }
+}
+
+/// Compares this rank's call with every other rank's.
+///
+/// # Errors
+/// [`Error::Mismatch`] naming both ranks and calls; also what a wait can end with.
+pub fn compare(communicator: &mut Communicator, call: &CallSpec) -> Result<(), Error> {
+    let (rank, sequence) = (communicator.rank(), communicator.sequence());
+    let mine = call.words();
+    // 1. Announce.
+    for (word, value) in communicator.segment().check(rank, sequence)[1..].iter().zip(mine) {
+        // Relaxed: published by the raise of the first word.
+        word.store(value, Ordering::Relaxed);
+    }
+    communicator.raise_word(|s| s.check(rank, sequence)[0], rank, sequence);
+    // 2. Compare.
+    for other in (0..communicator.ranks()).filter(|&q| q != rank) {
+        communicator.wait_word(|s| s.check(other, sequence)[0], other, sequence)?;
+        let words = communicator.segment().check(other, sequence);
+        // Relaxed: ordered by the wait above.
+        let theirs: [u64; 5] = std::array::from_fn(|i| words[i + 1].load(Ordering::Relaxed));
+        if theirs != mine {
+            let error = Error::Mismatch {
+                sequence,
+                rank,
+                call: CallSpec::describe(mine),
+                other,
+                other_call: CallSpec::describe(theirs),
+            };
+            communicator.poison(&error);
+            return Err(error);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_described_as_they_were_made() {
+        let call = CallSpec {
+            collective: Collective::Reduce,
+            element: ElementType::F32,
+            count: 17,
+            operator: Some(Operator::Max),
+            root: 3,
+        };
+        assert_eq!(CallSpec::describe(call.words()), "reduce(17 x f32, max, root 3)");
+    }
+}

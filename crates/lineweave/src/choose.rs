@@ -1,0 +1,187 @@
+//! From a call to the plans that carry it out: looked up when the call was made before, else chosen, proven
+//! and compiled.
+
+use crate::check::CallSpec;
+use crate::communicator::{Communicator, PlanId};
+use crate::error::Error;
+use crate::segment::{BankClass, Geometry};
+use crate::team::Charter;
+use crate::tuning::{Chosen, Tuning};
+use lineweave_core::collective::Collective;
+use lineweave_core::plan::Plan;
+use lineweave_core::select::Question;
+use lineweave_core::topology::Shape;
+use lineweave_core::verify::{self, Proof};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What a choice depends on, besides the team.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Key {
+    collective: Collective,
+    bytes: usize,
+    grain: usize,
+    root: usize,
+}
+
+/// The plans of one call: `plan` over windows of `window` bytes `whole` times, then `tail` for the rest.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sequence {
+    pub plan: PlanId,
+    pub window: usize,
+    pub whole: usize,
+    pub tail: Option<PlanId>,
+}
+
+/// Proven plans that the threads of a team share, so that each is chosen and proven once.
+pub(crate) type Shelf = Arc<Mutex<HashMap<Key, Result<Arc<Proven>, Error>>>>;
+
+/// A choice with its proven plans.
+#[derive(Debug)]
+pub(crate) struct Proven {
+    window: usize,
+    whole: usize,
+    plan: (Plan, Proof),
+    tail: Option<(Plan, Proof)>,
+}
+
+/// One rank's choices so far.
+#[derive(Debug)]
+pub(crate) struct Book {
+    shape: Shape,
+    tuning: Tuning,
+    direct: bool,
+    pub check: bool,
+    shelf: Option<Shelf>,
+    known: HashMap<Key, Sequence>,
+    /// The last call of each collective: most programs repeat it.
+    last: [Option<(Key, Sequence)>; Collective::ALL.len()],
+}
+
+impl Book {
+    pub fn new(charter: &Charter, shelf: Option<Shelf>) -> Book {
+        Book {
+            shape: charter.shape(),
+            tuning: charter.tuning.clone(),
+            direct: charter.direct,
+            check: charter.check,
+            shelf,
+            known: HashMap::new(),
+            last: [None; Collective::ALL.len()],
+        }
+    }
+
+    fn question(&self, key: &Key, geometry: &Geometry) -> Question {
+        Question {
+            collective: key.collective,
+            shape: self.shape.clone(),
+            root: key.root,
+            bytes: key.bytes,
+            grain: key.grain,
+            direct: self.direct,
+            box_bytes: geometry.capacity(BankClass::Large),
+            acc_bytes: None,
+        }
+    }
+
+    /// The kind of team, as choices name it.
+    fn team(&self) -> &'static str {
+        if self.direct {
+            "threads"
+        } else {
+            "processes"
+        }
+    }
+
+    /// Chooses and proves, or takes what another thread of the team has proven.
+    fn proven(&self, key: &Key, geometry: &Geometry) -> Result<Arc<Proven>, Error> {
+        let Some(shelf) = &self.shelf else { return self.prove(key, geometry).map(Arc::new) };
+        // A thread that panicked while proving left the map as it was.
+        let mut shelf = shelf.lock().unwrap_or_else(PoisonError::into_inner);
+        shelf.entry(*key).or_insert_with(|| self.prove(key, geometry).map(Arc::new)).clone()
+    }
+
+    fn prove(&self, key: &Key, geometry: &Geometry) -> Result<Proven, Error> {
+        let question = self.question(key, geometry);
+        let chosen = self.choose(&question)?;
+        let proven = |bytes: usize| -> Result<(Plan, Proof), Error> {
+            let plan = chosen.plan(&question, bytes)?;
+            match verify::verify(&plan) {
+                Ok(proof) => Ok((plan, proof)),
+                Err(v) => Err(Error::Refuted { plan: plan.name(), violation: Box::new(v) }),
+            }
+        };
+        let window = chosen.window.max(key.grain);
+        let rest = key.bytes % window;
+        Ok(Proven {
+            window,
+            whole: (key.bytes / window).max(usize::from(key.bytes == 0)),
+            plan: proven(if key.bytes < window { key.bytes } else { window })?,
+            tail: if rest > 0 && key.bytes > window { Some(proven(rest)?) } else { None },
+        })
+    }
+
+    fn choose(&self, question: &Question) -> Result<Chosen, Error> {
+        self.tuning.choose(question, self.team()).map_err(|e| Error::NoPlan {
+            collective: question.collective,
+            bytes: question.bytes,
+            ranks: question.shape.ranks(),
+            why: e.to_string(),
+        })
+    }
+}
+
+impl Communicator {
+    /// The algorithm that a call of this size runs, and why.
+    ///
+    /// # Errors
+    /// [`Error::NoPlan`].
+    pub fn chosen(&self, call: &CallSpec) -> Result<Chosen, Error> {
+        let book = self.book();
+        book.choose(&book.question(&key_of(call), self.segment().geometry()))
+    }
+
+    /// The plans of a call.
+    #[inline(always)]
+    pub(crate) fn sequence_of_plans(&mut self, call: &CallSpec) -> Result<Sequence, Error> {
+        let key = key_of(call);
+        match self.book().last[call.collective as usize] {
+            Some((last, sequence)) if last == key => Ok(sequence),
+            _ => self.look_up(key),
+        }
+    }
+
+    #[cold]
+    fn look_up(&mut self, key: Key) -> Result<Sequence, Error> {
+        let sequence = match self.book().known.get(&key) {
+            Some(&sequence) => sequence,
+            None => self.look_further(key)?,
+        };
+        self.book_mut().known.insert(key, sequence);
+        self.book_mut().last[key.collective as usize] = Some((key, sequence));
+        Ok(sequence)
+    }
+
+    fn look_further(&mut self, key: Key) -> Result<Sequence, Error> {
+        let proven = self.book().proven(&key, self.segment().geometry())?;
+        let plan = self.prepare_proven(&proven.plan.0, &proven.plan.1)?;
+        let tail = match &proven.tail {
+            Some((plan, proof)) => Some(self.prepare_proven(plan, proof)?),
+            None => None,
+        };
+        if key.collective.folds() && !self.runs_in_place(plan) {
+            self.reserve_shadow(proven.window)?;
+        }
+        Ok(Sequence { plan, window: proven.window, whole: proven.whole, tail })
+    }
+}
+
+fn key_of(call: &CallSpec) -> Key {
+    let collective = call.collective;
+    Key {
+        collective,
+        bytes: call.bytes(),
+        grain: if collective.folds() { call.element.size() } else { 1 },
+        root: if collective.rooted() { call.root } else { 0 },
+    }
+}

@@ -1,0 +1,111 @@
+//! What a team's creator decides for all ranks.
+
+use crate::cpus::UsableCpus;
+use crate::error::Error;
+use crate::segment::MAX_RANKS;
+use crate::settings::{Settings, Wait};
+use crate::topology::Hardware;
+use crate::tuning::Tuning;
+use lineweave_core::topology::{Cpu, Shape, Topology};
+use lineweave_core::units::Rank;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// The creator's decisions, equal on all ranks.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Charter {
+    /// The CPU of each rank.
+    pub cpus: Vec<Cpu>,
+    /// Whether ranks are bound to their CPUs.
+    pub bind: bool,
+    /// CPUs that can really be used: more ranks than that must hand over.
+    pub usable: usize,
+    /// How ranks wait.
+    pub wait: Wait,
+    /// Whether calls are compared before data moves.
+    pub check: bool,
+    /// The longest wait in milliseconds, if there is a limit.
+    pub timeout_ms: Option<u64>,
+    /// Bytes of slots in a large bank, at each rank.
+    pub box_bytes: usize,
+    /// Whether ranks reach each other's private buffers.
+    pub direct: bool,
+    /// By what plans are chosen.
+    pub tuning: Tuning,
+}
+
+impl Charter {
+    /// For `ranks` ranks on this machine, by the settings of the environment.
+    ///
+    /// # Errors
+    /// A malformed setting, or a topology that cannot be read.
+    pub fn from_environment(ranks: usize) -> Result<Charter, Error> {
+        let (settings, _) = Settings::from_environment()?;
+        Charter::new(ranks, &settings)
+    }
+
+    /// For `ranks` ranks on this machine, by these settings.
+    ///
+    /// # Errors
+    /// A topology or a profile that cannot be read.
+    pub fn new(ranks: usize, settings: &Settings) -> Result<Charter, Error> {
+        if ranks == 0 || ranks > MAX_RANKS {
+            return Err(Error::TeamSize { ranks, most: MAX_RANKS });
+        }
+        let hardware = Hardware::load(&settings.topology).map_err(|e| Error::Topology(e.to_string()))?;
+        let usable = UsableCpus::of_this_thread();
+        let fingerprint = hardware.fingerprint(&usable.cpus);
+        let tuning = Tuning::load(settings, &hardware, &fingerprint)?;
+        Ok(Charter::with(ranks, settings, &hardware.restrict(&usable.cpus).topology, usable.effective, tuning))
+    }
+
+    /// For `ranks` ranks on these CPUs.
+    pub fn with(ranks: usize, settings: &Settings, topology: &Topology, usable: usize, tuning: Tuning) -> Charter {
+        let order: Vec<usize> = topology.cpus.iter().map(|c| c.os).collect();
+        let bound: Option<Vec<usize>> = settings.bind.place(ranks, &order, usable).into_iter().collect();
+        let placed = Shape::place(ranks, topology);
+        let cpus = (0..ranks).map(|r| {
+            let asked = bound.as_ref().and_then(|b| topology.cpus.iter().find(|c| c.os == b[r]));
+            asked.unwrap_or_else(|| placed.cpu(Rank::from(r))).clone()
+        });
+        Charter {
+            cpus: cpus.collect(),
+            bind: bound.is_some(),
+            usable,
+            wait: settings.wait,
+            check: settings.check || cfg!(debug_assertions),
+            timeout_ms: settings.timeout.map(|t| t.as_millis() as u64),
+            box_bytes: settings.box_bytes,
+            direct: false,
+            tuning,
+        }
+    }
+
+    /// The number of ranks.
+    pub fn ranks(&self) -> usize {
+        self.cpus.len()
+    }
+
+    /// Where the ranks sit.
+    pub fn shape(&self) -> Shape {
+        Shape::on(self.cpus.clone())
+    }
+
+    /// The longest wait, if there is a limit.
+    pub fn timeout(&self) -> Option<Duration> {
+        self.timeout_ms.map(Duration::from_millis)
+    }
+
+    /// The form in which it lies in the segment.
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("a charter has string keys only, so it has a JSON form")
+    }
+
+    /// Reads it from the segment.
+    pub(super) fn from_bytes(bytes: &[u8]) -> Result<Charter, Error> {
+        serde_json::from_slice(bytes).map_err(|e| Error::Foreign {
+            expected: "a charter of this version in the team's segment".into(),
+            found: e.to_string(),
+        })
+    }
+}

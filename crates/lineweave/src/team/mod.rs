@@ -1,0 +1,138 @@
+//! Teams: the ranks that share a segment, as threads of this process or as processes.
+//!
+//! The creator decides once, for all ranks, where they sit, how they wait and by which model plans are
+//! chosen, and writes that into the segment as the team's [`Charter`]. Ranks that decide alike cannot choose
+//! different plans.
+
+mod charter;
+mod processes;
+mod rendezvous;
+
+pub use charter::Charter;
+pub use processes::{from_environment, RANK_VARIABLE, TEAM_VARIABLE};
+pub use rendezvous::{connect, Host};
+
+use crate::affinity;
+use crate::choose::{Book, Shelf};
+use crate::communicator::{Communicator, Options};
+use crate::error::Error;
+use crate::kernel::CopyPolicy;
+use crate::segment::Segment;
+use crate::wait::Budget;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a rank waits for the others to join.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A team that its ranks have not joined yet.
+#[derive(Debug)]
+pub struct Team {
+    segment: Arc<Segment>,
+    charter: Charter,
+}
+
+/// Runs `f` on `ranks` threads that form a team, with the settings of the environment, and returns what each
+/// returned, by rank.
+///
+/// # Errors
+/// Those of [`Team::new`] and [`Team::threads`].
+pub fn threads<T: Send>(
+    ranks: usize,
+    f: impl Fn(Communicator) -> Result<T, Error> + Sync,
+) -> Result<Vec<T>, Error> {
+    Team::new(ranks)?.threads(f)
+}
+
+impl Team {
+    /// A team of `ranks` ranks on this machine, with the settings of the environment.
+    ///
+    /// # Errors
+    /// [`Error::TeamSize`], [`Error::Memory`], and what reading settings and topology can end with.
+    pub fn new(ranks: usize) -> Result<Team, Error> {
+        Team::with(Charter::from_environment(ranks)?)
+    }
+
+    /// A team by a charter.
+    ///
+    /// # Errors
+    /// [`Error::TeamSize`], [`Error::Memory`], [`Error::System`].
+    pub fn with(charter: Charter) -> Result<Team, Error> {
+        let blob = charter.to_bytes();
+        let segment = Segment::create(charter.ranks(), charter.box_bytes, &blob)?;
+        Ok(Team { segment: Arc::new(segment), charter })
+    }
+
+    /// The charter.
+    pub fn charter(&self) -> &Charter {
+        &self.charter
+    }
+
+    /// Runs `f` on one thread a rank and returns what each returned, by rank. Threads reach each other's
+    /// buffers, so plans may be `direct`.
+    ///
+    /// # Errors
+    /// The error of the first rank that failed by itself: [`Error::Panicked`], or what `f` returned; the
+    /// consequence for others ([`Error::PeerLost`]) only when there is no such rank.
+    pub fn threads<T: Send>(
+        self,
+        f: impl Fn(Communicator) -> Result<T, Error> + Sync,
+    ) -> Result<Vec<T>, Error> {
+        let Team { segment, mut charter } = self;
+        charter.direct = true;
+        let shelf = Shelf::default();
+        let (f, charter, segment, shelf) = (&f, &charter, &segment, &shelf);
+        let results: Vec<Result<T, Error>> = std::thread::scope(|scope| {
+            let handles: Vec<_> = (0..charter.ranks())
+                .map(|rank| scope.spawn(move || {
+                        f(join(Arc::clone(segment), charter, rank, Some(Arc::clone(shelf)))?)
+                    }))
+                .collect();
+            let outcome = |(rank, handle): (usize, std::thread::ScopedJoinHandle<'_, Result<T, Error>>)| {
+                handle.join().unwrap_or_else(|panic| {
+                    let message = panic
+                        .downcast_ref::<String>()
+                        .cloned()
+                        .or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()))
+                        .unwrap_or_else(|| "no message".into());
+                    Err(Error::Panicked { rank, message })
+                })
+            };
+            handles.into_iter().enumerate().map(outcome).collect()
+        });
+        first_cause(results)
+    }
+}
+
+/// All results, or the error that caused the others.
+fn first_cause<T>(results: Vec<Result<T, Error>>) -> Result<Vec<T>, Error> {
+    let mut values = Vec::with_capacity(results.len());
+    let mut consequence = None;
+    for result in results {
+        match result {
+            Ok(value) => values.push(value),
+            Err(e @ (Error::PeerLost { .. } | Error::Failed(_))) => consequence = consequence.or(Some(e)),
+            Err(cause) => return Err(cause),
+        }
+    }
+    consequence.map_or(Ok(values), Err)
+}
+
+/// Joins as `rank`: binds this thread, if the charter says so and the system lets it, and waits for the others.
+fn join(
+    segment: Arc<Segment>,
+    charter: &Charter,
+    rank: usize,
+    shelf: Option<Shelf>,
+) -> Result<Communicator, Error> {
+    if charter.bind {
+        // Refusal is no failure: ranks then run where the system puts them, and `lineweave info` says so.
+        let _ = affinity::pin(charter.cpus[rank].os);
+    }
+    let options = Options {
+        budget: Budget::of(charter.wait, charter.ranks(), charter.usable),
+        timeout: charter.timeout(),
+        copy: CopyPolicy::default(),
+    };
+    Communicator::join(segment, rank, options, Book::new(charter, shelf), PATIENCE)
+}

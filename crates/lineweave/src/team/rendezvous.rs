@@ -1,0 +1,199 @@
+//! Teams of processes that find each other at a Unix socket.
+//!
+//! 1. The host listens at a path, or at an abstract name (`@name`), which leaves no file behind.
+//! 2. A rank connects and says which version it is and which rank it wants (or any).
+//! 3. The host checks that the peer's user is its own, and answers with a rank and, as ancillary data
+//!    (`SCM_RIGHTS`), the segment's descriptor; or with the reason for refusing.
+//! 4. The rank checks the host's user as well, and joins.
+
+use super::processes::attach;
+use super::Team;
+use crate::communicator::Communicator;
+use crate::error::Error;
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType,
+};
+use std::io::{IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+
+/// "lineweave" rendezvous, and the version of its two messages.
+const HELLO: u64 = u64::from_le_bytes(*b"lw-rdv-1");
+/// Wanted by a rank that takes any.
+const ANY: u64 = u64::MAX;
+/// Answers: welcome (with a rank), or why not.
+const WELCOME: u64 = 0;
+const REFUSED_USER: u64 = 1;
+const REFUSED_VERSION: u64 = 2;
+const REFUSED_RANK: u64 = 3;
+
+/// A listening host.
+#[derive(Debug)]
+pub struct Host {
+    socket: OwnedFd,
+    /// The file to remove, unless the name is abstract.
+    file: Option<PathBuf>,
+}
+
+fn address(name: &str) -> Result<SocketAddrUnix, Error> {
+    let made = match name.strip_prefix('@') {
+        Some(name) => SocketAddrUnix::new_abstract_name(name.as_bytes()),
+        None => SocketAddrUnix::new(name),
+    };
+    made.map_err(|e| Error::system(format!("the socket name `{name}`"), e, "; give a path of at most 107 bytes, or @name"))
+}
+
+fn socket() -> Result<OwnedFd, Error> {
+    rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+        .map_err(|e| Error::system("opening a Unix socket", e, ""))
+}
+
+/// The user at the other end.
+fn peer_user(socket: BorrowedFd<'_>) -> Result<u32, Error> {
+    rustix::net::sockopt::socket_peercred(socket)
+        .map(|c| c.uid.as_raw())
+        .map_err(|e| Error::system("asking for the peer's user", e, ""))
+}
+
+fn own_user() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+impl Host {
+    /// Listens at a path or at an abstract `@name`.
+    ///
+    /// # Errors
+    /// [`Error::System`] when the name is taken or not permitted.
+    pub fn bind(name: &str) -> Result<Host, Error> {
+        let socket = socket()?;
+        rustix::net::bind(&socket, &address(name)?)
+            .map_err(|e| Error::system(format!("listening at `{name}`"), e, "; choose a name that is not in use"))?;
+        let file = (!name.starts_with('@')).then(|| PathBuf::from(name));
+        let host = Host { socket, file };
+        rustix::net::listen(&host.socket, 4096)
+            .map_err(|e| Error::system(format!("listening at `{name}`"), e, ""))?;
+        Ok(host)
+    }
+
+    /// Hands every rank but those in `taken` to the first that ask, and returns when none is left.
+    ///
+    /// A peer of another user or version, or one that wants a rank that is not free, is refused and told why;
+    /// that does not end the serving.
+    ///
+    /// # Errors
+    /// [`Error::System`] when the socket fails.
+    pub fn serve(&self, team: &Team, taken: &[usize]) -> Result<(), Error> {
+        let mut free: Vec<usize> = (0..team.segment.ranks()).filter(|r| !taken.contains(r)).collect();
+        while !free.is_empty() {
+            let peer = rustix::net::accept_with(&self.socket, SocketFlags::CLOEXEC)
+                .map_err(|e| Error::system("accepting a rank", e, ""))?;
+            // A peer that hangs up in between is as if it had never come.
+            let _ = serve_one(peer.as_fd(), team, &mut free);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        if let Some(file) = &self.file {
+            // Somebody may have removed it already; there is nothing more to do.
+            let _ = std::fs::remove_file(file);
+        }
+    }
+}
+
+fn serve_one(peer: BorrowedFd<'_>, team: &Team, free: &mut Vec<usize>) -> Result<(), Error> {
+    let lost = |e: rustix::io::Errno| Error::system("talking to a joining rank", e, "");
+    let mut hello = [0u8; 24];
+    let (read, _) = rustix::net::recv(peer, &mut hello[..], RecvFlags::empty()).map_err(lost)?;
+    let word = |i: usize| u64::from_le_bytes(std::array::from_fn(|b| hello[i * 8 + b]));
+    let wanted = word(2);
+    let answer = if peer_user(peer)? != own_user() {
+        [REFUSED_USER, u64::from(own_user())]
+    } else if read != hello.len() || word(0) != HELLO || word(1) != version() {
+        [REFUSED_VERSION, version()]
+    } else {
+        match free.iter().position(|&r| wanted == ANY || r as u64 == wanted) {
+            None => [REFUSED_RANK, wanted],
+            Some(i) => [WELCOME, free.remove(i) as u64],
+        }
+    };
+    let bytes: Vec<u8> = answer.iter().flat_map(|w| w.to_le_bytes()).collect();
+    let fds = [team.segment.fd()];
+    let mut space = [MaybeUninit::<u8>::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    if answer[0] == WELCOME {
+        ancillary.push(SendAncillaryMessage::ScmRights(&fds));
+    }
+    let sent = rustix::net::sendmsg(peer, &[IoSlice::new(&bytes)], &mut ancillary, SendFlags::NOSIGNAL);
+    if sent.is_err() && answer[0] == WELCOME {
+        free.insert(0, answer[1] as usize);
+    }
+    sent.map(|_| ()).map_err(lost)
+}
+
+fn version() -> u64 {
+    env!("CARGO_PKG_VERSION").bytes().fold(0, |h, b| h << 8 | u64::from(b))
+}
+
+/// Joins the team hosted at `name`, as `rank` or as any free rank.
+///
+/// # Errors
+/// [`Error::OtherUser`], [`Error::Foreign`] when versions differ, [`Error::System`] when nobody listens there or
+/// the rank is taken; those of joining.
+pub fn connect(name: &str, rank: Option<usize>) -> Result<Communicator, Error> {
+    let socket = socket()?;
+    rustix::net::connect(&socket, &address(name)?)
+        .map_err(|e| Error::system(format!("joining the team at `{name}`"), e, "; is its host running?"))?;
+    let lost = |e: rustix::io::Errno| Error::system(format!("talking to the host at `{name}`"), e, "");
+    let host = peer_user(socket.as_fd())?;
+    if host != own_user() {
+        return Err(Error::OtherUser { expected: own_user(), found: host });
+    }
+    let wanted = rank.map_or(ANY, |r| r as u64);
+    let hello: Vec<u8> = [HELLO, version(), wanted].iter().flat_map(|w| w.to_le_bytes()).collect();
+    rustix::net::send(&socket, &hello, SendFlags::NOSIGNAL).map_err(lost)?;
+
+    let mut answer = [0u8; 16];
+    let mut space = [MaybeUninit::<u8>::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let received = rustix::net::recvmsg(
+        &socket,
+        &mut [IoSliceMut::new(&mut answer)],
+        &mut ancillary,
+        RecvFlags::CMSG_CLOEXEC,
+    )
+    .map_err(lost)?;
+    let word = |i: usize| u64::from_le_bytes(std::array::from_fn(|b| answer[i * 8 + b]));
+    let foreign = |found: String| Error::Foreign {
+        expected: format!("a host of lineweave {}", env!("CARGO_PKG_VERSION")),
+        found,
+    };
+    if received.bytes != answer.len() || received.flags.contains(ReturnFlags::CTRUNC) {
+        return Err(foreign(format!("an answer of {} bytes", received.bytes)));
+    }
+    match word(0) {
+        WELCOME => {}
+        REFUSED_USER => return Err(Error::OtherUser { expected: word(1) as u32, found: own_user() }),
+        REFUSED_VERSION => return Err(foreign(format!("a host of version {:x}", word(1)))),
+        REFUSED_RANK => {
+            return Err(Error::system(
+                format!("joining the team at `{name}`"),
+                rank.map_or_else(|| "no rank is free".into(), |r| format!("rank {r} is not free")),
+                "; start exactly as many ranks as the team has",
+            ))
+        }
+        other => return Err(foreign(format!("answer {other}"))),
+    }
+    let fd = ancillary
+        .drain()
+        .find_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(mut fds) => fds.next(),
+            _ => None,
+        })
+        .ok_or_else(|| foreign("an answer without a descriptor".into()))?;
+    attach(fd, word(1) as usize)
+}

@@ -1,0 +1,257 @@
+//! By what plans are chosen: a model, the choices that were measured, and those that the user forces.
+//!
+//! The profile that `lineweave tune` saved for this machine is used when it is there; until then the shipped
+//! machine description nearest to this CPU, and whoever asks is told so.
+
+use crate::error::Error;
+use crate::settings::Settings;
+use crate::topology::Hardware;
+use lineweave_core::algorithm::{self, Algorithm};
+use lineweave_core::collective::Collective;
+use lineweave_core::machine;
+use lineweave_core::model::{fit, Model};
+use lineweave_core::plan::{Params, Plan, PlanError};
+use lineweave_core::profile::{Fingerprint, Profile};
+use lineweave_core::select::{self, Choices, Question, SelectError};
+use lineweave_core::units::LINE;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// Where a model came from.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Origin {
+    /// A profile of this machine.
+    Profile {
+        /// Its file.
+        file: PathBuf,
+    },
+    /// A shipped description, because there is no profile.
+    Machine {
+        /// Its name.
+        name: String,
+        /// Why this one.
+        why: String,
+    },
+}
+
+impl std::fmt::Display for Origin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Origin::Profile { file } => write!(f, "profile {}", file.display()),
+            Origin::Machine { name, why } => {
+                write!(f, "machine description {name} ({why}); run `lineweave tune` to measure this machine")
+            }
+        }
+    }
+}
+
+/// An algorithm that is used whatever the model says.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+struct Forced {
+    collective: Collective,
+    algorithm: String,
+    params: Params,
+}
+
+/// What choices are made by; equal on all ranks of a team.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Tuning {
+    /// Costs of this machine.
+    pub model: Model,
+    /// Where the model came from.
+    pub origin: Origin,
+    /// Choices that measuring confirmed or corrected.
+    pub choices: Option<Choices>,
+    forced: Vec<Forced>,
+}
+
+/// Why an algorithm was chosen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Because {
+    /// `LINEWEAVE_ALGORITHM` says so.
+    Forced,
+    /// It was the fastest when measured at this size or the nearest one.
+    Measured,
+    /// The model predicts it to be the fastest.
+    Predicted,
+}
+
+/// An algorithm with parameters and window for one question.
+#[derive(Clone, Debug)]
+pub struct Chosen {
+    /// The algorithm.
+    pub algorithm: &'static Algorithm,
+    /// Its parameters.
+    pub params: Params,
+    /// Bytes of a window.
+    pub window: usize,
+    /// Why.
+    pub because: Because,
+}
+
+impl Chosen {
+    /// The plan for `bytes` bytes: a window, or the rest after the last whole one.
+    ///
+    /// # Errors
+    /// A [`PlanError`] when the algorithm does not apply.
+    pub fn plan(&self, question: &Question, bytes: usize) -> Result<Plan, PlanError> {
+        self.algorithm.plan(&question.window(bytes), &self.params)
+    }
+}
+
+impl Tuning {
+    /// For this machine: its profile, if there is one, else the nearest description.
+    ///
+    /// # Errors
+    /// [`Error::Profile`] when a profile is malformed, or `LINEWEAVE_PROFILE` names one of another machine.
+    pub fn load(settings: &Settings, hardware: &Hardware, fingerprint: &Fingerprint) -> Result<Tuning, Error> {
+        let forced = settings
+            .algorithms
+            .iter()
+            .map(|f| Forced {
+                collective: f.collective,
+                algorithm: f.algorithm.name.to_owned(),
+                params: f.params.clone(),
+            })
+            .collect();
+        let file = settings.profile.clone().or_else(|| {
+            let file = cache_directory(fingerprint)?.join(PROFILE_FILE);
+            file.exists().then_some(file)
+        });
+        let Some(file) = file else {
+            let (model, origin) = nearest(hardware);
+            return Ok(Tuning { model, origin, choices: None, forced });
+        };
+        let profile = read_profile(&file)?;
+        profile.matches(fingerprint).map_err(|e| profile_error(&file, e.to_string()))?;
+        let model = fit(&profile).map_err(|e| profile_error(&file, e.to_string()))?;
+        let choices = match std::fs::read_to_string(file.with_file_name(CHOICES_FILE)) {
+            Ok(text) => Some(
+                Choices::from_toml(&text)
+                    .map_err(|e| profile_error(&file.with_file_name(CHOICES_FILE), e.to_string()))?,
+            ),
+            Err(_) => None,
+        };
+        Ok(Tuning { model, origin: Origin::Profile { file }, choices, forced })
+    }
+
+    /// By a model alone: for machines one does not have, and for tests.
+    pub fn of_model(model: Model, origin: Origin) -> Tuning {
+        Tuning { model, origin, choices: None, forced: Vec::new() }
+    }
+
+    /// Uses an algorithm for a collective whatever the model says.
+    pub fn force(&mut self, collective: Collective, algorithm: &str, params: Params) {
+        self.forced.retain(|f| f.collective != collective);
+        self.forced.push(Forced { collective, algorithm: algorithm.to_owned(), params });
+    }
+
+    /// The algorithm for a question: forced, else measured, else predicted to be the fastest. `team` is the kind
+    /// of team that choices were measured on: `threads` or `processes`.
+    ///
+    /// # Errors
+    /// [`SelectError`] when nothing fits.
+    pub fn choose(&self, question: &Question, team: &str) -> Result<Chosen, SelectError> {
+        if let Some(f) = self.forced.iter().find(|f| f.collective == question.collective) {
+            let algorithm = algorithm::find(f.collective, &f.algorithm)?;
+            let window = largest_window(question, algorithm, &f.params)?;
+            return Ok(Chosen { algorithm, params: f.params.clone(), window, because: Because::Forced });
+        }
+        if let Some(chosen) = self.measured(question, team) {
+            return Ok(chosen);
+        }
+        let choice = select::select(&self.model, question)?;
+        let algorithm = algorithm::find(question.collective, choice.algorithm)?;
+        Ok(Chosen {
+            algorithm,
+            params: choice.params,
+            window: choice.window,
+            because: Because::Predicted,
+        })
+    }
+
+    /// What measuring found at this size or the nearest, if that applies here.
+    fn measured(&self, question: &Question, team: &str) -> Option<Chosen> {
+        let found = self.choices.as_ref()?.lookup(
+            question.collective,
+            question.shape.ranks(),
+            question.bytes,
+            team,
+        )?;
+        if found.beyond {
+            return None;
+        }
+        let algorithm = algorithm::find(question.collective, &found.tuned.algorithm).ok()?;
+        let window = match found.exact {
+            true => found.tuned.window.min(question.bytes),
+            false => largest_window(question, algorithm, &found.tuned.params).ok()?,
+        };
+        let chosen =
+            Chosen { algorithm, params: found.tuned.params.clone(), window, because: Because::Measured };
+        // Made for another root or an odd size it may not apply; then the model decides.
+        let plan = chosen.plan(question, window).ok()?;
+        (question.fits(&plan, self.model.line_bytes) && (!plan.direct || question.direct)).then_some(chosen)
+    }
+}
+
+/// The profile's file within a machine's directory.
+pub const PROFILE_FILE: &str = "profile.toml";
+/// The choices' file beside it.
+pub const CHOICES_FILE: &str = "choices.toml";
+
+/// Where this machine's profile and choices are kept: `$XDG_CACHE_HOME/lineweave/<fingerprint>`. Nothing when
+/// neither that variable nor `HOME` is set.
+pub fn cache_directory(fingerprint: &Fingerprint) -> Option<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+    let cache = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?;
+    Some(cache.join("lineweave").join(fingerprint.id()))
+}
+
+fn profile_error(file: &Path, why: String) -> Error {
+    Error::Profile { file: file.to_owned(), why }
+}
+
+/// Reads a profile's file.
+///
+/// # Errors
+/// [`Error::Profile`] with line and reason.
+pub fn read_profile(file: &Path) -> Result<Profile, Error> {
+    let text = std::fs::read_to_string(file).map_err(|e| profile_error(file, e.to_string()))?;
+    Profile::from_toml(&text).map_err(|e| profile_error(file, e.to_string()))
+}
+
+/// The shipped description nearest to this CPU, as a model.
+fn nearest(hardware: &Hardware) -> (Model, Origin) {
+    let machines = machine::shipped();
+    let cpu = hardware.cpu_model.as_deref().unwrap_or("");
+    let (index, why) = machine::nearest(machines, cpu, std::env::consts::ARCH)
+        .unwrap_or((0, "no description names this CPU".to_owned()));
+    let machine = &machines[index];
+    (Model::from_machine(machine), Origin::Machine { name: machine.name.clone(), why })
+}
+
+/// The largest window of an algorithm that fits: the whole message, or the largest power of two that does.
+fn largest_window(
+    question: &Question,
+    algorithm: &'static Algorithm,
+    params: &Params,
+) -> Result<usize, SelectError> {
+    let mut window = question.bytes;
+    loop {
+        let plan = algorithm.plan(&question.window(window), params)?;
+        if question.fits(&plan, LINE) {
+            return Ok(window);
+        }
+        let half = (window - 1).next_power_of_two() / 2;
+        if half < question.grain.max(LINE) {
+            return Err(SelectError::NothingFits {
+                collective: question.collective,
+                ranks: question.shape.ranks(),
+                bytes: question.bytes,
+                box_bytes: question.box_bytes,
+                why: format!("{} with {params} was tried down to windows of {window} bytes", plan.name()),
+            });
+        }
+        window = half / question.grain * question.grain;
+    }
+}

@@ -1,0 +1,199 @@
+//! Processes: the conformance cases, rendezvous at a socket, and peers that die. The test starts itself once a
+//! rank, so it has no harness but prints what one would.
+
+#[path = "common/mod.rs"]
+mod common;
+
+use lineweave::settings::Settings;
+use lineweave::team::{self, Charter, Host, Team};
+use lineweave::{Communicator, Error, Operator};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+const JOB: &str = "PROCESSES_TEST_JOB";
+const SOCKET: &str = "PROCESSES_TEST_SOCKET";
+
+fn main() {
+    if let Ok(job) = std::env::var(JOB) {
+        std::process::exit(rank(&job));
+    }
+    // What `cargo test -- --list` and filters expect of a test binary without a harness.
+    if std::env::args().any(|a| a == "--list") {
+        return;
+    }
+    let tests: [(&str, fn()); 8] = [
+        ("every_algorithm_delivers_between_processes", || conformance("algorithms", &[1, 2, 3, 4, 8])),
+        ("every_type_and_operator_is_right_between_processes", || conformance("types", &[2, 5])),
+        ("calls_follow_each_other_in_any_order_between_processes", || conformance("mixed", &[2, 3, 8])),
+        ("ranks_meet_at_a_socket", ranks_meet_at_a_socket),
+        ("a_killed_rank_is_named_within_a_second", a_killed_rank_is_named),
+        ("an_early_exit_is_named", an_early_exit_is_named),
+        ("different_counts_are_named", different_counts_are_named),
+        ("nothing_is_left_behind", nothing_is_left_behind),
+    ];
+    println!("\nrunning {} tests", tests.len());
+    for (name, test) in &tests {
+        test();
+        println!("test {name} ... ok");
+    }
+    println!("\ntest result: ok. {} passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n", tests.len());
+}
+
+/// Starts one process a rank, each to do `job`.
+fn start(ranks: usize, job: &str) -> Vec<Child> {
+    let team = Team::with(Charter::from_environment(ranks).expect("a charter")).expect("a team");
+    start_in(&team, job)
+}
+
+fn start_in(team: &Team, job: &str) -> Vec<Child> {
+    let program = std::env::current_exe().expect("this program has a path");
+    let command = |_| {
+        let mut command = Command::new(&program);
+        command.env(JOB, job).stdout(Stdio::piped());
+        command
+    };
+    team.spawn(command).expect("ranks start")
+}
+
+/// What each rank printed; all must have ended well.
+fn finish(children: Vec<Child>) -> Vec<String> {
+    let outputs = children.into_iter().map(|c| c.wait_with_output().expect("a rank can be awaited"));
+    let texts: Vec<_> = outputs
+        .map(|o| {
+            let text = String::from_utf8_lossy(&o.stdout).trim().to_owned();
+            assert!(o.status.success(), "a rank ended with {}: {text}", o.status);
+            text
+        })
+        .collect();
+    texts
+}
+
+fn conformance(job: &str, sizes: &[usize]) {
+    let mut cases = 0;
+    for &ranks in sizes {
+        let texts = finish(start(ranks, job));
+        let counts: Vec<usize> = texts.iter().map(|t| t.parse().expect("a rank prints its cases")).collect();
+        assert!(counts.windows(2).all(|w| w[0] == w[1]), "ranks ran different cases: {counts:?}");
+        cases += counts[0];
+    }
+    assert!(cases > 100, "{cases} cases only");
+    println!("tally: conformance cases ({job}, processes) {cases}");
+}
+
+fn ranks_meet_at_a_socket() {
+    let name = format!("@lineweave-test-{}", std::process::id());
+    let host = Host::bind(&name).expect("an abstract name is free");
+    let team = Team::with(Charter::from_environment(3).expect("a charter")).expect("a team");
+    let program = std::env::current_exe().expect("this program has a path");
+    let children: Vec<Child> = (0..3)
+        .map(|_| {
+            let mut command = Command::new(&program);
+            command.env(JOB, "socket").env(SOCKET, &name).stdout(Stdio::piped());
+            command.spawn().expect("a rank starts")
+        })
+        .collect();
+    host.serve(&team, &[]).expect("three ranks come");
+    let mut ranks = finish(children);
+    ranks.sort();
+    assert_eq!(ranks, ["0 of 3", "1 of 3", "2 of 3"]);
+    assert!(matches!(team::connect("@lineweave-test-nobody", None), Err(Error::System { .. })));
+}
+
+fn a_killed_rank_is_named() {
+    for victim in 0..3 {
+        let mut children = start(3, "endless");
+        std::thread::sleep(Duration::from_millis(300));
+        let killed = Instant::now();
+        children[victim].kill().expect("a rank can be killed");
+        let pid = children[victim].id();
+        for (rank, child) in children.into_iter().enumerate() {
+            let output = child.wait_with_output().expect("a rank can be awaited");
+            if rank != victim {
+                let text = String::from_utf8_lossy(&output.stdout);
+                let waited = killed.elapsed();
+                assert!(text.contains(&format!("rank {victim} (pid {pid})")), "rank {rank} said `{text}`");
+                assert!(waited < Duration::from_secs(1), "rank {rank} noticed after {waited:?}");
+            }
+        }
+    }
+}
+
+fn an_early_exit_is_named() {
+    let texts = finish(start(3, "early"));
+    for (rank, text) in texts.iter().enumerate().filter(|(r, _)| *r != 1) {
+        assert!(text.contains("rank 1") && text.contains("left"), "rank {rank} said `{text}`");
+    }
+}
+
+fn different_counts_are_named() {
+    let (mut settings, _) = Settings::from_environment().expect("settings");
+    settings.check = true;
+    let charter = Charter::new(3, &settings).expect("a charter");
+    let texts = finish(start_in(&Team::with(charter).expect("a team"), "mismatch"));
+    for text in &texts {
+        assert!(text.contains("rank 2 called allreduce(9 x f32, sum)") || text.contains("rank 0 called allreduce(8 x f32, sum)"), "{text}");
+    }
+}
+
+/// No file in /dev/shm, and no memfd of ours in this process.
+fn nothing_is_left_behind() {
+    let names = |directory: &str| -> Vec<String> {
+        std::fs::read_dir(directory)
+            .map(|entries| entries.flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect())
+            .unwrap_or_default()
+    };
+    assert!(names("/dev/shm").iter().all(|n| !n.contains("lineweave")));
+    let descriptors = std::fs::read_dir("/proc/self/fd").expect("a process sees its descriptors");
+    let ours = descriptors.flatten().filter_map(|e| std::fs::read_link(e.path()).ok());
+    assert_eq!(ours.filter(|l| l.to_string_lossy().contains("memfd:lineweave")).count(), 0);
+}
+
+/// The part of one rank.
+fn rank(job: &str) -> i32 {
+    let joined = match std::env::var(SOCKET) {
+        Ok(name) => team::connect(&name, None),
+        Err(_) => team::from_environment(),
+    };
+    let outcome = joined.map_err(|e| e.to_string()).and_then(|mut comm| work(job, &mut comm));
+    match outcome {
+        Ok(text) => {
+            println!("{text}");
+            0
+        }
+        Err(why) => {
+            println!("{why}");
+            1
+        }
+    }
+}
+
+fn work(job: &str, comm: &mut Communicator) -> Result<String, String> {
+    let count = |outcome: common::Outcome| outcome.map(|n| n.to_string());
+    match job {
+        "algorithms" => count(common::algorithms(comm, &[0, 1, 13, 300, 9001], false)),
+        "types" => count(common::types_and_operators(comm, &[0, 1, 7, 1023])),
+        "mixed" => count(common::mixed(comm, 400)),
+        "socket" => {
+            comm.barrier().map_err(|e| e.to_string())?;
+            Ok(format!("{} of {}", comm.rank(), comm.ranks()))
+        }
+        "endless" => loop {
+            if let Err(e) = comm.barrier() {
+                return Ok(e.to_string());
+            }
+        },
+        "early" => {
+            comm.barrier().map_err(|e| e.to_string())?;
+            if comm.rank() == 1 {
+                return Ok("done".into());
+            }
+            Ok(comm.barrier().expect_err("rank 1 does not come").to_string())
+        }
+        "mismatch" => {
+            let mut buffer = vec![1.0f32; if comm.rank() == 2 { 9 } else { 8 }];
+            let outcome = comm.allreduce_in_place(&mut buffer, Operator::Sum);
+            Ok(outcome.expect_err("counts differ").to_string())
+        }
+        other => Err(format!("no job {other}")),
+    }
+}
