@@ -13,6 +13,7 @@ pub mod plan;
 pub mod algorithm;
 pub mod model;
 pub mod cost;
+pub mod select;
 pub mod verify;
 pub mod trace;
 pub mod draw;
