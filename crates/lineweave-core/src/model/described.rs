@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn every_shipped_machine_has_a_model_that_admits_what_it_assumes() {
         for machine in shipped() {
-            let model = Model::from_machine(&machine);
+            let model = Model::from_machine(machine);
             assert!(!model.levels.is_empty(), "{}", machine.name);
             assert!(model.levels.windows(2).all(|w| w[0].read.value <= w[1].read.value), "{}", machine.name);
             assert!(!model.unidentified.is_empty(), "{}", machine.name);

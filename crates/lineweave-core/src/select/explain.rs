@@ -67,8 +67,9 @@ fn write_all(out: &mut String, model: &Model, question: &Question, choice: &Choi
             let percent = nanos / total * 100.0;
             writeln!(
                 out,
-                "  {percent:3.0} %  {:>8}  {times} x {term}, which is {value} ns{}",
+                "  {percent:3.0} %  {:>8}  {} x {term}, which is {value} ns{}",
                 Nanos(*nanos).to_string(),
+                Times(*times as f64 / cost.critical_runs as f64),
                 if matches!(term, Term::Copy | Term::Transfer(_) | Term::Fold) {
                     format!(" near {}", Bytes(typical_bytes(choice) as u64))
                 } else {
@@ -106,6 +107,16 @@ fn write_all(out: &mut String, model: &Model, question: &Question, choice: &Choi
     }
     let given_up = choice.considered.iter().filter(|c| c.given_up).count();
     writeln!(out, "{} plans were costed, {given_up} of them only in part", choice.considered.len())
+}
+
+/// How often something happens in a run: whole numbers without a fraction.
+struct Times(f64);
+
+impl std::fmt::Display for Times {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let digits = usize::from(self.0.fract() != 0.0);
+        write!(f, "{:.digits$}", self.0)
+    }
 }
 
 /// The size that most of the plan's bytes move in.

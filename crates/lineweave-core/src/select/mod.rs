@@ -180,6 +180,7 @@ pub fn select(model: &Model, question: &Question) -> Result<Choice, SelectError>
     check(question)?;
     let mut search = candidates::Search::new(model, question);
     search.run();
+    let cut_short = search.cut_short();
     let (considered, unfit) = search.finish();
     let best = considered.iter().find(|c| !c.given_up && c.predicted.0.is_finite()).cloned();
     let Some(best) = best else {
@@ -212,6 +213,9 @@ pub fn select(model: &Model, question: &Question) -> Result<Choice, SelectError>
     }
     if unfit > 0 {
         reasons.push(format!("{unfit} plans did not apply or did not fit a box"));
+    }
+    if cut_short {
+        reasons.push("the search's budget was spent before every parameter set was costed".to_owned());
     }
     let given_up = considered.iter().filter(|c| c.given_up).count();
     if given_up > 0 {
