@@ -14,5 +14,6 @@ pub mod model;
 pub mod algorithm;
 pub mod verify;
 pub mod cost;
+pub mod select;
 pub mod trace;
 pub mod draw;

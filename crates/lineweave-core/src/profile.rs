@@ -6,6 +6,52 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// Why a text is not a profile, or a profile not this machine's.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProfileError {
+    /// Not the TOML of a profile.
+    #[error("line {line}: {message}; measure again")]
+    Malformed {
+        /// Line of the text, from 1.
+        line: usize,
+        /// What was expected and found.
+        message: String,
+    },
+    /// Another version.
+    #[error("line {line}: expected schema {SCHEMA}, found {found}; measure again with this lineweave")]
+    Schema {
+        /// Line of the text, from 1.
+        line: usize,
+        /// Found.
+        found: u32,
+    },
+    /// A cell with numbers that no measurement gives.
+    #[error("line {line}: cell of probe `{probe}`: expected {expected}, found {found}; measure again")]
+    BadCell {
+        /// Line of the text where the cell begins, from 1.
+        line: usize,
+        /// Its probe.
+        probe: String,
+        /// What was expected.
+        expected: String,
+        /// What was found.
+        found: String,
+    },
+    /// Measured elsewhere.
+    #[error(
+        "the profile is of another machine: its {what} is `{profile}`, here it is `{here}`; measure this one"
+    )]
+    OtherMachine {
+        /// What differs first.
+        what: &'static str,
+        /// In the profile.
+        profile: String,
+        /// On this machine.
+        here: String,
+    },
+}
+
 /// Version of the profile format.
 pub const SCHEMA: u32 = 1;
 
@@ -110,5 +156,184 @@ impl Profile {
         self.cells.iter().find(|c| {
             c.probe == probe && factors.iter().all(|(k, v)| c.factors.get(*k).map(String::as_str) == Some(*v))
         })
+    }
+}
+
+impl Stats {
+    /// What is wrong with these numbers: what was expected, and what was found.
+    fn fault(&self) -> Option<(String, String)> {
+        let named = [
+            ("median", self.median),
+            ("ci_low", self.ci_low),
+            ("ci_high", self.ci_high),
+            ("p5", self.p5),
+            ("p95", self.p95),
+            ("min", self.min),
+        ];
+        if let Some((name, x)) = named.iter().find(|(_, x)| !x.is_finite() || *x < 0.0) {
+            return Some((format!("{name} finite and not negative"), x.to_string()));
+        }
+        let ordered = [("ci_low", "ci_high", self.ci_low, self.ci_high), ("p5", "p95", self.p5, self.p95)];
+        let reversed = ordered.iter().find(|(_, _, low, high)| low > high);
+        reversed.map(|(a, b, low, high)| (format!("{a} <= {b}"), format!("{low} > {high}")))
+    }
+}
+
+impl Profile {
+    /// The text form.
+    pub fn to_toml(&self) -> String {
+        // Names, numbers and lists of them: TOML has a place for each.
+        toml::to_string(self).unwrap_or_default()
+    }
+
+    /// The profile in a text.
+    ///
+    /// # Errors
+    /// [`ProfileError`] with the line: malformed or truncated text, another schema, or numbers that are
+    /// negative, not finite or out of order.
+    pub fn from_toml(text: &str) -> Result<Profile, ProfileError> {
+        let line_of = |at: usize| 1 + text.bytes().take(at).filter(|&b| b == b'\n').count();
+        let malformed = |e: toml::de::Error| ProfileError::Malformed {
+            line: line_of(e.span().map_or(0, |s| s.start)),
+            message: e.message().replace('\n', ", "),
+        };
+        // The version is looked at first: another version's text need not have this one's keys.
+        #[derive(Deserialize)]
+        struct Version {
+            schema: toml::Spanned<u32>,
+        }
+        let version: Version = toml::from_str(text).map_err(malformed)?;
+        if *version.schema.get_ref() != SCHEMA {
+            let line = line_of(version.schema.span().start);
+            return Err(ProfileError::Schema { line, found: *version.schema.get_ref() });
+        }
+        let profile: Profile = toml::from_str(text).map_err(malformed)?;
+        for (i, cell) in profile.cells.iter().enumerate() {
+            if let Some((expected, found)) = cell.stats.fault() {
+                let line = text.match_indices("[[cells]]").nth(i).map_or(1, |(at, _)| line_of(at));
+                return Err(ProfileError::BadCell { line, probe: cell.probe.clone(), expected, found });
+            }
+        }
+        Ok(profile)
+    }
+
+    /// Whether this profile is of the machine with that fingerprint.
+    ///
+    /// # Errors
+    /// [`ProfileError::OtherMachine`] that names the first difference.
+    pub fn matches(&self, here: &Fingerprint) -> Result<(), ProfileError> {
+        let mine = &self.machine;
+        let pairs = [
+            ("CPU", mine.cpu.clone(), here.cpu.clone()),
+            ("number of usable CPUs", mine.cpus.to_string(), here.cpus.to_string()),
+            ("cache line", mine.line_bytes.to_string(), here.line_bytes.to_string()),
+            ("topology", mine.topology.clone(), here.topology.clone()),
+        ];
+        match pairs.into_iter().find(|(_, a, b)| a != b) {
+            None => Ok(()),
+            Some((what, profile, here)) => Err(ProfileError::OtherMachine { what, profile, here }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn profile() -> Profile {
+        let stats = Stats {
+            median: 40.25,
+            ci_low: 40.0,
+            ci_high: 41.0,
+            p5: 39.0,
+            p95: 55.0,
+            min: 38.0,
+            samples: 500,
+            disturbed: 2,
+        };
+        let cell = |probe: &str, layout: &str| Cell {
+            probe: probe.to_owned(),
+            factors: BTreeMap::from([
+                ("layout".to_owned(), layout.to_owned()),
+                ("level".to_owned(), "l3".to_owned()),
+            ]),
+            unit: "ns".to_owned(),
+            stats,
+            flagged: Vec::new(),
+        };
+        Profile {
+            schema: SCHEMA,
+            version: "0.1.0".to_owned(),
+            measured_at: "2026-01-01T00:00:00Z".to_owned(),
+            machine: Fingerprint {
+                cpu: "c".to_owned(),
+                cpus: 2,
+                line_bytes: 64,
+                topology: "core:2".to_owned(),
+            },
+            unidentified: vec![Unidentified { what: "T_C".to_owned(), because: "needs 3 CPUs".to_owned() }],
+            cells: vec![cell("signal", "alone"), cell("exchange", "paired")],
+        }
+    }
+
+    #[test]
+    fn profiles_round_trip() {
+        assert_eq!(Profile::from_toml(&profile().to_toml()), Ok(profile()));
+    }
+
+    #[test]
+    fn errors_name_the_line() {
+        let text = profile().to_toml();
+        let broken = text.replacen("cpus = 2", "cpus = \"two\"", 1);
+        let Err(ProfileError::Malformed { line, .. }) = Profile::from_toml(&broken) else {
+            panic!("accepted")
+        };
+        assert_eq!(broken.lines().nth(line - 1), Some("cpus = \"two\""));
+        let newer = text.replacen("schema = 1", "schema = 7", 1);
+        assert_eq!(Profile::from_toml(&newer), Err(ProfileError::Schema { line: 1, found: 7 }));
+    }
+
+    #[test]
+    fn numbers_no_measurement_gives_are_refused_with_their_cell() {
+        let mut p = profile();
+        p.cells[1].stats.ci_low = 99.0;
+        let text = p.to_toml();
+        let Err(ProfileError::BadCell { line, probe, expected, .. }) = Profile::from_toml(&text) else {
+            panic!("accepted")
+        };
+        assert_eq!((probe.as_str(), expected.as_str()), ("exchange", "ci_low <= ci_high"));
+        assert_eq!(text.lines().nth(line - 1), Some("[[cells]]"));
+        for bad in ["-1.0", "nan", "inf"] {
+            let text = profile().to_toml().replacen("median = 40.25", &format!("median = {bad}"), 1);
+            assert!(matches!(Profile::from_toml(&text), Err(ProfileError::BadCell { .. })), "{bad}");
+        }
+    }
+
+    #[test]
+    fn another_machine_is_named_by_what_differs() {
+        let p = profile();
+        assert_eq!(p.matches(&p.machine), Ok(()));
+        let here = Fingerprint { cpus: 4, ..p.machine.clone() };
+        let error = p.matches(&here).unwrap_err().to_string();
+        assert!(error.contains("number of usable CPUs is `2`, here it is `4`"), "{error}");
+    }
+
+    proptest! {
+        #[test]
+        fn truncated_or_garbled_profiles_never_panic(cut in 0usize..900, at in 0usize..900, byte in 32u8..127) {
+            let text = profile().to_toml();
+            let cut = cut.min(text.len());
+            if let Err(e) = Profile::from_toml(&text[..cut]) {
+                prop_assert!(e.to_string().starts_with("line "));
+            }
+            let mut bytes = text.into_bytes();
+            let at = at % bytes.len();
+            bytes[at] = byte;
+            let garbled = String::from_utf8(bytes).expect("ASCII stays ASCII");
+            if let Err(e) = Profile::from_toml(&garbled) {
+                prop_assert!(e.to_string().starts_with("line "));
+            }
+        }
     }
 }

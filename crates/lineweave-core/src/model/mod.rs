@@ -6,6 +6,7 @@
 //! flag layout, which none of the papers has.
 
 mod cells;
+mod described;
 pub mod error;
 mod fit;
 mod fitted;
@@ -98,23 +99,23 @@ pub struct LevelCosts {
 }
 
 impl LevelCosts {
-    /// The cost for a layout: as measured, or the one measured for the most similar layout.
+    /// The cost for a layout: as measured, or the one measured for the most similar layout, a thousandth
+    /// dearer, so that a layout nobody measured never wins by a tie.
     pub fn by_layout(list: &[LayoutCost], layout: Layout) -> Option<Fitted> {
+        const UNSEEN: f64 = 1.001;
         let exact = |want: Layout| list.iter().find(|l| l.layout == want).map(|l| l.cost);
-        let spread = || list.iter().find(|l| matches!(l.layout, Layout::Spread(_))).map(|l| l.cost);
-        let close = match layout {
-            Layout::Packed => {
-                exact(Layout::Packed).or_else(|| exact(Layout::Paired).map(|c| c.inferred(1.0)))
-            }
-            Layout::Paired => {
-                exact(Layout::Paired).or_else(|| exact(Layout::Packed).map(|c| c.inferred(1.0)))
-            }
-            Layout::Alone => exact(Layout::Alone).or_else(|| spread().map(|c| c.inferred(1.0))),
-            Layout::Spread(n) => exact(Layout::Spread(n))
-                .or_else(|| spread().map(|c| c.inferred(1.0)))
-                .or_else(|| exact(Layout::Alone).map(|c| c.inferred(1.0))),
+        let like = |want: Layout| exact(want).map(|c| c.inferred(UNSEEN));
+        let spread = || {
+            let any = list.iter().find(|l| matches!(l.layout, Layout::Spread(_)));
+            any.map(|l| l.cost.inferred(UNSEEN))
         };
-        close.or_else(|| list.first().map(|l| l.cost.inferred(1.0)))
+        let close = match layout {
+            Layout::Packed => exact(Layout::Packed).or_else(|| like(Layout::Paired)),
+            Layout::Paired => exact(Layout::Paired).or_else(|| like(Layout::Packed)),
+            Layout::Alone => exact(Layout::Alone).or_else(spread),
+            Layout::Spread(n) => exact(Layout::Spread(n)).or_else(spread).or_else(|| like(Layout::Alone)),
+        };
+        close.or_else(|| list.first().map(|l| l.cost.inferred(UNSEEN)))
     }
 }
 
@@ -303,6 +304,9 @@ impl Model {
         Ok(model)
     }
 }
+
+#[cfg(test)]
+mod fit_tests;
 
 #[cfg(test)]
 mod tests {

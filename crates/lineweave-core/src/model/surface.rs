@@ -137,12 +137,20 @@ impl Surface {
         Reading { nanos: nanos.max(0.0), extrapolated }
     }
 
-    /// The measured node nearest to a size, alone on the machine: for reports.
-    pub fn nearest(&self, bytes: usize) -> Fitted {
-        let i = (0..self.bytes.len())
-            .min_by_key(|&i| self.bytes[i].abs_diff(bytes as u64))
-            .expect("a surface has a size");
-        self.cost[i][0]
+    /// The cost of one transfer alone with its interval, for reports: the interval of the nearest measured
+    /// size, in proportion.
+    pub fn reported(&self, bytes: usize) -> Fitted {
+        let value = self.at(bytes, 1).nanos;
+        let gap = |i: &usize| self.bytes[*i].abs_diff(bytes as u64);
+        let node = (0..self.bytes.len()).min_by_key(gap).map(|i| self.cost[i][0]);
+        match node {
+            Some(n) if n.value > 0.0 => {
+                let ratio = value / n.value;
+                Fitted { value, ci_low: n.ci_low * ratio, ci_high: n.ci_high * ratio, ..n }
+            }
+            Some(n) => Fitted::new(value, n.provenance),
+            None => Fitted::assumed(value),
+        }
     }
 }
 

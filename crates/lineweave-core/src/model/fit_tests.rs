@@ -1,0 +1,183 @@
+//! Profiles made from known parameters: the fit must find them, and its intervals must hold them.
+
+use super::*;
+use crate::profile::{Cell, Profile, Stats, Unidentified};
+use crate::topology::Level;
+use std::collections::BTreeMap;
+
+/// A reproducible stream of standard normal numbers (xorshift and a sum of twelve).
+struct Noise(u64);
+
+impl Noise {
+    fn uniform(&mut self) -> f64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    fn normal(&mut self) -> f64 {
+        (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
+    }
+}
+
+fn cell(probe: &str, factors: &[(&str, String)], truth: f64, relative: f64, noise: &mut Noise) -> Cell {
+    let sigma = truth * relative;
+    let median = truth + sigma * noise.normal();
+    let factors: BTreeMap<String, String> =
+        factors.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect();
+    let stats = Stats {
+        median,
+        ci_low: median - 1.96 * sigma,
+        ci_high: median + 1.96 * sigma,
+        p5: median,
+        p95: median,
+        min: median,
+        samples: 1000,
+        disturbed: 0,
+    };
+    Cell { probe: probe.to_owned(), factors, unit: "ns".to_owned(), stats, flagged: Vec::new() }
+}
+
+fn s(x: impl ToString) -> String {
+    x.to_string()
+}
+
+const O: f64 = 76.0;
+const Q: f64 = 1521.0;
+const P: f64 = 1096.0;
+const C: f64 = 56.2;
+const B: f64 = 188.2;
+
+/// Xeon Phi's parameters (Ramos & Hoefler Tables 3.1, 3.2) as a profile.
+fn profile(noise: &mut Noise, relative: f64) -> Profile {
+    let l3 = || ("level", s("l3"));
+    let mut cells = vec![
+        cell("line", &[("access", s("read")), ("state", s("modified")), l3()], 235.8, relative, noise),
+        cell("line", &[("access", s("own")), ("state", s("shared")), l3()], 240.0, relative, noise),
+        cell(
+            "line",
+            &[("access", s("read")), ("state", s("exclusive")), ("level", s("local"))],
+            8.6,
+            relative,
+            noise,
+        ),
+        cell("line", &[("access", s("read")), ("state", s("invalid")), l3()], 277.7, relative, noise),
+        cell("signal", &[("layout", s("alone")), ("pollers", s(1)), l3()], 470.0, relative, noise),
+        cell("exchange", &[("layout", s("alone")), l3()], 480.0, relative, noise),
+        cell("exchange", &[("layout", s("paired")), l3()], 250.0, relative, noise),
+        cell("counter", &[("ranks", s(2))], 500.0, relative, noise),
+        cell("wake", &[("kind", s("yield")), ("where", s("same"))], 700.0, relative, noise),
+        cell("wake", &[("kind", s("futex")), ("where", s("other"))], 9000.0, relative, noise),
+    ];
+    for n in [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128] {
+        let truth = O * f64::from(n) + Q - P / f64::from(n);
+        cells.push(cell("pingpong", &[("lines", s(n)), l3()], truth, relative, noise));
+    }
+    for n in [1, 2, 4, 8, 16, 32] {
+        cells.push(cell("contention", &[("readers", s(n))], C * f64::from(n) + B, relative, noise));
+    }
+    for m in [64, 256, 1024, 4096, 16384] {
+        for tau in [1, 2, 4] {
+            for (pattern, per_byte) in [("get", 1.2), ("put", 1.3)] {
+                let truth = (240.0 + per_byte * f64::from(m)) * (1.0 + 0.1 * f64::from(tau - 1));
+                let f =
+                    [("pattern", s(pattern)), ("kind", s("plain")), ("bytes", s(m)), ("tau", s(tau)), l3()];
+                cells.push(cell("copy", &f, truth, relative, noise));
+            }
+        }
+        let f = [("pattern", s("local")), ("kind", s("plain")), ("bytes", s(m)), ("tau", s(1))];
+        cells.push(cell("copy", &f, 10.0 + 0.1 * f64::from(m), relative, noise));
+        let f = [("type", s("f64")), ("op", s("sum")), ("bytes", s(m)), ("source", s("private"))];
+        cells.push(cell("fold", &f, 12.0 + 0.2 * f64::from(m), relative, noise));
+    }
+    for op in ["set", "wait", "move", "fold", "run"] {
+        cells.push(cell("overhead", &[("op", s(op))], 3.0, relative, noise));
+    }
+    Profile {
+        schema: 1,
+        version: s("0"),
+        measured_at: s("2026-01-01T00:00:00Z"),
+        machine: crate::profile::Fingerprint { cpu: s("x"), cpus: 60, line_bytes: 64, topology: s("pu:60") },
+        unidentified: Vec::new(),
+        cells,
+    }
+}
+
+#[test]
+fn known_parameters_are_found_and_the_intervals_hold_them_at_their_rate() {
+    let mut noise = Noise(0x9e37_79b9_7f4a_7c15);
+    let runs = 200;
+    let mut held = [0usize; 5];
+    for _ in 0..runs {
+        let model = fit(&profile(&mut noise, 0.01)).unwrap();
+        let lines = model.levels[0].lines.unwrap();
+        let pairs =
+            [(lines.o, O), (lines.q, Q), (lines.p, P), (model.contention.c, C), (model.contention.b, B)];
+        for (i, (f, truth)) in pairs.iter().enumerate() {
+            held[i] += usize::from(f.covers(*truth));
+        }
+        assert!((lines.o.value / O - 1.0).abs() < 0.05, "{}", lines.o);
+        assert!((model.contention.c.value / C - 1.0).abs() < 0.05, "{}", model.contention.c);
+    }
+    // 95 % intervals, widened where the noise happens to look like misfit; three standard errors of 200 draws
+    // allowed below.
+    for (i, h) in held.iter().enumerate() {
+        let rate = *h as f64 / f64::from(runs);
+        assert!(rate >= 0.95 - 3.0 * (0.95f64 * 0.05 / 200.0).sqrt(), "parameter {i}: {rate}");
+    }
+}
+
+#[test]
+fn what_was_measured_is_taken_as_measured() {
+    let model = fit(&profile(&mut Noise(7), 1e-6)).unwrap();
+    let l3 = model.level(Level::L3).0;
+    assert!((l3.read.value - 235.8).abs() < 0.01);
+    assert_eq!(l3.read.provenance, Provenance::Measured);
+    assert!((model.local.value - 8.6).abs() < 0.01);
+    assert!((l3.get.at(2560, 1).nanos - (240.0 + 1.2 * 2560.0)).abs() < 1.0);
+    assert!((l3.get.at(1024, 2).nanos - 1.1 * (240.0 + 1.2 * 1024.0)).abs() < 1.0);
+    assert!(model.unidentified.is_empty(), "{:?}", model.unidentified);
+    assert!(model.residuals.iter().any(|r| r.of == "T_N@l3" && r.worst < 1e-3));
+}
+
+#[test]
+fn what_is_missing_is_named_and_its_stand_in_marked() {
+    let mut p = profile(&mut Noise(7), 0.01);
+    p.cells.retain(|c| !["contention", "pingpong", "wake"].contains(&c.probe.as_str()));
+    p.unidentified.push(Unidentified { what: s("T_C"), because: s("needs 3 CPUs and 2 are usable") });
+    let model = fit(&p).unwrap();
+    assert_eq!(model.contention.c.provenance, Provenance::Assumed);
+    assert_eq!(model.wake.yielding.provenance, Provenance::Assumed);
+    assert!(model.levels[0].lines.is_none());
+    let why = |what: &str| model.unidentified.iter().find(|u| u.what == what).map(|u| u.because.as_str());
+    assert_eq!(why("T_C"), Some("needs 3 CPUs and 2 are usable"));
+    assert!(why("T_N@l3").is_some_and(|w| w.contains("at least 3")));
+    assert!(why("wake[yield]").is_some());
+}
+
+#[test]
+fn surfaces_stay_monotone_under_noise() {
+    let model = fit(&profile(&mut Noise(3), 0.2)).unwrap();
+    let get = &model.levels[0].get;
+    for i in 0..get.bytes.len() {
+        for j in 0..get.taus.len() {
+            assert!(i == 0 || get.cost[i][j].value >= get.cost[i - 1][j].value);
+            assert!(j == 0 || get.cost[i][j].value >= get.cost[i][j - 1].value);
+        }
+    }
+}
+
+#[test]
+fn a_profile_without_transfers_or_with_nonsense_is_refused() {
+    let mut p = profile(&mut Noise(7), 0.01);
+    p.cells.retain(|c| ["copy", "fold", "overhead"].contains(&c.probe.as_str()));
+    assert_eq!(fit(&p), Err(FitError::NoTransfers));
+    let mut p = profile(&mut Noise(7), 0.01);
+    p.cells[0].stats.median = f64::NAN;
+    assert!(matches!(fit(&p), Err(FitError::BadCell { .. })));
+    let mut p = profile(&mut Noise(7), 0.01);
+    p.cells[4].factors.insert(s("layout"), s("sideways"));
+    let error = fit(&p).unwrap_err().to_string();
+    assert!(error.contains("signal") && error.contains("sideways"), "{error}");
+}

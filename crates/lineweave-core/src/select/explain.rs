@@ -1,0 +1,133 @@
+//! A choice in plain words.
+
+use super::{Choice, Question};
+use crate::cost::{cost_with, Options, Term};
+use crate::model::{Model, Provenance};
+use crate::units::{Bytes, Nanos};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// Parameters named before the rest is summed up.
+const NAMED: usize = 6;
+
+/// What was chosen, what it is predicted to cost, what comes next, which parameters decided it, and what was
+/// assumed on the way.
+pub fn explain(model: &Model, question: &Question, choice: &Choice) -> String {
+    let mut out = String::new();
+    // Writing to a String cannot fail.
+    let _ = write_all(&mut out, model, question, choice);
+    out
+}
+
+fn named(name: &str, params: &crate::plan::Params) -> String {
+    format!("{name} {params}").trim_end().to_owned()
+}
+
+fn write_all(out: &mut String, model: &Model, question: &Question, choice: &Choice) -> std::fmt::Result {
+    let ranks = question.shape.ranks();
+    let size = match question.collective.moves_data() {
+        true => format!(" of {}", Bytes(question.bytes as u64)),
+        false => String::new(),
+    };
+    writeln!(
+        out,
+        "{}{size} among {ranks} ranks: {}",
+        question.collective,
+        named(choice.algorithm, &choice.params)
+    )?;
+    if choice.window < question.bytes {
+        let n = question.bytes.div_ceil(choice.window.max(1));
+        writeln!(out, "in {n} windows of {}", Bytes(choice.window as u64))?;
+    }
+    writeln!(out, "predicted: {} a call", choice.predicted)?;
+    match &choice.runner_up {
+        Some(next) => {
+            let slower = (next.predicted.0 / choice.predicted.0.max(1e-9) - 1.0) * 100.0;
+            let what = named(next.name, &next.params);
+            writeln!(out, "next: {what}, predicted {}, {slower:.1} % slower", next.predicted)?;
+        }
+        None => writeln!(out, "next: nothing else applies")?,
+    }
+
+    let options = Options { message: question.bytes, trace: true, ..Options::default() };
+    let cost = cost_with(model, &question.shape, choice.plan(), &options);
+    let mut shares: BTreeMap<Term, (f64, usize)> = BTreeMap::new();
+    for step in &cost.critical {
+        let share = shares.entry(step.why).or_default();
+        share.0 += step.nanos.0 / cost.critical_runs as f64;
+        share.1 += 1;
+    }
+    let total: f64 = shares.values().map(|s| s.0).sum();
+    let mut shares: Vec<(Term, (f64, usize))> = shares.into_iter().collect();
+    shares.sort_by(|a, b| b.1 .0.total_cmp(&a.1 .0).then(a.0.cmp(&b.0)));
+    if total > 0.0 {
+        writeln!(out, "on the critical path of a run:")?;
+        for (term, (nanos, times)) in shares.iter().take(NAMED) {
+            let value = term.parameter(model, typical_bytes(choice));
+            let percent = nanos / total * 100.0;
+            writeln!(
+                out,
+                "  {percent:3.0} %  {:>8}  {} x {term}, which is {value} ns{}",
+                Nanos(*nanos).to_string(),
+                Times(*times as f64 / cost.critical_runs as f64),
+                if matches!(term, Term::Copy | Term::Transfer(_) | Term::Fold) {
+                    format!(" near {}", Bytes(typical_bytes(choice) as u64))
+                } else {
+                    String::new()
+                }
+            )?;
+        }
+        if shares.len() > NAMED {
+            let rest: f64 = shares[NAMED..].iter().map(|s| s.1 .0).sum();
+            writeln!(
+                out,
+                "  {:3.0} %  {:>8}  everything else",
+                rest / total * 100.0,
+                Nanos(rest).to_string()
+            )?;
+        }
+    }
+    let weak: Vec<String> = shares
+        .iter()
+        .map(|(term, _)| (term, term.parameter(model, typical_bytes(choice)).provenance))
+        .filter(|(_, p)| *p > Provenance::Cited)
+        .map(|(term, p)| format!("{term} ({p})"))
+        .collect();
+    if !weak.is_empty() {
+        writeln!(out, "not measured: {}", weak.join(", "))?;
+    }
+    if !model.unidentified.is_empty() {
+        writeln!(out, "what this profile cannot tell:")?;
+        for u in &model.unidentified {
+            writeln!(out, "  {}: {}", u.what, u.because)?;
+        }
+    }
+    for reason in &choice.reasons {
+        writeln!(out, "{reason}")?;
+    }
+    let given_up = choice.considered.iter().filter(|c| c.given_up).count();
+    writeln!(out, "{} plans were costed, {given_up} of them only in part", choice.considered.len())
+}
+
+/// How often something happens in a run: whole numbers without a fraction.
+struct Times(f64);
+
+impl std::fmt::Display for Times {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let digits = usize::from(self.0.fract() != 0.0);
+        write!(f, "{:.digits$}", self.0)
+    }
+}
+
+/// The size that most of the plan's bytes move in.
+fn typical_bytes(choice: &Choice) -> usize {
+    let mut by_size: BTreeMap<usize, usize> = BTreeMap::new();
+    for (_, op) in choice.plan().ops() {
+        match op {
+            crate::plan::Op::Move { src, .. } => *by_size.entry(src.len).or_default() += src.len,
+            crate::plan::Op::Fold { dst, .. } => *by_size.entry(dst.len).or_default() += dst.len,
+            crate::plan::Op::Set { .. } | crate::plan::Op::Wait { .. } | crate::plan::Op::Add { .. } => {}
+        }
+    }
+    by_size.into_iter().max_by_key(|&(size, bytes)| (bytes, size)).map_or(choice.window, |b| b.0)
+}

@@ -1,0 +1,272 @@
+//! Choosing: every algorithm that applies, with every parameter set worth trying and every window that fits a
+//! box, costed by the very plan that would run.
+//!
+//! A pure function of the model and the question, so that processes which share a model's text choose alike
+//! without talking to each other. Ties are broken by latency, then by the number of ops, then by the order of the
+//! table.
+
+mod candidates;
+mod choices;
+mod explain;
+
+pub use choices::{Choices, ChoicesError, Found, Tuned, CHOICES_SCHEMA};
+pub use explain::explain;
+
+use crate::algorithm::{self, Problem, MAX_RANKS};
+use crate::collective::Collective;
+use crate::model::Model;
+use crate::plan::{Params, Plan, PlanError};
+use crate::topology::Shape;
+use crate::units::{Bytes, Nanos};
+
+/// Banks that runs of a [`Reuse::Ring`](crate::plan::Reuse) plan take in turn, as costed here.
+pub const RING_BANKS: usize = 4;
+
+/// What a choice is wanted for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Question {
+    /// Which collective.
+    pub collective: Collective,
+    /// The ranks and where they sit.
+    pub shape: Shape,
+    /// The root of a rooted collective.
+    pub root: usize,
+    /// Length of the whole message in bytes.
+    pub bytes: usize,
+    /// Element size in bytes; 1 when nothing is folded.
+    pub grain: usize,
+    /// Whether ranks can reach each other's private buffers.
+    pub direct: bool,
+    /// Bytes of flags and slots that one bank of a rank holds.
+    pub box_bytes: usize,
+    /// Bytes of scratch that a rank has; `None` when it can have any amount.
+    pub acc_bytes: Option<usize>,
+}
+
+impl Question {
+    /// `ranks` ranks under one cache, root 0, boxes of 1 MiB, no direct access.
+    pub fn flat(collective: Collective, ranks: usize, bytes: usize, grain: usize) -> Question {
+        Question {
+            collective,
+            shape: Shape::flat(ranks),
+            root: 0,
+            bytes,
+            grain,
+            direct: false,
+            box_bytes: 1 << 20,
+            acc_bytes: None,
+        }
+    }
+
+    /// The problem that one window of the message poses.
+    pub fn window(&self, bytes: usize) -> Problem {
+        Problem {
+            collective: self.collective,
+            shape: self.shape.clone(),
+            root: if self.collective.rooted() { self.root } else { 0 },
+            bytes,
+            grain: self.grain,
+            direct: self.direct,
+        }
+    }
+
+    /// Whether a plan fits the box and the scratch memory.
+    pub fn fits(&self, plan: &Plan, line_bytes: usize) -> bool {
+        let footprint = crate::plan::Footprint::of(plan, line_bytes.max(8));
+        footprint.total() <= self.box_bytes && self.acc_bytes.is_none_or(|acc| plan.acc <= acc)
+    }
+}
+
+/// One way to do it, and what it would cost.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Candidate {
+    /// Name of the algorithm.
+    pub name: &'static str,
+    /// Its parameters.
+    pub params: Params,
+    /// Bytes of a window; the whole message where that fits.
+    pub window: usize,
+    /// From call to call of the whole message, when calls follow each other. A lower bound when `given_up`.
+    pub predicted: Nanos,
+    /// One window alone, everybody starting at once.
+    pub latency: Nanos,
+    /// Ops of a window's plan.
+    pub ops: usize,
+    /// Whether a size or concurrency beyond what was measured entered.
+    pub extrapolated: bool,
+    /// Whether its costing was given up, because it could no longer be the best.
+    pub given_up: bool,
+}
+
+/// The choice.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Choice {
+    /// Name of the algorithm.
+    pub algorithm: &'static str,
+    /// Its parameters.
+    pub params: Params,
+    /// Bytes of a window; the whole message where that fits.
+    pub window: usize,
+    /// What a call of the whole message costs, when calls follow each other.
+    pub predicted: Nanos,
+    /// The best candidate of another algorithm, or else with other parameters.
+    pub runner_up: Option<Candidate>,
+    /// Everything that was costed, best first.
+    pub considered: Vec<Candidate>,
+    /// In words: what was left out, assumed or extrapolated.
+    pub reasons: Vec<String>,
+    plan: Plan,
+}
+
+impl Choice {
+    /// The plan of one window.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The plan for what is left of the message after the last whole window; `None` when nothing is.
+    ///
+    /// # Errors
+    /// A [`PlanError`] when `question` is not the one this was chosen for.
+    pub fn tail(&self, question: &Question) -> Result<Option<Plan>, PlanError> {
+        let left = if self.window == 0 { 0 } else { question.bytes % self.window };
+        if left == 0 {
+            return Ok(None);
+        }
+        let algorithm = algorithm::find(question.collective, self.algorithm)?;
+        algorithm.plan(&question.window(left), &self.params).map(Some)
+    }
+}
+
+/// Why there is no choice.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SelectError {
+    /// The question itself is malformed.
+    #[error(transparent)]
+    Problem(#[from] PlanError),
+    /// No algorithm's smallest window fits.
+    #[error("no algorithm for {collective} of {} among {ranks} ranks fits: {} in boxes of {}; give larger boxes", Bytes(*bytes as u64), why, Bytes(*box_bytes as u64))]
+    NothingFits {
+        /// The collective.
+        collective: Collective,
+        /// Ranks.
+        ranks: usize,
+        /// Message.
+        bytes: usize,
+        /// Box.
+        box_bytes: usize,
+        /// How many were tried.
+        why: String,
+    },
+}
+
+/// The best way to do what the question asks, on this model.
+///
+/// # Errors
+/// [`SelectError`] when the question is malformed or nothing fits the boxes.
+///
+/// ```
+/// use lineweave_core::collective::Collective;
+/// use lineweave_core::model::Values;
+/// use lineweave_core::select::{select, Question};
+///
+/// let model = Values::default().model();
+/// let choice = select(&model, &Question::flat(Collective::Bcast, 4, 1 << 16, 1)).unwrap();
+/// assert!(choice.predicted.0 > 0.0);
+/// assert_eq!(choice.plan().ranks, 4);
+/// ```
+pub fn select(model: &Model, question: &Question) -> Result<Choice, SelectError> {
+    check(question)?;
+    let mut search = candidates::Search::new(model, question);
+    search.run();
+    let cut_short = search.cut_short();
+    let (considered, unfit) = search.finish();
+    let best = considered.iter().find(|c| !c.given_up && c.predicted.0.is_finite()).cloned();
+    let Some(best) = best else {
+        return Err(SelectError::NothingFits {
+            collective: question.collective,
+            ranks: question.shape.ranks(),
+            bytes: question.bytes,
+            box_bytes: question.box_bytes,
+            why: format!("{unfit} plans were tried"),
+        });
+    };
+    let algorithm = algorithm::find(question.collective, best.name)?;
+    let plan = algorithm.plan(&question.window(best.window), &best.params)?;
+    let other = |c: &&Candidate| !c.given_up && c.predicted.0.is_finite();
+    let mut rest = considered.iter().filter(other).skip(1);
+    let runner_up =
+        considered.iter().filter(other).find(|c| c.name != best.name).or_else(|| rest.next()).cloned();
+    let mut reasons = Vec::new();
+    if best.window < question.bytes {
+        reasons.push(format!(
+            "the message goes in windows of {}, because a box holds {}",
+            Bytes(best.window as u64),
+            Bytes(question.box_bytes as u64)
+        ));
+    }
+    if best.extrapolated {
+        reasons.push(
+            "sizes or numbers of concurrent copies beyond the measured ones were extrapolated".to_owned(),
+        );
+    }
+    if unfit > 0 {
+        reasons.push(format!("{unfit} plans did not apply or did not fit a box"));
+    }
+    if cut_short {
+        reasons.push("the search's budget was spent before every parameter set was costed".to_owned());
+    }
+    let given_up = considered.iter().filter(|c| c.given_up).count();
+    if given_up > 0 {
+        reasons.push(format!("{given_up} plans were given up once they could no longer be the best"));
+    }
+    Ok(Choice {
+        algorithm: best.name,
+        params: best.params,
+        window: best.window,
+        predicted: best.predicted,
+        runner_up,
+        considered,
+        reasons,
+        plan,
+    })
+}
+
+/// The cost of one algorithm with given parameters and window, for listings and for comparing with measurements.
+///
+/// # Errors
+/// A [`PlanError`] when the plan cannot be made.
+pub fn predict(
+    model: &Model,
+    question: &Question,
+    name: &str,
+    params: &Params,
+    window: usize,
+) -> Result<Candidate, PlanError> {
+    check(question)?;
+    let algorithm = algorithm::find(question.collective, name)?;
+    let plan = algorithm.plan(&question.window(window.min(question.bytes)), params)?;
+    let search = candidates::Search::new(model, question);
+    Ok(search.evaluate(algorithm, params, &plan, 4, f64::INFINITY))
+}
+
+fn check(question: &Question) -> Result<(), PlanError> {
+    let ranks = question.shape.ranks();
+    if ranks == 0 {
+        return Err(PlanError::NoRanks);
+    }
+    if ranks > MAX_RANKS {
+        return Err(PlanError::TooManyRanks { ranks, most: MAX_RANKS });
+    }
+    if question.collective.rooted() && question.root >= ranks {
+        return Err(PlanError::RootOutOfRange { root: question.root, ranks });
+    }
+    if question.grain == 0 || question.bytes % question.grain != 0 {
+        return Err(PlanError::Ragged { bytes: question.bytes, grain: question.grain });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

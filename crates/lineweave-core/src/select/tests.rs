@@ -1,0 +1,115 @@
+//! The choice follows the model.
+
+use super::*;
+use crate::model::Values;
+use crate::topology::Level;
+
+fn values() -> Values {
+    Values { levels: vec![(Level::L3, 30.0, 20.0)], ..Values::default() }
+}
+
+#[test]
+fn choices_are_deterministic_and_survive_the_models_text() {
+    let model = values().model();
+    let shared = Model::from_json(&model.to_json()).unwrap();
+    for bytes in [8, 4096, 1 << 20] {
+        let q = Question::flat(Collective::Bcast, 5, bytes, 1);
+        assert_eq!(select(&model, &q), select(&shared, &q));
+    }
+}
+
+#[test]
+fn the_layout_of_a_two_rank_barrier_follows_the_measured_exchange() {
+    let q = Question::flat(Collective::Barrier, 2, 0, 1);
+    let chosen = |paired: f64, alone: f64| {
+        let v = Values { exchange_paired: paired, exchange_alone: alone, contention: 30.0, ..values() };
+        let mut model = v.model();
+        model.add.value = 100.0;
+        select(&model, &q).unwrap()
+    };
+    let together = chosen(40.0, 52.0);
+    assert_eq!(together.params.get("layout"), Some("paired"), "{together:?}");
+    let apart = chosen(90.0, 45.0);
+    assert_ne!(apart.params.get("layout"), Some("paired"), "{apart:?}");
+    assert!(apart.predicted.0 <= 46.0, "{}", apart.predicted);
+}
+
+#[test]
+fn the_choice_is_the_cheapest_considered_and_predicted_alone_the_same() {
+    let model = values().model();
+    let q = Question::flat(Collective::Bcast, 6, 1 << 16, 1);
+    let choice = select(&model, &q).unwrap();
+    let sure = choice.considered.iter().filter(|c| !c.given_up);
+    assert!(sure.clone().all(|c| c.predicted.0 >= choice.predicted.0));
+    assert!(sure.count() > 3);
+    let again = predict(&model, &q, choice.algorithm, &choice.params, choice.window).unwrap();
+    assert_eq!(again.predicted, choice.predicted);
+    let next = choice.runner_up.unwrap();
+    assert_ne!((next.name, next.params), (choice.algorithm, choice.params));
+}
+
+#[test]
+fn messages_longer_than_a_box_go_in_windows_that_fit() {
+    let model = values().model();
+    let q = Question { box_bytes: 64 << 10, ..Question::flat(Collective::Bcast, 3, 5_000_000, 1) };
+    let choice = select(&model, &q).unwrap();
+    assert!(choice.window < q.bytes);
+    assert!(q.fits(choice.plan(), 64));
+    let tail = choice.tail(&q).unwrap().unwrap();
+    assert_eq!(tail.bytes, q.bytes % choice.window);
+    assert!(q.fits(&tail, 64));
+    assert!(choice.reasons.iter().any(|r| r.contains("windows")));
+}
+
+#[test]
+fn larger_messages_cost_more() {
+    let model = values().model();
+    let mut last = 0.0;
+    for bytes in [64, 4096, 65536, 1 << 20, 1 << 23] {
+        let p = select(&model, &Question::flat(Collective::Bcast, 4, bytes, 1)).unwrap().predicted.0;
+        assert!(p > last, "{bytes} B: {p} after {last}");
+        last = p;
+    }
+}
+
+#[test]
+fn malformed_questions_are_typed_errors() {
+    let model = values().model();
+    let q = Question::flat(Collective::Bcast, 4, 64, 1);
+    let of = |q: &Question| select(&model, q).map(|c| c.algorithm);
+    assert_eq!(of(&Question { shape: Shape::flat(0), ..q.clone() }), Err(PlanError::NoRanks.into()));
+    assert_eq!(
+        of(&Question { root: 4, ..q.clone() }),
+        Err(PlanError::RootOutOfRange { root: 4, ranks: 4 }.into())
+    );
+    assert_eq!(
+        of(&Question { grain: 7, ..q.clone() }),
+        Err(PlanError::Ragged { bytes: 64, grain: 7 }.into())
+    );
+    let tiny = Question { box_bytes: 1, acc_bytes: Some(0), bytes: 1 << 20, ..q };
+    assert!(matches!(of(&tiny), Err(SelectError::NothingFits { .. })));
+}
+
+#[test]
+fn one_rank_and_empty_messages_have_a_choice() {
+    let model = values().model();
+    for collective in [Collective::Barrier, Collective::Bcast] {
+        for (ranks, bytes) in [(1, 0), (1, 4096), (3, 0)] {
+            let bytes = if collective.moves_data() { bytes } else { 0 };
+            let choice = select(&model, &Question::flat(collective, ranks, bytes, 1));
+            assert!(choice.is_ok(), "{collective} {ranks} {bytes}: {choice:?}");
+        }
+    }
+}
+
+#[test]
+fn explanations_name_what_decided_and_what_was_assumed() {
+    let model = values().model();
+    let q = Question::flat(Collective::Barrier, 2, 0, 1);
+    let choice = select(&model, &q).unwrap();
+    let text = explain(&model, &q, &choice);
+    assert!(text.starts_with("barrier among 2 ranks: "), "{text}");
+    assert!(text.contains("predicted: ") && text.contains("next: "), "{text}");
+    assert!(text.contains("on the critical path") && text.contains("not measured: "), "{text}");
+    assert!(text.contains("assumed"), "{text}");
+}
