@@ -37,6 +37,7 @@
 //! as a whole, and other plans as well. Runs in different banks share only the callers' buffers: one run is
 //! simulated, two when they are accessed directly.
 
+mod access;
 mod expr;
 mod machine;
 mod memory;
