@@ -228,7 +228,7 @@ impl Machine<'_> {
     fn payload(&mut self, flag_id: usize, flag: FlagRef) -> usize {
         let id = 3 * self.plan.ranks + self.banks * self.plan.ranks * self.plan.slots.len() + flag_id;
         let most = self.plan.flags[flag.array as usize].layout.payload();
-        self.places[id].get_or_insert_with(|| Place::new(most, true));
+        self.places[id].get_or_insert_with(|| Box::new(Place::new(most, true)));
         id
     }
 
@@ -243,7 +243,7 @@ impl Machine<'_> {
                 let slots = self.plan.slots.len();
                 let id = 3 * p + (self.bank(rank) * p + owner.index()) * slots + slot as usize;
                 let size = self.plan.slots[slot as usize];
-                self.places[id].get_or_insert_with(|| Place::new(size, true));
+                self.places[id].get_or_insert_with(|| Box::new(Place::new(size, true)));
                 Ok(id)
             }
             Space::PeerIn(q) if self.addresses[rank].contains(&region.space) => Ok(q.index()),
@@ -256,7 +256,7 @@ impl Machine<'_> {
         let p = self.plan.ranks;
         let private = if id < 2 * p { self.plan.bytes } else { self.plan.acc };
         let shared = id < 2 * p && self.shared_private[id];
-        self.places[id].get_or_insert_with(|| Place::new(private, shared))
+        self.places[id].get_or_insert_with(|| Box::new(Place::new(private, shared)))
     }
 }
 

@@ -60,7 +60,7 @@ pub(super) struct Machine<'a> {
     span: i64,
     pub(super) banks: usize,
     pub(super) exprs: Exprs,
-    pub(super) places: Vec<Option<Place>>,
+    pub(super) places: Vec<Option<Box<Place>>>,
     pub(super) shared_private: Vec<bool>,
     pub(super) clocks: Vec<Rc<Vec<u32>>>,
     hops: Vec<u32>,
