@@ -8,7 +8,7 @@ use lineweave_core::verify::verify;
 use std::collections::BTreeMap;
 
 /// At most this many mutants of one plan, evenly spread over it.
-const MOST: usize = 400;
+const MOST: usize = 150;
 
 fn problems() -> Vec<Problem> {
     let topology = Topology {

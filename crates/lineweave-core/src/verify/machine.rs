@@ -1,15 +1,14 @@
 //! Runs a plan symbolically: one greedy schedule, with a vector clock a rank.
 
 use super::expr::{Exprs, Node, UNDEFINED};
-use super::memory::{Conflict, Epoch, Known, Place, Shared, Value};
+use super::memory::{Epoch, Known, Place, Shared, Value};
 use super::result::Results;
 use super::segments::Segments;
 use super::shape::{FlagIndex, Writers};
-use super::text::{region_text, site, space_text};
-use super::violation::{Race, Site, Step, Violation};
+use super::text::site;
+use super::violation::{Site, Step, Violation};
 use crate::collective::Collective;
-use crate::plan::{Carry, FlagKind, FlagRef, Op, Plan, Region, Reuse, Space, Take};
-use crate::units::Rank;
+use crate::plan::{Carry, FlagKind, FlagRef, Op, Plan, Reuse, Space, Take};
 use std::collections::{HashSet, VecDeque};
 use std::rc::Rc;
 
@@ -59,11 +58,11 @@ pub(super) struct Machine<'a> {
     pub(super) writers: &'a [Writers],
     pub(super) runs: usize,
     span: i64,
-    banks: usize,
+    pub(super) banks: usize,
     pub(super) exprs: Exprs,
-    places: Vec<Option<Place>>,
-    shared_private: Vec<bool>,
-    clocks: Vec<Rc<Vec<u32>>>,
+    pub(super) places: Vec<Option<Box<Place>>>,
+    pub(super) shared_private: Vec<bool>,
+    pub(super) clocks: Vec<Rc<Vec<u32>>>,
     hops: Vec<u32>,
     /// Run and step (0 enter, 1 + op, then leave) of every rank.
     pub(super) at: Vec<(usize, usize)>,
@@ -72,8 +71,8 @@ pub(super) struct Machine<'a> {
     left_clock: Vec<Vec<u32>>,
     entering: Vec<usize>,
     /// What each rank may access directly in its current run.
-    addresses: Vec<HashSet<Space>>,
-    one_buffer: Vec<Segments<Shared>>,
+    pub(super) addresses: Vec<HashSet<Space>>,
+    pub(super) one_buffer: Vec<Segments<Shared>>,
     queue: VecDeque<usize>,
     pub(super) results: Results,
     /// The first violation that a race, found later, may explain better.
@@ -152,8 +151,14 @@ impl<'a> Machine<'a> {
         while let Some(rank) = self.queue.pop_front() {
             while self.at[rank].0 < self.runs && self.step(rank)? {
                 let (run, step) = self.at[rank];
-                self.at[rank] =
-                    if step > self.plan.programs[rank].len() { (run + 1, 0) } else { (run, step + 1) };
+                if step <= self.plan.programs[rank].len() {
+                    self.at[rank] = (run, step + 1);
+                } else {
+                    // The others first come to the end of this run: counter-examples are easier to follow.
+                    self.at[rank] = (run + 1, 0);
+                    self.queue.push_back(rank);
+                    break;
+                }
             }
         }
         Ok(self.at.iter().all(|&(run, _)| run == self.runs))
@@ -242,17 +247,6 @@ impl<'a> Machine<'a> {
         self.left[run] += 1;
         if self.left[run] == p {
             self.queue.extend(std::mem::take(&mut self.entering));
-        }
-        Ok(())
-    }
-
-    /// Outside of a run the caller may do anything to both buffers.
-    fn caller_touches(&mut self, rank: usize) -> Result<(), Violation> {
-        let (p, end) = (self.plan.ranks, self.plan.bytes);
-        for (id, space) in [(rank, Space::In), (p + rank, Space::Out)] {
-            if end > 0 && self.shared_private[id] {
-                self.access(rank, id, &Region { space, offset: 0, len: end }, true)?;
-            }
         }
         Ok(())
     }
@@ -412,201 +406,6 @@ impl<'a> Machine<'a> {
         Ok(true)
     }
 
-    fn no_address(&self, rank: usize, space: Space) -> Violation {
-        Violation::NoAddress { site: Box::new(self.site_of(self.now(rank))), space: space_text(space) }
-    }
-
-    fn fold(
-        &mut self,
-        rank: usize,
-        left: &[(usize, Value)],
-        right: &[(usize, Value)],
-        len: usize,
-    ) -> Vec<(usize, Value)> {
-        let (mut i, mut j, mut at) = (0, 0, 0);
-        let mut out: Vec<(usize, Value)> = Vec::with_capacity(left.len().max(right.len()));
-        while at < len {
-            let (a, b) = (left[i], right[j]);
-            let a_end = left.get(i + 1).map_or(len, |p| p.0);
-            let b_end = right.get(j + 1).map_or(len, |p| p.0);
-            let end = a_end.min(b_end);
-            let av = super::segments::Piece::tail(&a.1, at - a.0);
-            let bv = super::segments::Piece::tail(&b.1, at - b.0);
-            let grain = self.plan.grain;
-            let value = if av.expr == UNDEFINED || bv.expr == UNDEFINED {
-                Value::NONE
-            } else if av.origin != bv.origin || av.origin % grain != 0 || (end - at) % grain != 0 {
-                let run = self.at[rank].0;
-                let text = |v: Value| {
-                    format!(
-                        "{} at message bytes {}..{}",
-                        self.exprs.text(v.expr, run),
-                        v.origin,
-                        v.origin + end - at
-                    )
-                };
-                let violation = Violation::Misaligned {
-                    site: Box::new(self.site_of(self.now(rank))),
-                    left: text(av),
-                    right: text(bv),
-                };
-                self.pending.get_or_insert(violation);
-                Value::NONE
-            } else {
-                Value { expr: self.exprs.fold(av.expr, bv.expr), origin: av.origin }
-            };
-            out.push((at, value));
-            at = end;
-            i += usize::from(at == a_end);
-            j += usize::from(at == b_end);
-        }
-        out
-    }
-
-    fn read(
-        &mut self,
-        rank: usize,
-        region: &Region,
-        dst: Option<&Region>,
-        pieces: &mut Vec<(usize, Value)>,
-    ) -> Result<(), Violation> {
-        let id = self.resolve(rank, region)?;
-        self.access(rank, id, region, false)?;
-        let (start, end) = (region.offset, region.end());
-        pieces.clear();
-        pieces.extend(self.place(id).values.iter(start, end).map(|(at, _, v)| (at - start, v)));
-        if let Some(&(at, _)) = pieces.iter().find(|(_, v)| v.expr == UNDEFINED) {
-            self.undefined(
-                rank,
-                region_text(&Region { offset: start + at, len: region.len - at, ..*region }),
-            );
-        }
-        let p = self.plan.ranks;
-        if id < p && self.at[rank].0 == 0 && self.in_place {
-            // The same op may replace exactly the elements it reads.
-            let clash = dst.is_some_and(|d| {
-                self.same_buffer(rank, d) == Some(id)
-                    && d.offset < end
-                    && start < d.end()
-                    && (d.offset, d.len) != (start, region.len)
-            });
-            let (now, clock) = (self.now(rank), &self.clocks[rank]);
-            let (known, mut good) = (Known { rank, clock }, !clash);
-            self.one_buffer[id].update(start, end, |_, _, s| {
-                good &= !s.written;
-                s.reads.retain(|&e| !known.has(e));
-                s.reads.push(now);
-            });
-            self.in_place = good;
-        }
-        Ok(())
-    }
-
-    /// The rank whose `out` a region lies in.
-    fn same_buffer(&self, rank: usize, region: &Region) -> Option<usize> {
-        match region.space {
-            Space::Out => Some(rank),
-            Space::PeerOut(q) => Some(q.index()),
-            Space::In | Space::Acc | Space::Slot { .. } | Space::PeerIn(_) => None,
-        }
-    }
-
-    fn write(&mut self, rank: usize, region: &Region, pieces: &[(usize, Value)]) -> Result<(), Violation> {
-        let id = self.resolve(rank, region)?;
-        self.access(rank, id, region, true)?;
-        self.place(id).values.replace(region.offset, region.end(), pieces);
-        if self.at[rank].0 == 0 && self.in_place {
-            if let Some(owner) = self.same_buffer(rank, region) {
-                let known = Known { rank, clock: &self.clocks[rank] };
-                let mut good = true;
-                self.one_buffer[owner].update(region.offset, region.end(), |_, _, s| {
-                    good &= s.reads.iter().all(|&e| known.has(e));
-                    s.written = true;
-                });
-                self.in_place = good;
-            }
-        }
-        Ok(())
-    }
-
-    fn write_payload(
-        &mut self,
-        rank: usize,
-        id: usize,
-        flag: FlagRef,
-        len: usize,
-        pieces: &[(usize, Value)],
-    ) -> Result<(), Violation> {
-        let place = self.payload(id, flag);
-        let (now, clock) = (self.now(rank), Rc::clone(&self.clocks[rank]));
-        let conflict = self.place(place).write(0, len, now, Known { rank, clock: &clock });
-        self.conflict(conflict, now, true, || payload_text(self.plan, flag))?;
-        self.place(place).values.replace(0, len, pieces);
-        Ok(())
-    }
-
-    fn read_payload(
-        &mut self,
-        rank: usize,
-        id: usize,
-        flag: FlagRef,
-        len: usize,
-    ) -> Result<Vec<(usize, Value)>, Violation> {
-        let place = self.payload(id, flag);
-        let (now, clock) = (self.now(rank), Rc::clone(&self.clocks[rank]));
-        let conflict = self.place(place).read(0, len, now, Known { rank, clock: &clock });
-        self.conflict(conflict, now, false, || payload_text(self.plan, flag))?;
-        let pieces: Vec<_> = self.place(place).values.iter(0, len).map(|(at, _, v)| (at, v)).collect();
-        if pieces.iter().any(|(_, v)| v.expr == UNDEFINED) {
-            self.undefined(rank, payload_text(self.plan, flag));
-        }
-        Ok(pieces)
-    }
-
-    fn undefined(&mut self, rank: usize, place: String) {
-        if self.pending.is_none() {
-            self.pending = Some(Violation::Undefined { site: Box::new(self.site_of(self.now(rank))), place });
-        }
-    }
-
-    fn access(&mut self, rank: usize, id: usize, region: &Region, writes: bool) -> Result<(), Violation> {
-        let (now, clock) = (self.now(rank), Rc::clone(&self.clocks[rank]));
-        let known = Known { rank, clock: &clock };
-        let (start, end) = (region.offset, region.end());
-        let place = self.place(id);
-        let conflict =
-            if writes { place.write(start, end, now, known) } else { place.read(start, end, now, known) };
-        let owner = |space| match space {
-            Space::In => Space::PeerIn(Rank::from(rank)),
-            Space::Out => Space::PeerOut(Rank::from(rank)),
-            Space::Acc | Space::Slot { .. } | Space::PeerIn(_) | Space::PeerOut(_) => space,
-        };
-        let bytes = conflict.as_ref().map_or((start, end), |c| c.bytes);
-        self.conflict(conflict, now, writes, || {
-            region_text(&Region { space: owner(region.space), offset: bytes.0, len: bytes.1 - bytes.0 })
-        })
-    }
-
-    fn conflict(
-        &self,
-        conflict: Option<Conflict>,
-        now: Epoch,
-        writes: bool,
-        place: impl FnOnce() -> String,
-    ) -> Result<(), Violation> {
-        let Some(c) = conflict else { return Ok(()) };
-        let known =
-            Epoch { rank: c.earlier.rank, tick: self.clocks[now.rank as usize][c.earlier.rank as usize] };
-        Err(Violation::Race(Box::new(Race {
-            place: place(),
-            first: self.site_of(c.earlier),
-            first_writes: c.earlier_writes,
-            second: self.site_of(now),
-            second_writes: writes,
-            known: (known.tick > 0).then(|| self.site_of(known)),
-        })))
-    }
-
     fn join(&mut self, rank: usize, clock: &[u32]) {
         for (mine, theirs) in Rc::make_mut(&mut self.clocks[rank]).iter_mut().zip(clock) {
             *mine = (*mine).max(*theirs);
@@ -622,7 +421,7 @@ impl<'a> Machine<'a> {
         u32::try_from(tick).expect("a plan has fewer than 2^32 steps")
     }
 
-    fn now(&self, rank: usize) -> Epoch {
+    pub(super) fn now(&self, rank: usize) -> Epoch {
         let (run, step) = self.at[rank];
         Epoch { rank: rank as u32, tick: self.tick(rank, run, step) }
     }
@@ -643,49 +442,11 @@ impl<'a> Machine<'a> {
         site(self.plan, rank, run, step)
     }
 
-    fn bank(&self, rank: usize) -> usize {
+    pub(super) fn bank(&self, rank: usize) -> usize {
         self.at[rank].0 % self.banks
     }
 
     fn flag(&self, rank: usize, flag: FlagRef) -> usize {
         self.bank(rank) * self.index.total + self.index.of(flag)
     }
-
-    fn payload(&mut self, flag_id: usize, flag: FlagRef) -> usize {
-        let id = 3 * self.plan.ranks + self.banks * self.plan.ranks * self.plan.slots.len() + flag_id;
-        let most = self.plan.flags[flag.array as usize].layout.payload();
-        self.places[id].get_or_insert_with(|| Place::new(most, true));
-        id
-    }
-
-    /// The number of the place a region lies in, and that its address is known.
-    fn resolve(&mut self, rank: usize, region: &Region) -> Result<usize, Violation> {
-        let p = self.plan.ranks;
-        match region.space {
-            Space::In => Ok(rank),
-            Space::Out => Ok(p + rank),
-            Space::Acc => Ok(2 * p + rank),
-            Space::Slot { rank: owner, slot } => {
-                let slots = self.plan.slots.len();
-                let id = 3 * p + (self.bank(rank) * p + owner.index()) * slots + slot as usize;
-                let size = self.plan.slots[slot as usize];
-                self.places[id].get_or_insert_with(|| Place::new(size, true));
-                Ok(id)
-            }
-            Space::PeerIn(q) if self.addresses[rank].contains(&region.space) => Ok(q.index()),
-            Space::PeerOut(q) if self.addresses[rank].contains(&region.space) => Ok(p + q.index()),
-            Space::PeerIn(_) | Space::PeerOut(_) => Err(self.no_address(rank, region.space)),
-        }
-    }
-
-    fn place(&mut self, id: usize) -> &mut Place {
-        let p = self.plan.ranks;
-        let private = if id < 2 * p { self.plan.bytes } else { self.plan.acc };
-        let shared = id < 2 * p && self.shared_private[id];
-        self.places[id].get_or_insert_with(|| Place::new(private, shared))
-    }
-}
-
-fn payload_text(plan: &Plan, flag: FlagRef) -> String {
-    format!("the payload of {}", super::text::flag_text(plan, flag))
 }

@@ -30,13 +30,16 @@
 //!
 //! `Reuse::Same`: runs 0 and 1 are simulated (more when a wait looks back further than one run). Run 0 has the
 //! least order of all runs, since its backward waits are satisfied at once: whatever is ordered among
-//! runs 0 and 1 is ordered among runs `j` and `j + 1`. If access `a` of run `j` conflicts with `b` of run `j +
-//! k`, then `a` precedes `b` of run `j + 1`, which precedes `b` of run `j + k` in its rank's program.
+//! runs 0 and 1 is ordered among runs `j` and `j + 1`. No step depends on a later run: a wait that does would
+//! not be satisfied in the last run simulated. So if access `a` of run `j` conflicts with `b` of run `j + k`,
+//! then `a` precedes `b` of run `j + 1`, which precedes `b` of run `j + k` in its rank's program. For the same
+//! reason the runs come to their end one after the other, each as run 1 does once the run before it has.
 //!
 //! `Reuse::Ring`: a bank is entered only after every rank has left it, so runs in the same bank are ordered
 //! as a whole, and other plans as well. Runs in different banks share only the callers' buffers: one run is
 //! simulated, two when they are accessed directly.
 
+mod access;
 mod expr;
 mod machine;
 mod memory;

@@ -13,7 +13,6 @@
 //! is not caught is *missed*, and a bug of the checker.
 
 use super::reference;
-use super::text::op_text;
 use super::{verify, Proof};
 use crate::plan::{Carry, FlagKind, Op, Plan, Region, Space, Take};
 use crate::units::Rank;
@@ -103,7 +102,7 @@ pub fn mutants(plan: &Plan) -> impl Iterator<Item = Mutant> + '_ {
         program.iter().enumerate().flat_map(move |(i, op)| {
             Change::ALL.into_iter().filter_map(move |change| {
                 let changed = apply(plan, change, rank, i)?;
-                let text = op_text(plan, op);
+                let text = plan.op_text(op);
                 (changed != *plan).then(|| Mutant {
                     change,
                     rank: Rank::from(rank),

@@ -118,12 +118,15 @@ impl Results {
                     |a: &(usize, usize, Expr), b: &(usize, usize, Expr)| a.2 != b.2 && a.0 < b.1 && b.0 < a.1;
                 for a in first {
                     if let Some(b) = held.iter().find(|b| differs(a, b)) {
+                        let mut sides = [(*other, a.2), (rank, b.2)];
+                        sides.sort();
+                        let [(first, left), (second, right)] = sides;
                         return Err(Violation::TreesDiffer {
                             bytes: a.0.max(b.0)..a.1.min(b.1),
-                            first: Rank::from(*other),
-                            first_tree: exprs.text(a.2, run),
-                            second: Rank::from(rank),
-                            second_tree: exprs.text(b.2, run),
+                            first: Rank::from(first),
+                            first_tree: exprs.text(left, run),
+                            second: Rank::from(second),
+                            second_tree: exprs.text(right, run),
                         });
                     }
                 }

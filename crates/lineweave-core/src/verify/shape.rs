@@ -6,27 +6,36 @@ use crate::collective::Collective;
 use crate::plan::{Carry, FlagKind, FlagRef, Op, Plan, Region, Reuse, Space, Take};
 use crate::units::Rank;
 
-/// Dense numbers for flags: `array base + home * count + index`.
+/// Dense numbers for the flags that a plan uses: `array base + home * used + index`.
 pub(super) struct FlagIndex {
     bases: Vec<usize>,
-    counts: Vec<usize>,
+    used: Vec<usize>,
     pub(super) total: usize,
 }
 
 impl FlagIndex {
     pub(super) fn new(plan: &Plan) -> FlagIndex {
-        let mut total = 0;
-        let mut bases = Vec::with_capacity(plan.flags.len());
-        for array in &plan.flags {
-            bases.push(total);
-            total += array.count * plan.ranks;
+        // What is declared and never named takes no room, however much a file declares.
+        let mut used = vec![0; plan.flags.len()];
+        for (_, op) in plan.ops() {
+            if let Op::Set { flag, .. } | Op::Wait { flag, .. } | Op::Add { flag } = op {
+                if let Some(n) = used.get_mut(flag.array as usize) {
+                    *n = (flag.index as usize + 1).max(*n);
+                }
+            }
         }
-        FlagIndex { bases, counts: plan.flags.iter().map(|a| a.count).collect(), total }
+        let mut total = 0;
+        let mut bases = Vec::with_capacity(used.len());
+        for n in &used {
+            bases.push(total);
+            total += n * plan.ranks;
+        }
+        FlagIndex { bases, used, total }
     }
 
     pub(super) fn of(&self, flag: FlagRef) -> usize {
         let array = flag.array as usize;
-        self.bases[array] + flag.home.index() * self.counts[array] + flag.index as usize
+        self.bases[array] + flag.home.index() * self.used[array] + flag.index as usize
     }
 }
 
