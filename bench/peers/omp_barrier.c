@@ -16,6 +16,7 @@ static void batch(void *state, int rank, long count) {
 int main(int argc, char **argv) {
     struct peer_options options = peer_arguments(argc, argv);
     peer_threads_only(&options, argv[0]);
+    peer_restart(&options, argv);
     struct peer_team *team = peer_team_new(&options);
     int threads = 0;
     omp_set_dynamic(0);

@@ -327,9 +327,13 @@ static inline struct peer_options peer_arguments(int argc, char **argv) {
                 peer_usage(argv[0], "--team: expected threads or processes");
             options.processes = strcmp(value, "processes") == 0;
         } else if (strcmp(name, "--cpus") == 0) {
-            for (char *item = strtok(value, ","); item; item = strtok(NULL, ",")) {
+            /* argv stays as it is: peer_restart hands it on. */
+            for (char *item = value, *end; *item; item = *end == ',' ? end + 1 : end) {
+                long cpu = strtol(item, &end, 10);
+                if (end == item || (*end && *end != ',') || cpu < 0 || cpu >= CPU_SETSIZE)
+                    peer_usage(argv[0], "--cpus: expected numbers separated by commas");
                 if (options.cpu_count == PEER_MAX_RANKS) peer_usage(argv[0], "--cpus: too many");
-                options.cpus[options.cpu_count++] = (int)peer_number(argv[0], item, 0, CPU_SETSIZE - 1);
+                options.cpus[options.cpu_count++] = (int)cpu;
             }
         } else {
             peer_usage(argv[0], "an argument is unknown or lacks its value");
@@ -342,6 +346,18 @@ static inline struct peer_options peer_arguments(int argc, char **argv) {
             if (CPU_ISSET(cpu, &set)) options.cpus[options.cpu_count++] = cpu;
     }
     return options;
+}
+
+/* Starts the program again with all of the CPUs given allowed. A runtime library counts its CPUs before main,
+ * and decides by that count how long to spin: the mask of whoever launched us must not decide for it. */
+static inline void peer_restart(const struct peer_options *options, char **argv) {
+    if (getenv("PEER_RESTARTED")) return;
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (int i = 0; i < options->cpu_count; i++) CPU_SET(options->cpus[i], &set);
+    if (sched_setaffinity(0, sizeof set, &set) != 0) return;
+    setenv("PEER_RESTARTED", "1", 1);
+    execv("/proc/self/exe", argv);
 }
 
 /* For peers that exist among threads only. */

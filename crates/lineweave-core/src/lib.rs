@@ -13,3 +13,4 @@ pub mod plan;
 pub mod algorithm;
 pub mod verify;
 pub mod trace;
+pub mod draw;

@@ -48,3 +48,27 @@ pub fn yield_now() {
     #[cfg(not(loom))]
     std::thread::yield_now();
 }
+
+/// Order memory accesses for the compiler only.
+#[inline(always)]
+pub fn compiler_fence() {
+    core::sync::atomic::compiler_fence(core::sync::atomic::Ordering::SeqCst); // SYNC: sleepers
+}
+
+/// The kernel's view of half a flag, for futex calls.
+pub type FutexWord = core::sync::atomic::AtomicU32;
+
+/// A fence on every CPU that runs a process registered for it (see [`register_membarrier`]).
+pub fn membarrier() {
+    // A failure cannot follow a successful registration; sleeps are bounded besides.
+    let _ = rustix::thread::membarrier(rustix::thread::MembarrierCommand::GlobalExpedited);
+}
+
+/// Registers this process for [`membarrier`]; whether the kernel offers it.
+pub fn register_membarrier() -> bool {
+    use rustix::thread::MembarrierCommand as Command;
+    let offered = rustix::thread::membarrier_query();
+    offered.contains_command(Command::GlobalExpedited)
+        && offered.contains_command(Command::RegisterGlobalExpedited)
+        && rustix::thread::membarrier(Command::RegisterGlobalExpedited).is_ok()
+}

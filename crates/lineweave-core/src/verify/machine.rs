@@ -71,7 +71,8 @@ pub(super) struct Machine<'a> {
     pub(super) left: Vec<usize>,
     left_clock: Vec<Vec<u32>>,
     entering: Vec<usize>,
-    addresses: HashSet<(usize, Space)>,
+    /// What each rank may access directly in its current run.
+    addresses: Vec<HashSet<Space>>,
     one_buffer: Vec<Segments<Shared>>,
     queue: VecDeque<usize>,
     pub(super) results: Results,
@@ -134,7 +135,7 @@ impl<'a> Machine<'a> {
             left: vec![0; runs],
             left_clock: vec![vec![0; p]; runs],
             entering: Vec::new(),
-            addresses: HashSet::new(),
+            addresses: vec![HashSet::new(); p],
             one_buffer: (0..p).map(|_| Segments::new(plan.bytes, Shared::default())).collect(),
             queue: (0..p).collect(),
             results: Results::new(plan, runs),
@@ -211,7 +212,7 @@ impl<'a> Machine<'a> {
         self.place(rank).values.reset(Value { expr: input, origin: 0 });
         self.place(p + rank).values.reset(Value::NONE);
         self.place(2 * p + rank).values.reset(Value::NONE);
-        self.addresses.retain(|(r, _)| *r != rank);
+        self.addresses[rank].clear();
         Ok(true)
     }
 
@@ -402,7 +403,7 @@ impl<'a> Machine<'a> {
                     _ => false,
                 };
                 if right || node == Node::Undefined {
-                    self.addresses.insert((rank, *space));
+                    self.addresses[rank].insert(*space);
                 } else {
                     return Err(self.no_address(rank, *space));
                 }
@@ -671,8 +672,8 @@ impl<'a> Machine<'a> {
                 self.places[id].get_or_insert_with(|| Place::new(size, true));
                 Ok(id)
             }
-            Space::PeerIn(q) if self.addresses.contains(&(rank, region.space)) => Ok(q.index()),
-            Space::PeerOut(q) if self.addresses.contains(&(rank, region.space)) => Ok(p + q.index()),
+            Space::PeerIn(q) if self.addresses[rank].contains(&region.space) => Ok(q.index()),
+            Space::PeerOut(q) if self.addresses[rank].contains(&region.space) => Ok(p + q.index()),
             Space::PeerIn(_) | Space::PeerOut(_) => Err(self.no_address(rank, region.space)),
         }
     }

@@ -40,10 +40,13 @@
 mod expr;
 mod machine;
 mod memory;
+pub mod mutate;
 mod progress;
+mod reference;
 mod result;
 mod segments;
 mod shape;
+pub mod sweep;
 mod text;
 mod violation;
 

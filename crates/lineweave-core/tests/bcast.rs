@@ -1,11 +1,11 @@
 //! Every broadcast, proved where its parameters make a difference.
 
-use super::TABLE;
-use crate::algorithm::{Algorithm, Place, Problem, Scope};
-use crate::collective::Collective;
-use crate::plan::{Builder, Params, Plan, PlanError, Reuse};
-use crate::topology::{Cpu, Shape};
-use crate::verify::{verify, verify_runs};
+use lineweave_core::algorithm::bcast::TABLE;
+use lineweave_core::algorithm::{Algorithm, Place, Problem, Scope};
+use lineweave_core::collective::Collective;
+use lineweave_core::plan::{Builder, Params, Plan, PlanError, Reuse};
+use lineweave_core::topology::{Cpu, Shape};
+use lineweave_core::verify::{verify, verify_runs};
 
 /// Two packages of two NUMA nodes of two cores of two hardware threads, or as much of it as `p` ranks take.
 fn shape(p: usize) -> Shape {

@@ -1,0 +1,308 @@
+//! Every environment variable that lineweave reads, in one table.
+//!
+//! Nothing else in the project looks at the environment: what is not in [`VARIABLES`] has no effect, and a
+//! variable of ours that has none is warned about.
+
+mod values;
+
+pub use values::{Bind, Forced, Wait};
+
+use crate::topology::Source;
+use serde::Serialize;
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+use thiserror::Error;
+
+/// What every variable's name begins with.
+pub const PREFIX: &str = "LINEWEAVE_";
+
+/// One environment variable.
+#[derive(Clone, Copy, Debug)]
+pub struct Variable {
+    /// Name.
+    pub name: &'static str,
+    /// What it takes, for errors and listings.
+    pub values: &'static str,
+    /// What holds without it.
+    pub default: &'static str,
+    /// What it does, in one line.
+    pub about: &'static str,
+    /// Reads a value, which is neither empty nor padded.
+    set: fn(&mut Settings, &str) -> Result<(), String>,
+}
+
+/// Capacity of a large bank, by default: windows of this size keep a two-slot pipeline's slots within
+/// second-level caches of 1 MiB and more, and 64 ranks' banks within 128 MiB.
+pub const BOX_BYTES: usize = 1 << 20;
+
+/// Checks are on where assertions are.
+const CHECK: &str = if cfg!(debug_assertions) { "1" } else { "0" };
+
+/// The table.
+pub const VARIABLES: [Variable; 8] = [
+    Variable {
+        name: "LINEWEAVE_WAIT",
+        values: "spin, yield, sleep or auto",
+        default: "auto",
+        about: "how a rank waits: auto spins, then yields, then sleeps",
+        set: |s, text| values::wait(text).map(|v| s.wait = v),
+    },
+    Variable {
+        name: "LINEWEAVE_PROFILE",
+        values: "the path of a profile",
+        default: "the cache, by machine fingerprint",
+        about: "measured machine to choose algorithms by",
+        set: |s, text| {
+            s.profile = Some(PathBuf::from(text));
+            Ok(())
+        },
+    },
+    Variable {
+        name: "LINEWEAVE_TOPOLOGY",
+        values: "machine, a synthetic string such as `pack:2 l3:2 core:8 pu:2`, or an hwloc XML file's path",
+        default: "machine",
+        about: "what stands in place of the machine's topology",
+        set: |s, text| {
+            s.topology = Source::parse(text);
+            Ok(())
+        },
+    },
+    Variable {
+        name: "LINEWEAVE_BOX_BYTES",
+        values: "a size from 4 KiB to 1 TiB: bytes, or with KiB, MiB or GiB",
+        default: "1 MiB",
+        about: "capacity of a large bank of a rank; longer messages go in windows",
+        set: |s, text| values::size(text, 4 << 10, 1 << 40).map(|v| s.box_bytes = v),
+    },
+    Variable {
+        name: "LINEWEAVE_CHECK",
+        values: "0 or 1",
+        default: CHECK,
+        about: "compare counts, roots and operators between ranks in each collective",
+        set: |s, text| values::switch(text).map(|v| s.check = v),
+    },
+    Variable {
+        name: "LINEWEAVE_BIND",
+        values: "auto, none, or a list of CPUs such as 0-3,8 that takes ranks in order",
+        default: "auto",
+        about: "where ranks are pinned: auto pins while ranks do not exceed usable CPUs",
+        set: |s, text| values::bind(text).map(|v| s.bind = v),
+    },
+    Variable {
+        name: "LINEWEAVE_TIMEOUT",
+        values: "seconds above 0, or none",
+        default: "none",
+        about: "a wait longer than this is an error that names the rank waited for",
+        set: |s, text| values::timeout(text).map(|v| s.timeout = v),
+    },
+    Variable {
+        name: "LINEWEAVE_ALGORITHM",
+        values: "collective=algorithm(parameter=value,...), several separated by `;`, such as \
+                 `barrier=pairwise(layout=paired);bcast=binomial`",
+        default: "chosen by the model",
+        about: "algorithms to use whatever the model says",
+        set: |s, text| values::forced(text).map(|v| s.algorithms = v),
+    },
+];
+
+/// Where a value came from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Origin {
+    /// Nobody said anything.
+    Default,
+    /// The environment.
+    Environment,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Origin::Default => "default",
+            Origin::Environment => "environment",
+        })
+    }
+}
+
+/// One line of the listing.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Row {
+    /// The variable.
+    pub name: &'static str,
+    /// Its value, as given.
+    pub value: String,
+    /// Where the value came from.
+    pub origin: Origin,
+    /// What the variable takes.
+    pub values: &'static str,
+    /// What it does.
+    pub about: &'static str,
+}
+
+/// Every setting.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Settings {
+    /// How ranks wait.
+    pub wait: Wait,
+    /// A profile to use instead of the cached one.
+    pub profile: Option<PathBuf>,
+    /// What stands in place of the machine's topology.
+    pub topology: Source,
+    /// Capacity of a large bank of a rank, in bytes.
+    pub box_bytes: usize,
+    /// Whether ranks compare what they were called with.
+    pub check: bool,
+    /// Where ranks are pinned.
+    pub bind: Bind,
+    /// The longest wait that is not an error.
+    pub timeout: Option<Duration>,
+    /// Algorithms to use whatever the model says.
+    pub algorithms: Vec<Forced>,
+    /// The whole table as it stands, for `lineweave info`.
+    pub rows: Vec<Row>,
+}
+
+impl Default for Settings {
+    /// What holds in an empty environment.
+    fn default() -> Settings {
+        let row = |v: &Variable| Row {
+            name: v.name,
+            value: v.default.to_owned(),
+            origin: Origin::Default,
+            values: v.values,
+            about: v.about,
+        };
+        Settings {
+            wait: Wait::Auto,
+            profile: None,
+            topology: Source::Machine,
+            box_bytes: BOX_BYTES,
+            check: cfg!(debug_assertions),
+            bind: Bind::Auto,
+            timeout: None,
+            algorithms: Vec::new(),
+            rows: VARIABLES.iter().map(row).collect(),
+        }
+    }
+}
+
+/// A variable whose value cannot be used.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[error("{name}=`{value}`: expected {expected}; found {found}. Correct it, or unset {name} for `{default}`")]
+pub struct SettingError {
+    /// The variable.
+    pub name: &'static str,
+    /// Its value.
+    pub value: String,
+    /// What it takes.
+    pub expected: &'static str,
+    /// What is wrong with the value.
+    pub found: String,
+    /// What holds without it.
+    pub default: &'static str,
+}
+
+/// Something in the environment that has no effect.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(tag = "warning", rename_all = "snake_case")]
+pub enum Warning {
+    /// No variable of this name exists.
+    Unknown {
+        /// The name in the environment.
+        name: String,
+        /// The known name nearest to it.
+        nearest: &'static str,
+    },
+    /// The variable is set to nothing, which counts as not set.
+    Empty {
+        /// The variable.
+        name: &'static str,
+    },
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Warning::Unknown { name, nearest } => {
+                write!(f, "{name} has no effect: no such setting; the nearest is {nearest}")
+            }
+            Warning::Empty { name } => write!(f, "{name} is set to nothing, which has no effect"),
+        }
+    }
+}
+
+impl Settings {
+    /// The settings of this process's environment.
+    ///
+    /// # Errors
+    /// A [`SettingError`] for the first variable, in the table's order, whose value cannot be used.
+    pub fn from_environment() -> Result<(Settings, Vec<Warning>), SettingError> {
+        // What is not Unicode keeps its readable part, and fails as a value with it quoted.
+        let text = |t: std::ffi::OsString| t.to_string_lossy().into_owned();
+        Settings::read(std::env::vars_os().map(|(name, value)| (text(name), text(value))))
+    }
+
+    /// The settings of an environment given as pairs of name and value; names without [`PREFIX`] are passed
+    /// over.
+    ///
+    /// # Errors
+    /// A [`SettingError`] for the first variable, in the table's order, whose value cannot be used.
+    pub fn read(
+        environment: impl IntoIterator<Item = (String, String)>,
+    ) -> Result<(Settings, Vec<Warning>), SettingError> {
+        let mut ours: Vec<(String, String)> =
+            environment.into_iter().filter(|(name, _)| name.starts_with(PREFIX)).collect();
+        ours.sort();
+        let mut settings = Settings::default();
+        let mut warnings = Vec::new();
+        for (index, variable) in VARIABLES.iter().enumerate() {
+            let Some(at) = ours.iter().position(|(name, _)| name == variable.name) else { continue };
+            let (_, value) = ours.remove(at);
+            let trimmed = value.trim();
+            if trimmed.is_empty() {
+                warnings.push(Warning::Empty { name: variable.name });
+                continue;
+            }
+            (variable.set)(&mut settings, trimmed).map_err(|found| SettingError {
+                name: variable.name,
+                value: value.clone(),
+                expected: variable.values,
+                found,
+                default: variable.default,
+            })?;
+            settings.rows[index].value = trimmed.to_owned();
+            settings.rows[index].origin = Origin::Environment;
+        }
+        warnings.extend(ours.into_iter().map(|(name, _)| {
+            let nearest = nearest(&name);
+            Warning::Unknown { name, nearest }
+        }));
+        Ok((settings, warnings))
+    }
+}
+
+/// The known name with the fewest letters to change.
+fn nearest(name: &str) -> &'static str {
+    let nearest = VARIABLES.iter().min_by_key(|v| edits(name, v.name));
+    nearest.map_or(PREFIX, |v| v.name)
+}
+
+/// Levenshtein's distance.
+fn edits(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, &y) in b.iter().enumerate() {
+            let change = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests;

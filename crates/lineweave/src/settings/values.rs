@@ -1,0 +1,180 @@
+//! The values that settings take, and how they are written. Errors say what was found; the table says what
+//! was expected.
+
+use crate::sysfile::parse_cpus_in_order;
+use lineweave_core::algorithm::{self, Algorithm};
+use lineweave_core::collective::Collective;
+use lineweave_core::plan::Params;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// How a rank waits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Wait {
+    /// Keeps looking at the flag.
+    Spin,
+    /// Hands the CPU over between looks.
+    Yield,
+    /// Sleeps in the kernel until woken.
+    Sleep,
+    /// All three in turn, with budgets from the profile.
+    #[default]
+    Auto,
+}
+
+/// Where ranks are pinned.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Bind {
+    /// A CPU each while ranks do not exceed usable CPUs, nowhere beyond.
+    #[default]
+    Auto,
+    /// Nowhere.
+    None,
+    /// Rank i on the i-th, from the start again when ranks are more.
+    Cpus(Vec<usize>),
+}
+
+impl Bind {
+    /// The CPU of each rank, or nothing where the scheduler shall decide. `usable` is in the order in which
+    /// ranks are placed; `busy` is how many of them can be busy at once (`UsableCpus::effective`).
+    pub fn place(&self, ranks: usize, usable: &[usize], busy: usize) -> Vec<Option<usize>> {
+        match self {
+            Bind::None => vec![None; ranks],
+            Bind::Cpus(cpus) if !cpus.is_empty() => {
+                (0..ranks).map(|rank| Some(cpus[rank % cpus.len()])).collect()
+            }
+            Bind::Auto if ranks <= usable.len().min(busy.max(1)) => {
+                usable[..ranks].iter().copied().map(Some).collect()
+            }
+            // Pinned ranks that share a CPU cannot move to one that falls idle.
+            Bind::Auto | Bind::Cpus(_) => vec![None; ranks],
+        }
+    }
+}
+
+/// An algorithm that is used whatever the model says.
+#[derive(Clone, Debug)]
+pub struct Forced {
+    /// For this collective.
+    pub collective: Collective,
+    /// The algorithm.
+    pub algorithm: &'static Algorithm,
+    /// Its parameters; those not given have their defaults. Values are checked when a plan is made.
+    pub params: Params,
+}
+
+impl PartialEq for Forced {
+    fn eq(&self, other: &Forced) -> bool {
+        self.collective == other.collective
+            && self.algorithm.name == other.algorithm.name
+            && self.params == other.params
+    }
+}
+
+pub(super) fn wait(text: &str) -> Result<Wait, String> {
+    match text {
+        "spin" => Ok(Wait::Spin),
+        "yield" => Ok(Wait::Yield),
+        "sleep" => Ok(Wait::Sleep),
+        "auto" => Ok(Wait::Auto),
+        _ => Err(format!("`{text}`")),
+    }
+}
+
+pub(super) fn switch(text: &str) -> Result<bool, String> {
+    match text {
+        "0" => Ok(false),
+        "1" => Ok(true),
+        _ => Err(format!("`{text}`")),
+    }
+}
+
+/// A size within bounds, in bytes.
+pub(super) fn size(text: &str, least: u64, most: u64) -> Result<usize, String> {
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (digits, unit) = text.split_at(end);
+    let unit = match unit.trim() {
+        "" | "B" => 1u64,
+        "KiB" => 1 << 10,
+        "MiB" => 1 << 20,
+        "GiB" => 1 << 30,
+        other => return Err(format!("the unit `{other}`")),
+    };
+    let number: u64 = digits.parse().map_err(|_| format!("no number in `{text}`"))?;
+    let bytes = number.checked_mul(unit).filter(|&b| b <= most).ok_or("too large a size")?;
+    if bytes < least {
+        return Err(format!("{bytes} bytes, too small a size"));
+    }
+    usize::try_from(bytes).map_err(|_| "more than this machine can address".to_owned())
+}
+
+pub(super) fn bind(text: &str) -> Result<Bind, String> {
+    match text {
+        "auto" => Ok(Bind::Auto),
+        "none" => Ok(Bind::None),
+        _ => match parse_cpus_in_order(text) {
+            Ok(cpus) if !cpus.is_empty() => Ok(Bind::Cpus(cpus)),
+            Ok(_) => Err("no CPU".to_owned()),
+            Err(part) => Err(format!("`{part}`")),
+        },
+    }
+}
+
+pub(super) fn timeout(text: &str) -> Result<Option<Duration>, String> {
+    if text == "none" {
+        return Ok(None);
+    }
+    let seconds: f64 = text.trim_end_matches('s').parse().map_err(|_| format!("`{text}`"))?;
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(duration) if !duration.is_zero() => Ok(Some(duration)),
+        _ => Err(format!("{seconds} seconds")),
+    }
+}
+
+/// Forced algorithms: `barrier=pairwise(layout=paired);bcast=binomial`.
+pub(super) fn forced(text: &str) -> Result<Vec<Forced>, String> {
+    let mut all: Vec<Forced> = Vec::new();
+    for part in text.split(';').map(str::trim).filter(|p| !p.is_empty()) {
+        let (name, choice) = part.split_once('=').ok_or_else(|| format!("`{part}`, which has no `=`"))?;
+        let collective: Collective = name.trim().parse().map_err(|_| {
+            let known: Vec<&str> = Collective::ALL.into_iter().map(Collective::name).collect();
+            format!("the collective `{}`, which is none of {}", name.trim(), known.join(", "))
+        })?;
+        if all.iter().any(|f| f.collective == collective) {
+            return Err(format!("two algorithms for {collective}"));
+        }
+        let (name, rest) = match choice.split_once('(') {
+            Some((name, rest)) => {
+                let inside = rest.trim().strip_suffix(')');
+                (name, inside.ok_or_else(|| format!("`{part}`, which does not end in `)`"))?)
+            }
+            None => (choice, ""),
+        };
+        let algorithm = algorithm::find(collective, name.trim()).map_err(|e| e.to_string())?;
+        all.push(Forced { collective, algorithm, params: params(algorithm, rest)? });
+    }
+    if all.is_empty() {
+        return Err("no algorithm".to_owned());
+    }
+    Ok(all)
+}
+
+fn params(algorithm: &Algorithm, text: &str) -> Result<Params, String> {
+    let mut params = Params::new();
+    for part in text.split(',').map(str::trim).filter(|p| !p.is_empty()) {
+        let (name, value) = part.split_once('=').ok_or_else(|| format!("`{part}`, which has no `=`"))?;
+        let name = name.trim();
+        if !algorithm.params.iter().any(|p| p.name == name) {
+            let known: Vec<&str> = algorithm.params.iter().map(|p| p.name).collect();
+            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            return Err(format!("{algorithm:?}'s parameter `{name}`; it has: {known}"));
+        }
+        if params.get(name).is_some() {
+            return Err(format!("two values of {algorithm:?}'s `{name}`"));
+        }
+        params = params.with(name, value.trim());
+    }
+    Ok(params)
+}

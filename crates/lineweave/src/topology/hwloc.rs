@@ -1,0 +1,174 @@
+//! Topologies through hwloc.
+
+use super::synthetic::{self, MOST_CPUS};
+use super::{sysfs, Cache, CacheKind, CoreKind, Hardware, MemoryNode, Sets, Source, TopologyError};
+use crate::sysfile::Root;
+use hwlocality::cpu::cpuset::CpuSet;
+use hwlocality::object::attributes::ObjectAttributes;
+use hwlocality::object::types::{CacheType, ObjectType};
+use hwlocality::object::TopologyObject;
+use hwlocality::topology::builder::BuildFlags;
+use hwlocality::Topology;
+use std::path::Path;
+
+/// A description of some hundred sockets takes a few megabytes.
+const LARGEST_XML: u64 = 256 << 20;
+
+/// This machine, with CPUs that a cpuset withholds: which of them are usable is another question.
+pub fn machine() -> Result<Hardware, TopologyError> {
+    let failed = |reason: String| TopologyError::Machine { reason };
+    let topology = Topology::builder()
+        .with_flags(BuildFlags::INCLUDE_DISALLOWED)
+        .map_err(|e| failed(e.to_string()))?
+        .build()
+        .map_err(|e| failed(e.to_string()))?;
+    let mut hardware = convert(&topology, Source::Machine);
+    if hardware.topology.cpus.is_empty() {
+        return Err(failed("hwloc lists no CPU".to_owned()));
+    }
+    if topology.is_this_system() {
+        // The kernel's name, so that a build without hwloc finds the same fingerprint.
+        hardware.cpu_model = sysfs::cpu_model(&Root::live()).or(hardware.cpu_model);
+    }
+    Ok(hardware)
+}
+
+/// An XML file. It is read and looked over here, since hwloc's answer to a bad one is the bare "invalid".
+pub fn xml(path: &Path) -> Result<Hardware, TopologyError> {
+    let unreadable = |reason: String| TopologyError::File { path: path.to_owned(), reason };
+    let wrong = |found: &str| TopologyError::Xml { path: path.to_owned(), found: found.to_owned() };
+    let length = std::fs::metadata(path).map_err(|e| unreadable(e.to_string()))?.len();
+    if length > LARGEST_XML {
+        return Err(wrong(&format!("{length} bytes, more than any machine's topology takes")));
+    }
+    let bytes = std::fs::read(path).map_err(|e| unreadable(e.to_string()))?;
+    let text = String::from_utf8(bytes).map_err(|_| wrong("bytes that are not UTF-8"))?;
+    if text.trim().is_empty() {
+        return Err(wrong("an empty file"));
+    }
+    if !text.contains("<topology") {
+        return Err(wrong("no <topology> element"));
+    }
+    if !text.trim_end().ends_with("</topology>") {
+        return Err(wrong("no closing </topology>: the file is truncated"));
+    }
+    let topology = Topology::builder()
+        .from_xml(&text)
+        .map_err(|e| wrong(&e.to_string()))?
+        .build()
+        .map_err(|e| wrong(&e.to_string()))?;
+    let hardware = convert(&topology, Source::Xml(path.to_owned()));
+    match hardware.topology.cpus.len() {
+        0 => Err(wrong("no CPU")),
+        n if n > MOST_CPUS => Err(wrong(&format!("{n} CPUs, more than {MOST_CPUS}"))),
+        _ => Ok(hardware),
+    }
+}
+
+/// A synthetic string.
+pub fn synthetic(text: &str) -> Result<Hardware, TopologyError> {
+    let wrong = |found: String| TopologyError::Synthetic { text: text.to_owned(), found };
+    let complete = synthetic::normalise(text)?;
+    let topology = Topology::builder()
+        .from_synthetic(&complete)
+        .map_err(|e| wrong(e.to_string()))?
+        .build()
+        .map_err(|e| wrong(e.to_string()))?;
+    Ok(convert(&topology, Source::Synthetic(text.to_owned())))
+}
+
+fn convert(topology: &Topology, source: Source) -> Hardware {
+    let of_type = |kind| topology.objects_with_type(kind).map(cpus_of).collect::<Vec<_>>();
+    let cpus: Vec<usize> = of_type(ObjectType::PU).into_iter().flatten().collect();
+    let (cores, packages) = (of_type(ObjectType::Core), of_type(ObjectType::Package));
+    let caches = caches(topology);
+    let memory: Vec<MemoryNode> = topology
+        .objects_with_type(ObjectType::NUMANode)
+        .map(|node| MemoryNode {
+            os: node.os_index().unwrap_or_else(|| node.logical_index()),
+            size_bytes: match node.attributes() {
+                Some(ObjectAttributes::NUMANode(numa)) => numa.local_memory().map(u64::from),
+                _ => None,
+            },
+            cpus: cpus_of(node),
+        })
+        .collect();
+    let kinds = kinds(topology);
+    let sets = Sets {
+        cpus: &cpus,
+        cores: &cores,
+        packages: &packages,
+        caches: &caches,
+        memory: &memory,
+        kinds: &kinds,
+    };
+    let model = topology.objects_with_type(ObjectType::Package).chain([topology.root_object()]);
+    let model = model.filter_map(|o| o.info("CPUModel")?.to_str().ok().map(str::to_owned)).next();
+    let topology = sets.topology();
+    Hardware { topology, caches, memory, kinds, cpu_model: model, source, reader: "hwloc" }
+}
+
+fn cpus_of(object: &TopologyObject) -> Vec<usize> {
+    object.cpuset().map(|set| list(&set)).unwrap_or_default()
+}
+
+/// A set's members; of an infinite set, none, since it names no CPU in particular.
+fn list(set: &CpuSet) -> Vec<usize> {
+    match set.weight() {
+        Some(_) => set.iter_set().map(usize::from).collect(),
+        None => Vec::new(),
+    }
+}
+
+fn caches(topology: &Topology) -> Vec<Cache> {
+    let levels = [
+        ObjectType::L5Cache,
+        ObjectType::L4Cache,
+        ObjectType::L3Cache,
+        ObjectType::L2Cache,
+        ObjectType::L1Cache,
+    ];
+    let objects = levels.into_iter().flat_map(|kind| topology.objects_with_type(kind));
+    objects
+        .filter_map(|object| {
+            let Some(ObjectAttributes::Cache(cache)) = object.attributes() else { return None };
+            Some(Cache {
+                level: u8::try_from(cache.depth()).ok()?,
+                kind: match cache.cache_type() {
+                    CacheType::Unified => CacheKind::Unified,
+                    CacheType::Data => CacheKind::Data,
+                    CacheType::Instruction => CacheKind::Instruction,
+                    // A type that this hwlocality does not know: whatever it holds, it holds data.
+                    CacheType::Unknown(_) => CacheKind::Unified,
+                },
+                size_bytes: cache.size().map(u64::from),
+                line_bytes: cache.line_size().map(usize::from),
+                cpus: cpus_of(object),
+            })
+        })
+        .collect()
+}
+
+/// Core kinds where there are several and hwloc can rank them.
+fn kinds(topology: &Topology) -> Vec<CoreKind> {
+    let Ok(kinds) = topology.cpu_kinds() else { return Vec::new() };
+    let kinds: Vec<CoreKind> = kinds
+        .enumerate()
+        .filter(|(_, kind)| kind.efficiency.is_some())
+        .map(|(index, kind)| CoreKind {
+            kind: kind.efficiency.unwrap_or(index),
+            about: kind
+                .infos
+                .iter()
+                .map(|i| format!("{} {}", i.name().to_string_lossy(), i.value().to_string_lossy()))
+                .collect::<Vec<_>>()
+                .join(", "),
+            cpus: list(&kind.cpuset),
+        })
+        .collect();
+    if kinds.len() > 1 {
+        kinds
+    } else {
+        Vec::new()
+    }
+}

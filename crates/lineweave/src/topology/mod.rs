@@ -1,0 +1,349 @@
+//! The machine's shape: from hwloc where lineweave is built with it, from `/sys` where not, or from an XML
+//! file or a synthetic string that stands in place of the machine.
+//!
+//! Both readers only say which CPUs each thing covers; order and numbers are given here, so that they agree
+//! and a profile measured through one is found through the other.
+
+#[cfg(feature = "hwloc")]
+mod hwloc;
+pub mod synthetic;
+mod sysfs;
+
+use crate::sysfile::Root;
+use lineweave_core::topology::{Cpu, Topology};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// A topology that cannot be had.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum TopologyError {
+    /// No such file, or not readable.
+    #[error(
+        "topology file {path}: expected a readable XML file as `lstopo --of xml` writes it, found: {reason}. \
+         A synthetic string such as `pack:2 numa:4 l3:2 core:8 pu:2` does without a file"
+    )]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The system's message.
+        reason: String,
+    },
+    /// The file is not an hwloc topology.
+    #[error(
+        "topology file {path}: expected a complete <topology> document, found {found}. Write one with \
+         `lstopo --of xml FILE` on the machine in question"
+    )]
+    Xml {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        found: String,
+    },
+    /// The string does not describe a topology.
+    #[error(
+        "topology `{text}`: expected levels from the outside in, each type:count, such as \
+         `pack:2 numa:4 l3:2 core:8 pu:2`, or the path of an XML file; found {found}"
+    )]
+    Synthetic {
+        /// The string.
+        text: String,
+        /// What is wrong with it.
+        found: String,
+    },
+    /// The machine cannot be read.
+    #[error("this machine's topology cannot be read: {reason}. Give one with LINEWEAVE_TOPOLOGY")]
+    Machine {
+        /// Why.
+        reason: String,
+    },
+    /// XML needs hwloc.
+    #[error(
+        "topology file {path}: this build reads no XML (it is built without the `hwloc` feature); expected a \
+         synthetic string such as `pack:2 numa:4 l3:2 core:8 pu:2`"
+    )]
+    NoXml {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+/// Where a topology comes from.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// The machine lineweave runs on.
+    #[default]
+    Machine,
+    /// An XML file of hwloc's.
+    Xml(PathBuf),
+    /// A string of levels.
+    Synthetic(String),
+}
+
+impl Source {
+    /// What `--topology` and `LINEWEAVE_TOPOLOGY` take: `machine`, a synthetic string, or a path. Levels have
+    /// a colon or are plain numbers, which a path of an XML file has no need to be; `./` in front makes a
+    /// path of anything.
+    pub fn parse(text: &str) -> Source {
+        let text = text.trim();
+        let is_path = text.ends_with(".xml") || text.contains('/');
+        match text {
+            "" | "machine" => Source::Machine,
+            _ if is_path => Source::Xml(PathBuf::from(text)),
+            _ => Source::Synthetic(text.to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::Machine => f.write_str("this machine"),
+            Source::Xml(path) => write!(f, "{}", path.display()),
+            Source::Synthetic(text) => write!(f, "`{text}`"),
+        }
+    }
+}
+
+/// What a cache holds.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CacheKind {
+    /// Data only.
+    Data,
+    /// Instructions only.
+    Instruction,
+    /// Both.
+    Unified,
+}
+
+/// One cache.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Cache {
+    /// 1 is nearest to the core.
+    pub level: u8,
+    /// What it holds.
+    pub kind: CacheKind,
+    /// Its size, where known.
+    pub size_bytes: Option<u64>,
+    /// Its line, where known.
+    pub line_bytes: Option<usize>,
+    /// The CPUs above it, ascending.
+    pub cpus: Vec<usize>,
+}
+
+/// One NUMA node with CPUs or without.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct MemoryNode {
+    /// The operating system's number.
+    pub os: usize,
+    /// Its memory, where known.
+    pub size_bytes: Option<u64>,
+    /// The CPUs near it, ascending; none for memory alone.
+    pub cpus: Vec<usize>,
+}
+
+/// Cores of one kind, on machines that have several.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct CoreKind {
+    /// 0 is the slowest.
+    pub kind: usize,
+    /// What is known: core type, frequencies.
+    pub about: String,
+    /// CPUs of the kind, ascending.
+    pub cpus: Vec<usize>,
+}
+
+/// A machine's shape with what belongs to it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Hardware {
+    /// CPUs, neighbours first.
+    pub topology: Topology,
+    /// Caches, outermost first.
+    pub caches: Vec<Cache>,
+    /// NUMA nodes.
+    pub memory: Vec<MemoryNode>,
+    /// Core kinds; empty where all cores are alike or nothing is known.
+    pub kinds: Vec<CoreKind>,
+    /// CPU model as the machine names it; nothing for a synthetic topology.
+    pub cpu_model: Option<String>,
+    /// Where it comes from.
+    pub source: Source,
+    /// Which reader: `hwloc` or `sysfs`, `synthetic`.
+    pub reader: &'static str,
+}
+
+impl Hardware {
+    /// The machine's shape, or that of what stands in its place.
+    ///
+    /// # Errors
+    /// A [`TopologyError`] that names the file or string and what was expected.
+    pub fn load(source: &Source) -> Result<Hardware, TopologyError> {
+        match source {
+            Source::Machine => Hardware::machine(),
+            Source::Xml(path) => Hardware::xml(path),
+            Source::Synthetic(text) => Hardware::synthetic(text),
+        }
+    }
+
+    #[cfg(feature = "hwloc")]
+    fn machine() -> Result<Hardware, TopologyError> {
+        // Odd kernels and sandboxes can defeat hwloc where /sys alone still does.
+        hwloc::machine().or_else(|_| Hardware::from_sysfs(&Root::live()))
+    }
+
+    #[cfg(not(feature = "hwloc"))]
+    fn machine() -> Result<Hardware, TopologyError> {
+        Hardware::from_sysfs(&Root::live())
+    }
+
+    #[cfg(feature = "hwloc")]
+    fn xml(path: &Path) -> Result<Hardware, TopologyError> {
+        hwloc::xml(path)
+    }
+
+    #[cfg(not(feature = "hwloc"))]
+    fn xml(path: &Path) -> Result<Hardware, TopologyError> {
+        Err(TopologyError::NoXml { path: path.to_owned() })
+    }
+
+    #[cfg(feature = "hwloc")]
+    fn synthetic(text: &str) -> Result<Hardware, TopologyError> {
+        hwloc::synthetic(text)
+    }
+
+    #[cfg(not(feature = "hwloc"))]
+    fn synthetic(text: &str) -> Result<Hardware, TopologyError> {
+        synthetic::hardware(text)
+    }
+
+    /// The shape that the kernel's own files below `root` tell.
+    ///
+    /// # Errors
+    /// [`TopologyError::Machine`] when they list no CPU.
+    pub fn from_sysfs(root: &Root) -> Result<Hardware, TopologyError> {
+        sysfs::read(root)
+    }
+
+    /// The same machine with only these CPUs; what no CPU is left of goes, memory stays. Core kinds keep
+    /// their numbers. CPUs that the machine does not have are left out.
+    pub fn restrict(&self, cpus: &[usize]) -> Hardware {
+        let keep = |list: &[usize]| list.iter().copied().filter(|c| cpus.contains(c)).collect::<Vec<_>>();
+        let mut fewer = self.clone();
+        fewer.topology.cpus.retain(|c| cpus.contains(&c.os));
+        for cache in &mut fewer.caches {
+            cache.cpus = keep(&cache.cpus);
+        }
+        fewer.caches.retain(|c| !c.cpus.is_empty());
+        for node in &mut fewer.memory {
+            node.cpus = keep(&node.cpus);
+        }
+        for kind in &mut fewer.kinds {
+            kind.cpus = keep(&kind.cpus);
+        }
+        fewer.kinds.retain(|k| !k.cpus.is_empty());
+        fewer
+    }
+
+    /// Bytes of the line that coherence works on: the innermost data cache's.
+    pub fn line_bytes(&self) -> Option<usize> {
+        let data = self.caches.iter().filter(|c| c.kind != CacheKind::Instruction);
+        data.min_by_key(|c| c.level).and_then(|c| c.line_bytes)
+    }
+
+    /// The last level of cache before memory, at most the third; any one of them.
+    pub fn last_level(&self) -> Option<&Cache> {
+        let data = self.caches.iter().filter(|c| c.kind != CacheKind::Instruction && c.level <= 3);
+        data.max_by_key(|c| c.level)
+    }
+
+    /// The caches of one level that hold data.
+    pub fn caches_at(&self, level: u8) -> impl Iterator<Item = &Cache> {
+        self.caches.iter().filter(move |c| c.level == level && c.kind != CacheKind::Instruction)
+    }
+}
+
+/// A CPU before it has neighbours: each set named by the least CPU in it.
+#[derive(Clone, Debug)]
+struct RawCpu {
+    os: usize,
+    core: usize,
+    l3: usize,
+    numa: usize,
+    package: usize,
+    kind: usize,
+}
+
+/// Puts CPUs in order, neighbours first, and numbers cores, caches, nodes and packages in that order.
+fn arrange(mut raw: Vec<RawCpu>) -> Topology {
+    raw.sort_by_key(|c| (c.package, c.numa, c.l3, c.core, c.os));
+    let mut known: [BTreeMap<usize, usize>; 4] = Default::default();
+    let mut number = |which: usize, name: usize| {
+        let next = known[which].len();
+        *known[which].entry(name).or_insert(next)
+    };
+    let cpus = raw
+        .iter()
+        .map(|c| Cpu {
+            os: c.os,
+            core: number(0, c.core),
+            l3: number(1, c.l3),
+            numa: number(2, c.numa),
+            package: number(3, c.package),
+            kind: c.kind,
+        })
+        .collect();
+    Topology { cpus }
+}
+
+/// Topologies from the caches, cores, nodes and packages' CPU sets that a reader has found.
+struct Sets<'a> {
+    cpus: &'a [usize],
+    cores: &'a [Vec<usize>],
+    packages: &'a [Vec<usize>],
+    caches: &'a [Cache],
+    memory: &'a [MemoryNode],
+    kinds: &'a [CoreKind],
+}
+
+impl Sets<'_> {
+    fn topology(&self) -> Topology {
+        let least = |sets: &mut dyn Iterator<Item = &[usize]>| {
+            let mut of = BTreeMap::new();
+            for set in sets {
+                let Some(&name) = set.iter().min() else { continue };
+                for &cpu in set {
+                    of.entry(cpu).or_insert(name);
+                }
+            }
+            of
+        };
+        let core = least(&mut self.cores.iter().map(Vec::as_slice));
+        let package = least(&mut self.packages.iter().map(Vec::as_slice));
+        let numa = least(&mut self.memory.iter().map(|n| n.cpus.as_slice()));
+        // The last level of cache: a fourth level lies on the memory's side, as a third beyond cores does.
+        let last = self.caches.iter().filter(|c| c.kind != CacheKind::Instruction && c.level <= 3);
+        let deepest = last.clone().map(|c| c.level).max().unwrap_or(0);
+        let l3 = least(&mut last.filter(|c| c.level == deepest).map(|c| c.cpus.as_slice()));
+        let kind = |cpu| self.kinds.iter().find(|k| k.cpus.contains(&cpu)).map_or(0, |k| k.kind);
+        let raw = self.cpus.iter().map(|&os| {
+            let core = core.get(&os).copied().unwrap_or(os);
+            RawCpu {
+                os,
+                core,
+                // Without a known cache beyond the core, nothing is shared before memory.
+                l3: l3.get(&os).copied().unwrap_or(core),
+                numa: numa.get(&os).copied().unwrap_or(0),
+                package: package.get(&os).copied().unwrap_or(0),
+                kind: kind(os),
+            }
+        });
+        arrange(raw.collect())
+    }
+}
+
+#[cfg(test)]
+mod tests;

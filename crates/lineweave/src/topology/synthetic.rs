@@ -1,0 +1,260 @@
+//! Synthetic topologies: reading hwloc's form, and writing a machine in it.
+//!
+//! The form is levels from the outside in, each `type:count` a parent, with attributes in parentheses and
+//! memory in brackets: `pack:2 numa:4 l3:2(size=32MB) core:8 pu:2`.
+
+use super::{Cache, CacheKind, Hardware, MemoryNode, Sets, Source, TopologyError};
+use lineweave_core::topology::Cpu;
+use std::collections::BTreeMap;
+
+/// The most CPUs a string may describe; a count too many must not take all memory.
+pub const MOST_CPUS: usize = 65_536;
+
+/// A level's type.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    Package,
+    Numa,
+    Cache(u8),
+    Core,
+    Pu,
+    /// Dies, groups: levels that lineweave tells nothing from.
+    Other,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Level {
+    kind: Kind,
+    count: usize,
+    size: Option<u64>,
+}
+
+/// The string as hwloc takes it: checked, and ending in CPUs, which hwloc insists on and people leave out.
+///
+/// # Errors
+/// [`TopologyError::Synthetic`] with what was found.
+pub fn normalise(text: &str) -> Result<String, TopologyError> {
+    let levels = parse(text)?;
+    let complete = levels.last().is_some_and(|l| l.kind == Kind::Pu);
+    Ok(if complete { text.trim().to_owned() } else { format!("{} pu:1", text.trim()) })
+}
+
+/// The levels of a string without brackets' memory, which changes no CPU.
+fn parse(text: &str) -> Result<Vec<Level>, TopologyError> {
+    let wrong = |found: String| TopologyError::Synthetic { text: text.to_owned(), found };
+    let mut levels: Vec<Level> = Vec::new();
+    let mut cpus = 1usize;
+    for word in words(text).map_err(|f| wrong(f.to_owned()))? {
+        if word.starts_with('[') {
+            continue;
+        }
+        let (level, attributes) = word.split_once('(').unwrap_or((&word, ""));
+        let Some((name, count)) = level.split_once(':') else {
+            return Err(wrong(format!("`{word}`, which has no `type:`")));
+        };
+        let kind = kind(name).ok_or_else(|| {
+            wrong(format!("the type `{name}`, which is none of pack, die, numa, group, l1 to l5, core, pu"))
+        })?;
+        let count: usize =
+            count.parse().ok().filter(|&c| c > 0).ok_or_else(|| {
+                wrong(format!("the count `{count}` of `{name}`, which is no number from 1 on"))
+            })?;
+        if levels.iter().any(|l| l.kind == kind && kind != Kind::Other) {
+            return Err(wrong(format!("two levels `{name}`")));
+        }
+        if levels.last().is_some_and(|l| l.kind == Kind::Pu) {
+            return Err(wrong(format!("`{word}` below pu, the innermost level")));
+        }
+        cpus = cpus.saturating_mul(count);
+        if cpus > MOST_CPUS {
+            return Err(wrong(format!("more than {MOST_CPUS} CPUs")));
+        }
+        levels.push(Level { kind, count, size: size(attributes) });
+    }
+    if levels.is_empty() {
+        return Err(wrong("no level".to_owned()));
+    }
+    Ok(levels)
+}
+
+/// Words separated by white space that is in neither parentheses nor brackets.
+fn words(text: &str) -> Result<Vec<String>, &'static str> {
+    let mut words = vec![String::new()];
+    let mut open = Vec::new();
+    for c in text.chars() {
+        match c {
+            '(' => open.push(')'),
+            '[' => open.push(']'),
+            ')' | ']' if open.pop() != Some(c) => return Err("a bracket that closes nothing"),
+            _ => {}
+        }
+        if c == '\0' {
+            return Err("a NUL character");
+        }
+        if c.is_whitespace() && open.is_empty() {
+            words.push(String::new());
+        } else if let Some(word) = words.last_mut() {
+            word.push(c);
+        }
+    }
+    if !open.is_empty() {
+        return Err("a bracket that is never closed");
+    }
+    words.retain(|w| !w.is_empty());
+    Ok(words)
+}
+
+/// hwloc compares types without case and accepts beginnings; these are the ones in use.
+fn kind(name: &str) -> Option<Kind> {
+    let name = name.to_ascii_lowercase();
+    match name.as_str() {
+        "pack" | "package" | "socket" => Some(Kind::Package),
+        "numa" | "node" | "numanode" => Some(Kind::Numa),
+        "core" => Some(Kind::Core),
+        "pu" => Some(Kind::Pu),
+        "die" | "group" | "cluster" => Some(Kind::Other),
+        _ => {
+            let rest = name.strip_prefix('l')?;
+            let digit = rest.chars().next()?.to_digit(10).filter(|d| (1..=5).contains(d))?;
+            match &rest[1..] {
+                "i" | "icache" => Some(Kind::Other),
+                "" | "cache" | "d" | "dcache" | "u" | "ucache" => {
+                    Some(Kind::Cache(u8::try_from(digit).ok()?))
+                }
+                _ => None,
+            }
+        }
+    }
+}
+
+/// `size=32MB` among attributes, with hwloc's suffixes.
+fn size(attributes: &str) -> Option<u64> {
+    let rest = attributes.split("size=").nth(1)?;
+    let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+    let unit = match rest[digits.len()..].trim_end_matches(')').split_whitespace().next().unwrap_or("") {
+        "kB" | "KB" | "KiB" => 1 << 10,
+        "MB" | "MiB" => 1 << 20,
+        "GB" | "GiB" => 1 << 30,
+        _ => 1,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(unit)
+}
+
+/// The machine of a string, without hwloc.
+///
+/// # Errors
+/// [`TopologyError::Synthetic`] with what was found.
+pub fn hardware(text: &str) -> Result<Hardware, TopologyError> {
+    let levels = parse(text)?;
+    let total: usize = levels.iter().map(|l| l.count).product();
+    let sets = |width: usize| -> Vec<Vec<usize>> {
+        (0..total / width).map(|i| (i * width..(i + 1) * width).collect()).collect()
+    };
+    let (mut cores, mut packages, mut caches, mut memory) = (vec![], vec![], vec![], vec![]);
+    let mut width = total;
+    for level in &levels {
+        width /= level.count;
+        match level.kind {
+            Kind::Package => packages = sets(width),
+            Kind::Core => cores = sets(width),
+            Kind::Numa => {
+                let node = |(os, cpus)| MemoryNode { os, size_bytes: None, cpus };
+                memory = sets(width).into_iter().enumerate().map(node).collect();
+            }
+            Kind::Cache(depth) => caches.extend(sets(width).into_iter().map(|cpus| Cache {
+                level: depth,
+                kind: CacheKind::Unified,
+                size_bytes: level.size,
+                line_bytes: None,
+                cpus,
+            })),
+            Kind::Pu | Kind::Other => {}
+        }
+    }
+    let cpus: Vec<usize> = (0..total).collect();
+    let sets = Sets {
+        cpus: &cpus,
+        cores: &cores,
+        packages: &packages,
+        caches: &caches,
+        memory: &memory,
+        kinds: &[],
+    };
+    let topology = sets.topology();
+    Ok(Hardware {
+        topology,
+        caches,
+        memory,
+        kinds: Vec::new(),
+        cpu_model: None,
+        source: Source::Synthetic(text.to_owned()),
+        reader: "synthetic",
+    })
+}
+
+impl Hardware {
+    /// The machine in synthetic form, for people and for a profile's fingerprint: levels from the outside
+    /// in, caches with their sizes, without memory sizes, which change with every boot.
+    ///
+    /// Where counts differ between parents they are listed in order as `core:(4x2,2)`, four children twice,
+    /// then two; hwloc has no form for such machines, and does not read this one.
+    pub fn synthetic_form(&self) -> String {
+        type Id = fn(&Cpu) -> usize;
+        let cpus = &self.topology.cpus;
+        let groups = |id: Id| cpus.iter().map(id).collect::<std::collections::BTreeSet<_>>().len();
+        let mut levels: Vec<(String, Id, String)> = vec![
+            ("pack".to_owned(), |c| c.package, String::new()),
+            ("numa".to_owned(), |c| c.numa, String::new()),
+        ];
+        if let Some(last) = self.last_level() {
+            let cache: Id = |c| c.l3;
+            // A core's own second level is no level of the machine.
+            if last.level == 3 || groups(cache) < groups(|c| c.core) {
+                // A cache that several NUMA nodes share (sub-NUMA clusters) lies outside of them.
+                let at = if groups(cache) < groups(|c| c.numa) { 1 } else { 2 };
+                let size = last.size_bytes.map(|bytes| format!("(size={bytes})")).unwrap_or_default();
+                levels.insert(at, (format!("l{}", last.level), cache, size));
+            }
+        }
+        levels.push(("core".to_owned(), |c| c.core, String::new()));
+        levels.push(("pu".to_owned(), |c| c.os, String::new()));
+
+        let mut words = Vec::new();
+        let mut outer: Id = |_| 0;
+        for (name, id, attributes) in levels {
+            // The children of each parent, in the order of the parents.
+            let mut children: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+            for cpu in cpus {
+                let list = children.entry(outer(cpu)).or_default();
+                if !list.contains(&id(cpu)) {
+                    list.push(id(cpu));
+                }
+            }
+            let counts: Vec<usize> = children.values().map(Vec::len).collect();
+            words.push(format!("{name}:{}{attributes}", counts_form(&counts)));
+            outer = id;
+        }
+        words.join(" ")
+    }
+}
+
+/// One count where all are alike, a list with repetitions where not.
+fn counts_form(counts: &[usize]) -> String {
+    let mut runs: Vec<(usize, usize)> = Vec::new();
+    for &count in counts {
+        match runs.last_mut() {
+            Some((last, times)) if *last == count => *times += 1,
+            _ => runs.push((count, 1)),
+        }
+    }
+    match runs.as_slice() {
+        [(count, _)] => count.to_string(),
+        _ => {
+            let run = |&(count, times): &(usize, usize)| match times {
+                1 => count.to_string(),
+                _ => format!("{count}x{times}"),
+            };
+            format!("({})", runs.iter().map(run).collect::<Vec<_>>().join(","))
+        }
+    }
+}

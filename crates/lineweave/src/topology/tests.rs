@@ -1,0 +1,284 @@
+use super::*;
+use crate::sysfile::tests::FakeRoot;
+use lineweave_core::topology::{Level, Shape};
+use lineweave_core::units::Rank;
+
+fn load(text: &str) -> Hardware {
+    Hardware::load(&Source::parse(text)).expect("a topology")
+}
+
+fn ids(hardware: &Hardware) -> Vec<(usize, usize, usize, usize, usize)> {
+    hardware.topology.cpus.iter().map(|c| (c.os, c.core, c.l3, c.numa, c.package)).collect()
+}
+
+#[test]
+fn a_synthetic_string_gives_every_level() {
+    let hardware = load("pack:2 numa:4 l3:2 core:8 pu:2");
+    let cpus = &hardware.topology.cpus;
+    assert_eq!(cpus.len(), 256);
+    let last = cpus.last().expect("CPUs");
+    assert_eq!((last.core, last.l3, last.numa, last.package), (127, 15, 7, 1));
+    let shape = Shape::place(256, &hardware.topology);
+    let distances = [1, 2, 16, 32, 128].map(|r| shape.distance(Rank(0), Rank(r)));
+    assert_eq!(distances, [Level::Core, Level::L3, Level::Numa, Level::Package, Level::Machine]);
+    assert_eq!(shape.useful_levels(), vec![Level::Core, Level::L3, Level::Numa, Level::Package]);
+    assert!(hardware.cpu_model.is_none());
+}
+
+#[test]
+fn cpus_may_be_left_out_at_the_end() {
+    let hardware = load("pack:2 numa:4 l3:2 core:8");
+    assert_eq!(hardware.topology.cpus.len(), 128);
+    let without = hardware.synthetic_form();
+    assert!(without.ends_with("core:8 pu:1"), "{without}");
+}
+
+#[test]
+fn without_hwloc_a_string_means_the_same() {
+    for text in [
+        "pack:2 numa:4 l3:2 core:8 pu:2",
+        "pack:2 [numa(memory=1GB)] l3:2(size=32MB) core:2 pu:2",
+        "numa:2 pack:2 core:3 pu:1",
+        "pack:1 l3:1(size=33554432) l2:2(size=524288) core:1",
+        "Package:2 L3Cache:1 core:2",
+        "pack:2 l3:1 numa:2 core:4",
+        "core:4",
+        "pu:3",
+    ] {
+        let own = synthetic::hardware(text).expect(text);
+        let loaded = load(text);
+        if !text.contains('[') {
+            // Bracketed memory is left to hwloc.
+            assert_eq!(ids(&own), ids(&loaded), "{text}");
+        }
+        assert_eq!(own.topology.cpus.len(), loaded.topology.cpus.len(), "{text}");
+    }
+}
+
+#[test]
+fn the_synthetic_form_describes_the_same_machine() {
+    for text in ["pack:2 numa:4 l3:2 core:8 pu:2", "pack:1 l3:1 core:2 pu:1", "core:4 pu:2"] {
+        let hardware = load(text);
+        let again = load(&hardware.synthetic_form());
+        assert_eq!(ids(&hardware), ids(&again), "{}", hardware.synthetic_form());
+        assert_eq!(hardware.synthetic_form(), again.synthetic_form());
+    }
+    assert_eq!(
+        load("pack:1 numa:1 l3:1(size=33554432) core:2 pu:1").synthetic_form(),
+        "pack:1 numa:1 l3:1(size=33554432) core:2 pu:1"
+    );
+}
+
+#[test]
+fn a_cache_that_numa_nodes_share_lies_outside_of_them() {
+    let hardware = load("pack:2 l3:1 numa:2 core:4 pu:1");
+    let form = hardware.synthetic_form();
+    let (l3, numa) = (form.find("l3:1"), form.find("numa:2"));
+    assert!(l3.is_some() && numa.is_some() && l3 < numa, "{form}");
+    assert_eq!(hardware.topology.cpus.len(), 16);
+}
+
+#[test]
+fn a_part_of_a_machine_lists_uneven_counts() {
+    let part = load("pack:2 numa:1 l3:2 core:2 pu:2").restrict(&[0, 1, 2, 3, 4, 5, 8, 99]);
+    assert_eq!(part.topology.cpus.len(), 7);
+    assert_eq!(part.memory.len(), 2);
+    let form = part.synthetic_form();
+    assert!(form.starts_with("pack:2 numa:1 l3:(2,1)"), "{form}");
+    assert!(form.ends_with("core:(2,1x2) pu:(2x3,1)"), "{form}");
+}
+
+#[test]
+fn malformed_strings_are_errors_that_quote_them() {
+    for (text, found) in [
+        ("pack:2 l3:0", "the count `0`"),
+        ("foo:2", "the type `foo`"),
+        ("pack:2 core", "`core`, which has no"),
+        ("pack:x", "the count `x`"),
+        ("pack:99999999999999999999", "the count"),
+        ("pack:100000 core:100000", "more than 65536 CPUs"),
+        ("core:2 core:2", "two levels `core`"),
+        ("core:2 pu:1 l1:2", "below pu"),
+        ("pack:2 (", "never closed"),
+        ("pack:2 ]", "closes nothing"),
+        ("l9:2", "the type `l9`"),
+        ("l3é:2", "the type `l3é`"),
+        ("()", "which has no"),
+        ("[numa]", "no level"),
+    ] {
+        let error = Hardware::load(&Source::Synthetic(text.to_owned())).expect_err(text);
+        assert!(matches!(error, TopologyError::Synthetic { .. }), "{error:?}");
+        assert!(error.to_string().contains(found), "{error}");
+        assert!(error.to_string().contains(text), "{error}");
+        assert!(synthetic::hardware(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn sources_are_told_apart() {
+    assert_eq!(Source::parse(" machine "), Source::Machine);
+    assert_eq!(Source::parse("pack:2 pu:2"), Source::Synthetic("pack:2 pu:2".to_owned()));
+    assert_eq!(Source::parse("node.xml"), Source::Xml(PathBuf::from("node.xml")));
+    assert_eq!(Source::parse("./a:b"), Source::Xml(PathBuf::from("./a:b")));
+}
+
+#[test]
+fn both_readers_agree_about_this_machine() {
+    let loaded = Hardware::load(&Source::Machine).expect("this machine");
+    let own = Hardware::from_sysfs(&Root::live()).expect("this machine");
+    assert_eq!(ids(&loaded), ids(&own));
+    assert_eq!(loaded.synthetic_form(), own.synthetic_form(), "one fingerprint for both");
+    assert_eq!(loaded.cpu_model, own.cpu_model);
+    assert_eq!(loaded.line_bytes(), own.line_bytes());
+}
+
+/// Two packages with numbers interleaved, SMT siblings far apart, as servers have them.
+fn server() -> FakeRoot {
+    let mut files = vec![
+        ("/sys/devices/system/cpu/online".to_owned(), "0-7\n".to_owned()),
+        ("/sys/devices/system/node/node0/cpulist".to_owned(), "0,2,4,6\n".to_owned()),
+        ("/sys/devices/system/node/node1/cpulist".to_owned(), "1,3,5,7\n".to_owned()),
+        ("/sys/devices/system/node/node2/cpulist".to_owned(), "\n".to_owned()),
+        (
+            "/sys/devices/system/node/node0/meminfo".to_owned(),
+            "Node 0 MemTotal:       1048576 kB\nNode 0 MemFree: 5 kB\n".to_owned(),
+        ),
+        ("/proc/cpuinfo".to_owned(), "processor\t: 0\nmodel name\t: Test CPU @ 2 GHz\n".to_owned()),
+    ];
+    for cpu in 0..8usize {
+        let directory = format!("/sys/devices/system/cpu/cpu{cpu}");
+        let package = if cpu % 2 == 0 { "0,2,4,6" } else { "1,3,5,7" };
+        let core = format!("{},{}", cpu % 4, cpu % 4 + 4);
+        files.push((format!("{directory}/topology/core_cpus_list"), core.clone()));
+        files.push((format!("{directory}/topology/package_cpus_list"), package.to_owned()));
+        for (index, level, kind, size, shared) in [
+            (0, 1, "Data", "32K", core.as_str()),
+            (1, 1, "Instruction", "32K", core.as_str()),
+            (2, 3, "Unified", "16384K", package),
+        ] {
+            let cache = format!("{directory}/cache/index{index}");
+            for (name, text) in [
+                ("level", level.to_string()),
+                ("type", kind.to_owned()),
+                ("size", size.to_owned()),
+                ("coherency_line_size", "64".to_owned()),
+                ("shared_cpu_list", shared.to_owned()),
+            ] {
+                files.push((format!("{cache}/{name}"), text));
+            }
+        }
+    }
+    let files: Vec<(&str, &str)> = files.iter().map(|(p, t)| (p.as_str(), t.as_str())).collect();
+    FakeRoot::new(&files)
+}
+
+#[test]
+fn sysfs_alone_tells_levels_and_sizes() {
+    let hardware = Hardware::from_sysfs(&server().root()).expect("a machine");
+    assert_eq!(
+        ids(&hardware),
+        [
+            (0, 0, 0, 0, 0),
+            (4, 0, 0, 0, 0),
+            (2, 1, 0, 0, 0),
+            (6, 1, 0, 0, 0),
+            (1, 2, 1, 1, 1),
+            (5, 2, 1, 1, 1),
+            (3, 3, 1, 1, 1),
+            (7, 3, 1, 1, 1)
+        ]
+    );
+    assert_eq!(hardware.synthetic_form(), "pack:2 numa:1 l3:1(size=16777216) core:2 pu:2");
+    assert_eq!((hardware.caches_at(3).count(), hardware.caches_at(1).count()), (2, 4));
+    assert_eq!(hardware.line_bytes(), Some(64));
+    assert_eq!(hardware.memory[0].size_bytes, Some(1 << 30));
+    assert!(hardware.memory[2].cpus.is_empty(), "memory without CPUs is a node all the same");
+    assert_eq!(hardware.cpu_model.as_deref(), Some("Test CPU @ 2 GHz"));
+    assert!(hardware.kinds.is_empty());
+}
+
+#[test]
+fn sysfs_with_nothing_but_the_list_of_cpus() {
+    let one = Hardware::from_sysfs(&FakeRoot::new(&[("/sys/devices/system/cpu/online", "0\n")]).root());
+    let one = one.expect("a 1-CPU machine");
+    assert_eq!(ids(&one), [(0, 0, 0, 0, 0)]);
+    assert_eq!(one.synthetic_form(), "pack:1 numa:1 core:1 pu:1");
+    let none = Hardware::from_sysfs(&FakeRoot::new(&[]).root()).expect_err("no CPU");
+    assert!(none.to_string().contains("LINEWEAVE_TOPOLOGY"), "{none}");
+}
+
+#[test]
+fn core_kinds_by_capacity_and_by_intels_lists() {
+    let arm = FakeRoot::new(&[
+        ("/sys/devices/system/cpu/online", "0-2"),
+        ("/sys/devices/system/cpu/cpu0/cpu_capacity", "1024"),
+        ("/sys/devices/system/cpu/cpu1/cpu_capacity", "446"),
+        ("/sys/devices/system/cpu/cpu2/cpu_capacity", "446"),
+        ("/proc/cpuinfo", "CPU implementer\t: 0x41\nCPU part\t: 0xd0c\n"),
+    ]);
+    let arm = Hardware::from_sysfs(&arm.root()).expect("a machine");
+    assert_eq!(arm.topology.cpus.iter().map(|c| c.kind).collect::<Vec<_>>(), [1, 0, 0]);
+    assert_eq!(arm.cpu_model.as_deref(), Some("Arm Neoverse-N1"));
+    let intel = FakeRoot::new(&[
+        ("/sys/devices/system/cpu/online", "0-3"),
+        ("/sys/devices/cpu_core/cpus", "0-1"),
+        ("/sys/devices/cpu_atom/cpus", "2-3"),
+        ("/proc/cpuinfo", "CPU implementer\t: 0x99\nCPU part\t: 0x1\n"),
+    ]);
+    let intel = Hardware::from_sysfs(&intel.root()).expect("a machine");
+    assert_eq!(intel.topology.cpus.iter().map(|c| c.kind).collect::<Vec<_>>(), [1, 1, 0, 0]);
+    assert_eq!(intel.cpu_model.as_deref(), Some("Arm implementer 0x99 part 0x1"));
+}
+
+#[test]
+fn a_missing_file_is_an_error_that_says_what_to_do() {
+    let error = Hardware::load(&Source::parse("./no-such.xml")).expect_err("no file");
+    if cfg!(feature = "hwloc") {
+        assert!(matches!(error, TopologyError::File { .. }), "{error:?}");
+    } else {
+        assert!(matches!(error, TopologyError::NoXml { .. }), "{error:?}");
+    }
+    assert!(error.to_string().contains("no-such.xml") && error.to_string().contains("pack:2"), "{error}");
+}
+
+#[cfg(feature = "hwloc")]
+mod xml {
+    use super::*;
+
+    const HYBRID: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/hybrid.xml");
+
+    #[test]
+    fn a_file_tells_caches_kinds_and_the_cpus_name() {
+        let hardware = load(HYBRID);
+        assert_eq!(ids(&hardware).len(), 6);
+        assert_eq!(hardware.topology.cpus.iter().map(|c| c.kind).collect::<Vec<_>>(), [1, 1, 1, 1, 0, 0]);
+        assert_eq!(hardware.kinds.len(), 2);
+        assert!(hardware.kinds[0].about.contains("IntelAtom"), "{:?}", hardware.kinds);
+        assert_eq!(hardware.cpu_model.as_deref(), Some("Hybrid Test CPU"));
+        assert_eq!(hardware.caches_at(2).next().and_then(|c| c.size_bytes), Some(1_310_720));
+        assert_eq!(hardware.line_bytes(), Some(64));
+        assert_eq!(hardware.synthetic_form(), "pack:1 numa:1 l3:1(size=12582912) core:3 pu:2");
+    }
+
+    #[test]
+    fn a_truncated_or_foreign_file_is_named() {
+        let whole = std::fs::read_to_string(HYBRID).expect("the fixture");
+        let inside = whole.find("<object").expect("an object");
+        let foreign = format!("{}</topology>", &whole[..inside]);
+        let unclosed = whole.replacen("</object>", "", 1);
+        for (text, found) in [
+            ("", "an empty file"),
+            ("<a></a>", "no <topology> element"),
+            (&whole[..whole.len() / 2], "truncated"),
+            (&foreign, "hwloc"),
+            (&unclosed, "hwloc"),
+        ] {
+            let fake = FakeRoot::new(&[("/t.xml", text)]);
+            let path = fake.root().path("/t.xml");
+            let error = Hardware::load(&Source::Xml(path.clone())).expect_err(found);
+            assert!(matches!(error, TopologyError::Xml { .. }), "{error:?}");
+            let message = error.to_string();
+            assert!(message.contains(found) && message.contains(&path.display().to_string()), "{message}");
+        }
+    }
+}
