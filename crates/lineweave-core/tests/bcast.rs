@@ -110,6 +110,22 @@ fn every_candidate_is_proved_and_they_are_few() {
     }
 }
 
+#[test]
+fn two_ranks_are_not_offered_one_plan_under_many_names() {
+    for bytes in [0, 8, 300, 5000, 1 << 20] {
+        let problem = problem(2, 0, bytes, 1);
+        let mut seen: Vec<Vec<Vec<lineweave_core::plan::Op>>> = Vec::new();
+        for algorithm in TABLE {
+            for params in (algorithm.candidates)(&problem).iter().filter(|p| p.get("layout").is_none()) {
+                let programs = algorithm.plan(&problem, params).unwrap().programs;
+                assert!(bytes == 0 || !seen.contains(&programs), "{algorithm:?} {params} at {bytes} bytes");
+                seen.push(programs);
+            }
+        }
+        assert!(!seen.is_empty());
+    }
+}
+
 /// A scope of some ranks in an order of its own, with the message where a phase before left it.
 #[test]
 fn a_scope_may_be_some_ranks_and_start_from_out_or_acc() {
