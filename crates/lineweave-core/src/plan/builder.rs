@@ -222,11 +222,11 @@ impl Builder {
         self.push(rank, Op::Add { flag });
     }
 
-    /// The finished plan. When each run takes the next bank, waits for an earlier run are left out: the bank is
-    /// free before the run begins.
+    /// The finished plan. When each run takes the next bank, waits for an earlier run (values below 1) are
+    /// left out: the bank is free before the run begins.
     pub fn finish(mut self) -> Plan {
         let span = self.plan.span();
-        for (rank, at) in self.previous {
+        for &(rank, at) in &self.previous {
             if let Op::Wait { value, .. } = &mut self.plan.programs[rank][at] {
                 *value -= span;
             }

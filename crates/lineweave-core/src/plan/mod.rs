@@ -20,7 +20,7 @@ mod parse;
 
 pub use builder::{Builder, FlagArrayId};
 pub use layout::Footprint;
-pub use text::PlanTextError;
+pub use text::{move_verb, PlanTextError};
 
 use crate::collective::Collective;
 use crate::units::Rank;
