@@ -29,6 +29,9 @@ pub static ALGORITHM: Algorithm = Algorithm {
 };
 
 fn candidates(problem: &Problem) -> Vec<Params> {
+    if problem.ranks() < 3 {
+        return Vec::new(); // With one reader this is `flat`.
+    }
     tree_candidates(problem, &[Params::new(), Params::new().with("source", "root")], &["each"])
 }
 

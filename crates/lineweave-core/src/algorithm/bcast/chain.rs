@@ -28,6 +28,9 @@ pub static ALGORITHM: Algorithm = Algorithm {
 };
 
 fn candidates(problem: &Problem) -> Vec<Params> {
+    if problem.ranks() < 3 {
+        return Vec::new(); // With one reader this is `flat`.
+    }
     if problem.bytes <= Layout::Alone.payload() {
         return vec![Params::new()];
     }

@@ -39,6 +39,9 @@ pub static ALGORITHM: Algorithm = Algorithm {
 };
 
 fn candidates(problem: &Problem) -> Vec<Params> {
+    if problem.ranks() < 3 {
+        return Vec::new(); // With one reader this is `flat`.
+    }
     let p = problem.ranks();
     let mut seen: Vec<Vec<usize>> = Vec::new();
     for levels in 1..=ceil_log(p, 2).clamp(1, 6) {

@@ -33,6 +33,9 @@ pub static ALGORITHM: Algorithm = Algorithm {
 };
 
 fn candidates(problem: &Problem) -> Vec<Params> {
+    if problem.ranks() < 3 {
+        return Vec::new(); // With one reader this is `flat`.
+    }
     // Ratios whose trees differ for this P.
     let mut trees: Vec<Tree> = Vec::new();
     let mut base = Vec::new();

@@ -33,6 +33,9 @@ pub static ALGORITHM: Algorithm = Algorithm {
 };
 
 fn candidates(problem: &Problem) -> Vec<Params> {
+    if problem.ranks() < 3 {
+        return Vec::new(); // With one reader this is `flat`.
+    }
     // Bases that take fewer rounds than the one before; base 2 is `binomial`.
     let p = problem.ranks();
     let bases = [3, 4, 5, 6, 8, 12, 16].into_iter().filter(|&k| k <= p);

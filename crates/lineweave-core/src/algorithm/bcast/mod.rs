@@ -46,6 +46,3 @@ pub const TABLE: &[&Algorithm] = &[
     &hierarchical::ALGORITHM,
     &topology_tree::ALGORITHM,
 ];
-
-#[cfg(test)]
-mod tests;

@@ -3,7 +3,7 @@
 //! Petrovic et al. 2012, section 4. The k children of a rank copy a chunk from its box at the same time; two
 //! of them hear of it from the parent and tell the others (Fig. 5), while each raises a done flag in the parent's
 //! box, which frees the slot. Flags count chunks and are never reset. Steps (i) to (v) of section 4.1 are
-//! steps 2, 3, 4, 3 and 5 of [`super::relay`]. Any P and root; chunks of half a box are `slots=2`.
+//! steps 2, 3, 4, 3 and 5 of the common relay. Any P and root; chunks of half a box are `slots=2`.
 
 use super::super::trees::Tree;
 use super::super::{Algorithm, ParamSpec, Problem, Scope};

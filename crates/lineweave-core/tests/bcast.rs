@@ -1,11 +1,11 @@
 //! Every broadcast, proved where its parameters make a difference.
 
-use super::TABLE;
-use crate::algorithm::{Algorithm, Place, Problem, Scope};
-use crate::collective::Collective;
-use crate::plan::{Builder, Params, Plan, PlanError, Reuse};
-use crate::topology::{Cpu, Shape};
-use crate::verify::{verify, verify_runs};
+use lineweave_core::algorithm::bcast::TABLE;
+use lineweave_core::algorithm::{Algorithm, Place, Problem, Scope};
+use lineweave_core::collective::Collective;
+use lineweave_core::plan::{Builder, Params, Plan, PlanError, Reuse};
+use lineweave_core::topology::{Cpu, Shape};
+use lineweave_core::verify::{verify, verify_runs};
 
 /// Two packages of two NUMA nodes of two cores of two hardware threads, or as much of it as `p` ranks take.
 fn shape(p: usize) -> Shape {
@@ -107,6 +107,22 @@ fn every_candidate_is_proved_and_they_are_few() {
                 proved(algorithm, &problem, params);
             }
         }
+    }
+}
+
+#[test]
+fn two_ranks_are_not_offered_one_plan_under_many_names() {
+    for bytes in [0, 8, 300, 5000, 1 << 20] {
+        let problem = problem(2, 0, bytes, 1);
+        let mut seen: Vec<Vec<Vec<lineweave_core::plan::Op>>> = Vec::new();
+        for algorithm in TABLE {
+            for params in (algorithm.candidates)(&problem).iter().filter(|p| p.get("layout").is_none()) {
+                let programs = algorithm.plan(&problem, params).unwrap().programs;
+                assert!(bytes == 0 || !seen.contains(&programs), "{algorithm:?} {params} at {bytes} bytes");
+                seen.push(programs);
+            }
+        }
+        assert!(!seen.is_empty());
     }
 }
 
