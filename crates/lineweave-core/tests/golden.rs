@@ -3,7 +3,9 @@
 //! `LINEWEAVE_BLESS=1 cargo test -p lineweave-core --test golden` rewrites the files.
 
 use lineweave_core::algorithm::{self, Algorithm, Problem};
+use lineweave_core::machine::topology;
 use lineweave_core::plan::{Params, Plan, PlanError};
+use lineweave_core::topology::Shape;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
@@ -12,6 +14,8 @@ use std::path::PathBuf;
 const RANKS: usize = 7;
 /// Not rank 0, so that virtual and real ranks differ.
 const ROOT: usize = 2;
+/// Uneven groups, so that plans shaped by topology show their levels.
+const TOPOLOGY: &str = "pack:2 numa:1 l3:1 core:4 pu:1";
 const GRAIN: usize = 8;
 /// One element a rank (it fits the line of a flag), and enough for several pages and uneven blocks.
 const SIZES: [(usize, &str); 2] = [(56, ""), (12_008, "-12008")];
@@ -27,6 +31,7 @@ fn plans(algorithm: &Algorithm) -> Vec<(String, Plan)> {
     let mut plans = Vec::new();
     for (bytes, suffix) in sizes {
         let mut problem = Problem::flat(collective, RANKS, *bytes);
+        problem.shape = Shape::place(RANKS, &topology(TOPOLOGY).unwrap());
         problem.grain = if collective.folds() { GRAIN } else { 1 };
         problem.root = if collective.rooted() { ROOT } else { 0 };
         problem.direct = true;

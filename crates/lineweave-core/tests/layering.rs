@@ -41,7 +41,7 @@ fn sources(directory: &Path) -> Vec<PathBuf> {
             let path = entry.expect("a readable directory entry").path();
             if path.is_dir() {
                 pending.push(path);
-            } else if path.extension().is_some_and(|e| e == "rs") {
+            } else if path.extension().is_some_and(|e| e == "rs") && !is_tests(&path) {
                 found.push(path);
             }
         }
@@ -50,13 +50,28 @@ fn sources(directory: &Path) -> Vec<PathBuf> {
     found
 }
 
+/// The lines of a file before its inline test module, which by custom comes last.
+fn product(text: &str) -> Vec<&str> {
+    let lines: Vec<&str> = text.lines().collect();
+    let opens_tests = |pair: &[&str]| {
+        let test =
+            ["#[cfg(test)", "#[cfg(all(test,"].iter().any(|start| pair[0].trim_start().starts_with(start));
+        // `mod tests;` lies in a file of its own, and what follows it is not a test.
+        test && !pair[1].trim_end().ends_with(';')
+    };
+    let end = lines.windows(2).position(opens_tests).unwrap_or(lines.len());
+    lines[..end].to_vec()
+}
+
+/// Whether a source below `src` holds tests only.
+fn is_tests(path: &Path) -> bool {
+    path.file_stem().is_some_and(|stem| stem == "tests")
+        || path.parent().is_some_and(|above| above.file_name().is_some_and(|name| name == "tests"))
+}
+
 /// The code of a file without comments and without its test module, which by custom comes last.
 fn code(text: &str) -> String {
-    text.lines()
-        .take_while(|line| line.trim() != "#[cfg(test)]")
-        .map(|line| line.split("//").next().unwrap_or(""))
-        .collect::<Vec<_>>()
-        .join("\n")
+    product(text).into_iter().map(|line| line.split("//").next().unwrap_or("")).collect::<Vec<_>>().join("\n")
 }
 
 /// The modules of a `lib.rs`, in the order in which they are declared.

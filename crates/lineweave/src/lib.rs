@@ -32,5 +32,6 @@ mod compile;
 mod watch;
 mod execute;
 pub mod communicator;
+pub mod node;
 
 pub use error::Error;

@@ -52,7 +52,7 @@ impl Scratch {
             // SAFETY: allocated by `grow` with this size and alignment.
             unsafe { dealloc(self.start, Layout::from_size_align_unchecked(self.len, ALIGN)) };
         }
-        *self = Scratch { start: std::ptr::null_mut(), len: 0 };
+        (self.start, self.len) = (std::ptr::null_mut(), 0);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Tree shapes over virtual ranks, for every algorithm that has a tree.
 //!
 //! A [`Tree`] spans virtual ranks `0 .. p` with virtual rank 0 as its root; [`Scope::rank_of_virtual`] maps
-//! them to ranks. Offered: [`Tree::flat`], [`Tree::binomial`], [`Tree::knomial`], [`Tree::kary`],
+//! them to ranks. Offered: [`Tree::flat`], [`Tree::binomial`], [`Tree::halving`], [`Tree::knomial`], [`Tree::kary`],
 //! [`Tree::chain`], [`Tree::by_degrees`] (with [`degrees_for`] and [`default_degrees`] to make the degrees) and
 //! [`Tree::fibonacci`]; [`Tree::preorder`] renumbers any of them so that each subtree is a run of consecutive
 //! virtual ranks, which a fold in rank order and a scatter want. In all of them a parent's number is smaller
@@ -63,6 +63,15 @@ impl Tree {
     /// `2^i > v`, nearest (and largest subtree) first.
     pub fn binomial(p: usize) -> Tree {
         Tree::knomial(p, 2)
+    }
+
+    /// Binomial, numbered for halving: the parent of `v` is `v` without its lowest bit. Subtrees are consecutive
+    /// and aligned to powers of two; the farthest child, with the largest subtree, comes first. A scatter goes
+    /// down it, and a fold up it combines neighbours.
+    pub fn halving(p: usize) -> Tree {
+        let mut tree = Tree::of(p, |v| v & (v - 1));
+        tree.children.iter_mut().for_each(|c| c.reverse());
+        tree
     }
 
     /// K-nomial (`k >= 2`; a smaller `k` is taken as 2): the parent of `v` is `v` without its highest digit to
@@ -236,7 +245,7 @@ mod tests {
     use super::*;
 
     fn all_shapes(p: usize) -> Vec<Tree> {
-        let mut trees = vec![Tree::flat(p), Tree::chain(p), Tree::binomial(p)];
+        let mut trees = vec![Tree::flat(p), Tree::chain(p), Tree::binomial(p), Tree::halving(p)];
         trees.extend((2..7).map(|k| Tree::knomial(p, k)));
         trees.extend((1..7).map(|k| Tree::kary(p, k)));
         trees.extend([&[5, 3, 2][..], &[1], &[], &[4, 1]].map(|d| Tree::by_degrees(p, d)));
@@ -278,6 +287,19 @@ mod tests {
             }
             assert_eq!(pre.depth(), tree.depth());
         }
+    }
+
+    #[test]
+    fn halving_makes_aligned_consecutive_subtrees() {
+        for p in 1..70 {
+            let tree = Tree::halving(p);
+            let sizes = tree.sizes();
+            for (v, &size) in sizes.iter().enumerate().skip(1) {
+                assert_eq!(size, (1usize << v.trailing_zeros()).min(p - v));
+                assert!(tree.children[v].iter().all(|&c| v < c && c < v + size));
+            }
+        }
+        assert_eq!(Tree::halving(8).children[0], vec![4, 2, 1]);
     }
 
     #[test]

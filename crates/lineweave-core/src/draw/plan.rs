@@ -3,7 +3,7 @@
 use super::steps::{steps, Steps};
 use super::svg::{width_of, Anchor, Point, Stroke, Svg};
 use super::{FOLD, IDLE, INK, RULE, SOFT, SYNC, TRANSFER};
-use crate::plan::{Carry, Op, Plan, Region, Reuse, Space};
+use crate::plan::{move_verb, Carry, Op, Plan, Region, Reuse, Space};
 use crate::units::Bytes;
 
 /// Room above the first lane, for title and legend.
@@ -68,26 +68,30 @@ struct Picture<'a> {
 impl Picture<'_> {
     fn draw(mut self) -> String {
         let plan = self.plan;
-        let width = (self.size.left + (self.steps.count as f64 + 0.5) * self.size.column).max(760.0);
+        let width = (self.size.left + (self.steps.count as f64 + 0.5) * self.size.column).max(820.0);
         let height = TOP + plan.ranks as f64 * self.size.lane + 44.0;
         let title = format!("{} {}", plan.name(), plan.params);
         let title = title.trim_end();
         self.svg.heading(title, &self.detail());
         legend(&mut self.svg);
         self.lanes(width);
-        // Flags lie under data, and both under the marks of ops.
+        // Flags lie under transfers, and both under the marks of ops.
         for rank in 0..plan.programs.len() {
             self.causes(rank);
         }
-        for rank in 0..plan.programs.len() {
-            for (index, op) in plan.programs[rank].iter().enumerate() {
-                match self.steps.ranks[rank].get(index).map(|s| s.at) {
-                    Some(step) => self.op(rank, step, op),
-                    None => {
-                        self.stuck(rank, index);
-                        break;
+        for arrows in [true, false] {
+            for (rank, ops) in plan.programs.iter().enumerate() {
+                for (op, step) in ops.iter().zip(&self.steps.ranks[rank]) {
+                    if crosses_lanes(op, rank) == arrows {
+                        self.op(rank, step.at, op);
                     }
                 }
+            }
+        }
+        for (rank, ops) in plan.programs.iter().enumerate() {
+            let index = self.steps.ranks[rank].len();
+            if index < ops.len() {
+                self.stuck(rank, index);
             }
         }
         self.svg.finish(width, height, title)
@@ -166,10 +170,13 @@ impl Picture<'_> {
         }
     }
 
-    /// A label near the middle of an arrow.
+    /// A label on an arrow, in the gap before the lane that it ends in: lanes hold marks, gaps do not.
     fn note(&mut self, from: Point, to: Point, colour: &str, text: &str) {
-        let middle = ((from.0 + to.0) / 2.0, (from.1 + to.1) / 2.0 + self.size.font * 0.35);
-        self.svg.label(middle, self.size.font, colour, text);
+        let lanes = ((to.1 - from.1) / self.size.lane).abs().max(1.0);
+        let part = 1.0 - 0.5 / lanes;
+        let along = |a: f64, b: f64| a + (b - a) * part;
+        let at = (along(from.0, to.0), along(from.1, to.1) + self.size.font * 0.35);
+        self.svg.label(at, self.size.font, colour, text);
     }
 
     fn op(&mut self, rank: usize, step: usize, op: &Op) {
@@ -179,9 +186,9 @@ impl Picture<'_> {
             Op::Move { src, dst } => self.transfer(rank, step, src, dst),
             Op::Fold { a, b, dst } => {
                 for source in [a, b] {
-                    self.arrow_between(owner(source, rank), rank, step, source.len);
+                    self.arrow_between(owner(source, rank), rank, step, source.len, self.chip_height() / 2.0);
                 }
-                self.arrow_between(rank, owner(dst, rank), step, dst.len);
+                self.arrow_between(rank, owner(dst, rank), step, dst.len, 0.0);
                 self.chip(at, FOLD, &Bytes(dst.len as u64).to_string(), "fold");
             }
             Op::Set { .. } => {
@@ -211,9 +218,10 @@ impl Picture<'_> {
         let (from, to) = (owner(src, rank), owner(dst, rank));
         let at = self.size.at(rank, step);
         if from == to {
-            self.chip(at, TRANSFER, &Bytes(src.len as u64).to_string(), "copy");
+            let verb = move_verb(src.space, dst.space);
+            self.chip(at, TRANSFER, &Bytes(src.len as u64).to_string(), verb);
         } else {
-            self.arrow_between(from, to, step, src.len);
+            self.arrow_between(from, to, step, src.len, 0.0);
         }
         // Who moves it: the reader of a get, the writer of a put.
         if from != to || from != rank {
@@ -223,24 +231,31 @@ impl Picture<'_> {
         }
     }
 
-    /// A transfer of `bytes` bytes between two lanes within one step; nothing within one lane.
-    fn arrow_between(&mut self, from: usize, to: usize, step: usize, bytes: usize) {
+    /// A transfer of `bytes` bytes between two lanes within one step, up to `short` of the second; nothing
+    /// within one lane.
+    fn arrow_between(&mut self, from: usize, to: usize, step: usize, bytes: usize, short: f64) {
         if from == to {
             return;
         }
         let reach = 0.3 * self.size.column;
         let x = self.size.x(step);
         let (start, end) = ((x - reach, self.size.y(from)), (x + reach, self.size.y(to)));
-        self.svg.arrow(start, end, Stroke { colour: TRANSFER, width: 2.0, dashed: false });
+        let part = 1.0 - short / (end.1 - start.1).abs();
+        let tip = (start.0 + (end.0 - start.0) * part, start.1 + (end.1 - start.1) * part);
+        self.svg.arrow(start, tip, Stroke { colour: TRANSFER, width: 2.0, dashed: false });
         let text = Bytes(bytes as u64).to_string();
         if width_of(&text, self.size.font) < self.size.column * 1.2 {
             self.note(start, end, TRANSFER, &text);
         }
     }
 
+    fn chip_height(&self) -> f64 {
+        (self.size.lane * 0.5).min(30.0)
+    }
+
     /// A box in a lane: work that stays within one rank's memory.
     fn chip(&mut self, at: Point, colour: &str, text: &str, word: &str) {
-        let size = (self.size.column * 0.84, (self.size.lane * 0.5).min(30.0));
+        let size = (self.size.column * 0.84, self.chip_height());
         self.svg.rect((at.0 - size.0 / 2.0, at.1 - size.1 / 2.0), size, colour, 3.0);
         let font = self.size.font - 1.0;
         let fits = |t: &str| width_of(t, font) < size.0;
@@ -271,6 +286,14 @@ fn owner(region: &Region, running: usize) -> usize {
     match region.space {
         Space::In | Space::Out | Space::Acc => running,
         Space::Slot { rank, .. } | Space::PeerIn(rank) | Space::PeerOut(rank) => rank.index(),
+    }
+}
+
+/// Whether an op is drawn as an arrow between lanes rather than as a mark in its own.
+fn crosses_lanes(op: &Op, running: usize) -> bool {
+    match op {
+        Op::Move { src, dst } => owner(src, running) != owner(dst, running),
+        Op::Fold { .. } | Op::Set { .. } | Op::Wait { .. } | Op::Add { .. } => false,
     }
 }
 

@@ -24,14 +24,14 @@ pub struct Builder {
     plan: Plan,
     /// The names that flag arrays were asked for by, before they were made unique.
     asked: Vec<String>,
-    next: Mark,
+    next: Cursor,
     /// Waits for the previous run, by rank and op: their values are relative to a span known at the end.
     previous: Vec<(usize, usize)>,
 }
 
 /// What the next allocation may share: see [`Builder::alike`].
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Mark {
+struct Cursor {
     array: usize,
     slot: usize,
     acc: usize,
@@ -65,7 +65,7 @@ impl Builder {
                 programs: vec![Vec::new(); ranks],
             },
             asked: Vec::new(),
-            next: Mark::default(),
+            next: Cursor::default(),
             previous: Vec::new(),
         }
     }
@@ -95,23 +95,8 @@ impl Builder {
             self.next = start;
             emit(self, group)?;
         }
-        self.next = Mark { array: self.plan.flags.len(), slot: self.plan.slots.len(), acc: self.plan.acc };
+        self.next = Cursor { array: self.plan.flags.len(), slot: self.plan.slots.len(), acc: self.plan.acc };
         Ok(())
-    }
-
-    /// A place to [`rewind`](Builder::rewind) to.
-    pub fn mark(&self) -> Mark {
-        self.next
-    }
-
-    /// What follows is for ranks that took no part since `mark`: memory from there on is handed out again.
-    pub fn rewind(&mut self, mark: Mark) {
-        self.next = mark;
-    }
-
-    /// Ends what [`rewind`](Builder::rewind) began: what follows gets memory of its own.
-    pub fn forward(&mut self) {
-        self.next = Mark { array: self.plan.flags.len(), slot: self.plan.slots.len(), acc: self.plan.acc };
     }
 
     /// Names are made unique, so that phases of a composed plan may use the same ones.
@@ -215,7 +200,7 @@ impl Builder {
     }
 
     /// Rank `rank` waits for what the previous run set `flag` to as `value` (1 ..= span): the acknowledgement
-    /// that was not waited for then. A plan that takes a fresh bank for each run does without such waits.
+    /// that was not waited for then.
     pub fn wait_previous(&mut self, rank: usize, flag: FlagRef, value: i32) {
         self.previous.push((rank, self.plan.programs[rank].len()));
         self.wait(rank, flag, value);
@@ -237,11 +222,11 @@ impl Builder {
         self.push(rank, Op::Add { flag });
     }
 
-    /// The finished plan. When each run takes the next bank, waits for an earlier run are left out: the bank is
-    /// free before the run begins.
+    /// The finished plan. When each run takes the next bank, waits for an earlier run (values below 1) are
+    /// left out: the bank is free before the run begins.
     pub fn finish(mut self) -> Plan {
         let span = self.plan.span();
-        for (rank, at) in self.previous {
+        for &(rank, at) in &self.previous {
             if let Op::Wait { value, .. } = &mut self.plan.programs[rank][at] {
                 *value -= span;
             }
@@ -256,5 +241,35 @@ impl Builder {
 
     fn push(&mut self, rank: usize, op: Op) {
         self.plan.programs[rank].push(op);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn builder() -> Builder {
+        Builder::new(Collective::Bcast, "test", &Params::new(), 3, 0, 8, 1)
+    }
+
+    #[test]
+    fn waits_for_the_previous_run_are_relative_to_the_final_span() {
+        let mut b = builder();
+        let done = b.flags("done", Layout::Alone, 1);
+        b.wait_previous(0, done.at(1, 0), 2);
+        b.set(1, done.at(1, 0), 5);
+        let plan = b.finish();
+        assert_eq!(plan.programs[0], vec![Op::Wait { flag: done.at(1, 0), value: -3, take: None }]);
+    }
+
+    #[test]
+    fn a_ring_needs_no_wait_for_the_previous_run() {
+        let mut b = builder();
+        let done = b.flags("done", Layout::Alone, 1);
+        b.wait_previous(0, done.at(1, 0), 1);
+        b.set(0, done.at(2, 0), 1);
+        b.ring();
+        let plan = b.finish();
+        assert_eq!(plan.programs[0], vec![Op::Set { flag: done.at(2, 0), value: 1, carry: None }]);
     }
 }

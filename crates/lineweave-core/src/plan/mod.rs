@@ -18,9 +18,9 @@ mod text;
 mod cursor;
 mod parse;
 
-pub use builder::{Builder, FlagArrayId, Mark};
+pub use builder::{Builder, FlagArrayId};
 pub use layout::Footprint;
-pub use text::PlanTextError;
+pub use text::{move_verb, PlanTextError};
 
 use crate::collective::Collective;
 use crate::units::Rank;

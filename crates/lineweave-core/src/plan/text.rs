@@ -60,7 +60,7 @@ fn word(text: &str, plain: fn(char) -> bool) -> String {
 }
 
 /// How a transfer is called: by whether it writes or only reads memory that is not the rank's own.
-pub(super) fn move_verb(src: Space, dst: Space) -> &'static str {
+pub fn move_verb(src: Space, dst: Space) -> &'static str {
     if !dst.is_private() {
         "put"
     } else if !src.is_private() {

@@ -21,6 +21,9 @@ pub type FoldFn = unsafe fn(a: *const u8, b: *const u8, dst: *mut u8, elements: 
 ///
 /// [`Operator::Avg`] folds as a sum; divide at the end with [`scale_fn`](super::scale_fn).
 ///
+/// Results are stored plainly at every size: a fold's result is read next, by this rank or a peer, and the in-place
+/// folds of a reduction have its line in the cache already, so there is no variant with non-temporal stores.
+///
 /// # Errors
 ///
 /// [`Undefined`] for bitwise operators on floats.
@@ -49,7 +52,7 @@ fn resolve(operator: Operator, element: ElementType, level: Level) -> Result<Fol
         ElementType::I16 => Some(integer::<i16, u16>(operator, level)),
         ElementType::I32 => Some(integer::<i32, u32>(operator, level)),
         ElementType::I64 => Some(integer::<i64, u64>(operator, level)),
-        ElementType::F16 => half_float(operator, level),
+        ElementType::F16 => hardware_f16_fold(operator, level).or_else(|| float::<f16>(operator, level)),
         ElementType::BF16 => float::<bf16>(operator, level),
         ElementType::F32 => float::<f32>(operator, level),
         ElementType::F64 => float::<f64>(operator, level),
@@ -84,19 +87,6 @@ fn float<T: Number>(operator: Operator, level: Level) -> Option<FoldFn> {
         Operator::LogicalOr => Some(at::<T, Either>(level)),
         Operator::LogicalXor => Some(at::<T, OneOf>(level)),
     }
-}
-
-/// f16 arithmetic converts in hardware where it can; logical operators only look at bits.
-fn half_float(operator: Operator, level: Level) -> Option<FoldFn> {
-    let hardware = match operator {
-        Operator::Sum | Operator::Avg => hardware_f16_fold::<Sum>(level),
-        Operator::Prod => hardware_f16_fold::<Prod>(level),
-        Operator::Min => hardware_f16_fold::<Min>(level),
-        Operator::Max => hardware_f16_fold::<Max>(level),
-        Operator::BitAnd | Operator::BitOr | Operator::BitXor => None,
-        Operator::LogicalAnd | Operator::LogicalOr | Operator::LogicalXor => None,
-    };
-    hardware.or_else(|| float::<f16>(operator, level))
 }
 
 fn at<T: Copy, C: Combine<T>>(level: Level) -> FoldFn {
@@ -137,7 +127,7 @@ unsafe fn avx512<T: Copy, C: Combine<T>>(a: *const u8, b: *const u8, dst: *mut u
     unsafe { fold::<T, C>(a.cast(), b.cast(), dst.cast(), elements) }
 }
 
-/// The loop of every fold. Slices tell the compiler what does not overlap, without which an in-place fold, the common
+/// The loop of every fold but the hardware's f16. Slices tell the compiler what does not overlap, without which an in-place fold, the common
 /// kind, would fail the vectoriser's overlap check at run time and crawl.
 ///
 /// # Safety

@@ -1,6 +1,6 @@
 //! How wide the vectors are: a kernel is compiled once per level and the CPU picks, once, at run time.
 //!
-//! The levels hold plain loops that the compiler vectorises; only f16 conversions and non-temporal stores name
+//! The levels hold plain loops that the compiler vectorises; only f16 folds and non-temporal stores name
 //! instructions. Clones are generic functions with a `target_feature` each, so choosing one yields an ordinary
 //! function pointer and the hot path has no dispatch left (a dispatcher inside the function, as the `multiversion`
 //! crate builds, would cost an atomic load and a second indirect jump per fold).

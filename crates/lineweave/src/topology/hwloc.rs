@@ -1,7 +1,8 @@
 //! Topologies through hwloc.
 
-use super::synthetic::{self, MOST_CPUS};
-use super::{sysfs, Cache, CacheKind, CoreKind, Hardware, MemoryNode, Sets, Source, TopologyError};
+use super::{
+    synthetic, sysfs, Cache, CacheKind, CoreKind, Hardware, MemoryNode, Sets, Source, TopologyError,
+};
 use crate::sysfile::Root;
 use hwlocality::cpu::cpuset::CpuSet;
 use hwlocality::object::attributes::ObjectAttributes;
@@ -9,10 +10,6 @@ use hwlocality::object::types::{CacheType, ObjectType};
 use hwlocality::object::TopologyObject;
 use hwlocality::topology::builder::BuildFlags;
 use hwlocality::Topology;
-use std::path::Path;
-
-/// A description of some hundred sockets takes a few megabytes.
-const LARGEST_XML: u64 = 256 << 20;
 
 /// This machine, with CPUs that a cpuset withholds: which of them are usable is another question.
 pub fn machine() -> Result<Hardware, TopologyError> {
@@ -33,38 +30,6 @@ pub fn machine() -> Result<Hardware, TopologyError> {
     Ok(hardware)
 }
 
-/// An XML file. It is read and looked over here, since hwloc's answer to a bad one is the bare "invalid".
-pub fn xml(path: &Path) -> Result<Hardware, TopologyError> {
-    let unreadable = |reason: String| TopologyError::File { path: path.to_owned(), reason };
-    let wrong = |found: &str| TopologyError::Xml { path: path.to_owned(), found: found.to_owned() };
-    let length = std::fs::metadata(path).map_err(|e| unreadable(e.to_string()))?.len();
-    if length > LARGEST_XML {
-        return Err(wrong(&format!("{length} bytes, more than any machine's topology takes")));
-    }
-    let bytes = std::fs::read(path).map_err(|e| unreadable(e.to_string()))?;
-    let text = String::from_utf8(bytes).map_err(|_| wrong("bytes that are not UTF-8"))?;
-    if text.trim().is_empty() {
-        return Err(wrong("an empty file"));
-    }
-    if !text.contains("<topology") {
-        return Err(wrong("no <topology> element"));
-    }
-    if !text.trim_end().ends_with("</topology>") {
-        return Err(wrong("no closing </topology>: the file is truncated"));
-    }
-    let topology = Topology::builder()
-        .from_xml(&text)
-        .map_err(|e| wrong(&e.to_string()))?
-        .build()
-        .map_err(|e| wrong(&e.to_string()))?;
-    let hardware = convert(&topology, Source::Xml(path.to_owned()));
-    match hardware.topology.cpus.len() {
-        0 => Err(wrong("no CPU")),
-        n if n > MOST_CPUS => Err(wrong(&format!("{n} CPUs, more than {MOST_CPUS}"))),
-        _ => Ok(hardware),
-    }
-}
-
 /// A synthetic string.
 pub fn synthetic(text: &str) -> Result<Hardware, TopologyError> {
     let wrong = |found: String| TopologyError::Synthetic { text: text.to_owned(), found };
@@ -74,7 +39,17 @@ pub fn synthetic(text: &str) -> Result<Hardware, TopologyError> {
         .map_err(|e| wrong(e.to_string()))?
         .build()
         .map_err(|e| wrong(e.to_string()))?;
-    Ok(convert(&topology, Source::Synthetic(text.to_owned())))
+    let mut hardware = convert(&topology, Source::Synthetic(text.to_owned()));
+    // hwloc makes up what the string leaves open; here what nobody said is not known.
+    let said = synthetic::hardware(&complete)?;
+    for cache in &mut hardware.caches {
+        cache.line_bytes = None;
+        cache.size_bytes = said.caches_at(cache.level).next().and_then(|c| c.size_bytes);
+    }
+    if !text.contains("memory=") {
+        hardware.memory.iter_mut().for_each(|node| node.size_bytes = None);
+    }
+    Ok(hardware)
 }
 
 fn convert(topology: &Topology, source: Source) -> Hardware {

@@ -1,20 +1,23 @@
 //! The machine's shape: from hwloc where lineweave is built with it, from `/sys` where not, or from an XML
 //! file or a synthetic string that stands in place of the machine.
 //!
-//! Both readers only say which CPUs each thing covers; order and numbers are given here, so that they agree
-//! and a profile measured through one is found through the other.
+//! Every reader only says which CPUs each thing covers; order and numbers are given here, so that they agree
+//! and a profile measured through one is found through another.
 
 #[cfg(feature = "hwloc")]
 mod hwloc;
 pub mod synthetic;
 mod sysfs;
+mod xml;
 
 use crate::sysfile::Root;
+use lineweave_core::profile::Fingerprint;
 use lineweave_core::topology::{Cpu, Topology};
+use lineweave_core::units::LINE;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use thiserror::Error;
 
 /// A topology that cannot be had.
@@ -58,15 +61,6 @@ pub enum TopologyError {
     Machine {
         /// Why.
         reason: String,
-    },
-    /// XML needs hwloc.
-    #[error(
-        "topology file {path}: this build reads no XML (it is built without the `hwloc` feature); expected a \
-         synthetic string such as `pack:2 numa:4 l3:2 core:8 pu:2`"
-    )]
-    NoXml {
-        /// The file.
-        path: PathBuf,
     },
 }
 
@@ -172,7 +166,7 @@ pub struct Hardware {
     pub cpu_model: Option<String>,
     /// Where it comes from.
     pub source: Source,
-    /// Which reader: `hwloc` or `sysfs`, `synthetic`.
+    /// Which reader: `hwloc`, `sysfs`, `xml` or `synthetic`.
     pub reader: &'static str,
 }
 
@@ -184,7 +178,7 @@ impl Hardware {
     pub fn load(source: &Source) -> Result<Hardware, TopologyError> {
         match source {
             Source::Machine => Hardware::machine(),
-            Source::Xml(path) => Hardware::xml(path),
+            Source::Xml(path) => xml::read(path),
             Source::Synthetic(text) => Hardware::synthetic(text),
         }
     }
@@ -198,16 +192,6 @@ impl Hardware {
     #[cfg(not(feature = "hwloc"))]
     fn machine() -> Result<Hardware, TopologyError> {
         Hardware::from_sysfs(&Root::live())
-    }
-
-    #[cfg(feature = "hwloc")]
-    fn xml(path: &Path) -> Result<Hardware, TopologyError> {
-        hwloc::xml(path)
-    }
-
-    #[cfg(not(feature = "hwloc"))]
-    fn xml(path: &Path) -> Result<Hardware, TopologyError> {
-        Err(TopologyError::NoXml { path: path.to_owned() })
     }
 
     #[cfg(feature = "hwloc")]
@@ -246,6 +230,17 @@ impl Hardware {
         }
         fewer.kinds.retain(|k| !k.cpus.is_empty());
         fewer
+    }
+
+    /// Which machine a profile measured on these CPUs belongs to.
+    pub fn fingerprint(&self, usable: &[usize]) -> Fingerprint {
+        let part = self.restrict(usable);
+        Fingerprint {
+            cpu: self.cpu_model.clone().unwrap_or_else(|| "unknown".to_owned()),
+            cpus: part.topology.cpus.len(),
+            line_bytes: self.line_bytes().unwrap_or(LINE),
+            topology: part.synthetic_form(),
+        }
     }
 
     /// Bytes of the line that coherence works on: the innermost data cache's.

@@ -5,7 +5,7 @@
 
 use super::{Cache, CacheKind, Hardware, MemoryNode, Sets, Source, TopologyError};
 use lineweave_core::topology::Cpu;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The most CPUs a string may describe; a count too many must not take all memory.
 pub const MOST_CPUS: usize = 65_536;
@@ -199,42 +199,74 @@ impl Hardware {
     /// Where counts differ between parents they are listed in order as `core:(4x2,2)`, four children twice,
     /// then two; hwloc has no form for such machines, and does not read this one.
     pub fn synthetic_form(&self) -> String {
-        type Id = fn(&Cpu) -> usize;
         let cpus = &self.topology.cpus;
-        let groups = |id: Id| cpus.iter().map(id).collect::<std::collections::BTreeSet<_>>().len();
-        let mut levels: Vec<(String, Id, String)> = vec![
-            ("pack".to_owned(), |c| c.package, String::new()),
-            ("numa".to_owned(), |c| c.numa, String::new()),
-        ];
-        if let Some(last) = self.last_level() {
-            let cache: Id = |c| c.l3;
-            // A core's own second level is no level of the machine.
-            if last.level == 3 || groups(cache) < groups(|c| c.core) {
-                // A cache that several NUMA nodes share (sub-NUMA clusters) lies outside of them.
-                let at = if groups(cache) < groups(|c| c.numa) { 1 } else { 2 };
-                let size = last.size_bytes.map(|bytes| format!("(size={bytes})")).unwrap_or_default();
-                levels.insert(at, (format!("l{}", last.level), cache, size));
-            }
-        }
-        levels.push(("core".to_owned(), |c| c.core, String::new()));
-        levels.push(("pu".to_owned(), |c| c.os, String::new()));
-
-        let mut words = Vec::new();
-        let mut outer: Id = |_| 0;
-        for (name, id, attributes) in levels {
-            // The children of each parent, in the order of the parents.
-            let mut children: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        let size = self.last_level().and_then(|c| c.size_bytes);
+        let size = size.map(|bytes| format!("(size={bytes})")).unwrap_or_default();
+        // How many children each group of `outer` has, in the groups' order.
+        let counts = |outer: &dyn Fn(&Cpu) -> usize, inner: &dyn Fn(&Cpu) -> usize| {
+            let mut children: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
             for cpu in cpus {
-                let list = children.entry(outer(cpu)).or_default();
-                if !list.contains(&id(cpu)) {
-                    list.push(id(cpu));
-                }
+                children.entry(outer(cpu)).or_default().insert(inner(cpu));
             }
-            let counts: Vec<usize> = children.values().map(Vec::len).collect();
-            words.push(format!("{name}:{}{attributes}", counts_form(&counts)));
-            outer = id;
+            counts_form(&children.values().map(BTreeSet::len).collect::<Vec<_>>())
+        };
+        let mut words = Vec::new();
+        let mut outer: Option<Tier> = None;
+        for tier in self.tiers() {
+            let count = counts(&|c| outer.map_or(0, |o| o.group(c)), &|c| tier.group(c));
+            words.push(match tier {
+                Tier::Package => format!("pack:{count}"),
+                Tier::Numa => format!("numa:{count}"),
+                Tier::Cache(level) => format!("l{level}:{count}{size}"),
+                Tier::Core => format!("core:{count}"),
+            });
+            outer = Some(tier);
         }
+        words.push(format!("pu:{}", counts(&|c| c.core, &|c| c.os)));
         words.join(" ")
+    }
+}
+
+/// A level that a machine is grouped by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Tier {
+    Package,
+    Numa,
+    /// The last level of cache, with its number.
+    Cache(u8),
+    Core,
+}
+
+impl Tier {
+    /// The group that a CPU is in.
+    pub(crate) fn group(self, cpu: &Cpu) -> usize {
+        match self {
+            Tier::Package => cpu.package,
+            Tier::Numa => cpu.numa,
+            Tier::Cache(_) => cpu.l3,
+            Tier::Core => cpu.core,
+        }
+    }
+}
+
+impl Hardware {
+    /// The levels this machine is grouped by, from the outside in.
+    pub(crate) fn tiers(&self) -> Vec<Tier> {
+        let groups =
+            |tier: Tier| self.topology.cpus.iter().map(|c| tier.group(c)).collect::<BTreeSet<_>>().len();
+        let mut tiers = vec![Tier::Package, Tier::Numa];
+        if let Some(last) = self.last_level() {
+            let cache = Tier::Cache(last.level);
+            // A core's own second level is no level of the machine.
+            if last.level == 3 || groups(cache) < groups(Tier::Core) {
+                tiers.push(cache);
+            }
+        }
+        tiers.push(Tier::Core);
+        // A cache that several NUMA nodes share (sub-NUMA clusters) lies outside of them, and so does a
+        // NUMA node that several packages share.
+        tiers.sort_by_key(|&tier| groups(tier));
+        tiers
     }
 }
 

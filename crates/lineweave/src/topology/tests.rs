@@ -50,6 +50,7 @@ fn without_hwloc_a_string_means_the_same() {
         if !text.contains('[') {
             // Bracketed memory is left to hwloc.
             assert_eq!(ids(&own), ids(&loaded), "{text}");
+            assert_eq!(own.synthetic_form(), loaded.synthetic_form(), "{text}");
         }
         assert_eq!(own.topology.cpus.len(), loaded.topology.cpus.len(), "{text}");
     }
@@ -230,18 +231,6 @@ fn core_kinds_by_capacity_and_by_intels_lists() {
     assert_eq!(intel.cpu_model.as_deref(), Some("Arm implementer 0x99 part 0x1"));
 }
 
-#[test]
-fn a_missing_file_is_an_error_that_says_what_to_do() {
-    let error = Hardware::load(&Source::parse("./no-such.xml")).expect_err("no file");
-    if cfg!(feature = "hwloc") {
-        assert!(matches!(error, TopologyError::File { .. }), "{error:?}");
-    } else {
-        assert!(matches!(error, TopologyError::NoXml { .. }), "{error:?}");
-    }
-    assert!(error.to_string().contains("no-such.xml") && error.to_string().contains("pack:2"), "{error}");
-}
-
-#[cfg(feature = "hwloc")]
 mod xml {
     use super::*;
 
@@ -260,18 +249,90 @@ mod xml {
         assert_eq!(hardware.synthetic_form(), "pack:1 numa:1 l3:1(size=12582912) core:3 pu:2");
     }
 
+    /// A bad file may be refused or, where the damage is harmless, read; it must not end the process.
+    #[test]
+    fn damaged_files_end_in_a_value() {
+        let whole = std::fs::read_to_string(HYBRID).expect("the fixture");
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut next = |bound: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize % bound
+        };
+        let mut refused = 0;
+        for _ in 0..300 {
+            let mut bytes = whole.clone().into_bytes();
+            for _ in 0..=next(3) {
+                let at = next(bytes.len() - 12);
+                match next(3) {
+                    0 => bytes[at] = b'0' + next(10) as u8,
+                    1 => drop(bytes.drain(at..at + next(8))),
+                    _ => bytes[at] = b' ' + next(95) as u8,
+                }
+            }
+            let fake = FakeRoot::new(&[]);
+            let path = fake.root().path("/t.xml");
+            std::fs::write(&path, &bytes).expect("a file");
+            match Hardware::load(&Source::Xml(path)) {
+                Ok(hardware) => assert!(!hardware.topology.cpus.is_empty()),
+                Err(error) => {
+                    assert!(error.to_string().contains("t.xml"), "{error}");
+                    refused += 1;
+                }
+            }
+        }
+        assert!(refused > 0, "some damage must be noticed");
+    }
+
+    #[test]
+    fn a_missing_file_is_an_error_that_says_what_to_do() {
+        let error = Hardware::load(&Source::parse("./no-such.xml")).expect_err("no file");
+        assert!(matches!(error, TopologyError::File { .. }), "{error:?}");
+        let message = error.to_string();
+        assert!(message.contains("no-such.xml") && message.contains("pack:2"), "{message}");
+    }
+
+    #[test]
+    fn the_older_format_and_large_sets_are_read() {
+        let pu = |os: usize, set: &str| format!("<object type='PU' os_index='{os}' cpuset='{set}'/>");
+        let text = format!(
+            "<?xml version='1.0'?><!DOCTYPE topology SYSTEM 'hwloc.dtd'>\n<topology>\n\
+             <object type='Machine' cpuset='0x00000010,,0x00000003'>\n<!-- <object> -->\n\
+             <object type='Socket' os_index='0' cpuset='0x3'><info name='CPUModel' value='A&amp;B'/>\n\
+             <object type='Cache' depth='2' cache_size='1024' cpuset='0x3'>{}{}</object></object>\n\
+             <object type='Socket' os_index='1' cpuset='0x10,,0x0'>{}</object></object></topology>\n",
+            pu(0, "0x1"),
+            pu(1, "0x2"),
+            pu(68, "0x10,0x0,0x0"),
+        );
+        let fake = FakeRoot::new(&[("/old.xml", &text)]);
+        let hardware = Hardware::load(&Source::Xml(fake.root().path("/old.xml"))).expect("a topology");
+        assert_eq!(ids(&hardware), [(0, 0, 0, 0, 0), (1, 1, 0, 0, 0), (68, 2, 1, 0, 1)]);
+        assert_eq!(hardware.cpu_model.as_deref(), Some("A&B"));
+        assert_eq!(hardware.synthetic_form(), "numa:1 pack:2 l2:1(size=1024) core:(2,1) pu:1");
+    }
+
     #[test]
     fn a_truncated_or_foreign_file_is_named() {
         let whole = std::fs::read_to_string(HYBRID).expect("the fixture");
-        let inside = whole.find("<object").expect("an object");
-        let foreign = format!("{}</topology>", &whole[..inside]);
         let unclosed = whole.replacen("</object>", "", 1);
+        let stray = whole.replacen("cpuset=\"0x00000003\"", "cpuset=\"0x00000043\"", 1);
+        let endless = whole.replacen("cpuset=\"0x00000003\"", "cpuset=\"0xf...f\"", 1);
+        let twice =
+            whole.replacen("os_index=\"1\" cpuset=\"0x00000002\"", "os_index=\"0\" cpuset=\"0x1\"", 1);
         for (text, found) in [
             ("", "an empty file"),
-            ("<a></a>", "no <topology> element"),
+            ("<a></a>", "line 1: no <topology> element but <a>"),
+            ("synthetic", "no <topology> element"),
+            ("<topology></topology>", "no PU object"),
+            ("<topology></topology><topology/>", "after </topology>"),
+            ("</topology>", "closes nothing"),
+            ("<topology a>", "`a` where name="),
+            ("<topology a=\"1>", "where name="),
             (&whole[..whole.len() / 2], "truncated"),
-            (&foreign, "hwloc"),
-            (&unclosed, "hwloc"),
+            (&unclosed, "</topology> where </object> was expected"),
+            (&stray, "CPU 6 in a L2Cache but not in what is around it"),
+            (&endless, "the set \"0xf...f\""),
+            (&twice, "CPU 0 twice"),
         ] {
             let fake = FakeRoot::new(&[("/t.xml", text)]);
             let path = fake.root().path("/t.xml");

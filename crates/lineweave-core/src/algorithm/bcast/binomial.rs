@@ -5,7 +5,8 @@
 
 use super::super::trees::Tree;
 use super::super::{Algorithm, Problem, Scope};
-use super::relay::{self, cyclic, tree_candidates, Relay};
+use super::relay::{cyclic, Relay};
+use super::settings::{self, tree_candidates};
 use crate::collective::Collective;
 use crate::plan::{Builder, Params, PlanError};
 
@@ -15,7 +16,14 @@ pub static ALGORITHM: Algorithm = Algorithm {
     name: "binomial",
     about: "each informed rank informs one more, round by round",
     source: "Rico-Gallego & Diaz-Martin 2015, Eq. 11",
-    params: &[relay::LAYOUT, relay::NOTIFY, relay::CARRY, relay::SOURCE, relay::CHUNK, relay::SLOTS],
+    params: &[
+        settings::LAYOUT,
+        settings::NOTIFY,
+        settings::CARRY,
+        settings::SOURCE,
+        settings::CHUNK,
+        settings::SLOTS,
+    ],
     candidates,
     emit,
 };

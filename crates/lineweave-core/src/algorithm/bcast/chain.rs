@@ -6,7 +6,8 @@
 
 use super::super::trees::Tree;
 use super::super::{Algorithm, ParamSpec, Problem, Scope};
-use super::relay::{self, chunk_grid, cyclic, Relay};
+use super::relay::{cyclic, Relay};
+use super::settings::{self, chunk_grid};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
 
@@ -17,10 +18,10 @@ pub static ALGORITHM: Algorithm = Algorithm {
     about: "each rank hands chunks on to the next, pipelined",
     source: "Open MPI's pipeline; Petrovic et al. 2012 with k = 1",
     params: &[
-        relay::LAYOUT,
-        relay::CARRY,
-        ParamSpec { default: "16384", ..relay::CHUNK },
-        ParamSpec { default: "2", ..relay::SLOTS },
+        settings::LAYOUT,
+        settings::CARRY,
+        ParamSpec { default: "16384", ..settings::CHUNK },
+        ParamSpec { default: "2", ..settings::SLOTS },
     ],
     candidates,
     emit,

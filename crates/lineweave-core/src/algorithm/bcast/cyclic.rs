@@ -9,7 +9,8 @@
 use super::super::ranks::block;
 use super::super::trees::boxed;
 use super::super::{Algorithm, ParamSpec, Problem, Scope};
-use super::relay::{self, cyclic};
+use super::relay::cyclic;
+use super::settings;
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
 
@@ -25,7 +26,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
     name: "cyclic",
     about: "P-1 slices, each fetched from the root once and then passed around, one reader a box",
     source: "Ramos & Hoefler 2013, 4.1.3, Eq. 4.8",
-    params: &[relay::LAYOUT, VIA],
+    params: &[settings::LAYOUT, VIA],
     candidates,
     emit,
 };

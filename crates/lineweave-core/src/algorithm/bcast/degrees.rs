@@ -8,7 +8,8 @@
 use super::super::ranks::ceil_log;
 use super::super::trees::{default_degrees, degrees_for, Tree};
 use super::super::{Algorithm, ParamSpec, Problem, Scope};
-use super::relay::{self, cyclic, tree_candidates, Notify, Relay};
+use super::relay::{cyclic, Relay};
+use super::settings::{self, tree_candidates, Notify};
 use crate::collective::Collective;
 use crate::plan::{Builder, Params, PlanError};
 
@@ -26,12 +27,12 @@ pub static ALGORITHM: Algorithm = Algorithm {
     source: "Ramos & Hoefler 2013, 4.1.2, Eq. 4.7",
     params: &[
         DEGREES,
-        relay::LAYOUT,
-        ParamSpec { default: "shared", ..relay::NOTIFY },
-        relay::CARRY,
-        relay::SOURCE,
-        relay::CHUNK,
-        relay::SLOTS,
+        settings::LAYOUT,
+        ParamSpec { default: "shared", ..settings::NOTIFY },
+        settings::CARRY,
+        settings::SOURCE,
+        settings::CHUNK,
+        settings::SLOTS,
     ],
     candidates,
     emit,

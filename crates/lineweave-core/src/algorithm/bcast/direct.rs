@@ -5,7 +5,8 @@
 
 use super::super::trees::Tree;
 use super::super::{Algorithm, ParamSpec, Place, Problem, Scope};
-use super::relay::Notify;
+use super::settings::Notify;
+
 use crate::plan::{Builder, FlagArrayId, Layout, Params, PlanError, Region, Space};
 use crate::units::Rank;
 use std::ops::Range;
@@ -119,23 +120,32 @@ pub(super) fn check_room(layout: Layout) -> Result<(), PlanError> {
 pub(super) struct Done {
     ack: Ack,
     flags: FlagArrayId,
+    index: usize,
     tree: Tree,
     ranks: Vec<usize>,
 }
 
 impl Done {
-    /// For the virtual ranks `ranks`.
-    pub fn new(b: &mut Builder, ack: Ack, layout: Layout, ranks: &[usize]) -> Done {
+    /// For the virtual ranks `ranks`. Where `pair` is given, flag 1 of it at each rank is that rank's done flag, so
+    /// that it may share a line with flag 0, by which the rank is told to start.
+    pub fn new(
+        b: &mut Builder,
+        ack: Ack,
+        layout: Layout,
+        ranks: &[usize],
+        pair: Option<FlagArrayId>,
+    ) -> Done {
         let p = ranks.len();
-        let flags = match ack {
-            Ack::Flags | Ack::Tree(_) => b.flags("done", layout, 1),
-            Ack::Counter => b.counters("done", layout, 1),
+        let (flags, index) = match (ack, pair) {
+            (Ack::Flags | Ack::Tree(_), Some(pair)) => (pair, 1),
+            (Ack::Flags | Ack::Tree(_), None) => (b.flags("done", layout, 1), 0),
+            (Ack::Counter, _) => (b.counters("done", layout, 1), 0),
         };
         let tree = match ack {
             Ack::Flags | Ack::Counter => Tree::flat(p),
             Ack::Tree(k) => Tree::kary(p, k),
         };
-        Done { ack, flags, tree, ranks: ranks.to_vec() }
+        Done { ack, flags, index, tree, ranks: ranks.to_vec() }
     }
 
     /// Virtual rank `v` is done, and so are those below it; virtual rank 0 then knows that all are.
@@ -149,10 +159,10 @@ impl Done {
             Ack::Counter => b.add(rank, self.flags.at(self.ranks[0], 0)),
             Ack::Flags | Ack::Tree(_) => {
                 for &child in &self.tree.children[v] {
-                    b.wait(rank, self.flags.at(self.ranks[child], 0), 1);
+                    b.wait(rank, self.flags.at(self.ranks[child], self.index), 1);
                 }
                 if v > 0 {
-                    b.set(rank, self.flags.at(rank, 0), 1);
+                    b.set(rank, self.flags.at(rank, self.index), 1);
                 }
             }
         }

@@ -8,7 +8,7 @@
 use super::super::ranks::block;
 use super::super::{Algorithm, ParamSpec, Problem, Scope};
 use super::direct::{self, Ack, Done, Public};
-use super::relay;
+use super::settings;
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
 
@@ -20,7 +20,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
     name: "direct-cyclic",
     about: "P-1 slices, fetched from the root and then from each other's buffers (threads, shared heap)",
     source: "Ramos & Hoefler 2013, 4.1.3, Eq. 4.8",
-    params: &[relay::LAYOUT, K],
+    params: &[settings::LAYOUT, K],
     candidates,
     emit,
 };
@@ -48,7 +48,7 @@ fn emit(b: &mut Builder, problem: &Problem, s: &Scope, params: &Params) -> Resul
     let slice = |i: usize| block(s.bytes, grain, p - 1, i);
     let ready = b.flags("ready", layout, 1);
     let go = b.flags("go", layout, 1);
-    let done = Done::new(b, Ack::Tree(k), layout, &ranks);
+    let done = Done::new(b, Ack::Tree(k), layout, &ranks, None);
     b.set_address(ranks[0], ready.at(ranks[0], 0), 1, source.own);
     for (v, &rank) in ranks.iter().enumerate() {
         // Stage 0: from the root.

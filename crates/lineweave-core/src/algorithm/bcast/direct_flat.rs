@@ -6,7 +6,7 @@
 
 use super::super::{Algorithm, ParamSpec, Problem, Scope};
 use super::direct::{self, Ack, Done, Public};
-use super::relay::{self, Notify};
+use super::settings::{self, Notify};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
 
@@ -16,7 +16,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
     name: "direct-flat",
     about: "everybody copies out of the root's buffer (threads, shared heap)",
     source: "Ramos & Hoefler 2013, 4.1.1, Eq. 4.10",
-    params: &[relay::LAYOUT, ParamSpec { default: "shared", ..relay::NOTIFY }, direct::ACK],
+    params: &[settings::LAYOUT, ParamSpec { default: "shared", ..settings::NOTIFY }, direct::ACK],
     candidates,
     emit,
 };
@@ -49,8 +49,10 @@ fn emit(b: &mut Builder, problem: &Problem, s: &Scope, params: &Params) -> Resul
         return Ok(());
     }
     b.direct();
-    let ready = b.flags("ready", layout, 1);
-    let done = Done::new(b, ack, layout, &ranks);
+    // With a flag a rank, its done flag may share the line.
+    let pair = notify == Notify::Each && ack != Ack::Counter;
+    let ready = b.flags("ready", layout, if pair { 2 } else { 1 });
+    let done = Done::new(b, ack, layout, &ranks, pair.then_some(ready));
     let flag = |v: usize| match notify {
         Notify::Shared => ready.at(ranks[0], 0),
         Notify::Each | Notify::Binary => ready.at(ranks[v], 0),

@@ -7,7 +7,7 @@
 
 use super::super::{Algorithm, ParamSpec, Problem, Scope};
 use super::direct::{self, Ack, Done, Public};
-use super::relay;
+use super::settings;
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
 use crate::units::LINE;
@@ -24,7 +24,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
     name: "direct-split",
     about: "the root writes part of the message while receivers read the rest (threads, shared heap)",
     source: "after Ramos & Hoefler 2013, 4.1.1 (zero copy), both sides copying",
-    params: &[relay::LAYOUT, SHARE],
+    params: &[settings::LAYOUT, SHARE],
     candidates,
     emit,
 };
@@ -59,28 +59,28 @@ fn emit(b: &mut Builder, problem: &Problem, s: &Scope, params: &Params) -> Resul
     // The root's part ends on a line (and an element), so that no line is written from both sides.
     let unit = if LINE % b.grain() == 0 { LINE } else { b.grain() };
     let cut = (s.bytes / 100 * share + s.bytes % 100 * share / 100) / unit * unit;
-    // At each receiver: the root's address is there (0), the root has written its part (1). At the same
-    // rank, in lines that it writes: its own address (0), it has read its part (1).
-    let from_root = b.flags("root", layout, 2);
-    let open = b.flags("open", layout, 1);
-    let done = Done::new(b, Ack::Flags, layout, &ranks);
+    // At each receiver, in pairs that root and receiver exchange: addresses (the root's, its own), and that
+    // what had to be copied has been (by the root, by itself).
+    let hello = b.flags("hello", layout, 2);
+    let copied = b.flags("copied", layout, 2);
+    let done = Done::new(b, Ack::Flags, layout, &ranks, Some(copied));
     let root = ranks[0];
     for &rank in &ranks[1..] {
-        b.set_address(root, from_root.at(rank, 0), 1, source.own);
+        b.set_address(root, hello.at(rank, 0), 1, source.own);
     }
     for (v, &rank) in ranks.iter().enumerate().skip(1) {
         let target = Public::new(&ALGORITHM, problem, rank, s.to)?;
         if cut > 0 {
-            b.set_address(rank, open.at(rank, 0), 1, target.own);
-            b.wait_address(root, open.at(rank, 0), 1, target.peer());
+            b.set_address(rank, hello.at(rank, 1), 1, target.own);
+            b.wait_address(root, hello.at(rank, 1), 1, target.peer());
             b.mov(root, s.from[s.root].at(0..cut), target.at(0..cut));
-            b.set(root, from_root.at(rank, 1), 1);
+            b.set(root, copied.at(rank, 0), 1);
         }
-        b.wait_address(rank, from_root.at(rank, 0), 1, source.peer());
+        b.wait_address(rank, hello.at(rank, 0), 1, source.peer());
         b.mov(rank, source.at(cut..s.bytes), s.to.at(cut..s.bytes));
         done.emit(b, v);
         if cut > 0 {
-            b.wait(rank, from_root.at(rank, 1), 1);
+            b.wait(rank, copied.at(rank, 0), 1);
         }
     }
     done.emit(b, 0);

@@ -8,7 +8,8 @@ use super::super::ranks::{ceil_log, chunks};
 use super::super::trees::Tree;
 use super::super::{Algorithm, ParamSpec, Problem, Scope, MAX_RANKS};
 use super::direct::{self, Public};
-use super::relay::{self, chunk_grid, value, Notify};
+use super::relay::value;
+use super::settings::{self, chunk_grid, Notify};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
 
@@ -20,7 +21,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
     name: "direct-tree",
     about: "a k-nomial tree; each rank copies out of its parent's buffer (threads, shared heap)",
     source: "Ramos & Hoefler 2013, 4.1.1",
-    params: &[K, relay::LAYOUT, relay::NOTIFY, relay::CHUNK],
+    params: &[K, settings::LAYOUT, settings::NOTIFY, settings::CHUNK],
     candidates,
     emit,
 };

@@ -5,7 +5,8 @@
 
 use super::super::trees::Tree;
 use super::super::{Algorithm, ParamSpec, Problem, Scope};
-use super::relay::{self, cyclic, tree_candidates, Relay};
+use super::relay::{cyclic, Relay};
+use super::settings::{self, tree_candidates};
 use crate::collective::Collective;
 use crate::plan::{Builder, Params, PlanError};
 
@@ -18,7 +19,15 @@ pub static ALGORITHM: Algorithm = Algorithm {
     name: "fibonacci",
     about: "the optimal LogP tree: informed ranks keep sending, one message an overhead",
     source: "Karp et al. 1993",
-    params: &[RATIO, relay::LAYOUT, relay::NOTIFY, relay::CARRY, relay::SOURCE, relay::CHUNK, relay::SLOTS],
+    params: &[
+        RATIO,
+        settings::LAYOUT,
+        settings::NOTIFY,
+        settings::CARRY,
+        settings::SOURCE,
+        settings::CHUNK,
+        settings::SLOTS,
+    ],
     candidates,
     emit,
 };

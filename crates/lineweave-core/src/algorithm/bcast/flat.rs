@@ -6,7 +6,8 @@
 
 use super::super::trees::Tree;
 use super::super::{Algorithm, ParamSpec, Problem, Scope};
-use super::relay::{self, chunk_grid, cyclic, tree_candidates, Notify, Relay};
+use super::relay::{cyclic, Relay};
+use super::settings::{self, chunk_grid, tree_candidates, Notify};
 use crate::collective::Collective;
 use crate::plan::{Builder, Params, PlanError};
 
@@ -17,11 +18,11 @@ pub static ALGORITHM: Algorithm = Algorithm {
     about: "everybody copies from the root's box, chunk by chunk",
     source: "Ramos & Hoefler 2013, 4.1.3, Eq. 4.10",
     params: &[
-        relay::LAYOUT,
-        ParamSpec { default: "shared", ..relay::NOTIFY },
-        relay::CARRY,
-        relay::CHUNK,
-        relay::SLOTS,
+        settings::LAYOUT,
+        ParamSpec { default: "shared", ..settings::NOTIFY },
+        settings::CARRY,
+        settings::CHUNK,
+        settings::SLOTS,
     ],
     candidates,
     emit,

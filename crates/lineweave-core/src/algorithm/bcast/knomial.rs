@@ -6,7 +6,8 @@
 use super::super::ranks::ceil_log;
 use super::super::trees::Tree;
 use super::super::{Algorithm, ParamSpec, Problem, Scope, MAX_RANKS};
-use super::relay::{self, cyclic, tree_candidates, Relay};
+use super::relay::{cyclic, Relay};
+use super::settings::{self, tree_candidates};
 use crate::collective::Collective;
 use crate::plan::{Builder, Params, PlanError};
 
@@ -18,7 +19,15 @@ pub static ALGORITHM: Algorithm = Algorithm {
     name: "knomial",
     about: "each informed rank informs k-1 more, round by round",
     source: "MPICH, UCC; binomial to base k",
-    params: &[K, relay::LAYOUT, relay::NOTIFY, relay::CARRY, relay::SOURCE, relay::CHUNK, relay::SLOTS],
+    params: &[
+        K,
+        settings::LAYOUT,
+        settings::NOTIFY,
+        settings::CARRY,
+        settings::SOURCE,
+        settings::CHUNK,
+        settings::SLOTS,
+    ],
     candidates,
     emit,
 };

@@ -13,12 +13,15 @@ pub mod direct_split;
 pub mod direct_tree;
 pub mod fibonacci;
 pub mod flat;
+pub mod hierarchical;
 pub mod knomial;
 pub mod pipelined_kary;
 mod relay;
 mod scatter;
 pub mod scatter_doubling;
 pub mod scatter_ring;
+mod settings;
+pub mod topology_tree;
 pub mod two_segment_tree;
 
 use super::Algorithm;
@@ -40,4 +43,9 @@ pub const TABLE: &[&Algorithm] = &[
     &direct_tree::ALGORITHM,
     &direct_split::ALGORITHM,
     &direct_cyclic::ALGORITHM,
+    &hierarchical::ALGORITHM,
+    &topology_tree::ALGORITHM,
 ];
+
+#[cfg(test)]
+mod tests;

@@ -7,7 +7,8 @@
 
 use super::super::trees::Tree;
 use super::super::{Algorithm, ParamSpec, Problem, Scope};
-use super::relay::{self, chunk_grid, cyclic, Notify, Relay};
+use super::relay::{cyclic, Relay};
+use super::settings::{self, chunk_grid, Notify};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
 
@@ -21,11 +22,11 @@ pub static ALGORITHM: Algorithm = Algorithm {
     source: "Petrovic et al. 2012, section 4",
     params: &[
         K,
-        relay::LAYOUT,
-        ParamSpec { default: "binary", ..relay::NOTIFY },
-        relay::CARRY,
-        ParamSpec { default: "8192", ..relay::CHUNK },
-        ParamSpec { default: "2", ..relay::SLOTS },
+        settings::LAYOUT,
+        ParamSpec { default: "binary", ..settings::NOTIFY },
+        settings::CARRY,
+        ParamSpec { default: "8192", ..settings::CHUNK },
+        ParamSpec { default: "2", ..settings::SLOTS },
     ],
     candidates,
     emit,

@@ -16,88 +16,10 @@
 
 use super::super::ranks::chunks;
 use super::super::trees::{boxed, Tree};
-use super::super::{ParamSpec, Problem, Scope};
+use super::super::{Place, Scope};
+use super::settings::{Notify, Source};
 use crate::plan::{Builder, FlagArrayId, FlagRef, Layout, Params, PlanError, Region};
 use std::ops::Range;
-
-/// Who raises which flag when a chunk is ready.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Notify {
-    /// The parent raises a flag of each child.
-    Each,
-    /// The parent raises one flag of its own, which all its children poll.
-    Shared,
-    /// The parent raises the flags of two children, who pass it on to siblings (Petrovic et al. 2012, Fig. 5).
-    Binary,
-}
-
-impl std::str::FromStr for Notify {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "each" => Ok(Notify::Each),
-            "shared" => Ok(Notify::Shared),
-            "binary" => Ok(Notify::Binary),
-            _ => Err("each, shared or binary".to_owned()),
-        }
-    }
-}
-
-/// Whose box a rank copies from.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Source {
-    /// Its parent's.
-    Parent,
-    /// The root's: the tree only notifies.
-    Root,
-}
-
-impl std::str::FromStr for Source {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "parent" => Ok(Source::Parent),
-            "root" => Ok(Source::Root),
-            _ => Err("parent or root".to_owned()),
-        }
-    }
-}
-
-/// Lines of the flags.
-pub(super) const LAYOUT: ParamSpec = ParamSpec {
-    name: "layout",
-    default: "alone",
-    about: "lines of the flags: packed, paired, alone, spreadN",
-};
-/// See [`Notify`].
-pub(super) const NOTIFY: ParamSpec = ParamSpec {
-    name: "notify",
-    default: "each",
-    about: "each: a flag a child; shared: children poll one flag; binary: siblings pass it on",
-};
-/// See [`Relay::carry`].
-pub(super) const CARRY: ParamSpec =
-    ParamSpec { name: "carry", default: "1", about: "most flag lines that a payload may travel in; 0: none" };
-/// See [`Source`].
-pub(super) const SOURCE: ParamSpec = ParamSpec {
-    name: "source",
-    default: "parent",
-    about: "box to copy from: the parent's, or always the root's",
-};
-/// See [`Relay::chunk`].
-pub(super) const CHUNK: ParamSpec = ParamSpec {
-    name: "chunk",
-    default: "0",
-    about: "bytes of a pipelined chunk; 0: the message is one chunk",
-};
-/// See [`Relay::slots`].
-pub(super) const SLOTS: ParamSpec = ParamSpec {
-    name: "slots",
-    default: "0",
-    about: "chunk slots in a box, reused after acknowledgement; 0: room for the message, no acknowledgement",
-};
 
 /// How a message goes down a tree.
 #[derive(Clone, Copy, Debug)]
@@ -203,7 +125,7 @@ impl Relay {
         s: &Scope,
         ranks: &[usize],
         links: &dyn Fn(FlagArrayId) -> Links<'a>,
-        at: &dyn Fn(usize) -> super::super::Place,
+        at: &dyn Fn(usize) -> Place,
     ) {
         b.ring();
         let links = links(b.flags("ready", self.layout, 1));
@@ -234,7 +156,7 @@ impl Relay {
         s: &Scope,
         ranks: &[usize],
         links: &dyn Fn(FlagArrayId) -> Links<'a>,
-        at: &dyn Fn(usize) -> super::super::Place,
+        at: &dyn Fn(usize) -> Place,
     ) {
         let parts = self.split(b, s.bytes);
         let boxes = Boxes::new(b, self.slots, &parts);
@@ -405,36 +327,4 @@ impl Links<'_> {
 /// The virtual ranks of a scope as indices of members: the root first, cyclically.
 pub(super) fn cyclic(s: &Scope) -> Vec<usize> {
     (0..s.len()).map(|v| s.index_of_virtual(v)).collect()
-}
-
-/// Chunk sizes worth costing for a message: powers of four from 4 KiB that split it into 2 to 256 chunks.
-pub(super) fn chunk_grid(bytes: usize) -> Vec<usize> {
-    [4 << 10, 16 << 10, 64 << 10, 256 << 10].into_iter().filter(|&c| c < bytes && bytes / c <= 256).collect()
-}
-
-/// Candidates of a tree whose message goes whole or in chunks through room for all of it: `base` with the
-/// layouts and ways of notifying that differ for this size.
-pub(super) fn tree_candidates(problem: &Problem, base: &[Params], notify: &[&str]) -> Vec<Params> {
-    if problem.ranks() < 2 {
-        return vec![Params::new()];
-    }
-    let bytes = problem.bytes;
-    let mut out = Vec::new();
-    for params in base {
-        for notify in notify {
-            let params = params.clone().with("notify", notify);
-            out.push(params.clone());
-            if bytes <= Layout::Paired.payload() && *notify != "shared" {
-                out.push(params.clone().with("layout", Layout::Paired));
-            }
-            if bytes > Layout::Alone.payload() && bytes <= 8 * Layout::Alone.payload() {
-                out.push(params.clone().with("carry", 8));
-            }
-            for chunk in chunk_grid(bytes).into_iter().skip(1).take(2) {
-                out.push(params.clone().with("chunk", chunk));
-            }
-        }
-    }
-    out.truncate(24);
-    out
 }

@@ -26,7 +26,7 @@ pub(super) struct Scatter {
 impl Scatter {
     /// A scatter over the virtual ranks `ranks`, the root first.
     pub fn new(b: &mut Builder, s: &Scope, ranks: Vec<usize>, layout: Layout) -> Scatter {
-        let tree = Tree::binomial(ranks.len()).preorder();
+        let tree = Tree::halving(ranks.len());
         let sizes = tree.sizes();
         let slot = b.slot(s.bytes);
         let link = b.flags("scatter", layout, 2);

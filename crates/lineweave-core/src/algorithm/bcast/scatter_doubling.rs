@@ -7,8 +7,9 @@
 //! ranks than elements.
 
 use super::super::{Algorithm, Problem, Scope};
-use super::relay::{self, cyclic};
+use super::relay::cyclic;
 use super::scatter::Scatter;
+use super::settings;
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
 use std::ops::Range;
@@ -19,7 +20,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
     name: "scatter-doubling",
     about: "binomial scatter, then a recursive-doubling allgather; surplus ranks follow a partner",
     source: "Rico-Gallego & Diaz-Martin 2015, Eqs. 16, 18",
-    params: &[relay::LAYOUT],
+    params: &[settings::LAYOUT],
     candidates,
     emit,
 };

@@ -7,8 +7,9 @@
 //! than elements.
 
 use super::super::{Algorithm, Problem, Scope};
-use super::relay::{self, cyclic};
+use super::relay::cyclic;
 use super::scatter::Scatter;
+use super::settings;
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
 
@@ -18,7 +19,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
     name: "scatter-ring",
     about: "binomial scatter of P blocks, then a ring allgather",
     source: "van de Geijn; Rico-Gallego & Diaz-Martin 2015, Eqs. 16, 21",
-    params: &[relay::LAYOUT],
+    params: &[settings::LAYOUT],
     candidates,
     emit,
 };

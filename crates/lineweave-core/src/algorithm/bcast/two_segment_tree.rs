@@ -6,7 +6,8 @@
 
 use super::super::trees::Tree;
 use super::super::{Algorithm, ParamSpec, Problem, Scope};
-use super::relay::{self, chunk_grid, cyclic, Relay};
+use super::relay::{cyclic, Relay};
+use super::settings::{self, chunk_grid};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
 
@@ -20,11 +21,11 @@ pub static ALGORITHM: Algorithm = Algorithm {
     source: "Rico-Gallego & Diaz-Martin 2015, Figs. 13 and 14",
     params: &[
         G,
-        relay::LAYOUT,
-        relay::NOTIFY,
-        relay::CARRY,
-        ParamSpec { default: "8192", ..relay::CHUNK },
-        ParamSpec { default: "2", ..relay::SLOTS },
+        settings::LAYOUT,
+        settings::NOTIFY,
+        settings::CARRY,
+        ParamSpec { default: "8192", ..settings::CHUNK },
+        ParamSpec { default: "2", ..settings::SLOTS },
     ],
     candidates,
     emit,

@@ -1,0 +1,131 @@
+//! What a plan costs on a model: the plan itself is played op by op, not a closed form of it.
+//!
+//! # What is counted
+//!
+//! 1. Every rank has a clock; ops are played in the order of time. A move or fold costs its bytes; more where
+//!    its source was last written by a peer (a `get` at that distance), or its destination last read by one
+//!    (a `put`); readers of the same bytes are served one after the other (T_C's slope a line).
+//! 2. A set takes the flag's line away from whoever has it. Which flags share a line is read from the plan's
+//!    [`Footprint`](crate::plan::Footprint), so layouts differ in cost: writers of one line follow each other;
+//!    a rank that fetched the line after several sets has seen them all.
+//! 3. A wait that polls sees the set one `signal` later; a wait that comes later pays one read transfer, or
+//!    nothing if it has fetched the line since. Two ranks that set for each other at the same time and then
+//!    wait pay one `exchange`; between that and two separate signals the cost is interpolated over the time
+//!    between the sets.
+//! 4. Ranks that share a CPU run in turn: a rank that must wait hands over, and each hand-over costs
+//!    `wake[yield]`, also when the next rank must wait as well.
+//! 5. Several runs follow each other, as in a measuring loop; the cost is the time from run to run.
+//!
+//! Valid for plans that `verify` accepts. Memory bandwidth beyond L(m, tau), and interference of other
+//! programs, are outside.
+
+mod compile;
+mod data;
+mod flags;
+mod play;
+mod rates;
+mod schedule;
+mod term;
+mod trace;
+mod transfer;
+
+pub use term::{LayoutKey, Part, Term};
+
+use crate::model::Model;
+use crate::plan::Plan;
+use crate::topology::Shape;
+use crate::units::{Nanos, Rank};
+
+/// How a plan is costed.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Options {
+    /// Runs played back to back; at least 1. Twice as many are played where ranks share CPUs.
+    pub runs: usize,
+    /// Whether concurrent copies slow each other by L(m, tau).
+    pub concurrent: bool,
+    /// Bytes that successive windows walk through; private memory is as near as that much memory is. 0 for
+    /// the plan's own message.
+    pub message: usize,
+    /// Banks of a [`Reuse::Ring`](crate::plan::Reuse) plan.
+    pub banks: usize,
+    /// Give up when a clock passes this time, in ns.
+    pub limit: f64,
+    /// Whether to find the critical path.
+    pub trace: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { runs: 4, concurrent: true, message: 0, banks: 2, limit: f64::INFINITY, trace: false }
+    }
+}
+
+/// One step of the critical path.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Step {
+    /// The rank that was busy, or that something was on its way to.
+    pub rank: Rank,
+    /// The op in its program; `None` for what surrounds a run.
+    pub op: Option<usize>,
+    /// The parameter that this time is made of.
+    pub why: Term,
+    /// How long.
+    pub nanos: Nanos,
+}
+
+/// What a plan costs.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Cost {
+    /// From run to run, when runs follow each other. Infinite when the plan cannot finish (see `stuck`), or when
+    /// the limit was passed.
+    pub total: Nanos,
+    /// The first run alone, everybody starting at once, until the last is done.
+    pub first: Nanos,
+    /// For each rank, from run to run.
+    pub per_rank: Vec<Nanos>,
+    /// What the last runs waited for, in order of time; empty unless traced.
+    pub critical: Vec<Step>,
+    /// How many runs `critical` covers: one, or more where ranks that share a CPU end runs in bunches.
+    pub critical_runs: usize,
+    /// Whether a size or concurrency beyond the measured range was needed.
+    pub extrapolated: bool,
+    /// The first rank, and its op, that waits for ever or names what the plan does not have.
+    pub stuck: Option<(Rank, usize)>,
+}
+
+impl Cost {
+    fn unplayable(ranks: usize, stuck: Option<(Rank, usize)>) -> Cost {
+        Cost {
+            total: Nanos(f64::INFINITY),
+            first: Nanos(f64::INFINITY),
+            per_rank: vec![Nanos(f64::INFINITY); ranks],
+            critical: Vec::new(),
+            critical_runs: 1,
+            extrapolated: false,
+            stuck,
+        }
+    }
+}
+
+/// The cost of a plan, with its critical path. `shape` has as many ranks as the plan.
+pub fn cost(model: &Model, shape: &Shape, plan: &Plan) -> Cost {
+    cost_with(model, shape, plan, &Options { trace: true, ..Options::default() })
+}
+
+/// The cost of a plan, computed as `options` say. A plan that names flags, slots or ranks it does not have, and
+/// a shape of another number of ranks, give an infinite cost.
+pub fn cost_with(model: &Model, shape: &Shape, plan: &Plan, options: &Options) -> Cost {
+    // Where ranks take turns on a CPU, runs end in bunches of a turn each: more of them average that out.
+    let more = if options.runs > 1 && shape.oversubscription() > 1 { 2 } else { 1 };
+    let options = Options { runs: options.runs.max(1) * more, banks: options.banks.max(1), ..*options };
+    if shape.ranks() != plan.ranks || plan.programs.len() != plan.ranks {
+        return Cost::unplayable(plan.ranks, None);
+    }
+    match compile::compile(plan, model.line_bytes, &options) {
+        Ok(program) => play::play(model, shape, plan, &program, &options),
+        Err(at) => Cost::unplayable(plan.ranks, Some(at)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

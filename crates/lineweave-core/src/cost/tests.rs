@@ -1,0 +1,248 @@
+//! Small plans whose cost can be counted by hand.
+
+use super::*;
+use crate::algorithm::{bcast, Problem};
+use crate::collective::Collective;
+use crate::model::Values;
+use crate::plan::{Builder, Layout, Params};
+use crate::topology::{Cpu, Level, Topology};
+
+/// Round numbers: R_R 30, ownership 20, so a signal 50; exchanges 40 (paired) and 52 (alone); overheads 1,
+/// a run 2; contention 7.
+fn values() -> Values {
+    Values {
+        levels: vec![(Level::L3, 30.0, 20.0)],
+        overhead: 1.0,
+        exchange_paired: 40.0,
+        exchange_alone: 52.0,
+        contention: 7.0,
+        per_line: 8.0,
+        ..Values::default()
+    }
+}
+
+/// Two ranks set a flag for each other and wait.
+fn exchange(layout: Layout) -> Plan {
+    let mut b = Builder::new(Collective::Barrier, "exchange", &Params::new(), 2, 0, 0, 1);
+    let f = b.flags("here", layout, 2);
+    for r in 0..2 {
+        // Both flags live at rank 0, so that `Paired` puts them on one line.
+        b.set(r, f.at(0, r), 1);
+        b.wait(r, f.at(0, 1 - r), 1);
+    }
+    b.finish()
+}
+
+fn near(a: f64, b: f64) {
+    assert!((a - b).abs() < 1e-6, "{a} is not {b}");
+}
+
+#[test]
+fn the_exchange_plan_costs_what_the_exchange_probe_measured() {
+    let model = values().model();
+    let shape = Shape::flat(2);
+    near(cost(&model, &shape, &exchange(Layout::Paired)).total.0, 40.0);
+    near(cost(&model, &shape, &exchange(Layout::Alone)).total.0, 52.0);
+}
+
+#[test]
+fn the_cheaper_layout_is_the_one_measured_cheaper() {
+    let shape = Shape::flat(2);
+    let order = |values: Values| {
+        let m = values.model();
+        let of = |l| cost(&m, &shape, &exchange(l)).total.0;
+        of(Layout::Paired) < of(Layout::Alone)
+    };
+    assert!(order(values()));
+    assert!(!order(Values { exchange_paired: 80.0, ..values() }));
+}
+
+#[test]
+fn critical_steps_add_up_to_the_total() {
+    let model = values().model();
+    let c = cost(&model, &Shape::flat(2), &exchange(Layout::Paired));
+    near(c.critical.iter().map(|s| s.nanos.0).sum(), c.total.0);
+    assert!(c.critical.iter().any(|s| matches!(s.why, Term::Exchange(LayoutKey::Paired, Level::L3))));
+}
+
+/// Rank 0 and rank 1 set in turn.
+#[test]
+fn an_alternating_pair_pays_two_signals_a_run() {
+    let model = values().model();
+    let mut b = Builder::new(Collective::Barrier, "ping-pong", &Params::new(), 2, 0, 0, 1);
+    let f = b.flags("ball", Layout::Alone, 1);
+    b.set(0, f.at(1, 0), 1);
+    b.wait(0, f.at(0, 0), 1);
+    b.wait(1, f.at(1, 0), 1);
+    b.set(1, f.at(0, 0), 1);
+    // Two signals of 50, which contain the sets, and rank 0's own start of a run.
+    near(cost(&model, &Shape::flat(2), &b.finish()).total.0, 2.0 * 50.0 + 2.0);
+}
+
+#[test]
+fn a_flat_broadcast_of_two_ranks_is_a_put_a_signal_and_a_get() {
+    let model = values().model();
+    let shape = Shape::flat(2);
+    let problem = Problem::flat(Collective::Bcast, 2, 64);
+    let plan = bcast::binomial::ALGORITHM.plan(&problem, &Params::new()).unwrap();
+    let c = cost_with(&model, &shape, &plan, &Options { runs: 1, ..Options::default() });
+    // Private copies 0.05 ns a byte, get and put 8 ns a line beside a read of 30 or an ownership of 20.
+    let put = 1.0 + 20.0 + 8.0;
+    let signal = 50.0;
+    let get = 1.0 + 30.0 + 8.0;
+    near(c.first.0, 2.0 + put + signal + get);
+}
+
+#[test]
+fn carrying_spares_the_put_and_the_get() {
+    let model = values().model();
+    let problem = Problem::flat(Collective::Bcast, 2, 8);
+    let plan = bcast::binomial::ALGORITHM.plan(&problem, &Params::new()).unwrap();
+    let c = cost_with(&model, &Shape::flat(2), &plan, &Options { runs: 1, ..Options::default() });
+    // Run 2, set 1 and 1 for the bytes, signal net of the set 49, taking the bytes 1.
+    near(c.first.0, 2.0 + 2.0 + 49.0 + 1.0);
+}
+
+#[test]
+fn three_ranks_reading_one_slot_are_served_in_turn() {
+    let model = values().model();
+    let mut b = Builder::new(Collective::Bcast, "flat", &Params::new(), 3, 0, 640, 1);
+    let f = b.flags("ready", Layout::Alone, 1);
+    let slot = b.slot(640);
+    use crate::plan::{Region, Space};
+    let boxed = Region::new(Space::Slot { rank: Rank(0), slot }, 0..640);
+    b.mov(0, Region::new(Space::In, 0..640), boxed);
+    b.set(0, f.at(0, 0), 1);
+    for r in 1..3 {
+        b.wait(r, f.at(0, 0), 1);
+        b.mov(r, boxed, Region::new(Space::Out, 0..640));
+    }
+    b.ring();
+    let c = cost_with(&model, &Shape::flat(3), &b.finish(), &Options { runs: 1, ..Options::default() });
+    let put = 1.0 + 20.0 + 80.0;
+    let get = 1.0 + 30.0 + 80.0;
+    // The second reader sees the flag 7 ns after the first, and its ten lines are served after the first's.
+    near(c.first.0, 2.0 + put + 50.0 + get + 10.0 * 7.0);
+}
+
+#[test]
+fn a_late_waiter_pays_one_read() {
+    let model = values().model();
+    let mut b = Builder::new(Collective::Barrier, "late", &Params::new(), 2, 0, 1 << 20, 1);
+    use crate::plan::{Region, Space};
+    let f = b.flags("done", Layout::Alone, 1);
+    b.set(0, f.at(1, 0), 1);
+    let at = b.acc(4096);
+    b.mov(1, Region::new(Space::Acc, at..at + 2048), Region::new(Space::Acc, at + 2048..at + 4096));
+    b.wait(1, f.at(1, 0), 1);
+    let c = cost_with(&model, &Shape::flat(2), &b.finish(), &Options { runs: 1, ..Options::default() });
+    near(c.first.0, 2.0 + 1.0 + 2048.0 * 0.05 + 30.0);
+}
+
+fn on_cpus(ranks: usize, cpus: usize) -> Shape {
+    let cpu = |c| Cpu { os: c, core: c, l3: 0, numa: 0, package: 0, kind: 0 };
+    Shape::place(ranks, &Topology { cpus: (0..cpus).map(cpu).collect() })
+}
+
+#[test]
+fn ranks_of_one_cpu_pay_a_hand_over_for_each_turn() {
+    let model = Values { yielding: 500.0, ..values() }.model();
+    let c = cost(&model, &on_cpus(2, 1), &exchange(Layout::Paired));
+    // A rank ends its own run, sets for the next and hands over: one turn a run, ends in bunches of two.
+    assert!(c.total.0 > 400.0 && c.total.0 < 600.0, "{}", c.total);
+    let of = |wanted: fn(Term) -> bool| {
+        c.critical.iter().filter(|s| wanted(s.why)).map(|s| s.nanos.0).sum::<f64>() / c.critical_runs as f64
+    };
+    near(of(|_| true), c.total.0);
+    assert!(of(|t| t == Term::Yield) > 0.8 * c.total.0);
+}
+
+#[test]
+fn plans_that_need_fewer_turns_win_where_ranks_share_cpus() {
+    let model = values().model();
+    let shape = on_cpus(4, 1);
+    // Everybody tells everybody, then waits: one turn each.
+    let all = {
+        let mut b = Builder::new(Collective::Barrier, "all", &Params::new(), 4, 0, 0, 1);
+        let f = b.flags("here", Layout::Packed, 4);
+        for r in 0..4 {
+            (0..4).filter(|&q| q != r).for_each(|q| b.set(r, f.at(q, r), 1));
+            (0..4).filter(|&q| q != r).for_each(|q| b.wait(r, f.at(r, q), 1));
+        }
+        b.finish()
+    };
+    // A token goes round twice.
+    let token = {
+        let mut b = Builder::new(Collective::Barrier, "token", &Params::new(), 4, 0, 0, 1);
+        let f = b.flags("token", Layout::Alone, 1);
+        for r in 0..4 {
+            for lap in 1..=2 {
+                if r == 0 {
+                    b.set(0, f.at(1, 0), lap);
+                    b.wait(0, f.at(0, 0), lap);
+                } else {
+                    b.wait(r, f.at(r, 0), lap);
+                    b.set(r, f.at((r + 1) % 4, 0), lap);
+                }
+            }
+        }
+        b.finish()
+    };
+    let (all, token) = (cost(&model, &shape, &all).total.0, cost(&model, &shape, &token).total.0);
+    assert!(all < 0.7 * token, "{all} {token}");
+}
+
+#[test]
+fn a_plan_that_cannot_finish_has_no_finite_cost() {
+    let model = values().model();
+    let mut b = Builder::new(Collective::Barrier, "stuck", &Params::new(), 2, 0, 0, 1);
+    let f = b.flags("never", Layout::Alone, 1);
+    b.wait(1, f.at(1, 0), 1);
+    let plan = b.finish();
+    let c = cost(&model, &Shape::flat(2), &plan);
+    assert!(c.total.0.is_infinite());
+    assert_eq!(c.stuck, Some((Rank(1), 0)));
+    assert!(cost(&model, &Shape::flat(3), &plan).total.0.is_infinite());
+}
+
+#[test]
+fn a_plan_that_names_what_it_lacks_is_refused_not_played() {
+    let mut plan = exchange(Layout::Alone);
+    plan.flags[0].count = 1;
+    let c = cost(&values().model(), &Shape::flat(2), &plan);
+    assert_eq!(c.stuck, Some((Rank(0), 1)));
+}
+
+#[test]
+fn deferred_acknowledgements_let_the_next_run_start_early() {
+    let model = values().model();
+    // Rank 1 acknowledges; rank 0 waits for it either at once or one run later.
+    let plan = |value| {
+        let mut b = Builder::new(Collective::Bcast, "ack", &Params::new(), 2, 0, 8, 1);
+        let f = b.flags("ready", Layout::Alone, 1);
+        let done = b.flags("done", Layout::Alone, 1);
+        if value <= 0 {
+            b.wait(0, done.at(0, 0), value);
+        }
+        b.set(0, f.at(1, 0), 1);
+        b.wait(1, f.at(1, 0), 1);
+        b.set(1, done.at(0, 0), 1);
+        if value > 0 {
+            b.wait(0, done.at(0, 0), value);
+        }
+        b.finish()
+    };
+    let shape = Shape::flat(2);
+    let of = |v| cost(&model, &shape, &plan(v)).total.0;
+    near(of(1), 102.0);
+    assert!(of(-1) < of(1), "{} {}", of(-1), of(1));
+}
+
+#[test]
+fn costing_is_deterministic() {
+    let model = values().model();
+    let problem = Problem::flat(Collective::Bcast, 13, 4096);
+    let plan = bcast::binomial::ALGORITHM.plan(&problem, &Params::new()).unwrap();
+    let shape = on_cpus(13, 3);
+    assert_eq!(cost(&model, &shape, &plan), cost(&model, &shape, &plan));
+}

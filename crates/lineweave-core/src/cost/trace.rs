@@ -1,0 +1,127 @@
+//! The log of a playing, and the critical path in it.
+
+use super::term::{Part, Term};
+use super::Step;
+use crate::units::{Nanos, Rank};
+
+/// No entry.
+const NONE: usize = usize::MAX;
+
+/// Something that took until `end`, after what `cause` did.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// The rank.
+    pub rank: u32,
+    /// Its op.
+    pub op: Option<usize>,
+    /// Until then.
+    pub end: f64,
+    /// What the time was spent on.
+    pub term: Term,
+    /// The entry that had to be over first.
+    pub cause: usize,
+}
+
+/// Entries, when they are wanted at all.
+#[derive(Debug)]
+pub struct Log {
+    wanted: bool,
+    entries: Vec<Entry>,
+    /// For each rank its last entry.
+    last: Vec<usize>,
+    /// For each rank what it waits for.
+    awaited: Vec<Option<Entry>>,
+    /// The last entry of all: what a CPU did before it handed over is looked up by time.
+    by_time: Vec<usize>,
+}
+
+impl Log {
+    /// An empty log; one that is not wanted stays empty.
+    pub fn new(wanted: bool, ranks: usize) -> Log {
+        Log {
+            wanted,
+            entries: Vec::new(),
+            last: vec![NONE; ranks],
+            awaited: vec![None; ranks],
+            by_time: Vec::new(),
+        }
+    }
+
+    /// A rank's last entry.
+    pub fn last(&self, rank: u32) -> usize {
+        self.last[rank as usize]
+    }
+
+    /// The rank was busy until `end`.
+    pub fn spend(&mut self, rank: u32, op: Option<usize>, end: f64, term: Term) -> usize {
+        let cause = self.last(rank);
+        self.push(Entry { rank, op, end, term, cause })
+    }
+
+    /// The rank will see something.
+    pub fn await_event(&mut self, rank: u32, entry: Entry) {
+        if self.wanted {
+            self.awaited[rank as usize] = Some(entry);
+        }
+    }
+
+    /// The rank goes on at `at`, having seen what it awaited at `seen`. `looked` is given when it shares its CPU:
+    /// when the CPU began to look for a rank to run.
+    pub fn resume(&mut self, rank: u32, op: usize, seen: f64, at: f64, looked: Option<f64>) {
+        if !self.wanted {
+            return;
+        }
+        let awaited = self.awaited[rank as usize].take();
+        match (awaited, looked) {
+            // The CPU was busy with other ranks when the flag was raised: that, and the hand-over, took the time.
+            (_, Some(looked)) if seen <= looked => {
+                let before = self.by_time.iter().rev().copied().find(|&e| self.entries[e].end == looked);
+                let cause = before.unwrap_or_else(|| self.last(rank));
+                self.push(Entry { rank, op: Some(op), end: at, term: Term::Yield, cause });
+            }
+            (Some(entry), looked) => {
+                let idle = self.last(rank);
+                let waited = entry.term != Term::Local || entry.cause != idle;
+                if waited {
+                    self.push(entry);
+                }
+                let term = if looked.is_some() { Term::Yield } else { Term::Overhead(Part::Wait) };
+                if at > entry.end || !waited {
+                    self.spend(rank, Some(op), at, term);
+                }
+            }
+            (None, _) => {
+                self.spend(rank, Some(op), at, Term::Overhead(Part::Wait));
+            }
+        }
+    }
+
+    fn push(&mut self, entry: Entry) -> usize {
+        if !self.wanted {
+            return NONE;
+        }
+        let at = self.entries.len();
+        self.last[entry.rank as usize] = at;
+        self.entries.push(entry);
+        self.by_time.push(at);
+        at
+    }
+
+    /// Backwards from the end of a rank, until `from`; in order of time. The steps' times add up to the time
+    /// between.
+    pub fn critical(&mut self, rank: u32, from: f64) -> Vec<Step> {
+        let mut steps = Vec::new();
+        let mut at = self.last(rank);
+        while let Some(entry) = self.entries.get(at) {
+            if entry.end <= from {
+                break;
+            }
+            let begun = self.entries.get(entry.cause).map_or(0.0, |c| c.end).max(from);
+            let nanos = Nanos((entry.end - begun).max(0.0));
+            steps.push(Step { rank: Rank(entry.rank), op: entry.op, why: entry.term, nanos });
+            at = entry.cause;
+        }
+        steps.reverse();
+        steps
+    }
+}

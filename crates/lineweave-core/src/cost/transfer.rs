@@ -1,0 +1,174 @@
+//! The time of moves and folds.
+
+use super::compile::{Place, NOBODY};
+use super::data::Met;
+use super::play::Player;
+use super::rates::{distance, Near};
+use super::term::Term;
+use crate::model::Surface;
+use crate::topology::Level;
+
+/// Copies below this size come and go too quickly to slow each other.
+const CONCURRENT_FROM: usize = 4096;
+
+/// What fetching operands, or taking back a destination, adds to the time in private memory.
+#[derive(Clone, Copy, Default)]
+struct Extra {
+    nanos: f64,
+    /// Not before this time: readers of the same bytes are served one after the other.
+    not_before: f64,
+    level: Option<Level>,
+}
+
+impl Player<'_> {
+    /// When a move that starts at `now` is done.
+    pub(super) fn transfer(
+        &mut self,
+        rank: u32,
+        bank: usize,
+        now: f64,
+        src: Place,
+        dst: Place,
+        len: usize,
+    ) -> (f64, Term) {
+        let tau = self.concurrency(now, len);
+        let base = self.in_private(len, tau);
+        let source = self.fetch(rank, bank, now, src, len, tau, base);
+        let target = self.take_back(rank, bank, dst, len, tau, base);
+        let cold = self.cold(src, len, base) + self.cold(dst, len, base);
+        let spent = now + self.rates.mov + base + cold + source.nanos + target.nanos;
+        let at = spent.max(source.not_before);
+        self.served(rank, bank, src, len, at);
+        self.began(at, len);
+        (at, source.level.or(target.level).map_or(Term::Copy, Term::Transfer))
+    }
+
+    /// When a fold that starts at `now` is done.
+    pub(super) fn combine(
+        &mut self,
+        rank: u32,
+        bank: usize,
+        now: f64,
+        operands: [Place; 2],
+        dst: Place,
+        len: usize,
+    ) -> f64 {
+        let tau = self.concurrency(now, len);
+        let copied = self.in_private(len, tau);
+        let model = self.rates.model;
+        let costs = model.fold(self.grain);
+        let base = costs.map_or(copied, |f| f.private.at(len, tau).nanos);
+        let mut at = now + self.rates.fold + base + self.cold(dst, len, copied);
+        let mut not_before = f64::MIN;
+        for place in operands {
+            let mut extra = self.fetch(rank, bank, now, place, len, tau, copied);
+            // A fold out of a slot was measured as such: the prefetcher hides part of the transfer.
+            if let (Some(slot), true) = (costs.and_then(|f| f.slot.as_ref()), extra.nanos > 0.0) {
+                let near = self.rates.model.levels.first().map(|l| l.level);
+                if near == extra.level {
+                    extra.nanos = (slot.at(len, tau).nanos - base).max(0.0);
+                }
+            }
+            at += extra.nanos + self.cold(place, len, copied);
+            not_before = not_before.max(extra.not_before);
+        }
+        at += self.take_back(rank, bank, dst, len, tau, copied).nanos;
+        let at = at.max(not_before);
+        operands.into_iter().for_each(|p| self.served(rank, bank, p, len, at));
+        self.began(at, len);
+        at
+    }
+
+    /// A copy within private memory.
+    fn in_private(&mut self, len: usize, tau: usize) -> f64 {
+        let reading = self.rates.model.copy.at(len, tau);
+        self.extrapolated |= reading.extrapolated;
+        reading.nanos
+    }
+
+    /// Copies under way at `now`, this one included.
+    fn concurrency(&mut self, now: f64, len: usize) -> usize {
+        if !self.options.concurrent || len < CONCURRENT_FROM {
+            return 1;
+        }
+        self.active.retain(|&end| end > now);
+        self.active.len() + 1
+    }
+
+    fn began(&mut self, until: f64, len: usize) {
+        if self.options.concurrent && len >= CONCURRENT_FROM {
+            self.active.push(until);
+        }
+    }
+
+    /// A user's buffer is as far away as the whole message is: half of a copy's two sides.
+    fn cold(&self, place: Place, len: usize, base: f64) -> f64 {
+        match place {
+            Place::User | Place::Fresh(_) if self.message > len => {
+                let whole = self.rates.model.copy.at(self.message, 1).nanos;
+                (0.5 * (whole * len as f64 / self.message as f64 - base)).max(0.0)
+            }
+            Place::User | Place::Fresh(_) | Place::Near | Place::Shared { .. } => 0.0,
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)] // the parts of one access; a struct for them would be used here only
+    fn fetch(
+        &mut self,
+        rank: u32,
+        bank: usize,
+        now: f64,
+        src: Place,
+        len: usize,
+        tau: usize,
+        base: f64,
+    ) -> Extra {
+        let met = match src {
+            Place::Near | Place::User => return Extra::default(),
+            Place::Fresh(q) => Met { peer: q, bytes: len, served: f64::MIN },
+            Place::Shared { buffer, start } => self.buffers[bank + buffer as usize].look(rank, start, len),
+        };
+        let mut extra = self.surplus(rank, met, len, tau, base, |near| near.get);
+        if extra.level.is_some() && met.served > now {
+            let lines = met.bytes.div_ceil(self.rates.model.line_bytes.max(1));
+            extra.not_before = met.served + self.rates.contention * lines as f64;
+        }
+        extra
+    }
+
+    fn take_back(&mut self, rank: u32, bank: usize, dst: Place, len: usize, tau: usize, base: f64) -> Extra {
+        match dst {
+            Place::Near | Place::User | Place::Fresh(_) => Extra::default(),
+            Place::Shared { buffer, start } => {
+                let ranks = self.shape.ranks() as u32;
+                let stranger = if ranks > 1 { (rank + 1) % ranks } else { NOBODY };
+                let met = self.buffers[bank + buffer as usize].write(rank, start, len, stranger);
+                self.surplus(rank, met, len, tau, base, |near| near.put)
+            }
+        }
+    }
+
+    fn served(&mut self, rank: u32, bank: usize, src: Place, len: usize, at: f64) {
+        if let Place::Shared { buffer, start } = src {
+            self.buffers[bank + buffer as usize].read(rank, start, len, at);
+        }
+    }
+
+    fn surplus<'s>(
+        &'s mut self,
+        rank: u32,
+        met: Met,
+        len: usize,
+        tau: usize,
+        base: f64,
+        surface: impl Fn(&Near<'s>) -> &'s Surface,
+    ) -> Extra {
+        let level = (met.peer != NOBODY).then(|| distance(self.shape, rank, met.peer)).flatten();
+        let (Some(level), true) = (level, len > 0) else { return Extra::default() };
+        let reading = surface(self.rates.at(level)).at(len, tau);
+        self.extrapolated |= reading.extrapolated;
+        let share = met.bytes as f64 / len as f64;
+        let nanos = (reading.nanos - base).max(0.0) * share;
+        Extra { nanos, not_before: f64::MIN, level: Some(level) }
+    }
+}

@@ -1,0 +1,377 @@
+//! From a profile to a model. What a profile cannot tell is listed in the model by name and reason, and what
+//! stands in for it is marked as inferred or assumed.
+
+use super::cells::{fitted, sigma, Cells};
+use super::least_squares::{weighted, LeastSquares, Observation};
+use super::{
+    AlphaBeta, Contention, Fitted, FoldCosts, LayoutCost, LevelCosts, Model, MultiLine, NamedSurface,
+    Overhead, Residual, Surface, Trick, Values, Wake, SCHEMA,
+};
+use crate::plan::Layout;
+use crate::profile::{Cell, Profile, Unidentified};
+use crate::topology::Level;
+
+/// c / R_R of Xeon Phi (Ramos & Hoefler Tables 1.5 and 3.2: 56.2 / 235.8), the only published ratio: stands
+/// in where contention cannot be measured.
+const CONTENTION_PER_READ: f64 = 0.24;
+
+/// Why a profile has no model.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FitError {
+    /// A cell that is not what its probe promises.
+    #[error("a cell of probe `{probe}` has {what}: expected {expected}; measure again")]
+    BadCell {
+        /// The probe.
+        probe: String,
+        /// What was found.
+        what: String,
+        /// What was expected.
+        expected: String,
+    },
+    /// Nothing in the profile says what moving a line costs.
+    #[error("the profile has no cell of probe line, signal, exchange or pingpong: nothing says what a line transfer costs; measure again")]
+    NoTransfers,
+}
+
+/// Collects what could not be identified and how well fits fit.
+#[derive(Default)]
+struct Notes {
+    unidentified: Vec<Unidentified>,
+    residuals: Vec<Residual>,
+}
+
+impl Notes {
+    fn missing(&mut self, what: impl Into<String>, because: impl Into<String>) {
+        let (what, because) = (what.into(), because.into());
+        if !self.unidentified.iter().any(|u| u.what == what) {
+            self.unidentified.push(Unidentified { what, because });
+        }
+    }
+
+    /// Residuals of a fit in the lower, middle and upper third of its range.
+    fn segments(&mut self, of: String, points: &[(f64, f64)], fit: &LeastSquares) {
+        let mut rows: Vec<(f64, f64)> =
+            points.iter().zip(&fit.residuals).map(|(&(x, y), &r)| (x, r / y.max(1e-9))).collect();
+        rows.sort_by(|a, b| a.0.total_cmp(&b.0));
+        for part in rows.chunks(rows.len().div_ceil(3).max(1)) {
+            self.residuals.push(Residual {
+                of: of.clone(),
+                from: part[0].0,
+                to: part[part.len() - 1].0,
+                bias: part.iter().map(|r| r.1).sum::<f64>() / part.len() as f64,
+                worst: part.iter().map(|r| r.1.abs()).fold(0.0, f64::max),
+            });
+        }
+    }
+}
+
+/// Fits every parameter that the profile's cells identify.
+///
+/// # Errors
+/// [`FitError`] when a cell is malformed or when no cell says what a line transfer costs.
+pub fn fit(profile: &Profile) -> Result<Model, FitError> {
+    let cells = Cells::of(profile)?;
+    let mut notes = Notes::default();
+    for u in &profile.unidentified {
+        notes.missing(u.what.clone(), u.because.clone());
+    }
+    let stand_in = Values::default().model();
+
+    let local = cells.one("line", &[("access", "read"), ("level", "local")]).unwrap_or_else(|| {
+        notes.missing("R_L", "no cell reads a line in the own cache");
+        stand_in.local
+    });
+    let invalid = cells.one("line", &[("access", "read"), ("state", "invalid")]).unwrap_or_else(|| {
+        notes.missing("R_I", "no cell reads a line that is in nobody's cache");
+        stand_in.invalid
+    });
+    let copy = cells.surface(&cells.with("copy", &[("pattern", "local")]))?.unwrap_or_else(|| {
+        notes.missing("copy local", "no cell copies within private memory");
+        stand_in.copy.clone()
+    });
+
+    let names = cells.levels(&["line", "signal", "exchange", "pingpong"])?;
+    let names = if names.is_empty() { vec![Level::Machine] } else { names };
+    let mut levels = Vec::new();
+    for level in names {
+        levels.extend(fit_level(&cells, level, local, &mut notes)?);
+    }
+    let near = levels.first().ok_or(FitError::NoTransfers)?;
+    let contention = fit_contention(&cells, near.read, local, &mut notes)?;
+    let issue = match &near.lines {
+        Some(t) if t.o.value > 0.0 && t.o.value < near.own.value => t.o.inferred(1.0),
+        _ => {
+            notes.missing("issue", "no T_N fit gives the cost of one more line");
+            Fitted::assumed(near.own.value * 0.25)
+        }
+    };
+    let overhead = fit_overhead(&cells, &stand_in.overhead, &mut notes);
+    // Two ranks that add and wait take the line in turn: an add is half of their barrier.
+    let add = match cells.one("counter", &[("ranks", "2")]) {
+        Some(c) => {
+            let mut add = c.inferred(0.5);
+            let own_cost = (overhead.run.value + overhead.set.value) * 0.5;
+            add.value = (add.value - own_cost).max(local.value);
+            add
+        }
+        None => {
+            notes.missing("add", "no cell of the fetch-and-add barrier of 2 ranks");
+            near.own.inferred(1.0)
+        }
+    };
+    let wake = Wake {
+        yielding: cells.one("wake", &[("kind", "yield"), ("where", "same")]).unwrap_or_else(|| {
+            notes.missing("wake[yield]", "no cell hands over on one CPU");
+            stand_in.wake.yielding
+        }),
+        futex: cells.one("wake", &[("kind", "futex")]).unwrap_or_else(|| {
+            notes.missing("wake[futex]", "no cell wakes a sleeper");
+            stand_in.wake.futex
+        }),
+    };
+    let folds = fit_folds(&cells, &stand_in.folds, &mut notes)?;
+    let patterns = fit_patterns(&cells)?;
+    let tricks = profile
+        .probe("trick")
+        .filter_map(|c| Some(Trick { name: c.factors.get("name")?.clone(), cost: fitted(c) }))
+        .collect();
+    Ok(Model {
+        schema: SCHEMA,
+        machine: profile.machine.clone(),
+        line_bytes: profile.machine.line_bytes.max(1),
+        local,
+        invalid,
+        contention,
+        issue,
+        add,
+        levels,
+        copy,
+        folds,
+        overhead,
+        wake,
+        patterns,
+        tricks,
+        unidentified: notes.unidentified,
+        residuals: notes.residuals,
+    })
+}
+
+fn layout_costs(cells: &Cells, probe: &str, found: &[&Cell]) -> Result<Vec<LayoutCost>, FitError> {
+    let mut list: Vec<LayoutCost> = Vec::new();
+    for cell in found.iter().filter(|c| c.probe == probe) {
+        let layout: Layout = cells.factor(cell, "layout")?;
+        if list.iter().all(|l| l.layout != layout) {
+            list.push(LayoutCost { layout, cost: fitted(cell) });
+        }
+    }
+    Ok(list)
+}
+
+fn fit_level(
+    cells: &Cells,
+    level: Level,
+    local: Fitted,
+    notes: &mut Notes,
+) -> Result<Option<LevelCosts>, FitError> {
+    let line = |access: &str, state: &str| {
+        cells.at("line", level, &[("access", access), ("state", state)]).first().map(|c| fitted(c))
+    };
+    let one_poller: Vec<&Cell> = cells
+        .at("signal", level, &[])
+        .into_iter()
+        .filter(|c| c.factors.get("pollers").is_none_or(|p| p == "1"))
+        .collect();
+    let mut signal = layout_costs(cells, "signal", &one_poller)?;
+    let mut exchange = layout_costs(cells, "exchange", &cells.at("exchange", level, &[]))?;
+    let single = cells.at("pingpong", level, &[("lines", "1")]).first().map(|c| fitted(c));
+
+    // R_R, or else the least indirect of what contains it: a signal is an ownership transfer and a read.
+    let read = line("read", "modified")
+        .or_else(|| LevelCosts::by_layout(&signal, Layout::Alone).map(|s| s.inferred(0.5)))
+        .or_else(|| single.map(|s| s.inferred(0.5)))
+        .or_else(|| LevelCosts::by_layout(&exchange, Layout::Alone).map(|s| s.inferred(0.5)));
+    let Some(read) = read else { return Ok(None) };
+    let own = line("own", "shared").or_else(|| line("own", "modified")).unwrap_or_else(|| {
+        notes.missing(
+            format!("own@{level}"),
+            "no cell takes ownership of a line; the read transfer stands in",
+        );
+        read.inferred(1.0)
+    });
+    if signal.is_empty() {
+        notes.missing(format!("signal@{level}"), "no cell; a read and an ownership transfer stand in");
+        let both = read.plus(own).inferred(1.0);
+        signal.push(LayoutCost { layout: Layout::Alone, cost: both });
+    }
+    if exchange.is_empty() {
+        notes.missing(format!("exchange@{level}"), "no cell; the one-way signal stands in");
+        exchange.extend(signal.iter().map(|s| LayoutCost { cost: s.cost.inferred(1.0), ..*s }));
+    }
+    let lines = fit_lines(cells, level, notes)?;
+    let get_cells = cells.at("copy", level, &[("pattern", "get")]);
+    let hockney = fit_hockney(cells, level, &get_cells, notes)?;
+    let get = match (cells.surface(&get_cells)?, &lines) {
+        (Some(surface), _) => surface,
+        (None, Some(t)) => {
+            notes.missing(format!("L_get@{level}"), "no cell; T_N's slope stands in");
+            Surface::line(read.inferred(1.0), t.o.inferred(1.0 / 64.0))
+        }
+        (None, None) => {
+            notes.missing(format!("L_get@{level}"), "no cell and no T_N; a quarter of R_R a line stands in");
+            Surface::line(read.inferred(1.0), Fitted::assumed(read.value / 4.0 / 64.0))
+        }
+    };
+    let put = match cells.surface(&cells.at("copy", level, &[("pattern", "put")]))? {
+        Some(surface) => surface,
+        None => {
+            notes.missing(format!("L_put@{level}"), "no cell; the cost of reading stands in");
+            let mut surface = get.clone();
+            surface.cost.iter_mut().flatten().for_each(|c| *c = c.inferred(1.0));
+            surface
+        }
+    };
+    if get.taus == [1] {
+        notes.missing(
+            format!("L(m, tau > 1)@{level}"),
+            "no cell has more than one copy at once: concurrent copies are costed as if alone",
+        );
+    }
+    let read_clean = line("read", "exclusive").or_else(|| line("read", "shared"));
+    debug_assert!(local.value.is_finite());
+    Ok(Some(LevelCosts { level, read, read_clean, own, signal, exchange, lines, hockney, get, put }))
+}
+
+/// T_N(N) = o N + q - p / N, Ramos & Hoefler Eq. 3.1.
+fn fit_lines(cells: &Cells, level: Level, notes: &mut Notes) -> Result<Option<MultiLine>, FitError> {
+    let found = cells.at("pingpong", level, &[]);
+    let mut points = Vec::new();
+    let mut observations = Vec::new();
+    for cell in &found {
+        let n = cells.factor::<u32>(cell, "lines")?.max(1);
+        let n = f64::from(n);
+        points.push((n, cell.stats.median));
+        let basis = vec![n, 1.0, -1.0 / n];
+        observations.push(Observation { basis, value: cell.stats.median, sigma: sigma(cell) });
+    }
+    let Some(fit) = weighted(&observations) else {
+        let because = format!(
+            "o, q and p need ping-pongs of at least 3 numbers of lines, and there are {}",
+            points.len()
+        );
+        notes.missing(format!("T_N@{level}"), because);
+        return Ok(None);
+    };
+    notes.segments(format!("T_N@{level}"), &points, &fit);
+    let [o, q, p] = fit.coefficients[..] else { return Ok(None) };
+    Ok(Some(MultiLine { o, q, p }))
+}
+
+fn fit_hockney(
+    cells: &Cells,
+    level: Level,
+    found: &[&Cell],
+    notes: &mut Notes,
+) -> Result<Option<AlphaBeta>, FitError> {
+    let mut points = Vec::new();
+    let mut observations = Vec::new();
+    for cell in found.iter().filter(|c| c.factors.get("tau").is_none_or(|t| t == "1")) {
+        let m = cells.factor::<u32>(cell, "bytes").map(f64::from)?;
+        points.push((m, cell.stats.median));
+        observations.push(Observation { basis: vec![1.0, m], value: cell.stats.median, sigma: sigma(cell) });
+    }
+    let Some(fit) = weighted(&observations) else {
+        notes.missing(format!("alpha-beta@{level}"), "needs single copies of at least 2 sizes");
+        return Ok(None);
+    };
+    notes.segments(format!("alpha-beta@{level}"), &points, &fit);
+    let [alpha, beta] = fit.coefficients[..] else { return Ok(None) };
+    Ok(Some(AlphaBeta { alpha, beta }))
+}
+
+/// T_C(n) = c n + b, Ramos & Hoefler Eq. 3.2; from `contention`, or else from signals with several pollers.
+fn fit_contention(
+    cells: &Cells,
+    read: Fitted,
+    local: Fitted,
+    notes: &mut Notes,
+) -> Result<Contention, FitError> {
+    let mut points = Vec::new();
+    let mut observations = Vec::new();
+    let direct = cells.with("contention", &[]);
+    let (found, factor) = if direct.is_empty() {
+        (cells.with("signal", &[("layout", "alone")]), "pollers")
+    } else {
+        (direct, "readers")
+    };
+    for cell in found.iter().filter(|c| c.factors.contains_key(factor)) {
+        let n = f64::from(cells.factor::<u32>(cell, factor)?);
+        points.push((n, cell.stats.median));
+        observations.push(Observation { basis: vec![n, 1.0], value: cell.stats.median, sigma: sigma(cell) });
+    }
+    let Some(fit) = weighted(&observations) else {
+        notes.missing(
+            "T_C",
+            "contention needs at least 2 numbers of readers of one line, so at least 3 CPUs; c = 0.24 R_R \
+             (Xeon Phi's ratio) stands in",
+        );
+        let c = Fitted::assumed(read.value * CONTENTION_PER_READ);
+        return Ok(Contention { c, b: Fitted::assumed(read.value + local.value - c.value) });
+    };
+    notes.segments("T_C".to_owned(), &points, &fit);
+    let (c, b) = (fit.coefficients[0], fit.coefficients[1]);
+    Ok(Contention { c: Fitted { value: c.value.max(0.0), ..c }, b })
+}
+
+fn fit_overhead(cells: &Cells, stand_in: &Overhead, notes: &mut Notes) -> Overhead {
+    let mut one = |op: &str, other: Fitted| {
+        cells.one("overhead", &[("op", op)]).unwrap_or_else(|| {
+            notes.missing(format!("overhead[{op}]"), "no cell");
+            other
+        })
+    };
+    Overhead {
+        set: one("set", stand_in.set),
+        wait: one("wait", stand_in.wait),
+        mov: one("move", stand_in.mov),
+        fold: one("fold", stand_in.fold),
+        run: one("run", stand_in.run),
+    }
+}
+
+fn fit_folds(cells: &Cells, stand_in: &[FoldCosts], notes: &mut Notes) -> Result<Vec<FoldCosts>, FitError> {
+    let mut kinds: Vec<(String, String)> = Vec::new();
+    for cell in cells.with("fold", &[]) {
+        let kind = (cells.factor(cell, "type")?, cells.factor(cell, "op")?);
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    kinds.sort();
+    let mut folds = Vec::new();
+    for (element, op) in kinds {
+        let of = |source| cells.with("fold", &[("type", &element), ("op", &op), ("source", source)]);
+        let slot = cells.surface(&of("slot"))?;
+        match cells.surface(&of("private"))? {
+            Some(private) => folds.push(FoldCosts { element, op, private, slot }),
+            None => notes.missing(format!("fold[{element} {op}]"), "no cell with both operands private"),
+        }
+    }
+    if folds.is_empty() {
+        notes.missing("fold", "no cell folds");
+        folds.extend_from_slice(stand_in);
+    }
+    Ok(folds)
+}
+
+fn fit_patterns(cells: &Cells) -> Result<Vec<NamedSurface>, FitError> {
+    let mut list = Vec::new();
+    for level in cells.levels(&["copy"])? {
+        for pattern in ["ring", "ping", "bcast"] {
+            if let Some(surface) = cells.surface(&cells.at("copy", level, &[("pattern", pattern)]))? {
+                list.push(NamedSurface { pattern: pattern.to_owned(), level, surface });
+            }
+        }
+    }
+    Ok(list)
+}

@@ -1,0 +1,116 @@
+//! One number of a model, with what is known about it.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Where a number comes from.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Provenance {
+    /// Measured on this machine, or fitted to measurements of it.
+    Measured,
+    /// Taken from a publication.
+    Cited,
+    /// Computed from other numbers of this model by a stated relation.
+    Inferred,
+    /// Nobody knows: a stand-in, so that a plan can be costed at all. Always reported.
+    Assumed,
+}
+
+impl fmt::Display for Provenance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Provenance::Measured => "measured",
+            Provenance::Cited => "cited",
+            Provenance::Inferred => "inferred",
+            Provenance::Assumed => "assumed",
+        })
+    }
+}
+
+/// A parameter: value, 95 % confidence interval and provenance. Nanoseconds unless its place says otherwise.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Fitted {
+    /// Best estimate.
+    pub value: f64,
+    /// Lower end of the 95 % confidence interval; the value itself where no interval is known.
+    pub ci_low: f64,
+    /// Upper end of it.
+    pub ci_high: f64,
+    /// Where it comes from.
+    pub provenance: Provenance,
+}
+
+impl Fitted {
+    /// A value without an interval.
+    pub fn new(value: f64, provenance: Provenance) -> Fitted {
+        Fitted { value, ci_low: value, ci_high: value, provenance }
+    }
+
+    /// A published value.
+    pub fn cited(value: f64) -> Fitted {
+        Fitted::new(value, Provenance::Cited)
+    }
+
+    /// A stand-in.
+    pub fn assumed(value: f64) -> Fitted {
+        Fitted::new(value, Provenance::Assumed)
+    }
+
+    /// This number scaled, as an inference from it; what was assumed stays assumed.
+    #[must_use]
+    pub fn inferred(self, factor: f64) -> Fitted {
+        let provenance = self.provenance.max(Provenance::Inferred);
+        Fitted {
+            value: self.value * factor,
+            ci_low: self.ci_low * factor,
+            ci_high: self.ci_high * factor,
+            provenance,
+        }
+    }
+
+    /// The sum of two numbers: half-widths add in quadrature, the weaker provenance wins.
+    #[must_use]
+    pub fn plus(self, other: Fitted) -> Fitted {
+        let value = self.value + other.value;
+        let half = |a: f64, b: f64| (a * a + b * b).sqrt();
+        Fitted {
+            value,
+            ci_low: value - half(self.value - self.ci_low, other.value - other.ci_low),
+            ci_high: value + half(self.ci_high - self.value, other.ci_high - other.value),
+            provenance: self.provenance.max(other.provenance),
+        }
+    }
+
+    /// Whether `truth` lies in the interval.
+    pub fn covers(&self, truth: f64) -> bool {
+        self.ci_low <= truth && truth <= self.ci_high
+    }
+}
+
+impl fmt::Display for Fitted {
+    /// `53.2 [52.8, 53.9] measured`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = if self.value.abs() < 100.0 { 1 } else { 0 };
+        write!(f, "{:.digits$}", self.value)?;
+        if self.ci_low < self.ci_high {
+            write!(f, " [{:.digits$}, {:.digits$}]", self.ci_low, self.ci_high)?;
+        }
+        write!(f, " {}", self.provenance)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_keep_the_weaker_provenance_and_add_widths_in_quadrature() {
+        let a = Fitted { value: 10.0, ci_low: 7.0, ci_high: 13.0, provenance: Provenance::Measured };
+        let b = Fitted { value: 20.0, ci_low: 16.0, ci_high: 24.0, provenance: Provenance::Inferred };
+        let sum = a.plus(b);
+        assert_eq!((sum.value, sum.ci_low, sum.ci_high), (30.0, 25.0, 35.0));
+        assert_eq!(sum.provenance, Provenance::Inferred);
+        assert_eq!(Fitted::assumed(1.0).inferred(2.0).provenance, Provenance::Assumed);
+    }
+}

@@ -1,0 +1,336 @@
+//! A model: the parameters with which a plan's cost is computed, each with an interval and a provenance.
+//!
+//! A model is a value. Processes that must choose alike share its text ([`Model::to_json`]) and compute the
+//! same choice from it. Sources of the parameters: Ramos & Hoefler 2013 (R_L, R_R, R_I, T_N, T_C),
+//! Rico-Gallego & Diaz-Martin 2015 (L(m, tau)), Hockney (alpha, beta), and measured set-and-wait times per
+//! flag layout, which none of the papers has.
+
+mod cells;
+pub mod error;
+mod fit;
+mod fitted;
+mod least_squares;
+mod surface;
+mod values;
+
+pub use fit::{fit, FitError};
+pub use fitted::{Fitted, Provenance};
+pub use least_squares::{weighted, LeastSquares, Observation};
+pub use surface::{isotonic, isotonic_grid, Point, Reading, Surface};
+pub use values::Values;
+
+use crate::plan::Layout;
+use crate::profile::{Fingerprint, Unidentified};
+use crate::topology::Level;
+use serde::{Deserialize, Serialize};
+
+/// Version of the model's text form.
+pub const SCHEMA: u32 = 1;
+
+/// A cost per flag layout.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct LayoutCost {
+    /// The layout of the flags.
+    pub layout: Layout,
+    /// Nanoseconds.
+    pub cost: Fitted,
+}
+
+/// T_N(N) = o N + q - p / N, the N-line transfer (Ramos & Hoefler Eq. 3.1).
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct MultiLine {
+    /// ns a line.
+    pub o: Fitted,
+    /// ns.
+    pub q: Fitted,
+    /// ns; what prefetching does not yet save on the first lines.
+    pub p: Fitted,
+}
+
+impl MultiLine {
+    /// The half round trip of `lines` lines, in ns. Valid for one line or more.
+    pub fn at(&self, lines: f64) -> f64 {
+        self.o.value * lines + self.q.value - self.p.value / lines
+    }
+}
+
+/// T_C(n) = c n + b, n ranks reading one line at once (Ramos & Hoefler Eq. 3.2).
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Contention {
+    /// ns a reader.
+    pub c: Fitted,
+    /// ns.
+    pub b: Fitted,
+}
+
+/// T = alpha + beta m (Hockney).
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct AlphaBeta {
+    /// ns.
+    pub alpha: Fitted,
+    /// ns a byte.
+    pub beta: Fitted,
+}
+
+/// What it costs to deal with a rank at one distance.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct LevelCosts {
+    /// The nearest level that the two ranks share.
+    pub level: Level,
+    /// R_R: reading a line that the other modified.
+    pub read: Fitted,
+    /// Reading a line the other holds unmodified, where it was measured.
+    pub read_clean: Option<Fitted>,
+    /// Taking ownership of a line the other has.
+    pub own: Fitted,
+    /// Set to seen by a polling peer, one way, per layout.
+    pub signal: Vec<LayoutCost>,
+    /// Two ranks setting and waiting at once, per layout.
+    pub exchange: Vec<LayoutCost>,
+    /// N-line transfers, where they could be fitted.
+    pub lines: Option<MultiLine>,
+    /// Straight line through the costs of reading m bytes from the other.
+    pub hockney: Option<AlphaBeta>,
+    /// Reading m bytes that the other has just written, into private memory.
+    pub get: Surface,
+    /// Writing m bytes that the other read last.
+    pub put: Surface,
+}
+
+impl LevelCosts {
+    /// The cost for a layout: as measured, or the one measured for the most similar layout.
+    pub fn by_layout(list: &[LayoutCost], layout: Layout) -> Option<Fitted> {
+        let exact = |want: Layout| list.iter().find(|l| l.layout == want).map(|l| l.cost);
+        let spread = || list.iter().find(|l| matches!(l.layout, Layout::Spread(_))).map(|l| l.cost);
+        let close = match layout {
+            Layout::Packed => {
+                exact(Layout::Packed).or_else(|| exact(Layout::Paired).map(|c| c.inferred(1.0)))
+            }
+            Layout::Paired => {
+                exact(Layout::Paired).or_else(|| exact(Layout::Packed).map(|c| c.inferred(1.0)))
+            }
+            Layout::Alone => exact(Layout::Alone).or_else(|| spread().map(|c| c.inferred(1.0))),
+            Layout::Spread(n) => exact(Layout::Spread(n))
+                .or_else(|| spread().map(|c| c.inferred(1.0)))
+                .or_else(|| exact(Layout::Alone).map(|c| c.inferred(1.0))),
+        };
+        close.or_else(|| list.first().map(|l| l.cost.inferred(1.0)))
+    }
+}
+
+/// What the engine itself costs when everything it touches is near, in ns.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Overhead {
+    /// A set, until the store is issued.
+    pub set: Fitted,
+    /// A wait that is already satisfied.
+    pub wait: Fitted,
+    /// A move, without its bytes.
+    pub mov: Fitted,
+    /// A fold, without its bytes.
+    pub fold: Fitted,
+    /// A run of a plan, without its ops.
+    pub run: Fitted,
+}
+
+/// Handing over and waking up, in ns.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Wake {
+    /// From one rank to the next on the same CPU by yielding.
+    pub yielding: Fitted,
+    /// Waking a rank that sleeps on another CPU.
+    pub futex: Fitted,
+}
+
+/// Combining elements of one type by one operator.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct FoldCosts {
+    /// Element type: `f32`.
+    pub element: String,
+    /// Operator: `sum`.
+    pub op: String,
+    /// Both operands in private memory.
+    pub private: Surface,
+    /// One operand in a slot that a peer has just written, where it was measured.
+    pub slot: Option<Surface>,
+}
+
+/// A copy pattern of the tau-Lop set-ups beside get and put: `ring`, `ping`, `bcast`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct NamedSurface {
+    /// The pattern.
+    pub pattern: String,
+    /// At this distance.
+    pub level: Level,
+    /// L(m, tau).
+    pub surface: Surface,
+}
+
+/// The exchange between two ranks when the engine uses one trick (`prefetchw`, `xchg`, `no-pause` ...).
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Trick {
+    /// Its name.
+    pub name: String,
+    /// Cost of an exchange with it.
+    pub cost: Fitted,
+}
+
+/// What a fit leaves unexplained in one segment of its range: R-squared alone is no evidence.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Residual {
+    /// The fitted function: `T_N@l3`.
+    pub of: String,
+    /// The segment of the regressor.
+    pub from: f64,
+    /// Its end.
+    pub to: f64,
+    /// Mean of (observed - fitted) / observed in the segment: a bias.
+    pub bias: f64,
+    /// Largest of |observed - fitted| / observed.
+    pub worst: f64,
+}
+
+/// The parameters of one machine.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Model {
+    /// Version, [`SCHEMA`].
+    pub schema: u32,
+    /// Whose costs these are; empty for a generic machine.
+    #[serde(default)]
+    pub machine: Fingerprint,
+    /// Bytes of a cache line.
+    pub line_bytes: usize,
+    /// R_L: a line in the own cache.
+    pub local: Fitted,
+    /// R_I: a line that is in nobody's cache.
+    pub invalid: Fitted,
+    /// T_C.
+    pub contention: Contention,
+    /// Between stores to different lines of others: what a setter of many flags pays for each.
+    pub issue: Fitted,
+    /// A fetch-and-add on a line that others have.
+    pub add: Fitted,
+    /// By distance, nearest first; never empty.
+    pub levels: Vec<LevelCosts>,
+    /// Copying m bytes within private memory.
+    pub copy: Surface,
+    /// Folding.
+    pub folds: Vec<FoldCosts>,
+    /// The engine.
+    pub overhead: Overhead,
+    /// The scheduler.
+    pub wake: Wake,
+    /// Further copy set-ups, for comparing models.
+    #[serde(default)]
+    pub patterns: Vec<NamedSurface>,
+    /// Tricks that were tried.
+    #[serde(default)]
+    pub tricks: Vec<Trick>,
+    /// What the profile could not tell, and what stands in for it.
+    #[serde(default)]
+    pub unidentified: Vec<Unidentified>,
+    /// How well the fits fit.
+    #[serde(default)]
+    pub residuals: Vec<Residual>,
+}
+
+/// Why a text is not a model.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ModelError {
+    /// Not the JSON of a model.
+    #[error("line {line}: {message}")]
+    Malformed {
+        /// Line of the text, from 1.
+        line: usize,
+        /// What was expected and found.
+        message: String,
+    },
+    /// Another version.
+    #[error("a model of schema {found}: this lineweave reads schema {SCHEMA}; fit the profile again")]
+    Schema {
+        /// Found.
+        found: u32,
+    },
+    /// A model without any level has nothing to cost a transfer with.
+    #[error("a model needs the costs of at least one level, and this one has none")]
+    NoLevels,
+}
+
+impl Model {
+    /// The costs at a distance. A level that was not measured takes those of the next farther one, which is
+    /// on the safe side, or else of the nearest; the flag says whether it is the very level.
+    pub fn level(&self, level: Level) -> (&LevelCosts, bool) {
+        let exact = self.levels.iter().find(|l| l.level == level);
+        if let Some(found) = exact {
+            return (found, true);
+        }
+        let farther = self.levels.iter().filter(|l| l.level > level).min_by_key(|l| l.level);
+        let last = &self.levels[self.levels.len() - 1];
+        (farther.unwrap_or(last), false)
+    }
+
+    /// The fold costs for elements of `grain` bytes: the first that fits, else the first of all.
+    pub fn fold(&self, grain: usize) -> Option<&FoldCosts> {
+        let size =
+            |f: &FoldCosts| f.element.trim_start_matches(|c: char| c.is_alphabetic()).parse().unwrap_or(0);
+        self.folds.iter().find(|f| size(f) == grain * 8).or_else(|| self.folds.first())
+    }
+
+    /// The text that processes share. Numbers survive it exactly.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("a model holds only finite numbers and text keys")
+    }
+
+    /// The model in a text.
+    ///
+    /// # Errors
+    /// [`ModelError`] with the line, when it is not one.
+    pub fn from_json(text: &str) -> Result<Model, ModelError> {
+        let model: Model = serde_json::from_str(text)
+            .map_err(|e| ModelError::Malformed { line: e.line().max(1), message: e.to_string() })?;
+        if model.schema != SCHEMA {
+            return Err(ModelError::Schema { found: model.schema });
+        }
+        if model.levels.is_empty() {
+            return Err(ModelError::NoLevels);
+        }
+        let surfaces = model.levels.iter().flat_map(|l| [&l.get, &l.put]).chain([&model.copy]);
+        let folds = model.folds.iter().flat_map(|f| std::iter::once(&f.private).chain(&f.slot));
+        if surfaces.chain(folds).any(|s| !s.is_well_formed()) {
+            let message = "a surface needs ascending sizes and taus and one cost for each pair".to_owned();
+            return Err(ModelError::Malformed { line: 1, message });
+        }
+        Ok(model)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn models_survive_their_text_exactly() {
+        let model = Values { exchange_paired: 1.0 / 3.0, ..Values::default() }.model();
+        assert_eq!(Model::from_json(&model.to_json()), Ok(model));
+    }
+
+    #[test]
+    fn malformed_models_are_refused_with_a_line() {
+        let text = Values::default().model().to_json();
+        assert!(matches!(
+            Model::from_json(&text[..text.len() / 2]),
+            Err(ModelError::Malformed { line: 1, .. })
+        ));
+        let other = text.replacen("\"schema\":1", "\"schema\":9", 1);
+        assert_eq!(Model::from_json(&other), Err(ModelError::Schema { found: 9 }));
+    }
+
+    #[test]
+    fn an_unmeasured_level_takes_the_next_farther_one() {
+        let mut model = Values::default().model();
+        model.levels[0].level = Level::L3;
+        assert_eq!(model.level(Level::Core).0.level, Level::L3);
+        assert!(!model.level(Level::Core).1);
+        assert!(model.level(Level::L3).1);
+    }
+}

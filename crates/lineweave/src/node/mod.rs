@@ -1,0 +1,113 @@
+//! The node as a whole: what `lineweave info` shows, for people and for programs.
+
+mod kernel;
+mod render;
+
+pub use kernel::{CrossMemory, HugePages, Kernel};
+
+use crate::cpus::UsableCpus;
+use crate::memory::{available_memory, AvailableMemory};
+use crate::settings::{Row, Settings, Warning};
+use crate::sysfile::Root;
+use crate::topology::{Hardware, Source, TopologyError};
+use lineweave_core::profile::Fingerprint;
+use lineweave_core::topology::Topology;
+use serde::Serialize;
+
+/// Everything known about the node without measuring it.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct NodeInfo {
+    /// The shape: this machine's, or what stands in its place.
+    pub hardware: Hardware,
+    /// The CPUs of *this* machine that can be used, and why these.
+    pub usable: UsableCpus,
+    /// Memory that can be had.
+    pub memory: AvailableMemory,
+    /// Kernel and processor features.
+    pub kernel: Kernel,
+    /// Which machine a profile has to be of.
+    pub fingerprint: Fingerprint,
+    /// The fingerprint's short name, by which profiles are filed.
+    pub fingerprint_id: String,
+    /// The profile in use and where it is from, said by whoever has looked for one.
+    pub profile: Option<String>,
+    /// Every environment variable read.
+    pub settings: Vec<Row>,
+    /// What a person should know.
+    pub warnings: Vec<String>,
+}
+
+impl NodeInfo {
+    /// Looks at this node. The affinity mask is the calling thread's: ask before pinning it.
+    ///
+    /// # Errors
+    /// A [`TopologyError`] when what stands in place of the machine's topology cannot be read.
+    pub fn gather(settings: &Settings, warnings: &[Warning]) -> Result<NodeInfo, TopologyError> {
+        let hardware = Hardware::load(&settings.topology)?;
+        let node = NodeInfo::of(&Root::live(), hardware, UsableCpus::of_this_thread(), settings);
+        Ok(node.warn(warnings.iter().map(Warning::to_string)))
+    }
+
+    /// The node below a root.
+    pub fn of(root: &Root, hardware: Hardware, usable: UsableCpus, settings: &Settings) -> NodeInfo {
+        let cpus = placeable(&hardware, &usable);
+        let fingerprint = hardware.fingerprint(&cpus);
+        let fingerprint_id = fingerprint.id();
+        let advice = usable.advice();
+        NodeInfo {
+            hardware,
+            usable,
+            memory: available_memory(root),
+            kernel: Kernel::probe(root),
+            fingerprint,
+            fingerprint_id,
+            profile: None,
+            settings: settings.rows.clone(),
+            warnings: Vec::new(),
+        }
+        .warn(advice)
+    }
+
+    /// With these warnings added.
+    pub fn warn(mut self, warnings: impl IntoIterator<Item = String>) -> NodeInfo {
+        self.warnings.extend(warnings);
+        self
+    }
+
+    /// With a note on the profile in use.
+    pub fn with_profile(mut self, note: impl Into<String>) -> NodeInfo {
+        self.profile = Some(note.into());
+        self
+    }
+
+    /// The CPUs that ranks can be placed on, neighbours first: the usable ones of this machine, or all of
+    /// the machine that stands in its place.
+    pub fn placement(&self) -> Topology {
+        self.hardware.restrict(&placeable(&self.hardware, &self.usable)).topology
+    }
+
+    /// The node for a person: a text of several lines.
+    pub fn render(&self) -> String {
+        render::render(self)
+    }
+}
+
+fn placeable(hardware: &Hardware, usable: &UsableCpus) -> Vec<usize> {
+    let all = || hardware.topology.cpus.iter().map(|c| c.os).collect();
+    match hardware.source {
+        Source::Machine => {
+            // hwloc can be told by its own variables to describe another machine.
+            let known = |cpu: &usize| hardware.topology.cpus.iter().any(|c| c.os == *cpu);
+            let usable: Vec<usize> = usable.cpus.iter().copied().filter(known).collect();
+            if usable.is_empty() {
+                all()
+            } else {
+                usable
+            }
+        }
+        Source::Xml(_) | Source::Synthetic(_) => all(),
+    }
+}
+
+#[cfg(test)]
+mod tests;
