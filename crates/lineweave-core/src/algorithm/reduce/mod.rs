@@ -1,6 +1,31 @@
 //! Algorithms for reduce.
 
-use super::Algorithm;
+pub mod binomial;
+pub mod direct;
+pub mod flat;
+pub mod hierarchical;
+pub mod pipelined;
+pub mod slices;
+pub mod tree;
+pub(crate) mod up;
+
+use super::{Algorithm, Problem};
+use crate::plan::{Layout, Params};
 
 /// Every algorithm, in the order of the listing.
-pub const TABLE: &[&Algorithm] = &[];
+pub const TABLE: &[&Algorithm] = &[
+    &flat::ALGORITHM,
+    &binomial::ALGORITHM,
+    &tree::ALGORITHM,
+    &pipelined::ALGORITHM,
+    &direct::ALGORITHM,
+    &slices::ALGORITHM,
+    &hierarchical::ALGORITHM,
+];
+
+/// Parameter sets that vary the layout: those whose payload the message fits, or all where it fits none.
+fn layouts(problem: &Problem, base: &Params) -> Vec<Params> {
+    let all = [Layout::Packed, Layout::Paired, Layout::Alone, Layout::Spread(2)];
+    let fits = |l: &Layout| problem.bytes <= l.payload() || problem.bytes > Layout::Alone.payload();
+    all.into_iter().filter(fits).map(|layout| base.clone().with("layout", layout)).collect()
+}

@@ -1,0 +1,81 @@
+//! The largest power of two among the ranks, and the surplus that joins it in pairs.
+//!
+//! Of P ranks, `2^rounds` play; each of the first `guests` of them is host to its right neighbour, whose
+//! contribution it folds in before and whom it serves with the result after (Thakur, Rabenseifner & Gropp 2005).
+//! Neighbours pair up, so contributions stay in rank order.
+
+/// What a member of a scope does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Role {
+    /// Hands its contribution to the member before it and gets the result from there.
+    Guest,
+    /// Plays as number `core`, with the member after it as its guest where `host`.
+    Player {
+        /// Number among the players.
+        core: usize,
+        /// Whether it has a guest.
+        host: bool,
+    },
+}
+
+/// Who plays.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Core {
+    /// Rounds: the logarithm of the number of players.
+    pub rounds: usize,
+    /// The number of guests.
+    pub guests: usize,
+}
+
+impl Core {
+    /// The players among `p >= 1` members.
+    pub fn of(p: usize) -> Core {
+        let rounds = p.ilog2() as usize;
+        Core { rounds, guests: p - (1 << rounds) }
+    }
+
+    /// The number of players.
+    pub fn players(self) -> usize {
+        1 << self.rounds
+    }
+
+    /// What member `i` does.
+    pub fn role(self, i: usize) -> Role {
+        if i >= 2 * self.guests {
+            Role::Player { core: i - self.guests, host: false }
+        } else if i % 2 == 0 {
+            Role::Player { core: i / 2, host: true }
+        } else {
+            Role::Guest
+        }
+    }
+
+    /// The member that plays as number `core`.
+    pub fn member(self, core: usize) -> usize {
+        if core < self.guests {
+            2 * core
+        } else {
+            core + self.guests
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_member_has_a_part_and_order_is_kept() {
+        for p in 1..=64 {
+            let core = Core::of(p);
+            let players: Vec<usize> = (0..core.players()).map(|c| core.member(c)).collect();
+            assert!(players.windows(2).all(|w| w[0] < w[1]));
+            for (number, &i) in players.iter().enumerate() {
+                let host = number < core.guests;
+                assert_eq!(core.role(i), Role::Player { core: number, host });
+                assert!(!host || core.role(i + 1) == Role::Guest);
+            }
+            assert_eq!((0..p).filter(|&i| core.role(i) == Role::Guest).count(), core.guests);
+        }
+    }
+}

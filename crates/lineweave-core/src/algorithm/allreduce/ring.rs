@@ -1,0 +1,118 @@
+//! Ring reduce-scatter and allgather: each block travels once round the ring, gathering contributions.
+//!
+//! Thakur, Rabenseifner & Gropp 2005 and Patarasu & Yuan 2009: 2 (P - 1) / P of the message per rank, whatever P. In shared
+//! memory the sum of a block is folded from the left neighbour's box straight into the own one: nothing is copied
+//! but the first block. The allgather follows the ring (`gather=ring`) or reads each block where it was finished
+//! (`gather=pull`), which saves the copies on the way. Any P; blocks are empty where elements are fewer than ranks.
+
+use super::super::ranks::block;
+use super::super::trees::boxed;
+use super::super::{Algorithm, ParamSpec, Problem, Scope};
+use crate::collective::Collective;
+use crate::plan::{Builder, FlagArrayId, Layout, Params, PlanError};
+
+/// The table line.
+pub static ALGORITHM: Algorithm = Algorithm {
+    collective: Collective::Allreduce,
+    name: "ring",
+    about: "blocks travel round a ring to be folded, then to be gathered",
+    source: "Thakur, Rabenseifner & Gropp 2005; Patarasu & Yuan 2009",
+    params: &[
+        ParamSpec {
+            name: "gather",
+            default: "pull",
+            about: "pull: read each block at its owner; ring: from the neighbour",
+        },
+        ParamSpec { name: "layout", default: "alone", about: "lines of the flags" },
+    ],
+    candidates,
+    emit,
+};
+
+fn candidates(problem: &Problem) -> Vec<Params> {
+    if problem.bytes < problem.ranks() * problem.grain {
+        return Vec::new();
+    }
+    ["pull", "ring"].into_iter().map(|gather| Params::new().with("gather", gather)).collect()
+}
+
+fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+    let layout = params.read("layout", Layout::Alone)?;
+    let pull = match params.get("gather").unwrap_or("pull") {
+        "pull" => true,
+        "ring" => false,
+        other => {
+            return Err(PlanError::BadParameter {
+                name: "gather".to_owned(),
+                value: other.to_owned(),
+                expected: "pull or ring".to_owned(),
+            })
+        }
+    };
+    if super::trivial(b, s) {
+        return Ok(());
+    }
+    b.ring();
+    let (p, grain) = (s.len(), b.grain());
+    let range = |j: usize| block(s.bytes, grain, p, j % p);
+    let slot = b.slot(s.bytes);
+    // Blocks passed on while gathering.
+    let passed = b.slot(if pull { 0 } else { s.bytes });
+    // Set by the left neighbour: the block of step n is in its box.
+    let step = b.flags("step", layout, 1);
+    // Set by each rank: its block is finished in its box.
+    let finished = if pull { Some(b.flags("finished", layout, 1)) } else { None };
+    for i in 0..p {
+        let rank = s.members[i];
+        let right = s.members[(i + 1) % p];
+        let left = s.members[(i + p - 1) % p];
+        let mine = |j: usize| boxed(rank, slot, range(j));
+        // 1. Step 0: the own contribution to block i sets out.
+        b.mov(rank, s.from[i].at(range(i)), mine(i));
+        b.set(rank, step.at(right, 0), 1);
+        // 2. Step n: block i - n arrives with n contributions and leaves with one more; the last is finished.
+        for n in 1..p {
+            let j = (i + p - n) % p;
+            b.wait(rank, step.at(rank, 0), n as i32);
+            b.fold(rank, boxed(left, slot, range(j)), s.from[i].at(range(j)), mine(j));
+            if n + 1 < p || !pull {
+                b.set(rank, step.at(right, 0), n as i32 + 1);
+            }
+        }
+        // 3. Every block from its owner, or step by step from the neighbour. Block j is finished at j - 1.
+        let own = (i + 1) % p;
+        if let Some(finished) = finished {
+            b.set(rank, finished.at(rank, 0), 1);
+            b.mov(rank, mine(own), s.to.at(range(own)));
+            for d in 1..p {
+                let owner = (i + p - d) % p;
+                let from = s.members[owner];
+                b.wait(rank, finished.at(from, 0), 1);
+                b.mov(rank, boxed(from, slot, range(owner + 1)), s.to.at(range(owner + 1)));
+            }
+        } else {
+            b.mov(rank, mine(own), s.to.at(range(own)));
+            along_the_ring(b, s, i, [slot, passed], step);
+        }
+    }
+    Ok(())
+}
+
+/// Blocks finished elsewhere come through the left neighbour's box and go on through a second slot of the own.
+fn along_the_ring(b: &mut Builder, s: &Scope, i: usize, slots: [u16; 2], step: FlagArrayId) {
+    let (p, grain) = (s.len(), b.grain());
+    let (rank, left, right) = (s.members[i], s.members[(i + p - 1) % p], s.members[(i + 1) % p]);
+    // The first step reads what the neighbour finished in its first slot, the others what it passed on in its second.
+    let [finished, passed] = slots;
+    for n in 1..p {
+        let j = (i + p + 1 - n) % p;
+        let range = block(s.bytes, grain, p, j);
+        b.wait(rank, step.at(rank, 0), (p + n - 1) as i32);
+        let source = boxed(left, if n == 1 { finished } else { passed }, range.clone());
+        b.mov(rank, source, s.to.at(range.clone()));
+        if n + 1 < p {
+            b.mov(rank, s.to.at(range.clone()), boxed(rank, passed, range));
+            b.set(rank, step.at(right, 0), (p + n) as i32);
+        }
+    }
+}

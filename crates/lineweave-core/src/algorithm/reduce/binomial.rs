@@ -1,0 +1,46 @@
+//! Binomial tree: neighbours fold first, then neighbouring pairs, round by round.
+//!
+//! Known from every MPI; the mirror image of the binomial broadcast (Rico-Gallego & Diaz-Martin 2015, Eq. 11). Any P
+//! and root. Each subtree is a run of ranks, so contributions are folded in rank order from the root on.
+
+use super::super::trees::Tree;
+use super::super::{Algorithm, ParamSpec, Problem};
+use super::up::{in_rank_order, up, Travel};
+use crate::collective::Collective;
+use crate::plan::{Layout, Params};
+
+/// The table line.
+pub static ALGORITHM: Algorithm = Algorithm {
+    collective: Collective::Reduce,
+    name: "binomial",
+    about: "pairs fold, then pairs of pairs, round by round",
+    source: "Rico-Gallego & Diaz-Martin 2015, Eq. 11, mirrored",
+    params: &[ParamSpec { name: "layout", default: "alone", about: "lines of the flags" }],
+    candidates,
+    emit: |b, _, s, params| {
+        let layout = params.read("layout", Layout::Alone)?;
+        let tree = in_rank_order(Tree::binomial(s.len()));
+        up(b, s, &tree, Travel { layout, at_parent: false, direct: false })
+    },
+};
+
+fn candidates(problem: &Problem) -> Vec<Params> {
+    super::layouts(problem, &Params::new())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Op;
+
+    #[test]
+    fn the_root_folds_once_a_round() {
+        for p in 1..=64 {
+            let plan =
+                ALGORITHM.plan(&Problem::flat(Collective::Reduce, p, 8), &Params::new()).expect("a plan");
+            let folds = |r: usize| plan.programs[r].iter().filter(|op| matches!(op, Op::Fold { .. })).count();
+            assert_eq!(folds(0), super::super::super::ranks::ceil_log(p, 2));
+            assert_eq!((0..p).map(folds).sum::<usize>(), p - 1);
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! Flat: the root folds every rank's contribution, in rank order.
+//!
+//! Best while arrivals, not folds, are what the root waits for. Any P and root. What fits a flag's line travels in it.
+
+use super::super::trees::Tree;
+use super::super::{Algorithm, ParamSpec, Problem};
+use super::up::{up, Travel};
+use crate::collective::Collective;
+use crate::plan::{Layout, Params};
+
+/// The table line.
+pub static ALGORITHM: Algorithm = Algorithm {
+    collective: Collective::Reduce,
+    name: "flat",
+    about: "the root folds every contribution itself",
+    source: "Ramos & Hoefler 2013, section 4.3, with one level",
+    params: &[ParamSpec { name: "layout", default: "alone", about: "lines of the flags" }],
+    candidates,
+    emit: |b, _, s, params| {
+        let layout = params.read("layout", Layout::Alone)?;
+        up(b, s, &Tree::flat(s.len()), Travel { layout, at_parent: false, direct: false })
+    },
+};
+
+fn candidates(problem: &Problem) -> Vec<Params> {
+    super::layouts(problem, &Params::new())
+}

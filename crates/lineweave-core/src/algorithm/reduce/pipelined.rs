@@ -1,0 +1,123 @@
+//! Pipelined k-ary tree: chunks of the message climb a k-ary tree, each through one of a few slots.
+//!
+//! The reduction that mirrors OC-Bcast's pipeline (Petrovic et al. 2012): a child fills one slot while its parent
+//! reads the other.
+//!
+//! 1. A rank waits until its parent has read what the slot held before: `slots` chunks ago, or in the last run.
+//! 2. It folds its children's chunk onto its own, into the slot, and tells them that their slots are free.
+//! 3. It tells the parent that the chunk is there.
+//!
+//! With `k = 1` it is a chain. Any P and root. Only neighbours wait for each other, so runs follow each other in
+//! the same memory.
+
+use super::super::ranks::chunks;
+use super::super::trees::{boxed, Tree};
+use super::super::{Algorithm, ParamSpec, Problem, Scope};
+use super::up::in_rank_order;
+use crate::collective::Collective;
+use crate::plan::{Builder, Layout, Params, PlanError};
+
+/// The table line.
+pub static ALGORITHM: Algorithm = Algorithm {
+    collective: Collective::Reduce,
+    name: "pipelined",
+    about: "chunks climb a k-ary tree, several under way at once",
+    source: "Petrovic et al. 2012, section 4, mirrored",
+    params: &[
+        ParamSpec { name: "k", default: "2", about: "children of a rank" },
+        ParamSpec { name: "chunk", default: "8192", about: "bytes of a chunk" },
+        ParamSpec { name: "slots", default: "2", about: "chunks a rank holds for its parent" },
+        ParamSpec { name: "layout", default: "alone", about: "lines of the flags" },
+    ],
+    candidates,
+    emit,
+};
+
+fn candidates(problem: &Problem) -> Vec<Params> {
+    let mut out = Vec::new();
+    for k in [1, 2, 3, 4].into_iter().filter(|&k| k < problem.ranks()) {
+        for chunk in [2048, 8192, 32768].into_iter().filter(|&chunk| chunk < problem.bytes) {
+            for slots in [2, 4] {
+                out.push(Params::new().with("k", k).with("chunk", chunk).with("slots", slots));
+            }
+        }
+    }
+    out
+}
+
+fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+    let k = params.int("k", 2, 1..super::super::MAX_RANKS)?;
+    let chunk = params.int("chunk", 8192, 1..usize::MAX)?;
+    let depth = params.int("slots", 2, 1..1025)?;
+    let layout = params.read("layout", Layout::Alone)?;
+    if s.len() == 1 {
+        b.mov(s.members[0], s.from[0].at(0..s.bytes), s.to.at(0..s.bytes));
+        return Ok(());
+    }
+    let chunks = chunks(0..s.bytes, chunk, b.grain());
+    let Some(first) = chunks.first() else { return Ok(()) };
+    let tree = in_rank_order(Tree::kary(s.len(), k));
+    let ready = b.flags("ready", layout, tree.degree());
+    let done = b.flags("done", layout, 1);
+    let slots: Vec<u16> = (0..depth.min(chunks.len())).map(|_| b.slot(first.len())).collect();
+    for v in 0..s.len() {
+        let rank = s.rank_of_virtual(v);
+        let from = s.from[s.index_of_virtual(v)];
+        for (i, range) in chunks.iter().enumerate() {
+            let slot = slots[i % slots.len()];
+            let dst = match tree.parent[v] {
+                None => s.to.at(range.clone()),
+                Some(_) => {
+                    b.wait(rank, done.at(rank, 0), slot_free(i, slots.len(), chunks.len()));
+                    boxed(rank, slot, 0..range.len())
+                }
+            };
+            let mut so_far = from.at(range.clone());
+            for (position, &child) in tree.children[v].iter().enumerate() {
+                let child = s.rank_of_virtual(child);
+                b.wait(rank, ready.at(rank, position), i as i32 + 1);
+                b.fold(rank, so_far, boxed(child, slot, 0..range.len()), dst);
+                b.set(rank, done.at(child, 0), i as i32 + 1);
+                so_far = dst;
+            }
+            if let Some(parent) = tree.parent[v] {
+                b.mov(rank, so_far, dst);
+                b.set(rank, ready.at(s.rank_of_virtual(parent), tree.position(v)), i as i32 + 1);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The acknowledgement that chunk `i` of `n` needs before it goes into its slot: that of the chunk that used the
+/// slot before, `slots` chunks ago or, below 1, in the previous run of the plan (whose last value was `n`).
+fn slot_free(i: usize, slots: usize, n: usize) -> i32 {
+    let before = match i.checked_sub(slots) {
+        Some(earlier) => earlier as i32,
+        None => (i + (n - 1 - i) / slots * slots) as i32 - n as i32,
+    };
+    before + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Reuse;
+
+    #[test]
+    fn a_slot_waits_for_the_chunk_that_had_it_before() {
+        assert_eq!((0..5).map(|i| slot_free(i, 2, 5)).collect::<Vec<_>>(), vec![0, -1, 1, 2, 3]);
+        assert_eq!((0..4).map(|i| slot_free(i, 2, 4)).collect::<Vec<_>>(), vec![-1, 0, 1, 2]);
+        assert_eq!(slot_free(0, 1, 1), 0);
+    }
+
+    #[test]
+    fn runs_follow_each_other_in_the_same_memory() {
+        let plan = ALGORITHM
+            .plan(&Problem::flat(Collective::Reduce, 7, 100), &Params::new().with("chunk", 32))
+            .expect("a plan");
+        assert_eq!(plan.reuse, Reuse::Same);
+        assert_eq!(plan.span(), 4);
+        assert_eq!(plan.slots, vec![32; 2]);
+    }
+}

@@ -1,0 +1,156 @@
+//! Partial results up a tree: what flat, binomial, tree and direct reductions share.
+//!
+//! 1. A leaf publishes its contribution.
+//! 2. Every other rank folds its children's partial results onto its own contribution, in rank order, as they
+//!    come, and publishes the sum.
+//! 3. The root's last fold ends in place.
+//!
+//! Trees are numbered so that each subtree is a run of ranks and small subtrees come first: a parent folds
+//! left to right, and whoever arrives first is folded first. Each run takes the next bank, so nothing is
+//! acknowledged, except that an address published to a parent is: its owner may change the buffer on return.
+
+use super::super::trees::{boxed, Tree};
+use super::super::{Place, Scope};
+use crate::plan::{Builder, Layout, PlanError, Region, Space};
+use crate::units::Rank;
+
+/// How partial results travel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Travel {
+    /// Lines of the flags; what fits beside a flag travels with it.
+    pub layout: Layout,
+    /// A longer partial result lies in a buffer of its own at the parent, otherwise in the child's box.
+    pub at_parent: bool,
+    /// A leaf publishes the address of its contribution in place of the bytes.
+    pub direct: bool,
+}
+
+/// A tree renumbered depth first with small subtrees in front.
+pub(super) fn in_rank_order(mut tree: Tree) -> Tree {
+    for children in &mut tree.children {
+        children.reverse();
+    }
+    tree.preorder()
+}
+
+/// The place as its owner's peers see it, where it is a buffer whose address can be published.
+pub(crate) fn seen_by_peers(place: Place, owner: usize) -> Option<Place> {
+    let owner = Rank::from(owner);
+    match place.space {
+        Space::In => Some(Place { space: Space::PeerIn(owner), base: place.base }),
+        Space::Out => Some(Place { space: Space::PeerOut(owner), base: place.base }),
+        Space::Acc | Space::Slot { .. } | Space::PeerIn(_) | Space::PeerOut(_) => None,
+    }
+}
+
+/// Emits the reduction up `tree` (in rank order, see [`in_rank_order`]).
+pub(super) fn up(b: &mut Builder, s: &Scope, tree: &Tree, travel: Travel) -> Result<(), PlanError> {
+    let whole = 0..s.bytes;
+    let root = s.rank_of_virtual(0);
+    if s.len() == 1 {
+        b.mov(root, s.from[s.root].at(whole.clone()), s.to.at(whole));
+        return Ok(());
+    }
+    if s.bytes == 0 {
+        return Ok(());
+    }
+    if travel.direct && travel.layout.payload() < size_of::<u64>() {
+        return Err(PlanError::BadParameter {
+            name: "layout".to_owned(),
+            value: travel.layout.to_string(),
+            expected: "a layout with room for an address: paired, alone or spreadN".to_owned(),
+        });
+    }
+    b.ring();
+    let carried = s.bytes <= travel.layout.payload() && !travel.direct;
+    let partial = b.flags("partial", travel.layout, tree.degree());
+    let (mut scratch, mut slots, mut done) = (0, Vec::new(), None);
+    if carried {
+        scratch = b.acc(2 * s.bytes);
+    } else if travel.at_parent {
+        slots = (0..tree.degree()).map(|_| b.slot(s.bytes)).collect();
+    } else {
+        slots = vec![b.slot(s.bytes)];
+    }
+    // A leaf whose contribution can be read in place, as its parent sees it.
+    let in_place = |v: usize| {
+        let leaf = v > 0 && tree.children[v].is_empty();
+        let i = s.index_of_virtual(v);
+        (travel.direct && leaf).then(|| seen_by_peers(s.from[i], s.members[i])).flatten()
+    };
+    if (1..s.len()).any(|v| in_place(v).is_some()) {
+        b.direct();
+        done = Some(b.flags("done", travel.layout, 1));
+    }
+    // Where the partial result of a virtual rank lies for its parent.
+    let published = |v: usize| -> Region {
+        match tree.parent[v] {
+            Some(parent) if travel.at_parent => {
+                boxed(s.rank_of_virtual(parent), slots[tree.position(v)], whole.clone())
+            }
+            _ => boxed(s.rank_of_virtual(v), slots[0], whole.clone()),
+        }
+    };
+    for v in 0..s.len() {
+        let rank = s.rank_of_virtual(v);
+        let own = s.from[s.index_of_virtual(v)].at(whole.clone());
+        let sum = match v {
+            0 => s.to.at(whole.clone()),
+            _ if carried => Place::acc(scratch).at(whole.clone()),
+            _ => published(v),
+        };
+        let mut so_far = own;
+        for (position, &child) in tree.children[v].iter().enumerate() {
+            let flag = partial.at(rank, position);
+            let child_rank = s.rank_of_virtual(child);
+            if carried {
+                let taken = Place::acc(scratch + s.bytes).at(whole.clone());
+                b.wait_taking(rank, flag, 1, taken);
+                b.fold(rank, so_far, taken, sum);
+            } else if let (Some(place), Some(done)) = (in_place(child), done) {
+                b.wait_address(rank, flag, 1, place.space);
+                b.fold(rank, so_far, place.at(whole.clone()), sum);
+                b.set(rank, done.at(child_rank, 0), 1);
+            } else {
+                b.wait(rank, flag, 1);
+                b.fold(rank, so_far, published(child), sum);
+            }
+            so_far = sum;
+        }
+        let Some(parent) = tree.parent[v] else { continue };
+        let flag = partial.at(s.rank_of_virtual(parent), tree.position(v));
+        if carried {
+            b.set_carrying(rank, flag, 1, so_far);
+        } else if let (Some(_), Some(done)) = (in_place(v), done) {
+            b.set_address(rank, flag, 1, own.space);
+            b.wait(rank, done.at(rank, 0), 1);
+        } else {
+            b.mov(rank, so_far, sum);
+            b.set(rank, flag, 1);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_binomial_tree_in_rank_order_lets_neighbours_meet_first() {
+        let tree = in_rank_order(Tree::binomial(8));
+        assert_eq!(tree.children[0], vec![1, 2, 4]);
+        assert_eq!(tree.children[4], vec![5, 6]);
+        for p in 1..=64 {
+            let tree = in_rank_order(Tree::kary(p, 3));
+            let sizes = tree.sizes();
+            for v in 0..p {
+                let mut next = v + 1;
+                for &child in &tree.children[v] {
+                    assert_eq!(child, next);
+                    next += sizes[child];
+                }
+            }
+        }
+    }
+}
