@@ -1,7 +1,20 @@
-//! lineweave runtime.
+//! lineweave's runtime: teams of threads and processes whose collectives are shaped to the machine.
+//!
+//! ```
+//! let ranks = lineweave::team::threads(4, |mut comm| {
+//!     comm.barrier()?;
+//!     Ok(comm.rank())
+//! })?;
+//! assert_eq!(ranks, [0, 1, 2, 3]);
+//! # Ok::<(), lineweave::Error>(())
+//! ```
+//!
+//! Everything that needs a clock, a core, a raw pointer or an atomic is here; plans and everything computed
+//! from them are in `lineweave_core`. Modules are declared in the order in which they may use each other.
 
 mod cgroup;
 
+pub mod sync;
 pub mod sysfile;
 pub mod memory;
 pub mod affinity;
@@ -9,3 +22,16 @@ pub mod cpus;
 pub mod topology;
 pub mod settings;
 pub mod node;
+pub mod kernel;
+pub mod error;
+pub mod flag;
+pub mod ring;
+pub mod wait;
+pub mod segment;
+mod scratch;
+mod compile;
+mod watch;
+mod execute;
+pub mod communicator;
+
+pub use error::Error;

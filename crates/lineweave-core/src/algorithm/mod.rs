@@ -8,8 +8,10 @@
 pub mod allreduce;
 pub mod barrier;
 pub mod bcast;
+pub mod levels;
 pub mod ranks;
 pub mod reduce;
+pub mod trees;
 
 use crate::collective::Collective;
 use crate::plan::{Builder, Params, Plan, PlanError, Region, Space};
@@ -181,18 +183,7 @@ impl Algorithm {
     /// algorithm does not apply.
     pub fn plan(&self, problem: &Problem, params: &Params) -> Result<Plan, PlanError> {
         check(problem)?;
-        for name in params.0.keys() {
-            if !self.params.iter().any(|p| p.name == name) {
-                return Err(PlanError::UnknownParameter {
-                    algorithm: format!("{}/{}", self.collective, self.name),
-                    name: name.clone(),
-                    known: match self.params {
-                        [] => "none".to_owned(),
-                        known => known.iter().map(|p| p.name).collect::<Vec<_>>().join(", "),
-                    },
-                });
-            }
-        }
+        self.check_params(params)?;
         let root = if self.collective.rooted() { problem.root } else { 0 };
         let mut builder = Builder::new(
             self.collective,
@@ -206,6 +197,24 @@ impl Algorithm {
         let scope = Scope { root, ..Scope::all(problem) };
         (self.emit)(&mut builder, problem, &scope, params)?;
         Ok(builder.finish())
+    }
+
+    /// Whether every parameter given is one that this algorithm has.
+    ///
+    /// # Errors
+    /// [`PlanError::UnknownParameter`] for the first that is not.
+    pub fn check_params(&self, params: &Params) -> Result<(), PlanError> {
+        match params.0.keys().find(|name| !self.params.iter().any(|p| p.name == *name)) {
+            None => Ok(()),
+            Some(name) => Err(PlanError::UnknownParameter {
+                algorithm: format!("{}/{}", self.collective, self.name),
+                name: name.clone(),
+                known: match self.params {
+                    [] => "none".to_owned(),
+                    known => known.iter().map(|p| p.name).collect::<Vec<_>>().join(", "),
+                },
+            }),
+        }
     }
 
     /// The error that says why this algorithm does not fit.

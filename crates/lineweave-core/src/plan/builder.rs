@@ -1,6 +1,8 @@
 //! Making a plan op by op.
 
-use super::{Carry, FlagArray, FlagKind, FlagRef, Layout, Op, Params, Plan, Region, Reuse, Space, Take};
+use super::{
+    Carry, FlagArray, FlagKind, FlagRef, Layout, Op, Params, Plan, PlanError, Region, Reuse, Space, Take,
+};
 use crate::collective::Collective;
 use crate::units::{Rank, LINE};
 
@@ -20,6 +22,19 @@ impl FlagArrayId {
 #[derive(Debug)]
 pub struct Builder {
     plan: Plan,
+    /// The names that flag arrays were asked for by, before they were made unique.
+    asked: Vec<String>,
+    next: Mark,
+    /// Waits for the previous run, by rank and op: their values are relative to a span known at the end.
+    previous: Vec<(usize, usize)>,
+}
+
+/// What the next allocation may share: see [`Builder::alike`].
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Mark {
+    array: usize,
+    slot: usize,
+    acc: usize,
 }
 
 impl Builder {
@@ -49,6 +64,9 @@ impl Builder {
                 direct: false,
                 programs: vec![Vec::new(); ranks],
             },
+            asked: Vec::new(),
+            next: Mark::default(),
+            previous: Vec::new(),
         }
     }
 
@@ -62,8 +80,52 @@ impl Builder {
         self.array(name, FlagKind::Counter, layout, count)
     }
 
+    /// Emits for each of `groups`, disjoint sets of ranks, in the same flag arrays, slots and scratch: they
+    /// live at different ranks, so that a plan of many groups needs no more memory than its largest.
+    ///
+    /// # Errors
+    /// The first error of `emit`.
+    pub fn alike<T>(
+        &mut self,
+        groups: &[T],
+        mut emit: impl FnMut(&mut Builder, &T) -> Result<(), PlanError>,
+    ) -> Result<(), PlanError> {
+        let start = self.next;
+        for group in groups {
+            self.next = start;
+            emit(self, group)?;
+        }
+        self.next = Mark { array: self.plan.flags.len(), slot: self.plan.slots.len(), acc: self.plan.acc };
+        Ok(())
+    }
+
+    /// A place to [`rewind`](Builder::rewind) to.
+    pub fn mark(&self) -> Mark {
+        self.next
+    }
+
+    /// What follows is for ranks that took no part since `mark`: memory from there on is handed out again.
+    pub fn rewind(&mut self, mark: Mark) {
+        self.next = mark;
+    }
+
+    /// Ends what [`rewind`](Builder::rewind) began: what follows gets memory of its own.
+    pub fn forward(&mut self) {
+        self.next = Mark { array: self.plan.flags.len(), slot: self.plan.slots.len(), acc: self.plan.acc };
+    }
+
     /// Names are made unique, so that phases of a composed plan may use the same ones.
     fn array(&mut self, name: &str, kind: FlagKind, layout: Layout, count: usize) -> FlagArrayId {
+        let shared = (self.next.array..self.plan.flags.len()).find(|&i| {
+            let array = &self.plan.flags[i];
+            self.asked[i] == name && array.kind == kind && array.layout == layout
+        });
+        if let Some(i) = shared {
+            let array = &mut self.plan.flags[i];
+            array.count = array.count.max(count);
+            self.next.array = i + 1;
+            return FlagArrayId(i as u16);
+        }
         let taken = |n: &str| self.plan.flags.iter().any(|a| a.name == n);
         let mut unique = name.to_owned();
         let mut next = 2;
@@ -73,20 +135,27 @@ impl Builder {
         }
         let id = u16::try_from(self.plan.flags.len()).expect("a plan has fewer than 65536 flag arrays");
         self.plan.flags.push(FlagArray { name: unique, kind, layout, count });
+        self.asked.push(name.to_owned());
+        self.next.array = self.plan.flags.len();
         FlagArrayId(id)
     }
 
     /// A new slot of `bytes` bytes in every rank's box.
     pub fn slot(&mut self, bytes: usize) -> u16 {
-        let id = u16::try_from(self.plan.slots.len()).expect("a plan has fewer than 65536 slots");
-        self.plan.slots.push(bytes);
+        let id = u16::try_from(self.next.slot).expect("a plan has fewer than 65536 slots");
+        match self.plan.slots.get_mut(self.next.slot) {
+            Some(size) => *size = (*size).max(bytes),
+            None => self.plan.slots.push(bytes),
+        }
+        self.next.slot += 1;
         id
     }
 
     /// New scratch of `bytes` bytes at every rank, starting on a line; returns its offset in `acc`.
     pub fn acc(&mut self, bytes: usize) -> usize {
-        let at = self.plan.acc;
-        self.plan.acc += bytes.div_ceil(LINE) * LINE;
+        let at = self.next.acc;
+        self.next.acc += bytes.div_ceil(LINE) * LINE;
+        self.plan.acc = self.plan.acc.max(self.next.acc);
         at
     }
 
@@ -145,6 +214,13 @@ impl Builder {
         self.push(rank, Op::Wait { flag, value, take: None });
     }
 
+    /// Rank `rank` waits for what the previous run set `flag` to as `value` (1 ..= span): the acknowledgement
+    /// that was not waited for then. A plan that takes a fresh bank for each run does without such waits.
+    pub fn wait_previous(&mut self, rank: usize, flag: FlagRef, value: i32) {
+        self.previous.push((rank, self.plan.programs[rank].len()));
+        self.wait(rank, flag, value);
+    }
+
     /// Rank `rank` waits for `flag` to reach `value` and takes the bytes in its line (none when empty).
     pub fn wait_taking(&mut self, rank: usize, flag: FlagRef, value: i32, into: Region) {
         let take = (into.len > 0).then_some(Take::Bytes(into));
@@ -161,8 +237,20 @@ impl Builder {
         self.push(rank, Op::Add { flag });
     }
 
-    /// The finished plan.
-    pub fn finish(self) -> Plan {
+    /// The finished plan. When each run takes the next bank, waits for an earlier run are left out: the bank is
+    /// free before the run begins.
+    pub fn finish(mut self) -> Plan {
+        let span = self.plan.span();
+        for (rank, at) in self.previous {
+            if let Op::Wait { value, .. } = &mut self.plan.programs[rank][at] {
+                *value -= span;
+            }
+        }
+        if self.plan.reuse == Reuse::Ring {
+            for program in &mut self.plan.programs {
+                program.retain(|op| !matches!(op, Op::Wait { value, .. } if *value < 1));
+            }
+        }
         self.plan
     }
 

@@ -15,8 +15,10 @@
 mod builder;
 mod layout;
 mod text;
+mod cursor;
+mod parse;
 
-pub use builder::{Builder, FlagArrayId};
+pub use builder::{Builder, FlagArrayId, Mark};
 pub use layout::Footprint;
 pub use text::PlanTextError;
 

@@ -5,11 +5,11 @@ use crate::sysfile::parse_cpus_in_order;
 use lineweave_core::algorithm::{self, Algorithm};
 use lineweave_core::collective::Collective;
 use lineweave_core::plan::Params;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// How a rank waits.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Wait {
     /// Keeps looking at the flag.

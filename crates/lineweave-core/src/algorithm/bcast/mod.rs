@@ -1,8 +1,43 @@
 //! Algorithms for broadcast.
+//!
+//! A broadcast of no bytes, or to nobody, is a plan without ops.
 
 pub mod binomial;
+pub mod chain;
+pub mod cyclic;
+pub mod degrees;
+mod direct;
+pub mod direct_cyclic;
+pub mod direct_flat;
+pub mod direct_split;
+pub mod direct_tree;
+pub mod fibonacci;
+pub mod flat;
+pub mod knomial;
+pub mod pipelined_kary;
+mod relay;
+mod scatter;
+pub mod scatter_doubling;
+pub mod scatter_ring;
+pub mod two_segment_tree;
 
 use super::Algorithm;
 
 /// Every algorithm, in the order of the listing.
-pub const TABLE: &[&Algorithm] = &[&binomial::ALGORITHM];
+pub const TABLE: &[&Algorithm] = &[
+    &flat::ALGORITHM,
+    &binomial::ALGORITHM,
+    &knomial::ALGORITHM,
+    &fibonacci::ALGORITHM,
+    &degrees::ALGORITHM,
+    &chain::ALGORITHM,
+    &pipelined_kary::ALGORITHM,
+    &two_segment_tree::ALGORITHM,
+    &cyclic::ALGORITHM,
+    &scatter_ring::ALGORITHM,
+    &scatter_doubling::ALGORITHM,
+    &direct_flat::ALGORITHM,
+    &direct_tree::ALGORITHM,
+    &direct_split::ALGORITHM,
+    &direct_cyclic::ALGORITHM,
+];

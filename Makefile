@@ -1,0 +1,37 @@
+# lineweave: `make run` measures this machine and shows what it gained, `make test` checks everything.
+# Both install what they need first (scripts/setup), so that they work on a fresh Debian or Ubuntu.
+
+.DEFAULT_GOAL := help
+.PHONY: help run test setup build fmt lint doc bench clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: setup ## measure this machine, choose plans for it, run them: predicted beside measured
+	cargo build --release --package lineweave-cli
+	target/release/lineweave tune
+
+test: setup ## every check, ending with "N passed, N failed"
+	scripts/test
+
+setup: ## install what is missing (as root), or say in one line what to install
+	@scripts/setup
+
+build: setup ## build everything, optimised
+	cargo build --release --workspace
+
+fmt: ## format the sources
+	cargo fmt --all
+
+lint: setup ## clippy on all targets, warnings denied
+	cargo clippy --workspace --all-targets -- -D warnings
+
+doc: setup ## the library's documentation, in target/doc
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
+
+bench: setup ## compare with the floor, pthread, libgomp, libomp and std::barrier in one run
+	cargo build --release --package lineweave-cli
+	target/release/lineweave bench
+
+clean: ## remove what was built
+	cargo clean

@@ -1,0 +1,325 @@
+//! What a benchmark measures, read from `bench/definitions/*.toml` (schema: `bench/README.md`).
+
+use lineweave_core::collective::Collective;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// The schema of definitions and records that this version reads.
+pub const SCHEMA: u32 = 1;
+
+/// The most ranks a benchmark may ask for; the peers' programs hold as many.
+pub const MAX_RANKS: usize = 256;
+
+/// The definitions that ship with lineweave, by name.
+const SHIPPED: [(&str, &str); 4] = [
+    ("barrier", include_str!("../../../../bench/definitions/barrier.toml")),
+    ("bcast", include_str!("../../../../bench/definitions/bcast.toml")),
+    ("reduce", include_str!("../../../../bench/definitions/reduce.toml")),
+    ("allreduce", include_str!("../../../../bench/definitions/allreduce.toml")),
+];
+
+/// What the ranks of a measured team are.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Team {
+    /// Threads of one process.
+    Threads,
+    /// Processes that share memory.
+    Processes,
+}
+
+impl Team {
+    /// The name used on command lines and in records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Team::Threads => "threads",
+            Team::Processes => "processes",
+        }
+    }
+}
+
+impl fmt::Display for Team {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// Which buffers successive collectives use.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Buffers {
+    /// The same ones each time, as a benchmark loop does; flatters whoever finds them in a cache.
+    Reuse,
+    /// A walk over many, together larger than the caches, as an application does.
+    Fresh,
+}
+
+impl Buffers {
+    /// The name used on command lines and in records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Buffers::Reuse => "reuse",
+            Buffers::Fresh => "fresh",
+        }
+    }
+}
+
+/// Who is measured.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Subject {
+    /// The library's own choice for this machine.
+    Lineweave,
+    /// The fastest hand-written two-rank exchange, every layout tried.
+    Floor,
+    /// The C library's copy of one message by one rank.
+    Memcpy,
+    /// `pthread_barrier_t`.
+    Pthread,
+    /// The OpenMP barrier of GNU's runtime.
+    Libgomp,
+    /// The OpenMP barrier of LLVM's runtime.
+    Libomp,
+    /// `std::barrier` of C++20.
+    StdBarrier,
+}
+
+impl Subject {
+    /// Every subject, in the order in which tables show them.
+    pub const ALL: [Subject; 7] = [
+        Subject::Lineweave,
+        Subject::Floor,
+        Subject::Memcpy,
+        Subject::Pthread,
+        Subject::Libgomp,
+        Subject::Libomp,
+        Subject::StdBarrier,
+    ];
+
+    /// The name used on command lines, in definitions and in records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Subject::Lineweave => "lineweave",
+            Subject::Floor => "floor",
+            Subject::Memcpy => "memcpy",
+            Subject::Pthread => "pthread",
+            Subject::Libgomp => "libgomp",
+            Subject::Libomp => "libomp",
+            Subject::StdBarrier => "std-barrier",
+        }
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Subject {
+    type Err = DefinitionError;
+
+    fn from_str(name: &str) -> Result<Self, DefinitionError> {
+        Subject::ALL.into_iter().find(|s| s.name() == name).ok_or_else(|| DefinitionError::Invalid {
+            name: "subject".to_owned(),
+            reason: format!(
+                "`{name}` is unknown: expected one of {}",
+                Subject::ALL.map(Subject::name).join(", ")
+            ),
+        })
+    }
+}
+
+/// How often each cell of a benchmark is measured, and when that is enough.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Repeat {
+    /// Windows a subject; windows of different subjects alternate, and processes start anew for each.
+    pub launches: usize,
+    /// The longest a window lasts, in nanoseconds.
+    pub window_ns: u64,
+    /// The fewest batches a window takes.
+    pub min_batches: usize,
+    /// The most batches a window takes.
+    pub max_batches: usize,
+    /// A window ends early when the 95 % interval of the median is narrower than this share of the median.
+    pub precision: f64,
+}
+
+/// One benchmark.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Definition {
+    /// The version of this format.
+    pub schema: u32,
+    /// The name that `lineweave bench` takes.
+    pub name: String,
+    /// One line for listings.
+    pub about: String,
+    /// What is measured.
+    pub collective: Collective,
+    /// Team sizes.
+    pub ranks: Vec<usize>,
+    /// Message sizes a rank, in bytes; zero alone for a barrier.
+    pub sizes_bytes: Vec<u64>,
+    /// Kinds of team.
+    pub teams: Vec<Team>,
+    /// Which buffers successive collectives use.
+    pub buffers: Vec<Buffers>,
+    /// Who is measured.
+    pub subjects: Vec<Subject>,
+    /// How often.
+    pub repeat: Repeat,
+}
+
+/// Why a definition cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DefinitionError {
+    /// Not TOML, or not of this shape; the parser's message names line and column.
+    #[error("{name}: {reason}")]
+    Syntax {
+        /// The file or definition.
+        name: String,
+        /// The parser's message.
+        reason: String,
+    },
+    /// Well-formed, and still not a benchmark.
+    #[error("{name}: {reason}")]
+    Invalid {
+        /// The file or definition.
+        name: String,
+        /// What was expected and what was found.
+        reason: String,
+    },
+    /// No definition of that name ships.
+    #[error("no benchmark is called `{name}`: expected one of {known}, or the path of a .toml file")]
+    Unknown {
+        /// The name asked for.
+        name: String,
+        /// Those that ship.
+        known: String,
+    },
+}
+
+impl Definition {
+    /// Reads a definition; `name` is what errors call it, a path for instance.
+    pub fn parse(name: &str, text: &str) -> Result<Definition, DefinitionError> {
+        let definition: Definition = toml::from_str(text)
+            .map_err(|e| DefinitionError::Syntax { name: name.to_owned(), reason: e.to_string() })?;
+        definition
+            .fault()
+            .map_or(Ok(()), |reason| Err(DefinitionError::Invalid { name: name.to_owned(), reason }))?;
+        Ok(definition)
+    }
+
+    /// A definition that ships with lineweave.
+    pub fn shipped(name: &str) -> Result<Definition, DefinitionError> {
+        match SHIPPED.iter().find(|(known, _)| *known == name) {
+            Some((_, text)) => Definition::parse(name, text),
+            None => Err(DefinitionError::Unknown {
+                name: name.to_owned(),
+                known: SHIPPED.map(|(known, _)| known).join(", "),
+            }),
+        }
+    }
+
+    /// The names of the definitions that ship, in the order of listings.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        SHIPPED.into_iter().map(|(name, _)| name)
+    }
+
+    /// What is wrong with the values, if anything.
+    fn fault(&self) -> Option<String> {
+        if self.schema != SCHEMA {
+            return Some(format!("schema is {}, and this version reads {SCHEMA}", self.schema));
+        }
+        let empty = [
+            ("ranks", self.ranks.is_empty()),
+            ("sizes_bytes", self.sizes_bytes.is_empty()),
+            ("teams", self.teams.is_empty()),
+            ("buffers", self.buffers.is_empty()),
+            ("subjects", self.subjects.is_empty()),
+        ];
+        if let Some((key, _)) = empty.into_iter().find(|(_, empty)| *empty) {
+            return Some(format!("{key} is empty: expected at least one value"));
+        }
+        if let Some(ranks) = self.ranks.iter().find(|r| !(1..=MAX_RANKS).contains(*r)) {
+            return Some(format!("ranks has {ranks}: expected 1 to {MAX_RANKS}"));
+        }
+        if self.collective.moves_data() {
+            // Benchmarks fold and check f64 elements.
+            if let Some(bytes) = self.sizes_bytes.iter().find(|b| **b == 0 || **b % 8 != 0) {
+                return Some(format!("sizes_bytes has {bytes}: expected multiples of 8 (f64 elements)"));
+            }
+        } else if self.sizes_bytes != [0] {
+            return Some(format!("sizes_bytes is {:?}: a {} takes [0]", self.sizes_bytes, self.collective));
+        }
+        let Repeat { launches, window_ns, min_batches, max_batches, precision } = self.repeat;
+        if launches == 0 || window_ns < 1_000_000 || min_batches == 0 {
+            return Some(
+                "repeat: expected launches >= 1, window_ns >= 1_000_000 and min_batches >= 1".to_owned(),
+            );
+        }
+        if max_batches < min_batches {
+            return Some(format!("repeat: max_batches {max_batches} is below min_batches {min_batches}"));
+        }
+        if !(0.0..1.0).contains(&precision) {
+            return Some(format!("repeat: precision is {precision}: expected a share from 0 to below 1"));
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_shipped_definition_reads_and_is_named_as_its_file() {
+        for name in Definition::names() {
+            let definition = Definition::shipped(name).expect("a shipped definition");
+            assert_eq!(definition.name, name);
+            assert!(definition.subjects.contains(&Subject::Lineweave), "{name} measures lineweave");
+            let text = toml::to_string(&definition).expect("TOML");
+            assert_eq!(Definition::parse(name, &text), Ok(definition), "{name} reads back");
+        }
+        let covered: Vec<_> =
+            Definition::names().map(|n| Definition::shipped(n).expect("shipped").collective).collect();
+        assert_eq!(covered, Collective::ALL, "one definition a collective");
+    }
+
+    #[test]
+    fn names_agree_with_their_serialised_form() {
+        for subject in Subject::ALL {
+            let text = serde_json::to_string(&subject).expect("JSON");
+            assert_eq!(text, format!("\"{}\"", subject.name()));
+            assert_eq!(subject.name().parse(), Ok(subject));
+        }
+        assert!("mpi".parse::<Subject>().expect_err("unknown").to_string().contains("std-barrier"));
+    }
+
+    #[test]
+    fn a_fault_is_named_with_what_was_expected() {
+        let barrier = SHIPPED[0].1;
+        let bcast = SHIPPED[1].1;
+        let refuses = |text: &str, from: &str, to: &str, expected: &str| {
+            let changed = text.replacen(from, to, 1);
+            assert_ne!(changed, text, "`{from}` occurs");
+            let error = Definition::parse("x.toml", &changed).expect_err(to).to_string();
+            assert!(error.starts_with("x.toml: ") && error.contains(expected), "{to}: {error}");
+        };
+        refuses(barrier, "schema = 1", "schema = 2", "this version reads 1");
+        refuses(barrier, "[2, 4, 8]", "[]", "ranks is empty");
+        refuses(barrier, "[2, 4, 8]", "[0]", "expected 1 to 256");
+        refuses(barrier, "sizes_bytes = [0]", "sizes_bytes = [8]", "a barrier takes [0]");
+        refuses(bcast, "[8, 64", "[12, 64", "multiples of 8");
+        refuses(barrier, "launches = 5", "launches = 0", "launches >= 1");
+        refuses(barrier, "max_batches = 1000", "max_batches = 1", "below min_batches");
+        refuses(barrier, "precision = 0.01", "precision = nan", "share");
+        refuses(barrier, "\"floor\"", "\"ceiling\"", "ceiling");
+        refuses(barrier, "launches", "lunches", "lunches");
+        refuses(barrier, "[repeat]", "[repeat", "line 11");
+        assert!(Definition::shipped("gossip").expect_err("unknown").to_string().contains("allreduce"));
+    }
+}

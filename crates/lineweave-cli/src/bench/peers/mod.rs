@@ -1,0 +1,315 @@
+//! The peers of a bench: small C and C++ programs (`bench/peers/`), compiled when first needed, run in turn
+//! with lineweave's own measurements.
+
+mod measurement;
+mod table;
+mod toolchain;
+
+pub use measurement::{stats, Measurement};
+pub use table::{Compiler, Peer, Setting};
+pub use toolchain::Toolchain;
+
+use super::definition::{Subject, Team};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+use toolchain::BuildError;
+
+/// Why a peer gave no measurement.
+#[derive(Debug, thiserror::Error)]
+pub enum PeerError {
+    /// It does not exist here, or not for what was asked: not a failure, but to be shown.
+    #[error("{subject} skipped: {because}")]
+    Skipped {
+        /// The peer.
+        subject: Subject,
+        /// What is missing.
+        because: String,
+    },
+    /// The table that ships cannot be read.
+    #[error("peers.toml: {0}")]
+    Table(String),
+    /// The directory for the programs cannot be used.
+    #[error("{}: {source}; give a directory that can be written", path.display())]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// The program could not be started, or ended with an error.
+    #[error("{subject} failed: {reason}")]
+    Failed {
+        /// The peer.
+        subject: Subject,
+        /// Its own words.
+        reason: String,
+    },
+    /// The program did not end in time and was killed.
+    #[error("{subject} with setting `{setting}` and {ranks} ranks did not end within {} s and was killed", limit.as_secs())]
+    TimedOut {
+        /// The peer.
+        subject: Subject,
+        /// The setting that hung.
+        setting: String,
+        /// Team size.
+        ranks: usize,
+        /// How long it had.
+        limit: Duration,
+    },
+    /// The program printed what cannot be a measurement.
+    #[error("{subject} printed a line that is not a measurement: {reason}")]
+    Output {
+        /// The peer.
+        subject: Subject,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Another runtime than the peer's answered.
+    #[error("{subject}: expected its own runtime, found {found}; check LD_PRELOAD and LD_LIBRARY_PATH")]
+    WrongRuntime {
+        /// The peer.
+        subject: Subject,
+        /// What ran.
+        found: String,
+    },
+}
+
+/// One window to measure.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Request {
+    /// The peer.
+    pub subject: Subject,
+    /// The kind of team.
+    pub team: Team,
+    /// Team size.
+    pub ranks: usize,
+    /// Message size in bytes, for the peers that move data.
+    pub bytes: u64,
+    /// The CPUs to use: rank r is pinned to CPU r modulo their number. Not empty.
+    pub cpus: Vec<usize>,
+    /// The longest the window lasts.
+    pub window: Duration,
+    /// The fewest batches.
+    pub min_batches: usize,
+    /// The most batches.
+    pub max_batches: usize,
+    /// End early when the interval of the median is narrower than this share of it.
+    pub precision: f64,
+}
+
+/// A hang is certain only long after a window should have ended: calibration and start-up take time too, most
+/// of all with more ranks than CPUs.
+const GRACE: Duration = Duration::from_secs(15);
+
+/// The peers that ship, each with its program or with the reason why there is none.
+#[derive(Debug)]
+pub struct Peers {
+    peers: Vec<(Peer, Result<PathBuf, String>)>,
+}
+
+impl Peers {
+    /// Compiles every peer that can be compiled here into `directory`, or finds it there from before.
+    pub fn build(directory: &Path) -> Result<Peers, PeerError> {
+        Peers::build_with(directory, &Toolchain::discover())
+    }
+
+    /// As [`Peers::build`], with the compilers and libraries given.
+    pub fn build_with(directory: &Path, toolchain: &Toolchain) -> Result<Peers, PeerError> {
+        let unusable = |source| PeerError::Directory { path: directory.to_owned(), source };
+        fs::create_dir_all(directory).map_err(unusable)?;
+        let mut peers = Vec::new();
+        for peer in table::peers().map_err(PeerError::Table)? {
+            let program = match toolchain.make(&peer, directory) {
+                Ok(program) => Ok(program),
+                Err(BuildError::Missing(because)) => Err(because),
+                Err(BuildError::Directory(source)) => return Err(unusable(source)),
+            };
+            peers.push((peer, program));
+        }
+        Ok(Peers { peers })
+    }
+
+    /// The peers that cannot run here at all, with the reason.
+    pub fn missing(&self) -> impl Iterator<Item = (Subject, &str)> {
+        self.peers.iter().filter_map(|(peer, program)| Some((peer.subject, program.as_ref().err()?.as_str())))
+    }
+
+    /// Measures one window of every variant or setting that suits the request, for choosing among them.
+    /// Settings that hang or fail are left out; an error only if none is left.
+    pub fn survey(&self, request: &Request) -> Result<Vec<Measurement>, PeerError> {
+        let (peer, _) = self.find(request)?;
+        if peer.variants {
+            return self.launch(request, "all", &BTreeMap::new());
+        }
+        let crowded = request.ranks > request.cpus.len();
+        let mut measured = Vec::new();
+        let mut trouble = None;
+        for setting in peer.settings.iter().filter(|s| s.crowded || !crowded) {
+            match self.launch(request, &setting.name, &setting.env) {
+                Ok(lines) => measured.extend(lines),
+                Err(error) => trouble = Some(error),
+            }
+        }
+        match (measured.is_empty(), trouble) {
+            (true, Some(error)) => Err(error),
+            _ => Ok(measured),
+        }
+    }
+
+    /// The name of the fastest variant or setting, by one window of `request` each.
+    pub fn best(&self, request: &Request) -> Result<String, PeerError> {
+        self.survey(request)?
+            .into_iter()
+            .min_by(|a, b| a.stats().median.total_cmp(&b.stats().median))
+            .map(|fastest| fastest.setting)
+            .ok_or_else(|| skipped(request.subject, "it has no setting for this request".to_owned()))
+    }
+
+    /// Measures one window with a variant or setting by name, as [`Peers::best`] gives it.
+    pub fn run(&self, request: &Request, setting: &str) -> Result<Measurement, PeerError> {
+        let (peer, _) = self.find(request)?;
+        let unknown = || skipped(request.subject, format!("it has no setting `{setting}`"));
+        let env = match peer.settings.iter().find(|s| s.name == setting) {
+            Some(found) => found.env.clone(),
+            None if peer.variants => BTreeMap::new(),
+            None => return Err(unknown()),
+        };
+        self.launch(request, setting, &env)?.pop().ok_or_else(unknown)
+    }
+
+    /// The peer and the program for a request, or why there is none.
+    fn find(&self, request: &Request) -> Result<(&Peer, &Path), PeerError> {
+        let skip = |because| Err(skipped(request.subject, because));
+        let Some((peer, program)) = self.peers.iter().find(|(peer, _)| peer.subject == request.subject)
+        else {
+            return skip("it is not a peer".to_owned());
+        };
+        let [least, most] = peer.ranks;
+        if !peer.teams.contains(&request.team) {
+            return skip(format!("it does not exist among {}", request.team));
+        }
+        if !(least..=most).contains(&request.ranks) {
+            return skip(format!("it takes {least} to {most} ranks, and {} were asked for", request.ranks));
+        }
+        if request.cpus.is_empty() {
+            return skip("no CPU was given to run on".to_owned());
+        }
+        if peer.subject == Subject::Floor && request.cpus.len() < 2 {
+            return skip("it spins without yielding and needs two CPUs".to_owned());
+        }
+        if peer.subject == Subject::Memcpy && request.bytes == 0 {
+            return skip("a copy needs a size".to_owned());
+        }
+        match program {
+            Ok(program) => Ok((peer, program)),
+            Err(because) => skip(because.clone()),
+        }
+    }
+
+    /// Runs a program for one window and reads what it prints.
+    fn launch(
+        &self,
+        request: &Request,
+        variant: &str,
+        env: &BTreeMap<String, String>,
+    ) -> Result<Vec<Measurement>, PeerError> {
+        let subject = request.subject;
+        let (peer, program) = self.find(request)?;
+        let places: Vec<String> = request.cpus.iter().map(|cpu| format!("{{{cpu}}}")).collect();
+        let cpus: Vec<String> = request.cpus.iter().map(ToString::to_string).collect();
+        let mut command = Command::new(program);
+        command
+            .args(["--raw", "--team", request.team.name(), "--variant", variant, "--cpus", &cpus.join(",")])
+            .args(["--ranks", &request.ranks.to_string(), "--bytes", &request.bytes.to_string()])
+            .args(["--seconds", &request.window.as_secs_f64().max(0.001).to_string()])
+            .args(["--min-batches", &request.min_batches.to_string()])
+            .args(["--batches", &request.max_batches.to_string()])
+            .args(["--precision", &request.precision.to_string()]);
+        // Only the setting's own variables: what the user's shell sets would make it another setting.
+        for (name, _) in std::env::vars_os() {
+            let name = name.to_string_lossy();
+            if ["OMP_", "GOMP_", "KMP_", "PEER_"].iter().any(|prefix| name.starts_with(prefix)) {
+                command.env_remove(&*name);
+            }
+        }
+        for (name, value) in env {
+            command.env(name, value.replace("{places}", &places.join(",")));
+        }
+        // A program that tries its variants in turn takes a window for each.
+        let windows = if variant == "all" { 32 } else { 1 };
+        let limit = GRACE + request.window * 4 * windows;
+        let failed = |reason| PeerError::Failed { subject, reason };
+        let (status, printed, said) =
+            output_within(&mut command, limit).map_err(|e| failed(e.to_string()))?.ok_or_else(|| {
+                PeerError::TimedOut { subject, setting: variant.to_owned(), ranks: request.ranks, limit }
+            })?;
+        if !status.success() {
+            return Err(failed(said.lines().next().map_or_else(|| status.to_string(), str::to_owned)));
+        }
+        let measured: Vec<Measurement> = printed
+            .lines()
+            .map(|line| Measurement::parse(line).map_err(|reason| PeerError::Output { subject, reason }))
+            .collect::<Result<_, _>>()?;
+        let stranger = measured.iter().find(|m| {
+            let openmp = matches!(peer.compiler, Compiler::COpenmpGnu | Compiler::COpenmpLlvm);
+            m.subject != subject || openmp && !m.runtime.starts_with(subject.name())
+        });
+        match stranger {
+            Some(m) => Err(PeerError::WrongRuntime { subject, found: m.runtime.clone() }),
+            None => Ok(measured),
+        }
+    }
+}
+
+fn skipped(subject: Subject, because: String) -> PeerError {
+    PeerError::Skipped { subject, because }
+}
+
+/// Kills the program if it has not been waited for: no peer spins on after its bench.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Both fail only when it has ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Status, standard output and standard error of a command, or nothing if it took longer than `limit`.
+fn output_within(command: &mut Command, limit: Duration) -> io::Result<Option<(ExitStatus, String, String)>> {
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let mut running = Running(child);
+    // Read while it runs: a full pipe would stop it in the midst of measuring.
+    let collect = |pipe: Option<Box<dyn Read + Send>>| {
+        thread::spawn(move || {
+            let mut text = String::new();
+            pipe.map_or(Ok(0), |mut pipe| pipe.read_to_string(&mut text)).map(|_| text)
+        })
+    };
+    let printed = collect(running.0.stdout.take().map(|p| Box::new(p) as Box<dyn Read + Send>));
+    let said = collect(running.0.stderr.take().map(|p| Box::new(p) as Box<dyn Read + Send>));
+    let began = Instant::now();
+    let status = loop {
+        if let Some(status) = running.0.try_wait()? {
+            break status;
+        }
+        if began.elapsed() > limit {
+            return Ok(None);
+        }
+        // Seldom enough not to disturb what is measured.
+        thread::sleep(Duration::from_millis(10));
+    };
+    let text = |reader: thread::JoinHandle<io::Result<String>>| {
+        reader.join().unwrap_or_else(|_| Err(io::Error::other("reading the program's output failed")))
+    };
+    Ok(Some((status, text(printed)?, text(said)?)))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,119 @@
+use super::*;
+use std::sync::OnceLock;
+
+/// A directory below cargo's scratch space, so that programs are compiled once for all runs of the tests.
+fn directory() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../target/peers")
+}
+
+/// The peers, compiled once for all tests.
+fn built() -> &'static Peers {
+    static PEERS: OnceLock<Peers> = OnceLock::new();
+    PEERS.get_or_init(|| Peers::build(&directory()).expect("a directory below target/"))
+}
+
+fn request(subject: Subject) -> Request {
+    Request {
+        subject,
+        team: Team::Threads,
+        ranks: 2,
+        bytes: 4096,
+        cpus: usable(),
+        window: Duration::from_millis(20),
+        min_batches: 1,
+        max_batches: 8,
+        precision: 0.5,
+    }
+}
+
+/// CPUs that this process may use, by the kernel's list.
+fn usable() -> Vec<usize> {
+    let status = fs::read_to_string("/proc/self/status").expect("procfs");
+    let list =
+        status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).expect("a list of CPUs");
+    list.trim()
+        .split(',')
+        .flat_map(|range| {
+            let (from, to) = range.split_once('-').unwrap_or((range, range));
+            from.parse::<usize>().expect("a number")..=to.parse().expect("a number")
+        })
+        .collect()
+}
+
+#[test]
+fn every_peer_that_was_built_measures_at_each_of_its_settings() {
+    let peers = built();
+    let absent: Vec<Subject> = peers.missing().map(|(subject, _)| subject).collect();
+    for (peer, _) in &peers.peers {
+        let asked = request(peer.subject);
+        match peers.survey(&asked) {
+            Ok(measured) => {
+                assert!(!absent.contains(&peer.subject));
+                let expected = if peer.variants { measured.len() } else { peer.settings.len() };
+                assert!(
+                    !measured.is_empty() && (measured.len() == expected || asked.cpus.len() < 2),
+                    "{}: {} of {expected} settings measured",
+                    peer.subject,
+                    measured.len()
+                );
+            }
+            Err(PeerError::Skipped { because, .. }) => {
+                let crowded = peer.subject == Subject::Floor && asked.cpus.len() < 2;
+                assert!(absent.contains(&peer.subject) || crowded, "{}: {because}", peer.subject);
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+#[test]
+fn processes_are_measured_and_a_setting_can_be_named() {
+    let peers = built();
+    let asked = Request { team: Team::Processes, ranks: 3, ..request(Subject::Pthread) };
+    match peers.run(&asked, "default") {
+        Ok(m) => assert_eq!((m.team, m.ranks, m.setting.as_str()), (Team::Processes, 3, "default")),
+        Err(PeerError::Skipped { .. }) => assert!(peers.missing().any(|(s, _)| s == Subject::Pthread)),
+        Err(error) => panic!("{error}"),
+    }
+    assert!(matches!(peers.run(&asked, "no-such"), Err(PeerError::Skipped { .. })));
+}
+
+#[test]
+fn what_a_peer_cannot_do_is_skipped_with_a_reason() {
+    let peers = built();
+    let because = |asked: Request| match peers.best(&asked) {
+        Err(PeerError::Skipped { because, .. }) => because,
+        other => panic!("expected to be skipped, got {other:?}"),
+    };
+    assert!(
+        because(Request { team: Team::Processes, ..request(Subject::Libgomp) }).contains("among processes")
+    );
+    assert!(because(Request { ranks: 4, ..request(Subject::Floor) }).contains("2 to 2 ranks"));
+    assert!(because(Request { cpus: Vec::new(), ..request(Subject::Pthread) }).contains("no CPU"));
+    assert!(because(Request { cpus: vec![0], ..request(Subject::Floor) }).contains("two CPUs"));
+    assert!(because(Request { bytes: 0, ..request(Subject::Memcpy) }).contains("size"));
+    assert!(because(request(Subject::Lineweave)).contains("not a peer"));
+}
+
+#[test]
+fn without_compilers_everything_is_skipped() {
+    let none = Toolchain { cc: None, cxx: None, libomp: None };
+    let peers = Peers::build_with(&directory(), &none).expect("a directory below target/");
+    assert_eq!(peers.missing().count(), Subject::ALL.len() - 1);
+    assert!(peers.missing().any(|(s, because)| s == Subject::StdBarrier && because.contains("g++")));
+    assert!(peers.missing().any(|(s, because)| s == Subject::Libomp && because.contains("libomp-dev")));
+    let strange = Toolchain { cc: Some(("/bin/false".into(), String::new())), cxx: None, libomp: None };
+    let peers = Peers::build_with(&directory(), &strange).expect("a directory below target/");
+    assert!(peers.missing().any(|(s, because)| s == Subject::Pthread && because.contains("cannot build")));
+}
+
+#[test]
+fn a_program_that_hangs_is_killed_and_one_that_fails_is_heard() {
+    let hangs = output_within(Command::new("sleep").arg("60"), Duration::from_millis(30));
+    assert!(hangs.expect("sleep starts").is_none());
+    let mut fails = Command::new("sh");
+    fails.args(["-c", "echo out; echo why >&2; exit 3"]);
+    let (status, printed, said) =
+        output_within(&mut fails, Duration::from_secs(60)).expect("sh starts").expect("it ends");
+    assert_eq!((status.code(), printed.as_str(), said.as_str()), (Some(3), "out\n", "why\n"));
+}

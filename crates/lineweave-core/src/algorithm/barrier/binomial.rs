@@ -1,0 +1,34 @@
+//! Binomial spanning tree: arrivals up a binomial tree, release down it.
+//!
+//! The barrier of libraries that have a binomial reduce and broadcast at hand; Hoefler et al. 2004 survey it.
+//! Any P.
+
+use super::super::trees::Tree;
+use super::super::{Algorithm, Phase, Problem, Scope};
+use super::release::{along, layout_param, layouts, release_param, Release};
+use crate::collective::Collective;
+use crate::plan::{Builder, Layout, Params, PlanError};
+
+/// The table line.
+pub static ALGORITHM: Algorithm = Algorithm {
+    collective: Collective::Barrier,
+    name: "binomial",
+    about: "arrivals up a binomial tree, release down it",
+    source: "Hoefler, Mehlan, Mietke & Rehm 2004",
+    params: &[layout_param("alone"), release_param("tree")],
+    candidates,
+    emit: |b, _, s, params| phase(b, s, params, Phase::Full),
+};
+
+fn candidates(_: &Problem) -> Vec<Params> {
+    let mut out = layouts(&Params::new());
+    out.extend(layouts(&Params::new().with("release", "shared")));
+    out
+}
+
+pub(super) fn phase(b: &mut Builder, s: &Scope, params: &Params, phase: Phase) -> Result<(), PlanError> {
+    let layout = params.read("layout", Layout::Alone)?;
+    let release = params.read("release", Release::Tree)?;
+    along(b, s, &Tree::binomial(s.len()), layout, release, phase);
+    Ok(())
+}

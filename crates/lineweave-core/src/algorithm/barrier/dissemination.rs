@@ -1,0 +1,106 @@
+//! Dissemination with `m` peers a round: after round `i` a rank knows of `(m+1)^(i+1)` ranks.
+//!
+//! Hensgen, Finkel & Manber 1988 for `m = 1`; Ramos & Hoefler 2013, section 4.2, for any `m`, with
+//! `(m+1)^r >= P` rounds as their pseudo-code plays them (their tables count `m^r`). Any P. Runs follow each other
+//! in the same lines: flags only grow, and a later run's value satisfies an earlier wait.
+
+use super::super::ranks::ceil_log;
+use super::super::{Algorithm, ParamSpec, Phase, Problem, Scope};
+use super::release::{layout_param, layouts, undivided};
+use crate::collective::Collective;
+use crate::plan::{Builder, Layout, Params, PlanError};
+
+/// The table line.
+pub static ALGORITHM: Algorithm = Algorithm {
+    collective: Collective::Barrier,
+    name: "dissemination",
+    about: "in each round every rank informs m others, farther each round",
+    source: "Hensgen et al. 1988; Ramos & Hoefler 2013, section 4.2",
+    params: &[
+        ParamSpec { name: "m", default: "1", about: "peers informed in a round" },
+        layout_param("alone"),
+    ],
+    candidates,
+    emit: |b, _, s, params| phase(b, s, params, Phase::Full),
+};
+
+fn candidates(problem: &Problem) -> Vec<Params> {
+    let p = problem.ranks();
+    let mut last = usize::MAX;
+    let mut ms = Vec::new();
+    // More peers are worth a try only where they save a round.
+    for m in 1..p.max(2) {
+        let rounds = ceil_log(p, m + 1);
+        if rounds < last {
+            last = rounds;
+            ms.push(m);
+        }
+    }
+    ms.into_iter().take(6).flat_map(|m| layouts(&Params::new().with("m", m))).collect()
+}
+
+pub(super) fn phase(b: &mut Builder, s: &Scope, params: &Params, phase: Phase) -> Result<(), PlanError> {
+    let m = params.int("m", 1, 1..super::super::MAX_RANKS)?;
+    let layout = params.read("layout", Layout::Alone)?;
+    undivided(b, s, layout, phase, |b| {
+        full(b, s, m, layout);
+        Ok(())
+    })
+}
+
+fn full(b: &mut Builder, s: &Scope, m: usize, layout: Layout) {
+    let p = s.len();
+    // The distances of each round: j (m+1)^i for j = 1 ..= m, as far as they are not all the way round.
+    let mut rounds: Vec<Vec<usize>> = Vec::new();
+    let mut step = 1;
+    while step < p {
+        rounds.push((1..=m).map(|j| j * step).take_while(|&d| d < p).collect());
+        step *= m + 1;
+    }
+    if rounds.is_empty() {
+        return;
+    }
+    let flags = b.flags("round", layout, rounds.iter().map(Vec::len).sum());
+    for i in 0..p {
+        let rank = s.members[i];
+        let mut first = 0;
+        for distances in &rounds {
+            // 1. Tell m ranks ahead. 2. Hear from m ranks behind.
+            for (j, d) in distances.iter().enumerate() {
+                b.set(rank, flags.at(s.members[(i + d) % p], first + j), 1);
+            }
+            for j in 0..distances.len() {
+                b.wait(rank, flags.at(rank, first + j), 1);
+            }
+            first += distances.len();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Op;
+
+    #[test]
+    fn rounds_are_the_logarithm_to_base_m_plus_one() {
+        for p in 2..=64 {
+            for m in 1..p {
+                let problem = Problem::flat(Collective::Barrier, p, 0);
+                let plan = ALGORITHM.plan(&problem, &Params::new().with("m", m)).expect("a plan");
+                // A round begins where a set follows a wait.
+                let ops = &plan.programs[p - 1];
+                let changes =
+                    ops.windows(2).filter(|w| matches!(w, [Op::Wait { .. }, Op::Set { .. }])).count();
+                assert_eq!(changes + 1, ceil_log(p, m + 1), "p={p} m={m}");
+            }
+        }
+    }
+
+    #[test]
+    fn sixty_threads_take_three_rounds_of_three() {
+        let problem = Problem::flat(Collective::Barrier, 60, 0);
+        let plan = ALGORITHM.plan(&problem, &Params::new().with("m", 3)).expect("a plan");
+        assert_eq!(plan.programs[7].len(), 2 * 9);
+    }
+}

@@ -1,0 +1,47 @@
+//! K-ary tree: arrivals climb a tree of degree `k`, the release goes down it.
+//!
+//! Mellor-Crummey & Scott 1991 with one degree both ways; Chunduri & Srinivasan 2015 choose `k` (5, 7 or 8 on
+//! chips of 6 cores) and the lines of the flags. Any P.
+
+use super::super::trees::Tree;
+use super::super::{Algorithm, ParamSpec, Phase, Problem, Scope};
+use super::release::{along, layout_param, release_param, Release};
+use crate::collective::Collective;
+use crate::plan::{Builder, Layout, Params, PlanError};
+
+/// The table line.
+pub static ALGORITHM: Algorithm = Algorithm {
+    collective: Collective::Barrier,
+    name: "tree",
+    about: "arrivals up a k-ary tree, release down it",
+    source: "Mellor-Crummey & Scott 1991; Chunduri & Srinivasan 2015",
+    params: &[
+        ParamSpec { name: "k", default: "4", about: "children of a rank" },
+        layout_param("alone"),
+        release_param("tree"),
+    ],
+    candidates,
+    emit: |b, _, s, params| phase(b, s, params, Phase::Full),
+};
+
+fn candidates(problem: &Problem) -> Vec<Params> {
+    let p = problem.ranks();
+    let mut out = Vec::new();
+    for k in [2, 3, 4, 5, 7, 8].into_iter().filter(|&k| k == 2 || k < p) {
+        for layout in [Layout::Packed, Layout::Alone, Layout::Spread(2)] {
+            out.push(Params::new().with("k", k).with("layout", layout));
+        }
+        if k % 4 == 0 {
+            out.push(Params::new().with("k", k).with("release", "shared"));
+        }
+    }
+    out
+}
+
+pub(super) fn phase(b: &mut Builder, s: &Scope, params: &Params, phase: Phase) -> Result<(), PlanError> {
+    let k = params.int("k", 4, 1..super::super::MAX_RANKS)?;
+    let layout = params.read("layout", Layout::Alone)?;
+    let release = params.read("release", Release::Tree)?;
+    along(b, s, &Tree::kary(s.len(), k), layout, release, phase);
+    Ok(())
+}

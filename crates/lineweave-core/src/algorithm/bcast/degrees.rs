@@ -1,0 +1,79 @@
+//! A tree with a number of children of its own for each level, all of whom read the same line at once.
+//!
+//! Ramos & Hoefler 2013, section 4.1.2: children poll their parent's line and take a small message out of it
+//! (`notify=shared`), which costs T_C(k) = R_R + R_L + c (k - 1) for `k` of them (Eq. 4.5). Their acknowledgements
+//! are not needed here: a ring of banks takes their place. Any P and root; degrees beyond the list repeat
+//! the last.
+
+use super::super::ranks::ceil_log;
+use super::super::trees::{default_degrees, degrees_for, Tree};
+use super::super::{Algorithm, ParamSpec, Problem, Scope};
+use super::relay::{self, cyclic, tree_candidates, Notify, Relay};
+use crate::collective::Collective;
+use crate::plan::{Builder, Params, PlanError};
+
+const DEGREES: ParamSpec = ParamSpec {
+    name: "degrees",
+    default: "auto",
+    about: "children of a rank, level by level, such as 5,3,2",
+};
+
+/// The table line.
+pub static ALGORITHM: Algorithm = Algorithm {
+    collective: Collective::Bcast,
+    name: "degrees",
+    about: "a tree with a degree per level; children poll one line of their parent",
+    source: "Ramos & Hoefler 2013, 4.1.2, Eq. 4.7",
+    params: &[
+        DEGREES,
+        relay::LAYOUT,
+        ParamSpec { default: "shared", ..relay::NOTIFY },
+        relay::CARRY,
+        relay::SOURCE,
+        relay::CHUNK,
+        relay::SLOTS,
+    ],
+    candidates,
+    emit,
+};
+
+fn candidates(problem: &Problem) -> Vec<Params> {
+    let p = problem.ranks();
+    let mut seen: Vec<Vec<usize>> = Vec::new();
+    for levels in 1..=ceil_log(p, 2).clamp(1, 6) {
+        let degrees = degrees_for(p, levels);
+        if !seen.contains(&degrees) {
+            seen.push(degrees);
+        }
+    }
+    let base: Vec<Params> = seen.iter().map(|d| Params::new().with("degrees", text(d))).collect();
+    tree_candidates(problem, &base, &["shared", "each"])
+}
+
+/// Degrees as the parameter spells them.
+fn text(degrees: &[usize]) -> String {
+    degrees.iter().map(usize::to_string).collect::<Vec<_>>().join(",")
+}
+
+/// The degrees of a parameter set; made for `p` ranks when it does not say.
+pub(super) fn degrees(params: &Params, p: usize) -> Result<Vec<usize>, PlanError> {
+    match params.get("degrees") {
+        None | Some("auto") => Ok(default_degrees(p)),
+        Some(text) => text
+            .split(',')
+            .map(|d| d.trim().parse().ok().filter(|&d: &usize| d > 0))
+            .collect::<Option<Vec<usize>>>()
+            .ok_or_else(|| PlanError::BadParameter {
+                name: "degrees".to_owned(),
+                value: text.to_owned(),
+                expected: "auto, or whole numbers above 0 with commas between them, such as 5,3,2".to_owned(),
+            }),
+    }
+}
+
+fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+    let degrees = degrees(params, s.len())?;
+    let relay = Relay { notify: Notify::Shared, ..Relay::PLAIN }.read(params)?;
+    relay.emit(b, s, &Tree::by_degrees(s.len(), &degrees), &cyclic(s));
+    Ok(())
+}

@@ -1,0 +1,252 @@
+//! Hierarchical plans: which groups play at which level, and which algorithm each level plays.
+//!
+//! The parameter `levels` reads `core:centralized,l3:dissemination(m=2;layout=packed),machine:tree`, nearest
+//! level first; `auto` stands for every level at which the shape has groups. At each level the members that are
+//! left form groups, each group's leader (the root where it is one of them, otherwise the first) goes on to the
+//! next level, and the last level, `machine`, holds all that are left.
+
+use super::{Algorithm, Place, Scope};
+use crate::collective::Collective;
+use crate::plan::{Params, PlanError};
+use crate::topology::{Level, Shape};
+use crate::units::Rank;
+use std::fmt;
+use std::str::FromStr;
+
+/// An algorithm by name, with parameters: `name` or `name(a=1;b=2)`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Spec {
+    /// The algorithm's name within its collective.
+    pub name: String,
+    /// Its parameters.
+    pub params: Params,
+}
+
+impl Spec {
+    /// An algorithm with every parameter at its default.
+    pub fn named(name: &str) -> Spec {
+        Spec { name: name.to_owned(), params: Params::new() }
+    }
+
+    /// The algorithm that this names, after a check of the parameters' names.
+    ///
+    /// # Errors
+    /// [`PlanError::UnknownAlgorithm`], [`PlanError::UnknownParameter`]; [`PlanError::NotApplicable`] for a
+    /// hierarchical one, which cannot be part of another.
+    pub fn find(&self, collective: Collective) -> Result<&'static Algorithm, PlanError> {
+        let algorithm = super::find(collective, &self.name)?;
+        algorithm.check_params(&self.params)?;
+        if algorithm.name == "hierarchical" {
+            return Err(algorithm.not_applicable("it cannot be a part of another algorithm"));
+        }
+        Ok(algorithm)
+    }
+}
+
+impl fmt::Display for Spec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)?;
+        if !self.params.0.is_empty() {
+            let params: Vec<String> = self.params.0.iter().map(|(k, v)| format!("{k}={v}")).collect();
+            write!(f, "({})", params.join(";"))?;
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for Spec {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Spec, String> {
+        let expected = || format!("an algorithm as `name` or `name(parameter=value;...)`, not `{text}`");
+        let (name, rest) = match text.split_once('(') {
+            None => (text, ""),
+            Some((name, rest)) => (name, rest.strip_suffix(')').ok_or_else(expected)?),
+        };
+        if name.is_empty() || name.contains([')', ';', '=']) {
+            return Err(expected());
+        }
+        let mut params = Params::new();
+        for part in rest.split(';').filter(|part| !part.is_empty()) {
+            let (key, value) = part.split_once('=').ok_or_else(expected)?;
+            params = params.with(key, value);
+        }
+        Ok(Spec { name: name.to_owned(), params })
+    }
+}
+
+/// The value of the parameter `levels`: what each level plays, nearest first.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Levels {
+    /// Every level at which the shape has groups, each with its default.
+    Auto,
+    /// These levels; `machine` is added with its default when it is not among them.
+    Given(Vec<(Level, Spec)>),
+}
+
+impl fmt::Display for Levels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Levels::Auto => f.write_str("auto"),
+            Levels::Given(list) => {
+                let parts: Vec<String> = list.iter().map(|(level, spec)| format!("{level}:{spec}")).collect();
+                f.write_str(&parts.join(","))
+            }
+        }
+    }
+}
+
+impl FromStr for Levels {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Levels, String> {
+        if text == "auto" {
+            return Ok(Levels::Auto);
+        }
+        let mut list: Vec<(Level, Spec)> = Vec::new();
+        for part in split_outside(text) {
+            let (level, spec) = part.split_once(':').ok_or_else(|| {
+                format!("`auto` or `level:algorithm,...` nearest level first, not `{part}`")
+            })?;
+            let (level, spec) = (level.parse::<Level>()?, spec.parse::<Spec>()?);
+            if list.last().is_some_and(|(last, _)| *last >= level) {
+                return Err(format!("levels from near to far, each once: {level} is out of order"));
+            }
+            list.push((level, spec));
+        }
+        Ok(Levels::Given(list))
+    }
+}
+
+/// The parts of a list separated by commas outside parentheses.
+fn split_outside(text: &str) -> Vec<&str> {
+    let (mut parts, mut depth, mut start) = (Vec::new(), 0usize, 0);
+    for (i, c) in text.char_indices() {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            ',' if depth == 0 => {
+                parts.push(&text[start..i]);
+                start = i + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&text[start..]);
+    parts
+}
+
+/// Some members of a scope that play one level together.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Group {
+    /// Indices into the scope's members.
+    pub members: Vec<usize>,
+    /// Which of `members` goes on to the next level.
+    pub leader: usize,
+}
+
+impl Group {
+    /// The index, within the scope, of the leader.
+    pub fn leader_index(&self) -> usize {
+        self.members[self.leader]
+    }
+
+    /// This group as a scope of its own, rooted at its leader.
+    pub fn scope(&self, whole: &Scope, from: &[Place], to: Place) -> Scope {
+        Scope {
+            members: self.members.iter().map(|&i| whole.members[i]).collect(),
+            root: self.leader,
+            from: self.members.iter().map(|&i| from[i]).collect(),
+            to,
+            bytes: whole.bytes,
+        }
+    }
+}
+
+/// One level of a hierarchical plan.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Stage {
+    /// The level; `machine` for the last.
+    pub level: Level,
+    /// What it plays.
+    pub spec: Spec,
+    /// Its groups of two members or more.
+    pub groups: Vec<Group>,
+}
+
+/// The stages of a hierarchical plan over `scope`, nearest level first. The last holds all leaders left, in one
+/// group (or none, when only one is left). `default` names what a level plays when the user does not say.
+pub fn stages(shape: &Shape, scope: &Scope, levels: &Levels, default: fn(Level) -> Spec) -> Vec<Stage> {
+    let mut list = match levels {
+        Levels::Auto => shape.useful_levels().into_iter().map(|l| (l, default(l))).collect(),
+        Levels::Given(list) => list.clone(),
+    };
+    if list.last().is_none_or(|(level, _)| *level != Level::Machine) {
+        list.push((Level::Machine, default(Level::Machine)));
+    }
+    let mut left: Vec<usize> = (0..scope.len()).collect();
+    let mut stages = Vec::with_capacity(list.len());
+    for (level, spec) in list {
+        let groups = group(shape, scope, level, &left);
+        left = groups.iter().map(Group::leader_index).collect();
+        let groups = groups.into_iter().filter(|g| g.members.len() > 1).collect();
+        stages.push(Stage { level, spec, groups });
+    }
+    stages
+}
+
+fn group(shape: &Shape, scope: &Scope, level: Level, left: &[usize]) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    for &i in left {
+        let rank = |i: usize| Rank::from(scope.members[i]);
+        let home = groups.iter_mut().find(|g| shape.distance(rank(g.members[0]), rank(i)) <= level);
+        let group = match home {
+            Some(group) => group,
+            None => {
+                groups.push(Group { members: Vec::new(), leader: 0 });
+                groups.last_mut().expect("just pushed")
+            }
+        };
+        if i == scope.root {
+            group.leader = group.members.len();
+        }
+        group.members.push(i);
+    }
+    groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology::{Cpu, Topology};
+
+    fn shape() -> Shape {
+        let cpus =
+            (0..8).map(|c| Cpu { os: c, core: c / 2, l3: c / 4, numa: 0, package: 0, kind: 0 }).collect();
+        Shape::place(8, &Topology { cpus })
+    }
+
+    fn scope(root: usize) -> Scope {
+        Scope { members: (0..8).collect(), root, from: vec![Place::IN; 8], to: Place::OUT, bytes: 8 }
+    }
+
+    #[test]
+    fn specs_and_levels_round_trip() {
+        for text in ["auto", "core:centralized,l3:dissemination(layout=packed;m=2),machine:tree"] {
+            assert_eq!(text.parse::<Levels>().expect(text).to_string(), text);
+        }
+        for text in ["", "core", "core:", "core:tree(k", "core:tree(k)", "l3:tree,core:tree", "attic:tree"] {
+            assert!(text.parse::<Levels>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn leaders_go_on_and_the_root_always_leads() {
+        let stages = stages(&shape(), &scope(5), &Levels::Auto, |_| Spec::named("tree"));
+        let at = |level| stages.iter().find(|s| s.level == level).expect("a stage");
+        assert_eq!(at(Level::Core).groups.len(), 4);
+        assert_eq!(at(Level::Core).groups[2], Group { members: vec![4, 5], leader: 1 });
+        assert_eq!(at(Level::L3).groups[1], Group { members: vec![5, 6], leader: 0 });
+        assert_eq!(at(Level::Machine).groups, vec![Group { members: vec![0, 5], leader: 1 }]);
+    }
+}

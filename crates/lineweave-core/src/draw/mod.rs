@@ -1,0 +1,28 @@
+//! Drawings of plans and traces, as self-contained SVG.
+//!
+//! Colours are Okabe & Ito's, which stay apart for colour-blind readers; every mark also differs in shape and
+//! carries its op as a tooltip.
+
+mod plan;
+mod steps;
+mod svg;
+mod trace;
+
+pub use plan::plan;
+pub use steps::{steps, Step, Steps};
+pub use trace::trace;
+
+/// Data that moves between ranks.
+const TRANSFER: &str = "#0072b2";
+/// Flags.
+const SYNC: &str = "#d55e00";
+/// Reductions.
+const FOLD: &str = "#009e73";
+/// Waiting.
+const IDLE: &str = "#9ca3af";
+/// Text.
+const INK: &str = "#1f2937";
+/// Text that matters less.
+const SOFT: &str = "#6b7280";
+/// Lanes.
+const RULE: &str = "#e5e7eb";

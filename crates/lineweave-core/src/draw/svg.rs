@@ -1,0 +1,152 @@
+//! The few shapes that drawings are made of, as SVG text.
+
+use super::{INK, SOFT};
+use std::fmt::Write as _;
+
+/// A point.
+pub(super) type Point = (f64, f64);
+
+/// Where a text is anchored.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+/// How a stroke looks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stroke {
+    pub(super) colour: &'static str,
+    pub(super) width: f64,
+    pub(super) dashed: bool,
+}
+
+/// A picture in the making.
+#[derive(Debug, Default)]
+pub(super) struct Svg {
+    body: String,
+}
+
+/// Text as XML content or attribute. Characters that XML 1.0 has no way to write become U+FFFD.
+pub(super) fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
+            '\n' => out.push('\n'),
+            c if c.is_control() => out.push('\u{fffd}'),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+impl Svg {
+    /// Begins a group whose marks show `title` as a tooltip.
+    pub(super) fn open(&mut self, title: &str) {
+        let _ = write!(self.body, "<g><title>{}</title>", escape(title));
+    }
+
+    /// Ends the group.
+    pub(super) fn close(&mut self) {
+        self.body.push_str("</g>\n");
+    }
+
+    pub(super) fn rect(&mut self, at: Point, size: Point, fill: &str, radius: f64) {
+        let (x, y, w, h) = (at.0, at.1, size.0, size.1);
+        let _ = write!(
+            self.body,
+            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{w:.2}\" height=\"{h:.1}\" rx=\"{radius}\" fill=\"{fill}\"/>"
+        );
+    }
+
+    pub(super) fn circle(&mut self, at: Point, radius: f64, fill: &str, stroke: Stroke) {
+        let _ = write!(
+            self.body,
+            "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"{radius:.1}\" fill=\"{fill}\" stroke=\"{}\" stroke-width=\"{}\"/>",
+            at.0, at.1, stroke.colour, stroke.width
+        );
+    }
+
+    pub(super) fn line(&mut self, from: Point, to: Point, stroke: Stroke) {
+        let dash = if stroke.dashed { " stroke-dasharray=\"4 3\"" } else { "" };
+        let _ = write!(
+            self.body,
+            "<line x1=\"{:.1}\" y1=\"{:.1}\" x2=\"{:.1}\" y2=\"{:.1}\" stroke=\"{}\" stroke-width=\"{}\"{dash}/>",
+            from.0, from.1, to.0, to.1, stroke.colour, stroke.width
+        );
+    }
+
+    pub(super) fn polygon(&mut self, points: &[Point], fill: &str) {
+        let list: Vec<String> = points.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
+        let _ = write!(self.body, "<polygon points=\"{}\" fill=\"{fill}\"/>", list.join(" "));
+    }
+
+    /// A line with a head. The head is a polygon of its own, because not every viewer draws markers.
+    pub(super) fn arrow(&mut self, from: Point, to: Point, stroke: Stroke) {
+        let (dx, dy) = (to.0 - from.0, to.1 - from.1);
+        let length = dx.hypot(dy).max(1e-6);
+        let (ux, uy) = (dx / length, dy / length);
+        let head = (4.0 + 2.0 * stroke.width).min(length);
+        let half = head * 0.45;
+        let neck = (to.0 - ux * head, to.1 - uy * head);
+        self.line(from, neck, stroke);
+        let wing = |side: f64| (neck.0 - uy * half * side, neck.1 + ux * half * side);
+        self.polygon(&[to, wing(1.0), wing(-1.0)], stroke.colour);
+    }
+
+    /// Text on its baseline.
+    pub(super) fn text(&mut self, at: Point, size: f64, fill: &str, anchor: Anchor, bold: bool, text: &str) {
+        let anchor = match anchor {
+            Anchor::Start => "start",
+            Anchor::Middle => "middle",
+            Anchor::End => "end",
+        };
+        let weight = if bold { " font-weight=\"600\"" } else { "" };
+        let _ = write!(
+            self.body,
+            "<text x=\"{:.1}\" y=\"{:.1}\" font-size=\"{size:.1}\" fill=\"{fill}\" text-anchor=\"{anchor}\"{weight}>{}</text>",
+            at.0, at.1, escape(text)
+        );
+    }
+
+    /// Text over lines: on a patch of the background.
+    pub(super) fn label(&mut self, at: Point, size: f64, fill: &str, text: &str) {
+        let width = width_of(text, size) + 4.0;
+        let patch = (at.0 - width / 2.0, at.1 - size * 0.85);
+        let _ = write!(
+            self.body,
+            "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"{width:.1}\" height=\"{:.1}\" rx=\"2\" fill=\"#ffffff\" fill-opacity=\"0.85\"/>",
+            patch.0, patch.1, size * 1.15
+        );
+        self.text(at, size, fill, Anchor::Middle, false, text);
+    }
+
+    /// The title at the top left and a line of detail below it.
+    pub(super) fn heading(&mut self, title: &str, detail: &str) {
+        self.text((16.0, 26.0), 17.0, INK, Anchor::Start, true, title);
+        self.text((16.0, 45.0), 12.0, SOFT, Anchor::Start, false, detail);
+    }
+
+    /// The finished document.
+    pub(super) fn finish(self, width: f64, height: f64, title: &str) -> String {
+        let title = escape(title);
+        format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
+             viewBox=\"0 0 {width:.0} {height:.0}\" font-family=\"system-ui, Helvetica, Arial, sans-serif\" \
+             role=\"img\" aria-label=\"{title}\">\n<title>{title}</title>\n\
+             <rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n{}</svg>\n",
+            self.body
+        )
+    }
+}
+
+/// About how wide a text is: sans-serif digits and letters are a little over half as wide as they are high.
+pub(super) fn width_of(text: &str, size: f64) -> f64 {
+    text.chars().count() as f64 * size * 0.56
+}

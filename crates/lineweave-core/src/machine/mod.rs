@@ -1,0 +1,285 @@
+//! A machine's description: what moving a line costs on it, each value with where it comes from.
+//!
+//! Descriptions are TOML files under `machines/`. Every value says its status, and a value that nobody knows
+//! says so: it is never filled in with a default. A key's suffix is its unit (`_ns`, `_bytes`,
+//! `_bytes_per_ns`):
+//!
+//! ```toml
+//! l3_ns = { value = 25.0, status = "cited", source = "core-to-core-latency, public submissions" }
+//! numa_ns = { value = 98.0, low = 91.0, high = 105.0, status = "cited", source = "..." }
+//! package_ns = { status = "unknown", source = "one NUMA node a package: no such pair of cores" }
+//! ```
+
+mod nearest;
+mod read;
+mod shipped;
+mod synthetic;
+mod tree;
+
+pub use nearest::nearest;
+pub use shipped::{shipped, SOURCES};
+pub use synthetic::{topology, TopologyError};
+
+use crate::topology::{Level, Topology};
+
+/// How a value is known.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Status {
+    /// Measured with lineweave's own probes.
+    Measured,
+    /// Printed in the source.
+    Cited,
+    /// Follows from other values by the reasoning that the source gives.
+    Inferred,
+    /// Nobody here knows; the source says why.
+    Unknown,
+}
+
+impl Status {
+    /// Every status.
+    pub const ALL: [Status; 4] = [Status::Measured, Status::Cited, Status::Inferred, Status::Unknown];
+
+    /// The name in machine files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Status::Measured => "measured",
+            Status::Cited => "cited",
+            Status::Inferred => "inferred",
+            Status::Unknown => "unknown",
+        }
+    }
+}
+
+/// A value and where it comes from. `T` is `f64`, or `String` for a topology.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Value<T = f64> {
+    /// The value; `None` exactly when the status is [`Status::Unknown`].
+    pub value: Option<T>,
+    /// The smallest plausible value, where the source gives a range.
+    pub low: Option<T>,
+    /// The largest plausible value, where the source gives a range.
+    pub high: Option<T>,
+    /// How it is known.
+    pub status: Status,
+    /// Paper and table, record, or reasoning.
+    pub source: String,
+}
+
+/// Which CPUs a description is for: patterns looked for in the CPU's model name, without regard to case; `?`
+/// stands for any one character.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Patterns {
+    /// One must occur, or the description is not for this CPU; none means any vendor.
+    pub vendor: Vec<String>,
+    /// Names of the microarchitecture and model numbers of its kin.
+    pub family: Vec<String>,
+    /// Names of this very model.
+    pub model: Vec<String>,
+}
+
+/// One-way transfer of a modified line between two cores, by the nearest level they share: half the round
+/// trip of a compare-and-swap ping-pong unless the source says otherwise. Never decreases with distance.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Transfer {
+    /// Between SMT siblings.
+    pub core_ns: Value,
+    /// Under one last-level cache.
+    pub l3_ns: Value,
+    /// Within a NUMA node, under different caches.
+    pub numa_ns: Value,
+    /// Within a package, in different NUMA nodes.
+    pub package_ns: Value,
+    /// Between packages.
+    pub machine_ns: Value,
+}
+
+/// Access to one line by the core that keeps or fetches it (Ramos & Hoefler, Table 1.5b).
+#[derive(Clone, PartialEq, Debug)]
+pub struct Access {
+    /// R_L: the line is in the own cache.
+    pub local_ns: Value,
+    /// R_I: the line is in no cache and comes from memory.
+    pub memory_ns: Value,
+}
+
+/// Rates of bulk work, all threads of other cores idle.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Rates {
+    /// Bytes copied by one core from and to memory (each byte counted once).
+    pub copy_bytes_per_ns: Value,
+    /// Bytes that all cores of a package together can read and write in memory.
+    pub memory_bytes_per_ns: Value,
+    /// Bytes of result of one core's elementwise fold of two operands (`f64` sum).
+    pub fold_bytes_per_ns: Value,
+}
+
+/// State of a line in its owner's cache: exclusive, or invalid (in memory).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum State {
+    /// Exclusive.
+    E,
+    /// Invalid.
+    I,
+}
+
+/// T_N(N) = o N + q - p / N, the time to hand over N lines (Ramos & Hoefler, Eq. 3.1 and Table 3.1).
+#[derive(Clone, PartialEq, Debug)]
+pub struct MultiLine {
+    /// State of the sender's buffer.
+    pub send: State,
+    /// State of the receiver's buffer.
+    pub recv: State,
+    /// Asymptotic cost of a line.
+    pub o_ns: Value,
+    /// Fixed start-up.
+    pub q_ns: Value,
+    /// The part of the start-up that more lines amortise.
+    pub p_ns: Value,
+}
+
+/// T_C(n) = c n + b - a / n, the time until n threads have each copied the same line (Ramos & Hoefler, Eq. 3.2
+/// and 3.3, Table 3.2).
+#[derive(Clone, PartialEq, Debug)]
+pub struct Contention {
+    /// State of the shared line in its owner's cache.
+    pub send: State,
+    /// State of each reader's own line.
+    pub recv: State,
+    /// Cost of one more reader.
+    pub c_ns: Value,
+    /// Fixed cost.
+    pub b_ns: Value,
+    /// What a second reader saves when the line comes from memory; 0 where the model has no such term.
+    pub a_ns: Value,
+}
+
+/// The description of a machine.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Machine {
+    /// Name, as its file is called.
+    pub name: String,
+    /// What it is, in words.
+    pub title: String,
+    /// Instruction set as the kernel names it: `x86_64`, `aarch64`, `ppc64le`.
+    pub arch: String,
+    /// Which CPUs it is for.
+    pub cpu: Patterns,
+    /// hwloc's synthetic form: `pack:2 numa:1 l3:16 core:4 pu:2`. The outermost cache named is the last-level
+    /// cache (`l2` on machines without a third level).
+    pub topology: Value<String>,
+    /// Length of a cache line.
+    pub line_bytes: Value,
+    /// Costs of moving a line between cores.
+    pub transfer: Transfer,
+    /// Costs of reaching a line.
+    pub access: Access,
+    /// Bulk rates.
+    pub rates: Rates,
+    /// Fits of handing over many lines, one a pair of states; empty where nobody measured them.
+    pub multi_line: Vec<MultiLine>,
+    /// Fits of contention on one line, one a pair of states; empty where nobody measured them.
+    pub contention: Vec<Contention>,
+}
+
+impl Machine {
+    /// The cost of moving a line between cores whose nearest common level is `level`.
+    pub fn transfer(&self, level: Level) -> &Value {
+        match level {
+            Level::Core => &self.transfer.core_ns,
+            Level::L3 => &self.transfer.l3_ns,
+            Level::Numa => &self.transfer.numa_ns,
+            Level::Package => &self.transfer.package_ns,
+            Level::Machine => &self.transfer.machine_ns,
+        }
+    }
+
+    /// Its CPUs; `None` when the topology is unknown.
+    pub fn topology(&self) -> Option<Topology> {
+        // Reading the file has checked the string.
+        self.topology.value.as_deref().and_then(|text| topology(text).ok())
+    }
+}
+
+/// Why a text is not a machine's description.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum MachineError {
+    /// Not TOML.
+    #[error("line {line}: not TOML: {message}")]
+    Syntax {
+        /// Line of the text, from 1.
+        line: usize,
+        /// In the parser's words.
+        message: String,
+    },
+    /// A format of another version.
+    #[error("line {line}: expected schema 1, found {found}; use the lineweave that wrote it")]
+    Schema {
+        /// Line of the text, from 1.
+        line: usize,
+        /// Version found.
+        found: String,
+    },
+    /// A key that must be there.
+    #[error("line {line}: expected key `{key}` in {table}, found none; where nobody knows it, say status = \"unknown\"")]
+    Missing {
+        /// Line where the table begins, from 1.
+        line: usize,
+        /// The table that lacks it.
+        table: String,
+        /// The key.
+        key: String,
+    },
+    /// A key that means nothing.
+    #[error("line {line}: unknown key `{key}` in {table}: expected {expected}")]
+    UnknownKey {
+        /// Line of the text, from 1.
+        line: usize,
+        /// The table that has it.
+        table: String,
+        /// The key.
+        key: String,
+        /// Keys there are.
+        expected: String,
+    },
+    /// A value of another type or outside its range.
+    #[error("line {line}: `{key}`: expected {expected}, found {found}")]
+    BadValue {
+        /// Line of the text, from 1.
+        line: usize,
+        /// The key.
+        key: String,
+        /// What was expected.
+        expected: String,
+        /// What was found.
+        found: String,
+    },
+    /// A nearer pair of cores that is dearer than a farther one.
+    #[error("line {line}: {far} = {far_ns} ns is less than {near} = {near_ns} ns: expected SMT sibling <= shared cache <= NUMA node <= package <= machine")]
+    NotMonotone {
+        /// Line of the farther level's value, from 1.
+        line: usize,
+        /// Nearer level.
+        near: Level,
+        /// Its cost.
+        near_ns: f64,
+        /// Farther level.
+        far: Level,
+        /// Its cost.
+        far_ns: f64,
+    },
+}
+
+impl MachineError {
+    /// Line of the text, from 1.
+    pub fn line(&self) -> usize {
+        match self {
+            MachineError::Syntax { line, .. }
+            | MachineError::Schema { line, .. }
+            | MachineError::Missing { line, .. }
+            | MachineError::UnknownKey { line, .. }
+            | MachineError::BadValue { line, .. }
+            | MachineError::NotMonotone { line, .. } => *line,
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! Reading a machine file: every key known, every value with its status, every error with its line.
+
+use super::synthetic::topology;
+use super::tree::{document, Entry, Table};
+use super::{
+    Access, Contention, Machine, MachineError, MultiLine, Patterns, Rates, State, Status, Transfer, Value,
+};
+use crate::topology::Level;
+use std::str::FromStr;
+
+/// Version of the format.
+const SCHEMA: f64 = 1.0;
+
+type Read<T> = Result<T, MachineError>;
+
+impl FromStr for Machine {
+    type Err = MachineError;
+
+    fn from_str(text: &str) -> Read<Machine> {
+        let node = document(text)?;
+        let root = Table::root(&node, text)?;
+        let schema = root.get("schema")?;
+        if schema.number(true)? != SCHEMA {
+            return Err(MachineError::Schema { line: schema.line, found: schema.node.describe() });
+        }
+        root.only(&[
+            "schema",
+            "name",
+            "title",
+            "arch",
+            "topology",
+            "line_bytes",
+            "cpu",
+            "transfer",
+            "access",
+            "rates",
+            "multi_line",
+            "contention",
+        ])?;
+        let machine = Machine {
+            name: root.get("name")?.text()?.to_owned(),
+            title: root.get("title")?.text()?.to_owned(),
+            arch: root.get("arch")?.text()?.to_owned(),
+            cpu: patterns(root.table("cpu")?)?,
+            topology: value(root.get("topology")?, synthetic)?,
+            line_bytes: value(root.get("line_bytes")?, |e| e.number(false))?,
+            transfer: transfer(root.table("transfer")?)?,
+            access: access(root.table("access")?)?,
+            rates: rates(root.table("rates")?)?,
+            multi_line: list(&root, "multi_line", multi_line)?,
+            contention: list(&root, "contention", contention)?,
+        };
+        monotone(&machine, root.table("transfer")?)?;
+        Ok(machine)
+    }
+}
+
+/// A value with its status; `inner` reads the value itself.
+fn value<T: PartialOrd + Clone>(entry: Entry<'_>, inner: impl Fn(&Entry<'_>) -> Read<T>) -> Read<Value<T>> {
+    let table = entry.table(entry.key)?;
+    table.only(&["value", "low", "high", "status", "source"])?;
+    let read = |key: &str| table.find(key).map(|e| inner(&e)).transpose();
+    let (value, low, high) = (read("value")?, read("low")?, read("high")?);
+    let stated = table.get("status")?;
+    let name = stated.text()?;
+    let status = Status::ALL
+        .into_iter()
+        .find(|s| s.name() == name)
+        .ok_or_else(|| stated.bad("measured, cited, inferred or unknown"))?;
+    match (status, &value) {
+        (Status::Unknown, None) | (Status::Measured | Status::Cited | Status::Inferred, Some(_)) => {}
+        (Status::Unknown, Some(_)) => {
+            return Err(stated.bad("measured, cited or inferred, because a value is given"))
+        }
+        (Status::Measured | Status::Cited | Status::Inferred, None) => {
+            return Err(MachineError::Missing {
+                line: entry.line,
+                table: format!("`{}`", entry.key),
+                key: "value".to_owned(),
+            })
+        }
+    }
+    let ordered = |a: &Option<T>, b: &Option<T>| match (a, b) {
+        (Some(a), Some(b)) => a <= b,
+        (None, _) | (_, None) => true,
+    };
+    if !(ordered(&low, &value) && ordered(&value, &high) && ordered(&low, &high)) {
+        return Err(entry.bad("low <= value <= high"));
+    }
+    Ok(Value { value, low, high, status, source: table.get("source")?.text()?.to_owned() })
+}
+
+fn number(table: &Table<'_>, key: &str) -> Read<Value> {
+    value(table.get(key)?, |e| e.number(false))
+}
+
+/// A parameter of a fit, which may be 0.
+fn parameter(table: &Table<'_>, key: &str) -> Read<Value> {
+    value(table.get(key)?, |e| e.number(true))
+}
+
+fn synthetic(entry: &Entry<'_>) -> Read<String> {
+    let text = entry.text()?;
+    match topology(text) {
+        Ok(_) => Ok(text.to_owned()),
+        Err(e) => Err(entry.bad(e.to_string())),
+    }
+}
+
+fn patterns(table: Table<'_>) -> Read<Patterns> {
+    table.only(&["vendor", "family", "model"])?;
+    let words = |key: &str| -> Read<Vec<String>> {
+        table.get(key)?.items()?.iter().map(|item| item.text().map(str::to_lowercase)).collect()
+    };
+    Ok(Patterns { vendor: words("vendor")?, family: words("family")?, model: words("model")? })
+}
+
+/// The key of each level's transfer.
+const TRANSFERS: [(Level, &str); 5] = [
+    (Level::Core, "core_ns"),
+    (Level::L3, "l3_ns"),
+    (Level::Numa, "numa_ns"),
+    (Level::Package, "package_ns"),
+    (Level::Machine, "machine_ns"),
+];
+
+fn transfer(table: Table<'_>) -> Read<Transfer> {
+    table.only(&TRANSFERS.map(|(_, key)| key))?;
+    Ok(Transfer {
+        core_ns: number(&table, "core_ns")?,
+        l3_ns: number(&table, "l3_ns")?,
+        numa_ns: number(&table, "numa_ns")?,
+        package_ns: number(&table, "package_ns")?,
+        machine_ns: number(&table, "machine_ns")?,
+    })
+}
+
+fn access(table: Table<'_>) -> Read<Access> {
+    table.only(&["local_ns", "memory_ns"])?;
+    Ok(Access { local_ns: number(&table, "local_ns")?, memory_ns: number(&table, "memory_ns")? })
+}
+
+fn rates(table: Table<'_>) -> Read<Rates> {
+    table.only(&["copy_bytes_per_ns", "memory_bytes_per_ns", "fold_bytes_per_ns"])?;
+    Ok(Rates {
+        copy_bytes_per_ns: number(&table, "copy_bytes_per_ns")?,
+        memory_bytes_per_ns: number(&table, "memory_bytes_per_ns")?,
+        fold_bytes_per_ns: number(&table, "fold_bytes_per_ns")?,
+    })
+}
+
+/// An optional array of tables.
+fn list<T>(root: &Table<'_>, key: &str, read: fn(Table<'_>) -> Read<T>) -> Read<Vec<T>> {
+    match root.find(key) {
+        None => Ok(Vec::new()),
+        Some(entry) => entry.items()?.iter().map(|item| read(item.table(item.key)?)).collect(),
+    }
+}
+
+fn state(table: &Table<'_>, key: &str) -> Read<State> {
+    let entry = table.get(key)?;
+    match entry.text()? {
+        "E" => Ok(State::E),
+        "I" => Ok(State::I),
+        _ => Err(entry.bad("E or I")),
+    }
+}
+
+fn multi_line(table: Table<'_>) -> Read<MultiLine> {
+    table.only(&["send", "recv", "o_ns", "q_ns", "p_ns"])?;
+    Ok(MultiLine {
+        send: state(&table, "send")?,
+        recv: state(&table, "recv")?,
+        o_ns: parameter(&table, "o_ns")?,
+        q_ns: parameter(&table, "q_ns")?,
+        p_ns: parameter(&table, "p_ns")?,
+    })
+}
+
+fn contention(table: Table<'_>) -> Read<Contention> {
+    table.only(&["send", "recv", "c_ns", "b_ns", "a_ns"])?;
+    Ok(Contention {
+        send: state(&table, "send")?,
+        recv: state(&table, "recv")?,
+        c_ns: parameter(&table, "c_ns")?,
+        b_ns: parameter(&table, "b_ns")?,
+        a_ns: parameter(&table, "a_ns")?,
+    })
+}
+
+/// Known transfers never get cheaper with distance (MEASURING.md, rule 10).
+fn monotone(machine: &Machine, table: Table<'_>) -> Read<()> {
+    let mut last: Option<(Level, f64)> = None;
+    for (far, key) in TRANSFERS {
+        let Some(far_ns) = machine.transfer(far).value else { continue };
+        if let Some((near, near_ns)) = last.filter(|&(_, near_ns)| far_ns < near_ns) {
+            return Err(MachineError::NotMonotone { line: table.get(key)?.line, near, near_ns, far, far_ns });
+        }
+        last = Some((far, far_ns));
+    }
+    Ok(())
+}

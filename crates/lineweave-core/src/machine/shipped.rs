@@ -1,0 +1,97 @@
+//! The descriptions that come with lineweave.
+
+use super::Machine;
+use std::sync::LazyLock;
+
+macro_rules! sources {
+    ($($name:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!("../../../../machines/", $name, ".toml")))),*]
+    };
+}
+
+/// Name and text of every description. The generic ones come first: they are what is taken when nothing fits.
+pub const SOURCES: &[(&str, &str)] = sources![
+    "generic-x86",
+    "generic-arm64",
+    "xeon-phi-5110p",
+    "knights-landing-7210",
+    "broadwell-e5-2680v4-2s",
+    "cascade-lake-6242-2s",
+    "ice-lake-8375c-2s",
+    "sapphire-rapids",
+    "epyc-rome-7742-2s",
+    "epyc-milan-7763-2s",
+    "epyc-genoa-9654-2s",
+    "graviton2",
+    "graviton3",
+    "graviton4",
+    "altra-q80-30",
+    "power9-2s",
+];
+
+/// Every description, read once.
+pub fn shipped() -> &'static [Machine] {
+    static SHIPPED: LazyLock<Vec<Machine>> = LazyLock::new(|| {
+        let read = |(name, text): &(&str, &str)| {
+            text.parse().unwrap_or_else(|e| panic!("the shipped machines/{name}.toml does not read: {e}"))
+        };
+        SOURCES.iter().map(read).collect()
+    });
+    &SHIPPED
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Status;
+    use super::*;
+    use crate::topology::Level;
+
+    #[test]
+    fn files_are_called_as_their_machines() {
+        for ((name, _), machine) in SOURCES.iter().zip(shipped()) {
+            assert_eq!(*name, machine.name);
+        }
+    }
+
+    /// A level that pairs of CPUs really have is known, unless it is SMT, which the records leave out.
+    #[test]
+    fn every_distance_that_occurs_has_a_cost() {
+        for machine in shipped() {
+            let topology = machine.topology().unwrap();
+            let first = &topology.cpus[0];
+            for cpu in &topology.cpus[1..] {
+                let level = first.common(cpu);
+                let known = machine.transfer(level).value.is_some();
+                assert!(known || level == Level::Core, "{}: {level} is unknown", machine.name);
+            }
+        }
+    }
+
+    #[test]
+    fn generic_machines_know_everything_a_first_choice_needs() {
+        for machine in shipped().iter().filter(|m| m.name.starts_with("generic")) {
+            let t = &machine.transfer;
+            let values = [&t.l3_ns, &t.numa_ns, &t.package_ns, &t.machine_ns];
+            let rates = &machine.rates;
+            let more = [&rates.copy_bytes_per_ns, &rates.memory_bytes_per_ns, &rates.fold_bytes_per_ns];
+            for value in values.into_iter().chain(more) {
+                assert_eq!(value.status, Status::Inferred, "{}", machine.name);
+            }
+        }
+    }
+
+    #[test]
+    fn xeon_phi_is_as_published() {
+        let phi = shipped().iter().find(|m| m.name == "xeon-phi-5110p").unwrap();
+        assert_eq!(phi.access.local_ns.value, Some(8.6));
+        assert_eq!(phi.transfer(Level::Numa).value, Some(235.8));
+        // Figure 3.6a: 320.5 + 56.2 n.
+        let (c, b) = (&phi.contention[0].c_ns, &phi.contention[0].b_ns);
+        assert_eq!((c.value, b.value), (Some(56.2), Some(320.5)));
+        // Figure 3.1b: 94.9 N + 2750 - 2017.5 / N.
+        let ii = &phi.multi_line[3];
+        assert_eq!((ii.o_ns.value, ii.q_ns.value, ii.p_ns.value), (Some(94.9), Some(2750.0), Some(2017.5)));
+        assert_eq!(phi.multi_line.len(), 4);
+        assert_eq!(phi.contention.len(), 4);
+    }
+}

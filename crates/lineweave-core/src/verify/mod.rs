@@ -1,0 +1,171 @@
+//! Proves that a plan does what its collective promises, under every interleaving and run after run.
+//!
+//! # What is proved
+//!
+//! 1. *Result.* Bytes hold expressions: the contribution of a rank, or a fold of two expressions, hash-consed.
+//!    As a rank returns, its `out` must hold the root's input (bcast), or a tree with every rank's
+//!    contribution of this run exactly once at its own position (reduce at the root, allreduce everywhere with
+//!    *the same tree*, so that every rank has the same bits). Reading what nobody wrote is a violation.
+//! 2. *Order.* Vector clocks over sets, adds and waits: every two accesses to the same byte of a slot, a
+//!    payload or a directly accessed buffer, one of which writes, are ordered, also between runs. As a rank
+//!    enters and returns, its caller counts as writing the whole of `in` and `out`.
+//! 3. *Progress.* Every rank comes to its end.
+//! 4. *Shape.* Each op alone, and one writer a flag.
+//!
+//! # Why one schedule proves all
+//!
+//! Sets and adds are unconditional, flags only grow, and a wait names a threshold: once it is satisfied it
+//! stays so. Any rank that can go on in one schedule can therefore go on in every schedule that has come as
+//! far (Kahn's networks have the same property), so all schedules run the same ops, and either all complete or
+//! none does. A wait is ordered after the first set that reaches its threshold, which no schedule changes; so
+//! the partial order of the steps is the same in all. When all conflicting accesses are ordered by it, every
+//! read returns the same write in every schedule, hence the same expression.
+//!
+//! Thresholds of counters count adds, and which adds come first is not fixed. A wait for all `n` adds of a run
+//! is ordered after all of them, provided that no add of a later run can be among the first `n`. By
+//! induction this holds when every add of run `j + 1` is ordered after every add of run `j`, which is
+//! checked. A wait for fewer adds is ordered after none of that run.
+//!
+//! # Why a few runs prove all
+//!
+//! `Reuse::Same`: runs 0 and 1 are simulated (more when a wait looks back further than one run). Run 0 has the
+//! least order of all runs, since its backward waits are satisfied at once: whatever is ordered among
+//! runs 0 and 1 is ordered among runs `j` and `j + 1`. If access `a` of run `j` conflicts with `b` of run `j +
+//! k`, then `a` precedes `b` of run `j + 1`, which precedes `b` of run `j + k` in its rank's program.
+//!
+//! `Reuse::Ring`: a bank is entered only after every rank has left it, so runs in the same bank are ordered
+//! as a whole, and other plans as well. Runs in different banks share only the callers' buffers: one run is
+//! simulated, two when they are accessed directly.
+
+mod expr;
+mod machine;
+mod memory;
+pub mod mutate;
+mod progress;
+mod reference;
+mod result;
+mod segments;
+mod shape;
+pub mod sweep;
+mod text;
+mod violation;
+
+pub use violation::{Cause, Fault, Race, Site, Step, Violation};
+
+use crate::collective::Collective;
+use crate::plan::{FlagKind, Op, Plan, Reuse};
+use crate::units::Rank;
+use machine::Machine;
+use shape::{FlagIndex, Writers};
+
+/// What is known of a plan that was proved.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Proof {
+    /// Ops of all ranks in one run.
+    pub ops: usize,
+    /// No rank returns before every rank has entered: the engine need not look whether a bank was left.
+    pub synchronizing: bool,
+    /// Also correct when each rank's `in` and `out` are the same buffer: nobody reads an element of `in`
+    /// after that element of `out` was written, but for folds and copies of exactly these elements.
+    pub in_place: bool,
+    /// Every result combines the contributions from rank 0 to rank P-1, left to right (operators that do not
+    /// commute are then safe). True when nothing is folded.
+    pub rank_order: bool,
+    /// Signals that follow one another on the longest chain of one run: its rounds.
+    pub depth: u32,
+    /// Fingerprint of the result's association trees and the bytes they cover, the same in every build.
+    /// Two plans of one collective and size with the same fingerprint combine every element in the same
+    /// order with the same brackets: this pins the association of a reduce, where no second rank
+    /// holds the result.
+    pub result_hash: u64,
+}
+
+/// Proves a plan.
+///
+/// # Errors
+/// The first [`Violation`] found, races before wrong results.
+pub fn verify(plan: &Plan) -> Result<Proof, Violation> {
+    let (index, writers) = check_shape(plan)?;
+    prove(plan, &index, &writers, runs_needed(plan, &index, &writers))
+}
+
+/// Proves a plan over at least `runs` runs back to back. [`verify`] simulates as few as its argument
+/// needs; this is for testing that argument.
+///
+/// # Errors
+/// As [`verify`].
+pub fn verify_runs(plan: &Plan, runs: usize) -> Result<Proof, Violation> {
+    let (index, writers) = check_shape(plan)?;
+    let runs = runs.max(runs_needed(plan, &index, &writers));
+    prove(plan, &index, &writers, runs)
+}
+
+fn check_shape(plan: &Plan) -> Result<(FlagIndex, Vec<Writers>), Violation> {
+    let malformed = |what: String| Err(Violation::Malformed(what));
+    if plan.ranks == 0 {
+        return malformed("there are no ranks".to_owned());
+    }
+    if plan.programs.len() != plan.ranks {
+        return malformed(format!("{} programs for {} ranks", plan.programs.len(), plan.ranks));
+    }
+    if plan.root.index() >= plan.ranks {
+        return malformed(format!("root {} of {} ranks", plan.root, plan.ranks));
+    }
+    if plan.grain == 0 || plan.bytes % plan.grain != 0 {
+        return malformed(format!(
+            "{} bytes are no whole number of {}-byte elements",
+            plan.bytes, plan.grain
+        ));
+    }
+    let index = FlagIndex::new(plan);
+    let writers = shape::check(plan, &index)?;
+    Ok((index, writers))
+}
+
+/// The number of runs that prove all.
+fn runs_needed(plan: &Plan, index: &FlagIndex, writers: &[Writers]) -> usize {
+    match plan.reuse {
+        Reuse::Ring => 1 + usize::from(plan.direct),
+        Reuse::Same => {
+            let span = i64::from(plan.span());
+            let back = |op: &Op| match op {
+                Op::Wait { flag, value, .. } if *value < 1 => {
+                    let step = match plan.flags[flag.array as usize].kind {
+                        FlagKind::Signal => span,
+                        FlagKind::Counter => (writers[index.of(*flag)].adds.len() as i64).max(1),
+                    };
+                    (step - i64::from(*value)) / step
+                }
+                Op::Wait { .. } | Op::Move { .. } | Op::Fold { .. } | Op::Set { .. } | Op::Add { .. } => 1,
+            };
+            let back = plan.ops().map(|(_, op)| back(op)).max().unwrap_or(1);
+            // A wait for a run long past says nothing about the next ones: no plan needs many.
+            1 + usize::try_from(back.clamp(1, 7)).unwrap_or(1)
+        }
+    }
+}
+
+fn prove(plan: &Plan, index: &FlagIndex, writers: &[Writers], runs: usize) -> Result<Proof, Violation> {
+    let mut machine = Machine::new(plan, index, writers, runs);
+    let complete = machine.run()?;
+    if let Some(violation) = machine.pending.take() {
+        return Err(violation);
+    }
+    if !complete {
+        return Err(progress::deadlock(&machine));
+    }
+    if let (Collective::Barrier, Err((early, late))) = (plan.collective, machine.synchronizing) {
+        return Err(Violation::NotSynchronized { early: Rank::from(early), late: Rank::from(late) });
+    }
+    Ok(Proof {
+        ops: plan.programs.iter().map(Vec::len).sum(),
+        synchronizing: machine.synchronizing.is_ok(),
+        in_place: machine.in_place,
+        rank_order: machine.results.rank_order,
+        depth: machine.depth,
+        result_hash: machine.results.hash,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,357 @@
+//! Why a plan is wrong, as a counter-example that a person can follow.
+
+use crate::collective::Collective;
+use crate::units::Rank;
+use std::fmt;
+
+/// A step of one rank: where it is and what it does.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Site {
+    /// Whose.
+    pub rank: Rank,
+    /// Which of several runs back to back, from 0.
+    pub run: usize,
+    /// Which one.
+    pub step: Step,
+    /// The op as text, or what happens as a rank enters or leaves.
+    pub text: String,
+}
+
+/// Where in its program a rank is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Step {
+    /// Its caller has filled `in` and enters.
+    Enter,
+    /// The op with this index, from 0.
+    Op(usize),
+    /// It returns: its caller may read `out` and change both buffers.
+    Leave,
+}
+
+impl fmt::Display for Site {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "rank {}", self.rank)?;
+        if let Step::Op(i) = self.step {
+            write!(f, " op {i}")?;
+        }
+        if self.run > 0 {
+            write!(f, " of run {}", self.run)?;
+        }
+        write!(f, " `{}`", self.text)
+    }
+}
+
+/// Two accesses to the same bytes that nothing orders.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Race {
+    /// The bytes, as `slot 0 of rank 2 [0..64]`.
+    pub place: String,
+    /// The access that was seen first.
+    pub first: Site,
+    /// Whether it writes.
+    pub first_writes: bool,
+    /// The other one.
+    pub second: Site,
+    /// Whether it writes.
+    pub second_writes: bool,
+    /// The last step of `first`'s rank that is known to come before `second`; `None` when not even its entry.
+    pub known: Option<Site>,
+}
+
+impl fmt::Display for Race {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verb = |writes| if writes { "writes" } else { "reads" };
+        write!(
+            f,
+            "race on {}: {} {} it, {} {} it, and no flag orders the one before the other: ",
+            self.place,
+            self.first,
+            verb(self.first_writes),
+            self.second,
+            verb(self.second_writes)
+        )?;
+        match &self.known {
+            Some(site) => write!(
+                f,
+                "the last step of rank {} known to precede rank {}'s is {site}",
+                self.first.rank, self.second.rank
+            ),
+            None => write!(
+                f,
+                "nothing of rank {} is known to precede rank {}'s",
+                self.first.rank, self.second.rank
+            ),
+        }
+    }
+}
+
+/// Why ranks wait for ever.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Cause {
+    /// A wait that no op of the plan satisfies.
+    NothingSets {
+        /// The wait.
+        wait: Site,
+        /// The largest value that is set there in a run, or the number of adds.
+        reached: Option<i32>,
+    },
+    /// Waits each of which needs an op behind the next one.
+    Cycle(Vec<Site>),
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Cause::NothingSets { wait, reached: None } => {
+                write!(f, "{wait}: no op of the plan sets this flag")
+            }
+            Cause::NothingSets { wait, reached: Some(n) } => {
+                write!(f, "{wait}: the plan raises this flag to {n} only")
+            }
+            Cause::Cycle(sites) => {
+                for site in sites {
+                    write!(f, "{site}, which needs ")?;
+                }
+                match sites.first() {
+                    Some(first) => write!(f, "rank {} to go on", first.rank),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+}
+
+/// Why the plan is malformed at one op.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Fault {
+    /// A region beyond the end of its space.
+    #[error("{region} ends beyond the {limit} bytes there are")]
+    OutOfBounds {
+        /// The region.
+        region: String,
+        /// Size of its space.
+        limit: usize,
+    },
+    /// A rank that does not exist.
+    #[error("rank {named} does not exist: there are {ranks} ranks")]
+    NoSuchRank {
+        /// Named by the op.
+        named: Rank,
+        /// Number of ranks.
+        ranks: usize,
+    },
+    /// A slot that was not declared.
+    #[error("slot {slot} was not declared: every box has {slots}")]
+    NoSuchSlot {
+        /// Named by the op.
+        slot: u16,
+        /// Declared.
+        slots: usize,
+    },
+    /// A flag that was not declared.
+    #[error("flag array {array} index {index} was not declared")]
+    NoSuchFlag {
+        /// Named by the op.
+        array: u16,
+        /// Index.
+        index: u16,
+    },
+    /// A set of a counter, or an add to a signal.
+    #[error("array `{array}` is a {kind}: {expected}")]
+    WrongKind {
+        /// Its name.
+        array: String,
+        /// `signal` or `counter`.
+        kind: &'static str,
+        /// What may be done to it.
+        expected: &'static str,
+    },
+    /// A transfer of nothing.
+    #[error("the transfer has no bytes: leave it out")]
+    Empty,
+    /// Regions of different lengths in one op.
+    #[error("regions of one op must be equally long, found {lengths:?} bytes")]
+    Lengths {
+        /// Of each region.
+        lengths: Vec<usize>,
+    },
+    /// Source and destination share bytes.
+    #[error(
+        "source and destination share bytes ({src} and {dst}): only a fold may write exactly an operand"
+    )]
+    Overlap {
+        /// The source.
+        src: String,
+        /// The destination.
+        dst: String,
+    },
+    /// A fold that does not begin and end between elements.
+    #[error("{region} does not begin and end at multiples of the element size {grain}")]
+    Ragged {
+        /// The region.
+        region: String,
+        /// Element size.
+        grain: usize,
+    },
+    /// A write to an input buffer.
+    #[error("input buffers are never written: they belong to the caller")]
+    WritesInput,
+    /// `out` of a rank that has none.
+    #[error("rank {owner} has no output buffer in this {collective}")]
+    NoOutput {
+        /// Whose `out` the op names.
+        owner: Rank,
+        /// Which collective.
+        collective: Collective,
+    },
+    /// Peers' private buffers in a plan that is not marked.
+    #[error("peers' private buffers are named, but the plan is not marked `direct`")]
+    NotDirect,
+    /// An address of something that has none, or that is no peer's.
+    #[error("{space} cannot be addressed here: {expected}")]
+    BadAddress {
+        /// The space.
+        space: String,
+        /// What can.
+        expected: &'static str,
+    },
+    /// A payload longer than its line takes.
+    #[error("{bytes} bytes do not fit the line of a flag that is laid out {layout}: it takes {most}")]
+    Payload {
+        /// Carried or taken.
+        bytes: usize,
+        /// Layout.
+        layout: crate::plan::Layout,
+        /// Limit.
+        most: usize,
+    },
+    /// A set to a value that no run reaches.
+    #[error("a flag is set to {value}: values of a run start at 1")]
+    Value {
+        /// Found.
+        value: i32,
+    },
+    /// A flag set to a value that is not above its last one.
+    #[error("the flag is set to {value} after {before}: values must grow")]
+    NotGrowing {
+        /// Earlier.
+        before: i32,
+        /// Later.
+        value: i32,
+    },
+    /// A ring plan that waits for an earlier run.
+    #[error("a ring plan cannot wait for an earlier run (value {value}): every run has a bank of its own")]
+    LooksBack {
+        /// Found.
+        value: i32,
+    },
+}
+
+/// Why a plan is not correct.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Violation {
+    /// The plan as a whole does not add up.
+    #[error("malformed plan: {0}")]
+    Malformed(String),
+    /// One op is malformed.
+    #[error("{site}: {fault}")]
+    Shape {
+        /// The op.
+        site: Box<Site>,
+        /// What is wrong with it.
+        fault: Fault,
+    },
+    /// Two ranks set one signal flag.
+    #[error("{second} sets a flag that {first} sets too: a signal flag has one writer")]
+    SecondWriter {
+        /// One.
+        first: Box<Site>,
+        /// The other.
+        second: Box<Site>,
+    },
+    /// An op reads what nobody wrote in this run.
+    #[error("{site} reads {place}, which nothing has written")]
+    Undefined {
+        /// The op.
+        site: Box<Site>,
+        /// Which bytes.
+        place: String,
+    },
+    /// A peer's buffer is used before its address was taken in this run.
+    #[error("{site} uses {space}, but rank {} has not taken that address in this run", site.rank)]
+    NoAddress {
+        /// The op.
+        site: Box<Site>,
+        /// The buffer.
+        space: String,
+    },
+    /// A fold combines different positions of the message, or splits an element.
+    #[error("{site} combines {left} with {right}: operands must be the same whole elements of the message")]
+    Misaligned {
+        /// The fold.
+        site: Box<Site>,
+        /// Left operand as found.
+        left: String,
+        /// Right operand as found.
+        right: String,
+    },
+    /// Bytes of `out` are not what the collective promises.
+    #[error("{site}: out@{}[{}..{}] should hold {expected}, but holds {found}", site.rank, bytes.start, bytes.end)]
+    WrongResult {
+        /// Where the rank returns.
+        site: Box<Site>,
+        /// Which bytes of `out`.
+        bytes: std::ops::Range<usize>,
+        /// What should be there.
+        expected: String,
+        /// What is there.
+        found: String,
+    },
+    /// Two ranks of an allreduce combine the contributions differently, so that their bits may differ.
+    #[error(
+        "bytes {}..{} are combined as {first_tree} at rank {first}, but as {second_tree} at rank {second}: \
+         every rank must have the same bits",
+        bytes.start, bytes.end
+    )]
+    TreesDiffer {
+        /// Which bytes of `out`.
+        bytes: std::ops::Range<usize>,
+        /// One rank.
+        first: Rank,
+        /// Its tree.
+        first_tree: String,
+        /// Another rank.
+        second: Rank,
+        /// Its tree.
+        second_tree: String,
+    },
+    /// A barrier that lets a rank go too early.
+    #[error("rank {early} can leave the barrier before rank {late} has entered")]
+    NotSynchronized {
+        /// Leaves.
+        early: Rank,
+        /// Has not entered.
+        late: Rank,
+    },
+    /// Two unordered accesses, one of which writes.
+    #[error("{0}")]
+    Race(Box<Race>),
+    /// Adds of one run may be counted for another.
+    #[error("{late} adds to a counter, and nothing orders it after {early}: waits of run {} may count it", early.run)]
+    CounterOverlap {
+        /// An add of the earlier run.
+        early: Box<Site>,
+        /// An add of the later run.
+        late: Box<Site>,
+    },
+    /// Ranks wait for ever.
+    #[error("deadlock of {} ranks: {cause}", stuck.len())]
+    Deadlock {
+        /// Where each of them waits.
+        stuck: Vec<Site>,
+        /// Why.
+        cause: Cause,
+    },
+}

@@ -1,0 +1,144 @@
+//! Machine files: what is wrong is named with its line, whatever the text.
+
+use lineweave_core::machine::{shipped, Machine, MachineError, Status, SOURCES};
+use lineweave_core::topology::Level;
+use proptest::prelude::*;
+
+fn text(name: &str) -> &'static str {
+    SOURCES.iter().find(|(n, _)| *n == name).unwrap().1
+}
+
+fn line_with(text: &str, part: &str) -> usize {
+    1 + text.lines().position(|l| l.contains(part)).unwrap()
+}
+
+/// The error after replacing `from` once, and the line where `from` stood.
+fn broken(from: &str, to: &str) -> (MachineError, usize) {
+    let text = text("epyc-rome-7742-2s");
+    let line = line_with(text, from);
+    (text.replacen(from, to, 1).parse::<Machine>().expect_err(to), line)
+}
+
+#[test]
+fn each_kind_of_error_names_its_line() {
+    let (error, line) = broken("l3_ns = { value = 25.0", "l3_ns = { value = -25.0");
+    assert_eq!(error.to_string(), format!("line {line}: `value`: expected a number above 0, found -25"));
+
+    let (error, line) = broken("l3_ns", "l4_ns");
+    assert!(matches!(&error, MachineError::UnknownKey { key, .. } if key == "l4_ns"), "{error}");
+    assert_eq!(error.line(), line);
+
+    let (error, line) = broken("schema = 1", "schema = 2");
+    assert!(matches!(error, MachineError::Schema { .. }), "{error}");
+    assert_eq!(error.line(), line);
+
+    let (error, line) = broken("value = 132.0", "value = 13.2");
+    assert_eq!(error.line(), line);
+    let MachineError::NotMonotone { near, far, near_ns, far_ns, .. } = error else { panic!("{error}") };
+    assert_eq!((near, near_ns, far, far_ns), (Level::L3, 25.0, Level::Numa, 13.2));
+
+    let (error, line) = broken("[access]", "[[access]]");
+    assert!(matches!(error, MachineError::BadValue { .. }), "{error}");
+    assert_eq!(error.line(), line);
+
+    let (error, line) = broken("value = 132.0", "value = 13.2.0");
+    assert!(matches!(error, MachineError::Syntax { .. }), "{error}");
+    assert_eq!(error.line(), line);
+
+    let (error, line) = broken("l3:16", "l3:0");
+    assert_eq!(error.line(), line);
+    assert!(error.to_string().contains("a count of at least 1"), "{error}");
+
+    let (error, line) = broken("status = \"cited\"", "status = \"heard\"");
+    assert_eq!(error.line(), line);
+    assert!(error.to_string().contains("measured, cited, inferred or unknown"), "{error}");
+}
+
+#[test]
+fn a_value_that_is_left_out_is_an_error_not_a_default() {
+    for (name, text) in SOURCES {
+        for (n, line) in text.lines().enumerate().filter(|(_, l)| l.contains("source =")) {
+            let without: String =
+                text.lines().enumerate().filter(|(i, _)| *i != n).map(|(_, l)| format!("{l}\n")).collect();
+            let error = without.parse::<Machine>().expect_err(line);
+            let key = line.split(" =").next().unwrap();
+            assert!(matches!(&error, MachineError::Missing { key: k, .. } if k == key), "{name}: {error}");
+            assert!(error.to_string().contains("status = \"unknown\""));
+        }
+    }
+}
+
+#[test]
+fn unknown_and_value_exclude_each_other() {
+    let (error, _) = broken("status = \"cited\"", "status = \"unknown\"");
+    assert!(error.to_string().contains("because a value is given"), "{error}");
+    let (error, line) = broken("value = 25.0, ", "");
+    assert!(matches!(&error, MachineError::Missing { key, .. } if key == "value"), "{error}");
+    assert_eq!(error.line(), line);
+    let (error, _) = broken("value = 25.0, ", "value = 25.0, low = 26.0, ");
+    assert!(error.to_string().contains("low <= value <= high"), "{error}");
+}
+
+#[test]
+fn every_shipped_value_has_a_status_and_a_source() {
+    for machine in shipped() {
+        for level in Level::ALL {
+            let value = machine.transfer(level);
+            assert_eq!(value.value.is_none(), value.status == Status::Unknown, "{} {level}", machine.name);
+            assert!(value.source.len() > 8, "{} {level}: {}", machine.name, value.source);
+        }
+    }
+}
+
+/// Any outcome but a panic or an error without a line of the text.
+fn machine_or_line(text: &str) -> Result<(), TestCaseError> {
+    if let Err(e) = text.parse::<Machine>() {
+        prop_assert!(e.line() >= 1 && e.line() <= text.lines().count().max(1), "{} of {:?}", e, text);
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn truncated_files_are_refused(which in 0..SOURCES.len(), cut in 0..10_000usize) {
+        let text = SOURCES[which].1;
+        let cut = cut % text.len();
+        let end = text[cut..].find(|c: char| !c.is_whitespace());
+        if let (Some(truncated), Some(_)) = (text.get(..cut), end) {
+            machine_or_line(truncated)?;
+            // Arrays of fits may end early: the file is complete before each.
+            if !truncated.contains("[[") {
+                prop_assert!(truncated.parse::<Machine>().is_err() || text[cut..].trim_start().starts_with("[["));
+            }
+        }
+    }
+
+    #[test]
+    fn garbage_never_panics(text in any::<String>(), bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        prop_assert!(text.parse::<Machine>().is_err());
+        machine_or_line(&text)?;
+        machine_or_line(&String::from_utf8_lossy(&bytes))?;
+    }
+
+    #[test]
+    fn nearly_valid_files_never_panic(
+        which in 0..SOURCES.len(),
+        edits in prop::collection::vec((0..10_000usize, "[ -~]|\\PC|\n|\\[a\\.b\\]\n|x\\.y = 1979-05-27\n"), 1..4),
+    ) {
+        let mut text: Vec<char> = SOURCES[which].1.chars().collect();
+        for (at, insert) in edits {
+            let at = at % text.len();
+            text.splice(at..(at + 1).min(text.len()), insert.chars());
+        }
+        machine_or_line(&text.into_iter().collect::<String>())?;
+    }
+}
+
+#[test]
+fn deep_nesting_is_refused() {
+    let deep = format!("schema = 1\nx = {}", "[".repeat(100_000));
+    let error = deep.parse::<Machine>().unwrap_err();
+    assert!(matches!(error, MachineError::Syntax { line: 2, .. }), "{error}");
+}

@@ -1,0 +1,449 @@
+//! One rank's end of a team: plans are proven and compiled here, and run.
+
+use crate::compile::{self, Compiled, ACC, BANK, IN, OUT};
+use crate::error::Error;
+use crate::execute::{execute, Frame};
+use crate::flag::WakeFence;
+use crate::kernel::{CopyPolicy, FoldFn};
+use crate::ring::{self, Ring};
+use crate::scratch::Scratch;
+use crate::segment::{BankClass, Geometry, RankState, Segment};
+use crate::sync::Ordering;
+use crate::wait::{Budget, Interrupted, ProgressHook, Waiter};
+use crate::watch::Watch;
+use lineweave_core::plan::Plan;
+use lineweave_core::verify::{self, Proof};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// A plan that was proven and compiled on this communicator.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct PlanId(pub(crate) u32);
+
+/// Where one call's data is. Null and 0 where a rank has none.
+#[derive(Clone, Copy, Debug)]
+pub struct Buffers {
+    /// Start of `in`.
+    pub input: *const u8,
+    /// Start of `out`.
+    pub output: *mut u8,
+    /// Combines elements, for plans that fold.
+    pub fold: FoldFn,
+}
+
+impl Buffers {
+    /// No data: for a barrier.
+    pub const NONE: Buffers =
+        Buffers { input: std::ptr::null(), output: std::ptr::null_mut(), fold: no_fold };
+}
+
+/// For plans without folds.
+///
+/// # Safety
+/// None: it does nothing.
+unsafe fn no_fold(_: *const u8, _: *const u8, _: *mut u8, _: usize) {}
+
+/// The bank that the last plan ran in, while it may be run there again.
+#[derive(Clone, Copy, Debug)]
+struct Stay {
+    plan: PlanId,
+    class: BankClass,
+    /// Uses of the ring up to and including this one.
+    uses: u64,
+    bank: *mut u8,
+    /// Runs in this bank so far.
+    runs: u64,
+}
+
+/// How a communicator is set up.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// How to wait.
+    pub budget: Budget,
+    /// The longest wait, if there is a limit.
+    pub timeout: Option<Duration>,
+    /// How to copy.
+    pub copy: CopyPolicy,
+}
+
+/// One rank's end of a team of threads or processes. It belongs to the thread that uses it.
+#[derive(Debug)]
+pub struct Communicator {
+    segment: Arc<Segment>,
+    rank: usize,
+    plans: Vec<Compiled>,
+    rings: [Ring; 2],
+    stay: Option<Stay>,
+    /// Every flag set by earlier runs is at most this.
+    base: u64,
+    counters: usize,
+    bases: Vec<*mut u8>,
+    scratch: Scratch,
+    /// A copy of `in`, when a plan cannot run in place and the caller does.
+    shadow: Scratch,
+    waiter: Waiter,
+    watch: Watch,
+    copy: CopyPolicy,
+    sequence: u64,
+    /// In a call; dropping the communicator now is a failure that peers are told of.
+    busy: bool,
+    failed: Option<String>,
+}
+
+// SAFETY: the raw pointers point into the segment, which the communicator keeps alive, or are scratch of a
+// run under way; nothing in it is tied to the thread that made it.
+unsafe impl Send for Communicator {}
+
+impl Communicator {
+    /// Joins a segment as `rank`, once every other rank has.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] when the rank's area cannot be reserved; [`Error::Timeout`] when other ranks have not
+    /// joined within `patience`.
+    pub fn join(
+        segment: Arc<Segment>,
+        rank: usize,
+        options: Options,
+        patience: Duration,
+    ) -> Result<Communicator, Error> {
+        let claimed = segment.claim(rank);
+        let able = crate::sync::register_membarrier();
+        if claimed.is_err() {
+            segment.set_failed(rank);
+        }
+        segment.join(rank, able);
+        claimed?;
+        let start = Instant::now();
+        while segment.joined() < segment.ranks() {
+            if let Some(lost) = segment.failed() {
+                return Err(Error::Failed(format!("rank {lost} could not join")));
+            }
+            if start.elapsed() > patience {
+                let absent: Vec<String> = (0..segment.ranks())
+                    .filter(|&q| segment.state(q) == RankState::Absent)
+                    .map(|q| q.to_string())
+                    .collect();
+                return Err(Error::Timeout {
+                    waiting: rank,
+                    operation: "joining the team".into(),
+                    sequence: 0,
+                    missing: format!("rank {}", absent.join(", ")),
+                    seconds: patience.as_secs_f64(),
+                });
+            }
+            std::thread::sleep(Duration::from_micros(50));
+        }
+        let order = if segment.all_able() { WakeFence::Membarrier } else { WakeFence::Full };
+        Ok(Communicator {
+            rank,
+            plans: Vec::new(),
+            rings: [BankClass::Small, BankClass::Large].map(|c| Ring::new(Geometry::banks(c) as u64)),
+            stay: None,
+            base: 0,
+            counters: 0,
+            bases: vec![std::ptr::null_mut(); compile::PEERS as usize],
+            scratch: Scratch::default(),
+            shadow: Scratch::default(),
+            waiter: Waiter::new(options.budget, order),
+            watch: Watch::new(Arc::clone(&segment), rank, options.timeout),
+            copy: options.copy,
+            sequence: 0,
+            busy: false,
+            failed: None,
+            segment,
+        })
+    }
+
+    /// This rank.
+    pub fn rank(&self) -> usize {
+        self.rank
+    }
+
+    /// The number of ranks.
+    pub fn ranks(&self) -> usize {
+        self.segment.ranks()
+    }
+
+    /// Sets a function to be called while this rank waits, so that a host library can progress.
+    pub fn set_progress_hook(&mut self, hook: Option<ProgressHook>) {
+        self.waiter.set_hook(hook);
+    }
+
+    /// Changes how this rank waits.
+    pub fn set_wait_budget(&mut self, budget: Budget) {
+        self.waiter.set_budget(budget);
+    }
+
+    /// How this rank waits.
+    pub fn wait_budget(&self) -> Budget {
+        self.waiter.budget()
+    }
+
+    /// Changes how this rank copies.
+    pub fn set_copy_policy(&mut self, copy: CopyPolicy) {
+        self.copy = copy;
+    }
+
+    /// The memory that the team shares.
+    pub fn segment(&self) -> &Segment {
+        &self.segment
+    }
+
+    /// Proves a plan and compiles it. Every rank must prepare the same plans in the same order.
+    ///
+    /// # Errors
+    /// [`Error::Refuted`] with the counter-example, or [`Error::NoPlan`] when it does not fit this team.
+    pub fn prepare(&mut self, plan: &Plan) -> Result<PlanId, Error> {
+        let proof = verify::verify(plan)
+            .map_err(|violation| Error::Refuted { plan: plan.name(), violation: Box::new(violation) })?;
+        self.prepare_proven(plan, &proof)
+    }
+
+    /// Compiles a plan whose proof is at hand.
+    ///
+    /// # Errors
+    /// [`Error::NoPlan`] when it does not fit this team.
+    pub fn prepare_proven(&mut self, plan: &Plan, proof: &Proof) -> Result<PlanId, Error> {
+        let no_plan = |why: String| Error::NoPlan {
+            collective: plan.collective,
+            bytes: plan.bytes,
+            ranks: plan.ranks,
+            why: format!("{}: {why}", plan.name()),
+        };
+        if plan.ranks != self.ranks() {
+            return Err(no_plan(format!("it is for {} ranks and the team has {}", plan.ranks, self.ranks())));
+        }
+        let compiled = compile::compile(
+            plan,
+            proof,
+            self.rank,
+            self.segment.geometry(),
+            self.segment.area_stride(),
+            &mut self.counters,
+        )
+        .map_err(|unfit| no_plan(unfit.to_string()))?;
+        self.scratch.grow(compiled.acc)?;
+        if self.bases.len() < compiled.bases {
+            self.bases.resize(compiled.bases, std::ptr::null_mut());
+        }
+        self.plans.push(compiled);
+        Ok(PlanId(self.plans.len() as u32 - 1))
+    }
+
+    /// Makes room for running a plan of `bytes` bytes in place although it cannot.
+    pub(crate) fn reserve_shadow(&mut self, bytes: usize) -> Result<(), Error> {
+        self.shadow.grow(bytes)
+    }
+
+    /// Whether `in` and `out` of a plan may be one buffer.
+    pub(crate) fn runs_in_place(&self, plan: PlanId) -> bool {
+        self.plans[plan.0 as usize].in_place
+    }
+
+    /// A private copy of `bytes` bytes of input.
+    ///
+    /// # Safety
+    /// `input` must be valid for `bytes` bytes.
+    pub(crate) unsafe fn shadow_copy(&mut self, input: *const u8, bytes: usize) -> *const u8 {
+        debug_assert!(bytes <= self.shadow.len());
+        // SAFETY: the caller vouches for the source; the shadow was grown to `bytes` and is private.
+        unsafe { std::ptr::copy_nonoverlapping(input, self.shadow.start(), bytes) };
+        self.shadow.start()
+    }
+
+    /// Begins a call: numbers it and lets peers see the number.
+    #[inline(always)]
+    pub(crate) fn begin(&mut self, operation: &'static str) -> Result<(), Error> {
+        if let Some(why) = &self.failed {
+            return Err(Error::Failed(why.clone()));
+        }
+        self.sequence += 1;
+        self.busy = true;
+        self.watch.operation = operation;
+        // Relaxed: peers read it only for messages, or after the acquire of this rank's final state.
+        self.segment.sequence(self.rank).store(self.sequence, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Ends a call that [`Communicator::begin`] began.
+    #[inline(always)]
+    pub(crate) fn end(&mut self) {
+        self.busy = false;
+    }
+
+    /// The number of the call under way.
+    pub(crate) fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// Waits on a flag word that this communicator's peers write outside plans.
+    pub(crate) fn wait_word(
+        &mut self,
+        word: impl Fn(&Segment) -> &crate::sync::AtomicU64,
+        home: usize,
+        value: u64,
+    ) -> Result<(), Error> {
+        let segment = Arc::clone(&self.segment);
+        self.waiter
+            .wait(word(&segment), value, segment.sleepers(home), &mut self.watch)
+            .map_err(|i| self.interrupted(i))
+    }
+
+    /// Raises a flag word that peers wait for outside plans.
+    pub(crate) fn raise_word(
+        &self,
+        word: impl Fn(&Segment) -> &crate::sync::AtomicU64,
+        home: usize,
+        value: u64,
+    ) {
+        self.waiter.raise(word(&self.segment), value, self.segment.sleepers(home));
+    }
+
+    /// Runs a prepared plan once, as a call of its own.
+    ///
+    /// # Errors
+    /// [`Error::PeerLost`] or [`Error::Timeout`]; the communicator cannot be used after one.
+    ///
+    /// # Safety
+    /// The buffers must be valid for the lengths the plan gives this rank and not be used by anybody else
+    /// meanwhile, `fold` must fit the plan's grain, and every rank must run the same plans in the same order.
+    #[inline]
+    pub unsafe fn run(&mut self, plan: PlanId, buffers: Buffers) -> Result<(), Error> {
+        self.begin("a plan")?;
+        // SAFETY: passed on.
+        unsafe { self.run_window(plan, buffers) }?;
+        self.end();
+        Ok(())
+    }
+
+    /// Runs a plan within a call.
+    ///
+    /// # Safety
+    /// As for [`Communicator::run`].
+    #[inline(always)]
+    pub(crate) unsafe fn run_window(&mut self, id: PlanId, buffers: Buffers) -> Result<(), Error> {
+        let (bank, earlier) = match &mut self.stay {
+            Some(stay) if stay.plan == id => {
+                let earlier = stay.runs;
+                stay.runs += 1;
+                (stay.bank, earlier)
+            }
+            _ => (self.enter(id)?, 0),
+        };
+        let Communicator { plans, bases, segment, waiter, watch, .. } = self;
+        let plan = &plans[id.0 as usize];
+        bases[IN as usize] = buffers.input.cast_mut();
+        bases[OUT as usize] = buffers.output;
+        bases[ACC as usize] = self.scratch.start();
+        bases[BANK as usize] = bank;
+        let mut frame = Frame {
+            bases,
+            bank,
+            counters: segment.counters(),
+            base: self.base,
+            earlier,
+            fold: buffers.fold,
+            copy: self.copy,
+        };
+        // SAFETY: proven when prepared; the caller vouches for the buffers and the order of runs.
+        let outcome = unsafe { execute(plan, &mut frame, segment, waiter, watch) };
+        if let Err(interrupted) = outcome {
+            return Err(self.interrupted(interrupted));
+        }
+        self.leave(id);
+        Ok(())
+    }
+
+    /// After a run: counts it, and gives up the bank unless the plan stays.
+    #[inline(always)]
+    fn leave(&mut self, id: PlanId) {
+        let plan = &mut self.plans[id.0 as usize];
+        plan.runs += 1;
+        self.base += plan.span;
+        let class = plan.class;
+        if plan.synchronizing {
+            // Everybody has entered this plan, so everybody has left all that came before it.
+            for other in [BankClass::Small, BankClass::Large] {
+                let ring = &mut self.rings[other.index()];
+                ring.learn(ring.uses().saturating_sub(u64::from(other == class)));
+            }
+        }
+        if !plan.stays {
+            self.publish_left(class, self.rings[class.index()].uses());
+        }
+    }
+
+    fn publish_left(&self, class: BankClass, uses: u64) {
+        let sleepers = self.segment.sleepers(self.rank);
+        // The waking form of `ring::leave`: peers may sleep until this rank has left.
+        self.waiter.raise(self.segment.left(self.rank, class), uses, sleepers);
+    }
+
+    /// Leaves the last plan's bank and takes the next one for `id`.
+    fn enter(&mut self, id: PlanId) -> Result<*mut u8, Error> {
+        if let Some(stay) = self.stay.take() {
+            self.publish_left(stay.class, stay.uses);
+        }
+        let (class, stays) = {
+            let plan = &self.plans[id.0 as usize];
+            (plan.class, plan.stays)
+        };
+        if let Some(need) = self.rings[class.index()].needs() {
+            self.await_left(class, need)?;
+        }
+        let ring = &mut self.rings[class.index()];
+        let bank = ring.enter();
+        let uses = ring.uses();
+        let bank = self.segment.bank(class, bank as usize);
+        if stays {
+            self.stay = Some(Stay { plan: id, class, uses, bank, runs: 1 });
+        }
+        Ok(bank)
+    }
+
+    /// Waits until every rank has left all uses below `need`.
+    #[cold]
+    fn await_left(&mut self, class: BankClass, need: u64) -> Result<(), Error> {
+        let mut least = u64::MAX;
+        for q in 0..self.ranks() {
+            if q == self.rank {
+                continue;
+            }
+            let (segment, waiter, watch) = (&self.segment, &mut self.waiter, &mut self.watch);
+            let left = segment.left(q, class);
+            if let Err(interrupted) = waiter.wait(left, need, segment.sleepers(q), watch) {
+                return Err(self.interrupted(interrupted));
+            }
+            least = least.min(ring::left(left));
+        }
+        self.rings[class.index()].learn(least.min(self.rings[class.index()].uses()));
+        Ok(())
+    }
+
+    #[cold]
+    fn interrupted(&mut self, _: Interrupted) -> Error {
+        let error = self.watch.take_failure();
+        self.failed = Some(error.to_string());
+        error
+    }
+
+    /// Marks this communicator as unusable. Peers find out by themselves: they compare the same calls, or miss
+    /// this rank when it drops the communicator.
+    pub(crate) fn poison(&mut self, why: &Error) {
+        self.failed = Some(why.to_string());
+    }
+}
+
+impl Drop for Communicator {
+    fn drop(&mut self) {
+        if let Some(stay) = self.stay.take() {
+            self.publish_left(stay.class, stay.uses);
+        }
+        let gone = if self.busy || self.failed.is_some() || std::thread::panicking() {
+            RankState::Failed
+        } else {
+            RankState::Left
+        };
+        self.segment.set_state(self.rank, gone);
+    }
+}

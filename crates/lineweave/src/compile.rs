@@ -1,0 +1,264 @@
+//! Turning one rank's part of a plan into steps with resolved addresses.
+
+use crate::segment::{BankClass, Geometry, COUNTER_BYTES};
+use lineweave_core::plan::{
+    Carry, FlagKind, FlagRef, Footprint, Layout, Op, Plan, Region, Reuse, Space, Take,
+};
+use lineweave_core::units::{Rank, LINE};
+use lineweave_core::verify::Proof;
+
+/// An address relative to one of the bases of a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Addr {
+    /// Index into the bases: [`IN`], [`OUT`], [`ACC`], [`BANK`], then one for each peer buffer used.
+    pub base: u32,
+    /// Bytes from there.
+    pub offset: usize,
+}
+
+/// Base of the input buffer.
+pub const IN: u32 = 0;
+/// Base of the output buffer.
+pub const OUT: u32 = 1;
+/// Base of the scratch memory.
+pub const ACC: u32 = 2;
+/// Base of the bank: rank 0's part of it.
+pub const BANK: u32 = 3;
+/// First base of peers' buffers.
+pub const PEERS: u32 = 4;
+
+/// One step. `at` is a flag's offset from the bank's base (for counters: from the counters' base), `home`
+/// the rank whose sleepers wait there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// Copy bytes.
+    Move { src: Addr, dst: Addr, len: usize },
+    /// Combine elements: `dst = a (op) b`.
+    Fold { a: Addr, b: Addr, dst: Addr, elements: usize },
+    /// Raise a flag.
+    Set { at: usize, home: u32, value: u32 },
+    /// Store a payload beside a flag and raise it.
+    SetBytes { at: usize, home: u32, value: u32, src: Addr, len: u32 },
+    /// Store the address of a buffer beside a flag and raise it.
+    SetAddress { at: usize, home: u32, value: u32, base: u32 },
+    /// Wait for a value of this run.
+    Wait { at: usize, home: u32, value: u32 },
+    /// Wait for what the run `lag` runs ago set (`below` less than this run's base), if there was one.
+    WaitEarlier { at: usize, home: u32, below: u32, lag: u32 },
+    /// Wait and copy the payload.
+    WaitBytes { at: usize, home: u32, value: u32, dst: Addr, len: u32 },
+    /// Wait and take the address of a peer's buffer.
+    WaitAddress { at: usize, home: u32, value: u32, base: u32 },
+    /// Add one to a counter.
+    Add { at: usize, home: u32 },
+    /// Wait for a counter: `each` adds a run, `value` of this one.
+    WaitCount { at: usize, home: u32, each: u32, value: u32 },
+}
+
+/// A plan as one rank runs it.
+#[derive(Clone, Debug)]
+pub struct Compiled {
+    /// The steps, in order.
+    pub steps: Box<[Step]>,
+    /// How many bases the steps use.
+    pub bases: usize,
+    /// Runs follow each other in one bank.
+    pub stays: bool,
+    /// Which ring.
+    pub class: BankClass,
+    /// Distance between runs on every flag.
+    pub span: u64,
+    /// Every rank's end follows every rank's start.
+    pub synchronizing: bool,
+    /// `in` and `out` may be one buffer.
+    pub in_place: bool,
+    /// Scratch bytes.
+    pub acc: usize,
+    /// Runs so far, which the counters' bases follow from.
+    pub runs: u64,
+}
+
+/// Why a proven plan cannot be compiled for a team.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unfit {
+    /// Slots and flags need more than a bank holds.
+    Bank { need: usize, have: usize },
+    /// Counters need more than is left of their page.
+    Counters { need: usize, have: usize },
+}
+
+impl std::fmt::Display for Unfit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Unfit::Bank { need, have } => {
+                write!(f, "it needs {need} bytes of box at each rank and a bank holds {have}; raise LINEWEAVE_BOX_BYTES")
+            }
+            Unfit::Counters { need, have } => {
+                write!(f, "it needs {need} bytes of counters and {have} are left on this communicator")
+            }
+        }
+    }
+}
+
+/// Resolves `rank`'s program. `counters` is how far the counters' page is used, and grows.
+pub fn compile(
+    plan: &Plan,
+    proof: &Proof,
+    rank: usize,
+    geometry: &Geometry,
+    stride: usize,
+    counters: &mut usize,
+) -> Result<Compiled, Unfit> {
+    let footprint = Footprint::of(plan, LINE);
+    let class = match footprint.total() {
+        n if n <= geometry.capacity(BankClass::Small) => BankClass::Small,
+        n if n <= geometry.capacity(BankClass::Large) => BankClass::Large,
+        need => return Err(Unfit::Bank { need, have: geometry.capacity(BankClass::Large) }),
+    };
+    let mut compiler = Compiler {
+        plan,
+        footprint,
+        stride,
+        counters: counter_offsets(plan, counters)?,
+        peers: Vec::new(),
+        span: plan.span(),
+    };
+    let steps: Box<[Step]> = plan.programs[rank].iter().map(|op| compiler.step(op)).collect();
+    Ok(Compiled {
+        steps,
+        bases: PEERS as usize + compiler.peers.len(),
+        stays: plan.reuse == Reuse::Same,
+        class,
+        span: plan.span() as u64,
+        synchronizing: proof.synchronizing,
+        in_place: proof.in_place,
+        acc: plan.acc,
+        runs: 0,
+    })
+}
+
+/// Start of each counter array within the counters' page; signal arrays have none.
+fn counter_offsets(plan: &Plan, used: &mut usize) -> Result<Vec<Option<usize>>, Unfit> {
+    let mut at = *used;
+    let mut offsets = Vec::with_capacity(plan.flags.len());
+    for array in &plan.flags {
+        match array.kind {
+            FlagKind::Signal => offsets.push(None),
+            FlagKind::Counter => {
+                offsets.push(Some(at));
+                let last = counter_offset(array.layout, array.count.max(1) - 1);
+                at += (last / LINE + 1) * LINE;
+            }
+        }
+    }
+    if at > COUNTER_BYTES {
+        return Err(Unfit::Counters { need: at - *used, have: COUNTER_BYTES - *used });
+    }
+    *used = at;
+    Ok(offsets)
+}
+
+fn counter_offset(layout: Layout, index: usize) -> usize {
+    match layout {
+        Layout::Packed => index * 8,
+        Layout::Paired => index / 2 * LINE + index % 2 * (LINE / 2),
+        Layout::Alone => index * LINE,
+        Layout::Spread(n) => index * n as usize * LINE,
+    }
+}
+
+struct Compiler<'a> {
+    plan: &'a Plan,
+    footprint: Footprint,
+    stride: usize,
+    counters: Vec<Option<usize>>,
+    /// Peer buffers in the order in which they got bases.
+    peers: Vec<Space>,
+    span: i32,
+}
+
+impl Compiler<'_> {
+    fn step(&mut self, op: &Op) -> Step {
+        match *op {
+            Op::Move { src, dst } => Step::Move { src: self.addr(src), dst: self.addr(dst), len: src.len },
+            Op::Fold { a, b, dst } => Step::Fold {
+                a: self.addr(a),
+                b: self.addr(b),
+                dst: self.addr(dst),
+                elements: dst.len / self.plan.grain,
+            },
+            Op::Set { flag, value, carry } => {
+                let (at, home, value) = (self.flag(flag), flag.home.0, value as u32);
+                match carry {
+                    None => Step::Set { at, home, value },
+                    Some(Carry::Bytes(region)) => {
+                        Step::SetBytes { at, home, value, src: self.addr(region), len: region.len as u32 }
+                    }
+                    Some(Carry::Address(space)) => {
+                        Step::SetAddress { at, home, value, base: self.base(space) }
+                    }
+                }
+            }
+            Op::Wait { flag, value, take } => self.wait(flag, value, take),
+            Op::Add { flag } => Step::Add { at: self.flag(flag), home: flag.home.0 },
+        }
+    }
+
+    fn wait(&mut self, flag: FlagRef, value: i32, take: Option<Take>) -> Step {
+        let (at, home) = (self.flag(flag), flag.home.0);
+        if self.plan.flags[flag.array as usize].kind == FlagKind::Counter {
+            let each =
+                self.plan.ops().filter(|(_, op)| matches!(op, Op::Add { flag: f } if *f == flag)).count();
+            return Step::WaitCount { at, home, each: each as u32, value: value as u32 };
+        }
+        if value <= 0 {
+            let lag = (-value / self.span + 1) as u32;
+            return Step::WaitEarlier { at, home, below: value.unsigned_abs(), lag };
+        }
+        let value = value as u32;
+        match take {
+            None => Step::Wait { at, home, value },
+            Some(Take::Bytes(region)) => {
+                Step::WaitBytes { at, home, value, dst: self.addr(region), len: region.len as u32 }
+            }
+            Some(Take::Address(space)) => Step::WaitAddress { at, home, value, base: self.base(space) },
+        }
+    }
+
+    /// Offset of a flag from the bank's base, or of a counter from the counters' base.
+    fn flag(&self, flag: FlagRef) -> usize {
+        let home = flag.home.index() * self.stride;
+        match self.counters[flag.array as usize] {
+            None => home + self.footprint.flag(flag),
+            Some(start) => {
+                let layout = self.plan.flags[flag.array as usize].layout;
+                home + start + counter_offset(layout, flag.index as usize)
+            }
+        }
+    }
+
+    fn addr(&mut self, region: Region) -> Addr {
+        let within = match region.space {
+            Space::Slot { rank: Rank(rank), slot } => rank as usize * self.stride + self.footprint.slot(slot),
+            Space::In | Space::Out | Space::Acc | Space::PeerIn(_) | Space::PeerOut(_) => 0,
+        };
+        Addr { base: self.base(region.space), offset: within + region.offset }
+    }
+
+    fn base(&mut self, space: Space) -> u32 {
+        match space {
+            Space::In => IN,
+            Space::Out => OUT,
+            Space::Acc => ACC,
+            Space::Slot { .. } => BANK,
+            Space::PeerIn(_) | Space::PeerOut(_) => {
+                let known = self.peers.iter().position(|&p| p == space);
+                let index = known.unwrap_or_else(|| {
+                    self.peers.push(space);
+                    self.peers.len() - 1
+                });
+                PEERS + index as u32
+            }
+        }
+    }
+}

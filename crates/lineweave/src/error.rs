@@ -1,0 +1,187 @@
+//! Everything that can go wrong at run time, in words a person can act on.
+
+use lineweave_core::collective::Collective;
+use lineweave_core::plan::PlanError;
+use lineweave_core::verify::Violation;
+
+/// An error of the runtime.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A plan could not be made.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// A plan was refuted before it could run.
+    #[error("plan {plan} is refused: {violation}")]
+    Refuted {
+        /// `collective/algorithm`.
+        plan: String,
+        /// The counter-example.
+        violation: Box<Violation>,
+    },
+    /// No plan fits.
+    #[error("no plan for {collective} of {bytes} bytes among {ranks} ranks: {why}")]
+    NoPlan {
+        /// Wanted.
+        collective: Collective,
+        /// Message length.
+        bytes: usize,
+        /// Ranks.
+        ranks: usize,
+        /// In words.
+        why: String,
+    },
+    /// A team needs at least one rank.
+    #[error("a team needs 1 to {most} ranks, and {ranks} were asked for")]
+    TeamSize {
+        /// Asked for.
+        ranks: usize,
+        /// Limit.
+        most: usize,
+    },
+    /// A root that is not a rank.
+    #[error("{collective}: root {root} is out of range; ranks are 0 to {}", ranks - 1)]
+    Root {
+        /// Called.
+        collective: Collective,
+        /// Given.
+        root: usize,
+        /// Ranks.
+        ranks: usize,
+    },
+    /// A buffer that a rank must give is missing or has another length.
+    #[error("{collective}: {what} is {found} bytes long and {expected} were expected")]
+    Length {
+        /// Called.
+        collective: Collective,
+        /// Which buffer.
+        what: &'static str,
+        /// Expected length in bytes.
+        expected: usize,
+        /// Found length in bytes.
+        found: usize,
+    },
+    /// Input and output overlap without being the same buffer.
+    #[error(
+        "{collective}: input and output overlap by part; give two separate buffers, or one buffer in place"
+    )]
+    Overlap {
+        /// Called.
+        collective: Collective,
+    },
+    /// An operator that the element type does not have.
+    #[error("{0}")]
+    Operator(String),
+    /// Ranks called different things (found by the checks of `LINEWEAVE_CHECK=1`).
+    #[error("call {sequence} differs between ranks: rank {rank} called {call}, rank {other} called {other_call}; every rank must call the same collective with the same count, type, operator and root")]
+    Mismatch {
+        /// Sequence number of the call on this communicator.
+        sequence: u64,
+        /// This rank.
+        rank: usize,
+        /// What this rank called.
+        call: String,
+        /// The first rank that differs.
+        other: usize,
+        /// What it called.
+        other_call: String,
+    },
+    /// Another rank died or left before it finished its part.
+    #[error("rank {rank} (pid {pid}) {how} while rank {waiting} waited for it in {operation} (call {sequence}); the communicator cannot be used any more")]
+    PeerLost {
+        /// Who is gone.
+        rank: usize,
+        /// Its process.
+        pid: u32,
+        /// `died`, `left` or `failed`.
+        how: &'static str,
+        /// Who waited.
+        waiting: usize,
+        /// In what.
+        operation: String,
+        /// Sequence number of the call.
+        sequence: u64,
+    },
+    /// A wait took longer than `LINEWEAVE_TIMEOUT`.
+    #[error("rank {waiting} waited {seconds:.1} s in {operation} (call {sequence}) for {missing}; the limit is LINEWEAVE_TIMEOUT")]
+    Timeout {
+        /// Who waited.
+        waiting: usize,
+        /// In what.
+        operation: String,
+        /// Sequence number of the call.
+        sequence: u64,
+        /// Ranks that had not entered this call.
+        missing: String,
+        /// How long.
+        seconds: f64,
+    },
+    /// The communicator failed before.
+    #[error("this communicator failed earlier ({0}); make a new one")]
+    Failed(String),
+    /// Not enough memory for the shared segment.
+    #[error("the team's shared memory needs {need} bytes and {available} are available ({source_of_limit}); use fewer ranks, a smaller LINEWEAVE_BOX_BYTES, or raise the limit")]
+    Memory {
+        /// Needed.
+        need: u64,
+        /// Available.
+        available: u64,
+        /// Who says so.
+        source_of_limit: String,
+    },
+    /// The operating system refused something.
+    #[error("{what}: {reason}{advice}")]
+    System {
+        /// What was attempted.
+        what: String,
+        /// The system's words.
+        reason: String,
+        /// What to do, starting with `; `, or nothing.
+        advice: &'static str,
+    },
+    /// Another lineweave, or something else, is on the other side.
+    #[error("the other side is not this lineweave: expected {expected}, found {found}; use one version for all ranks")]
+    Foreign {
+        /// Expected.
+        expected: String,
+        /// Found.
+        found: String,
+    },
+    /// A peer runs as another user.
+    #[error("the peer runs as user {found} and this rank as {expected}; ranks of one team must belong to one user")]
+    OtherUser {
+        /// This user.
+        expected: u32,
+        /// The peer's.
+        found: u32,
+    },
+    /// The environment of a rank that was started by a launcher is incomplete.
+    #[error("{name} is {found}, expected {expected}: start ranks with `lineweave run`, or give each its rank and the team's descriptor")]
+    Environment {
+        /// The variable.
+        name: &'static str,
+        /// Expected.
+        expected: &'static str,
+        /// Found.
+        found: String,
+    },
+    /// A thread of a team panicked.
+    #[error("rank {rank} panicked: {message}")]
+    Panicked {
+        /// Who.
+        rank: usize,
+        /// Its message.
+        message: String,
+    },
+}
+
+impl Error {
+    /// The system's refusal, with what was attempted.
+    pub(crate) fn system(
+        what: impl Into<String>,
+        reason: impl std::fmt::Display,
+        advice: &'static str,
+    ) -> Error {
+        Error::System { what: what.into(), reason: reason.to_string(), advice }
+    }
+}

@@ -1,0 +1,137 @@
+//! Running compiled steps: the innermost loop of the engine.
+
+use crate::compile::{Addr, Compiled, Step};
+use crate::kernel::{copy, copy_nt, load_words, store_words, CopyPolicy, FoldFn, MAX_PAYLOAD};
+use crate::segment::Segment;
+use crate::sync::AtomicU64;
+use crate::wait::{Interrupted, Vigil, Waiter};
+
+/// Where one run's bytes and flags are.
+#[derive(Debug)]
+pub struct Frame<'a> {
+    /// Start of every base (see `compile`), peers' to be filled in while running.
+    pub bases: &'a mut [*mut u8],
+    /// Start of rank 0's part of the bank.
+    pub bank: *mut u8,
+    /// Start of rank 0's counters.
+    pub counters: *mut u8,
+    /// Value of every flag before this run.
+    pub base: u64,
+    /// Runs of this plan in this bank before this one.
+    pub earlier: u64,
+    /// Combines elements; unused by plans without folds.
+    pub fold: FoldFn,
+    /// How to copy.
+    pub copy: CopyPolicy,
+}
+
+impl Frame<'_> {
+    #[inline(always)]
+    fn at(&self, addr: Addr) -> *mut u8 {
+        // SAFETY: the compiler of the plan numbered the bases, and the checker proved offsets to lie within
+        // the space that the base stands for.
+        unsafe { self.bases.get_unchecked(addr.base as usize).add(addr.offset) }
+    }
+
+    #[inline(always)]
+    fn flag(&self, at: usize) -> &AtomicU64 {
+        // SAFETY: within the bank by the plan's footprint; flags are 8-byte aligned and only used as atomics.
+        unsafe { &*self.bank.add(at).cast::<AtomicU64>() }
+    }
+
+    /// The words beside a flag that `len` bytes of payload take.
+    #[inline(always)]
+    fn payload(&self, at: usize, len: usize) -> &[AtomicU64] {
+        debug_assert!(len <= MAX_PAYLOAD);
+        // SAFETY: the words follow the flag on its line, as many as its layout leaves to it, which the
+        // checker compared with the payload; they are only used as atomics.
+        unsafe { std::slice::from_raw_parts(self.bank.add(at + 8).cast::<AtomicU64>(), len.div_ceil(8)) }
+    }
+
+    #[inline(always)]
+    fn counter(&self, at: usize) -> &AtomicU64 {
+        // SAFETY: within the counters' page, which is only used as atomics.
+        unsafe { &*self.counters.add(at).cast::<AtomicU64>() }
+    }
+}
+
+/// Runs one rank's steps.
+///
+/// # Safety
+/// The bases of `in`, `out` and `acc` must be valid for the lengths that the plan declares, not be accessed by
+/// anybody else meanwhile except as the plan says, and `out` and `acc` be writable. The plan must have been
+/// proven, every rank of the segment must run it in the same order of calls, and `fold` must fit its grain.
+#[inline(always)]
+pub unsafe fn execute<V: Vigil>(
+    plan: &Compiled,
+    frame: &mut Frame<'_>,
+    segment: &Segment,
+    waiter: &mut Waiter,
+    vigil: &mut V,
+) -> Result<(), Interrupted> {
+    for step in &plan.steps {
+        match *step {
+            Step::Move { src, dst, len } => {
+                // SAFETY: proven disjoint and in bounds; the caller vouches for the bases.
+                unsafe {
+                    match len < frame.copy.nt_from {
+                        true => copy(frame.at(src), frame.at(dst), len),
+                        false => copy_nt(frame.at(src), frame.at(dst), len),
+                    }
+                }
+            }
+            Step::Fold { a, b, dst, elements } => {
+                // SAFETY: as above, and `dst` is disjoint from or equal to each operand.
+                unsafe { (frame.fold)(frame.at(a), frame.at(b), frame.at(dst), elements) };
+            }
+            Step::Set { at, home, value } => {
+                let sleepers = segment.sleepers(home as usize);
+                waiter.raise(frame.flag(at), frame.base + u64::from(value), sleepers);
+            }
+            Step::SetBytes { at, home, value, src, len } => {
+                // SAFETY: proven in bounds; the caller vouches for the base.
+                let payload = unsafe { std::slice::from_raw_parts(frame.at(src), len as usize) };
+                store_words(frame.payload(at, payload.len()), payload);
+                let sleepers = segment.sleepers(home as usize);
+                waiter.raise(frame.flag(at), frame.base + u64::from(value), sleepers);
+            }
+            Step::SetAddress { at, home, value, base } => {
+                let address = frame.bases[base as usize] as u64;
+                // Relaxed: ordered by the raise below.
+                frame.flag(at + 8).store(address, crate::sync::Ordering::Relaxed);
+                let sleepers = segment.sleepers(home as usize);
+                waiter.raise(frame.flag(at), frame.base + u64::from(value), sleepers);
+            }
+            Step::Wait { at, home, value } => {
+                let sleepers = segment.sleepers(home as usize);
+                waiter.wait(frame.flag(at), frame.base + u64::from(value), sleepers, vigil)?;
+            }
+            Step::WaitEarlier { at, home, below, lag } => {
+                if frame.earlier >= u64::from(lag) {
+                    let sleepers = segment.sleepers(home as usize);
+                    waiter.wait(frame.flag(at), frame.base - u64::from(below), sleepers, vigil)?;
+                }
+            }
+            Step::WaitBytes { at, home, value, dst, len } => {
+                let sleepers = segment.sleepers(home as usize);
+                waiter.wait(frame.flag(at), frame.base + u64::from(value), sleepers, vigil)?;
+                // SAFETY: proven in bounds; the caller vouches for the base and that it is writable.
+                let payload = unsafe { std::slice::from_raw_parts_mut(frame.at(dst), len as usize) };
+                load_words(frame.payload(at, payload.len()), payload);
+            }
+            Step::WaitAddress { at, home, value, base } => {
+                let sleepers = segment.sleepers(home as usize);
+                waiter.wait(frame.flag(at), frame.base + u64::from(value), sleepers, vigil)?;
+                // Relaxed: ordered by the wait above.
+                let address = frame.flag(at + 8).load(crate::sync::Ordering::Relaxed);
+                frame.bases[base as usize] = address as *mut u8;
+            }
+            Step::Add { at, home } => waiter.add(frame.counter(at), segment.sleepers(home as usize)),
+            Step::WaitCount { at, home, each, value } => {
+                let target = plan.runs * u64::from(each) + u64::from(value);
+                waiter.wait(frame.counter(at), target, segment.sleepers(home as usize), vigil)?;
+            }
+        }
+    }
+    Ok(())
+}

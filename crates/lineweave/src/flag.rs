@@ -1,0 +1,83 @@
+//! Flags: the one way in which ranks wait for each other.
+//!
+//! Protocol, for a flag `f` with one writer and a threshold `v`:
+//!
+//! 1. The writer finishes its reads and writes of shared memory, and stores the payload beside `f`, if any.
+//! 2. The writer stores `v` to `f` with release.
+//! 3. A reader that loads at least `v` from `f` with acquire sees everything of step 1.
+//! 4. The writer wakes sleepers at the flag's home, if the home's count of sleepers is not zero.
+//!
+//! A reader sleeps only after it has raised the home's count and seen the flag below `v` once more. Between
+//! its raise and its look, and between the writer's steps 2 and 4, stands a full fence, so one of them
+//! sees the other. Where the kernel offers it, the sleeper pays for both sides with `membarrier`, and the
+//! writer's fence is only for the compiler: then setting a flag costs one store and one load.
+
+use crate::sync::{fence, AtomicU64, Ordering};
+
+/// Raises a flag (step 2).
+#[inline(always)]
+pub fn raise(flag: &AtomicU64, value: u64) {
+    // SYNC: flag
+    flag.store(value, Ordering::Release);
+}
+
+/// Adds one to a counter; several ranks may do so at once.
+#[inline(always)]
+pub fn add(flag: &AtomicU64) {
+    // SYNC: flag
+    flag.fetch_add(1, Ordering::AcqRel);
+}
+
+/// Whether a flag has reached a threshold (step 3).
+#[inline(always)]
+pub fn reached(flag: &AtomicU64, value: u64) -> bool {
+    // SYNC: flag
+    flag.load(Ordering::Acquire) >= value
+}
+
+/// A flag's value, for a decision to sleep; nothing may be read because of it.
+#[inline]
+pub fn peek(flag: &AtomicU64) -> u64 {
+    // Relaxed: whoever goes on does so by [`reached`].
+    flag.load(Ordering::Relaxed)
+}
+
+/// How the writer's store and its look at the sleepers are kept in order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WakeFence {
+    /// A fence on every set.
+    Full,
+    /// Only the compiler's order; sleepers run `membarrier` on every process of the team.
+    Membarrier,
+}
+
+/// Whether anybody may be asleep on a flag at this home (step 4); to be called after [`raise`].
+#[inline(always)]
+pub fn has_sleepers(sleepers: &AtomicU64, order: WakeFence) -> bool {
+    match order {
+        // SYNC: sleepers
+        WakeFence::Full => fence(Ordering::SeqCst),
+        WakeFence::Membarrier => crate::sync::compiler_fence(),
+    }
+    // Relaxed: ordered after the store by the fence above, or by the sleeper's membarrier.
+    sleepers.load(Ordering::Relaxed) != 0
+}
+
+/// Announces a sleeper; the caller then looks at the flag again, and sleeps only if it is still low.
+#[inline]
+pub fn announce_sleeper(sleepers: &AtomicU64, order: WakeFence) {
+    // Relaxed: the fence below orders it before the second look at the flag.
+    sleepers.fetch_add(1, Ordering::Relaxed);
+    // SYNC: sleepers
+    fence(Ordering::SeqCst);
+    if order == WakeFence::Membarrier {
+        crate::sync::membarrier();
+    }
+}
+
+/// Takes the announcement back.
+#[inline]
+pub fn retire_sleeper(sleepers: &AtomicU64) {
+    // Relaxed: a stale count only costs its reader a needless wake.
+    sleepers.fetch_sub(1, Ordering::Relaxed);
+}

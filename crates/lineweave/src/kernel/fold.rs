@@ -1,0 +1,188 @@
+//! Folds: combining two runs of elements into one.
+
+use super::half::hardware_f16_fold;
+use super::level::Level;
+use super::number::Number;
+use super::operator::{And, Bits, Both, Combine, Either, Max, Min, OneOf, Or, Prod, Sum, Xor};
+use super::types::{ElementType, Operator, Undefined};
+use ::half::{bf16, f16};
+use std::slice;
+
+/// `dst[i] = a[i] (op) b[i]` for `i` in `0..elements`.
+///
+/// # Safety
+///
+/// - `a`, `b` and `dst` are aligned to the element and valid for `elements` elements (reads, reads, writes).
+/// - `dst` is `a` or `b` exactly, or overlaps neither. `a` and `b` may overlap in any way when `dst` is apart from both.
+/// - Nothing else writes `a` or `b`, or touches `dst`, meanwhile; between ranks, flags see to that.
+pub type FoldFn = unsafe fn(a: *const u8, b: *const u8, dst: *mut u8, elements: usize);
+
+/// The fold for an operator on an element type, with the widest vectors this CPU has. Resolve it once and keep it.
+///
+/// [`Operator::Avg`] folds as a sum; divide at the end with [`scale_fn`](super::scale_fn).
+///
+/// # Errors
+///
+/// [`Undefined`] for bitwise operators on floats.
+pub fn fold_fn(operator: Operator, element: ElementType) -> Result<FoldFn, Undefined> {
+    resolve(operator, element, Level::best())
+}
+
+/// The fold compiled for one level: the same bits as any other's, which is what tests and probes ask it for.
+///
+/// A level this CPU does not support yields the widest one that it does.
+///
+/// # Errors
+///
+/// [`Undefined`] for bitwise operators on floats.
+pub fn fold_fn_at(operator: Operator, element: ElementType, level: Level) -> Result<FoldFn, Undefined> {
+    resolve(operator, element, if level.supported() { level } else { Level::best() })
+}
+
+fn resolve(operator: Operator, element: ElementType, level: Level) -> Result<FoldFn, Undefined> {
+    let fold = match element {
+        ElementType::U8 => Some(integer::<u8, u8>(operator, level)),
+        ElementType::U16 => Some(integer::<u16, u16>(operator, level)),
+        ElementType::U32 => Some(integer::<u32, u32>(operator, level)),
+        ElementType::U64 => Some(integer::<u64, u64>(operator, level)),
+        ElementType::I8 => Some(integer::<i8, u8>(operator, level)),
+        ElementType::I16 => Some(integer::<i16, u16>(operator, level)),
+        ElementType::I32 => Some(integer::<i32, u32>(operator, level)),
+        ElementType::I64 => Some(integer::<i64, u64>(operator, level)),
+        ElementType::F16 => half_float(operator, level),
+        ElementType::BF16 => float::<bf16>(operator, level),
+        ElementType::F32 => float::<f32>(operator, level),
+        ElementType::F64 => float::<f64>(operator, level),
+    };
+    fold.ok_or(Undefined { operator, element })
+}
+
+/// An integer `T` whose unsigned counterpart is `U`: one clone serves both wherever the sign makes no difference.
+fn integer<T: Number, U: Number + Bits>(operator: Operator, level: Level) -> FoldFn {
+    match operator {
+        Operator::Sum | Operator::Avg => at::<U, Sum>(level),
+        Operator::Prod => at::<U, Prod>(level),
+        Operator::Min => at::<T, Min>(level),
+        Operator::Max => at::<T, Max>(level),
+        Operator::BitAnd => at::<U, And>(level),
+        Operator::BitOr => at::<U, Or>(level),
+        Operator::BitXor => at::<U, Xor>(level),
+        Operator::LogicalAnd => at::<U, Both>(level),
+        Operator::LogicalOr => at::<U, Either>(level),
+        Operator::LogicalXor => at::<U, OneOf>(level),
+    }
+}
+
+fn float<T: Number>(operator: Operator, level: Level) -> Option<FoldFn> {
+    match operator {
+        Operator::Sum | Operator::Avg => Some(at::<T, Sum>(level)),
+        Operator::Prod => Some(at::<T, Prod>(level)),
+        Operator::Min => Some(at::<T, Min>(level)),
+        Operator::Max => Some(at::<T, Max>(level)),
+        Operator::BitAnd | Operator::BitOr | Operator::BitXor => None,
+        Operator::LogicalAnd => Some(at::<T, Both>(level)),
+        Operator::LogicalOr => Some(at::<T, Either>(level)),
+        Operator::LogicalXor => Some(at::<T, OneOf>(level)),
+    }
+}
+
+/// f16 arithmetic converts in hardware where it can; logical operators only look at bits.
+fn half_float(operator: Operator, level: Level) -> Option<FoldFn> {
+    let hardware = match operator {
+        Operator::Sum | Operator::Avg => hardware_f16_fold::<Sum>(level),
+        Operator::Prod => hardware_f16_fold::<Prod>(level),
+        Operator::Min => hardware_f16_fold::<Min>(level),
+        Operator::Max => hardware_f16_fold::<Max>(level),
+        Operator::BitAnd | Operator::BitOr | Operator::BitXor => None,
+        Operator::LogicalAnd | Operator::LogicalOr | Operator::LogicalXor => None,
+    };
+    hardware.or_else(|| float::<f16>(operator, level))
+}
+
+fn at<T: Copy, C: Combine<T>>(level: Level) -> FoldFn {
+    match level {
+        Level::Baseline => baseline::<T, C>,
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 => avx2::<T, C>,
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 => avx512::<T, C>,
+    }
+}
+
+/// # Safety
+///
+/// See [`FoldFn`].
+unsafe fn baseline<T: Copy, C: Combine<T>>(a: *const u8, b: *const u8, dst: *mut u8, elements: usize) {
+    // SAFETY: the caller's.
+    unsafe { fold::<T, C>(a.cast(), b.cast(), dst.cast(), elements) }
+}
+
+/// # Safety
+///
+/// See [`FoldFn`]; and the CPU supports [`Level::Avx2`].
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,f16c")]
+unsafe fn avx2<T: Copy, C: Combine<T>>(a: *const u8, b: *const u8, dst: *mut u8, elements: usize) {
+    // SAFETY: the caller's.
+    unsafe { fold::<T, C>(a.cast(), b.cast(), dst.cast(), elements) }
+}
+
+/// # Safety
+///
+/// See [`FoldFn`]; and the CPU supports [`Level::Avx512`].
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,f16c,avx512f,avx512bw,avx512dq,avx512vl")]
+unsafe fn avx512<T: Copy, C: Combine<T>>(a: *const u8, b: *const u8, dst: *mut u8, elements: usize) {
+    // SAFETY: the caller's.
+    unsafe { fold::<T, C>(a.cast(), b.cast(), dst.cast(), elements) }
+}
+
+/// The loop of every fold. Slices tell the compiler what does not overlap, without which an in-place fold, the common
+/// kind, would fail the vectoriser's overlap check at run time and crawl.
+///
+/// # Safety
+///
+/// See [`FoldFn`].
+#[inline(always)]
+unsafe fn fold<T: Copy, C: Combine<T>>(a: *const T, b: *const T, dst: *mut T, elements: usize) {
+    if elements == 0 {
+        return;
+    }
+    // Operators are commutative to the last bit, so `dst == b` is `dst == a` with the operands exchanged.
+    let (a, b) = if dst.cast_const() == b { (b, a) } else { (a, b) };
+    if dst.cast_const() != a {
+        // SAFETY: the caller vouches for the extents, and that `dst` is now apart from both.
+        let (a, b, dst) = unsafe {
+            (
+                slice::from_raw_parts(a, elements),
+                slice::from_raw_parts(b, elements),
+                slice::from_raw_parts_mut(dst, elements),
+            )
+        };
+        apart::<T, C>(a, b, dst);
+    } else if dst.cast_const() != b {
+        // SAFETY: as above; `a` is only reached through `dst`, and `b` is apart from it.
+        let (b, dst) =
+            unsafe { (slice::from_raw_parts(b, elements), slice::from_raw_parts_mut(dst, elements)) };
+        in_place::<T, C>(b, dst);
+    } else {
+        // SAFETY: all three are one run of memory, reached through `dst` alone.
+        for x in unsafe { slice::from_raw_parts_mut(dst, elements) } {
+            *x = C::combine(*x, *x);
+        }
+    }
+}
+
+#[inline(always)]
+fn apart<T: Copy, C: Combine<T>>(a: &[T], b: &[T], dst: &mut [T]) {
+    for ((&x, &y), to) in a.iter().zip(b).zip(dst) {
+        *to = C::combine(x, y);
+    }
+}
+
+#[inline(always)]
+fn in_place<T: Copy, C: Combine<T>>(b: &[T], dst: &mut [T]) {
+    for (to, &y) in dst.iter_mut().zip(b) {
+        *to = C::combine(*to, y);
+    }
+}

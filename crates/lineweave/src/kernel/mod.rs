@@ -1,0 +1,30 @@
+//! What happens to bytes: copies, folds, and the few words that travel beside a flag.
+//!
+//! Kernels are plain functions on raw memory, resolved once when a plan is compiled: the element type, the operator
+//! and the CPU's vector instructions are all decided by then, and running an op is one indirect call.
+//!
+//! **Bits.** A fold gives the same bits on every vector width, on every CPU, and whichever operand comes first, so
+//! that ranks which combine the same contributions in the same order hold the same result. Two rules make that
+//! so: integers wrap, and every NaN a float fold produces is the one positive quiet NaN without payload
+//! (hardware disagrees about which operand's payload survives, and about the sign of a fresh NaN). It presumes the
+//! default floating-point environment: ranks that flush subnormals to zero agree only with ranks that do.
+
+mod types;
+mod level;
+mod number;
+mod operator;
+mod half;
+mod scale;
+mod fold;
+mod copy;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+pub use copy::{copy, copy_nt, CopyFn, CopyPolicy};
+pub use fold::{fold_fn, fold_fn_at, FoldFn};
+pub use level::Level;
+pub use scale::{scale_fn, scale_fn_at, ScaleFn};
+pub use types::{Element, ElementType, Operator, Undefined, UnknownElementType, UnknownOperator};
+pub use words::{load_words, store_words, MAX_PAYLOAD};

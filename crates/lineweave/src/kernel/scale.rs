@@ -1,0 +1,110 @@
+//! The division that ends an average.
+
+use super::level::Level;
+use super::number::Number;
+use super::types::{ElementType, Operator};
+use ::half::{bf16, f16};
+use std::num::NonZeroU32;
+use std::slice;
+
+/// Divide each element by the number of ranks.
+///
+/// Integers truncate towards zero, and a sum that wrapped stays wrapped: the average of 100 and 100 as `i8` is -28.
+/// Floats round to nearest even.
+///
+/// # Safety
+///
+/// `dst` is aligned to the element, valid for `elements` elements, and touched by nothing else meanwhile.
+pub type ScaleFn = unsafe fn(dst: *mut u8, elements: usize, ranks: NonZeroU32);
+
+/// What is left to do to a folded message before it is the result: a division for [`Operator::Avg`], else nothing.
+pub fn scale_fn(operator: Operator, element: ElementType) -> Option<ScaleFn> {
+    scale_fn_at(operator, element, Level::best())
+}
+
+/// As [`scale_fn`], compiled for one level; the widest supported one if this CPU does not support it.
+pub fn scale_fn_at(operator: Operator, element: ElementType, level: Level) -> Option<ScaleFn> {
+    let level = if level.supported() { level } else { Level::best() };
+    match operator {
+        Operator::Avg => Some(resolve(element, level)),
+        Operator::Sum
+        | Operator::Prod
+        | Operator::Min
+        | Operator::Max
+        | Operator::BitAnd
+        | Operator::BitOr
+        | Operator::BitXor
+        | Operator::LogicalAnd
+        | Operator::LogicalOr
+        | Operator::LogicalXor => None,
+    }
+}
+
+fn resolve(element: ElementType, level: Level) -> ScaleFn {
+    match element {
+        ElementType::I8 => at::<i8>(level),
+        ElementType::I16 => at::<i16>(level),
+        ElementType::I32 => at::<i32>(level),
+        ElementType::I64 => at::<i64>(level),
+        ElementType::U8 => at::<u8>(level),
+        ElementType::U16 => at::<u16>(level),
+        ElementType::U32 => at::<u32>(level),
+        ElementType::U64 => at::<u64>(level),
+        ElementType::F16 => at::<f16>(level),
+        ElementType::BF16 => at::<bf16>(level),
+        ElementType::F32 => at::<f32>(level),
+        ElementType::F64 => at::<f64>(level),
+    }
+}
+
+fn at<T: Number>(level: Level) -> ScaleFn {
+    match level {
+        Level::Baseline => baseline::<T>,
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 => avx2::<T>,
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 => avx512::<T>,
+    }
+}
+
+/// # Safety
+///
+/// See [`ScaleFn`].
+unsafe fn baseline<T: Number>(dst: *mut u8, elements: usize, ranks: NonZeroU32) {
+    // SAFETY: the caller's.
+    unsafe { scale::<T>(dst.cast(), elements, ranks) }
+}
+
+/// # Safety
+///
+/// See [`ScaleFn`]; and the CPU supports [`Level::Avx2`].
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,f16c")]
+unsafe fn avx2<T: Number>(dst: *mut u8, elements: usize, ranks: NonZeroU32) {
+    // SAFETY: the caller's.
+    unsafe { scale::<T>(dst.cast(), elements, ranks) }
+}
+
+/// # Safety
+///
+/// See [`ScaleFn`]; and the CPU supports [`Level::Avx512`].
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,f16c,avx512f,avx512bw,avx512dq,avx512vl")]
+unsafe fn avx512<T: Number>(dst: *mut u8, elements: usize, ranks: NonZeroU32) {
+    // SAFETY: the caller's.
+    unsafe { scale::<T>(dst.cast(), elements, ranks) }
+}
+
+/// # Safety
+///
+/// See [`ScaleFn`].
+#[inline(always)]
+unsafe fn scale<T: Number>(dst: *mut T, elements: usize, ranks: NonZeroU32) {
+    if elements == 0 {
+        return;
+    }
+    // SAFETY: the caller vouches for the extent and for being alone with it.
+    for x in unsafe { slice::from_raw_parts_mut(dst, elements) } {
+        *x = x.quotient(ranks.get());
+    }
+}

@@ -1,0 +1,400 @@
+//! Every fold and every scale, at every level this CPU has, against a scalar reference written a second time.
+
+use super::{fold_fn, fold_fn_at, scale_fn, scale_fn_at, ElementType, FoldFn, Level, Operator};
+use ::half::{bf16, f16};
+use std::num::NonZeroU32;
+
+/// The longest run: past two blocks of the widest unrolled loop of bytes, plus a tile of the f16 fold.
+const LONGEST: usize = 300;
+
+/// The bits of one element, combined by the book.
+fn reference(operator: Operator, element: ElementType, a: u64, b: u64) -> u64 {
+    match element {
+        ElementType::I8 | ElementType::I16 | ElementType::I32 | ElementType::I64 => {
+            integer_reference(operator, element, sign_extend(element, a), sign_extend(element, b))
+        }
+        ElementType::U8 | ElementType::U16 | ElementType::U32 | ElementType::U64 => {
+            integer_reference(operator, element, i128::from(a), i128::from(b))
+        }
+        ElementType::F16 => {
+            let (x, y) = (f16::from_bits(a as u16), f16::from_bits(b as u16));
+            f16_reference(float_reference(operator, x.to_f64_const(), y.to_f64_const()))
+        }
+        ElementType::BF16 => {
+            let (x, y) = (bf16::from_bits(a as u16), bf16::from_bits(b as u16));
+            let (x, y) = (f64::from(x.to_f32_const()), f64::from(y.to_f32_const()));
+            let result = float_reference(operator, x, y) as f32;
+            u64::from(if result.is_nan() { 0x7fc0 } else { bf16::from_f32_const(result).to_bits() })
+        }
+        ElementType::F32 => {
+            // f64 has more than twice the digits of f32, so rounding twice is rounding once.
+            let (x, y) = (f32::from_bits(a as u32), f32::from_bits(b as u32));
+            let result = float_reference(operator, f64::from(x), f64::from(y)) as f32;
+            u64::from(if result.is_nan() { 0x7fc0_0000 } else { result.to_bits() })
+        }
+        ElementType::F64 => {
+            let result = float_reference(operator, f64::from_bits(a), f64::from_bits(b));
+            if result.is_nan() {
+                0x7ff8_0000_0000_0000
+            } else {
+                result.to_bits()
+            }
+        }
+    }
+}
+
+/// Round an exact value to f16 once. (`half`'s conversion from f64 drops the lower 32 bits before it rounds.)
+fn f16_reference(exact: f64) -> u64 {
+    if exact.is_nan() {
+        return 0x7e00;
+    }
+    let exponent = (exact.to_bits() >> 52 & 0x7ff) as i32 - 1023;
+    let ulp = 2f64.powi(exponent.clamp(-14, 16) - 10);
+    let rounded = (exact / ulp).round_ties_even() * ulp;
+    u64::from(f16::from_f32_const(rounded as f32).to_bits())
+}
+
+fn sign_extend(element: ElementType, bits: u64) -> i128 {
+    let unused = 128 - 8 * element.size();
+    (i128::from(bits) << unused) >> unused
+}
+
+fn mask(element: ElementType) -> u64 {
+    u64::MAX >> (64 - 8 * element.size())
+}
+
+fn integer_reference(operator: Operator, element: ElementType, a: i128, b: i128) -> u64 {
+    let result = match operator {
+        Operator::Sum | Operator::Avg => a + b,
+        Operator::Prod => a.wrapping_mul(b),
+        Operator::Min => a.min(b),
+        Operator::Max => a.max(b),
+        Operator::BitAnd => a & b,
+        Operator::BitOr => a | b,
+        Operator::BitXor => a ^ b,
+        Operator::LogicalAnd => i128::from(a != 0 && b != 0),
+        Operator::LogicalOr => i128::from(a != 0 || b != 0),
+        Operator::LogicalXor => i128::from((a != 0) != (b != 0)),
+    };
+    result as u64 & mask(element)
+}
+
+fn float_reference(operator: Operator, a: f64, b: f64) -> f64 {
+    let truth = |truth| if truth { 1.0 } else { 0.0 };
+    match operator {
+        Operator::Sum | Operator::Avg => a + b,
+        Operator::Prod => a * b,
+        Operator::Min | Operator::Max if a.is_nan() || b.is_nan() => f64::NAN,
+        // The total order of non-NaN floats is IEEE's order with -0 below +0.
+        Operator::Min => *[a, b].iter().min_by(|x, y| x.total_cmp(y)).unwrap(),
+        Operator::Max => *[a, b].iter().max_by(|x, y| x.total_cmp(y)).unwrap(),
+        Operator::LogicalAnd => truth(a != 0.0 && b != 0.0),
+        Operator::LogicalOr => truth(a != 0.0 || b != 0.0),
+        Operator::LogicalXor => truth((a != 0.0) != (b != 0.0)),
+        Operator::BitAnd | Operator::BitOr | Operator::BitXor => unreachable!("bitwise on floats is refused"),
+    }
+}
+
+/// Random bits, one element in three replaced by one where arithmetic changes its mind.
+fn data(element: ElementType, seed: u64) -> Vec<u64> {
+    let special: &[u64] = match element {
+        ElementType::F16 => &[
+            0, 0x8000, 1, 0x8001, 0x3ff, 0x400, 0x3c00, 0xbc00, 0x7bff, 0xfbff, 0x7c00, 0xfc00, 0x7c01,
+            0x7e00, 0xfe12,
+        ],
+        ElementType::BF16 => &[
+            0, 0x8000, 1, 0x8001, 0x7f, 0x80, 0x3f80, 0xbf80, 0x7f7f, 0xff7f, 0x7f80, 0xff80, 0x7f81, 0x7fc0,
+            0xffd2,
+        ],
+        ElementType::F32 => &[
+            0,
+            0x8000_0000,
+            1,
+            0x8000_0001,
+            0x007f_ffff,
+            0x0080_0000,
+            0x3f80_0000,
+            0x7f7f_ffff,
+            0xff7f_ffff,
+            0x7f80_0000,
+            0xff80_0000,
+            0x7f80_0001,
+            0x7fc0_0000,
+            0xffc1_2345,
+        ],
+        ElementType::F64 => &[
+            0,
+            1 << 63,
+            1,
+            (1 << 63) | 1,
+            0x000f_ffff_ffff_ffff,
+            0x0010_0000_0000_0000,
+            0x3ff0_0000_0000_0000,
+            0x7fef_ffff_ffff_ffff,
+            0xffef_ffff_ffff_ffff,
+            0x7ff0_0000_0000_0000,
+            0xfff0_0000_0000_0000,
+            0x7ff0_0000_0000_0001,
+            0x7ff8_0000_0000_0000,
+            0xfff8_1234_5678_9abc,
+        ],
+        ElementType::I8 | ElementType::I16 | ElementType::I32 | ElementType::I64 => {
+            &[0, 1, u64::MAX, 0x7f, 0x80, 0x7fff, 0x8000, 0x7fff_ffff, 0x8000_0000, u64::MAX >> 1, 1 << 63]
+        }
+        ElementType::U8 | ElementType::U16 | ElementType::U32 | ElementType::U64 => {
+            &[0, 1, 2, u64::MAX, 0x80, 1 << 63]
+        }
+    };
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut random = move || {
+        // xorshift64*, Vigna 2016.
+        state ^= state >> 12;
+        state ^= state << 25;
+        state ^= state >> 27;
+        state.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    };
+    (0..LONGEST)
+        .map(|_| {
+            let choice = random() >> 32;
+            let bits = if choice % 3 == 0 { special[choice as usize / 3 % special.len()] } else { random() };
+            bits & mask(element)
+        })
+        .collect()
+}
+
+/// Elements in memory aligned to 8 bytes, at an offset in elements.
+struct Run {
+    memory: Vec<u64>,
+    element: ElementType,
+    offset: usize,
+}
+
+impl Run {
+    fn new(element: ElementType, offset: usize, values: &[u64]) -> Run {
+        let mut run = Run { memory: vec![0xa5a5_a5a5_a5a5_a5a5; values.len() + offset + 2], element, offset };
+        for (i, value) in values.iter().enumerate() {
+            // SAFETY: a word is at least as large as an element, so element i + offset lies within the memory; and on
+            // little-endian machines its first bytes are the element.
+            unsafe {
+                let from = std::ptr::from_ref(value).cast::<u8>();
+                from.copy_to(run.pointer().add(i * element.size()), element.size());
+            }
+        }
+        run
+    }
+
+    fn pointer(&mut self) -> *mut u8 {
+        // SAFETY: the offset is within the memory.
+        unsafe { self.memory.as_mut_ptr().cast::<u8>().add(self.offset * self.element.size()) }
+    }
+
+    fn get(&mut self, i: usize) -> u64 {
+        let mut bits = 0u64;
+        // SAFETY: as in `new`; i is at most one past the values, where two words of padding lie.
+        unsafe {
+            let from = self.pointer().add(i * self.element.size());
+            from.copy_to(std::ptr::from_mut(&mut bits).cast::<u8>(), self.element.size());
+        }
+        bits
+    }
+}
+
+/// How the result's place relates to the operands'.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    Apart,
+    OnLeft,
+    OnRight,
+    OnBoth,
+}
+
+fn check(
+    fold: FoldFn,
+    operator: Operator,
+    element: ElementType,
+    len: usize,
+    place: Place,
+    offset: usize,
+    what: &str,
+) {
+    let (left, right) = (data(element, 1 + len as u64), data(element, 2000 + len as u64));
+    let mut a = Run::new(element, offset, &left[..len]);
+    let mut b = Run::new(element, offset / 2, &right[..len]);
+    let mut apart = Run::new(element, offset, &vec![0; len]);
+    let (x, y) = (a.pointer(), b.pointer());
+    let (y, dst) = match place {
+        Place::Apart => (y, apart.pointer()),
+        Place::OnLeft => (y, x),
+        Place::OnRight => (y, y),
+        Place::OnBoth => (x, x),
+    };
+    // SAFETY: each run holds `len` elements, aligned since its memory and offset are; places are as FoldFn allows.
+    unsafe { fold(x, y, dst, len) };
+    let result = match place {
+        Place::Apart => &mut apart,
+        Place::OnLeft | Place::OnBoth => &mut a,
+        Place::OnRight => &mut b,
+    };
+    for i in 0..len {
+        let second = if matches!(place, Place::OnBoth) { left[i] } else { right[i] };
+        let want = reference(operator, element, left[i], second);
+        assert_eq!(
+            result.get(i),
+            want,
+            "{operator} {element} at {what}, {place:?}, element {i} of {len}: {:#x} and {second:#x} gave {:#x}, not {want:#x}",
+            left[i],
+            result.get(i),
+        );
+    }
+    assert_eq!(
+        result.get(len),
+        0xa5a5_a5a5_a5a5_a5a5 & mask(element),
+        "{operator} {element} wrote beyond {len}"
+    );
+}
+
+fn defined() -> impl Iterator<Item = (Operator, ElementType)> {
+    Operator::ALL
+        .into_iter()
+        .flat_map(|o| ElementType::ALL.map(|e| (o, e)))
+        .filter(|(operator, element)| operator.defined_for(*element))
+}
+
+#[test]
+fn every_fold_has_the_reference_bits_at_every_level_and_length() {
+    for (operator, element) in defined() {
+        for level in Level::available() {
+            let fold = fold_fn_at(operator, element, level).unwrap();
+            for len in (0..=130).chain([255, LONGEST]) {
+                let place = [Place::Apart, Place::OnLeft, Place::OnRight, Place::OnBoth][len % 4];
+                check(fold, operator, element, len, place, len / 4 % 3, &level.to_string());
+            }
+            for place in [Place::Apart, Place::OnLeft, Place::OnRight, Place::OnBoth] {
+                check(fold, operator, element, LONGEST, place, 1, &level.to_string());
+            }
+        }
+        check(
+            fold_fn(operator, element).unwrap(),
+            operator,
+            element,
+            77,
+            Place::Apart,
+            0,
+            "the level chosen",
+        );
+    }
+}
+
+#[test]
+fn every_operator_is_commutative_to_the_last_bit() {
+    for (operator, element) in defined() {
+        let fold = fold_fn(operator, element).unwrap();
+        let (left, right) = (data(element, 5), data(element, 6));
+        let (mut a, mut b) = (Run::new(element, 0, &left), Run::new(element, 0, &right));
+        let (mut ab, mut ba) = (Run::new(element, 0, &left), Run::new(element, 0, &left));
+        // SAFETY: four distinct runs of LONGEST elements.
+        unsafe {
+            fold(a.pointer(), b.pointer(), ab.pointer(), LONGEST);
+            fold(b.pointer(), a.pointer(), ba.pointer(), LONGEST);
+        }
+        assert_eq!(ab.memory, ba.memory, "{operator} {element}");
+    }
+}
+
+#[test]
+fn every_scale_divides_as_the_reference() {
+    for element in ElementType::ALL {
+        for ranks in [1u32, 2, 3, 7, 10, 64, 200, 4096, 65_535] {
+            for level in Level::available() {
+                for len in (0..40).chain([LONGEST]) {
+                    let values = data(element, u64::from(ranks) + len as u64);
+                    let mut run = Run::new(element, 1, &values[..len]);
+                    let scale = scale_fn_at(Operator::Avg, element, level).unwrap();
+                    // SAFETY: the run holds `len` elements, aligned.
+                    unsafe { scale(run.pointer(), len, NonZeroU32::new(ranks).unwrap()) };
+                    for (i, &value) in values[..len].iter().enumerate() {
+                        let want = quotient_reference(element, value, ranks);
+                        assert_eq!(run.get(i), want, "{element} {value:#x} / {ranks} at {level}");
+                    }
+                    assert_eq!(
+                        run.get(len),
+                        0xa5a5_a5a5_a5a5_a5a5 & mask(element),
+                        "{element} wrote beyond {len}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+fn quotient_reference(element: ElementType, bits: u64, ranks: u32) -> u64 {
+    let p = f64::from(ranks);
+    match element {
+        ElementType::I8 | ElementType::I16 | ElementType::I32 | ElementType::I64 => {
+            (sign_extend(element, bits) / i128::from(ranks)) as u64 & mask(element)
+        }
+        ElementType::U8 | ElementType::U16 | ElementType::U32 | ElementType::U64 => bits / u64::from(ranks),
+        ElementType::F16 => f16_reference(f16::from_bits(bits as u16).to_f64_const() / p),
+        ElementType::BF16 => match (f64::from(bf16::from_bits(bits as u16).to_f32_const()) / p) as f32 {
+            nan if nan.is_nan() => 0x7fc0,
+            quotient => u64::from(bf16::from_f32_const(quotient).to_bits()),
+        },
+        ElementType::F32 => match (f64::from(f32::from_bits(bits as u32)) / p) as f32 {
+            nan if nan.is_nan() => 0x7fc0_0000,
+            quotient => u64::from(quotient.to_bits()),
+        },
+        ElementType::F64 => match f64::from_bits(bits) / p {
+            nan if nan.is_nan() => 0x7ff8_0000_0000_0000,
+            quotient => quotient.to_bits(),
+        },
+    }
+}
+
+#[test]
+fn averages_of_wrapped_sums_stay_wrapped() {
+    let mut sum = [100i8.wrapping_add(100)];
+    let scale = scale_fn(Operator::Avg, ElementType::I8).unwrap();
+    // SAFETY: one i8.
+    unsafe { scale(sum.as_mut_ptr().cast(), 1, NonZeroU32::new(2).unwrap()) };
+    assert_eq!(sum, [-28]);
+}
+
+#[test]
+fn only_averages_are_scaled() {
+    for operator in Operator::ALL {
+        assert_eq!(scale_fn(operator, ElementType::F32).is_some(), operator == Operator::Avg, "{operator}");
+    }
+}
+
+#[test]
+fn bitwise_operators_on_floats_are_refused_in_words() {
+    let error = fold_fn(Operator::BitXor, ElementType::BF16).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "`bxor` is not defined on bf16: bf16 takes sum, prod, min, max, avg, land, lor, lxor, \
+         and `bxor` takes i8, i16, i32, i64, u8, u16, u32, u64"
+    );
+    for operator in Operator::ALL {
+        for element in ElementType::ALL {
+            assert_eq!(
+                fold_fn(operator, element).is_ok(),
+                operator.defined_for(element),
+                "{operator} {element}"
+            );
+        }
+    }
+}
+
+#[test]
+fn names_round_trip() {
+    for element in ElementType::ALL {
+        assert_eq!(element.to_string().parse(), Ok(element));
+    }
+    for operator in Operator::ALL {
+        assert_eq!(operator.to_string().parse(), Ok(operator));
+    }
+    let error = "f8".parse::<ElementType>().unwrap_err().to_string();
+    assert_eq!(error, "unknown element type `f8`: expected one of i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64");
+    let error = "mean".parse::<Operator>().unwrap_err().to_string();
+    assert!(error.starts_with("unknown operator `mean`: expected one of sum, prod,"), "{error}");
+}

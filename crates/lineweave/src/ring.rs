@@ -1,0 +1,88 @@
+//! Banks: pieces of every rank's area in which plans run, used in turn.
+//!
+//! Two plans never share flags or slots at the same time, so a plan needs no final acknowledgement and no
+//! knowledge of its neighbours. Protocol, for a ring of `k` banks:
+//!
+//! 1. A plan's use number `u` of the ring takes bank `u mod k`. All ranks run the same plans in the same
+//!    order, so they agree on `u`.
+//! 2. Before its first op a rank waits until every rank has left use `u - k`, the bank's previous use.
+//! 3. A rank that has finished use `u` publishes `left = u + 1`, after its last access to the bank.
+//!
+//! Proof sketch: the access of any rank in use `u - k` precedes its store of step 3, which precedes (by
+//! release and acquire) the end of step 2 of any rank in use `u`. So flags there are at rest and below every
+//! threshold to come, and slots are free. When a plan synchronises (each rank's end follows each rank's
+//! start, which the checker finds out), all ranks have left everything before it: step 2 then holds
+//! without a look at memory. Otherwise a rank looks once every `k - 1` uses.
+
+use crate::sync::{AtomicU64, Ordering};
+
+/// One rank's view of a ring of banks.
+#[derive(Clone, Debug)]
+pub struct Ring {
+    banks: u64,
+    uses: u64,
+    /// Every rank is known to have left all uses below this one.
+    known: u64,
+}
+
+impl Ring {
+    /// A ring of `banks` banks, at least 2.
+    pub fn new(banks: u64) -> Ring {
+        debug_assert!(banks >= 2);
+        Ring { banks, uses: 0, known: 0 }
+    }
+
+    /// Number of uses so far.
+    pub fn uses(&self) -> u64 {
+        self.uses
+    }
+
+    /// The lowest `left` of all ranks that the next use needs, if that is not known to hold.
+    pub fn needs(&self) -> Option<u64> {
+        let need = (self.uses + 1).saturating_sub(self.banks);
+        (need > self.known).then_some(need)
+    }
+
+    /// Notes what a look at all ranks' `left` showed.
+    pub fn learn(&mut self, everybody_left: u64) {
+        self.known = self.known.max(everybody_left);
+    }
+
+    /// Takes the next bank (step 1) and returns its number; [`Ring::needs`] must have been met.
+    pub fn enter(&mut self) -> u64 {
+        debug_assert!(self.needs().is_none());
+        let bank = self.uses % self.banks;
+        self.uses += 1;
+        bank
+    }
+}
+
+/// Publishes that this rank has left all uses below `uses` (step 3).
+#[inline(always)]
+pub fn leave(left: &AtomicU64, uses: u64) {
+    // SYNC: left
+    left.store(uses, Ordering::Release);
+}
+
+/// What a rank has left (step 2).
+#[inline(always)]
+pub fn left(left: &AtomicU64) -> u64 {
+    // SYNC: left
+    left.load(Ordering::Acquire)
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bank_is_taken_again_only_after_everybody_left_it() {
+        let mut ring = Ring::new(2);
+        assert_eq!((ring.needs(), ring.enter()), (None, 0));
+        assert_eq!((ring.needs(), ring.enter()), (None, 1));
+        assert_eq!(ring.needs(), Some(1));
+        ring.learn(1);
+        assert_eq!((ring.needs(), ring.enter()), (None, 0));
+        assert_eq!(ring.needs(), Some(2));
+    }
+}

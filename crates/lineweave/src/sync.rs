@@ -1,0 +1,74 @@
+//! The one file that names atomics.
+//!
+//! Everything above takes its atomics, fences and pauses from here, so that a build with `--cfg loom` checks the very
+//! code that ships. The names are type aliases rather than re-exports: the lint that bars the originals
+//! (`clippy.toml`) follows a re-export to its origin, but not an alias.
+#![allow(clippy::disallowed_types, clippy::disallowed_methods)]
+
+#[cfg(loom)]
+use loom::sync::atomic as origin;
+
+#[cfg(not(loom))]
+use core::sync::atomic as origin;
+
+/// An atomic 64-bit word: flags, and the words of a payload beside one.
+pub type AtomicU64 = origin::AtomicU64;
+
+/// An atomic 32-bit word: what a futex sleeps on.
+pub type AtomicU32 = origin::AtomicU32;
+
+/// An atomic index or count in private memory.
+pub type AtomicUsize = origin::AtomicUsize;
+
+/// An atomic truth value.
+pub type AtomicBool = origin::AtomicBool;
+
+pub use origin::Ordering;
+
+/// Order memory accesses without accessing memory.
+#[inline(always)]
+pub fn fence(order: Ordering) {
+    origin::fence(order);
+}
+
+/// Tell the CPU that this is a polling loop; under loom, let another thread run.
+#[inline(always)]
+pub fn spin_loop() {
+    #[cfg(loom)]
+    loom::hint::spin_loop();
+    #[cfg(not(loom))]
+    core::hint::spin_loop();
+}
+
+/// Offer the CPU to whoever else can run.
+#[inline]
+pub fn yield_now() {
+    #[cfg(loom)]
+    loom::thread::yield_now();
+    #[cfg(not(loom))]
+    std::thread::yield_now();
+}
+
+/// Order memory accesses for the compiler only.
+#[inline(always)]
+pub fn compiler_fence() {
+    core::sync::atomic::compiler_fence(core::sync::atomic::Ordering::SeqCst); // SYNC: sleepers
+}
+
+/// The kernel's view of half a flag, for futex calls.
+pub type FutexWord = core::sync::atomic::AtomicU32;
+
+/// A fence on every CPU that runs a process registered for it (see [`register_membarrier`]).
+pub fn membarrier() {
+    // A failure cannot follow a successful registration; sleeps are bounded besides.
+    let _ = rustix::thread::membarrier(rustix::thread::MembarrierCommand::GlobalExpedited);
+}
+
+/// Registers this process for [`membarrier`]; whether the kernel offers it.
+pub fn register_membarrier() -> bool {
+    use rustix::thread::MembarrierCommand as Command;
+    let offered = rustix::thread::membarrier_query();
+    offered.contains_command(Command::GlobalExpedited)
+        && offered.contains_command(Command::RegisterGlobalExpedited)
+        && rustix::thread::membarrier(Command::RegisterGlobalExpedited).is_ok()
+}

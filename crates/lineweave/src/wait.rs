@@ -1,0 +1,288 @@
+//! How a rank waits: spin, then yield the CPU, then sleep.
+//!
+//! Spinning is fastest when the awaited rank runs on a CPU of its own; yielding when it waits for this one;
+//! sleeping when it is far from done. The budgets follow from the measured round trip and from whether ranks
+//! outnumber usable CPUs.
+
+use crate::flag::{self, WakeFence};
+use crate::settings::Wait;
+use crate::sync::{spin_loop, AtomicU64, FutexWord};
+use std::time::{Duration, Instant};
+
+/// How long each way of waiting is tried before the next, in polls.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Budget {
+    /// Polls with nothing but a pause between them.
+    pub spins: u32,
+    /// Polls with a yield between them, after that.
+    pub yields: u32,
+    /// Whether to pause between polls.
+    pub pause: bool,
+}
+
+impl Budget {
+    /// The budget of a policy for `ranks` ranks on `cpus` usable CPUs.
+    ///
+    /// Own CPUs: spin for about 20 000 pauses (some 0.5 ms: several times what waking a sleeper costs),
+    /// since giving up the CPU early can only lose. Shared CPUs: a poll or two catches a peer that runs on
+    /// the other CPU at this moment; then the awaited rank needs this CPU.
+    pub fn of(policy: Wait, ranks: usize, cpus: usize) -> Budget {
+        let crowded = ranks > cpus;
+        let (spins, yields) = match policy {
+            Wait::Spin => (u32::MAX, u32::MAX),
+            Wait::Yield => (if crowded { 8 } else { 2_000 }, u32::MAX),
+            Wait::Sleep => (if crowded { 8 } else { 1_000 }, 4),
+            Wait::Auto if crowded => (8, 2_000),
+            Wait::Auto => (20_000, 200),
+        };
+        Budget { spins, yields, pause: true }
+    }
+}
+
+/// What a waiting rank checks now and then.
+pub trait Vigil {
+    /// Called every few milliseconds of a wait, with the time waited so far; an error ends the wait.
+    fn check(&mut self, waited: Duration) -> Result<(), Interrupted>;
+}
+
+/// A wait that ended without its flag; the reason is kept by the [`Vigil`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Interrupted;
+
+/// A call into a host library, made while waiting so that it can progress.
+pub type ProgressHook = Box<dyn FnMut() + Send>;
+
+/// The waiting of one rank.
+pub struct Waiter {
+    budget: Budget,
+    order: WakeFence,
+    hook: Option<ProgressHook>,
+}
+
+impl std::fmt::Debug for Waiter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Waiter").field("budget", &self.budget).field("order", &self.order).finish()
+    }
+}
+
+/// How often a wait looks at the clock and at its peers.
+const VIGIL: Duration = Duration::from_millis(5);
+/// The longest sleep without a look; bounds the time to notice a dead peer.
+const LONGEST_SLEEP: Duration = Duration::from_millis(50);
+/// Polls between two calls of the progress hook, and between two looks at the clock while spinning.
+const POLLS_A_LOOK: u32 = 1 << 10;
+
+impl Waiter {
+    /// With these budgets, waking peers in this way.
+    pub fn new(budget: Budget, order: WakeFence) -> Waiter {
+        Waiter { budget, order, hook: None }
+    }
+
+    /// The budgets in force.
+    pub fn budget(&self) -> Budget {
+        self.budget
+    }
+
+    /// Changes the budgets.
+    pub fn set_budget(&mut self, budget: Budget) {
+        self.budget = budget;
+    }
+
+    /// A function to call while waiting.
+    pub fn set_hook(&mut self, hook: Option<ProgressHook>) {
+        self.hook = hook;
+    }
+
+    /// Raises a flag and wakes whoever sleeps on it.
+    #[inline(always)]
+    pub fn raise(&self, flag: &AtomicU64, value: u64, sleepers: &AtomicU64) {
+        flag::raise(flag, value);
+        self.wake(flag, sleepers);
+    }
+
+    /// Adds one to a counter and wakes whoever sleeps on it.
+    #[inline(always)]
+    pub fn add(&self, flag: &AtomicU64, sleepers: &AtomicU64) {
+        flag::add(flag);
+        self.wake(flag, sleepers);
+    }
+
+    #[inline(always)]
+    fn wake(&self, flag: &AtomicU64, sleepers: &AtomicU64) {
+        if flag::has_sleepers(sleepers, self.order) {
+            wake_all(flag);
+        }
+    }
+
+    /// Waits until `flag` has reached `value`.
+    #[inline(always)]
+    pub fn wait<V: Vigil>(
+        &mut self,
+        flag: &AtomicU64,
+        value: u64,
+        sleepers: &AtomicU64,
+        vigil: &mut V,
+    ) -> Result<(), Interrupted> {
+        if flag::reached(flag, value) {
+            return Ok(());
+        }
+        // A short loop that the compiler keeps in the caller; nearly every wait ends here.
+        let first = self.budget.spins.min(POLLS_A_LOOK);
+        if self.hook.is_none() {
+            if self.budget.pause {
+                for _ in 0..first {
+                    spin_loop();
+                    if flag::reached(flag, value) {
+                        return Ok(());
+                    }
+                }
+            } else {
+                for _ in 0..first {
+                    if flag::reached(flag, value) {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+        self.wait_long(flag, value, sleepers, vigil)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wait_long<V: Vigil>(
+        &mut self,
+        flag: &AtomicU64,
+        value: u64,
+        sleepers: &AtomicU64,
+        vigil: &mut V,
+    ) -> Result<(), Interrupted> {
+        let start = Instant::now();
+        let mut looked = start;
+        let mut polls: u32 = POLLS_A_LOOK.min(self.budget.spins);
+        let mut yields: u32 = 0;
+        loop {
+            if flag::reached(flag, value) {
+                return Ok(());
+            }
+            if let Some(hook) = &mut self.hook {
+                hook();
+            }
+            if polls < self.budget.spins {
+                for _ in 0..POLLS_A_LOOK.min(self.budget.spins - polls) {
+                    spin_loop();
+                    if flag::reached(flag, value) {
+                        return Ok(());
+                    }
+                }
+                if self.budget.spins != u32::MAX {
+                    polls = polls.saturating_add(POLLS_A_LOOK);
+                }
+            } else if yields < self.budget.yields {
+                rustix::thread::sched_yield();
+                if self.budget.yields != u32::MAX {
+                    yields += 1;
+                }
+                // A look at the clock costs a tenth of a yield; a vigil every few milliseconds is enough.
+                if yields % 64 != 0 && self.budget.yields != u32::MAX {
+                    continue;
+                }
+            } else {
+                let limit = if self.hook.is_some() { Duration::from_millis(1) } else { LONGEST_SLEEP };
+                self.sleep(flag, value, sleepers, limit);
+            }
+            let now = Instant::now();
+            if now - looked >= VIGIL {
+                looked = now;
+                vigil.check(now - start)?;
+            }
+        }
+    }
+
+    fn sleep(&self, flag: &AtomicU64, value: u64, sleepers: &AtomicU64, limit: Duration) {
+        flag::announce_sleeper(sleepers, self.order);
+        let seen = flag::peek(flag);
+        if seen < value {
+            sleep_on(flag, seen as u32, limit);
+        }
+        flag::retire_sleeper(sleepers);
+    }
+}
+
+/// The low half of a flag: growing flags differ in it unless 2^32 sets pass during one look, and sleeps are
+/// bounded besides.
+fn futex_word(flag: &AtomicU64) -> &FutexWord {
+    let low = std::ptr::from_ref(flag).cast::<FutexWord>();
+    let low = if cfg!(target_endian = "big") { low.wrapping_add(1) } else { low };
+    // SAFETY: half of a live atomic word, aligned for 32 bits; the kernel and this crate only ever use
+    // atomic accesses on it, and user code never loads or stores through the half.
+    unsafe { &*low }
+}
+
+fn wake_all(flag: &AtomicU64) {
+    // A failure means that nobody sleeps there.
+    let _ =
+        rustix::thread::futex::wake(futex_word(flag), rustix::thread::futex::Flags::empty(), i32::MAX as u32);
+}
+
+fn sleep_on(flag: &AtomicU64, seen: u32, limit: Duration) {
+    let limit = rustix::thread::Timespec {
+        tv_sec: limit.as_secs() as i64,
+        tv_nsec: i64::from(limit.subsec_nanos()) as _,
+    };
+    // Every outcome (woken, changed, timed out, interrupted) leads to another look at the flag.
+    let _ = rustix::thread::futex::wait(
+        futex_word(flag),
+        rustix::thread::futex::Flags::empty(),
+        seen,
+        Some(&limit),
+    );
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    struct Patience(u32);
+
+    impl Vigil for Patience {
+        fn check(&mut self, _: Duration) -> Result<(), Interrupted> {
+            self.0 -= 1;
+            if self.0 == 0 {
+                Err(Interrupted)
+            } else {
+                Ok(())
+            }
+        }
+    }
+
+    #[test]
+    fn every_policy_wakes_when_the_flag_is_raised() {
+        for policy in [Wait::Spin, Wait::Yield, Wait::Sleep, Wait::Auto] {
+            for order in [WakeFence::Full, WakeFence::Membarrier] {
+                if order == WakeFence::Membarrier && !crate::sync::register_membarrier() {
+                    continue;
+                }
+                let (flag, sleepers) = (AtomicU64::new(0), AtomicU64::new(0));
+                let budget = Budget::of(policy, 4, 2);
+                std::thread::scope(|s| {
+                    s.spawn(|| {
+                        std::thread::sleep(Duration::from_millis(20));
+                        Waiter::new(budget, order).raise(&flag, 7, &sleepers);
+                    });
+                    let mut waiter = Waiter::new(budget, order);
+                    assert_eq!(waiter.wait(&flag, 7, &sleepers, &mut Patience(u32::MAX)), Ok(()));
+                });
+                assert_eq!(flag::peek(&sleepers), 0);
+            }
+        }
+    }
+
+    #[test]
+    fn a_vigil_ends_a_wait_that_cannot_end() {
+        for policy in [Wait::Spin, Wait::Yield, Wait::Sleep, Wait::Auto] {
+            let (flag, sleepers) = (AtomicU64::new(0), AtomicU64::new(0));
+            let mut waiter = Waiter::new(Budget::of(policy, 4, 2), WakeFence::Full);
+            assert_eq!(waiter.wait(&flag, 1, &sleepers, &mut Patience(3)), Err(Interrupted));
+        }
+    }
+}

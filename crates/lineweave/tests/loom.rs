@@ -1,0 +1,215 @@
+//! The primitives under every plan, checked over all interleavings: flags, carried payloads, sleepers, banks
+//! and the reuse of slots. Plans themselves are proven by `lineweave_core::verify`.
+#![cfg(loom)]
+
+use lineweave::flag::{announce_sleeper, has_sleepers, peek, raise, reached, retire_sleeper, WakeFence};
+use lineweave::kernel::{load_words, store_words};
+use lineweave::ring::{leave, left, Ring};
+use lineweave::sync::{spin_loop, AtomicU64};
+use loom::cell::UnsafeCell;
+use loom::sync::Arc;
+use loom::thread;
+
+/// A slot whose misuse loom reports as a data race.
+struct Slot(UnsafeCell<u64>);
+
+// SAFETY: whether accesses are ordered is what loom checks.
+unsafe impl Sync for Slot {}
+// SAFETY: as above.
+unsafe impl Send for Slot {}
+
+impl Slot {
+    fn new() -> Slot {
+        Slot(UnsafeCell::new(0))
+    }
+
+    fn put(&self, value: u64) {
+        // SAFETY: loom reports an access that is not ordered.
+        self.0.with_mut(|p| unsafe { *p = value });
+    }
+
+    fn get(&self) -> u64 {
+        // SAFETY: loom reports an access that is not ordered.
+        self.0.with(|p| unsafe { *p })
+    }
+}
+
+fn await_flag(flag: &AtomicU64, value: u64) {
+    while !reached(flag, value) {
+        spin_loop();
+    }
+}
+
+/// A line: a flag and seven words of payload.
+fn line() -> [AtomicU64; 8] {
+    std::array::from_fn(|_| AtomicU64::new(0))
+}
+
+fn carry(line: &[AtomicU64; 8], value: u64, payload: u64) {
+    let bytes = payload.to_ne_bytes();
+    store_words(&line[1..], &bytes);
+    raise(&line[0], value);
+}
+
+fn take(line: &[AtomicU64; 8], value: u64) -> u64 {
+    await_flag(&line[0], value);
+    let mut bytes = [0u8; 8];
+    load_words(&line[1..], &mut bytes);
+    u64::from_ne_bytes(bytes)
+}
+
+#[test]
+fn a_flag_publishes_what_was_written_before_it() {
+    loom::model(|| {
+        let shared = Arc::new((AtomicU64::new(0), Slot::new()));
+        let writer = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                shared.1.put(42);
+                raise(&shared.0, 1);
+            })
+        };
+        await_flag(&shared.0, 1);
+        assert_eq!(shared.1.get(), 42);
+        writer.join().unwrap();
+    });
+}
+
+#[test]
+fn a_payload_arrives_with_its_flag() {
+    loom::model(|| {
+        let shared = Arc::new(line());
+        let writer = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || carry(&shared, 1, 7))
+        };
+        assert_eq!(take(&shared, 1), 7);
+        writer.join().unwrap();
+    });
+}
+
+#[test]
+fn nobody_sleeps_through_a_set() {
+    loom::model(|| {
+        let shared = Arc::new((AtomicU64::new(0), AtomicU64::new(0)));
+        let writer = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                raise(&shared.0, 1);
+                has_sleepers(&shared.1, WakeFence::Full)
+            })
+        };
+        announce_sleeper(&shared.1, WakeFence::Full);
+        let would_sleep = peek(&shared.0) < 1;
+        let wakes = writer.join().unwrap();
+        assert!(!would_sleep || wakes, "the sleeper saw a low flag and the writer saw no sleeper");
+        retire_sleeper(&shared.1);
+    });
+}
+
+#[test]
+fn a_bank_is_free_when_it_is_entered_again() {
+    // Rank 0 broadcasts three times through a ring of two banks; nothing acknowledges but `left`.
+    loom::model(|| {
+        let shared = Arc::new((
+            [AtomicU64::new(0), AtomicU64::new(0)],
+            [Slot::new(), Slot::new()],
+            [AtomicU64::new(0), AtomicU64::new(0)],
+        ));
+        let enter = |ring: &mut Ring, other: &AtomicU64| {
+            if let Some(need) = ring.needs() {
+                while left(other) < need {
+                    spin_loop();
+                }
+                ring.learn(left(other));
+            }
+            ring.enter() as usize
+        };
+        let root = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                let (flags, slots, leaves) = &*shared;
+                let mut ring = Ring::new(2);
+                for run in 1..=3 {
+                    let bank = enter(&mut ring, &leaves[1]);
+                    slots[bank].put(run * 10);
+                    raise(&flags[bank], run);
+                    leave(&leaves[0], ring.uses());
+                }
+            })
+        };
+        let (flags, slots, leaves) = &*shared;
+        let mut ring = Ring::new(2);
+        for run in 1..=3 {
+            let bank = enter(&mut ring, &leaves[0]);
+            await_flag(&flags[bank], run);
+            assert_eq!(slots[bank].get(), run * 10);
+            leave(&leaves[1], ring.uses());
+        }
+        root.join().unwrap();
+    });
+}
+
+#[test]
+fn a_deferred_acknowledgement_protects_a_slot() {
+    // One slot, three runs; the writer waits for the reader's `done` of the run before.
+    loom::model(|| {
+        let shared = Arc::new((AtomicU64::new(0), AtomicU64::new(0), Slot::new()));
+        let writer = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                for run in 1..=3 {
+                    await_flag(&shared.1, run - 1);
+                    shared.2.put(run);
+                    raise(&shared.0, run);
+                }
+            })
+        };
+        for run in 1..=3 {
+            await_flag(&shared.0, run);
+            assert_eq!(shared.2.get(), run);
+            raise(&shared.1, run);
+        }
+        writer.join().unwrap();
+    });
+}
+
+#[test]
+fn an_exchange_reuses_its_lines_every_second_run() {
+    // Two ranks swap payloads three times over two sets of lines: entering run r+2 follows the peer's entry
+    // into run r+1, and so its reading of run r. No other acknowledgement.
+    loom::model(|| {
+        let shared = Arc::new([[line(), line()], [line(), line()]]);
+        let rank = |lines: &[[[AtomicU64; 8]; 2]; 2], me: usize| {
+            for run in 1..=3u64 {
+                let bank = &lines[run as usize % 2];
+                carry(&bank[me], run, run * 100 + me as u64);
+                assert_eq!(take(&bank[1 - me], run), run * 100 + (1 - me) as u64);
+            }
+        };
+        let peer = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || rank(&shared, 1))
+        };
+        rank(&shared, 0);
+        peer.join().unwrap();
+    });
+}
+
+#[test]
+fn a_counter_releases_when_everybody_has_added() {
+    loom::model(|| {
+        let shared = Arc::new((AtomicU64::new(0), Slot::new()));
+        let peer = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                shared.1.put(5);
+                lineweave::flag::add(&shared.0);
+            })
+        };
+        lineweave::flag::add(&shared.0);
+        await_flag(&shared.0, 2);
+        assert_eq!(shared.1.get(), 5);
+        peer.join().unwrap();
+    });
+}
