@@ -14,6 +14,9 @@ impl Communicator {
     /// [`Error::PeerLost`] or [`Error::Timeout`] when a peer does not come.
     #[inline]
     pub fn barrier(&mut self) -> Result<(), Error> {
+        if let Some(done) = self.repeat_barrier() {
+            return done;
+        }
         let call = CallSpec {
             collective: Collective::Barrier,
             element: ElementType::U8,
@@ -22,7 +25,11 @@ impl Communicator {
             root: 0,
         };
         // SAFETY: a barrier touches no buffer.
-        unsafe { self.call(&call, std::ptr::null(), std::ptr::null_mut()) }
+        unsafe { self.call(&call, std::ptr::null(), std::ptr::null_mut()) }?;
+        if !self.book().check {
+            self.keep_barrier();
+        }
+        Ok(())
     }
 
     /// Copies the root's `buffer` into every other rank's.
