@@ -79,7 +79,7 @@ impl Book {
             bytes: key.bytes,
             grain: key.grain,
             direct: self.direct,
-            box_bytes: geometry.capacity(BankClass::Large),
+            box_bytes: geometry.zones(BankClass::Large).slots,
             acc_bytes: None,
         }
     }

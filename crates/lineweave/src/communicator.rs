@@ -2,7 +2,7 @@
 
 use crate::choose::Book;
 use crate::compile::{self, Compiled, ACC, BANK, IN, OUT};
-use crate::error::Error;
+use crate::error::{Error, Loss};
 use crate::execute::{execute, Frame};
 use crate::flag::WakeFence;
 use crate::kernel::{CopyPolicy, FoldFn};
@@ -112,13 +112,13 @@ impl Communicator {
         let claimed = segment.claim(rank);
         let able = crate::sync::register_membarrier();
         if claimed.is_err() {
-            segment.set_failed(rank);
+            segment.set_failed(rank, Loss::Failed);
         }
         segment.join(rank, able);
         claimed?;
         let start = Instant::now();
         while segment.joined() < segment.ranks() {
-            if let Some(lost) = segment.failed() {
+            if let Some((lost, _)) = segment.failed() {
                 return Err(Error::Failed(format!("rank {lost} could not join")));
             }
             if start.elapsed() > patience {

@@ -1,9 +1,7 @@
 //! Turning one rank's part of a plan into steps with resolved addresses.
 
-use crate::segment::{BankClass, Geometry, COUNTER_BYTES};
-use lineweave_core::plan::{
-    Carry, FlagKind, FlagRef, Footprint, Layout, Op, Plan, Region, Reuse, Space, Take,
-};
+use crate::segment::{BankClass, Geometry, Zones, COUNTER_BYTES};
+use lineweave_core::plan::{Carry, FlagKind, FlagRef, Layout, Op, Plan, Region, Reuse, Space, Take};
 use lineweave_core::units::{Rank, LINE};
 use lineweave_core::verify::Proof;
 
@@ -81,8 +79,10 @@ pub struct Compiled {
 /// Why a proven plan cannot be compiled for a team.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unfit {
-    /// Slots and flags need more than a bank holds.
-    Bank { need: usize, have: usize },
+    /// Slots need more than a bank holds.
+    Slots { need: usize, have: usize },
+    /// Flags of a layout need more than a bank holds.
+    Flags { layout: Layout, need: usize, have: usize },
     /// Counters need more than is left of their page.
     Counters { need: usize, have: usize },
 }
@@ -90,8 +90,11 @@ pub enum Unfit {
 impl std::fmt::Display for Unfit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Unfit::Bank { need, have } => {
-                write!(f, "it needs {need} bytes of box at each rank and a bank holds {have}; raise LINEWEAVE_BOX_BYTES")
+            Unfit::Slots { need, have } => {
+                write!(f, "its slots need {need} bytes at each rank and a bank holds {have}; raise LINEWEAVE_BOX_BYTES")
+            }
+            Unfit::Flags { layout, need, have } => {
+                write!(f, "its {layout} flags need {need} bytes at each rank and a bank holds {have}")
             }
             Unfit::Counters { need, have } => {
                 write!(f, "it needs {need} bytes of counters and {have} are left on this communicator")
@@ -109,15 +112,14 @@ pub fn compile(
     stride: usize,
     counters: &mut usize,
 ) -> Result<Compiled, Unfit> {
-    let footprint = Footprint::of(plan, LINE);
-    let class = match footprint.total() {
-        n if n <= geometry.capacity(BankClass::Small) => BankClass::Small,
-        n if n <= geometry.capacity(BankClass::Large) => BankClass::Large,
-        need => return Err(Unfit::Bank { need, have: geometry.capacity(BankClass::Large) }),
+    let small = Placement::of(plan, &geometry.zones(BankClass::Small));
+    let (class, placement) = match small {
+        Ok(placement) => (BankClass::Small, placement),
+        Err(_) => (BankClass::Large, Placement::of(plan, &geometry.zones(BankClass::Large))?),
     };
     let mut compiler = Compiler {
         plan,
-        footprint,
+        placement,
         stride,
         counters: counter_offsets(plan, counters)?,
         peers: Vec::new(),
@@ -137,6 +139,45 @@ pub fn compile(
     })
 }
 
+/// Where a plan's flag arrays and slots start within a bank.
+struct Placement {
+    arrays: Vec<usize>,
+    slots: Vec<usize>,
+}
+
+impl Placement {
+    fn of(plan: &Plan, zones: &Zones) -> Result<Placement, Unfit> {
+        // Bytes used of the zones for packed, paired, and lone flags.
+        let mut used = [0usize; 3];
+        let mut arrays = Vec::with_capacity(plan.flags.len());
+        for array in &plan.flags {
+            let (start, have) = zones.flags(array.layout);
+            let zone = match array.layout {
+                Layout::Packed => 0,
+                Layout::Paired => 1,
+                Layout::Alone | Layout::Spread(_) => 2,
+            };
+            arrays.push(start + used[zone]);
+            if array.kind == FlagKind::Signal {
+                used[zone] += array.layout.lines(array.count, LINE) * LINE;
+            }
+            if used[zone] > have {
+                return Err(Unfit::Flags { layout: array.layout, need: used[zone], have });
+            }
+        }
+        let mut at = 0;
+        let mut slots = Vec::with_capacity(plan.slots.len());
+        for size in &plan.slots {
+            slots.push(zones.slots_start() + at);
+            at += size.next_multiple_of(LINE);
+        }
+        if at > zones.slots {
+            return Err(Unfit::Slots { need: at, have: zones.slots });
+        }
+        Ok(Placement { arrays, slots })
+    }
+}
+
 /// Start of each counter array within the counters' page; signal arrays have none.
 fn counter_offsets(plan: &Plan, used: &mut usize) -> Result<Vec<Option<usize>>, Unfit> {
     let mut at = *used;
@@ -146,8 +187,7 @@ fn counter_offsets(plan: &Plan, used: &mut usize) -> Result<Vec<Option<usize>>, 
             FlagKind::Signal => offsets.push(None),
             FlagKind::Counter => {
                 offsets.push(Some(at));
-                let last = counter_offset(array.layout, array.count.max(1) - 1);
-                at += (last / LINE + 1) * LINE;
+                at += array.layout.lines(array.count, LINE) * LINE;
             }
         }
     }
@@ -158,18 +198,9 @@ fn counter_offsets(plan: &Plan, used: &mut usize) -> Result<Vec<Option<usize>>, 
     Ok(offsets)
 }
 
-fn counter_offset(layout: Layout, index: usize) -> usize {
-    match layout {
-        Layout::Packed => index * 8,
-        Layout::Paired => index / 2 * LINE + index % 2 * (LINE / 2),
-        Layout::Alone => index * LINE,
-        Layout::Spread(n) => index * n as usize * LINE,
-    }
-}
-
 struct Compiler<'a> {
     plan: &'a Plan,
-    footprint: Footprint,
+    placement: Placement,
     stride: usize,
     counters: Vec<Option<usize>>,
     /// Peer buffers in the order in which they got bases.
@@ -227,19 +258,17 @@ impl Compiler<'_> {
 
     /// Offset of a flag from the bank's base, or of a counter from the counters' base.
     fn flag(&self, flag: FlagRef) -> usize {
-        let home = flag.home.index() * self.stride;
-        match self.counters[flag.array as usize] {
-            None => home + self.footprint.flag(flag),
-            Some(start) => {
-                let layout = self.plan.flags[flag.array as usize].layout;
-                home + start + counter_offset(layout, flag.index as usize)
-            }
-        }
+        let array = flag.array as usize;
+        let start = self.counters[array].unwrap_or(self.placement.arrays[array]);
+        let within = self.plan.flags[array].layout.offset(flag.index as usize, LINE);
+        flag.home.index() * self.stride + start + within
     }
 
     fn addr(&mut self, region: Region) -> Addr {
         let within = match region.space {
-            Space::Slot { rank: Rank(rank), slot } => rank as usize * self.stride + self.footprint.slot(slot),
+            Space::Slot { rank: Rank(rank), slot } => {
+                rank as usize * self.stride + self.placement.slots[slot as usize]
+            }
             Space::In | Space::Out | Space::Acc | Space::PeerIn(_) | Space::PeerOut(_) => 0,
         };
         Addr { base: self.base(region.space), offset: within + region.offset }
