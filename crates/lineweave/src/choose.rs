@@ -144,6 +144,11 @@ impl Book {
 }
 
 impl Communicator {
+    /// Where the ranks sit.
+    pub fn shape(&self) -> &Shape {
+        &self.book().shape
+    }
+
     /// The algorithm that a call of this size runs, and why.
     ///
     /// # Errors
