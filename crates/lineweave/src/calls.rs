@@ -28,7 +28,7 @@ impl Communicator {
         // SAFETY: a barrier touches no buffer.
         unsafe { self.call(&call, std::ptr::null(), std::ptr::null_mut()) }?;
         if !self.book().check {
-            self.keep_barrier();
+            self.keep_exchange(true);
         }
         Ok(())
     }

@@ -16,8 +16,8 @@ pub struct Budget {
     pub spins: u32,
     /// Polls with a yield between them, after that.
     pub yields: u32,
-    /// Pauses between polls.
-    pub pauses: u32,
+    /// Whether to pause between polls. Two pauses and more were tried, and only made waits longer.
+    pub pause: bool,
 }
 
 impl Budget {
@@ -35,7 +35,7 @@ impl Budget {
             Wait::Auto if crowded => (8, 2_000),
             Wait::Auto => (20_000, 200),
         };
-        Budget { spins, yields, pauses: 1 }
+        Budget { spins, yields, pause: true }
     }
 }
 
@@ -130,7 +130,7 @@ impl Waiter {
         let first = self.budget.spins.min(POLLS_A_LOOK);
         if self.hook.is_none() {
             for _ in 0..first {
-                for _ in 0..self.budget.pauses {
+                if self.budget.pause {
                     spin_loop();
                 }
                 if flag::reached(flag, value) {
