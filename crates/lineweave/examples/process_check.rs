@@ -26,7 +26,8 @@ fn rank() -> Result<(), Error> {
     let (rank, ranks) = (comm.rank(), comm.ranks());
     for count in [1usize, 5, 700, 30_000] {
         comm.barrier()?;
-        let mut message: Vec<u32> = (0..count).map(|i| if rank == 1 % ranks { i as u32 } else { 0 }).collect();
+        let mut message: Vec<u32> =
+            (0..count).map(|i| if rank == 1 % ranks { i as u32 } else { 0 }).collect();
         comm.bcast(&mut message, 1 % ranks)?;
         assert!(message.iter().enumerate().all(|(i, &v)| v == i as u32));
         let input = vec![rank as f64; count];

@@ -148,12 +148,7 @@ impl Communicator {
     /// collective gives this rank such a buffer (for a broadcast the root reads `input` and the others write
     /// `output`), both aligned for the element type, and nobody else may use them during the call.
     #[inline]
-    pub unsafe fn call(
-        &mut self,
-        call: &CallSpec,
-        input: *const u8,
-        output: *mut u8,
-    ) -> Result<(), Error> {
+    pub unsafe fn call(&mut self, call: &CallSpec, input: *const u8, output: *mut u8) -> Result<(), Error> {
         let collective = call.collective;
         if call.root >= self.ranks() {
             return Err(Error::Root { collective, root: call.root, ranks: self.ranks() });

@@ -104,7 +104,11 @@ impl Tuning {
     ///
     /// # Errors
     /// [`Error::Profile`] when a profile is malformed, or `LINEWEAVE_PROFILE` names one of another machine.
-    pub fn load(settings: &Settings, hardware: &Hardware, fingerprint: &Fingerprint) -> Result<Tuning, Error> {
+    pub fn load(
+        settings: &Settings,
+        hardware: &Hardware,
+        fingerprint: &Fingerprint,
+    ) -> Result<Tuning, Error> {
         let forced = settings
             .algorithms
             .iter()
@@ -162,12 +166,7 @@ impl Tuning {
         }
         let choice = select::select(&self.model, question)?;
         let algorithm = algorithm::find(question.collective, choice.algorithm)?;
-        Ok(Chosen {
-            algorithm,
-            params: choice.params,
-            window: choice.window,
-            because: Because::Predicted,
-        })
+        Ok(Chosen { algorithm, params: choice.params, window: choice.window, because: Because::Predicted })
     }
 
     /// What measuring found at this size or the nearest, if that applies here.

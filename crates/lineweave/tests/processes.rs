@@ -131,7 +131,11 @@ fn different_counts_are_named() {
     let charter = Charter::new(3, &settings).expect("a charter");
     let texts = finish(start_in(&Team::with(charter).expect("a team"), "mismatch"));
     for text in &texts {
-        assert!(text.contains("rank 2 called allreduce(9 x f32, sum)") || text.contains("rank 0 called allreduce(8 x f32, sum)"), "{text}");
+        assert!(
+            text.contains("rank 2 called allreduce(9 x f32, sum)")
+                || text.contains("rank 0 called allreduce(8 x f32, sum)"),
+            "{text}"
+        );
     }
 }
 

@@ -56,11 +56,23 @@ impl Charter {
         let usable = UsableCpus::of_this_thread();
         let fingerprint = hardware.fingerprint(&usable.cpus);
         let tuning = Tuning::load(settings, &hardware, &fingerprint)?;
-        Ok(Charter::with(ranks, settings, &hardware.restrict(&usable.cpus).topology, usable.effective, tuning))
+        Ok(Charter::with(
+            ranks,
+            settings,
+            &hardware.restrict(&usable.cpus).topology,
+            usable.effective,
+            tuning,
+        ))
     }
 
     /// For `ranks` ranks on these CPUs.
-    pub fn with(ranks: usize, settings: &Settings, topology: &Topology, usable: usize, tuning: Tuning) -> Charter {
+    pub fn with(
+        ranks: usize,
+        settings: &Settings,
+        topology: &Topology,
+        usable: usize,
+        tuning: Tuning,
+    ) -> Charter {
         let order: Vec<usize> = topology.cpus.iter().map(|c| c.os).collect();
         let bound: Option<Vec<usize>> = settings.bind.place(ranks, &order, usable).into_iter().collect();
         let placed = Shape::place(ranks, topology);

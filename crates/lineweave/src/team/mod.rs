@@ -84,9 +84,9 @@ impl Team {
         let (f, charter, segment, shelf) = (&f, &charter, &segment, &shelf);
         let results: Vec<Result<T, Error>> = std::thread::scope(|scope| {
             let handles: Vec<_> = (0..charter.ranks())
-                .map(|rank| scope.spawn(move || {
-                        f(join(Arc::clone(segment), charter, rank, Some(Arc::clone(shelf)))?)
-                    }))
+                .map(|rank| {
+                    scope.spawn(move || f(join(Arc::clone(segment), charter, rank, Some(Arc::clone(shelf)))?))
+                })
                 .collect();
             let outcome = |(rank, handle): (usize, std::thread::ScopedJoinHandle<'_, Result<T, Error>>)| {
                 handle.join().unwrap_or_else(|panic| {

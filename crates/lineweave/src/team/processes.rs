@@ -68,11 +68,8 @@ pub fn from_environment() -> Result<Communicator, Error> {
     };
     let fd = number(TEAM_VARIABLE, "the number of an open descriptor")?;
     let rank = number(RANK_VARIABLE, "a rank")?;
-    let environment = |expected: &'static str, found: String| Error::Environment {
-        name: TEAM_VARIABLE,
-        expected,
-        found,
-    };
+    let environment =
+        |expected: &'static str, found: String| Error::Environment { name: TEAM_VARIABLE, expected, found };
     // SAFETY: only asked about before it is owned; a closed descriptor answers with an error.
     let borrowed = unsafe { std::os::fd::BorrowedFd::borrow_raw(fd as RawFd) };
     rustix::io::fcntl_setfd(borrowed, FdFlags::CLOEXEC)

@@ -42,7 +42,9 @@ fn address(name: &str) -> Result<SocketAddrUnix, Error> {
         Some(name) => SocketAddrUnix::new_abstract_name(name.as_bytes()),
         None => SocketAddrUnix::new(name),
     };
-    made.map_err(|e| Error::system(format!("the socket name `{name}`"), e, "; give a path of at most 107 bytes, or @name"))
+    made.map_err(|e| {
+        Error::system(format!("the socket name `{name}`"), e, "; give a path of at most 107 bytes, or @name")
+    })
 }
 
 fn socket() -> Result<OwnedFd, Error> {
@@ -68,8 +70,9 @@ impl Host {
     /// [`Error::System`] when the name is taken or not permitted.
     pub fn bind(name: &str) -> Result<Host, Error> {
         let socket = socket()?;
-        rustix::net::bind(&socket, &address(name)?)
-            .map_err(|e| Error::system(format!("listening at `{name}`"), e, "; choose a name that is not in use"))?;
+        rustix::net::bind(&socket, &address(name)?).map_err(|e| {
+            Error::system(format!("listening at `{name}`"), e, "; choose a name that is not in use")
+        })?;
         let file = (!name.starts_with('@')).then(|| PathBuf::from(name));
         let host = Host { socket, file };
         rustix::net::listen(&host.socket, 4096)

@@ -141,7 +141,8 @@ impl Small for half::bf16 {
 fn reference<T: Small>(operator: Operator, values: &[u32]) -> f64 {
     let first = f64::from(values[0]);
     let truth = |b: bool| f64::from(u8::from(b));
-    let fold = |f: fn(u64, u64) -> u64| values[1..].iter().fold(u64::from(values[0]), |a, &b| f(a, u64::from(b)));
+    let fold =
+        |f: fn(u64, u64) -> u64| values[1..].iter().fold(u64::from(values[0]), |a, &b| f(a, u64::from(b)));
     let wrapped = |n: u64| if T::TYPE.is_float() { n as f64 } else { wrap(T::TYPE, n) };
     match operator {
         Operator::Sum => wrapped(fold(|a, b| a + b)),
@@ -193,14 +194,19 @@ fn of_type<T: Small>(comm: &mut Communicator, counts: &[usize]) -> Outcome {
             // Products stay exact in every type while few ranks contribute more than 1.
             let value = |r: usize, i: usize| {
                 let v = contribution(r, i, count);
-                if operator == Operator::Prod && r > 3 { v.min(1) } else { v }
+                if operator == Operator::Prod && r > 3 {
+                    v.min(1)
+                } else {
+                    v
+                }
             };
             let input: Vec<T> = (0..count).map(|i| T::from_small(value(rank, i))).collect();
             let expected = |i: usize| {
                 let values: Vec<u32> = (0..ranks).map(|r| value(r, i)).collect();
                 reference::<T>(operator, &values)
             };
-            let check = |what: &str, found: &[T]| match found
+            let check = |what: &str, found: &[T]| {
+                match found
                 .iter()
                 .enumerate()
                 .find(|(i, v)| v.to_f64() != expected(*i))
@@ -211,6 +217,7 @@ fn of_type<T: Small>(comm: &mut Communicator, counts: &[usize]) -> Outcome {
                     T::TYPE,
                     expected(i)
                 )),
+            }
             };
             let mut output = vec![T::from_small(99); count];
             comm.allreduce(&input, &mut output, operator).map_err(say)?;
@@ -230,7 +237,11 @@ fn of_type<T: Small>(comm: &mut Communicator, counts: &[usize]) -> Outcome {
         let mut buffer: Vec<T> = (0..count).map(|i| T::from_small(contribution(rank, i, 1))).collect();
         comm.bcast(&mut buffer, root).map_err(say)?;
         if let Some(i) = (0..count).find(|&i| buffer[i] != T::from_small(contribution(root, i, 1))) {
-            return Err(format!("bcast of {count} {:?} from {root}: rank {rank} element {i} is {:?}", T::TYPE, buffer[i]));
+            return Err(format!(
+                "bcast of {count} {:?} from {root}: rank {rank} element {i} is {:?}",
+                T::TYPE,
+                buffer[i]
+            ));
         }
         comm.barrier().map_err(say)?;
         cases += 2;

@@ -1,0 +1,73 @@
+//! `lineweave draw`: a plan as SVG.
+
+use crate::error::CliError;
+use crate::question::{read_plan, Wanted};
+use crate::session::Session;
+use lineweave_core::draw;
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// What, and where to.
+#[derive(clap::Args, Debug)]
+#[command(
+    mut_arg("collective", |a| a.required_unless_present("plan")),
+    mut_arg("bytes", |a| a.conflicts_with("plan")),
+    mut_arg("ranks", |a| a.conflicts_with("plan")),
+    mut_arg("root", |a| a.conflicts_with("plan")),
+    mut_arg("elements", |a| a.conflicts_with("plan")),
+    mut_arg("direct", |a| a.conflicts_with("plan"))
+)]
+pub struct Arguments {
+    #[command(flatten)]
+    wanted: Wanted,
+    /// Draw this plan: a file as `lineweave plan` prints it, or `-` for standard input
+    #[arg(long, value_name = "FILE", conflicts_with = "collective")]
+    plan: Option<PathBuf>,
+    /// Where to, by a name that ends in .svg [default: standard output]
+    #[arg(long, short, value_name = "FILE.svg", value_parser = svg)]
+    output: Option<PathBuf>,
+}
+
+/// The name of a drawing.
+fn svg(name: &str) -> Result<PathBuf, String> {
+    match name.to_lowercase().ends_with(".svg") {
+        true => Ok(PathBuf::from(name)),
+        false => Err("expected a name that ends in .svg, the only format there is".to_owned()),
+    }
+}
+
+#[derive(Serialize)]
+struct Drawing {
+    plan: String,
+    ranks: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    svg: Option<String>,
+}
+
+/// Draws the plan.
+///
+/// # Errors
+/// A [`CliError`] when there is no plan, or the file cannot be written.
+pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
+    let plan = match (&arguments.plan, arguments.wanted.collective) {
+        (Some(file), _) => read_plan(file)?,
+        (None, Some(collective)) => arguments.wanted.plan(session, collective)?,
+        (None, None) => return Ok(()),
+    };
+    let svg = draw::plan(&plan);
+    if let Some(file) = &arguments.output {
+        let error = |reason| CliError::Write { path: file.clone(), option: "-o", reason };
+        std::fs::write(file, &svg).map_err(error)?;
+    }
+    let file = arguments.output.as_ref().map(|f| f.display().to_string());
+    if session.out.is_json() {
+        let svg = file.is_none().then_some(svg);
+        return session.out.object("drawing", &Drawing { plan: plan.name(), ranks: plan.ranks, file, svg });
+    }
+    match file {
+        Some(file) => session.out.line(&file),
+        None => session.out.text(&svg),
+    }
+}
