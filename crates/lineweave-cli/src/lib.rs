@@ -61,6 +61,10 @@ fn usage(error: &clap::Error) -> ExitCode {
             let _ = write!(std::io::stdout(), "{}", error.render());
             ExitCode::SUCCESS
         }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            complain(&format!("expected a command, found none\n\n{}", error.render()));
+            ExitCode::from(USAGE)
+        }
         _ => {
             let text = error.render().to_string();
             complain(text.trim_start_matches("error: ").trim_end());

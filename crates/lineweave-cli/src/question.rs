@@ -51,15 +51,9 @@ pub fn param(text: &str) -> Result<Param, String> {
     }
 }
 
-/// A collective, an algorithm with parameters, and a message.
+/// Parameters of an algorithm, and a message. Collective and algorithm are the command's own arguments.
 #[derive(Args, Clone, Debug)]
 pub struct Wanted {
-    /// barrier, bcast, reduce or allreduce
-    #[arg(value_name = "COLLECTIVE")]
-    pub collective: Option<Collective>,
-    /// Name of the algorithm (`lineweave list`) [default: the one that would be chosen]
-    #[arg(value_name = "ALGORITHM")]
-    pub algorithm: Option<String>,
     /// Length of the message: bytes, or with KiB, MiB, GiB
     #[arg(long, short, value_name = "SIZE")]
     pub bytes: Option<Size>,
@@ -137,10 +131,15 @@ impl Wanted {
     ///
     /// # Errors
     /// A [`CliError`] when there is none.
-    pub fn plan(&self, session: &mut Session, collective: Collective) -> Result<Plan, CliError> {
+    pub fn plan(
+        &self,
+        session: &mut Session,
+        collective: Collective,
+        algorithm: Option<&str>,
+    ) -> Result<Plan, CliError> {
         let bytes = self.bytes(collective)?;
         let settings = session.settings_warned()?;
-        if let Some(name) = &self.algorithm {
+        if let Some(name) = algorithm {
             let algorithm = algorithm::find(collective, name)?;
             let topology = session.topology()?;
             let question = self.place.question(session, collective, bytes, &topology, settings.box_bytes);

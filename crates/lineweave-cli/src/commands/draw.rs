@@ -3,25 +3,26 @@
 use crate::error::CliError;
 use crate::question::{read_plan, Wanted};
 use crate::session::Session;
+use lineweave_core::collective::Collective;
 use lineweave_core::draw;
 use serde::Serialize;
 use std::path::PathBuf;
 
+/// The arguments by which a plan is made, rather than read.
+const MADE: [&str; 7] = ["collective", "algorithm", "bytes", "ranks", "root", "elements", "direct"];
+
 /// What, and where to.
 #[derive(clap::Args, Debug)]
-#[command(
-    mut_arg("collective", |a| a.required_unless_present("plan")),
-    mut_arg("bytes", |a| a.conflicts_with("plan")),
-    mut_arg("ranks", |a| a.conflicts_with("plan")),
-    mut_arg("root", |a| a.conflicts_with("plan")),
-    mut_arg("elements", |a| a.conflicts_with("plan")),
-    mut_arg("direct", |a| a.conflicts_with("plan"))
-)]
 pub struct Arguments {
+    /// barrier, bcast, reduce or allreduce
+    #[arg(required_unless_present = "plan")]
+    collective: Option<Collective>,
+    /// Name of the algorithm (`lineweave list`) [default: the one that would be chosen]
+    algorithm: Option<String>,
     #[command(flatten)]
     wanted: Wanted,
     /// Draw this plan: a file as `lineweave plan` prints it, or `-` for standard input
-    #[arg(long, value_name = "FILE", conflicts_with = "collective")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = MADE)]
     plan: Option<PathBuf>,
     /// Where to, by a name that ends in .svg [default: standard output]
     #[arg(long, short, value_name = "FILE.svg", value_parser = svg)]
@@ -51,9 +52,11 @@ struct Drawing {
 /// # Errors
 /// A [`CliError`] when there is no plan, or the file cannot be written.
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
-    let plan = match (&arguments.plan, arguments.wanted.collective) {
+    let plan = match (&arguments.plan, arguments.collective) {
         (Some(file), _) => read_plan(file)?,
-        (None, Some(collective)) => arguments.wanted.plan(session, collective)?,
+        (None, Some(collective)) => {
+            arguments.wanted.plan(session, collective, arguments.algorithm.as_deref())?
+        }
         (None, None) => return Ok(()),
     };
     let svg = draw::plan(&plan);

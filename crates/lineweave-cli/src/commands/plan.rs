@@ -13,8 +13,11 @@ use std::collections::BTreeMap;
 
 /// What for.
 #[derive(clap::Args, Debug)]
-#[command(mut_arg("collective", |a| a.required(true)))]
 pub struct Arguments {
+    /// barrier, bcast, reduce or allreduce
+    collective: Collective,
+    /// Name of the algorithm (`lineweave list`) [default: the one that would be chosen]
+    algorithm: Option<String>,
     #[command(flatten)]
     wanted: Wanted,
     /// Show numbers of ops and memory instead of the ops themselves
@@ -90,9 +93,8 @@ impl Stats {
 /// # Errors
 /// A [`CliError`] when there is none.
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
-    // The argument is required here.
-    let Some(collective) = arguments.wanted.collective else { return Ok(()) };
-    let plan = arguments.wanted.plan(session, collective)?;
+    let collective = arguments.collective;
+    let plan = arguments.wanted.plan(session, collective, arguments.algorithm.as_deref())?;
     let stats = Stats::of(&plan);
     if session.out.is_json() {
         let object = Object {
