@@ -5,6 +5,8 @@
 
 pub mod completions;
 pub mod draw;
+pub mod explain;
+pub mod fit;
 pub mod info;
 pub mod list;
 pub mod man;
@@ -28,6 +30,10 @@ pub enum Command {
     Draw(draw::Arguments),
     /// Prove plans, or show a counter-example
     Verify(verify::Arguments),
+    /// Say what is chosen for a message, what it is predicted to cost, and what decided it
+    Explain(explain::Arguments),
+    /// Show the parameters of a profile with their intervals, and what cannot be identified
+    Fit(fit::Arguments),
     /// Print a script that completes this command's arguments in a shell
     Completions(completions::Arguments),
     /// Write the manual pages to a directory
@@ -46,6 +52,8 @@ impl Command {
             Command::Plan(arguments) => plan::run(arguments, session),
             Command::Draw(arguments) => draw::run(arguments, session),
             Command::Verify(arguments) => verify::run(arguments, session),
+            Command::Explain(arguments) => explain::run(arguments, session),
+            Command::Fit(arguments) => fit::run(arguments, session),
             Command::Completions(arguments) => completions::run(arguments, session),
             Command::Man(arguments) => man::run(arguments, session),
         }
