@@ -160,6 +160,33 @@ impl Profile {
 }
 
 impl Stats {
+    /// The statistics of some samples, of which `disturbed` more were set aside; `None` without a sample.
+    ///
+    /// The interval of the median is between two of the samples, those of ranks (n -+ 1.96 sqrt n) / 2: no
+    /// distribution is assumed (Le Boudec 2010, theorem 2.1). Below six samples it is their whole range.
+    pub fn of(samples: &[f64], disturbed: usize) -> Option<Stats> {
+        let mut sorted = samples.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let n = sorted.len();
+        let (&min, &last) = (sorted.first()?, sorted.last()?);
+        // Between the two nearest ranks, in proportion.
+        let quantile = |q: f64| {
+            let at = q * (n - 1) as f64;
+            let (low, high) = (sorted[at.floor() as usize], sorted[at.ceil() as usize]);
+            low + (high - low) * at.fract()
+        };
+        let (ci_low, ci_high) = if n < 6 {
+            (min, last)
+        } else {
+            let half = 1.96 * (n as f64).sqrt();
+            let low = ((n as f64 - half) / 2.0).floor().max(1.0) as usize;
+            let high = ((n as f64 + half) / 2.0 + 1.0).ceil() as usize;
+            (sorted[low - 1], sorted[high.min(n) - 1])
+        };
+        let (median, p5, p95) = (quantile(0.5), quantile(0.05), quantile(0.95));
+        Some(Stats { median, ci_low, ci_high, p5, p95, min, samples: n, disturbed })
+    }
+
     /// What is wrong with these numbers: what was expected, and what was found.
     fn fault(&self) -> Option<(String, String)> {
         let named = [
@@ -275,6 +302,18 @@ mod tests {
             unidentified: vec![Unidentified { what: "T_C".to_owned(), because: "needs 3 CPUs".to_owned() }],
             cells: vec![cell("signal", "alone"), cell("exchange", "paired")],
         }
+    }
+
+    #[test]
+    fn the_interval_of_a_median_lies_between_samples() {
+        assert_eq!(Stats::of(&[], 3), None);
+        let few = Stats::of(&[3.0, 1.0, 2.0], 1).unwrap();
+        assert_eq!((few.median, few.ci_low, few.ci_high, few.min), (2.0, 1.0, 3.0, 1.0));
+        assert_eq!((few.samples, few.disturbed), (3, 1));
+        // Ranks 40 and 61 of 100, as tabulated for 95 % (Le Boudec 2010, table A.1).
+        let hundred: Vec<f64> = (1..=100).rev().map(f64::from).collect();
+        let many = Stats::of(&hundred, 0).unwrap();
+        assert_eq!((many.median, many.ci_low, many.ci_high), (50.5, 40.0, 61.0));
     }
 
     #[test]

@@ -2,8 +2,9 @@
 //! and compiled.
 
 use crate::check::CallSpec;
-use crate::communicator::{Communicator, PlanId};
+use crate::communicator::{Buffers, Communicator, PlanId};
 use crate::error::Error;
+use crate::kernel::{fold_fn, scale_fn, FoldFn, ScaleFn};
 use crate::segment::{BankClass, Geometry};
 use crate::team::Charter;
 use crate::tuning::{Chosen, Tuning};
@@ -33,6 +34,17 @@ pub(crate) struct Sequence {
     pub tail: Option<PlanId>,
 }
 
+/// A call with everything it needs resolved.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ready {
+    pub call: CallSpec,
+    pub sequence: Sequence,
+    pub fold: FoldFn,
+    pub scale: Option<ScaleFn>,
+    /// One window does, and it may run in place.
+    pub simple: bool,
+}
+
 /// Proven plans that the threads of a team share, so that each is chosen and proven once.
 pub(crate) type Shelf = Arc<Mutex<HashMap<Key, Result<Arc<Proven>, Error>>>>;
 
@@ -55,7 +67,7 @@ pub(crate) struct Book {
     shelf: Option<Shelf>,
     known: HashMap<Key, Sequence>,
     /// The last call of each collective: most programs repeat it.
-    last: [Option<(Key, Sequence)>; Collective::ALL.len()],
+    last: [Option<Ready>; Collective::ALL.len()],
 }
 
 impl Book {
@@ -79,7 +91,7 @@ impl Book {
             bytes: key.bytes,
             grain: key.grain,
             direct: self.direct,
-            box_bytes: geometry.capacity(BankClass::Large),
+            box_bytes: geometry.zones(BankClass::Large).slots,
             acc_bytes: None,
         }
     }
@@ -132,6 +144,11 @@ impl Book {
 }
 
 impl Communicator {
+    /// Where the ranks sit.
+    pub fn shape(&self) -> &Shape {
+        &self.book().shape
+    }
+
     /// The algorithm that a call of this size runs, and why.
     ///
     /// # Errors
@@ -141,25 +158,41 @@ impl Communicator {
         book.choose(&book.question(&key_of(call), self.segment().geometry()))
     }
 
-    /// The plans of a call.
+    /// Everything a call needs, from the last call of this collective if that was equal. By reference: copying
+    /// it about costs more than a small call itself.
+    ///
+    /// # Errors
+    /// Those of choosing a plan, and [`Error::Operator`] when the type has no such operator.
     #[inline(always)]
-    pub(crate) fn sequence_of_plans(&mut self, call: &CallSpec) -> Result<Sequence, Error> {
-        let key = key_of(call);
-        match self.book().last[call.collective as usize] {
-            Some((last, sequence)) if last == key => Ok(sequence),
-            _ => self.look_up(key),
+    pub(crate) fn ready(&mut self, call: &CallSpec) -> Result<&Ready, Error> {
+        let slot = call.collective as usize;
+        if !self.book().last[slot].as_ref().is_some_and(|ready| ready.call == *call) {
+            let ready = self.make_ready(call)?;
+            self.book_mut().last[slot] = Some(ready);
+        }
+        match &self.book().last[slot] {
+            Some(ready) => Ok(ready),
+            None => Err(Error::Failed("a call was not made ready".into())),
         }
     }
 
     #[cold]
-    fn look_up(&mut self, key: Key) -> Result<Sequence, Error> {
+    fn make_ready(&mut self, call: &CallSpec) -> Result<Ready, Error> {
+        let undefined = |e: crate::kernel::Undefined| Error::Operator(e.to_string());
+        let (fold, scale) = match call.operator {
+            None => (Buffers::NONE.fold, None),
+            Some(o) => (fold_fn(o, call.element).map_err(undefined)?, scale_fn(o, call.element)),
+        };
+        let key = key_of(call);
         let sequence = match self.book().known.get(&key) {
             Some(&sequence) => sequence,
             None => self.look_further(key)?,
         };
         self.book_mut().known.insert(key, sequence);
-        self.book_mut().last[key.collective as usize] = Some((key, sequence));
-        Ok(sequence)
+        let simple = sequence.whole == 1
+            && sequence.tail.is_none()
+            && (!call.collective.folds() || self.runs_in_place(sequence.plan));
+        Ok(Ready { call: *call, sequence, fold, scale, simple })
     }
 
     fn look_further(&mut self, key: Key) -> Result<Sequence, Error> {

@@ -4,6 +4,27 @@ use lineweave_core::collective::Collective;
 use lineweave_core::plan::PlanError;
 use lineweave_core::verify::Violation;
 
+/// How a rank was lost to its team.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Loss {
+    /// Its process ended without leaving the team.
+    Died,
+    /// It left before a call that others made.
+    Left,
+    /// It gave up within a call, panicked, or could not join.
+    Failed,
+}
+
+impl std::fmt::Display for Loss {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Loss::Died => "died",
+            Loss::Left => "left",
+            Loss::Failed => "failed",
+        })
+    }
+}
+
 /// An error of the runtime.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
@@ -93,8 +114,8 @@ pub enum Error {
         rank: usize,
         /// Its process.
         pid: u32,
-        /// `died`, `left` or `failed`.
-        how: &'static str,
+        /// Whether it died, left or failed.
+        how: Loss,
         /// Who waited.
         waiting: usize,
         /// In what.

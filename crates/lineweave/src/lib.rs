@@ -37,6 +37,7 @@ pub mod communicator;
 pub mod check;
 mod calls;
 pub mod team;
+pub mod measure;
 pub mod node;
 
 pub use check::CallSpec;

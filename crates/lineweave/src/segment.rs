@@ -7,13 +7,16 @@
 //! ```text
 //! header | blob (what the creator tells all ranks) | area of rank 0 | area of rank 1 | ...
 //! area:   control page | counters page | small banks | large banks
+//! bank:   packed flags | paired flags | paired in two generations | flags alone | slots
 //! ```
 
-use crate::error::Error;
+use crate::error::{Error, Loss};
 use crate::memory::available_memory;
 use crate::ring;
 use crate::sync::{AtomicU64, Ordering};
 use crate::sysfile::Root;
+use lineweave_core::plan::Layout;
+use lineweave_core::units::LINE;
 use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -48,23 +51,19 @@ mod control {
     pub const CHECK: usize = 32;
 }
 
-/// Bytes of one small bank: flags of a flat plan over 64 ranks, or a few short messages.
-pub const SMALL_BANK: usize = 8192;
 /// How far a rank may run ahead of the slowest with small messages before it must look.
 pub const SMALL_BANKS: usize = 16;
 /// Enough to overlap one window with the next.
 pub const LARGE_BANKS: usize = 2;
 /// An odd number of lines between banks, so that equal offsets in them fall into different cache sets.
-const STAGGER: usize = 64 * 3;
-/// Room for the flags of a plan in a large bank, beside `box_bytes` of slots.
-const LARGE_FLAGS: usize = 32 * 1024;
+const STAGGER: usize = LINE * 3;
 /// Counters (fetch-and-add flags) live outside the banks, because their start must be known.
 pub const COUNTER_BYTES: usize = PAGE;
 
 /// Which ring of banks a plan uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BankClass {
-    /// Up to [`SMALL_BANK`] bytes.
+    /// Flags of a flat plan over some 64 ranks, and a few short messages.
     Small,
     /// Up to the team's box size, and flags.
     Large,
@@ -77,6 +76,49 @@ impl BankClass {
             BankClass::Small => 0,
             BankClass::Large => 1,
         }
+    }
+}
+
+/// Where a plan's memory lies in a bank, at each rank. Flags, the payloads beside them, and slots have zones
+/// of their own: a word that is a flag of one plan is never payload or slot of another, so a flag's word
+/// only ever holds earlier flag values, which are below every threshold to come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Zones {
+    /// Bytes for packed flags.
+    pub packed: usize,
+    /// Bytes for paired flags and their payloads.
+    pub paired: usize,
+    /// Bytes for paired flags in two generations (see `compile`), with payloads of up to 8 bytes.
+    pub twin: usize,
+    /// Bytes for flags alone on a line or spread, and their payloads.
+    pub alone: usize,
+    /// Bytes for slots.
+    pub slots: usize,
+}
+
+impl Zones {
+    /// Start and size of the zone for flags of a layout.
+    pub fn flags(&self, layout: Layout) -> (usize, usize) {
+        match layout {
+            Layout::Packed => (0, self.packed),
+            Layout::Paired => (self.packed, self.paired),
+            Layout::Alone | Layout::Spread(_) => (self.packed + self.paired + self.twin, self.alone),
+        }
+    }
+
+    /// Start and size of the zone for paired flags in two generations.
+    pub fn twin_flags(&self) -> (usize, usize) {
+        (self.packed + self.paired, self.twin)
+    }
+
+    /// Start of the slots.
+    pub fn slots_start(&self) -> usize {
+        self.packed + self.paired + self.twin + self.alone
+    }
+
+    /// Bytes of a bank.
+    pub fn total(&self) -> usize {
+        self.slots_start() + self.slots
     }
 }
 
@@ -111,11 +153,18 @@ impl Geometry {
         Geometry { ranks, box_bytes: pages(box_bytes), blob_bytes }
     }
 
-    /// Bytes that a plan may use in a bank of this class, at each rank.
-    pub fn capacity(&self, class: BankClass) -> usize {
+    /// What a plan may use in a bank of this class, at each rank.
+    pub fn zones(&self, class: BankClass) -> Zones {
         match class {
-            BankClass::Small => SMALL_BANK,
-            BankClass::Large => self.box_bytes + LARGE_FLAGS,
+            BankClass::Small => Zones { packed: 512, paired: 1024, twin: 1024, alone: 4096, slots: 4096 },
+            // Flags of flat plans grow with the ranks: two lines for each.
+            BankClass::Large => Zones {
+                packed: PAGE.max(self.ranks * 8).next_multiple_of(LINE),
+                paired: (2 * PAGE).max(self.ranks * LINE),
+                twin: PAGE,
+                alone: (8 * PAGE).max(self.ranks * 2 * LINE),
+                slots: self.box_bytes,
+            },
         }
     }
 
@@ -129,15 +178,12 @@ impl Geometry {
 
     /// Offset of a bank within an area.
     fn bank(&self, class: BankClass, bank: usize) -> usize {
-        let small = 2 * PAGE;
-        match class {
-            BankClass::Small => small + bank * (SMALL_BANK + STAGGER),
-            BankClass::Large => {
-                small
-                    + pages(SMALL_BANKS * (SMALL_BANK + STAGGER))
-                    + bank * (self.capacity(BankClass::Large) + STAGGER)
-            }
-        }
+        let stride = |class| self.zones(class).total() + STAGGER;
+        let start = match class {
+            BankClass::Small => 2 * PAGE,
+            BankClass::Large => 2 * PAGE + pages(SMALL_BANKS * stride(BankClass::Small)),
+        };
+        start + bank * stride(class)
     }
 
     fn area(&self) -> usize {
@@ -436,18 +482,30 @@ impl Segment {
         self.header(header::UNABLE).load(Ordering::Relaxed) == 0
     }
 
-    /// The rank whose loss ended this team, if any.
-    pub fn failed(&self) -> Option<usize> {
-        // Relaxed: the number is the whole message.
-        (self.header(header::FAILED).load(Ordering::Relaxed) as usize).checked_sub(1)
+    /// The rank whose loss ended this team, and how it was lost.
+    pub fn failed(&self) -> Option<(usize, Loss)> {
+        // Relaxed: the word is the whole message.
+        let word = self.header(header::FAILED).load(Ordering::Relaxed);
+        let rank = ((word & u64::from(u32::MAX)) as usize).checked_sub(1)?;
+        let how = match word >> 32 {
+            0 => Loss::Died,
+            1 => Loss::Left,
+            _ => Loss::Failed,
+        };
+        Some((rank, how))
     }
 
     /// Records that `rank` is lost; the first record stays.
-    pub fn set_failed(&self, rank: usize) {
-        // Relaxed: the number is the whole message.
+    pub fn set_failed(&self, rank: usize, how: Loss) {
+        let how = match how {
+            Loss::Died => 0,
+            Loss::Left => 1,
+            Loss::Failed => 2,
+        };
+        // Relaxed: the word is the whole message, here and on failure.
         let _ = self.header(header::FAILED).compare_exchange(
             0,
-            rank as u64 + 1,
+            how << 32 | (rank as u64 + 1),
             Ordering::Relaxed, // Relaxed: as above.
             Ordering::Relaxed, // Relaxed: as above.
         );
@@ -483,8 +541,8 @@ mod tests {
         let other = Segment::attach(rustix::io::dup(made.fd()).unwrap()).unwrap();
         assert_eq!(other.ranks(), 3);
         assert_eq!(other.blob(), b"model");
-        other.set_failed(2);
-        assert_eq!(made.failed(), Some(2));
+        other.set_failed(2, Loss::Left);
+        assert_eq!(made.failed(), Some((2, Loss::Left)));
     }
 
     #[test]
@@ -502,7 +560,7 @@ mod tests {
             for bank in 0..Geometry::banks(class) {
                 assert!(geometry.bank(class, bank) >= end);
                 assert_eq!(geometry.bank(class, bank) % 64, 0);
-                end = geometry.bank(class, bank) + geometry.capacity(class);
+                end = geometry.bank(class, bank) + geometry.zones(class).total();
             }
         }
         assert!(end <= geometry.area());

@@ -16,8 +16,8 @@ pub struct Budget {
     pub spins: u32,
     /// Polls with a yield between them, after that.
     pub yields: u32,
-    /// Whether to pause between polls.
-    pub pause: bool,
+    /// Pauses between polls.
+    pub pauses: u32,
 }
 
 impl Budget {
@@ -35,7 +35,7 @@ impl Budget {
             Wait::Auto if crowded => (8, 2_000),
             Wait::Auto => (20_000, 200),
         };
-        Budget { spins, yields, pause: true }
+        Budget { spins, yields, pauses: 1 }
     }
 }
 
@@ -129,18 +129,12 @@ impl Waiter {
         // A short loop that the compiler keeps in the caller; nearly every wait ends here.
         let first = self.budget.spins.min(POLLS_A_LOOK);
         if self.hook.is_none() {
-            if self.budget.pause {
-                for _ in 0..first {
+            for _ in 0..first {
+                for _ in 0..self.budget.pauses {
                     spin_loop();
-                    if flag::reached(flag, value) {
-                        return Ok(());
-                    }
                 }
-            } else {
-                for _ in 0..first {
-                    if flag::reached(flag, value) {
-                        return Ok(());
-                    }
+                if flag::reached(flag, value) {
+                    return Ok(());
                 }
             }
         }

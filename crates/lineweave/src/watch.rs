@@ -1,6 +1,6 @@
 //! Watching over a wait: are the awaited ranks still there, and is the time limit kept?
 
-use crate::error::Error;
+use crate::error::{Error, Loss};
 use crate::segment::{RankState, Segment};
 use crate::sync::Ordering;
 use crate::wait::{Interrupted, Vigil};
@@ -43,8 +43,8 @@ impl Watch {
         self.segment.sequence(rank).load(Ordering::Relaxed)
     }
 
-    fn lost(&mut self, rank: usize, how: &'static str) -> Interrupted {
-        self.segment.set_failed(rank);
+    fn lost(&mut self, rank: usize, how: Loss) -> Interrupted {
+        self.segment.set_failed(rank, how);
         self.failure = Some(Error::PeerLost {
             rank,
             pid: self.segment.pid(rank),
@@ -57,11 +57,11 @@ impl Watch {
     }
 
     /// A peer whose published state says that it will not take part in this call.
-    fn departed(&self) -> Option<(usize, &'static str)> {
+    fn departed(&self) -> Option<(usize, Loss)> {
         let mine = self.sequence(self.rank);
         (0..self.segment.ranks()).filter(|&q| q != self.rank).find_map(|q| match self.segment.state(q) {
-            RankState::Failed => Some((q, "failed")),
-            RankState::Left if self.sequence(q) < mine => Some((q, "left")),
+            RankState::Failed => Some((q, Loss::Failed)),
+            RankState::Left if self.sequence(q) < mine => Some((q, Loss::Left)),
             RankState::Left | RankState::Active | RankState::Absent => None,
         })
     }
@@ -125,8 +125,8 @@ impl Watch {
 
 impl Vigil for Watch {
     fn check(&mut self, waited: Duration) -> Result<(), Interrupted> {
-        if let Some(rank) = self.segment.failed() {
-            return Err(self.lost(rank, "was lost"));
+        if let Some((rank, how)) = self.segment.failed() {
+            return Err(self.lost(rank, how));
         }
         if let Some((rank, how)) = self.departed() {
             return Err(self.lost(rank, how));
@@ -134,7 +134,7 @@ impl Vigil for Watch {
         if let Some(rank) = self.dead() {
             match self.first_seen_dead {
                 Some((seen, since)) if seen == rank && waited >= since + GRACE => {
-                    return Err(self.lost(rank, "died"));
+                    return Err(self.lost(rank, Loss::Died));
                 }
                 Some((seen, since)) if seen == rank && waited >= since => {}
                 _ => self.first_seen_dead = Some((rank, waited)),

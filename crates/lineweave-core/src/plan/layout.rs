@@ -21,7 +21,7 @@ impl Footprint {
         let mut arrays = Vec::with_capacity(plan.flags.len());
         for array in &plan.flags {
             arrays.push((at, array.layout));
-            at += lines_of(array.layout, array.count, line) * line;
+            at += array.layout.lines(array.count, line) * line;
         }
         let flag_bytes = at;
         let mut slots = Vec::with_capacity(plan.slots.len());
@@ -36,13 +36,7 @@ impl Footprint {
     pub fn flag(&self, flag: FlagRef) -> usize {
         let (start, layout) = self.arrays[flag.array as usize];
         let index = flag.index as usize;
-        start
-            + match layout {
-                Layout::Packed => index * 8,
-                Layout::Paired => index / 2 * self.line + index % 2 * (self.line / 2),
-                Layout::Alone => index * self.line,
-                Layout::Spread(n) => index * n as usize * self.line,
-            }
+        start + layout.offset(index, self.line)
     }
 
     /// The line a flag lies on: its home and the line's number there.
@@ -66,11 +60,24 @@ impl Footprint {
     }
 }
 
-fn lines_of(layout: Layout, count: usize, line: usize) -> usize {
-    match layout {
-        Layout::Packed => (count * 8).div_ceil(line),
-        Layout::Paired => count.div_ceil(2),
-        Layout::Alone => count,
-        Layout::Spread(n) => count * n as usize,
+impl Layout {
+    /// Byte offset of flag `index` within its array, on lines of `line` bytes.
+    pub fn offset(self, index: usize, line: usize) -> usize {
+        match self {
+            Layout::Packed => index * 8,
+            Layout::Paired => index / 2 * line + index % 2 * (line / 2),
+            Layout::Alone => index * line,
+            Layout::Spread(n) => index * n as usize * line,
+        }
+    }
+
+    /// How many lines of `line` bytes an array of `count` flags takes.
+    pub fn lines(self, count: usize, line: usize) -> usize {
+        match self {
+            Layout::Packed => (count * 8).div_ceil(line),
+            Layout::Paired => count.div_ceil(2),
+            Layout::Alone => count,
+            Layout::Spread(n) => count * n as usize,
+        }
     }
 }
