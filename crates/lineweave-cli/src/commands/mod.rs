@@ -10,6 +10,7 @@ pub mod fit;
 pub mod info;
 pub mod list;
 pub mod man;
+pub mod measure;
 pub mod plan;
 pub mod verify;
 
@@ -32,6 +33,8 @@ pub enum Command {
     Verify(verify::Arguments),
     /// Say what is chosen for a message, what it is predicted to cost, and what decided it
     Explain(explain::Arguments),
+    /// Measure this machine and keep its profile, by which plans are chosen from then on
+    Measure(measure::Arguments),
     /// Show the parameters of a profile with their intervals, and what cannot be identified
     Fit(fit::Arguments),
     /// Print a script that completes this command's arguments in a shell
@@ -53,6 +56,7 @@ impl Command {
             Command::Draw(arguments) => draw::run(arguments, session),
             Command::Verify(arguments) => verify::run(arguments, session),
             Command::Explain(arguments) => explain::run(arguments, session),
+            Command::Measure(arguments) => measure::run(arguments, session),
             Command::Fit(arguments) => fit::run(arguments, session),
             Command::Completions(arguments) => completions::run(arguments, session),
             Command::Man(arguments) => man::run(arguments, session),
