@@ -33,6 +33,13 @@ pub(crate) struct Sequence {
     pub tail: Option<PlanId>,
 }
 
+/// A choice of one's own for one call, proven and compiled on one rank.
+#[derive(Clone, Copy, Debug)]
+pub struct Adoptable {
+    key: Key,
+    sequence: Sequence,
+}
+
 /// Proven plans that the threads of a team share, so that each is chosen and proven once.
 pub(crate) type Shelf = Arc<Mutex<HashMap<Key, Result<Arc<Proven>, Error>>>>;
 
@@ -104,8 +111,12 @@ impl Book {
     fn prove(&self, key: &Key, geometry: &Geometry) -> Result<Proven, Error> {
         let question = self.question(key, geometry);
         let chosen = self.choose(&question)?;
+        Book::prove_choice(key, &question, &chosen)
+    }
+
+    fn prove_choice(key: &Key, question: &Question, chosen: &Chosen) -> Result<Proven, Error> {
         let proven = |bytes: usize| -> Result<(Plan, Proof), Error> {
-            let plan = chosen.plan(&question, bytes)?;
+            let plan = chosen.plan(question, bytes)?;
             match verify::verify(&plan) {
                 Ok(proof) => Ok((plan, proof)),
                 Err(v) => Err(Error::Refuted { plan: plan.name(), violation: Box::new(v) }),
@@ -146,6 +157,39 @@ impl Communicator {
         book.choose(&book.question(&key_of(call), self.segment().geometry()))
     }
 
+    /// The question that a call of this size poses to whoever chooses.
+    pub fn question(&self, call: &CallSpec) -> Question {
+        self.book().question(&key_of(call), self.segment().geometry())
+    }
+
+    /// Proves and compiles a choice for a call, to be used by [`Communicator::adopt`]. Every rank must prepare the
+    /// same choices in the same order.
+    ///
+    /// # Errors
+    /// [`Error::Plan`] or [`Error::NoPlan`] when it does not apply, [`Error::Refuted`].
+    pub fn prepare_choice(&mut self, call: &CallSpec, chosen: &Chosen) -> Result<Adoptable, Error> {
+        let key = key_of(call);
+        let question = self.book().question(&key, self.segment().geometry());
+        let proven = Book::prove_choice(&key, &question, chosen)?;
+        Ok(Adoptable { key, sequence: self.compile(&key, &proven)? })
+    }
+
+    /// Calls of this size run this choice from now on, whatever the tuning says, until
+    /// [`Communicator::forget`]. Every rank must adopt the same.
+    pub fn adopt(&mut self, choice: &Adoptable) {
+        let Adoptable { key, sequence } = *choice;
+        let book = self.book_mut();
+        book.known.insert(key, sequence);
+        book.last[key.collective as usize] = Some((key, sequence));
+    }
+
+    /// Calls of this size run what the tuning says again.
+    pub fn forget(&mut self, choice: &Adoptable) {
+        let book = self.book_mut();
+        book.known.remove(&choice.key);
+        book.last[choice.key.collective as usize] = None;
+    }
+
     /// The plans of a call.
     #[inline(always)]
     pub(crate) fn sequence_of_plans(&mut self, call: &CallSpec) -> Result<Sequence, Error> {
@@ -169,6 +213,10 @@ impl Communicator {
 
     fn look_further(&mut self, key: Key) -> Result<Sequence, Error> {
         let proven = self.book().proven(&key, self.segment().geometry())?;
+        self.compile(&key, &proven)
+    }
+
+    fn compile(&mut self, key: &Key, proven: &Proven) -> Result<Sequence, Error> {
         let plan = self.prepare_proven(&proven.plan.0, &proven.plan.1)?;
         let tail = match &proven.tail {
             Some((plan, proof)) => Some(self.prepare_proven(plan, proof)?),

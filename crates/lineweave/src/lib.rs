@@ -41,6 +41,7 @@ pub mod measure;
 pub mod node;
 
 pub use check::CallSpec;
+pub use choose::Adoptable;
 pub use communicator::Communicator;
 pub use error::Error;
 pub use kernel::{Element, ElementType, Operator};
