@@ -1,0 +1,39 @@
+//! `lineweave completions`: scripts for shells.
+
+use crate::error::CliError;
+use crate::session::Session;
+use crate::Cli;
+use clap::CommandFactory;
+use clap_complete::Shell;
+use serde::Serialize;
+
+/// Which shell.
+#[derive(clap::Args, Debug)]
+pub struct Arguments {
+    /// The shell
+    #[arg(value_enum)]
+    shell: Shell,
+}
+
+#[derive(Serialize)]
+struct Completions {
+    shell: String,
+    script: String,
+}
+
+/// Prints the script.
+///
+/// # Errors
+/// [`CliError::Output`].
+pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
+    let mut script = Vec::new();
+    let mut command = Cli::command();
+    clap_complete::generate(arguments.shell, &mut command, "lineweave", &mut script);
+    let script = String::from_utf8_lossy(&script).into_owned();
+    if session.out.is_json() {
+        return session
+            .out
+            .object("completions", &Completions { shell: arguments.shell.to_string(), script });
+    }
+    session.out.text(&script)
+}

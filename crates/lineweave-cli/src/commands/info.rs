@@ -1,0 +1,65 @@
+//! `lineweave info`: the node as a person wants to see it.
+
+use crate::error::CliError;
+use crate::session::Session;
+use lineweave::node::NodeInfo;
+use lineweave::topology::Source;
+use lineweave::tuning::Tuning;
+
+/// It takes the global options alone.
+#[derive(clap::Args, Debug)]
+pub struct Arguments {}
+
+/// Shows the node.
+///
+/// # Errors
+/// A [`CliError`] when a setting, topology or machine cannot be read.
+pub fn run(_: &Arguments, session: &mut Session) -> Result<(), CliError> {
+    let (mut settings, warnings) = session.settings()?;
+    if let Some(file) = session.profile_option() {
+        settings.profile = Some(file.to_owned());
+    }
+    let given = session.topology_option().is_some();
+    let node = NodeInfo::gather(&settings, &warnings)?;
+    // What is chosen by belongs to this machine, whatever stands in its place above.
+    let node = match session.machine_option().is_some() {
+        true => {
+            let note = format!("{} (--machine)", session.costs()?.origin);
+            node.with_profile(note)
+        }
+        false => {
+            let here = match settings.topology {
+                Source::Machine => None,
+                Source::Xml(_) | Source::Synthetic(_) => {
+                    let here =
+                        lineweave::settings::Settings { topology: Source::Machine, ..settings.clone() };
+                    Some(NodeInfo::gather(&here, &[])?)
+                }
+            };
+            let of = here.as_ref().unwrap_or(&node);
+            // A profile that cannot be used is something to show here, not a reason to show nothing.
+            match Tuning::load(&settings, &of.hardware, &of.fingerprint) {
+                Ok(tuning) => node.with_profile(tuning.origin.to_string()),
+                Err(e) => node.with_profile("cannot be used").warn([e.to_string()]),
+            }
+        }
+    };
+    let overridden = |option: bool, name: &str| {
+        let set = node
+            .settings
+            .iter()
+            .any(|r| r.name == name && r.origin == lineweave::settings::Origin::Environment);
+        (option && set).then(|| format!("{name} has no effect: the command line says otherwise"))
+    };
+    let profile = session.profile_option().is_some();
+    let more: Vec<String> =
+        [overridden(given, "LINEWEAVE_TOPOLOGY"), overridden(profile, "LINEWEAVE_PROFILE")]
+            .into_iter()
+            .flatten()
+            .collect();
+    let node = node.warn(more);
+    if session.out.is_json() {
+        return session.out.object("info", &node);
+    }
+    session.out.text(&node.render())
+}

@@ -1,0 +1,53 @@
+//! The commands: one file each, with its arguments and its `run`.
+//!
+//! A new command is a file here, and one line each in the list of modules, in [`Command`] and in
+//! [`Command::run`].
+
+pub mod completions;
+pub mod draw;
+pub mod info;
+pub mod list;
+pub mod man;
+pub mod plan;
+pub mod verify;
+
+use crate::error::CliError;
+use crate::session::Session;
+use clap::Subcommand;
+
+/// What can be asked for.
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Show this node, every setting with where it came from, and by what plans are chosen
+    Info(info::Arguments),
+    /// List the algorithms with their parameters and sources, or the machine descriptions
+    List(list::Arguments),
+    /// Print the plan of an algorithm, or of the one that would be chosen, as text
+    Plan(plan::Arguments),
+    /// Draw a plan as SVG
+    Draw(draw::Arguments),
+    /// Prove plans, or show a counter-example
+    Verify(verify::Arguments),
+    /// Print a script that completes this command's arguments in a shell
+    Completions(completions::Arguments),
+    /// Write the manual pages to a directory
+    Man(man::Arguments),
+}
+
+impl Command {
+    /// Does it.
+    ///
+    /// # Errors
+    /// A [`CliError`] that says why not.
+    pub fn run(&self, session: &mut Session) -> Result<(), CliError> {
+        match self {
+            Command::Info(arguments) => info::run(arguments, session),
+            Command::List(arguments) => list::run(arguments, session),
+            Command::Plan(arguments) => plan::run(arguments, session),
+            Command::Draw(arguments) => draw::run(arguments, session),
+            Command::Verify(arguments) => verify::run(arguments, session),
+            Command::Completions(arguments) => completions::run(arguments, session),
+            Command::Man(arguments) => man::run(arguments, session),
+        }
+    }
+}

@@ -1,0 +1,340 @@
+//! `lineweave verify`: proofs, or counter-examples.
+
+mod sweep;
+
+use crate::error::CliError;
+use crate::question::{read_plan, Where};
+use crate::session::Session;
+use crate::size::Size;
+use lineweave_core::algorithm::{self, Algorithm};
+use lineweave_core::collective::Collective;
+use lineweave_core::plan::{Params, Plan};
+use lineweave_core::verify::mutate::{judge, mutants, Verdict};
+use lineweave_core::verify::{verify, Proof};
+use serde::Serialize;
+use std::path::Path;
+
+/// Mutants of one plan of a sweep, evenly spread over it.
+const MUTANTS: usize = 150;
+/// Ranks of a sweep, by default.
+const RANKS: usize = 64;
+/// The same when plans are changed as well: judging those that pass takes long.
+const RANKS_CHANGED: usize = 8;
+
+/// What to prove.
+#[derive(clap::Args, Debug)]
+pub struct Arguments {
+    /// A plan's file (`-` for standard input), a collective, or COLLECTIVE/ALGORITHM [default: every algorithm]
+    #[arg(value_name = "PLAN|COLLECTIVE[/ALGORITHM]")]
+    target: Option<String>,
+    /// Every algorithm
+    #[arg(long, conflicts_with = "target")]
+    all: bool,
+    /// Every number of ranks from 1 to this [default: 64; 8 with --mutate]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024), conflicts_with = "ranks")]
+    max_ranks: Option<u16>,
+    /// Every root with every size, instead of each at least once
+    #[arg(long)]
+    full: bool,
+    /// Change the plans in every way that breaks them, and count how many changes are caught
+    #[arg(long)]
+    mutate: bool,
+    /// Length of the message, for a single plan of COLLECTIVE/ALGORITHM with --ranks
+    #[arg(long, short, value_name = "SIZE", requires = "ranks")]
+    bytes: Option<Size>,
+    /// A parameter of the algorithm; may be repeated
+    #[arg(long = "param", short, value_name = "NAME=VALUE", value_parser = crate::question::param, requires = "ranks")]
+    params: Vec<crate::question::Param>,
+    #[command(flatten)]
+    place: Where,
+}
+
+/// What a target is.
+enum Target {
+    /// One plan.
+    Plan(Plan),
+    /// Algorithms, for every number of ranks.
+    Sweep(Vec<&'static Algorithm>),
+}
+
+/// The totals.
+#[derive(Serialize, Default, Clone, Debug)]
+struct Totals {
+    plans: usize,
+    violations: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mutants: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    caught: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    harmless: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missed: Option<usize>,
+}
+
+/// A counter-example.
+#[derive(Serialize, Clone, Debug)]
+struct Violation {
+    plan: String,
+    violation: String,
+}
+
+#[derive(Serialize)]
+struct ProofObject {
+    plan: String,
+    ranks: usize,
+    bytes: usize,
+    ops: usize,
+    depth: u32,
+    synchronizing: bool,
+    in_place: bool,
+    rank_order: bool,
+    result_hash: String,
+}
+
+/// How many mutants there were and what became of them.
+#[derive(Clone, Copy, Default, Debug)]
+struct Changed {
+    mutants: usize,
+    harmless: usize,
+    missed: usize,
+}
+
+impl Changed {
+    /// Judges mutants of a proven plan, at most `most`; names each that is missed.
+    fn judge(plan: &Plan, proof: &Proof, most: usize, missed: &mut dyn FnMut(String)) -> Changed {
+        let step = mutants(plan).count().div_ceil(most).max(1);
+        let mut counts = Changed::default();
+        for mutant in mutants(plan).step_by(step) {
+            counts.mutants += 1;
+            match judge(plan, proof, &mutant) {
+                Verdict::Caught(_) => {}
+                Verdict::Harmless => counts.harmless += 1,
+                Verdict::Missed => {
+                    counts.missed += 1;
+                    missed(format!(
+                        "{:?} at rank {} op {} `{}`",
+                        mutant.change, mutant.rank, mutant.op, mutant.text
+                    ));
+                }
+            }
+        }
+        counts
+    }
+
+    fn add(&mut self, other: Changed) {
+        self.mutants += other.mutants;
+        self.harmless += other.harmless;
+        self.missed += other.missed;
+    }
+
+    fn caught(&self) -> usize {
+        self.mutants - self.harmless - self.missed
+    }
+}
+
+impl Totals {
+    fn with(self, changed: Option<Changed>) -> Totals {
+        Totals {
+            mutants: changed.map(|c| c.mutants),
+            caught: changed.map(|c| c.caught()),
+            harmless: changed.map(|c| c.harmless),
+            missed: changed.map(|c| c.missed),
+            ..self
+        }
+    }
+
+    /// Prints them last, and turns what was refuted or missed into the command's failure.
+    fn conclude(&self, session: &mut Session) -> Result<(), CliError> {
+        match (session.out.is_json(), self.mutants) {
+            (true, _) => session.out.object("verify", self)?,
+            (false, mutants) => {
+                session
+                    .out
+                    .line(&format!("verified: {} plans, {} violations", self.plans, self.violations))?;
+                if let Some(mutants) = mutants {
+                    let n = |count: Option<usize>| count.unwrap_or(0);
+                    let (harmless, caught) = (n(self.harmless), n(self.caught));
+                    session.out.line(&format!(
+                        "mutations: {} that break a plan, {caught} caught, {} missed; {harmless} more are harmless",
+                        mutants - harmless,
+                        n(self.missed)
+                    ))?;
+                }
+            }
+        }
+        match (self.violations, self.missed.unwrap_or(0)) {
+            (0, 0) => Ok(()),
+            (0, missed) => Err(CliError::Missed { mutants: self.mutants.unwrap_or(0), missed }),
+            (violations, _) => Err(CliError::Refuted { plans: self.plans, violations }),
+        }
+    }
+}
+
+/// Proves.
+///
+/// # Errors
+/// [`CliError::Refuted`] when something is wrong, after the counter-examples were printed.
+pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
+    let most = match arguments.mutate {
+        true => RANKS_CHANGED,
+        false => RANKS,
+    };
+    match target(arguments, session)? {
+        Target::Plan(plan) => {
+            let idle = [(arguments.max_ranks.is_some(), "--max-ranks"), (arguments.full, "--full")];
+            for (_, option) in idle.into_iter().filter(|(given, _)| *given) {
+                session.out.warn(&format!("{option} has no effect on a single plan"));
+            }
+            single(&plan, arguments.mutate, session)
+        }
+        Target::Sweep(algorithms) => {
+            let ranks = arguments.max_ranks.map_or(most, usize::from);
+            let totals = sweep::run(&algorithms, ranks, arguments.full, arguments.mutate, session)?;
+            totals.conclude(session)
+        }
+    }
+}
+
+/// The collective and algorithm that a name means, if it means any.
+fn named(name: &str) -> Option<Result<(Collective, Option<&'static Algorithm>), CliError>> {
+    let (collective, algorithm) = match name.split_once('/') {
+        Some((collective, algorithm)) => (collective, Some(algorithm)),
+        None => (name, None),
+    };
+    let collective: Collective = collective.parse().ok()?;
+    Some(match algorithm {
+        None => Ok((collective, None)),
+        Some(name) => {
+            algorithm::find(collective, name).map(|a| (collective, Some(a))).map_err(CliError::from)
+        }
+    })
+}
+
+fn target(arguments: &Arguments, session: &mut Session) -> Result<Target, CliError> {
+    let Some(name) = &arguments.target else {
+        return many(arguments, algorithm::all().collect(), session);
+    };
+    let path = Path::new(name);
+    match named(name) {
+        Some(found) if !path.exists() => match found? {
+            (collective, None) => many(arguments, algorithm::table(collective).to_vec(), session),
+            (_, Some(algorithm)) if arguments.place.ranks.is_none() => {
+                many(arguments, vec![algorithm], session)
+            }
+            (collective, Some(algorithm)) => one(arguments, collective, algorithm, session).map(Target::Plan),
+        },
+        _ if name == "-" || path.exists() || name.contains('.') => {
+            unused(arguments, "a plan's file", session);
+            read_plan(path).map(Target::Plan)
+        }
+        _ => {
+            let reason = match name.split('/').next().unwrap_or(name).parse::<Collective>() {
+                Err(e) => e.to_string(),
+                Ok(_) => "no such file".to_owned(),
+            };
+            Err(CliError::NoTarget { found: name.clone(), reason })
+        }
+    }
+}
+
+/// Several algorithms, or every size of one: what describes a single plan does not apply.
+fn many(
+    arguments: &Arguments,
+    algorithms: Vec<&'static Algorithm>,
+    session: &Session,
+) -> Result<Target, CliError> {
+    unused(arguments, "a sweep over all sizes and roots", session);
+    Ok(Target::Sweep(algorithms))
+}
+
+fn unused(arguments: &Arguments, on: &str, session: &Session) {
+    let place = &arguments.place;
+    let given = [
+        (place.ranks.is_some(), "--ranks"),
+        (place.root.is_some(), "--root"),
+        (place.elements.is_some(), "--elements"),
+        (place.direct, "--direct"),
+        (arguments.bytes.is_some(), "--bytes"),
+        (!arguments.params.is_empty(), "--param"),
+    ];
+    for (_, option) in given.into_iter().filter(|(given, _)| *given) {
+        session.out.warn(&format!("{option} has no effect on {on}"));
+    }
+}
+
+fn one(
+    arguments: &Arguments,
+    collective: Collective,
+    algorithm: &'static Algorithm,
+    session: &mut Session,
+) -> Result<Plan, CliError> {
+    let bytes = match arguments.bytes {
+        Some(size) => size.0,
+        None if collective.moves_data() => return Err(CliError::NoBytes(collective)),
+        None => 0,
+    };
+    let topology = session.topology()?;
+    let question = arguments.place.question(session, collective, bytes, &topology, usize::MAX);
+    let params: Params = crate::question::params(&arguments.params);
+    Ok(algorithm.plan(&question.window(question.bytes), &params)?)
+}
+
+/// Proves one plan and says what the proof knows.
+fn single(plan: &Plan, mutate: bool, session: &mut Session) -> Result<(), CliError> {
+    let name = super::plan::headline(plan);
+    let totals = Totals { plans: 1, ..Totals::default() };
+    let proof = match verify(plan) {
+        Ok(proof) => proof,
+        Err(violation) => {
+            let found = Violation { plan: name, violation: violation.to_string() };
+            found.print(session)?;
+            return Totals { violations: 1, ..totals }.conclude(session);
+        }
+    };
+    if session.out.is_json() {
+        let object = ProofObject {
+            plan: name,
+            ranks: plan.ranks,
+            bytes: plan.bytes,
+            ops: proof.ops,
+            depth: proof.depth,
+            synchronizing: proof.synchronizing,
+            in_place: proof.in_place,
+            rank_order: proof.rank_order,
+            result_hash: format!("{:016x}", proof.result_hash),
+        };
+        session.out.object("proof", &object)?;
+    } else {
+        let yes = |b: bool| if b { "yes" } else { "no" };
+        session.out.text(&format!(
+            "proved: {name}\n  ops {}, rounds {}\n  returns only after all have entered: {}\n  correct in place: {}\n  \
+             combines in rank order: {}\n  association {:016x}\n",
+            proof.ops,
+            proof.depth,
+            yes(proof.synchronizing),
+            yes(proof.in_place),
+            yes(proof.rank_order),
+            proof.result_hash
+        ))?;
+    }
+    let mut missed = Vec::new();
+    let changed = mutate.then(|| Changed::judge(plan, &proof, usize::MAX, &mut |m| missed.push(m)));
+    for mutant in missed {
+        session.out.warn(&format!("missed: {mutant}"));
+    }
+    totals.with(changed).conclude(session)
+}
+
+impl Violation {
+    fn print(&self, session: &mut Session) -> Result<(), CliError> {
+        match session.out.is_json() {
+            true => session.out.object("violation", self),
+            false => session.out.line(&format!(
+                "refuted: {}\n  {}",
+                self.plan,
+                self.violation.replace('\n', "\n  ")
+            )),
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Every plan of some algorithms, on all usable CPUs.
+
+use super::{Changed, Totals, Violation, MUTANTS};
+use crate::error::CliError;
+use crate::session::Session;
+use lineweave::cpus::UsableCpus;
+use lineweave_core::algorithm::Algorithm;
+use lineweave_core::verify::sweep::{units, Density, Unit};
+use std::sync::{Mutex, PoisonError};
+
+/// Counter-examples that are printed; the smallest come first and say most.
+const SHOWN: usize = 20;
+
+#[derive(Default)]
+struct Findings {
+    plans: usize,
+    changed: Changed,
+    missed: Vec<String>,
+    /// With their number of ranks.
+    violations: Vec<(usize, Violation)>,
+}
+
+/// Proves the plans of these algorithms for 1 to `ranks` ranks and prints what is wrong.
+pub(super) fn run(
+    algorithms: &[&'static Algorithm],
+    ranks: usize,
+    full: bool,
+    mutate: bool,
+    session: &mut Session,
+) -> Result<Totals, CliError> {
+    let wanted = |unit: &Unit| {
+        algorithms.iter().any(|a| (a.collective, a.name) == (unit.algorithm.collective, unit.algorithm.name))
+    };
+    let list: Vec<Unit> = units(ranks).into_iter().filter(wanted).collect();
+    // Work grows with about the square of the ranks.
+    let weight = |unit: &Unit| (unit.ranks * unit.ranks) as u64;
+    let bar = session.out.progress(list.iter().map(weight).sum());
+    let density = if full { Density::Full } else { Density::Representative };
+    let queue = Mutex::new(list.into_iter());
+    let found = Mutex::new(Findings::default());
+    let work = || loop {
+        let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+        let Some(unit) = next else { break };
+        let mine = prove(&unit, density, mutate);
+        let mut all = found.lock().unwrap_or_else(PoisonError::into_inner);
+        all.plans += mine.plans;
+        all.changed.add(mine.changed);
+        all.violations.extend(mine.violations);
+        all.missed.extend(mine.missed);
+        bar.set_message(format!("{} plans, {} violations", all.plans, all.violations.len()));
+        bar.inc(weight(&unit));
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..UsableCpus::of_this_thread().effective {
+            scope.spawn(work);
+        }
+        work();
+    });
+    bar.finish_and_clear();
+    let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    found.violations.sort_by(|(n, a), (m, b)| n.cmp(m).then_with(|| a.plan.cmp(&b.plan)));
+    for (_, violation) in found.violations.iter().take(SHOWN) {
+        violation.print(session)?;
+    }
+    for mutant in found.missed.iter().take(SHOWN) {
+        session.out.warn(&format!("missed: {mutant}"));
+    }
+    let totals = Totals { plans: found.plans, violations: found.violations.len(), ..Totals::default() };
+    Ok(totals.with(mutate.then_some(found.changed)))
+}
+
+/// All plans of one algorithm for one number of ranks.
+fn prove(unit: &Unit, density: Density, mutate: bool) -> Findings {
+    let mut found = Findings::default();
+    let Findings { changed, missed, violations, .. } = &mut found;
+    found.plans = unit.run(density, &mut |case| {
+        let name = || case.name(unit.algorithm);
+        match &case.outcome {
+            Err(failure) => {
+                violations.push((unit.ranks, Violation { plan: name(), violation: failure.to_string() }));
+            }
+            Ok(proof) if mutate => {
+                let Ok(plan) = unit.algorithm.plan(case.problem, case.params) else { return };
+                let note = &mut |mutant| missed.push(format!("{}: {mutant}", name()));
+                changed.add(Changed::judge(&plan, proof, MUTANTS, note));
+            }
+            Ok(_) => {}
+        }
+    });
+    found
+}

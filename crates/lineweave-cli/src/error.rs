@@ -1,0 +1,127 @@
+//! Why a command could not do what was asked: what was expected, what was found, what to do.
+
+use lineweave_core::collective::Collective;
+use std::io;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// Every error of the command.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum CliError {
+    /// Standard output cannot be written.
+    #[error("standard output: {0}")]
+    Output(io::Error),
+    /// A file that cannot be read.
+    #[error("{path}: expected a readable {what}, found: {reason}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What it should be.
+        what: &'static str,
+        /// The system's message.
+        reason: io::Error,
+    },
+    /// A file that cannot be written.
+    #[error("{path}: cannot be written: {reason}; name another with {option}")]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// The option that names it.
+        option: &'static str,
+        /// The system's message.
+        reason: io::Error,
+    },
+    /// A file whose text is not what it should be; the reason has the line.
+    #[error("{path}: expected a {what}, found: {reason}")]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// What it should be.
+        what: &'static str,
+        /// Line and reason.
+        reason: String,
+    },
+    /// A machine's name that nobody knows.
+    #[error("machine `{name}`: expected the path of a description or one of {known}")]
+    UnknownMachine {
+        /// As given.
+        name: String,
+        /// Names of the shipped descriptions.
+        known: String,
+    },
+    /// A machine's description without CPUs to place ranks on.
+    #[error("machine `{name}` does not say its topology: give one with --topology")]
+    NoTopology {
+        /// Name of the machine.
+        name: String,
+    },
+    /// No profile where one is needed.
+    #[error("no profile of this machine: {looked}; measure it with `lineweave measure`, or name a profile")]
+    NoProfile {
+        /// Where it was looked for.
+        looked: String,
+    },
+    /// There is no directory to keep a profile in.
+    #[error("neither XDG_CACHE_HOME nor HOME is set, so there is nowhere to keep the profile: name a file with -o")]
+    NoCache,
+    /// A collective without its message.
+    #[error("{0} moves a message: give its length with --bytes, such as --bytes 64KiB")]
+    NoBytes(Collective),
+    /// A plan or algorithm that is neither a file nor a name.
+    #[error("`{found}`: expected the file of a plan, `-`, a collective, or COLLECTIVE/ALGORITHM: {reason}")]
+    NoTarget {
+        /// As given.
+        found: String,
+        /// Why it is neither.
+        reason: String,
+    },
+    /// Proofs that failed; what is wrong was printed.
+    #[error("{violations} of {plans} plans refuted; the counter-examples are on standard output")]
+    Refuted {
+        /// Plans looked at.
+        plans: usize,
+        /// Plans refuted.
+        violations: usize,
+    },
+    /// Mutants that the checker let pass.
+    #[error("{missed} of {mutants} changed plans passed: the checker has a hole; please report it")]
+    Missed {
+        /// Changed plans.
+        mutants: usize,
+        /// Of those, passed though wrong.
+        missed: usize,
+    },
+    /// An environment variable with a value it cannot take.
+    #[error(transparent)]
+    Setting(#[from] lineweave::settings::SettingError),
+    /// A topology that cannot be had.
+    #[error(transparent)]
+    Topology(#[from] lineweave::topology::TopologyError),
+    /// A plan that cannot be made.
+    #[error(transparent)]
+    Plan(#[from] lineweave_core::plan::PlanError),
+    /// Nothing to choose.
+    #[error(transparent)]
+    Select(#[from] lineweave_core::select::SelectError),
+    /// The runtime.
+    #[error(transparent)]
+    Runtime(#[from] lineweave::Error),
+}
+
+impl CliError {
+    /// Whether the reader of standard output went away.
+    pub fn is_broken_pipe(&self) -> bool {
+        matches!(self, CliError::Output(e) if e.kind() == io::ErrorKind::BrokenPipe)
+    }
+
+    /// A file that cannot be read as what it should be.
+    pub fn read(path: &Path, what: &'static str, reason: io::Error) -> CliError {
+        CliError::Read { path: path.to_owned(), what, reason }
+    }
+
+    /// A file that is not what it should be.
+    pub fn malformed(path: &Path, what: &'static str, reason: impl ToString) -> CliError {
+        CliError::Malformed { path: path.to_owned(), what, reason: reason.to_string() }
+    }
+}

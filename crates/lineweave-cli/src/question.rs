@@ -1,0 +1,189 @@
+//! What a plan is wanted for, as arguments say it: shared by the commands that make or choose one.
+
+use crate::error::CliError;
+use crate::session::{Costs, Session};
+use crate::size::Size;
+use clap::Args;
+use lineweave::ElementType;
+use lineweave_core::algorithm;
+use lineweave_core::collective::Collective;
+use lineweave_core::plan::{Params, Plan};
+use lineweave_core::select::Question;
+use lineweave_core::topology::{Shape, Topology};
+use std::io::Read;
+use std::path::Path;
+
+/// Ranks, root, elements and reach.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Where {
+    /// Number of ranks [default: the CPUs of the topology]
+    #[arg(long, short = 'n', value_name = "N")]
+    pub ranks: Option<usize>,
+    /// The root of a bcast or reduce [default: 0]
+    #[arg(long, value_name = "RANK")]
+    pub root: Option<usize>,
+    /// Type of the elements that are combined, such as f32 [default: the longest of f64, f32, f16 and u8 that
+    /// divides the message]
+    #[arg(long, value_name = "TYPE")]
+    pub elements: Option<ElementType>,
+    /// Ranks reach each other's private buffers, as threads do
+    #[arg(long)]
+    pub direct: bool,
+}
+
+/// One parameter of an algorithm: `k=4`.
+#[derive(Clone, Debug)]
+pub struct Param {
+    name: String,
+    value: String,
+}
+
+/// Reads `name=value`.
+///
+/// # Errors
+/// What was expected.
+pub fn param(text: &str) -> Result<Param, String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() && !value.is_empty() => {
+            Ok(Param { name: name.to_owned(), value: value.to_owned() })
+        }
+        _ => Err("expected name=value, such as k=4; `lineweave list` shows the names".to_owned()),
+    }
+}
+
+/// Parameters of an algorithm, and a message. Collective and algorithm are the command's own arguments.
+#[derive(Args, Clone, Debug)]
+pub struct Wanted {
+    /// Length of the message: bytes, or with KiB, MiB, GiB
+    #[arg(long, short, value_name = "SIZE")]
+    pub bytes: Option<Size>,
+    /// A parameter of the algorithm; may be repeated
+    #[arg(long = "param", short, value_name = "NAME=VALUE", value_parser = param, requires = "algorithm")]
+    pub params: Vec<Param>,
+    /// Ranks and the rest.
+    #[command(flatten)]
+    pub place: Where,
+}
+
+impl Where {
+    /// The question about this many bytes on this topology. Warns of what has no effect on the collective.
+    pub fn question(
+        &self,
+        session: &Session,
+        collective: Collective,
+        bytes: usize,
+        topology: &Topology,
+        box_bytes: usize,
+    ) -> Question {
+        let idle = |given: bool, option: &str, why: &str| {
+            if given {
+                session.out.warn(&format!("{option} has no effect: a {collective} {why}"));
+            }
+        };
+        idle(self.root.is_some() && !collective.rooted(), "--root", "has no root");
+        idle(self.elements.is_some() && !collective.folds(), "--elements", "combines nothing");
+        idle(self.direct && !collective.moves_data(), "--direct", "moves no data");
+        idle(bytes > 0 && !collective.moves_data(), "--bytes", "moves no data");
+        let bytes = if collective.moves_data() { bytes } else { 0 };
+        let natural = || [8, 4, 2].into_iter().find(|grain| bytes % grain == 0).unwrap_or(1);
+        let ranks = self.ranks.unwrap_or_else(|| topology.cpus.len().max(1));
+        // Refused by whoever makes the plan; a shape of so many ranks need not be made for that.
+        let shape = match ranks > algorithm::MAX_RANKS {
+            true => Shape::flat(ranks.min(algorithm::MAX_RANKS + 1)),
+            false => Shape::place(ranks, topology),
+        };
+        Question {
+            collective,
+            shape,
+            root: if collective.rooted() { self.root.unwrap_or(0) } else { 0 },
+            bytes,
+            grain: match collective.folds() {
+                true => self.elements.map_or_else(natural, ElementType::size),
+                false => 1,
+            },
+            direct: self.direct && collective.moves_data(),
+            box_bytes,
+            acc_bytes: None,
+        }
+    }
+}
+
+impl Wanted {
+    /// The parameters given.
+    pub fn params(&self) -> Params {
+        params(&self.params)
+    }
+
+    /// The length of the message.
+    ///
+    /// # Errors
+    /// [`CliError::NoBytes`] when the collective needs one and none is given.
+    pub fn bytes(&self, collective: Collective) -> Result<usize, CliError> {
+        match self.bytes {
+            Some(size) => Ok(size.0),
+            None if collective.moves_data() => Err(CliError::NoBytes(collective)),
+            None => Ok(0),
+        }
+    }
+
+    /// The plan of the algorithm that is named, or of the one that would be chosen (its first window, where the
+    /// message goes in several).
+    ///
+    /// # Errors
+    /// A [`CliError`] when there is none.
+    pub fn plan(
+        &self,
+        session: &mut Session,
+        collective: Collective,
+        algorithm: Option<&str>,
+    ) -> Result<Plan, CliError> {
+        let bytes = self.bytes(collective)?;
+        let settings = session.settings_warned()?;
+        if let Some(name) = algorithm {
+            let algorithm = algorithm::find(collective, name)?;
+            let topology = session.topology()?;
+            let question = self.place.question(session, collective, bytes, &topology, settings.box_bytes);
+            return Ok(algorithm.plan(&question.window(question.bytes), &self.params())?);
+        }
+        let Costs { tuning, topology, .. } = session.costs()?;
+        let question = self.place.question(session, collective, bytes, &topology, settings.box_bytes);
+        let chosen = tuning.choose(&question, team(question.direct))?;
+        if chosen.window < question.bytes {
+            session.out.warn(&format!(
+                "the message goes in windows of {} bytes; this is the plan of one window",
+                chosen.window
+            ));
+        }
+        Ok(chosen.plan(&question, chosen.window.min(question.bytes))?)
+    }
+}
+
+/// The parameters of a command line.
+pub fn params(list: &[Param]) -> Params {
+    list.iter().fold(Params::new(), |params, p| params.with(&p.name, &p.value))
+}
+
+/// The kind of team whose ranks reach each other like this, as measured choices name it.
+pub fn team(direct: bool) -> &'static str {
+    match direct {
+        true => "threads",
+        false => "processes",
+    }
+}
+
+/// A plan's text from a file, or from standard input for `-`.
+///
+/// # Errors
+/// [`CliError::Read`], or [`CliError::Malformed`] with line and reason.
+pub fn read_plan(file: &Path) -> Result<Plan, CliError> {
+    const WHAT: &str = "plan";
+    let text = match file.as_os_str() == "-" {
+        true => {
+            let mut text = String::new();
+            std::io::stdin().read_to_string(&mut text).map(|_| text)
+        }
+        false => std::fs::read_to_string(file),
+    };
+    let text = text.map_err(|e| CliError::read(file, WHAT, e))?;
+    text.parse().map_err(|e| CliError::malformed(file, WHAT, e))
+}

@@ -1,0 +1,220 @@
+//! What all commands share: the global options, the environment's settings, and by which costs is chosen.
+
+use crate::error::CliError;
+use crate::output::Output;
+use clap::Args;
+use lineweave::node::NodeInfo;
+use lineweave::settings::{Settings, Warning};
+use lineweave::topology::{Hardware, Source};
+use lineweave::tuning::{self, Origin, Tuning};
+use lineweave_core::machine::{self, Machine};
+use lineweave_core::model::{fit, Model};
+use lineweave_core::profile::{Fingerprint, Profile};
+use lineweave_core::topology::Topology;
+use std::path::{Path, PathBuf};
+
+/// Options of every command.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Global options")]
+pub struct Globals {
+    /// Print JSON Lines: one object a line with "schema" and "kind" (docs/json.md)
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// What stands in place of this machine: a synthetic string such as "pack:2 numa:4 l3:2 core:8", or an
+    /// hwloc XML file
+    #[arg(long, global = true, value_name = "STRING|FILE.xml")]
+    pub topology: Option<String>,
+    /// Costs of a machine one need not have: a shipped description's name (`lineweave list --machines`) or
+    /// a file
+    #[arg(long, global = true, value_name = "NAME|FILE", conflicts_with = "profile")]
+    pub machine: Option<String>,
+    /// Costs as measured: a profile
+    #[arg(long, global = true, value_name = "FILE")]
+    pub profile: Option<PathBuf>,
+    /// No warnings and no progress
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
+}
+
+/// One run of the command.
+#[derive(Debug)]
+pub struct Session {
+    globals: Globals,
+    /// Where findings go.
+    pub out: Output,
+    /// Which of topology, machine and profile were asked for by the command.
+    used: [bool; 3],
+}
+
+/// Costs to choose by, where they come from, and the CPUs that ranks are placed on.
+#[derive(Debug)]
+pub struct Costs {
+    /// The model with what was measured and forced.
+    pub tuning: Tuning,
+    /// Where it comes from, in words.
+    pub origin: String,
+    /// CPUs, neighbours first.
+    pub topology: Topology,
+}
+
+const TOPOLOGY: usize = 0;
+const MACHINE: usize = 1;
+const PROFILE: usize = 2;
+
+impl Session {
+    /// A run with these options.
+    pub fn new(globals: Globals) -> Session {
+        let out = Output::new(globals.json, globals.quiet);
+        Session { globals, out, used: [false; 3] }
+    }
+
+    /// The topology as given on the command line.
+    pub fn topology_option(&mut self) -> Option<&str> {
+        self.used[TOPOLOGY] = true;
+        self.globals.topology.as_deref()
+    }
+
+    /// The machine as given on the command line.
+    pub fn machine_option(&mut self) -> Option<&str> {
+        self.used[MACHINE] = true;
+        self.globals.machine.as_deref()
+    }
+
+    /// The profile as given on the command line.
+    pub fn profile_option(&mut self) -> Option<&Path> {
+        self.used[PROFILE] = true;
+        self.globals.profile.as_deref()
+    }
+
+    /// The environment's settings, with `--topology` over them, and what to say about them.
+    ///
+    /// # Errors
+    /// [`CliError::Setting`].
+    pub fn settings(&mut self) -> Result<(Settings, Vec<Warning>), CliError> {
+        let (mut settings, warnings) = Settings::from_environment()?;
+        if let Some(text) = self.topology_option() {
+            settings.topology = Source::parse(text);
+        }
+        Ok((settings, warnings))
+    }
+
+    /// The settings, with warnings given at once.
+    ///
+    /// # Errors
+    /// [`CliError::Setting`].
+    pub fn settings_warned(&mut self) -> Result<Settings, CliError> {
+        let (settings, warnings) = self.settings()?;
+        for warning in warnings {
+            self.out.warn(&warning.to_string());
+        }
+        Ok(settings)
+    }
+
+    /// By what is chosen: `--machine`, else `--profile`, else what this machine's programs use. Ranks are
+    /// placed on `--topology`, else on the machine that the costs belong to.
+    ///
+    /// # Errors
+    /// A [`CliError`] when a file cannot be read or is not what it should be.
+    pub fn costs(&mut self) -> Result<Costs, CliError> {
+        let (settings, _) = self.settings()?;
+        let given = match settings.topology {
+            Source::Machine => None,
+            Source::Xml(_) | Source::Synthetic(_) => Some(Hardware::load(&settings.topology)?),
+        };
+        let given = given.map(|hardware| hardware.topology);
+        if let Some(name) = self.machine_option().map(str::to_owned) {
+            let machine = load_machine(&name)?;
+            let topology = match given {
+                Some(topology) => topology,
+                None => {
+                    machine.topology().ok_or_else(|| CliError::NoTopology { name: machine.name.clone() })?
+                }
+            };
+            let origin = Origin::Machine { name: machine.name.clone(), why: "--machine".to_owned() };
+            let tuning = Tuning::of_model(Model::from_machine(&machine), origin);
+            return Ok(Costs { tuning, origin: format!("machine description {}", machine.name), topology });
+        }
+        if let Some(file) = self.profile_option().map(Path::to_owned) {
+            let (profile, model) = load_profile(&file)?;
+            let topology = match given {
+                Some(topology) => topology,
+                None => machine::topology(&profile.machine.topology).map_err(|e| {
+                    CliError::malformed(&file, "profile with a topology", format!("{e}; give --topology"))
+                })?,
+            };
+            let origin = format!("profile {}, measured on {}", file.display(), profile.machine.cpu);
+            return Ok(Costs { tuning: Tuning::of_model(model, Origin::Profile { file }), origin, topology });
+        }
+        let here = Settings { topology: Source::Machine, ..settings };
+        let node = NodeInfo::gather(&here, &[])?;
+        let tuning = Tuning::load(&here, &node.hardware, &node.fingerprint)?;
+        let origin = tuning.origin.to_string();
+        Ok(Costs { tuning, origin, topology: given.unwrap_or_else(|| node.placement()) })
+    }
+
+    /// The CPUs that ranks are placed on when nothing is chosen by costs: `--topology`, else this machine's.
+    ///
+    /// # Errors
+    /// [`CliError::Topology`].
+    pub fn topology(&mut self) -> Result<Topology, CliError> {
+        let (settings, _) = self.settings()?;
+        Ok(NodeInfo::gather(&settings, &[])?.placement())
+    }
+
+    /// This machine's fingerprint, and the file where its profile is kept.
+    ///
+    /// # Errors
+    /// [`CliError::Topology`] when the machine cannot be read, [`CliError::NoCache`] without a place.
+    pub fn cached_profile(&mut self) -> Result<(Fingerprint, PathBuf), CliError> {
+        let settings = Settings::default();
+        let node = NodeInfo::gather(&settings, &[])?;
+        let directory = tuning::cache_directory(&node.fingerprint).ok_or(CliError::NoCache)?;
+        Ok((node.fingerprint, directory.join(tuning::PROFILE_FILE)))
+    }
+
+    /// Ends the run: says which options had no effect, and hands on the rest of the output.
+    ///
+    /// # Errors
+    /// [`CliError::Output`].
+    pub fn finish(&mut self) -> Result<(), CliError> {
+        let given =
+            [self.globals.topology.is_some(), self.globals.machine.is_some(), self.globals.profile.is_some()];
+        for (i, name) in ["--topology", "--machine", "--profile"].into_iter().enumerate() {
+            if given[i] && !self.used[i] {
+                self.out.warn(&format!("{name} has no effect on this command"));
+            }
+        }
+        self.out.flush()
+    }
+}
+
+/// A machine's description: from a file, or one that comes with lineweave.
+///
+/// # Errors
+/// [`CliError`] with line and reason, or with the names there are.
+pub fn load_machine(name: &str) -> Result<Machine, CliError> {
+    const WHAT: &str = "machine description";
+    let shipped = machine::shipped();
+    if let Some(found) = shipped.iter().find(|m| m.name == name) {
+        return Ok(found.clone());
+    }
+    let path = Path::new(name);
+    if !name.contains('/') && !name.ends_with(".toml") && !path.exists() {
+        let known = shipped.iter().map(|m| m.name.as_str()).collect::<Vec<_>>().join(", ");
+        return Err(CliError::UnknownMachine { name: name.to_owned(), known });
+    }
+    let text = std::fs::read_to_string(path).map_err(|e| CliError::read(path, WHAT, e))?;
+    text.parse().map_err(|e| CliError::malformed(path, WHAT, e))
+}
+
+/// A profile and its model.
+///
+/// # Errors
+/// [`CliError`] with line and reason.
+pub fn load_profile(file: &Path) -> Result<(Profile, Model), CliError> {
+    const WHAT: &str = "profile";
+    let text = std::fs::read_to_string(file).map_err(|e| CliError::read(file, WHAT, e))?;
+    let profile = Profile::from_toml(&text).map_err(|e| CliError::malformed(file, WHAT, e))?;
+    let model = fit(&profile).map_err(|e| CliError::malformed(file, WHAT, e))?;
+    Ok((profile, model))
+}
