@@ -3,12 +3,14 @@
 //! A new command is a file here, and one line each in the list of modules, in [`Command`] and in
 //! [`Command::run`].
 
+pub mod bench;
 pub mod completions;
 pub mod draw;
 pub mod info;
 pub mod list;
 pub mod man;
 pub mod plan;
+pub mod rank_job;
 pub mod verify;
 
 use crate::error::CliError;
@@ -28,10 +30,15 @@ pub enum Command {
     Draw(draw::Arguments),
     /// Prove plans, or show a counter-example
     Verify(verify::Arguments),
+    /// Measure collectives beside the floor, memcpy and other barriers, all in one run
+    Bench(bench::Arguments),
     /// Print a script that completes this command's arguments in a shell
     Completions(completions::Arguments),
     /// Write the manual pages to a directory
     Man(man::Arguments),
+    /// Be one rank of a team that another lineweave started
+    #[command(hide = true)]
+    RankJob(rank_job::Arguments),
 }
 
 impl Command {
@@ -46,8 +53,10 @@ impl Command {
             Command::Plan(arguments) => plan::run(arguments, session),
             Command::Draw(arguments) => draw::run(arguments, session),
             Command::Verify(arguments) => verify::run(arguments, session),
+            Command::Bench(arguments) => bench::run(arguments, session),
             Command::Completions(arguments) => completions::run(arguments, session),
             Command::Man(arguments) => man::run(arguments, session),
+            Command::RankJob(arguments) => rank_job::run(arguments, session),
         }
     }
 }
