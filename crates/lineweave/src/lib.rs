@@ -38,6 +38,7 @@ pub mod check;
 mod calls;
 pub mod team;
 pub mod measure;
+pub mod trial;
 pub mod node;
 
 pub use check::CallSpec;

@@ -2,7 +2,7 @@
 
 use super::definition::{Buffers, Subject, Team};
 use super::peers::stats;
-use lineweave::measure::Outcome;
+use lineweave::trial::Outcome;
 use lineweave_core::collective::Collective;
 use serde::Serialize;
 

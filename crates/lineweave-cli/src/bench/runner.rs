@@ -8,7 +8,7 @@ use super::definition::{Buffers, Definition, Subject, Team};
 use super::peers::{stats, Measurement, PeerError, Peers, Request};
 use super::row::{algorithm_name, Row, Skipped, Windows};
 use crate::error::CliError;
-use lineweave::measure::{Crew, CrewError, Outcome, Rested, Trial};
+use lineweave::trial::{Crew, CrewError, Outcome, Rested, Trial};
 use lineweave_core::collective::Collective;
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -9,7 +9,7 @@ use crate::output::{table, Output, SCHEMA};
 use crate::session::Session;
 use crate::size::Size;
 use clap::ValueEnum;
-use lineweave::measure::Crew;
+use lineweave::trial::Crew;
 use lineweave::node::NodeInfo;
 use lineweave::settings::Settings;
 use lineweave::team::Charter;

@@ -3,7 +3,7 @@
 
 use crate::error::CliError;
 use crate::session::Session;
-use lineweave::measure::serve;
+use lineweave::trial::serve;
 use lineweave::team;
 use std::io;
 use std::process::Command;

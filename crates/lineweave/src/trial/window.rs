@@ -2,7 +2,7 @@
 //!
 //! What is timed is the very call that a program makes; a trial may only say which algorithm answers it.
 
-use super::timing::{collect_samples, Rules, Samples};
+use crate::measure::timing::{collect_samples, Rules, Samples};
 use crate::check::CallSpec;
 use crate::choose::Adoptable;
 use crate::communicator::Communicator;

@@ -4,7 +4,7 @@
 //!    While others are measured it costs nothing.
 //! 2. All ranks carry out the trial and answer, each on its own line.
 
-use super::trial::{Bench, Outcome, Refused, Trial};
+use super::window::{Bench, Outcome, Refused, Trial};
 use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::team::{Charter, Team};
@@ -238,7 +238,7 @@ fn reply(bench: &mut Bench, comm: &mut Communicator, trial: &Trial) -> (Reply, b
 
 #[cfg(test)]
 mod tests {
-    use super::super::trial::{Rested, Way};
+    use super::super::window::{Rested, Way};
     use super::*;
     use lineweave_core::collective::Collective;
     use lineweave_core::plan::Params;
