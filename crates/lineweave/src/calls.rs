@@ -1,9 +1,10 @@
 //! The collectives as a Rust program calls them.
 
 use crate::check::{self, CallSpec};
+use crate::choose::{Ready, Sequence};
 use crate::communicator::{Buffers, Communicator};
 use crate::error::Error;
-use crate::kernel::{fold_fn, scale_fn, Element, ElementType, Operator};
+use crate::kernel::{Element, ElementType, Operator};
 use lineweave_core::collective::Collective;
 use std::num::NonZeroU32;
 
@@ -14,6 +15,9 @@ impl Communicator {
     /// [`Error::PeerLost`] or [`Error::Timeout`] when a peer does not come.
     #[inline]
     pub fn barrier(&mut self) -> Result<(), Error> {
+        if let Some(done) = self.repeat_barrier() {
+            return done;
+        }
         let call = CallSpec {
             collective: Collective::Barrier,
             element: ElementType::U8,
@@ -22,7 +26,11 @@ impl Communicator {
             root: 0,
         };
         // SAFETY: a barrier touches no buffer.
-        unsafe { self.call(&call, std::ptr::null(), std::ptr::null_mut()) }
+        unsafe { self.call(&call, std::ptr::null(), std::ptr::null_mut()) }?;
+        if !self.book().check {
+            self.keep_barrier();
+        }
+        Ok(())
     }
 
     /// Copies the root's `buffer` into every other rank's.
@@ -153,36 +161,45 @@ impl Communicator {
         if call.root >= self.ranks() {
             return Err(Error::Root { collective, root: call.root, ranks: self.ranks() });
         }
-        let fold = match call.operator {
-            None => Buffers::NONE.fold,
-            Some(operator) => {
-                fold_fn(operator, call.element).map_err(|undefined| Error::Operator(undefined.to_string()))?
-            }
-        };
+        if call.count == 0 && collective.moves_data() {
+            return self.nothing_to_do(call);
+        }
+        let Ready { ref sequence, fold, scale, simple, .. } = *self.ready(call)?;
+        let (plan, sequence) = (sequence.plan, if simple { None } else { Some(*sequence) });
         let bytes = call.bytes();
-        let folds = collective.folds();
         let has_output = match collective {
             Collective::Reduce => self.rank() == call.root,
             Collective::Barrier | Collective::Bcast | Collective::Allreduce => true,
         };
-        let aliased = folds && has_output && std::ptr::eq(input, output);
-        if folds && has_output && !aliased && overlap(input, output, bytes) {
+        let aliased = collective.folds() && std::ptr::eq(input, output);
+        if collective.folds() && has_output && !aliased && overlap(input, output, bytes) {
             return Err(Error::Overlap { collective });
         }
         self.begin(collective.name())?;
         if self.book().check {
             check::compare(self, call)?;
         }
-        if bytes > 0 || !collective.moves_data() {
+        let buffers = Buffers { input, output, fold };
+        match sequence {
             // SAFETY: passed on.
-            unsafe { self.call_windows(call, Buffers { input, output, fold }, aliased) }?;
+            None => unsafe { self.run_window(plan, buffers) }?,
+            // SAFETY: passed on.
+            Some(sequence) => unsafe { self.run_windows(&sequence, bytes, buffers, aliased && has_output) }?,
         }
-        if call.operator == Some(Operator::Avg) && has_output {
-            let ranks = NonZeroU32::new(self.ranks() as u32);
-            if let (Some(scale), Some(ranks)) = (scale_fn(Operator::Avg, call.element), ranks) {
-                // SAFETY: the output holds `count` elements of this type.
-                unsafe { scale(output, call.count, ranks) };
-            }
+        if let (Some(scale), true) = (scale, has_output) {
+            let ranks = NonZeroU32::new(self.ranks() as u32).unwrap_or(NonZeroU32::MIN);
+            // SAFETY: the output holds `count` elements of this type.
+            unsafe { scale(output, call.count, ranks) };
+        }
+        self.end();
+        Ok(())
+    }
+
+    /// A call without elements: checked and counted like any other.
+    fn nothing_to_do(&mut self, call: &CallSpec) -> Result<(), Error> {
+        self.begin(call.collective.name())?;
+        if self.book().check {
+            check::compare(self, call)?;
         }
         self.end();
         Ok(())
@@ -192,19 +209,19 @@ impl Communicator {
     ///
     /// # Safety
     /// As for [`Communicator::call`].
-    #[inline(always)]
-    unsafe fn call_windows(&mut self, call: &CallSpec, buffers: Buffers, aliased: bool) -> Result<(), Error> {
-        let sequence = self.sequence_of_plans(call)?;
-        if sequence.whole == 1 && sequence.tail.is_none() && !aliased {
-            // SAFETY: passed on.
-            return unsafe { self.run_window(sequence.plan, buffers) };
-        }
-        let bytes = call.bytes();
+    unsafe fn run_windows(
+        &mut self,
+        sequence: &Sequence,
+        bytes: usize,
+        buffers: Buffers,
+        aliased: bool,
+    ) -> Result<(), Error> {
         let mut at = 0;
-        while at < bytes {
+        // A message without bytes is one window all the same: a barrier.
+        while at < bytes.max(1) {
             let (plan, window) = match sequence.tail {
                 Some(tail) if bytes - at < sequence.window => (tail, bytes - at),
-                _ => (sequence.plan, sequence.window),
+                _ => (sequence.plan, sequence.window.max(1)),
             };
             // SAFETY: `at` and `window` stay within the buffers, which the caller vouches for; a null buffer
             // is one that the plan does not touch.

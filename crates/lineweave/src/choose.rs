@@ -1,9 +1,14 @@
 //! From a call to the plans that carry it out: looked up when the call was made before, else chosen, proven
 //! and compiled.
 
+mod adopt;
+
+pub use adopt::Adoptable;
+
 use crate::check::CallSpec;
-use crate::communicator::{Communicator, PlanId};
+use crate::communicator::{Buffers, Communicator, PlanId};
 use crate::error::Error;
+use crate::kernel::{fold_fn, scale_fn, FoldFn, ScaleFn};
 use crate::segment::{BankClass, Geometry};
 use crate::team::Charter;
 use crate::tuning::{Chosen, Tuning};
@@ -33,11 +38,15 @@ pub(crate) struct Sequence {
     pub tail: Option<PlanId>,
 }
 
-/// A choice of one's own for one call, proven and compiled on one rank.
+/// A call with everything it needs resolved.
 #[derive(Clone, Copy, Debug)]
-pub struct Adoptable {
-    key: Key,
-    sequence: Sequence,
+pub(crate) struct Ready {
+    pub call: CallSpec,
+    pub sequence: Sequence,
+    pub fold: FoldFn,
+    pub scale: Option<ScaleFn>,
+    /// One window does, and it may run in place.
+    pub simple: bool,
 }
 
 /// Proven plans that the threads of a team share, so that each is chosen and proven once.
@@ -62,7 +71,7 @@ pub(crate) struct Book {
     shelf: Option<Shelf>,
     known: HashMap<Key, Sequence>,
     /// The last call of each collective: most programs repeat it.
-    last: [Option<(Key, Sequence)>; Collective::ALL.len()],
+    last: [Option<Ready>; Collective::ALL.len()],
 }
 
 impl Book {
@@ -157,58 +166,41 @@ impl Communicator {
         book.choose(&book.question(&key_of(call), self.segment().geometry()))
     }
 
-    /// The question that a call of this size poses to whoever chooses.
-    pub fn question(&self, call: &CallSpec) -> Question {
-        self.book().question(&key_of(call), self.segment().geometry())
-    }
-
-    /// Proves and compiles a choice for a call, to be used by [`Communicator::adopt`]. Every rank must prepare the
-    /// same choices in the same order.
+    /// Everything a call needs, from the last call of this collective if that was equal. By reference: copying
+    /// it about costs more than a small call itself.
     ///
     /// # Errors
-    /// [`Error::Plan`] or [`Error::NoPlan`] when it does not apply, [`Error::Refuted`].
-    pub fn prepare_choice(&mut self, call: &CallSpec, chosen: &Chosen) -> Result<Adoptable, Error> {
-        let key = key_of(call);
-        let question = self.book().question(&key, self.segment().geometry());
-        let proven = Book::prove_choice(&key, &question, chosen)?;
-        Ok(Adoptable { key, sequence: self.compile(&key, &proven)? })
-    }
-
-    /// Calls of this size run this choice from now on, whatever the tuning says, until
-    /// [`Communicator::forget`]. Every rank must adopt the same.
-    pub fn adopt(&mut self, choice: &Adoptable) {
-        let Adoptable { key, sequence } = *choice;
-        let book = self.book_mut();
-        book.known.insert(key, sequence);
-        book.last[key.collective as usize] = Some((key, sequence));
-    }
-
-    /// Calls of this size run what the tuning says again.
-    pub fn forget(&mut self, choice: &Adoptable) {
-        let book = self.book_mut();
-        book.known.remove(&choice.key);
-        book.last[choice.key.collective as usize] = None;
-    }
-
-    /// The plans of a call.
+    /// Those of choosing a plan, and [`Error::Operator`] when the type has no such operator.
     #[inline(always)]
-    pub(crate) fn sequence_of_plans(&mut self, call: &CallSpec) -> Result<Sequence, Error> {
-        let key = key_of(call);
-        match self.book().last[call.collective as usize] {
-            Some((last, sequence)) if last == key => Ok(sequence),
-            _ => self.look_up(key),
+    pub(crate) fn ready(&mut self, call: &CallSpec) -> Result<&Ready, Error> {
+        let slot = call.collective as usize;
+        if !self.book().last[slot].as_ref().is_some_and(|ready| ready.call == *call) {
+            let ready = self.make_ready(call)?;
+            self.book_mut().last[slot] = Some(ready);
+        }
+        match &self.book().last[slot] {
+            Some(ready) => Ok(ready),
+            None => Err(Error::Failed("a call was not made ready".into())),
         }
     }
 
     #[cold]
-    fn look_up(&mut self, key: Key) -> Result<Sequence, Error> {
+    fn make_ready(&mut self, call: &CallSpec) -> Result<Ready, Error> {
+        let undefined = |e: crate::kernel::Undefined| Error::Operator(e.to_string());
+        let (fold, scale) = match call.operator {
+            None => (Buffers::NONE.fold, None),
+            Some(o) => (fold_fn(o, call.element).map_err(undefined)?, scale_fn(o, call.element)),
+        };
+        let key = key_of(call);
         let sequence = match self.book().known.get(&key) {
             Some(&sequence) => sequence,
             None => self.look_further(key)?,
         };
         self.book_mut().known.insert(key, sequence);
-        self.book_mut().last[key.collective as usize] = Some((key, sequence));
-        Ok(sequence)
+        let simple = sequence.whole == 1
+            && sequence.tail.is_none()
+            && (!call.collective.folds() || self.runs_in_place(sequence.plan));
+        Ok(Ready { call: *call, sequence, fold, scale, simple })
     }
 
     fn look_further(&mut self, key: Key) -> Result<Sequence, Error> {

@@ -1,6 +1,7 @@
 //! Turning one rank's part of a plan into steps with resolved addresses.
 
-use crate::segment::{BankClass, Geometry, Zones, COUNTER_BYTES};
+use crate::segment::{BankClass, Segment, Zones, COUNTER_BYTES};
+use crate::sync::AtomicU64;
 use lineweave_core::plan::{Carry, FlagKind, FlagRef, Layout, Op, Plan, Region, Reuse, Space, Take};
 use lineweave_core::units::{Rank, LINE};
 use lineweave_core::verify::Proof;
@@ -12,6 +13,24 @@ pub struct Addr {
     pub base: u32,
     /// Bytes from there.
     pub offset: usize,
+}
+
+/// The count of sleepers at a flag's home, resolved.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Home(*const AtomicU64);
+
+impl Home {
+    /// The home of rank `rank`'s flags in a segment that outlives every use of this value.
+    pub fn of(segment: &Segment, rank: usize) -> Home {
+        Home(segment.sleepers(rank))
+    }
+
+    /// The count.
+    #[inline(always)]
+    pub fn sleepers<'a>(self) -> &'a AtomicU64 {
+        // SAFETY: the communicator that compiled the step keeps its segment mapped for as long as it runs it.
+        unsafe { &*self.0 }
+    }
 }
 
 /// Base of the input buffer.
@@ -26,7 +45,7 @@ pub const BANK: u32 = 3;
 pub const PEERS: u32 = 4;
 
 /// One step. `at` is a flag's offset from the bank's base (for counters: from the counters' base), `home`
-/// the rank whose sleepers wait there.
+/// counts who sleeps on flags there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
     /// Copy bytes.
@@ -34,23 +53,23 @@ pub enum Step {
     /// Combine elements: `dst = a (op) b`.
     Fold { a: Addr, b: Addr, dst: Addr, elements: usize },
     /// Raise a flag.
-    Set { at: usize, home: u32, value: u32 },
+    Set { at: usize, home: Home, value: u32 },
     /// Store a payload beside a flag and raise it.
-    SetBytes { at: usize, home: u32, value: u32, src: Addr, len: u32 },
+    SetBytes { at: usize, home: Home, value: u32, src: Addr, len: u32 },
     /// Store the address of a buffer beside a flag and raise it.
-    SetAddress { at: usize, home: u32, value: u32, base: u32 },
+    SetAddress { at: usize, home: Home, value: u32, base: u32 },
     /// Wait for a value of this run.
-    Wait { at: usize, home: u32, value: u32 },
+    Wait { at: usize, home: Home, value: u32 },
     /// Wait for what the run `lag` runs ago set (`below` less than this run's base), if there was one.
-    WaitEarlier { at: usize, home: u32, below: u32, lag: u32 },
+    WaitEarlier { at: usize, home: Home, below: u32, lag: u32 },
     /// Wait and copy the payload.
-    WaitBytes { at: usize, home: u32, value: u32, dst: Addr, len: u32 },
+    WaitBytes { at: usize, home: Home, value: u32, dst: Addr, len: u32 },
     /// Wait and take the address of a peer's buffer.
-    WaitAddress { at: usize, home: u32, value: u32, base: u32 },
+    WaitAddress { at: usize, home: Home, value: u32, base: u32 },
     /// Add one to a counter.
-    Add { at: usize, home: u32 },
+    Add { at: usize, home: Home },
     /// Wait for a counter: `each` adds a run, `value` of this one.
-    WaitCount { at: usize, home: u32, each: u32, value: u32 },
+    WaitCount { at: usize, home: Home, each: u32, value: u32 },
 }
 
 /// A plan as one rank runs it.
@@ -74,6 +93,35 @@ pub struct Compiled {
     pub acc: usize,
     /// Runs so far, which the counters' bases follow from.
     pub runs: u64,
+}
+
+impl Compiled {
+    /// The flag to raise and the flag to wait for, when that is all this rank does.
+    pub fn exchange(&self) -> Option<Exchange> {
+        match *self.steps {
+            [Step::Set { at, home, value }, Step::Wait { at: other, home: theirs, value: wanted }] => {
+                Some(Exchange { at, home, value, other, theirs, wanted })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A plan that only raises one flag and waits for another: the two-rank barrier.
+#[derive(Clone, Copy, Debug)]
+pub struct Exchange {
+    /// The flag to raise.
+    pub at: usize,
+    /// Its home.
+    pub home: Home,
+    /// To this, in this run.
+    pub value: u32,
+    /// The flag to wait for.
+    pub other: usize,
+    /// Its home.
+    pub theirs: Home,
+    /// Until it is this, in this run.
+    pub wanted: u32,
 }
 
 /// Why a proven plan cannot be compiled for a team.
@@ -108,10 +156,10 @@ pub fn compile(
     plan: &Plan,
     proof: &Proof,
     rank: usize,
-    geometry: &Geometry,
-    stride: usize,
+    segment: &Segment,
     counters: &mut usize,
 ) -> Result<Compiled, Unfit> {
+    let geometry = segment.geometry();
     let small = Placement::of(plan, &geometry.zones(BankClass::Small));
     let (class, placement) = match small {
         Ok(placement) => (BankClass::Small, placement),
@@ -119,8 +167,8 @@ pub fn compile(
     };
     let mut compiler = Compiler {
         plan,
+        segment,
         placement,
-        stride,
         counters: counter_offsets(plan, counters)?,
         peers: Vec::new(),
         span: plan.span(),
@@ -200,8 +248,8 @@ fn counter_offsets(plan: &Plan, used: &mut usize) -> Result<Vec<Option<usize>>, 
 
 struct Compiler<'a> {
     plan: &'a Plan,
+    segment: &'a Segment,
     placement: Placement,
-    stride: usize,
     counters: Vec<Option<usize>>,
     /// Peer buffers in the order in which they got bases.
     peers: Vec<Space>,
@@ -219,7 +267,7 @@ impl Compiler<'_> {
                 elements: dst.len / self.plan.grain,
             },
             Op::Set { flag, value, carry } => {
-                let (at, home, value) = (self.flag(flag), flag.home.0, value as u32);
+                let (at, home, value) = (self.flag(flag), self.home(flag), value as u32);
                 match carry {
                     None => Step::Set { at, home, value },
                     Some(Carry::Bytes(region)) => {
@@ -231,12 +279,12 @@ impl Compiler<'_> {
                 }
             }
             Op::Wait { flag, value, take } => self.wait(flag, value, take),
-            Op::Add { flag } => Step::Add { at: self.flag(flag), home: flag.home.0 },
+            Op::Add { flag } => Step::Add { at: self.flag(flag), home: self.home(flag) },
         }
     }
 
     fn wait(&mut self, flag: FlagRef, value: i32, take: Option<Take>) -> Step {
-        let (at, home) = (self.flag(flag), flag.home.0);
+        let (at, home) = (self.flag(flag), self.home(flag));
         if self.plan.flags[flag.array as usize].kind == FlagKind::Counter {
             let each =
                 self.plan.ops().filter(|(_, op)| matches!(op, Op::Add { flag: f } if *f == flag)).count();
@@ -261,13 +309,17 @@ impl Compiler<'_> {
         let array = flag.array as usize;
         let start = self.counters[array].unwrap_or(self.placement.arrays[array]);
         let within = self.plan.flags[array].layout.offset(flag.index as usize, LINE);
-        flag.home.index() * self.stride + start + within
+        flag.home.index() * self.segment.area_stride() + start + within
+    }
+
+    fn home(&self, flag: FlagRef) -> Home {
+        Home::of(self.segment, flag.home.index())
     }
 
     fn addr(&mut self, region: Region) -> Addr {
         let within = match region.space {
             Space::Slot { rank: Rank(rank), slot } => {
-                rank as usize * self.stride + self.placement.slots[slot as usize]
+                rank as usize * self.segment.area_stride() + self.placement.slots[slot as usize]
             }
             Space::In | Space::Out | Space::Acc | Space::PeerIn(_) | Space::PeerOut(_) => 0,
         };

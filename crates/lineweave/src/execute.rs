@@ -1,8 +1,7 @@
 //! Running compiled steps: the innermost loop of the engine.
 
 use crate::compile::{Addr, Compiled, Step};
-use crate::kernel::{copy, copy_nt, load_words, store_words, CopyPolicy, FoldFn, MAX_PAYLOAD};
-use crate::segment::Segment;
+use crate::kernel::{load_words, store_words, Copier, FoldFn, MAX_PAYLOAD};
 use crate::sync::AtomicU64;
 use crate::wait::{Interrupted, Vigil, Waiter};
 
@@ -22,7 +21,7 @@ pub struct Frame<'a> {
     /// Combines elements; unused by plans without folds.
     pub fold: FoldFn,
     /// How to copy.
-    pub copy: CopyPolicy,
+    pub copy: Copier,
 }
 
 impl Frame<'_> {
@@ -43,13 +42,7 @@ impl Frame<'_> {
             return;
         }
         // SAFETY: passed on.
-        unsafe {
-            if len < self.copy.nt_from {
-                copy(src, dst, len);
-            } else {
-                copy_nt(src, dst, len);
-            }
-        }
+        unsafe { self.copy.copy(src, dst, len) };
     }
 
     #[inline(always)]
@@ -84,7 +77,6 @@ impl Frame<'_> {
 pub unsafe fn execute<V: Vigil>(
     plan: &Compiled,
     frame: &mut Frame<'_>,
-    segment: &Segment,
     waiter: &mut Waiter,
     vigil: &mut V,
 ) -> Result<(), Interrupted> {
@@ -99,51 +91,44 @@ pub unsafe fn execute<V: Vigil>(
                 unsafe { (frame.fold)(frame.at(a), frame.at(b), frame.at(dst), elements) };
             }
             Step::Set { at, home, value } => {
-                let sleepers = segment.sleepers(home as usize);
-                waiter.raise(frame.flag(at), frame.base + u64::from(value), sleepers);
+                waiter.raise(frame.flag(at), frame.base + u64::from(value), home.sleepers());
             }
             Step::SetBytes { at, home, value, src, len } => {
                 // SAFETY: proven in bounds; the caller vouches for the base.
                 let payload = unsafe { std::slice::from_raw_parts(frame.at(src), len as usize) };
                 store_words(frame.payload(at, payload.len()), payload);
-                let sleepers = segment.sleepers(home as usize);
-                waiter.raise(frame.flag(at), frame.base + u64::from(value), sleepers);
+                waiter.raise(frame.flag(at), frame.base + u64::from(value), home.sleepers());
             }
             Step::SetAddress { at, home, value, base } => {
                 let address = frame.bases[base as usize] as u64;
                 // Relaxed: ordered by the raise below.
                 frame.flag(at + 8).store(address, crate::sync::Ordering::Relaxed);
-                let sleepers = segment.sleepers(home as usize);
-                waiter.raise(frame.flag(at), frame.base + u64::from(value), sleepers);
+                waiter.raise(frame.flag(at), frame.base + u64::from(value), home.sleepers());
             }
             Step::Wait { at, home, value } => {
-                let sleepers = segment.sleepers(home as usize);
-                waiter.wait(frame.flag(at), frame.base + u64::from(value), sleepers, vigil)?;
+                waiter.wait(frame.flag(at), frame.base + u64::from(value), home.sleepers(), vigil)?;
             }
             Step::WaitEarlier { at, home, below, lag } => {
                 if frame.earlier >= u64::from(lag) {
-                    let sleepers = segment.sleepers(home as usize);
-                    waiter.wait(frame.flag(at), frame.base - u64::from(below), sleepers, vigil)?;
+                    waiter.wait(frame.flag(at), frame.base - u64::from(below), home.sleepers(), vigil)?;
                 }
             }
             Step::WaitBytes { at, home, value, dst, len } => {
-                let sleepers = segment.sleepers(home as usize);
-                waiter.wait(frame.flag(at), frame.base + u64::from(value), sleepers, vigil)?;
+                waiter.wait(frame.flag(at), frame.base + u64::from(value), home.sleepers(), vigil)?;
                 // SAFETY: proven in bounds; the caller vouches for the base and that it is writable.
                 let payload = unsafe { std::slice::from_raw_parts_mut(frame.at(dst), len as usize) };
                 load_words(frame.payload(at, payload.len()), payload);
             }
             Step::WaitAddress { at, home, value, base } => {
-                let sleepers = segment.sleepers(home as usize);
-                waiter.wait(frame.flag(at), frame.base + u64::from(value), sleepers, vigil)?;
+                waiter.wait(frame.flag(at), frame.base + u64::from(value), home.sleepers(), vigil)?;
                 // Relaxed: ordered by the wait above.
                 let address = frame.flag(at + 8).load(crate::sync::Ordering::Relaxed);
                 frame.bases[base as usize] = address as *mut u8;
             }
-            Step::Add { at, home } => waiter.add(frame.counter(at), segment.sleepers(home as usize)),
+            Step::Add { at, home } => waiter.add(frame.counter(at), home.sleepers()),
             Step::WaitCount { at, home, each, value } => {
                 let target = plan.runs * u64::from(each) + u64::from(value);
-                waiter.wait(frame.counter(at), target, segment.sleepers(home as usize), vigil)?;
+                waiter.wait(frame.counter(at), target, home.sleepers(), vigil)?;
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Copies: plain, and with non-temporal stores that leave the caches alone.
 
 use super::level::Level;
+#[cfg(not(target_arch = "x86_64"))]
 use std::ptr;
 
 /// Copies `len` bytes from the first place to the second.
@@ -31,7 +32,42 @@ impl CopyPolicy {
         if len >= self.nt_from {
             copy_nt_at(Level::best())
         } else {
-            copy
+            copy_wide_at(Level::best())
+        }
+    }
+}
+
+/// A policy resolved for this CPU: what the engine calls.
+#[derive(Clone, Copy, Debug)]
+pub struct Copier {
+    nt_from: usize,
+    wide: CopyFn,
+    nt: CopyFn,
+}
+
+impl Copier {
+    /// The functions of a policy for this CPU.
+    pub fn new(policy: CopyPolicy) -> Copier {
+        let level = Level::best();
+        Copier { nt_from: policy.nt_from, wide: copy_wide_at(level), nt: copy_nt_at(level) }
+    }
+
+    /// Copies `len` bytes in the way the policy says.
+    ///
+    /// # Safety
+    ///
+    /// See [`CopyFn`].
+    #[inline(always)]
+    pub unsafe fn copy(&self, src: *const u8, dst: *mut u8, len: usize) {
+        // SAFETY: the caller's, and the length was checked.
+        unsafe {
+            if len <= INLINE && len % 8 == 0 {
+                copy_words(src, dst, len);
+            } else if len < self.nt_from {
+                (self.wide)(src, dst, len);
+            } else {
+                (self.nt)(src, dst, len);
+            }
         }
     }
 }
@@ -42,7 +78,7 @@ impl Default for CopyPolicy {
     }
 }
 
-/// Plain copy: whole words up to a line in line, anything else through the C library's `memcpy`.
+/// Plain copy: whole words up to a line in line, anything else in vectors.
 ///
 /// # Safety
 ///
@@ -54,8 +90,47 @@ pub unsafe fn copy(src: *const u8, dst: *mut u8, len: usize) {
         unsafe { copy_words(src, dst, len) }
     } else {
         // SAFETY: the caller's.
-        unsafe { ptr::copy_nonoverlapping(src, dst, len) }
+        unsafe { copy_wide(src, dst, len) }
     }
+}
+
+/// Copy in vectors through the caches, with the destination on a vector's boundary.
+///
+/// The C library's `memcpy` was tried first. On Zen 3 its `rep movsb` (4 to 512 KiB) moves 3 GB/s where the
+/// destination is not on a line and this loop 50 to 90; on a line the two are even.
+///
+/// # Safety
+///
+/// See [`CopyFn`].
+#[inline]
+pub unsafe fn copy_wide(src: *const u8, dst: *mut u8, len: usize) {
+    // SAFETY: the caller's.
+    unsafe { copy_wide_at(Level::best())(src, dst, len) }
+}
+
+/// The wide copy compiled for a level that this CPU supports.
+pub(super) fn copy_wide_at(level: Level) -> CopyFn {
+    match level {
+        #[cfg(target_arch = "x86_64")]
+        Level::Baseline => x86::copy_wide_sse2,
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 => x86::copy_wide_avx2,
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 => x86::copy_wide_avx512,
+        #[cfg(not(target_arch = "x86_64"))]
+        Level::Baseline => copy_library,
+    }
+}
+
+/// The C library's copy, where no other was found to be faster.
+///
+/// # Safety
+///
+/// See [`CopyFn`].
+#[cfg(not(target_arch = "x86_64"))]
+unsafe fn copy_library(src: *const u8, dst: *mut u8, len: usize) {
+    // SAFETY: the caller's.
+    unsafe { ptr::copy_nonoverlapping(src, dst, len) }
 }
 
 /// At most two moves each way: the first and the last bytes, which may meet in the middle.
@@ -118,8 +193,9 @@ pub(super) fn copy_nt_at(level: Level) -> CopyFn {
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::{
-        __m128i, __m256i, __m512i, _mm256_loadu_si256, _mm256_stream_si256, _mm512_loadu_si512,
-        _mm512_stream_si512, _mm_loadu_si128, _mm_sfence, _mm_stream_si128,
+        __m128i, __m256i, __m512i, _mm256_loadu_si256, _mm256_storeu_si256, _mm256_stream_si256,
+        _mm512_loadu_si512, _mm512_storeu_si512, _mm512_stream_si512, _mm_loadu_si128, _mm_sfence,
+        _mm_storeu_si128, _mm_stream_si128,
     };
     use std::ptr;
 
@@ -158,6 +234,49 @@ mod x86 {
     copy_nt!(copy_nt_sse2, "sse2", __m128i, _mm_loadu_si128, _mm_stream_si128);
     copy_nt!(copy_nt_avx2, "avx2", __m256i, _mm256_loadu_si256, _mm256_stream_si256);
     copy_nt!(copy_nt_avx512, "avx512f", __m512i, _mm512_loadu_si512, _mm512_stream_si512);
+
+    macro_rules! copy_wide {
+        ($name:ident, $features:literal, $vector:ty, $load:ident, $store:ident) => {
+            /// # Safety
+            ///
+            /// As for [`CopyFn`](super::CopyFn), on a CPU that has the features.
+            #[target_feature(enable = $features)]
+            pub(super) unsafe fn $name(src: *const u8, dst: *mut u8, len: usize) {
+                const V: usize = size_of::<$vector>();
+                if len < V {
+                    // SAFETY: the caller's.
+                    return unsafe { ptr::copy_nonoverlapping(src, dst, len) };
+                }
+                // SAFETY: every access lies within `len` bytes, at least one vector: the first and the last are
+                // those at either end, and may overlap others with equal bytes, since source and destination
+                // are disjoint.
+                unsafe {
+                    // Written out: a closure would not be compiled for these features.
+                    $store(dst.cast::<$vector>(), $load(src.cast()));
+                    let mut at = V - dst as usize % V;
+                    while at + 4 * V <= len {
+                        let (from, to) = (src.add(at).cast::<$vector>(), dst.add(at).cast::<$vector>());
+                        let (v0, v1) = ($load(from.cast()), $load(from.add(1).cast()));
+                        let (v2, v3) = ($load(from.add(2).cast()), $load(from.add(3).cast()));
+                        $store(to, v0);
+                        $store(to.add(1), v1);
+                        $store(to.add(2), v2);
+                        $store(to.add(3), v3);
+                        at += 4 * V;
+                    }
+                    while at + V <= len {
+                        $store(dst.add(at).cast::<$vector>(), $load(src.add(at).cast()));
+                        at += V;
+                    }
+                    $store(dst.add(len - V).cast::<$vector>(), $load(src.add(len - V).cast()));
+                }
+            }
+        };
+    }
+
+    copy_wide!(copy_wide_sse2, "sse2", __m128i, _mm_loadu_si128, _mm_storeu_si128);
+    copy_wide!(copy_wide_avx2, "avx2", __m256i, _mm256_loadu_si256, _mm256_storeu_si256);
+    copy_wide!(copy_wide_avx512, "avx512f", __m512i, _mm512_loadu_si512, _mm512_storeu_si512);
 }
 
 #[cfg(test)]
@@ -176,8 +295,10 @@ mod tests {
 
     #[test]
     fn copies_move_exactly_their_bytes() {
-        let copies =
-            Level::available().into_iter().map(copy_nt_at).chain([copy as CopyFn, copy_nt as CopyFn]);
+        let copies = Level::available()
+            .into_iter()
+            .flat_map(|l| [copy_nt_at(l), copy_wide_at(l)])
+            .chain([copy as CopyFn, copy_nt as CopyFn]);
         for copy in copies {
             for len in (0..=200).chain([4096, 10_001]) {
                 for (from, to) in [(0, 0), (1, 0), (0, 1), (7, 16), (16, 33), (63, 63)] {

@@ -22,7 +22,7 @@ mod words;
 #[cfg(test)]
 mod tests;
 
-pub use copy::{copy, copy_nt, CopyFn, CopyPolicy};
+pub use copy::{copy, copy_nt, copy_wide, Copier, CopyFn, CopyPolicy};
 pub use fold::{fold_fn, fold_fn_at, FoldFn};
 pub use level::Level;
 pub use scale::{scale_fn, scale_fn_at, ScaleFn};

@@ -20,6 +20,10 @@ const WORD: usize = size_of::<u64>();
 /// When the words are fewer than the payload needs: whoever laid out the line has checked that.
 #[inline(always)]
 pub fn store_words(words: &[AtomicU64], payload: &[u8]) {
+    if let (Ok(word), [first, ..]) = (<[u8; WORD]>::try_from(payload), words) {
+        // Relaxed, as below. By far the commonest payload, and without the loops.
+        return first.store(u64::from_ne_bytes(word), Ordering::Relaxed);
+    }
     let words = &words[..payload.len().div_ceil(WORD)];
     let whole = payload.chunks_exact(WORD);
     let rest = whole.remainder();
@@ -42,6 +46,11 @@ pub fn store_words(words: &[AtomicU64], payload: &[u8]) {
 /// When the words are fewer than the payload needs: whoever laid out the line has checked that.
 #[inline(always)]
 pub fn load_words(words: &[AtomicU64], payload: &mut [u8]) {
+    if let (Ok(word), [first, ..]) = (<&mut [u8; WORD]>::try_from(&mut *payload), words) {
+        // Relaxed, as below.
+        *word = first.load(Ordering::Relaxed).to_ne_bytes();
+        return;
+    }
     let words = &words[..payload.len().div_ceil(WORD)];
     let mut whole = payload.chunks_exact_mut(WORD);
     for (word, bytes) in words.iter().zip(&mut whole) {
