@@ -1,6 +1,227 @@
-//! Measuring what this machine costs.
+//! Measuring what this machine costs: a profile, from which a model is fitted.
+//!
+//! 1. Crews are formed: for each distance that two CPUs can be apart, a pair; one rank alone; two on one CPU.
+//! 2. Each probe offers cells to each crew, and names what this machine cannot tell.
+//! 3. Passes: in each, every crew comes together anew, in fresh memory, and visits its cells in a random order.
+//!    A machine that drifts (neighbours in a cloud, a CPU that warms up) so does to all cells alike.
+//! 4. A cell's samples of all passes make its statistics; the gate flags what is odd.
+//!
+//! Probes time the functions that the engine calls, and are plans run by the engine where they can be.
 
+mod cache;
+mod cell;
 pub mod clock;
+mod copy;
+mod crews;
+mod fold;
+mod gate;
+mod line;
+mod overhead;
+mod pass;
+mod pingpong;
+mod plans;
+mod random;
+mod signal;
 pub mod timing;
+mod trick;
+mod utc;
+mod wake;
 
 pub use clock::Clock;
+
+use crate::cpus::UsableCpus;
+use crate::error::Error;
+use crate::settings::Settings;
+use crate::topology::Hardware;
+use cell::{Crew, Key, Offer, Role, Task};
+use lineweave_core::profile::{Cell, Fingerprint, Profile, Stats, SCHEMA};
+use lineweave_core::topology::Topology;
+use std::time::{Duration, Instant};
+use timing::Samples;
+
+/// What to measure, and for how long.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ProbeSet {
+    /// The CPUs to measure, neighbours first.
+    pub topology: Topology,
+    /// The machine that the profile will belong to.
+    pub machine: Fingerprint,
+    /// The time for everything; a pass that has begun is finished.
+    pub budget: Duration,
+    /// Passes over all cells.
+    pub passes: usize,
+    /// The largest copy in bytes.
+    pub largest: usize,
+    /// Of the random orders.
+    pub seed: u64,
+}
+
+impl ProbeSet {
+    /// This machine's usable CPUs, within 40 seconds.
+    ///
+    /// # Errors
+    /// [`Error::Topology`] when the topology cannot be read.
+    pub fn of_this_machine(settings: &Settings) -> Result<ProbeSet, Error> {
+        let hardware = Hardware::load(&settings.topology).map_err(|e| Error::Topology(e.to_string()))?;
+        let usable = UsableCpus::of_this_thread();
+        Ok(ProbeSet {
+            machine: hardware.fingerprint(&usable.cpus),
+            topology: hardware.restrict(&usable.cpus).topology,
+            budget: Duration::from_secs(38),
+            passes: 6,
+            largest: 16 << 20,
+            seed: 1,
+        })
+    }
+
+    /// The same within 8 seconds, with wider intervals.
+    #[must_use]
+    pub fn quick(self) -> ProbeSet {
+        ProbeSet { budget: Duration::from_millis(7_500), passes: 3, ..self }
+    }
+}
+
+/// How far measuring has come.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Progress {
+    /// Part of the work that is done, 0 to 1.
+    pub fraction: f64,
+    /// The pass, from 1.
+    pub pass: usize,
+    /// The probe of the cell just visited.
+    pub probe: &'static str,
+    /// The cell: probe and factors.
+    pub cell: String,
+    /// Its median in this pass, in ns.
+    pub median_ns: f64,
+}
+
+/// A cell while its samples come in.
+struct Open {
+    crew: usize,
+    task: Task,
+    samples: Samples,
+    /// Median of each pass.
+    medians: Vec<f64>,
+}
+
+/// Measures. `progress` is called after each visit of a cell; nothing is printed.
+///
+/// # Errors
+/// What running plans on teams of threads can end with.
+pub fn measure(set: &ProbeSet, progress: &mut dyn FnMut(Progress)) -> Result<Profile, Error> {
+    let start = Instant::now();
+    let clock = Clock::get();
+    let cpus = set.topology.cpus.len();
+    let mut found = Offer::default();
+    let crews = crews::crews(&set.topology, &mut found);
+    if crews.is_empty() {
+        return Err(Error::Topology("measuring needs a CPU, and the topology has none".to_owned()));
+    }
+    line::beyond(cpus, &mut found);
+    copy::beyond(cpus, &mut found);
+    let mut cells = Vec::new();
+    for (crew, who) in crews.iter().enumerate() {
+        let mut offer = offers(who, set.largest);
+        cells.extend(offer.tasks.drain(..).map(|task| Open {
+            crew,
+            task,
+            samples: Samples::default(),
+            medians: Vec::new(),
+        }));
+        offer.unidentified.into_iter().for_each(|u| found.missing(u.what, u.because));
+    }
+    for pass in 1..=set.passes.max(1) {
+        if pass > 1 && start.elapsed() > set.budget {
+            break;
+        }
+        pass::run(set, &crews, &mut cells, pass, start, progress)?;
+    }
+    let mut profile = Profile {
+        schema: SCHEMA,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        measured_at: utc::now(),
+        machine: set.machine.clone(),
+        unidentified: found.unidentified,
+        cells: timer(&clock),
+    };
+    profile.cells.extend(cells.iter().flat_map(closed));
+    profile.cells.extend(drift(&cells));
+    gate::examine(&mut profile.cells);
+    Ok(profile)
+}
+
+/// What every probe offers to a crew.
+fn offers(crew: &Crew, largest: usize) -> Offer {
+    let mut offer = Offer::default();
+    line::offer(crew, &mut offer);
+    signal::offer(crew, &mut offer);
+    pingpong::offer(crew, &mut offer);
+    wake::offer(crew, &mut offer);
+    trick::offer(crew, &mut offer);
+    overhead::offer(crew, &mut offer);
+    copy::offer(crew, largest, &mut offer);
+    fold::offer(crew, largest, &mut offer);
+    offer
+}
+
+/// The cells of a set-up: one under each of its names.
+fn closed(open: &Open) -> Vec<Cell> {
+    let Some(stats) = open.samples.stats() else { return Vec::new() };
+    open.task.keys.iter().map(|key| cell_of(key.clone(), stats)).collect()
+}
+
+fn cell_of(key: Key, stats: Stats) -> Cell {
+    Cell {
+        probe: key.probe.to_owned(),
+        factors: key.factors,
+        unit: "ns".to_owned(),
+        stats,
+        flagged: Vec::new(),
+    }
+}
+
+/// Probe `timer`: what a tick is, and what reading the clock costs.
+fn timer(clock: &Clock) -> Vec<Cell> {
+    let cell = |what: &str, value: f64| {
+        let key = Key::new("timer").with("what", what).with("source", clock.source());
+        Stats::of(&[value], 0).map(|stats| cell_of(key, stats))
+    };
+    [cell("tick", clock.tick_ns()), cell("read", clock.cost_ns())].into_iter().flatten().collect()
+}
+
+/// A machine that drifted further than this between passes is said to have done so.
+const DRIFT: f64 = 0.2;
+
+/// Probe `drift`: the exchange on one line of the nearest pair, one sample a pass. Profiles of a machine that
+/// drifts hold for its average state.
+fn drift(cells: &[Open]) -> Option<Cell> {
+    let reference = |c: &&Open| {
+        let key = &c.task.keys[0];
+        key.probe == "exchange" && key.factors.get("layout").is_some_and(|l| l == "paired")
+    };
+    let reference = cells.iter().find(reference)?;
+    let stats = Stats::of(&reference.medians, 0)?;
+    let most = reference.medians.iter().copied().fold(0.0, f64::max);
+    let mut cell = cell_of(Key::new("drift").with("of", &reference.task.keys[0]), stats);
+    if most > stats.min * (1.0 + DRIFT) {
+        cell.flagged.push(format!(
+            "the machine changed while it was measured: the same exchange took {:.1} to {most:.1} ns in {} passes",
+            stats.min, stats.samples
+        ));
+    }
+    Some(cell)
+}
+
+/// Where the time goes.
+fn budget_of(task: &Task, all: f64, set: &ProbeSet) -> Duration {
+    set.budget.mul_f64(task.weight / all / set.passes.max(1) as f64)
+}
+
+/// Whether two ranks of a crew share a CPU.
+fn crowded(crew: &Crew) -> bool {
+    crew.role == Role::SameCpu
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,127 @@
+//! What a probe offers: cells, each with the ranks it needs and the way to take its samples.
+
+use super::random::Random;
+use super::timing::{Rules, Samples};
+use crate::communicator::Communicator;
+use crate::error::Error;
+use crate::scratch::Scratch;
+use lineweave_core::profile::Unidentified;
+use lineweave_core::topology::{Cpu, Level};
+use std::collections::BTreeMap;
+
+/// The name of a cell: its probe and its factors.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Key {
+    pub probe: &'static str,
+    pub factors: BTreeMap<String, String>,
+}
+
+impl Key {
+    pub fn new(probe: &'static str) -> Key {
+        Key { probe, factors: BTreeMap::new() }
+    }
+
+    pub fn with(mut self, name: &str, value: impl ToString) -> Key {
+        self.factors.insert(name.to_owned(), value.to_string());
+        self
+    }
+}
+
+impl std::fmt::Display for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let factors: Vec<String> = self.factors.iter().map(|(k, v)| format!("{k}={v}")).collect();
+        write!(f, "{} {}", self.probe, factors.join(" "))
+    }
+}
+
+/// Which ranks a cell needs.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Role {
+    /// One rank.
+    Solo,
+    /// Two ranks on different CPUs.
+    Pair,
+    /// Two ranks on one CPU.
+    SameCpu,
+    /// Three ranks or more, each on a CPU of its own.
+    Crowd,
+}
+
+/// CPUs that measure together.
+#[derive(Clone, Debug)]
+pub struct Crew {
+    pub role: Role,
+    /// One a rank.
+    pub cpus: Vec<Cpu>,
+    /// The nearest level that the first two ranks share.
+    pub level: Level,
+}
+
+/// One rank's three buffers: a page-aligned piece of private memory each, first touched by the rank itself.
+#[derive(Debug)]
+pub struct Memory {
+    pub input: Scratch,
+    pub output: Scratch,
+    /// What peers may read and write.
+    pub shared: Scratch,
+}
+
+// SAFETY: plain bytes; who may touch them when is decided by the barriers of the probes.
+unsafe impl Send for Memory {}
+
+/// What a rank has at hand while it takes the samples of a cell.
+pub struct Hand<'a> {
+    pub comm: &'a mut Communicator,
+    /// Own input buffer.
+    pub input: *mut u8,
+    /// Own output buffer.
+    pub output: *mut u8,
+    /// The shared buffers of all ranks.
+    pub shared: &'a [*mut u8],
+    /// The same numbers on every rank.
+    pub random: Random,
+}
+
+/// Takes the samples of a cell, on every rank of its crew at once.
+pub type Take = Box<dyn Fn(&mut Hand<'_>, &Rules) -> Result<Samples, Error> + Send + Sync>;
+
+/// One cell to be measured.
+pub struct Task {
+    /// Its name, and the further names of the same set-up.
+    pub keys: Vec<Key>,
+    /// Share of the time, in relation to others.
+    pub weight: f64,
+    pub take: Take,
+}
+
+impl Task {
+    pub fn new(
+        key: Key,
+        weight: f64,
+        take: impl Fn(&mut Hand<'_>, &Rules) -> Result<Samples, Error> + Send + Sync + 'static,
+    ) -> Task {
+        Task { keys: vec![key], weight, take: Box::new(take) }
+    }
+}
+
+/// What one probe offers to a crew, and what it cannot.
+#[derive(Default)]
+pub struct Offer {
+    pub tasks: Vec<Task>,
+    pub unidentified: Vec<Unidentified>,
+}
+
+impl Offer {
+    pub fn missing(&mut self, what: impl Into<String>, because: impl Into<String>) {
+        let (what, because) = (what.into(), because.into());
+        if self.unidentified.iter().all(|u| u.what != what) {
+            self.unidentified.push(Unidentified { what, because });
+        }
+    }
+}
+
+/// Samples of half a round trip from those of a round trip, or the like.
+pub fn scaled(mut samples: Samples, factor: f64) -> Samples {
+    samples.values.iter_mut().for_each(|v| *v *= factor);
+    samples
+}

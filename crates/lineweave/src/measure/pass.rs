@@ -1,0 +1,184 @@
+//! One pass: every crew comes together once and visits its cells.
+
+use super::cell::{Crew, Hand, Memory, Role};
+use super::random::Random;
+use super::timing::{Rules, Samples};
+use super::{budget_of, crowded, Open, ProbeSet, Progress};
+use crate::communicator::Communicator;
+use crate::error::Error;
+use crate::kernel::Operator;
+use crate::scratch::Scratch;
+use crate::settings::Settings;
+use crate::team::{Charter, Team};
+use crate::tuning::{Origin, Tuning};
+use lineweave_core::model::Values;
+use std::sync::mpsc::{channel, Sender};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// What a rank buffer holds besides the largest copy.
+const ROOM: usize = 256 << 10;
+const PAGE: usize = 4096;
+/// No wait of a probe is longer: a rank that is lost ends the measurement, not the program.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A visit that is over.
+type Report = (usize, Samples);
+
+/// Visits every cell once.
+pub fn run(
+    set: &ProbeSet,
+    crews: &[Crew],
+    cells: &mut [Open],
+    pass: usize,
+    start: Instant,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<(), Error> {
+    let mut random = Random::new(set.seed.wrapping_add(pass as u64));
+    let mut order: Vec<usize> = (0..crews.len()).collect();
+    random.shuffle(&mut order);
+    let all: f64 = cells.iter().map(|c| c.task.weight).sum();
+    let passes = set.passes.max(1);
+    let (mut done, total) = (0, cells.len() * passes);
+    for crew in order {
+        let mut visits: Vec<usize> = (0..cells.len()).filter(|&i| cells[i].crew == crew).collect();
+        if visits.is_empty() {
+            continue;
+        }
+        random.shuffle(&mut visits);
+        // A pass that is late leaves each cell a little less.
+        let left = set.budget.mul_f64(pass as f64 / passes as f64).saturating_sub(start.elapsed());
+        let planned = set.budget.mul_f64((1.0 - done as f64 / cells.len().max(1) as f64) / passes as f64);
+        let hurry = (left.as_secs_f64() / planned.as_secs_f64().max(1e-9)).clamp(0.2, 1.0);
+        let plan: Vec<(usize, Duration)> =
+            visits.iter().map(|&i| (i, budget_of(&cells[i].task, all, set).mul_f64(hurry))).collect();
+        let seed = set.seed.wrapping_mul(1_000).wrapping_add((pass * crews.len() + crew) as u64);
+        let (sender, receiver) = channel::<Report>();
+        let reports = std::thread::scope(|scope| {
+            let (tasks, who) = (&*cells, &crews[crew]);
+            let team = scope.spawn(move || visit(set, who, tasks, &plan, seed, sender));
+            let mut reports = Vec::new();
+            for (index, samples) in receiver {
+                done += 1;
+                let key = &tasks[index].task.keys[0];
+                progress(Progress {
+                    fraction: ((pass - 1) * tasks.len() + done) as f64 / total.max(1) as f64,
+                    pass,
+                    probe: key.probe,
+                    cell: key.to_string(),
+                    median_ns: samples.stats().map_or(0.0, |s| s.median),
+                });
+                reports.push((index, samples));
+            }
+            let outcome = team.join().unwrap_or_else(|_| Err(Error::Failed("a probe panicked".to_owned())));
+            outcome.map(|()| reports)
+        })?;
+        for (index, samples) in reports {
+            let open = &mut cells[index];
+            open.medians.extend(samples.stats().map(|s| s.median));
+            open.samples.merge(&samples);
+        }
+    }
+    Ok(())
+}
+
+/// A crew comes together and visits cells, each for its time.
+fn visit(
+    set: &ProbeSet,
+    crew: &Crew,
+    cells: &[Open],
+    plan: &[(usize, Duration)],
+    seed: u64,
+    sender: Sender<Report>,
+) -> Result<(), Error> {
+    // Buffers outlive the threads, so that no rank's end can pull them from under a peer.
+    let memories: Vec<Mutex<Memory>> = crew
+        .cpus
+        .iter()
+        .map(|_| {
+            Mutex::new(Memory {
+                input: Scratch::default(),
+                output: Scratch::default(),
+                shared: Scratch::default(),
+            })
+        })
+        .collect();
+    let sender = Mutex::new(sender);
+    Team::with(charter(set, crew))?.threads(|mut comm| {
+        let rank = comm.rank();
+        let (input, output, own) = {
+            let mut memory = memories[rank].lock().unwrap_or_else(PoisonError::into_inner);
+            (
+                touched(&mut memory.input, set.largest + ROOM)?,
+                touched(&mut memory.output, set.largest + ROOM)?,
+                touched(&mut memory.shared, set.largest + ROOM)?,
+            )
+        };
+        let shared = addresses(&mut comm, own)?;
+        for &(index, budget) in plan {
+            let rules = rules(crew, budget);
+            let random = Random::new(seed.wrapping_add(index as u64));
+            let mut hand = Hand { comm: &mut comm, input, output, shared: &shared, random };
+            let samples = (cells[index].task.take)(&mut hand, &rules)?;
+            if rank == 0 {
+                let sender = sender.lock().unwrap_or_else(PoisonError::into_inner);
+                // Nobody listens any more when the caller has gone: then there is nobody to tell.
+                let _ = sender.send((index, samples));
+            }
+        }
+        // Peers may still use this rank's buffers until here.
+        comm.barrier()
+    })?;
+    Ok(())
+}
+
+/// Ranks pinned to the crew's CPUs, with generic costs: what measures must not depend on what was measured.
+fn charter(set: &ProbeSet, crew: &Crew) -> Charter {
+    let why = "a machine that is being measured".to_owned();
+    let origin = Origin::Machine { name: "generic".to_owned(), why };
+    let tuning = Tuning::of_model(Values::default().model(), origin);
+    let settings = Settings::default();
+    let usable = if crowded(crew) { 1 } else { crew.cpus.len() };
+    let mut charter = Charter::with(crew.cpus.len(), &settings, &set.topology, usable, tuning);
+    charter.cpus.clone_from(&crew.cpus);
+    charter.bind = true;
+    charter.check = false;
+    charter.timeout_ms = Some(PATIENCE.as_millis() as u64);
+    charter
+}
+
+fn rules(crew: &Crew, budget: Duration) -> Rules {
+    let batch = match crew.role {
+        Role::Solo | Role::Pair | Role::Crowd => Duration::from_micros(20),
+        // Ten times as long as handing the CPU over.
+        Role::SameCpu => Duration::from_micros(100),
+    };
+    Rules {
+        // The passes together are to be narrow, not each.
+        precision: 0.01,
+        least: 40,
+        most: 2_000,
+        budget,
+        batch,
+        warm: Duration::from_micros(200),
+        reruns: 4,
+    }
+}
+
+/// A buffer of zeros, every page of it written by the calling thread, so that it lies near its CPU.
+fn touched(buffer: &mut Scratch, bytes: usize) -> Result<*mut u8, Error> {
+    buffer.grow(bytes)?;
+    for page in (0..buffer.len()).step_by(PAGE) {
+        // SAFETY: within the buffer, which this thread alone knows yet.
+        unsafe { buffer.start().add(page).write_volatile(0) };
+    }
+    Ok(buffer.start())
+}
+
+/// Where every rank's shared buffer is.
+fn addresses(comm: &mut Communicator, own: *mut u8) -> Result<Vec<*mut u8>, Error> {
+    let mut all = vec![0u64; comm.ranks()];
+    all[comm.rank()] = own as u64;
+    comm.allreduce_in_place(&mut all, Operator::Max)?;
+    Ok(all.into_iter().map(|a| a as *mut u8).collect())
+}

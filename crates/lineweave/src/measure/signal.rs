@@ -1,0 +1,31 @@
+//! Probes `signal` and `exchange`: what flags cost by layout, and `counter`, the baseline.
+//!
+//! A signal is half of a call and its answer: set to seen, one way. An exchange is a barrier of two ranks that
+//! set and wait at once. Which flags share a line decides (MEASURING.md, "Line sharing").
+
+use super::cell::{scaled, Crew, Key, Offer, Role, Task};
+use super::plans;
+use lineweave_core::plan::{Layout, Params};
+
+const LAYOUTS: [Layout; 5] =
+    [Layout::Packed, Layout::Paired, Layout::Alone, Layout::Spread(2), Layout::Spread(4)];
+
+pub fn offer(crew: &Crew, offer: &mut Offer) {
+    if crew.role != Role::Pair {
+        return;
+    }
+    for layout in LAYOUTS {
+        let key = |probe| Key::new(probe).with("layout", layout).with("level", crew.level);
+        offer.tasks.push(Task::new(key("signal").with("pollers", 1), 3.0, move |hand, rules| {
+            Ok(scaled(plans::time(hand, rules, &plans::call_and_answer(layout))?, 0.5))
+        }));
+        offer.tasks.push(Task::new(key("exchange"), 4.0, move |hand, rules| {
+            let plan = plans::barrier("exchange", 2, &Params::new().with("layout", layout))?;
+            plans::time(hand, rules, &plan)
+        }));
+    }
+    let key = Key::new("counter").with("ranks", 2).with("level", crew.level);
+    offer.tasks.push(Task::new(key, 3.0, |hand, rules| {
+        plans::time(hand, rules, &plans::barrier("counter", 2, &Params::new())?)
+    }));
+}

@@ -1,0 +1,135 @@
+//! Probe `trick`: the exchange of two ranks on one line, written by hand, with one signalling trick each
+//! (MEASURING.md, "Line sharing"). `plain` is the store and the paused poll that the engine uses.
+
+use super::cache;
+use super::cell::{Crew, Hand, Key, Offer, Role, Task};
+use super::timing::{collect_samples, Rules, Samples};
+use crate::error::Error;
+use crate::flag;
+use crate::sync::{spin_loop, AtomicU64, Ordering};
+use lineweave_core::units::LINE;
+
+/// Sets the own flag to a value and waits until the other has it; whether it came.
+type Exchange = fn(mine: &AtomicU64, other: &AtomicU64, value: u64) -> bool;
+
+/// Name, whether this CPU has it, and the loop.
+type Trick = (&'static str, fn() -> bool, Exchange);
+
+const TRICKS: [Trick; 6] = [
+    ("plain", || true, plain),
+    ("no-pause", || true, no_pause),
+    ("xchg", || true, xchg),
+    ("prefetchw", cache::has_prefetchw, prefetchw),
+    ("cldemote", cache::has_cldemote, cldemote),
+    ("umwait", cache::has_umwait, umwait),
+];
+
+/// Polls after which a peer is taken for lost: a minute or so.
+const PATIENCE: u64 = 1 << 31;
+
+/// Where the flags of the tricks begin: behind the lines of the probe `line`.
+const START: usize = 128 << 10;
+
+pub fn offer(crew: &Crew, offer: &mut Offer) {
+    if crew.role != Role::Pair {
+        return;
+    }
+    for (index, (name, has, exchange)) in TRICKS.into_iter().enumerate() {
+        if !has() {
+            offer.missing(format!("trick[{name}]"), "this CPU does not have the instruction");
+            continue;
+        }
+        let key = Key::new("trick").with("name", name).with("level", crew.level);
+        offer.tasks.push(Task::new(key, 2.0, move |hand, rules| samples(hand, rules, index, exchange)));
+    }
+}
+
+fn samples(hand: &mut Hand<'_>, rules: &Rules, index: usize, exchange: Exchange) -> Result<Samples, Error> {
+    // Several lines away from each other, out of reach of the adjacent-line prefetcher.
+    let line = hand.shared[0].wrapping_add(START + index * 4 * LINE);
+    // SAFETY: within the shared buffer of rank 0, which starts as zeros and outlives the team; nothing else
+    // uses this line, and these words are only used as atomics.
+    let words: [&AtomicU64; 2] = unsafe { [&*line.cast(), &*line.add(LINE / 2).cast()] };
+    let rank = hand.comm.rank();
+    let (mine, other) = (words[rank], words[1 - rank]);
+    let mut value = 0;
+    collect_samples(hand.comm, rules, &mut |_| {
+        value += 1;
+        if exchange(mine, other, value) {
+            Ok(())
+        } else {
+            Err(Error::Failed("the other rank of an exchange did not come".to_owned()))
+        }
+    })
+}
+
+#[inline(always)]
+fn poll(other: &AtomicU64, value: u64, between: impl Fn()) -> bool {
+    for _ in 0..PATIENCE {
+        if flag::reached(other, value) {
+            return true;
+        }
+        between();
+    }
+    false
+}
+
+fn plain(mine: &AtomicU64, other: &AtomicU64, value: u64) -> bool {
+    flag::raise(mine, value);
+    poll(other, value, spin_loop)
+}
+
+fn no_pause(mine: &AtomicU64, other: &AtomicU64, value: u64) -> bool {
+    flag::raise(mine, value);
+    poll(other, value, || ())
+}
+
+fn xchg(mine: &AtomicU64, other: &AtomicU64, value: u64) -> bool {
+    // SYNC: flag
+    mine.swap(value, Ordering::AcqRel);
+    poll(other, value, spin_loop)
+}
+
+fn prefetchw(mine: &AtomicU64, other: &AtomicU64, value: u64) -> bool {
+    flag::raise(mine, value);
+    let came = poll(other, value, spin_loop);
+    // The next thing this rank does with the line is a store.
+    cache::prefetchw(std::ptr::from_ref(mine).cast());
+    came
+}
+
+fn cldemote(mine: &AtomicU64, other: &AtomicU64, value: u64) -> bool {
+    flag::raise(mine, value);
+    cache::cldemote(std::ptr::from_ref(mine).cast());
+    poll(other, value, spin_loop)
+}
+
+fn umwait(mine: &AtomicU64, other: &AtomicU64, value: u64) -> bool {
+    flag::raise(mine, value);
+    poll(other, value, || {
+        cache::umonitor(std::ptr::from_ref(other).cast());
+        if !flag::reached(other, value) {
+            cache::umwait();
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_trick_of_this_cpu_exchanges() {
+        for (name, has, exchange) in TRICKS {
+            if !has() {
+                continue;
+            }
+            let words = [AtomicU64::new(0), AtomicU64::new(0)];
+            let came = std::thread::scope(|s| {
+                let other = s.spawn(|| (1..100).all(|v| exchange(&words[1], &words[0], v)));
+                (1..100).all(|v| exchange(&words[0], &words[1], v)) && other.join().expect("no panic")
+            });
+            assert!(came, "{name}");
+        }
+    }
+}
