@@ -68,6 +68,9 @@ pub enum CliError {
     /// A collective without its message.
     #[error("{0} moves a message: give its length with --bytes, such as --bytes 64KiB")]
     NoBytes(Collective),
+    /// The same where the length is an argument.
+    #[error("{0} moves a message: give its length, such as `lineweave explain {0} 64KiB`")]
+    NoMessage(Collective),
     /// A plan or algorithm that is neither a file nor a name.
     #[error("`{found}`: expected the file of a plan, `-`, a collective, or COLLECTIVE/ALGORITHM: {reason}")]
     NoTarget {

@@ -77,3 +77,13 @@ fn usage(error: &clap::Error) -> ExitCode {
 fn complain(message: &str) {
     let _ = writeln!(std::io::stderr(), "lineweave: {message}");
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_of_the_arguments_is_sound() {
+        super::Cli::command().debug_assert();
+    }
+}

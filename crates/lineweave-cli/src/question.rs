@@ -7,7 +7,7 @@ use clap::Args;
 use lineweave::ElementType;
 use lineweave_core::algorithm;
 use lineweave_core::collective::Collective;
-use lineweave_core::plan::{Params, Plan};
+use lineweave_core::plan::{Params, Plan, PlanError};
 use lineweave_core::select::Question;
 use lineweave_core::topology::{Shape, Topology};
 use std::io::Read;
@@ -67,6 +67,9 @@ pub struct Wanted {
 
 impl Where {
     /// The question about this many bytes on this topology. Warns of what has no effect on the collective.
+    ///
+    /// # Errors
+    /// [`CliError::Plan`] for more ranks than a plan takes.
     pub fn question(
         &self,
         session: &Session,
@@ -74,7 +77,7 @@ impl Where {
         bytes: usize,
         topology: &Topology,
         box_bytes: usize,
-    ) -> Question {
+    ) -> Result<Question, CliError> {
         let idle = |given: bool, option: &str, why: &str| {
             if given {
                 session.out.warn(&format!("{option} has no effect: a {collective} {why}"));
@@ -87,14 +90,12 @@ impl Where {
         let bytes = if collective.moves_data() { bytes } else { 0 };
         let natural = || [8, 4, 2].into_iter().find(|grain| bytes % grain == 0).unwrap_or(1);
         let ranks = self.ranks.unwrap_or_else(|| topology.cpus.len().max(1));
-        // Refused by whoever makes the plan; a shape of so many ranks need not be made for that.
-        let shape = match ranks > algorithm::MAX_RANKS {
-            true => Shape::flat(ranks.min(algorithm::MAX_RANKS + 1)),
-            false => Shape::place(ranks, topology),
-        };
-        Question {
+        if ranks > algorithm::MAX_RANKS {
+            return Err(PlanError::TooManyRanks { ranks, most: algorithm::MAX_RANKS }.into());
+        }
+        Ok(Question {
             collective,
-            shape,
+            shape: Shape::place(ranks, topology),
             root: if collective.rooted() { self.root.unwrap_or(0) } else { 0 },
             bytes,
             grain: match collective.folds() {
@@ -104,7 +105,7 @@ impl Where {
             direct: self.direct && collective.moves_data(),
             box_bytes,
             acc_bytes: None,
-        }
+        })
     }
 }
 
@@ -142,11 +143,11 @@ impl Wanted {
         if let Some(name) = algorithm {
             let algorithm = algorithm::find(collective, name)?;
             let topology = session.topology()?;
-            let question = self.place.question(session, collective, bytes, &topology, settings.box_bytes);
+            let question = self.place.question(session, collective, bytes, &topology, settings.box_bytes)?;
             return Ok(algorithm.plan(&question.window(question.bytes), &self.params())?);
         }
         let Costs { tuning, topology, .. } = session.costs()?;
-        let question = self.place.question(session, collective, bytes, &topology, settings.box_bytes);
+        let question = self.place.question(session, collective, bytes, &topology, settings.box_bytes)?;
         let chosen = tuning.choose(&question, team(question.direct))?;
         if chosen.window < question.bytes {
             session.out.warn(&format!(

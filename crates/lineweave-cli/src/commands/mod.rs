@@ -6,6 +6,8 @@
 pub mod bench;
 pub mod completions;
 pub mod draw;
+pub mod explain;
+pub mod fit;
 pub mod info;
 pub mod list;
 pub mod man;
@@ -32,6 +34,10 @@ pub enum Command {
     Verify(verify::Arguments),
     /// Measure collectives beside the floor, memcpy and other barriers, all in one run
     Bench(bench::Arguments),
+    /// Say what is chosen for a message, what it is predicted to cost, and what decided it
+    Explain(explain::Arguments),
+    /// Show the parameters of a profile with their intervals, and what cannot be identified
+    Fit(fit::Arguments),
     /// Print a script that completes this command's arguments in a shell
     Completions(completions::Arguments),
     /// Write the manual pages to a directory
@@ -54,6 +60,8 @@ impl Command {
             Command::Draw(arguments) => draw::run(arguments, session),
             Command::Verify(arguments) => verify::run(arguments, session),
             Command::Bench(arguments) => bench::run(arguments, session),
+            Command::Explain(arguments) => explain::run(arguments, session),
+            Command::Fit(arguments) => fit::run(arguments, session),
             Command::Completions(arguments) => completions::run(arguments, session),
             Command::Man(arguments) => man::run(arguments, session),
             Command::RankJob(arguments) => rank_job::run(arguments, session),

@@ -6,7 +6,7 @@ use crate::question::Wanted;
 use crate::session::Session;
 use lineweave_core::algorithm::Algorithm;
 use lineweave_core::collective::Collective;
-use lineweave_core::plan::{move_verb, Footprint, Op, Plan};
+use lineweave_core::plan::{move_verb, Carry, Footprint, Op, Plan};
 use lineweave_core::units::{Bytes, LINE};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -48,6 +48,7 @@ struct Stats {
     ops_of_busiest_rank: usize,
     ops_by_kind: BTreeMap<&'static str, usize>,
     moved_bytes: usize,
+    carried_bytes: usize,
     folded_bytes: usize,
     flag_bytes_per_rank: usize,
     box_bytes_per_rank: usize,
@@ -57,7 +58,7 @@ struct Stats {
 impl Stats {
     fn of(plan: &Plan) -> Stats {
         let mut ops_by_kind: BTreeMap<&'static str, usize> = BTreeMap::new();
-        let (mut moved_bytes, mut folded_bytes) = (0, 0);
+        let (mut moved_bytes, mut carried_bytes, mut folded_bytes) = (0, 0, 0);
         for (_, op) in plan.ops() {
             let kind = match op {
                 Op::Move { src, dst } => {
@@ -68,7 +69,13 @@ impl Stats {
                     folded_bytes += dst.len;
                     "fold"
                 }
-                Op::Set { .. } => "set",
+                Op::Set { carry, .. } => {
+                    carried_bytes += match carry {
+                        Some(Carry::Bytes(region)) => region.len,
+                        Some(Carry::Address(_)) | None => 0,
+                    };
+                    "set"
+                }
                 Op::Wait { .. } => "wait",
                 Op::Add { .. } => "add",
             };
@@ -80,6 +87,7 @@ impl Stats {
             ops_of_busiest_rank: plan.programs.iter().map(Vec::len).max().unwrap_or(0),
             ops_by_kind,
             moved_bytes,
+            carried_bytes,
             folded_bytes,
             flag_bytes_per_rank: footprint.flag_bytes(),
             box_bytes_per_rank: footprint.total(),
@@ -122,6 +130,7 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     }
     let bytes = |b: usize| Bytes(b as u64).to_string();
     rows.add_row(["moved".to_owned(), bytes(stats.moved_bytes), String::new()]);
+    rows.add_row(["carried by flags".to_owned(), bytes(stats.carried_bytes), String::new()]);
     rows.add_row(["folded".to_owned(), bytes(stats.folded_bytes), String::new()]);
     session.out.table(&rows)?;
     session.out.line(&format!(

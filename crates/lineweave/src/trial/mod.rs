@@ -2,7 +2,9 @@
 //! windows of different subjects or algorithms can alternate.
 
 mod crew;
+mod race;
 mod window;
 
 pub use crew::{serve, Crew, CrewError};
+pub use race::{race, shortlist, Race, Rules, Runner};
 pub use window::{Outcome, Rested, Trial, Way};

@@ -275,7 +275,7 @@ fn one(
         None => 0,
     };
     let topology = session.topology()?;
-    let question = arguments.place.question(session, collective, bytes, &topology, usize::MAX);
+    let question = arguments.place.question(session, collective, bytes, &topology, usize::MAX)?;
     let params: Params = crate::question::params(&arguments.params);
     Ok(algorithm.plan(&question.window(question.bytes), &params)?)
 }

@@ -1,0 +1,200 @@
+//! `lineweave explain`: what is chosen, and why.
+
+use crate::error::CliError;
+use crate::output::table;
+use crate::question::{team, Where};
+use crate::session::{Costs, Session};
+use crate::size::Size;
+use lineweave::tuning::{Because, Chosen};
+use lineweave_core::collective::Collective;
+use lineweave_core::model::Model;
+use lineweave_core::plan::Params;
+use lineweave_core::select::{explain, predict, select, Candidate, Choice, Question};
+use lineweave_core::units::{Bytes, Nanos};
+use serde::Serialize;
+
+/// What for.
+#[derive(clap::Args, Debug)]
+pub struct Arguments {
+    /// barrier, bcast, reduce or allreduce
+    collective: Collective,
+    /// Length of the message: bytes, or with KiB, MiB, GiB
+    bytes: Option<Size>,
+    #[command(flatten)]
+    place: Where,
+    /// Show every plan that was costed, best first
+    #[arg(long)]
+    candidates: bool,
+}
+
+/// What a call runs, beside what the model alone says.
+struct Found {
+    question: Question,
+    origin: String,
+    model: Model,
+    choice: Choice,
+    chosen: Chosen,
+    /// Of what a call runs.
+    predicted: Nanos,
+    /// Of what a call runs, where it was measured at this very size.
+    measured_ns: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct ChoiceObject<'a> {
+    collective: Collective,
+    ranks: usize,
+    root: usize,
+    bytes: usize,
+    grain_bytes: usize,
+    team: &'static str,
+    algorithm: &'a str,
+    params: &'a Params,
+    window_bytes: usize,
+    because: &'static str,
+    predicted_ns: f64,
+    measured_ns: Option<f64>,
+    runner_up: Option<CandidateObject<'a>>,
+    costed: usize,
+    reasons: &'a [String],
+    costs: &'a str,
+}
+
+#[derive(Serialize)]
+struct CandidateObject<'a> {
+    algorithm: &'static str,
+    params: &'a Params,
+    window_bytes: usize,
+    predicted_ns: f64,
+    latency_ns: f64,
+    ops: usize,
+    extrapolated: bool,
+    given_up: bool,
+}
+
+impl<'a> CandidateObject<'a> {
+    fn of(candidate: &'a Candidate) -> CandidateObject<'a> {
+        CandidateObject {
+            algorithm: candidate.name,
+            params: &candidate.params,
+            window_bytes: candidate.window,
+            predicted_ns: candidate.predicted.0,
+            latency_ns: candidate.latency.0,
+            ops: candidate.ops,
+            extrapolated: candidate.extrapolated,
+            given_up: candidate.given_up,
+        }
+    }
+}
+
+/// Explains.
+///
+/// # Errors
+/// A [`CliError`] when nothing can be chosen.
+pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
+    let found = find(arguments, session)?;
+    match session.out.is_json() {
+        true => objects(arguments, &found, session),
+        false => text(arguments, &found, session),
+    }
+}
+
+fn find(arguments: &Arguments, session: &mut Session) -> Result<Found, CliError> {
+    let collective = arguments.collective;
+    let bytes = match arguments.bytes {
+        Some(size) => size.0,
+        None if collective.moves_data() => return Err(CliError::NoMessage(collective)),
+        None => 0,
+    };
+    let settings = session.settings_warned()?;
+    let Costs { tuning, origin, topology } = session.costs()?;
+    let question = arguments.place.question(session, collective, bytes, &topology, settings.box_bytes)?;
+    let bar = session.out.progress(1);
+    bar.set_message("costing plans");
+    let choice = select(&tuning.model, &question)?;
+    let team = team(question.direct);
+    let chosen = tuning.choose(&question, team)?;
+    bar.finish_and_clear();
+    let predicted = match chosen.because {
+        Because::Predicted => choice.predicted,
+        Because::Forced | Because::Measured => {
+            predict(&tuning.model, &question, chosen.algorithm.name, &chosen.params, chosen.window)?.predicted
+        }
+    };
+    let ranks = question.shape.ranks();
+    let measured_ns = tuning
+        .choices
+        .as_ref()
+        .and_then(|choices| choices.lookup(collective, ranks, question.bytes, team))
+        .filter(|f| f.exact && f.tuned.algorithm == chosen.algorithm.name && f.tuned.params == chosen.params)
+        .map(|f| f.tuned.measured_ns);
+    Ok(Found { question, origin, model: tuning.model, choice, chosen, predicted, measured_ns })
+}
+
+fn objects(arguments: &Arguments, found: &Found, session: &mut Session) -> Result<(), CliError> {
+    let Found { question, choice, chosen, .. } = found;
+    let object = ChoiceObject {
+        collective: question.collective,
+        ranks: question.shape.ranks(),
+        root: question.root,
+        bytes: question.bytes,
+        grain_bytes: question.grain,
+        team: team(question.direct),
+        algorithm: chosen.algorithm.name,
+        params: &chosen.params,
+        window_bytes: chosen.window,
+        because: match chosen.because {
+            Because::Forced => "forced",
+            Because::Measured => "measured",
+            Because::Predicted => "predicted",
+        },
+        predicted_ns: found.predicted.0,
+        measured_ns: found.measured_ns,
+        runner_up: choice.runner_up.as_ref().map(CandidateObject::of),
+        costed: choice.considered.len(),
+        reasons: &choice.reasons,
+        costs: &found.origin,
+    };
+    session.out.object("choice", &object)?;
+    if arguments.candidates {
+        for candidate in &choice.considered {
+            session.out.object("candidate", &CandidateObject::of(candidate))?;
+        }
+    }
+    Ok(())
+}
+
+fn text(arguments: &Arguments, found: &Found, session: &mut Session) -> Result<(), CliError> {
+    let Found { question, choice, chosen, .. } = found;
+    session.out.line(&format!("costs: {}", found.origin))?;
+    let why = match chosen.because {
+        Because::Predicted => None,
+        Because::Forced => Some("LINEWEAVE_ALGORITHM says so"),
+        Because::Measured => Some("it was the fastest when measured at this size or the nearest"),
+    };
+    if let Some(why) = why {
+        let name = format!("{} {}", chosen.algorithm.name, chosen.params);
+        let measured = found.measured_ns.map(|ns| format!(", measured {}", Nanos(ns))).unwrap_or_default();
+        session.out.line(&format!(
+            "a call runs {}, because {why}: predicted {}{measured}",
+            name.trim_end(),
+            found.predicted
+        ))?;
+        session.out.line("by the model alone:")?;
+    }
+    let explained = explain(&found.model, question, choice);
+    session.out.text(&explained)?;
+    if !arguments.candidates {
+        return Ok(());
+    }
+    let mut rows = table(&["predicted", "alone", "ops", "window", "plan", ""], &[0, 1, 2, 3]);
+    for c in &choice.considered {
+        let given_up = if c.given_up { "at least" } else { "" };
+        let name = format!("{} {}", c.name, c.params);
+        let window = Bytes(c.window as u64).to_string();
+        let cells = [c.predicted.to_string(), c.latency.to_string(), c.ops.to_string(), window];
+        rows.add_row(cells.into_iter().chain([name.trim_end().to_owned(), given_up.to_owned()]));
+    }
+    session.out.line("")?;
+    session.out.table(&rows)
+}

@@ -1,0 +1,142 @@
+//! `lineweave fit`: a model's parameters, how sure they are, and what is missing.
+
+mod parameters;
+
+use crate::error::CliError;
+use crate::output::table;
+use crate::session::{load_machine, load_profile, Session};
+use lineweave_core::model::Model;
+use lineweave_core::profile::Fingerprint;
+use parameters::{parameters, Parameter};
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// Which profile.
+#[derive(clap::Args, Debug)]
+pub struct Arguments {
+    /// The profile [default: --profile, else this machine's, as `lineweave measure` saved it]
+    #[arg(value_name = "PROFILE", conflicts_with = "machine")]
+    file: Option<PathBuf>,
+    /// Show every point of the copy and fold surfaces, not only the sizes that powers of 16 make
+    #[arg(long)]
+    full: bool,
+}
+
+/// Whose parameters these are.
+#[derive(Serialize)]
+struct Head {
+    source: String,
+    machine: Option<Fingerprint>,
+    measured_at: Option<String>,
+    cells: Option<usize>,
+}
+
+/// Fits and shows.
+///
+/// # Errors
+/// A [`CliError`] when there is no profile, or it is malformed.
+pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
+    let (head, model) = load(arguments, session)?;
+    // Programs sort for themselves: they get everything.
+    let all = arguments.full || session.out.is_json();
+    let list: Vec<Parameter> = parameters(&model).into_iter().filter(|p| all || p.is_typical()).collect();
+    if session.out.is_json() {
+        return objects(&head, &model, &list, session);
+    }
+    text(&head, &model, &list, session)
+}
+
+fn load(arguments: &Arguments, session: &mut Session) -> Result<(Head, Model), CliError> {
+    if let Some(name) = session.machine_option().map(str::to_owned) {
+        let machine = load_machine(&name)?;
+        let source = format!("machine description {}: {}", machine.name, machine.title);
+        let head = Head { source, machine: None, measured_at: None, cells: None };
+        return Ok((head, Model::from_machine(&machine)));
+    }
+    let option = session.profile_option().map(PathBuf::from);
+    let file = match arguments.file.clone() {
+        Some(file) => {
+            if option.is_some() {
+                session.out.warn("--profile has no effect: the argument names another");
+            }
+            file
+        }
+        None => match option.or(session.settings_warned()?.profile) {
+            Some(file) => file,
+            None => {
+                let (_, file) = session.cached_profile()?;
+                if !file.exists() {
+                    return Err(CliError::NoProfile { looked: format!("{} does not exist", file.display()) });
+                }
+                file
+            }
+        },
+    };
+    let (profile, model) = load_profile(&file)?;
+    let head = Head {
+        source: file.display().to_string(),
+        machine: Some(profile.machine.clone()),
+        measured_at: Some(profile.measured_at.clone()),
+        cells: Some(profile.cells.len()),
+    };
+    Ok((head, model))
+}
+
+fn objects(head: &Head, model: &Model, list: &[Parameter], session: &mut Session) -> Result<(), CliError> {
+    session.out.object("fit", head)?;
+    for parameter in list {
+        session.out.object("parameter", parameter)?;
+    }
+    for residual in &model.residuals {
+        session.out.object("residual", residual)?;
+    }
+    for unidentified in &model.unidentified {
+        session.out.object("unidentified", unidentified)?;
+    }
+    Ok(())
+}
+
+fn text(head: &Head, model: &Model, list: &[Parameter], session: &mut Session) -> Result<(), CliError> {
+    session.out.line(&head.source)?;
+    if let Some(machine) = &head.machine {
+        let at = head.measured_at.as_deref().unwrap_or("an unknown time");
+        let cells = head.cells.unwrap_or(0);
+        session
+            .out
+            .line(&format!("{}, {} CPUs, measured at {at}: {cells} cells", machine.cpu, machine.cpus))?;
+    }
+    session.out.line("")?;
+    let mut rows =
+        table(&["parameter", "where", "value", "95 % interval", "unit", "known by", "meaning"], &[2, 3]);
+    for p in list {
+        rows.add_row([
+            p.parameter.clone(),
+            p.place(),
+            p.value(),
+            p.interval(),
+            p.unit(),
+            p.provenance.to_string(),
+            p.about.to_owned(),
+        ]);
+    }
+    session.out.table(&rows)?;
+    if !model.residuals.is_empty() {
+        session.out.line("\nresiduals by segment of the range (a bias far from 0 % means another shape)")?;
+        let mut rows = table(&["fit", "from", "to", "bias", "worst"], &[1, 2, 3, 4]);
+        for r in &model.residuals {
+            let percent = |x: f64| format!("{:.1} %", x * 100.0);
+            let (from, to) = (format!("{}", r.from), format!("{}", r.to));
+            rows.add_row([r.of.clone(), from, to, percent(r.bias), percent(r.worst)]);
+        }
+        session.out.table(&rows)?;
+    }
+    if !model.unidentified.is_empty() {
+        session
+            .out
+            .line("\nnot identifiable from this, and what stands in is marked inferred or assumed:")?;
+        for u in &model.unidentified {
+            session.out.line(&format!("  {}: {}", u.what, u.because))?;
+        }
+    }
+    Ok(())
+}

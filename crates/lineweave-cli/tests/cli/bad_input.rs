@@ -1,0 +1,126 @@
+//! What cannot be done is refused with what was expected, what was found and what to do; never a panic.
+
+use crate::common::{profile, Scratch};
+use std::process::Stdio;
+
+#[test]
+fn command_lines_that_mean_nothing_are_errors_of_usage() {
+    let scratch = Scratch::new();
+    scratch.run(&[]).refused(2, &["expected a command", "Usage"]);
+    scratch.run(&["no-such-command"]).refused(2, &["no-such-command"]);
+    scratch.run(&["plan"]).refused(2, &["COLLECTIVE"]);
+    scratch.run(&["plan", "nope"]).refused(2, &["unknown collective `nope`", "barrier, bcast"]);
+    scratch.run(&["plan", "barrier", "--ranks", "-3"]).refused(2, &["-3"]);
+    scratch.run(&["plan", "bcast", "--bytes", "12q"]).refused(2, &["expected bytes", "found the unit `q`"]);
+    scratch.run(&["plan", "reduce", "--bytes", "8", "--elements", "f23"]).refused(2, &["f23"]);
+    scratch.run(&["plan", "barrier", "--param", "m=2"]).refused(2, &["ALGORITHM"]);
+    scratch.run(&["draw", "--plan", "x", "--ranks", "3"]).refused(2, &["--plan", "--ranks"]);
+    scratch.run(&["draw", "barrier", "-o", "x.png"]).refused(2, &["ends in .svg"]);
+    scratch.run(&["explain", "barrier", "--machine", "a", "--profile", "b"]).refused(2, &["--profile"]);
+    scratch.run(&["completions", "tcsh"]).refused(2, &["tcsh", "bash"]);
+}
+
+#[test]
+fn problems_without_a_plan_are_refused_with_the_reason() {
+    let scratch = Scratch::new();
+    scratch.run(&["plan", "barrier", "--ranks", "0"]).refused(1, &["at least 1 rank"]);
+    scratch.run(&["plan", "barrier", "--ranks", "16385"]).refused(1, &["16385 ranks", "at most 16384"]);
+    scratch.run(&["plan", "barrier", "-n", "99999999999999"]).refused(1, &["99999999999999 ranks"]);
+    let root = ["plan", "bcast", "--ranks", "4", "--root", "9", "--bytes", "8"];
+    scratch.run(&root).refused(1, &["root 9", "0 to 3"]);
+    scratch.run(&["plan", "bcast", "--ranks", "4"]).refused(1, &["--bytes"]);
+    scratch.run(&["explain", "bcast"]).refused(1, &["lineweave explain bcast 64KiB"]);
+    let ragged = ["plan", "reduce", "--ranks", "4", "--bytes", "10", "--elements", "f32"];
+    scratch.run(&ragged).refused(1, &["10 bytes", "4-byte"]);
+    scratch.run(&["plan", "bcast", "nope", "--bytes", "8"]).refused(1, &["no algorithm `nope`", "binomial"]);
+    scratch.run(&["verify", "nope"]).refused(1, &["`nope`", "COLLECTIVE/ALGORITHM"]);
+    scratch.run(&["verify", "bcast/nope"]).refused(1, &["no algorithm `nope`"]);
+}
+
+#[test]
+fn files_that_are_not_what_they_should_be_are_refused_with_a_line() {
+    let scratch = Scratch::new();
+    let bad = scratch.file("bad.toml", "not a profile");
+    scratch.run(&["fit", &bad]).refused(1, &["bad.toml", "expected a profile", "line 1"]);
+    scratch.run(&["explain", "barrier", "--profile", &bad]).refused(1, &["bad.toml", "line 1"]);
+    scratch.run(&["explain", "barrier", "--machine", &bad]).refused(1, &["machine description", "line 1"]);
+    scratch.run(&["verify", &bad]).refused(1, &["expected a plan", "line 1"]);
+    scratch.run(&["draw", "--plan", &bad]).refused(1, &["expected a plan", "line 1"]);
+    let missing = scratch.path().join("missing.toml");
+    let missing = missing.to_str().unwrap();
+    scratch.run(&["fit", missing]).refused(1, &["missing.toml", "readable profile"]);
+    scratch.run(&["explain", "barrier", "--machine", missing]).refused(1, &["readable machine description"]);
+    scratch.run(&["explain", "barrier", "--machine", "nope"]).refused(1, &["`nope`", "graviton3"]);
+    scratch.run(&["info", "--topology", "pack:nope"]).refused(1, &["pack:nope"]);
+    scratch.run(&["info", "--topology", "./missing.xml"]).refused(1, &["missing.xml"]);
+    scratch.run(&["fit"]).refused(1, &["no profile of this machine", "lineweave measure"]);
+    scratch.run(&["draw", "barrier", "-o", "/no/such/place.svg"]).refused(1, &["/no/such/place.svg", "-o"]);
+    scratch.run(&["man", "/dev/null/man"]).refused(1, &["/dev/null/man"]);
+}
+
+#[test]
+fn truncated_profiles_plans_and_machines_never_panic() {
+    let scratch = Scratch::new();
+    let plan = scratch.run(&["plan", "allreduce", "-n", "3", "-b", "64"]).accepted();
+    let machine = include_str!("../../../../machines/generic-x86.toml");
+    for part in 1..6 {
+        let cut = |text: &str| text[..text.len() * part / 6].to_owned();
+        let file = scratch.file("cut", &cut(&profile()));
+        // A profile may be cut between cells, which leaves a shorter one.
+        let fit = scratch.run(&["fit", &file]);
+        assert!(fit.status == Some(0) || fit.err.starts_with("lineweave: "), "{fit:?}");
+        scratch.run_with_input(&["verify", "-"], &cut(&plan)).refused(1, &["expected", "line "]);
+        let file = scratch.file("cut.toml", &cut(machine));
+        scratch.run(&["explain", "barrier", "--machine", &file]).refused(1, &["line "]);
+    }
+}
+
+#[test]
+fn bad_settings_are_refused_with_what_they_take() {
+    let scratch = Scratch::new();
+    let output = scratch.command(&["info"]).env("LINEWEAVE_WAIT", "sometimes").output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert!(message.starts_with("lineweave: LINEWEAVE_WAIT=`sometimes`: expected spin"), "{message}");
+}
+
+#[test]
+fn settings_without_effect_are_warned_about() {
+    let scratch = Scratch::new();
+    let barrier = ["plan", "barrier", "-n", "2", "--root", "1", "--elements", "f32", "--direct", "-b", "8"];
+    let idle =
+        ["--root has no effect", "--elements has no effect", "--direct has no effect", "--bytes has no"];
+    scratch.run(&barrier).warned(&idle);
+    scratch.run(&[&barrier[..], &["--quiet"]].concat()).accepted();
+    scratch.run(&["list", "--topology", "core:2"]).warned(&["--topology has no effect"]);
+    let named = ["plan", "barrier", "tree", "-n", "2", "--machine", "graviton3"];
+    scratch.run(&named).warned(&["--machine has no effect"]);
+    scratch.run(&["verify", "barrier/tree", "--max-ranks", "2", "--root", "1"]).warned(&["--root has no"]);
+    let output = scratch.command(&["explain", "barrier"]).env("LINEWEAVE_TIMEUOT", "1").output().unwrap();
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert!(message.contains("LINEWEAVE_TIMEUOT has no effect"), "{message}");
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let scratch = Scratch::new();
+    let arguments = ["plan", "barrier", "all-to-all", "-n", "200"];
+    let mut command = scratch.command(&arguments);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]));
+    // It has more to say than a pipe holds, so that writing must have failed.
+    assert!(scratch.run(&arguments).accepted().len() > 1 << 17);
+}
+
+#[test]
+fn output_that_cannot_be_written_is_an_error() {
+    let scratch = Scratch::new();
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let mut command = scratch.command(&["list"]);
+    let output = command.stdout(full).stderr(Stdio::piped()).spawn().unwrap().wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert!(message.starts_with("lineweave: standard output: "), "{message}");
+}

@@ -1,0 +1,244 @@
+//! Each command does what it says, for people and for programs.
+
+use crate::common::{first, profile, Scratch};
+
+#[test]
+fn help_and_version_go_to_standard_output() {
+    let scratch = Scratch::new();
+    let help = scratch.run(&["--help"]).accepted();
+    for command in ["info", "list", "plan", "draw", "verify", "explain", "fit", "completions", "man"] {
+        assert!(help.contains(&format!("\n  {command} ")), "{command}: {help}");
+        scratch.run(&[command, "--help"]).accepted();
+    }
+    assert!(scratch.run(&["--version"]).accepted().starts_with("lineweave 0."));
+}
+
+#[test]
+fn info_shows_every_setting_with_its_origin_and_what_is_chosen_by() {
+    let scratch = Scratch::new();
+    let text = scratch.run(&["info"]).accepted();
+    assert!(text.contains("LINEWEAVE_WAIT") && text.contains("lineweave tune"), "{text}");
+    let set = scratch.command(&["info"]).env("LINEWEAVE_WAIT", "spin").env("LINEWEAVE_WIAT", "x").output();
+    let set = String::from_utf8(set.unwrap().stdout).unwrap();
+    let row = set.lines().find(|l| l.starts_with("LINEWEAVE_WAIT")).unwrap();
+    assert!(row.contains("spin") && row.contains("environment"), "{row}");
+    assert!(set.contains("LINEWEAVE_WIAT has no effect"), "{set}");
+    let objects = scratch.run(&["info", "--json"]).objects();
+    assert_eq!(objects.len(), 1);
+    assert!(objects[0]["settings"].as_array().unwrap().iter().all(|row| row["origin"] == "default"));
+}
+
+#[test]
+fn info_shows_what_stands_in_place_of_the_machine() {
+    let scratch = Scratch::new();
+    let text = scratch.run(&["info", "--topology", "pack:2 l3:2 core:4"]).accepted();
+    assert!(text.contains("16 of 16 CPUs usable"), "{text}");
+    let text = scratch.run(&["info", "--machine", "graviton3"]).accepted();
+    assert!(text.contains("machine description graviton3"), "{text}");
+}
+
+#[test]
+fn a_profile_of_another_machine_is_said_to_be() {
+    let scratch = Scratch::new();
+    let file = scratch.file("other.toml", &profile());
+    let text = scratch.run(&["info", "--profile", &file]).accepted();
+    assert!(text.contains("the profile is of another machine"), "{text}");
+}
+
+#[test]
+fn list_names_every_algorithm_with_its_parameters_and_source() {
+    let scratch = Scratch::new();
+    let objects = scratch.run(&["list", "--json"]).objects();
+    assert_eq!(objects.len(), lineweave_core::algorithm::all().count());
+    assert!(objects.iter().all(|o| o["source"].as_str().is_some_and(|s| !s.is_empty())));
+    let text = scratch.run(&["list", "barrier"]).accepted();
+    assert!(text.contains("barrier/dissemination") && !text.contains("bcast/"), "{text}");
+    let machines = scratch.run(&["list", "--machines", "--json"]).objects();
+    assert!(machines.iter().any(|m| m["name"] == "graviton3" && m["cpus"].as_u64() > Some(1)));
+    assert!(scratch.run(&["list", "--machines"]).accepted().contains("graviton3"));
+}
+
+#[test]
+fn plans_are_printed_in_the_form_that_verify_and_draw_read() {
+    let scratch = Scratch::new();
+    let text = scratch.run(&["plan", "bcast", "binomial", "-n", "5", "-b", "1KiB", "--root", "3"]).accepted();
+    assert!(text.starts_with("plan bcast/binomial"), "{text}");
+    assert!(text.contains("p=5 root=3 bytes=1024"), "{text}");
+    let proof = scratch.run_with_input(&["verify", "-"], &text).accepted();
+    assert!(proof.contains("verified: 1 plans, 0 violations"), "{proof}");
+    let file = scratch.file("p.plan", &text);
+    assert_eq!(scratch.run(&["verify", &file]).accepted(), proof);
+    let svg = scratch.run(&["draw", "--plan", &file]).accepted();
+    assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"), "{svg}");
+    let target = scratch.path().join("p.svg");
+    scratch.run(&["draw", "--plan", &file, "-o", target.to_str().unwrap()]).accepted();
+    assert_eq!(std::fs::read_to_string(target).unwrap(), svg);
+    let object = &scratch.run_with_input(&["draw", "--plan", "-", "--json"], &text).objects()[0];
+    assert_eq!(object["svg"], svg);
+    assert_eq!(
+        scratch.run(&["draw", "bcast", "binomial", "-n", "5", "-b", "1k", "--root", "3"]).accepted(),
+        svg
+    );
+}
+
+#[test]
+fn plan_without_an_algorithm_prints_the_one_that_explain_names() {
+    let scratch = Scratch::new();
+    let on = ["--machine", "epyc-milan-7763-2s", "--topology", "pack:2 core:2", "--json"];
+    let with = |first: &[&'static str]| [first, &on].concat();
+    let plan = scratch.run(&with(&["plan", "allreduce", "--bytes", "64"])).objects();
+    let choice = scratch.run(&with(&["explain", "allreduce", "64"])).objects();
+    for key in ["algorithm", "params", "ranks", "bytes"] {
+        assert_eq!(plan[0][key], choice[0][key], "{key}");
+    }
+    assert_eq!(plan[0]["ranks"], 4);
+}
+
+#[test]
+fn plan_counts_ops_and_memory() {
+    let scratch = Scratch::new();
+    let arguments = ["plan", "reduce", "binomial", "-n", "2", "-b", "4KiB", "--stats"];
+    let text = scratch.run(&arguments).accepted();
+    assert!(text.contains("folded") && text.contains("4 KiB"), "{text}");
+    let object = &scratch.run(&[&arguments[..], &["--json"]].concat()).objects()[0];
+    assert_eq!(object["folded_bytes"], 4096);
+    assert_eq!(object["ops_by_kind"]["fold"], 1);
+    assert_eq!(object["text"], serde_json::Value::Null);
+}
+
+#[test]
+fn parameters_reach_the_algorithm() {
+    let scratch = Scratch::new();
+    let text = scratch.run(&["plan", "barrier", "dissemination", "-n", "9", "-p", "m=2"]).accepted();
+    assert!(text.starts_with("plan barrier/dissemination m=2"), "{text}");
+    let refused = scratch.run(&["plan", "barrier", "dissemination", "-n", "9", "-p", "q=2"]);
+    refused.refused(1, &["no parameter `q`", "m, layout"]);
+    scratch.run(&["plan", "barrier", "dissemination", "-n", "9", "-p", "m"]).refused(2, &["name=value"]);
+}
+
+#[test]
+fn verify_sweeps_an_algorithm_a_collective_or_all() {
+    let scratch = Scratch::new();
+    let plans = |target: &[&str]| {
+        let arguments = [&["verify"], target, &["--max-ranks", "3", "--json"]].concat();
+        let objects = scratch.run(&arguments).objects();
+        assert_eq!(objects[0]["violations"], 0);
+        objects[0]["plans"].as_u64().unwrap()
+    };
+    let (one, some, all) = (plans(&["bcast/flat"]), plans(&["bcast"]), plans(&["--all"]));
+    assert!(0 < one && one < some && some < all, "{one} {some} {all}");
+    assert_eq!(plans(&[]), all);
+}
+
+#[test]
+fn verify_shows_a_counter_example_and_fails() {
+    let scratch = Scratch::new();
+    let text = scratch.run(&["plan", "bcast", "binomial", "-n", "3", "-b", "4KiB"]).accepted();
+    let at = text.find("  wait ").unwrap();
+    let end = at + text[at..].find('\n').unwrap() + 1;
+    let broken = scratch.file("broken.plan", &format!("{}{}", &text[..at], &text[end..]));
+    let outcome = scratch.run(&["verify", &broken]);
+    outcome.refused(1, &["1 of 1 plans refuted"]);
+    assert!(
+        outcome.out.contains("refuted: bcast/binomial") && outcome.out.contains("rank "),
+        "{}",
+        outcome.out
+    );
+    let json = scratch.run(&["verify", &broken, "--json"]);
+    json.refused(1, &["refuted"]);
+    let objects: Vec<serde_json::Value> =
+        json.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(first(&objects, "verify")["violations"], 1);
+    assert!(first(&objects, "violation")["violation"].as_str().unwrap().contains("rank"));
+}
+
+#[test]
+fn verify_counts_what_becomes_of_mutants() {
+    let scratch = Scratch::new();
+    let arguments = ["verify", "allreduce/ring", "-n", "3", "-b", "96", "--mutate", "--json"];
+    let objects = scratch.run(&arguments).objects();
+    let totals = first(&objects, "verify");
+    let count = |key: &str| totals[key].as_u64().unwrap();
+    assert!(count("caught") > 0);
+    assert_eq!(count("missed"), 0);
+    assert_eq!(count("mutants"), count("caught") + count("harmless"));
+    assert_eq!(first(&objects, "proof")["ranks"], 3);
+    let sweep = scratch.run(&["verify", "barrier/tree", "--max-ranks", "3", "--mutate"]).accepted();
+    assert!(sweep.contains(" 0 missed"), "{sweep}");
+}
+
+#[test]
+fn explain_works_for_machines_one_does_not_own() {
+    let scratch = Scratch::new();
+    let machine = concat!(env!("CARGO_MANIFEST_DIR"), "/../../machines/generic-x86.toml");
+    let text = scratch
+        .run(&["explain", "bcast", "64KiB", "--topology", "pack:2 l3:2 core:2", "--machine", machine])
+        .accepted();
+    assert!(text.contains("bcast of 64 KiB among 8 ranks") && text.contains("predicted: "), "{text}");
+    let objects = scratch
+        .run(&["explain", "reduce", "64", "-n", "4", "--machine", "graviton3", "--candidates", "--json"])
+        .objects();
+    let choice = first(&objects, "choice");
+    assert_eq!((&choice["ranks"], &choice["bytes"]), (&4.into(), &64.into()));
+    assert_eq!(choice["because"], "predicted");
+    let predicted = choice["predicted_ns"].as_f64().unwrap();
+    assert!(predicted > 0.0 && predicted <= choice["runner_up"]["predicted_ns"].as_f64().unwrap());
+    let candidates = objects.iter().filter(|o| o["kind"] == "candidate").count();
+    assert_eq!(Some(candidates as u64), choice["costed"].as_u64());
+}
+
+#[test]
+fn explain_by_a_profile_places_ranks_on_its_machine() {
+    let scratch = Scratch::new();
+    let file = scratch.file("p.toml", &profile());
+    let choice = &scratch.run(&["explain", "barrier", "--profile", &file, "--json"]).objects()[0];
+    assert_eq!(choice["ranks"], 2);
+    assert!(choice["costs"].as_str().unwrap().contains("A CPU"));
+}
+
+#[test]
+fn explain_says_what_the_environment_forces() {
+    let scratch = Scratch::new();
+    let mut command = scratch.command(&["explain", "barrier", "-n", "4", "--json"]);
+    let output = command.env("LINEWEAVE_ALGORITHM", "barrier=dissemination(m=3)").output().unwrap();
+    let choice: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&choice["because"], &choice["algorithm"]), (&"forced".into(), &"dissemination".into()));
+    assert_eq!(choice["params"]["m"], "3");
+}
+
+#[test]
+fn fit_shows_intervals_provenance_and_what_is_missing() {
+    let scratch = Scratch::new();
+    let file = scratch.file("p.toml", &profile());
+    let text = scratch.run(&["fit", &file]).accepted();
+    assert!(text.contains("measured") && text.contains("contention needs 3 CPUs"), "{text}");
+    let objects = scratch.run(&["fit", "--json", "--profile", &file]).objects();
+    let exchange = objects
+        .iter()
+        .find(|o| o["parameter"] == "exchange" && o["layout"] == "paired" && o["provenance"] == "measured");
+    let exchange = exchange.expect("the profile has it");
+    assert_eq!(exchange["value_ns"], 52.0);
+    assert_eq!((&exchange["ci_low_ns"], &exchange["ci_high_ns"]), (&51.0.into(), &53.0.into()));
+    assert!(objects.iter().any(|o| o["kind"] == "unidentified" && o["what"] == "T_C"));
+    let described = scratch.run(&["fit", "--machine", "xeon-phi-5110p"]).accepted();
+    assert!(described.contains("cited"), "{described}");
+}
+
+#[test]
+fn completions_and_manual_pages_cover_the_commands() {
+    let scratch = Scratch::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let script = scratch.run(&["completions", shell]).accepted();
+        assert!(script.contains("explain") && script.contains("max-ranks"), "{shell}");
+    }
+    scratch.run(&["completions", "zsh", "--json"]).objects();
+    let directory = scratch.path().join("man");
+    let pages = scratch.run(&["man", directory.to_str().unwrap()]).accepted();
+    assert!(pages.lines().count() > 5);
+    for page in pages.lines() {
+        assert!(std::fs::read_to_string(page).unwrap().contains(".TH"), "{page}");
+    }
+    let written = std::fs::read_dir(&directory).unwrap().count();
+    assert_eq!(written, pages.lines().count());
+    scratch.run(&["man", directory.to_str().unwrap(), "--json"]).objects();
+}

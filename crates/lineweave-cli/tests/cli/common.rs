@@ -1,0 +1,175 @@
+//! The command as a process of its own, with an environment and a cache of its own.
+
+use serde_json::Value;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A directory that goes when the test does.
+pub struct Scratch(PathBuf);
+
+impl Scratch {
+    pub fn new() -> Scratch {
+        #[allow(clippy::disallowed_types)] // numbers directories, and nothing that loom looks at
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let n = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("lineweave-cli-{}-{n}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Scratch(path)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    pub fn file(&self, name: &str, text: &str) -> String {
+        let path = self.0.join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+
+    /// The command with nothing of the caller's settings, and this as its cache.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lineweave"));
+        for (name, _) in std::env::vars_os().filter(|(n, _)| n.to_string_lossy().starts_with("LINEWEAVE_")) {
+            command.env_remove(name);
+        }
+        command.env("XDG_CACHE_HOME", self.path().join("cache")).args(arguments);
+        command
+    }
+
+    pub fn run(&self, arguments: &[&str]) -> Outcome {
+        Outcome::of(arguments, self.command(arguments).stdin(Stdio::null()).output().unwrap())
+    }
+
+    pub fn run_with_input(&self, arguments: &[&str], input: &str) -> Outcome {
+        let mut child = self
+            .command(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        Outcome::of(arguments, child.wait_with_output().unwrap())
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// What came of a run.
+#[derive(Debug)]
+pub struct Outcome {
+    pub arguments: String,
+    pub status: Option<i32>,
+    pub out: String,
+    pub err: String,
+}
+
+impl Outcome {
+    fn of(arguments: &[&str], output: Output) -> Outcome {
+        Outcome {
+            arguments: arguments.join(" "),
+            status: output.status.code(),
+            out: String::from_utf8(output.stdout).unwrap(),
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    /// It succeeded without a word on standard error: here is what it printed.
+    #[track_caller]
+    pub fn accepted(self) -> String {
+        assert_eq!((self.status, self.err.as_str()), (Some(0), ""), "lineweave {}", self.arguments);
+        assert!(!self.out.is_empty(), "lineweave {} printed nothing", self.arguments);
+        self.out
+    }
+
+    /// It succeeded, with these remarks.
+    #[track_caller]
+    pub fn warned(self, remarks: &[&str]) -> String {
+        assert_eq!(self.status, Some(0), "lineweave {}: {}", self.arguments, self.err);
+        for remark in remarks {
+            assert!(
+                self.err.contains(remark),
+                "lineweave {}: `{}` lacks `{remark}`",
+                self.arguments,
+                self.err
+            );
+        }
+        self.out
+    }
+
+    /// It failed with this status and a message that begins as all do and says each of these.
+    #[track_caller]
+    pub fn refused(&self, status: i32, words: &[&str]) {
+        assert_eq!(self.status, Some(status), "lineweave {}: {}", self.arguments, self.err);
+        assert!(self.err.starts_with("lineweave: "), "lineweave {}: {}", self.arguments, self.err);
+        assert!(!self.err.contains("panicked"), "lineweave {}: {}", self.arguments, self.err);
+        for word in words {
+            assert!(self.err.contains(word), "lineweave {}: `{}` lacks `{word}`", self.arguments, self.err);
+        }
+    }
+
+    /// The objects it printed, one a line, each with schema and kind first, kinds and keys documented.
+    #[track_caller]
+    pub fn objects(self) -> Vec<Value> {
+        let documented =
+            std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/json.md")).unwrap();
+        let arguments = self.arguments.clone();
+        let objects: Vec<Value> = self
+            .accepted()
+            .lines()
+            .map(|line| {
+                assert!(line.starts_with(r#"{"schema":1,"kind":""#), "lineweave {arguments}: {line}");
+                serde_json::from_str(line).unwrap_or_else(|e| panic!("lineweave {arguments}: {e}: {line}"))
+            })
+            .collect();
+        for object in &objects {
+            let kind = object["kind"].as_str().unwrap();
+            let section = documented
+                .split("\n## ")
+                .find(|s| s.lines().next().is_some_and(|title| title.contains(&format!("`{kind}`"))))
+                .unwrap_or_else(|| panic!("kind {kind} is not in docs/json.md"));
+            for key in object.as_object().unwrap().keys().filter(|k| *k != "schema" && *k != "kind") {
+                assert!(section.contains(&format!("`{key}`")), "key {key} of {kind} is not in docs/json.md");
+            }
+        }
+        objects
+    }
+}
+
+/// The first object of a kind.
+#[track_caller]
+pub fn first<'a>(objects: &'a [Value], kind: &str) -> &'a Value {
+    objects.iter().find(|o| o["kind"] == kind).unwrap_or_else(|| panic!("no object of kind {kind}"))
+}
+
+/// A small profile: one probe's cells of a machine with two CPUs.
+pub fn profile() -> String {
+    let cell = |probe: &str, layout: &str, median: f64| {
+        format!(
+            "[[cells]]\nprobe = \"{probe}\"\nunit = \"ns\"\n[cells.factors]\nlayout = \"{layout}\"\n\
+             level = \"l3\"\n[cells.stats]\nmedian = {median}\nci_low = {}\nci_high = {}\np5 = {}\np95 = {}\n\
+             min = {}\nsamples = 400\ndisturbed = 0\n",
+            median - 1.0,
+            median + 1.0,
+            median - 2.0,
+            median + 9.0,
+            median - 3.0
+        )
+    };
+    format!(
+        "schema = 1\nversion = \"0.1.0\"\nmeasured_at = \"2026-01-01T00:00:00Z\"\n[machine]\ncpu = \"A CPU\"\n\
+         cpus = 2\nline_bytes = 64\ntopology = \"pack:1 l3:1 core:2 pu:1\"\n[[unidentified]]\nwhat = \"T_C\"\n\
+         because = \"contention needs 3 CPUs and 2 are usable\"\n{}{}{}{}",
+        cell("signal", "alone", 60.0),
+        cell("signal", "paired", 55.0),
+        cell("exchange", "alone", 110.0),
+        cell("exchange", "paired", 52.0)
+    )
+}

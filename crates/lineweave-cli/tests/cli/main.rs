@@ -1,0 +1,5 @@
+//! The `lineweave` command as a process.
+
+mod bad_input;
+mod commands;
+mod common;
