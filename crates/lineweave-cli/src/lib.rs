@@ -3,6 +3,7 @@
 pub mod bench;
 pub mod error;
 pub mod size;
+pub mod files;
 pub mod output;
 pub mod session;
 pub mod question;

@@ -110,6 +110,21 @@ impl Session {
         Ok(settings)
     }
 
+    /// The settings for working on this very machine, whatever may stand in its place elsewhere.
+    ///
+    /// # Errors
+    /// [`CliError::Setting`].
+    pub fn settings_of_this_machine(&mut self) -> Result<Settings, CliError> {
+        let (settings, warnings) = Settings::from_environment()?;
+        for warning in warnings {
+            self.out.warn(&warning.to_string());
+        }
+        if settings.topology != Source::Machine {
+            self.out.warn("LINEWEAVE_TOPOLOGY has no effect on this command: it works on this machine");
+        }
+        Ok(Settings { topology: Source::Machine, ..settings })
+    }
+
     /// By what is chosen: `--machine`, else `--profile`, else what this machine's programs use. Ranks are
     /// placed on `--topology`, else on the machine that the costs belong to.
     ///

@@ -109,12 +109,9 @@ fn find(arguments: &Arguments, session: &mut Session) -> Result<Found, CliError>
     let settings = session.settings_warned()?;
     let Costs { tuning, origin, topology } = session.costs()?;
     let question = arguments.place.question(session, collective, bytes, &topology, settings.box_bytes)?;
-    let bar = session.out.progress(1);
-    bar.set_message("costing plans");
     let choice = select(&tuning.model, &question)?;
     let team = team(question.direct);
     let chosen = tuning.choose(&question, team)?;
-    bar.finish_and_clear();
     let predicted = match chosen.because {
         Because::Predicted => choice.predicted,
         Because::Forced | Because::Measured => {

@@ -4,17 +4,15 @@ use serde_json::Value;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A directory that goes when the test does.
 pub struct Scratch(PathBuf);
 
 impl Scratch {
     pub fn new() -> Scratch {
-        #[allow(clippy::disallowed_types)] // numbers directories, and nothing that loom looks at
-        static NEXT: AtomicUsize = AtomicUsize::new(0);
-        let n = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("lineweave-cli-{}-{n}", std::process::id()));
+        // Each test is a thread of its own.
+        let name = format!("lineweave-cli-{}-{:?}", std::process::id(), std::thread::current().id());
+        let path = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&path).unwrap();
         Scratch(path)
     }

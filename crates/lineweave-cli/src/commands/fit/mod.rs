@@ -6,10 +6,10 @@ use crate::error::CliError;
 use crate::output::table;
 use crate::session::{load_machine, load_profile, Session};
 use lineweave_core::model::Model;
-use lineweave_core::profile::Fingerprint;
+use lineweave_core::profile::{Fingerprint, Profile};
 use parameters::{parameters, Parameter};
 use serde::Serialize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Which profile.
 #[derive(clap::Args, Debug)]
@@ -24,7 +24,7 @@ pub struct Arguments {
 
 /// Whose parameters these are.
 #[derive(Serialize)]
-struct Head {
+pub(super) struct Head {
     source: String,
     machine: Option<Fingerprint>,
     measured_at: Option<String>,
@@ -37,13 +37,30 @@ struct Head {
 /// A [`CliError`] when there is no profile, or it is malformed.
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
     let (head, model) = load(arguments, session)?;
+    show(&head, &model, arguments.full, session)
+}
+
+/// Shows a model; of its surfaces all points, or the typical ones.
+pub(super) fn show(head: &Head, model: &Model, full: bool, session: &mut Session) -> Result<(), CliError> {
     // Programs sort for themselves: they get everything.
-    let all = arguments.full || session.out.is_json();
-    let list: Vec<Parameter> = parameters(&model).into_iter().filter(|p| all || p.is_typical()).collect();
-    if session.out.is_json() {
-        return objects(&head, &model, &list, session);
+    let all = full || session.out.is_json();
+    let list: Vec<Parameter> = parameters(model).into_iter().filter(|p| all || p.is_typical()).collect();
+    match session.out.is_json() {
+        true => objects(head, model, &list, session),
+        false => text(head, model, &list, session),
     }
-    text(&head, &model, &list, session)
+}
+
+impl Head {
+    /// Of a profile.
+    pub(super) fn of(file: &Path, profile: &Profile) -> Head {
+        Head {
+            source: file.display().to_string(),
+            machine: Some(profile.machine.clone()),
+            measured_at: Some(profile.measured_at.clone()),
+            cells: Some(profile.cells.len()),
+        }
+    }
 }
 
 fn load(arguments: &Arguments, session: &mut Session) -> Result<(Head, Model), CliError> {
@@ -73,13 +90,7 @@ fn load(arguments: &Arguments, session: &mut Session) -> Result<(Head, Model), C
         },
     };
     let (profile, model) = load_profile(&file)?;
-    let head = Head {
-        source: file.display().to_string(),
-        machine: Some(profile.machine.clone()),
-        measured_at: Some(profile.measured_at.clone()),
-        cells: Some(profile.cells.len()),
-    };
-    Ok((head, model))
+    Ok((Head::of(&file, &profile), model))
 }
 
 fn objects(head: &Head, model: &Model, list: &[Parameter], session: &mut Session) -> Result<(), CliError> {

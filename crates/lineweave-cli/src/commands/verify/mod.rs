@@ -9,13 +9,11 @@ use crate::size::Size;
 use lineweave_core::algorithm::{self, Algorithm};
 use lineweave_core::collective::Collective;
 use lineweave_core::plan::{Params, Plan};
-use lineweave_core::verify::mutate::{judge, mutants, Verdict};
+use lineweave_core::verify::mutate::{judge, mutants, Mutant, Verdict};
 use lineweave_core::verify::{verify, Proof};
 use serde::Serialize;
 use std::path::Path;
 
-/// Mutants of one plan of a sweep, evenly spread over it.
-const MUTANTS: usize = 150;
 /// Ranks of a sweep, by default.
 const RANKS: usize = 64;
 /// The same when plans are changed as well: judging those that pass takes long.
@@ -101,25 +99,18 @@ struct Changed {
 }
 
 impl Changed {
-    /// Judges mutants of a proven plan, at most `most`; names each that is missed.
-    fn judge(plan: &Plan, proof: &Proof, most: usize, missed: &mut dyn FnMut(String)) -> Changed {
-        let step = mutants(plan).count().div_ceil(most).max(1);
-        let mut counts = Changed::default();
-        for mutant in mutants(plan).step_by(step) {
-            counts.mutants += 1;
-            match judge(plan, proof, &mutant) {
-                Verdict::Caught(_) => {}
-                Verdict::Harmless => counts.harmless += 1,
-                Verdict::Missed => {
-                    counts.missed += 1;
-                    missed(format!(
-                        "{:?} at rank {} op {} `{}`",
-                        mutant.change, mutant.rank, mutant.op, mutant.text
-                    ));
-                }
+    /// Judges one mutant of a proven plan, and names it when it is missed.
+    fn judge(&mut self, plan: &Plan, proof: &Proof, mutant: &Mutant, missed: &mut dyn FnMut(String)) {
+        self.mutants += 1;
+        match judge(plan, proof, mutant) {
+            Verdict::Caught(_) => {}
+            Verdict::Harmless => self.harmless += 1,
+            Verdict::Missed => {
+                self.missed += 1;
+                let Mutant { change, rank, op, text, .. } = mutant;
+                missed(format!("{change:?} at rank {rank} op {op} `{text}`"));
             }
         }
-        counts
     }
 
     fn add(&mut self, other: Changed) {
@@ -318,12 +309,23 @@ fn single(plan: &Plan, mutate: bool, session: &mut Session) -> Result<(), CliErr
             proof.result_hash
         ))?;
     }
-    let mut missed = Vec::new();
-    let changed = mutate.then(|| Changed::judge(plan, &proof, usize::MAX, &mut |m| missed.push(m)));
-    for mutant in missed {
-        session.out.warn(&format!("missed: {mutant}"));
-    }
+    let changed = match mutate {
+        true => Some(all_mutants(plan, &proof, session)),
+        false => None,
+    };
     totals.with(changed).conclude(session)
+}
+
+/// Judges every mutant of a plan.
+fn all_mutants(plan: &Plan, proof: &Proof, session: &Session) -> Changed {
+    let bar = session.out.progress(mutants(plan).count() as u64);
+    let mut counts = Changed::default();
+    for mutant in mutants(plan) {
+        counts.judge(plan, proof, &mutant, &mut |missed| session.out.warn(&format!("missed: {missed}")));
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    counts
 }
 
 impl Violation {

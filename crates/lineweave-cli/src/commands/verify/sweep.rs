@@ -1,13 +1,16 @@
 //! Every plan of some algorithms, on all usable CPUs.
 
-use super::{Changed, Totals, Violation, MUTANTS};
+use super::{Changed, Totals, Violation};
 use crate::error::CliError;
 use crate::session::Session;
 use lineweave::cpus::UsableCpus;
 use lineweave_core::algorithm::Algorithm;
+use lineweave_core::verify::mutate::mutants;
 use lineweave_core::verify::sweep::{units, Density, Unit};
 use std::sync::{Mutex, PoisonError};
 
+/// Mutants of one plan, evenly spread over it.
+const MUTANTS: usize = 150;
 /// Counter-examples that are printed; the smallest come first and say most.
 const SHOWN: usize = 20;
 
@@ -82,7 +85,10 @@ fn prove(unit: &Unit, density: Density, mutate: bool) -> Findings {
             Ok(proof) if mutate => {
                 let Ok(plan) = unit.algorithm.plan(case.problem, case.params) else { return };
                 let note = &mut |mutant| missed.push(format!("{}: {mutant}", name()));
-                changed.add(Changed::judge(&plan, proof, MUTANTS, note));
+                let step = mutants(&plan).count().div_ceil(MUTANTS).max(1);
+                for mutant in mutants(&plan).step_by(step) {
+                    changed.judge(&plan, proof, &mutant, note);
+                }
             }
             Ok(_) => {}
         }

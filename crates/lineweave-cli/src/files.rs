@@ -1,0 +1,92 @@
+//! Files that programs rely on: replaced as a whole or not at all.
+
+use crate::error::CliError;
+use lineweave_core::profile::Profile;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::Path;
+
+/// Writes a file so that whoever reads it sees the old text or the new one, also when this process is killed.
+/// Directories above it are made. `option` names what to change when it cannot be written.
+///
+/// # Errors
+/// [`CliError::Write`]; then the old file is as it was.
+pub fn replace(path: &Path, text: &str, option: &'static str) -> Result<(), CliError> {
+    let written = match fs::metadata(path) {
+        // Pipes and devices take the text themselves.
+        Ok(there) if !there.is_file() => fs::write(path, text),
+        _ => rename_over(path, text),
+    };
+    written.map_err(|reason| CliError::Write { path: path.to_owned(), option, reason })
+}
+
+fn rename_over(path: &Path, text: &str) -> io::Result<()> {
+    if let Some(directory) = path.parent().filter(|d| !d.as_os_str().is_empty()) {
+        fs::create_dir_all(directory)?;
+    }
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    let mut beside = std::ffi::OsString::from(".");
+    beside.push(name);
+    beside.push(format!(".{}.tmp", std::process::id()));
+    let beside = path.with_file_name(beside);
+    let written = File::create(&beside)
+        .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
+        .and_then(|()| fs::rename(&beside, path));
+    if written.is_err() {
+        // What is left of it serves nobody; that it cannot be removed changes nothing.
+        let _ = fs::remove_file(&beside);
+    }
+    written
+}
+
+/// Whether the file holds a profile of the same machine that knows clearly more than this one: more cells, or
+/// half as many samples again.
+pub fn fuller(path: &Path, profile: &Profile) -> bool {
+    let Ok(text) = fs::read_to_string(path) else { return false };
+    let Ok(there) = Profile::from_toml(&text) else { return false };
+    let samples = |p: &Profile| p.cells.iter().map(|c| c.stats.samples).sum::<usize>();
+    there.matches(&profile.machine).is_ok()
+        && there.version == profile.version
+        && (there.cells.len() > profile.cells.len() || samples(&there) > samples(profile) * 3 / 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_replaced_whole_and_nothing_stays_beside_them() {
+        let directory = std::env::temp_dir().join(format!("lineweave-files-{}", std::process::id()));
+        let path = directory.join("deep").join("profile.toml");
+        replace(&path, "old", "-o").unwrap();
+        replace(&path, "new", "-o").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+        // A directory is in the way.
+        let error = replace(path.parent().unwrap(), "new", "-o").unwrap_err().to_string();
+        assert!(error.contains("name another with -o"), "{error}");
+        fs::remove_dir_all(directory).unwrap();
+    }
+
+    #[test]
+    fn a_profile_gives_way_only_to_one_that_knows_as_much() {
+        let path = std::env::temp_dir().join(format!("lineweave-fuller-{}.toml", std::process::id()));
+        let mut profile = Profile {
+            schema: lineweave_core::profile::SCHEMA,
+            version: "0".to_owned(),
+            measured_at: "2026-01-01T00:00:00Z".to_owned(),
+            machine: lineweave_core::profile::Fingerprint::default(),
+            unidentified: Vec::new(),
+            cells: Vec::new(),
+        };
+        assert!(!fuller(&path, &profile));
+        let text = "probe = \"p\"\nunit = \"ns\"\n[cells.stats]\nmedian = 1.0\nci_low = 1.0\nci_high = 1.0\np5 = 1.0\n\
+                    p95 = 1.0\nmin = 1.0\nsamples = 9\ndisturbed = 0\n";
+        fs::write(&path, format!("{}\n[[cells]]\n{text}", profile.to_toml().replace("cells = []", "")))
+            .unwrap();
+        assert!(fuller(&path, &profile));
+        profile.machine.cpus += 1;
+        assert!(!fuller(&path, &profile));
+        fs::remove_file(path).unwrap();
+    }
+}
