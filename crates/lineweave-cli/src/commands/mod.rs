@@ -13,6 +13,7 @@ pub mod list;
 pub mod man;
 pub mod plan;
 pub mod rank_job;
+pub mod tune;
 pub mod verify;
 
 use crate::error::CliError;
@@ -22,6 +23,8 @@ use clap::Subcommand;
 /// What can be asked for.
 #[derive(Subcommand, Debug)]
 pub enum Command {
+    /// Measure this machine, choose and prove plans for it, run them: predicted beside measured, and kept
+    Tune(tune::Arguments),
     /// Show this node, every setting with where it came from, and by what plans are chosen
     Info(info::Arguments),
     /// List the algorithms with their parameters and sources, or the machine descriptions
@@ -54,6 +57,7 @@ impl Command {
     /// A [`CliError`] that says why not.
     pub fn run(&self, session: &mut Session) -> Result<(), CliError> {
         match self {
+            Command::Tune(arguments) => tune::run(arguments, session),
             Command::Info(arguments) => info::run(arguments, session),
             Command::List(arguments) => list::run(arguments, session),
             Command::Plan(arguments) => plan::run(arguments, session),

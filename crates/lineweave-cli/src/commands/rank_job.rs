@@ -3,8 +3,8 @@
 
 use crate::error::CliError;
 use crate::session::Session;
-use lineweave::trial::serve;
 use lineweave::team;
+use lineweave::trial::serve;
 use std::io;
 use std::process::Command;
 

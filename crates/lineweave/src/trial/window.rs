@@ -2,12 +2,12 @@
 //!
 //! What is timed is the very call that a program makes; a trial may only say which algorithm answers it.
 
-use crate::measure::timing::{collect_samples, Rules, Samples};
 use crate::check::CallSpec;
 use crate::choose::Adoptable;
 use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::kernel::{Element, Operator};
+use crate::measure::timing::{collect_samples, Rules, Samples};
 use crate::tuning::{Because, Chosen};
 use lineweave_core::algorithm;
 use lineweave_core::collective::Collective;
