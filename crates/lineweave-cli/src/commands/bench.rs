@@ -279,8 +279,18 @@ fn show(definition: &Definition, rows: &[Row], out: &mut Output) -> Result<(), C
 fn remarks(skipped: &[Skipped], violations: &[Violated], out: &mut Output) -> Result<(), CliError> {
     if !skipped.is_empty() {
         out.line("\nnot measured:")?;
+        let mut grouped: Vec<(String, Vec<Subject>)> = Vec::new();
         for s in skipped {
-            out.line(&format!("  {} among {} {}: {}", s.subject, s.ranks, s.team, s.because))?;
+            let why = format!("among {}: {}", s.team, s.because);
+            match grouped.iter_mut().find(|(w, _)| *w == why) {
+                Some((_, subjects)) if subjects.contains(&s.subject) => {}
+                Some((_, subjects)) => subjects.push(s.subject),
+                None => grouped.push((why, vec![s.subject])),
+            }
+        }
+        for (why, subjects) in grouped {
+            let names: Vec<&str> = subjects.into_iter().map(Subject::name).collect();
+            out.line(&format!("  {} {why}", names.join(", ")))?;
         }
     }
     match violations {
