@@ -153,9 +153,11 @@ impl Session {
             let (profile, model) = load_profile(&file)?;
             let topology = match given {
                 Some(topology) => topology,
-                None => machine::topology(&profile.machine.topology).map_err(|e| {
-                    CliError::malformed(&file, "profile with a topology", format!("{e}; give --topology"))
-                })?,
+                None => {
+                    Hardware::load(&Source::Synthetic(profile.machine.topology.clone()))
+                        .map_err(|e| CliError::malformed(&file, "profile with a topology", e))?
+                        .topology
+                }
             };
             let origin = format!("profile {}, measured on {}", file.display(), profile.machine.cpu);
             return Ok(Costs { tuning: Tuning::of_model(model, Origin::Profile { file }), origin, topology });

@@ -1,11 +1,12 @@
 //! One rank's end of a team: plans are proven and compiled here, and run.
 
+use crate::check::CallSpec;
 use crate::choose::Book;
-use crate::compile::{self, Compiled, Home, ACC, BANK, IN, OUT};
+use crate::compile::{self, Compiled, Home, Swap, ACC, BANK, IN, OUT};
 use crate::error::{Error, Loss};
 use crate::execute::{execute, Frame};
 use crate::flag::WakeFence;
-use crate::kernel::{Copier, CopyPolicy, FoldFn};
+use crate::kernel::{load_words, store_words, Copier, CopyPolicy, FoldFn};
 use crate::ring::{self, Ring};
 use crate::scratch::Scratch;
 use crate::segment::{BankClass, Geometry, RankState, Segment};
@@ -56,12 +57,15 @@ struct Stay {
     runs: u64,
 }
 
-/// A two-rank barrier in the bank where it ran last: with nothing else to decide, a call is one store and one
-/// wait. The line must go back to the peer at once: a few nanoseconds between leaving one barrier and entering
+/// An exchange of two flags in the bank where it ran last: with nothing else to decide, a two-rank barrier is one
+/// store and one wait. The line must go back to the peer at once: a few nanoseconds between leaving one barrier and entering
 /// the next let the peer's poll take the line, which costs a transfer more (75-85 ns instead of 42-48 on a
 /// 2-CPU Zen 3 VM).
 #[derive(Clone, Copy, Debug)]
 struct Hot {
+    plan: PlanId,
+    /// Whether it is what `barrier` runs.
+    barrier: bool,
     mine: *const AtomicU64,
     home: Home,
     value: u64,
@@ -70,6 +74,22 @@ struct Hot {
     wanted: u64,
     span: u64,
 }
+
+/// A small allreduce of two ranks in the bank where it ran last: as for [`Hot`], what lies between two calls
+/// decides whether one costs one line transfer or two.
+#[derive(Clone, Copy, Debug)]
+struct HotSwap {
+    call: CallSpec,
+    plan: PlanId,
+    swap: Swap,
+    fold: FoldFn,
+    generation: usize,
+    span: u64,
+}
+
+/// A payload of one word, aligned for every element type.
+#[repr(align(8))]
+struct Word([u8; 8]);
 
 /// How a communicator is set up.
 #[derive(Clone, Copy, Debug)]
@@ -98,6 +118,8 @@ pub struct Communicator {
     stay: Option<Stay>,
     /// Set while the plan that stays is a two-rank barrier, last called as such.
     hot: Option<Hot>,
+    /// Set while the last allreduce was a swap of payloads.
+    hot_swap: Option<HotSwap>,
     /// Every flag set by earlier runs is at most this.
     base: u64,
     counters: usize,
@@ -173,6 +195,7 @@ impl Communicator {
             rings: [BankClass::Small, BankClass::Large].map(|c| Ring::new(Geometry::banks(c) as u64)),
             stay: None,
             hot: None,
+            hot_swap: None,
             base: 0,
             counters: 0,
             bases: vec![std::ptr::null_mut(); compile::PEERS as usize],
@@ -295,10 +318,15 @@ impl Communicator {
         Ok(())
     }
 
-    /// Runs the barrier that ran last once more, if that is all there is to do.
+    /// Runs the barrier that was called last once more, if that is all there is to do.
     #[inline(always)]
     pub(crate) fn repeat_barrier(&mut self) -> Option<Result<(), Error>> {
-        let hot = self.hot?;
+        let hot = self.hot.filter(|hot| hot.barrier)?;
+        Some(self.repeat_exchange(&hot))
+    }
+
+    #[inline(always)]
+    fn repeat_exchange(&mut self, hot: &Hot) -> Result<(), Error> {
         self.sequence += 1;
         // Relaxed: as in `begin`.
         self.own_sequence().store(self.sequence, Ordering::Relaxed);
@@ -308,16 +336,18 @@ impl Communicator {
         let wanted = self.base + hot.wanted;
         self.base += hot.span;
         let waited = self.waiter.wait(theirs, wanted, hot.their_home.sleepers(), &mut self.watch);
-        Some(waited.map_err(|i| self.interrupted(i)))
+        waited.map_err(|i| self.interrupted(i))
     }
 
-    /// Prepares [`Communicator::repeat_barrier`] after a barrier that was called.
+    /// Prepares [`Communicator::repeat_exchange`] after a run; `barrier` when it was called as one.
     #[inline(always)]
-    pub(crate) fn keep_barrier(&mut self) {
+    pub(crate) fn keep_exchange(&mut self, barrier: bool) {
         let Some(stay) = self.stay else { return };
         let plan = &self.plans[stay.plan.0 as usize];
         let flag = |at: usize| stay.bank.wrapping_add(at).cast_const().cast::<AtomicU64>();
         self.hot = plan.exchange().map(|e| Hot {
+            plan: stay.plan,
+            barrier,
             mine: flag(e.at),
             home: e.home,
             value: u64::from(e.value),
@@ -326,6 +356,63 @@ impl Communicator {
             wanted: u64::from(e.wanted),
             span: plan.span,
         });
+    }
+
+    /// Runs the allreduce that ran last once more, if it is a swap of payloads and its bank is free.
+    ///
+    /// # Safety
+    /// As for [`Communicator::call`].
+    #[inline(always)]
+    pub(crate) unsafe fn repeat_swap(
+        &mut self,
+        call: &CallSpec,
+        input: *const u8,
+        output: *mut u8,
+    ) -> Option<Result<(), Error>> {
+        let hot = self.hot_swap.as_ref().filter(|hot| hot.call == *call)?;
+        let stay = self.stay.as_mut().filter(|stay| stay.plan == hot.plan)?;
+        let swap = &hot.swap;
+        let apart = (input as usize).abs_diff(output as usize);
+        if apart != 0 && apart < swap.bytes {
+            return None;
+        }
+        self.sequence += 1;
+        self.watch.operation = call.collective.name();
+        // SAFETY: a word of the segment, which this communicator keeps mapped.
+        let published = unsafe { &*self.sequence_word };
+        // Relaxed: as in `begin`.
+        published.store(self.sequence, Ordering::Relaxed);
+        let bank = stay.bank.wrapping_add((stay.runs % 2) as usize * hot.generation);
+        stay.runs += 1;
+        // SAFETY: flags, and the payload word beside each, of the bank that the plan stays in, in the segment
+        // that this communicator keeps mapped.
+        let words = |at: usize| unsafe { std::slice::from_raw_parts(bank.add(at).cast::<AtomicU64>(), 2) };
+        let (mine, theirs) = (words(swap.at), words(swap.other));
+        // SAFETY: the caller vouches for `input`.
+        store_words(&mine[1..], unsafe { std::slice::from_raw_parts(input, swap.bytes) });
+        self.waiter.raise(&mine[0], self.base + u64::from(swap.value), swap.home.sleepers());
+        let wanted = self.base + u64::from(swap.wanted);
+        self.base += hot.span;
+        let waited = self.waiter.wait(&theirs[0], wanted, swap.theirs.sleepers(), &mut self.watch);
+        if let Err(interrupted) = waited {
+            return Some(Err(self.interrupted(interrupted)));
+        }
+        let mut taken = Word([0; 8]);
+        load_words(&theirs[1..], &mut taken.0[..swap.bytes]);
+        let taken = taken.0.as_ptr();
+        let (a, b) = if swap.left { (input, taken) } else { (taken, input) };
+        // SAFETY: the caller vouches for both buffers, and they are disjoint or one; the operands are at least
+        // as long as the message, and a `Word` is aligned for every element type.
+        unsafe { (hot.fold)(a, b, output, swap.elements) };
+        Some(Ok(()))
+    }
+
+    /// Prepares [`Communicator::repeat_swap`] after a call that ran `plan` alone.
+    pub(crate) fn keep_swap(&mut self, call: &CallSpec, plan: PlanId, fold: FoldFn) {
+        let compiled = &self.plans[plan.0 as usize];
+        let (generation, span) = (compiled.generations, compiled.span);
+        self.hot_swap =
+            compiled.swap().map(|swap| HotSwap { call: *call, plan, swap, fold, generation, span });
     }
 
     #[inline(always)]
@@ -386,10 +473,14 @@ impl Communicator {
     /// meanwhile, `fold` must fit the plan's grain, and every rank must run the same plans in the same order.
     #[inline]
     pub unsafe fn run(&mut self, plan: PlanId, buffers: Buffers) -> Result<(), Error> {
+        if let Some(hot) = self.hot.filter(|hot| hot.plan == plan) {
+            return self.repeat_exchange(&hot);
+        }
         self.begin("a plan")?;
         // SAFETY: passed on.
         unsafe { self.run_window(plan, buffers) }?;
         self.end();
+        self.keep_exchange(false);
         Ok(())
     }
 
@@ -403,7 +494,8 @@ impl Communicator {
             Some(stay) if stay.plan == id => {
                 let earlier = stay.runs;
                 stay.runs += 1;
-                (stay.bank, earlier)
+                let generation = (earlier % 2) as usize * self.plans[id.0 as usize].generations;
+                (stay.bank.wrapping_add(generation), earlier)
             }
             _ => (self.enter(id)?, 0),
         };
@@ -504,6 +596,7 @@ impl Communicator {
     #[cold]
     fn interrupted(&mut self, _: Interrupted) -> Error {
         self.hot = None;
+        self.hot_swap = None;
         let error = self.watch.take_failure();
         self.failed = Some(error.to_string());
         error

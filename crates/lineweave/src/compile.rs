@@ -1,8 +1,18 @@
 //! Turning one rank's part of a plan into steps with resolved addresses.
+//!
+//! # Two generations on a line
+//!
+//! A plan that synchronises and takes a bank a run needs only two banks: when a rank enters run `r + 2`, it has
+//! seen every rank enter run `r + 1`, and so leave run `r`. If its flags are paired and carry at most 8 bytes, both
+//! banks fit the same lines: flag and payload of even runs in the first words of each half line, those of odd
+//! runs behind them. Then the plan stays where it is, and consecutive runs ride on one line's transfers: a
+//! two-rank allreduce of 8 bytes takes 32-35 ns instead of 80-90 (2-CPU Zen 3 VM).
 
 use crate::segment::{BankClass, Segment, Zones, COUNTER_BYTES};
 use crate::sync::AtomicU64;
-use lineweave_core::plan::{Carry, FlagKind, FlagRef, Layout, Op, Plan, Region, Reuse, Space, Take};
+use lineweave_core::plan::{
+    Carry, FlagArray, FlagKind, FlagRef, Layout, Op, Plan, Region, Reuse, Space, Take,
+};
 use lineweave_core::units::{Rank, LINE};
 use lineweave_core::verify::Proof;
 
@@ -81,6 +91,8 @@ pub struct Compiled {
     pub bases: usize,
     /// Runs follow each other in one bank.
     pub stays: bool,
+    /// Bytes between the two generations of flags that successive runs alternate between, or 0.
+    pub generations: usize,
     /// Which ring.
     pub class: BankClass,
     /// Distance between runs on every flag.
@@ -96,6 +108,22 @@ pub struct Compiled {
 }
 
 impl Compiled {
+    /// The exchange of payloads, when all that this rank does is to carry `in`, take the peer's, and fold both
+    /// into `out`.
+    pub fn swap(&self) -> Option<Swap> {
+        let [Step::SetBytes { at, home, value, src, len }, Step::WaitBytes { at: other, home: theirs, value: wanted, dst, len: taken }, Step::Fold { a, b, dst: out, elements }] =
+            *self.steps
+        else {
+            return None;
+        };
+        let whole = |addr: Addr, base: u32| addr == Addr { base, offset: 0 };
+        let left = whole(a, IN) && b == dst;
+        let right = a == dst && whole(b, IN);
+        let fits = whole(src, IN) && whole(out, OUT) && len == taken && self.generations > 0;
+        let swap = Swap { at, home, value, other, theirs, wanted, bytes: len as usize, elements, left };
+        (fits && (left || right)).then_some(swap)
+    }
+
     /// The flag to raise and the flag to wait for, when that is all this rank does.
     pub fn exchange(&self) -> Option<Exchange> {
         match *self.steps {
@@ -105,6 +133,29 @@ impl Compiled {
             _ => None,
         }
     }
+}
+
+/// A plan that swaps one payload and folds it: the small allreduce of two ranks.
+#[derive(Clone, Copy, Debug)]
+pub struct Swap {
+    /// The flag to raise.
+    pub at: usize,
+    /// Its home.
+    pub home: Home,
+    /// To this, in this run.
+    pub value: u32,
+    /// The flag to wait for.
+    pub other: usize,
+    /// Its home.
+    pub theirs: Home,
+    /// Until it is this, in this run.
+    pub wanted: u32,
+    /// Payload in bytes: the whole message.
+    pub bytes: usize,
+    /// Elements of it.
+    pub elements: usize,
+    /// Whether this rank's contribution is the left operand.
+    pub left: bool,
 }
 
 /// A plan that only raises one flag and waits for another: the two-rank barrier.
@@ -160,10 +211,11 @@ pub fn compile(
     counters: &mut usize,
 ) -> Result<Compiled, Unfit> {
     let geometry = segment.geometry();
-    let small = Placement::of(plan, &geometry.zones(BankClass::Small));
-    let (class, placement) = match small {
+    let zones = [BankClass::Small, BankClass::Large].map(|c| geometry.zones(c));
+    let twin = proof.synchronizing && can_twin(plan) && Placement::of(plan, &zones[0], true).is_ok();
+    let (class, placement) = match Placement::of(plan, &zones[0], twin) {
         Ok(placement) => (BankClass::Small, placement),
-        Err(_) => (BankClass::Large, Placement::of(plan, &geometry.zones(BankClass::Large))?),
+        Err(_) => (BankClass::Large, Placement::of(plan, &zones[1], false)?),
     };
     let mut compiler = Compiler {
         plan,
@@ -177,7 +229,8 @@ pub fn compile(
     Ok(Compiled {
         steps,
         bases: PEERS as usize + compiler.peers.len(),
-        stays: plan.reuse == Reuse::Same,
+        stays: plan.reuse == Reuse::Same || twin,
+        generations: if twin { GENERATION } else { 0 },
         class,
         span: plan.span() as u64,
         synchronizing: proof.synchronizing,
@@ -187,6 +240,22 @@ pub fn compile(
     })
 }
 
+/// Bytes between the generations: a flag and a payload of one word.
+const GENERATION: usize = 16;
+
+/// Whether a plan's flags and payloads leave room for a second generation on their lines.
+fn can_twin(plan: &Plan) -> bool {
+    let paired = |a: &FlagArray| a.layout == Layout::Paired && a.kind == FlagKind::Signal;
+    let small = |op: &Op| match op {
+        Op::Set { carry: Some(Carry::Bytes(region)), .. } => region.len <= GENERATION - 8,
+        Op::Set { .. } | Op::Wait { .. } | Op::Move { .. } | Op::Fold { .. } | Op::Add { .. } => true,
+    };
+    plan.reuse == Reuse::Ring
+        && plan.slots.iter().all(|&size| size == 0)
+        && plan.flags.iter().all(paired)
+        && plan.ops().all(|(_, op)| small(op))
+}
+
 /// Where a plan's flag arrays and slots start within a bank.
 struct Placement {
     arrays: Vec<usize>,
@@ -194,12 +263,12 @@ struct Placement {
 }
 
 impl Placement {
-    fn of(plan: &Plan, zones: &Zones) -> Result<Placement, Unfit> {
+    fn of(plan: &Plan, zones: &Zones, twin: bool) -> Result<Placement, Unfit> {
         // Bytes used of the zones for packed, paired, and lone flags.
         let mut used = [0usize; 3];
         let mut arrays = Vec::with_capacity(plan.flags.len());
         for array in &plan.flags {
-            let (start, have) = zones.flags(array.layout);
+            let (start, have) = if twin { zones.twin_flags() } else { zones.flags(array.layout) };
             let zone = match array.layout {
                 Layout::Packed => 0,
                 Layout::Paired => 1,

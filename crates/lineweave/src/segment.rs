@@ -7,7 +7,7 @@
 //! ```text
 //! header | blob (what the creator tells all ranks) | area of rank 0 | area of rank 1 | ...
 //! area:   control page | counters page | small banks | large banks
-//! bank:   packed flags | paired flags | flags alone | slots
+//! bank:   packed flags | paired flags | paired in two generations | flags alone | slots
 //! ```
 
 use crate::error::{Error, Loss};
@@ -88,6 +88,8 @@ pub struct Zones {
     pub packed: usize,
     /// Bytes for paired flags and their payloads.
     pub paired: usize,
+    /// Bytes for paired flags in two generations (see `compile`), with payloads of up to 8 bytes.
+    pub twin: usize,
     /// Bytes for flags alone on a line or spread, and their payloads.
     pub alone: usize,
     /// Bytes for slots.
@@ -100,13 +102,18 @@ impl Zones {
         match layout {
             Layout::Packed => (0, self.packed),
             Layout::Paired => (self.packed, self.paired),
-            Layout::Alone | Layout::Spread(_) => (self.packed + self.paired, self.alone),
+            Layout::Alone | Layout::Spread(_) => (self.packed + self.paired + self.twin, self.alone),
         }
+    }
+
+    /// Start and size of the zone for paired flags in two generations.
+    pub fn twin_flags(&self) -> (usize, usize) {
+        (self.packed + self.paired, self.twin)
     }
 
     /// Start of the slots.
     pub fn slots_start(&self) -> usize {
-        self.packed + self.paired + self.alone
+        self.packed + self.paired + self.twin + self.alone
     }
 
     /// Bytes of a bank.
@@ -149,11 +156,12 @@ impl Geometry {
     /// What a plan may use in a bank of this class, at each rank.
     pub fn zones(&self, class: BankClass) -> Zones {
         match class {
-            BankClass::Small => Zones { packed: 512, paired: 1024, alone: 4096, slots: 4096 },
+            BankClass::Small => Zones { packed: 512, paired: 1024, twin: 1024, alone: 4096, slots: 4096 },
             // Flags of flat plans grow with the ranks: two lines for each.
             BankClass::Large => Zones {
                 packed: PAGE.max(self.ranks * 8).next_multiple_of(LINE),
                 paired: (2 * PAGE).max(self.ranks * LINE),
+                twin: PAGE,
                 alone: (8 * PAGE).max(self.ranks * 2 * LINE),
                 slots: self.box_bytes,
             },

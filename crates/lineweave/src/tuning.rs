@@ -4,8 +4,10 @@
 //! machine description nearest to this CPU, and whoever asks is told so.
 
 use crate::error::Error;
-use crate::settings::Settings;
+use crate::kernel::CopyPolicy;
+use crate::settings::{Settings, Wait};
 use crate::topology::Hardware;
+use crate::wait::Budget;
 use lineweave_core::algorithm::{self, Algorithm};
 use lineweave_core::collective::Collective;
 use lineweave_core::machine;
@@ -142,6 +144,17 @@ impl Tuning {
     /// By a model alone: for machines one does not have, and for tests.
     pub fn of_model(model: Model, origin: Origin) -> Tuning {
         Tuning { model, origin, choices: None, forced: Vec::new() }
+    }
+
+    /// How ranks wait: the policy's budgets, polling without pauses only where that was measured to win.
+    pub fn wait_budget(&self, policy: Wait, ranks: usize, usable: usize) -> Budget {
+        Budget { pause: !self.model.trick_wins("no-pause"), ..Budget::of(policy, ranks, usable) }
+    }
+
+    /// How ranks copy: non-temporal stores from where they were measured to win.
+    pub fn copy_policy(&self) -> CopyPolicy {
+        let from = self.model.nt_from.and_then(|bytes| usize::try_from(bytes).ok());
+        from.map_or(CopyPolicy::PLAIN, |nt_from| CopyPolicy { nt_from })
     }
 
     /// Uses an algorithm for a collective whatever the model says.

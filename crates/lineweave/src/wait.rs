@@ -16,7 +16,7 @@ pub struct Budget {
     pub spins: u32,
     /// Polls with a yield between them, after that.
     pub yields: u32,
-    /// Whether to pause between polls.
+    /// Whether to pause between polls. Two pauses and more were tried, and only made waits longer.
     pub pause: bool,
 }
 
@@ -129,18 +129,12 @@ impl Waiter {
         // A short loop that the compiler keeps in the caller; nearly every wait ends here.
         let first = self.budget.spins.min(POLLS_A_LOOK);
         if self.hook.is_none() {
-            if self.budget.pause {
-                for _ in 0..first {
+            for _ in 0..first {
+                if self.budget.pause {
                     spin_loop();
-                    if flag::reached(flag, value) {
-                        return Ok(());
-                    }
                 }
-            } else {
-                for _ in 0..first {
-                    if flag::reached(flag, value) {
-                        return Ok(());
-                    }
+                if flag::reached(flag, value) {
+                    return Ok(());
                 }
             }
         }

@@ -163,7 +163,7 @@ pub fn profile() -> String {
     };
     format!(
         "schema = 1\nversion = \"0.1.0\"\nmeasured_at = \"2026-01-01T00:00:00Z\"\n[machine]\ncpu = \"A CPU\"\n\
-         cpus = 2\nline_bytes = 64\ntopology = \"pack:1 l3:1 core:2 pu:1\"\n[[unidentified]]\nwhat = \"T_C\"\n\
+         cpus = 2\nline_bytes = 64\ntopology = \"pack:1 numa:1 l3:1(size=33554432) core:2 pu:1\"\n[[unidentified]]\nwhat = \"T_C\"\n\
          because = \"contention needs 3 CPUs and 2 are usable\"\n{}{}{}{}",
         cell("signal", "alone", 60.0),
         cell("signal", "paired", 55.0),

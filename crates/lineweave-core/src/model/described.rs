@@ -168,6 +168,7 @@ impl Model {
             wake: Wake { ..stand_in.wake },
             patterns: Vec::new(),
             tricks: Vec::new(),
+            nt_from: None,
             unidentified: missing.0,
             residuals: Vec::new(),
         }

@@ -10,6 +10,7 @@ use super::{
 use crate::plan::Layout;
 use crate::profile::{Cell, Profile, Unidentified};
 use crate::topology::Level;
+use std::collections::BTreeMap;
 
 /// c / R_R of Xeon Phi (Ramos & Hoefler Tables 1.5 and 3.2: 56.2 / 235.8), the only published ratio: stands
 /// in where contention cannot be measured.
@@ -152,6 +153,7 @@ pub fn fit(profile: &Profile) -> Result<Model, FitError> {
         wake,
         patterns,
         tricks,
+        nt_from: fit_nt(&cells)?,
         unidentified: notes.unidentified,
         residuals: notes.residuals,
     })
@@ -374,4 +376,25 @@ fn fit_patterns(cells: &Cells) -> Result<Vec<NamedSurface>, FitError> {
         }
     }
     Ok(list)
+}
+
+/// The size from which on non-temporal stores win (MEASURING.md: a trick is used only where it wins).
+fn fit_nt(cells: &Cells) -> Result<Option<u64>, FitError> {
+    let mut wins: Option<BTreeMap<u64, bool>> = None;
+    for pattern in ["local", "get"] {
+        let of = |kind| cells.with("copy", &[("pattern", pattern), ("kind", kind), ("tau", "1")]);
+        let plain = of("plain");
+        let mut here = BTreeMap::new();
+        for nt in of("nt") {
+            let bytes: u64 = cells.factor(nt, "bytes")?;
+            let same = |c: &&&Cell| c.factors.get("bytes") == nt.factors.get("bytes");
+            let won = plain.iter().filter(same).all(|c| nt.stats.ci_high < c.stats.ci_low);
+            let before = wins.as_ref().is_none_or(|w| w.get(&bytes).copied().unwrap_or(false));
+            let so_far = here.get(&bytes).copied().unwrap_or(true);
+            here.insert(bytes, won && before && so_far);
+        }
+        wins = Some(here);
+    }
+    let wins = wins.unwrap_or_default();
+    Ok(wins.iter().rev().take_while(|(_, &won)| won).last().map(|(&bytes, _)| bytes))
 }

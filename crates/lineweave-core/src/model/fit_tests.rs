@@ -157,6 +157,21 @@ fn what_is_missing_is_named_and_its_stand_in_marked() {
 }
 
 #[test]
+fn non_temporal_stores_are_used_from_where_they_win_everywhere_above() {
+    let mut p = profile(&mut Noise(7), 1e-6);
+    assert_eq!(fit(&p).unwrap().nt_from, None);
+    for (m, ratio) in [(256, 0.5), (1024, 2.0), (4096, 0.9), (16384, 0.8)] {
+        for (pattern, plain) in [("local", 10.0 + 0.1 * f64::from(m)), ("get", 240.0 + 1.2 * f64::from(m))] {
+            let f = [("pattern", s(pattern)), ("kind", s("nt")), ("bytes", s(m)), ("tau", s(1))];
+            p.cells.push(cell("copy", &f, ratio * plain, 1e-6, &mut Noise(9)));
+        }
+    }
+    assert_eq!(fit(&p).unwrap().nt_from, Some(4096));
+    p.cells.last_mut().unwrap().stats.ci_high = 1e9;
+    assert_eq!(fit(&p).unwrap().nt_from, None);
+}
+
+#[test]
 fn surfaces_stay_monotone_under_noise() {
     let model = fit(&profile(&mut Noise(3), 0.2)).unwrap();
     let get = &model.levels[0].get;

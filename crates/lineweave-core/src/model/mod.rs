@@ -227,6 +227,10 @@ pub struct Model {
     /// Tricks that were tried.
     #[serde(default)]
     pub tricks: Vec<Trick>,
+    /// Bytes from which on copies with non-temporal stores won at every measured size, both within private
+    /// memory and out of a peer's box, with intervals apart. `None` when they did not, or were not measured.
+    #[serde(default)]
+    pub nt_from: Option<u64>,
     /// What the profile could not tell, and what stands in for it.
     #[serde(default)]
     pub unidentified: Vec<Unidentified>,
@@ -275,6 +279,15 @@ impl Model {
         let size =
             |f: &FoldCosts| f.element.trim_start_matches(|c: char| c.is_alphabetic()).parse().unwrap_or(0);
         self.folds.iter().find(|f| size(f) == grain * 8).or_else(|| self.folds.first())
+    }
+
+    /// Whether a trick beats the plain exchange with intervals apart.
+    pub fn trick_wins(&self, name: &str) -> bool {
+        let cost = |name: &str| self.tricks.iter().find(|t| t.name == name).map(|t| t.cost);
+        match (cost(name), cost("plain")) {
+            (Some(trick), Some(plain)) => trick.ci_high < plain.ci_low,
+            (None, _) | (_, None) => false,
+        }
     }
 
     /// The text that processes share. Numbers survive it exactly.

@@ -129,6 +129,7 @@ impl Values {
             wake: Wake { yielding: given(self.yielding), futex: given(self.yielding * 10.0) },
             patterns: Vec::new(),
             tricks: Vec::new(),
+            nt_from: None,
             unidentified: Vec::new(),
             residuals: Vec::new(),
         }

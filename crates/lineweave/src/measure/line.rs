@@ -66,9 +66,12 @@ pub fn offer(crew: &Crew, offer: &mut Offer) {
                 Role::SameCpu => continue,
             };
             let key = Key::new("line").with("access", name).with("state", state.name()).with("level", level);
-            let reader = usize::from(crew.role != Role::Solo);
+            // A shared line is taken back by its owner, as a flag is by the rank that sets it again.
+            let taken_back = access == Access::Own && state == State::Shared;
+            let reader = usize::from(crew.role != Role::Solo && !taken_back);
             offer.tasks.push(Task::new(key.with("home", "owner"), 2.0, move |hand, rules| {
-                samples(hand, rules, access, state, &[reader])
+                let local = hand.comm.ranks() == 1;
+                samples(hand, rules, access, state, &[reader], local)
             }));
         }
     }
@@ -79,7 +82,7 @@ pub fn offer(crew: &Crew, offer: &mut Offer) {
             let key = Key::new("contention").with("readers", readers).with("level", crew.level);
             let who: Vec<usize> = (1..=readers).collect();
             offer.tasks.push(Task::new(key, 2.0, move |hand, rules| {
-                samples(hand, rules, Access::Read, State::Modified, &who)
+                samples(hand, rules, Access::Read, State::Modified, &who, false)
             }));
             readers = if readers < most { (2 * readers).min(most) } else { most + 1 };
         }
@@ -102,15 +105,15 @@ fn samples(
     access: Access,
     state: State,
     readers: &[usize],
+    local: bool,
 ) -> Result<Samples, Error> {
     let (base, rank) = (hand.shared[0], hand.comm.rank());
     let (clock, random) = (Clock::get(), &mut hand.random);
     let timed = readers.contains(&rank);
-    let local = readers == [0];
-    // Who brings lines into the shared state: the one that then takes them, or a third.
+    // Who brings lines into the shared state by reading them.
     let sharer = match access {
         Access::Read => 2,
-        Access::Own => readers[0],
+        Access::Own => 1,
     };
     collect_timed(hand.comm, rules, &mut |comm| {
         let mut offsets: Vec<usize> = (0..RANGE).map(|i| i * LINE).collect();

@@ -68,7 +68,7 @@ impl ProbeSet {
             machine: hardware.fingerprint(&usable.cpus),
             topology: hardware.restrict(&usable.cpus).topology,
             budget: Duration::from_secs(38),
-            passes: 6,
+            passes: 10,
             largest: 16 << 20,
             seed: 1,
         })

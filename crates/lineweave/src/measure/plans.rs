@@ -1,9 +1,9 @@
 //! Plans made for measuring: no collective of the table, but proven and run like one.
 
+use super::cell::Hand;
+use super::timing::{collect_samples, Rules, Samples};
 use crate::communicator::Buffers;
 use crate::error::Error;
-use crate::measure::cell::Hand;
-use crate::measure::timing::{collect_samples, Rules, Samples};
 use lineweave_core::algorithm::{find, Problem};
 use lineweave_core::collective::Collective;
 use lineweave_core::plan::{Builder, Layout, Params, Plan, Region, Space};

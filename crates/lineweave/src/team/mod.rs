@@ -16,9 +16,7 @@ use crate::affinity;
 use crate::choose::{Book, Shelf};
 use crate::communicator::{Communicator, Options};
 use crate::error::Error;
-use crate::kernel::CopyPolicy;
 use crate::segment::Segment;
-use crate::wait::Budget;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -130,9 +128,9 @@ fn join(
         let _ = affinity::pin(charter.cpus[rank].os);
     }
     let options = Options {
-        budget: Budget::of(charter.wait, charter.ranks(), charter.usable),
+        budget: charter.tuning.wait_budget(charter.wait, charter.ranks(), charter.usable),
         timeout: charter.timeout(),
-        copy: CopyPolicy::default(),
+        copy: charter.tuning.copy_policy(),
     };
     Communicator::join(segment, rank, options, Book::new(charter, shelf), PATIENCE)
 }
