@@ -107,6 +107,18 @@ pub enum CliError {
     /// Nothing to choose.
     #[error(transparent)]
     Select(#[from] lineweave_core::select::SelectError),
+    /// A benchmark's definition.
+    #[error(transparent)]
+    Definition(#[from] crate::bench::DefinitionError),
+    /// A program that lineweave is compared with.
+    #[error(transparent)]
+    Peer(#[from] crate::bench::PeerError),
+    /// A team that is kept for measuring.
+    #[error(transparent)]
+    Crew(#[from] lineweave::trial::CrewError),
+    /// This program cannot start itself as a rank.
+    #[error("cannot find this program's own file to start ranks with: {0}; run it by its path")]
+    OwnFile(io::Error),
     /// The runtime.
     #[error(transparent)]
     Runtime(#[from] lineweave::Error),

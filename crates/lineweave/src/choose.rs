@@ -1,6 +1,10 @@
 //! From a call to the plans that carry it out: looked up when the call was made before, else chosen, proven
 //! and compiled.
 
+mod adopt;
+
+pub use adopt::Adoptable;
+
 use crate::check::CallSpec;
 use crate::communicator::{Buffers, Communicator, PlanId};
 use crate::error::Error;
@@ -116,8 +120,12 @@ impl Book {
     fn prove(&self, key: &Key, geometry: &Geometry) -> Result<Proven, Error> {
         let question = self.question(key, geometry);
         let chosen = self.choose(&question)?;
+        Book::prove_choice(key, &question, &chosen)
+    }
+
+    fn prove_choice(key: &Key, question: &Question, chosen: &Chosen) -> Result<Proven, Error> {
         let proven = |bytes: usize| -> Result<(Plan, Proof), Error> {
-            let plan = chosen.plan(&question, bytes)?;
+            let plan = chosen.plan(question, bytes)?;
             match verify::verify(&plan) {
                 Ok(proof) => Ok((plan, proof)),
                 Err(v) => Err(Error::Refuted { plan: plan.name(), violation: Box::new(v) }),
@@ -197,6 +205,10 @@ impl Communicator {
 
     fn look_further(&mut self, key: Key) -> Result<Sequence, Error> {
         let proven = self.book().proven(&key, self.segment().geometry())?;
+        self.compile(&key, &proven)
+    }
+
+    fn compile(&mut self, key: &Key, proven: &Proven) -> Result<Sequence, Error> {
         let plan = self.prepare_proven(&proven.plan.0, &proven.plan.1)?;
         let tail = match &proven.tail {
             Some((plan, proof)) => Some(self.prepare_proven(plan, proof)?),

@@ -38,9 +38,11 @@ pub mod check;
 mod calls;
 pub mod team;
 pub mod measure;
+pub mod trial;
 pub mod node;
 
 pub use check::CallSpec;
+pub use choose::Adoptable;
 pub use communicator::Communicator;
 pub use error::Error;
 pub use kernel::{Element, ElementType, Operator};

@@ -1,7 +1,13 @@
 //! Benchmarks: definitions as data, and the peers that lineweave is compared with in the same run.
 
 pub mod definition;
+pub mod guidelines;
 pub mod peers;
+pub mod record;
+pub mod row;
+pub mod runner;
 
 pub use definition::{Buffers, Definition, DefinitionError, Repeat, Subject, Team};
 pub use peers::{Measurement, PeerError, Peers, Request};
+pub use row::{Row, Skipped};
+pub use runner::{Case, Runner};

@@ -3,6 +3,7 @@
 //! A new command is a file here, and one line each in the list of modules, in [`Command`] and in
 //! [`Command::run`].
 
+pub mod bench;
 pub mod completions;
 pub mod draw;
 pub mod explain;
@@ -12,6 +13,8 @@ pub mod list;
 pub mod man;
 pub mod measure;
 pub mod plan;
+pub mod rank_job;
+pub mod tune;
 pub mod verify;
 
 use crate::error::CliError;
@@ -21,6 +24,8 @@ use clap::Subcommand;
 /// What can be asked for.
 #[derive(Subcommand, Debug)]
 pub enum Command {
+    /// Measure this machine, choose and prove plans for it, run them: predicted beside measured, and kept
+    Tune(tune::Arguments),
     /// Show this node, every setting with where it came from, and by what plans are chosen
     Info(info::Arguments),
     /// List the algorithms with their parameters and sources, or the machine descriptions
@@ -31,6 +36,8 @@ pub enum Command {
     Draw(draw::Arguments),
     /// Prove plans, or show a counter-example
     Verify(verify::Arguments),
+    /// Measure collectives beside the floor, memcpy and other barriers, all in one run
+    Bench(bench::Arguments),
     /// Say what is chosen for a message, what it is predicted to cost, and what decided it
     Explain(explain::Arguments),
     /// Measure this machine and keep its profile, by which plans are chosen from then on
@@ -41,6 +48,9 @@ pub enum Command {
     Completions(completions::Arguments),
     /// Write the manual pages to a directory
     Man(man::Arguments),
+    /// Be one rank of a team that another lineweave started
+    #[command(hide = true)]
+    RankJob(rank_job::Arguments),
 }
 
 impl Command {
@@ -50,16 +60,19 @@ impl Command {
     /// A [`CliError`] that says why not.
     pub fn run(&self, session: &mut Session) -> Result<(), CliError> {
         match self {
+            Command::Tune(arguments) => tune::run(arguments, session),
             Command::Info(arguments) => info::run(arguments, session),
             Command::List(arguments) => list::run(arguments, session),
             Command::Plan(arguments) => plan::run(arguments, session),
             Command::Draw(arguments) => draw::run(arguments, session),
             Command::Verify(arguments) => verify::run(arguments, session),
+            Command::Bench(arguments) => bench::run(arguments, session),
             Command::Explain(arguments) => explain::run(arguments, session),
             Command::Measure(arguments) => measure::run(arguments, session),
             Command::Fit(arguments) => fit::run(arguments, session),
             Command::Completions(arguments) => completions::run(arguments, session),
             Command::Man(arguments) => man::run(arguments, session),
+            Command::RankJob(arguments) => rank_job::run(arguments, session),
         }
     }
 }

@@ -6,9 +6,20 @@ use crate::common::{first, profile, Scratch};
 fn help_and_version_go_to_standard_output() {
     let scratch = Scratch::new();
     let help = scratch.run(&["--help"]).accepted();
-    for command in
-        ["info", "list", "plan", "draw", "verify", "explain", "measure", "fit", "completions", "man"]
-    {
+    for command in [
+        "info",
+        "list",
+        "plan",
+        "draw",
+        "verify",
+        "explain",
+        "measure",
+        "fit",
+        "bench",
+        "tune",
+        "completions",
+        "man",
+    ] {
         assert!(help.contains(&format!("\n  {command} ")), "{command}: {help}");
         scratch.run(&[command, "--help"]).accepted();
     }

@@ -1,0 +1,147 @@
+//! Self-consistent performance guidelines (MEASURING.md, rule 13; Traeff, Gropp and Thakur, IEEE TPDS 2010): where
+//! one is violated, a better plan was at hand.
+
+use super::definition::{Subject, Team};
+use super::row::Row;
+use lineweave_core::collective::Collective;
+use lineweave_core::units::{Bytes, Nanos};
+use serde::Serialize;
+
+/// A guideline that the measurements violate beyond their intervals.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Violated {
+    /// The rule, in words.
+    pub guideline: &'static str,
+    /// What was measured, in words.
+    pub found: String,
+    /// By how much the slower exceeds what bounds it.
+    pub factor: f64,
+}
+
+/// What lineweave's rows violate. A difference within the intervals is none.
+pub fn violated(rows: &[Row]) -> Vec<Violated> {
+    let ours: Vec<&Row> = rows.iter().filter(|r| r.subject == Subject::Lineweave).collect();
+    let mut found = Vec::new();
+    for a in &ours {
+        for b in ours.iter().filter(|b| b.team == a.team && b.buffers == a.buffers) {
+            if let Some(rule) = bound(a, b) {
+                found.extend(compare(rule, a, b.median_ns, b.ci_high_ns, &name(b)));
+            }
+        }
+        found.extend(composed(a, &ours));
+    }
+    found
+}
+
+/// The rule by which `a` must not take longer than `b`, if there is one.
+fn bound(a: &Row, b: &Row) -> Option<&'static str> {
+    let same = a.collective == b.collective;
+    match () {
+        () if same && a.ranks == b.ranks && a.bytes < b.bytes => Some("time grows with the message"),
+        () if same && a.bytes == b.bytes && a.ranks < b.ranks => Some("time grows with the ranks"),
+        () if a.collective == Collective::Barrier
+            && b.collective == Collective::Allreduce
+            && (a.ranks, b.bytes) == (b.ranks, 8) =>
+        {
+            Some("barrier <= allreduce of 8 B")
+        }
+        () if a.collective == Collective::Reduce
+            && b.collective == Collective::Allreduce
+            && (a.ranks, a.bytes) == (b.ranks, b.bytes) =>
+        {
+            Some("reduce <= allreduce")
+        }
+        () => None,
+    }
+}
+
+/// allreduce <= reduce + bcast.
+fn composed(a: &Row, ours: &[&Row]) -> Option<Violated> {
+    if a.collective != Collective::Allreduce {
+        return None;
+    }
+    let part = |collective: Collective| {
+        ours.iter().find(|r| {
+            r.collective == collective
+                && (r.ranks, r.bytes, r.team, r.buffers) == (a.ranks, a.bytes, a.team, a.buffers)
+        })
+    };
+    let (reduce, bcast) = (part(Collective::Reduce)?, part(Collective::Bcast)?);
+    let (median, high) = (reduce.median_ns + bcast.median_ns, reduce.ci_high_ns + bcast.ci_high_ns);
+    compare("allreduce <= reduce + bcast", a, median, high, "reduce + bcast")
+}
+
+fn compare(guideline: &'static str, a: &Row, median: f64, high: f64, what: &str) -> Option<Violated> {
+    (a.ci_low_ns > high).then(|| Violated {
+        guideline,
+        found: format!("{} takes {}, {what} {}", name(a), Nanos(a.median_ns), Nanos(median)),
+        factor: a.median_ns / median,
+    })
+}
+
+fn name(row: &Row) -> String {
+    let team = match row.team {
+        Team::Threads => "threads",
+        Team::Processes => "processes",
+    };
+    format!("{} of {} among {} {team}", row.collective, Bytes(row.bytes), row.ranks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::definition::Buffers;
+    use super::*;
+
+    fn row(collective: Collective, ranks: usize, bytes: u64, median_ns: f64) -> Row {
+        Row {
+            collective,
+            ranks,
+            bytes,
+            team: Team::Threads,
+            subject: Subject::Lineweave,
+            buffers: Buffers::Reuse,
+            median_ns,
+            ci_low_ns: median_ns * 0.98,
+            ci_high_ns: median_ns * 1.02,
+            p5_ns: median_ns,
+            p95_ns: median_ns,
+            min_ns: median_ns,
+            samples: 100,
+            disturbed: 0,
+            rounds: 3,
+            ratio_to_floor: None,
+            floor: None,
+            algorithm: None,
+            window_bytes: None,
+            because: None,
+            setting: None,
+            runtime: None,
+        }
+    }
+
+    #[test]
+    fn each_violation_is_named_and_consistent_tables_have_none() {
+        use Collective::{Allreduce, Barrier, Bcast, Reduce};
+        let sound = [
+            row(Barrier, 2, 0, 50.0),
+            row(Allreduce, 2, 8, 60.0),
+            row(Reduce, 2, 8, 40.0),
+            row(Bcast, 2, 8, 30.0),
+            row(Bcast, 2, 64, 30.5),
+        ];
+        assert_eq!(violated(&sound), []);
+        let broken = |at: usize, median: f64| {
+            let mut rows = sound.clone();
+            rows[at] = row(rows[at].collective, 2, rows[at].bytes, median);
+            violated(&rows).into_iter().map(|v| v.guideline).collect::<Vec<_>>()
+        };
+        assert_eq!(broken(0, 70.0), ["barrier <= allreduce of 8 B"]);
+        assert_eq!(broken(1, 90.0), ["allreduce <= reduce + bcast"]);
+        assert_eq!(broken(2, 66.0), ["reduce <= allreduce"]);
+        assert_eq!(broken(4, 20.0), ["time grows with the message"]);
+        // Within the intervals nothing is said.
+        assert_eq!(broken(4, 29.5), [] as [&str; 0]);
+        let more = [row(Barrier, 4, 0, 40.0), sound[0].clone()];
+        assert_eq!(violated(&more)[0].guideline, "time grows with the ranks");
+    }
+}

@@ -1,0 +1,147 @@
+//! Where results are kept: `<directory>/<machine>/<date>.jsonl`, first what they were measured on.
+
+use crate::error::CliError;
+use lineweave::node::NodeInfo;
+use serde::Serialize;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// What a record was measured on.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Provenance {
+    /// When, in UTC, as RFC 3339.
+    pub measured_at: String,
+    /// lineweave's version.
+    pub version: &'static str,
+    /// The commit of the sources around, with `+` where they were changed; nothing outside a repository.
+    pub commit: Option<String>,
+    /// CPU model.
+    pub cpu: String,
+    /// CPUs that could be used.
+    pub cpus: usize,
+    /// The machine's shape.
+    pub topology: String,
+    /// The profile's name for this machine.
+    pub fingerprint: String,
+    /// Kernel.
+    pub kernel: String,
+    /// By what plans were chosen.
+    pub chosen_by: String,
+}
+
+impl Provenance {
+    /// Of now and here.
+    pub fn gather(node: &NodeInfo, chosen_by: String) -> Provenance {
+        let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        Provenance {
+            measured_at: now(),
+            version: env!("CARGO_PKG_VERSION"),
+            commit: commit(),
+            cpu: node.fingerprint.cpu.clone(),
+            cpus: node.fingerprint.cpus,
+            topology: node.fingerprint.topology.clone(),
+            fingerprint: node.fingerprint_id.clone(),
+            kernel: release.trim().to_owned(),
+            chosen_by,
+        }
+    }
+
+    /// The machine's name as a directory.
+    pub fn machine(&self) -> String {
+        let plain: String = self
+            .cpu
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' })
+            .collect();
+        let words: Vec<&str> = plain.split('-').filter(|w| !w.is_empty()).collect();
+        format!("{}-{}cpu", words.join("-"), self.cpus)
+    }
+
+    /// The file of this record below a directory.
+    pub fn file(&self, directory: &Path) -> PathBuf {
+        directory.join(self.machine()).join(format!("{}.jsonl", self.measured_at.replace(':', "-")))
+    }
+}
+
+/// Writes the lines of a record.
+///
+/// # Errors
+/// [`CliError::Write`].
+pub fn write(file: &Path, lines: &[String]) -> Result<(), CliError> {
+    let error = |reason| CliError::Write { path: file.to_owned(), option: "--record", reason };
+    if let Some(directory) = file.parent() {
+        fs::create_dir_all(directory).map_err(error)?;
+    }
+    fs::write(file, lines.join("\n") + "\n").map_err(error)
+}
+
+/// The commit of the repository around, if there is one.
+fn commit() -> Option<String> {
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git").args(arguments).stdin(Stdio::null()).output().ok()?;
+        let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        output.status.success().then_some(text)
+    };
+    let commit = git(&["rev-parse", "--short=12", "HEAD"])?;
+    let changed = git(&["status", "--porcelain", "--untracked-files=no"]).is_some_and(|t| !t.is_empty());
+    Some(if changed { commit + "+" } else { commit })
+}
+
+/// Now, in UTC, to the second.
+pub fn now() -> String {
+    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
+    date(seconds)
+}
+
+/// RFC 3339 of seconds since 1970 (days to civil date: Hinnant, "chrono-compatible low-level date algorithms").
+fn date(seconds: u64) -> String {
+    let (days, rest) = (seconds / 86_400, seconds % 86_400);
+    let shifted = days + 719_468;
+    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", rest / 3600, rest / 60 % 60, rest % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_the_calendar_s() {
+        // As `date -u -d @N` prints them.
+        for (seconds, text) in [
+            (0, "1970-01-01T00:00:00Z"),
+            (951_782_399, "2000-02-28T23:59:59Z"),
+            (951_782_400, "2000-02-29T00:00:00Z"),
+            (1_709_251_200, "2024-03-01T00:00:00Z"),
+            (4_102_444_799, "2099-12-31T23:59:59Z"),
+        ] {
+            assert_eq!(date(seconds), text);
+        }
+    }
+
+    #[test]
+    fn machines_are_directories_without_odd_characters() {
+        let provenance = Provenance {
+            measured_at: "2026-01-02T03:04:05Z".into(),
+            version: "1",
+            commit: None,
+            cpu: "Intel(R) Xeon(R) Gold 6242 CPU @ 2.80GHz".into(),
+            cpus: 2,
+            topology: String::new(),
+            fingerprint: String::new(),
+            kernel: String::new(),
+            chosen_by: String::new(),
+        };
+        let file = provenance.file(Path::new("r"));
+        let expected = "r/intel-r-xeon-r-gold-6242-cpu-2-80ghz-2cpu/2026-01-02T03-04-05Z.jsonl";
+        assert_eq!(file, Path::new(expected));
+    }
+}

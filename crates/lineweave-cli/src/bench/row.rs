@@ -1,0 +1,129 @@
+//! One line of a benchmark's result.
+
+use super::definition::{Buffers, Subject, Team};
+use super::peers::stats;
+use lineweave::trial::Outcome;
+use lineweave_core::collective::Collective;
+use serde::Serialize;
+
+/// What one subject took for one case.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Row {
+    /// The collective.
+    pub collective: Collective,
+    /// Team size.
+    pub ranks: usize,
+    /// Message length.
+    pub bytes: u64,
+    /// The kind of team.
+    pub team: Team,
+    /// Who.
+    pub subject: Subject,
+    /// Which buffers.
+    pub buffers: Buffers,
+    /// Median of a call, in ns.
+    pub median_ns: f64,
+    /// Its rank-based 95 % interval.
+    pub ci_low_ns: f64,
+    /// Its upper end.
+    pub ci_high_ns: f64,
+    /// 5th percentile.
+    pub p5_ns: f64,
+    /// 95th percentile.
+    pub p95_ns: f64,
+    /// Smallest sample.
+    pub min_ns: f64,
+    /// Batches.
+    pub samples: usize,
+    /// Batches set aside because something disturbed them.
+    pub disturbed: usize,
+    /// Windows, alternating with the other subjects'.
+    pub rounds: usize,
+    /// Median over rounds of this subject's median by the floor's of the same round.
+    pub ratio_to_floor: Option<f64>,
+    /// What the floor is here: `floor` or `memcpy`.
+    pub floor: Option<Subject>,
+    /// The algorithm that ran, with its parameters; lineweave only.
+    pub algorithm: Option<String>,
+    /// Bytes of a window; lineweave only.
+    pub window_bytes: Option<usize>,
+    /// Why that algorithm: `forced`, `measured` or `predicted`; lineweave only.
+    pub because: Option<String>,
+    /// The setting that was fastest, of those a peer has.
+    pub setting: Option<String>,
+    /// What really ran: a peer's library.
+    pub runtime: Option<String>,
+}
+
+/// A subject that was not measured, and why.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Skipped {
+    /// Who.
+    pub subject: Subject,
+    /// Team size.
+    pub ranks: usize,
+    /// The kind of team.
+    pub team: Team,
+    /// Why.
+    pub because: String,
+}
+
+/// The windows of one subject so far.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Windows {
+    pub batches_ns: Vec<f64>,
+    pub medians: Vec<Option<f64>>,
+    pub disturbed: usize,
+}
+
+impl Windows {
+    /// Takes a window in.
+    pub fn add(&mut self, batches_ns: &[f64], disturbed: usize) {
+        self.medians.push((!batches_ns.is_empty()).then(|| stats(batches_ns, 0).median));
+        self.batches_ns.extend_from_slice(batches_ns);
+        self.disturbed += disturbed;
+    }
+
+    /// A window that failed keeps its place, so that rounds stay pairs.
+    pub fn miss(&mut self) {
+        self.medians.push(None);
+    }
+
+    /// Median over rounds of the ratio to the other's window of the same round.
+    pub fn ratio_to(&self, floor: &Windows) -> Option<f64> {
+        let pairs = self.medians.iter().zip(&floor.medians);
+        let ratios: Vec<f64> = pairs.filter_map(|(a, b)| Some((*a)? / (*b)?)).collect();
+        (!ratios.is_empty()).then(|| stats(&ratios, 0).median)
+    }
+}
+
+/// An algorithm with its parameters on one line.
+pub fn algorithm_name(outcome: &Outcome) -> String {
+    let way = &outcome.way;
+    match way.params.0.is_empty() {
+        true => way.algorithm.clone(),
+        false => format!("{} {}", way.algorithm, way.params),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ratios_are_taken_within_rounds() {
+        let windows = |medians: &[f64]| {
+            let mut windows = Windows::default();
+            medians.iter().for_each(|&m| windows.add(&[m], 0));
+            windows
+        };
+        // The machine becomes three times slower between rounds; the subject is always twice the floor.
+        let (subject, floor) = (windows(&[100.0, 300.0, 100.0]), windows(&[50.0, 150.0, 50.0]));
+        assert_eq!(subject.ratio_to(&floor), Some(2.0));
+        let mut gap = Windows::default();
+        gap.miss();
+        gap.add(&[150.0], 1);
+        assert_eq!(subject.ratio_to(&gap), Some(2.0), "a round that was missed is no pair");
+        assert_eq!(subject.ratio_to(&Windows::default()), None);
+    }
+}

@@ -1,0 +1,306 @@
+//! Running a benchmark: windows of all subjects of a case alternate, round by round, in one run.
+//!
+//! 1. Every peer is given its best setting for the case, by short windows of each.
+//! 2. A round is one window of every subject. Whoever is not measured sleeps.
+//! 3. The ratio to the floor is taken within rounds, because the machine drifts between them.
+
+use super::definition::{Buffers, Definition, Subject, Team};
+use super::peers::{stats, Measurement, PeerError, Peers, Request};
+use super::row::{algorithm_name, Row, Skipped, Windows};
+use crate::error::CliError;
+use lineweave::trial::{Crew, CrewError, Outcome, Rested, Trial};
+use lineweave_core::collective::Collective;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Messages up to one line travel with a flag, so that their floor is the exchange of two flags.
+const LINE_BYTES: u64 = 64;
+
+/// A case of a benchmark: what all subjects are asked to do.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Case {
+    /// The collective.
+    pub collective: Collective,
+    /// Team size.
+    pub ranks: usize,
+    /// Message length.
+    pub bytes: u64,
+    /// Which buffers.
+    pub buffers: Buffers,
+}
+
+/// What a case gave.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Results {
+    /// Who was measured.
+    pub rows: Vec<Row>,
+    /// Who was not.
+    pub skipped: Vec<Skipped>,
+}
+
+/// Everything that stays alive between windows.
+#[derive(Debug)]
+pub struct Runner {
+    /// The peers' programs.
+    pub peers: Peers,
+    /// Teams of the size that is measured now.
+    pub crews: BTreeMap<Team, Crew>,
+    /// CPUs to pin to.
+    pub cpus: Vec<usize>,
+    settings: BTreeMap<(Subject, Team, usize), Result<String, String>>,
+}
+
+/// A subject of a case with its windows so far.
+struct Entrant {
+    subject: Subject,
+    team: Team,
+    setting: String,
+    windows: Windows,
+    ours: Option<Outcome>,
+    theirs: Option<Measurement>,
+}
+
+impl Case {
+    /// The cases of a definition, of the kind of buffers and message that matter: a barrier has no buffers.
+    pub fn of(definition: &Definition) -> Vec<Case> {
+        let mut cases = Vec::new();
+        for &ranks in &definition.ranks {
+            for &bytes in &definition.sizes_bytes {
+                for &buffers in &definition.buffers {
+                    cases.push(Case { collective: definition.collective, ranks, bytes, buffers });
+                }
+            }
+        }
+        cases
+    }
+
+    /// Who sets the floor here.
+    pub fn floor(&self) -> Option<Subject> {
+        match (self.collective.moves_data() && self.bytes > LINE_BYTES, self.ranks) {
+            (true, _) => Some(Subject::Memcpy),
+            (false, 2) => Some(Subject::Floor),
+            (false, _) => None,
+        }
+    }
+
+    /// Whether a subject has anything to say here.
+    fn takes(&self, subject: Subject) -> bool {
+        match subject {
+            Subject::Lineweave => true,
+            Subject::Floor | Subject::Memcpy => self.floor() == Some(subject),
+            Subject::Pthread | Subject::Libgomp | Subject::Libomp | Subject::StdBarrier => {
+                self.collective == Collective::Barrier
+            }
+        }
+    }
+}
+
+impl Runner {
+    /// With these programs, on these CPUs.
+    pub fn new(peers: Peers, cpus: Vec<usize>) -> Runner {
+        Runner { peers, crews: BTreeMap::new(), cpus, settings: BTreeMap::new() }
+    }
+
+    /// Measures a case. `step` is told of every window before it begins.
+    ///
+    /// # Errors
+    /// A [`CliError`] when lineweave's own ranks fail, or a peer prints what cannot be.
+    pub fn run(
+        &mut self,
+        case: &Case,
+        definition: &Definition,
+        step: &mut dyn FnMut(Subject, Team),
+    ) -> Result<Results, CliError> {
+        let mut results = Results::default();
+        let mut entrants = self.entrants(case, definition, &mut results.skipped)?;
+        for round in 0..definition.repeat.launches {
+            for entrant in &mut entrants {
+                step(entrant.subject, entrant.team);
+                self.window(case, definition, entrant, round == 0, &mut results.skipped)?;
+            }
+        }
+        let floor = case.floor();
+        let floors: BTreeMap<Team, Windows> = entrants
+            .iter()
+            .filter(|e| Some(e.subject) == floor)
+            .map(|e| (e.team, e.windows.clone()))
+            .collect();
+        for entrant in entrants.into_iter().filter(|e| !e.windows.batches_ns.is_empty()) {
+            // A copy is one rank's own affair, whatever the team.
+            let floor_of = floors
+                .get(&entrant.team)
+                .or_else(|| floors.values().next().filter(|_| floor == Some(Subject::Memcpy)));
+            let ratio = floor_of.and_then(|f| entrant.windows.ratio_to(f));
+            results.rows.push(entrant.row(case, floor.filter(|_| ratio.is_some()), ratio));
+        }
+        Ok(results)
+    }
+
+    fn entrants(
+        &mut self,
+        case: &Case,
+        definition: &Definition,
+        skipped: &mut Vec<Skipped>,
+    ) -> Result<Vec<Entrant>, CliError> {
+        let mut entrants = Vec::new();
+        for &team in &definition.teams {
+            for &subject in definition.subjects.iter().filter(|s| case.takes(**s)) {
+                let once = subject == Subject::Memcpy && team != definition.teams[0];
+                if once {
+                    continue;
+                }
+                match self.setting(case, definition, subject, team)? {
+                    Ok(setting) => entrants.push(Entrant {
+                        subject,
+                        team,
+                        setting,
+                        windows: Windows::default(),
+                        ours: None,
+                        theirs: None,
+                    }),
+                    Err(because) => skipped.push(Skipped { subject, ranks: case.ranks, team, because }),
+                }
+            }
+        }
+        Ok(entrants)
+    }
+
+    /// The setting to measure a subject with, found once for each size of team, or why it is skipped.
+    fn setting(
+        &mut self,
+        case: &Case,
+        definition: &Definition,
+        subject: Subject,
+        team: Team,
+    ) -> Result<Result<String, String>, CliError> {
+        match subject {
+            Subject::Lineweave => return Ok(Ok(String::new())),
+            Subject::Memcpy => return Ok(Ok(case.buffers.name().to_owned())),
+            Subject::Floor | Subject::Pthread | Subject::Libgomp | Subject::Libomp | Subject::StdBarrier => {}
+        }
+        if let Some(known) = self.settings.get(&(subject, team, case.ranks)) {
+            return Ok(known.clone());
+        }
+        let mut request = self.request(case, definition, subject, team);
+        request.window = (request.window / 4).max(Duration::from_millis(5));
+        let best = match self.peers.best(&request) {
+            Ok(setting) => Ok(setting),
+            Err(PeerError::Skipped { because, .. }) => Err(because),
+            Err(e @ (PeerError::Failed { .. } | PeerError::TimedOut { .. })) => Err(e.to_string()),
+            Err(e) => return Err(e.into()),
+        };
+        self.settings.insert((subject, team, case.ranks), best.clone());
+        Ok(best)
+    }
+
+    fn request(&self, case: &Case, definition: &Definition, subject: Subject, team: Team) -> Request {
+        let repeat = &definition.repeat;
+        Request {
+            subject,
+            team,
+            ranks: case.ranks,
+            bytes: case.bytes,
+            cpus: self.cpus.clone(),
+            window: Duration::from_nanos(repeat.window_ns),
+            min_batches: repeat.min_batches,
+            max_batches: repeat.max_batches,
+            precision: repeat.precision,
+        }
+    }
+
+    fn window(
+        &mut self,
+        case: &Case,
+        definition: &Definition,
+        entrant: &mut Entrant,
+        first: bool,
+        skipped: &mut Vec<Skipped>,
+    ) -> Result<(), CliError> {
+        let Entrant { subject, team, .. } = *entrant;
+        let mut skip = |because: String| {
+            if first {
+                skipped.push(Skipped { subject, ranks: case.ranks, team, because });
+            }
+        };
+        if subject == Subject::Lineweave {
+            let repeat = &definition.repeat;
+            let trial = Trial {
+                collective: case.collective,
+                bytes: case.bytes as usize,
+                buffers: match case.buffers {
+                    Buffers::Reuse => Rested::Reuse,
+                    Buffers::Fresh => Rested::Fresh,
+                },
+                way: None,
+                check: first,
+                window_ns: repeat.window_ns,
+                least: repeat.min_batches,
+                most: repeat.max_batches,
+                precision: repeat.precision / 2.0,
+            };
+            let Some(crew) = self.crews.get_mut(&team) else {
+                skip("no team of this kind was started".to_owned());
+                return Ok(());
+            };
+            match crew.run(&trial) {
+                Ok(outcome) => {
+                    entrant.windows.add(&outcome.batches_ns, outcome.disturbed);
+                    entrant.ours = Some(outcome);
+                }
+                Err(CrewError::Refused { rank, why }) => {
+                    entrant.windows.miss();
+                    skip(format!("rank {rank}: {why}"));
+                }
+                Err(e) => return Err(e.into()),
+            }
+            return Ok(());
+        }
+        let request = self.request(case, definition, subject, team);
+        match self.peers.run(&request, &entrant.setting) {
+            Ok(measurement) => {
+                entrant.windows.add(&measurement.batches_ns, measurement.disturbed);
+                entrant.theirs = Some(measurement);
+            }
+            Err(PeerError::Skipped { because, .. }) => {
+                entrant.windows.miss();
+                skip(because);
+            }
+            Err(e @ (PeerError::Failed { .. } | PeerError::TimedOut { .. })) => {
+                entrant.windows.miss();
+                skip(e.to_string());
+            }
+            Err(e) => return Err(e.into()),
+        }
+        Ok(())
+    }
+}
+
+impl Entrant {
+    fn row(self, case: &Case, floor: Option<Subject>, ratio_to_floor: Option<f64>) -> Row {
+        let s = stats(&self.windows.batches_ns, self.windows.disturbed);
+        Row {
+            collective: case.collective,
+            ranks: case.ranks,
+            bytes: case.bytes,
+            team: self.team,
+            subject: self.subject,
+            buffers: case.buffers,
+            median_ns: s.median,
+            ci_low_ns: s.ci_low,
+            ci_high_ns: s.ci_high,
+            p5_ns: s.p5,
+            p95_ns: s.p95,
+            min_ns: s.min,
+            samples: s.samples,
+            disturbed: s.disturbed,
+            rounds: self.windows.medians.len(),
+            ratio_to_floor,
+            floor,
+            algorithm: self.ours.as_ref().map(algorithm_name),
+            window_bytes: self.ours.as_ref().map(|o| o.way.window),
+            because: self.ours.map(|o| o.because),
+            setting: (!self.setting.is_empty()).then_some(self.setting),
+            runtime: self.theirs.map(|m| m.runtime),
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! `lineweave bench`: collectives beside the floor and others, in the same run.
+
+use super::rank_job;
+use crate::bench::guidelines::{violated, Violated};
+use crate::bench::record::{write, Provenance};
+use crate::bench::{Buffers, Case, Definition, Peers, Row, Runner, Skipped, Subject, Team};
+use crate::error::CliError;
+use crate::output::{table, Output, SCHEMA};
+use crate::session::Session;
+use crate::size::Size;
+use clap::ValueEnum;
+use lineweave::node::NodeInfo;
+use lineweave::settings::Settings;
+use lineweave::team::Charter;
+use lineweave::trial::Crew;
+use lineweave::tuning::Tuning;
+use lineweave_core::units::{Bytes, Nanos};
+use serde::Serialize;
+use serde_json::Value;
+use std::path::PathBuf;
+
+/// Which kinds of team.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Teams {
+    Threads,
+    Processes,
+    Both,
+}
+
+/// What to measure.
+#[derive(clap::Args, Debug)]
+pub struct Arguments {
+    /// A benchmark that comes with lineweave (barrier, bcast, reduce, allreduce), a definition's file, or all
+    #[arg(default_value = "all")]
+    name: String,
+    /// Team sizes, such as 2 or 2,4,8 [default: the definition's]
+    #[arg(long, value_name = "N,..", value_delimiter = ',')]
+    ranks: Vec<usize>,
+    /// Message sizes, such as 8,64KiB [default: the definition's]
+    #[arg(long, value_name = "SIZE,..", value_delimiter = ',')]
+    bytes: Vec<Size>,
+    /// Kinds of team
+    #[arg(long, value_enum, default_value = "both")]
+    team: Teams,
+    /// Keep the result in DIR/<machine>/<date>.jsonl
+    #[arg(long, value_name = "DIR")]
+    record: Option<PathBuf>,
+    /// Fewer and shorter windows, and a third of the sizes
+    #[arg(long)]
+    quick: bool,
+    /// Where the programs to compare with are built [default: the user's cache]
+    #[arg(long, value_name = "DIR", hide = true)]
+    peers: Option<PathBuf>,
+}
+
+/// The keys that tell an object's version and kind, then its own.
+#[derive(Serialize)]
+struct Line<'a, T> {
+    schema: u32,
+    kind: &'static str,
+    #[serde(flatten)]
+    fields: &'a T,
+}
+
+/// Measures and shows.
+///
+/// # Errors
+/// A [`CliError`] when a definition, a team or a peer's directory cannot be used.
+pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
+    let definitions = definitions(arguments)?;
+    let (settings, node, tuning) = here(session)?;
+    let mut runner = Runner::new(Peers::build(&peers_directory(arguments))?, node.usable.cpus.clone());
+    let provenance = Provenance::gather(&node, tuning.origin.to_string());
+    let mut report = Report::default();
+    report.line(&mut session.out, "record", &provenance)?;
+    if !session.out.is_json() {
+        session.out.line(&format!("{} on {} usable CPUs", provenance.cpu, node.usable.effective))?;
+        session.out.line(&format!("plans chosen by {}", provenance.chosen_by))?;
+    }
+    for definition in &definitions {
+        let mut shown = Vec::new();
+        let cases = Case::of(definition);
+        let bar = session.out.progress((cases.len() * definition.repeat.launches) as u64);
+        for &ranks in &definition.ranks {
+            runner.crews.clear();
+            for &team in &definition.teams {
+                let charter =
+                    Charter::with(ranks, &settings, &node.placement(), node.usable.effective, tuning.clone());
+                let crew = match team {
+                    Team::Threads => Crew::threads(charter)?,
+                    Team::Processes => Crew::processes(charter, rank_job::command()?)?,
+                };
+                runner.crews.insert(team, crew);
+            }
+            for case in cases.iter().filter(|c| c.ranks == ranks) {
+                let bytes = Bytes(case.bytes);
+                let mut step = |subject: Subject, team: Team| {
+                    bar.set_message(format!("{} {bytes}, {ranks} {team}: {subject}", case.collective));
+                };
+                let results = runner.run(case, definition, &mut step)?;
+                bar.inc(definition.repeat.launches as u64);
+                for row in &results.rows {
+                    report.line(&mut session.out, "bench", row)?;
+                }
+                for skipped in results.skipped {
+                    if !report.skipped.contains(&skipped) {
+                        report.line(&mut session.out, "skipped", &skipped)?;
+                        report.skipped.push(skipped);
+                    }
+                }
+                shown.extend(results.rows);
+            }
+        }
+        bar.finish_and_clear();
+        if !session.out.is_json() {
+            show(definition, &shown, &mut session.out)?;
+        }
+        report.rows.extend(shown);
+    }
+    let violations = violated(&report.rows);
+    for violation in &violations {
+        report.line(&mut session.out, "guideline", violation)?;
+    }
+    if !session.out.is_json() {
+        remarks(&report.skipped, &violations, &mut session.out)?;
+    }
+    if let Some(directory) = &arguments.record {
+        let file = provenance.file(directory);
+        write(&file, &report.lines)?;
+        if !session.out.is_json() {
+            session.out.line(&format!("recorded in {}", file.display()))?;
+        }
+    }
+    Ok(())
+}
+
+/// The settings, the node and the tuning that this machine's programs would use.
+///
+/// # Errors
+/// A [`CliError`] when one of them cannot be read.
+pub fn here(session: &mut Session) -> Result<(Settings, NodeInfo, Tuning), CliError> {
+    let mut settings = session.settings_warned()?;
+    if let Some(file) = session.profile_option() {
+        settings.profile = Some(file.to_owned());
+    }
+    let node = NodeInfo::gather(&settings, &[])?;
+    let tuning = Tuning::load(&settings, &node.hardware, &node.fingerprint)?;
+    Ok((settings, node, tuning))
+}
+
+/// Where the peers' programs are kept.
+fn peers_directory(arguments: &Arguments) -> PathBuf {
+    let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+    let cache = || set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")));
+    let home = || cache().unwrap_or_else(std::env::temp_dir).join("lineweave").join("peers");
+    arguments.peers.clone().unwrap_or_else(home)
+}
+
+/// The definitions asked for, with the command line's changes.
+fn definitions(arguments: &Arguments) -> Result<Vec<Definition>, CliError> {
+    let mut definitions = match arguments.name.as_str() {
+        "all" => Definition::names().map(Definition::shipped).collect::<Result<_, _>>()?,
+        name if name.ends_with(".toml") => {
+            let path = PathBuf::from(name);
+            let text = std::fs::read_to_string(&path);
+            vec![Definition::parse(
+                name,
+                &text.map_err(|e| CliError::read(&path, "benchmark definition", e))?,
+            )?]
+        }
+        name => vec![Definition::shipped(name)?],
+    };
+    for definition in &mut definitions {
+        if !arguments.ranks.is_empty() {
+            definition.ranks.clone_from(&arguments.ranks);
+        }
+        if !arguments.bytes.is_empty() && definition.collective.moves_data() {
+            definition.sizes_bytes = arguments.bytes.iter().map(|s| s.0 as u64).collect();
+        } else if arguments.quick && definition.collective.moves_data() {
+            definition.sizes_bytes = definition.sizes_bytes.iter().copied().step_by(3).collect();
+        }
+        match arguments.team {
+            Teams::Both => {}
+            Teams::Threads => definition.teams.retain(|t| *t == Team::Threads),
+            Teams::Processes => definition.teams.retain(|t| *t == Team::Processes),
+        }
+        if arguments.quick {
+            definition.repeat.launches = definition.repeat.launches.min(3);
+            definition.repeat.window_ns = definition.repeat.window_ns.min(20_000_000);
+        }
+        // What was changed has to be a benchmark still.
+        let text = toml::to_string(definition).unwrap_or_default();
+        *definition = Definition::parse(&definition.name.clone(), &text)?;
+    }
+    Ok(definitions)
+}
+
+/// What was found so far, and the lines of its record.
+#[derive(Default)]
+struct Report {
+    rows: Vec<Row>,
+    skipped: Vec<Skipped>,
+    lines: Vec<String>,
+}
+
+impl Report {
+    fn line(
+        &mut self,
+        out: &mut Output,
+        kind: &'static str,
+        fields: &impl Serialize,
+    ) -> Result<(), CliError> {
+        let line = Line { schema: SCHEMA, kind, fields };
+        let mut value = serde_json::to_value(&line).map_err(|e| CliError::Output(e.into()))?;
+        trim(&mut value);
+        self.lines.push(value.to_string());
+        match out.is_json() {
+            true => out.object(kind, fields),
+            false => Ok(()),
+        }
+    }
+}
+
+/// A record is read in a diff: a thousandth of a nanosecond says nothing, nor does what is not there.
+fn trim(value: &mut Value) {
+    let Value::Object(fields) = value else { return };
+    fields.retain(|_, v| !v.is_null());
+    for field in fields.values_mut() {
+        if let Some(number) = field.as_f64().filter(|_| field.is_f64()) {
+            *field = Value::from((number * 1000.0).round() / 1000.0);
+        }
+    }
+}
+
+/// A definition's rows as a table.
+fn show(definition: &Definition, rows: &[Row], out: &mut Output) -> Result<(), CliError> {
+    out.line(&format!("\n{}: {}", definition.name, definition.about))?;
+    let moves = definition.collective.moves_data();
+    let mut shown = table(
+        &["ranks", "team", "bytes", "buffers", "subject", "median", "95 % interval", "x floor", "how"],
+        &[0, 2, 5, 7],
+    );
+    let mut last = None;
+    for row in rows {
+        let case = (row.ranks, row.bytes, row.buffers);
+        if last.is_some_and(|l| l != case) && !moves {
+            shown.add_row([""]);
+        }
+        last = Some(case);
+        let how = match (&row.algorithm, &row.setting) {
+            (Some(algorithm), _) => match row.window_bytes {
+                Some(window) if (window as u64) < row.bytes => {
+                    format!("{algorithm}, windows of {}", Bytes(window as u64))
+                }
+                _ => algorithm.clone(),
+            },
+            (None, Some(setting)) => setting.clone(),
+            (None, None) => String::new(),
+        };
+        shown.add_row([
+            row.ranks.to_string(),
+            row.team.to_string(),
+            if moves { Bytes(row.bytes).to_string() } else { "-".to_owned() },
+            match (moves, row.buffers) {
+                (true, buffers @ (Buffers::Reuse | Buffers::Fresh)) => buffers.name().to_owned(),
+                (false, _) => "-".to_owned(),
+            },
+            row.subject.to_string(),
+            Nanos(row.median_ns).to_string(),
+            format!("{} .. {}", Nanos(row.ci_low_ns), Nanos(row.ci_high_ns)),
+            row.ratio_to_floor.map_or_else(|| "-".to_owned(), |r| format!("{r:.2}")),
+            how,
+        ]);
+    }
+    out.table(&shown)
+}
+
+/// What the tables do not say.
+fn remarks(skipped: &[Skipped], violations: &[Violated], out: &mut Output) -> Result<(), CliError> {
+    if !skipped.is_empty() {
+        out.line("\nnot measured:")?;
+        let mut grouped: Vec<(String, Vec<Subject>)> = Vec::new();
+        for s in skipped {
+            let why = format!("among {}: {}", s.team, s.because);
+            match grouped.iter_mut().find(|(w, _)| *w == why) {
+                Some((_, subjects)) if subjects.contains(&s.subject) => {}
+                Some((_, subjects)) => subjects.push(s.subject),
+                None => grouped.push((why, vec![s.subject])),
+            }
+        }
+        for (why, subjects) in grouped {
+            let names: Vec<&str> = subjects.into_iter().map(Subject::name).collect();
+            out.line(&format!("  {} {why}", names.join(", ")))?;
+        }
+    }
+    match violations {
+        [] => out.line("\nguidelines: lineweave's times are consistent with each other"),
+        _ => {
+            out.line("\nguidelines violated (a better plan was at hand):")?;
+            for v in violations {
+                out.line(&format!("  {}: {} ({:.2}x)", v.guideline, v.found, v.factor))?;
+            }
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! `lineweave rank-job`: a rank of a team of processes that `bench` or `tune` started. Trials come on standard
+//! input, answers go to standard output, a line of JSON each.
+
+use crate::error::CliError;
+use crate::session::Session;
+use lineweave::team;
+use lineweave::trial::serve;
+use std::io;
+use std::process::Command;
+
+/// Everything is in the environment that the team's creator made.
+#[derive(clap::Args, Debug)]
+pub struct Arguments {}
+
+/// Serves until standard input ends.
+///
+/// # Errors
+/// [`CliError::Runtime`] when the environment holds no team.
+pub fn run(_: &Arguments, _: &mut Session) -> Result<(), CliError> {
+    let comm = team::from_environment()?;
+    Ok(serve(comm, io::stdin().lock(), io::stdout().lock())?)
+}
+
+/// The command that is a rank.
+///
+/// # Errors
+/// [`CliError::OwnFile`].
+pub fn command() -> Result<impl FnMut(usize) -> Command, CliError> {
+    let program = std::env::current_exe().map_err(CliError::OwnFile)?;
+    Ok(move |_| {
+        let mut command = Command::new(&program);
+        command.arg("rank-job");
+        command
+    })
+}

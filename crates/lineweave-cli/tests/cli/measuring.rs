@@ -1,0 +1,99 @@
+//! Tiny runs of what takes time. No time is asserted, only what is said of it.
+
+use crate::common::{first, Scratch};
+use serde_json::Value;
+
+fn strings<'a>(objects: &'a [Value], kind: &str, key: &str) -> Vec<&'a str> {
+    objects.iter().filter(|o| o["kind"] == kind).filter_map(|o| o[key].as_str()).collect()
+}
+
+#[test]
+fn bench_compares_in_one_run_and_keeps_a_record() {
+    let scratch = Scratch::new();
+    // Beside cargo's own output, so that the peers are compiled once for all runs of the tests.
+    let peers = concat!(env!("CARGO_TARGET_TMPDIR"), "/peers");
+    let records = scratch.path().join("record");
+    let mut bench = |arguments: &[&str]| {
+        let common = ["--ranks", "2", "--quick", "--json", "--peers", peers, "--record"];
+        let mut all = vec!["bench"];
+        all.extend(arguments);
+        all.extend(common);
+        all.push(records.to_str().unwrap());
+        scratch.run(&all).objects()
+    };
+    let objects = bench(&["barrier"]);
+    assert!(first(&objects, "record")["kernel"].as_str().is_some_and(|k| !k.is_empty()));
+    let rows: Vec<&Value> = objects.iter().filter(|o| o["kind"] == "bench").collect();
+    for team in ["threads", "processes"] {
+        let ours = |r: &&&Value| r["subject"] == "lineweave" && r["team"] == team;
+        let row = rows.iter().find(ours).unwrap_or_else(|| panic!("no row of {team}"));
+        assert_eq!(
+            (&row["collective"], &row["ranks"], &row["bytes"]),
+            (&"barrier".into(), &2.into(), &0.into())
+        );
+        let ns = |key: &str| row[key].as_f64().unwrap();
+        assert!(
+            0.0 < ns("ci_low_ns")
+                && ns("ci_low_ns") <= ns("median_ns")
+                && ns("median_ns") <= ns("ci_high_ns")
+        );
+        assert!(row["algorithm"].as_str().is_some() && row["because"] == "predicted");
+        let floor = rows.iter().any(|r| r["subject"] == "floor" && r["team"] == team);
+        assert_eq!(row["ratio_to_floor"].is_null(), !floor);
+    }
+    let named = [strings(&objects, "bench", "subject"), strings(&objects, "skipped", "subject")].concat();
+    for subject in ["lineweave", "floor", "pthread", "libgomp", "libomp", "std-barrier"] {
+        assert!(named.contains(&subject), "{subject} is neither measured nor said to be skipped");
+    }
+
+    let objects = bench(&["allreduce", "--bytes", "8KiB", "--team", "threads"]);
+    let rows: Vec<&Value> = objects.iter().filter(|o| o["kind"] == "bench").collect();
+    for buffers in ["reuse", "fresh"] {
+        let row = |subject: &str| rows.iter().any(|r| r["subject"] == subject && r["buffers"] == buffers);
+        assert!(row("lineweave"), "{buffers}");
+    }
+    assert!(rows.iter().all(|r| r["team"] == "threads" && r["bytes"] == 8192));
+
+    let machine = std::fs::read_dir(&records).unwrap().next().unwrap().unwrap().path();
+    let record = std::fs::read_dir(&machine).unwrap().next().unwrap().unwrap().path();
+    let text = std::fs::read_to_string(record).unwrap();
+    let kinds: Vec<Value> = text.lines().map(|l| serde_json::from_str(l).expect("JSON")).collect();
+    assert!(kinds[0]["kind"] == "record" && kinds.iter().any(|k| k["kind"] == "bench"));
+}
+
+#[test]
+fn what_cannot_be_benchmarked_is_refused() {
+    let scratch = Scratch::new();
+    scratch.run(&["bench", "alltoall"]).refused(1, &["alltoall", "expected one of barrier, bcast"]);
+    scratch.run(&["bench", "bcast", "--bytes", "12"]).refused(1, &["12", "multiples of 8"]);
+    scratch.run(&["bench", "barrier", "--ranks", "0"]).refused(1, &["ranks", "1 to 256"]);
+    scratch.run(&["bench", "no-such.toml"]).refused(1, &["no-such.toml", "readable benchmark definition"]);
+    scratch.run(&["tune", "--bytes", "12"]).refused(2, &["12", "multiple of 8"]);
+    scratch.run(&["tune", "--ranks", "0"]).refused(2, &["0"]);
+    // A rank needs the team that started it.
+    scratch.run(&["rank-job"]).refused(1, &["LINEWEAVE_TEAM_FD", "not set"]);
+}
+
+#[test]
+fn tune_keeps_what_it_measured_and_choices_follow_it() {
+    let scratch = Scratch::new();
+    let objects = scratch.run(&["tune", "--quick", "--ranks", "2", "--bytes", "4KiB", "--json"]).objects();
+    assert!(first(&objects, "measured")["cells"].as_u64().is_some_and(|n| n > 10));
+    let choices: Vec<&Value> = objects.iter().filter(|o| o["kind"] == "choice").collect();
+    assert_eq!(choices.len(), 8, "four collectives, threads and processes");
+    for choice in &choices {
+        let number = |key: &str| choice[key].as_f64().unwrap_or_else(|| panic!("{key}: {choice}"));
+        assert!(number("predicted_ns") > 0.0 && number("measured_ns") > 0.0 && number("regret") >= 0.0);
+    }
+    let summary = first(&objects, "tune");
+    assert!(summary["plans"].as_u64() >= Some(8) && summary["cases"] == 8);
+    assert_eq!(summary["remarks"].as_array().map(Vec::len), Some(0), "{}", summary["remarks"]);
+
+    // Programs choose by it from now on.
+    assert!(scratch.run(&["info"]).accepted().contains("profile.toml"));
+    let best = choices.iter().find(|c| c["collective"] == "bcast" && c["team"] == "processes").unwrap();
+    let found = scratch.run(&["explain", "bcast", "4KiB", "-n", "2", "--json"]).objects();
+    let found = first(&found, "choice");
+    assert_eq!(found["because"], "measured");
+    assert_eq!((&found["algorithm"], &found["params"]), (&best["best_algorithm"], &best["best_params"]));
+}

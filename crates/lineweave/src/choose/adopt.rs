@@ -1,0 +1,49 @@
+//! Choices of one's own: another algorithm for one call than the tuning would take, to compare them.
+
+use super::{key_of, Book, Key, Sequence};
+use crate::check::CallSpec;
+use crate::communicator::Communicator;
+use crate::error::Error;
+use crate::tuning::Chosen;
+use lineweave_core::select::Question;
+
+/// A choice of one's own for one call, proven and compiled on one rank.
+#[derive(Clone, Copy, Debug)]
+pub struct Adoptable {
+    key: Key,
+    sequence: Sequence,
+}
+
+impl Communicator {
+    /// The question that a call of this size poses to whoever chooses.
+    pub fn question(&self, call: &CallSpec) -> Question {
+        self.book().question(&key_of(call), self.segment().geometry())
+    }
+
+    /// Proves and compiles a choice for a call, to be used by [`Communicator::adopt`]. Every rank must prepare the
+    /// same choices in the same order.
+    ///
+    /// # Errors
+    /// [`Error::Plan`] or [`Error::NoPlan`] when it does not apply, [`Error::Refuted`].
+    pub fn prepare_choice(&mut self, call: &CallSpec, chosen: &Chosen) -> Result<Adoptable, Error> {
+        let key = key_of(call);
+        let question = self.book().question(&key, self.segment().geometry());
+        let proven = Book::prove_choice(&key, &question, chosen)?;
+        Ok(Adoptable { key, sequence: self.compile(&key, &proven)? })
+    }
+
+    /// Calls of this size run this choice from now on, whatever the tuning says, until
+    /// [`Communicator::forget`]. Every rank must adopt the same.
+    pub fn adopt(&mut self, choice: &Adoptable) {
+        let book = self.book_mut();
+        book.known.insert(choice.key, choice.sequence);
+        book.last[choice.key.collective as usize] = None;
+    }
+
+    /// Calls of this size run what the tuning says again.
+    pub fn forget(&mut self, choice: &Adoptable) {
+        let book = self.book_mut();
+        book.known.remove(&choice.key);
+        book.last[choice.key.collective as usize] = None;
+    }
+}

@@ -1,0 +1,296 @@
+//! A crew: a team that stays alive from trial to trial, so that windows of different subjects can alternate.
+//!
+//! 1. Every rank sleeps on a line of its own (a channel, or a pipe where ranks are processes) until a trial comes.
+//!    While others are measured it costs nothing.
+//! 2. All ranks carry out the trial and answer, each on its own line.
+
+use super::window::{Bench, Outcome, Refused, Trial};
+use crate::communicator::Communicator;
+use crate::error::Error;
+use crate::team::{Charter, Team};
+use serde::{Deserialize, Serialize};
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{channel, Receiver, Sender};
+use std::sync::{Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+/// A trial that hangs is an error after this long, unless the charter says otherwise.
+const LONGEST_WAIT_MS: u64 = 60_000;
+
+/// Why a crew has no outcome.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum CrewError {
+    /// The team could not be set up, or broke.
+    #[error(transparent)]
+    Team(#[from] Error),
+    /// A rank could not do it; the crew is sound.
+    #[error("rank {rank}: {why}")]
+    Refused {
+        /// Who.
+        rank: usize,
+        /// In its words.
+        why: String,
+    },
+    /// A rank failed; the crew cannot be used any more.
+    #[error("rank {rank} failed: {why}; start a new team")]
+    Broken {
+        /// Who.
+        rank: usize,
+        /// In its words.
+        why: String,
+    },
+}
+
+/// What a rank answers.
+#[derive(Debug, Serialize, Deserialize)]
+enum Reply {
+    Done(Outcome),
+    Refused(String),
+    Failed(String),
+}
+
+/// A rank as its crew sees it.
+#[derive(Debug)]
+enum Member {
+    Thread { trials: Sender<Trial>, replies: Receiver<Reply> },
+    Process { child: Child, trials: Option<ChildStdin>, replies: BufReader<ChildStdout> },
+}
+
+/// A team that waits for trials.
+#[derive(Debug)]
+pub struct Crew {
+    members: Vec<Member>,
+    threads: Option<JoinHandle<Result<Vec<()>, Error>>>,
+}
+
+impl Crew {
+    /// A crew of threads.
+    ///
+    /// # Errors
+    /// Those of [`Team::with`].
+    pub fn threads(charter: Charter) -> Result<Crew, CrewError> {
+        let team = Team::with(patient(charter))?;
+        let (mut members, mut ends) = (Vec::new(), Vec::new());
+        for _ in 0..team.charter().ranks() {
+            let (trials, next) = channel::<Trial>();
+            let (answer, replies) = channel();
+            members.push(Member::Thread { trials, replies });
+            ends.push(Mutex::new(Some((next, answer))));
+        }
+        let threads = std::thread::spawn(move || {
+            team.threads(|mut comm| {
+                let ends = ends[comm.rank()].lock().unwrap_or_else(PoisonError::into_inner).take();
+                let Some((next, answer)) = ends else { return Ok(()) };
+                let mut bench = Bench::default();
+                for trial in next {
+                    let (reply, over) = reply(&mut bench, &mut comm, &trial);
+                    if answer.send(reply).is_err() || over {
+                        break;
+                    }
+                }
+                Ok(())
+            })
+        });
+        Ok(Crew { members, threads: Some(threads) })
+    }
+
+    /// A crew of processes; `command` makes each, which must join by
+    /// [`team::from_environment`](crate::team::from_environment) and [`serve`] its standard input and output.
+    ///
+    /// # Errors
+    /// Those of [`Team::with`] and [`Team::spawn`].
+    pub fn processes(charter: Charter, mut command: impl FnMut(usize) -> Command) -> Result<Crew, CrewError> {
+        let team = Team::with(patient(charter))?;
+        let children = team.spawn(|rank| {
+            let mut command = command(rank);
+            command.stdin(Stdio::piped()).stdout(Stdio::piped());
+            command
+        })?;
+        let mut members = Vec::new();
+        for mut child in children {
+            let (Some(trials), Some(replies)) = (child.stdin.take(), child.stdout.take()) else { continue };
+            members.push(Member::Process { child, trials: Some(trials), replies: BufReader::new(replies) });
+        }
+        Ok(Crew { members, threads: None })
+    }
+
+    /// The number of ranks.
+    pub fn ranks(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Has every rank carry out a trial. The caller sleeps meanwhile.
+    ///
+    /// # Errors
+    /// [`CrewError::Refused`] when the trial cannot be carried out, [`CrewError::Broken`] when a rank failed.
+    pub fn run(&mut self, trial: &Trial) -> Result<Outcome, CrewError> {
+        for (rank, member) in self.members.iter_mut().enumerate() {
+            member.send(trial).map_err(|why| CrewError::Broken { rank, why })?;
+        }
+        let replies: Vec<Result<Reply, String>> = self.members.iter_mut().map(Member::receive).collect();
+        let mut outcome = None;
+        let mut trouble = None;
+        for (rank, reply) in replies.into_iter().enumerate() {
+            match reply {
+                Ok(Reply::Done(done)) => outcome = outcome.or(Some(done)),
+                Ok(Reply::Refused(why)) => trouble = trouble.or(Some(CrewError::Refused { rank, why })),
+                Ok(Reply::Failed(why)) | Err(why) => return Err(CrewError::Broken { rank, why }),
+            }
+        }
+        match (trouble, outcome) {
+            (Some(trouble), _) => Err(trouble),
+            (None, Some(outcome)) => Ok(outcome),
+            (None, None) => Err(CrewError::Broken { rank: 0, why: "the crew has no rank".into() }),
+        }
+    }
+}
+
+fn patient(mut charter: Charter) -> Charter {
+    charter.timeout_ms.get_or_insert(LONGEST_WAIT_MS);
+    charter
+}
+
+impl Member {
+    fn send(&mut self, trial: &Trial) -> Result<(), String> {
+        match self {
+            Member::Thread { trials, .. } => trials.send(trial.clone()).map_err(|_| ended()),
+            Member::Process { trials, .. } => {
+                let mut line = serde_json::to_string(trial).map_err(|e| e.to_string())?;
+                line.push('\n');
+                let pipe = trials.as_mut().ok_or_else(ended)?;
+                pipe.write_all(line.as_bytes()).and_then(|()| pipe.flush()).map_err(|e| e.to_string())
+            }
+        }
+    }
+
+    fn receive(&mut self) -> Result<Reply, String> {
+        match self {
+            Member::Thread { replies, .. } => replies.recv().map_err(|_| ended()),
+            Member::Process { child, replies, .. } => {
+                let mut line = String::new();
+                let read = replies.read_line(&mut line).map_err(|e| e.to_string())?;
+                if read > 0 {
+                    return serde_json::from_str(&line).map_err(|e| format!("unreadable answer: {e}"));
+                }
+                Err(child.wait().map_or_else(|e| e.to_string(), |status| format!("it ended ({status})")))
+            }
+        }
+    }
+}
+
+fn ended() -> String {
+    "it ended".to_owned()
+}
+
+impl Drop for Crew {
+    /// Closes every line, upon which ranks end, and waits for them.
+    fn drop(&mut self) {
+        for member in std::mem::take(&mut self.members) {
+            if let Member::Process { mut child, trials, .. } = member {
+                drop(trials);
+                // Fails only when it was waited for before.
+                let _ = child.wait();
+            }
+        }
+        if let Some(threads) = self.threads.take() {
+            // What a rank failed of was its answer to a trial.
+            let _ = threads.join();
+        }
+    }
+}
+
+/// Carries out the trials that come line by line, each answered by a line, until there are no more.
+///
+/// # Errors
+/// [`CrewError::Team`] when the lines break or hold something else.
+pub fn serve(mut comm: Communicator, trials: impl BufRead, mut replies: impl Write) -> Result<(), CrewError> {
+    let broken = |what: &str, e: &dyn std::fmt::Display| {
+        CrewError::Team(Error::system(what, e, "; `lineweave` starts this itself"))
+    };
+    let mut bench = Bench::default();
+    for line in trials.lines() {
+        let line = line.map_err(|e| broken("reading a trial", &e))?;
+        let trial: Trial = serde_json::from_str(&line).map_err(|e| broken("reading a trial", &e))?;
+        let (reply, over) = reply(&mut bench, &mut comm, &trial);
+        let mut text = serde_json::to_string(&reply).map_err(|e| broken("answering a trial", &e))?;
+        text.push('\n');
+        replies
+            .write_all(text.as_bytes())
+            .and_then(|()| replies.flush())
+            .map_err(|e| broken("answering a trial", &e))?;
+        if over {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// A rank's answer, and whether it is its last.
+fn reply(bench: &mut Bench, comm: &mut Communicator, trial: &Trial) -> (Reply, bool) {
+    match bench.run(comm, trial) {
+        Ok(outcome) => (Reply::Done(outcome), false),
+        Err(Refused::Trial(why)) => (Reply::Refused(why), false),
+        Err(Refused::Team(error)) => (Reply::Failed(error.to_string()), true),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::window::{Rested, Way};
+    use super::*;
+    use lineweave_core::collective::Collective;
+    use lineweave_core::plan::Params;
+
+    fn trial(collective: Collective, bytes: usize) -> Trial {
+        Trial {
+            collective,
+            bytes,
+            buffers: Rested::Reuse,
+            way: None,
+            check: true,
+            window_ns: 2_000_000,
+            least: 2,
+            most: 50,
+            precision: 0.1,
+        }
+    }
+
+    fn crew(ranks: usize) -> Crew {
+        Crew::threads(Charter::from_environment(ranks).expect("a charter")).expect("a crew")
+    }
+
+    #[test]
+    fn a_crew_does_one_trial_after_another() {
+        let mut crew = crew(3);
+        assert_eq!(crew.ranks(), 3);
+        for collective in Collective::ALL {
+            let bytes = if collective.moves_data() { 4096 } else { 0 };
+            for buffers in [Rested::Reuse, Rested::Fresh] {
+                let asked = Trial { buffers, ..trial(collective, bytes) };
+                let outcome = crew.run(&asked).expect("an outcome");
+                assert!(!outcome.batches_ns.is_empty(), "{collective}");
+                assert!(outcome.batches_ns.iter().all(|ns| *ns > 0.0), "{collective}: {outcome:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_way_is_taken_and_one_that_does_not_apply_is_refused_by_a_crew_that_goes_on() {
+        let mut crew = crew(2);
+        let way = |algorithm: &str, window| {
+            Some(Way { algorithm: algorithm.to_owned(), params: Params::new(), window })
+        };
+        let binomial = Trial { way: way("binomial", 1024), ..trial(Collective::Bcast, 4096 + 512) };
+        for _ in 0..2 {
+            let outcome = crew.run(&binomial).expect("an outcome");
+            assert_eq!((outcome.way.algorithm.as_str(), outcome.because.as_str()), ("binomial", "forced"));
+        }
+        let unknown = Trial { way: way("no-such", 64), ..trial(Collective::Bcast, 64) };
+        let error = crew.run(&unknown).expect_err("no such algorithm").to_string();
+        assert!(error.contains("rank 0") && error.contains("no-such"), "{error}");
+        let own = crew.run(&trial(Collective::Bcast, 4096 + 512)).expect("its own choice again");
+        assert_ne!(own.because, "forced");
+    }
+}

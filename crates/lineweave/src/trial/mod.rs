@@ -1,0 +1,10 @@
+//! Trials: collectives as programs call them, checked and timed window by window on teams that stay alive, so that
+//! windows of different subjects or algorithms can alternate.
+
+mod crew;
+mod race;
+mod window;
+
+pub use crew::{serve, Crew, CrewError};
+pub use race::{race, shortlist, Race, Rules, Runner};
+pub use window::{Outcome, Rested, Trial, Way};

@@ -1,0 +1,269 @@
+//! Measuring a choice against its rivals.
+//!
+//! 1. The shortlist: what the model predicts to be fastest, and the best of every other algorithm that it does
+//!    not predict to be far slower, since a model that errs does so by families.
+//! 2. Rounds: one window of every runner, one after another, so that drift meets all alike. Whoever is far behind
+//!    after a round is out.
+//! 3. Runners are compared within rounds: the median over rounds of the ratio to the model's choice.
+
+use super::crew::{Crew, CrewError};
+use super::window::{Rested, Trial, Way};
+use crate::segment::{BankClass, Geometry};
+use crate::team::Charter;
+use lineweave_core::collective::Collective;
+use lineweave_core::plan::Plan;
+use lineweave_core::profile::Stats;
+use lineweave_core::select::{Candidate, Choice, Question};
+use lineweave_core::{algorithm, verify};
+use std::time::{Duration, Instant};
+
+/// How thoroughly a choice is measured.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Rules {
+    /// Candidates by prediction.
+    pub top: usize,
+    /// The best of so many other algorithms ...
+    pub families: usize,
+    /// ... unless it is predicted to take longer than this many times the best.
+    pub factor: f64,
+    /// Windows of each.
+    pub rounds: usize,
+    /// How long a window lasts.
+    pub window: Duration,
+    /// Whoever takes longer than this many times the fastest of a round is out.
+    pub drop: f64,
+    /// No further round begins after this time.
+    pub limit: Duration,
+}
+
+/// A candidate that was measured.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Runner {
+    /// What the model said.
+    pub candidate: Candidate,
+    /// ns a call, over all its windows.
+    pub stats: Stats,
+    /// Median over rounds of its time by that of the model's choice.
+    pub relative: f64,
+}
+
+/// A choice and what measuring said of it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Race {
+    /// The model's choice, first, then its rivals as they were shortlisted.
+    pub runners: Vec<Runner>,
+    /// Plans proved beforehand.
+    pub proved: usize,
+    /// Candidates that were not run: a refuted plan, or one that the team refuses; in words.
+    pub refused: Vec<String>,
+}
+
+impl Race {
+    /// The model's choice.
+    pub fn chosen(&self) -> &Runner {
+        &self.runners[0]
+    }
+
+    /// The fastest when measured.
+    pub fn best(&self) -> &Runner {
+        let fastest = self.runners.iter().min_by(|a, b| a.relative.total_cmp(&b.relative));
+        fastest.unwrap_or(&self.runners[0])
+    }
+
+    /// How much slower the model's choice is than the best measured candidate, as a share: 0 is no regret.
+    pub fn regret(&self) -> f64 {
+        (1.0 / self.best().relative - 1.0).max(0.0)
+    }
+}
+
+impl Charter {
+    /// The question that a call of `bytes` bytes of f64 elements (root 0, summed) poses to a team of this charter.
+    pub fn question(&self, collective: Collective, bytes: usize, direct: bool) -> Question {
+        let geometry = Geometry::new(self.ranks(), self.box_bytes, 0);
+        Question {
+            collective,
+            shape: self.shape(),
+            root: 0,
+            bytes,
+            grain: if collective.folds() { size_of::<f64>() } else { 1 },
+            direct,
+            box_bytes: geometry.zones(BankClass::Large).slots,
+            acc_bytes: None,
+        }
+    }
+}
+
+/// Step 1.
+pub fn shortlist(choice: &Choice, rules: &Rules) -> Vec<Candidate> {
+    let sound = |c: &&Candidate| c.predicted.0.is_finite() && c.predicted.0 > 0.0;
+    let costed: Vec<&Candidate> = choice.considered.iter().filter(sound).collect();
+    let mut list: Vec<Candidate> =
+        costed.iter().filter(|c| !c.given_up).take(rules.top.max(1)).map(|c| (*c).clone()).collect();
+    let Some(best) = list.first().map(|c| c.predicted.0) else { return list };
+    let mut families = 0;
+    for candidate in costed {
+        let known = list.iter().any(|c| c.name == candidate.name);
+        if families < rules.families && !known && candidate.predicted.0 <= best * rules.factor {
+            list.push(candidate.clone());
+            families += 1;
+        }
+    }
+    list
+}
+
+/// Steps 2 and 3. Nothing is left to race when every candidate is refused.
+///
+/// # Errors
+/// [`CrewError::Broken`] when a rank failed.
+pub fn race(
+    crew: &mut Crew,
+    question: &Question,
+    choice: &Choice,
+    rules: &Rules,
+) -> Result<Option<Race>, CrewError> {
+    let start = Instant::now();
+    let (mut proved, mut refused) = (0, Vec::new());
+    let mut field: Vec<(Candidate, Laps)> = Vec::new();
+    for candidate in shortlist(choice, rules) {
+        match prove(question, &candidate) {
+            Ok(plans) => {
+                proved += plans;
+                field.push((candidate, Laps::default()));
+            }
+            Err(why) => refused.push(why),
+        }
+    }
+    for round in 0..rules.rounds.max(1) {
+        for (candidate, laps) in &mut field {
+            if laps.out {
+                continue;
+            }
+            match crew.run(&trial(question, candidate, rules, round == 0)) {
+                Ok(outcome) => laps.add(&outcome.batches_ns, outcome.disturbed),
+                Err(CrewError::Refused { rank, why }) => {
+                    refused.push(format!("{} {}: rank {rank}: {why}", candidate.name, candidate.params));
+                    laps.out = true;
+                }
+                Err(broken) => return Err(broken),
+            }
+        }
+        let now = |laps: &Laps| laps.medians.get(round).copied();
+        let fastest = field.iter().filter_map(|(_, l)| now(l)).fold(f64::INFINITY, f64::min);
+        for (_, laps) in field.iter_mut().skip(1) {
+            laps.out |= now(laps).is_none_or(|m| m > fastest * rules.drop);
+        }
+        if start.elapsed() > rules.limit {
+            break;
+        }
+    }
+    field.retain(|(_, laps)| !laps.medians.is_empty());
+    let Some(reference) = field.first().map(|(_, laps)| laps.medians.clone()) else { return Ok(None) };
+    let runners = field
+        .into_iter()
+        .filter_map(|(candidate, laps)| {
+            let ratios: Vec<f64> = laps.medians.iter().zip(&reference).map(|(a, b)| a / b).collect();
+            let relative = Stats::of(&ratios, 0)?.median;
+            Some(Runner { candidate, stats: Stats::of(&laps.batches_ns, laps.disturbed)?, relative })
+        })
+        .collect();
+    Ok(Some(Race { runners, proved, refused }))
+}
+
+/// One candidate's windows.
+#[derive(Default)]
+struct Laps {
+    batches_ns: Vec<f64>,
+    medians: Vec<f64>,
+    disturbed: usize,
+    out: bool,
+}
+
+impl Laps {
+    fn add(&mut self, batches_ns: &[f64], disturbed: usize) {
+        self.medians.extend(Stats::of(batches_ns, 0).map(|s| s.median));
+        self.batches_ns.extend_from_slice(batches_ns);
+        self.disturbed += disturbed;
+    }
+}
+
+fn trial(question: &Question, candidate: &Candidate, rules: &Rules, check: bool) -> Trial {
+    Trial {
+        collective: question.collective,
+        bytes: question.bytes,
+        buffers: Rested::Reuse,
+        way: Some(Way {
+            algorithm: candidate.name.to_owned(),
+            params: candidate.params.clone(),
+            window: candidate.window,
+        }),
+        check,
+        window_ns: rules.window.as_nanos() as u64,
+        least: 24,
+        most: 400,
+        precision: 0.01,
+    }
+}
+
+/// Proves the plans of a candidate: its window's, and that of what is left of the message.
+fn prove(question: &Question, candidate: &Candidate) -> Result<usize, String> {
+    let name = |e: &dyn std::fmt::Display| format!("{} {}: {e}", candidate.name, candidate.params);
+    let algorithm = algorithm::find(question.collective, candidate.name).map_err(|e| name(&e))?;
+    let left = question.bytes.checked_rem(candidate.window).unwrap_or(0);
+    let mut proved = 0;
+    for bytes in [Some(candidate.window), (left > 0).then_some(left)].into_iter().flatten() {
+        let plan: Plan = algorithm.plan(&question.window(bytes), &candidate.params).map_err(|e| name(&e))?;
+        verify::verify(&plan).map_err(|violation| name(&violation))?;
+        proved += 1;
+    }
+    Ok(proved)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::Settings;
+    use lineweave_core::model::Values;
+    use lineweave_core::select::select;
+
+    fn rules() -> Rules {
+        Rules {
+            top: 2,
+            families: 2,
+            factor: 100.0,
+            rounds: 2,
+            window: Duration::from_millis(2),
+            drop: 1e9,
+            limit: Duration::from_secs(60),
+        }
+    }
+
+    #[test]
+    fn the_shortlist_begins_with_the_choice_and_reaches_other_families() {
+        let question = Question::flat(Collective::Bcast, 4, 1 << 16, 1);
+        let choice = select(&Values::default().model(), &question).expect("a choice");
+        let list = shortlist(&choice, &rules());
+        assert_eq!((list[0].name, &list[0].params), (choice.algorithm, &choice.params));
+        assert_eq!(list.len(), 4);
+        let later: Vec<&str> = list[2..].iter().map(|c| c.name).collect();
+        assert!(later[0] != later[1] && !list[..2].iter().any(|c| later.contains(&c.name)), "{later:?}");
+        let narrow = shortlist(&choice, &Rules { factor: 1.0, ..rules() });
+        assert_eq!(narrow.len(), 2, "nothing that is predicted to be slower");
+    }
+
+    #[test]
+    fn a_race_measures_proved_candidates_and_compares_them_with_the_choice() {
+        let charter = Charter::new(2, &Settings::default()).expect("a charter");
+        let model = Values::default().model();
+        let mut crew = Crew::threads(charter.clone()).expect("a crew");
+        for (collective, bytes) in [(Collective::Barrier, 0), (Collective::Allreduce, 4096)] {
+            let question = charter.question(collective, bytes, true);
+            let choice = select(&model, &question).expect("a choice");
+            let race = race(&mut crew, &question, &choice, &rules()).expect("a race").expect("a runner");
+            assert_eq!(race.refused, [] as [String; 0]);
+            assert!(race.runners.len() >= 2 && race.proved >= race.runners.len());
+            assert_eq!(race.chosen().candidate.name, choice.algorithm);
+            assert_eq!(race.chosen().relative, 1.0);
+            assert!(race.best().relative <= 1.0 && race.regret() >= 0.0);
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! A trial: one collective of one size, checked and then timed by every rank of a team for one window.
+//!
+//! What is timed is the very call that a program makes; a trial may only say which algorithm answers it.
+
+use crate::check::CallSpec;
+use crate::choose::Adoptable;
+use crate::communicator::Communicator;
+use crate::error::Error;
+use crate::kernel::{Element, Operator};
+use crate::measure::timing::{collect_samples, Rules, Samples};
+use crate::tuning::{Because, Chosen};
+use lineweave_core::algorithm;
+use lineweave_core::collective::Collective;
+use lineweave_core::plan::Params;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::time::Duration;
+
+/// Memory that the fresh buffers of one team take together: larger than the last-level cache of most machines,
+/// small enough to be there on all. As much as the peers of `lineweave bench` take.
+const FRESH_BYTES: usize = 256 << 20;
+
+/// An algorithm with everything that makes it a plan.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct Way {
+    /// Name of the algorithm.
+    pub algorithm: String,
+    /// Its parameters.
+    #[serde(default)]
+    pub params: Params,
+    /// Bytes of a window.
+    pub window: usize,
+}
+
+/// Where the buffers of calls that follow each other lie.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Rested {
+    /// In the same place, which therefore is in a cache.
+    Reuse,
+    /// Each in another place, in memory together larger than the caches.
+    Fresh,
+}
+
+/// What to measure, the same for every rank.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Trial {
+    /// The collective; root 0, f64 elements that are summed.
+    pub collective: Collective,
+    /// Message length in bytes, a multiple of 8.
+    pub bytes: usize,
+    /// Buffers.
+    pub buffers: Rested,
+    /// The algorithm, when it is not to be the library's own choice.
+    pub way: Option<Way>,
+    /// Compare the answer with what it must be before timing.
+    pub check: bool,
+    /// The longest the window lasts, in ns.
+    pub window_ns: u64,
+    /// The fewest samples before it may end early.
+    pub least: usize,
+    /// The most samples.
+    pub most: usize,
+    /// It ends early when half the interval of the median is at most this share of it.
+    pub precision: f64,
+}
+
+/// What a window gave.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Outcome {
+    /// ns a call, one value a batch: the most of what any rank took.
+    pub batches_ns: Vec<f64>,
+    /// Batches set aside because something disturbed them.
+    pub disturbed: usize,
+    /// What ran.
+    pub way: Way,
+    /// `forced`, `measured` or `predicted`: why that algorithm.
+    pub because: String,
+}
+
+/// A page, so that buffers start on one.
+#[derive(Clone, Copy)]
+#[repr(C, align(4096))]
+struct Page([u64; 512]);
+
+/// One rank's buffers and prepared choices, kept from trial to trial.
+#[derive(Default)]
+pub struct Bench {
+    input: Vec<Page>,
+    output: Vec<Page>,
+    prepared: HashMap<(Collective, usize, Way), Adoptable>,
+}
+
+impl std::fmt::Debug for Bench {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Bench")
+            .field("pages", &self.input.len())
+            .field("prepared", &self.prepared.len())
+            .finish()
+    }
+}
+
+/// Why a trial was not carried out. All ranks refuse alike, so that the team can go on.
+#[derive(Debug)]
+pub enum Refused {
+    /// The plan does not apply, or the answer was wrong; the communicator is sound.
+    Trial(String),
+    /// The communicator cannot be used any more.
+    Team(Error),
+}
+
+impl From<Error> for Refused {
+    fn from(error: Error) -> Refused {
+        Refused::Team(error)
+    }
+}
+
+impl Trial {
+    /// The call that is timed.
+    pub fn call(&self) -> CallSpec {
+        CallSpec {
+            collective: self.collective,
+            element: f64::TYPE,
+            count: self.bytes / size_of::<f64>(),
+            operator: self.collective.folds().then_some(Operator::Sum),
+            root: 0,
+        }
+    }
+}
+
+impl Bench {
+    /// Carries out a trial; every rank of the team must be given the same.
+    ///
+    /// # Errors
+    /// [`Refused`].
+    pub fn run(&mut self, comm: &mut Communicator, trial: &Trial) -> Result<Outcome, Refused> {
+        let call = trial.call();
+        let adopted = match &trial.way {
+            None => None,
+            Some(way) => Some(self.prepared(comm, trial, &call, way)?),
+        };
+        let (way, because) = match &trial.way {
+            Some(way) => (way.clone(), "forced"),
+            None => described(comm, &call)?,
+        };
+        let slots = self.reserve(trial, comm.ranks());
+        if let Some(choice) = &adopted {
+            comm.adopt(choice);
+        }
+        let outcome = self.timed(comm, trial, &call, slots);
+        if let Some(choice) = &adopted {
+            comm.forget(choice);
+        }
+        let samples = outcome?;
+        Ok(Outcome {
+            batches_ns: samples.values,
+            disturbed: samples.disturbed,
+            way,
+            because: because.to_owned(),
+        })
+    }
+
+    fn prepared(
+        &mut self,
+        comm: &mut Communicator,
+        trial: &Trial,
+        call: &CallSpec,
+        way: &Way,
+    ) -> Result<Adoptable, Refused> {
+        let key = (trial.collective, trial.bytes, way.clone());
+        if let Some(choice) = self.prepared.get(&key) {
+            return Ok(*choice);
+        }
+        let refuse = |e: &dyn std::fmt::Display| Refused::Trial(e.to_string());
+        let algorithm = algorithm::find(trial.collective, &way.algorithm).map_err(|e| refuse(&e))?;
+        let chosen =
+            Chosen { algorithm, params: way.params.clone(), window: way.window, because: Because::Forced };
+        // Deterministic, so that every rank fails or none does.
+        let choice = comm.prepare_choice(call, &chosen).map_err(|e| refuse(&e))?;
+        self.prepared.insert(key, choice);
+        Ok(choice)
+    }
+
+    /// Makes room, touched by this rank first, and says how many buffers there are in it.
+    fn reserve(&mut self, trial: &Trial, ranks: usize) -> usize {
+        let pages = trial.bytes.div_ceil(size_of::<Page>());
+        let slots = match trial.buffers {
+            Rested::Reuse => 1,
+            Rested::Fresh => (FRESH_BYTES / 2 / ranks / (pages * size_of::<Page>()).max(1)).max(2),
+        };
+        for pool in [&mut self.input, &mut self.output] {
+            if pool.len() < pages * slots {
+                *pool = Vec::new();
+                *pool = vec![Page([0; 512]); pages * slots];
+            }
+        }
+        slots
+    }
+
+    fn timed(
+        &mut self,
+        comm: &mut Communicator,
+        trial: &Trial,
+        call: &CallSpec,
+        slots: usize,
+    ) -> Result<Samples, Refused> {
+        let pages = trial.bytes.div_ceil(size_of::<Page>());
+        if trial.check && trial.collective.moves_data() {
+            self.check(comm, trial, call)?;
+        }
+        let (input, output) = (self.input.as_mut_ptr(), self.output.as_mut_ptr());
+        let mut at = 0;
+        let mut operation = |comm: &mut Communicator| {
+            if trial.collective == Collective::Barrier {
+                return comm.barrier();
+            }
+            // Within the pools: `reserve` made `slots` times `pages` pages.
+            let (from, to) =
+                (input.wrapping_add(at * pages).cast::<u8>(), output.wrapping_add(at * pages).cast::<u8>());
+            at = if at + 1 == slots { 0 } else { at + 1 };
+            let from = if trial.collective == Collective::Bcast { to } else { from };
+            // SAFETY: both pools are this rank's own, exclusively borrowed and live for the call, page-aligned,
+            // and hold `call.bytes()` bytes from there on.
+            unsafe { comm.call(call, from, to) }
+        };
+        let rules = Rules {
+            precision: trial.precision,
+            least: trial.least,
+            most: trial.most,
+            budget: Duration::from_nanos(trial.window_ns),
+            ..Rules::default()
+        };
+        Ok(collect_samples(comm, &rules, &mut operation)?)
+    }
+
+    /// One call on numbers whose combination is exact in any order, compared at every rank.
+    fn check(&mut self, comm: &mut Communicator, trial: &Trial, call: &CallSpec) -> Result<(), Refused> {
+        let (rank, ranks) = (comm.rank(), comm.ranks());
+        let mine = |rank: usize, i: usize| (rank * 31 + i % 1021) as f64;
+        let sum = |i: usize| (0..ranks).map(|r| mine(r, i)).sum::<f64>();
+        let count = call.count;
+        let (input, output) = (words(&mut self.input, count), words(&mut self.output, count));
+        for (i, (from, to)) in input.iter_mut().zip(output.iter_mut()).enumerate() {
+            *from = mine(rank, i);
+            *to = if trial.collective == Collective::Bcast && rank == 0 { mine(0, i) } else { -1.0 };
+        }
+        match trial.collective {
+            Collective::Barrier => comm.barrier()?,
+            Collective::Bcast => comm.bcast(output, 0)?,
+            Collective::Reduce => comm.reduce(input, output, Operator::Sum, 0)?,
+            Collective::Allreduce => comm.allreduce(input, output, Operator::Sum)?,
+        }
+        let expected = |i: usize| match trial.collective {
+            Collective::Barrier | Collective::Bcast => mine(0, i),
+            Collective::Reduce | Collective::Allreduce => sum(i),
+        };
+        let looked_at = trial.collective != Collective::Reduce || rank == 0;
+        let wrong = if looked_at { (0..count).find(|&i| output[i] != expected(i)) } else { None };
+        // Through the allreduce under trial perhaps, whose wrong answers may be wrong here too: so every rank
+        // says where it is wrong by itself as well.
+        let mut verdict = [wrong.map_or(0.0, |_| rank as f64 + 1.0)];
+        comm.allreduce_in_place(&mut verdict, Operator::Max)?;
+        match (wrong, verdict[0]) {
+            (Some(i), _) => Err(Refused::Trial(format!(
+                "{} of {} bytes: rank {rank} has {} at element {i}, expected {}",
+                trial.collective,
+                trial.bytes,
+                output[i],
+                expected(i)
+            ))),
+            (None, 0.0) => Ok(()),
+            (None, r) => Err(Refused::Trial(format!("rank {} has a wrong answer", r - 1.0))),
+        }
+    }
+}
+
+/// The first words of a pool.
+fn words(pool: &mut [Page], count: usize) -> &mut [f64] {
+    debug_assert!(count <= pool.len() * 512);
+    // SAFETY: pages are plain initialised words, exclusively borrowed; any bits are an f64; `reserve` made at
+    // least `count` of them.
+    unsafe { std::slice::from_raw_parts_mut(pool.as_mut_ptr().cast::<f64>(), count) }
+}
+
+/// What the library's own choice is.
+fn described(comm: &Communicator, call: &CallSpec) -> Result<(Way, &'static str), Refused> {
+    let chosen = comm.chosen(call).map_err(|e| Refused::Trial(e.to_string()))?;
+    let because = match chosen.because {
+        Because::Forced => "forced",
+        Because::Measured => "measured",
+        Because::Predicted => "predicted",
+    };
+    let way =
+        Way { algorithm: chosen.algorithm.name.to_owned(), params: chosen.params, window: chosen.window };
+    Ok((way, because))
+}
