@@ -318,6 +318,12 @@ impl Communicator {
         Ok(())
     }
 
+    /// Forgets how to repeat the last call, because another plan is to carry it out.
+    pub(crate) fn cool(&mut self) {
+        self.hot = None;
+        self.hot_swap = None;
+    }
+
     /// Runs the barrier that was called last once more, if that is all there is to do.
     #[inline(always)]
     pub(crate) fn repeat_barrier(&mut self) -> Option<Result<(), Error>> {

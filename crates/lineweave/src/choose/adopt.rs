@@ -35,6 +35,7 @@ impl Communicator {
     /// Calls of this size run this choice from now on, whatever the tuning says, until
     /// [`Communicator::forget`]. Every rank must adopt the same.
     pub fn adopt(&mut self, choice: &Adoptable) {
+        self.cool();
         let book = self.book_mut();
         book.known.insert(choice.key, choice.sequence);
         book.last[choice.key.collective as usize] = None;
@@ -42,6 +43,7 @@ impl Communicator {
 
     /// Calls of this size run what the tuning says again.
     pub fn forget(&mut self, choice: &Adoptable) {
+        self.cool();
         let book = self.book_mut();
         book.known.remove(&choice.key);
         book.last[choice.key.collective as usize] = None;

@@ -110,6 +110,38 @@ pub fn collect_samples(
     gather(comm, rules, &mut |comm| batch(comm, count))
 }
 
+/// As [`collect_samples`], but a batch's time is the last rank's exit less the first rank's entry, on the clock that
+/// all CPUs share (MEASURING.md, rule 4). Where ranks outnumber CPUs, or may run ahead of each other, the time that
+/// each takes by itself is not the time that all of them take: a late rank finds its data waiting.
+///
+/// # Errors
+/// As for [`collect`].
+pub fn collect_elapsed(
+    comm: &mut Communicator,
+    rules: &Rules,
+    op: &mut dyn FnMut(&mut Communicator) -> Result<(), Error>,
+) -> Result<Samples, Error> {
+    let mut batch = |comm: &mut Communicator, count: usize| -> Result<f64, Error> {
+        comm.barrier()?;
+        op(comm)?;
+        let mut first = [shared_clock()];
+        for _ in 0..count {
+            op(comm)?;
+        }
+        let last = shared_clock();
+        comm.allreduce_in_place(&mut first, Operator::Min)?;
+        Ok((last - first[0]) / count as f64)
+    };
+    let count = batch_length(comm, rules, &mut batch)?;
+    gather(comm, rules, &mut |comm| batch(comm, count))
+}
+
+/// ns since the machine started, the same on every CPU and in every process; exact to less than 1 ns for 50 days.
+fn shared_clock() -> f64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec as f64 * 1e9 + now.tv_nsec as f64
+}
+
 /// As [`collect_samples`] for operations that time themselves: each call returns the ns that this rank took,
 /// 0 where it is not this rank that counts. A sample is the maximum over ranks.
 ///
@@ -292,6 +324,22 @@ mod tests {
         let stats = all[0].stats().expect("samples");
         assert_eq!((stats.median, stats.min), (100.0, 100.0));
         assert!(stats.samples >= brief().least);
+    }
+
+    #[test]
+    fn elapsed_time_includes_what_no_rank_waits_for() {
+        // The second rank comes late and finds everything ready: by itself it takes no time.
+        let all = team::threads(2, |mut comm| {
+            let late = comm.rank() == 1;
+            collect_elapsed(&mut comm, &Rules { least: 2, most: 4, ..brief() }, &mut |_| {
+                let pause = if late { 0 } else { 2 };
+                std::thread::sleep(Duration::from_millis(pause));
+                Ok(())
+            })
+        })
+        .expect("a measurement");
+        assert!(all[0].values.iter().all(|ns| *ns >= 2e6), "{:?}", all[0]);
+        assert_eq!(all[0], all[1]);
     }
 
     #[test]

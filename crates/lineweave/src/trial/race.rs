@@ -4,7 +4,10 @@
 //!    not predict to be far slower, since a model that errs does so by families.
 //! 2. Rounds: one window of every runner, one after another, so that drift meets all alike. Whoever is far behind
 //!    after a round is out.
-//! 3. Runners are compared within rounds: the median over rounds of the ratio to the model's choice.
+//! 3. Runners are compared within rounds: the median over rounds of the ratio to the model's choice. Where ranks
+//!    outnumber CPUs the scheduler sways a window more than the machine drifts: then by all windows together.
+//! 4. Of many runners the luckiest looks fastest. So the fastest, when it is not the choice, runs against the
+//!    choice once more, and only these windows say by how much it is faster, if at all.
 
 use super::crew::{Crew, CrewError};
 use super::window::{Rested, Trial, Way};
@@ -16,6 +19,9 @@ use lineweave_core::profile::Stats;
 use lineweave_core::select::{Candidate, Choice, Question};
 use lineweave_core::{algorithm, verify};
 use std::time::{Duration, Instant};
+
+/// Calls that a window has room for, by prediction.
+const FEWEST_CALLS: f64 = 8.0;
 
 /// How thoroughly a choice is measured.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -134,17 +140,9 @@ pub fn race(
         }
     }
     for round in 0..rules.rounds.max(1) {
-        for (candidate, laps) in &mut field {
-            if laps.out {
-                continue;
-            }
-            match crew.run(&trial(question, candidate, rules, round == 0)) {
-                Ok(outcome) => laps.add(&outcome.batches_ns, outcome.disturbed),
-                Err(CrewError::Refused { rank, why }) => {
-                    refused.push(format!("{} {}: rank {rank}: {why}", candidate.name, candidate.params));
-                    laps.out = true;
-                }
-                Err(broken) => return Err(broken),
+        for (candidate, laps) in field.iter_mut().filter(|(_, laps)| !laps.out) {
+            if let Some(why) = laps.run(crew, &trial(question, candidate, rules, round == 0))? {
+                refused.push(format!("{} {}: {why}", candidate.name, candidate.params));
             }
         }
         let now = |laps: &Laps| laps.medians.get(round).copied();
@@ -157,32 +155,101 @@ pub fn race(
         }
     }
     field.retain(|(_, laps)| !laps.medians.is_empty());
-    let Some(reference) = field.first().map(|(_, laps)| laps.medians.clone()) else { return Ok(None) };
+    if field.is_empty() {
+        return Ok(None);
+    }
+    let crowded = question.shape.oversubscription() > 1;
+    let mut relative: Vec<f64> = field
+        .iter()
+        .map(|(_, laps)| laps.relative(&field[0].1, 0, crowded).unwrap_or(f64::INFINITY))
+        .collect();
+    let fastest = (0..field.len()).min_by(|&a, &b| relative[a].total_cmp(&relative[b])).unwrap_or(0);
+    if fastest > 0 {
+        let confirmed = confirm(crew, question, rules, &mut field, fastest, crowded)?;
+        // What was not confirmed does not beat what was.
+        for (i, relative) in relative.iter_mut().enumerate().skip(1) {
+            *relative = if i == fastest { confirmed } else { relative.max(confirmed.min(1.0)) };
+        }
+    }
     let runners = field
         .into_iter()
-        .filter_map(|(candidate, laps)| {
-            let ratios: Vec<f64> = laps.medians.iter().zip(&reference).map(|(a, b)| a / b).collect();
-            let relative = Stats::of(&ratios, 0)?.median;
-            Some(Runner { candidate, stats: Stats::of(&laps.batches_ns, laps.disturbed)?, relative })
+        .zip(relative)
+        .filter_map(|((candidate, laps), relative)| {
+            Some(Runner { candidate, stats: Stats::of(&laps.batches_ns(0), laps.disturbed)?, relative })
         })
         .collect();
     Ok(Some(Race { runners, proved, refused }))
 }
 
+/// Step 4: the ratio of one runner to the first.
+fn confirm(
+    crew: &mut Crew,
+    question: &Question,
+    rules: &Rules,
+    field: &mut [(Candidate, Laps)],
+    other: usize,
+    crowded: bool,
+) -> Result<f64, CrewError> {
+    let from = field[0].1.medians.len().max(field[other].1.medians.len());
+    // Whoever ran fewer rounds starts level.
+    for i in [0, other] {
+        field[i].1.level(from);
+    }
+    for _ in 0..rules.rounds.max(1) {
+        for i in [0, other] {
+            let (candidate, laps) = &mut field[i];
+            laps.run(crew, &trial(question, candidate, rules, false))?;
+        }
+    }
+    Ok(field[other].1.relative(&field[0].1, from, crowded).unwrap_or(f64::INFINITY))
+}
+
 /// One candidate's windows.
 #[derive(Default)]
 struct Laps {
-    batches_ns: Vec<f64>,
+    windows: Vec<Vec<f64>>,
     medians: Vec<f64>,
     disturbed: usize,
     out: bool,
 }
 
 impl Laps {
-    fn add(&mut self, batches_ns: &[f64], disturbed: usize) {
-        self.medians.extend(Stats::of(batches_ns, 0).map(|s| s.median));
-        self.batches_ns.extend_from_slice(batches_ns);
-        self.disturbed += disturbed;
+    /// One window; the reason when the crew refuses, upon which there are no more.
+    fn run(&mut self, crew: &mut Crew, trial: &Trial) -> Result<Option<String>, CrewError> {
+        match crew.run(trial) {
+            Ok(outcome) => {
+                self.medians.push(Stats::of(&outcome.batches_ns, 0).map_or(f64::NAN, |s| s.median));
+                self.windows.push(outcome.batches_ns);
+                self.disturbed += outcome.disturbed;
+                Ok(None)
+            }
+            Err(CrewError::Refused { rank, why }) => {
+                self.out = true;
+                Ok(Some(format!("rank {rank}: {why}")))
+            }
+            Err(broken) => Err(broken),
+        }
+    }
+
+    /// As many windows as the other; those it did not run are empty.
+    fn level(&mut self, windows: usize) {
+        self.medians.resize(windows, f64::NAN);
+        self.windows.resize(windows, Vec::new());
+    }
+
+    fn batches_ns(&self, from: usize) -> Vec<f64> {
+        self.windows.get(from..).unwrap_or_default().concat()
+    }
+
+    /// How its windows from one on compare with another's.
+    fn relative(&self, other: &Laps, from: usize, crowded: bool) -> Option<f64> {
+        if crowded {
+            let of = |laps: &Laps| Some(Stats::of(&laps.batches_ns(from), 0)?.median);
+            return Some(of(self)? / of(other)?);
+        }
+        let pairs = self.medians.iter().zip(&other.medians).skip(from);
+        let ratios: Vec<f64> = pairs.map(|(a, b)| a / b).filter(|r| r.is_finite()).collect();
+        Some(Stats::of(&ratios, 0)?.median)
     }
 }
 
@@ -197,7 +264,8 @@ fn trial(question: &Question, candidate: &Candidate, rules: &Rules, check: bool)
             window: candidate.window,
         }),
         check,
-        window_ns: rules.window.as_nanos() as u64,
+        // A few calls at least, also of a message that takes longer than a window.
+        window_ns: (rules.window.as_nanos() as f64).max(FEWEST_CALLS * candidate.predicted.0) as u64,
         least: 24,
         most: 400,
         precision: 0.01,

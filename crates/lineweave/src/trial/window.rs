@@ -7,7 +7,7 @@ use crate::choose::Adoptable;
 use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::kernel::{Element, Operator};
-use crate::measure::timing::{collect_samples, Rules, Samples};
+use crate::measure::timing::{collect_elapsed, Rules, Samples};
 use crate::tuning::{Because, Chosen};
 use lineweave_core::algorithm;
 use lineweave_core::collective::Collective;
@@ -19,6 +19,9 @@ use std::time::Duration;
 /// Memory that the fresh buffers of one team take together: larger than the last-level cache of most machines,
 /// small enough to be there on all. As much as the peers of `lineweave bench` take.
 const FRESH_BYTES: usize = 256 << 20;
+
+/// Ranks leave the barrier before a batch some 100 ns apart, which must vanish in it.
+const BATCH: Duration = Duration::from_micros(50);
 
 /// An algorithm with everything that makes it a plan.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -228,9 +231,10 @@ impl Bench {
             least: trial.least,
             most: trial.most,
             budget: Duration::from_nanos(trial.window_ns),
+            batch: BATCH,
             ..Rules::default()
         };
-        Ok(collect_samples(comm, &rules, &mut operation)?)
+        Ok(collect_elapsed(comm, &rules, &mut operation)?)
     }
 
     /// One call on numbers whose combination is exact in any order, compared at every rank.

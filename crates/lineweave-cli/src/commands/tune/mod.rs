@@ -66,7 +66,6 @@ fn words(text: &str) -> Result<Size, String> {
 struct Programme {
     ranks: Vec<usize>,
     sizes: Vec<usize>,
-    quick: bool,
 }
 
 impl Programme {
@@ -79,7 +78,6 @@ impl Programme {
         Programme {
             ranks: or(ranks, if quick { &QUICK_RANKS } else { &RANKS }),
             sizes: or(sizes, if quick { &QUICK_SIZES } else { &SIZES }),
-            quick,
         }
     }
 
@@ -95,8 +93,8 @@ impl Programme {
             top: if pressed { 2 } else { 4 },
             families: if pressed { 2 } else { 4 },
             factor: 4.0,
-            rounds: if self.quick { 2 } else { 3 },
-            window: (each / 16).clamp(Duration::from_millis(2), Duration::from_millis(12)),
+            rounds: 3,
+            window: (each / 16).clamp(Duration::from_millis(2), Duration::from_millis(20)),
             drop: 1.5,
             limit: each,
         }
@@ -159,7 +157,7 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
                     Err(e) => return Err(e.into()),
                 };
                 choices.insert(tuned(collective, ranks, bytes, team, &race));
-                figures.take(&race);
+                figures.take(&race, ranks > node.usable.effective);
                 let row = ChoiceObject::of(collective, ranks, bytes, team, &race);
                 if session.out.is_json() {
                     session.out.object("choice", &row)?;

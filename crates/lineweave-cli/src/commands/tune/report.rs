@@ -66,6 +66,16 @@ impl ChoiceObject {
         }
     }
 
+    /// The wider half of the 95 % interval of the median, as a share of it.
+    fn spread(&self) -> String {
+        let half = (self.ci_high_ns - self.measured_ns).max(self.measured_ns - self.ci_low_ns);
+        match self.samples {
+            // No interval exists of so few.
+            0..6 => format!("n={}", self.samples),
+            _ => format!("{:.0} %", half / self.measured_ns * 100.0),
+        }
+    }
+
     fn is_best(&self) -> bool {
         self.algorithm == self.best_algorithm
             && self.params == self.best_params
@@ -76,8 +86,8 @@ impl ChoiceObject {
 /// The summary's figures, as they come in.
 #[derive(Default)]
 pub struct Figures {
-    /// Measured and predicted of every candidate that was run.
-    pairs: Vec<(f64, f64)>,
+    /// Measured and predicted of every candidate that was run, on teams within the CPUs and beyond them.
+    pairs: [Vec<(f64, f64)>; 2],
     regrets: Vec<f64>,
     proved: usize,
     remarks: Vec<String>,
@@ -89,8 +99,10 @@ struct Summary<'a> {
     cases: usize,
     plans: usize,
     candidates: usize,
-    mean_proportional_error: f64,
-    mean_relative_error: f64,
+    mean_proportional_error: Option<f64>,
+    mean_relative_error: Option<f64>,
+    within_cpus: Errors,
+    beyond_cpus: Errors,
     median_regret: f64,
     worst_regret: f64,
     seconds: f64,
@@ -99,12 +111,48 @@ struct Summary<'a> {
     remarks: &'a [String],
 }
 
+/// A model's errors over some candidates; nothing without any.
+#[derive(Serialize)]
+struct Errors {
+    candidates: usize,
+    mean_proportional: Option<f64>,
+    median_proportional: Option<f64>,
+    mean_relative: Option<f64>,
+}
+
+impl Errors {
+    fn of(pairs: &[(f64, f64)]) -> Errors {
+        let proportional = |&(m, p): &(f64, f64)| m.max(p) / m.min(p);
+        let mean = |of: &dyn Fn(&(f64, f64)) -> f64| {
+            (!pairs.is_empty()).then(|| pairs.iter().map(of).sum::<f64>() / pairs.len() as f64)
+        };
+        let mut sorted: Vec<f64> = pairs.iter().map(proportional).collect();
+        sorted.sort_by(f64::total_cmp);
+        Errors {
+            candidates: pairs.len(),
+            mean_proportional: mean(&proportional),
+            median_proportional: sorted.get(sorted.len() / 2).copied(),
+            mean_relative: mean(&|&(m, p)| (m - p).abs() / m),
+        }
+    }
+
+    fn text(&self, on: &str) -> Option<String> {
+        Some(format!(
+            "measured / predicted is off by a factor of {:.2} ({:.2} on average; mean relative error {}) {on}",
+            self.median_proportional?,
+            self.mean_proportional?,
+            percent(self.mean_relative?)
+        ))
+    }
+}
+
 impl Figures {
-    /// Counts a race.
-    pub fn take(&mut self, race: &Race) {
+    /// Counts a race; `beyond`: of more ranks than CPUs.
+    pub fn take(&mut self, race: &Race, beyond: bool) {
         let pair = |r: &Runner| (r.stats.median, r.candidate.predicted.0);
         // Where costing was given up the prediction is a bound, not a prediction.
-        self.pairs.extend(race.runners.iter().filter(|r| !r.candidate.given_up).map(pair));
+        self.pairs[usize::from(beyond)]
+            .extend(race.runners.iter().filter(|r| !r.candidate.given_up).map(pair));
         self.regrets.push(race.regret());
         self.proved += race.proved;
         self.remarks.extend(race.refused.iter().map(|why| format!("not run: {why}")));
@@ -127,11 +175,6 @@ impl Figures {
     ) {
         self.remarks.push(format!("{collective} of {} among {ranks} {team}: {why}", Bytes(bytes as u64)));
     }
-
-    fn mean(&self, of: impl Fn(f64, f64) -> f64) -> f64 {
-        let sum: f64 = self.pairs.iter().map(|&(measured, predicted)| of(measured, predicted)).sum();
-        sum / self.pairs.len().max(1) as f64
-    }
 }
 
 /// The machine, in two lines.
@@ -144,10 +187,18 @@ pub fn head(node: &NodeInfo, out: &mut Output) -> Result<(), CliError> {
         "{}: {} usable CPUs, {} B lines, {}",
         machine.cpu, node.usable.effective, machine.line_bytes, machine.topology
     ))?;
+    if let Some(load) = load().filter(|load| *load > 0.5) {
+        out.line(&format!("  note: {load:.1} other programs are running on average; expect wide intervals"))?;
+    }
     for warning in &node.warnings {
         out.line(&format!("  note: {warning}"))?;
     }
     out.flush()
+}
+
+/// Programs that ran at a time over the last minute.
+fn load() -> Option<f64> {
+    std::fs::read_to_string("/proc/loadavg").ok()?.split_whitespace().next()?.parse().ok()
 }
 
 /// What was measured, in the few numbers that decide most, and what could not be.
@@ -229,7 +280,7 @@ pub fn choices(
             "regret",
             "fastest measured",
         ],
-        &[1, 3, 4, 6, 7],
+        &[1, 3, 4, 5, 6, 7],
     );
     for row in rows {
         shown.add_row([
@@ -238,7 +289,7 @@ pub fn choices(
             described(row.algorithm, &row.params, row.window_bytes, row.bytes),
             Nanos(row.predicted_ns).to_string(),
             Nanos(row.measured_ns).to_string(),
-            format!("{} .. {}", Nanos(row.ci_low_ns), Nanos(row.ci_high_ns)),
+            row.spread(),
             format!("{:.2}", row.measured_to_predicted),
             percent(row.regret),
             match row.is_best() {
@@ -248,6 +299,8 @@ pub fn choices(
         ]);
     }
     out.table(&shown)?;
+    let near = rows.iter().filter(|r| r.regret < 0.05).count();
+    out.line(&format!("{near} of {} choices within 5 % of the fastest measured", rows.len()))?;
     out.flush()
 }
 
@@ -280,12 +333,16 @@ pub fn summary(
 ) -> Result<(), CliError> {
     let mut regrets = figures.regrets.clone();
     regrets.sort_by(f64::total_cmp);
+    let all = Errors::of(&figures.pairs.concat());
+    let [within_cpus, beyond_cpus] = [0, 1].map(|i| Errors::of(&figures.pairs[i]));
     let summary = Summary {
         cases: regrets.len(),
         plans: figures.proved,
-        candidates: figures.pairs.len(),
-        mean_proportional_error: figures.mean(|m, p| m.max(p) / m.min(p)),
-        mean_relative_error: figures.mean(|m, p| (m - p).abs() / m),
+        candidates: all.candidates,
+        mean_proportional_error: all.mean_proportional,
+        mean_relative_error: all.mean_relative,
+        within_cpus,
+        beyond_cpus,
         median_regret: regrets.get(regrets.len() / 2).copied().unwrap_or(0.0),
         worst_regret: regrets.last().copied().unwrap_or(0.0),
         seconds: took.as_secs_f64(),
@@ -300,15 +357,6 @@ pub fn summary(
     out.line("\nSUMMARY")?;
     for (what, found) in [
         ("plans", format!("{} proved before they ran", summary.plans)),
-        (
-            "model",
-            format!(
-                "mean proportional error {:.2}, mean relative error {} over {} measured candidates",
-                summary.mean_proportional_error,
-                percent(summary.mean_relative_error),
-                summary.candidates
-            ),
-        ),
         (
             "choices",
             format!(
@@ -329,6 +377,11 @@ pub fn summary(
         ("took", format!("{:.0} s", summary.seconds)),
     ] {
         out.line(&format!("  {what:<8} {found}"))?;
+    }
+    for (errors, on) in [(&summary.within_cpus, "within the CPUs"), (&summary.beyond_cpus, "beyond them")] {
+        if let Some(text) = errors.text(on) {
+            out.line(&format!("  model    {text}"))?;
+        }
     }
     for remark in &figures.remarks {
         out.line(&format!("  note     {remark}"))?;
