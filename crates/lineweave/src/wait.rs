@@ -30,9 +30,9 @@ impl Budget {
         let crowded = ranks > cpus;
         let (spins, yields) = match policy {
             Wait::Spin => (u32::MAX, u32::MAX),
-            Wait::Yield => (if crowded { 8 } else { 2_000 }, u32::MAX),
-            Wait::Sleep => (if crowded { 8 } else { 1_000 }, 4),
-            Wait::Auto if crowded => (8, 2_000),
+            Wait::Yield => (if crowded { 2 } else { 2_000 }, u32::MAX),
+            Wait::Sleep => (if crowded { 2 } else { 1_000 }, 4),
+            Wait::Auto if crowded => (2, 2_000),
             Wait::Auto => (20_000, 200),
         };
         Budget { spins, yields, pause: true }

@@ -11,6 +11,7 @@ pub mod fit;
 pub mod info;
 pub mod list;
 pub mod man;
+pub mod measure;
 pub mod plan;
 pub mod rank_job;
 pub mod tune;
@@ -39,6 +40,8 @@ pub enum Command {
     Bench(bench::Arguments),
     /// Say what is chosen for a message, what it is predicted to cost, and what decided it
     Explain(explain::Arguments),
+    /// Measure this machine and keep its profile, by which plans are chosen from then on
+    Measure(measure::Arguments),
     /// Show the parameters of a profile with their intervals, and what cannot be identified
     Fit(fit::Arguments),
     /// Print a script that completes this command's arguments in a shell
@@ -65,6 +68,7 @@ impl Command {
             Command::Verify(arguments) => verify::run(arguments, session),
             Command::Bench(arguments) => bench::run(arguments, session),
             Command::Explain(arguments) => explain::run(arguments, session),
+            Command::Measure(arguments) => measure::run(arguments, session),
             Command::Fit(arguments) => fit::run(arguments, session),
             Command::Completions(arguments) => completions::run(arguments, session),
             Command::Man(arguments) => man::run(arguments, session),

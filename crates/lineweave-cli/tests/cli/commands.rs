@@ -6,9 +6,20 @@ use crate::common::{first, profile, Scratch};
 fn help_and_version_go_to_standard_output() {
     let scratch = Scratch::new();
     let help = scratch.run(&["--help"]).accepted();
-    for command in
-        ["info", "list", "plan", "draw", "verify", "explain", "fit", "bench", "tune", "completions", "man"]
-    {
+    for command in [
+        "info",
+        "list",
+        "plan",
+        "draw",
+        "verify",
+        "explain",
+        "measure",
+        "fit",
+        "bench",
+        "tune",
+        "completions",
+        "man",
+    ] {
         assert!(help.contains(&format!("\n  {command} ")), "{command}: {help}");
         scratch.run(&[command, "--help"]).accepted();
     }
@@ -224,6 +235,24 @@ fn fit_shows_intervals_provenance_and_what_is_missing() {
     assert!(objects.iter().any(|o| o["kind"] == "unidentified" && o["what"] == "T_C"));
     let described = scratch.run(&["fit", "--machine", "xeon-phi-5110p"]).accepted();
     assert!(described.contains("cited"), "{described}");
+}
+
+#[test]
+fn measure_keeps_a_profile_that_is_chosen_by_from_then_on() {
+    let scratch = Scratch::new();
+    let objects = scratch.run(&["measure", "--quick", "--json"]).objects();
+    let kept = first(&objects, "profile");
+    assert!(objects.iter().any(|o| o["kind"] == "parameter" && o["provenance"] == "measured"));
+    let file = kept["file"].as_str().unwrap();
+    assert!(file.starts_with(scratch.path().to_str().unwrap()), "{file}");
+    assert!(file.contains(kept["fingerprint_id"].as_str().unwrap()), "{file}");
+    let text = std::fs::read_to_string(file).unwrap();
+    assert_eq!(Some(text.matches("[[cells]]").count() as u64), kept["cells"].as_u64());
+    let info = scratch.run(&["info"]).accepted();
+    assert!(info.contains(&format!("profile {file}")), "{info}");
+    let choice = &scratch.run(&["explain", "barrier", "-n", "2", "--json"]).objects()[0];
+    assert_eq!(choice["costs"], format!("profile {file}"));
+    assert!(scratch.run(&["fit"]).accepted().contains("measured"));
 }
 
 #[test]

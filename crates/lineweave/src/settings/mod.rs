@@ -86,7 +86,7 @@ pub const VARIABLES: [Variable; 8] = [
         name: "LINEWEAVE_BIND",
         values: "auto, none, or a list of CPUs such as 0-3,8 that takes ranks in order",
         default: "auto",
-        about: "where ranks are pinned: auto pins while ranks do not exceed usable CPUs",
+        about: "where ranks are pinned: auto gives each a CPU, or neighbours one together when ranks outnumber CPUs",
         set: |s, text| values::bind(text).map(|v| s.bind = v),
     },
     Variable {

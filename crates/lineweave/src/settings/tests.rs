@@ -104,7 +104,8 @@ fn letters_to_change_are_counted() {
 fn ranks_are_pinned_while_each_has_a_cpu() {
     let usable = [2, 3, 5];
     assert_eq!(Bind::Auto.place(2, &usable, 3), vec![Some(2), Some(3)]);
-    assert_eq!(Bind::Auto.place(4, &usable, 3), vec![None; 4], "more ranks than CPUs");
+    let shared = [2, 2, 3, 5].map(Some).to_vec();
+    assert_eq!(Bind::Auto.place(4, &[2, 3, 5], 3), shared, "neighbours share a CPU");
     assert_eq!(Bind::Auto.place(3, &usable, 1), vec![None; 3], "more ranks than the quota keeps busy");
     assert_eq!(Bind::Auto.place(1, &usable, 1), vec![Some(2)]);
     assert_eq!(Bind::None.place(1, &usable, 3), vec![None]);

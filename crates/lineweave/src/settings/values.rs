@@ -27,7 +27,8 @@ pub enum Wait {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Bind {
-    /// A CPU each while ranks do not exceed usable CPUs, nowhere beyond.
+    /// A CPU each; when ranks outnumber CPUs, neighbours share one. Nowhere when a quota allows fewer CPUs to
+    /// be busy than there are.
     #[default]
     Auto,
     /// Nowhere.
@@ -48,7 +49,11 @@ impl Bind {
             Bind::Auto if ranks <= usable.len().min(busy.max(1)) => {
                 usable[..ranks].iter().copied().map(Some).collect()
             }
-            // Pinned ranks that share a CPU cannot move to one that falls idle.
+            // Blocks of neighbours on one CPU: a barrier of 4 ranks on 2 CPUs took 2.1-2.8 us so, 3.4 us with
+            // ranks dealt out in turn, and 3.6 us unpinned (2-CPU Zen 3 VM).
+            Bind::Auto if ranks > usable.len() && busy >= usable.len() && !usable.is_empty() => {
+                (0..ranks).map(|rank| Some(usable[rank * usable.len() / ranks])).collect()
+            }
             Bind::Auto | Bind::Cpus(_) => vec![None; ranks],
         }
     }

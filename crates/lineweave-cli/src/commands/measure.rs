@@ -1,0 +1,117 @@
+//! `lineweave measure`: what this machine costs, as a profile.
+
+use super::fit::{show, Head};
+use crate::error::CliError;
+use crate::files::{fuller, replace};
+use crate::session::Session;
+use indicatif::ProgressBar;
+use lineweave::measure::{measure, ProbeSet, Progress};
+use lineweave_core::model::fit;
+use lineweave_core::profile::Profile;
+use lineweave_core::units::Nanos;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Steps of the progress bar.
+const STEPS: u64 = 1000;
+
+/// How, and where to.
+#[derive(clap::Args, Debug)]
+pub struct Arguments {
+    /// Where to keep the profile [default: the cache, by machine fingerprint, where programs find it]
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Take a few seconds, with wider intervals
+    #[arg(long)]
+    quick: bool,
+}
+
+/// The profile as a whole.
+#[derive(Serialize)]
+struct ProfileObject<'a> {
+    file: String,
+    fingerprint_id: String,
+    measured_at: &'a str,
+    cells: usize,
+    flagged: usize,
+    unidentified: usize,
+}
+
+/// A cell that the plausibility gate found odd.
+#[derive(Serialize)]
+struct Flagged<'a> {
+    probe: &'a str,
+    factors: &'a BTreeMap<String, String>,
+    flags: &'a [String],
+}
+
+/// Measures, saves and shows.
+///
+/// # Errors
+/// A [`CliError`] when this machine cannot be measured or the profile not be kept.
+pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
+    let settings = session.settings_of_this_machine()?;
+    let set = ProbeSet::of_this_machine(&settings)?;
+    let set = if arguments.quick { set.quick() } else { set };
+    let file = match &arguments.output {
+        Some(file) => file.clone(),
+        None => session.cached_profile()?.1,
+    };
+    let bar = session.out.progress(STEPS);
+    let profile = measure(&set, &mut |progress| report(&bar, &progress));
+    bar.finish_and_clear();
+    let profile = profile?;
+    let file = save(&file, &profile, session)?;
+    let flagged: Vec<_> = profile.cells.iter().filter(|c| !c.flagged.is_empty()).collect();
+    if session.out.is_json() {
+        session.out.object(
+            "profile",
+            &ProfileObject {
+                file: file.display().to_string(),
+                fingerprint_id: profile.machine.id(),
+                measured_at: &profile.measured_at,
+                cells: profile.cells.len(),
+                flagged: flagged.len(),
+                unidentified: profile.unidentified.len(),
+            },
+        )?;
+        for cell in flagged {
+            let object = Flagged { probe: &cell.probe, factors: &cell.factors, flags: &cell.flagged };
+            session.out.object("flagged", &object)?;
+        }
+    } else if !flagged.is_empty() {
+        session.out.line(&format!("{} of {} cells are odd:", flagged.len(), profile.cells.len()))?;
+        for cell in flagged {
+            let factors: Vec<String> = cell.factors.iter().map(|(k, v)| format!("{k}={v}")).collect();
+            let what = format!("  {} {}: {}", cell.probe, factors.join(" "), cell.flagged.join("; "));
+            session.out.line(&what)?;
+        }
+        session.out.line("")?;
+    }
+    let model = fit(&profile).map_err(|e| CliError::malformed(&file, "profile that can be fitted", e))?;
+    show(&Head::of(&file, &profile), &model, false, session)
+}
+
+fn report(bar: &ProgressBar, progress: &Progress) {
+    bar.set_position((progress.fraction.clamp(0.0, 1.0) * STEPS as f64) as u64);
+    bar.set_message(format!("pass {}: {} {}", progress.pass, progress.cell, Nanos(progress.median_ns)));
+}
+
+/// Keeps the profile; beside a fuller one of the same machine, rather than in its place.
+fn save(file: &Path, profile: &Profile, session: &Session) -> Result<PathBuf, CliError> {
+    let file = match fuller(file, profile) {
+        true => {
+            let beside = file.with_extension("quick.toml");
+            session.out.warn(&format!(
+                "{} has more samples and stays; this measurement is in {}",
+                file.display(),
+                beside.display()
+            ));
+            beside
+        }
+        false => file.to_owned(),
+    };
+    replace(&file, &profile.to_toml(), "-o")?;
+    Ok(file)
+}
