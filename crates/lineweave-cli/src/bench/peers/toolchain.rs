@@ -7,9 +7,12 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+// Numbers attempts only: no protocol for loom to see.
+#[allow(clippy::disallowed_types)]
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Builds tried by this process.
+#[allow(clippy::disallowed_types)]
 static ATTEMPTS: AtomicU64 = AtomicU64::new(0);
 
 /// What is at hand to build peers with.
