@@ -44,3 +44,8 @@ pub use check::CallSpec;
 pub use communicator::Communicator;
 pub use error::Error;
 pub use kernel::{Element, ElementType, Operator};
+
+/// The examples of the README, as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+pub struct ReadmeExamples;
