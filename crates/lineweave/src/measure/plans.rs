@@ -54,9 +54,11 @@ pub fn barrier(algorithm: &str, ranks: usize, params: &Params) -> Result<Plan, E
 pub fn time(hand: &mut Hand<'_>, rules: &Rules, plan: &Plan) -> Result<Samples, Error> {
     let id = hand.comm.prepare(plan)?;
     let buffers = Buffers { input: hand.input, output: hand.output, ..Buffers::NONE };
-    // SAFETY: the buffers are longer than the messages of the plans here, private to this rank and alive as
-    // long as the team; no plan here folds; every rank runs the same cells in the same order.
-    collect_samples(hand.comm, rules, &mut |comm| unsafe { comm.run(id, buffers) })
+    collect_samples(hand.comm, rules, &mut |comm, count| {
+        // SAFETY: the buffers are longer than the messages of the plans here, private to this rank and alive as
+        // long as the team; no plan here folds; every rank runs the same cells in the same order.
+        (0..count).try_for_each(|_| unsafe { comm.run(id, buffers) })
+    })
 }
 
 #[cfg(test)]

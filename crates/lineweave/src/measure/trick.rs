@@ -53,13 +53,13 @@ fn samples(hand: &mut Hand<'_>, rules: &Rules, index: usize, exchange: Exchange)
     let rank = hand.comm.rank();
     let (mine, other) = (words[rank], words[1 - rank]);
     let mut value = 0;
-    collect_samples(hand.comm, rules, &mut |_| {
-        value += 1;
-        if exchange(mine, other, value) {
-            Ok(())
-        } else {
-            Err(Error::Failed("the other rank of an exchange did not come".to_owned()))
-        }
+    collect_samples(hand.comm, rules, &mut |_, count| {
+        let came = (0..count).all(|_| {
+            value += 1;
+            exchange(mine, other, value)
+        });
+        came.then_some(())
+            .ok_or_else(|| Error::Failed("the other rank of an exchange did not come".to_owned()))
     })
 }
 

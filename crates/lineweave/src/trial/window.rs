@@ -213,18 +213,22 @@ impl Bench {
         }
         let (input, output) = (self.input.as_mut_ptr(), self.output.as_mut_ptr());
         let mut at = 0;
-        let mut operation = |comm: &mut Communicator| {
+        let mut operation = |comm: &mut Communicator, count: usize| {
             if trial.collective == Collective::Barrier {
-                return comm.barrier();
+                return (0..count).try_for_each(|_| comm.barrier());
             }
-            // Within the pools: `reserve` made `slots` times `pages` pages.
-            let (from, to) =
-                (input.wrapping_add(at * pages).cast::<u8>(), output.wrapping_add(at * pages).cast::<u8>());
-            at = if at + 1 == slots { 0 } else { at + 1 };
-            let from = if trial.collective == Collective::Bcast { to } else { from };
-            // SAFETY: both pools are this rank's own, exclusively borrowed and live for the call, page-aligned,
-            // and hold `call.bytes()` bytes from there on.
-            unsafe { comm.call(call, from, to) }
+            (0..count).try_for_each(|_| {
+                // Within the pools: `reserve` made `slots` times `pages` pages.
+                let (from, to) = (
+                    input.wrapping_add(at * pages).cast::<u8>(),
+                    output.wrapping_add(at * pages).cast::<u8>(),
+                );
+                at = if at + 1 == slots { 0 } else { at + 1 };
+                let from = if trial.collective == Collective::Bcast { to } else { from };
+                // SAFETY: both pools are this rank's own, exclusively borrowed and live for the call,
+                // page-aligned, and hold `call.bytes()` bytes from there on.
+                unsafe { comm.call(call, from, to) }
+            })
         };
         let rules = Rules {
             precision: trial.precision,
