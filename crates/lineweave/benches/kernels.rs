@@ -1,7 +1,9 @@
 //! Folds and copies by size: what the probes of a profile time, under criterion's statistics.
 
 use criterion::{criterion_group, criterion_main, BenchmarkId, Criterion, Throughput};
-use lineweave::kernel::{copy, copy_nt, fold_fn_at, scale_fn, CopyFn, ElementType, Level, Operator};
+use lineweave::kernel::{
+    copy, copy_nt, copy_wide, fold_fn_at, scale_fn, CopyFn, ElementType, Level, Operator,
+};
 use std::hint::black_box;
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -82,12 +84,47 @@ fn copies(c: &mut Criterion) {
     group.finish();
 }
 
+/// The C library's copy.
+///
+/// # Safety
+///
+/// See [`CopyFn`].
+unsafe fn copy_library(src: *const u8, dst: *mut u8, len: usize) {
+    // SAFETY: the caller's.
+    unsafe { std::ptr::copy_nonoverlapping(src, dst, len) }
+}
+
+/// The engine's copy against the C library's, with the destination on a line and beside one. The source is on a
+/// line in both cases.
+fn copies_by_alignment(c: &mut Criterion) {
+    const LINE: usize = 64;
+    let mut group = c.benchmark_group("copy_alignment");
+    for bytes in [2 << 10, 4 << 10, 32 << 10, 256 << 10, 1 << 20] {
+        group.throughput(Throughput::Bytes(bytes as u64));
+        let (from, mut to) = (buffer(bytes + LINE), buffer(bytes + 2 * LINE));
+        let (src, line) = (from.as_ptr().cast::<u8>(), to.as_mut_ptr().cast::<u8>());
+        let (src, line) =
+            (src.wrapping_add(src.align_offset(LINE)), line.wrapping_add(line.align_offset(LINE)));
+        for (place, beyond) in [("on_line", 0), ("off_line", 16)] {
+            let dst = line.wrapping_add(beyond);
+            for (name, copy) in [("wide", copy_wide as CopyFn), ("library", copy_library as CopyFn)] {
+                group.bench_function(BenchmarkId::new(format!("{name}_{place}"), bytes), |b| {
+                    // SAFETY: from a line on, the source holds `bytes` bytes, and the destination a line more;
+                    // they are distinct.
+                    b.iter(|| unsafe { copy(black_box(src), dst, bytes) });
+                });
+            }
+        }
+    }
+    group.finish();
+}
+
 criterion_group! {
     name = kernels;
     config = Criterion::default()
         .warm_up_time(Duration::from_millis(200))
         .measurement_time(Duration::from_millis(600))
         .sample_size(20);
-    targets = folds_by_size, folds_by_type, copies
+    targets = folds_by_size, folds_by_type, copies, copies_by_alignment
 }
 criterion_main!(kernels);

@@ -46,3 +46,8 @@ pub use choose::Adoptable;
 pub use communicator::Communicator;
 pub use error::Error;
 pub use kernel::{Element, ElementType, Operator};
+
+/// The examples of the README, as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+pub struct ReadmeExamples;

@@ -99,7 +99,7 @@ pub const VARIABLES: [Variable; 8] = [
     Variable {
         name: "LINEWEAVE_ALGORITHM",
         values: "collective=algorithm(parameter=value,...), several separated by `;`, such as \
-                 `barrier=pairwise(layout=paired);bcast=binomial`",
+                 `barrier=exchange(layout=paired);bcast=binomial`",
         default: "chosen by the model",
         about: "algorithms to use whatever the model says",
         set: |s, text| values::forced(text).map(|v| s.algorithms = v),

@@ -138,7 +138,7 @@ pub(super) fn timeout(text: &str) -> Result<Option<Duration>, String> {
     }
 }
 
-/// Forced algorithms: `barrier=pairwise(layout=paired);bcast=binomial`.
+/// Forced algorithms: `barrier=exchange(layout=paired);bcast=binomial`.
 pub(super) fn forced(text: &str) -> Result<Vec<Forced>, String> {
     let mut all: Vec<Forced> = Vec::new();
     for part in text.split(';').map(str::trim).filter(|p| !p.is_empty()) {
