@@ -314,8 +314,8 @@ mod tests {
         assert_eq!(list.len(), 4);
         let later: Vec<&str> = list[2..].iter().map(|c| c.name).collect();
         assert!(later[0] != later[1] && !list[..2].iter().any(|c| later.contains(&c.name)), "{later:?}");
-        let narrow = shortlist(&choice, &Rules { factor: 1.0, ..rules() });
-        assert_eq!(narrow.len(), 2, "nothing that is predicted to be slower");
+        let narrow = shortlist(&choice, &Rules { factor: 0.0, ..rules() });
+        assert_eq!(narrow, list[..2], "only by prediction when nothing slower is allowed for");
     }
 
     #[test]
