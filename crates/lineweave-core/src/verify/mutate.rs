@@ -99,20 +99,67 @@ pub fn judge(original: &Plan, proof: &Proof, mutant: &Mutant) -> Verdict {
 /// Every mutant of a plan, op by op.
 pub fn mutants(plan: &Plan) -> impl Iterator<Item = Mutant> + '_ {
     plan.programs.iter().enumerate().flat_map(move |(rank, program)| {
-        program.iter().enumerate().flat_map(move |(i, op)| {
-            Change::ALL.into_iter().filter_map(move |change| {
-                let changed = apply(plan, change, rank, i)?;
-                let text = plan.op_text(op);
-                (changed != *plan).then(|| Mutant {
-                    change,
-                    rank: Rank::from(rank),
-                    op: i,
-                    text,
-                    plan: changed,
-                })
-            })
+        (0..program.len()).flat_map(move |i| {
+            Change::ALL.into_iter().filter_map(move |change| mutant(plan, change, rank, i))
         })
     })
+}
+
+/// At most `most` mutants by one change, spread evenly over the plan and the same at every call.
+///
+/// Only these are made: trying every op of a large plan would copy the plan once an op.
+pub fn sample(plan: &Plan, change: Change, most: usize) -> impl Iterator<Item = Mutant> + '_ {
+    let sites: Vec<(usize, usize)> = plan
+        .programs
+        .iter()
+        .enumerate()
+        .flat_map(|(rank, program)| (0..program.len()).map(move |i| (rank, i)))
+        .filter(|&(rank, i)| suits(change, &plan.programs[rank][i]))
+        .collect();
+    let step = stride(sites.len());
+    (0..sites.len())
+        .filter_map(move |n| {
+            let (rank, i) = sites[n * step % sites.len()];
+            mutant(plan, change, rank, i)
+        })
+        .take(most)
+}
+
+/// A step that visits all of `n` places, each far from those before it: near the golden section, and prime to `n`.
+fn stride(n: usize) -> usize {
+    let prime = |step: &usize| (2..=*step).all(|d| n % d != 0 || step % d != 0);
+    (n * 5 / 8..n).find(prime).unwrap_or(1).max(1)
+}
+
+/// Whether a change is about ops of this kind.
+fn suits(change: Change, op: &Op) -> bool {
+    match (change, op) {
+        (Change::DropWait | Change::LowerThreshold, Op::Wait { .. }) => true,
+        (Change::DropSet | Change::SetEarly | Change::SecondWriter, Op::Set { .. } | Op::Add { .. }) => true,
+        (Change::SwapSlots | Change::SwapOwners, Op::Move { .. } | Op::Fold { .. }) => true,
+        (Change::SwapOperands | Change::Reassociate, Op::Fold { .. }) => true,
+        (Change::Shorten, Op::Move { .. } | Op::Fold { .. } | Op::Set { .. } | Op::Wait { .. }) => true,
+        (
+            Change::DropWait
+            | Change::LowerThreshold
+            | Change::DropSet
+            | Change::SetEarly
+            | Change::SecondWriter
+            | Change::SwapSlots
+            | Change::SwapOwners
+            | Change::SwapOperands
+            | Change::Reassociate
+            | Change::Shorten,
+            Op::Move { .. } | Op::Fold { .. } | Op::Set { .. } | Op::Wait { .. } | Op::Add { .. },
+        ) => false,
+    }
+}
+
+/// The mutant by this change at this op, where it applies and changes anything.
+fn mutant(plan: &Plan, change: Change, rank: usize, i: usize) -> Option<Mutant> {
+    let changed = apply(plan, change, rank, i)?;
+    let text = plan.op_text(&plan.programs[rank][i]);
+    (changed != *plan).then(|| Mutant { change, rank: Rank::from(rank), op: i, text, plan: changed })
 }
 
 /// The plan with this change at this op, where it applies.

@@ -34,7 +34,8 @@ pub struct Arguments {
     /// Every root with every size, instead of each at least once
     #[arg(long)]
     full: bool,
-    /// Change the plans in every way that breaks them, and count how many changes are caught
+    /// Change the plans (of a sweep: those of at most 1 KiB, in places spread over each) in every way that breaks
+    /// them, and count how many changes are caught
     #[arg(long)]
     mutate: bool,
     /// Length of the message, for a single plan of COLLECTIVE/ALGORITHM with --ranks
