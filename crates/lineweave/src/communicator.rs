@@ -327,22 +327,30 @@ impl Communicator {
     /// Runs the barrier that was called last once more, if that is all there is to do.
     #[inline(always)]
     pub(crate) fn repeat_barrier(&mut self) -> Option<Result<(), Error>> {
-        let hot = self.hot.filter(|hot| hot.barrier)?;
-        Some(self.repeat_exchange(&hot))
+        if !self.hot.as_ref()?.barrier {
+            return None;
+        }
+        self.repeat_exchange()
     }
 
+    /// By reference throughout: copying the addresses about costs as much as the barrier may.
     #[inline(always)]
-    fn repeat_exchange(&mut self, hot: &Hot) -> Result<(), Error> {
+    fn repeat_exchange(&mut self) -> Option<Result<(), Error>> {
+        let hot = self.hot.as_ref()?;
         self.sequence += 1;
+        // SAFETY: the sequence word, and flags of the bank that the plan stays in, in the segment that this
+        // communicator keeps mapped.
+        let (published, mine, theirs) = unsafe { (&*self.sequence_word, &*hot.mine, &*hot.theirs) };
         // Relaxed: as in `begin`.
-        self.own_sequence().store(self.sequence, Ordering::Relaxed);
-        // SAFETY: flags of the bank that the plan stays in, in the segment that this communicator keeps mapped.
-        let (mine, theirs) = unsafe { (&*hot.mine, &*hot.theirs) };
-        self.waiter.raise(mine, self.base + hot.value, hot.home.sleepers());
-        let wanted = self.base + hot.wanted;
+        published.store(self.sequence, Ordering::Relaxed);
+        let (value, wanted) = (self.base + hot.value, self.base + hot.wanted);
+        let sleepers = hot.their_home.sleepers();
         self.base += hot.span;
-        let waited = self.waiter.wait(theirs, wanted, hot.their_home.sleepers(), &mut self.watch);
-        waited.map_err(|i| self.interrupted(i))
+        self.waiter.raise(mine, value, hot.home.sleepers());
+        match self.waiter.wait(theirs, wanted, sleepers, &mut self.watch) {
+            Ok(()) => Some(Ok(())),
+            Err(interrupted) => Some(Err(self.interrupted(interrupted))),
+        }
     }
 
     /// Prepares [`Communicator::repeat_exchange`] after a run; `barrier` when it was called as one.
@@ -479,8 +487,10 @@ impl Communicator {
     /// meanwhile, `fold` must fit the plan's grain, and every rank must run the same plans in the same order.
     #[inline]
     pub unsafe fn run(&mut self, plan: PlanId, buffers: Buffers) -> Result<(), Error> {
-        if let Some(hot) = self.hot.filter(|hot| hot.plan == plan) {
-            return self.repeat_exchange(&hot);
+        if self.hot.as_ref().is_some_and(|hot| hot.plan == plan) {
+            if let Some(done) = self.repeat_exchange() {
+                return done;
+            }
         }
         self.begin("a plan")?;
         // SAFETY: passed on.

@@ -135,7 +135,9 @@ pub fn fit(profile: &Profile) -> Result<Model, FitError> {
     let patterns = fit_patterns(&cells)?;
     let tricks = profile
         .probe("trick")
-        .filter_map(|c| Some(Trick { name: c.factors.get("name")?.clone(), cost: fitted(c) }))
+        .filter_map(|c| {
+            Some(Trick { name: c.factors.get("name")?.clone(), cost: fitted(c), least: c.stats.min })
+        })
         .collect();
     Ok(Model {
         schema: SCHEMA,
