@@ -97,19 +97,19 @@ unsafe fn copy_library(src: *const u8, dst: *mut u8, len: usize) {
 /// The engine's copy against the C library's, with the destination on a line and beside one. The source is on a
 /// line in both cases.
 fn copies_by_alignment(c: &mut Criterion) {
-    const LINE: usize = 64;
+    const PAGE: usize = 4096;
     let mut group = c.benchmark_group("copy_alignment");
     for bytes in [2 << 10, 4 << 10, 32 << 10, 256 << 10, 1 << 20] {
         group.throughput(Throughput::Bytes(bytes as u64));
-        let (from, mut to) = (buffer(bytes + LINE), buffer(bytes + 2 * LINE));
+        let (from, mut to) = (buffer(bytes + PAGE), buffer(bytes + 2 * PAGE));
         let (src, line) = (from.as_ptr().cast::<u8>(), to.as_mut_ptr().cast::<u8>());
         let (src, line) =
-            (src.wrapping_add(src.align_offset(LINE)), line.wrapping_add(line.align_offset(LINE)));
+            (src.wrapping_add(src.align_offset(PAGE)), line.wrapping_add(line.align_offset(PAGE)));
         for (place, beyond) in [("on_line", 0), ("off_line", 16)] {
             let dst = line.wrapping_add(beyond);
             for (name, copy) in [("wide", copy_wide as CopyFn), ("library", copy_library as CopyFn)] {
                 group.bench_function(BenchmarkId::new(format!("{name}_{place}"), bytes), |b| {
-                    // SAFETY: from a line on, the source holds `bytes` bytes, and the destination a line more;
+                    // SAFETY: from a page on, the source holds `bytes` bytes, and the destination a page more;
                     // they are distinct.
                     b.iter(|| unsafe { copy(black_box(src), dst, bytes) });
                 });

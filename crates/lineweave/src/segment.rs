@@ -16,6 +16,7 @@ use crate::ring;
 use crate::sync::{AtomicU64, Ordering};
 use crate::sysfile::Root;
 use lineweave_core::plan::Layout;
+use lineweave_core::select::{LARGE_BANKS, SMALL_BANKS, SMALL_SLOTS};
 use lineweave_core::units::LINE;
 use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
@@ -51,10 +52,6 @@ mod control {
     pub const CHECK: usize = 32;
 }
 
-/// How far a rank may run ahead of the slowest with small messages before it must look.
-pub const SMALL_BANKS: usize = 16;
-/// Enough to overlap one window with the next.
-pub const LARGE_BANKS: usize = 2;
 /// An odd number of lines between banks, so that equal offsets in them fall into different cache sets.
 const STAGGER: usize = LINE * 3;
 /// Counters (fetch-and-add flags) live outside the banks, because their start must be known.
@@ -156,7 +153,9 @@ impl Geometry {
     /// What a plan may use in a bank of this class, at each rank.
     pub fn zones(&self, class: BankClass) -> Zones {
         match class {
-            BankClass::Small => Zones { packed: 512, paired: 1024, twin: 1024, alone: 4096, slots: 4096 },
+            BankClass::Small => {
+                Zones { packed: 512, paired: 1024, twin: 1024, alone: 4096, slots: SMALL_SLOTS }
+            }
             // Flags of flat plans grow with the ranks: two lines for each.
             BankClass::Large => Zones {
                 packed: PAGE.max(self.ranks * 8).next_multiple_of(LINE),

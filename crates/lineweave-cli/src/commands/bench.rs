@@ -42,7 +42,7 @@ pub struct Arguments {
     /// Kinds of team
     #[arg(long, value_enum, default_value = "both")]
     team: Teams,
-    /// Keep the result in DIR/<machine>/<date>.jsonl
+    /// Keep the result in `DIR/<machine>/<date>.jsonl`
     #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
     /// Fewer and shorter windows, and a third of the sizes

@@ -1,6 +1,6 @@
 //! The search over algorithms, parameters and windows.
 
-use super::{Candidate, Question, RING_BANKS};
+use super::{ring_banks, Candidate, Question};
 use crate::algorithm::{self, Algorithm};
 use crate::cost::{cost_with, Options};
 use crate::model::Model;
@@ -165,7 +165,7 @@ impl<'a> Search<'a> {
     ) -> Candidate {
         let question = self.question;
         let message = question.bytes;
-        let options = Options { runs, message, banks: RING_BANKS, limit, ..Options::default() };
+        let options = Options { runs, message, banks: ring_banks(plan), limit, ..Options::default() };
         let cost = cost_with(self.model, &question.shape, plan, &options);
         let given_up = cost.total.0.is_infinite() && cost.stuck.is_none();
         let whole = message.checked_div(plan.bytes).unwrap_or(1);
@@ -203,7 +203,8 @@ impl<'a> Search<'a> {
                 let shape = &self.question.shape;
                 let far = (1..plan.ranks).map(|r| shape.distance(Rank(0), Rank::from(r)));
                 let scan: f64 = far.map(|l| self.model.level(l).0.read.value).sum();
-                steady.max(first / RING_BANKS as f64) + scan / RING_BANKS as f64
+                let banks = ring_banks(plan) as f64;
+                steady.max(first / banks) + scan / banks
             }
             Reuse::Ring | Reuse::Same => steady,
         }

@@ -19,8 +19,21 @@ use crate::plan::{Params, Plan, PlanError};
 use crate::topology::Shape;
 use crate::units::{Bytes, Nanos};
 
-/// Banks that runs of a [`Reuse::Ring`](crate::plan::Reuse) plan take in turn, as costed here.
-pub const RING_BANKS: usize = 4;
+/// Banks that runs of a [`Reuse::Ring`](crate::plan::Reuse) plan take in turn when its slots are small: how far a
+/// rank may run ahead of the slowest before it must look.
+pub const SMALL_BANKS: usize = 16;
+/// The same for larger plans: enough to overlap one window with the next.
+pub const LARGE_BANKS: usize = 2;
+/// Bytes of slots that a small bank holds at each rank.
+pub const SMALL_SLOTS: usize = 4096;
+
+/// The banks that a plan's runs take in turn.
+pub fn ring_banks(plan: &Plan) -> usize {
+    match plan.slots.iter().sum::<usize>() {
+        0..=SMALL_SLOTS => SMALL_BANKS,
+        _ => LARGE_BANKS,
+    }
+}
 
 /// What a choice is wanted for.
 #[derive(Clone, PartialEq, Eq, Debug)]

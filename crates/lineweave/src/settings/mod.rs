@@ -17,6 +17,9 @@ use thiserror::Error;
 /// What every variable's name begins with.
 pub const PREFIX: &str = "LINEWEAVE_";
 
+/// Set by whoever starts a rank, not by a person: see `team::from_environment`.
+pub const LAUNCHERS: [&str; 2] = ["LINEWEAVE_TEAM_FD", "LINEWEAVE_RANK"];
+
 /// One environment variable.
 #[derive(Clone, Copy, Debug)]
 pub struct Variable {
@@ -251,8 +254,9 @@ impl Settings {
     pub fn read(
         environment: impl IntoIterator<Item = (String, String)>,
     ) -> Result<(Settings, Vec<Warning>), SettingError> {
+        let mine = |name: &str| name.starts_with(PREFIX) && !LAUNCHERS.contains(&name);
         let mut ours: Vec<(String, String)> =
-            environment.into_iter().filter(|(name, _)| name.starts_with(PREFIX)).collect();
+            environment.into_iter().filter(|(name, _)| mine(name)).collect();
         ours.sort();
         let mut settings = Settings::default();
         let mut warnings = Vec::new();

@@ -4,6 +4,7 @@ use super::{join, Charter, Team};
 use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::segment::Segment;
+use crate::settings::LAUNCHERS;
 use rustix::io::FdFlags;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
@@ -11,9 +12,9 @@ use std::process::{Child, Command};
 use std::sync::Arc;
 
 /// The environment variable that names a rank's descriptor of the segment.
-pub const TEAM_VARIABLE: &str = "LINEWEAVE_TEAM_FD";
+pub const TEAM_VARIABLE: &str = LAUNCHERS[0];
 /// The environment variable that numbers a rank.
-pub const RANK_VARIABLE: &str = "LINEWEAVE_RANK";
+pub const RANK_VARIABLE: &str = LAUNCHERS[1];
 
 impl Team {
     /// Starts one process a rank; `command` makes each. In it, [`from_environment`] joins the team.
