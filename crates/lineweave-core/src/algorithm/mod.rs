@@ -223,7 +223,11 @@ impl Algorithm {
     }
 }
 
-fn check(problem: &Problem) -> Result<(), PlanError> {
+/// Whether a problem is one at all.
+///
+/// # Errors
+/// A [`PlanError`]: no ranks or too many, a root that is not a rank, or bytes that are no whole number of elements.
+pub fn check(problem: &Problem) -> Result<(), PlanError> {
     let ranks = problem.ranks();
     if ranks == 0 {
         return Err(PlanError::NoRanks);

@@ -12,7 +12,7 @@ mod explain;
 pub use choices::{Choices, ChoicesError, Found, Tuned, CHOICES_SCHEMA};
 pub use explain::explain;
 
-use crate::algorithm::{self, Problem, MAX_RANKS};
+use crate::algorithm::{self, Problem};
 use crate::collective::Collective;
 use crate::model::Model;
 use crate::plan::{Params, Plan, PlanError};
@@ -190,7 +190,7 @@ pub enum SelectError {
 /// assert_eq!(choice.plan().ranks, 4);
 /// ```
 pub fn select(model: &Model, question: &Question) -> Result<Choice, SelectError> {
-    check(question)?;
+    algorithm::check(&question.window(question.bytes))?;
     let mut search = candidates::Search::new(model, question);
     search.run();
     let cut_short = search.cut_short();
@@ -257,28 +257,11 @@ pub fn predict(
     params: &Params,
     window: usize,
 ) -> Result<Candidate, PlanError> {
-    check(question)?;
+    algorithm::check(&question.window(question.bytes))?;
     let algorithm = algorithm::find(question.collective, name)?;
     let plan = algorithm.plan(&question.window(window.min(question.bytes)), params)?;
     let search = candidates::Search::new(model, question);
     Ok(search.evaluate(algorithm, params, &plan, 4, f64::INFINITY))
-}
-
-fn check(question: &Question) -> Result<(), PlanError> {
-    let ranks = question.shape.ranks();
-    if ranks == 0 {
-        return Err(PlanError::NoRanks);
-    }
-    if ranks > MAX_RANKS {
-        return Err(PlanError::TooManyRanks { ranks, most: MAX_RANKS });
-    }
-    if question.collective.rooted() && question.root >= ranks {
-        return Err(PlanError::RootOutOfRange { root: question.root, ranks });
-    }
-    if question.grain == 0 || question.bytes % question.grain != 0 {
-        return Err(PlanError::Ragged { bytes: question.bytes, grain: question.grain });
-    }
-    Ok(())
 }
 
 #[cfg(test)]
