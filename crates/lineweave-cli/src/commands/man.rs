@@ -30,6 +30,7 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     clap_mangen::generate_to(Cli::command(), directory).map_err(error)?;
     let mut pages: Vec<PathBuf> = Cli::command()
         .get_subcommands()
+        .filter(|c| !c.is_hide_set())
         .map(|c| directory.join(format!("lineweave-{}.1", c.get_name())))
         .chain([directory.join("lineweave.1")])
         .collect();
