@@ -96,8 +96,7 @@ pub unsafe fn copy(src: *const u8, dst: *mut u8, len: usize) {
 
 /// Copy in vectors through the caches, with the destination on a vector's boundary.
 ///
-/// The C library's `memcpy` was tried first. On Zen 3 its `rep movsb` (4 to 512 KiB) moves 3 GB/s where the
-/// destination is not on a line and this loop 50 to 90; on a line the two are even.
+/// The C library's `memcpy` was tried first; see docs/findings.md for where it was seen to fall behind.
 ///
 /// # Safety
 ///
