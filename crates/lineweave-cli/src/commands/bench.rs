@@ -13,7 +13,7 @@ use lineweave::node::NodeInfo;
 use lineweave::settings::Settings;
 use lineweave::team::Charter;
 use lineweave::trial::Crew;
-use lineweave::tuning::Tuning;
+use lineweave::tuning::{Origin, Tuning};
 use lineweave_core::units::{Bytes, Nanos};
 use serde::Serialize;
 use serde_json::Value;
@@ -70,12 +70,17 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     let definitions = definitions(arguments)?;
     let (settings, node, tuning) = here(session)?;
     let mut runner = Runner::new(Peers::build(&peers_directory(arguments))?, node.usable.cpus.clone());
-    let provenance = Provenance::gather(&node, tuning.origin.to_string());
+    // Records are shared: the fingerprint beside this says which machine's profile, no directory is named.
+    let chosen_by = match &tuning.origin {
+        Origin::Profile { .. } => "the profile of this machine".to_owned(),
+        Origin::Machine { name, .. } => format!("machine description {name}"),
+    };
+    let provenance = Provenance::gather(&node, chosen_by);
     let mut report = Report::default();
     report.line(&mut session.out, "record", &provenance)?;
     if !session.out.is_json() {
         session.out.line(&format!("{} on {} usable CPUs", provenance.cpu, node.usable.effective))?;
-        session.out.line(&format!("plans chosen by {}", provenance.chosen_by))?;
+        session.out.line(&format!("plans chosen by {}", tuning.origin))?;
     }
     for definition in &definitions {
         let mut shown = Vec::new();
