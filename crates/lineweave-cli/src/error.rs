@@ -50,6 +50,14 @@ pub enum CliError {
         /// Names of the shipped descriptions.
         known: String,
     },
+    /// A paper that is not among those reproduced.
+    #[error("paper `{name}`: expected part of one of {known}")]
+    UnknownPaper {
+        /// As given.
+        name: String,
+        /// Keys of the papers.
+        known: String,
+    },
     /// A machine's description without CPUs to place ranks on.
     #[error("machine `{name}` does not say its topology: give one with --topology")]
     NoTopology {

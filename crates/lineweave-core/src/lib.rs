@@ -17,3 +17,4 @@ pub mod cost;
 pub mod select;
 pub mod trace;
 pub mod draw;
+pub mod paper;

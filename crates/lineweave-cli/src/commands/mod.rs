@@ -12,6 +12,7 @@ pub mod info;
 pub mod list;
 pub mod man;
 pub mod measure;
+pub mod papers;
 pub mod plan;
 pub mod rank_job;
 pub mod tune;
@@ -44,6 +45,8 @@ pub enum Command {
     Measure(measure::Arguments),
     /// Show the parameters of a profile with their intervals, and what cannot be identified
     Fit(fit::Arguments),
+    /// Compute what the papers print anew, and say item by item what agrees
+    Papers(papers::Arguments),
     /// Print a script that completes this command's arguments in a shell
     Completions(completions::Arguments),
     /// Write the manual pages to a directory
@@ -70,6 +73,7 @@ impl Command {
             Command::Explain(arguments) => explain::run(arguments, session),
             Command::Measure(arguments) => measure::run(arguments, session),
             Command::Fit(arguments) => fit::run(arguments, session),
+            Command::Papers(arguments) => papers::run(arguments, session),
             Command::Completions(arguments) => completions::run(arguments, session),
             Command::Man(arguments) => man::run(arguments, session),
             Command::RankJob(arguments) => rank_job::run(arguments, session),
