@@ -198,7 +198,7 @@ impl Communicator {
         self.end();
         if collective == Collective::Allreduce && sequence.is_none() && scale.is_none() && !self.book().check
         {
-            self.keep_swap(call, plan, fold);
+            self.keep_swap(call, plan);
         }
         Ok(())
     }

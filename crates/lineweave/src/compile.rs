@@ -111,7 +111,7 @@ impl Compiled {
     /// The exchange of payloads, when all that this rank does is to carry `in`, take the peer's, and fold both
     /// into `out`.
     pub fn swap(&self) -> Option<Swap> {
-        let [Step::SetBytes { at, home, value, src, len }, Step::WaitBytes { at: other, home: theirs, value: wanted, dst, len: taken }, Step::Fold { a, b, dst: out, elements }] =
+        let [Step::SetBytes { at, home, value, src, len }, Step::WaitBytes { at: other, home: theirs, value: wanted, dst, len: taken }, Step::Fold { a, b, dst: out, .. }] =
             *self.steps
         else {
             return None;
@@ -120,7 +120,7 @@ impl Compiled {
         let left = whole(a, IN) && b == dst;
         let right = a == dst && whole(b, IN);
         let fits = whole(src, IN) && whole(out, OUT) && len == taken && self.generations > 0;
-        let swap = Swap { at, home, value, other, theirs, wanted, bytes: len as usize, elements, left };
+        let swap = Swap { at, home, value, other, theirs, wanted, bytes: len as usize, left };
         (fits && (left || right)).then_some(swap)
     }
 
@@ -152,8 +152,6 @@ pub struct Swap {
     pub wanted: u32,
     /// Payload in bytes: the whole message.
     pub bytes: usize,
-    /// Elements of it.
-    pub elements: usize,
     /// Whether this rank's contribution is the left operand.
     pub left: bool,
 }

@@ -6,7 +6,7 @@
 
 use crate::flag::{self, WakeFence};
 use crate::settings::Wait;
-use crate::sync::{spin_loop, AtomicU64, FutexWord};
+use crate::sync::{spin_loop, AtomicU64, FutexWord, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long each way of waiting is tried before the next, in polls.
@@ -123,8 +123,40 @@ impl Waiter {
         sleepers: &AtomicU64,
         vigil: &mut V,
     ) -> Result<(), Interrupted> {
-        if flag::reached(flag, value) {
-            return Ok(());
+        self.poll(flag, value, sleepers, vigil, || ())
+    }
+
+    /// Waits until `flag` has reached `value`, and loads the word beside it. Every poll loads both: the peer may
+    /// take the line for its next set as soon as this rank's own is out, and a load after the wait would then fetch it back.
+    #[inline(always)]
+    pub fn wait_with_word<V: Vigil>(
+        &mut self,
+        flag: &AtomicU64,
+        word: &AtomicU64,
+        value: u64,
+        sleepers: &AtomicU64,
+        vigil: &mut V,
+    ) -> Result<u64, Interrupted> {
+        // Relaxed: ordered after the acquire of the flag.
+        self.poll(flag, value, sleepers, vigil, || word.load(Ordering::Relaxed))
+    }
+
+    #[inline(always)]
+    fn poll<T, V: Vigil>(
+        &mut self,
+        flag: &AtomicU64,
+        value: u64,
+        sleepers: &AtomicU64,
+        vigil: &mut V,
+        load: impl Fn() -> T,
+    ) -> Result<T, Interrupted> {
+        let look = || {
+            let reached = flag::reached(flag, value);
+            let loaded = load();
+            reached.then_some(loaded)
+        };
+        if let Some(loaded) = look() {
+            return Ok(loaded);
         }
         // A short loop that the compiler keeps in the caller; nearly every wait ends here.
         let first = self.budget.spins.min(POLLS_A_LOOK);
@@ -133,12 +165,13 @@ impl Waiter {
                 if self.budget.pause {
                     spin_loop();
                 }
-                if flag::reached(flag, value) {
-                    return Ok(());
+                if let Some(loaded) = look() {
+                    return Ok(loaded);
                 }
             }
         }
-        self.wait_long(flag, value, sleepers, vigil)
+        self.wait_long(flag, value, sleepers, vigil)?;
+        Ok(load())
     }
 
     #[cold]

@@ -17,6 +17,16 @@ use std::slice;
 /// - Nothing else writes `a` or `b`, or touches `dst`, meanwhile; between ranks, flags see to that.
 pub type FoldFn = unsafe fn(a: *const u8, b: *const u8, dst: *mut u8, elements: usize);
 
+/// Combines the elements of two words, lane by lane, in registers.
+pub type WordFold = fn(a: u64, b: u64) -> u64;
+
+/// One operator on one element type.
+#[derive(Clone, Copy)]
+struct Folds {
+    run: FoldFn,
+    word: WordFold,
+}
+
 /// The fold for an operator on an element type, with the widest vectors this CPU has. Resolve it once and keep it.
 ///
 /// [`Operator::Avg`] folds as a sum; divide at the end with [`scale_fn`](super::scale_fn).
@@ -28,7 +38,17 @@ pub type FoldFn = unsafe fn(a: *const u8, b: *const u8, dst: *mut u8, elements: 
 ///
 /// [`Undefined`] for bitwise operators on floats.
 pub fn fold_fn(operator: Operator, element: ElementType) -> Result<FoldFn, Undefined> {
-    resolve(operator, element, Level::best())
+    Ok(resolve(operator, element, Level::best())?.run)
+}
+
+/// The fold of a message that fits a word: the same bits as [`fold_fn`]'s. Lanes behind the message's end are combined
+/// as well, and mean nothing.
+///
+/// # Errors
+///
+/// [`Undefined`] for bitwise operators on floats.
+pub fn word_fold(operator: Operator, element: ElementType) -> Result<WordFold, Undefined> {
+    Ok(resolve(operator, element, Level::Baseline)?.word)
 }
 
 /// The fold compiled for one level: the same bits as any other's, which is what tests and probes ask it for.
@@ -39,11 +59,11 @@ pub fn fold_fn(operator: Operator, element: ElementType) -> Result<FoldFn, Undef
 ///
 /// [`Undefined`] for bitwise operators on floats.
 pub fn fold_fn_at(operator: Operator, element: ElementType, level: Level) -> Result<FoldFn, Undefined> {
-    resolve(operator, element, if level.supported() { level } else { Level::best() })
+    Ok(resolve(operator, element, if level.supported() { level } else { Level::best() })?.run)
 }
 
-fn resolve(operator: Operator, element: ElementType, level: Level) -> Result<FoldFn, Undefined> {
-    let fold = match element {
+fn resolve(operator: Operator, element: ElementType, level: Level) -> Result<Folds, Undefined> {
+    let folds = match element {
         ElementType::U8 => Some(integer::<u8, u8>(operator, level)),
         ElementType::U16 => Some(integer::<u16, u16>(operator, level)),
         ElementType::U32 => Some(integer::<u32, u32>(operator, level)),
@@ -52,16 +72,17 @@ fn resolve(operator: Operator, element: ElementType, level: Level) -> Result<Fol
         ElementType::I16 => Some(integer::<i16, u16>(operator, level)),
         ElementType::I32 => Some(integer::<i32, u32>(operator, level)),
         ElementType::I64 => Some(integer::<i64, u64>(operator, level)),
-        ElementType::F16 => hardware_f16_fold(operator, level).or_else(|| float::<f16>(operator, level)),
+        ElementType::F16 => float::<f16>(operator, level)
+            .map(|folds| Folds { run: hardware_f16_fold(operator, level).unwrap_or(folds.run), ..folds }),
         ElementType::BF16 => float::<bf16>(operator, level),
         ElementType::F32 => float::<f32>(operator, level),
         ElementType::F64 => float::<f64>(operator, level),
     };
-    fold.ok_or(Undefined { operator, element })
+    folds.ok_or(Undefined { operator, element })
 }
 
 /// An integer `T` whose unsigned counterpart is `U`: one clone serves both wherever the sign makes no difference.
-fn integer<T: Number, U: Number + Bits>(operator: Operator, level: Level) -> FoldFn {
+fn integer<T: Number + Lanes, U: Number + Bits + Lanes>(operator: Operator, level: Level) -> Folds {
     match operator {
         Operator::Sum | Operator::Avg => at::<U, Sum>(level),
         Operator::Prod => at::<U, Prod>(level),
@@ -76,7 +97,7 @@ fn integer<T: Number, U: Number + Bits>(operator: Operator, level: Level) -> Fol
     }
 }
 
-fn float<T: Number>(operator: Operator, level: Level) -> Option<FoldFn> {
+fn float<T: Number + Lanes>(operator: Operator, level: Level) -> Option<Folds> {
     match operator {
         Operator::Sum | Operator::Avg => Some(at::<T, Sum>(level)),
         Operator::Prod => Some(at::<T, Prod>(level)),
@@ -89,15 +110,41 @@ fn float<T: Number>(operator: Operator, level: Level) -> Option<FoldFn> {
     }
 }
 
-fn at<T: Copy, C: Combine<T>>(level: Level) -> FoldFn {
-    match level {
+fn at<T: Lanes, C: Combine<T>>(level: Level) -> Folds {
+    let run: FoldFn = match level {
         Level::Baseline => baseline::<T, C>,
         #[cfg(target_arch = "x86_64")]
         Level::Avx2 => avx2::<T, C>,
         #[cfg(target_arch = "x86_64")]
         Level::Avx512 => avx512::<T, C>,
-    }
+    };
+    Folds { run, word: |a, b| T::zip(a, b, C::combine) }
 }
+
+/// Elements as the lanes of a word.
+trait Lanes: Copy {
+    fn zip(a: u64, b: u64, combine: impl Fn(Self, Self) -> Self) -> u64;
+}
+
+macro_rules! lanes {
+    ($($element:ty),*) => {$(
+        impl Lanes for $element {
+            #[inline(always)]
+            fn zip(a: u64, b: u64, combine: impl Fn(Self, Self) -> Self) -> u64 {
+                const SIZE: usize = size_of::<$element>();
+                let (a, b, mut word) = (a.to_ne_bytes(), b.to_ne_bytes(), [0; 8]);
+                let lanes = a.chunks_exact(SIZE).zip(b.chunks_exact(SIZE)).zip(word.chunks_exact_mut(SIZE));
+                for ((x, y), to) in lanes {
+                    let lane = |bytes: &[u8]| <$element>::from_ne_bytes(bytes.try_into().expect("a lane"));
+                    to.copy_from_slice(&combine(lane(x), lane(y)).to_ne_bytes());
+                }
+                u64::from_ne_bytes(word)
+            }
+        }
+    )*};
+}
+
+lanes!(u8, u16, u32, u64, i8, i16, i32, i64, f16, bf16, f32, f64);
 
 /// # Safety
 ///

@@ -23,7 +23,7 @@ mod words;
 mod tests;
 
 pub use copy::{copy, copy_nt, copy_wide, Copier, CopyFn, CopyPolicy};
-pub use fold::{fold_fn, fold_fn_at, FoldFn};
+pub use fold::{fold_fn, fold_fn_at, word_fold, FoldFn, WordFold};
 pub use level::Level;
 pub use scale::{scale_fn, scale_fn_at, ScaleFn};
 pub use types::{Element, ElementType, Operator, Undefined, UnknownElementType, UnknownOperator};

@@ -1,6 +1,6 @@
 //! Every fold and every scale, at every level this CPU has, against a scalar reference written a second time.
 
-use super::{fold_fn, fold_fn_at, scale_fn, scale_fn_at, ElementType, FoldFn, Level, Operator};
+use super::{fold_fn, fold_fn_at, scale_fn, scale_fn_at, word_fold, ElementType, FoldFn, Level, Operator};
 use ::half::{bf16, f16};
 use std::num::NonZeroU32;
 
@@ -282,6 +282,25 @@ fn every_fold_has_the_reference_bits_at_every_level_and_length() {
             0,
             "the level chosen",
         );
+    }
+}
+
+#[test]
+fn a_word_is_folded_like_a_run() {
+    for (operator, element) in defined() {
+        let (fold, word) = (fold_fn(operator, element).unwrap(), word_fold(operator, element).unwrap());
+        let (a, b) = (data(element, 5), data(element, 6));
+        let lanes = 8 / element.size();
+        for (x, y) in a.chunks_exact(lanes).zip(b.chunks_exact(lanes)) {
+            let (mut x, mut y) = (Run::new(element, 0, x), Run::new(element, 0, y));
+            let mut whole = [0u64];
+            // SAFETY: three runs of `lanes` elements, a word each, apart and aligned for words.
+            let [x, y] = unsafe {
+                fold(x.pointer(), y.pointer(), whole.as_mut_ptr().cast(), lanes);
+                [&mut x, &mut y].map(|run| run.pointer().cast::<u64>().read_unaligned())
+            };
+            assert_eq!(word(x, y), whole[0], "{operator} of {element}");
+        }
     }
 }
 

@@ -1,0 +1,314 @@
+//! One rank's end of a team: plans are proven and compiled here, and run.
+
+mod join;
+mod short;
+mod windows;
+
+use crate::choose::Book;
+use crate::compile::{self, Compiled, Home};
+use crate::error::Error;
+use crate::kernel::{Copier, CopyPolicy, FoldFn};
+use crate::ring::Ring;
+use crate::scratch::Scratch;
+use crate::segment::{RankState, Segment};
+use crate::sync::{AtomicU64, Ordering};
+use crate::wait::{Budget, Interrupted, ProgressHook, Waiter};
+use crate::watch::Watch;
+use lineweave_core::plan::Plan;
+use lineweave_core::verify::{self, Proof};
+use short::{Hot, HotSwap};
+use std::sync::Arc;
+use std::time::Duration;
+use windows::Stay;
+
+/// A plan that was proven and compiled on this communicator.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct PlanId(pub(crate) u32);
+
+/// Where one call's data is. Null and 0 where a rank has none.
+#[derive(Clone, Copy, Debug)]
+pub struct Buffers {
+    /// Start of `in`.
+    pub input: *const u8,
+    /// Start of `out`.
+    pub output: *mut u8,
+    /// Combines elements, for plans that fold.
+    pub fold: FoldFn,
+}
+
+impl Buffers {
+    /// No data: for a barrier.
+    pub const NONE: Buffers =
+        Buffers { input: std::ptr::null(), output: std::ptr::null_mut(), fold: no_fold };
+}
+
+/// For plans without folds.
+///
+/// # Safety
+/// None: it does nothing.
+unsafe fn no_fold(_: *const u8, _: *const u8, _: *mut u8, _: usize) {}
+
+/// How a communicator is set up.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// How to wait.
+    pub budget: Budget,
+    /// The longest wait, if there is a limit.
+    pub timeout: Option<Duration>,
+    /// How to copy.
+    pub copy: CopyPolicy,
+}
+
+/// One rank's end of a team of threads or processes. It belongs to the thread that uses it.
+#[derive(Debug)]
+pub struct Communicator {
+    segment: Arc<Segment>,
+    rank: usize,
+    plans: Vec<Compiled>,
+    rings: [Ring; 2],
+    /// Rank 0's part of every bank, by class.
+    banks: [Vec<*mut u8>; 2],
+    counters_start: *mut u8,
+    /// This rank's `left` of each class, and the home that waits for it.
+    left: [*const AtomicU64; 2],
+    home: Home,
+    stay: Option<Stay>,
+    /// Set while the plan that stays is a two-rank barrier, last called as such.
+    hot: Option<Hot>,
+    /// Set while the last allreduce was a swap of payloads.
+    hot_swap: Option<HotSwap>,
+    /// Every flag set by earlier runs is at most this.
+    base: u64,
+    counters: usize,
+    bases: Vec<*mut u8>,
+    scratch: Scratch,
+    /// A copy of `in`, when a plan cannot run in place and the caller does.
+    shadow: Scratch,
+    waiter: Waiter,
+    watch: Watch,
+    copy: Copier,
+    sequence: u64,
+    /// Where peers read it.
+    sequence_word: *const AtomicU64,
+    book: Book,
+    /// In a call; dropping the communicator now is a failure that peers are told of.
+    busy: bool,
+    failed: Option<String>,
+}
+
+// SAFETY: the raw pointers point into the segment, which the communicator keeps alive, or are scratch of a
+// run under way; nothing in it is tied to the thread that made it.
+unsafe impl Send for Communicator {}
+
+impl Communicator {
+    /// This rank.
+    pub fn rank(&self) -> usize {
+        self.rank
+    }
+
+    /// The number of ranks.
+    pub fn ranks(&self) -> usize {
+        self.segment.ranks()
+    }
+
+    /// Sets a function to be called while this rank waits, so that a host library can progress.
+    pub fn set_progress_hook(&mut self, hook: Option<ProgressHook>) {
+        self.waiter.set_hook(hook);
+    }
+
+    /// Changes how this rank waits.
+    pub fn set_wait_budget(&mut self, budget: Budget) {
+        self.waiter.set_budget(budget);
+    }
+
+    /// How this rank waits.
+    pub fn wait_budget(&self) -> Budget {
+        self.waiter.budget()
+    }
+
+    /// Changes how this rank copies.
+    pub fn set_copy_policy(&mut self, copy: CopyPolicy) {
+        self.copy = Copier::new(copy);
+    }
+
+    /// The memory that the team shares.
+    pub fn segment(&self) -> &Segment {
+        &self.segment
+    }
+
+    /// Proves a plan and compiles it. Every rank must prepare the same plans in the same order.
+    ///
+    /// # Errors
+    /// [`Error::Refuted`] with the counter-example, or [`Error::NoPlan`] when it does not fit this team.
+    pub fn prepare(&mut self, plan: &Plan) -> Result<PlanId, Error> {
+        let proof = verify::verify(plan)
+            .map_err(|violation| Error::Refuted { plan: plan.name(), violation: Box::new(violation) })?;
+        self.prepare_proven(plan, &proof)
+    }
+
+    /// Compiles a plan whose proof is at hand.
+    ///
+    /// # Errors
+    /// [`Error::NoPlan`] when it does not fit this team.
+    pub fn prepare_proven(&mut self, plan: &Plan, proof: &Proof) -> Result<PlanId, Error> {
+        let no_plan = |why: String| Error::NoPlan {
+            collective: plan.collective,
+            bytes: plan.bytes,
+            ranks: plan.ranks,
+            why: format!("{}: {why}", plan.name()),
+        };
+        if plan.ranks != self.ranks() {
+            return Err(no_plan(format!("it is for {} ranks and the team has {}", plan.ranks, self.ranks())));
+        }
+        let compiled = compile::compile(plan, proof, self.rank, &self.segment, &mut self.counters)
+            .map_err(|unfit| no_plan(unfit.to_string()))?;
+        self.scratch.grow(compiled.acc)?;
+        if self.bases.len() < compiled.bases {
+            self.bases.resize(compiled.bases, std::ptr::null_mut());
+        }
+        self.plans.push(compiled);
+        Ok(PlanId(self.plans.len() as u32 - 1))
+    }
+
+    /// Makes room for running a plan of `bytes` bytes in place although it cannot.
+    pub(crate) fn reserve_shadow(&mut self, bytes: usize) -> Result<(), Error> {
+        self.shadow.grow(bytes)
+    }
+
+    /// Whether `in` and `out` of a plan may be one buffer.
+    pub(crate) fn runs_in_place(&self, plan: PlanId) -> bool {
+        self.plans[plan.0 as usize].in_place
+    }
+
+    /// A private copy of `bytes` bytes of input.
+    ///
+    /// # Safety
+    /// `input` must be valid for `bytes` bytes.
+    pub(crate) unsafe fn shadow_copy(&mut self, input: *const u8, bytes: usize) -> *const u8 {
+        debug_assert!(bytes <= self.shadow.len());
+        // SAFETY: the caller vouches for the source; the shadow was grown to `bytes` and is private.
+        unsafe { std::ptr::copy_nonoverlapping(input, self.shadow.start(), bytes) };
+        self.shadow.start()
+    }
+
+    /// Begins a call: numbers it and lets peers see the number.
+    #[inline(always)]
+    pub(crate) fn begin(&mut self, operation: &'static str) -> Result<(), Error> {
+        if let Some(why) = &self.failed {
+            return Err(Error::Failed(why.clone()));
+        }
+        self.hot = None;
+        self.sequence += 1;
+        self.busy = true;
+        self.watch.operation = operation;
+        // Relaxed: peers read it only for messages, or after the acquire of this rank's final state.
+        self.own_sequence().store(self.sequence, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Forgets how to repeat the last call, because another plan is to carry it out.
+    pub(crate) fn cool(&mut self) {
+        self.hot = None;
+        self.hot_swap = None;
+    }
+
+    #[inline(always)]
+    fn own_sequence<'a>(&self) -> &'a AtomicU64 {
+        // SAFETY: a word of the segment, which this communicator keeps mapped.
+        unsafe { &*self.sequence_word }
+    }
+
+    /// Ends a call that [`Communicator::begin`] began.
+    #[inline(always)]
+    pub(crate) fn end(&mut self) {
+        self.busy = false;
+    }
+
+    pub(crate) fn book(&self) -> &Book {
+        &self.book
+    }
+
+    pub(crate) fn book_mut(&mut self) -> &mut Book {
+        &mut self.book
+    }
+
+    /// The number of the call under way.
+    pub(crate) fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// Waits on a flag word that this communicator's peers write outside plans.
+    pub(crate) fn wait_word(
+        &mut self,
+        word: impl Fn(&Segment) -> &crate::sync::AtomicU64,
+        home: usize,
+        value: u64,
+    ) -> Result<(), Error> {
+        let segment = Arc::clone(&self.segment);
+        self.waiter
+            .wait(word(&segment), value, segment.sleepers(home), &mut self.watch)
+            .map_err(|i| self.interrupted(i))
+    }
+
+    /// Raises a flag word that peers wait for outside plans.
+    pub(crate) fn raise_word(
+        &self,
+        word: impl Fn(&Segment) -> &crate::sync::AtomicU64,
+        home: usize,
+        value: u64,
+    ) {
+        self.waiter.raise(word(&self.segment), value, self.segment.sleepers(home));
+    }
+
+    /// Runs a prepared plan once, as a call of its own.
+    ///
+    /// # Errors
+    /// [`Error::PeerLost`] or [`Error::Timeout`]; the communicator cannot be used after one.
+    ///
+    /// # Safety
+    /// The buffers must be valid for the lengths the plan gives this rank and not be used by anybody else
+    /// meanwhile, `fold` must fit the plan's grain, and every rank must run the same plans in the same order.
+    #[inline]
+    pub unsafe fn run(&mut self, plan: PlanId, buffers: Buffers) -> Result<(), Error> {
+        if self.hot.as_ref().is_some_and(|hot| hot.plan == plan) {
+            if let Some(done) = self.repeat_exchange() {
+                return done;
+            }
+        }
+        self.begin("a plan")?;
+        // SAFETY: passed on.
+        unsafe { self.run_window(plan, buffers) }?;
+        self.end();
+        self.keep_exchange(false);
+        Ok(())
+    }
+
+    #[cold]
+    fn interrupted(&mut self, _: Interrupted) -> Error {
+        self.hot = None;
+        self.hot_swap = None;
+        let error = self.watch.take_failure();
+        self.failed = Some(error.to_string());
+        error
+    }
+
+    /// Marks this communicator as unusable. Peers find out by themselves: they compare the same calls, or miss
+    /// this rank when it drops the communicator.
+    pub(crate) fn poison(&mut self, why: &Error) {
+        self.failed = Some(why.to_string());
+    }
+}
+
+impl Drop for Communicator {
+    fn drop(&mut self) {
+        if let Some(stay) = self.stay.take() {
+            self.publish_left(stay.class, stay.uses);
+        }
+        let gone = if self.busy || self.failed.is_some() || std::thread::panicking() {
+            RankState::Failed
+        } else {
+            RankState::Left
+        };
+        self.segment.set_state(self.rank, gone);
+    }
+}

@@ -1,0 +1,131 @@
+//! Running one window: banks are entered and left here.
+
+use super::{Buffers, Communicator, PlanId};
+use crate::compile::{ACC, BANK, IN, OUT};
+use crate::error::Error;
+use crate::execute::{execute, Frame};
+use crate::ring;
+use crate::segment::BankClass;
+
+/// The bank that the last plan ran in, while it may be run there again.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stay {
+    pub plan: PlanId,
+    pub class: BankClass,
+    /// Uses of the ring up to and including this one.
+    pub uses: u64,
+    pub bank: *mut u8,
+    /// Runs in this bank so far.
+    pub runs: u64,
+}
+
+impl Communicator {
+    /// Runs a plan within a call.
+    ///
+    /// # Safety
+    /// As for [`Communicator::run`].
+    #[inline(always)]
+    pub(crate) unsafe fn run_window(&mut self, id: PlanId, buffers: Buffers) -> Result<(), Error> {
+        let (bank, earlier) = match &mut self.stay {
+            Some(stay) if stay.plan == id => {
+                let earlier = stay.runs;
+                stay.runs += 1;
+                let generation = (earlier % 2) as usize * self.plans[id.0 as usize].generations;
+                (stay.bank.wrapping_add(generation), earlier)
+            }
+            _ => (self.enter(id)?, 0),
+        };
+        let Communicator { plans, bases, waiter, watch, .. } = self;
+        let plan = &plans[id.0 as usize];
+        bases[IN as usize] = buffers.input.cast_mut();
+        bases[OUT as usize] = buffers.output;
+        bases[ACC as usize] = self.scratch.start();
+        bases[BANK as usize] = bank;
+        let mut frame = Frame {
+            bases,
+            bank,
+            counters: self.counters_start,
+            base: self.base,
+            earlier,
+            fold: buffers.fold,
+            copy: self.copy,
+        };
+        // SAFETY: proven when prepared; the caller vouches for the buffers and the order of runs.
+        let outcome = unsafe { execute(plan, &mut frame, waiter, watch) };
+        if let Err(interrupted) = outcome {
+            return Err(self.interrupted(interrupted));
+        }
+        self.leave(id, earlier);
+        Ok(())
+    }
+
+    /// After a run: counts it, and gives up the bank unless the plan stays.
+    #[inline(always)]
+    fn leave(&mut self, id: PlanId, earlier: u64) {
+        let plan = &mut self.plans[id.0 as usize];
+        plan.runs += 1;
+        self.base += plan.span;
+        let class = plan.class;
+        if plan.synchronizing && earlier == 0 {
+            // Everybody has entered this plan, so everybody has left all that came before it.
+            for other in [BankClass::Small, BankClass::Large] {
+                let ring = &mut self.rings[other.index()];
+                ring.learn(ring.uses().saturating_sub(u64::from(other == class)));
+            }
+        }
+        if !plan.stays {
+            self.publish_left(class, self.rings[class.index()].uses());
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn publish_left(&self, class: BankClass, uses: u64) {
+        // SAFETY: a word of the segment, which this communicator keeps mapped.
+        let left = unsafe { &*self.left[class.index()] };
+        // The waking form of `ring::leave`: peers may sleep until this rank has left.
+        self.waiter.raise(left, uses, self.home.sleepers());
+    }
+
+    /// Leaves the last plan's bank and takes the next one for `id`.
+    #[inline(always)]
+    fn enter(&mut self, id: PlanId) -> Result<*mut u8, Error> {
+        self.cool();
+        if let Some(stay) = self.stay.take() {
+            self.publish_left(stay.class, stay.uses);
+        }
+        let (class, stays) = {
+            let plan = &self.plans[id.0 as usize];
+            (plan.class, plan.stays)
+        };
+        if let Some(need) = self.rings[class.index()].needs() {
+            self.await_left(class, need)?;
+        }
+        let ring = &mut self.rings[class.index()];
+        let bank = ring.enter();
+        let uses = ring.uses();
+        let bank = self.banks[class.index()][bank as usize];
+        if stays {
+            self.stay = Some(Stay { plan: id, class, uses, bank, runs: 1 });
+        }
+        Ok(bank)
+    }
+
+    /// Waits until every rank has left all uses below `need`.
+    #[cold]
+    fn await_left(&mut self, class: BankClass, need: u64) -> Result<(), Error> {
+        let mut least = u64::MAX;
+        for q in 0..self.ranks() {
+            if q == self.rank {
+                continue;
+            }
+            let (segment, waiter, watch) = (&self.segment, &mut self.waiter, &mut self.watch);
+            let left = segment.left(q, class);
+            if let Err(interrupted) = waiter.wait(left, need, segment.sleepers(q), watch) {
+                return Err(self.interrupted(interrupted));
+            }
+            least = least.min(ring::left(left));
+        }
+        self.rings[class.index()].learn(least.min(self.rings[class.index()].uses()));
+        Ok(())
+    }
+}
