@@ -40,6 +40,24 @@ pub fn spin_loop() {
     core::hint::spin_loop();
 }
 
+/// Let earlier loads finish before anything later begins: a poll behind it is not issued over and over while the
+/// last one is under way. Where the CPU has no such instruction, or under loom, as [`spin_loop`].
+#[inline(always)]
+pub fn load_fence() {
+    #[cfg(all(target_arch = "x86_64", not(loom)))]
+    // SAFETY: every 64-bit x86 CPU has the instruction.
+    unsafe {
+        core::arch::x86_64::_mm_lfence();
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(loom))))]
+    spin_loop();
+}
+
+/// Whether [`load_fence`] is that.
+pub fn has_load_fence() -> bool {
+    cfg!(all(target_arch = "x86_64", not(loom)))
+}
+
 /// Offer the CPU to whoever else can run.
 #[inline]
 pub fn yield_now() {

@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::kernel::CopyPolicy;
 use crate::settings::{Settings, Wait};
 use crate::topology::Hardware;
-use crate::wait::Budget;
+use crate::wait::{Between, Budget};
 use lineweave_core::algorithm::{self, Algorithm};
 use lineweave_core::collective::Collective;
 use lineweave_core::machine;
@@ -146,9 +146,14 @@ impl Tuning {
         Tuning { model, origin, choices: None, forced: Vec::new() }
     }
 
-    /// How ranks wait: the policy's budgets, polling without pauses only where that was measured to win.
+    /// How ranks wait: the policy's budgets, and what was measured to win between the polls of an exchange.
     pub fn wait_budget(&self, policy: Wait, ranks: usize, usable: usize) -> Budget {
-        Budget { pause: !self.model.trick_wins("no-pause"), ..Budget::of(policy, ranks, usable) }
+        let exchange = match self.model.best_trick(&["load-fence", "no-pause"]) {
+            Some("load-fence") => Between::LoadFence,
+            Some("no-pause") => Between::Nothing,
+            Some(_) | None => Between::Pause,
+        };
+        Budget { exchange, ..Budget::of(policy, ranks, usable) }
     }
 
     /// How ranks copy: non-temporal stores from where they were measured to win.

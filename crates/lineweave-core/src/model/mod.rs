@@ -167,7 +167,7 @@ pub struct NamedSurface {
     pub surface: Surface,
 }
 
-/// The exchange between two ranks when the engine uses one trick (`prefetchw`, `xchg`, `no-pause` ...).
+/// The exchange between two ranks when the engine uses one trick (`prefetchw`, `load-fence`, `no-pause` ...).
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Trick {
     /// Its name.
@@ -291,6 +291,13 @@ impl Model {
             (Some(t), Some(plain)) => t.cost.ci_high < plain.cost.ci_low && t.least < plain.least,
             (None, _) | (_, None) => false,
         }
+    }
+
+    /// The cheapest of these tricks that wins, if one does.
+    pub fn best_trick(&self, names: &[&'static str]) -> Option<&'static str> {
+        let cost =
+            |name: &str| self.tricks.iter().find(|t| t.name == name).map_or(f64::MAX, |t| t.cost.value);
+        names.iter().copied().filter(|name| self.trick_wins(name)).min_by(|a, b| cost(a).total_cmp(&cost(b)))
     }
 
     /// The text that processes share. Numbers survive it exactly.

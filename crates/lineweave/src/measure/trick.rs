@@ -1,12 +1,13 @@
 //! Probe `trick`: the exchange of two ranks on one line, written by hand, with one signalling trick each
-//! (MEASURING.md, "Line sharing"). `plain` is the store and the paused poll that the engine uses.
+//! (MEASURING.md, "Line sharing"). `plain` is the store and the paused poll
+//! that the engine uses unless `no-pause` or `load-fence` wins.
 
 use super::cache;
 use super::cell::{Crew, Hand, Key, Offer, Role, Task};
 use super::timing::{collect_samples, Rules, Samples};
 use crate::error::Error;
 use crate::flag;
-use crate::sync::{spin_loop, AtomicU64, Ordering};
+use crate::sync::{has_load_fence, load_fence, spin_loop, AtomicU64, Ordering};
 use lineweave_core::units::LINE;
 
 /// Sets the own flag to a value and waits until the other has it; whether it came.
@@ -15,9 +16,10 @@ type Exchange = fn(mine: &AtomicU64, other: &AtomicU64, value: u64) -> bool;
 /// Name, whether this CPU has it, and the loop.
 type Trick = (&'static str, fn() -> bool, Exchange);
 
-const TRICKS: [Trick; 6] = [
+const TRICKS: [Trick; 7] = [
     ("plain", || true, plain),
     ("no-pause", || true, no_pause),
+    ("load-fence", has_load_fence, fenced),
     ("xchg", || true, xchg),
     ("prefetchw", cache::has_prefetchw, prefetchw),
     ("cldemote", cache::has_cldemote, cldemote),
@@ -82,6 +84,11 @@ fn plain(mine: &AtomicU64, other: &AtomicU64, value: u64) -> bool {
 fn no_pause(mine: &AtomicU64, other: &AtomicU64, value: u64) -> bool {
     flag::raise(mine, value);
     poll(other, value, || ())
+}
+
+fn fenced(mine: &AtomicU64, other: &AtomicU64, value: u64) -> bool {
+    flag::raise(mine, value);
+    poll(other, value, load_fence)
 }
 
 fn xchg(mine: &AtomicU64, other: &AtomicU64, value: u64) -> bool {

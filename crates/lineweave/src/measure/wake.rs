@@ -4,11 +4,11 @@ use super::cell::{scaled, Crew, Hand, Key, Offer, Role, Task};
 use super::plans;
 use super::timing::{Rules, Samples};
 use crate::error::Error;
-use crate::wait::Budget;
+use crate::wait::{Between, Budget};
 use lineweave_core::plan::Layout;
 
-const YIELDING: Budget = Budget { spins: 0, yields: u32::MAX, pause: true };
-const SLEEPING: Budget = Budget { spins: 0, yields: 0, pause: true };
+const YIELDING: Budget = Budget { spins: 0, yields: u32::MAX, exchange: Between::Pause };
+const SLEEPING: Budget = Budget { spins: 0, yields: 0, exchange: Between::Pause };
 
 pub fn offer(crew: &Crew, offer: &mut Offer) {
     let place = match crew.role {
