@@ -1,6 +1,6 @@
 //! Running compiled steps: the innermost loop of the engine.
 
-use crate::compile::{Addr, Compiled, Step};
+use crate::compile::{Addr, Compiled, Step, ACC, IN, OUT};
 use crate::kernel::{load_words, store_words, Copier, FoldFn, MAX_PAYLOAD};
 use crate::sync::AtomicU64;
 use crate::wait::{Interrupted, Vigil, Waiter};
@@ -32,17 +32,24 @@ impl Frame<'_> {
         unsafe { self.bases.get_unchecked(addr.base as usize).add(addr.offset) }
     }
 
-    /// Copies, unless `in` and `out` are one buffer and the plan copies a part of it to itself.
+    /// Copies, unless `in` and `out` are one buffer and the plan copies a part of it to itself. Stores past the
+    /// caches are for private memory alone: what goes into a box or a peer's buffer is read next.
     ///
     /// # Safety
     /// Both ranges must be valid for `len` bytes and be equal or disjoint.
     #[inline(always)]
-    unsafe fn transfer(&self, src: *const u8, dst: *mut u8, len: usize) {
-        if std::ptr::eq(src, dst) {
-            return;
-        }
+    unsafe fn transfer(&self, src: Addr, dst: Addr, len: usize) {
         // SAFETY: passed on.
-        unsafe { self.copy.copy(src, dst, len) };
+        unsafe {
+            let (from, to) = (self.at(src), self.at(dst));
+            if std::ptr::eq(from, to) {
+                return;
+            }
+            match dst.base {
+                IN | OUT | ACC => self.copy.copy(from, to, len),
+                _ => self.copy.copy_plain(from, to, len),
+            }
+        }
     }
 
     #[inline(always)]
@@ -84,7 +91,7 @@ pub unsafe fn execute<V: Vigil>(
         match *step {
             Step::Move { src, dst, len } => {
                 // SAFETY: proven disjoint and in bounds; the caller vouches for the bases.
-                unsafe { frame.transfer(frame.at(src), frame.at(dst), len) };
+                unsafe { frame.transfer(src, dst, len) };
             }
             Step::Fold { a, b, dst, elements } => {
                 // SAFETY: as above, and `dst` is disjoint from or equal to each operand.

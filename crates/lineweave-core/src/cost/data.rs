@@ -10,6 +10,8 @@ struct Segment {
     reader: u32,
     /// When the last read of them by a peer was served.
     served: f64,
+    /// Bytes that its writer had put anywhere before it wrote these.
+    stamp: u64,
 }
 
 /// A shared buffer in pieces, in order; they cover it.
@@ -27,12 +29,16 @@ pub struct Met {
     pub bytes: usize,
     /// When the last read of any of them was served.
     pub served: f64,
+    /// The least that the writer has put elsewhere since it wrote here last; `None` when it never did.
+    pub reuse: Option<u64>,
 }
 
 impl Buffer {
     /// A buffer nobody has touched in the runs that are played: peers have, in the runs before.
     pub fn new(size: usize) -> Buffer {
-        Buffer { segments: vec![Segment { end: size, writer: NOBODY, reader: NOBODY, served: f64::MIN }] }
+        Buffer {
+            segments: vec![Segment { end: size, writer: NOBODY, reader: NOBODY, served: f64::MIN, stamp: 0 }],
+        }
     }
 
     /// Splits so that `start` and `end` are boundaries; the indices of the segments between.
@@ -61,7 +67,7 @@ impl Buffer {
     /// What `rank` meets when it reads `len` bytes at `start`.
     pub fn look(&mut self, rank: u32, start: usize, len: usize) -> Met {
         let range = self.cut(start, start + len);
-        let mut met = Met { peer: NOBODY, bytes: 0, served: f64::MIN };
+        let mut met = Met { peer: NOBODY, bytes: 0, served: f64::MIN, reuse: None };
         let mut at = start;
         for s in &self.segments[range] {
             if s.writer != rank && s.reader != rank && s.writer != NOBODY {
@@ -86,10 +92,10 @@ impl Buffer {
     }
 
     /// `rank` writes `len` bytes at `start`; returns who must give them up. `stranger` stands for the peer of
-    /// the runs before.
-    pub fn write(&mut self, rank: u32, start: usize, len: usize, stranger: u32) -> Met {
+    /// the runs before; `stamp` is how many bytes `rank` has put before.
+    pub fn write(&mut self, rank: u32, start: usize, len: usize, stranger: u32, stamp: u64) -> Met {
         let range = self.cut(start, start + len);
-        let mut met = Met { peer: NOBODY, bytes: 0, served: f64::MIN };
+        let mut met = Met { peer: NOBODY, bytes: 0, served: f64::MIN, reuse: None };
         let mut at = start;
         for s in &mut self.segments[range] {
             let holder = match (s.writer, s.reader) {
@@ -101,8 +107,12 @@ impl Buffer {
                 met.peer = holder;
                 met.bytes += s.end - at;
             }
+            if s.writer == rank {
+                let reuse = stamp.saturating_sub(s.stamp);
+                met.reuse = Some(met.reuse.map_or(reuse, |least| least.min(reuse)));
+            }
             at = s.end;
-            *s = Segment { end: s.end, writer: rank, reader: NOBODY, served: f64::MIN };
+            *s = Segment { end: s.end, writer: rank, reader: NOBODY, served: f64::MIN, stamp };
         }
         met
     }
@@ -121,20 +131,29 @@ mod tests {
     #[test]
     fn bytes_are_fetched_once_and_taken_back_once() {
         let mut b = Buffer::new(100);
-        assert_eq!(b.write(0, 0, 100, 1).bytes, 100);
-        assert_eq!(b.write(0, 0, 100, 1).bytes, 0);
+        assert_eq!(b.write(0, 0, 100, 1, 0).bytes, 100);
+        assert_eq!(b.write(0, 0, 100, 1, 0).bytes, 0);
         assert_eq!(read(&mut b, 2, 20, 30), (0, 30));
         assert_eq!(read(&mut b, 2, 20, 30), (NOBODY, 0));
         assert_eq!(read(&mut b, 0, 0, 100), (NOBODY, 0));
-        let met = b.write(0, 0, 100, 1);
+        let met = b.write(0, 0, 100, 1, 0);
         assert_eq!((met.peer, met.bytes), (2, 30));
+    }
+
+    #[test]
+    fn a_writer_comes_back_after_what_it_put_elsewhere() {
+        let mut b = Buffer::new(64);
+        assert_eq!(b.write(0, 0, 64, 1, 0).reuse, None);
+        assert_eq!(b.write(0, 0, 32, 1, 500).reuse, Some(500));
+        assert_eq!(b.write(0, 0, 64, 1, 800).reuse, Some(300));
+        assert_eq!(b.write(1, 0, 64, 1, 0).reuse, None);
     }
 
     #[test]
     fn pieces_keep_their_own_writers() {
         let mut b = Buffer::new(64);
-        b.write(0, 0, 32, 9);
-        b.write(1, 32, 32, 9);
+        b.write(0, 0, 32, 9, 0);
+        b.write(1, 32, 32, 9, 0);
         assert_eq!(read(&mut b, 0, 0, 64), (1, 32));
         assert_eq!(read(&mut b, 2, 0, 64).1, 64);
     }

@@ -52,6 +52,8 @@ pub(super) struct Player<'a> {
     pub(super) buffers: Vec<Buffer>,
     /// Ends of the copies under way.
     pub(super) active: Vec<f64>,
+    /// Bytes that each rank has put into shared buffers.
+    pub(super) put: Vec<u64>,
     pub(super) extrapolated: bool,
     agenda: Agenda,
     log: Log,
@@ -74,6 +76,7 @@ pub fn play(model: &Model, shape: &Shape, plan: &Plan, program: &Program, option
         lines: vec![LineState::new(); program.lines * program.banks],
         buffers: (0..program.banks).flat_map(|_| program.buffers.iter().map(|&n| Buffer::new(n))).collect(),
         active: Vec::new(),
+        put: vec![0; ranks],
         extrapolated: false,
         agenda: Agenda::new(Cpus::of(shape), model.wake.yielding.value),
         log: Log::new(options.trace, ranks),

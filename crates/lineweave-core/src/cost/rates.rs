@@ -15,6 +15,8 @@ pub struct Near<'m> {
     pub get: &'m Surface,
     /// Writing where a peer read.
     pub put: &'m Surface,
+    /// Flowing through a ring.
+    stream: Option<&'m Surface>,
     signal: [f64; 4],
     exchange: [f64; 4],
 }
@@ -78,6 +80,7 @@ impl<'m> Rates<'m> {
                     own: costs.own.value,
                     get: &costs.get,
                     put: &costs.put,
+                    stream: costs.stream.as_ref(),
                     signal: layouts.map(|l| net(&costs.signal, l, o.set.value, both)),
                     exchange: layouts.map(|l| net(&costs.exchange, l, o.set.value + o.run.value, both)),
                 }
@@ -113,6 +116,14 @@ impl Near<'_> {
     /// Set to seen by a poller, after the set's own cost.
     pub fn signal(&self, layout: Layout) -> f64 {
         self.signal[column(layout)]
+    }
+
+    /// ns a byte of a stream whose writer comes back to a place after `reuse` bytes, where it was measured.
+    pub fn stream(&self, reuse: u64) -> Option<f64> {
+        let surface = self.stream?;
+        let (&least, &most) = (surface.bytes.first()?, surface.bytes.last()?);
+        let ring = reuse.clamp(least, most);
+        Some(surface.at(ring as usize, 1).nanos / ring as f64)
     }
 
     /// Two sets at once, to both seen.

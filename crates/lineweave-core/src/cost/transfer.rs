@@ -125,7 +125,7 @@ impl Player<'_> {
     ) -> Extra {
         let met = match src {
             Place::Near | Place::User => return Extra::default(),
-            Place::Fresh(q) => Met { peer: q, bytes: len, served: f64::MIN },
+            Place::Fresh(q) => Met { peer: q, bytes: len, served: f64::MIN, reuse: None },
             Place::Shared { buffer, start } => self.buffers[bank + buffer as usize].look(rank, start, len),
         };
         let mut extra = self.surplus(rank, met, len, tau, base, |near| near.get);
@@ -138,12 +138,27 @@ impl Player<'_> {
 
     fn take_back(&mut self, rank: u32, bank: usize, dst: Place, len: usize, tau: usize, base: f64) -> Extra {
         match dst {
-            Place::Near | Place::User | Place::Fresh(_) => Extra::default(),
+            Place::Near | Place::User => Extra::default(),
+            // A peer's buffer, which its owner has read since it was written last.
+            Place::Fresh(q) => {
+                let met = Met { peer: q, bytes: len, served: f64::MIN, reuse: None };
+                self.surplus(rank, met, len, tau, base, |near| near.put)
+            }
             Place::Shared { buffer, start } => {
                 let ranks = self.shape.ranks() as u32;
                 let stranger = if ranks > 1 { (rank + 1) % ranks } else { NOBODY };
-                let met = self.buffers[bank + buffer as usize].write(rank, start, len, stranger);
-                self.surplus(rank, met, len, tau, base, |near| near.put)
+                let stamp = self.put[rank as usize];
+                self.put[rank as usize] += len as u64;
+                let met = self.buffers[bank + buffer as usize].write(rank, start, len, stranger, stamp);
+                let mut extra = self.surplus(rank, met, len, tau, base, |near| near.put);
+                // Long writes flow while the peer reads what went before; that was measured as a whole.
+                if let (Some(level), Some(reuse), true) = (extra.level, met.reuse, len >= CONCURRENT_FROM) {
+                    if let Some(per_byte) = self.rates.at(level).stream(reuse) {
+                        let share = met.bytes as f64 / len as f64;
+                        extra.nanos = (per_byte * met.bytes as f64 - base * share).max(0.0);
+                    }
+                }
+                extra
             }
         }
     }

@@ -136,6 +136,7 @@ impl Model {
                     hockney: Some(AlphaBeta { alpha: t, beta }),
                     get: Surface::line(t, beta),
                     put: Surface::line(t.inferred(1.0), beta),
+                    stream: None,
                 }
             })
             .collect();

@@ -87,7 +87,8 @@ pub fn fit(profile: &Profile) -> Result<Model, FitError> {
         notes.missing("R_I", "no cell reads a line that is in nobody's cache");
         stand_in.invalid
     });
-    let copy = cells.surface(&cells.with("copy", &[("pattern", "local")]))?.unwrap_or_else(|| {
+    let nt_from = fit_nt(&cells)?;
+    let copy = cells.copies(&cells.with("copy", &[("pattern", "local")]), nt_from)?.unwrap_or_else(|| {
         notes.missing("copy local", "no cell copies within private memory");
         stand_in.copy.clone()
     });
@@ -96,7 +97,7 @@ pub fn fit(profile: &Profile) -> Result<Model, FitError> {
     let names = if names.is_empty() { vec![Level::Machine] } else { names };
     let mut levels = Vec::new();
     for level in names {
-        levels.extend(fit_level(&cells, level, local, &mut notes)?);
+        levels.extend(fit_level(&cells, level, local, nt_from, &mut notes)?);
     }
     let near = levels.first().ok_or(FitError::NoTransfers)?;
     let contention = fit_contention(&cells, near.read, local, &mut notes)?;
@@ -155,7 +156,7 @@ pub fn fit(profile: &Profile) -> Result<Model, FitError> {
         wake,
         patterns,
         tricks,
-        nt_from: fit_nt(&cells)?,
+        nt_from,
         unidentified: notes.unidentified,
         residuals: notes.residuals,
     })
@@ -176,6 +177,7 @@ fn fit_level(
     cells: &Cells,
     level: Level,
     local: Fitted,
+    nt_from: Option<u64>,
     notes: &mut Notes,
 ) -> Result<Option<LevelCosts>, FitError> {
     let line = |access: &str, state: &str| {
@@ -215,7 +217,7 @@ fn fit_level(
     let lines = fit_lines(cells, level, notes)?;
     let get_cells = cells.at("copy", level, &[("pattern", "get")]);
     let hockney = fit_hockney(cells, level, &get_cells, notes)?;
-    let get = match (cells.surface(&get_cells)?, &lines) {
+    let get = match (cells.copies(&get_cells, nt_from)?, &lines) {
         (Some(surface), _) => surface,
         (None, Some(t)) => {
             notes.missing(format!("L_get@{level}"), "no cell; T_N's slope stands in");
@@ -226,7 +228,8 @@ fn fit_level(
             Surface::line(read.inferred(1.0), Fitted::assumed(read.value / 4.0 / 64.0))
         }
     };
-    let put = match cells.surface(&cells.at("copy", level, &[("pattern", "put")]))? {
+    // Into a box the engine stores plainly whatever the size: a peer is about to read it.
+    let put = match cells.copies(&cells.at("copy", level, &[("pattern", "put")]), None)? {
         Some(surface) => surface,
         None => {
             notes.missing(format!("L_put@{level}"), "no cell; the cost of reading stands in");
@@ -241,9 +244,10 @@ fn fit_level(
             "no cell has more than one copy at once: concurrent copies are costed as if alone",
         );
     }
+    let stream = cells.surface(&cells.at("stream", level, &[]))?;
     let read_clean = line("read", "exclusive").or_else(|| line("read", "shared"));
     debug_assert!(local.value.is_finite());
-    Ok(Some(LevelCosts { level, read, read_clean, own, signal, exchange, lines, hockney, get, put }))
+    Ok(Some(LevelCosts { level, read, read_clean, own, signal, exchange, lines, hockney, get, put, stream }))
 }
 
 /// T_N(N) = o N + q - p / N, Ramos & Hoefler Eq. 3.1.
@@ -372,13 +376,17 @@ fn fit_patterns(cells: &Cells) -> Result<Vec<NamedSurface>, FitError> {
     let mut list = Vec::new();
     for level in cells.levels(&["copy"])? {
         for pattern in ["ring", "ping", "bcast"] {
-            if let Some(surface) = cells.surface(&cells.at("copy", level, &[("pattern", pattern)]))? {
+            if let Some(surface) = cells.copies(&cells.at("copy", level, &[("pattern", pattern)]), None)? {
                 list.push(NamedSurface { pattern: pattern.to_owned(), level, surface });
             }
         }
     }
     Ok(list)
 }
+
+/// Non-temporal stores must take at most this share of a plain copy's time: whoever reads the destination next
+/// pays for it not being in a cache, which the probe does not see.
+const NT_GAIN: f64 = 0.8;
 
 /// The size from which on non-temporal stores win (MEASURING.md: a trick is used only where it wins).
 fn fit_nt(cells: &Cells) -> Result<Option<u64>, FitError> {
@@ -390,7 +398,7 @@ fn fit_nt(cells: &Cells) -> Result<Option<u64>, FitError> {
         for nt in of("nt") {
             let bytes: u64 = cells.factor(nt, "bytes")?;
             let same = |c: &&&Cell| c.factors.get("bytes") == nt.factors.get("bytes");
-            let won = plain.iter().filter(same).all(|c| nt.stats.ci_high < c.stats.ci_low);
+            let won = plain.iter().filter(same).all(|c| nt.stats.ci_high < NT_GAIN * c.stats.ci_low);
             let before = wins.as_ref().is_none_or(|w| w.get(&bytes).copied().unwrap_or(false));
             let so_far = here.get(&bytes).copied().unwrap_or(true);
             here.insert(bytes, won && before && so_far);

@@ -160,7 +160,7 @@ fn what_is_missing_is_named_and_its_stand_in_marked() {
 fn non_temporal_stores_are_used_from_where_they_win_everywhere_above() {
     let mut p = profile(&mut Noise(7), 1e-6);
     assert_eq!(fit(&p).unwrap().nt_from, None);
-    for (m, ratio) in [(256, 0.5), (1024, 2.0), (4096, 0.9), (16384, 0.8)] {
+    for (m, ratio) in [(256, 0.5), (1024, 0.9), (4096, 0.7), (16384, 0.75)] {
         for (pattern, plain) in [("local", 10.0 + 0.1 * f64::from(m)), ("get", 240.0 + 1.2 * f64::from(m))] {
             let f = [("pattern", s(pattern)), ("kind", s("nt")), ("bytes", s(m)), ("tau", s(1))];
             p.cells.push(cell("copy", &f, ratio * plain, 1e-6, &mut Noise(9)));

@@ -96,6 +96,9 @@ pub struct LevelCosts {
     pub get: Surface,
     /// Writing m bytes that the other read last.
     pub put: Surface,
+    /// m bytes through a ring of slots of m bytes, one rank writing while the other reads, where it was measured.
+    #[serde(default)]
+    pub stream: Option<Surface>,
 }
 
 impl LevelCosts {
@@ -319,6 +322,7 @@ impl Model {
             return Err(ModelError::NoLevels);
         }
         let surfaces = model.levels.iter().flat_map(|l| [&l.get, &l.put]).chain([&model.copy]);
+        let surfaces = surfaces.chain(model.levels.iter().flat_map(|l| &l.stream));
         let folds = model.folds.iter().flat_map(|f| std::iter::once(&f.private).chain(&f.slot));
         if surfaces.chain(folds).any(|s| !s.is_well_formed()) {
             let message = "a surface needs ascending sizes and taus and one cost for each pair".to_owned();

@@ -94,6 +94,7 @@ impl Values {
                     hockney: Some(AlphaBeta { alpha: given(read), beta }),
                     get: Surface::line(given(read), beta),
                     put: Surface::line(given(own), beta),
+                    stream: None,
                 }
             })
             .collect();

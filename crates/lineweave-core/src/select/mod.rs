@@ -83,10 +83,12 @@ impl Question {
         }
     }
 
-    /// Whether a plan fits the box and the scratch memory.
+    /// Whether a plan's slots fit the box, and its scratch that memory. Flags have as much room of their own.
     pub fn fits(&self, plan: &Plan, line_bytes: usize) -> bool {
         let footprint = crate::plan::Footprint::of(plan, line_bytes.max(8));
-        footprint.total() <= self.box_bytes && self.acc_bytes.is_none_or(|acc| plan.acc <= acc)
+        let slots = footprint.total() - footprint.flag_bytes();
+        slots.max(footprint.flag_bytes()) <= self.box_bytes
+            && self.acc_bytes.is_none_or(|acc| plan.acc <= acc)
     }
 }
 

@@ -52,6 +52,23 @@ impl Copier {
         Copier { nt_from: policy.nt_from, wide: copy_wide_at(level), nt: copy_nt_at(level) }
     }
 
+    /// Copies `len` bytes through the caches, whatever the policy.
+    ///
+    /// # Safety
+    ///
+    /// See [`CopyFn`].
+    #[inline(always)]
+    pub unsafe fn copy_plain(&self, src: *const u8, dst: *mut u8, len: usize) {
+        // SAFETY: the caller's, and the length was checked.
+        unsafe {
+            if len <= INLINE && len % 8 == 0 {
+                copy_words(src, dst, len);
+            } else {
+                (self.wide)(src, dst, len);
+            }
+        }
+    }
+
     /// Copies `len` bytes in the way the policy says.
     ///
     /// # Safety
@@ -59,12 +76,10 @@ impl Copier {
     /// See [`CopyFn`].
     #[inline(always)]
     pub unsafe fn copy(&self, src: *const u8, dst: *mut u8, len: usize) {
-        // SAFETY: the caller's, and the length was checked.
+        // SAFETY: the caller's.
         unsafe {
-            if len <= INLINE && len % 8 == 0 {
-                copy_words(src, dst, len);
-            } else if len < self.nt_from {
-                (self.wide)(src, dst, len);
+            if len < self.nt_from {
+                self.copy_plain(src, dst, len);
             } else {
                 (self.nt)(src, dst, len);
             }

@@ -22,6 +22,7 @@ mod pingpong;
 mod plans;
 mod random;
 mod signal;
+mod stream;
 pub mod timing;
 mod trick;
 mod utc;
@@ -157,6 +158,7 @@ fn offers(crew: &Crew, largest: usize) -> Offer {
     line::offer(crew, &mut offer);
     signal::offer(crew, &mut offer);
     pingpong::offer(crew, &mut offer);
+    stream::offer(crew, &mut offer);
     wake::offer(crew, &mut offer);
     trick::offer(crew, &mut offer);
     overhead::offer(crew, &mut offer);

@@ -45,9 +45,24 @@ pub fn ping_pong(lines: usize) -> Plan {
 
 /// A barrier of the table.
 pub fn barrier(algorithm: &str, ranks: usize, params: &Params) -> Result<Plan, Error> {
-    let no_plan = |why: String| Error::NoPlan { collective: Collective::Barrier, bytes: 0, ranks, why };
-    let algorithm = find(Collective::Barrier, algorithm).map_err(|e| no_plan(e.to_string()))?;
-    algorithm.plan(&Problem::flat(Collective::Barrier, ranks, 0), params).map_err(|e| no_plan(e.to_string()))
+    of_table(algorithm, &Problem::flat(Collective::Barrier, ranks, 0), params)
+}
+
+/// As many bytes as a ring of slots holds, from rank 0 to rank 1, a slot at a time.
+pub fn stream(ring: usize, chunk: usize) -> Result<Plan, Error> {
+    let params = Params::new()
+        .with("chunk", chunk)
+        .with("slots", ring / chunk)
+        .with("notify", "each")
+        .with("layout", Layout::Paired);
+    of_table("flat", &Problem::flat(Collective::Bcast, 2, ring), &params)
+}
+
+fn of_table(algorithm: &str, problem: &Problem, params: &Params) -> Result<Plan, Error> {
+    let &Problem { collective, bytes, .. } = problem;
+    let no_plan = |why: String| Error::NoPlan { collective, bytes, ranks: problem.ranks(), why };
+    let algorithm = find(collective, algorithm).map_err(|e| no_plan(e.to_string()))?;
+    algorithm.plan(problem, params).map_err(|e| no_plan(e.to_string()))
 }
 
 /// Times a plan's runs back to back.

@@ -28,6 +28,9 @@ pub static ALGORITHM: Algorithm = Algorithm {
     emit,
 };
 
+/// Bytes of the longest ring tried.
+const RING: usize = 1 << 20;
+
 fn candidates(problem: &Problem) -> Vec<Params> {
     let p = problem.ranks();
     // One reader has nobody to share a flag with.
@@ -38,19 +41,21 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     };
     let mut out = tree_candidates(problem, &[Params::new()], notify);
     for chunk in chunk_grid(problem.bytes) {
-        for slots in [2, 4] {
-            for layout in ["alone", "paired"] {
-                out.push(
-                    Params::new()
-                        .with("chunk", chunk)
-                        .with("slots", slots)
-                        .with("layout", layout)
-                        .with("notify", notify[usize::from(notify.len() > 1 && layout == "alone")]),
-                );
-            }
+        // A ring that outgrows the writer's own caches can be faster than one within them.
+        for (slots, layout) in
+            [(2, "alone"), (2, "paired"), (4, "alone"), (4, "paired"), (RING / chunk, "paired")]
+        {
+            out.push(
+                Params::new()
+                    .with("chunk", chunk)
+                    .with("slots", slots)
+                    .with("layout", layout)
+                    .with("notify", notify[usize::from(notify.len() > 1 && layout == "alone")]),
+            );
         }
     }
-    out.truncate(24);
+    out.dedup();
+    out.truncate(32);
     out
 }
 

@@ -33,11 +33,14 @@ pub static ALGORITHM: Algorithm = Algorithm {
     emit,
 };
 
+/// Bytes of the longest ring tried: one that outgrows the writer's own caches can be faster than one within them.
+const RING: usize = 1 << 20;
+
 fn candidates(problem: &Problem) -> Vec<Params> {
     let mut out = Vec::new();
     for k in [1, 2, 3, 4].into_iter().filter(|&k| k < problem.ranks()) {
         for chunk in [2048, 8192, 32768].into_iter().filter(|&chunk| chunk < problem.bytes) {
-            for slots in [2, 4] {
+            for slots in [2, 4, RING / chunk] {
                 out.push(Params::new().with("k", k).with("chunk", chunk).with("slots", slots));
             }
         }
