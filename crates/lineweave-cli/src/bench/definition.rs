@@ -1,5 +1,6 @@
 //! What a benchmark measures, read from `bench/definitions/*.toml` (schema: `bench/README.md`).
 
+use lineweave::settings::Wait;
 use lineweave_core::collective::Collective;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -71,6 +72,18 @@ impl Buffers {
 pub enum Subject {
     /// The library's own choice for this machine.
     Lineweave,
+    /// The library's barrier, by the same team.
+    #[serde(rename = "lineweave-barrier")]
+    OwnBarrier,
+    /// The library when ranks keep looking.
+    #[serde(rename = "lineweave-spin")]
+    Spin,
+    /// The library when ranks hand the CPU over between looks.
+    #[serde(rename = "lineweave-yield")]
+    Yield,
+    /// The library when ranks sleep.
+    #[serde(rename = "lineweave-sleep")]
+    Sleep,
     /// The fastest hand-written two-rank exchange, every layout tried.
     Floor,
     /// The C library's copy of one message by one rank.
@@ -87,8 +100,12 @@ pub enum Subject {
 
 impl Subject {
     /// Every subject, in the order in which tables show them.
-    pub const ALL: [Subject; 7] = [
+    pub const ALL: [Subject; 11] = [
         Subject::Lineweave,
+        Subject::OwnBarrier,
+        Subject::Spin,
+        Subject::Yield,
+        Subject::Sleep,
         Subject::Floor,
         Subject::Memcpy,
         Subject::Pthread,
@@ -97,10 +114,33 @@ impl Subject {
         Subject::StdBarrier,
     ];
 
+    /// The library with each way of waiting.
+    pub const WAITS: [Subject; 3] = [Subject::Spin, Subject::Yield, Subject::Sleep];
+
+    /// Whether the library itself is measured, and which way of waiting is forced then.
+    pub fn ours(self) -> Option<Option<Wait>> {
+        match self {
+            Subject::Lineweave | Subject::OwnBarrier => Some(None),
+            Subject::Spin => Some(Some(Wait::Spin)),
+            Subject::Yield => Some(Some(Wait::Yield)),
+            Subject::Sleep => Some(Some(Wait::Sleep)),
+            Subject::Floor
+            | Subject::Memcpy
+            | Subject::Pthread
+            | Subject::Libgomp
+            | Subject::Libomp
+            | Subject::StdBarrier => None,
+        }
+    }
+
     /// The name used on command lines, in definitions and in records.
     pub fn name(self) -> &'static str {
         match self {
             Subject::Lineweave => "lineweave",
+            Subject::OwnBarrier => "lineweave-barrier",
+            Subject::Spin => "lineweave-spin",
+            Subject::Yield => "lineweave-yield",
+            Subject::Sleep => "lineweave-sleep",
             Subject::Floor => "floor",
             Subject::Memcpy => "memcpy",
             Subject::Pthread => "pthread",

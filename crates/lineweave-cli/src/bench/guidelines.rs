@@ -29,6 +29,7 @@ pub fn violated(rows: &[Row]) -> Vec<Violated> {
             }
         }
         found.extend(composed(a, &ours));
+        found.extend(impatient(a, rows));
     }
     found
 }
@@ -69,6 +70,21 @@ fn composed(a: &Row, ours: &[&Row]) -> Option<Violated> {
     let (reduce, bcast) = (part(Collective::Reduce)?, part(Collective::Bcast)?);
     let (median, high) = (reduce.median_ns + bcast.median_ns, reduce.ci_high_ns + bcast.ci_high_ns);
     compare("allreduce <= reduce + bcast", a, median, high, "reduce + bcast")
+}
+
+/// The most that the library's way of waiting may cost, in times of the best.
+const WAITING: f64 = 3.0;
+
+/// Time <= 3 x that of the best way of waiting, where all were measured.
+fn impatient(a: &Row, rows: &[Row]) -> Option<Violated> {
+    let same = |r: &&Row| {
+        (r.collective, r.ranks, r.bytes, r.team, r.buffers)
+            == (a.collective, a.ranks, a.bytes, a.team, a.buffers)
+    };
+    let waits = rows.iter().filter(same).filter(|r| Subject::WAITS.contains(&r.subject));
+    let best = waits.min_by(|x, y| x.median_ns.total_cmp(&y.median_ns))?;
+    let (median, high) = (WAITING * best.median_ns, WAITING * best.ci_high_ns);
+    compare("time <= 3 x the best way of waiting", a, median, high, &format!("3 x {}", best.subject))
 }
 
 fn compare(guideline: &'static str, a: &Row, median: f64, high: f64, what: &str) -> Option<Violated> {
@@ -139,6 +155,10 @@ mod tests {
         assert_eq!(broken(1, 90.0), ["allreduce <= reduce + bcast"]);
         assert_eq!(broken(2, 66.0), ["reduce <= allreduce"]);
         assert_eq!(broken(4, 20.0), ["time grows with the message"]);
+        let slept = |median| Row { subject: Subject::Sleep, ..row(Barrier, 2, 0, median) };
+        assert_eq!(violated(&[sound[0].clone(), slept(20.0)]), []);
+        let impatient = violated(&[sound[0].clone(), slept(10.0)]);
+        assert_eq!(impatient[0].guideline, "time <= 3 x the best way of waiting");
         // Within the intervals nothing is said.
         assert_eq!(broken(4, 29.5), [] as [&str; 0]);
         let more = [row(Barrier, 4, 0, 40.0), sound[0].clone()];

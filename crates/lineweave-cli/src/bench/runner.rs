@@ -86,7 +86,8 @@ impl Case {
     /// Whether a subject has anything to say here.
     fn takes(&self, subject: Subject) -> bool {
         match subject {
-            Subject::Lineweave => true,
+            Subject::Lineweave | Subject::Spin | Subject::Yield | Subject::Sleep => true,
+            Subject::OwnBarrier => self.collective.moves_data() && self.bytes <= LINE_BYTES,
             Subject::Floor | Subject::Memcpy => self.floor() == Some(subject),
             Subject::Pthread | Subject::Libgomp | Subject::Libomp | Subject::StdBarrier => {
                 self.collective == Collective::Barrier
@@ -174,7 +175,9 @@ impl Runner {
         team: Team,
     ) -> Result<Result<String, String>, CliError> {
         match subject {
-            Subject::Lineweave => return Ok(Ok(String::new())),
+            Subject::Lineweave | Subject::OwnBarrier | Subject::Spin | Subject::Yield | Subject::Sleep => {
+                return Ok(Ok(String::new()));
+            }
             Subject::Memcpy => return Ok(Ok(case.buffers.name().to_owned())),
             Subject::Floor | Subject::Pthread | Subject::Libgomp | Subject::Libomp | Subject::StdBarrier => {}
         }
@@ -222,16 +225,21 @@ impl Runner {
                 skipped.push(Skipped { subject, ranks: case.ranks, team, because });
             }
         };
-        if subject == Subject::Lineweave {
+        if let Some(wait) = subject.ours() {
             let repeat = &definition.repeat;
+            let (collective, bytes) = match subject {
+                Subject::OwnBarrier => (Collective::Barrier, 0),
+                _ => (case.collective, case.bytes as usize),
+            };
             let trial = Trial {
-                collective: case.collective,
-                bytes: case.bytes as usize,
+                collective,
+                bytes,
                 buffers: match case.buffers {
                     Buffers::Reuse => Rested::Reuse,
                     Buffers::Fresh => Rested::Fresh,
                 },
                 way: None,
+                wait,
                 check: first,
                 window_ns: repeat.window_ns,
                 least: repeat.min_batches,

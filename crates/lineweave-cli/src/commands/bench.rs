@@ -45,6 +45,9 @@ pub struct Arguments {
     /// Keep the result in `DIR/<machine>/<date>.jsonl`
     #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
+    /// Measure the library with each way of waiting as well: spin, yield, sleep
+    #[arg(long)]
+    waits: bool,
     /// Fewer and shorter windows, and a third of the sizes
     #[arg(long)]
     quick: bool,
@@ -193,6 +196,9 @@ fn definitions(arguments: &Arguments) -> Result<Vec<Definition>, CliError> {
             definition.repeat.launches = definition.repeat.launches.min(3);
             definition.repeat.window_ns = definition.repeat.window_ns.min(20_000_000);
         }
+        if arguments.waits {
+            definition.subjects.extend(Subject::WAITS);
+        }
         // What was changed has to be a benchmark still.
         let text = toml::to_string(definition).unwrap_or_default();
         *definition = Definition::parse(&definition.name.clone(), &text)?;
@@ -254,7 +260,7 @@ fn show(definition: &Definition, rows: &[Row], out: &mut Output) -> Result<(), C
         last = Some(case);
         let how = match (&row.algorithm, &row.setting) {
             (Some(algorithm), _) => match row.window_bytes {
-                Some(window) if (window as u64) < row.bytes => {
+                Some(window) if window > 0 && (window as u64) < row.bytes => {
                     format!("{algorithm}, windows of {}", Bytes(window as u64))
                 }
                 _ => algorithm.clone(),

@@ -249,6 +249,7 @@ mod tests {
             bytes,
             buffers: Rested::Reuse,
             way: None,
+            wait: None,
             check: true,
             window_ns: 2_000_000,
             least: 2,

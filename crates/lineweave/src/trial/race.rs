@@ -263,6 +263,7 @@ fn trial(question: &Question, candidate: &Candidate, rules: &Rules, check: bool)
             params: candidate.params.clone(),
             window: candidate.window,
         }),
+        wait: None,
         check,
         // A few calls at least, also of a message that takes longer than a window.
         window_ns: (rules.window.as_nanos() as f64).max(FEWEST_CALLS * candidate.predicted.0) as u64,

@@ -8,7 +8,9 @@ use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::kernel::{Element, Operator};
 use crate::measure::timing::{collect_elapsed, Rules, Samples};
+use crate::settings::Wait;
 use crate::tuning::{Because, Chosen};
+use crate::wait::Budget;
 use lineweave_core::algorithm;
 use lineweave_core::collective::Collective;
 use lineweave_core::plan::Params;
@@ -56,6 +58,9 @@ pub struct Trial {
     pub buffers: Rested,
     /// The algorithm, when it is not to be the library's own choice.
     pub way: Option<Way>,
+    /// How ranks wait, when it is not to be as they were set up.
+    #[serde(default)]
+    pub wait: Option<Wait>,
     /// Compare the answer with what it must be before timing.
     pub check: bool,
     /// The longest the window lasts, in ns.
@@ -150,7 +155,12 @@ impl Bench {
         if let Some(choice) = &adopted {
             comm.adopt(choice);
         }
+        let budget = comm.wait_budget();
+        if let Some(wait) = trial.wait {
+            comm.set_wait_budget(Budget { exchange: budget.exchange, ..budget_of(wait, comm) });
+        }
         let outcome = self.timed(comm, trial, &call, slots);
+        comm.set_wait_budget(budget);
         if let Some(choice) = &adopted {
             comm.forget(choice);
         }
@@ -280,6 +290,12 @@ impl Bench {
             (None, r) => Err(Refused::Trial(format!("rank {} has a wrong answer", r - 1.0))),
         }
     }
+}
+
+/// The budget of a policy for a team where it is.
+fn budget_of(wait: Wait, comm: &Communicator) -> Budget {
+    let ranks = comm.ranks();
+    Budget::of(wait, ranks, ranks / comm.shape().oversubscription().max(1))
 }
 
 /// The first words of a pool.
