@@ -10,18 +10,22 @@
 //! bank:   packed flags | paired flags | paired in two generations | flags alone | slots
 //! ```
 
-use crate::error::{Error, Loss};
+mod geometry;
+mod words;
+
+pub use geometry::{BankClass, Geometry, Zones, COUNTER_BYTES};
+pub use words::RankState;
+
+use crate::error::Error;
 use crate::memory::available_memory;
-use crate::ring;
 use crate::sync::{AtomicU64, Ordering};
 use crate::sysfile::Root;
-use lineweave_core::plan::Layout;
-use lineweave_core::select::{LARGE_BANKS, SMALL_BANKS, SMALL_SLOTS};
-use lineweave_core::units::LINE;
+
 use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
+use words::header;
 
 /// The most ranks of a team: what one node can be expected to run.
 pub const MAX_RANKS: usize = 4096;
@@ -29,176 +33,6 @@ pub const MAX_RANKS: usize = 4096;
 const PAGE: usize = 4096;
 /// "lineweav", little-endian; the version follows in a word of its own.
 const MAGIC: u64 = u64::from_le_bytes(*b"lineweav");
-
-/// Words of the header.
-mod header {
-    pub const MAGIC: usize = 0;
-    pub const VERSION: usize = 1;
-    pub const RANKS: usize = 2;
-    pub const BOX_BYTES: usize = 3;
-    pub const BLOB_BYTES: usize = 4;
-    pub const JOINED: usize = 8;
-    pub const UNABLE: usize = 9;
-    pub const FAILED: usize = 16;
-}
-
-/// Words of a rank's control page; each group on a line of its own.
-mod control {
-    pub const LEFT: usize = 0;
-    pub const SLEEPERS: usize = 8;
-    pub const PID: usize = 16;
-    pub const STATE: usize = 17;
-    pub const SEQUENCE: usize = 24;
-    pub const CHECK: usize = 32;
-}
-
-/// An odd number of lines between banks, so that equal offsets in them fall into different cache sets.
-const STAGGER: usize = LINE * 3;
-/// Counters (fetch-and-add flags) live outside the banks, because their start must be known.
-pub const COUNTER_BYTES: usize = PAGE;
-
-/// Which ring of banks a plan uses.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum BankClass {
-    /// Flags of a flat plan over some 64 ranks, and a few short messages.
-    Small,
-    /// Up to the team's box size, and flags.
-    Large,
-}
-
-impl BankClass {
-    /// Index into per-class tables.
-    pub fn index(self) -> usize {
-        match self {
-            BankClass::Small => 0,
-            BankClass::Large => 1,
-        }
-    }
-}
-
-/// Where a plan's memory lies in a bank, at each rank. Flags, the payloads beside them, and slots have zones
-/// of their own: a word that is a flag of one plan is never payload or slot of another, so a flag's word
-/// only ever holds earlier flag values, which are below every threshold to come.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Zones {
-    /// Bytes for packed flags.
-    pub packed: usize,
-    /// Bytes for paired flags and their payloads.
-    pub paired: usize,
-    /// Bytes for paired flags in two generations (see `compile`), with payloads of up to 8 bytes.
-    pub twin: usize,
-    /// Bytes for flags alone on a line or spread, and their payloads.
-    pub alone: usize,
-    /// Bytes for slots.
-    pub slots: usize,
-}
-
-impl Zones {
-    /// Start and size of the zone for flags of a layout.
-    pub fn flags(&self, layout: Layout) -> (usize, usize) {
-        match layout {
-            Layout::Packed => (0, self.packed),
-            Layout::Paired => (self.packed, self.paired),
-            Layout::Alone | Layout::Spread(_) => (self.packed + self.paired + self.twin, self.alone),
-        }
-    }
-
-    /// Start and size of the zone for paired flags in two generations.
-    pub fn twin_flags(&self) -> (usize, usize) {
-        (self.packed + self.paired, self.twin)
-    }
-
-    /// Start of the slots.
-    pub fn slots_start(&self) -> usize {
-        self.packed + self.paired + self.twin + self.alone
-    }
-
-    /// Bytes of a bank.
-    pub fn total(&self) -> usize {
-        self.slots_start() + self.slots
-    }
-}
-
-/// State of a rank as its peers see it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum RankState {
-    /// Not yet joined.
-    Absent,
-    /// Joined.
-    Active,
-    /// Left between calls.
-    Left,
-    /// Dropped its communicator within a call, or panicked.
-    Failed,
-}
-
-/// Sizes and offsets of a segment.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Geometry {
-    ranks: usize,
-    box_bytes: usize,
-    blob_bytes: usize,
-}
-
-fn pages(bytes: usize) -> usize {
-    bytes.div_ceil(PAGE) * PAGE
-}
-
-impl Geometry {
-    /// For `ranks` ranks, boxes of `box_bytes` and a blob of `blob_bytes`.
-    pub fn new(ranks: usize, box_bytes: usize, blob_bytes: usize) -> Geometry {
-        Geometry { ranks, box_bytes: pages(box_bytes), blob_bytes }
-    }
-
-    /// What a plan may use in a bank of this class, at each rank.
-    pub fn zones(&self, class: BankClass) -> Zones {
-        match class {
-            BankClass::Small => {
-                Zones { packed: 512, paired: 1024, twin: 1024, alone: 4096, slots: SMALL_SLOTS }
-            }
-            // Flags of flat plans grow with the ranks: two lines for each.
-            BankClass::Large => Zones {
-                packed: PAGE.max(self.ranks * 8).next_multiple_of(LINE),
-                paired: (2 * PAGE).max(self.ranks * LINE),
-                twin: PAGE,
-                alone: (8 * PAGE).max(self.ranks * 2 * LINE),
-                slots: self.box_bytes,
-            },
-        }
-    }
-
-    /// Banks of a class.
-    pub fn banks(class: BankClass) -> usize {
-        match class {
-            BankClass::Small => SMALL_BANKS,
-            BankClass::Large => LARGE_BANKS,
-        }
-    }
-
-    /// Offset of a bank within an area.
-    fn bank(&self, class: BankClass, bank: usize) -> usize {
-        let stride = |class| self.zones(class).total() + STAGGER;
-        let start = match class {
-            BankClass::Small => 2 * PAGE,
-            BankClass::Large => 2 * PAGE + pages(SMALL_BANKS * stride(BankClass::Small)),
-        };
-        start + bank * stride(class)
-    }
-
-    fn area(&self) -> usize {
-        pages(self.bank(BankClass::Large, LARGE_BANKS))
-    }
-
-    fn areas_start(&self) -> usize {
-        PAGE + pages(self.blob_bytes)
-    }
-
-    /// Bytes of the whole segment.
-    pub fn total(&self) -> usize {
-        self.areas_start() + self.ranks * self.area()
-    }
-}
-
 /// A mapping of a team's shared memory.
 #[derive(Debug)]
 pub struct Segment {
@@ -392,128 +226,6 @@ impl Segment {
     pub fn area_stride(&self) -> usize {
         self.geometry.area()
     }
-
-    fn header(&self, word: usize) -> &AtomicU64 {
-        // SAFETY: the header is one page of words at the start of the mapping, only ever used as atomics.
-        unsafe { &*self.base.as_ptr().cast::<AtomicU64>().add(word) }
-    }
-
-    fn control(&self, rank: usize, word: usize) -> &AtomicU64 {
-        debug_assert!(rank < self.ranks() && word < PAGE / 8);
-        let offset = self.geometry.areas_start() + rank * self.geometry.area();
-        // SAFETY: the control page of a rank within the mapping, only ever used as atomics.
-        unsafe { &*self.base.as_ptr().add(offset).cast::<AtomicU64>().add(word) }
-    }
-
-    /// Sleepers on flags whose home is `rank`.
-    #[inline(always)]
-    pub fn sleepers(&self, rank: usize) -> &AtomicU64 {
-        self.control(rank, control::SLEEPERS)
-    }
-
-    /// How many uses of a ring `rank` has left.
-    #[inline(always)]
-    pub fn left(&self, rank: usize, class: BankClass) -> &AtomicU64 {
-        self.control(rank, control::LEFT + class.index())
-    }
-
-    /// The sequence number of the call that `rank` entered last.
-    #[inline(always)]
-    pub fn sequence(&self, rank: usize) -> &AtomicU64 {
-        self.control(rank, control::SEQUENCE)
-    }
-
-    /// Words where `rank` announces its call number `sequence` for the checks; the first is the flag.
-    pub fn check(&self, rank: usize, sequence: u64) -> [&AtomicU64; 8] {
-        let line = control::CHECK + 8 * (sequence % 2) as usize;
-        std::array::from_fn(|i| self.control(rank, line + i))
-    }
-
-    /// The process of a rank, 0 before it joined.
-    pub fn pid(&self, rank: usize) -> u32 {
-        // Relaxed: only used after the join, which orders it.
-        self.control(rank, control::PID).load(Ordering::Relaxed) as u32
-    }
-
-    /// The state of a rank.
-    pub fn state(&self, rank: usize) -> RankState {
-        // SYNC: rank-state
-        match self.control(rank, control::STATE).load(Ordering::Acquire) {
-            0 => RankState::Absent,
-            1 => RankState::Active,
-            2 => RankState::Left,
-            _ => RankState::Failed,
-        }
-    }
-
-    /// Publishes the state of a rank.
-    pub fn set_state(&self, rank: usize, state: RankState) {
-        let word = match state {
-            RankState::Absent => 0,
-            RankState::Active => 1,
-            RankState::Left => 2,
-            RankState::Failed => 3,
-        };
-        // SYNC: rank-state
-        self.control(rank, control::STATE).store(word, Ordering::Release);
-    }
-
-    /// Announces that `rank` has joined from this process; `able` is whether it can use `membarrier`.
-    pub fn join(&self, rank: usize, able: bool) {
-        // Relaxed: published by the increment below.
-        self.control(rank, control::PID).store(u64::from(std::process::id()), Ordering::Relaxed);
-        self.set_state(rank, RankState::Active);
-        // SYNC: join
-        self.header(header::UNABLE).fetch_add(u64::from(!able), Ordering::AcqRel);
-        // SYNC: join
-        self.header(header::JOINED).fetch_add(1, Ordering::AcqRel);
-    }
-
-    /// How many ranks have joined.
-    pub fn joined(&self) -> usize {
-        // SYNC: join
-        self.header(header::JOINED).load(Ordering::Acquire) as usize
-    }
-
-    /// Whether every rank that joined can use `membarrier`.
-    pub fn all_able(&self) -> bool {
-        // Relaxed: read after everybody's join was seen.
-        self.header(header::UNABLE).load(Ordering::Relaxed) == 0
-    }
-
-    /// The rank whose loss ended this team, and how it was lost.
-    pub fn failed(&self) -> Option<(usize, Loss)> {
-        // Relaxed: the word is the whole message.
-        let word = self.header(header::FAILED).load(Ordering::Relaxed);
-        let rank = ((word & u64::from(u32::MAX)) as usize).checked_sub(1)?;
-        let how = match word >> 32 {
-            0 => Loss::Died,
-            1 => Loss::Left,
-            _ => Loss::Failed,
-        };
-        Some((rank, how))
-    }
-
-    /// Records that `rank` is lost; the first record stays.
-    pub fn set_failed(&self, rank: usize, how: Loss) {
-        let how = match how {
-            Loss::Died => 0,
-            Loss::Left => 1,
-            Loss::Failed => 2,
-        };
-        // Relaxed: the word is the whole message, here and on failure.
-        let _ = self.header(header::FAILED).compare_exchange(
-            0,
-            how << 32 | (rank as u64 + 1),
-            Ordering::Relaxed, // Relaxed: as above.
-            Ordering::Relaxed, // Relaxed: as above.
-        );
-    }
-
-    /// The lowest `left` of all ranks in a ring.
-    pub fn least_left(&self, class: BankClass) -> u64 {
-        (0..self.ranks()).map(|q| ring::left(self.left(q, class))).min().unwrap_or(0)
-    }
 }
 
 impl Drop for Segment {
@@ -533,6 +245,7 @@ unsafe fn unmap(base: NonNull<u8>, bytes: usize) {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::error::Loss;
 
     #[test]
     fn a_segment_is_attached_by_descriptor_with_its_blob() {
@@ -549,19 +262,5 @@ mod tests {
         let fd = rustix::fs::memfd_create("other", MemfdFlags::ALLOW_SEALING).unwrap();
         assert!(matches!(Segment::attach(fd), Err(Error::Foreign { .. })));
         assert!(matches!(Segment::create(0, 4096, b""), Err(Error::TeamSize { .. })));
-    }
-
-    #[test]
-    fn banks_and_areas_do_not_overlap() {
-        let geometry = Geometry::new(4, 65536, 10);
-        let mut end = 0;
-        for class in [BankClass::Small, BankClass::Large] {
-            for bank in 0..Geometry::banks(class) {
-                assert!(geometry.bank(class, bank) >= end);
-                assert_eq!(geometry.bank(class, bank) % 64, 0);
-                end = geometry.bank(class, bank) + geometry.zones(class).total();
-            }
-        }
-        assert!(end <= geometry.area());
     }
 }

@@ -1,0 +1,159 @@
+//! Sizes and offsets of a team's memory.
+
+use super::PAGE;
+use lineweave_core::plan::Layout;
+use lineweave_core::select::{LARGE_BANKS, SMALL_BANKS, SMALL_SLOTS};
+use lineweave_core::units::LINE;
+
+/// An odd number of lines between banks, so that equal offsets in them fall into different cache sets.
+const STAGGER: usize = LINE * 3;
+/// Counters (fetch-and-add flags) live outside the banks, because their start must be known.
+pub const COUNTER_BYTES: usize = PAGE;
+
+/// Which ring of banks a plan uses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BankClass {
+    /// Flags of a flat plan over some 64 ranks, and a few short messages.
+    Small,
+    /// Up to the team's box size, and flags.
+    Large,
+}
+
+impl BankClass {
+    /// Index into per-class tables.
+    pub fn index(self) -> usize {
+        match self {
+            BankClass::Small => 0,
+            BankClass::Large => 1,
+        }
+    }
+}
+
+/// Where a plan's memory lies in a bank, at each rank. Flags, the payloads beside them, and slots have zones
+/// of their own: a word that is a flag of one plan is never payload or slot of another, so a flag's word
+/// only ever holds earlier flag values, which are below every threshold to come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Zones {
+    /// Bytes for packed flags.
+    pub packed: usize,
+    /// Bytes for paired flags and their payloads.
+    pub paired: usize,
+    /// Bytes for paired flags in two generations (see `compile`), with payloads of up to 8 bytes.
+    pub twin: usize,
+    /// Bytes for flags alone on a line or spread, and their payloads.
+    pub alone: usize,
+    /// Bytes for slots.
+    pub slots: usize,
+}
+
+impl Zones {
+    /// Start and size of the zone for flags of a layout.
+    pub fn flags(&self, layout: Layout) -> (usize, usize) {
+        match layout {
+            Layout::Packed => (0, self.packed),
+            Layout::Paired => (self.packed, self.paired),
+            Layout::Alone | Layout::Spread(_) => (self.packed + self.paired + self.twin, self.alone),
+        }
+    }
+
+    /// Start and size of the zone for paired flags in two generations.
+    pub fn twin_flags(&self) -> (usize, usize) {
+        (self.packed + self.paired, self.twin)
+    }
+
+    /// Start of the slots.
+    pub fn slots_start(&self) -> usize {
+        self.packed + self.paired + self.twin + self.alone
+    }
+
+    /// Bytes of a bank.
+    pub fn total(&self) -> usize {
+        self.slots_start() + self.slots
+    }
+}
+
+/// Sizes and offsets of a segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Geometry {
+    pub(super) ranks: usize,
+    pub(super) box_bytes: usize,
+    pub(super) blob_bytes: usize,
+}
+
+fn pages(bytes: usize) -> usize {
+    bytes.div_ceil(PAGE) * PAGE
+}
+
+impl Geometry {
+    /// For `ranks` ranks, boxes of `box_bytes` and a blob of `blob_bytes`.
+    pub fn new(ranks: usize, box_bytes: usize, blob_bytes: usize) -> Geometry {
+        Geometry { ranks, box_bytes: pages(box_bytes), blob_bytes }
+    }
+
+    /// What a plan may use in a bank of this class, at each rank.
+    pub fn zones(&self, class: BankClass) -> Zones {
+        match class {
+            BankClass::Small => {
+                Zones { packed: 512, paired: 1024, twin: 1024, alone: 4096, slots: SMALL_SLOTS }
+            }
+            // Flags of flat plans grow with the ranks: two lines for each.
+            BankClass::Large => Zones {
+                packed: PAGE.max(self.ranks * 8).next_multiple_of(LINE),
+                paired: (2 * PAGE).max(self.ranks * LINE),
+                twin: PAGE,
+                alone: (8 * PAGE).max(self.ranks * 2 * LINE),
+                slots: self.box_bytes,
+            },
+        }
+    }
+
+    /// Banks of a class.
+    pub fn banks(class: BankClass) -> usize {
+        match class {
+            BankClass::Small => SMALL_BANKS,
+            BankClass::Large => LARGE_BANKS,
+        }
+    }
+
+    /// Offset of a bank within an area.
+    pub(super) fn bank(&self, class: BankClass, bank: usize) -> usize {
+        let stride = |class| self.zones(class).total() + STAGGER;
+        let start = match class {
+            BankClass::Small => 2 * PAGE,
+            BankClass::Large => 2 * PAGE + pages(SMALL_BANKS * stride(BankClass::Small)),
+        };
+        start + bank * stride(class)
+    }
+
+    pub(super) fn area(&self) -> usize {
+        pages(self.bank(BankClass::Large, LARGE_BANKS))
+    }
+
+    pub(super) fn areas_start(&self) -> usize {
+        PAGE + pages(self.blob_bytes)
+    }
+
+    /// Bytes of the whole segment.
+    pub fn total(&self) -> usize {
+        self.areas_start() + self.ranks * self.area()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn banks_and_areas_do_not_overlap() {
+        let geometry = Geometry::new(4, 65536, 10);
+        let mut end = 0;
+        for class in [BankClass::Small, BankClass::Large] {
+            for bank in 0..Geometry::banks(class) {
+                assert!(geometry.bank(class, bank) >= end);
+                assert_eq!(geometry.bank(class, bank) % 64, 0);
+                end = geometry.bank(class, bank) + geometry.zones(class).total();
+            }
+        }
+        assert!(end <= geometry.area());
+    }
+}

@@ -1,0 +1,166 @@
+//! The words by which ranks tell each other how they are: in the header, and on a control page a rank.
+
+use super::geometry::BankClass;
+use super::{Segment, PAGE};
+use crate::error::Loss;
+use crate::ring;
+use crate::sync::{AtomicU64, Ordering};
+
+/// Words of the header.
+pub(super) mod header {
+    pub const MAGIC: usize = 0;
+    pub const VERSION: usize = 1;
+    pub const RANKS: usize = 2;
+    pub const BOX_BYTES: usize = 3;
+    pub const BLOB_BYTES: usize = 4;
+    pub const JOINED: usize = 8;
+    pub const UNABLE: usize = 9;
+    pub const FAILED: usize = 16;
+}
+
+/// Words of a rank's control page; each group on a line of its own.
+mod control {
+    pub const LEFT: usize = 0;
+    pub const SLEEPERS: usize = 8;
+    pub const PID: usize = 16;
+    pub const STATE: usize = 17;
+    pub const SEQUENCE: usize = 24;
+    pub const CHECK: usize = 32;
+}
+
+/// State of a rank as its peers see it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RankState {
+    /// Not yet joined.
+    Absent,
+    /// Joined.
+    Active,
+    /// Left between calls.
+    Left,
+    /// Dropped its communicator within a call, or panicked.
+    Failed,
+}
+
+impl Segment {
+    pub(super) fn header(&self, word: usize) -> &AtomicU64 {
+        // SAFETY: the header is one page of words at the start of the mapping, only ever used as atomics.
+        unsafe { &*self.base.as_ptr().cast::<AtomicU64>().add(word) }
+    }
+
+    fn control(&self, rank: usize, word: usize) -> &AtomicU64 {
+        debug_assert!(rank < self.ranks() && word < PAGE / 8);
+        let offset = self.geometry.areas_start() + rank * self.geometry.area();
+        // SAFETY: the control page of a rank within the mapping, only ever used as atomics.
+        unsafe { &*self.base.as_ptr().add(offset).cast::<AtomicU64>().add(word) }
+    }
+
+    /// Sleepers on flags whose home is `rank`.
+    #[inline(always)]
+    pub fn sleepers(&self, rank: usize) -> &AtomicU64 {
+        self.control(rank, control::SLEEPERS)
+    }
+
+    /// How many uses of a ring `rank` has left.
+    #[inline(always)]
+    pub fn left(&self, rank: usize, class: BankClass) -> &AtomicU64 {
+        self.control(rank, control::LEFT + class.index())
+    }
+
+    /// The sequence number of the call that `rank` entered last.
+    #[inline(always)]
+    pub fn sequence(&self, rank: usize) -> &AtomicU64 {
+        self.control(rank, control::SEQUENCE)
+    }
+
+    /// Words where `rank` announces its call number `sequence` for the checks; the first is the flag.
+    pub fn check(&self, rank: usize, sequence: u64) -> [&AtomicU64; 8] {
+        let line = control::CHECK + 8 * (sequence % 2) as usize;
+        std::array::from_fn(|i| self.control(rank, line + i))
+    }
+
+    /// The process of a rank, 0 before it joined.
+    pub fn pid(&self, rank: usize) -> u32 {
+        // Relaxed: only used after the join, which orders it.
+        self.control(rank, control::PID).load(Ordering::Relaxed) as u32
+    }
+
+    /// The state of a rank.
+    pub fn state(&self, rank: usize) -> RankState {
+        // SYNC: rank-state
+        match self.control(rank, control::STATE).load(Ordering::Acquire) {
+            0 => RankState::Absent,
+            1 => RankState::Active,
+            2 => RankState::Left,
+            _ => RankState::Failed,
+        }
+    }
+
+    /// Publishes the state of a rank.
+    pub fn set_state(&self, rank: usize, state: RankState) {
+        let word = match state {
+            RankState::Absent => 0,
+            RankState::Active => 1,
+            RankState::Left => 2,
+            RankState::Failed => 3,
+        };
+        // SYNC: rank-state
+        self.control(rank, control::STATE).store(word, Ordering::Release);
+    }
+
+    /// Announces that `rank` has joined from this process; `able` is whether it can use `membarrier`.
+    pub fn join(&self, rank: usize, able: bool) {
+        // Relaxed: published by the increment below.
+        self.control(rank, control::PID).store(u64::from(std::process::id()), Ordering::Relaxed);
+        self.set_state(rank, RankState::Active);
+        // SYNC: join
+        self.header(header::UNABLE).fetch_add(u64::from(!able), Ordering::AcqRel);
+        // SYNC: join
+        self.header(header::JOINED).fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// How many ranks have joined.
+    pub fn joined(&self) -> usize {
+        // SYNC: join
+        self.header(header::JOINED).load(Ordering::Acquire) as usize
+    }
+
+    /// Whether every rank that joined can use `membarrier`.
+    pub fn all_able(&self) -> bool {
+        // Relaxed: read after everybody's join was seen.
+        self.header(header::UNABLE).load(Ordering::Relaxed) == 0
+    }
+
+    /// The rank whose loss ended this team, and how it was lost.
+    pub fn failed(&self) -> Option<(usize, Loss)> {
+        // Relaxed: the word is the whole message.
+        let word = self.header(header::FAILED).load(Ordering::Relaxed);
+        let rank = ((word & u64::from(u32::MAX)) as usize).checked_sub(1)?;
+        let how = match word >> 32 {
+            0 => Loss::Died,
+            1 => Loss::Left,
+            _ => Loss::Failed,
+        };
+        Some((rank, how))
+    }
+
+    /// Records that `rank` is lost; the first record stays.
+    pub fn set_failed(&self, rank: usize, how: Loss) {
+        let how = match how {
+            Loss::Died => 0,
+            Loss::Left => 1,
+            Loss::Failed => 2,
+        };
+        // Relaxed: the word is the whole message, here and on failure.
+        let _ = self.header(header::FAILED).compare_exchange(
+            0,
+            how << 32 | (rank as u64 + 1),
+            Ordering::Relaxed, // Relaxed: as above.
+            Ordering::Relaxed, // Relaxed: as above.
+        );
+    }
+
+    /// The lowest `left` of all ranks in a ring.
+    pub fn least_left(&self, class: BankClass) -> u64 {
+        (0..self.ranks()).map(|q| ring::left(self.left(q, class))).min().unwrap_or(0)
+    }
+}
