@@ -1,7 +1,7 @@
 //! Trees over ranks any two of which have a latency of their own, as measured.
 //!
 //! The model is the postal one made uneven: what rank `i` sends to `j` arrives `latency(i, j)` later, and `i` can send
-//! again after `gap(i)`. Finding the best tree is NP-hard (Bhat, Raghavendra & Prasanna 2003). Up to [`EXACT`] ranks
+//! again after `gap(i, j)`. Finding the best tree is NP-hard (Bhat, Raghavendra & Prasanna 2003). Up to [`EXACT`] ranks
 //! it is found by dynamic programming over subsets; beyond, several greedy trees are made (earliest arrival
 //! first, the same with a look ahead, and cluster by cluster), their children put in the best order, and the best of
 //! them improved by moving what arrives last.
@@ -18,7 +18,6 @@ use super::costs::Steps;
 use super::{less, Optimum};
 use crate::model::Model;
 use crate::topology::{Level, Shape};
-use crate::units::Rank;
 
 /// The most ranks for which every tree is considered.
 pub const EXACT: usize = 9;
@@ -28,6 +27,7 @@ pub const EXACT: usize = 9;
 pub struct Latencies {
     ranks: usize,
     latency: Vec<f64>,
+    /// By sender and receiver, as latencies are.
     gap: Vec<f64>,
 }
 
@@ -74,6 +74,7 @@ impl Latencies {
         if let Some(i) = gap.iter().position(|&g| !time(g)) {
             return Err(LatencyError::NoTime { what: format!("gap of {i}"), found: gap[i] });
         }
+        let gap = (0..ranks * ranks).map(|at| gap[at / ranks]).collect();
         Ok(Latencies { ranks, latency, gap })
     }
 
@@ -82,19 +83,28 @@ impl Latencies {
         Latencies::by_level(model, shape, |s| (s.signal, s.gap))
     }
 
-    /// The same for partial results on their way up, which their receiver folds one after the other. A reduction is a
+    /// The same for partial results on their way up: a receiver fetches and folds one after the other. A reduction is a
     /// broadcast backwards in time: see [`reduce`].
     pub fn folding(model: &Model, shape: &Shape) -> Latencies {
-        Latencies::by_level(model, shape, |s| (s.signal + s.fold, s.fold + s.wait))
+        Latencies::by_level(model, shape, |s| (s.signal + s.fold, s.read + s.fold))
+    }
+
+    /// The same where a receiver only looks at what others have set.
+    pub fn hearing(model: &Model, shape: &Shape) -> Latencies {
+        Latencies::by_level(model, shape, |s| (s.signal, s.read))
     }
 
     fn by_level(model: &Model, shape: &Shape, times: impl Fn(&Steps) -> (f64, f64)) -> Latencies {
         let ranks = shape.ranks();
         let all = Level::ALL.map(|l| times(&Steps::of(model, l)));
         let floor = 1e-3;
-        let between = |i: usize, j: usize| all[shape.distance(Rank::from(i), Rank::from(j)) as usize].0;
-        let latency = (0..ranks * ranks).map(|at| between(at / ranks, at % ranks).max(floor)).collect();
-        Latencies { ranks, latency, gap: vec![all[0].1.max(floor); ranks] }
+        let between = |at: usize| all[shape.distance((at / ranks).into(), (at % ranks).into()) as usize];
+        let both: Vec<(f64, f64)> = (0..ranks * ranks).map(between).collect();
+        Latencies {
+            ranks,
+            latency: both.iter().map(|b| b.0.max(floor)).collect(),
+            gap: both.iter().map(|b| b.1.max(floor)).collect(),
+        }
     }
 
     /// The same with gaps of at most this.
@@ -114,17 +124,17 @@ impl Latencies {
         self.latency[from * self.ranks + to]
     }
 
-    /// Between two messages of a sender.
-    pub fn gap(&self, from: usize) -> f64 {
-        self.gap[from]
+    /// From a message of `from` to `to` to its next.
+    pub fn gap(&self, from: usize, to: usize) -> f64 {
+        self.gap[from * self.ranks + to]
     }
 
     /// Latencies the other way.
     #[must_use]
     fn transposed(&self) -> Latencies {
         let n = self.ranks;
-        let latency = (0..n * n).map(|at| self.latency[at % n * n + at / n]).collect();
-        Latencies { ranks: n, latency, gap: self.gap.clone() }
+        let turned = |of: &[f64]| (0..n * n).map(|at| of[at % n * n + at / n]).collect();
+        Latencies { ranks: n, latency: turned(&self.latency), gap: turned(&self.gap) }
     }
 }
 
@@ -151,7 +161,7 @@ pub fn broadcast(latencies: &Latencies, root: usize) -> Optimum<Schedule> {
     Optimum { choice, cost_ns, bound_ns: lower, exact: false }
 }
 
-/// A tree of least time from everybody to `root`, whose ranks fold one partial result every gap. It is the broadcast
+/// A tree of least time from everybody to `root`, whose ranks fold partial results one after the other. It is the broadcast
 /// over the reverse latencies, backwards in time: a parent takes its children in the reverse order.
 pub fn reduce(latencies: &Latencies, root: usize) -> Optimum<Schedule> {
     broadcast(&latencies.transposed(), root).map(Schedule::backwards)

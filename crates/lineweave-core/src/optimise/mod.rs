@@ -7,6 +7,7 @@
 //!   something is ready, with the costs of a [`Model`](crate::model::Model);
 //! - `matrix`: trees over ranks any two of which have a latency of their own;
 //! - `costs`: the closed costs that those start from;
+//! - `methods`: the table of all of them, from a machine and ranks to the parameters of a plan;
 //! - `bounds`: what no algorithm can be faster than.
 //!
 //! Selection plays every candidate's plan; these search far more parameter sets than could be played, at the price
@@ -18,6 +19,7 @@ pub mod costs;
 pub mod hierarchy;
 pub mod levels;
 pub mod matrix;
+pub mod methods;
 pub mod notify;
 pub mod pipeline;
 pub mod radix;

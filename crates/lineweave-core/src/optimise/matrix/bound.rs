@@ -90,21 +90,21 @@ fn joined(ranks: usize, links: &[(f64, usize, usize)]) -> Vec<usize> {
 ///
 /// - the shortest way to the rank that is farthest, link by link;
 /// - how fast word can spread level by level ([`spread`]): within the largest cluster of a level as the level below
-///   allows, and among clusters by the least latency between any two; the least gap of all.
+///   allows, and among clusters by the least latency and gap between any two.
 pub fn bound(l: &Latencies, root: usize) -> f64 {
     let n = l.ranks();
     if n < 2 {
         return 0.0;
     }
-    let gap = (0..n).map(|i| l.gap(i)).fold(f64::INFINITY, f64::min);
     let clusters = Clusters::of(l);
     let mut inner: Vec<usize> = (0..n).collect();
     let mut told = vec![0.0];
     let everybody = vec![0; n];
     for outer in clusters.of.iter().chain([&everybody]) {
         let apart = |&(i, j): &(usize, usize)| i != j && inner[i] != inner[j];
-        let pairs = (0..n).flat_map(|i| (0..n).map(move |j| (i, j)));
-        let latency = pairs.filter(apart).map(|(i, j)| l.latency(i, j)).fold(f64::INFINITY, f64::min);
+        let pairs = || (0..n).flat_map(|i| (0..n).map(move |j| (i, j))).filter(apart);
+        let latency = pairs().map(|(i, j)| l.latency(i, j)).fold(f64::INFINITY, f64::min);
+        let gap = pairs().map(|(i, j)| l.gap(i, j)).fold(f64::INFINITY, f64::min);
         let mut size = vec![0usize; n];
         outer.iter().for_each(|&c| size[c] += 1);
         let most = size.into_iter().max().unwrap_or(1);

@@ -2,7 +2,7 @@
 //!
 //! T(r, S), the least time in which `r` gets word to all of S: its first message goes to some `c` in S, who then serves
 //! some A within S; the rest is `r`'s again after its gap. So
-//! `T(r, S) = min over c and A of max(latency(r, c) + T(c, A), gap(r) + T(r, S - A - c))`.
+//! `T(r, S) = min over c and A of max(latency(r, c) + T(c, A), gap(r, c) + T(r, S - A - c))`.
 
 use super::{Latencies, Schedule};
 
@@ -20,7 +20,7 @@ pub(super) fn tree(l: &Latencies, root: usize) -> Schedule {
                 loop {
                     let theirs = l.latency(r, c) + best[c][served].0;
                     let left = rest & !served;
-                    let mine = if left == 0 { 0.0 } else { l.gap(r) + best[r][left].0 };
+                    let mine = if left == 0 { 0.0 } else { l.gap(r, c) + best[r][left].0 };
                     let time = theirs.max(mine);
                     if time < found.0 {
                         found = (time, c, served);

@@ -59,7 +59,7 @@ fn earliest(l: &Latencies, root: usize, members: &[usize], ahead: &[f64], out: &
             told[to] = true;
             missing -= 1;
             out.children[from].push(to);
-            free[from] += l.gap(from);
+            free[from] += l.gap(from, to);
             free[to] = arrives;
             orders[to] = (nearest(to), 0);
             push(&mut next, l, &told, &mut orders[to], free[to], ahead, to);

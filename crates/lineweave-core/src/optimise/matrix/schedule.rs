@@ -44,8 +44,10 @@ impl Schedule {
     pub fn arrivals(&self, l: &Latencies) -> Vec<f64> {
         let mut at = vec![0.0; self.children.len()];
         for rank in self.order() {
-            for (turn, &child) in self.children[rank].iter().enumerate() {
-                at[child] = at[rank] + turn as f64 * l.gap(rank) + l.latency(rank, child);
+            let mut free = at[rank];
+            for &child in &self.children[rank] {
+                at[child] = free + l.latency(rank, child);
+                free += l.gap(rank, child);
             }
         }
         at
@@ -56,16 +58,20 @@ impl Schedule {
         self.arrivals(l).into_iter().fold(0.0, f64::max)
     }
 
-    /// Puts each rank's children in the best order: whoever's subtree takes longest first. For one gap a sender, that is
-    /// optimal (exchange two neighbours: the later of both ends never gets earlier).
+    /// Puts each rank's children in the best order: whoever has most to come once the sender is free again goes first
+    /// (Jackson's rule for one machine and delivery times, which is optimal).
     pub(super) fn sort(&mut self, l: &Latencies) {
         let mut takes = vec![0.0f64; self.children.len()];
         for rank in self.order().into_iter().rev() {
             let mut children = std::mem::take(&mut self.children[rank]);
-            let end = |c: &usize| takes[*c] + l.latency(rank, *c);
-            children.sort_by(|a, b| end(b).total_cmp(&end(a)).then(a.cmp(b)));
-            let ends = children.iter().enumerate().map(|(turn, c)| turn as f64 * l.gap(rank) + end(c));
-            takes[rank] = ends.fold(0.0, f64::max);
+            let to_come = |c: &usize| takes[*c] + l.latency(rank, *c) - l.gap(rank, *c);
+            children.sort_by(|a, b| to_come(b).total_cmp(&to_come(a)).then(a.cmp(b)));
+            let (mut free, mut end) = (0.0, 0.0f64);
+            for &child in &children {
+                end = end.max(free + l.latency(rank, child) + takes[child]);
+                free += l.gap(rank, child);
+            }
+            takes[rank] = end;
             self.children[rank] = children;
         }
     }
@@ -90,9 +96,10 @@ impl Schedule {
             let Some(last) = (0..at.len()).find(|&r| at[r] == time) else { return };
             let Some((parent, child)) = self.edges().into_iter().find(|&(_, c)| c == last) else { return };
             // Places where it would arrive soonest, if it were told after the children that are there.
-            let arrival = |r: usize| at[r] + self.children[r].len() as f64 * l.gap(r) + l.latency(r, child);
+            let free = |r: usize| at[r] + self.children[r].iter().map(|&c| l.gap(r, c)).sum::<f64>();
+            let arrival: Vec<f64> = (0..at.len()).map(|r| free(r) + l.latency(r, child)).collect();
             let mut places: Vec<usize> = (0..at.len()).filter(|&r| r != child && r != parent).collect();
-            places.sort_by(|&a, &b| arrival(a).total_cmp(&arrival(b)).then(a.cmp(&b)));
+            places.sort_by(|&a, &b| arrival[a].total_cmp(&arrival[b]).then(a.cmp(&b)));
             let mut best: Option<(Schedule, f64)> = None;
             for place in places.into_iter().take(PLACES) {
                 let mut tried = self.clone();

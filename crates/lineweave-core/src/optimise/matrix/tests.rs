@@ -63,7 +63,7 @@ fn brute(l: &Latencies, told: &mut Vec<(usize, f64, f64)>, best: &mut f64) {
         let (from, free, _) = told[s];
         for to in (0..n).filter(|to| told.iter().all(|t| t.0 != *to)).collect::<Vec<_>>() {
             let arrives = free + l.latency(from, to);
-            told[s].1 = free + l.gap(from);
+            told[s].1 = free + l.gap(from, to);
             told.push((to, arrives, arrives));
             brute(l, told, best);
             told.pop();
