@@ -7,7 +7,7 @@ use lineweave_core::machine::{shipped, Machine};
 use lineweave_core::model::Model;
 use lineweave_core::optimise::methods::{methods, Case, Method};
 use lineweave_core::optimise::Optimum;
-use lineweave_core::plan::Plan;
+use lineweave_core::plan::{Params, Plan};
 use lineweave_core::topology::Shape;
 use lineweave_core::verify::verify;
 
@@ -66,27 +66,106 @@ fn every_choice_is_a_plan_that_is_proved() {
     assert!(proved >= 7 * (14 + 3 * 8), "{proved}");
 }
 
+/// The closed form and the played plan of the first run, everybody starting at once, in ns.
+fn beside(method: &Method, name: &str, ranks: usize) -> (f64, f64) {
+    let bytes = match (method.collective.moves_data(), method.small) {
+        (false, _) => 0,
+        (true, true) => 8,
+        (true, false) => 64 << 10,
+    };
+    let (closed, bound, plan, shape) =
+        planned(method, machine(name), ranks, 0, bytes).expect("models know or assume every number");
+    let played = cost(&Model::from_machine(machine(name)), &shape, &plan).first.0;
+    // A bound of the closed form's own model: plans add what the engine itself costs, never less.
+    assert!(played >= 0.98 * bound, "{name} {} {ranks}: {played} below {bound}", method.name);
+    (closed, played)
+}
+
+/// What the engine costs a run and a move, which closed forms leave out: 4 + 2 + 2 ns in a described machine, in up
+/// to two ranks one after the other.
+const ENGINE: f64 = 16.0;
+
+/// Where all ranks are as near, closed forms of trees and rounds are those of the plan. Reductions are up to an eighth
+/// faster: the children of unequal subtrees arrive apart, so that a parent folds early ones while it waits.
 #[test]
-fn closed_forms_beside_played_plans() {
-    for name in ["xeon-phi-5110p", "generic-x86", "epyc-rome-7742-2s"] {
-        let model = Model::from_machine(machine(name));
-        for method in methods().into_iter().filter(|m| m.of_model) {
+fn closed_forms_are_played_where_distances_are_even() {
+    for method in methods().into_iter().filter(|m| m.of_model && m.small) {
+        for ranks in [2, 5, 8, 32, 60] {
+            let (closed, played) = beside(&method, "graviton3", ranks);
+            let name = format!("{:?} {} {ranks}: {closed} {played}", method.collective, method.name);
+            assert!(played <= 1.03 * closed + ENGINE, "{name}");
+            assert!(
+                played >= closed * if method.collective == Collective::Reduce { 0.85 } else { 0.97 },
+                "{name}"
+            );
+        }
+    }
+}
+
+/// A tree over latencies between ranks is played as it was computed, whatever the machine: within 5 %.
+#[test]
+fn trees_over_latencies_are_played_as_computed() {
+    for name in ["xeon-phi-5110p", "epyc-rome-7742-2s", "power9-2s", "sapphire-rapids"] {
+        for method in methods().into_iter().filter(|m| m.name == "matrix") {
             for ranks in [2, 8, 32, 60] {
-                let bytes = if method.small {
-                    if method.collective == Collective::Barrier {
-                        0
-                    } else {
-                        8
-                    }
-                } else {
-                    65536
-                };
-                let Some((closed, bound, plan, shape)) = planned(&method, machine(name), ranks, 0, bytes)
-                else {
-                    continue;
-                };
-                let played = cost(&model, &shape, &plan);
-                println!("{name} {:?} {} {ranks}: closed {closed:.0} bound {bound:.0} first {:.0} steady {:.0} f/c {:.2} {}", method.collective, method.name, played.first.0, played.total.0, played.first.0/closed, plan.params);
+                let (closed, played) = beside(&method, name, ranks);
+                let name = format!("{name} {:?} {ranks}: {closed} {played}", method.collective);
+                assert!(played >= closed && played <= 1.05 * closed + ENGINE, "{name}");
+            }
+        }
+    }
+}
+
+/// With one degree or radix for all, the closed form takes every step at the farthest distance: the plan, in which
+/// neighbours are near, is faster, down to half.
+#[test]
+fn forms_with_one_distance_are_on_the_safe_side() {
+    for name in ["xeon-phi-5110p", "epyc-rome-7742-2s"] {
+        for method in methods().into_iter().filter(|m| m.of_model && ["degrees", "model"].contains(&m.name)) {
+            for ranks in [8, 32, 60] {
+                let (closed, played) = beside(&method, name, ranks);
+                let name =
+                    format!("{name} {:?} {} {ranks}: {closed} {played}", method.collective, method.name);
+                assert!(played <= 1.03 * closed + ENGINE && played >= 0.4 * closed, "{name}");
+            }
+        }
+    }
+}
+
+/// Pipelines: a third too fast or a quarter too slow. Not in the closed form: ranks of a level drift apart, copies slow
+/// each other, and near levels copy faster than the farthest.
+#[test]
+fn pipelines_are_played_within_a_third() {
+    for name in ["xeon-phi-5110p", "graviton3", "epyc-rome-7742-2s"] {
+        for method in methods().into_iter().filter(|m| m.name == "pipeline") {
+            for ranks in [2, 8, 32] {
+                let (closed, played) = beside(&method, name, ranks);
+                let ratio = played / closed;
+                assert!((0.75..1.34).contains(&ratio), "{name} {ranks}: {closed} {played}");
+            }
+        }
+    }
+}
+
+/// What the closed forms lead to is also what is played fastest: no other degrees of as many levels or fewer are.
+#[test]
+fn optimal_degrees_are_played_fastest() {
+    let method =
+        methods().into_iter().find(|m| m.collective == Collective::Bcast && m.name == "degrees").unwrap();
+    let model = Model::from_machine(machine("graviton3"));
+    let bcast = algorithm::find(Collective::Bcast, "degrees").unwrap();
+    for ranks in [9, 24, 60] {
+        let (_, best) = beside(&method, "graviton3", ranks);
+        let problem = Problem {
+            shape: Shape::place(ranks, &machine("graviton3").topology().unwrap()),
+            ..Problem::flat(Collective::Bcast, ranks, 8)
+        };
+        for first in 1..ranks {
+            for second in 1..=first {
+                let params = Params::new().with("degrees", format!("{first},{second}"));
+                let plan = bcast.plan(&problem, &params).unwrap();
+                let played = cost(&model, &problem.shape, &plan).first.0;
+                assert!(played >= 0.97 * best, "{ranks}: {first},{second} {played} {best}");
             }
         }
     }

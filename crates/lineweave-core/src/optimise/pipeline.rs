@@ -37,13 +37,14 @@ impl<'m> Stages<'m> {
         super::costs::Steps::of(self.model, self.level).shared(self.degree)
     }
 
-    /// Taking a chunk out of the parent's box: L(m, tau) with all siblings at it, and c a line where that was not
-    /// measured.
+    /// Taking a chunk out of the parent's box: L(m, tau) with all siblings at it, or each line served to one after the
+    /// other, whichever is longer.
     fn fetch(&self, bytes: usize) -> f64 {
         let get = &self.model.level(self.level).0.get;
         let alone = get.at(bytes, 1).nanos;
         let together = get.at(bytes, self.degree).nanos;
-        let queue = self.model.contention.c.value * (self.degree - 1) as f64;
+        let lines = bytes.div_ceil(self.model.line_bytes.max(1)) as f64;
+        let queue = self.model.contention.c.value * lines * (self.degree - 1) as f64;
         self.model.overhead.mov.value + together.max(alone + queue)
     }
 
