@@ -86,7 +86,8 @@ fn beside(method: &Method, name: &str, ranks: usize) -> (f64, f64) {
 const ENGINE: f64 = 16.0;
 
 /// Where all ranks are as near, closed forms of trees and rounds are those of the plan. Reductions are up to an eighth
-/// faster: the children of unequal subtrees arrive apart, so that a parent folds early ones while it waits.
+/// faster: the children of unequal subtrees arrive apart, so that a parent folds early ones while it waits. So are
+/// barriers, by some percent, in rounds of several peers: the later flags arrive while the first is awaited.
 #[test]
 fn closed_forms_are_played_where_distances_are_even() {
     for method in methods().into_iter().filter(|m| m.of_model && m.small) {
@@ -94,10 +95,12 @@ fn closed_forms_are_played_where_distances_are_even() {
             let (closed, played) = beside(&method, "graviton3", ranks);
             let name = format!("{:?} {} {ranks}: {closed} {played}", method.collective, method.name);
             assert!(played <= 1.03 * closed + ENGINE, "{name}");
-            assert!(
-                played >= closed * if method.collective == Collective::Reduce { 0.85 } else { 0.97 },
-                "{name}"
-            );
+            let least = match method.collective {
+                Collective::Reduce => 0.85,
+                Collective::Barrier => 0.95,
+                _ => 0.97,
+            };
+            assert!(played >= least * closed, "{name}");
         }
     }
 }
