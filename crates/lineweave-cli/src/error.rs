@@ -58,6 +58,14 @@ pub enum CliError {
         /// Keys of the papers.
         known: String,
     },
+    /// A collective, a size or a name that no optimiser is for.
+    #[error("no optimiser for {collective} of {bytes} bytes (or none of that name): expected barrier, bcast, or reduce of up to 56 bytes")]
+    NoOptimiser {
+        /// The collective.
+        collective: Collective,
+        /// Length of the message.
+        bytes: usize,
+    },
     /// A machine's description without CPUs to place ranks on.
     #[error("machine `{name}` does not say its topology: give one with --topology")]
     NoTopology {

@@ -14,6 +14,7 @@ pub mod model;
 pub mod algorithm;
 pub mod verify;
 pub mod cost;
+pub mod optimise;
 pub mod select;
 pub mod trace;
 pub mod draw;

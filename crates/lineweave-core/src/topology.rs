@@ -98,6 +98,32 @@ pub struct Topology {
     pub cpus: Vec<Cpu>,
 }
 
+impl Topology {
+    /// This topology followed by copies of itself, as further packages, until it has `cpus` CPUs at least: for
+    /// asking what a larger machine of the kind would do. Empty stays empty.
+    #[must_use]
+    pub fn repeated(&self, cpus: usize) -> Topology {
+        let n = self.cpus.len();
+        if n == 0 || n >= cpus {
+            return self.clone();
+        }
+        let next = |id: fn(&Cpu) -> usize| self.cpus.iter().map(id).max().unwrap_or(0) + 1;
+        let steps = [next(|c| c.os), next(|c| c.core), next(|c| c.l3), next(|c| c.numa), next(|c| c.package)];
+        let copy = |at: usize| {
+            let (cpu, times) = (&self.cpus[at % n], at / n);
+            Cpu {
+                os: cpu.os + times * steps[0],
+                core: cpu.core + times * steps[1],
+                l3: cpu.l3 + times * steps[2],
+                numa: cpu.numa + times * steps[3],
+                package: cpu.package + times * steps[4],
+                kind: cpu.kind,
+            }
+        };
+        Topology { cpus: (0..cpus.div_ceil(n) * n).map(copy).collect() }
+    }
+}
+
 /// The ranks of a communicator on a topology: for each rank a CPU, and for each level the group it is in.
 ///
 /// Several ranks may sit on one CPU: then ranks outnumber CPUs, and whoever waits must hand over.
@@ -203,6 +229,18 @@ mod tests {
         assert_eq!(shape.distance(Rank(0), Rank(1)), Level::Core);
         assert_eq!(shape.distance(Rank(0), Rank(2)), Level::L3);
         assert_eq!(shape.distance(Rank(0), Rank(7)), Level::Machine);
+    }
+
+    #[test]
+    fn a_repeated_topology_has_more_packages_of_the_same_kind() {
+        let four = two_packages().repeated(13);
+        assert_eq!(four.cpus.len(), 16);
+        let shape = Shape::place(16, &four);
+        assert_eq!(shape.groups(Level::Package).len(), 4);
+        assert_eq!(shape.groups(Level::Core).len(), 8);
+        assert_eq!(shape.oversubscription(), 1);
+        assert_eq!(shape.distance(Rank(8), Rank(9)), Level::Core);
+        assert_eq!(two_packages().repeated(8), two_packages());
     }
 
     #[test]

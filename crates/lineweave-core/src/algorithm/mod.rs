@@ -8,6 +8,7 @@
 pub mod allreduce;
 pub mod barrier;
 pub mod bcast;
+pub mod edges;
 pub mod levels;
 pub mod ranks;
 pub mod reduce;

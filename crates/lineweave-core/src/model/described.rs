@@ -5,8 +5,8 @@
 //! assumed and listed.
 
 use super::{
-    AlphaBeta, Contention, Fitted, FoldCosts, LayoutCost, LevelCosts, Model, MultiLine, Overhead, Provenance,
-    Surface, Values, Wake, SCHEMA,
+    cache_line, AlphaBeta, Contention, Fitted, FoldCosts, LayoutCost, LevelCosts, Model, Overhead,
+    Provenance, Surface, Values, Wake, SCHEMA,
 };
 use crate::machine::{Machine, State, Status, Value};
 use crate::plan::Layout;
@@ -38,7 +38,7 @@ impl Missing {
     }
 }
 
-fn known(value: &Value) -> Option<Fitted> {
+pub(super) fn known(value: &Value) -> Option<Fitted> {
     let v = value.value?;
     let provenance = match value.status {
         Status::Measured => Provenance::Measured,
@@ -82,27 +82,22 @@ impl Model {
             }
         }
         let nearest = transfers.first().map_or(stand_in.levels[0].read, |t| t.1);
+        // Threads of one core share its caches: what was measured between cores belongs to the next level.
+        let between_cores = transfers.iter().find(|t| t.0 > Level::Core).or(transfers.first()).copied();
+        let across = between_cores.map_or(nearest, |t| t.1);
         let local = missing.value("R_L", &machine.access.local_ns, stand_in.local.value);
         let invalid = missing.value("R_I", &machine.access.memory_ns, stand_in.invalid.value);
         let copy_rate = missing.value("copy rate", &machine.rates.copy_bytes_per_ns, 10.0);
         let fold_rate = missing.value("fold rate", &machine.rates.fold_bytes_per_ns, 8.0);
-        let exclusive = |send: State, recv: State| send == State::E && recv == State::E;
-        let lines = machine
-            .multi_line
-            .iter()
-            .find(|m| exclusive(m.send, m.recv))
-            .and_then(|m| Some(MultiLine { o: known(&m.o_ns)?, q: known(&m.q_ns)?, p: known(&m.p_ns)? }));
-        let contention = machine
-            .contention
-            .iter()
-            .find(|c| exclusive(c.send, c.recv))
-            .and_then(|c| Some(Contention { c: known(&c.c_ns)?, b: known(&c.b_ns)? }))
-            .unwrap_or_else(|| {
+        let lines = cache_line::multi_line(machine, State::E, State::E).ok();
+        let contention = cache_line::SameLine::of(machine, State::E, State::E)
+            .map(|t_c| t_c.linear)
+            .unwrap_or_else(|_| {
                 missing.note("T_C", "not described; c = 0.24 R_R (Xeon Phi's ratio) assumed");
-                let c = Fitted::assumed(nearest.value * 0.24);
-                Contention { c, b: Fitted::assumed(nearest.value + local.value - c.value) }
+                let c = Fitted::assumed(across.value * 0.24);
+                Contention { c, b: Fitted::assumed(across.value + local.value - c.value) }
             });
-        let issue = lines.map_or(Fitted::assumed(nearest.value * 0.25), |t| t.o.inferred(1.0));
+        let issue = lines.map_or(Fitted::assumed(across.value * 0.25), |t| t.o.inferred(1.0));
         if lines.is_none() {
             missing.note("T_N", "not described; one more line costs a quarter of R_R, assumed");
         }
@@ -119,7 +114,7 @@ impl Model {
                         LayoutCost { layout: Layout::Alone, cost: two },
                     ]
                 };
-                let farther = t.value / nearest.value.max(1e-9);
+                let farther = t.value / across.value.max(1e-9);
                 let slope = match &lines {
                     Some(t_n) => t_n.o.inferred(farther / line),
                     None => Fitted::assumed(t.value * 0.25 / line),
@@ -132,7 +127,7 @@ impl Model {
                     own: t.inferred(1.0),
                     signal: by(two),
                     exchange: by(t.inferred(EXCHANGE_PAIRED)),
-                    lines: if level == transfers[0].0 { lines } else { None },
+                    lines: if between_cores.is_some_and(|b| b.0 == level) { lines } else { None },
                     hockney: Some(AlphaBeta { alpha: t, beta }),
                     get: Surface::line(t, beta),
                     put: Surface::line(t.inferred(1.0), beta),
@@ -200,8 +195,12 @@ mod tests {
         let l3 = model.level(Level::L3).0;
         assert_eq!((l3.read.value, l3.read.provenance), (25.0, Provenance::Cited));
         assert_eq!(model.copy.cost[0][0].provenance, Provenance::Assumed);
-        let phi = machines.iter().find(|m| m.name.contains("phi")).unwrap();
-        let contention = Model::from_machine(phi).contention.c;
-        assert_eq!(contention.provenance, Provenance::Cited);
+        let phi = Model::from_machine(machines.iter().find(|m| m.name.contains("phi")).unwrap());
+        assert_eq!(phi.contention.c.provenance, Provenance::Cited);
+        // T_N was measured between cores, not between the threads of one.
+        assert_eq!(phi.level(Level::Core).0.lines, None);
+        assert_eq!(phi.level(Level::Numa).0.lines.map(|l| l.o.value), Some(76.0));
+        let beta = phi.level(Level::Numa).0.hockney.map(|h| h.beta.value);
+        assert_eq!(beta, Some(76.0 / 64.0));
     }
 }

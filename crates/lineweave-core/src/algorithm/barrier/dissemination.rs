@@ -1,4 +1,5 @@
-//! Dissemination with `m` peers a round: after round `i` a rank knows of `(m+1)^(i+1)` ranks.
+//! Dissemination with `m` peers a round: after round `i` a rank knows of `(m+1)^(i+1)` ranks. Rounds may differ in `m`:
+//! what is known grows by the product of `m+1`.
 //!
 //! Hensgen, Finkel & Manber 1988 for `m = 1`; Ramos & Hoefler 2013, section 4.2, for any `m`, with
 //! `(m+1)^r >= P` rounds as their pseudo-code plays them (their tables count `m^r`). Any P. Runs follow each other
@@ -17,7 +18,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
     about: "in each round every rank informs m others, farther each round",
     source: "Hensgen et al. 1988; Ramos & Hoefler 2013, section 4.2",
     params: &[
-        ParamSpec { name: "m", default: "1", about: "peers informed in a round" },
+        ParamSpec { name: "m", default: "1", about: "peers informed in a round; round by round: 3,2" },
         layout_param("alone"),
     ],
     candidates,
@@ -40,20 +41,33 @@ fn candidates(problem: &Problem) -> Vec<Params> {
 }
 
 pub(super) fn phase(b: &mut Builder, s: &Scope, params: &Params, phase: Phase) -> Result<(), PlanError> {
-    let m = params.int("m", 1, 1..super::super::MAX_RANKS)?;
+    let m = peers(params)?;
     let layout = params.read("layout", Layout::Alone)?;
     undivided(b, s, layout, phase, |b| {
-        full(b, s, m, layout);
+        full(b, s, &m, layout);
         Ok(())
     })
 }
 
-fn full(b: &mut Builder, s: &Scope, m: usize, layout: Layout) {
+/// Peers in each round; rounds beyond the list have as many as the last.
+fn peers(params: &Params) -> Result<Vec<usize>, PlanError> {
+    let text = params.get("m").unwrap_or("1");
+    let number = |m: &str| m.trim().parse().ok().filter(|m| (1..super::super::MAX_RANKS).contains(m));
+    text.split(',').map(number).collect::<Option<Vec<usize>>>().ok_or_else(|| PlanError::BadParameter {
+        name: "m".to_owned(),
+        value: text.to_owned(),
+        expected: "a whole number from 1, or one a round with commas between them, such as 3,2".to_owned(),
+    })
+}
+
+fn full(b: &mut Builder, s: &Scope, m: &[usize], layout: Layout) {
     let p = s.len();
-    // The distances of each round: j (m+1)^i for j = 1 ..= m, as far as they are not all the way round.
+    // The distances of each round: j times what is known by then, for j = 1 ..= m, as far as they are not all the
+    // way round.
     let mut rounds: Vec<Vec<usize>> = Vec::new();
     let mut step = 1;
     while step < p {
+        let m = m.get(rounds.len()).or(m.last()).copied().unwrap_or(1);
         rounds.push((1..=m).map(|j| j * step).take_while(|&d| d < p).collect());
         step *= m + 1;
     }
@@ -94,6 +108,18 @@ mod tests {
                     ops.windows(2).filter(|w| matches!(w, [Op::Wait { .. }, Op::Set { .. }])).count();
                 assert_eq!(changes + 1, ceil_log(p, m + 1), "p={p} m={m}");
             }
+        }
+    }
+
+    #[test]
+    fn rounds_may_have_peers_of_their_own() {
+        let problem = Problem::flat(Collective::Barrier, 10, 0);
+        let plan = |m: &str| ALGORITHM.plan(&problem, &Params::new().with("m", m));
+        // 4 x 3 >= 10: five peers, where two rounds of three are six less those that go all the way round.
+        assert_eq!(plan("3,2").unwrap().programs[0].len(), 2 * 5);
+        assert_eq!(plan("1,1,1,1").unwrap().programs, plan("1").unwrap().programs);
+        for bad in ["0", "3,", "x", "2,0"] {
+            assert!(plan(bad).is_err(), "{bad}");
         }
     }
 

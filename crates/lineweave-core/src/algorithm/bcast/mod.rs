@@ -11,6 +11,7 @@ pub mod direct_cyclic;
 pub mod direct_flat;
 pub mod direct_split;
 pub mod direct_tree;
+pub mod edges;
 pub mod fibonacci;
 pub mod flat;
 pub mod hierarchical;
@@ -45,4 +46,5 @@ pub const TABLE: &[&Algorithm] = &[
     &direct_cyclic::ALGORITHM,
     &hierarchical::ALGORITHM,
     &topology_tree::ALGORITHM,
+    &edges::ALGORITHM,
 ];

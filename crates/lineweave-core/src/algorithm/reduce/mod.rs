@@ -2,6 +2,7 @@
 
 pub mod binomial;
 pub mod direct;
+pub mod edges;
 pub mod flat;
 pub mod hierarchical;
 pub mod pipelined;
@@ -21,6 +22,7 @@ pub const TABLE: &[&Algorithm] = &[
     &direct::ALGORITHM,
     &slices::ALGORITHM,
     &hierarchical::ALGORITHM,
+    &edges::ALGORITHM,
 ];
 
 /// Parameter sets that vary the layout: those whose payload the message fits, or all where it fits none.

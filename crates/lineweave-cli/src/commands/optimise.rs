@@ -1,0 +1,176 @@
+//! `lineweave optimise`: parameters that cost least in closed forms, and how far from a bound they are.
+
+use crate::error::CliError;
+use crate::output::table;
+use crate::session::{load_machine, Session};
+use crate::size::Size;
+use lineweave_core::algorithm::MAX_RANKS;
+use lineweave_core::collective::Collective;
+use lineweave_core::machine::{self, Machine};
+use lineweave_core::model::Model;
+use lineweave_core::optimise::methods::{methods, Case, Method};
+use lineweave_core::plan::{Params, PlanError};
+use lineweave_core::topology::Shape;
+use lineweave_core::units::Nanos;
+use serde::Serialize;
+use std::time::Instant;
+
+/// What for.
+#[derive(clap::Args, Debug)]
+pub struct Arguments {
+    /// barrier, bcast or reduce
+    collective: Collective,
+    /// Length of the message: bytes, or with KiB, MiB, GiB; 8 bytes where it is not given
+    bytes: Option<Size>,
+    /// Number of ranks; a machine with fewer CPUs is continued with packages of its kind [default: its CPUs]
+    #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MAX_RANKS as i64))]
+    ranks: Option<u32>,
+    /// The root of a rooted collective
+    #[arg(long, default_value_t = 0)]
+    root: usize,
+    /// Only optimisers of this name: published, degrees, hierarchy, matrix ...
+    #[arg(long, value_name = "NAME")]
+    method: Option<String>,
+}
+
+#[derive(Serialize)]
+struct OptimumObject<'a> {
+    machine: &'a str,
+    collective: Collective,
+    ranks: usize,
+    bytes: usize,
+    method: &'static str,
+    algorithm: Option<&'static str>,
+    params: Option<&'a Params>,
+    predicted_ns: Option<f64>,
+    bound_ns: Option<f64>,
+    ratio: Option<f64>,
+    exact: Option<bool>,
+    elapsed_ms: f64,
+    assumed: &'a [String],
+    error: Option<String>,
+}
+
+/// Optimises and prints.
+///
+/// # Errors
+/// [`CliError::NoOptimiser`] for what none is for, [`CliError::UnknownMachine`] and its kin, [`CliError::Output`].
+pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
+    let machines = match session.machine_option().map(str::to_owned) {
+        Some(name) => vec![load_machine(&name)?],
+        None => machine::shipped().to_vec(),
+    };
+    let collective = arguments.collective;
+    let bytes = match collective.moves_data() {
+        true => arguments.bytes.map_or(8, |size| size.0),
+        false => 0,
+    };
+    let wanted = arguments.method.as_deref();
+    let methods: Vec<Method> = methods()
+        .into_iter()
+        .filter(|m| m.collective == collective && m.applies(bytes) && wanted.is_none_or(|w| w == m.name))
+        .collect();
+    if methods.is_empty() {
+        return Err(CliError::NoOptimiser { collective, bytes });
+    }
+    let mut rows = table(
+        &["machine", "method", "algorithm", "predicted", "bound", "ratio", "elapsed", "remark"],
+        &[3, 4, 5, 6],
+    );
+    for machine in &machines {
+        each(arguments, &methods, machine, bytes, session, &mut rows)?;
+    }
+    match session.out.is_json() {
+        true => Ok(()),
+        false => session.out.table(&rows),
+    }
+}
+
+fn each(
+    arguments: &Arguments,
+    methods: &[Method],
+    machine: &Machine,
+    bytes: usize,
+    session: &mut Session,
+    rows: &mut comfy_table::Table,
+) -> Result<(), CliError> {
+    let topology = machine.topology().ok_or_else(|| CliError::NoTopology { name: machine.name.clone() })?;
+    let ranks = arguments.ranks.map_or(topology.cpus.len(), |n| n as usize);
+    if arguments.collective.rooted() && arguments.root >= ranks {
+        return Err(PlanError::RootOutOfRange { root: arguments.root, ranks }.into());
+    }
+    let shape = Shape::place(ranks, &topology.repeated(ranks));
+    let model = Model::from_machine(machine);
+    let case = Case { machine, model: &model, shape: &shape, root: arguments.root, bytes };
+    for method in methods {
+        let started = Instant::now();
+        let found = (method.run)(&case);
+        let elapsed = started.elapsed();
+        let assumed: Vec<String> = match method.of_model {
+            true => assumptions(&model, arguments.collective, bytes),
+            false => Vec::new(),
+        };
+        let elapsed_ms = elapsed.as_secs_f64() * 1e3;
+        if session.out.is_json() {
+            let optimum = found.as_ref().ok();
+            let object = OptimumObject {
+                machine: &machine.name,
+                collective: arguments.collective,
+                ranks,
+                bytes,
+                method: method.name,
+                algorithm: optimum.map(|o| o.choice.algorithm),
+                params: optimum.map(|o| &o.choice.params),
+                predicted_ns: optimum.map(|o| o.cost_ns),
+                bound_ns: optimum.map(|o| o.bound_ns),
+                ratio: optimum.map(lineweave_core::optimise::Optimum::ratio),
+                exact: optimum.map(|o| o.exact),
+                elapsed_ms,
+                assumed: &assumed,
+                error: found.as_ref().err().map(ToString::to_string),
+            };
+            session.out.object("optimum", &object)?;
+            continue;
+        }
+        let elapsed = format!("{elapsed_ms:.1} ms");
+        match found {
+            Ok(optimum) => {
+                const SHOWN: usize = 64;
+                let mut plan = format!("{} {}", optimum.choice.algorithm, optimum.choice.params);
+                if plan.len() > SHOWN {
+                    plan = plan.chars().take(SHOWN).chain("...".chars()).collect();
+                }
+                let remark = match assumed.is_empty() {
+                    true => String::new(),
+                    false => format!("assumed: {}", assumed.join(", ")),
+                };
+                rows.add_row([
+                    &machine.name,
+                    method.name,
+                    plan.trim_end(),
+                    &Nanos(optimum.cost_ns).to_string(),
+                    &Nanos(optimum.bound_ns).to_string(),
+                    &format!("{:.2}", optimum.ratio()),
+                    &elapsed,
+                    &remark,
+                ]);
+            }
+            Err(error) => {
+                rows.add_row([&machine.name, method.name, "-", "-", "-", "-", &elapsed, &error.to_string()]);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What the model stands in for and these closed forms use.
+fn assumptions(model: &Model, collective: Collective, bytes: usize) -> Vec<String> {
+    let used: &[&str] = match collective {
+        Collective::Barrier => &["R_R", "T_N", "signal, exchange"],
+        Collective::Reduce => &["R_R", "T_N", "signal, exchange", "fold rate"],
+        _ if bytes > 56 => &["R_R", "T_C", "T_N", "signal, exchange", "copy rate"],
+        _ => &["R_R", "T_C", "T_N", "signal, exchange"],
+    };
+    let names = model.unidentified.iter().map(|u| u.what.clone());
+    names.filter(|what| used.contains(&what.as_str())).collect()
+}

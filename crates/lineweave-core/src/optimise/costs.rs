@@ -1,0 +1,65 @@
+//! Closed costs of the steps of trees and rounds, from a model's numbers at one distance.
+//!
+//! They say what `cost` plays where nothing but the critical path counts: ranks start together, lines are where the
+//! run before left them, flags lie on lines of their own. What they leave out is named at each.
+
+use crate::model::{LevelCosts, Model};
+use crate::plan::Layout;
+use crate::topology::Level;
+
+/// What the steps of small collectives cost at one distance, in ns.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Steps {
+    /// From a set to its being seen by a poller, the set included.
+    pub signal: f64,
+    /// Reading a line that was set before one looks.
+    pub read: f64,
+    /// One more reader of the same line (c of T_C).
+    pub contention: f64,
+    /// From one set to the next.
+    pub gap: f64,
+    /// A satisfied wait.
+    pub wait: f64,
+    /// A fold of a few bytes, and moving them out of their line.
+    pub fold: f64,
+}
+
+impl Steps {
+    /// Those of a model at this distance, or the next farther one that it knows.
+    pub fn of(model: &Model, level: Level) -> Steps {
+        let (costs, _) = model.level(level);
+        let o = &model.overhead;
+        let both = costs.read.value + costs.own.value;
+        Steps {
+            signal: LevelCosts::by_layout(&costs.signal, Layout::Alone).map_or(both, |f| f.value),
+            read: costs.read.value,
+            contention: model.contention.c.value,
+            gap: model.issue.value.max(o.set.value),
+            wait: o.wait.value,
+            fold: o.mov.value + o.fold.value + model.fold(8).map_or(0.0, |f| f.private.at(8, 1).nanos),
+        }
+    }
+
+    /// `k` children poll one line of their parent: the last has it a signal and k - 1 contentions later.
+    pub fn shared(&self, k: usize) -> f64 {
+        self.signal + self.contention * (k as f64 - 1.0)
+    }
+
+    /// A parent sets a flag for each of `k` children: the last one's `k - 1` gaps later.
+    pub fn each(&self, k: usize) -> f64 {
+        self.signal + self.gap * (k as f64 - 1.0)
+    }
+
+    /// A parent folds what `k` children left at it at the same time: the first arrives by a signal, lines of the others
+    /// have to be fetched. Children of unequal subtrees arrive apart, which this leaves out.
+    pub fn gather(&self, k: usize) -> f64 {
+        self.signal + (k as f64 - 1.0) * self.read + k as f64 * self.fold
+    }
+
+    /// A round in which everybody tells `m` others and hears from `m`: sets one after the other, then one signal, and
+    /// the lines of the other flags fetched. Waits of later rounds overlap with that, which this leaves out.
+    pub fn round(&self, m: usize) -> f64 {
+        let others = m as f64 - 1.0;
+        others * self.gap + self.signal + others * self.read
+    }
+}

@@ -1,0 +1,139 @@
+//! What no tree over a matrix of latencies can be faster than.
+
+use super::super::bounds::spread;
+use super::Latencies;
+
+/// Latencies at which ranks fall apart into clusters that are farther from each other than from their own.
+#[derive(Clone, Debug)]
+pub(super) struct Clusters {
+    /// For each threshold, nearest first: the cluster of each rank.
+    of: Vec<Vec<usize>>,
+}
+
+/// The most levels of clusters that are told apart.
+const LEVELS: usize = 4;
+/// Latencies that differ by less than this factor are of one level.
+const STEP: f64 = 1.15;
+
+impl Clusters {
+    /// Thresholds are the widest steps among the links of a minimum spanning tree.
+    pub(super) fn of(l: &Latencies) -> Clusters {
+        let links = spanning(l);
+        let mut steps: Vec<(f64, usize)> = links
+            .windows(2)
+            .enumerate()
+            .map(|(i, w)| (w[1].0 / w[0].0, i + 1))
+            .filter(|&(factor, _)| factor > STEP)
+            .collect();
+        steps.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let mut cuts: Vec<usize> = steps.into_iter().take(LEVELS).map(|(_, i)| i).collect();
+        cuts.sort_unstable();
+        Clusters { of: cuts.into_iter().map(|cut| joined(l.ranks(), &links[..cut])).collect() }
+    }
+
+    pub(super) fn levels(&self) -> usize {
+        self.of.len()
+    }
+
+    /// Whether two ranks are in one cluster at a level, 0 the nearest.
+    pub(super) fn same(&self, level: usize, a: usize, b: usize) -> bool {
+        self.of[level][a] == self.of[level][b]
+    }
+}
+
+/// The links of a minimum spanning tree (a link's latency is the lesser of both ways), shortest first.
+fn spanning(l: &Latencies) -> Vec<(f64, usize, usize)> {
+    let n = l.ranks();
+    let between = |a: usize, b: usize| l.latency(a, b).min(l.latency(b, a));
+    let mut nearest: Vec<(f64, usize)> =
+        (0..n).map(|b| if b == 0 { (0.0, 0) } else { (between(0, b), 0) }).collect();
+    let mut inside = vec![false; n];
+    if n > 0 {
+        inside[0] = true;
+    }
+    let mut links = Vec::with_capacity(n.saturating_sub(1));
+    for _ in 1..n {
+        let outside = (0..n).filter(|&r| !inside[r]);
+        let Some(r) = outside.min_by(|&a, &b| nearest[a].0.total_cmp(&nearest[b].0).then(a.cmp(&b))) else {
+            break;
+        };
+        inside[r] = true;
+        links.push((nearest[r].0, nearest[r].1, r));
+        for other in (0..n).filter(|&o| !inside[o]) {
+            if between(r, other) < nearest[other].0 {
+                nearest[other] = (between(r, other), r);
+            }
+        }
+    }
+    links.sort_by(|a, b| a.0.total_cmp(&b.0).then((a.1, a.2).cmp(&(b.1, b.2))));
+    links
+}
+
+/// The cluster of each rank when these links join them.
+fn joined(ranks: usize, links: &[(f64, usize, usize)]) -> Vec<usize> {
+    let mut of: Vec<usize> = (0..ranks).collect();
+    fn root(of: &mut [usize], mut r: usize) -> usize {
+        while of[r] != r {
+            of[r] = of[of[r]];
+            r = of[r];
+        }
+        r
+    }
+    for &(_, a, b) in links {
+        let (a, b) = (root(&mut of, a), root(&mut of, b));
+        of[a.max(b)] = a.min(b);
+    }
+    (0..ranks).map(|r| root(&mut of, r)).collect()
+}
+
+/// The larger of what holds for every tree from `root`:
+///
+/// - the shortest way to the rank that is farthest, link by link;
+/// - how fast word can spread level by level ([`spread`]): within the largest cluster of a level as the level below
+///   allows, and among clusters by the least latency and gap between any two.
+pub fn bound(l: &Latencies, root: usize) -> f64 {
+    let n = l.ranks();
+    if n < 2 {
+        return 0.0;
+    }
+    let clusters = Clusters::of(l);
+    let mut inner: Vec<usize> = (0..n).collect();
+    let mut told = vec![0.0];
+    let everybody = vec![0; n];
+    for outer in clusters.of.iter().chain([&everybody]) {
+        let apart = |&(i, j): &(usize, usize)| i != j && inner[i] != inner[j];
+        let pairs = || (0..n).flat_map(|i| (0..n).map(move |j| (i, j))).filter(apart);
+        let latency = pairs().map(|(i, j)| l.latency(i, j)).fold(f64::INFINITY, f64::min);
+        let gap = pairs().map(|(i, j)| l.gap(i, j)).fold(f64::INFINITY, f64::min);
+        let mut size = vec![0usize; n];
+        outer.iter().for_each(|&c| size[c] += 1);
+        let most = size.into_iter().max().unwrap_or(1);
+        // Every cluster below must hear, where all of them are in this one.
+        let mut heads = inner.clone();
+        heads.sort_unstable();
+        heads.dedup();
+        let places = if most == n { heads.len() } else { 1 };
+        told = spread(&told, latency, gap, most, places);
+        inner.clone_from(outer);
+    }
+    shortest(l, root).max(told.last().copied().unwrap_or(0.0))
+}
+
+/// The longest of the shortest ways from `root` (Dijkstra without a heap: the matrix is full).
+fn shortest(l: &Latencies, root: usize) -> f64 {
+    let n = l.ranks();
+    let mut way = vec![f64::INFINITY; n];
+    let mut done = vec![false; n];
+    way[root] = 0.0;
+    for _ in 0..n {
+        let open = (0..n).filter(|&r| !done[r]);
+        let Some(r) = open.min_by(|&a, &b| way[a].total_cmp(&way[b])) else { break };
+        done[r] = true;
+        for other in 0..n {
+            if other != r {
+                way[other] = way[other].min(way[r] + l.latency(r, other));
+            }
+        }
+    }
+    way.into_iter().fold(0.0, f64::max)
+}
