@@ -49,8 +49,8 @@ impl Bind {
             Bind::Auto if ranks <= usable.len().min(busy.max(1)) => {
                 usable[..ranks].iter().copied().map(Some).collect()
             }
-            // Blocks of neighbours on one CPU: a barrier of 4 ranks on 2 CPUs took 2.1-2.8 us so, 3.4 us with
-            // ranks dealt out in turn, and 3.6 us unpinned (2-CPU Zen 3 VM).
+            // Blocks of neighbours on one CPU: ranks dealt out in turn, or left to the scheduler, made barriers
+            // beyond the CPUs slower (`LINEWEAVE_BIND=0,1,0,1` beside `auto` in a bench of 4 ranks on 2 CPUs).
             Bind::Auto if ranks > usable.len() && busy >= usable.len() && !usable.is_empty() => {
                 (0..ranks).map(|rank| Some(usable[rank * usable.len() / ranks])).collect()
             }

@@ -183,6 +183,9 @@ fn of_level(costs: &LevelCosts, list: &mut Vec<Parameter>) {
     }
     surface("L get", Some(level), &costs.get, "reading what a peer has just written", list);
     surface("L put", Some(level), &costs.put, "writing what a peer read last", list);
+    if let Some(stream) = &costs.stream {
+        surface("stream", Some(level), stream, "as many bytes through a ring of as many", list);
+    }
 }
 
 fn surface(name: &str, level: Option<Level>, of: &Surface, about: &'static str, list: &mut Vec<Parameter>) {
