@@ -152,6 +152,7 @@ pub fn here(session: &mut Session) -> Result<(Settings, NodeInfo, Tuning), CliEr
         settings.profile = Some(file.to_owned());
     }
     let node = NodeInfo::gather(&settings, &[])?;
+    node.warnings.iter().for_each(|warning| session.out.warn(warning));
     let tuning = Tuning::load(&settings, &node.hardware, &node.fingerprint)?;
     Ok((settings, node, tuning))
 }

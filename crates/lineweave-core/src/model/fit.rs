@@ -99,6 +99,10 @@ pub fn fit(profile: &Profile) -> Result<Model, FitError> {
     for level in names {
         levels.extend(fit_level(&cells, level, local, nt_from, &mut notes)?);
     }
+    if levels.is_empty() && profile.machine.cpus == 1 {
+        notes.missing("R_R", "one CPU can be used: its ranks share all caches, and no line moves");
+        levels.clone_from(&stand_in.levels);
+    }
     let near = levels.first().ok_or(FitError::NoTransfers)?;
     let contention = fit_contention(&cells, near.read, local, &mut notes)?;
     let issue = match &near.lines {

@@ -188,6 +188,11 @@ fn a_profile_without_transfers_or_with_nonsense_is_refused() {
     let mut p = profile(&mut Noise(7), 0.01);
     p.cells.retain(|c| ["copy", "fold", "overhead"].contains(&c.probe.as_str()));
     assert_eq!(fit(&p), Err(FitError::NoTransfers));
+    // Unless there are no two CPUs to move a line between.
+    p.machine.cpus = 1;
+    let model = fit(&p).unwrap();
+    assert_eq!(model.levels[0].read.provenance, Provenance::Assumed);
+    assert!(model.unidentified.iter().any(|u| u.what == "R_R" && u.because.contains("one CPU")));
     let mut p = profile(&mut Noise(7), 0.01);
     p.cells[0].stats.median = f64::NAN;
     assert!(matches!(fit(&p), Err(FitError::BadCell { .. })));

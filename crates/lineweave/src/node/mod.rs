@@ -5,10 +5,11 @@ mod render;
 
 pub use kernel::{CrossMemory, HugePages, Kernel};
 
+use crate::affinity::AffinityError;
 use crate::cpus::UsableCpus;
 use crate::memory::{available_memory, AvailableMemory};
-use crate::settings::{Row, Settings, Warning};
-use crate::sysfile::Root;
+use crate::settings::{Bind, Row, Settings, Warning};
+use crate::sysfile::{format_cpu_list, Root};
 use crate::topology::{Hardware, Source, TopologyError};
 use lineweave_core::profile::Fingerprint;
 use lineweave_core::topology::Topology;
@@ -53,7 +54,7 @@ impl NodeInfo {
         let cpus = placeable(&hardware, &usable);
         let fingerprint = hardware.fingerprint(&cpus);
         let fingerprint_id = fingerprint.id();
-        let advice = usable.advice();
+        let advice: Vec<String> = usable.advice().into_iter().chain(unusable(settings, &usable)).collect();
         NodeInfo {
             hardware,
             usable,
@@ -107,6 +108,14 @@ fn placeable(hardware: &Hardware, usable: &UsableCpus) -> Vec<usize> {
         }
         Source::Xml(_) | Source::Synthetic(_) => all(),
     }
+}
+
+/// What a list of CPUs to bind to asks for in vain.
+fn unusable(settings: &Settings, usable: &UsableCpus) -> Option<String> {
+    let Bind::Cpus(wanted) = &settings.bind else { return None };
+    let vain: Vec<usize> = wanted.iter().copied().filter(|cpu| !usable.cpus.contains(cpu)).collect();
+    let cpus = format_cpu_list(&vain);
+    (!vain.is_empty()).then(|| format!("LINEWEAVE_BIND: {}", AffinityError::NotUsable { cpus }))
 }
 
 #[cfg(test)]
