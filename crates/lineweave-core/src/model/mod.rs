@@ -6,8 +6,10 @@
 //! flag layout, which none of the papers has.
 
 mod cells;
+pub mod classes;
 mod described;
 pub mod error;
+mod estimate;
 mod fit;
 mod fitted;
 mod hockney;
@@ -22,6 +24,7 @@ mod surface;
 pub mod tau_lop;
 mod values;
 
+pub use estimate::{estimate, Estimates, Known};
 pub use fit::{fit, FitError};
 pub use fitted::{Fitted, Provenance};
 pub use least_squares::{weighted, LeastSquares, Observation};
@@ -336,6 +339,10 @@ impl Model {
     }
 }
 
+#[cfg(test)]
+mod classes_tests;
+#[cfg(test)]
+mod estimate_tests;
 #[cfg(test)]
 mod fit_tests;
 
