@@ -35,7 +35,7 @@ impl Way {
     pub fn message(&self, bytes: u64) -> Transfers {
         let (k, s) = self.split(bytes);
         let n = self.transfers.max(1);
-        if self.back_to_back && k > 1 {
+        if self.back_to_back {
             return Transfers::one(s, n).times(k);
         }
         let mut sum = Transfers::none();
