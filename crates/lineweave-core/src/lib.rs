@@ -15,6 +15,7 @@ pub mod algorithm;
 pub mod verify;
 pub mod cost;
 pub mod select;
+pub mod closed_form;
 pub mod trace;
 pub mod draw;
 pub mod paper;

@@ -12,6 +12,7 @@ pub mod info;
 pub mod list;
 pub mod man;
 pub mod measure;
+pub mod models;
 pub mod papers;
 pub mod plan;
 pub mod rank_job;
@@ -45,6 +46,8 @@ pub enum Command {
     Measure(measure::Arguments),
     /// Show the parameters of a profile with their intervals, and what cannot be identified
     Fit(fit::Arguments),
+    /// Show what every published model says of every algorithm, and how wrong it is
+    Models(models::Arguments),
     /// Compute what the papers print anew, and say item by item what agrees
     Papers(papers::Arguments),
     /// Print a script that completes this command's arguments in a shell
@@ -73,6 +76,7 @@ impl Command {
             Command::Explain(arguments) => explain::run(arguments, session),
             Command::Measure(arguments) => measure::run(arguments, session),
             Command::Fit(arguments) => fit::run(arguments, session),
+            Command::Models(arguments) => models::run(arguments, session),
             Command::Papers(arguments) => papers::run(arguments, session),
             Command::Completions(arguments) => completions::run(arguments, session),
             Command::Man(arguments) => man::run(arguments, session),
