@@ -51,7 +51,7 @@ pub enum Absent {
     #[error("no plan: {0}")]
     NoPlan(String),
     /// It would need a size or concurrency beyond what was measured.
-    #[error("{model} would need bytes or concurrent transfers beyond the measured ones; ask for it to be extrapolated")]
+    #[error("{model} would need more bytes or concurrent transfers than were measured")]
     Beyond {
         /// The model.
         model: &'static str,

@@ -5,8 +5,7 @@
 //! message alone the error is nought by construction (section 3.2). Not valid where messages share a channel, nor for
 //! what is not made of messages: Eq. 6 multiplies by the number of stages whatever goes on in them.
 
-use super::published::{Call, NoForm, Published, Sum};
-use super::stages::{levels, Form};
+use super::published::{Published, Sum};
 use super::surface::{Reading, Surface};
 use crate::topology::Level;
 
@@ -65,20 +64,6 @@ impl Published for LogNp {
         }
         sum.reading()
     }
-
-    /// As all message models; Open MPI's tree as h(P) messages (section 4.2).
-    fn collective(&self, call: &Call<'_>) -> Result<Reading, NoForm> {
-        let mut sum = Sum::default();
-        if let (Form::TwoSegmentTree { degree }, 2..) = (call.form, call.ranks) {
-            sum.add(self.message(call.bytes), levels(call.ranks, degree));
-            return Ok(sum.reading());
-        }
-        for stage in call.stages()? {
-            sum.add(self.message(stage.bytes), stage.times);
-            sum.add(call.folding(self.name(), stage.folded, 1)?, stage.times);
-        }
-        Ok(sum.reading())
-    }
 }
 
 /// log_nP with a channel a distance: whoever is near communicates over the near one.
@@ -115,7 +100,7 @@ impl Published for MLogNp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Distance, Fitted};
+    use crate::model::{Call, Distance, Fitted, Form};
 
     fn line(a: f64, b: f64) -> Surface {
         Surface::line(Fitted::cited(a), Fitted::cited(b))
@@ -138,6 +123,8 @@ mod tests {
         let at = |p| m.collective(&Call::new(Form::BinomialBcast, p, 100)).unwrap().nanos;
         assert_eq!(at(128), 7.0 * 40.0);
         assert_eq!(at(65), at(128));
+        let tree = Call::new(Form::TwoSegmentTree { degree: 2 }, 8, 100);
+        assert_eq!(m.collective(&tree).unwrap().nanos, 4.0 * 40.0, "h(P) 2 o, section 4.2");
         assert_eq!(m.doubling_allgather(8, 100).nanos, (2.0 + 4.0 + 8.0) * 20.0);
     }
 

@@ -3,8 +3,7 @@
 //! Equations as numbered by Rico-Gallego & Diaz-Martin 2015. Not valid where transfers share a channel: Eq. 7 gives
 //! scatter and recursive-doubling allgather the same cost, although the second has P messages under way in each stage.
 
-use super::published::{segments, Call, NoForm, Published};
-use super::stages::{levels, Form};
+use super::published::{segments, Published};
 use super::surface::Reading;
 use super::Fitted;
 
@@ -54,11 +53,6 @@ impl LogGp {
         let each = self.o.value + self.byte_gaps(s) + (self.l.value + self.o.value).max(self.g.value);
         (ranks as f64 - 1.0) * k as f64 * each
     }
-
-    /// h(P) messages of Eq. 2: what the model can say of Open MPI's pipelined tree (section 4.2). In ns.
-    pub fn two_segment_tree(&self, ranks: usize, degree: usize, bytes: u64) -> f64 {
-        levels(ranks, degree) as f64 * self.segmented(bytes)
-    }
 }
 
 impl Published for LogGp {
@@ -69,27 +63,12 @@ impl Published for LogGp {
     fn message(&self, bytes: u64) -> Reading {
         Reading { nanos: self.segmented(bytes), extrapolated: false }
     }
-
-    fn collective(&self, call: &Call<'_>) -> Result<Reading, NoForm> {
-        if let Form::TwoSegmentTree { degree } = call.form {
-            let nanos =
-                if call.ranks <= 1 { 0.0 } else { self.two_segment_tree(call.ranks, degree, call.bytes) };
-            return Ok(Reading { nanos, extrapolated: false });
-        }
-        let mut nanos = 0.0;
-        let mut extrapolated = false;
-        for stage in call.stages()? {
-            let fold = call.folding(self.name(), stage.folded, 1)?;
-            nanos += (self.segmented(stage.bytes) + fold.nanos) * stage.times as f64;
-            extrapolated |= fold.extrapolated;
-        }
-        Ok(Reading { nanos, extrapolated })
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::{Call, Form};
 
     const S: u64 = 8192;
 

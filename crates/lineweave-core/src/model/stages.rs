@@ -86,8 +86,8 @@ impl Form {
 
     /// Its stages for `ranks` ranks and a message of `bytes` bytes in all. For one rank there are none.
     ///
-    /// The two-segment tree has no messages: what is listed is its approximation by a message a level, which is
-    /// all that message models can say (section 4.2).
+    /// The two-segment tree has no messages: what is listed is its approximation by h(P) messages in a row, which is all
+    /// that message models can say (section 4.2); h(P) counts levels, one more than there are hops.
     ///
     /// # Errors
     /// [`NoForm::Ranks`] for recursive doubling among ranks that are no power of two.
@@ -123,7 +123,7 @@ impl Form {
                 list
             }
             Form::TwoSegmentTree { degree } => {
-                vec![Stage { times: levels(ranks, degree) - 1, ..Stage::new(1, bytes, 1) }]
+                vec![Stage { times: levels(ranks, degree), ..Stage::new(1, bytes, 1) }]
             }
             Form::BinomialReduce => {
                 let mut list = binomial(p, height, bytes);

@@ -243,7 +243,7 @@ fn subject(session: &mut Session) -> Result<Subject, CliError> {
 /// A reason for people and programs.
 fn because(absent: &Absent) -> String {
     match absent {
-        Absent::Beyond { .. } => format!("{absent} with --extrapolate"),
+        Absent::Beyond { .. } => format!("{absent}; --extrapolate gives it, marked"),
         other => other.to_string(),
     }
 }
