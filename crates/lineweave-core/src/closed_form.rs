@@ -110,7 +110,7 @@ fn row(
         true => Err(Absent::Beyond { model }),
         false => Ok(reading),
     };
-    let time = |name, model: &dyn Published| Ok(within(name, model.collective(&call)?)?);
+    let time = |name, model: &dyn Published| within(name, model.collective(&call)?);
     let mut predictions: Vec<Prediction> = estimates
         .all()
         .into_iter()

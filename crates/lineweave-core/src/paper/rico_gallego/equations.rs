@@ -107,7 +107,7 @@ fn collectives() -> Item {
         let whole = p * k * S;
         let halves = stages().map(|i| way.message(whole >> (i + 1)).beside(1 << i));
         check(at(way, Form::Scatter, whole), sum(halves));
-        check(at(way, Form::DoublingAllgather, whole), sum(stages().map(|i| l(2 * k << i, p))));
+        check(at(way, Form::DoublingAllgather, whole), sum(stages().map(|i| l((2 * k) << i, p))));
         check(at(way, Form::RingAllgather, whole), l(2 * k * (p - 1), p));
     }
     item("eq 13 to 18, 21", agree, of, "sums over the stages of the algorithms for P = 2 to 1024 and 16 segments, against the printed right-hand sides (Eq. 18 and 21 with P || applied once, see claims)")
