@@ -103,9 +103,9 @@ fn checks(e: &Estimates) -> Vec<(&'static str, Fitted, f64)> {
     ]
 }
 
-/// 400 profiles. The rank-based intervals of 60 samples cover at 95 to 97 %; sums of several and fits by least squares,
-/// which never believe themselves more than their residuals allow, somewhat more. Below: 95 % less three standard
-/// errors of 400 draws.
+/// 400 profiles. Three standard errors of 400 draws below 95 % is the least for all. What one cell tells has to lie within
+/// three above as well; sums of several, and fits by least squares, which take the larger of what their
+/// observations and their residuals say, hold the truth somewhat more often (96 to 99 %).
 #[test]
 fn intervals_hold_the_truth_at_their_rate() {
     let runs = 400;
@@ -125,6 +125,8 @@ fn intervals_hold_the_truth_at_their_rate() {
     let least = 0.95 - 3.0 * (0.95f64 * 0.05 / f64::from(runs)).sqrt();
     for (name, n) in &held {
         let rate = f64::from(*n) / f64::from(runs);
+        let most = if ["o(512)", "y(1)", "O_s"].contains(name) { 1.9 - least } else { 1.0 };
+        assert!(rate <= most, "{name}: held in {rate} of {runs} profiles, expected {most} at most");
         assert!(rate >= least, "{name}: held in {rate} of {runs} profiles, expected {least} at least");
         assert!(worst[name] < 0.15, "{name}: off by {}", worst[name]);
     }

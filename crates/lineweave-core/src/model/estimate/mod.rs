@@ -14,13 +14,14 @@
 //! - tau-Lop: c(m, tau) is the mean of `put` and `get`, since in the chosen ring set-up each rank does both in turn (section
 //!   5); made monotone; y(1) is half of an empty message, whose two transfers are synchronisation alone.
 
+mod described;
+
 use super::cells::{fitted, Cells};
 use super::least_squares::{weighted, Observation};
 use super::published::{NotKnown, Published};
 use super::surface::{Point, Surface};
 use super::tau_lop::{Start, TauLop, Way};
 use super::{AlphaBeta, FitError, Fitted, LevelCosts, LogGp, LogNp, LogP, MLogNp, PLogP, Provenance};
-use crate::machine::{Machine, State, Status, Value};
 use crate::plan::Layout;
 use crate::profile::{Profile, Unidentified};
 use crate::topology::Level;
@@ -251,11 +252,12 @@ impl Reader<'_> {
         Ok(LogP { l, o, g: g.at_least(0.0), packet: line })
     }
 
+    /// The mean of what both ends are busy with; a move is at both, and one measurement.
     fn overhead(&self, model: &'static str, overheads: &Overheads) -> Known<Fitted> {
-        let (send, receive) = overheads.ends().ok_or_else(|| {
-            self.lacks(model, "o", "the engine's overheads set, wait and move were not timed")
-        })?;
-        Ok(send.plus(receive).inferred(0.5))
+        match (overheads.set, overheads.wait, overheads.mov) {
+            (Some(set), Some(wait), Some(mov)) => Ok(set.plus(wait).inferred(0.5).plus(mov)),
+            _ => Err(self.lacks(model, "o", "the engine's overheads set, wait and move were not timed")),
+        }
     }
 
     fn loggp(&mut self, here: &Here, overheads: &Overheads, logp: Option<&LogP>) -> Known<LogGp> {
@@ -368,9 +370,8 @@ fn ring(put: &Surface, get: &Surface) -> Vec<Point> {
     let mut points = Vec::new();
     for (i, &bytes) in put.bytes.iter().enumerate() {
         for (j, &tau) in put.taus.iter().enumerate() {
-            let there = |axis: Option<usize>| axis;
-            let row = there(get.bytes.iter().position(|&b| b == bytes));
-            let column = there(get.taus.iter().position(|&t| t == tau));
+            let row = get.bytes.iter().position(|&b| b == bytes);
+            let column = get.taus.iter().position(|&t| t == tau);
             if let (Some(a), Some(b)) = (row, column) {
                 let cost = put.cost[i][j].plus(get.cost[a][b]).inferred(0.5);
                 let sigma = ((cost.ci_high - cost.ci_low) / 3.92).max(cost.value * 1e-3).max(1e-3);
@@ -388,109 +389,4 @@ fn table(points: &[(u64, Fitted)]) -> Surface {
     points.dedup_by_key(|p| p.0);
     let cost = points.iter().map(|p| vec![p.1]).collect();
     Surface { bytes: points.iter().map(|p| p.0).collect(), taus: vec![1], cost }
-}
-
-/// A described value with its status; `None` when it is unknown.
-fn described(value: &Value) -> Option<Fitted> {
-    let provenance = match value.status {
-        Status::Measured => Provenance::Measured,
-        Status::Cited => Provenance::Cited,
-        Status::Inferred => Provenance::Inferred,
-        Status::Unknown => return None,
-    };
-    let v = value.value?;
-    Some(Fitted { value: v, ci_low: value.low.unwrap_or(v), ci_high: value.high.unwrap_or(v), provenance })
-}
-
-impl Estimates {
-    /// What a machine's description says of the published models between ranks at `level`: Hockney from T_N's asymptote,
-    /// or else a line's transfer and the copy rate; tau-Lop, and log_nP as its case tau = 1 (Eq. 5 and 11), from
-    /// published L(m, tau) of the ring set-up, or else of another. The LogP family needs overheads, which no description
-    /// has. Nothing is assumed.
-    pub fn from_machine(machine: &Machine, level: Level, segment: u64) -> Estimates {
-        let lacks = |model, value: &str, because: String| NotKnown {
-            model,
-            value: value.to_owned(),
-            machine: format!("machine `{}`", machine.name),
-            because,
-        };
-        let family = |model| {
-            let because =
-                "descriptions have no overhead of a message; give a profile of the machine".to_owned();
-            lacks(model, "o", because)
-        };
-        let surface = published(machine);
-        let no_surface = |model| {
-            let listed = machine.concurrent.iter().find(|c| c.l_ns.value.is_none());
-            let because = listed
-                .map_or_else(|| "its file has no table `concurrent`".to_owned(), |c| c.l_ns.source.clone());
-            lacks(model, "L(m, tau)", because)
-        };
-        let log_np = surface.clone().map(|s| LogNp::two(alone(&s))).ok_or_else(|| no_surface("log_nP"));
-        let zero = Fitted::new(0.0, Provenance::Inferred);
-        let tau_lop = surface.map(|copy| TauLop {
-            copy,
-            sync: Vec::new(), // A published L(m, tau) holds its synchronisation.
-            start: Start { software: zero, protocol: zero, threshold: u64::MAX },
-            packing: None,
-            way: Way { segment, ..Way::MPICH },
-        });
-        Estimates {
-            machine: format!("machine `{}`", machine.name),
-            level,
-            hockney: hockney_of(machine, level).map_err(|(value, because)| lacks("Hockney", &value, because)),
-            logp: Err(family("LogP")),
-            loggp: Err(family("LogGP")),
-            plogp: Err(family("PLogP")),
-            mlog_np: match &log_np {
-                Ok(channel) => Ok(MLogNp { channels: vec![(level, channel.clone())] }),
-                Err(_) => Err(no_surface("mlog_nP")),
-            },
-            log_np,
-            tau_lop: tau_lop.ok_or_else(|| no_surface("tau-Lop")),
-            gamma: described(&machine.rates.fold_bytes_per_ns)
-                .map(|rate| Surface::line(Fitted::new(0.0, rate.provenance), per_byte(rate))),
-            unidentified: Vec::new(),
-        }
-    }
-}
-
-/// The published L(m, tau): of the ring set-up, which the paper prefers, else ping, else bcast.
-fn published(machine: &Machine) -> Option<Surface> {
-    ["ring", "ping", "bcast"].iter().find_map(|pattern| {
-        let points: Vec<Point> = machine
-            .concurrent
-            .iter()
-            .filter(|c| c.pattern == *pattern)
-            .filter_map(|c| {
-                Some(Point { bytes: c.bytes, tau: c.tau, cost: described(&c.l_ns)?, weight: 1.0 })
-            })
-            .collect();
-        Surface::from_points(&points)
-    })
-}
-
-/// The first tau of a surface.
-fn alone(surface: &Surface) -> Surface {
-    let cost = surface.cost.iter().map(|row| vec![row[0]]).collect();
-    Surface { bytes: surface.bytes.clone(), taus: vec![surface.taus[0]], cost }
-}
-
-fn per_byte(rate: Fitted) -> Fitted {
-    let of = |r: f64| 1.0 / r.max(1e-9);
-    Fitted { value: of(rate.value), ci_low: of(rate.ci_high), ci_high: of(rate.ci_low), ..rate }
-}
-
-/// alpha and beta, or which value is missing and why.
-fn hockney_of(machine: &Machine, level: Level) -> Result<AlphaBeta, (String, String)> {
-    let exclusive = machine.multi_line.iter().find(|m| m.send == State::E && m.recv == State::E);
-    if let (Some(line), Some(fit)) = (machine.line_bytes.value, exclusive) {
-        if let (Some(o), Some(q)) = (described(&fit.o_ns), described(&fit.q_ns)) {
-            return Ok(AlphaBeta { alpha: q.inferred(1.0), beta: o.inferred(1.0 / line) });
-        }
-    }
-    let need = |name: String, value: &Value| described(value).ok_or_else(|| (name, value.source.clone()));
-    let alpha = need(format!("transfer.{level}_ns"), machine.transfer(level))?;
-    let rate = need("rates.copy_bytes_per_ns".to_owned(), &machine.rates.copy_bytes_per_ns)?;
-    Ok(AlphaBeta { alpha: alpha.inferred(1.0), beta: per_byte(rate).inferred(1.0) })
 }
