@@ -120,6 +120,9 @@ pub enum CliError {
     /// A plan that cannot be made.
     #[error(transparent)]
     Plan(#[from] lineweave_core::plan::PlanError),
+    /// A model's value that nobody knows.
+    #[error(transparent)]
+    NotKnown(#[from] lineweave_core::model::NotKnown),
     /// Nothing to choose.
     #[error(transparent)]
     Select(#[from] lineweave_core::select::SelectError),

@@ -16,6 +16,7 @@ pub mod verify;
 pub mod cost;
 pub mod optimise;
 pub mod select;
+pub mod closed_form;
 pub mod trace;
 pub mod draw;
 pub mod paper;

@@ -142,3 +142,36 @@ fn deep_nesting_is_refused() {
     let error = deep.parse::<Machine>().unwrap_err();
     assert!(matches!(error, MachineError::Syntax { line: 2, .. }), "{error}");
 }
+
+/// The times of concurrent transfers are held to the same rules.
+#[test]
+fn concurrent_transfers_are_refused_with_their_line() {
+    let base = text("metropolis");
+    let table = |tau: &str, l_ns: &str| {
+        format!("\n[[concurrent]]\npattern = \"ring\"\nbytes = 64\ntau = {tau}\nl_ns = {l_ns}\n")
+    };
+    let known = |v: &str| format!("{{ value = {v}, status = \"cited\", source = \"a test\" }}");
+    let read = |more: &str| format!("{base}{more}").parse::<Machine>();
+    let lines = base.lines().count();
+    let machine = read(&(table("1", &known("10.0")) + &table("2", &known("12.0")))).unwrap();
+    assert_eq!(machine.concurrent.len(), 5);
+
+    let error = read(&(table("1", &known("10.0")) + &table("2", &known("9.0")))).unwrap_err();
+    assert!(matches!(error, MachineError::Falling { .. }), "{error}");
+    assert_eq!(error.line(), lines + 12);
+    assert!(error.to_string().contains("L(64, 2) = 9 ns of `ring` is less than L(64, 1) = 10 ns"), "{error}");
+    for (tau, value, expected) in [
+        ("1", known("-1.0"), "above 0"),
+        ("0", known("1.0"), "above 0"),
+        ("1.5", known("1.0"), "whole number"),
+        ("1", "{ status = \"cited\", source = \"s\" }".to_owned(), "expected key `value`"),
+    ] {
+        let error = read(&table(tau, &value)).unwrap_err();
+        assert!(error.to_string().contains(expected), "{error}");
+        assert!(error.line() > lines, "{error}");
+    }
+    let error = read("\n[[concurrent]]\nbytes = 64\ntau = 1\n").unwrap_err();
+    assert!(matches!(&error, MachineError::Missing { key, .. } if key == "pattern"), "{error}");
+    let error = read(&table("1", &known("1.0")).replace("ring", "rung")).unwrap_err();
+    assert!(error.to_string().contains("ring, ping or bcast"), "{error}");
+}

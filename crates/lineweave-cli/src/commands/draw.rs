@@ -30,7 +30,7 @@ pub struct Arguments {
 }
 
 /// The name of a drawing.
-fn svg(name: &str) -> Result<PathBuf, String> {
+pub(super) fn svg(name: &str) -> Result<PathBuf, String> {
     match name.to_lowercase().ends_with(".svg") {
         true => Ok(PathBuf::from(name)),
         false => Err("expected a name that ends in .svg, the only format there is".to_owned()),

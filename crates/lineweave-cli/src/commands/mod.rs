@@ -13,6 +13,7 @@ pub mod list;
 pub mod man;
 pub mod measure;
 pub mod optimise;
+pub mod models;
 pub mod papers;
 pub mod plan;
 pub mod rank_job;
@@ -48,6 +49,8 @@ pub enum Command {
     Fit(fit::Arguments),
     /// Find the parameters that cost least in closed forms, and how far from a bound they are
     Optimise(optimise::Arguments),
+    /// Show what every published model says of every algorithm, and how wrong it is
+    Models(models::Arguments),
     /// Compute what the papers print anew, and say item by item what agrees
     Papers(papers::Arguments),
     /// Print a script that completes this command's arguments in a shell
@@ -77,6 +80,7 @@ impl Command {
             Command::Measure(arguments) => measure::run(arguments, session),
             Command::Fit(arguments) => fit::run(arguments, session),
             Command::Optimise(arguments) => optimise::run(arguments, session),
+            Command::Models(arguments) => models::run(arguments, session),
             Command::Papers(arguments) => papers::run(arguments, session),
             Command::Completions(arguments) => completions::run(arguments, session),
             Command::Man(arguments) => man::run(arguments, session),

@@ -15,6 +15,7 @@ fn help_and_version_go_to_standard_output() {
         "explain",
         "measure",
         "fit",
+        "models",
         "bench",
         "tune",
         "optimise",

@@ -115,6 +115,20 @@ pub struct Rates {
     pub fold_bytes_per_ns: Value,
 }
 
+/// L(m, tau): the time of a transfer of m bytes while tau of them go on, synchronisation included (Rico-Gallego &
+/// Diaz-Martin 2015, section 3.1), as one of their set-ups estimates it. Never decreases with m or tau.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Concurrent {
+    /// Set-up: `ring`, `ping` or `bcast` (section 5).
+    pub pattern: String,
+    /// m, in bytes.
+    pub bytes: u64,
+    /// tau.
+    pub tau: u32,
+    /// The time.
+    pub l_ns: Value,
+}
+
 /// The description of a machine.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Machine {
@@ -145,6 +159,8 @@ pub struct Machine {
     pub reads: Vec<LineRead>,
     /// Fits of bandwidth, by location and number of threads; empty where nobody measured it.
     pub bandwidth: Vec<Bandwidth>,
+    /// Times of concurrent transfers; empty where nobody published any.
+    pub concurrent: Vec<Concurrent>,
 }
 
 impl Machine {
@@ -234,6 +250,26 @@ pub enum MachineError {
         /// Its cost.
         far_ns: f64,
     },
+    /// A transfer that gets cheaper with length or with others beside it.
+    #[error("line {line}: L({bytes}, {tau}) = {l_ns} ns of `{pattern}` is less than L({less_bytes}, {less_tau}) = {less_ns} ns: expected more bytes, and more transfers at once, not to take less time")]
+    Falling {
+        /// Line of the value, from 1.
+        line: usize,
+        /// The set-up.
+        pattern: String,
+        /// Bytes of the cheaper transfer.
+        bytes: u64,
+        /// How many of it go on.
+        tau: u32,
+        /// Its time.
+        l_ns: f64,
+        /// Bytes of the dearer one.
+        less_bytes: u64,
+        /// How many of it go on.
+        less_tau: u32,
+        /// Its time.
+        less_ns: f64,
+    },
 }
 
 impl MachineError {
@@ -245,7 +281,8 @@ impl MachineError {
             | MachineError::Missing { line, .. }
             | MachineError::UnknownKey { line, .. }
             | MachineError::BadValue { line, .. }
-            | MachineError::NotMonotone { line, .. } => *line,
+            | MachineError::NotMonotone { line, .. }
+            | MachineError::Falling { line, .. } => *line,
         }
     }
 }

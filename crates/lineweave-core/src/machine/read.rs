@@ -3,8 +3,8 @@
 use super::synthetic::topology;
 use super::tree::{document, Entry, Table};
 use super::{
-    Access, Bandwidth, Contention, LineRead, Location, Machine, MachineError, MultiLine, Patterns, Rates,
-    State, Status, Transfer, Value,
+    Access, Bandwidth, Concurrent, Contention, LineRead, Location, Machine, MachineError, MultiLine,
+    Patterns, Rates, State, Status, Transfer, Value,
 };
 use crate::topology::Level;
 use std::str::FromStr;
@@ -39,6 +39,7 @@ impl FromStr for Machine {
             "contention",
             "read",
             "bandwidth",
+            "concurrent",
         ])?;
         let machine = Machine {
             name: root.get("name")?.text()?.to_owned(),
@@ -54,8 +55,10 @@ impl FromStr for Machine {
             contention: list(&root, "contention", contention)?,
             reads: list(&root, "read", line_read)?,
             bandwidth: list(&root, "bandwidth", bandwidth)?,
+            concurrent: list(&root, "concurrent", concurrent)?,
         };
         monotone(&machine, root.table("transfer")?)?;
+        rising(&machine.concurrent, &root)?;
         Ok(machine)
     }
 }
@@ -229,6 +232,52 @@ fn contention(table: Table<'_>) -> Read<Contention> {
         b_ns: parameter(&table, "b_ns")?,
         a_ns: parameter(&table, "a_ns")?,
     })
+}
+
+fn concurrent(table: Table<'_>) -> Read<Concurrent> {
+    table.only(&["pattern", "bytes", "tau", "l_ns"])?;
+    let whole = |key: &str, most: f64| -> Read<f64> {
+        let entry = table.get(key)?;
+        let n = entry.number(false)?;
+        match n.fract() == 0.0 && n <= most {
+            true => Ok(n),
+            false => Err(entry.bad("a whole number")),
+        }
+    };
+    let pattern = table.get("pattern")?;
+    Ok(Concurrent {
+        pattern: match pattern.text()? {
+            name @ ("ring" | "ping" | "bcast") => name.to_owned(),
+            _ => return Err(pattern.bad("ring, ping or bcast")),
+        },
+        bytes: whole("bytes", 9e15)? as u64,
+        tau: whole("tau", f64::from(u32::MAX))? as u32,
+        l_ns: number(&table, "l_ns")?,
+    })
+}
+
+/// Known transfers of a set-up do not get cheaper with bytes or tau (Rico-Gallego & Diaz-Martin Eq. 8).
+fn rising(list: &[Concurrent], root: &Table<'_>) -> Read<()> {
+    for (i, a) in list.iter().enumerate() {
+        for b in list.iter().filter(|b| b.pattern == a.pattern && b.bytes <= a.bytes && b.tau <= a.tau) {
+            let (Some(l_ns), Some(less_ns)) = (a.l_ns.value, b.l_ns.value) else { continue };
+            if l_ns < less_ns {
+                let item = root.get("concurrent")?.items()?[i];
+                let line = item.table(item.key)?.get("l_ns")?.line;
+                return Err(MachineError::Falling {
+                    line,
+                    pattern: a.pattern.clone(),
+                    bytes: a.bytes,
+                    tau: a.tau,
+                    l_ns,
+                    less_bytes: b.bytes,
+                    less_tau: b.tau,
+                    less_ns,
+                });
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Known transfers never get cheaper with distance (MEASURING.md, rule 10).

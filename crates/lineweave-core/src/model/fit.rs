@@ -116,10 +116,9 @@ pub fn fit(profile: &Profile) -> Result<Model, FitError> {
     // Two ranks that add and wait take the line in turn: an add is half of their barrier.
     let add = match cells.one("counter", &[("ranks", "2")]) {
         Some(c) => {
-            let mut add = c.inferred(0.5);
-            let own_cost = (overhead.run.value + overhead.set.value) * 0.5;
-            add.value = (add.value - own_cost).max(local.value);
-            add
+            // The engine's own part comes off the interval as well, or the value would leave it.
+            let own_cost = overhead.run.plus(overhead.set).inferred(0.5);
+            c.inferred(0.5).less(own_cost).at_least(local.value)
         }
         None => {
             notes.missing("add", "no cell of the fetch-and-add barrier of 2 ranks");
@@ -332,7 +331,7 @@ fn fit_contention(
     };
     notes.segments("T_C".to_owned(), &points, &fit);
     let (c, b) = (fit.coefficients[0], fit.coefficients[1]);
-    Ok(Contention { c: Fitted { value: c.value.max(0.0), ..c }, b })
+    Ok(Contention { c: c.at_least(0.0), b })
 }
 
 fn fit_overhead(cells: &Cells, stand_in: &Overhead, notes: &mut Notes) -> Overhead {

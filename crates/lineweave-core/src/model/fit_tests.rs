@@ -141,6 +141,52 @@ fn what_was_measured_is_taken_as_measured() {
     assert!(model.residuals.iter().any(|r| r.of == "T_N@l3" && r.worst < 1e-3));
 }
 
+/// Every number with an interval in a model's text: value, ends, and where it stands.
+fn numbers(value: &serde_json::Value, at: &str, out: &mut Vec<(String, [f64; 3])>) {
+    let number = |key: &str| value.get(key).and_then(serde_json::Value::as_f64);
+    if let (Some(v), Some(low), Some(high)) = (number("value"), number("ci_low"), number("ci_high")) {
+        out.push((at.to_owned(), [low, v, high]));
+    }
+    match value {
+        serde_json::Value::Object(map) => map.iter().for_each(|(k, v)| numbers(v, &format!("{at}.{k}"), out)),
+        serde_json::Value::Array(list) => {
+            list.iter().enumerate().for_each(|(i, v)| numbers(v, &format!("{at}[{i}]"), out))
+        }
+        _ => {}
+    }
+}
+
+/// `add` once had its value lowered by the engine's own cost and its interval left where it was.
+#[test]
+fn every_value_lies_in_its_own_interval() {
+    let check = |model: &Model| {
+        let text = serde_json::from_str(&model.to_json()).unwrap();
+        let mut found = Vec::new();
+        numbers(&text, "", &mut found);
+        assert!(found.len() > 50);
+        for (at, [low, value, high]) in found {
+            assert!(low <= value && value <= high, "{at}: {value} outside [{low}, {high}]");
+        }
+    };
+    for (seed, relative) in [(1, 1e-6), (2, 0.01), (3, 0.2)] {
+        check(&fit(&profile(&mut Noise(seed), relative)).unwrap());
+    }
+    // Overheads that make up much of a counter's barrier, or all of it; readers that seem to cost less than none.
+    for counter in [40.0, 6.0, 1.0] {
+        let mut p = profile(&mut Noise(5), 1e-3);
+        for cell in &mut p.cells {
+            let scale = match cell.probe.as_str() {
+                "counter" => counter / 500.0,
+                "contention" if cell.factors["readers"] != "1" => 0.01,
+                _ => continue,
+            };
+            let s = &mut cell.stats;
+            (s.median, s.ci_low, s.ci_high) = (s.median * scale, s.ci_low * scale, s.ci_high * scale);
+        }
+        check(&fit(&p).unwrap());
+    }
+}
+
 #[test]
 fn what_is_missing_is_named_and_its_stand_in_marked() {
     let mut p = profile(&mut Noise(7), 0.01);

@@ -82,6 +82,29 @@ impl Fitted {
         }
     }
 
+    /// This number less another, as an inference: value and interval move together, half-widths add in quadrature.
+    #[must_use]
+    pub fn less(self, other: Fitted) -> Fitted {
+        self.plus(other.inferred(-1.0).ordered()).inferred(1.0)
+    }
+
+    /// This number where it cannot be below `floor`: value and both ends of the interval are raised alike, so that
+    /// the value stays in its interval.
+    #[must_use]
+    pub fn at_least(self, floor: f64) -> Fitted {
+        Fitted {
+            value: self.value.max(floor),
+            ci_low: self.ci_low.max(floor),
+            ci_high: self.ci_high.max(floor),
+            ..self
+        }
+    }
+
+    /// The same with the ends of the interval in order, after scaling by a negative factor.
+    fn ordered(self) -> Fitted {
+        Fitted { ci_low: self.ci_low.min(self.ci_high), ci_high: self.ci_low.max(self.ci_high), ..self }
+    }
+
     /// Whether `truth` lies in the interval.
     pub fn covers(&self, truth: f64) -> bool {
         self.ci_low <= truth && truth <= self.ci_high
@@ -112,5 +135,18 @@ mod tests {
         assert_eq!((sum.value, sum.ci_low, sum.ci_high), (30.0, 25.0, 35.0));
         assert_eq!(sum.provenance, Provenance::Inferred);
         assert_eq!(Fitted::assumed(1.0).inferred(2.0).provenance, Provenance::Assumed);
+    }
+
+    #[test]
+    fn differences_and_floors_move_the_interval_with_the_value() {
+        let a = Fitted { value: 10.0, ci_low: 7.0, ci_high: 14.0, provenance: Provenance::Measured };
+        let b = Fitted { value: 4.0, ci_low: 1.0, ci_high: 8.0, provenance: Provenance::Measured };
+        let less = a.less(b);
+        assert_eq!((less.value, less.ci_low, less.ci_high), (6.0, 1.0, 11.0));
+        assert_eq!(less.provenance, Provenance::Inferred);
+        let raised = less.at_least(8.0);
+        assert_eq!((raised.value, raised.ci_low, raised.ci_high), (8.0, 8.0, 11.0));
+        let above = less.at_least(20.0);
+        assert_eq!((above.value, above.ci_low, above.ci_high), (20.0, 20.0, 20.0));
     }
 }

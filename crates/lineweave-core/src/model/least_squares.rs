@@ -24,13 +24,16 @@ pub struct LeastSquares {
     pub residuals: Vec<f64>,
 }
 
-/// 97.5 % quantile of Student's t; the normal quantile when there is no degree of freedom left, because the
-/// standard errors of the observations then are all that is known.
-fn quantile(freedom: usize) -> f64 {
-    if freedom == 0 {
-        return 1.959_964;
+/// 97.5 % quantile of the normal distribution.
+const NORMAL: f64 = 1.959_964;
+
+/// 97.5 % quantile of Student's t where the spread was estimated from the residuals; the normal quantile where the
+/// standard errors of the observations are believed.
+fn quantile(freedom: usize, estimated: bool) -> f64 {
+    match estimated {
+        true => StudentsT::new(0.0, 1.0, freedom as f64).map_or(NORMAL, |t| t.inverse_cdf(0.975)),
+        false => NORMAL,
     }
-    StudentsT::new(0.0, 1.0, freedom as f64).map_or(1.959_964, |t| t.inverse_cdf(0.975))
 }
 
 /// Solves `min sum ((value - basis . x) / sigma)^2`.
@@ -65,7 +68,7 @@ pub fn weighted(observations: &[Observation]) -> Option<LeastSquares> {
     let chi2 = (&y - &fitted).norm_squared();
     let freedom = n - k;
     let spread = if freedom > 0 { (chi2 / freedom as f64).max(1.0) } else { 1.0 };
-    let t = quantile(freedom);
+    let t = quantile(freedom, spread > 1.0);
     let coefficients = (0..k)
         .map(|j| {
             let value = solution[j] / scale[j];

@@ -7,18 +7,36 @@
 
 pub mod cache_line;
 mod cells;
+pub mod classes;
 mod described;
 pub mod error;
+mod estimate;
 mod fit;
 mod fitted;
+mod hockney;
 mod least_squares;
+mod log_np;
+mod loggp;
+mod logp;
+mod plogp;
+mod published;
+mod stages;
 mod surface;
+pub mod tau_lop;
 mod values;
 
+pub use estimate::{estimate, Estimates, Known};
 pub use fit::{fit, FitError};
 pub use fitted::{Fitted, Provenance};
 pub use least_squares::{weighted, LeastSquares, Observation};
+pub use log_np::{Hop, LogNp, MLogNp};
+pub use loggp::LogGp;
+pub use logp::LogP;
+pub use plogp::PLogP;
+pub use published::{ceil_log2, segments, Call, Distance, NoForm, NotKnown, Published};
+pub use stages::{levels, Form, Stage};
 pub use surface::{isotonic, isotonic_grid, Point, Reading, Surface};
+pub use tau_lop::TauLop;
 pub use values::Values;
 
 use crate::plan::Layout;
@@ -340,6 +358,10 @@ impl Model {
     }
 }
 
+#[cfg(test)]
+mod classes_tests;
+#[cfg(test)]
+mod estimate_tests;
 #[cfg(test)]
 mod fit_tests;
 

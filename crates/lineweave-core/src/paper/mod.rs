@@ -4,7 +4,8 @@
 //! paper's file computes what the paper prints with lineweave's own models, plans and optimisers, and says
 //! item by item what agrees. Nothing here is typed in but what a paper prints.
 
-pub mod ramos_hoefler;
+mod ramos_hoefler;
+mod rico_gallego;
 
 use serde::Serialize;
 
@@ -93,4 +94,4 @@ pub struct Paper {
 }
 
 /// The papers, in the order of the report.
-pub const TABLE: &[&Paper] = &[&ramos_hoefler::PAPER];
+pub const TABLE: &[&Paper] = &[&ramos_hoefler::PAPER, &rico_gallego::PAPER];

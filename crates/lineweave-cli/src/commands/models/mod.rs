@@ -1,0 +1,249 @@
+//! `lineweave models`: what every published model, and the played plan, say of every algorithm with a closed form, beside
+//! what was measured.
+
+mod measured;
+mod report;
+
+use crate::error::CliError;
+use crate::files::replace;
+use crate::session::{load_machine, load_profile, Session};
+use crate::size::Size;
+use lineweave::settings::Settings;
+use lineweave::topology::{Hardware, Source};
+use lineweave_core::closed_form::{farthest, rows, Absent, Row};
+use lineweave_core::collective::Collective;
+use lineweave_core::model::{estimate, Estimates, Model};
+use lineweave_core::plan::PlanError;
+use lineweave_core::select::{Choices, Question};
+use lineweave_core::topology::{Shape, Topology};
+use lineweave_core::{algorithm, units::Bytes};
+use measured::Times;
+use std::path::{Path, PathBuf};
+
+/// Models, by the names that `--model` takes.
+const MODELS: [&str; 9] = [
+    "Hockney",
+    "LogP",
+    "LogGP",
+    "PLogP",
+    "log_nP",
+    "mlog_nP",
+    "tau-Lop",
+    lineweave_core::closed_form::WHOLE,
+    lineweave_core::closed_form::PLAYED,
+];
+
+/// Of what.
+#[derive(clap::Args, Debug)]
+pub struct Arguments {
+    /// barrier, bcast, reduce or allreduce
+    #[arg(long, value_name = "COLLECTIVE")]
+    collective: Collective,
+    /// Lengths of the message, such as 8KiB,64KiB,1MiB
+    #[arg(long, short, value_name = "SIZE,..", value_delimiter = ',')]
+    bytes: Vec<Size>,
+    /// Number of ranks [default: the CPUs of the topology; with --measure 2]
+    #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    ranks: Option<u16>,
+    /// Segments of messages, for the models that have any; 0 sends them whole
+    #[arg(long, value_name = "SIZE", default_value = "8KiB")]
+    segment: Size,
+    /// Only this model, which then must have its values; may be repeated
+    #[arg(long = "model", value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(MODELS))]
+    models: Vec<String>,
+    /// Time each algorithm on this machine, by its threads
+    #[arg(long, conflicts_with_all = ["machine", "topology"])]
+    measure: bool,
+    /// Also what needs sizes or concurrent transfers beyond the measured ones; it is marked
+    #[arg(long)]
+    extrapolate: bool,
+    /// Draw the times over the sizes, by a name that ends in .svg
+    #[arg(long, short, value_name = "FILE.svg", value_parser = super::draw::svg)]
+    output: Option<PathBuf>,
+}
+
+/// Whose costs, for any number of ranks.
+struct Subject {
+    origin: String,
+    kind: Kind,
+    model: Model,
+    topology: Topology,
+    /// Choices that `tune` measured on this machine.
+    choices: Option<Choices>,
+}
+
+enum Kind {
+    Machine(Box<lineweave_core::machine::Machine>),
+    Profile(Box<lineweave_core::profile::Profile>, PathBuf),
+}
+
+/// One size.
+struct Case {
+    question: Question,
+    rows: Vec<Row>,
+    times: Times,
+}
+
+/// Computes, measures where asked to, and shows.
+///
+/// # Errors
+/// A [`CliError`]: no profile, a model's value that the machine does not know, or ranks that fail.
+pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
+    let collective = arguments.collective;
+    let sizes: Vec<usize> = match (collective.moves_data(), arguments.bytes.is_empty()) {
+        (true, true) => return Err(CliError::NoBytes(collective)),
+        (false, _) => {
+            if !arguments.bytes.is_empty() {
+                session.out.warn(&format!("--bytes has no effect: a {collective} moves no data"));
+            }
+            vec![0]
+        }
+        (true, false) => arguments.bytes.iter().map(|s| s.0).collect(),
+    };
+    if let Some(bytes) = sizes.iter().find(|&&b| (collective.folds() || arguments.measure) && b % 8 != 0) {
+        return Err(PlanError::Ragged { bytes: *bytes, grain: 8 }.into());
+    }
+    let settings = session.settings_warned()?;
+    let subject = subject(session)?;
+    let ranks = arguments.ranks.map_or(subject.topology.cpus.len().max(1), usize::from);
+    let ranks = if arguments.measure && arguments.ranks.is_none() { 2 } else { ranks };
+    if ranks > algorithm::MAX_RANKS {
+        return Err(PlanError::TooManyRanks { ranks, most: algorithm::MAX_RANKS }.into());
+    }
+    let shape = Shape::place(ranks, &subject.topology);
+    if shape.oversubscription() > 1 {
+        session.out.warn("ranks share CPUs, of which no published model knows");
+    }
+    let estimates = estimates(&subject, &shape, arguments.segment.0 as u64)?;
+    known(&estimates, &arguments.models)?;
+    let mut timer = match arguments.measure {
+        true => Some(measured::Timer::new(ranks, session)?),
+        false => None,
+    };
+    let bar = session.out.progress(sizes.len() as u64);
+    let mut cases = Vec::new();
+    for bytes in sizes {
+        bar.set_message(Bytes(bytes as u64).to_string());
+        let question = question(collective, &shape, bytes, &settings);
+        let mut rows = rows(&estimates, &subject.model, &question, arguments.extrapolate);
+        if !arguments.models.is_empty() {
+            let asked = |name: &str| arguments.models.iter().any(|m| m == name);
+            rows.iter_mut().for_each(|r| r.predictions.retain(|p| asked(p.model)));
+        }
+        let times = match &mut timer {
+            Some(timer) => timer.time(&question, &rows)?,
+            None => Times::of_choices(subject.choices.as_ref(), &question, &rows),
+        };
+        cases.push(Case { question, rows, times });
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    if let Some(file) = &arguments.output {
+        replace(file, &report::drawing(&subject.origin, &cases), "-o")?;
+    }
+    let file = arguments.output.as_deref().map(Path::display).map(|d| d.to_string());
+    report::report(&subject.origin, &estimates, &cases, file.as_deref(), session)
+}
+
+/// The question that a call of a team of threads poses.
+fn question(collective: Collective, shape: &Shape, bytes: usize, settings: &Settings) -> Question {
+    Question {
+        collective,
+        shape: shape.clone(),
+        root: 0,
+        bytes,
+        grain: if collective.folds() { 8 } else { 1 },
+        direct: false,
+        box_bytes: settings.box_bytes,
+        acc_bytes: None,
+    }
+}
+
+fn estimates(subject: &Subject, shape: &Shape, segment: u64) -> Result<Estimates, CliError> {
+    let level = farthest(shape);
+    match &subject.kind {
+        Kind::Machine(machine) => Ok(Estimates::from_machine(machine, level, segment)),
+        Kind::Profile(profile, file) => {
+            // A profile of one distance stands for all that it has no cells of.
+            let level = subject.model.level(level).0.level;
+            estimate(profile, level, segment).map_err(|e| CliError::malformed(file, "profile", e))
+        }
+    }
+}
+
+/// Every model that was asked for has its values; without asking, one at least.
+fn known(estimates: &Estimates, asked: &[String]) -> Result<(), CliError> {
+    let all = estimates.all();
+    let name = |model: &str| {
+        if model == lineweave_core::closed_form::WHOLE {
+            "tau-Lop".to_owned()
+        } else {
+            model.to_owned()
+        }
+    };
+    for model in asked.iter().map(|m| name(m)) {
+        if let Some((_, Err(lacking))) = all.iter().find(|(n, _)| *n == model) {
+            return Err(CliError::NotKnown(lacking.clone()));
+        }
+    }
+    match all.iter().rev().find_map(|(_, m)| m.as_ref().err()) {
+        Some(lacking) if asked.is_empty() && all.iter().all(|(_, m)| m.is_err()) => {
+            Err(CliError::NotKnown(lacking.clone()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// `--machine`, else `--profile`, else this machine's profile.
+fn subject(session: &mut Session) -> Result<Subject, CliError> {
+    let (settings, _) = session.settings()?;
+    let given = match settings.topology {
+        Source::Machine => None,
+        Source::Xml(_) | Source::Synthetic(_) => Some(Hardware::load(&settings.topology)?.topology),
+    };
+    if let Some(name) = session.machine_option().map(str::to_owned) {
+        let machine = load_machine(&name)?;
+        let topology = given.or_else(|| machine.topology());
+        let topology = topology.ok_or_else(|| CliError::NoTopology { name: machine.name.clone() })?;
+        let origin = format!("machine description {}: {}", machine.name, machine.title);
+        let model = Model::from_machine(&machine);
+        return Ok(Subject {
+            origin,
+            kind: Kind::Machine(Box::new(machine)),
+            model,
+            topology,
+            choices: None,
+        });
+    }
+    let asked = session.profile_option().map(Path::to_owned).or(settings.profile.clone());
+    let (file, here) = match asked {
+        Some(file) => (file, false),
+        None => (session.cached_profile()?.1, true),
+    };
+    if here && !file.exists() {
+        return Err(CliError::NoProfile { looked: format!("{} does not exist", file.display()) });
+    }
+    let (profile, model) = load_profile(&file)?;
+    let choices = match here {
+        true => session.costs()?.tuning.choices,
+        false => None,
+    };
+    let topology = match given {
+        Some(topology) => topology,
+        None => {
+            Hardware::load(&Source::Synthetic(profile.machine.topology.clone()))
+                .map_err(|e| CliError::malformed(&file, "profile with a topology", e))?
+                .topology
+        }
+    };
+    let origin = format!("profile {}, measured on {}", file.display(), profile.machine.cpu);
+    Ok(Subject { origin, kind: Kind::Profile(Box::new(profile), file), model, topology, choices })
+}
+
+/// A reason for people and programs.
+fn because(absent: &Absent) -> String {
+    match absent {
+        Absent::Beyond { .. } => format!("{absent}; --extrapolate gives it, marked"),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,286 @@
+//! Tables, objects and the drawing.
+
+use super::{because, Case};
+use crate::error::CliError;
+use crate::output::table;
+use crate::session::Session;
+use lineweave_core::collective::Collective;
+use lineweave_core::draw::{curves, Curve, Panel};
+use lineweave_core::model::error::{mean_proportional, mean_relative, regret};
+use lineweave_core::model::Estimates;
+use lineweave_core::plan::Params;
+use lineweave_core::units::{Bytes, Nanos};
+use serde::Serialize;
+
+/// What the paper printed of such a comparison.
+const PRINTED: [(&str, f64); 2] =
+    [("tau-Lop, in segments (Eq. 10)", 0.138), ("tau-Lop, whole (Eq. 11)", 0.302)];
+const PRINTED_OF: &str =
+    "Rico-Gallego & Diaz-Martin 2015, Fig. 7: messages of 64 KiB to 2 MiB, MPICH on Metropolis";
+
+#[derive(Serialize)]
+struct PredictionObject<'a> {
+    collective: Collective,
+    algorithm: &'a str,
+    params: &'a Params,
+    form: String,
+    ranks: usize,
+    bytes: usize,
+    model: &'a str,
+    predicted_ns: Option<f64>,
+    extrapolated: bool,
+    because: Option<String>,
+    measured_ns: Option<f64>,
+}
+
+/// How wrong a model was.
+#[derive(Serialize)]
+struct ErrorObject {
+    model: &'static str,
+    /// Pairs of a measured and a predicted time.
+    pairs: usize,
+    mean_proportional: f64,
+    mean_relative: f64,
+    /// Sizes at which the model could choose among measured algorithms.
+    choices: usize,
+    mean_regret: Option<f64>,
+    worst_regret: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct PrintedObject {
+    model: &'static str,
+    mean_relative: f64,
+    source: &'static str,
+}
+
+#[derive(Serialize)]
+struct HeadObject<'a> {
+    costs: &'a str,
+    level: &'a str,
+    file: Option<&'a str>,
+}
+
+/// Shows everything.
+///
+/// # Errors
+/// [`CliError::Output`].
+pub fn report(
+    origin: &str,
+    estimates: &Estimates,
+    cases: &[Case],
+    file: Option<&str>,
+    session: &mut Session,
+) -> Result<(), CliError> {
+    let errors = errors(cases);
+    match session.out.is_json() {
+        true => objects(origin, estimates, cases, &errors, file, session),
+        false => text(origin, estimates, cases, &errors, file, session),
+    }
+}
+
+fn objects(
+    origin: &str,
+    estimates: &Estimates,
+    cases: &[Case],
+    errors: &[ErrorObject],
+    file: Option<&str>,
+    session: &mut Session,
+) -> Result<(), CliError> {
+    let out = &mut session.out;
+    out.object("models", &HeadObject { costs: origin, level: estimates.level.name(), file })?;
+    for case in cases {
+        for row in &case.rows {
+            for p in &row.predictions {
+                let object = PredictionObject {
+                    collective: case.question.collective,
+                    algorithm: row.algorithm.name,
+                    params: &row.params,
+                    form: row.form.to_string(),
+                    ranks: case.question.shape.ranks(),
+                    bytes: case.question.bytes,
+                    model: p.model,
+                    predicted_ns: p.time.as_ref().ok().map(|t| t.nanos),
+                    extrapolated: p.time.as_ref().is_ok_and(|t| t.extrapolated),
+                    because: p.time.as_ref().err().map(because),
+                    measured_ns: case.times.get(row.algorithm.name),
+                };
+                out.object("prediction", &object)?;
+            }
+        }
+    }
+    for error in errors {
+        out.object("error", error)?;
+    }
+    if !errors.is_empty() {
+        for (model, mean_relative) in PRINTED {
+            out.object("printed", &PrintedObject { model, mean_relative, source: PRINTED_OF })?;
+        }
+    }
+    for unidentified in &estimates.unidentified {
+        out.object("unidentified", unidentified)?;
+    }
+    Ok(())
+}
+
+fn text(
+    origin: &str,
+    estimates: &Estimates,
+    cases: &[Case],
+    errors: &[ErrorObject],
+    file: Option<&str>,
+    session: &mut Session,
+) -> Result<(), CliError> {
+    let out = &mut session.out;
+    out.line(&format!("costs: {origin}, between ranks at distance {}", estimates.level))?;
+    let models: Vec<&str> =
+        cases.iter().flat_map(|c| &c.rows).take(1).flat_map(|r| &r.predictions).map(|p| p.model).collect();
+    let mut why: Vec<String> = Vec::new();
+    let mut marked = false;
+    for case in cases {
+        let q = &case.question;
+        out.line(&format!(
+            "\n{} of {} among {} ranks",
+            q.collective,
+            Bytes(q.bytes as u64),
+            q.shape.ranks()
+        ))?;
+        let heading: Vec<&str> =
+            ["algorithm"].into_iter().chain(models.iter().copied()).chain(["measured"]).collect();
+        let numbers: Vec<usize> = (1..heading.len()).collect();
+        let mut rows = table(&heading, &numbers);
+        for row in &case.rows {
+            let mut cells = vec![row.algorithm.name.to_owned()];
+            for p in &row.predictions {
+                cells.push(match &p.time {
+                    Ok(t) => {
+                        marked |= t.extrapolated;
+                        format!("{}{}", Nanos(t.nanos), if t.extrapolated { "*" } else { "" })
+                    }
+                    Err(e) => {
+                        let reason = because(e);
+                        if !why.contains(&reason) {
+                            why.push(reason);
+                        }
+                        "-".to_owned()
+                    }
+                });
+            }
+            cells.push(case.times.get(row.algorithm.name).map_or("-".to_owned(), |ns| Nanos(ns).to_string()));
+            rows.add_row(cells);
+        }
+        out.table(&rows)?;
+    }
+    if marked {
+        out.line("\n* extrapolated beyond what was measured")?;
+    }
+    if !why.is_empty() {
+        out.line("\nnot there (-):")?;
+        why.iter().try_for_each(|reason| out.line(&format!("  {reason}")))?;
+    }
+    if !errors.is_empty() {
+        out.line("\nhow wrong: mean of max(R/E, E/R), mean of |R - E| / R, and how much slower its choice is than the best measured")?;
+        let mut rows = table(
+            &["model", "pairs", "proportional", "relative", "regret", "worst regret"],
+            &[1, 2, 3, 4, 5],
+        );
+        let percent = |x: f64| format!("{:.1} %", 100.0 * x);
+        for e in errors {
+            rows.add_row([
+                e.model.to_owned(),
+                e.pairs.to_string(),
+                format!("{:.3}", e.mean_proportional),
+                percent(e.mean_relative),
+                e.mean_regret.map_or("-".to_owned(), percent),
+                e.worst_regret.map_or("-".to_owned(), percent),
+            ]);
+        }
+        for (model, relative) in PRINTED {
+            rows.add_row([format!("printed: {model}"), String::new(), String::new(), percent(relative)]);
+        }
+        out.table(&rows)?;
+        out.line(&format!("printed in {PRINTED_OF}"))?;
+    }
+    if !estimates.unidentified.is_empty() {
+        out.line("\nnot identifiable from this:")?;
+        for u in &estimates.unidentified {
+            out.line(&format!("  {}: {}", u.what, u.because))?;
+        }
+    }
+    match file {
+        Some(file) => out.line(&format!("\n{file}")),
+        None => Ok(()),
+    }
+}
+
+/// Errors of every model over all cases that were measured.
+fn errors(cases: &[Case]) -> Vec<ErrorObject> {
+    let models: Vec<&'static str> =
+        cases.iter().flat_map(|c| &c.rows).take(1).flat_map(|r| &r.predictions).map(|p| p.model).collect();
+    let mut list = Vec::new();
+    for model in models {
+        let mut pairs = Vec::new();
+        let mut regrets = Vec::new();
+        for case in cases {
+            // (measured, predicted) of what has both.
+            let both: Vec<(f64, f64)> = case
+                .rows
+                .iter()
+                .filter_map(|row| {
+                    let p = row.predictions.iter().find(|p| p.model == model)?;
+                    Some((case.times.get(row.algorithm.name)?, p.time.as_ref().ok()?.nanos))
+                })
+                .collect();
+            let chosen = both.iter().min_by(|a, b| a.1.total_cmp(&b.1));
+            if let Some(&(measured, _)) = chosen.filter(|_| both.len() > 1) {
+                regrets.extend(regret(measured, &case.times.all()));
+            }
+            pairs.extend(both);
+        }
+        if let (Some(proportional), Some(relative)) = (mean_proportional(&pairs), mean_relative(&pairs)) {
+            list.push(ErrorObject {
+                model,
+                pairs: pairs.len(),
+                mean_proportional: proportional,
+                mean_relative: relative,
+                choices: regrets.len(),
+                mean_regret: (!regrets.is_empty())
+                    .then(|| regrets.iter().sum::<f64>() / regrets.len() as f64),
+                worst_regret: regrets.iter().copied().reduce(f64::max),
+            });
+        }
+    }
+    list
+}
+
+/// One panel an algorithm.
+pub fn drawing(origin: &str, cases: &[Case]) -> String {
+    let Some(first) = cases.first() else { return curves("no case", origin, &[]) };
+    let panels: Vec<Panel> = first
+        .rows
+        .iter()
+        .map(|row| {
+            let name = row.algorithm.name;
+            let mut list: Vec<Curve> = Vec::new();
+            let of = |case: &Case, model: &str| {
+                let row = case.rows.iter().find(|r| r.algorithm.name == name)?;
+                let p = row.predictions.iter().find(|p| p.model == model)?;
+                Some((case.question.bytes.max(1) as f64, p.time.as_ref().ok()?.nanos))
+            };
+            for p in &row.predictions {
+                let points: Vec<(f64, f64)> = cases.iter().filter_map(|c| of(c, p.model)).collect();
+                if !points.is_empty() {
+                    list.push(Curve { name: p.model.to_owned(), points, measured: false });
+                }
+            }
+            let measured = |c: &Case| Some((c.question.bytes.max(1) as f64, c.times.get(name)?));
+            let points: Vec<(f64, f64)> = cases.iter().filter_map(measured).collect();
+            if !points.is_empty() {
+                list.push(Curve { name: "measured".to_owned(), points, measured: true });
+            }
+            Panel { title: name.to_owned(), curves: list }
+        })
+        .collect();
+    let q = &first.question;
+    curves(&format!("{} among {} ranks, by model", q.collective, q.shape.ranks()), origin, &panels)
+}
