@@ -10,12 +10,14 @@
 //! package_ns = { status = "unknown", source = "one NUMA node a package: no such pair of cores" }
 //! ```
 
+mod mesh;
 mod nearest;
 mod read;
 mod shipped;
 mod synthetic;
 mod tree;
 
+pub use mesh::{Arbiter, Controllers, Dimensions, Mesh, Routing};
 pub use nearest::nearest;
 pub use shipped::{shipped, SOURCES};
 pub use synthetic::{topology, TopologyError};
@@ -179,6 +181,8 @@ pub struct Machine {
     pub multi_line: Vec<MultiLine>,
     /// Fits of contention on one line, one a pair of states; empty where nobody measured them.
     pub contention: Vec<Contention>,
+    /// What the message-passing mesh family reads; `None` where cores share memory.
+    pub mesh: Option<Mesh>,
 }
 
 impl Machine {

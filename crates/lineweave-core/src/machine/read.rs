@@ -36,6 +36,7 @@ impl FromStr for Machine {
             "rates",
             "multi_line",
             "contention",
+            "mesh",
         ])?;
         let machine = Machine {
             name: root.get("name")?.text()?.to_owned(),
@@ -49,6 +50,7 @@ impl FromStr for Machine {
             rates: rates(root.table("rates")?)?,
             multi_line: list(&root, "multi_line", multi_line)?,
             contention: list(&root, "contention", contention)?,
+            mesh: root.find("mesh").map(|e| super::mesh::read(e.table(e.key)?)).transpose()?,
         };
         monotone(&machine, root.table("transfer")?)?;
         Ok(machine)
@@ -56,7 +58,7 @@ impl FromStr for Machine {
 }
 
 /// A value with its status; `inner` reads the value itself.
-fn value<T: PartialOrd + Clone>(entry: Entry<'_>, inner: impl Fn(&Entry<'_>) -> Read<T>) -> Read<Value<T>> {
+pub(super) fn value<T: PartialOrd + Clone>(entry: Entry<'_>, inner: impl Fn(&Entry<'_>) -> Read<T>) -> Read<Value<T>> {
     let table = entry.table(entry.key)?;
     table.only(&["value", "low", "high", "status", "source"])?;
     let read = |key: &str| table.find(key).map(|e| inner(&e)).transpose();
@@ -90,7 +92,7 @@ fn value<T: PartialOrd + Clone>(entry: Entry<'_>, inner: impl Fn(&Entry<'_>) -> 
     Ok(Value { value, low, high, status, source: table.get("source")?.text()?.to_owned() })
 }
 
-fn number(table: &Table<'_>, key: &str) -> Read<Value> {
+pub(super) fn number(table: &Table<'_>, key: &str) -> Read<Value> {
     value(table.get(key)?, |e| e.number(false))
 }
 

@@ -27,6 +27,7 @@ pub const SOURCES: &[(&str, &str)] = sources![
     "graviton4",
     "altra-q80-30",
     "power9-2s",
+    "intel-scc",
 ];
 
 /// Every description, read once.

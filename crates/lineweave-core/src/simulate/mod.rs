@@ -9,6 +9,7 @@
 
 mod agenda;
 mod fabric;
+pub mod mesh;
 mod play;
 mod program;
 
@@ -75,11 +76,20 @@ pub struct Options {
     pub trace: bool,
     /// The most memory that a simulation may take, in bytes.
     pub memory_bytes: u64,
+    /// What only meshes have.
+    pub mesh: mesh::Settings,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { fidelity: Fidelity::Line, runs: 1, banks: 2, trace: false, memory_bytes: 4 << 30 }
+        Options {
+            fidelity: Fidelity::Line,
+            runs: 1,
+            banks: 2,
+            trace: false,
+            memory_bytes: 4 << 30,
+            mesh: mesh::Settings::default(),
+        }
     }
 }
 
@@ -96,6 +106,8 @@ pub struct Outcome {
     pub events: u64,
     /// The ops of the first run, when asked for.
     pub trace: Option<Trace>,
+    /// How busy ports and links were, on a mesh.
+    pub load: Option<mesh::Load>,
 }
 
 impl Outcome {
@@ -122,6 +134,7 @@ impl Outcome {
             per_rank: played.per_rank,
             events: played.events,
             trace,
+            load: None,
         }
     }
 }
@@ -164,6 +177,46 @@ pub enum SimulateError {
         /// Why it is unknown, as its source says.
         why: String,
     },
+    /// A plan that reads or writes peers' private memory.
+    #[error("{plan} reads or writes other ranks' private memory, and the cores of {machine} share none: take an algorithm that goes through boxes")]
+    NoSharedMemory {
+        /// Name of the machine.
+        machine: String,
+        /// `collective/algorithm`.
+        plan: String,
+    },
+    /// Bytes that travel in a flag's line and do not fit it.
+    #[error("{payload} bytes in a flag's line: on {machine} with {flags} flags at most {most} fit; let none travel there (parameter carry=0), or take another algorithm")]
+    Payload {
+        /// Name of the machine.
+        machine: String,
+        /// Bytes of the plan.
+        payload: usize,
+        /// Bytes that fit.
+        most: usize,
+        /// What a flag is.
+        flags: &'static str,
+    },
+    /// A plan that needs more of a message buffer than there is.
+    #[error("{lines} lines of each core's message buffer are needed, {banks} x ({flag_lines} for {flags} flags + {slot_lines} for slots), and {machine} has {most}: with these slots at most {flag_budget} flags fit (a tree's degree k is at most one less), or take smaller chunks or a shorter message")]
+    BoxFull {
+        /// Name of the machine.
+        machine: String,
+        /// Needed.
+        lines: usize,
+        /// There.
+        most: usize,
+        /// Of those needed in one bank, for flags.
+        flag_lines: usize,
+        /// Of those needed in one bank, for slots.
+        slot_lines: usize,
+        /// Banks that runs alternate between.
+        banks: usize,
+        /// Flags at each core.
+        flags: usize,
+        /// Flags that would fit.
+        flag_budget: usize,
+    },
     /// More ranks than cores.
     #[error("{ranks} ranks: machine {machine} has {cores} cores, and a core runs one rank")]
     TooManyRanks {
@@ -193,10 +246,13 @@ pub enum SimulateError {
 /// waits for ever.
 pub fn simulate(machine: &Machine, plan: &Plan, options: &Options) -> Result<Outcome, SimulateError> {
     within_memory(plan, options)?;
-    Err(SimulateError::NoFamily {
-        machine: machine.name.clone(),
-        lacks: "it has no table that a simulated family reads".to_owned(),
-    })
+    match &machine.mesh {
+        Some(mesh) => mesh::simulate(machine, mesh, plan, options),
+        None => Err(SimulateError::NoFamily {
+            machine: machine.name.clone(),
+            lacks: "it has no [mesh]".to_owned(),
+        }),
+    }
 }
 
 /// Whether the simulation of a plan can be held: its ops as they are played, and what is traced of them.
