@@ -26,6 +26,7 @@ mod cache;
 mod fit;
 mod load;
 mod port;
+mod queue;
 mod route;
 mod values;
 
@@ -34,7 +35,8 @@ pub use load::{Load, PortLoad};
 
 use self::bucket::Bucket;
 use self::cache::Cache;
-use self::port::{Port, Service};
+use self::port::{Port, Service, Site};
+use self::queue::Waiting;
 use self::values::Values;
 use super::agenda::{Agenda, Agent};
 use super::fabric::{Access, Call, Fabric, Lanes, Step};
@@ -160,7 +162,7 @@ impl MeshFabric {
         agent: Agent,
         rank: u32,
         home: u32,
-        stage: u8,
+        (stage, packet): (u8, u64),
         agenda: &mut Agenda,
     ) -> Option<Picos> {
         let tile = self.tiles[home as usize];
@@ -168,9 +170,10 @@ impl MeshFabric {
             self.chunk_ports[tile as usize].busy += self.v.port;
             return Some(Picos(now.0 + self.v.port));
         }
-        let from = self.tiles[rank as usize];
-        let port = &mut self.ports[tile as usize];
-        match port.request(now, self.v.port, self.arbiter, agent, stage, from) {
+        let flits = (packet / self.v.flit.max(1)).max(1) as u32;
+        let waiting = Waiting { agent, stage, tile: self.tiles[rank as usize], flits };
+        let site = self.site(tile);
+        match self.ports[tile as usize].request(now, site, waiting) {
             Service::Until(at) => Some(at),
             Service::Queued(alarm) => {
                 if let Some(at) = alarm {
@@ -179,6 +182,11 @@ impl MeshFabric {
                 None
             }
         }
+    }
+
+    fn site(&self, tile: u32) -> Site {
+        let v = &self.v;
+        Site { grid: v.grid, here: tile, service: v.port, room: v.buffer, arbiter: self.arbiter }
     }
 
     /// The way back of an access that was served at `served`.
@@ -202,7 +210,7 @@ impl MeshFabric {
     ) -> Step {
         match stage {
             START => self.request(now, rank, home, packets[0], AT_HOME),
-            AT_HOME => match self.serve(now, agent, rank, home, SERVED, agenda) {
+            AT_HOME => match self.serve(now, agent, rank, home, (SERVED, packets[0]), agenda) {
                 Some(served) => self.done(served, rank, home, packets[1]),
                 None => Step::Parked,
             },
@@ -338,7 +346,7 @@ impl MeshFabric {
             }
             AT_FIRST | FIRST_SERVED => {
                 let served = match stage {
-                    AT_FIRST => self.serve(now, agent, rank, first, FIRST_SERVED, agenda),
+                    AT_FIRST => self.serve(now, agent, rank, first, (FIRST_SERVED, self.v.short), agenda),
                     _ => Some(now),
                 };
                 let Some(served) = served else { return Step::Parked };
@@ -393,11 +401,9 @@ impl Fabric for MeshFabric {
     }
 
     fn alarm(&mut self, now: Picos, resource: u32, agenda: &mut Agenda) {
-        let port = &mut self.ports[resource as usize];
-        let Some((agent, stage, at, next)) = port.alarm(now, self.v.port, self.v.grid, resource) else {
-            return;
-        };
-        agenda.resume(at, agent, stage);
+        let site = self.site(resource);
+        let Some((served, at, next)) = self.ports[resource as usize].alarm(now, site) else { return };
+        agenda.resume(at, served.agent, served.stage);
         if let Some(next) = next {
             agenda.alarm(next, resource);
         }

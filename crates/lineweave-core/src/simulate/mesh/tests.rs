@@ -156,44 +156,60 @@ fn a_line_more_takes_a_read_and_a_write() {
     assert_eq!(put(2) - put(1), picos(model.c_r_mem(MEMORY) + model.c_w_mpb(d)));
 }
 
-/// `readers` cores get `lines` lines from core 0 or put them there, all at once; the slowest and the fastest, in
-/// units of what the same core takes alone.
-fn contended(readers: usize, lines: usize, put: bool, arbiter: Arbiter) -> (f64, f64, f64) {
-    // Many times, so that they run into each other whatever their distance.
-    const TIMES: usize = 60;
+/// `n` cores get `lines` lines from core 0's box or put them there, again and again. For each, the mean time of a
+/// call while all are at it, and what a call takes alone, in ns.
+fn contended(machine: &Machine, n: usize, lines: usize, put: bool, arbiter: Arbiter) -> Vec<(f64, f64)> {
+    const TIMES: usize = 100;
     let mut b = builder(48, lines * LINE);
-    let s = b.slot(lines * LINE);
-    for rank in 48 - readers..48 {
+    let (s, other) = (b.slot(lines * LINE), b.slot(lines * LINE));
+    for rank in 48 - n..48 {
         for _ in 0..TIMES {
             match put {
-                true => b.mov(rank, slot(rank, s, lines), slot(0, s, lines)),
-                false => b.mov(rank, slot(0, s, lines), slot(rank, s, lines)),
+                true => b.mov(rank, slot(rank, s, lines), slot(0, other, lines)),
+                false => b.mov(rank, slot(0, other, lines), slot(rank, s, lines)),
             }
         }
     }
     let mesh = Settings { arbiter: Some(arbiter), ..Settings::default() };
-    let outcome = run(b, &Options { mesh, ..Options::default() });
+    let options = Options { mesh, trace: true, ..Options::default() };
+    let outcome = simulate(machine, &b.finish(), &options).unwrap();
     let model = model();
-    let alone = |rank: usize| match put {
-        true => model.c_put_mpb(lines as u32, distance(rank, 0)),
-        false => model.c_get_mpb(lines as u32, distance(rank, 0)),
+    let all = outcome.per_rank.iter().filter(|t| t.0 > 0).min().unwrap().0;
+    let trace = outcome.trace.unwrap();
+    let mean = |rank: usize| {
+        let ended: Vec<u64> = trace
+            .events
+            .iter()
+            .filter(|e| e.rank.index() == rank && e.end.0 <= all)
+            .map(|e| e.end.0)
+            .collect();
+        *ended.last().unwrap() as f64 / ended.len() as f64 / 1e3
     };
-    let took: Vec<f64> = (48 - readers..48).map(|r| outcome.per_rank[r].0 as f64 / TIMES as f64 / 1e3).collect();
-    let slowed = (48 - readers..48).zip(&took).map(|(r, t)| t / alone(r).0).fold(0.0, f64::max);
-    let (low, high) = took.iter().fold((f64::MAX, 0.0f64), |(l, h), &t| (l.min(t), h.max(t)));
-    (slowed, low, high)
+    let alone = |rank: usize| match put {
+        true => model.c_put_mpb(lines as u32, distance(rank, 0)).0,
+        false => model.c_get_mpb(lines as u32, distance(rank, 0)).0,
+    };
+    (48 - n..48).map(|rank| (mean(rank), alone(rank))).collect()
 }
 
 #[test]
 fn print_contention() {
+    for port in [10.0, 11.0, 12.0, 13.0] { for buffer in [4.0, 8.0, 12.0, 16.0,24.0,32.0,48.0] {
+    let mut machine = scc().clone();
+    machine.mesh.as_mut().unwrap().port_ns.value = Some(port);machine.mesh.as_mut().unwrap().buffer_flits.value = Some(buffer);
     for (lines, put) in [(128, false), (1, true)] {
-        for arbiter in [Arbiter::Fifo, Arbiter::Inputs] {
-            for readers in [1, 8, 16, 24, 32, 40, 48] {
-                let (slowed, low, high) = contended(readers, lines, put, arbiter);
-                println!("{lines} put={put} {arbiter} {readers}: slowed {slowed:.3} ratio {:.2} ({low:.0} .. {high:.0})", high / low);
+        for arbiter in [Arbiter::Inputs] {
+            for readers in [24, 48] {
+                let all = contended(&machine, readers, if lines == 1 {1} else {32}, put, arbiter);
+                let slowed = all.iter().map(|(a, b)| a / b).fold(0.0, f64::max);
+                let mean: f64 = all.iter().map(|(a, b)| a / b).sum::<f64>() / all.len() as f64;
+                let high = all.iter().map(|a| a.0).fold(0.0, f64::max);
+                let low = all.iter().map(|a| a.0).fold(1e9, f64::min);
+                println!("port {port} buffer {buffer} {lines} put={put} {arbiter} {readers}: slowed {slowed:.3} mean {mean:.3} ratio {:.2} ({low:.0} .. {high:.0})", high / low);
             }
         }
     }
+    }}
 }
 
 fn bcast(name: &str, ranks: usize, bytes: usize, params: &Params) -> Plan {
@@ -210,13 +226,13 @@ fn print_broadcasts() {
             ("oc-bcast", k(2)),
             ("oc-bcast", k(7)),
             ("oc-bcast", k(47)),
-            ("rcce-comm-binomial", Params::new().with("chunk", 157 * 32)),
+            ("rcce-comm-binomial", Params::new().with("chunk", 156 * 32)),
         ] {
             for lines in [1, 96, 97, 192] {
                 let plan = bcast(name, 48, lines * LINE, &params);
                 for runs in [1, 10] {
                     let o = simulate(scc(), &plan, &Options { runs, mesh, ..Options::default() }).unwrap();
-                    println!("{flags} {name} {params} {lines} runs {runs}: {:.2} us, each {:.2}", o.first.0 as f64 / 1e6, o.each.0 as f64 / 1e6);
+                    println!("{flags} {name} {params} {lines} runs {runs}: {:.2} us, each {:.2} latency {:.2}", o.first.0 as f64 / 1e6, o.each.0 as f64 / 1e6, o.latency.0 as f64 / 1e6);
                 }
             }
         }
@@ -226,7 +242,7 @@ fn print_broadcasts() {
         ("oc-bcast", Params::new().with("k", 2)),
         ("oc-bcast", Params::new().with("k", 7)),
         ("oc-bcast", Params::new().with("k", 47)),
-        ("rcce-comm-scatter-allgather", Params::new().with("chunk", 157 * 32)),
+        ("rcce-comm-scatter-allgather", Params::new().with("chunk", 156 * 32)),
     ] {
         for mesh in [ideal, Settings::default()] {
             for fidelity in [Fidelity::Line, Fidelity::Chunk] {
