@@ -103,6 +103,11 @@ pub struct Outcome {
     /// From the root's (rank 0's, where there is none) entry into a run until the last rank's return from it,
     /// on average over all runs but the first; `first` when there is only one.
     pub latency: Picos,
+    /// All runs, until the last rank has returned.
+    pub total: Picos,
+    /// A lower bound of one run of any plan for this collective, these ranks and bytes, where the family states
+    /// one; see its documentation.
+    pub bound: Option<Picos>,
     /// For each rank, when it returned from its last run.
     pub per_rank: Vec<Picos>,
     /// Events handled.
@@ -140,6 +145,8 @@ impl Outcome {
             first: Picos(ended(0)),
             each: Picos(each),
             latency: Picos(latency),
+            total: Picos(ended(last)),
+            bound: None,
             per_rank: played.per_rank,
             events: played.events,
             trace,

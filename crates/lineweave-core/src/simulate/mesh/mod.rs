@@ -21,6 +21,7 @@
 //! Per chunk, a resource is as busy as with lines, but delays a chunk only by more work than the chunk takes
 //! time; flags do not queue there, and arbiter and polling have no part.
 
+mod bound;
 mod bucket;
 mod cache;
 mod fit;
@@ -98,11 +99,13 @@ pub(super) fn simulate(
     let settings = options.mesh;
     let values = Values::of(machine, mesh)?;
     let footprint = fit::check(machine, &values, plan, options)?;
+    let in_flight = u64::from(settings.in_flight.unwrap_or(values.in_flight).max(1));
+    let bound = bound::bound(&values, settings, in_flight, plan);
     let program = Program::compile(plan, &footprint, options.banks.min(options.runs))?;
     let mut fabric = MeshFabric::new(values, settings, options.fidelity, plan.ranks);
     let played = play(&mut fabric, &program, options.runs.max(1), options.fidelity, options.trace)?;
     let load = fabric.load(&played);
-    Ok(Outcome { load: Some(load), ..Outcome::of(plan, played, options.trace) })
+    Ok(Outcome { load: Some(load), bound: Some(bound), ..Outcome::of(plan, played, options.trace) })
 }
 
 impl MeshFabric {

@@ -194,7 +194,7 @@ fn contended(machine: &Machine, n: usize, lines: usize, put: bool, arbiter: Arbi
 
 #[test]
 fn print_contention() {
-    for port in [10.0, 11.0, 12.0, 13.0] { for buffer in [4.0, 8.0, 12.0, 16.0,24.0,32.0,48.0] {
+    for port in [9.5, 10.0, 10.5, 11.0, 11.5] { for buffer in [3.0, 4.0, 6.0] {
     let mut machine = scc().clone();
     machine.mesh.as_mut().unwrap().port_ns.value = Some(port);machine.mesh.as_mut().unwrap().buffer_flits.value = Some(buffer);
     for (lines, put) in [(128, false), (1, true)] {
