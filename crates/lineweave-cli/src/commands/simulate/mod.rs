@@ -168,8 +168,8 @@ fn one(arguments: &Arguments, machine: &Machine, case: &Case, first: bool) -> Re
         problem.grain = if collective.folds() { natural() } else { 1 };
         algorithm.plan(&problem, &given)
     };
-    let windows = if window == 0 { 1 } else { case.bytes / window };
-    let rest = if window == 0 { 0 } else { case.bytes % window };
+    let windows = case.bytes.checked_div(window).unwrap_or(1);
+    let rest = case.bytes.checked_rem(window).unwrap_or(0);
     let options = Options {
         fidelity: arguments.fidelity,
         runs: if arguments.window.is_some() { windows } else { arguments.runs as usize },
