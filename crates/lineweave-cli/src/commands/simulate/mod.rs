@@ -219,7 +219,8 @@ fn one(arguments: &Arguments, machine: &Machine, case: &Case, first: bool) -> Re
         latency_ns: outcome.latency.nanos(),
         time_ns: time.nanos(),
         bound_ns: bound.map(Picos::nanos),
-        throughput_mbps: collective.moves_data().then(|| case.bytes as f64 / time.nanos() * 1e3),
+        throughput_mbps: (collective.moves_data() && time.0 > 0)
+            .then(|| case.bytes as f64 / time.nanos() * 1e3),
         port_share: outcome.load.as_ref().map(|l| l.busiest_port().0),
         link_share: outcome.load.as_ref().map(|l| l.busiest_link().0),
         events: outcome.events + last.map_or(0, |l| l.events),
