@@ -19,7 +19,7 @@ use crate::trace::Picos;
 ///
 /// The last three hold because private memory is reached by its own core alone. Caches cannot help: every line
 /// is read or written at least a first time. Several accesses in flight divide the lines' time.
-pub(super) fn bound(v: &Values, settings: Settings, in_flight: u64, plan: &Plan) -> Picos {
+pub(super) fn bound(v: &Values, settings: Settings, plan: &Plan) -> Picos {
     let d = u64::from(settings.distance.unwrap_or(1));
     let way = 2 * d * v.hop;
     let (c_mpb, r_mem, w_mem) = (v.on_box + way, v.memory_read + way, v.memory_write + way);
@@ -27,7 +27,7 @@ pub(super) fn bound(v: &Values, settings: Settings, in_flight: u64, plan: &Plan)
     let across = v.on_box + way;
     let call = v.put_box.min(v.put_memory);
     let m = (plan.bytes as u64).div_ceil(v.line as u64);
-    let turns = m.div_ceil(in_flight);
+    let turns = m.div_ceil(u64::from(v.in_flight));
     if plan.ranks < 2 || (m == 0 && plan.collective.moves_data()) {
         return Picos(0);
     }

@@ -107,10 +107,9 @@ pub(super) fn simulate(
     options: &Options,
 ) -> Result<Outcome, SimulateError> {
     let settings = options.mesh;
-    let values = Values::of(machine, mesh)?;
+    let values = Values::of(machine, mesh, settings.in_flight)?;
     let footprint = fit::check(machine, &values, plan, options)?;
-    let in_flight = u64::from(settings.in_flight.unwrap_or(values.in_flight).max(1));
-    let bound = bound::bound(&values, settings, in_flight, plan);
+    let bound = bound::bound(&values, settings, plan);
     let program = Program::compile(plan, &footprint, options.banks.min(options.runs))?;
     let mut fabric = MeshFabric::new(values, settings, options.fidelity, plan.ranks);
     let played = play(&mut fabric, &program, options.runs.max(1), options.fidelity, options.trace)?;
@@ -130,7 +129,7 @@ impl MeshFabric {
             memory: tiles.iter().map(nearest).collect(),
             tiles,
             chunked: fidelity == Fidelity::Chunk,
-            in_flight: u64::from(settings.in_flight.unwrap_or(v.in_flight).max(1)),
+            in_flight: u64::from(v.in_flight),
             arbiter: settings.arbiter.unwrap_or(v.arbiter),
             caches: vec![Cache::default(); ranks],
             ports: vec![Port::default(); v.grid.tiles()],

@@ -282,12 +282,11 @@ fn no_plan_beats_the_bound() {
 /// Several accesses in flight move lines faster, and then links are what is loaded.
 #[test]
 fn accesses_in_flight_shift_the_load_to_links() {
-    let mut machine = scc().clone();
-    machine.mesh.as_mut().unwrap().issue_ns.value = Some(1.0);
+    let machine = scc();
     let plan = bcast("oc-bcast", 48, 192 * LINE, &Params::new());
     let with = |in_flight, fidelity| {
         let mesh = Settings { in_flight: Some(in_flight), ..Settings::default() };
-        let outcome = simulate(&machine, &plan, &Options { mesh, fidelity, ..Options::default() }).unwrap();
+        let outcome = simulate(machine, &plan, &Options { mesh, fidelity, ..Options::default() }).unwrap();
         (outcome.first, outcome.load.unwrap().busiest_link().0)
     };
     for fidelity in [Fidelity::Line, Fidelity::Chunk] {
@@ -347,6 +346,11 @@ fn what_does_not_fit_is_refused_with_a_reason() {
     (mesh.port_ns.value, mesh.port_ns.source) = (None, "nobody measured it".to_owned());
     let error = refused(&unknown, &k(2), plain);
     assert!(error.to_string().contains("`port_ns` is unknown") && error.to_string().contains("nobody"));
+    let mut unknown = scc().clone();
+    unknown.mesh.as_mut().unwrap().issue_ns.value = None;
+    assert!(simulate(&unknown, &k(2), &Options::default()).is_ok());
+    let error = refused(&unknown, &k(2), Settings { in_flight: Some(2), ..plain });
+    assert!(error.to_string().contains("`issue_ns` is unknown"), "{error}");
     let other = shipped().iter().find(|m| m.mesh.is_none()).unwrap();
     assert!(refused(other, &k(2), plain).to_string().contains("no [mesh]"));
     let little = Options { memory_bytes: 1000, ..Options::default() };

@@ -46,8 +46,8 @@ fn known<T: Clone>(machine: &Machine, key: &str, value: &Value<T>) -> Result<T, 
 }
 
 impl Values {
-    /// Of `machine`, whose `[mesh]` is `mesh`.
-    pub fn of(machine: &Machine, mesh: &Mesh) -> Result<Values, SimulateError> {
+    /// Of `machine`, whose `[mesh]` is `mesh`, with other accesses in flight where they are given.
+    pub fn of(machine: &Machine, mesh: &Mesh, in_flight: Option<u32>) -> Result<Values, SimulateError> {
         let ps = |key: &str, v: &Value| known(machine, key, v).map(|ns| (ns * 1e3).round() as u64);
         let count = |key: &str, v: &Value| known(machine, key, v).map(|n| n as u32);
         let line = known(machine, "line_bytes", &machine.line_bytes)? as usize;
@@ -55,7 +55,10 @@ impl Values {
         let data = line.div_ceil(count("link_bytes", &mesh.link_bytes)? as usize);
         let header = count("header_flits", &mesh.header_flits)?;
         let flits = |n: u32| (f64::from(n) * flit).round() as u64;
-        let in_flight = count("in_flight", &mesh.in_flight)?;
+        let in_flight = match in_flight {
+            Some(n) => n.max(1),
+            None => count("in_flight", &mesh.in_flight)?,
+        };
         let Controllers(controllers) = known(machine, "controllers", &mesh.controllers)?;
         let grid = Grid {
             columns: count("columns", &mesh.columns)?,
