@@ -18,5 +18,6 @@ pub mod optimise;
 pub mod select;
 pub mod closed_form;
 pub mod trace;
+pub mod simulate;
 pub mod draw;
 pub mod paper;

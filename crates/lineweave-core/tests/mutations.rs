@@ -49,7 +49,7 @@ fn mutate(algorithm: &'static Algorithm) -> Tally {
     let mut tally = Tally::default();
     let mut seen = Vec::new();
     for problem in problems(algorithm.collective) {
-        for params in (algorithm.candidates)(&problem) {
+        for params in algorithm.trials(&problem) {
             let plan = algorithm.plan(&problem, &params).unwrap();
             if seen.contains(&plan) {
                 continue;

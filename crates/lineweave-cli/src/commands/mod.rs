@@ -17,6 +17,7 @@ pub mod models;
 pub mod papers;
 pub mod plan;
 pub mod rank_job;
+pub mod simulate;
 pub mod tune;
 pub mod verify;
 
@@ -51,6 +52,8 @@ pub enum Command {
     Optimise(optimise::Arguments),
     /// Show what every published model says of every algorithm, and how wrong it is
     Models(models::Arguments),
+    /// Play plans in virtual time on a machine that need not be there, with contention
+    Simulate(simulate::Arguments),
     /// Compute what the papers print anew, and say item by item what agrees
     Papers(papers::Arguments),
     /// Print a script that completes this command's arguments in a shell
@@ -81,6 +84,7 @@ impl Command {
             Command::Fit(arguments) => fit::run(arguments, session),
             Command::Optimise(arguments) => optimise::run(arguments, session),
             Command::Models(arguments) => models::run(arguments, session),
+            Command::Simulate(arguments) => simulate::run(arguments, session),
             Command::Papers(arguments) => papers::run(arguments, session),
             Command::Completions(arguments) => completions::run(arguments, session),
             Command::Man(arguments) => man::run(arguments, session),

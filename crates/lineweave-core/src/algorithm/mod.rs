@@ -13,6 +13,7 @@ pub mod levels;
 pub mod ranks;
 pub mod reduce;
 pub mod trees;
+mod two_sided;
 
 use crate::collective::Collective;
 use crate::plan::{Builder, Params, Plan, PlanError, Region, Space};
@@ -198,6 +199,16 @@ impl Algorithm {
         let scope = Scope { root, ..Scope::all(problem) };
         (self.emit)(&mut builder, problem, &scope, params)?;
         Ok(builder.finish())
+    }
+
+    /// The parameter sets to prove and test for a problem: the candidates, or the defaults where there are
+    /// none and the algorithm applies, as for baselines that are only there for comparison.
+    pub fn trials(&self, problem: &Problem) -> Vec<Params> {
+        let candidates = (self.candidates)(problem);
+        if candidates.is_empty() && self.plan(problem, &Params::new()).is_ok() {
+            return vec![Params::new()];
+        }
+        candidates
     }
 
     /// Whether every parameter given is one that this algorithm has.

@@ -4,12 +4,14 @@
 //! carries its op as a tooltip.
 
 mod curves;
+mod heat;
 mod plan;
 mod steps;
 mod svg;
 mod trace;
 
 pub use curves::{curves, Curve, Panel};
+pub use heat::heat;
 pub use plan::plan;
 pub use steps::{steps, Step, Steps};
 pub use trace::trace;

@@ -11,6 +11,7 @@
 //! ```
 
 mod line;
+mod mesh;
 mod nearest;
 mod read;
 mod shipped;
@@ -18,6 +19,7 @@ mod synthetic;
 mod tree;
 
 pub use line::{Bandwidth, Contention, LineRead, Location, MultiLine, State};
+pub use mesh::{Arbiter, Controllers, Dimensions, Mesh, Routing};
 pub use nearest::nearest;
 pub use shipped::{shipped, SOURCES};
 pub use synthetic::{topology, TopologyError};
@@ -161,6 +163,8 @@ pub struct Machine {
     pub bandwidth: Vec<Bandwidth>,
     /// Times of concurrent transfers; empty where nobody published any.
     pub concurrent: Vec<Concurrent>,
+    /// What the message-passing mesh family reads; `None` where cores share memory.
+    pub mesh: Option<Mesh>,
 }
 
 impl Machine {

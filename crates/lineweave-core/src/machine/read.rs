@@ -40,6 +40,7 @@ impl FromStr for Machine {
             "read",
             "bandwidth",
             "concurrent",
+            "mesh",
         ])?;
         let machine = Machine {
             name: root.get("name")?.text()?.to_owned(),
@@ -56,6 +57,7 @@ impl FromStr for Machine {
             reads: list(&root, "read", line_read)?,
             bandwidth: list(&root, "bandwidth", bandwidth)?,
             concurrent: list(&root, "concurrent", concurrent)?,
+            mesh: root.find("mesh").map(|e| super::mesh::read(e.table(e.key)?)).transpose()?,
         };
         monotone(&machine, root.table("transfer")?)?;
         rising(&machine.concurrent, &root)?;
@@ -64,7 +66,10 @@ impl FromStr for Machine {
 }
 
 /// A value with its status; `inner` reads the value itself.
-fn value<T: PartialOrd + Clone>(entry: Entry<'_>, inner: impl Fn(&Entry<'_>) -> Read<T>) -> Read<Value<T>> {
+pub(super) fn value<T: PartialOrd + Clone>(
+    entry: Entry<'_>,
+    inner: impl Fn(&Entry<'_>) -> Read<T>,
+) -> Read<Value<T>> {
     let table = entry.table(entry.key)?;
     table.only(&["value", "low", "high", "status", "source"])?;
     let read = |key: &str| table.find(key).map(|e| inner(&e)).transpose();
@@ -98,7 +103,7 @@ fn value<T: PartialOrd + Clone>(entry: Entry<'_>, inner: impl Fn(&Entry<'_>) -> 
     Ok(Value { value, low, high, status, source: table.get("source")?.text()?.to_owned() })
 }
 
-fn number(table: &Table<'_>, key: &str) -> Read<Value> {
+pub(super) fn number(table: &Table<'_>, key: &str) -> Read<Value> {
     value(table.get(key)?, |e| e.number(false))
 }
 

@@ -30,6 +30,7 @@ pub const SOURCES: &[(&str, &str)] = sources![
     "power9-2s",
     "lusitania",
     "metropolis",
+    "intel-scc",
 ];
 
 /// Every description, read once.

@@ -23,6 +23,7 @@ mod published;
 mod stages;
 mod surface;
 pub mod tau_lop;
+pub mod put_get;
 mod values;
 
 pub use estimate::{estimate, Estimates, Known};

@@ -115,7 +115,7 @@ impl Unit {
                     grain,
                     direct,
                 };
-                for params in (self.algorithm.candidates)(&problem) {
+                for params in self.algorithm.trials(&problem) {
                     let outcome = match self.algorithm.plan(&problem, &params) {
                         Err(error) => Err(error.into()),
                         Ok(plan) => {

@@ -41,7 +41,7 @@ pub fn algorithms(comm: &mut Communicator, sizes: &[usize], direct: bool) -> Out
                         grain: if collective.folds() { 4 } else { 1 },
                         direct,
                     };
-                    for params in (algorithm.candidates)(&problem) {
+                    for params in algorithm.trials(&problem) {
                         cases += run_case(comm, algorithm, &problem, &params)?;
                     }
                 }

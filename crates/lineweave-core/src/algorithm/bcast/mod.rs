@@ -16,7 +16,11 @@ pub mod fibonacci;
 pub mod flat;
 pub mod hierarchical;
 pub mod knomial;
+pub mod oc_bcast;
 pub mod pipelined_kary;
+pub mod rcce;
+pub mod rcce_comm_binomial;
+pub mod rcce_comm_scatter_allgather;
 mod relay;
 mod scatter;
 pub mod scatter_doubling;
@@ -36,6 +40,7 @@ pub const TABLE: &[&Algorithm] = &[
     &degrees::ALGORITHM,
     &chain::ALGORITHM,
     &pipelined_kary::ALGORITHM,
+    &oc_bcast::ALGORITHM,
     &two_segment_tree::ALGORITHM,
     &cyclic::ALGORITHM,
     &scatter_ring::ALGORITHM,
@@ -47,4 +52,7 @@ pub const TABLE: &[&Algorithm] = &[
     &hierarchical::ALGORITHM,
     &topology_tree::ALGORITHM,
     &edges::ALGORITHM,
+    &rcce::ALGORITHM,
+    &rcce_comm_binomial::ALGORITHM,
+    &rcce_comm_scatter_allgather::ALGORITHM,
 ];

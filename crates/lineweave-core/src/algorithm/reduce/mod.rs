@@ -6,6 +6,7 @@ pub mod edges;
 pub mod flat;
 pub mod hierarchical;
 pub mod pipelined;
+pub mod rcce;
 pub mod slices;
 pub mod tree;
 pub(crate) mod up;
@@ -23,6 +24,7 @@ pub const TABLE: &[&Algorithm] = &[
     &slices::ALGORITHM,
     &hierarchical::ALGORITHM,
     &edges::ALGORITHM,
+    &rcce::ALGORITHM,
 ];
 
 /// Parameter sets that vary the layout: those whose payload the message fits, or all where it fits none.
