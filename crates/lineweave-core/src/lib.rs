@@ -16,5 +16,6 @@ pub mod verify;
 pub mod cost;
 pub mod select;
 pub mod trace;
+pub mod simulate;
 pub mod draw;
 pub mod paper;

@@ -1,0 +1,461 @@
+//! Playing a program on a fabric: each rank's ops as elementary accesses, in the order of (time, rank).
+//!
+//! 1. An op begins with a call, whose overhead the fabric knows.
+//! 2. A move or fold is cut into pieces, a line or the whole of it; lanes take pieces in turn. A piece is a
+//!    read and a write, or two reads, a combination and a write, one after the other.
+//! 3. A set takes effect when the fabric says that it is visible; ranks that wait for it are woken then.
+//! 4. A wait reads its flag. If it is not there yet, the rank keeps polling, which is the fabric's to charge,
+//!    until a set that reaches it becomes visible.
+
+use super::agenda::{Agenda, Agent};
+use super::fabric::{Access, Call, Fabric, Lanes, Step};
+use super::program::{FlagAt, Instruction, Place, Program};
+use super::{Fidelity, SimulateError};
+use crate::trace::{Kind, Picos};
+use crate::units::Rank;
+
+/// A rank under way.
+#[derive(Clone, Debug)]
+struct Runner {
+    run: usize,
+    pc: usize,
+    /// Which access of the op comes next, for what is not cut into pieces.
+    part: u8,
+    /// Lanes that have not finished their pieces.
+    busy: u32,
+    /// When the op began.
+    began: Picos,
+    /// When the last lane so far finished.
+    latest: Picos,
+}
+
+/// One of a rank's lanes.
+#[derive(Clone, Copy, Debug)]
+struct Lane {
+    access: Access,
+    under_way: bool,
+    piece: usize,
+    part: u8,
+}
+
+/// The sets of one flag that can still matter.
+#[derive(Clone, Debug, Default)]
+struct FlagState {
+    /// (value, visible from), both growing.
+    sets: Vec<(i64, Picos)>,
+    /// (rank, value waited for).
+    waiters: Vec<(u32, i64)>,
+}
+
+/// One op as it ran, in the run that is traced.
+#[derive(Clone, Copy, Debug)]
+pub struct Ran {
+    /// Who.
+    pub rank: u32,
+    /// Index in its program.
+    pub op: u32,
+    /// When it began.
+    pub start: Picos,
+    /// When it ended.
+    pub end: Picos,
+}
+
+/// What came out.
+#[derive(Clone, Debug)]
+pub struct Played {
+    /// For each run, when the first rank began it.
+    pub began: Vec<Picos>,
+    /// For each run, when the last rank had ended it.
+    pub ended: Vec<Picos>,
+    /// For each rank, when it ended its last run.
+    pub per_rank: Vec<Picos>,
+    /// Events handled.
+    pub events: u64,
+    /// The ops of the first run, when asked for.
+    pub trace: Vec<Ran>,
+}
+
+struct Player<'a, F: Fabric> {
+    fabric: &'a mut F,
+    program: &'a Program,
+    runs: usize,
+    piece: usize,
+    lanes: Lanes,
+    runners: Vec<Runner>,
+    lane: Vec<Lane>,
+    flags: Vec<FlagState>,
+    agenda: Agenda,
+    /// For each run, how many ranks have ended it, and which wait for that.
+    left: Vec<u32>,
+    gated: Vec<Vec<u32>>,
+    wants_trace: bool,
+    out: Played,
+}
+
+/// Plays `runs` runs back to back. Every rank enters the first at time 0, and the next as soon as it has ended
+/// one, unless its bank is still in use.
+///
+/// # Errors
+/// [`SimulateError::Stuck`] when a rank waits for ever.
+pub fn play<F: Fabric>(
+    fabric: &mut F,
+    program: &Program,
+    runs: usize,
+    fidelity: Fidelity,
+    wants_trace: bool,
+) -> Result<Played, SimulateError> {
+    let ranks = program.ops.len();
+    let lanes = match fidelity {
+        Fidelity::Line => fabric.lanes(),
+        Fidelity::Chunk => Lanes { count: 1, gap: Picos(0) },
+    };
+    let idle = Access::Combine { len: 0 };
+    let mut player = Player {
+        piece: match fidelity {
+            Fidelity::Line => fabric.line_bytes(),
+            Fidelity::Chunk => usize::MAX,
+        },
+        fabric,
+        program,
+        runs,
+        lanes,
+        runners: vec![Runner { run: 0, pc: 0, part: 0, busy: 0, began: Picos(0), latest: Picos(0) }; ranks],
+        lane: vec![Lane { access: idle, under_way: false, piece: 0, part: 0 }; ranks * lanes.count as usize],
+        flags: vec![FlagState::default(); program.flags()],
+        agenda: Agenda::new(ranks as u32, lanes.count),
+        left: vec![0; runs],
+        gated: vec![Vec::new(); runs],
+        wants_trace,
+        out: Played {
+            began: vec![Picos(u64::MAX); runs],
+            ended: vec![Picos(0); runs],
+            per_rank: vec![Picos(0); ranks],
+            events: 0,
+            trace: Vec::new(),
+        },
+    };
+    for rank in 0..ranks as u32 {
+        player.enter(rank, Picos(0));
+    }
+    while let Some((now, agent, stage)) = player.agenda.next() {
+        if agent >= player.agenda.resources() {
+            player.fabric.alarm(now, agent - player.agenda.resources(), &mut player.agenda);
+        } else {
+            player.go_on(now, agent, stage);
+        }
+    }
+    player.out.events = player.agenda.handled();
+    match player.runners.iter().position(|r| r.run < runs) {
+        Some(rank) => Err(SimulateError::Stuck { rank: Rank::from(rank), op: player.runners[rank].pc }),
+        None => Ok(player.out),
+    }
+}
+
+impl<F: Fabric> Player<'_, F> {
+    /// A rank enters its next run, or waits at the gate of its bank.
+    fn enter(&mut self, rank: u32, now: Picos) {
+        let run = self.runners[rank as usize].run;
+        let ranks = self.runners.len() as u32;
+        if run == self.runs {
+            return;
+        }
+        if let Some(before) = run.checked_sub(self.program.banks).filter(|_| self.program.guarded) {
+            if self.left[before] < ranks {
+                self.gated[before].push(rank);
+                return;
+            }
+        }
+        self.out.began[run] = self.out.began[run].min(now);
+        self.fabric.begin(rank, run);
+        let agent = self.agenda.agent(rank, 0);
+        self.agenda.resume(now, agent, 0);
+    }
+
+    /// A rank has ended its run at `now`.
+    fn leave(&mut self, rank: u32, now: Picos) {
+        let runner = &mut self.runners[rank as usize];
+        let run = runner.run;
+        (runner.run, runner.pc, runner.part) = (run + 1, 0, 0);
+        self.out.ended[run] = self.out.ended[run].max(now);
+        self.out.per_rank[rank as usize] = now;
+        self.left[run] += 1;
+        self.enter(rank, now);
+        if self.left[run] == self.runners.len() as u32 {
+            for waiting in std::mem::take(&mut self.gated[run]) {
+                self.enter(waiting, now);
+            }
+        }
+    }
+
+    /// Goes on with an agent until somebody else is due.
+    fn go_on(&mut self, mut now: Picos, agent: Agent, mut stage: u8) {
+        let rank = self.agenda.rank(agent);
+        loop {
+            if !self.lane[agent as usize].under_way {
+                match self.next(now, rank, agent) {
+                    None => return,
+                    Some(access) => {
+                        let lane = &mut self.lane[agent as usize];
+                        (lane.access, lane.under_way) = (access, true);
+                        stage = 0;
+                    }
+                }
+            }
+            let access = self.lane[agent as usize].access;
+            match self.fabric.step(now, agent, rank, &access, stage, &mut self.agenda) {
+                Step::Parked => return,
+                Step::Later { at, stage: next } => {
+                    if !self.agenda.is_next(at, agent) {
+                        return self.agenda.resume(at, agent, next);
+                    }
+                    (now, stage) = (at, next);
+                }
+                Step::Done { at, visible } => {
+                    self.lane[agent as usize].under_way = false;
+                    if !self.effect(rank, &access, visible) {
+                        return;
+                    }
+                    if !self.agenda.is_next(at, agent) {
+                        return self.agenda.resume(at, agent, 0);
+                    }
+                    now = at;
+                }
+            }
+        }
+    }
+
+    /// The next access of an agent, or `None` when it has nothing to do.
+    fn next(&mut self, now: Picos, rank: u32, agent: Agent) -> Option<Access> {
+        let r = rank as usize;
+        loop {
+            let runner = &self.runners[r];
+            let Some(&op) = self.program.ops[r].get(runner.pc) else {
+                self.leave(rank, now);
+                return None;
+            };
+            if runner.part == 0 {
+                self.runners[r].began = now;
+                self.runners[r].part = 1;
+                return Some(Access::Call(self.call(runner_bank(&self.runners[r], self.program), &op)));
+            }
+            match op {
+                Instruction::Move { len, .. } | Instruction::Fold { len, .. } => {
+                    if self.runners[r].part == 1 {
+                        self.deal(now, rank, len);
+                    }
+                    let lane = self.agenda.lane(agent);
+                    if let Some(access) = self.of_piece(r, agent, &op, len) {
+                        return Some(access);
+                    }
+                    // Lane 0 goes on with the rank when the last lane is done.
+                    let runner = &mut self.runners[r];
+                    runner.busy -= 1;
+                    runner.latest = runner.latest.max(now);
+                    if runner.busy > 0 {
+                        return None;
+                    }
+                    let at = runner.latest;
+                    self.over(rank, at);
+                    if lane != 0 {
+                        let first = self.agenda.agent(rank, 0);
+                        self.agenda.resume(at, first, 0);
+                        return None;
+                    }
+                }
+                Instruction::Set { .. } | Instruction::Wait { .. } | Instruction::Add { .. } => {
+                    match self.of_flag(r, &op) {
+                        Some(access) => return Some(access),
+                        None => self.over(rank, now),
+                    }
+                }
+            }
+        }
+    }
+
+    fn over(&mut self, rank: u32, end: Picos) {
+        let runner = &mut self.runners[rank as usize];
+        if self.wants_trace && runner.run == 0 {
+            self.out.trace.push(Ran { rank, op: runner.pc as u32, start: runner.began, end });
+        }
+        runner.pc += 1;
+        runner.part = 0;
+    }
+
+    /// Hands out the pieces of a move or fold to the rank's lanes.
+    fn deal(&mut self, now: Picos, rank: u32, len: usize) {
+        let pieces = len.div_ceil(self.piece).max(1);
+        let lanes = (self.lanes.count as usize).min(pieces);
+        let runner = &mut self.runners[rank as usize];
+        (runner.part, runner.busy, runner.latest) = (2, lanes as u32, now);
+        for lane in 0..lanes {
+            let agent = self.agenda.agent(rank, lane as u32);
+            let state = &mut self.lane[agent as usize];
+            (state.piece, state.part, state.under_way) = (lane, 0, false);
+            if lane > 0 {
+                self.agenda.resume(Picos(now.0 + lane as u64 * self.lanes.gap.0), agent, 0);
+            }
+        }
+    }
+
+    /// The next access of a lane in a move or fold.
+    fn of_piece(&mut self, r: usize, agent: Agent, op: &Instruction, len: usize) -> Option<Access> {
+        let bank = runner_bank(&self.runners[r], self.program);
+        let lane = &mut self.lane[agent as usize];
+        let last = match op {
+            Instruction::Move { .. } => 2,
+            _ => 4,
+        };
+        if lane.part == last {
+            lane.part = 0;
+            lane.piece += self.lanes.count as usize;
+        }
+        let start = lane.piece.saturating_mul(self.piece);
+        if start >= len {
+            return None;
+        }
+        let part = lane.part;
+        lane.part += 1;
+        let n = self.piece.min(len - start);
+        let place = |p: Place| p.in_bank(bank).plus(start);
+        Some(match (*op, part) {
+            (Instruction::Move { src, .. }, 0) => Access::Read { from: place(src), len: n },
+            (Instruction::Move { dst, .. }, _) => Access::Write { to: place(dst), len: n },
+            (Instruction::Fold { a, .. }, 0) => Access::Read { from: place(a), len: n },
+            (Instruction::Fold { b, .. }, 1) => Access::Read { from: place(b), len: n },
+            (Instruction::Fold { dst, .. }, 3) => Access::Write { to: place(dst), len: n },
+            (_, _) => Access::Combine { len: n },
+        })
+    }
+
+    /// The next access of an op on a flag.
+    fn of_flag(&mut self, r: usize, op: &Instruction) -> Option<Access> {
+        let bank = runner_bank(&self.runners[r], self.program);
+        let part = self.runners[r].part;
+        self.runners[r].part += 1;
+        match (*op, part) {
+            (Instruction::Set { from: Some(from), payload, .. }, 1) => {
+                Some(Access::Read { from: from.in_bank(bank), len: payload })
+            }
+            (Instruction::Set { flag, payload, from, .. }, 1 | 2) => {
+                if part == 1 && from.is_none() {
+                    self.runners[r].part = 3;
+                }
+                Some(Access::Set { flag: self.flag_at(r, flag), payload })
+            }
+            (Instruction::Add { flag }, 1) => Some(Access::Add { flag: self.flag_at(r, flag) }),
+            (Instruction::Wait { flag, .. }, 1) => Some(Access::Poll { flag: self.flag_at(r, flag) }),
+            (Instruction::Wait { into: Some(into), payload, .. }, 2) => {
+                Some(Access::Write { to: into.in_bank(bank), len: payload })
+            }
+            (_, _) => None,
+        }
+    }
+
+    /// What an access that is over does to flags. `false` when the rank now waits.
+    fn effect(&mut self, rank: u32, access: &Access, visible: Picos) -> bool {
+        let r = rank as usize;
+        match access {
+            Access::Set { flag, .. } => {
+                if let Some(&Instruction::Set { flag: f, value, .. }) =
+                    self.program.ops[r].get(self.runners[r].pc)
+                {
+                    let value = self.value(r, f, value);
+                    self.raise(*flag, value, visible);
+                }
+                true
+            }
+            Access::Add { flag } => {
+                let sets = &self.flags[flag.id as usize].sets;
+                let value = sets.last().map_or(0, |s| s.0) + 1;
+                self.raise(*flag, value, visible);
+                true
+            }
+            Access::Poll { flag } => {
+                let Some(&Instruction::Wait { flag: f, value, .. }) =
+                    self.program.ops[r].get(self.runners[r].pc)
+                else {
+                    return true;
+                };
+                let wanted = self.value(r, f, value);
+                let seen = wanted <= 0 || self.reached(flag.id, wanted).is_some_and(|v| v <= visible);
+                if !seen {
+                    self.await_flag(rank, visible, *flag, wanted);
+                }
+                seen
+            }
+            Access::Call(_) | Access::Read { .. } | Access::Write { .. } | Access::Combine { .. } => true,
+        }
+    }
+
+    /// From when a flag's value of at least `wanted` is visible, as far as it was set.
+    fn reached(&self, flag: u32, wanted: i64) -> Option<Picos> {
+        let sets = &self.flags[flag as usize].sets;
+        let at = sets.partition_point(|s| s.0 < wanted);
+        sets.get(at).map(|s| s.1)
+    }
+
+    /// The rank polls until the value is visible.
+    fn await_flag(&mut self, rank: u32, sampled: Picos, flag: FlagAt, wanted: i64) {
+        self.fabric.wait(sampled, rank, flag);
+        match self.reached(flag.id, wanted) {
+            Some(visible) => self.wake(rank, flag, visible),
+            None => self.flags[flag.id as usize].waiters.push((rank, wanted)),
+        }
+    }
+
+    fn wake(&mut self, rank: u32, flag: FlagAt, visible: Picos) {
+        let at = self.fabric.wake(visible, rank, flag);
+        let agent = self.agenda.agent(rank, 0);
+        self.agenda.resume(at, agent, 0);
+    }
+
+    fn raise(&mut self, flag: FlagAt, value: i64, visible: Picos) {
+        let state = &mut self.flags[flag.id as usize];
+        // Writes of one flag become visible in order.
+        let visible = state.sets.last().map_or(visible, |last| visible.max(last.1));
+        state.sets.push((value, visible));
+        if state.waiters.is_empty() {
+            return;
+        }
+        let mut waiters = std::mem::take(&mut state.waiters);
+        waiters.retain(|&(rank, wanted)| {
+            if wanted <= value {
+                self.wake(rank, flag, visible);
+            }
+            wanted > value
+        });
+        self.flags[flag.id as usize].waiters.append(&mut waiters);
+    }
+
+    /// The value over all runs that a value of this run stands for.
+    fn value(&self, r: usize, flag: u32, value: i32) -> i64 {
+        (self.runners[r].run / self.program.banks) as i64 * self.program.flags[flag as usize].growth
+            + i64::from(value)
+    }
+
+    fn flag_at(&self, r: usize, flag: u32) -> FlagAt {
+        let info = &self.program.flags[flag as usize];
+        let bank = self.runners[r].run % self.program.banks;
+        FlagAt {
+            id: (bank * self.program.flags.len()) as u32 + flag,
+            home: info.home,
+            offset: info.offset + bank * self.program.bank_bytes,
+        }
+    }
+
+    fn call(&self, bank: usize, op: &Instruction) -> Call {
+        let at = |p: Place| Some(p.in_bank(bank));
+        match *op {
+            Instruction::Move { src, dst, .. } => Call { kind: Kind::Move, from: at(src), to: at(dst) },
+            Instruction::Fold { a, dst, .. } => Call { kind: Kind::Fold, from: at(a), to: at(dst) },
+            Instruction::Set { .. } => Call { kind: Kind::Set, from: None, to: None },
+            Instruction::Wait { .. } => Call { kind: Kind::Wait, from: None, to: None },
+            Instruction::Add { .. } => Call { kind: Kind::Add, from: None, to: None },
+        }
+    }
+}
+
+/// Where the bank of a rank's current run begins in a box.
+fn runner_bank(runner: &Runner, program: &Program) -> usize {
+    runner.run % program.banks * program.bank_bytes
+}
