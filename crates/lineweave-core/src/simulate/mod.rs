@@ -8,6 +8,7 @@
 //! Data is not moved: what a plan delivers is for [`verify`](crate::verify) to prove.
 
 mod agenda;
+pub mod coherent;
 mod fabric;
 mod play;
 mod program;
@@ -193,6 +194,9 @@ pub enum SimulateError {
 /// waits for ever.
 pub fn simulate(machine: &Machine, plan: &Plan, options: &Options) -> Result<Outcome, SimulateError> {
     within_memory(plan, options)?;
+    if machine.coherent.is_some() {
+        return coherent::simulate(machine, &coherent::placed(machine, plan.ranks)?, plan, options);
+    }
     Err(SimulateError::NoFamily {
         machine: machine.name.clone(),
         lacks: "it has no table that a simulated family reads".to_owned(),

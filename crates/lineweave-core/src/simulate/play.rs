@@ -13,6 +13,7 @@ use super::program::{FlagAt, Instruction, Place, Program};
 use super::{Fidelity, SimulateError};
 use crate::trace::{Kind, Picos};
 use crate::units::Rank;
+use std::collections::VecDeque;
 
 /// A rank under way.
 #[derive(Clone, Debug)]
@@ -45,6 +46,8 @@ struct FlagState {
     sets: Vec<(i64, Picos)>,
     /// (rank, value waited for).
     waiters: Vec<(u32, i64)>,
+    /// Values that were set and have not landed.
+    posted: VecDeque<i64>,
 }
 
 /// One op as it ran, in the run that is traced.
@@ -140,6 +143,7 @@ pub fn play<F: Fabric>(
     while let Some((now, agent, stage)) = player.agenda.next() {
         if agent >= player.agenda.resources() {
             player.fabric.alarm(now, agent - player.agenda.resources(), &mut player.agenda);
+            player.land();
         } else {
             player.go_on(now, agent, stage);
         }
@@ -202,8 +206,21 @@ impl<F: Fabric> Player<'_, F> {
                 }
             }
             let access = self.lane[agent as usize].access;
-            match self.fabric.step(now, agent, rank, &access, stage, &mut self.agenda) {
+            let step = self.fabric.step(now, agent, rank, &access, stage, &mut self.agenda);
+            if let (Step::Posted { .. }, Access::Set { flag, .. }) = (step, &access) {
+                let value = self.value_set(rank);
+                self.flags[flag.id as usize].posted.extend(value);
+            }
+            self.land();
+            match step {
                 Step::Parked => return,
+                Step::Posted { at } => {
+                    self.lane[agent as usize].under_way = false;
+                    if !self.agenda.is_next(at, agent) {
+                        return self.agenda.resume(at, agent, 0);
+                    }
+                    now = at;
+                }
                 Step::Later { at, stage: next } => {
                     if !self.agenda.is_next(at, agent) {
                         return self.agenda.resume(at, agent, next);
@@ -212,7 +229,7 @@ impl<F: Fabric> Player<'_, F> {
                 }
                 Step::Done { at, visible } => {
                     self.lane[agent as usize].under_way = false;
-                    if !self.effect(rank, &access, visible) {
+                    if !self.effect(now, rank, &access, visible) {
                         return;
                     }
                     if !self.agenda.is_next(at, agent) {
@@ -263,6 +280,9 @@ impl<F: Fabric> Player<'_, F> {
                     }
                 }
                 Instruction::Set { .. } | Instruction::Wait { .. } | Instruction::Add { .. } => {
+                    if self.runners[r].part == 1 && matches!(op, Instruction::Wait { .. }) {
+                        self.look_ahead(now, rank);
+                    }
                     match self.of_flag(r, &op) {
                         Some(access) => return Some(access),
                         None => self.over(rank, now),
@@ -327,6 +347,24 @@ impl<F: Fabric> Player<'_, F> {
         })
     }
 
+    /// Tells the fabric which flags the rank waits for after this one, as many as it polls at once.
+    fn look_ahead(&mut self, now: Picos, rank: u32) {
+        let r = rank as usize;
+        let more = self.fabric.polls_at_once().saturating_sub(1);
+        if more == 0 {
+            return;
+        }
+        let ops = &self.program.ops[r][self.runners[r].pc + 1..];
+        let next = ops.iter().take(more).map_while(|op| match op {
+            Instruction::Wait { flag, .. } => Some(self.flag_at(r, *flag)),
+            _ => None,
+        });
+        let flags: Vec<FlagAt> = next.collect();
+        if !flags.is_empty() {
+            self.fabric.ahead(now, rank, &flags, &mut self.agenda);
+        }
+    }
+
     /// The next access of an op on a flag.
     fn of_flag(&mut self, r: usize, op: &Instruction) -> Option<Access> {
         let bank = runner_bank(&self.runners[r], self.program);
@@ -352,14 +390,11 @@ impl<F: Fabric> Player<'_, F> {
     }
 
     /// What an access that is over does to flags. `false` when the rank now waits.
-    fn effect(&mut self, rank: u32, access: &Access, visible: Picos) -> bool {
+    fn effect(&mut self, now: Picos, rank: u32, access: &Access, visible: Picos) -> bool {
         let r = rank as usize;
         match access {
             Access::Set { flag, .. } => {
-                if let Some(&Instruction::Set { flag: f, value, .. }) =
-                    self.program.ops[r].get(self.runners[r].pc)
-                {
-                    let value = self.value(r, f, value);
+                if let Some(value) = self.value_set(rank) {
                     self.raise(*flag, value, visible);
                 }
                 true
@@ -379,11 +414,29 @@ impl<F: Fabric> Player<'_, F> {
                 let wanted = self.value(r, f, value);
                 let seen = wanted <= 0 || self.reached(flag.id, wanted).is_some_and(|v| v <= visible);
                 if !seen {
-                    self.await_flag(rank, visible, *flag, wanted);
+                    self.await_flag(now, visible, rank, *flag, wanted);
                 }
                 seen
             }
             Access::Call(_) | Access::Read { .. } | Access::Write { .. } | Access::Combine { .. } => true,
+        }
+    }
+
+    /// The value that the set of the rank's current op stands for.
+    fn value_set(&self, rank: u32) -> Option<i64> {
+        let r = rank as usize;
+        match self.program.ops[r].get(self.runners[r].pc) {
+            Some(&Instruction::Set { flag, value, .. }) => Some(self.value(r, flag, value)),
+            _ => None,
+        }
+    }
+
+    /// Tells those who wait of the posted sets that have landed.
+    fn land(&mut self) {
+        while let Some((flag, visible)) = self.agenda.landed() {
+            if let Some(value) = self.flags[flag.id as usize].posted.pop_front() {
+                self.raise(flag, value, visible);
+            }
         }
     }
 
@@ -395,8 +448,8 @@ impl<F: Fabric> Player<'_, F> {
     }
 
     /// The rank polls until the value is visible.
-    fn await_flag(&mut self, rank: u32, sampled: Picos, flag: FlagAt, wanted: i64) {
-        self.fabric.wait(sampled, rank, flag);
+    fn await_flag(&mut self, now: Picos, sampled: Picos, rank: u32, flag: FlagAt, wanted: i64) {
+        self.fabric.wait(now, sampled, rank, flag, &mut self.agenda);
         match self.reached(flag.id, wanted) {
             Some(visible) => self.wake(rank, flag, visible),
             None => self.flags[flag.id as usize].waiters.push((rank, wanted)),
@@ -404,9 +457,10 @@ impl<F: Fabric> Player<'_, F> {
     }
 
     fn wake(&mut self, rank: u32, flag: FlagAt, visible: Picos) {
-        let at = self.fabric.wake(visible, rank, flag);
-        let agent = self.agenda.agent(rank, 0);
-        self.agenda.resume(at, agent, 0);
+        if let Some(at) = self.fabric.wake(visible, rank, flag) {
+            let agent = self.agenda.agent(rank, 0);
+            self.agenda.resume(at, agent, 0);
+        }
     }
 
     fn raise(&mut self, flag: FlagAt, value: i64, visible: Picos) {
