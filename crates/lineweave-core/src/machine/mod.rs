@@ -11,6 +11,7 @@
 //! ```
 
 mod coherent;
+mod line;
 mod nearest;
 mod read;
 mod shipped;
@@ -18,6 +19,7 @@ mod synthetic;
 mod tree;
 
 pub use coherent::{Coherent, NumaTransfer, Protocol};
+pub use line::{Bandwidth, Contention, LineRead, Location, MultiLine, State};
 pub use nearest::nearest;
 pub use shipped::{shipped, SOURCES};
 pub use synthetic::{topology, TopologyError};
@@ -115,46 +117,6 @@ pub struct Rates {
     pub fold_bytes_per_ns: Value,
 }
 
-/// State of a line in its owner's cache: exclusive, or invalid (in memory).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum State {
-    /// Exclusive.
-    E,
-    /// Invalid.
-    I,
-}
-
-/// T_N(N) = o N + q - p / N, the time to hand over N lines (Ramos & Hoefler, Eq. 3.1 and Table 3.1).
-#[derive(Clone, PartialEq, Debug)]
-pub struct MultiLine {
-    /// State of the sender's buffer.
-    pub send: State,
-    /// State of the receiver's buffer.
-    pub recv: State,
-    /// Asymptotic cost of a line.
-    pub o_ns: Value,
-    /// Fixed start-up.
-    pub q_ns: Value,
-    /// The part of the start-up that more lines amortise.
-    pub p_ns: Value,
-}
-
-/// T_C(n) = c n + b - a / n, the time until n threads have each copied the same line (Ramos & Hoefler, Eq. 3.2
-/// and 3.3, Table 3.2).
-#[derive(Clone, PartialEq, Debug)]
-pub struct Contention {
-    /// State of the shared line in its owner's cache.
-    pub send: State,
-    /// State of each reader's own line.
-    pub recv: State,
-    /// Cost of one more reader.
-    pub c_ns: Value,
-    /// Fixed cost.
-    pub b_ns: Value,
-    /// What a second reader saves when the line comes from memory; 0 where the model has no such term.
-    pub a_ns: Value,
-}
-
 /// The description of a machine.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Machine {
@@ -185,6 +147,10 @@ pub struct Machine {
     pub contention: Vec<Contention>,
     /// Pairs of NUMA nodes whose transfers differ from their level's; empty where none are known to.
     pub numa_transfer: Vec<NumaTransfer>,
+    /// Reading one line, by location and state; empty where nobody measured it by state.
+    pub reads: Vec<LineRead>,
+    /// Fits of bandwidth, by location and number of threads; empty where nobody measured it.
+    pub bandwidth: Vec<Bandwidth>,
 }
 
 impl Machine {

@@ -55,6 +55,8 @@ mod tests {
             ("AMD EPYC-Milan Processor", "x86_64", "epyc-milan-7763-2s"),
             ("AMD EPYC 9554 64-Core Processor", "x86_64", "epyc-genoa-9654-2s"),
             ("Intel(R) Xeon(R) CPU E5-2680 v4 @ 2.40GHz", "x86_64", "broadwell-e5-2680v4-2s"),
+            ("Intel(R) Xeon(R) CPU E5-2670 0 @ 2.60GHz", "x86_64", "sandy-bridge-e5-2670-2s"),
+            ("Intel(R) Xeon(R) CPU E5-2690 0 @ 2.90GHz", "x86_64", "sandy-bridge-e5-2670-2s"),
             ("Intel(R) Xeon(R) Gold 6242 CPU @ 2.80GHz", "x86_64", "cascade-lake-6242-2s"),
             ("Intel Xeon Processor (Icelake)", "x86_64", "ice-lake-8375c-2s"),
             ("INTEL(R) XEON(R) PLATINUM 8581C CPU @ 2.10GHz", "x86_64", "sapphire-rapids"),

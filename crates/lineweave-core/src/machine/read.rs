@@ -3,8 +3,8 @@
 use super::synthetic::topology;
 use super::tree::{document, Entry, Table};
 use super::{
-    Access, Coherent, Contention, Machine, MachineError, MultiLine, NumaTransfer, Patterns, Protocol, Rates,
-    State, Status, Transfer, Value,
+    Access, Bandwidth, Coherent, Contention, LineRead, Location, Machine, MachineError, MultiLine,
+    NumaTransfer, Patterns, Protocol, Rates, State, Status, Transfer, Value,
 };
 use crate::topology::Level;
 use std::str::FromStr;
@@ -42,6 +42,8 @@ impl FromStr for Machine {
             "contention",
             "coherent",
             "numa_transfer",
+            "read",
+            "bandwidth",
         ])?;
         let machine = Machine {
             name: root.get("name")?.text()?.to_owned(),
@@ -57,6 +59,8 @@ impl FromStr for Machine {
             multi_line: list(&root, "multi_line", multi_line)?,
             contention: list(&root, "contention", contention)?,
             numa_transfer: list(&root, "numa_transfer", numa_transfer)?,
+            reads: list(&root, "read", line_read)?,
+            bandwidth: list(&root, "bandwidth", bandwidth)?,
         };
         monotone(&machine, root.table("transfer")?)?;
         Ok(machine)
@@ -165,13 +169,51 @@ fn list<T>(root: &Table<'_>, key: &str, read: fn(Table<'_>) -> Read<T>) -> Read<
     }
 }
 
-fn state(table: &Table<'_>, key: &str) -> Read<State> {
+/// One of a few names.
+fn named<T: Copy>(table: &Table<'_>, key: &str, all: &[T], name: fn(T) -> &'static str) -> Read<T> {
     let entry = table.get(key)?;
-    match entry.text()? {
-        "E" => Ok(State::E),
-        "I" => Ok(State::I),
-        _ => Err(entry.bad("E or I")),
+    let text = entry.text()?;
+    let found = all.iter().copied().find(|&one| name(one) == text);
+    found.ok_or_else(|| entry.bad(all.iter().map(|&one| name(one)).collect::<Vec<_>>().join(", ")))
+}
+
+fn state(table: &Table<'_>, key: &str) -> Read<State> {
+    named(table, key, &State::ALL, State::name)
+}
+
+fn location(table: &Table<'_>) -> Read<Location> {
+    named(table, "location", &Location::ALL, Location::name)
+}
+
+/// A whole number from 1.
+fn count(table: &Table<'_>, key: &str) -> Read<usize> {
+    let entry = table.get(key)?;
+    let n = entry.number(false)?;
+    if n.fract() != 0.0 || n > 1e9 {
+        return Err(entry.bad("a whole number from 1"));
     }
+    Ok(n as usize)
+}
+
+fn line_read(table: Table<'_>) -> Read<LineRead> {
+    table.only(&["location", "state", "mean_ns", "stdev_ns"])?;
+    Ok(LineRead {
+        location: location(&table)?,
+        state: state(&table, "state")?,
+        mean_ns: number(&table, "mean_ns")?,
+        stdev_ns: parameter(&table, "stdev_ns")?,
+    })
+}
+
+fn bandwidth(table: Table<'_>) -> Read<Bandwidth> {
+    table.only(&["location", "least_threads", "most_threads", "outstanding", "factor"])?;
+    Ok(Bandwidth {
+        location: location(&table)?,
+        least_threads: count(&table, "least_threads")?,
+        most_threads: count(&table, "most_threads")?,
+        outstanding: number(&table, "outstanding")?,
+        factor: number(&table, "factor")?,
+    })
 }
 
 fn multi_line(table: Table<'_>) -> Read<MultiLine> {

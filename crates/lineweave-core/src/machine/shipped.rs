@@ -15,6 +15,7 @@ pub const SOURCES: &[(&str, &str)] = sources![
     "generic-arm64",
     "xeon-phi-5110p",
     "knights-landing-7210",
+    "sandy-bridge-e5-2670-2s",
     "broadwell-e5-2680v4-2s",
     "cascade-lake-6242-2s",
     "ice-lake-8375c-2s",
@@ -43,7 +44,7 @@ pub fn shipped() -> &'static [Machine] {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Status;
+    use super::super::{Location, State, Status};
     use super::*;
     use crate::topology::Level;
 
@@ -110,5 +111,18 @@ mod tests {
         assert_eq!((ii.o_ns.value, ii.q_ns.value, ii.p_ns.value), (Some(94.9), Some(2750.0), Some(2017.5)));
         assert_eq!(phi.multi_line.len(), 4);
         assert_eq!(phi.contention.len(), 4);
+        assert_eq!((phi.reads.len(), phi.bandwidth.len()), (16, 1));
+    }
+
+    #[test]
+    fn sandy_bridge_is_as_published() {
+        let bridge = shipped().iter().find(|m| m.name == "sandy-bridge-e5-2670-2s").unwrap();
+        assert_eq!((bridge.reads.len(), bridge.bandwidth.len()), (15, 5));
+        let read = |l: Location, s: State| {
+            let read = bridge.reads.iter().find(|r| r.location == l && r.state == s).unwrap();
+            (read.mean_ns.value, read.stdev_ns.value)
+        };
+        assert_eq!(read(Location::Machine, State::E), (Some(75.7), Some(3.72)));
+        assert_eq!(bridge.topology().unwrap().cpus.len(), 32);
     }
 }

@@ -5,8 +5,8 @@
 //! assumed and listed.
 
 use super::{
-    AlphaBeta, Contention, Fitted, FoldCosts, LayoutCost, LevelCosts, Model, MultiLine, Overhead, Provenance,
-    Surface, Values, Wake, SCHEMA,
+    cache_line, AlphaBeta, Contention, Fitted, FoldCosts, LayoutCost, LevelCosts, Model, Overhead,
+    Provenance, Surface, Values, Wake, SCHEMA,
 };
 use crate::machine::{Machine, State, Status, Value};
 use crate::plan::Layout;
@@ -38,7 +38,7 @@ impl Missing {
     }
 }
 
-fn known(value: &Value) -> Option<Fitted> {
+pub(super) fn known(value: &Value) -> Option<Fitted> {
     let v = value.value?;
     let provenance = match value.status {
         Status::Measured => Provenance::Measured,
@@ -86,18 +86,10 @@ impl Model {
         let invalid = missing.value("R_I", &machine.access.memory_ns, stand_in.invalid.value);
         let copy_rate = missing.value("copy rate", &machine.rates.copy_bytes_per_ns, 10.0);
         let fold_rate = missing.value("fold rate", &machine.rates.fold_bytes_per_ns, 8.0);
-        let exclusive = |send: State, recv: State| send == State::E && recv == State::E;
-        let lines = machine
-            .multi_line
-            .iter()
-            .find(|m| exclusive(m.send, m.recv))
-            .and_then(|m| Some(MultiLine { o: known(&m.o_ns)?, q: known(&m.q_ns)?, p: known(&m.p_ns)? }));
-        let contention = machine
-            .contention
-            .iter()
-            .find(|c| exclusive(c.send, c.recv))
-            .and_then(|c| Some(Contention { c: known(&c.c_ns)?, b: known(&c.b_ns)? }))
-            .unwrap_or_else(|| {
+        let lines = cache_line::multi_line(machine, State::E, State::E).ok();
+        let contention = cache_line::SameLine::of(machine, State::E, State::E)
+            .map(|t_c| t_c.linear)
+            .unwrap_or_else(|_| {
                 missing.note("T_C", "not described; c = 0.24 R_R (Xeon Phi's ratio) assumed");
                 let c = Fitted::assumed(nearest.value * 0.24);
                 Contention { c, b: Fitted::assumed(nearest.value + local.value - c.value) }

@@ -5,6 +5,7 @@
 //! Rico-Gallego & Diaz-Martin 2015 (L(m, tau)), Hockney (alpha, beta), and measured set-and-wait times per
 //! flag layout, which none of the papers has.
 
+pub mod cache_line;
 mod cells;
 mod described;
 pub mod error;
@@ -62,6 +63,13 @@ pub struct Contention {
     pub c: Fitted,
     /// ns.
     pub b: Fitted,
+}
+
+impl Contention {
+    /// ns until `n` ranks have read the line. Valid for one or more.
+    pub fn at(&self, n: f64) -> f64 {
+        self.c.value * n + self.b.value
+    }
 }
 
 /// T = alpha + beta m (Hockney).

@@ -4,7 +4,7 @@ use super::super::{Access, Agenda, Agent, Fabric, FlagAt, Lanes, Place, Step};
 use super::costs::{Costs, Found};
 use super::line::Want;
 use super::memory::Memory;
-use crate::machine::Protocol;
+use crate::machine::{Protocol, State};
 use crate::trace::Picos;
 use std::collections::VecDeque;
 
@@ -54,12 +54,12 @@ impl Caches {
     /// Who answers a core's request for a line, and after what time.
     fn supplier(&self, core: u32, line: u32) -> (Found, u64) {
         let it = &self.memory.lines[line as usize];
-        let named = it.answers.filter(|&a| it.held_by(a));
-        let transfer = |from: u32| self.costs.between(core, from);
+        let state = it.state();
+        let transfer = |from: u32| self.costs.between(core, from, state);
         let nearest = || it.holders.iter().map(|h| transfer(h.0)).min();
         let answer = match self.costs.protocol {
-            Protocol::Mesi => nearest(),
-            Protocol::Mesif | Protocol::Gols => named.map(transfer).or_else(nearest),
+            Protocol::Mesi | Protocol::Mesif => nearest(),
+            Protocol::Gols => it.answers.filter(|&a| it.held_by(a)).map(transfer).or_else(nearest),
         };
         match answer {
             Some(time) => (Found::Cached, time),
@@ -92,9 +92,11 @@ impl Caches {
         let it = &mut self.memory.lines[line as usize];
         let alone = it.holders.is_empty();
         it.owner = alone.then_some(core);
-        if alone || self.costs.protocol == Protocol::Mesif {
+        if alone {
             it.answers = Some(core);
         }
+        // Whoever shares a line finds it as memory has it, unless the owner keeps answering for it.
+        it.modified &= self.costs.protocol == Protocol::Gols;
         it.holders.push((core, arrived));
         it.free = Picos(start.0 + service);
         it.settled = it.settled.max(arrived);
@@ -104,7 +106,10 @@ impl Caches {
     /// A core makes a line its own, served from `now` on. Returns when nobody else has it any more.
     fn write(&mut self, now: Picos, core: u32, line: u32, nth: u64) -> Picos {
         let it = &self.memory.lines[line as usize];
-        let farthest = it.holders.iter().filter(|h| h.0 != core).map(|h| self.costs.between(core, h.0)).max();
+        // A shared line is invalidated at the price of an exclusive one (Ramos & Hoefler 2013, Eq. 2.9).
+        let state = if it.state() == State::M { State::M } else { State::E };
+        let others = it.holders.iter().filter(|h| h.0 != core);
+        let farthest = others.map(|h| self.costs.between(core, h.0, state)).max();
         let alone = it.held_by(core);
         let done = match farthest {
             Some(time) => Picos(now.0 + self.costs.nth(Found::Cached, nth, time)),
@@ -117,7 +122,8 @@ impl Caches {
         let it = &mut self.memory.lines[line as usize];
         it.holders.clear();
         it.holders.push((core, done));
-        (it.owner, it.answers, it.free, it.settled) = (Some(core), Some(core), done, done);
+        (it.owner, it.answers, it.modified) = (Some(core), Some(core), true);
+        (it.free, it.settled) = (done, done);
         done
     }
 
@@ -256,6 +262,7 @@ impl Caches {
                 false => self.memory.lines[line as usize].held_by(core),
             };
             if hit {
+                self.memory.lines[line as usize].modified |= stores;
                 self.hands[rank as usize].cursor += 1;
                 let at = match stores {
                     true => now,
@@ -294,6 +301,7 @@ impl Caches {
             if hit {
                 let ready = if stores { at } else { self.ready(at, core, line).unwrap_or(at) };
                 at = Picos(ready.0 + self.costs.local);
+                self.memory.lines[line as usize].modified |= stores;
                 continue;
             }
             let want = self.miss_of(rank, 0, stores);
@@ -391,6 +399,7 @@ impl Fabric for Caches {
                 let hand = &mut self.hands[r];
                 let idle = hand.buffer.is_empty() && hand.under_way == 0;
                 if idle && self.memory.lines[line as usize].owned_by(hand.core) {
+                    self.memory.lines[line as usize].modified = true;
                     return Step::Done { at, visible: at };
                 }
                 hand.buffer.push_back((line, flag));
@@ -402,6 +411,7 @@ impl Fabric for Caches {
                 let line = self.memory.touch(number);
                 let owned = self.memory.lines[line as usize].owned_by(self.hands[r].core);
                 if stage == SERVED || owned {
+                    self.memory.lines[line as usize].modified = true;
                     let at = Picos(now.0 + self.costs.local);
                     return Step::Done { at, visible: at };
                 }

@@ -1,7 +1,7 @@
 //! What a machine's description says, in picoseconds: distances, service, start-ups.
 
 use super::super::SimulateError;
-use crate::machine::{Machine, Protocol, State, Status, Value};
+use crate::machine::{Location, Machine, Protocol, State, Status, Value};
 use crate::topology::{Cpu, Level, Shape};
 
 /// Costs between the cores that ranks sit on.
@@ -14,8 +14,8 @@ pub(super) struct Costs {
     /// A line written by another thread of the core.
     pub(super) sibling: u64,
     cores: usize,
-    /// Core by core.
-    between: Vec<u64>,
+    /// Core by core, for a line that is modified, exclusive or shared there.
+    between: Vec<[u64; 3]>,
     /// Core by NUMA node: a line that no cache has.
     memory: Vec<u64>,
     nodes: usize,
@@ -62,11 +62,8 @@ impl Costs {
         for a in cores {
             for b in cores {
                 between.push(match a.common(b) {
-                    Level::Core => local,
-                    level => {
-                        let key = format!("transfer between cores of one {level}");
-                        picos(known(machine, &key, machine.transfer_between(a, b))?)
-                    }
+                    Level::Core => [local; 3],
+                    level => by_state(machine, a, b, level)?,
                 });
             }
         }
@@ -91,9 +88,14 @@ impl Costs {
         Ok(costs)
     }
 
-    /// Moving a line from one core's cache to another's.
-    pub(super) fn between(&self, a: u32, b: u32) -> u64 {
-        self.between[a as usize * self.cores + b as usize]
+    /// Moving a line from one core's cache, where it is in this state, to another's.
+    pub(super) fn between(&self, a: u32, b: u32, state: State) -> u64 {
+        let [modified, exclusive, shared] = self.between[a as usize * self.cores + b as usize];
+        match state {
+            State::M => modified,
+            State::E => exclusive,
+            State::S | State::F | State::I => shared,
+        }
     }
 
     /// Fetching a line from a node's memory.
@@ -117,6 +119,26 @@ impl Costs {
             (_, None) => first / self.in_flight as u64,
         }
     }
+}
+
+/// R by state between two cores, where it was measured by state; otherwise the transfer of a modified line. A
+/// line shared in another package was measured with a sharer nearby, which answered: it counts as exclusive.
+fn by_state(machine: &Machine, a: &Cpu, b: &Cpu, level: Level) -> Result<[u64; 3], SimulateError> {
+    let location = match level {
+        Level::Core => Location::Core,
+        Level::L3 | Level::Numa | Level::Package => Location::Package,
+        Level::Machine => Location::Machine,
+    };
+    let read = |state: State| {
+        let cell = machine.reads.iter().find(|r| r.location == location && r.state == state)?;
+        cell.mean_ns.value.map(picos)
+    };
+    let key = format!("transfer between cores of one {level}");
+    let transfer = picos(known(machine, &key, machine.transfer_between(a, b))?);
+    let (modified, exclusive) =
+        (read(State::M).unwrap_or(transfer), read(State::E).unwrap_or(transfer));
+    let shared = if location == Location::Machine { exclusive } else { read(State::S).unwrap_or(transfer) };
+    Ok([modified, exclusive, shared])
 }
 
 /// T_C's slope (Ramos & Hoefler 2013, Eq. 3.2), receivers' lines exclusive.

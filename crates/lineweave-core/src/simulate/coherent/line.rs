@@ -1,6 +1,7 @@
 //! One cache line: who has it, who waits for it, and when it can be asked for again.
 
 use super::super::{Agent, FlagAt};
+use crate::machine::State;
 use crate::trace::Picos;
 use std::collections::VecDeque;
 
@@ -36,6 +37,8 @@ pub(super) struct Line {
     pub(super) holders: Vec<(u32, Picos)>,
     /// The core that may write it: the line is modified or exclusive there.
     pub(super) owner: Option<u32>,
+    /// Whether memory is out of date: modified rather than exclusive.
+    pub(super) modified: bool,
     /// The core that answers for a shared line, where the protocol names one.
     pub(super) answers: Option<u32>,
     /// From when the next request is served.
@@ -58,6 +61,7 @@ impl Line {
         Line {
             holders: owner.into_iter().map(|core| (core, Picos(0))).collect(),
             owner,
+            modified: false,
             answers: owner,
             free: Picos(0),
             settled: Picos(0),
@@ -81,6 +85,15 @@ impl Line {
     /// Whether a core can write it.
     pub(super) fn owned_by(&self, core: u32) -> bool {
         self.owner == Some(core)
+    }
+
+    /// Its state in the caches that have it.
+    pub(super) fn state(&self) -> State {
+        match (self.owner, self.modified) {
+            (Some(_), true) => State::M,
+            (Some(_), false) => State::E,
+            (None, _) => State::S,
+        }
     }
 
     /// Whether it answers at once.

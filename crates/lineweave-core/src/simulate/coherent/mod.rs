@@ -4,8 +4,8 @@
 //!
 //! 1. Each core has one cache, which its hardware threads share. A line is in no cache (it comes from memory,
 //!    R_I and more from a farther node), exclusive or modified in one, or shared by several. A hit costs R_L,
-//!    a miss R by the distance to the core that answers: the nearest that has it (`mesi`), the last that asked
-//!    for it (`mesif`), the last that wrote it (`gols`).
+//!    a miss R by state and distance of the core that answers: the nearest that has it (`mesi`; also `mesif`,
+//!    as Ramos & Hoefler 2013 find a forwarder in every package, section 1.3.4), or the last that wrote it (`gols`).
 //! 2. A line serves its requests one after the other, in the order of their arrival, at its home: a read
 //!    keeps it busy for T_C's slope `c`, so that n readers of one line take R_R + c (n - 1) (Ramos & Hoefler
 //!    2013, Eq. 3.2); where `c` is unknown, for a whole transfer.

@@ -29,6 +29,21 @@ fn explore() {
         let o = simulate(m, &shape, &plan, &Options { runs: 50, ..Options::default() }).unwrap();
         o.each.nanos() / 1e3
     };
+    let mut wide = m.clone();
+    wide.line_bytes.value = Some(512.0);
+    println!("one line: {:.3}", run(&wide, 24, "tree", "k=5 home=root layout=packed"));
+    for f in [1.0, 2.0, 4.0, 5.0, 8.0, 16.0] {
+        let mut m = m.clone();
+        m.coherent.as_mut().unwrap().accesses_in_flight.value = Some(f);
+        wide.coherent.as_mut().unwrap().accesses_in_flight.value = Some(f);
+        let mut off = m.clone();
+        off.coherent.as_mut().unwrap().prefetch_lines.value = Some(0.0);
+        print!("f={f} packed {:.3} on {:.3} off {:.3} diss {:.3};", run(&wide, 24, "tree", "k=5 home=root layout=packed"), run(&m, 24, "tree", "k=5 home=root layout=paired"), run(&off, 24, "tree", "k=5 home=root layout=paired"), run(&off, 24, "dissemination", "layout=packed"));
+        for k in 2..=9 { print!(" {:.3}", run(&m, 24, "tree", &format!("k={k} home=root layout=paired"))); }
+        print!(";");
+        for p in 2..=9 { print!(" {:.3}", run(&off, p, "tree", "k=5 home=root layout=paired")); }
+        println!();
+    }
     for (what, m) in [("on", m), ("off", &off)] {
         println!("prefetch {what}");
         println!("2: {:.3}", run(m, 2, "tree", "k=5 home=root layout=paired"));
