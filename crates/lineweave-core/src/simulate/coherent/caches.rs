@@ -156,7 +156,7 @@ impl Caches {
             }
             Want::Poll { core } => {
                 let at = self.read(now, core, line, 1);
-                self.wake_watchers(now, at, core, line, agenda);
+                self.wake_watchers(at, core, line, agenda);
             }
             Want::Write { rank, agent, nth } => {
                 let core = self.hands[rank as usize].core;
@@ -175,15 +175,15 @@ impl Caches {
     }
 
     /// Ranks of a core that poll a line see it again, from `at` on.
-    fn wake_watchers(&mut self, now: Picos, at: Picos, core: u32, line: u32, agenda: &mut Agenda) {
+    fn wake_watchers(&mut self, at: Picos, core: u32, line: u32, agenda: &mut Agenda) {
         let mut watchers = std::mem::take(&mut self.memory.lines[line as usize].watchers);
         watchers.retain(|&rank| {
             let hand = &mut self.hands[rank as usize];
-            match hand.set.filter(|&visible| hand.core == core && visible <= now) {
+            match hand.set.filter(|_| hand.core == core) {
                 None => true,
-                Some(_) => {
+                Some(visible) => {
                     hand.set = None;
-                    agenda.resume(at, agenda.agent(rank, 0), 0);
+                    agenda.resume(at.max(visible), agenda.agent(rank, 0), 0);
                     false
                 }
             }
@@ -412,8 +412,7 @@ impl Fabric for Caches {
                 let owned = self.memory.lines[line as usize].owned_by(self.hands[r].core);
                 if stage == SERVED || owned {
                     self.memory.lines[line as usize].modified = true;
-                    let at = Picos(now.0 + self.costs.local);
-                    return Step::Done { at, visible: at };
+                    return Step::Done { at: Picos(now.0 + self.costs.local), visible: now };
                 }
                 self.ask(now, line, Want::Write { rank, agent, nth: 1 }, agenda);
                 Step::Parked

@@ -1,67 +1,233 @@
 use super::*;
+use crate::algorithm::trees::Tree;
 use crate::algorithm::{self, Problem};
 use crate::collective::Collective;
 use crate::machine::shipped;
-use crate::plan::Params;
+use crate::model::cache_line::{small_broadcast, Reads, SameLine};
+use crate::plan::{Builder, Layout, Op, Params, Region, Space};
+use crate::topology::Level;
+use crate::trace::Picos;
+use crate::units::Rank;
 
 fn machine(name: &str) -> &'static Machine {
     shipped().iter().find(|m| m.name == name).unwrap()
 }
 
-fn barrier(shape: &Shape, name: &str, params: &str) -> Plan {
-    let mut p = Params::new();
-    for part in params.split_whitespace() {
-        let (k, v) = part.split_once('=').unwrap();
-        p = p.with(k, v);
+fn phi() -> &'static Machine {
+    machine("xeon-phi-5110p")
+}
+
+fn run(machine: &Machine, plan: &Plan, options: &Options) -> Outcome {
+    super::super::simulate(machine, plan, options).unwrap_or_else(|e| panic!("{}: {e}", plan.name()))
+}
+
+fn once(machine: &Machine, plan: &Plan, fidelity: Fidelity) -> Outcome {
+    run(machine, plan, &Options { fidelity, ..Options::default() })
+}
+
+/// A plan of one move a rank; ranks without one do nothing.
+fn moves(ranks: usize, bytes: usize, moves: &[(usize, Space, Space)]) -> Plan {
+    let mut b = Builder::new(Collective::Bcast, "test", &Params::new(), ranks, 0, bytes, 1);
+    b.slot(bytes);
+    for &(rank, src, dst) in moves {
+        b.mov(rank, Region::new(src, 0..bytes), Region::new(dst, 0..bytes));
     }
-    let problem = Problem { shape: shape.clone(), ..Problem::flat(Collective::Barrier, shape.ranks(), 0) };
-    algorithm::find(Collective::Barrier, name).unwrap().plan(&problem, &p).unwrap()
+    b.finish()
+}
+
+fn ns(picos: Picos) -> f64 {
+    picos.nanos()
+}
+
+/// n threads copy one line that another core has: T_C(n) = R_R + R_L + c (n - 1), Eq. 3.2.
+#[test]
+fn readers_of_one_line_take_t_c() {
+    let reads = Reads::of(phi(), Level::Machine).unwrap();
+    let t_c = SameLine::of(phi(), crate::machine::State::E, crate::machine::State::E).unwrap();
+    for n in [1, 2, 7, 30, 59] {
+        let readers: Vec<_> = (1..=n).map(|r| (r, Space::PeerIn(Rank(0)), Space::Out)).collect();
+        for fidelity in [Fidelity::Line, Fidelity::Chunk] {
+            let ended = once(phi(), &moves(n + 1, 64, &readers), fidelity).first;
+            assert!((ns(ended) - t_c.from_reads(&reads, n as f64)).abs() < 1e-6, "{n}: {ended:?}");
+        }
+    }
+}
+
+/// N lines of the own cache go to lines that another core has: what T_N(N) has over T_N(1), Eq. 3.1.
+#[test]
+fn lines_in_a_row_take_what_t_n_adds() {
+    let fit = &phi().multi_line[0];
+    let (o, q, p) = (fit.o_ns.value.unwrap(), fit.q_ns.value.unwrap(), fit.p_ns.value.unwrap());
+    let t_n = |n: f64| o * n + q - p / n;
+    for lines in [1, 2, 3, 10, 128] {
+        let plan = moves(2, lines * 64, &[(0, Space::In, Space::PeerOut(Rank(1)))]);
+        for fidelity in [Fidelity::Line, Fidelity::Chunk] {
+            let ended = ns(once(phi(), &plan, fidelity).first);
+            let expected = 235.8 + 8.6 + t_n(lines as f64) - t_n(1.0);
+            assert!((ended - expected).abs() < 1e-3 * lines as f64, "{lines}: {ended} not {expected}");
+        }
+    }
+}
+
+/// A line that no cache has comes from memory; a line of a sibling's costs what an own one does.
+#[test]
+fn lines_come_from_where_they_are() {
+    let boxed = |rank| Space::Slot { rank: Rank(rank), slot: 0 };
+    let own = once(phi(), &moves(2, 64, &[(0, boxed(0), Space::Out)]), Fidelity::Line).first;
+    assert!((ns(own) - (277.7 + 8.6)).abs() < 1e-6);
+    let sandy = machine("sandy-bridge-e5-2670-2s");
+    for (rank, expected) in [(1, 32.8 + 2.3), (8, 75.7 + 2.3), (16, 2.3 + 2.3)] {
+        let plan = moves(32, 64, &[(rank, Space::PeerIn(Rank(0)), Space::Out)]);
+        let ended = ns(once(sandy, &plan, Fidelity::Line).first);
+        assert!((ended - expected).abs() < 1e-6, "{rank}: {ended} not {expected}");
+    }
+}
+
+fn plan_of(algorithm: &algorithm::Algorithm, shape: &Shape, bytes: usize, params: &Params) -> Option<Plan> {
+    let collective = algorithm.collective;
+    let mut problem = Problem::flat(collective, shape.ranks(), 0);
+    problem.shape = shape.clone();
+    problem.grain = if collective.folds() { 8 } else { 1 };
+    problem.bytes = if collective.moves_data() { bytes } else { 0 };
+    problem.direct = true;
+    algorithm.plan(&problem, params).ok()
+}
+
+/// Every algorithm of the table comes to its end on every machine that can be simulated, at both fidelities.
+#[test]
+fn every_plan_is_played_to_its_end() {
+    for machine in shipped().iter().filter(|m| m.coherent.is_some()) {
+        let shape = placed(machine, 13).unwrap();
+        for algorithm in algorithm::all() {
+            let Some(plan) = plan_of(algorithm, &shape, 13 * 80, &Params::new()) else { continue };
+            for fidelity in [Fidelity::Line, Fidelity::Chunk] {
+                let options = Options { fidelity, runs: 3, trace: true, ..Options::default() };
+                let outcome = simulate(machine, &shape, &plan, &options).unwrap();
+                let ops: usize = plan.programs.iter().map(Vec::len).sum();
+                assert_eq!(outcome.trace.unwrap().events.len(), ops, "{algorithm:?} on {}", machine.name);
+            }
+        }
+    }
+}
+
+/// Where nobody asks for a line that somebody else is getting, line by line and at once are the same.
+#[test]
+fn fidelities_agree_where_nothing_contends() {
+    let chunked = Params::new().with("chunk", 4096);
+    for (collective, name, ranks, params) in [
+        (Collective::Bcast, "flat", 2, &Params::new()),
+        (Collective::Bcast, "chain", 5, &Params::new()),
+        (Collective::Bcast, "chain", 5, &chunked),
+        (Collective::Bcast, "binomial", 8, &Params::new()),
+        (Collective::Reduce, "binomial", 4, &Params::new()),
+        (Collective::Allreduce, "recursive-doubling", 4, &Params::new()),
+    ] {
+        for machine in [phi(), machine("power8-8247-42l")] {
+            let shape = placed(machine, ranks).unwrap();
+            let algorithm = algorithm::find(collective, name).unwrap();
+            let plan = plan_of(algorithm, &shape, 20_000, params).unwrap();
+            let [line, chunk] = [Fidelity::Line, Fidelity::Chunk].map(|f| once(machine, &plan, f));
+            assert_eq!(line.per_rank, chunk.per_rank, "{collective}/{name} on {}", machine.name);
+            assert!(chunk.events < line.events);
+        }
+    }
 }
 
 #[test]
-fn explore() {
-    let m = machine("power8-8247-42l");
-    let mut off = m.clone();
-    off.coherent.as_mut().unwrap().prefetch_lines.value = Some(0.0);
-    let run = |m: &Machine, ranks: usize, name: &str, params: &str| {
-        let shape = placed(m, ranks).unwrap();
-        let plan = barrier(&shape, name, params);
-        let o = simulate(m, &shape, &plan, &Options { runs: 50, ..Options::default() }).unwrap();
-        o.each.nanos() / 1e3
+fn a_simulation_is_the_same_every_time() {
+    let machine = machine("power8-8247-42l");
+    let shape = placed(machine, 48).unwrap();
+    for (name, params) in [("tree", Params::new().with("home", "root")), ("counter", Params::new())] {
+        let algorithm = algorithm::find(Collective::Barrier, name).unwrap();
+        let plan = plan_of(algorithm, &shape, 0, &params.with("layout", "packed")).unwrap();
+        let options = Options { runs: 3, trace: true, ..Options::default() };
+        let trace = || simulate(machine, &shape, &plan, &options).unwrap().trace.unwrap().to_json_lines();
+        assert_eq!(trace(), trace(), "{name}");
+    }
+}
+
+/// A machine whose lines nobody measured is refused, by the name of what is missing.
+#[test]
+fn what_is_unknown_is_not_made_up() {
+    let plan = moves(2, 64, &[(0, Space::In, Space::Out)]);
+    let error = super::super::simulate(machine("power9-2s"), &plan, &Options::default()).unwrap_err();
+    assert!(matches!(error, SimulateError::NoFamily { .. }), "{error}");
+    let mut vague = phi().clone();
+    vague.access.memory_ns.value = None;
+    let error = super::super::simulate(&vague, &plan, &Options::default()).unwrap_err();
+    assert!(matches!(&error, SimulateError::Unknown { key, .. } if key == "access.memory_ns"), "{error}");
+    let many = moves(241, 64, &[(0, Space::In, Space::Out)]);
+    let error = super::super::simulate(phi(), &many, &Options::default()).unwrap_err();
+    assert!(matches!(error, SimulateError::TooManyRanks { ranks: 241, cores: 240, .. }), "{error}");
+}
+
+/// Flags on one line disturb each other, and neighbours within reach of the prefetcher a little.
+#[test]
+fn layouts_matter() {
+    let machine = machine("power8-8247-42l");
+    let shape = placed(machine, 24).unwrap();
+    let tree = algorithm::find(Collective::Barrier, "tree").unwrap();
+    let time = |layout: Layout| {
+        let params = Params::new().with("k", 5).with("home", "root").with("layout", layout);
+        let plan = plan_of(tree, &shape, 0, &params).unwrap();
+        run(machine, &plan, &Options { runs: 10, ..Options::default() }).each
     };
-    let mut wide = m.clone();
-    wide.line_bytes.value = Some(512.0);
-    println!("one line: {:.3}", run(&wide, 24, "tree", "k=5 home=root layout=packed"));
-    for f in [1.0, 2.0, 4.0, 5.0, 8.0, 16.0] {
-        let mut m = m.clone();
-        m.coherent.as_mut().unwrap().accesses_in_flight.value = Some(f);
-        wide.coherent.as_mut().unwrap().accesses_in_flight.value = Some(f);
-        let mut off = m.clone();
-        off.coherent.as_mut().unwrap().prefetch_lines.value = Some(0.0);
-        print!("f={f} packed {:.3} on {:.3} off {:.3} diss {:.3};", run(&wide, 24, "tree", "k=5 home=root layout=packed"), run(&m, 24, "tree", "k=5 home=root layout=paired"), run(&off, 24, "tree", "k=5 home=root layout=paired"), run(&off, 24, "dissemination", "layout=packed"));
-        for k in 2..=9 { print!(" {:.3}", run(&m, 24, "tree", &format!("k={k} home=root layout=paired"))); }
-        print!(";");
-        for p in 2..=9 { print!(" {:.3}", run(&off, p, "tree", "k=5 home=root layout=paired")); }
-        println!();
+    let [packed, paired, spread] = [Layout::Packed, Layout::Paired, Layout::Spread(5)].map(time);
+    assert!(packed.0 > 2 * paired.0 && paired > spread, "{packed:?} {paired:?} {spread:?}");
+}
+
+/// The small broadcast as Ramos & Hoefler play it (section 4.1): children poll their parent's line and take the
+/// message out of it, and add to one line of the parent's when they, and all below them, have it.
+fn published_broadcast(tree: &Tree) -> Plan {
+    let mut b = Builder::new(Collective::Bcast, "published", &Params::new(), tree.len(), 0, 8, 1);
+    let ready = b.flags("ready", Layout::Alone, 1);
+    let done = b.counters("done", Layout::Alone, 1);
+    b.ring();
+    for v in 0..tree.len() {
+        let here = Region::new(if v == 0 { Space::In } else { Space::Out }, 0..8);
+        if let Some(parent) = tree.parent[v] {
+            b.wait_taking(v, ready.at(parent, 0), 1, here);
+        }
+        if !tree.children[v].is_empty() {
+            b.set_carrying(v, ready.at(v, 0), 1, here);
+            b.wait(v, done.at(v, 0), tree.children[v].len() as i32);
+        }
+        if let Some(parent) = tree.parent[v] {
+            b.add(v, done.at(parent, 0));
+        }
     }
-    for (what, m) in [("on", m), ("off", &off)] {
-        println!("prefetch {what}");
-        println!("2: {:.3}", run(m, 2, "tree", "k=5 home=root layout=paired"));
-        println!("6: {:.3}", run(m, 6, "tree", "k=5 home=root layout=paired"));
-        println!("7: {:.3}", run(m, 7, "tree", "k=5 home=root layout=paired"));
-        for l in ["packed", "paired", "spread5"] {
-            println!("24 k=5 {l}: {:.3}", run(m, 24, "tree", &format!("k=5 home=root layout={l}")));
-        }
-        for k in [2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 23] {
-            print!("k={k}: {:.3} ", run(m, 24, "tree", &format!("k={k} home=root layout=paired")));
-        }
-        println!();
-        for (n, p) in [("dissemination", "layout=packed"), ("dissemination", "layout=alone"), ("binomial", "home=root layout=paired"), ("tournament", "home=root layout=paired release=kary k=2"), ("tournament", "home=root layout=paired release=tree"), ("tournament", "home=root layout=paired release=kary k=5"), ("centralized", "home=root layout=paired release=each")] {
-            println!("{n} {p}: {:.3}", run(m, 24, n, p));
-        }
-        for p in 2..=12 { print!("P={p}: {:.3} ", run(m, p, "tree", "k=5 home=root layout=paired")); }
-        println!();
-        for s in 1..=8 { print!("smt {s}: {:.3} {:.3} {:.3} ", run(m, 24*s, "tree", "k=5 home=root layout=paired"), run(m, 24*s, "binomial", "home=root layout=paired"), run(m, 24*s, "centralized", "home=root layout=paired release=each")); }
-        println!();
+    b.finish()
+}
+
+/// Fig. 4.4: at 60 threads the tree that their model chooses beats the usual ones, and its time lies between
+/// their best and worst case.
+#[test]
+fn the_optimised_broadcast_tree_of_the_xeon_phi_wins() {
+    const THREADS: usize = 60;
+    const DEGREES: [usize; 3] = [4, 4, 3]; // Table B.1
+    let time = |tree: &Tree| {
+        let plan = published_broadcast(tree);
+        crate::verify::verify(&plan).unwrap_or_else(|e| panic!("{e}"));
+        ns(once(phi(), &plan, Fidelity::Line).first)
+    };
+    let ours = time(&Tree::by_degrees(THREADS, &DEGREES));
+    let others = [
+        ("flat", Tree::flat(THREADS)),
+        ("binomial", Tree::binomial(THREADS)),
+        ("3-nomial", Tree::knomial(THREADS, 3)),
+        ("fibonacci o = L/2", Tree::fibonacci(THREADS, 0.5)),
+        ("fibonacci o = L/4", Tree::fibonacci(THREADS, 0.25)),
+    ];
+    let reads = Reads::of(phi(), Level::Machine).unwrap();
+    let t_c = SameLine::of(phi(), crate::machine::State::E, crate::machine::State::E).unwrap();
+    let band = small_broadcast(&reads, &t_c, &DEGREES);
+    println!("optimised {ours} in {band:?}");
+    for (name, tree) in &others {
+        println!("{name} {}", time(tree));
     }
+    for (name, tree) in others {
+        let other = time(&tree);
+        assert!(ours < other, "{name}: {other} ns against {ours}");
+    }
+    assert!(band.min <= ours && ours <= band.max, "{ours} not in {band:?}");
 }
