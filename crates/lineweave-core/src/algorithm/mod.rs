@@ -12,6 +12,7 @@ pub mod levels;
 pub mod ranks;
 pub mod reduce;
 pub mod trees;
+mod two_sided;
 
 use crate::collective::Collective;
 use crate::plan::{Builder, Params, Plan, PlanError, Region, Space};

@@ -12,6 +12,7 @@
 
 mod coherent;
 mod line;
+mod mesh;
 mod nearest;
 mod read;
 mod shipped;
@@ -20,6 +21,7 @@ mod tree;
 
 pub use coherent::{Coherent, NumaTransfer, Protocol};
 pub use line::{Bandwidth, Contention, LineRead, Location, MultiLine, State};
+pub use mesh::{Arbiter, Controllers, Dimensions, Mesh, Routing};
 pub use nearest::nearest;
 pub use shipped::{shipped, SOURCES};
 pub use synthetic::{topology, TopologyError};
@@ -151,6 +153,8 @@ pub struct Machine {
     pub reads: Vec<LineRead>,
     /// Fits of bandwidth, by location and number of threads; empty where nobody measured it.
     pub bandwidth: Vec<Bandwidth>,
+    /// What the message-passing mesh family reads; `None` where cores share memory.
+    pub mesh: Option<Mesh>,
 }
 
 impl Machine {

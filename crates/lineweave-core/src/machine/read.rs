@@ -44,6 +44,7 @@ impl FromStr for Machine {
             "numa_transfer",
             "read",
             "bandwidth",
+            "mesh",
         ])?;
         let machine = Machine {
             name: root.get("name")?.text()?.to_owned(),
@@ -61,6 +62,7 @@ impl FromStr for Machine {
             numa_transfer: list(&root, "numa_transfer", numa_transfer)?,
             reads: list(&root, "read", line_read)?,
             bandwidth: list(&root, "bandwidth", bandwidth)?,
+            mesh: root.find("mesh").map(|e| super::mesh::read(e.table(e.key)?)).transpose()?,
         };
         monotone(&machine, root.table("transfer")?)?;
         Ok(machine)
@@ -68,7 +70,7 @@ impl FromStr for Machine {
 }
 
 /// A value with its status; `inner` reads the value itself.
-fn value<T: PartialOrd + Clone>(entry: Entry<'_>, inner: impl Fn(&Entry<'_>) -> Read<T>) -> Read<Value<T>> {
+pub(super) fn value<T: PartialOrd + Clone>(entry: Entry<'_>, inner: impl Fn(&Entry<'_>) -> Read<T>) -> Read<Value<T>> {
     let table = entry.table(entry.key)?;
     table.only(&["value", "low", "high", "status", "source"])?;
     let read = |key: &str| table.find(key).map(|e| inner(&e)).transpose();
@@ -102,7 +104,7 @@ fn value<T: PartialOrd + Clone>(entry: Entry<'_>, inner: impl Fn(&Entry<'_>) -> 
     Ok(Value { value, low, high, status, source: table.get("source")?.text()?.to_owned() })
 }
 
-fn number(table: &Table<'_>, key: &str) -> Read<Value> {
+pub(super) fn number(table: &Table<'_>, key: &str) -> Read<Value> {
     value(table.get(key)?, |e| e.number(false))
 }
 

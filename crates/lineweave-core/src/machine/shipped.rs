@@ -29,6 +29,7 @@ pub const SOURCES: &[(&str, &str)] = sources![
     "altra-q80-30",
     "power9-2s",
     "power8-8247-42l",
+    "intel-scc",
 ];
 
 /// Every description, read once.

@@ -13,6 +13,7 @@ mod fit;
 mod fitted;
 mod least_squares;
 mod surface;
+pub mod put_get;
 mod values;
 
 pub use fit::{fit, FitError};

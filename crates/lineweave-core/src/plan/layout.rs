@@ -8,20 +8,44 @@ use crate::units::Rank;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Footprint {
     line: usize,
-    arrays: Vec<(usize, Layout)>,
+    arrays: Vec<(usize, Placed)>,
     slots: Vec<usize>,
     flag_bytes: usize,
     total: usize,
 }
 
+/// How the flags of an array lie.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Placed {
+    /// As the plan says.
+    Layout(Layout),
+    /// So many on a line, whatever the plan says.
+    PerLine(usize),
+}
+
 impl Footprint {
     /// The footprint of `plan` on lines of `line` bytes.
     pub fn of(plan: &Plan, line: usize) -> Footprint {
+        Footprint::placed(plan, line, Placed::Layout)
+    }
+
+    /// The same with `per_line` flags on a line in every array: 1 where a flag is a line that is written as a
+    /// whole, 32 where flags are bytes of a line of 32, 256 where they are bits.
+    pub fn per_line(plan: &Plan, line: usize, per_line: usize) -> Footprint {
+        Footprint::placed(plan, line, |_| Placed::PerLine(per_line.max(1)))
+    }
+
+    fn placed(plan: &Plan, line: usize, place: impl Fn(Layout) -> Placed) -> Footprint {
         let mut at = 0;
         let mut arrays = Vec::with_capacity(plan.flags.len());
         for array in &plan.flags {
-            arrays.push((at, array.layout));
-            at += array.layout.lines(array.count, line) * line;
+            let placed = place(array.layout);
+            arrays.push((at, placed));
+            let lines = match placed {
+                Placed::Layout(layout) => layout.lines(array.count, line),
+                Placed::PerLine(n) => array.count.div_ceil(n),
+            };
+            at += lines * line;
         }
         let flag_bytes = at;
         let mut slots = Vec::with_capacity(plan.slots.len());
@@ -34,9 +58,12 @@ impl Footprint {
 
     /// Byte offset of a flag within its home's memory.
     pub fn flag(&self, flag: FlagRef) -> usize {
-        let (start, layout) = self.arrays[flag.array as usize];
+        let (start, placed) = self.arrays[flag.array as usize];
         let index = flag.index as usize;
-        start + layout.offset(index, self.line)
+        match placed {
+            Placed::Layout(layout) => start + layout.offset(index, self.line),
+            Placed::PerLine(n) => start + index / n * self.line + index % n * self.line / n,
+        }
     }
 
     /// The line a flag lies on: its home and the line's number there.

@@ -10,6 +10,7 @@
 mod agenda;
 pub mod coherent;
 mod fabric;
+pub mod mesh;
 mod play;
 mod program;
 
@@ -76,11 +77,23 @@ pub struct Options {
     pub trace: bool,
     /// The most memory that a simulation may take, in bytes.
     pub memory_bytes: u64,
+    /// What only meshes have.
+    pub mesh: mesh::Settings,
+    /// What only coherent caches have.
+    pub coherent: coherent::Settings,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { fidelity: Fidelity::Line, runs: 1, banks: 2, trace: false, memory_bytes: 4 << 30 }
+        Options {
+            fidelity: Fidelity::Line,
+            runs: 1,
+            banks: 2,
+            trace: false,
+            memory_bytes: 4 << 30,
+            mesh: mesh::Settings::default(),
+            coherent: coherent::Settings::default(),
+        }
     }
 }
 
@@ -97,6 +110,8 @@ pub struct Outcome {
     pub events: u64,
     /// The ops of the first run, when asked for.
     pub trace: Option<Trace>,
+    /// How busy ports and links were, on a mesh.
+    pub load: Option<mesh::Load>,
 }
 
 impl Outcome {
@@ -123,6 +138,7 @@ impl Outcome {
             per_rank: played.per_rank,
             events: played.events,
             trace,
+            load: None,
         }
     }
 }
@@ -165,6 +181,46 @@ pub enum SimulateError {
         /// Why it is unknown, as its source says.
         why: String,
     },
+    /// A plan that reads or writes peers' private memory.
+    #[error("{plan} reads or writes other ranks' private memory, and the cores of {machine} share none: take an algorithm that goes through boxes")]
+    NoSharedMemory {
+        /// Name of the machine.
+        machine: String,
+        /// `collective/algorithm`.
+        plan: String,
+    },
+    /// Bytes that travel in a flag's line and do not fit it.
+    #[error("{payload} bytes in a flag's line: on {machine} with {flags} flags at most {most} fit; let none travel there (parameter carry=0), or take another algorithm")]
+    Payload {
+        /// Name of the machine.
+        machine: String,
+        /// Bytes of the plan.
+        payload: usize,
+        /// Bytes that fit.
+        most: usize,
+        /// What a flag is.
+        flags: &'static str,
+    },
+    /// A plan that needs more of a message buffer than there is.
+    #[error("{lines} lines of each core's message buffer are needed, {banks} x ({flag_lines} for {flags} flags + {slot_lines} for slots), and {machine} has {most}: with these slots at most {flag_budget} flags fit (a tree's degree k is at most one less), or take smaller chunks or a shorter message")]
+    BoxFull {
+        /// Name of the machine.
+        machine: String,
+        /// Needed.
+        lines: usize,
+        /// There.
+        most: usize,
+        /// Of those needed in one bank, for flags.
+        flag_lines: usize,
+        /// Of those needed in one bank, for slots.
+        slot_lines: usize,
+        /// Banks that runs alternate between.
+        banks: usize,
+        /// Flags at each core.
+        flags: usize,
+        /// Flags that would fit.
+        flag_budget: usize,
+    },
     /// More ranks than cores.
     #[error("{ranks} ranks: machine {machine} has {cores} cores, and a core runs one rank")]
     TooManyRanks {
@@ -194,13 +250,16 @@ pub enum SimulateError {
 /// waits for ever.
 pub fn simulate(machine: &Machine, plan: &Plan, options: &Options) -> Result<Outcome, SimulateError> {
     within_memory(plan, options)?;
-    if machine.coherent.is_some() {
-        return coherent::simulate(machine, &coherent::placed(machine, plan.ranks)?, plan, options);
+    match (&machine.mesh, &machine.coherent) {
+        (Some(mesh), _) => mesh::simulate(machine, mesh, plan, options),
+        (None, Some(_)) => {
+            coherent::simulate(machine, &coherent::placed(machine, plan.ranks)?, plan, options)
+        }
+        (None, None) => Err(SimulateError::NoFamily {
+            machine: machine.name.clone(),
+            lacks: "it has neither [mesh] nor [coherent]".to_owned(),
+        }),
     }
-    Err(SimulateError::NoFamily {
-        machine: machine.name.clone(),
-        lacks: "it has no table that a simulated family reads".to_owned(),
-    })
 }
 
 /// Whether the simulation of a plan can be held: its ops as they are played, and what is traced of them.

@@ -6,6 +6,7 @@ mod core_ranks;
 pub mod direct;
 pub mod hierarchical;
 pub mod rabenseifner;
+pub mod rcce;
 pub mod recursive_doubling;
 pub mod reduce_bcast;
 pub mod ring;
@@ -24,6 +25,7 @@ pub const TABLE: &[&Algorithm] = &[
     &slices::ALGORITHM,
     &direct::ALGORITHM,
     &hierarchical::ALGORITHM,
+    &rcce::ALGORITHM,
 ];
 
 /// The parameter `home` of algorithms in which everybody reads everybody's flag.

@@ -15,7 +15,11 @@ pub mod fibonacci;
 pub mod flat;
 pub mod hierarchical;
 pub mod knomial;
+pub mod oc_bcast;
 pub mod pipelined_kary;
+pub mod rcce;
+pub mod rcce_comm_binomial;
+pub mod rcce_comm_scatter_allgather;
 mod relay;
 mod scatter;
 pub mod scatter_doubling;
@@ -35,6 +39,7 @@ pub const TABLE: &[&Algorithm] = &[
     &degrees::ALGORITHM,
     &chain::ALGORITHM,
     &pipelined_kary::ALGORITHM,
+    &oc_bcast::ALGORITHM,
     &two_segment_tree::ALGORITHM,
     &cyclic::ALGORITHM,
     &scatter_ring::ALGORITHM,
@@ -45,4 +50,7 @@ pub const TABLE: &[&Algorithm] = &[
     &direct_cyclic::ALGORITHM,
     &hierarchical::ALGORITHM,
     &topology_tree::ALGORITHM,
+    &rcce::ALGORITHM,
+    &rcce_comm_binomial::ALGORITHM,
+    &rcce_comm_scatter_allgather::ALGORITHM,
 ];

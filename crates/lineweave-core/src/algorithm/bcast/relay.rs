@@ -3,7 +3,7 @@
 //! 1. A rank learns that chunk `i` is ready, by a flag of its own or by one that it polls with its siblings.
 //! 2. With binary notification it tells up to two of its siblings.
 //! 3. A rank with children copies the chunk from its parent's box to its own and tells its children; a leaf
-//!    copies it straight to where it goes.
+//!    copies it straight to where it goes (or, where that is asked for, as the others do).
 //! 4. It tells its parent that the chunk has been copied (only where slots are reused).
 //! 5. A rank with children copies the chunk to where it goes.
 //!
@@ -40,6 +40,8 @@ pub(super) struct Relay {
     pub done_at_parent: bool,
     /// Step 5 reads the parent's box again rather than the rank's own.
     pub twice: bool,
+    /// A leaf copies through its own box too.
+    pub leaf_boxed: bool,
 }
 
 impl Relay {
@@ -53,6 +55,7 @@ impl Relay {
         slots: 0,
         done_at_parent: false,
         twice: false,
+        leaf_boxed: false,
     };
 
     /// These settings where `params` does not say otherwise.
@@ -180,7 +183,7 @@ impl Relay {
         };
         for (v, &rank) in ranks.iter().enumerate() {
             let parent = tree.parent[v];
-            let inner = !tree.children[v].is_empty();
+            let inner = !tree.children[v].is_empty() || self.leaf_boxed;
             for (i, part) in parts.iter().enumerate() {
                 let here = at(v).at(part.clone());
                 let own = boxes.place(rank, i, part);

@@ -5,6 +5,7 @@ pub mod direct;
 pub mod flat;
 pub mod hierarchical;
 pub mod pipelined;
+pub mod rcce;
 pub mod slices;
 pub mod tree;
 pub(crate) mod up;
@@ -21,6 +22,7 @@ pub const TABLE: &[&Algorithm] = &[
     &direct::ALGORITHM,
     &slices::ALGORITHM,
     &hierarchical::ALGORITHM,
+    &rcce::ALGORITHM,
 ];
 
 /// Parameter sets that vary the layout: those whose payload the message fits, or all where it fits none.

@@ -1,6 +1,7 @@
 //! What a machine's description says, in picoseconds: distances, service, start-ups.
 
 use super::super::SimulateError;
+use super::Settings;
 use crate::machine::{Location, Machine, Protocol, State, Status, Value};
 use crate::topology::{Cpu, Level, Shape};
 
@@ -51,7 +52,12 @@ fn known<T: Copy>(machine: &Machine, key: &str, value: &Value<T>) -> Result<T, S
 
 impl Costs {
     /// Reads a description; `cores` is a CPU of each core that has ranks, `nodes` the number of NUMA nodes.
-    pub(super) fn of(machine: &Machine, cores: &[Cpu], nodes: usize) -> Result<Costs, SimulateError> {
+    pub(super) fn of(
+        machine: &Machine,
+        cores: &[Cpu],
+        nodes: usize,
+        settings: &Settings,
+    ) -> Result<Costs, SimulateError> {
         let coherent = machine.coherent.as_ref().ok_or_else(|| SimulateError::NoFamily {
             machine: machine.name.clone(),
             lacks: "it has no table [coherent]".to_owned(),
@@ -80,8 +86,16 @@ impl Costs {
             memory_line: None,
             service: [Found::Cached, Found::Memory].map(|f| service(machine, f)),
             rows: [Found::Cached, Found::Memory].map(|f| row(machine, f)),
-            in_flight: known(machine, "coherent.accesses_in_flight", &coherent.accesses_in_flight)? as usize,
-            prefetch: known(machine, "coherent.prefetch_lines", &coherent.prefetch_lines)? as usize,
+            in_flight: match settings.accesses_in_flight {
+                Some(n) => n.max(1),
+                None => {
+                    known(machine, "coherent.accesses_in_flight", &coherent.accesses_in_flight)? as usize
+                }
+            },
+            prefetch: match settings.prefetch_lines {
+                Some(n) => n,
+                None => known(machine, "coherent.prefetch_lines", &coherent.prefetch_lines)? as usize,
+            },
         };
         costs.memory = farther_memory(machine, cores, nodes, memory);
         costs.memory_line = memory_line(machine, costs.line_bytes);

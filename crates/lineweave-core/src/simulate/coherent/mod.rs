@@ -36,6 +36,18 @@ use crate::machine::Machine;
 use crate::plan::{Footprint, Plan};
 use crate::topology::Shape;
 
+/// How coherent caches are simulated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Settings {
+    /// Flags on a line in every array, instead of what the plan's layouts say: 32 where a flag is a 4-byte
+    /// integer of a line of 128.
+    pub flags_per_line: Option<usize>,
+    /// Lines that the prefetcher fetches behind a missed one, instead of the machine's; 0 turns it off.
+    pub prefetch_lines: Option<usize>,
+    /// Misses that a thread keeps in flight, instead of the machine's; at least 1.
+    pub accesses_in_flight: Option<usize>,
+}
+
 /// Plays `plan` on a machine with coherent caches, ranks sitting as `shape` says.
 ///
 /// # Errors
@@ -58,8 +70,13 @@ pub fn simulate(
     }
     let (cores, of_rank) = costs::cores(shape);
     let nodes = 1 + cores.iter().map(|c| c.numa).max().unwrap_or(0);
-    let costs = costs::Costs::of(machine, &cores, nodes)?;
-    let program = Program::compile(plan, &Footprint::of(plan, costs.line_bytes), options.banks)?;
+    let settings = &options.coherent;
+    let costs = costs::Costs::of(machine, &cores, nodes, settings)?;
+    let footprint = match settings.flags_per_line {
+        None => Footprint::of(plan, costs.line_bytes),
+        Some(n) => Footprint::per_line(plan, costs.line_bytes, n),
+    };
+    let program = Program::compile(plan, &footprint, options.banks)?;
     let homes = of_rank.iter().map(|&c| (c, cores[c as usize].numa as u32)).collect();
     let memory = memory::Memory::of(plan, &program, costs.line_bytes, homes);
     let chunks = options.fidelity == Fidelity::Chunk;

@@ -4,7 +4,7 @@ use crate::algorithm::{self, Problem};
 use crate::collective::Collective;
 use crate::machine::shipped;
 use crate::model::cache_line::{small_broadcast, Reads, SameLine};
-use crate::plan::{Builder, Layout, Op, Params, Region, Space};
+use crate::plan::{Builder, Layout, Params, Region, Space};
 use crate::topology::Level;
 use crate::trace::Picos;
 use crate::units::Rank;

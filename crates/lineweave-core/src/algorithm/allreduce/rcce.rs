@@ -1,0 +1,29 @@
+//! RCCE's allreduce: its reduction to one rank, then its broadcast from there.
+//!
+//! Mattson & van der Wijngaart 2010, over blocking send and receive. Any P. A baseline: not among the candidates
+//! for selection.
+
+use super::super::two_sided::PARAMS;
+use super::super::{bcast, reduce, Algorithm, Problem, Scope};
+use crate::collective::Collective;
+use crate::plan::{Builder, Params, PlanError};
+
+/// The table line.
+pub static ALGORITHM: Algorithm = Algorithm {
+    collective: Collective::Allreduce,
+    name: "rcce",
+    about: "RCCE_allreduce: RCCE_reduce, then RCCE_bcast",
+    source: "Mattson & van der Wijngaart 2010",
+    params: PARAMS,
+    candidates: |_| Vec::new(),
+    emit,
+};
+
+fn emit(b: &mut Builder, problem: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+    if super::trivial(b, s) {
+        return Ok(());
+    }
+    reduce::rcce::emit(b, problem, s, params)?;
+    let spread = Scope { from: vec![s.to; s.len()], ..s.clone() };
+    (bcast::rcce::ALGORITHM.emit)(b, problem, &spread, params)
+}

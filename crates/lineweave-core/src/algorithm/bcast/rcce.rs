@@ -1,0 +1,32 @@
+//! RCCE's broadcast: the root sends to every other rank in turn.
+//!
+//! Mattson & van der Wijngaart 2010, over blocking send and receive. Any P and root. A baseline: not among the
+//! candidates for selection.
+
+use super::super::two_sided::{place, TwoSided, PARAMS};
+use super::super::{Algorithm, Problem, Scope};
+use crate::collective::Collective;
+use crate::plan::{Builder, Params, PlanError};
+
+/// The table line.
+pub static ALGORITHM: Algorithm = Algorithm {
+    collective: Collective::Bcast,
+    name: "rcce",
+    about: "RCCE_bcast: the root sends to each in turn, blocking",
+    source: "Mattson & van der Wijngaart 2010",
+    params: PARAMS,
+    candidates: |_| Vec::new(),
+    emit,
+};
+
+fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+    if s.bytes == 0 || s.len() < 2 {
+        return Ok(());
+    }
+    let mut link = TwoSided::new(b, params, s.bytes)?;
+    for v in 1..s.len() {
+        let (src, dst) = (place(s, 0).at(0..s.bytes), s.to.at(0..s.bytes));
+        link.message(b, s.rank_of_virtual(0), s.rank_of_virtual(v), src, dst);
+    }
+    Ok(())
+}

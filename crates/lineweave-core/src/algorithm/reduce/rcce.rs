@@ -1,0 +1,44 @@
+//! RCCE's reduction: the root receives from every other rank in turn, and folds.
+//!
+//! Mattson & van der Wijngaart 2010, over blocking send and receive. Any P and root. A baseline: not among the
+//! candidates for selection.
+
+use super::super::two_sided::{TwoSided, PARAMS};
+use super::super::{Algorithm, Place, Problem, Scope};
+use crate::collective::Collective;
+use crate::plan::{Builder, Params, PlanError};
+
+/// The table line.
+pub static ALGORITHM: Algorithm = Algorithm {
+    collective: Collective::Reduce,
+    name: "rcce",
+    about: "RCCE_reduce: the root receives from each in turn, blocking, and folds",
+    source: "Mattson & van der Wijngaart 2010",
+    params: PARAMS,
+    candidates: |_| Vec::new(),
+    emit: |b, problem, s, params| emit(b, problem, s, params),
+};
+
+pub(in super::super) fn emit(
+    b: &mut Builder,
+    _: &Problem,
+    s: &Scope,
+    params: &Params,
+) -> Result<(), PlanError> {
+    let all = 0..s.bytes;
+    let root = s.members[s.root];
+    if s.bytes == 0 || s.len() < 2 {
+        b.mov(root, s.from[s.root].at(all.clone()), s.to.at(all));
+        return Ok(());
+    }
+    let mut link = TwoSided::new(b, params, s.bytes)?;
+    let received = Place::acc(b.acc(s.bytes)).at(all.clone());
+    let mut so_far = s.from[s.root].at(all.clone());
+    for (i, &rank) in s.members.iter().enumerate().filter(|&(i, _)| i != s.root) {
+        link.message(b, rank, root, s.from[i].at(all.clone()), received);
+        let to = s.to.at(all.clone());
+        b.fold(root, so_far, received, to);
+        so_far = to;
+    }
+    Ok(())
+}

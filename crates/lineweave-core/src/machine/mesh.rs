@@ -1,0 +1,303 @@
+//! The part of a description that the message-passing mesh family reads: tiles, message buffers, links.
+
+use super::read::{number, value};
+use super::tree::{Entry, Table};
+use super::{Machine, MachineError, Value};
+use std::fmt;
+use std::str::FromStr;
+
+/// How packets find their way. Deterministic: a pair of tiles always uses the same links.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Routing {
+    /// Along the row, then along the column.
+    Xy,
+    /// Along the column, then along the row.
+    Yx,
+    /// As [`Routing::Xy`], with rows and columns closed to rings; the shorter way round, eastwards and
+    /// southwards where both are equal.
+    TorusXy,
+}
+
+/// How a buffer's port chooses among requests that wait for it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Arbiter {
+    /// Who came first.
+    Fifo,
+    /// The router's inputs in turn, and so at every router on the way: many requests that come through one
+    /// input share what a single one gets that comes through another.
+    Inputs,
+}
+
+macro_rules! named {
+    ($type:ident, $what:literal, $($variant:ident = $name:literal),+) => {
+        impl $type {
+            /// Every one.
+            pub const ALL: &'static [$type] = &[$($type::$variant),+];
+
+            /// The name in machine files.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $($type::$variant => $name),+
+                }
+            }
+        }
+
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.name())
+            }
+        }
+
+        impl FromStr for $type {
+            type Err = String;
+
+            fn from_str(name: &str) -> Result<$type, String> {
+                $type::ALL.iter().copied().find(|x| x.name() == name).ok_or_else(|| {
+                    let known: Vec<&str> = $type::ALL.iter().map(|x| x.name()).collect();
+                    format!(concat!("unknown ", $what, " `{}`: expected {}"), name, known.join(", "))
+                })
+            }
+        }
+    };
+}
+
+named!(Routing, "routing", Xy = "xy", Yx = "yx", TorusXy = "torus-xy");
+named!(Arbiter, "arbiter", Fifo = "fifo", Inputs = "inputs");
+
+/// Tiles of the mesh at which memory controllers sit: `0,0 5,0`.
+#[derive(Clone, PartialEq, PartialOrd, Debug)]
+pub struct Controllers(pub Vec<(u32, u32)>);
+
+/// Cores that pass messages through buffers on a mesh of tiles. d is the number of routers on a packet's way:
+/// 1 within a tile.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Mesh {
+    /// Tiles in a row.
+    pub columns: Value,
+    /// Rows of tiles.
+    pub rows: Value,
+    /// Cores of a tile, which share the port of its buffers.
+    pub cores_per_tile: Value,
+    /// How packets find their way.
+    pub routing: Value<Routing>,
+    /// L^hop: a packet through one router.
+    pub hop_ns: Value,
+    /// Clock of the mesh; a link moves a flit a cycle.
+    pub mesh_mhz: Value,
+    /// Bytes of a flit.
+    pub link_bytes: Value,
+    /// Flits of a packet beside its data.
+    pub header_flits: Value,
+    /// Memory accesses that a core has under way.
+    pub in_flight: Value,
+    /// Between two accesses that a core issues; of use only where several are under way.
+    pub issue_ns: Value,
+    /// Lines of a core's message buffer, flags included.
+    pub box_lines: Value,
+    /// How long a buffer's port is busy with one line.
+    pub port_ns: Value,
+    /// How the port chooses.
+    pub arbiter: Value<Arbiter>,
+    /// o^mpb: a line from or to a message buffer, without the way.
+    pub box_ns: Value,
+    /// o_r^mem: a line from memory, without the way.
+    pub memory_read_ns: Value,
+    /// o_w^mem: a line to memory, without the way.
+    pub memory_write_ns: Value,
+    /// o_put^mpb: a put from the own buffer.
+    pub put_box_ns: Value,
+    /// o_put^mem: a put from memory.
+    pub put_memory_ns: Value,
+    /// o_get^mpb: a get to the own buffer.
+    pub get_box_ns: Value,
+    /// o_get^mem: a get to memory.
+    pub get_memory_ns: Value,
+    /// Where the memory controllers sit; a core uses the nearest, the first of equals.
+    pub controllers: Value<Controllers>,
+    /// How long a controller is busy with one line.
+    pub controller_ns: Value,
+    /// Private memory that a core has in its cache, where lines cost nothing.
+    pub cache_bytes: Value,
+}
+
+/// The numbers among the keys of `[mesh]`, and whether they count something.
+const KEYS: [&str; 23] = [
+    "columns",
+    "rows",
+    "cores_per_tile",
+    "routing",
+    "hop_ns",
+    "mesh_mhz",
+    "link_bytes",
+    "header_flits",
+    "in_flight",
+    "issue_ns",
+    "box_lines",
+    "port_ns",
+    "arbiter",
+    "box_ns",
+    "memory_read_ns",
+    "memory_write_ns",
+    "put_box_ns",
+    "put_memory_ns",
+    "get_box_ns",
+    "get_memory_ns",
+    "controllers",
+    "controller_ns",
+    "cache_bytes",
+];
+
+/// The most that a dimension may be.
+const MOST: f64 = 65_536.0;
+
+pub(super) fn read(table: Table<'_>) -> Result<Mesh, MachineError> {
+    table.only(&KEYS)?;
+    let count = |key: &str| {
+        value(table.get(key)?, |e| {
+            let n = e.number(false)?;
+            match n.fract() == 0.0 && n <= MOST {
+                true => Ok(n),
+                false => Err(e.bad("a whole number from 1 to 65536")),
+            }
+        })
+    };
+    let number = |key: &str| number(&table, key);
+    Ok(Mesh {
+        columns: count("columns")?,
+        rows: count("rows")?,
+        cores_per_tile: count("cores_per_tile")?,
+        routing: value(table.get("routing")?, named)?,
+        hop_ns: number("hop_ns")?,
+        mesh_mhz: number("mesh_mhz")?,
+        link_bytes: count("link_bytes")?,
+        header_flits: count("header_flits")?,
+        in_flight: count("in_flight")?,
+        issue_ns: number("issue_ns")?,
+        box_lines: count("box_lines")?,
+        port_ns: number("port_ns")?,
+        arbiter: value(table.get("arbiter")?, named)?,
+        box_ns: number("box_ns")?,
+        memory_read_ns: number("memory_read_ns")?,
+        memory_write_ns: number("memory_write_ns")?,
+        put_box_ns: number("put_box_ns")?,
+        put_memory_ns: number("put_memory_ns")?,
+        get_box_ns: number("get_box_ns")?,
+        get_memory_ns: number("get_memory_ns")?,
+        controllers: value(table.get("controllers")?, controllers)?,
+        controller_ns: number("controller_ns")?,
+        cache_bytes: number("cache_bytes")?,
+    })
+}
+
+fn named<T: FromStr<Err = String>>(entry: &Entry<'_>) -> Result<T, MachineError> {
+    entry.text()?.parse().map_err(|e: String| entry.bad(e))
+}
+
+fn controllers(entry: &Entry<'_>) -> Result<Controllers, MachineError> {
+    let tile = |text: &str| {
+        let (x, y) = text.split_once(',')?;
+        Some((x.parse().ok()?, y.parse().ok()?))
+    };
+    let tiles: Option<Vec<(u32, u32)>> = entry.text()?.split_whitespace().map(tile).collect();
+    tiles
+        .filter(|t| !t.is_empty())
+        .map(Controllers)
+        .ok_or_else(|| entry.bad("tiles as column,row with blanks between them: \"0,0 5,0\""))
+}
+
+/// Columns, rows and cores a tile of a mesh: `160x64`, or `100x51x2`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Dimensions {
+    /// Tiles in a row.
+    pub columns: u32,
+    /// Rows of tiles.
+    pub rows: u32,
+    /// Cores of a tile.
+    pub cores_per_tile: u32,
+}
+
+impl Dimensions {
+    /// The cores of the mesh.
+    pub fn cores(self) -> usize {
+        self.columns as usize * self.rows as usize * self.cores_per_tile as usize
+    }
+}
+
+impl FromStr for Dimensions {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Dimensions, String> {
+        let error = || format!("expected COLUMNSxROWS or COLUMNSxROWSxCORES, such as 160x64, found `{text}`");
+        let number = |part: &str| part.parse::<u32>().ok().filter(|n| (1..=MOST as u32).contains(n));
+        let parts: Option<Vec<u32>> = text.split('x').map(number).collect();
+        let dimensions = match parts.as_deref() {
+            Some([columns, rows]) => Dimensions { columns: *columns, rows: *rows, cores_per_tile: 1 },
+            Some([columns, rows, cores]) => {
+                Dimensions { columns: *columns, rows: *rows, cores_per_tile: *cores }
+            }
+            _ => return Err(error()),
+        };
+        match dimensions.cores() <= 1 << 20 {
+            true => Ok(dimensions),
+            false => Err(format!("expected at most 1048576 cores, found `{text}`")),
+        }
+    }
+}
+
+impl fmt::Display for Dimensions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("{}x{}x{}", self.columns, self.rows, self.cores_per_tile))
+    }
+}
+
+impl Machine {
+    /// A machine with this one's constants and other dimensions, for studies of scale; `None` when this one is
+    /// no mesh. Memory controllers sit at both ends of the first and of the middle row.
+    pub fn with_dimensions(&self, dimensions: Dimensions) -> Option<Machine> {
+        let mesh = self.mesh.as_ref()?;
+        let Dimensions { columns, rows, cores_per_tile } = dimensions;
+        let source = format!("{} with other dimensions", self.name);
+        let made = |n: u32| Value { value: Some(f64::from(n)), ..inferred(&source) };
+        let mut at = vec![(0, 0), (columns - 1, 0), (0, rows / 2), (columns - 1, rows / 2)];
+        at.dedup();
+        let mesh = Mesh {
+            columns: made(columns),
+            rows: made(rows),
+            cores_per_tile: made(cores_per_tile),
+            controllers: Value { value: Some(Controllers(at)), ..inferred(&source) },
+            ..mesh.clone()
+        };
+        let topology = format!("pack:1 numa:1 core:{}", dimensions.cores());
+        Some(Machine {
+            name: format!("{}:{dimensions}", self.name),
+            title: format!("{}, as a mesh of {dimensions}", self.title),
+            topology: Value { value: Some(topology), ..inferred(&source) },
+            mesh: Some(mesh),
+            ..self.clone()
+        })
+    }
+}
+
+fn inferred<T>(source: &str) -> Value<T> {
+    Value {
+        value: None,
+        low: None,
+        high: None,
+        status: super::Status::Inferred,
+        source: source.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dimensions_are_read() {
+        assert_eq!("160x64".parse::<Dimensions>().unwrap().cores(), 10_240);
+        assert_eq!("100x51x2".parse::<Dimensions>().unwrap().to_string(), "100x51x2");
+        for bad in ["", "5", "0x4", "3x", "2x3x4x5", "-1x2", "70000x1", "60000x60000"] {
+            assert!(bad.parse::<Dimensions>().is_err(), "{bad}");
+        }
+    }
+}

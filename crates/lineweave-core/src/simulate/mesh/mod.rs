@@ -1,0 +1,425 @@
+//! The family of message-passing meshes: cores with message buffers on a mesh of tiles, without coherent caches.
+//!
+//! Petrovic et al. 2012, section 3, describe the Intel SCC so, and its constants are theirs. A slot is in its
+//! owner's message buffer; `in`, `out` and `acc` are in a core's private memory behind a memory controller.
+//! Rank r is core r; cores are numbered tile by tile, row by row.
+//!
+//! # What is played
+//!
+//! 1. A line from or to a buffer at distance d takes o^mpb + 2 d L^hop, of which the last d L^hop are the way
+//!    back (Eq. 1-3); from or to memory the same with the controller's distance (Eq. 4-6). A core has one
+//!    access under way, or as many as the machine says.
+//! 2. A move pays the overhead of a put or a get, as its source and destination say (Eq. 7-12).
+//! 3. A tile's port serves one line at a time; requests wait as the arbiter says. A link is busy for the flits
+//!    of a packet, a controller for a line.
+//! 4. A flag is a line, a byte or a bit of a message buffer ([`FlagCost`]). Reading it is a get that ends in a
+//!    register: o_get^mpb + C_r^mpb(d); a core that waits reads again and again, which keeps the polled
+//!    port busy.
+//! 5. Private lines that a core touched last are in its cache and cost nothing (section 5.2.2), the first time
+//!    in a run excepted: a collective's buffers are not those of the last one.
+//!
+//! Per chunk, a resource is as busy as with lines, but delays a chunk only by more work than the chunk takes
+//! time; flags do not queue there, and arbiter and polling have no part.
+
+mod bucket;
+mod cache;
+mod fit;
+mod load;
+mod port;
+mod route;
+mod values;
+
+pub use fit::FlagCost;
+pub use load::{Load, PortLoad};
+
+use self::bucket::Bucket;
+use self::cache::Cache;
+use self::port::{Port, Service};
+use self::values::Values;
+use super::agenda::{Agenda, Agent};
+use super::fabric::{Access, Call, Fabric, Lanes, Step};
+use super::program::{FlagAt, Place, Program};
+use super::{play, Fidelity, Options, Outcome, SimulateError};
+use crate::machine::{Arbiter, Machine, Mesh};
+use crate::plan::Plan;
+use crate::trace::{Kind, Picos};
+
+/// How a mesh is simulated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Settings {
+    /// What a flag is.
+    pub flags: FlagCost,
+    /// Every distance, in routers, instead of the real ones: the papers' models assume 1.
+    pub distance: Option<u32>,
+    /// Whether nothing ever waits for a resource.
+    pub ideal: bool,
+    /// Accesses that a core has under way, instead of the machine's.
+    pub in_flight: Option<u32>,
+    /// How ports choose, instead of the machine's way.
+    pub arbiter: Option<Arbiter>,
+}
+
+/// Parts of an access.
+const START: u8 = 0;
+/// At the port that is read before the flag is written.
+const AT_FIRST: u8 = 1;
+const FIRST_SERVED: u8 = 2;
+const AT_HOME: u8 = 3;
+const SERVED: u8 = 4;
+
+/// A mesh at work.
+#[derive(Debug)]
+pub(super) struct MeshFabric {
+    v: Values,
+    settings: Settings,
+    chunked: bool,
+    in_flight: u64,
+    arbiter: Arbiter,
+    /// For each rank its tile, and routers to its controller and which that is.
+    tiles: Vec<u32>,
+    memory: Vec<(u64, u32)>,
+    caches: Vec<Cache>,
+    ports: Vec<Port>,
+    /// Ports as chunks load them.
+    chunk_ports: Vec<Bucket>,
+    links: Vec<Bucket>,
+    controllers: Vec<Bucket>,
+}
+
+/// Plays `plan` on `machine`, whose `[mesh]` is `mesh`.
+pub(super) fn simulate(
+    machine: &Machine,
+    mesh: &Mesh,
+    plan: &Plan,
+    options: &Options,
+) -> Result<Outcome, SimulateError> {
+    let settings = options.mesh;
+    let values = Values::of(machine, mesh)?;
+    let footprint = fit::check(machine, &values, plan, options)?;
+    let program = Program::compile(plan, &footprint, options.banks.min(options.runs))?;
+    let mut fabric = MeshFabric::new(values, settings, options.fidelity, plan.ranks);
+    let played = play(&mut fabric, &program, options.runs.max(1), options.fidelity, options.trace)?;
+    let load = fabric.load(&played);
+    Ok(Outcome { load: Some(load), ..Outcome::of(plan, played, options.trace) })
+}
+
+impl MeshFabric {
+    fn new(v: Values, settings: Settings, fidelity: Fidelity, ranks: usize) -> MeshFabric {
+        let tiles: Vec<u32> = (0..ranks as u32).map(|rank| rank / v.cores_per_tile).collect();
+        let nearest = |&tile: &u32| {
+            let way = |i: usize| v.grid.distance(tile, v.grid.tile(v.controllers[i].0, v.controllers[i].1));
+            let at = (0..v.controllers.len()).min_by_key(|&i| way(i)).unwrap_or(0);
+            (u64::from(settings.distance.unwrap_or_else(|| way(at))), at as u32)
+        };
+        MeshFabric {
+            memory: tiles.iter().map(nearest).collect(),
+            tiles,
+            chunked: fidelity == Fidelity::Chunk,
+            in_flight: u64::from(settings.in_flight.unwrap_or(v.in_flight).max(1)),
+            arbiter: settings.arbiter.unwrap_or(v.arbiter),
+            caches: vec![Cache::default(); ranks],
+            ports: vec![Port::default(); v.grid.tiles()],
+            chunk_ports: vec![Bucket::default(); v.grid.tiles()],
+            links: vec![Bucket::default(); v.grid.tiles() * 4],
+            controllers: vec![Bucket::default(); v.controllers.len()],
+            settings,
+            v,
+        }
+    }
+
+    /// Routers between two cores.
+    fn distance(&self, rank: u32, home: u32) -> u64 {
+        let apart = || self.v.grid.distance(self.tiles[rank as usize], self.tiles[home as usize]);
+        u64::from(self.settings.distance.unwrap_or_else(apart))
+    }
+
+    /// A packet enters the links from tile to tile: how long it waits on its way.
+    fn travel(&mut self, at: Picos, from: u32, to: u32, busy: u64) -> u64 {
+        if from == to || self.settings.ideal || self.settings.distance.is_some() {
+            return 0;
+        }
+        let links = &mut self.links;
+        let mut late = 0;
+        self.v.grid.walk(from, to, |link| late += links[link].add(at, busy));
+        late
+    }
+
+    /// A request of `rank` goes to the port of `home`: it arrives there so that the port serves it at the end of
+    /// o^mpb + d L^hop.
+    fn request(&mut self, now: Picos, rank: u32, home: u32, packet: u64, stage: u8) -> Step {
+        let (from, to) = (self.tiles[rank as usize], self.tiles[home as usize]);
+        let late = self.travel(now, from, to, packet);
+        let way = self.v.on_box + self.distance(rank, home) * self.v.hop;
+        Step::Later { at: Picos(now.0 + way.saturating_sub(self.v.port) + late), stage }
+    }
+
+    /// A request stands before the port of `home`: until when it is served, or that it has to wait.
+    fn serve(
+        &mut self,
+        now: Picos,
+        agent: Agent,
+        rank: u32,
+        home: u32,
+        stage: u8,
+        agenda: &mut Agenda,
+    ) -> Option<Picos> {
+        let tile = self.tiles[home as usize];
+        if self.settings.ideal || self.chunked {
+            self.chunk_ports[tile as usize].busy += self.v.port;
+            return Some(Picos(now.0 + self.v.port));
+        }
+        let from = self.tiles[rank as usize];
+        let port = &mut self.ports[tile as usize];
+        match port.request(now, self.v.port, self.arbiter, agent, stage, from) {
+            Service::Until(at) => Some(at),
+            Service::Queued(alarm) => {
+                if let Some(at) = alarm {
+                    agenda.alarm(at, tile);
+                }
+                None
+            }
+        }
+    }
+
+    /// The way back of an access that was served at `served`.
+    fn done(&mut self, served: Picos, rank: u32, home: u32, packet: u64) -> Step {
+        let (from, to) = (self.tiles[home as usize], self.tiles[rank as usize]);
+        let late = self.travel(served, from, to, packet);
+        let back = self.distance(rank, home) * self.v.hop;
+        Step::Done { at: Picos(served.0 + back + late), visible: served }
+    }
+
+    /// A line from or to the box of `home`.
+    fn line(
+        &mut self,
+        now: Picos,
+        agent: Agent,
+        rank: u32,
+        home: u32,
+        stage: u8,
+        packets: [u64; 2],
+        agenda: &mut Agenda,
+    ) -> Step {
+        match stage {
+            START => self.request(now, rank, home, packets[0], AT_HOME),
+            AT_HOME => match self.serve(now, agent, rank, home, SERVED, agenda) {
+                Some(served) => self.done(served, rank, home, packets[1]),
+                None => Step::Parked,
+            },
+            _ => self.done(now, rank, home, packets[1]),
+        }
+    }
+
+    /// A chunk of lines from or to the box of `home`: as long as the slowest of core, port and links.
+    fn chunk(&mut self, now: Picos, rank: u32, home: u32, lines: u64, packets: [u64; 2]) -> Step {
+        let back = self.distance(rank, home) * self.v.hop;
+        let each = self.v.on_box + 2 * back;
+        let mut at = now.0 + lines.div_ceil(self.in_flight) * each;
+        let (from, to) = (self.tiles[rank as usize], self.tiles[home as usize]);
+        if !self.settings.ideal {
+            at = at.max(self.chunk_ports[to as usize].drain(now, lines * self.v.port).0 + back);
+            if self.settings.distance.is_none() {
+                let links = &mut self.links;
+                let mut pass = |from, to, busy: u64| {
+                    self.v.grid.walk(from, to, |link| at = at.max(links[link].drain(now, busy).0));
+                };
+                pass(from, to, lines * packets[0]);
+                pass(to, from, lines * packets[1]);
+            }
+        }
+        Step::Done { at: Picos(at), visible: Picos(at - back) }
+    }
+
+    /// Private lines.
+    fn private(&mut self, now: Picos, rank: u32, place: Place, len: usize, overhead: u64) -> Step {
+        let lines = self.caches[rank as usize].touch(place, len, self.v.line, self.v.cache_lines);
+        let (routers, controller) = self.memory[rank as usize];
+        let each = overhead + 2 * routers * self.v.hop;
+        let mut at = now.0 + lines.div_ceil(if self.chunked { self.in_flight } else { 1 }) * each;
+        if lines > 0 && !self.settings.ideal {
+            let work = lines * self.v.controller;
+            let bucket = &mut self.controllers[controller as usize];
+            match self.chunked {
+                true => at = at.max(bucket.drain(now, work).0),
+                false => at += bucket.add(now, work),
+            }
+            if self.settings.distance.is_none() {
+                // A line and a request, one each way.
+                let (x, y) = self.v.controllers[controller as usize];
+                let (from, to) = (self.tiles[rank as usize], self.v.grid.tile(x, y));
+                let packets = lines * (self.v.long + self.v.short) / 2;
+                let links = &mut self.links;
+                let (grid, chunked) = (self.v.grid, self.chunked);
+                let mut late = 0;
+                let mut pass = |from, to| {
+                    grid.walk(from, to, |link| match chunked {
+                        true => at = at.max(links[link].drain(now, packets).0),
+                        false => late += links[link].add(now, packets),
+                    });
+                };
+                pass(from, to);
+                pass(to, from);
+                at += late;
+            }
+        }
+        Step::Done { at: Picos(at), visible: Picos(at) }
+    }
+
+    fn call(&self, rank: u32, call: Call) -> u64 {
+        match (call.kind, call.from, call.to) {
+            (Kind::Move, Some(from), Some(to)) => match (from, to) {
+                (Place::Private { .. }, Place::Slot { .. }) => self.v.put_memory,
+                (Place::Slot { owner, .. }, Place::Slot { .. }) if owner == rank => self.v.put_box,
+                (Place::Slot { .. }, Place::Slot { .. }) => self.v.get_box,
+                (Place::Slot { .. }, Place::Private { .. }) => self.v.get_memory,
+                // A copy loop between two private buffers is no call.
+                (Place::Private { .. }, Place::Private { .. }) => 0,
+            },
+            // A flag's costs are counted where it is read or written; a fold is a loop over loads and stores.
+            (Kind::Move | Kind::Fold | Kind::Set | Kind::Wait | Kind::Add, _, _) => 0,
+        }
+    }
+
+    /// Bytes at a place, read or written.
+    fn bytes(
+        &mut self,
+        now: Picos,
+        agent: Agent,
+        rank: u32,
+        place: Place,
+        len: usize,
+        write: bool,
+        stage: u8,
+        agenda: &mut Agenda,
+    ) -> Step {
+        let packets =
+            if write { [self.v.long, self.v.short] } else { [self.v.short, self.v.long] };
+        match place {
+            Place::Private { .. } => {
+                let overhead = if write { self.v.memory_write } else { self.v.memory_read };
+                self.private(now, rank, place, len, overhead)
+            }
+            Place::Slot { owner, .. } if self.chunked => {
+                self.chunk(now, rank, owner, len.div_ceil(self.v.line) as u64, packets)
+            }
+            Place::Slot { owner, .. } => self.line(now, agent, rank, owner, stage, packets, agenda),
+        }
+    }
+
+    /// A flag is raised: see [`FlagCost`].
+    fn set(
+        &mut self,
+        now: Picos,
+        agent: Agent,
+        rank: u32,
+        home: u32,
+        cost: FlagCost,
+        stage: u8,
+        agenda: &mut Agenda,
+    ) -> Step {
+        // What is read first: the line to write, at home, or the line to change, at the flag's.
+        let first = match cost {
+            FlagCost::Line => rank,
+            FlagCost::Byte | FlagCost::Bit => home,
+        };
+        let lock = match cost {
+            FlagCost::Bit => self.v.on_box + 2 * self.distance(rank, home) * self.v.hop,
+            FlagCost::Line | FlagCost::Byte => 0,
+        };
+        match stage {
+            START => {
+                let begun = Picos(now.0 + self.v.put_box + lock);
+                match cost {
+                    FlagCost::Byte => self.request(begun, rank, home, self.v.long, AT_HOME),
+                    FlagCost::Line | FlagCost::Bit => {
+                        self.request(begun, rank, first, self.v.short, AT_FIRST)
+                    }
+                }
+            }
+            AT_FIRST | FIRST_SERVED => {
+                let served = match stage {
+                    AT_FIRST => self.serve(now, agent, rank, first, FIRST_SERVED, agenda),
+                    _ => Some(now),
+                };
+                let Some(served) = served else { return Step::Parked };
+                let Step::Done { at, .. } = self.done(served, rank, first, self.v.long) else {
+                    return Step::Parked;
+                };
+                self.request(at, rank, home, self.v.long, AT_HOME)
+            }
+            _ => match self.line(now, agent, rank, home, stage, [self.v.long, self.v.short], agenda) {
+                Step::Done { at, visible } => Step::Done { at: Picos(at.0 + lock), visible },
+                other => other,
+            },
+        }
+    }
+}
+
+impl Fabric for MeshFabric {
+    fn line_bytes(&self) -> usize {
+        self.v.line
+    }
+
+    fn lanes(&self) -> Lanes {
+        Lanes { count: self.in_flight as u32, gap: Picos(self.v.issue) }
+    }
+
+    fn step(
+        &mut self,
+        now: Picos,
+        agent: Agent,
+        rank: u32,
+        access: &Access,
+        stage: u8,
+        agenda: &mut Agenda,
+    ) -> Step {
+        let after = |time: u64| Step::Done { at: Picos(now.0 + time), visible: Picos(now.0 + time) };
+        match *access {
+            Access::Call(call) => after(self.call(rank, call)),
+            Access::Read { from, len } => self.bytes(now, agent, rank, from, len, false, stage, agenda),
+            Access::Write { to, len } => self.bytes(now, agent, rank, to, len, true, stage, agenda),
+            Access::Combine { len } => after(len as u64 * self.v.fold_fs.unwrap_or(0) / 1000),
+            Access::Set { flag, .. } => {
+                self.set(now, agent, rank, flag.home, self.settings.flags, stage, agenda)
+            }
+            // One more than it was: read and written under a lock, whatever flags are.
+            Access::Add { flag } => self.set(now, agent, rank, flag.home, FlagCost::Bit, stage, agenda),
+            Access::Poll { flag } => {
+                let begun = if stage == START { Picos(now.0 + self.v.get_box) } else { now };
+                let packets = [self.v.short, self.v.long];
+                self.line(begun, agent, rank, flag.home, stage, packets, agenda)
+            }
+        }
+    }
+
+    fn alarm(&mut self, now: Picos, resource: u32, agenda: &mut Agenda) {
+        let port = &mut self.ports[resource as usize];
+        let Some((agent, stage, at, next)) = port.alarm(now, self.v.port, self.v.grid, resource) else {
+            return;
+        };
+        agenda.resume(at, agent, stage);
+        if let Some(next) = next {
+            agenda.alarm(next, resource);
+        }
+    }
+
+    fn wait(&mut self, _: Picos, sampled: Picos, rank: u32, flag: FlagAt, _: &mut Agenda) {
+        let period = self.v.get_box + self.v.on_box + 2 * self.distance(rank, flag.home) * self.v.hop;
+        let tile = self.tiles[flag.home as usize];
+        self.ports[tile as usize].poll(rank, sampled, period);
+    }
+
+    fn wake(&mut self, visible: Picos, rank: u32, flag: FlagAt) -> Option<Picos> {
+        let tile = self.tiles[flag.home as usize];
+        let service = if self.settings.ideal || self.chunked { 0 } else { self.v.port };
+        let seen = self.ports[tile as usize].seen(rank, visible, service);
+        Some(Picos(seen.0 + self.distance(rank, flag.home) * self.v.hop))
+    }
+
+    fn begin(&mut self, rank: u32, _: usize) {
+        self.caches[rank as usize].forget(self.v.cache_lines);
+    }
+}
+
+#[cfg(test)]
+mod tests;
