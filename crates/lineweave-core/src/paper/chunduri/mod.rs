@@ -1,9 +1,9 @@
 //! Chunduri & Srinivasan 2015: barriers for POWER8.
 //!
-//! What can be counted is counted on plans ([`steps`]).
+//! What can be counted is counted on plans (`steps`); latencies are simulated (`simulated`).
 
-#[allow(dead_code)]
 mod printed;
+mod simulated;
 mod steps;
 
 use super::{Claim, Finding, Item, Paper, Verdict};
@@ -18,7 +18,7 @@ pub static PAPER: Paper = Paper {
     key: KEY,
     cite: "Chunduri & Srinivasan 2015",
     about: "barriers for POWER8: flag layout, prefetching, tree degree, SMT",
-    findings: || steps::findings(),
+    findings: || [steps::findings(), simulated::findings()].concat(),
 };
 
 const KEY: &str = "chunduri-2015";
