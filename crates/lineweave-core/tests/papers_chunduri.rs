@@ -1,11 +1,78 @@
-//! What must show of Chunduri & Srinivasan 2015.
+//! What must show of Chunduri & Srinivasan 2015: which tables and claims come out, and which do not. The page
+//! `papers/chunduri-2015/README.md` says why.
 
-use lineweave_core::paper::{Claim, Finding, Item, TABLE};
+use lineweave_core::paper::{Claim, Finding, Item, Verdict, TABLE};
+
+fn findings() -> Vec<Finding> {
+    let paper = TABLE.iter().find(|p| p.key == "chunduri-2015").expect("the paper is in the table");
+    (paper.findings)()
+}
+
+#[test]
+fn tables_agree_as_far_as_the_page_says() {
+    let counts: Vec<(String, usize, usize)> = findings()
+        .into_iter()
+        .filter_map(|finding| match finding {
+            Finding::Item(Item { item, agree, of, .. }) => Some((item, agree, of)),
+            Finding::Claim(_) => None,
+        })
+        .collect();
+    let counts: Vec<(&str, usize, usize)> = counts.iter().map(|(i, a, o)| (i.as_str(), *a, *o)).collect();
+    assert_eq!(
+        counts,
+        [
+            ("section V: steps of dissemination", 63, 63),
+            ("section V: steps of the k-ary tree", 41, 44),
+            ("section V: steps of the tournament", 41, 44),
+            ("table II: barrier of two (calibration)", 4, 4),
+            ("table IV: barrier of seven", 3, 3),
+            ("table V: k-ary tree of threads", 2, 8),
+        ]
+    );
+}
+
+#[test]
+fn claims_hold_or_differ_as_the_page_says() {
+    use Verdict::{Differs, Holds, NotReproduced};
+    let verdicts: Vec<(String, Verdict, String)> = findings()
+        .into_iter()
+        .filter_map(|finding| match finding {
+            Finding::Claim(Claim { item, claimed, ours, verdict, .. }) => {
+                Some((format!("{item}: {claimed}"), verdict, ours))
+            }
+            Finding::Item(_) => None,
+        })
+        .collect();
+    let expected = [
+        ("section VI.G: centralized is the k-ary tree", Holds),
+        ("fig 2: degrees 5, 7 and 8 are best, possibly", Differs),
+        ("section VI.C: with low degrees", Holds),
+        ("table III: a barrier of six", Differs),
+        ("table IV: the farther", Holds),
+        ("sections VI.B, VI.D: 24 processes", Holds),
+        ("fig 2: prefetching", Holds),
+        ("fig 4: without prefetching", Holds),
+        ("fig 3: 5 and 7 lines", Differs),
+        ("fig 4: with one line", Holds),
+        ("fig 5: latency jumps", Holds),
+        ("section VI.E: 24 processes", Holds),
+        ("fig 6: the k-ary tree", Holds),
+        ("fig 7: the k-ary tree", Holds),
+        ("fig 7: centralized", Differs),
+        ("section VI.G: 192", Differs),
+        ("table I: ", NotReproduced),
+        ("table V: the POSIX", NotReproduced),
+    ];
+    assert_eq!(verdicts.len(), expected.len());
+    for ((claim, verdict, ours), (start, expected)) in verdicts.iter().zip(expected) {
+        assert!(claim.starts_with(start), "{claim}: expected {start}");
+        assert_eq!(*verdict, expected, "{claim}: {ours}");
+    }
+}
 
 #[test]
 fn print() {
-    let paper = TABLE.iter().find(|p| p.key == "chunduri-2015").unwrap();
-    for f in (paper.findings)() {
+    for f in findings() {
         match f {
             Finding::Item(Item { item, agree, of, remark, .. }) => println!("{item}: {agree}/{of}: {remark}"),
             Finding::Claim(Claim { item, claimed, ours, verdict, .. }) => println!("{item}: {claimed} | {ours} | {}", verdict.name()),

@@ -20,8 +20,8 @@ pub(super) struct Hand {
     /// Misses of the current op, of loads and of stores.
     loads: u64,
     stores: u64,
-    /// What it waits for has been set, and is visible from this time on.
-    set: Option<Picos>,
+    /// What it waits for has been set on this line, and is visible from this time on.
+    set: Option<(u32, Picos)>,
     /// Stores that wait for their turn, and how many are under way.
     buffer: VecDeque<(u32, FlagAt)>,
     under_way: usize,
@@ -179,9 +179,9 @@ impl Caches {
         let mut watchers = std::mem::take(&mut self.memory.lines[line as usize].watchers);
         watchers.retain(|&rank| {
             let hand = &mut self.hands[rank as usize];
-            match hand.set.filter(|_| hand.core == core) {
+            match hand.set.filter(|set| hand.core == core && set.0 == line) {
                 None => true,
-                Some(visible) => {
+                Some((_, visible)) => {
                     hand.set = None;
                     agenda.resume(at.max(visible), agenda.agent(rank, 0), 0);
                     false
@@ -460,7 +460,7 @@ impl Fabric for Caches {
             // It has been fetched since, or was written by a thread of the same core.
             return Some(if arrives > visible { arrives } else { Picos(visible.0 + self.costs.sibling) });
         }
-        hand.set = Some(visible);
+        hand.set = Some((line, visible));
         None
     }
 }
