@@ -50,6 +50,18 @@ pub enum CliError {
         /// Names of the shipped descriptions.
         known: String,
     },
+    /// A simulation without a machine.
+    #[error("a simulation needs a machine: give one with --machine, such as --machine intel-scc")]
+    NoMachine,
+    /// Dimensions for a machine that has none.
+    #[error("machine `{name}` is no mesh: --mesh needs one, such as intel-scc")]
+    NoMesh {
+        /// Name of the machine.
+        name: String,
+    },
+    /// A plan that cannot be simulated.
+    #[error(transparent)]
+    Simulate(#[from] lineweave_core::simulate::SimulateError),
     /// A paper that is not among those reproduced.
     #[error("paper `{name}`: expected part of one of {known}")]
     UnknownPaper {

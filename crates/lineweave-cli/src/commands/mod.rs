@@ -15,6 +15,7 @@ pub mod measure;
 pub mod papers;
 pub mod plan;
 pub mod rank_job;
+pub mod simulate;
 pub mod tune;
 pub mod verify;
 
@@ -45,6 +46,8 @@ pub enum Command {
     Measure(measure::Arguments),
     /// Show the parameters of a profile with their intervals, and what cannot be identified
     Fit(fit::Arguments),
+    /// Play plans in virtual time on a machine that need not be there, with contention
+    Simulate(simulate::Arguments),
     /// Compute what the papers print anew, and say item by item what agrees
     Papers(papers::Arguments),
     /// Print a script that completes this command's arguments in a shell
@@ -73,6 +76,7 @@ impl Command {
             Command::Explain(arguments) => explain::run(arguments, session),
             Command::Measure(arguments) => measure::run(arguments, session),
             Command::Fit(arguments) => fit::run(arguments, session),
+            Command::Simulate(arguments) => simulate::run(arguments, session),
             Command::Papers(arguments) => papers::run(arguments, session),
             Command::Completions(arguments) => completions::run(arguments, session),
             Command::Man(arguments) => man::run(arguments, session),

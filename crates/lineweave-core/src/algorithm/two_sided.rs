@@ -4,9 +4,12 @@
 //!
 //! 1. The sender puts a chunk into its own box.
 //! 2. It raises the flag `sent` that the receiver has for this sender.
-//! 3. The receiver, which waits for it, gets the chunk from the sender's box.
+//! 3. The receiver, which waits for it, takes it down, and gets the chunk from the sender's box.
 //! 4. It raises the flag `ready` that the sender has for this receiver.
-//! 5. The sender, which waits for it, goes on.
+//! 5. The sender, which waits for it, takes it down and goes on.
+//!
+//! RCCE's flags are set and unset; here they count and stay. What taking one down costs is written as raising
+//! a flag of the rank's own, `unset`, that nobody waits for; `unset=no` leaves that out.
 //!
 //! With `slots = 2` (iRCCE's pipelined transfer) the sender puts the next chunk while the receiver gets this one,
 //! and waits for `ready` when it needs the slot again, and at the end. Flags count the chunks of a pair of
@@ -25,6 +28,11 @@ const PAYLOAD: usize = 251 * 32;
 pub(super) const PARAMS: &[ParamSpec] = &[
     ParamSpec { name: "chunk", default: "8032", about: "bytes that a box holds at once, all slots together" },
     ParamSpec { name: "slots", default: "1", about: "chunks of a box: 1 as RCCE, 2 as iRCCE's pipelined transfer" },
+    ParamSpec {
+        name: "unset",
+        default: "yes",
+        about: "yes: a flag that was waited for is taken down, as in RCCE; no: flags only count",
+    },
     ParamSpec { name: "layout", default: "alone", about: "lines of the flags" },
 ];
 
@@ -33,6 +41,9 @@ pub(super) const PARAMS: &[ParamSpec] = &[
 pub(super) struct TwoSided {
     sent: FlagArrayId,
     ready: FlagArrayId,
+    /// Flags that ranks take down count in these, and how often each rank has.
+    unset: Option<FlagArrayId>,
+    taken: Vec<i32>,
     slots: Vec<u16>,
     chunk: usize,
     /// For each pair, the chunks so far.
@@ -50,9 +61,22 @@ impl TwoSided {
         let whole = (payload / slots / grain * grain).max(grain);
         let chunk = if slots > 1 && whole > 64 { whole / 32 * 32 / grain * grain } else { whole };
         let ranks = b.ranks();
+        let unset = match params.get("unset").unwrap_or("yes") {
+            "yes" => true,
+            "no" => false,
+            other => {
+                return Err(PlanError::BadParameter {
+                    name: "unset".to_owned(),
+                    value: other.to_owned(),
+                    expected: "yes or no".to_owned(),
+                })
+            }
+        };
         Ok(TwoSided {
             sent: b.flags("sent", layout, ranks),
             ready: b.flags("ready", layout, ranks),
+            unset: unset.then(|| b.flags("unset", layout, 1)),
+            taken: vec![0; ranks],
             slots: (0..slots).map(|_| b.slot(chunk.min(longest))).collect(),
             chunk,
             count: BTreeMap::new(),
@@ -75,14 +99,24 @@ impl TwoSided {
             *count += 1;
             if i >= slots {
                 b.wait(from, ready, *count - slots as i32);
+                take_down(b, self.unset, &mut self.taken, from);
             }
             b.mov(from, of(src), place); // 1.
             b.set(from, sent, *count); // 2.
             b.wait(to, sent, *count); // 3.
+            take_down(b, self.unset, &mut self.taken, to);
             b.mov(to, place, of(dst));
             b.set(to, ready, *count); // 4.
         }
         b.wait(from, ready, *count); // 5.
+        take_down(b, self.unset, &mut self.taken, from);
+    }
+}
+
+fn take_down(b: &mut Builder, unset: Option<FlagArrayId>, taken: &mut [i32], rank: usize) {
+    if let Some(unset) = unset {
+        taken[rank] += 1;
+        b.set(rank, unset.at(rank, 0), taken[rank]);
     }
 }
 

@@ -3,11 +3,13 @@
 //! Colours are Okabe & Ito's, which stay apart for colour-blind readers; every mark also differs in shape and
 //! carries its op as a tooltip.
 
+mod heat;
 mod plan;
 mod steps;
 mod svg;
 mod trace;
 
+pub use heat::heat;
 pub use plan::plan;
 pub use steps::{steps, Step, Steps};
 pub use trace::trace;

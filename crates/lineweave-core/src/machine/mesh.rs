@@ -23,8 +23,8 @@ pub enum Routing {
 pub enum Arbiter {
     /// Who came first.
     Fifo,
-    /// The router's inputs in turn, and so at every router on the way: many requests that come through one
-    /// input share what a single one gets that comes through another.
+    /// The router's inputs in turn, and so at every router whose buffers are full: many requests that come
+    /// through one input share what a single one gets that comes through another.
     Inputs,
 }
 
@@ -96,6 +96,8 @@ pub struct Mesh {
     pub box_lines: Value,
     /// How long a buffer's port is busy with one line.
     pub port_ns: Value,
+    /// Flits that a router's buffer for the requests of one side holds.
+    pub buffer_flits: Value,
     /// How the port chooses.
     pub arbiter: Value<Arbiter>,
     /// o^mpb: a line from or to a message buffer, without the way.
@@ -121,7 +123,7 @@ pub struct Mesh {
 }
 
 /// The numbers among the keys of `[mesh]`, and whether they count something.
-const KEYS: [&str; 23] = [
+const KEYS: [&str; 24] = [
     "columns",
     "rows",
     "cores_per_tile",
@@ -134,6 +136,7 @@ const KEYS: [&str; 23] = [
     "issue_ns",
     "box_lines",
     "port_ns",
+    "buffer_flits",
     "arbiter",
     "box_ns",
     "memory_read_ns",
@@ -175,6 +178,7 @@ pub(super) fn read(table: Table<'_>) -> Result<Mesh, MachineError> {
         issue_ns: number("issue_ns")?,
         box_lines: count("box_lines")?,
         port_ns: number("port_ns")?,
+        buffer_flits: count("buffer_flits")?,
         arbiter: value(table.get("arbiter")?, named)?,
         box_ns: number("box_ns")?,
         memory_read_ns: number("memory_read_ns")?,

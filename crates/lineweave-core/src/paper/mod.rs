@@ -4,7 +4,8 @@
 //! paper's file computes what the paper prints with lineweave's own models, plans and optimisers, and says
 //! item by item what agrees. Nothing here is typed in but what a paper prints.
 
-mod chunduri;
+pub mod chunduri;
+pub mod petrovic;
 
 use serde::Serialize;
 
@@ -93,4 +94,4 @@ pub struct Paper {
 }
 
 /// The papers, in the order of the report.
-pub const TABLE: &[&Paper] = &[&chunduri::PAPER];
+pub const TABLE: &[&Paper] = &[&petrovic::PAPER, &chunduri::PAPER];

@@ -104,6 +104,14 @@ pub struct Outcome {
     pub first: Picos,
     /// From run to run, when they follow each other; `first` when there is only one.
     pub each: Picos,
+    /// From the root's (rank 0's, where there is none) entry into a run until the last rank's return from it,
+    /// on average over all runs but the first; `first` when there is only one.
+    pub latency: Picos,
+    /// All runs, until the last rank has returned.
+    pub total: Picos,
+    /// A lower bound of one run of any plan for this collective, these ranks and bytes, where the family states
+    /// one; see its documentation.
+    pub bound: Option<Picos>,
     /// For each rank, when it returned from its last run.
     pub per_rank: Vec<Picos>,
     /// Events handled.
@@ -123,6 +131,11 @@ impl Outcome {
             0 => ended(0),
             n => (ended(n) - ended(0)) / n as u64,
         };
+        let took = |run: usize| ended(run) - played.began[run].0;
+        let latency = match last {
+            0 => took(0),
+            n => (1..=n).map(took).sum::<u64>() / n as u64,
+        };
         let trace = wants_trace.then(|| {
             let mut trace = Trace::of(plan, Clock::Simulated);
             for ran in &played.trace {
@@ -135,6 +148,9 @@ impl Outcome {
         Outcome {
             first: Picos(ended(0)),
             each: Picos(each),
+            latency: Picos(latency),
+            total: Picos(ended(last)),
+            bound: None,
             per_rank: played.per_rank,
             events: played.events,
             trace,

@@ -66,7 +66,7 @@ pub struct Ran {
 /// What came out.
 #[derive(Clone, Debug)]
 pub struct Played {
-    /// For each run, when the first rank began it.
+    /// For each run, when the plan's root (rank 0 where there is none) began it.
     pub began: Vec<Picos>,
     /// For each run, when the last rank had ended it.
     pub ended: Vec<Picos>,
@@ -130,7 +130,7 @@ pub fn play<F: Fabric>(
         gated: vec![Vec::new(); runs],
         wants_trace,
         out: Played {
-            began: vec![Picos(u64::MAX); runs],
+            began: vec![Picos(0); runs],
             ended: vec![Picos(0); runs],
             per_rank: vec![Picos(0); ranks],
             events: 0,
@@ -169,7 +169,9 @@ impl<F: Fabric> Player<'_, F> {
                 return;
             }
         }
-        self.out.began[run] = self.out.began[run].min(now);
+        if rank == self.program.root {
+            self.out.began[run] = now;
+        }
         self.fabric.begin(rank, run);
         let agent = self.agenda.agent(rank, 0);
         self.agenda.resume(now, agent, 0);

@@ -106,6 +106,8 @@ pub struct Program {
     pub(super) banks: usize,
     /// Whether a bank is entered only after everybody has left it.
     pub(super) guarded: bool,
+    /// Whose begin of a run counts.
+    pub(super) root: u32,
 }
 
 impl Program {
@@ -133,6 +135,7 @@ impl Program {
             bank_bytes: footprint.total(),
             banks: if plan.reuse == Reuse::Ring { banks.max(1) } else { 1 },
             guarded: plan.reuse == Reuse::Ring,
+            root: plan.root.0,
         })
     }
 

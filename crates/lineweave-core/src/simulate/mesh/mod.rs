@@ -21,11 +21,13 @@
 //! Per chunk, a resource is as busy as with lines, but delays a chunk only by more work than the chunk takes
 //! time; flags do not queue there, and arbiter and polling have no part.
 
+mod bound;
 mod bucket;
 mod cache;
 mod fit;
 mod load;
 mod port;
+mod queue;
 mod route;
 mod values;
 
@@ -34,7 +36,8 @@ pub use load::{Load, PortLoad};
 
 use self::bucket::Bucket;
 use self::cache::Cache;
-use self::port::{Port, Service};
+use self::port::{Port, Service, Site};
+use self::queue::Waiting;
 use self::values::Values;
 use super::agenda::{Agenda, Agent};
 use super::fabric::{Access, Call, Fabric, Lanes, Step};
@@ -96,11 +99,13 @@ pub(super) fn simulate(
     let settings = options.mesh;
     let values = Values::of(machine, mesh)?;
     let footprint = fit::check(machine, &values, plan, options)?;
+    let in_flight = u64::from(settings.in_flight.unwrap_or(values.in_flight).max(1));
+    let bound = bound::bound(&values, settings, in_flight, plan);
     let program = Program::compile(plan, &footprint, options.banks.min(options.runs))?;
     let mut fabric = MeshFabric::new(values, settings, options.fidelity, plan.ranks);
     let played = play(&mut fabric, &program, options.runs.max(1), options.fidelity, options.trace)?;
     let load = fabric.load(&played);
-    Ok(Outcome { load: Some(load), ..Outcome::of(plan, played, options.trace) })
+    Ok(Outcome { load: Some(load), bound: Some(bound), ..Outcome::of(plan, played, options.trace) })
 }
 
 impl MeshFabric {
@@ -160,7 +165,7 @@ impl MeshFabric {
         agent: Agent,
         rank: u32,
         home: u32,
-        stage: u8,
+        (stage, packet): (u8, u64),
         agenda: &mut Agenda,
     ) -> Option<Picos> {
         let tile = self.tiles[home as usize];
@@ -168,9 +173,10 @@ impl MeshFabric {
             self.chunk_ports[tile as usize].busy += self.v.port;
             return Some(Picos(now.0 + self.v.port));
         }
-        let from = self.tiles[rank as usize];
-        let port = &mut self.ports[tile as usize];
-        match port.request(now, self.v.port, self.arbiter, agent, stage, from) {
+        let flits = (packet / self.v.flit.max(1)).max(1) as u32;
+        let waiting = Waiting { agent, stage, tile: self.tiles[rank as usize], flits };
+        let site = self.site(tile);
+        match self.ports[tile as usize].request(now, site, waiting) {
             Service::Until(at) => Some(at),
             Service::Queued(alarm) => {
                 if let Some(at) = alarm {
@@ -179,6 +185,11 @@ impl MeshFabric {
                 None
             }
         }
+    }
+
+    fn site(&self, tile: u32) -> Site {
+        let v = &self.v;
+        Site { grid: v.grid, here: tile, service: v.port, room: v.buffer, arbiter: self.arbiter }
     }
 
     /// The way back of an access that was served at `served`.
@@ -202,7 +213,7 @@ impl MeshFabric {
     ) -> Step {
         match stage {
             START => self.request(now, rank, home, packets[0], AT_HOME),
-            AT_HOME => match self.serve(now, agent, rank, home, SERVED, agenda) {
+            AT_HOME => match self.serve(now, agent, rank, home, (SERVED, packets[0]), agenda) {
                 Some(served) => self.done(served, rank, home, packets[1]),
                 None => Step::Parked,
             },
@@ -338,7 +349,7 @@ impl MeshFabric {
             }
             AT_FIRST | FIRST_SERVED => {
                 let served = match stage {
-                    AT_FIRST => self.serve(now, agent, rank, first, FIRST_SERVED, agenda),
+                    AT_FIRST => self.serve(now, agent, rank, first, (FIRST_SERVED, self.v.short), agenda),
                     _ => Some(now),
                 };
                 let Some(served) = served else { return Step::Parked };
@@ -393,11 +404,9 @@ impl Fabric for MeshFabric {
     }
 
     fn alarm(&mut self, now: Picos, resource: u32, agenda: &mut Agenda) {
-        let port = &mut self.ports[resource as usize];
-        let Some((agent, stage, at, next)) = port.alarm(now, self.v.port, self.v.grid, resource) else {
-            return;
-        };
-        agenda.resume(at, agent, stage);
+        let site = self.site(resource);
+        let Some((served, at, next)) = self.ports[resource as usize].alarm(now, site) else { return };
+        agenda.resume(at, served.agent, served.stage);
         if let Some(next) = next {
             agenda.alarm(next, resource);
         }

@@ -1,17 +1,9 @@
 //! The port of a tile's message buffers: one line at a time, and polled flags take their share.
 
+use super::queue::{Queue, Waiting};
 use super::route::Grid;
 use crate::machine::Arbiter;
-use crate::simulate::agenda::Agent;
 use crate::trace::Picos;
-
-/// A request that waits.
-#[derive(Clone, Copy, Debug)]
-struct Waiting {
-    agent: Agent,
-    stage: u8,
-    tile: u32,
-}
 
 /// A core that looks at a flag again and again.
 #[derive(Clone, Copy, Debug)]
@@ -27,11 +19,9 @@ struct Poller {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Port {
     free: u64,
-    queue: Vec<Waiting>,
+    queue: Queue,
     alarmed: bool,
     pollers: Vec<Poller>,
-    /// For each tile on a way to here, the input that was served last; empty until somebody waits.
-    last: Vec<u8>,
     /// Time spent serving.
     pub busy: u64,
     /// Longest queue.
@@ -46,24 +36,28 @@ pub(super) enum Service {
     Queued(Option<Picos>),
 }
 
+/// What is fixed about all ports of a mesh, and where this one is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Site {
+    pub grid: Grid,
+    pub here: u32,
+    /// Time for a line.
+    pub service: u64,
+    /// Flits that a router's buffer holds.
+    pub room: u32,
+    pub arbiter: Arbiter,
+}
+
 impl Port {
     /// A request arrives at `now`.
-    pub fn request(
-        &mut self,
-        now: Picos,
-        service: u64,
-        arbiter: Arbiter,
-        agent: Agent,
-        stage: u8,
-        tile: u32,
-    ) -> Service {
-        match arbiter {
-            Arbiter::Fifo => Service::Until(self.serve(now.0.max(self.free), service)),
-            Arbiter::Inputs if self.free <= now.0 && self.queue.is_empty() => {
-                Service::Until(self.serve(now.0, service))
+    pub fn request(&mut self, now: Picos, site: Site, waiting: Waiting) -> Service {
+        match site.arbiter {
+            Arbiter::Fifo => Service::Until(self.serve(now.0.max(self.free), site.service)),
+            Arbiter::Inputs if self.free <= now.0 && self.queue.len() == 0 => {
+                Service::Until(self.serve(now.0, site.service))
             }
             Arbiter::Inputs => {
-                self.queue.push(Waiting { agent, stage, tile });
+                self.queue.push(waiting, site.grid, site.here, site.room);
                 self.longest = self.longest.max(self.queue.len());
                 let alarm = (!self.alarmed).then_some(Picos(self.free.max(now.0)));
                 self.alarmed = true;
@@ -72,59 +66,13 @@ impl Port {
         }
     }
 
-    /// The port is free: whose request is served, in which stage it goes on and when, and when the next
-    /// alarm is wanted.
-    pub fn alarm(
-        &mut self,
-        now: Picos,
-        service: u64,
-        grid: Grid,
-        here: u32,
-    ) -> Option<(Agent, u8, Picos, Option<Picos>)> {
+    /// The port is free: whose request is served until when, and when the next alarm is wanted.
+    pub fn alarm(&mut self, now: Picos, site: Site) -> Option<(Waiting, Picos, Option<Picos>)> {
         self.alarmed = false;
-        if self.queue.is_empty() {
-            return None;
-        }
-        let chosen = self.choose(grid, here);
-        let waiting = self.queue.remove(chosen);
-        let until = self.serve(now.0, service);
-        self.alarmed = !self.queue.is_empty();
-        Some((waiting.agent, waiting.stage, until, self.alarmed.then_some(until)))
-    }
-
-    /// From the port back along the ways: at each router the next input in turn that has a request.
-    fn choose(&mut self, grid: Grid, here: u32) -> usize {
-        if self.queue.len() == 1 {
-            return 0;
-        }
-        if self.last.is_empty() {
-            self.last = vec![0; grid.tiles()];
-        }
-        let mut candidates: Vec<(usize, Vec<u32>)> =
-            self.queue.iter().enumerate().map(|(i, w)| (i, grid.path(w.tile, here))).collect();
-        let mut at = here;
-        loop {
-            // Inputs are numbered by the tile that they come from; the router's own cores are one input.
-            let input = |path: &[u32]| match path.len() {
-                1 => LOCAL,
-                n => side(grid, at, path[n - 2]),
-            };
-            let last = self.last[at as usize];
-            let next = candidates
-                .iter()
-                .map(|(_, path)| input(path))
-                .min_by_key(|&i| (i + INPUTS - last - 1) % INPUTS)
-                .unwrap_or(LOCAL);
-            self.last[at as usize] = next;
-            candidates.retain(|(_, path)| input(path) == next);
-            if next == LOCAL {
-                return candidates.first().map_or(0, |c| c.0);
-            }
-            for (_, path) in &mut candidates {
-                path.pop();
-            }
-            at = candidates[0].1.last().copied().unwrap_or(here);
-        }
+        let waiting = self.queue.pop(site.grid, site.here, site.room)?;
+        let until = self.serve(now.0, site.service);
+        self.alarmed = self.queue.len() > 0;
+        Some((waiting, until, self.alarmed.then_some(until)))
     }
 
     /// Serves one line from `start` on, or from the end of the look that a poller has just then.
@@ -170,19 +118,6 @@ impl Port {
     }
 }
 
-/// Inputs of a router: its cores, and four sides.
-const INPUTS: u8 = 5;
-const LOCAL: u8 = 0;
-
-/// The input of `at` that leads from its neighbour `from`.
-fn side(grid: Grid, at: u32, from: u32) -> u8 {
-    use super::route::Side;
-    [Side::East, Side::West, Side::South, Side::North]
-        .into_iter()
-        .position(|side| grid.neighbour(at, side) == from)
-        .map_or(LOCAL, |i| i as u8 + 1)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -190,8 +125,13 @@ mod tests {
 
     const S: u64 = 10;
 
-    fn grid() -> Grid {
-        Grid { columns: 3, rows: 1, routing: Routing::Xy }
+    fn site(arbiter: Arbiter) -> Site {
+        let grid = Grid { columns: 3, rows: 1, routing: Routing::Xy };
+        Site { grid, here: 0, service: S, room: 1, arbiter }
+    }
+
+    fn from(agent: u32, tile: u32) -> Waiting {
+        Waiting { agent, stage: 7, tile, flits: 1 }
     }
 
     #[test]
@@ -199,38 +139,37 @@ mod tests {
         let mut port = Port::default();
         let mut ends = Vec::new();
         for at in [0, 3, 50] {
-            let Service::Until(end) = port.request(Picos(at), S, Arbiter::Fifo, 0, 0, 0) else { panic!() };
+            let Service::Until(end) = port.request(Picos(at), site(Arbiter::Fifo), from(0, 0)) else {
+                panic!()
+            };
             ends.push(end.0);
         }
         assert_eq!(ends, [10, 20, 60]);
         assert_eq!(port.busy, 30);
     }
 
-    /// One request from the tile itself, and four that come through one input: it is served after one of them.
     #[test]
-    fn inputs_take_turns() {
+    fn who_waits_is_called_when_the_port_is_free() {
+        let site = site(Arbiter::Inputs);
         let mut port = Port::default();
-        let Service::Until(end) = port.request(Picos(0), S, Arbiter::Inputs, 9, 0, 0) else { panic!() };
+        let Service::Until(end) = port.request(Picos(0), site, from(9, 0)) else { panic!() };
         assert_eq!(end, Picos(10));
-        for (agent, tile) in [(1, 1), (2, 1), (3, 2), (4, 2), (0, 0)] {
-            let Service::Queued(alarm) = port.request(Picos(1), S, Arbiter::Inputs, agent, 7, tile) else {
+        for agent in 1..4 {
+            let Service::Queued(alarm) = port.request(Picos(1), site, from(agent, agent - 1)) else {
                 panic!()
             };
-            assert_eq!(alarm.is_some(), agent == 1, "one alarm is enough");
+            assert_eq!(alarm, (agent == 1).then_some(Picos(10)), "one alarm is enough");
         }
-        let mut order = Vec::new();
         let mut now = Picos(10);
-        while let Some((agent, stage, until, alarm)) = port.alarm(now, S, grid(), 0) {
-            assert_eq!(stage, 7);
-            order.push(agent);
+        let mut served = Vec::new();
+        while let Some((waiting, until, alarm)) = port.alarm(now, site) {
+            assert_eq!((until.0, waiting.stage), (now.0 + S, 7));
+            served.push(waiting.agent);
             now = until;
-            if alarm.is_none() {
-                break;
-            }
+            assert_eq!(alarm.is_some(), served.len() < 3);
         }
-        // East first, then the own core; among the eastern ones, tiles 1 and 2 in turn.
-        assert_eq!(order, [3, 0, 1, 4, 2]);
-        assert_eq!(port.longest, 5);
+        served.sort_unstable();
+        assert_eq!((served, port.longest), (vec![1, 2, 3], 3));
     }
 
     #[test]

@@ -87,22 +87,20 @@ impl Grid {
             at = self.neighbour(at, side);
         }
     }
-
-    /// Every tile on the way, both ends included.
-    pub fn path(self, from: u32, to: u32) -> Vec<u32> {
-        let mut path = vec![from];
-        let mut at = from;
-        while let Some(side) = self.next(at, to) {
-            at = self.neighbour(at, side);
-            path.push(at);
-        }
-        path
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Every tile on the way, both ends included.
+    fn path(grid: Grid, from: u32, to: u32) -> Vec<u32> {
+        let mut path = vec![from];
+        while let Some(side) = grid.next(path[path.len() - 1], to) {
+            path.push(grid.neighbour(path[path.len() - 1], side));
+        }
+        path
+    }
 
     fn grid(routing: Routing) -> Grid {
         Grid { columns: 6, rows: 4, routing }
@@ -114,7 +112,7 @@ mod tests {
             let g = grid(routing);
             for from in 0..24 {
                 for to in 0..24 {
-                    let path = g.path(from, to);
+                    let path = path(g, from, to);
                     assert_eq!(path.len() as u32, g.distance(from, to), "{routing} {from} {to}");
                     assert_eq!(*path.last().unwrap(), to);
                     let mut links = 0;
@@ -128,10 +126,10 @@ mod tests {
     #[test]
     fn routings_differ_in_their_way() {
         // From (0,0) to (2,1).
-        assert_eq!(grid(Routing::Xy).path(0, 8), [0, 1, 2, 8]);
-        assert_eq!(grid(Routing::Yx).path(0, 8), [0, 6, 7, 8]);
+        assert_eq!(path(grid(Routing::Xy), 0, 8), [0, 1, 2, 8]);
+        assert_eq!(path(grid(Routing::Yx), 0, 8), [0, 6, 7, 8]);
         // The far corner of the SCC is 9 routers away, of a torus 3.
         assert_eq!(grid(Routing::Xy).distance(0, 23), 9);
-        assert_eq!(grid(Routing::TorusXy).path(0, 23), [0, 5, 23]);
+        assert_eq!(path(grid(Routing::TorusXy), 0, 23), [0, 5, 23]);
     }
 }

@@ -29,6 +29,9 @@ pub(super) struct Values {
     /// Time of a link for a packet without and with a line.
     pub short: u64,
     pub long: u64,
+    /// Time of a link for a flit, and flits that a router's buffer holds.
+    pub flit: u64,
+    pub buffer: u32,
     /// For a byte of a fold's result, in femtoseconds; `None` when unknown.
     pub fold_fs: Option<u64>,
 }
@@ -88,6 +91,8 @@ impl Values {
             cache_lines: (known(machine, "cache_bytes", &mesh.cache_bytes)? as usize / line) as u32,
             short: flits(header),
             long: flits(header + data as u32),
+            flit: flits(1),
+            buffer: count("buffer_flits", &mesh.buffer_flits)?,
             fold_fs: machine.rates.fold_bytes_per_ns.value.map(|rate| (1e6 / rate).round() as u64),
         })
     }

@@ -1,0 +1,266 @@
+//! `lineweave simulate`: plans in virtual time, on a machine that need not be there.
+
+mod names;
+mod report;
+
+use crate::error::CliError;
+use crate::question::{param, params, Param};
+use crate::session::{load_machine, Session};
+use crate::size::Size;
+use lineweave_core::algorithm::Problem;
+use lineweave_core::collective::Collective;
+use lineweave_core::draw;
+use lineweave_core::machine::{Arbiter, Dimensions, Machine};
+use lineweave_core::plan::{Params, PlanError};
+use lineweave_core::simulate::mesh::{FlagCost, Settings};
+use lineweave_core::simulate::{simulate, Fidelity, Options, Outcome};
+use lineweave_core::topology::Shape;
+use lineweave_core::trace::Picos;
+use report::{Report, Row};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// What, where and how.
+#[derive(clap::Args, Debug)]
+pub struct Arguments {
+    /// barrier, bcast, reduce or allreduce
+    #[arg(long, short, value_name = "COLLECTIVE")]
+    collective: Collective,
+    /// Name of the algorithm (`lineweave list`), or of what the machine's own libraries have: oc-bcast, binomial,
+    /// scatter-allgather, rcce-bcast, rcce-barrier, rcce-reduce, rcce-allreduce, ircce-bcast
+    #[arg(long, short, value_name = "NAME")]
+    algorithm: String,
+    /// Lengths of the message: bytes, or with KiB, MiB, GiB; several with commas between them
+    #[arg(long, short, value_name = "SIZE,...", value_delimiter = ',')]
+    bytes: Vec<Size>,
+    /// Numbers of ranks [default: the machine's cores]
+    #[arg(long, short = 'n', value_name = "N,...", value_delimiter = ',')]
+    ranks: Vec<usize>,
+    /// Roots of a bcast or reduce [default: 0]
+    #[arg(long, value_name = "RANK,...", value_delimiter = ',')]
+    root: Vec<usize>,
+    /// Degrees of the tree, the parameter k of algorithms that have one
+    #[arg(long, value_name = "K,...", value_delimiter = ',')]
+    k: Vec<usize>,
+    /// Another parameter of the algorithm; may be repeated
+    #[arg(long = "param", short, value_name = "NAME=VALUE", value_parser = param)]
+    params: Vec<Param>,
+    /// line: each line of 32 bytes queues for itself; chunk: a move at once, faster
+    #[arg(long, value_name = "line|chunk", default_value_t = Fidelity::Line)]
+    fidelity: Fidelity,
+    /// Runs back to back
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    runs: u32,
+    /// Send the message in windows of this length, one run each, back to back
+    #[arg(long, value_name = "SIZE", conflicts_with_all = ["runs", "output"])]
+    window: Option<Size>,
+    /// The machine's constants on a mesh of other dimensions: 160x64, or 100x51x2 for two cores a tile
+    #[arg(long, value_name = "CxR[xK]")]
+    mesh: Option<Dimensions>,
+    /// What a flag is: a line, a byte or a bit under a lock
+    #[arg(long, value_name = "line|byte|bit", default_value_t = FlagCost::Line)]
+    flags: FlagCost,
+    /// Accesses that a core has under way, instead of the machine's
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    in_flight: Option<u32>,
+    /// How a port chooses among requests, instead of the machine's way: fifo or inputs
+    #[arg(long, value_name = "NAME")]
+    arbiter: Option<Arbiter>,
+    /// As the papers' models have it: every distance 1, and nothing waits for a resource
+    #[arg(long)]
+    ideal: bool,
+    /// Draw the first simulation as a timeline, to a name that ends in .svg
+    #[arg(long, short, value_name = "FILE.svg")]
+    output: Option<PathBuf>,
+    /// Draw how busy ports and links were in the first simulation, to a name that ends in .svg
+    #[arg(long, value_name = "FILE.svg")]
+    heat: Option<PathBuf>,
+}
+
+/// One simulation of a sweep.
+#[derive(Clone, Debug)]
+struct Case {
+    ranks: usize,
+    root: usize,
+    k: Option<usize>,
+    bytes: usize,
+}
+
+/// Simulates them, and prints each as it is done.
+///
+/// # Errors
+/// A [`CliError`] when a plan cannot be made or simulated, or a file cannot be written.
+pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
+    let machine = machine(arguments, session)?;
+    let cases = cases(arguments, session, &machine)?;
+    let bar = session.out.progress(cases.len() as u64);
+    let mut report = Report::new(&machine, arguments.collective, cases.len());
+    for (i, case) in cases.iter().enumerate() {
+        bar.set_message(format!("{} ranks, {} bytes", case.ranks, case.bytes));
+        let row = one(arguments, &machine, case, i == 0)?;
+        bar.inc(1);
+        bar.suspend(|| report.row(&row, session))?;
+    }
+    bar.finish_and_clear();
+    report.finish(session)
+}
+
+fn machine(arguments: &Arguments, session: &mut Session) -> Result<Machine, CliError> {
+    let name = session.machine_option().map(str::to_owned).ok_or(CliError::NoMachine)?;
+    let machine = load_machine(&name)?;
+    match arguments.mesh {
+        None => Ok(machine),
+        Some(dimensions) => {
+            machine.with_dimensions(dimensions).ok_or_else(|| CliError::NoMesh { name: machine.name.clone() })
+        }
+    }
+}
+
+/// Every combination of what was asked for.
+fn cases(arguments: &Arguments, session: &Session, machine: &Machine) -> Result<Vec<Case>, CliError> {
+    let collective = arguments.collective;
+    let cores = || machine.topology().map_or(1, |t| t.cpus.len());
+    let ranks = if arguments.ranks.is_empty() { vec![cores()] } else { arguments.ranks.clone() };
+    let ks: Vec<Option<usize>> = match arguments.k.is_empty() {
+        true => vec![None],
+        false => arguments.k.iter().copied().map(Some).collect(),
+    };
+    if !collective.rooted() && !arguments.root.is_empty() {
+        session.out.warn(&format!("--root has no effect: a {collective} has no root"));
+    }
+    let roots =
+        if arguments.root.is_empty() || !collective.rooted() { vec![0] } else { arguments.root.clone() };
+    let bytes: Vec<usize> = match (collective.moves_data(), arguments.bytes.is_empty()) {
+        (true, true) => return Err(CliError::NoBytes(collective)),
+        (true, false) => arguments.bytes.iter().map(|b| b.0).collect(),
+        (false, _) => vec![0],
+    };
+    let mut cases = Vec::new();
+    for &ranks in &ranks {
+        for &root in &roots {
+            for &k in &ks {
+                cases.extend(bytes.iter().map(|&bytes| Case { ranks, root, k, bytes }));
+            }
+        }
+    }
+    Ok(cases)
+}
+
+/// Makes the plan of one case and plays it.
+fn one(arguments: &Arguments, machine: &Machine, case: &Case, first: bool) -> Result<Row, CliError> {
+    let collective = arguments.collective;
+    let mut given = params(&arguments.params);
+    if let Some(k) = case.k {
+        given = given.with("k", k);
+    }
+    let (algorithm, given) =
+        names::find(collective, &arguments.algorithm, machine, arguments.flags, case.ranks, given)?;
+    if case.ranks > lineweave_core::algorithm::MAX_RANKS {
+        let most = lineweave_core::algorithm::MAX_RANKS;
+        return Err(PlanError::TooManyRanks { ranks: case.ranks, most }.into());
+    }
+    let window = arguments.window.map_or(case.bytes, |w| w.0.clamp(1, case.bytes.max(1)));
+    let plan = |bytes: usize| {
+        let mut problem = Problem::flat(collective, case.ranks, bytes);
+        problem.shape = Shape::flat(case.ranks);
+        problem.root = case.root;
+        let natural = || [8, 4, 2].into_iter().find(|grain| bytes % grain == 0).unwrap_or(1);
+        problem.grain = if collective.folds() { natural() } else { 1 };
+        algorithm.plan(&problem, &given)
+    };
+    let windows = if window == 0 { 1 } else { case.bytes / window };
+    let rest = if window == 0 { 0 } else { case.bytes % window };
+    let options = Options {
+        fidelity: arguments.fidelity,
+        runs: if arguments.window.is_some() { windows } else { arguments.runs as usize },
+        trace: first && arguments.output.is_some(),
+        mesh: Settings {
+            flags: arguments.flags,
+            distance: arguments.ideal.then_some(1),
+            ideal: arguments.ideal,
+            in_flight: arguments.in_flight,
+            arbiter: arguments.arbiter,
+        },
+        ..Options::default()
+    };
+    let begun = Instant::now();
+    let made = plan(window)?;
+    let outcome = simulate(machine, &made, &options)?;
+    // The last, shorter window follows when all others are done.
+    let last = match rest {
+        0 => None,
+        bytes => Some(simulate(machine, &plan(bytes)?, &Options { runs: 1, ..options.clone() })?),
+    };
+    let seconds = begun.elapsed().as_secs_f64();
+    if first {
+        pictures(arguments, machine, &outcome)?;
+    }
+    let bound = match windows {
+        0 | 1 if rest == 0 => outcome.bound,
+        _ => lower_bound(machine, &plan(case.bytes), &options),
+    };
+    let time = match arguments.window {
+        None => outcome.each,
+        Some(_) => Picos(outcome.total.0 + last.as_ref().map_or(0, |l| l.total.0)),
+    };
+    Ok(Row {
+        machine: machine.name.clone(),
+        collective,
+        algorithm: algorithm.name,
+        params: given,
+        ranks: case.ranks,
+        root: case.root,
+        bytes: case.bytes,
+        window_bytes: arguments.window.map(|_| window),
+        runs: options.runs,
+        fidelity: arguments.fidelity.name(),
+        flags: arguments.flags.name(),
+        first_ns: outcome.first.nanos(),
+        latency_ns: outcome.latency.nanos(),
+        time_ns: time.nanos(),
+        bound_ns: bound.map(Picos::nanos),
+        throughput_mbps: collective.moves_data().then(|| case.bytes as f64 / time.nanos() * 1e3),
+        port_share: outcome.load.as_ref().map(|l| l.busiest_port().0),
+        link_share: outcome.load.as_ref().map(|l| l.busiest_link().0),
+        events: outcome.events + last.map_or(0, |l| l.events),
+        seconds,
+    })
+}
+
+/// The bound of the whole message, whose plan need not fit the machine: that of a plan without ops.
+fn lower_bound(
+    machine: &Machine,
+    plan: &Result<lineweave_core::plan::Plan, PlanError>,
+    options: &Options,
+) -> Option<Picos> {
+    let mut plan = plan.as_ref().ok()?.clone();
+    plan.programs.iter_mut().for_each(Vec::clear);
+    plan.slots.clear();
+    plan.flags.clear();
+    simulate(machine, &plan, &Options { runs: 1, ..options.clone() }).ok()?.bound
+}
+
+fn pictures(arguments: &Arguments, machine: &Machine, outcome: &Outcome) -> Result<(), CliError> {
+    let write = |path: &Path, option: &'static str, svg: &str| {
+        let error = |reason| CliError::Write { path: path.to_owned(), option, reason };
+        std::fs::write(path, svg).map_err(error)
+    };
+    if let (Some(path), Some(trace)) = (&arguments.output, &outcome.trace) {
+        write(path, "-o", &draw::trace(trace))?;
+    }
+    if let (Some(path), Some(load)) = (&arguments.heat, &outcome.load) {
+        let title = format!("{}: {}/{}", machine.name, arguments.collective, arguments.algorithm);
+        write(path, "--heat", &draw::heat(load, &title))?;
+    }
+    Ok(())
+}
+
+/// Parameters as they are shown.
+fn shown(params: &Params) -> String {
+    let text = params.to_string();
+    if text.is_empty() {
+        "-".to_owned()
+    } else {
+        text
+    }
+}

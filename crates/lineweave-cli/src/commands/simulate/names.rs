@@ -1,0 +1,66 @@
+//! Names of algorithms: the table's, and those under which the machines' own libraries know theirs.
+
+use crate::error::CliError;
+use lineweave_core::algorithm::{self, Algorithm};
+use lineweave_core::collective::Collective;
+use lineweave_core::machine::Machine;
+use lineweave_core::plan::Params;
+use lineweave_core::simulate::mesh::FlagCost;
+
+/// RCCE's names, the table's, and what is fixed with them.
+const RCCE: [(Collective, &str, &str, &[(&str, &str)]); 8] = [
+    (Collective::Bcast, "rcce-bcast", "rcce", &[]),
+    (Collective::Bcast, "ircce-bcast", "rcce", &[("slots", "2")]),
+    (Collective::Bcast, "binomial", "rcce-comm-binomial", &[]),
+    (Collective::Bcast, "scatter-allgather", "rcce-comm-scatter-allgather", &[]),
+    (Collective::Barrier, "rcce-barrier", "centralized", &[("release", "each"), ("layout", "alone")]),
+    (Collective::Reduce, "rcce-reduce", "rcce", &[]),
+    (Collective::Allreduce, "rcce-allreduce", "rcce", &[]),
+    (Collective::Bcast, "rcce-comm", "rcce-comm-binomial", &[]),
+];
+
+/// The payload of RCCE's message buffer with flags of a byte (Petrovic et al. 2012, section 5.1).
+const RCCE_BYTES: usize = 251 * 32;
+
+/// The algorithm of this name, with what follows from machine and name among its parameters. On a mesh a name of
+/// RCCE's or RCCE_comm's comes first; `bcast/binomial` is always the table's.
+pub fn find(
+    collective: Collective,
+    name: &str,
+    machine: &Machine,
+    flags: FlagCost,
+    ranks: usize,
+    mut params: Params,
+) -> Result<(&'static Algorithm, Params), CliError> {
+    let exact = name.strip_prefix(&format!("{collective}/"));
+    let alias = RCCE
+        .iter()
+        .filter(|_| exact.is_none() && machine.mesh.is_some())
+        .find(|(c, alias, _, _)| *c == collective && *alias == name);
+    let algorithm = algorithm::find(collective, alias.map_or(exact.unwrap_or(name), |a| a.2))?;
+    for (name, value) in alias.map_or(&[][..], |a| a.3) {
+        if params.get(name).is_none() {
+            params = params.with(name, value);
+        }
+    }
+    let two_sided = algorithm.name.starts_with("rcce");
+    if let (true, None, Some(lines)) = (two_sided, params.get("chunk"), box_lines(machine)) {
+        // What flags leave of a message buffer: `sent` and `ready` for every rank, `unset`; with whole lines
+        // also RCCE's two of the barrier.
+        let line = machine.line_bytes.value.map_or(32, |l| l as usize);
+        let per_line = flags.per_line(line);
+        let taken = 2 * ranks.div_ceil(per_line) + if flags == FlagCost::Line { 3 } else { 1 };
+        let left = lines.saturating_sub(taken).max(1) * line;
+        params = params.with("chunk", left.min(RCCE_BYTES));
+    }
+    // Few bytes fit the line of a flag: none travel there unless that is asked for.
+    let carries = algorithm.params.iter().any(|p| p.name == "carry" && p.default != "0");
+    if machine.mesh.is_some() && carries && params.get("carry").is_none() {
+        params = params.with("carry", 0);
+    }
+    Ok((algorithm, params))
+}
+
+fn box_lines(machine: &Machine) -> Option<usize> {
+    machine.mesh.as_ref()?.box_lines.value.map(|lines| lines as usize)
+}

@@ -1,0 +1,115 @@
+//! What `lineweave simulate` prints: a row a simulation, as soon as it is done.
+
+use crate::error::CliError;
+use crate::session::Session;
+use lineweave_core::collective::Collective;
+use lineweave_core::machine::Machine;
+use lineweave_core::plan::Params;
+use lineweave_core::units::{Bytes, Nanos};
+use serde::Serialize;
+
+/// One simulation.
+#[derive(Serialize, Clone, Debug)]
+pub struct Row {
+    pub machine: String,
+    pub collective: Collective,
+    pub algorithm: &'static str,
+    pub params: Params,
+    pub ranks: usize,
+    pub root: usize,
+    pub bytes: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window_bytes: Option<usize>,
+    pub runs: usize,
+    pub fidelity: &'static str,
+    pub flags: &'static str,
+    pub first_ns: f64,
+    pub latency_ns: f64,
+    pub time_ns: f64,
+    pub bound_ns: Option<f64>,
+    #[serde(rename = "throughput_MBps")]
+    pub throughput_mbps: Option<f64>,
+    pub port_share: Option<f64>,
+    pub link_share: Option<f64>,
+    pub events: u64,
+    #[serde(skip)]
+    pub seconds: f64,
+}
+
+/// Rows in the making.
+pub struct Report {
+    title: String,
+    rows: usize,
+    of: usize,
+    events: u64,
+    seconds: f64,
+}
+
+impl Report {
+    /// No row yet.
+    pub fn new(machine: &Machine, collective: Collective, of: usize) -> Report {
+        Report { title: format!("{collective} on {}", machine.title), rows: 0, of, events: 0, seconds: 0.0 }
+    }
+
+    /// Prints a row. What was printed stays when the command is interrupted.
+    pub fn row(&mut self, row: &Row, session: &mut Session) -> Result<(), CliError> {
+        self.events += row.events;
+        self.seconds += row.seconds;
+        self.rows += 1;
+        if session.out.is_json() {
+            return session.out.object("simulate", row);
+        }
+        if self.rows == 1 {
+            session.out.line(&self.title)?;
+            let fidelity = match row.fidelity {
+                "line" => "line by line",
+                _ => "chunk by chunk",
+            };
+            session.out.line(&format!(
+                "{}/{} ({}), flags of a {}, {fidelity}\n",
+                row.collective,
+                row.algorithm,
+                super::shown(&row.params),
+                row.flags
+            ))?;
+            session.out.line(&format!(
+                "{:>6}  {:>5}  {:>4}  {:>9}  {:>5}  {:>9}  {:>9}  {:>9}  {:>7}  {:>6}  {:>6}  {:>10}",
+                "RANKS", "ROOT", "K", "BYTES", "RUNS", "TIME", "LATENCY", "BOUND", "MB/S", "PORT", "LINK", "EVENTS"
+            ))?;
+        }
+        let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+        let share = |share: Option<f64>| or_dash(share.map(|s| format!("{:.1} %", 100.0 * s)));
+        session.out.line(&format!(
+            "{:>6}  {:>5}  {:>4}  {:>9}  {:>5}  {:>9}  {:>9}  {:>9}  {:>7}  {:>6}  {:>6}  {:>10}",
+            row.ranks,
+            row.root,
+            row.params.get("k").unwrap_or("-"),
+            Bytes(row.bytes as u64).to_string(),
+            row.runs,
+            Nanos(row.time_ns).to_string(),
+            Nanos(row.latency_ns).to_string(),
+            or_dash(row.bound_ns.map(|b| Nanos(b).to_string())),
+            or_dash(row.throughput_mbps.map(|t| format!("{t:.2}"))),
+            share(row.port_share),
+            share(row.link_share),
+            row.events
+        ))?;
+        session.out.flush()
+    }
+
+    /// The last line.
+    pub fn finish(self, session: &mut Session) -> Result<(), CliError> {
+        if session.out.is_json() {
+            return Ok(());
+        }
+        let rate = self.events as f64 / self.seconds.max(1e-9);
+        session.out.line(&format!(
+            "\n{} of {} simulations, {} events in {}: {:.1} million a second",
+            self.rows,
+            self.of,
+            self.events,
+            Nanos(self.seconds * 1e9),
+            rate / 1e6
+        ))
+    }
+}
