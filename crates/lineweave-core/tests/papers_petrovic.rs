@@ -30,5 +30,8 @@ fn tables_and_claims_are_as_found() {
         ]
     );
     assert_eq!(hold, 14);
-    assert_eq!(differ, ["fig 8a, binomial, line flags", "fig 8a, binomial, byte flags", "section 6.2.1, 27 %"]);
+    assert_eq!(
+        differ,
+        ["fig 8a, binomial, line flags", "fig 8a, binomial, byte flags", "section 6.2.1, 27 %"]
+    );
 }

@@ -102,7 +102,12 @@ fn profile() -> Profile {
         schema: 1,
         version: "0".to_owned(),
         measured_at: "2026-01-01T00:00:00Z".to_owned(),
-        machine: Fingerprint { cpu: "simulated".to_owned(), cpus: 60, line_bytes: LINE, topology: "pu:60".to_owned() },
+        machine: Fingerprint {
+            cpu: "simulated".to_owned(),
+            cpus: 60,
+            line_bytes: LINE,
+            topology: "pu:60".to_owned(),
+        },
         unidentified: Vec::new(),
         cells,
     }

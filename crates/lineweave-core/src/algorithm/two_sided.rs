@@ -27,7 +27,11 @@ const PAYLOAD: usize = 251 * 32;
 /// Parameters of every algorithm over send and receive.
 pub(super) const PARAMS: &[ParamSpec] = &[
     ParamSpec { name: "chunk", default: "8032", about: "bytes that a box holds at once, all slots together" },
-    ParamSpec { name: "slots", default: "1", about: "chunks of a box: 1 as RCCE, 2 as iRCCE's pipelined transfer" },
+    ParamSpec {
+        name: "slots",
+        default: "1",
+        about: "chunks of a box: 1 as RCCE, 2 as iRCCE's pipelined transfer",
+    },
     ParamSpec {
         name: "unset",
         default: "yes",

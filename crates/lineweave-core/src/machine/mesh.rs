@@ -283,13 +283,7 @@ impl Machine {
 }
 
 fn inferred<T>(source: &str) -> Value<T> {
-    Value {
-        value: None,
-        low: None,
-        high: None,
-        status: super::Status::Inferred,
-        source: source.to_owned(),
-    }
+    Value { value: None, low: None, high: None, status: super::Status::Inferred, source: source.to_owned() }
 }
 
 #[cfg(test)]

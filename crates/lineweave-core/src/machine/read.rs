@@ -70,7 +70,10 @@ impl FromStr for Machine {
 }
 
 /// A value with its status; `inner` reads the value itself.
-pub(super) fn value<T: PartialOrd + Clone>(entry: Entry<'_>, inner: impl Fn(&Entry<'_>) -> Read<T>) -> Read<Value<T>> {
+pub(super) fn value<T: PartialOrd + Clone>(
+    entry: Entry<'_>,
+    inner: impl Fn(&Entry<'_>) -> Read<T>,
+) -> Read<Value<T>> {
     let table = entry.table(entry.key)?;
     table.only(&["value", "low", "high", "status", "source"])?;
     let read = |key: &str| table.find(key).map(|e| inner(&e)).transpose();

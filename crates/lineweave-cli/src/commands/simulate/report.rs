@@ -74,7 +74,18 @@ impl Report {
             ))?;
             session.out.line(&format!(
                 "{:>6}  {:>5}  {:>4}  {:>9}  {:>5}  {:>9}  {:>9}  {:>9}  {:>7}  {:>6}  {:>6}  {:>10}",
-                "RANKS", "ROOT", "K", "BYTES", "RUNS", "TIME", "LATENCY", "BOUND", "MB/S", "PORT", "LINK", "EVENTS"
+                "RANKS",
+                "ROOT",
+                "K",
+                "BYTES",
+                "RUNS",
+                "TIME",
+                "LATENCY",
+                "BOUND",
+                "MB/S",
+                "PORT",
+                "LINK",
+                "EVENTS"
             ))?;
         }
         let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());

@@ -136,8 +136,7 @@ fn flags() -> Finding {
     // 32 integers a line, each of which two flags stand for.
     let packed = time("packed", Settings { flags_per_line: Some(64), ..ON });
     let (line, five) = (time("paired", ON), time("spread5", ON));
-    let printed =
-        [text.one_integer_a_flag_us, text.one_line_a_flag_us, text.five_lines_a_flag_us];
+    let printed = [text.one_integer_a_flag_us, text.one_line_a_flag_us, text.five_lines_a_flag_us];
     let pairs: Vec<(f64, f64)> = printed.into_iter().zip([packed, line, five]).collect();
     let holds = packed > line && line > five && within(&pairs, 2.0) == 3;
     claim(
@@ -183,7 +182,8 @@ fn spacing() -> Finding {
     let time = |layout: &str| {
         us(&shape, &barrier("tree", &shape, &tree(printed().text.degree_chosen).with("layout", layout)), ON)
     };
-    let layouts = [(1, "paired"), (2, "alone"), (4, "spread2"), (6, "spread3"), (8, "spread4"), (10, "spread5")];
+    let layouts =
+        [(1, "paired"), (2, "alone"), (4, "spread2"), (6, "spread3"), (8, "spread4"), (10, "spread5")];
     let times = layouts.map(|(n, layout)| (n, time(layout)));
     let least = times.iter().map(|t| t.1).fold(f64::INFINITY, f64::min);
     let reached = times.iter().find(|t| t.1 < least * 1.005).map(|t| t.0);

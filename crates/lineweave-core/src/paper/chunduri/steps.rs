@@ -31,7 +31,12 @@ fn dissemination() -> Finding {
             steps(&plan) == Some(ceil_log(p, 2))
         })
         .count();
-    item("section V: steps of dissemination", agree, sizes.count(), "ceil(log2 P) against the longest chain of signals in proved plans of 2 to 64 ranks")
+    item(
+        "section V: steps of dissemination",
+        agree,
+        sizes.count(),
+        "ceil(log2 P) against the longest chain of signals in proved plans of 2 to 64 ranks",
+    )
 }
 
 fn kary() -> Finding {

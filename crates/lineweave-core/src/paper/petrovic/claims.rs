@@ -113,9 +113,8 @@ fn throughput(study: &Study) -> Vec<Finding> {
     let (s2, s7, s47) = (short(2, k2), short(7, k7), short(47, k47));
     let dip = |lines: usize| study.throughput(&study.oc_bcast(7, lines), Fidelity::Line, CHIP);
     let (full, over) = (dip(96), dip(97));
-    let printed = |k: usize| {
-        study.printed.table_2.iter().find(|t| t.k == k).map_or(f64::NAN, |t| t.throughput)
-    };
+    let printed =
+        |k: usize| study.printed.table_2.iter().find(|t| t.k == k).map_or(f64::NAN, |t| t.throughput);
     let claimed = printed(7) / printed(0);
     vec![
         claim(

@@ -99,7 +99,11 @@ fn port(study: &Study) -> Finding {
     claim(
         "fig 4, 24 cores",
         "up to 24 cores at one message buffer there is no measurable contention",
-        format!("gets {:+.0} %, puts {:+.0} % on average, as requests run into each other", get * 100.0, put * 100.0),
+        format!(
+            "gets {:+.0} %, puts {:+.0} % on average, as requests run into each other",
+            get * 100.0,
+            put * 100.0
+        ),
         get < 0.10 && put < 0.10,
     )
 }

@@ -23,7 +23,8 @@ const KEY: &str = "petrovic-2012";
 pub static PAPER: Paper = Paper {
     key: KEY,
     cite: "Petrovic et al. 2012",
-    about: "OC-Bcast, an RMA-based pipelined k-ary broadcast on the Intel SCC, with a LogP-based put/get model",
+    about:
+        "OC-Bcast, an RMA-based pipelined k-ary broadcast on the Intel SCC, with a LogP-based put/get model",
     findings,
 };
 

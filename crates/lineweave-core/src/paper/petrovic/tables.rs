@@ -39,9 +39,8 @@ fn equations(study: &Study) -> Finding {
     for lines in LENGTHS {
         for other in (1..study.printed.setup.cores).step_by(3) {
             let d = distance(other);
-            let slot = |rank: usize| {
-                Region::new(Space::Slot { rank: Rank::from(rank), slot: 0 }, 0..lines * line)
-            };
+            let slot =
+                |rank: usize| Region::new(Space::Slot { rank: Rank::from(rank), slot: 0 }, 0..lines * line);
             let own = |space| Region::new(space, 0..lines * line);
             let m = lines as u32;
             let cases: [(Region, Region, Nanos); 4] = [
@@ -72,7 +71,8 @@ fn equations(study: &Study) -> Finding {
             }
         }
     }
-    let remark = "Eq. 7, 8, 11, 12, which are sums of Eq. 1-6, beside puts and gets of 1 to 96 lines simulated \
+    let remark =
+        "Eq. 7, 8, 11, 12, which are sums of Eq. 1-6, beside puts and gets of 1 to 96 lines simulated \
                   without load, in picoseconds";
     item("equations 1-12", agree, of, remark.to_owned())
 }

@@ -1,46 +1,45 @@
-//! The fabric: what each access does to the line's state, what it costs, and whom it makes wait.
+//! The fabric: accesses of ranks as hits, and as requests for lines.
 
 use super::super::{Access, Agenda, Agent, Fabric, FlagAt, Lanes, Place, Step};
-use super::costs::{Costs, Found};
+use super::costs::Costs;
 use super::line::Want;
 use super::memory::Memory;
-use crate::machine::{Protocol, State};
 use crate::trace::Picos;
 use std::collections::VecDeque;
 
 /// A rank under way.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Hand {
-    core: u32,
-    agent: Agent,
+    pub(super) core: u32,
+    pub(super) agent: Agent,
     /// Lines of the current access that are done.
     cursor: usize,
     /// When the last line it read was read.
-    sampled: Picos,
+    pub(super) sampled: Picos,
     /// Misses of the current op, of loads and of stores.
     loads: u64,
     stores: u64,
     /// What it waits for has been set on this line, and is visible from this time on.
-    set: Option<(u32, Picos)>,
+    pub(super) set: Option<(u32, Picos)>,
     /// Stores that wait for their turn, and how many are under way.
-    buffer: VecDeque<(u32, FlagAt)>,
-    under_way: usize,
+    pub(super) buffer: VecDeque<(u32, FlagAt)>,
+    pub(super) under_way: usize,
 }
 
 /// Caches that agree.
 #[derive(Debug)]
 pub(super) struct Caches {
-    costs: Costs,
-    memory: Memory,
-    hands: Vec<Hand>,
+    pub(super) costs: Costs,
+    pub(super) memory: Memory,
+    pub(super) hands: Vec<Hand>,
     /// When each node's memory is free.
-    nodes: Vec<Picos>,
+    pub(super) nodes: Vec<Picos>,
     /// Whether a whole move or fold is played at once.
     chunks: bool,
 }
 
 /// The access has been served since the last step.
-const SERVED: u8 = 1;
+pub(super) const SERVED: u8 = 1;
 /// The access goes on with its next line.
 const NEXT: u8 = 2;
 
@@ -49,193 +48,6 @@ impl Caches {
         let hand = |&core: &u32| Hand { core, ..Hand::default() };
         let hands = cores.iter().map(hand).collect();
         Caches { costs, memory, hands, nodes: vec![Picos(0); nodes], chunks }
-    }
-
-    /// Who answers a core's request for a line, and after what time.
-    fn supplier(&self, core: u32, line: u32) -> (Found, u64) {
-        let it = &self.memory.lines[line as usize];
-        let state = it.state();
-        let transfer = |from: u32| self.costs.between(core, from, state);
-        let nearest = || it.holders.iter().map(|h| transfer(h.0)).min();
-        let answer = match self.costs.protocol {
-            Protocol::Mesi | Protocol::Mesif => nearest(),
-            Protocol::Gols => it.answers.filter(|&a| it.held_by(a)).map(transfer).or_else(nearest),
-        };
-        match answer {
-            Some(time) => (Found::Cached, time),
-            None => (Found::Memory, self.costs.memory(core, it.node)),
-        }
-    }
-
-    /// When a request to memory that is made at `now` is served.
-    fn from_memory(&mut self, now: Picos, line: u32) -> Picos {
-        let node = self.memory.lines[line as usize].node as usize;
-        match self.costs.memory_line {
-            None => now,
-            Some(busy) => {
-                let start = now.max(self.nodes[node]);
-                self.nodes[node] = Picos(start.0 + busy);
-                start
-            }
-        }
-    }
-
-    /// A core reads a line, served from `now` on; `nth` counts misses in a row. Returns when it has arrived.
-    fn read(&mut self, now: Picos, core: u32, line: u32, nth: u64) -> Picos {
-        if let Some(arrives) = self.memory.lines[line as usize].arrives(core) {
-            return Picos(now.max(arrives).0 + self.costs.local);
-        }
-        let (found, transfer) = self.supplier(core, line);
-        let start = if found == Found::Memory { self.from_memory(now, line) } else { now };
-        let arrived = Picos(start.0 + self.costs.nth(found, nth, transfer));
-        let service = self.costs.service(found, transfer);
-        let it = &mut self.memory.lines[line as usize];
-        let alone = it.holders.is_empty();
-        it.owner = alone.then_some(core);
-        if alone {
-            it.answers = Some(core);
-        }
-        // Whoever shares a line finds it as memory has it, unless the owner keeps answering for it.
-        it.modified &= self.costs.protocol == Protocol::Gols;
-        it.holders.push((core, arrived));
-        it.free = Picos(start.0 + service);
-        it.settled = it.settled.max(arrived);
-        arrived
-    }
-
-    /// A core makes a line its own, served from `now` on. Returns when nobody else has it any more.
-    fn write(&mut self, now: Picos, core: u32, line: u32, nth: u64) -> Picos {
-        let it = &self.memory.lines[line as usize];
-        // A shared line is invalidated at the price of an exclusive one (Ramos & Hoefler 2013, Eq. 2.9).
-        let state = if it.state() == State::M { State::M } else { State::E };
-        let others = it.holders.iter().filter(|h| h.0 != core);
-        let farthest = others.map(|h| self.costs.between(core, h.0, state)).max();
-        let alone = it.held_by(core);
-        let done = match farthest {
-            Some(time) => Picos(now.0 + self.costs.nth(Found::Cached, nth, time)),
-            None if alone => Picos(now.0 + self.costs.local),
-            None => {
-                let (start, time) = (self.from_memory(now, line), self.supplier(core, line).1);
-                Picos(start.0 + self.costs.nth(Found::Memory, nth, time))
-            }
-        };
-        let it = &mut self.memory.lines[line as usize];
-        it.holders.clear();
-        it.holders.push((core, done));
-        (it.owner, it.answers, it.modified) = (Some(core), Some(core), true);
-        (it.free, it.settled) = (done, done);
-        done
-    }
-
-    /// Serves the requests for a line whose turn it is, and says when the next is due.
-    fn serve(&mut self, now: Picos, line: u32, agenda: &mut Agenda) {
-        while let Some(&want) = self.memory.lines[line as usize].queue.front() {
-            let at = self.memory.lines[line as usize].serves(want);
-            if at > now {
-                let it = &mut self.memory.lines[line as usize];
-                if it.alarm.is_none_or(|alarm| alarm > at || alarm <= now) {
-                    it.alarm = Some(at);
-                    agenda.alarm(at, self.hands.len() as u32 + line);
-                }
-                return;
-            }
-            self.memory.lines[line as usize].queue.pop_front();
-            self.grant(now, line, want, agenda);
-        }
-    }
-
-    fn grant(&mut self, now: Picos, line: u32, want: Want, agenda: &mut Agenda) {
-        match want {
-            Want::Read { rank, agent, nth } => {
-                let at = self.read(now, self.hands[rank as usize].core, line, nth);
-                self.hands[rank as usize].sampled = now;
-                agenda.resume(at, agent, SERVED);
-            }
-            Want::Prefetch { core } => {
-                self.read(now, core, line, 1);
-            }
-            Want::Poll { core } => {
-                let at = self.read(now, core, line, 1);
-                self.wake_watchers(at, core, line, agenda);
-            }
-            Want::Write { rank, agent, nth } => {
-                let core = self.hands[rank as usize].core;
-                let at = self.write(now, core, line, nth);
-                agenda.resume(at, agent, SERVED);
-                self.invalidated(now, core, line, agenda);
-            }
-            Want::Store { rank, flag } => {
-                let core = self.hands[rank as usize].core;
-                let at = self.write(now, core, line, 1);
-                agenda.land(flag, at);
-                agenda.alarm(at, rank);
-                self.invalidated(now, core, line, agenda);
-            }
-        }
-    }
-
-    /// Ranks of a core that poll a line see it again, from `at` on.
-    fn wake_watchers(&mut self, at: Picos, core: u32, line: u32, agenda: &mut Agenda) {
-        let mut watchers = std::mem::take(&mut self.memory.lines[line as usize].watchers);
-        watchers.retain(|&rank| {
-            let hand = &mut self.hands[rank as usize];
-            match hand.set.filter(|set| hand.core == core && set.0 == line) {
-                None => true,
-                Some((_, visible)) => {
-                    hand.set = None;
-                    agenda.resume(at.max(visible), agenda.agent(rank, 0), 0);
-                    false
-                }
-            }
-        });
-        self.memory.lines[line as usize].watchers = watchers;
-    }
-
-    /// Everybody but `writer` has lost a line: those who poll it ask for it again, in the order of ranks.
-    fn invalidated(&mut self, now: Picos, writer: u32, line: u32, agenda: &mut Agenda) {
-        let it = &self.memory.lines[line as usize];
-        let mut cores: Vec<u32> = it.watchers.iter().map(|&r| self.hands[r as usize].core).collect();
-        cores.retain(|&core| core != writer && !it.polled_for(core));
-        cores.dedup();
-        for core in cores {
-            if !self.memory.lines[line as usize].polled_for(core) {
-                self.memory.lines[line as usize].queue.push_back(Want::Poll { core });
-                self.prefetch(now, core, line, agenda);
-            }
-        }
-    }
-
-    /// A poll misses a line: the prefetcher fetches those behind it, but for lines that are under way already
-    /// (Chunduri & Srinivasan 2015, section VI.D).
-    fn prefetch(&mut self, now: Picos, core: u32, line: u32, agenda: &mut Agenda) {
-        for number in self.memory.behind(line, self.costs.prefetch) {
-            let next = self.memory.touch(number);
-            let it = &self.memory.lines[next as usize];
-            if !it.held_by(core) && it.is_idle(now) {
-                self.grant(now, next, Want::Prefetch { core }, agenda);
-            }
-        }
-    }
-
-    /// Puts a request at the end of a line's queue.
-    fn ask(&mut self, now: Picos, line: u32, want: Want, agenda: &mut Agenda) {
-        self.memory.lines[line as usize].queue.push_back(want);
-        self.serve(now, line, agenda);
-    }
-
-    /// A poll misses a line.
-    fn miss(&mut self, now: Picos, core: u32, line: u32, want: Want, agenda: &mut Agenda) {
-        self.ask(now, line, want, agenda);
-        self.prefetch(now, core, line, agenda);
-    }
-
-    /// Sends stores on their way as long as there is room.
-    fn drain(&mut self, now: Picos, rank: u32, agenda: &mut Agenda) {
-        while self.hands[rank as usize].under_way < self.costs.in_flight {
-            let Some((line, flag)) = self.hands[rank as usize].buffer.pop_front() else { return };
-            self.hands[rank as usize].under_way += 1;
-            self.ask(now, line, Want::Store { rank, flag }, agenda);
-        }
     }
 
     /// When a line that a core has can be read: it may still be on its way.
@@ -255,27 +67,23 @@ impl Caches {
     ) -> Step {
         let (first, last) = self.memory.span(place, len);
         let core = self.hands[rank as usize].core;
-        while len > 0 && first + self.hands[rank as usize].cursor <= last {
-            let line = self.memory.touch(first + self.hands[rank as usize].cursor);
-            let hit = match stores {
-                true => self.memory.lines[line as usize].owned_by(core),
-                false => self.memory.lines[line as usize].held_by(core),
-            };
-            if hit {
-                self.memory.lines[line as usize].modified |= stores;
-                self.hands[rank as usize].cursor += 1;
-                let at = match stores {
-                    true => now,
-                    false => self.ready(now, core, line).unwrap_or(now),
-                };
-                return Step::Later { at: Picos(at.0 + self.costs.local), stage: NEXT };
-            }
-            let want = self.miss_of(rank, agent, stores);
-            self.ask(now, line, want, agenda);
-            return Step::Parked;
+        let next = first + self.hands[rank as usize].cursor;
+        if len == 0 || next > last {
+            self.hands[rank as usize].cursor = 0;
+            return Step::Done { at: now, visible: now };
         }
-        self.hands[rank as usize].cursor = 0;
-        Step::Done { at: now, visible: now }
+        let line = self.memory.touch(next);
+        let it = &mut self.memory.lines[line as usize];
+        let hit = if stores { it.owned_by(core) } else { it.held_by(core) };
+        if hit {
+            it.modified |= stores;
+            let at = if stores { now } else { self.ready(now, core, line).unwrap_or(now) };
+            self.hands[rank as usize].cursor += 1;
+            return Step::Later { at: Picos(at.0 + self.costs.local), stage: NEXT };
+        }
+        let want = self.miss_of(rank, agent, stores);
+        self.ask(now, line, want, agenda);
+        Step::Parked
     }
 
     fn miss_of(&mut self, rank: u32, agent: Agent, stores: bool) -> Want {

@@ -88,9 +88,7 @@ impl Costs {
             rows: [Found::Cached, Found::Memory].map(|f| row(machine, f)),
             in_flight: match settings.accesses_in_flight {
                 Some(n) => n.max(1),
-                None => {
-                    known(machine, "coherent.accesses_in_flight", &coherent.accesses_in_flight)? as usize
-                }
+                None => known(machine, "coherent.accesses_in_flight", &coherent.accesses_in_flight)? as usize,
             },
             prefetch: match settings.prefetch_lines {
                 Some(n) => n,
@@ -149,8 +147,7 @@ fn by_state(machine: &Machine, a: &Cpu, b: &Cpu, level: Level) -> Result<[u64; 3
     };
     let key = format!("transfer between cores of one {level}");
     let transfer = picos(known(machine, &key, machine.transfer_between(a, b))?);
-    let (modified, exclusive) =
-        (read(State::M).unwrap_or(transfer), read(State::E).unwrap_or(transfer));
+    let (modified, exclusive) = (read(State::M).unwrap_or(transfer), read(State::E).unwrap_or(transfer));
     let shared = if location == Location::Machine { exclusive } else { read(State::S).unwrap_or(transfer) };
     Ok([modified, exclusive, shared])
 }

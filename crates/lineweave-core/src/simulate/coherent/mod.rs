@@ -30,6 +30,7 @@ mod caches;
 mod costs;
 mod line;
 mod memory;
+mod requests;
 
 use super::{play, Fidelity, Options, Outcome, Program, SimulateError};
 use crate::machine::Machine;

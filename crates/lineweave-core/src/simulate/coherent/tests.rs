@@ -170,7 +170,8 @@ fn nobody_sees_a_flag_before_its_line_can_be_there() {
             let what = |e: &crate::trace::Event| e.text.split_once(' ').map(|(_, f)| f.replace(">=", "="));
             let mut late = 0;
             for wait in trace.events.iter().filter(|e| e.kind == crate::trace::Kind::Wait) {
-                let of = |e: &&crate::trace::Event| e.kind == crate::trace::Kind::Set && what(e) == what(wait);
+                let of =
+                    |e: &&crate::trace::Event| e.kind == crate::trace::Kind::Set && what(e) == what(wait);
                 let set = trace.events.iter().find(of).unwrap();
                 if wait.start < set.start {
                     late += 1;

@@ -110,8 +110,7 @@ pub(super) fn check(
             slot_lines,
             banks,
             flags,
-            flag_budget: (values.box_lines / banks).saturating_sub(slot_lines)
-                * kind.per_line(values.line),
+            flag_budget: (values.box_lines / banks).saturating_sub(slot_lines) * kind.per_line(values.line),
         });
     }
     Ok(footprint)

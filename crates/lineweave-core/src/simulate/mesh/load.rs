@@ -58,7 +58,10 @@ impl MeshFabric {
             torus: grid.routing == Routing::TorusXy,
             time: played.ended.last().copied().unwrap_or_default(),
             ports: (self.ports.iter().zip(&self.chunk_ports))
-                .map(|(port, chunks)| PortLoad { busy: Picos(port.busy + chunks.busy), longest: port.longest })
+                .map(|(port, chunks)| PortLoad {
+                    busy: Picos(port.busy + chunks.busy),
+                    longest: port.longest,
+                })
                 .collect(),
             links: self
                 .links

@@ -303,8 +303,7 @@ impl MeshFabric {
         stage: u8,
         agenda: &mut Agenda,
     ) -> Step {
-        let packets =
-            if write { [self.v.long, self.v.short] } else { [self.v.short, self.v.long] };
+        let packets = if write { [self.v.long, self.v.short] } else { [self.v.short, self.v.long] };
         match place {
             Place::Private { .. } => {
                 let overhead = if write { self.v.memory_write } else { self.v.memory_read };

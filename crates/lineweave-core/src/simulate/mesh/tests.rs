@@ -151,8 +151,9 @@ fn a_line_more_takes_a_read_and_a_write() {
         single(|b, r, s| b.mov(r, slot(47, s, lines), private(Space::Out, lines)), lines, Fidelity::Line)
     };
     assert_eq!(get(2) - get(1), picos(model.c_r_mpb(d) + model.c_w_mem(MEMORY)));
-    let put =
-        |lines| single(|b, r, s| b.mov(r, private(Space::In, lines), slot(47, s, lines)), lines, Fidelity::Line);
+    let put = |lines| {
+        single(|b, r, s| b.mov(r, private(Space::In, lines), slot(47, s, lines)), lines, Fidelity::Line)
+    };
     assert_eq!(put(2) - put(1), picos(model.c_r_mem(MEMORY) + model.c_w_mpb(d)));
 }
 
@@ -266,7 +267,9 @@ fn no_plan_beats_the_bound() {
         }
         let small = Params::new().with("chunk", 400);
         let chunked = algorithm.params.iter().any(|p| p.name == "chunk");
-        let Ok(plan) = algorithm.plan(&problem, &if chunked { small } else { Params::new() }) else { continue };
+        let Ok(plan) = algorithm.plan(&problem, &if chunked { small } else { Params::new() }) else {
+            continue;
+        };
         if plan.direct {
             continue;
         }
@@ -319,7 +322,8 @@ fn what_does_not_fit_is_refused_with_a_reason() {
     let wide = |k: usize| bcast("oc-bcast", 96, 200 * LINE, &Params::new().with("k", k));
     assert!(simulate(&double, &wide(63), &Options::default()).is_ok());
     let error = refused(&double, &wide(64), plain);
-    let crate::simulate::SimulateError::BoxFull { flags: 65, flag_budget: 64, slot_lines: 192, .. } = error else {
+    let crate::simulate::SimulateError::BoxFull { flags: 65, flag_budget: 64, slot_lines: 192, .. } = error
+    else {
         panic!("{error}")
     };
     assert!(error.to_string().contains("at most 64 flags fit (a tree's degree k is at most one less)"));
