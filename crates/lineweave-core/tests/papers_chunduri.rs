@@ -1,7 +1,39 @@
 //! What must show of Chunduri & Srinivasan 2015: which tables and claims come out, and which do not. The page
 //! `papers/chunduri-2015/README.md` says why.
 
+use lineweave_core::algorithm::{find, Problem};
+use lineweave_core::collective::Collective;
 use lineweave_core::paper::{Claim, Finding, Item, Verdict, TABLE};
+use lineweave_core::plan::Params;
+use lineweave_core::verify::verify;
+
+/// The paper's barriers, flags side by side in one place, are barriers.
+#[test]
+fn its_barriers_are_proved() {
+    for (name, params) in [
+        ("tree", vec![("k", "2")]),
+        ("tree", vec![("k", "5"), ("release", "shared")]),
+        ("binomial", vec![]),
+        ("centralized", vec![("release", "each")]),
+        ("tournament", vec![("release", "kary"), ("k", "3")]),
+        ("tournament", vec![("release", "shared")]),
+        ("hierarchical", vec![("levels", "l3:tree(home=root;k=5),machine:tournament(home=root)")]),
+    ] {
+        let algorithm = find(Collective::Barrier, name).expect("it is in the table");
+        for ranks in 1..=24 {
+            for layout in ["packed", "paired", "spread5"] {
+                let mut params = params.iter().fold(Params::new(), |p, (key, value)| p.with(key, value));
+                if name != "hierarchical" {
+                    params = params.with("home", "root").with("layout", layout);
+                }
+                let plan = algorithm.plan(&Problem::flat(Collective::Barrier, ranks, 0), &params);
+                let plan = plan.unwrap_or_else(|e| panic!("{name} {params}: {e}"));
+                let proof = verify(&plan).unwrap_or_else(|e| panic!("{name} {params} {ranks}: {e}"));
+                assert!(proof.synchronizing || ranks == 1);
+            }
+        }
+    }
+}
 
 fn findings() -> Vec<Finding> {
     let paper = TABLE.iter().find(|p| p.key == "chunduri-2015").expect("the paper is in the table");

@@ -83,6 +83,9 @@ pub struct Arguments {
     heat: Option<PathBuf>,
 }
 
+/// What a flag is where the plan's layouts decide it: on machines with coherent caches.
+const LAID_OUT: &str = "layout";
+
 /// One simulation of a sweep.
 #[derive(Clone, Debug)]
 struct Case {
@@ -233,7 +236,7 @@ fn one(arguments: &Arguments, machine: &Machine, case: &Case, first: bool) -> Re
         window_bytes: arguments.window.map(|_| window),
         runs: options.runs,
         fidelity: arguments.fidelity.name(),
-        flags: arguments.flags.name(),
+        flags: if machine.mesh.is_some() { arguments.flags.name() } else { LAID_OUT },
         first_ns: outcome.first.nanos(),
         latency_ns: outcome.latency.nanos(),
         time_ns: time.nanos(),

@@ -3,6 +3,8 @@
 use super::super::{Buffer, FlagAt, Place, Program};
 use super::line::Line;
 use crate::plan::{Carry, Op, Plan, Region, Space, Take};
+use crate::trace::Picos;
+use std::mem::size_of;
 
 /// All lines; those that nobody touched yet take four bytes each.
 #[derive(Debug)]
@@ -33,8 +35,8 @@ fn regions(op: &Op) -> [Option<Region>; 3] {
 }
 
 impl Memory {
-    /// The memory of a plan's ranks; `homes` has the core and NUMA node of each.
-    pub(super) fn of(plan: &Plan, program: &Program, line_bytes: usize, homes: Vec<(u32, u32)>) -> Memory {
+    /// Lines of a rank's box, input, output and scratch.
+    fn parts(plan: &Plan, program: &Program, line_bytes: usize) -> [usize; 4] {
         let mut longest = [program.box_bytes(), plan.bytes, plan.bytes, plan.acc];
         for region in plan.ops().flat_map(|(_, op)| regions(op)).flatten() {
             let part = match region.space {
@@ -45,7 +47,19 @@ impl Memory {
             };
             longest[part] = longest[part].max(region.end());
         }
-        let parts = longest.map(|bytes| bytes.div_ceil(line_bytes));
+        longest.map(|bytes| bytes.div_ceil(line_bytes))
+    }
+
+    /// About how many bytes it takes to hold a plan's memory, when every line is touched.
+    pub(super) fn needs(plan: &Plan, program: &Program, line_bytes: usize) -> u64 {
+        let each: usize = Memory::parts(plan, program, line_bytes).iter().sum();
+        let a_line = size_of::<u32>() + size_of::<Line>() + size_of::<usize>() + size_of::<(u32, Picos)>();
+        (each * plan.ranks * a_line) as u64
+    }
+
+    /// The memory of a plan's ranks; `homes` has the core and NUMA node of each.
+    pub(super) fn of(plan: &Plan, program: &Program, line_bytes: usize, homes: Vec<(u32, u32)>) -> Memory {
+        let parts = Memory::parts(plan, program, line_bytes);
         let each = parts.iter().sum::<usize>();
         Memory {
             line_bytes,

@@ -78,6 +78,11 @@ pub fn simulate(
         Some(n) => Footprint::per_line(plan, costs.line_bytes, n),
     };
     let program = Program::compile(plan, &footprint, options.banks)?;
+    let needs = memory::Memory::needs(plan, &program, costs.line_bytes);
+    if needs > options.memory_bytes {
+        let ops = plan.programs.iter().map(Vec::len).sum();
+        return Err(SimulateError::TooLarge { ops, needs, limit: options.memory_bytes });
+    }
     let homes = of_rank.iter().map(|&c| (c, cores[c as usize].numa as u32)).collect();
     let memory = memory::Memory::of(plan, &program, costs.line_bytes, homes);
     let chunks = options.fidelity == Fidelity::Chunk;

@@ -196,6 +196,9 @@ fn what_is_unknown_is_not_made_up() {
     let many = moves(241, 64, &[(0, Space::In, Space::Out)]);
     let error = super::super::simulate(phi(), &many, &Options::default()).unwrap_err();
     assert!(matches!(error, SimulateError::TooManyRanks { ranks: 241, cores: 240, .. }), "{error}");
+    let long = moves(2, 1 << 32, &[(0, Space::In, Space::Out)]);
+    let error = super::super::simulate(phi(), &long, &Options::default()).unwrap_err();
+    assert!(matches!(error, SimulateError::TooLarge { .. }), "{error}");
 }
 
 /// Flags on one line disturb each other, and neighbours within reach of the prefetcher a little.
