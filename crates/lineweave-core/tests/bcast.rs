@@ -42,7 +42,7 @@ fn settings(algorithm: &Algorithm) -> Vec<Params> {
     add(&["chunk"], p().with("chunk", 64));
     add(&["chunk", "slots"], p().with("chunk", 64).with("slots", 1));
     add(&["chunk", "slots"], p().with("chunk", 40).with("slots", 3).with("layout", "paired"));
-    add(&["chunk", "slots"], p().with("chunk", 0).with("slots", 0).with("carry", 0));
+    add(&["chunk", "slots", "carry"], p().with("chunk", 0).with("slots", 0).with("carry", 0));
     add(&["carry"], p().with("carry", 3).with("layout", "spread2"));
     add(&["layout"], p().with("layout", if has("carry") { "packed" } else { "paired" }));
     for notify in ["each", "shared", "binary"] {

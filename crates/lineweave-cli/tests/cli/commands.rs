@@ -15,6 +15,7 @@ fn help_and_version_go_to_standard_output() {
         "explain",
         "measure",
         "fit",
+        "simulate",
         "bench",
         "tune",
         "completions",
@@ -272,4 +273,38 @@ fn completions_and_manual_pages_cover_the_commands() {
     let written = std::fs::read_dir(&directory).unwrap().count();
     assert_eq!(written, pages.lines().count());
     scratch.run(&["man", directory.to_str().unwrap(), "--json"]).objects();
+}
+
+#[test]
+fn simulations_sweep_and_draw() {
+    let scratch = Scratch::new();
+    let base = ["simulate", "--machine", "intel-scc", "--collective", "bcast", "--algorithm", "oc-bcast"];
+    let with = |more: &[&str]| {
+        let arguments: Vec<&str> = base.iter().chain(more).copied().collect();
+        scratch.run(&arguments)
+    };
+    let rows = with(&["--k", "2,7", "--bytes", "32,3104", "--runs", "3", "--json"]).objects();
+    assert_eq!(rows.len(), 4);
+    for row in &rows {
+        assert_eq!((row["kind"].as_str(), row["ranks"].as_u64()), (Some("simulate"), Some(48)));
+        assert!(row["time_ns"].as_f64().unwrap() >= row["bound_ns"].as_f64().unwrap());
+    }
+    let (heat, line) = (scratch.file("heat.svg", ""), scratch.file("line.svg", ""));
+    let text = with(&["--bytes", "1KiB", "--ranks", "6", "--heat", &heat, "-o", &line]).accepted();
+    assert!(text.contains("flags of a line, line by line") && text.contains("1 of 1 simulations"), "{text}");
+    for file in [&heat, &line] {
+        assert!(std::fs::read_to_string(file).unwrap().starts_with("<svg"));
+    }
+    let windows = with(&["--bytes", "5000", "--window", "2KiB", "--ranks", "5", "--json"]).objects();
+    assert_eq!((windows[0]["runs"].as_u64(), windows[0]["window_bytes"].as_u64()), (Some(2), Some(2048)));
+    with(&["--bytes", "1KiB", "--ranks", "49"]).refused(1, &["49 ranks", "48 cores"]);
+    with(&["--bytes", "1MiB", "--mesh", "6x8x2", "--k", "64"]).refused(1, &["at most 64 flags fit"]);
+    with(&["--bytes", "1KiB", "--mesh", "6x"]).refused(2, &["COLUMNSxROWS"]);
+    scratch.run(&["simulate", "-c", "barrier", "-a", "rcce-barrier"]).refused(1, &["--machine"]);
+    scratch
+        .run(&["simulate", "-c", "barrier", "-a", "tree", "--machine", "graviton3"])
+        .refused(1, &["[mesh]"]);
+    let library =
+        ["simulate", "--machine", "intel-scc", "-c", "bcast", "-a", "binomial", "-b", "32", "--json"];
+    assert_eq!(scratch.run(&library).objects()[0]["algorithm"], "rcce-comm-binomial");
 }

@@ -116,7 +116,13 @@ impl Program {
     /// # Errors
     /// [`SimulateError::Malformed`] with the first op that names what the plan does not have.
     pub fn compile(plan: &Plan, footprint: &Footprint, banks: usize) -> Result<Program, SimulateError> {
-        let mut compiler = Compiler { plan, footprint, numbers: HashMap::new(), flags: Vec::new() };
+        let mut compiler = Compiler {
+            plan,
+            footprint,
+            span: i64::from(plan.span()),
+            numbers: HashMap::new(),
+            flags: Vec::new(),
+        };
         if plan.programs.len() != plan.ranks {
             return Err(SimulateError::Malformed { rank: Rank(0), op: 0 });
         }
@@ -153,6 +159,7 @@ impl Program {
 struct Compiler<'a> {
     plan: &'a Plan,
     footprint: &'a Footprint,
+    span: i64,
     numbers: HashMap<FlagRef, u32>,
     flags: Vec<FlagInfo>,
 }
@@ -167,7 +174,7 @@ impl Compiler<'_> {
         let id = *self.numbers.entry(flag).or_insert(next);
         if id == next {
             let growth = match array.kind {
-                FlagKind::Signal => i64::from(self.plan.span()),
+                FlagKind::Signal => self.span,
                 FlagKind::Counter => 0,
             };
             self.flags.push(FlagInfo { home: flag.home.0, offset: self.footprint.flag(flag), growth });

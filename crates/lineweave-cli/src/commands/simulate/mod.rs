@@ -185,8 +185,8 @@ fn one(arguments: &Arguments, machine: &Machine, case: &Case, first: bool) -> Re
         problem.grain = if collective.folds() { natural() } else { 1 };
         algorithm.plan(&problem, &given)
     };
-    let windows = if window == 0 { 1 } else { case.bytes / window };
-    let rest = if window == 0 { 0 } else { case.bytes % window };
+    let windows = case.bytes.checked_div(window).unwrap_or(1);
+    let rest = case.bytes.checked_rem(window).unwrap_or(0);
     let options = Options {
         fidelity: arguments.fidelity,
         runs: if arguments.window.is_some() { windows } else { arguments.runs as usize },
@@ -241,7 +241,8 @@ fn one(arguments: &Arguments, machine: &Machine, case: &Case, first: bool) -> Re
         latency_ns: outcome.latency.nanos(),
         time_ns: time.nanos(),
         bound_ns: bound.map(Picos::nanos),
-        throughput_mbps: collective.moves_data().then(|| case.bytes as f64 / time.nanos() * 1e3),
+        throughput_mbps: (collective.moves_data() && time.0 > 0)
+            .then(|| case.bytes as f64 / time.nanos() * 1e3),
         port_share: outcome.load.as_ref().map(|l| l.busiest_port().0),
         link_share: outcome.load.as_ref().map(|l| l.busiest_link().0),
         events: outcome.events + last.map_or(0, |l| l.events),

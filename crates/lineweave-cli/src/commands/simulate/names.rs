@@ -7,8 +7,11 @@ use lineweave_core::machine::Machine;
 use lineweave_core::plan::Params;
 use lineweave_core::simulate::mesh::FlagCost;
 
-/// RCCE's names, the table's, and what is fixed with them.
-const RCCE: [(Collective, &str, &str, &[(&str, &str)]); 8] = [
+/// Collective, RCCE's name, the table's, and parameters that go with it.
+type Alias = (Collective, &'static str, &'static str, &'static [(&'static str, &'static str)]);
+
+/// RCCE's and RCCE_comm's names.
+const RCCE: [Alias; 7] = [
     (Collective::Bcast, "rcce-bcast", "rcce", &[]),
     (Collective::Bcast, "ircce-bcast", "rcce", &[("slots", "2")]),
     (Collective::Bcast, "binomial", "rcce-comm-binomial", &[]),
@@ -16,7 +19,6 @@ const RCCE: [(Collective, &str, &str, &[(&str, &str)]); 8] = [
     (Collective::Barrier, "rcce-barrier", "centralized", &[("release", "each"), ("layout", "alone")]),
     (Collective::Reduce, "rcce-reduce", "rcce", &[]),
     (Collective::Allreduce, "rcce-allreduce", "rcce", &[]),
-    (Collective::Bcast, "rcce-comm", "rcce-comm-binomial", &[]),
 ];
 
 /// The payload of RCCE's message buffer with flags of a byte (Petrovic et al. 2012, section 5.1).

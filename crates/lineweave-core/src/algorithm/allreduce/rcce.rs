@@ -3,7 +3,7 @@
 //! Mattson & van der Wijngaart 2010, over blocking send and receive. Any P. A baseline: not among the candidates
 //! for selection.
 
-use super::super::two_sided::PARAMS;
+use super::super::two_sided::{TwoSided, PARAMS};
 use super::super::{bcast, reduce, Algorithm, Problem, Scope};
 use crate::collective::Collective;
 use crate::plan::{Builder, Params, PlanError};
@@ -19,11 +19,13 @@ pub static ALGORITHM: Algorithm = Algorithm {
     emit,
 };
 
-fn emit(b: &mut Builder, problem: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
     if super::trivial(b, s) {
         return Ok(());
     }
-    reduce::rcce::emit(b, problem, s, params)?;
+    let mut link = TwoSided::new(b, params, s.bytes)?;
+    reduce::rcce::receive_all(b, s, &mut link);
     let spread = Scope { from: vec![s.to; s.len()], ..s.clone() };
-    (bcast::rcce::ALGORITHM.emit)(b, problem, &spread, params)
+    bcast::rcce::send_all(b, &spread, &mut link);
+    Ok(())
 }

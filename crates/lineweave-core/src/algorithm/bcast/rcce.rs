@@ -24,9 +24,14 @@ fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), 
         return Ok(());
     }
     let mut link = TwoSided::new(b, params, s.bytes)?;
+    send_all(b, s, &mut link);
+    Ok(())
+}
+
+/// The root sends to every other member in turn.
+pub(in super::super) fn send_all(b: &mut Builder, s: &Scope, link: &mut TwoSided) {
     for v in 1..s.len() {
         let (src, dst) = (place(s, 0).at(0..s.bytes), s.to.at(0..s.bytes));
         link.message(b, s.rank_of_virtual(0), s.rank_of_virtual(v), src, dst);
     }
-    Ok(())
 }

@@ -16,22 +16,24 @@ pub static ALGORITHM: Algorithm = Algorithm {
     source: "Mattson & van der Wijngaart 2010",
     params: PARAMS,
     candidates: |_| Vec::new(),
-    emit: |b, problem, s, params| emit(b, problem, s, params),
+    emit,
 };
 
-pub(in super::super) fn emit(
-    b: &mut Builder,
-    _: &Problem,
-    s: &Scope,
-    params: &Params,
-) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
     let all = 0..s.bytes;
-    let root = s.members[s.root];
     if s.bytes == 0 || s.len() < 2 {
-        b.mov(root, s.from[s.root].at(all.clone()), s.to.at(all));
+        b.mov(s.members[s.root], s.from[s.root].at(all.clone()), s.to.at(all));
         return Ok(());
     }
     let mut link = TwoSided::new(b, params, s.bytes)?;
+    receive_all(b, s, &mut link);
+    Ok(())
+}
+
+/// The root receives from every other member in turn, and folds.
+pub(in super::super) fn receive_all(b: &mut Builder, s: &Scope, link: &mut TwoSided) {
+    let all = 0..s.bytes;
+    let root = s.members[s.root];
     let received = Place::acc(b.acc(s.bytes)).at(all.clone());
     let mut so_far = s.from[s.root].at(all.clone());
     for (i, &rank) in s.members.iter().enumerate().filter(|&(i, _)| i != s.root) {
@@ -40,5 +42,4 @@ pub(in super::super) fn emit(
         b.fold(root, so_far, received, to);
         so_far = to;
     }
-    Ok(())
 }

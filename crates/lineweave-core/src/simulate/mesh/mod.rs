@@ -23,6 +23,7 @@
 
 mod bound;
 mod bucket;
+mod bulk;
 mod cache;
 mod fit;
 mod load;
@@ -69,6 +70,15 @@ const AT_FIRST: u8 = 1;
 const FIRST_SERVED: u8 = 2;
 const AT_HOME: u8 = 3;
 const SERVED: u8 = 4;
+
+/// Who accesses, and when.
+#[derive(Clone, Copy, Debug)]
+struct Turn {
+    now: Picos,
+    agent: Agent,
+    rank: u32,
+    stage: u8,
+}
 
 /// A mesh at work.
 #[derive(Debug)]
@@ -161,13 +171,12 @@ impl MeshFabric {
     /// A request stands before the port of `home`: until when it is served, or that it has to wait.
     fn serve(
         &mut self,
-        now: Picos,
-        agent: Agent,
-        rank: u32,
+        turn: Turn,
         home: u32,
         (stage, packet): (u8, u64),
         agenda: &mut Agenda,
     ) -> Option<Picos> {
+        let Turn { now, agent, rank, .. } = turn;
         let tile = self.tiles[home as usize];
         if self.settings.ideal || self.chunked {
             self.chunk_ports[tile as usize].busy += self.v.port;
@@ -201,79 +210,16 @@ impl MeshFabric {
     }
 
     /// A line from or to the box of `home`.
-    fn line(
-        &mut self,
-        now: Picos,
-        agent: Agent,
-        rank: u32,
-        home: u32,
-        stage: u8,
-        packets: [u64; 2],
-        agenda: &mut Agenda,
-    ) -> Step {
-        match stage {
+    fn line(&mut self, turn: Turn, home: u32, packets: [u64; 2], agenda: &mut Agenda) -> Step {
+        let Turn { now, rank, .. } = turn;
+        match turn.stage {
             START => self.request(now, rank, home, packets[0], AT_HOME),
-            AT_HOME => match self.serve(now, agent, rank, home, (SERVED, packets[0]), agenda) {
+            AT_HOME => match self.serve(turn, home, (SERVED, packets[0]), agenda) {
                 Some(served) => self.done(served, rank, home, packets[1]),
                 None => Step::Parked,
             },
             _ => self.done(now, rank, home, packets[1]),
         }
-    }
-
-    /// A chunk of lines from or to the box of `home`: as long as the slowest of core, port and links.
-    fn chunk(&mut self, now: Picos, rank: u32, home: u32, lines: u64, packets: [u64; 2]) -> Step {
-        let back = self.distance(rank, home) * self.v.hop;
-        let each = self.v.on_box + 2 * back;
-        let mut at = now.0 + lines.div_ceil(self.in_flight) * each;
-        let (from, to) = (self.tiles[rank as usize], self.tiles[home as usize]);
-        if !self.settings.ideal {
-            at = at.max(self.chunk_ports[to as usize].drain(now, lines * self.v.port).0 + back);
-            if self.settings.distance.is_none() {
-                let links = &mut self.links;
-                let mut pass = |from, to, busy: u64| {
-                    self.v.grid.walk(from, to, |link| at = at.max(links[link].drain(now, busy).0));
-                };
-                pass(from, to, lines * packets[0]);
-                pass(to, from, lines * packets[1]);
-            }
-        }
-        Step::Done { at: Picos(at), visible: Picos(at - back) }
-    }
-
-    /// Private lines.
-    fn private(&mut self, now: Picos, rank: u32, place: Place, len: usize, overhead: u64) -> Step {
-        let lines = self.caches[rank as usize].touch(place, len, self.v.line, self.v.cache_lines);
-        let (routers, controller) = self.memory[rank as usize];
-        let each = overhead + 2 * routers * self.v.hop;
-        let mut at = now.0 + lines.div_ceil(if self.chunked { self.in_flight } else { 1 }) * each;
-        if lines > 0 && !self.settings.ideal {
-            let work = lines * self.v.controller;
-            let bucket = &mut self.controllers[controller as usize];
-            match self.chunked {
-                true => at = at.max(bucket.drain(now, work).0),
-                false => at += bucket.add(now, work),
-            }
-            if self.settings.distance.is_none() {
-                // A line and a request, one each way.
-                let (x, y) = self.v.controllers[controller as usize];
-                let (from, to) = (self.tiles[rank as usize], self.v.grid.tile(x, y));
-                let packets = lines * (self.v.long + self.v.short) / 2;
-                let links = &mut self.links;
-                let (grid, chunked) = (self.v.grid, self.chunked);
-                let mut late = 0;
-                let mut pass = |from, to| {
-                    grid.walk(from, to, |link| match chunked {
-                        true => at = at.max(links[link].drain(now, packets).0),
-                        false => late += links[link].add(now, packets),
-                    });
-                };
-                pass(from, to);
-                pass(to, from);
-                at += late;
-            }
-        }
-        Step::Done { at: Picos(at), visible: Picos(at) }
     }
 
     fn call(&self, rank: u32, call: Call) -> u64 {
@@ -292,17 +238,8 @@ impl MeshFabric {
     }
 
     /// Bytes at a place, read or written.
-    fn bytes(
-        &mut self,
-        now: Picos,
-        agent: Agent,
-        rank: u32,
-        place: Place,
-        len: usize,
-        write: bool,
-        stage: u8,
-        agenda: &mut Agenda,
-    ) -> Step {
+    fn bytes(&mut self, turn: Turn, place: Place, len: usize, write: bool, agenda: &mut Agenda) -> Step {
+        let Turn { now, rank, .. } = turn;
         let packets = if write { [self.v.long, self.v.short] } else { [self.v.short, self.v.long] };
         match place {
             Place::Private { .. } => {
@@ -312,21 +249,13 @@ impl MeshFabric {
             Place::Slot { owner, .. } if self.chunked => {
                 self.chunk(now, rank, owner, len.div_ceil(self.v.line) as u64, packets)
             }
-            Place::Slot { owner, .. } => self.line(now, agent, rank, owner, stage, packets, agenda),
+            Place::Slot { owner, .. } => self.line(turn, owner, packets, agenda),
         }
     }
 
     /// A flag is raised: see [`FlagCost`].
-    fn set(
-        &mut self,
-        now: Picos,
-        agent: Agent,
-        rank: u32,
-        home: u32,
-        cost: FlagCost,
-        stage: u8,
-        agenda: &mut Agenda,
-    ) -> Step {
+    fn set(&mut self, turn: Turn, home: u32, cost: FlagCost, agenda: &mut Agenda) -> Step {
+        let Turn { now, rank, stage, .. } = turn;
         // What is read first: the line to write, at home, or the line to change, at the flag's.
         let first = match cost {
             FlagCost::Line => rank,
@@ -348,7 +277,7 @@ impl MeshFabric {
             }
             AT_FIRST | FIRST_SERVED => {
                 let served = match stage {
-                    AT_FIRST => self.serve(now, agent, rank, first, (FIRST_SERVED, self.v.short), agenda),
+                    AT_FIRST => self.serve(turn, first, (FIRST_SERVED, self.v.short), agenda),
                     _ => Some(now),
                 };
                 let Some(served) = served else { return Step::Parked };
@@ -357,7 +286,7 @@ impl MeshFabric {
                 };
                 self.request(at, rank, home, self.v.long, AT_HOME)
             }
-            _ => match self.line(now, agent, rank, home, stage, [self.v.long, self.v.short], agenda) {
+            _ => match self.line(turn, home, [self.v.long, self.v.short], agenda) {
                 Step::Done { at, visible } => Step::Done { at: Picos(at.0 + lock), visible },
                 other => other,
             },
@@ -383,21 +312,20 @@ impl Fabric for MeshFabric {
         stage: u8,
         agenda: &mut Agenda,
     ) -> Step {
+        let turn = Turn { now, agent, rank, stage };
         let after = |time: u64| Step::Done { at: Picos(now.0 + time), visible: Picos(now.0 + time) };
         match *access {
             Access::Call(call) => after(self.call(rank, call)),
-            Access::Read { from, len } => self.bytes(now, agent, rank, from, len, false, stage, agenda),
-            Access::Write { to, len } => self.bytes(now, agent, rank, to, len, true, stage, agenda),
+            Access::Read { from, len } => self.bytes(turn, from, len, false, agenda),
+            Access::Write { to, len } => self.bytes(turn, to, len, true, agenda),
             Access::Combine { len } => after(len as u64 * self.v.fold_fs.unwrap_or(0) / 1000),
-            Access::Set { flag, .. } => {
-                self.set(now, agent, rank, flag.home, self.settings.flags, stage, agenda)
-            }
+            Access::Set { flag, .. } => self.set(turn, flag.home, self.settings.flags, agenda),
             // One more than it was: read and written under a lock, whatever flags are.
-            Access::Add { flag } => self.set(now, agent, rank, flag.home, FlagCost::Bit, stage, agenda),
+            Access::Add { flag } => self.set(turn, flag.home, FlagCost::Bit, agenda),
             Access::Poll { flag } => {
                 let begun = if stage == START { Picos(now.0 + self.v.get_box) } else { now };
                 let packets = [self.v.short, self.v.long];
-                self.line(begun, agent, rank, flag.home, stage, packets, agenda)
+                self.line(Turn { now: begun, ..turn }, flag.home, packets, agenda)
             }
         }
     }

@@ -1,0 +1,51 @@
+//! Published algorithms that are there for comparison, and so not among the candidates that sweeps prove.
+
+use lineweave_core::algorithm::{find, Problem};
+use lineweave_core::collective::Collective;
+use lineweave_core::plan::Params;
+use lineweave_core::verify::verify;
+
+fn proved(collective: Collective, name: &str, params: &[Params], most: usize) {
+    let algorithm = find(collective, name).unwrap();
+    assert!((algorithm.candidates)(&Problem::flat(collective, 8, 4096)).is_empty(), "{name} is a baseline");
+    for ranks in 1..=most {
+        for root in 0..if collective.rooted() { ranks } else { 1 } {
+            for bytes in [0, 8, 200, 4008] {
+                for params in params {
+                    let mut problem = Problem::flat(collective, ranks, bytes);
+                    problem.root = root;
+                    problem.grain = if collective.folds() { 8 } else { 1 };
+                    let plan = algorithm.plan(&problem, params).unwrap();
+                    if let Err(violation) = verify(&plan) {
+                        panic!("{name} {params}: {ranks} ranks, root {root}, {bytes} bytes: {violation}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn p() -> Params {
+    Params::new()
+}
+
+#[test]
+fn oc_bcast() {
+    let variants = [
+        p(),
+        p().with("k", 2).with("chunk", 256),
+        p().with("k", 3).with("chunk", 64).with("leaf", "direct"),
+        p().with("k", 47).with("chunk", 512).with("slots", 3).with("notify", "each"),
+    ];
+    proved(Collective::Bcast, "oc-bcast", &variants, 10);
+}
+
+#[test]
+fn two_sided() {
+    let variants = [p(), p().with("chunk", 512).with("slots", 2), p().with("chunk", 96).with("unset", "no")];
+    for name in ["rcce", "rcce-comm-binomial", "rcce-comm-scatter-allgather"] {
+        proved(Collective::Bcast, name, &variants, 8);
+    }
+    proved(Collective::Reduce, "rcce", &variants, 8);
+    proved(Collective::Allreduce, "rcce", &variants, 8);
+}
