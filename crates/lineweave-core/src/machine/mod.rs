@@ -10,6 +10,7 @@
 //! package_ns = { status = "unknown", source = "one NUMA node a package: no such pair of cores" }
 //! ```
 
+mod coherent;
 mod line;
 mod mesh;
 mod nearest;
@@ -18,13 +19,14 @@ mod shipped;
 mod synthetic;
 mod tree;
 
+pub use coherent::{Coherent, NumaTransfer, Protocol};
 pub use line::{Bandwidth, Contention, LineRead, Location, MultiLine, State};
 pub use mesh::{Arbiter, Controllers, Dimensions, Mesh, Routing};
 pub use nearest::nearest;
 pub use shipped::{shipped, SOURCES};
 pub use synthetic::{topology, TopologyError};
 
-use crate::topology::{Level, Topology};
+use crate::topology::{Cpu, Level, Topology};
 
 /// How a value is known.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -147,6 +149,8 @@ pub struct Machine {
     pub topology: Value<String>,
     /// Length of a cache line.
     pub line_bytes: Value,
+    /// Its caches, where a simulation of them is wanted.
+    pub coherent: Option<Coherent>,
     /// Costs of moving a line between cores.
     pub transfer: Transfer,
     /// Costs of reaching a line.
@@ -157,6 +161,8 @@ pub struct Machine {
     pub multi_line: Vec<MultiLine>,
     /// Fits of contention on one line, one a pair of states; empty where nobody measured them.
     pub contention: Vec<Contention>,
+    /// Pairs of NUMA nodes whose transfers differ from their level's; empty where none are known to.
+    pub numa_transfer: Vec<NumaTransfer>,
     /// Reading one line, by location and state; empty where nobody measured it by state.
     pub reads: Vec<LineRead>,
     /// Fits of bandwidth, by location and number of threads; empty where nobody measured it.
@@ -176,6 +182,16 @@ impl Machine {
             Level::Numa => &self.transfer.numa_ns,
             Level::Package => &self.transfer.package_ns,
             Level::Machine => &self.transfer.machine_ns,
+        }
+    }
+
+    /// The cost of moving a line between two CPUs: that of their nodes' pair where it is known, otherwise that of
+    /// their nearest common level.
+    pub fn transfer_between(&self, a: &Cpu, b: &Cpu) -> &Value {
+        let pair = |t: &&NumaTransfer| t.nodes == (a.numa, b.numa) || t.nodes == (b.numa, a.numa);
+        match self.numa_transfer.iter().find(pair) {
+            Some(pair) => &pair.transfer_ns,
+            None => self.transfer(a.common(b)),
         }
     }
 

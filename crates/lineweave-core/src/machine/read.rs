@@ -3,14 +3,17 @@
 use super::synthetic::topology;
 use super::tree::{document, Entry, Table};
 use super::{
-    Access, Bandwidth, Concurrent, Contention, LineRead, Location, Machine, MachineError, MultiLine,
-    Patterns, Rates, State, Status, Transfer, Value,
+    Access, Bandwidth, Coherent, Concurrent, Contention, LineRead, Location, Machine, MachineError,
+    MultiLine, NumaTransfer, Patterns, Protocol, Rates, State, Status, Transfer, Value,
 };
 use crate::topology::Level;
 use std::str::FromStr;
 
 /// Version of the format.
 const SCHEMA: f64 = 1.0;
+
+/// The most lines or accesses that a count of them may name.
+const MOST_LINES: f64 = 1024.0;
 
 type Read<T> = Result<T, MachineError>;
 
@@ -37,6 +40,8 @@ impl FromStr for Machine {
             "rates",
             "multi_line",
             "contention",
+            "coherent",
+            "numa_transfer",
             "read",
             "bandwidth",
             "concurrent",
@@ -49,11 +54,13 @@ impl FromStr for Machine {
             cpu: patterns(root.table("cpu")?)?,
             topology: value(root.get("topology")?, synthetic)?,
             line_bytes: value(root.get("line_bytes")?, |e| e.number(false))?,
+            coherent: root.find("coherent").map(|e| coherent(e.table("coherent")?)).transpose()?,
             transfer: transfer(root.table("transfer")?)?,
             access: access(root.table("access")?)?,
             rates: rates(root.table("rates")?)?,
             multi_line: list(&root, "multi_line", multi_line)?,
             contention: list(&root, "contention", contention)?,
+            numa_transfer: list(&root, "numa_transfer", numa_transfer)?,
             reads: list(&root, "read", line_read)?,
             bandwidth: list(&root, "bandwidth", bandwidth)?,
             concurrent: list(&root, "concurrent", concurrent)?,
@@ -283,6 +290,47 @@ fn rising(list: &[Concurrent], root: &Table<'_>) -> Read<()> {
         }
     }
     Ok(())
+}
+
+fn coherent(table: Table<'_>) -> Read<Coherent> {
+    table.only(&["protocol", "accesses_in_flight", "prefetch_lines"])?;
+    let protocol = |entry: &Entry<'_>| {
+        let name = entry.text()?;
+        let found = Protocol::ALL.into_iter().find(|p| p.name() == name);
+        found.ok_or_else(|| entry.bad("mesi, mesif or gols"))
+    };
+    let count = |least: f64, expected: &'static str| {
+        move |entry: &Entry<'_>| {
+            let n = entry.number(true)?;
+            if n.fract() == 0.0 && n >= least && n <= MOST_LINES {
+                Ok(n)
+            } else {
+                Err(entry.bad(expected))
+            }
+        }
+    };
+    Ok(Coherent {
+        protocol: value(table.get("protocol")?, protocol)?,
+        accesses_in_flight: value(
+            table.get("accesses_in_flight")?,
+            count(1.0, "a whole number from 1 to 1024"),
+        )?,
+        prefetch_lines: value(table.get("prefetch_lines")?, count(0.0, "a whole number from 0 to 1024"))?,
+    })
+}
+
+fn numa_transfer(table: Table<'_>) -> Read<NumaTransfer> {
+    table.only(&["nodes", "transfer_ns"])?;
+    let entry = table.get("nodes")?;
+    let node = |e: &Entry<'_>| e.number(true).ok().filter(|n| n.fract() == 0.0).map(|n| n as usize);
+    let nodes = match entry.items()?.as_slice() {
+        [a, b] => node(a).zip(node(b)).filter(|(a, b)| a != b),
+        _ => None,
+    };
+    Ok(NumaTransfer {
+        nodes: nodes.ok_or_else(|| entry.bad("the numbers of two different nodes, as [0, 2]"))?,
+        transfer_ns: number(&table, "transfer_ns")?,
+    })
 }
 
 /// Known transfers never get cheaper with distance (MEASURING.md, rule 10).

@@ -30,6 +30,7 @@ pub const SOURCES: &[(&str, &str)] = sources![
     "power9-2s",
     "lusitania",
     "metropolis",
+    "power8-8247-42l",
     "intel-scc",
 ];
 
@@ -84,6 +85,22 @@ mod tests {
             let more = [&rates.copy_bytes_per_ns, &rates.memory_bytes_per_ns, &rates.fold_bytes_per_ns];
             for value in values.into_iter().chain(more) {
                 assert_eq!(value.status, Status::Inferred, "{}", machine.name);
+            }
+        }
+    }
+
+    /// Pairs of nodes that differ are pairs of the machine, and their level's value lies between them.
+    #[test]
+    fn pairs_of_nodes_are_of_the_machine() {
+        for machine in shipped() {
+            let topology = machine.topology().unwrap();
+            for pair in &machine.numa_transfer {
+                let cpu = |node| topology.cpus.iter().find(|c| c.numa == node).unwrap();
+                let (a, b) = (cpu(pair.nodes.0), cpu(pair.nodes.1));
+                assert_eq!(machine.transfer_between(a, b), &pair.transfer_ns);
+                assert_eq!(machine.transfer_between(b, a), &pair.transfer_ns);
+                let level = machine.transfer(a.common(b));
+                assert!(level.low <= pair.transfer_ns.value && pair.transfer_ns.value <= level.high);
             }
         }
     }

@@ -4,6 +4,7 @@
 //! paper's file computes what the paper prints with lineweave's own models, plans and optimisers, and says
 //! item by item what agrees. Nothing here is typed in but what a paper prints.
 
+pub mod chunduri;
 pub mod petrovic;
 mod ramos_hoefler;
 mod rico_gallego;
@@ -95,4 +96,5 @@ pub struct Paper {
 }
 
 /// The papers, in the order of the report.
-pub const TABLE: &[&Paper] = &[&ramos_hoefler::PAPER, &petrovic::PAPER, &rico_gallego::PAPER];
+pub const TABLE: &[&Paper] =
+    &[&ramos_hoefler::PAPER, &petrovic::PAPER, &chunduri::PAPER, &rico_gallego::PAPER];

@@ -1,5 +1,6 @@
 //! What happens when: a heap of (time, agent), so that ties are broken alike everywhere.
 
+use super::program::FlagAt;
 use crate::trace::Picos;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -14,12 +15,14 @@ pub struct Agenda {
     lanes: u32,
     resources: Agent,
     handled: u64,
+    /// Posted sets that others can see, with the time from which they do.
+    landed: Vec<(FlagAt, Picos)>,
 }
 
 impl Agenda {
     /// Nothing to do yet, for `ranks` ranks of `lanes` lanes each.
     pub(super) fn new(ranks: u32, lanes: u32) -> Agenda {
-        Agenda { heap: BinaryHeap::new(), lanes, resources: ranks * lanes, handled: 0 }
+        Agenda { heap: BinaryHeap::new(), lanes, resources: ranks * lanes, handled: 0, landed: Vec::new() }
     }
 
     /// The lane `lane` of `rank`.
@@ -50,6 +53,19 @@ impl Agenda {
     /// Calls [`Fabric::alarm`](super::Fabric::alarm) for `resource` at `at`.
     pub fn alarm(&mut self, at: Picos, resource: u32) {
         self.heap.push(Reverse((at, self.resources + resource, 0)));
+    }
+
+    /// The oldest [posted](super::Step::Posted) set of `flag` is visible from `visible` on.
+    pub fn land(&mut self, flag: FlagAt, visible: Picos) {
+        self.landed.push((flag, visible));
+    }
+
+    /// A set that has landed and is not known to the ranks that wait for it.
+    pub(super) fn landed(&mut self) -> Option<(FlagAt, Picos)> {
+        match self.landed.is_empty() {
+            true => None,
+            false => Some(self.landed.remove(0)),
+        }
     }
 
     /// The next event.

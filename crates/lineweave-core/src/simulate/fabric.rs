@@ -77,6 +77,12 @@ pub enum Step {
     },
     /// It waits for a resource, whose [`Fabric::alarm`] will [resume](Agenda::resume) it.
     Parked,
+    /// A set that the core has handed to its store buffer: the core goes on, and the fabric says with
+    /// [`Agenda::land`] from when others see it. Sets of one flag land in order.
+    Posted {
+        /// When the core goes on.
+        at: Picos,
+    },
 }
 
 /// How many accesses one core has under way.
@@ -114,11 +120,22 @@ pub trait Fabric {
         let _ = (now, resource, agenda);
     }
 
-    /// A rank read a flag at `sampled`, in vain, and keeps looking at it from then on.
-    fn wait(&mut self, sampled: Picos, rank: u32, flag: FlagAt);
+    /// How many flags a rank polls at once, where its program waits for several in a row.
+    fn polls_at_once(&self) -> usize {
+        1
+    }
 
-    /// What the rank waits for becomes visible at `visible`, after [`Fabric::wait`] was called: when it goes on.
-    fn wake(&mut self, visible: Picos, rank: u32, flag: FlagAt) -> Picos;
+    /// A rank begins to wait for a flag, and polls these too, which are the next ones it waits for.
+    fn ahead(&mut self, now: Picos, rank: u32, flags: &[FlagAt], agenda: &mut Agenda) {
+        let _ = (now, rank, flags, agenda);
+    }
+
+    /// A rank read a flag at `sampled`, in vain, knows that at `now`, and keeps looking at it.
+    fn wait(&mut self, now: Picos, sampled: Picos, rank: u32, flag: FlagAt, agenda: &mut Agenda);
+
+    /// What the rank waits for becomes visible at `visible`, after [`Fabric::wait`] was called: when it goes on,
+    /// or `None` when the fabric will [resume](Agenda::resume) its lane 0, which is then past the wait.
+    fn wake(&mut self, visible: Picos, rank: u32, flag: FlagAt) -> Option<Picos>;
 
     /// A rank begins a run. What earlier runs left in its cache is of no use: a collective's buffers are
     /// others than the last one's.

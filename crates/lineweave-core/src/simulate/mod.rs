@@ -8,6 +8,7 @@
 //! Data is not moved: what a plan delivers is for [`verify`](crate::verify) to prove.
 
 mod agenda;
+pub mod coherent;
 mod fabric;
 pub mod mesh;
 mod play;
@@ -78,6 +79,8 @@ pub struct Options {
     pub memory_bytes: u64,
     /// What only meshes have.
     pub mesh: mesh::Settings,
+    /// What only coherent caches have.
+    pub coherent: coherent::Settings,
 }
 
 impl Default for Options {
@@ -89,6 +92,7 @@ impl Default for Options {
             trace: false,
             memory_bytes: 4 << 30,
             mesh: mesh::Settings::default(),
+            coherent: coherent::Settings::default(),
         }
     }
 }
@@ -262,11 +266,14 @@ pub enum SimulateError {
 /// waits for ever.
 pub fn simulate(machine: &Machine, plan: &Plan, options: &Options) -> Result<Outcome, SimulateError> {
     within_memory(plan, options)?;
-    match &machine.mesh {
-        Some(mesh) => mesh::simulate(machine, mesh, plan, options),
-        None => Err(SimulateError::NoFamily {
+    match (&machine.mesh, &machine.coherent) {
+        (Some(mesh), _) => mesh::simulate(machine, mesh, plan, options),
+        (None, Some(_)) => {
+            coherent::simulate(machine, &coherent::placed(machine, plan.ranks)?, plan, options)
+        }
+        (None, None) => Err(SimulateError::NoFamily {
             machine: machine.name.clone(),
-            lacks: "it has no [mesh]".to_owned(),
+            lacks: "it has neither [mesh] nor [coherent]".to_owned(),
         }),
     }
 }

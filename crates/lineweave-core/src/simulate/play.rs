@@ -15,6 +15,7 @@ use super::program::{FlagAt, Instruction, Place, Program};
 use super::{Fidelity, SimulateError};
 use crate::trace::{Kind, Picos};
 use crate::units::Rank;
+use std::collections::VecDeque;
 
 /// A rank under way.
 #[derive(Clone, Debug)]
@@ -47,6 +48,8 @@ struct FlagState {
     sets: Vec<(i64, Picos)>,
     /// (rank, value waited for).
     waiters: Vec<(u32, i64)>,
+    /// Values that were set and have not landed.
+    posted: VecDeque<i64>,
 }
 
 /// One op as it ran, in the run that is traced.
@@ -142,6 +145,7 @@ pub fn play<F: Fabric>(
     while let Some((now, agent, stage)) = player.agenda.next() {
         if agent >= player.agenda.resources() {
             player.fabric.alarm(now, agent - player.agenda.resources(), &mut player.agenda);
+            player.land();
         } else {
             player.go_on(now, agent, stage);
         }
@@ -206,8 +210,21 @@ impl<F: Fabric> Player<'_, F> {
                 }
             }
             let access = self.lane[agent as usize].access;
-            match self.fabric.step(now, agent, rank, &access, stage, &mut self.agenda) {
+            let step = self.fabric.step(now, agent, rank, &access, stage, &mut self.agenda);
+            if let (Step::Posted { .. }, Access::Set { flag, .. }) = (step, &access) {
+                let value = self.value_set(rank);
+                self.flags[flag.id as usize].posted.extend(value);
+            }
+            self.land();
+            match step {
                 Step::Parked => return,
+                Step::Posted { at } => {
+                    self.lane[agent as usize].under_way = false;
+                    if !self.agenda.is_next(at, agent) {
+                        return self.agenda.resume(at, agent, 0);
+                    }
+                    now = at;
+                }
                 Step::Later { at, stage: next } => {
                     if !self.agenda.is_next(at, agent) {
                         return self.agenda.resume(at, agent, next);
@@ -216,7 +233,7 @@ impl<F: Fabric> Player<'_, F> {
                 }
                 Step::Done { at, visible } => {
                     self.lane[agent as usize].under_way = false;
-                    if !self.effect(rank, &access, visible) {
+                    if !self.effect(now, rank, &access, visible) {
                         return;
                     }
                     if !self.agenda.is_next(at, agent) {
@@ -267,6 +284,9 @@ impl<F: Fabric> Player<'_, F> {
                     }
                 }
                 Instruction::Set { .. } | Instruction::Wait { .. } | Instruction::Add { .. } => {
+                    if self.runners[r].part == 1 && matches!(op, Instruction::Wait { .. }) {
+                        self.look_ahead(now, rank);
+                    }
                     match self.of_flag(r, &op) {
                         Some(access) => return Some(access),
                         None => self.over(rank, now),
@@ -329,6 +349,24 @@ impl<F: Fabric> Player<'_, F> {
             (Instruction::Fold { dst, .. }, 3) => Access::Write { to: place(dst), len: n },
             (_, _) => Access::Combine { len: n },
         })
+    }
+
+    /// Tells the fabric which flags the rank waits for after this one, as many as it polls at once.
+    fn look_ahead(&mut self, now: Picos, rank: u32) {
+        let r = rank as usize;
+        let more = self.fabric.polls_at_once().saturating_sub(1);
+        if more == 0 {
+            return;
+        }
+        let ops = &self.program.ops[r][self.runners[r].pc + 1..];
+        let next = ops.iter().take(more).map_while(|op| match op {
+            Instruction::Wait { flag, .. } => Some(self.flag_at(r, *flag)),
+            _ => None,
+        });
+        let flags: Vec<FlagAt> = next.collect();
+        if !flags.is_empty() {
+            self.fabric.ahead(now, rank, &flags, &mut self.agenda);
+        }
     }
 
     /// The next access of an op on a flag.

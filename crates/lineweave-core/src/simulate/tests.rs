@@ -36,13 +36,13 @@ impl Fabric for Constant {
         }
     }
 
-    fn wait(&mut self, sampled: Picos, rank: u32, _: FlagAt) {
+    fn wait(&mut self, _: Picos, sampled: Picos, rank: u32, _: FlagAt, _: &mut Agenda) {
         self.polls.push((rank, sampled));
     }
 
-    fn wake(&mut self, visible: Picos, rank: u32, _: FlagAt) -> Picos {
+    fn wake(&mut self, visible: Picos, rank: u32, _: FlagAt) -> Option<Picos> {
         let (_, since) = *self.polls.iter().rfind(|p| p.0 == rank).unwrap();
-        Picos(since.0.max(visible.0) + 2)
+        Some(Picos(since.0.max(visible.0) + 2))
     }
 }
 

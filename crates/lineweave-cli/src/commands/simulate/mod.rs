@@ -13,7 +13,7 @@ use lineweave_core::draw;
 use lineweave_core::machine::{Arbiter, Dimensions, Machine};
 use lineweave_core::plan::{Params, PlanError};
 use lineweave_core::simulate::mesh::{FlagCost, Settings};
-use lineweave_core::simulate::{simulate, Fidelity, Options, Outcome};
+use lineweave_core::simulate::{coherent, simulate, Fidelity, Options, Outcome};
 use lineweave_core::topology::Shape;
 use lineweave_core::trace::Picos;
 use report::{Report, Row};
@@ -63,6 +63,12 @@ pub struct Arguments {
     /// Accesses that a core has under way, instead of the machine's
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     in_flight: Option<u32>,
+    /// Lines that are prefetched behind a polled one, instead of the machine's, with coherent caches; 0 for none
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1024))]
+    prefetch: Option<u32>,
+    /// Flags on a line in every array, with coherent caches, instead of what the plan's layouts say
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    flags_per_line: Option<u32>,
     /// How a port chooses among requests, instead of the machine's way: fifo or inputs
     #[arg(long, value_name = "NAME")]
     arbiter: Option<Arbiter>,
@@ -76,6 +82,9 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE.svg")]
     heat: Option<PathBuf>,
 }
+
+/// What a flag is where the plan's layouts decide it: on machines with coherent caches.
+const LAID_OUT: &str = "layout";
 
 /// One simulation of a sweep.
 #[derive(Clone, Debug)]
@@ -119,7 +128,11 @@ fn machine(arguments: &Arguments, session: &mut Session) -> Result<Machine, CliE
 /// Every combination of what was asked for.
 fn cases(arguments: &Arguments, session: &Session, machine: &Machine) -> Result<Vec<Case>, CliError> {
     let collective = arguments.collective;
-    let cores = || machine.topology().map_or(1, |t| t.cpus.len());
+    let cores = || {
+        let mut cpus = machine.topology().unwrap_or_default().cpus;
+        cpus.dedup_by_key(|cpu| cpu.core);
+        cpus.len().max(1)
+    };
     let ranks = if arguments.ranks.is_empty() { vec![cores()] } else { arguments.ranks.clone() };
     let ks: Vec<Option<usize>> = match arguments.k.is_empty() {
         true => vec![None],
@@ -160,9 +173,13 @@ fn one(arguments: &Arguments, machine: &Machine, case: &Case, first: bool) -> Re
         return Err(PlanError::TooManyRanks { ranks: case.ranks, most }.into());
     }
     let window = arguments.window.map_or(case.bytes, |w| w.0.clamp(1, case.bytes.max(1)));
+    let shape = match machine.coherent {
+        Some(_) => coherent::placed(machine, case.ranks)?,
+        None => Shape::flat(case.ranks),
+    };
     let plan = |bytes: usize| {
         let mut problem = Problem::flat(collective, case.ranks, bytes);
-        problem.shape = Shape::flat(case.ranks);
+        problem.shape = shape.clone();
         problem.root = case.root;
         let natural = || [8, 4, 2].into_iter().find(|grain| bytes % grain == 0).unwrap_or(1);
         problem.grain = if collective.folds() { natural() } else { 1 };
@@ -180,6 +197,11 @@ fn one(arguments: &Arguments, machine: &Machine, case: &Case, first: bool) -> Re
             ideal: arguments.ideal,
             in_flight: arguments.in_flight,
             arbiter: arguments.arbiter,
+        },
+        coherent: coherent::Settings {
+            flags_per_line: arguments.flags_per_line.map(|n| n as usize),
+            prefetch_lines: arguments.prefetch.map(|n| n as usize),
+            accesses_in_flight: arguments.in_flight.map(|n| n as usize),
         },
         ..Options::default()
     };
@@ -214,7 +236,7 @@ fn one(arguments: &Arguments, machine: &Machine, case: &Case, first: bool) -> Re
         window_bytes: arguments.window.map(|_| window),
         runs: options.runs,
         fidelity: arguments.fidelity.name(),
-        flags: arguments.flags.name(),
+        flags: if machine.mesh.is_some() { arguments.flags.name() } else { LAID_OUT },
         first_ns: outcome.first.nanos(),
         latency_ns: outcome.latency.nanos(),
         time_ns: time.nanos(),

@@ -65,12 +65,15 @@ impl Report {
                 "line" => "line by line",
                 _ => "chunk by chunk",
             };
+            let flags = match row.flags {
+                super::LAID_OUT => "flags as laid out".to_owned(),
+                what => format!("flags of a {what}"),
+            };
             session.out.line(&format!(
-                "{}/{} ({}), flags of a {}, {fidelity}\n",
+                "{}/{} ({}), {flags}, {fidelity}\n",
                 row.collective,
                 row.algorithm,
                 super::shown(&row.params),
-                row.flags
             ))?;
             session.out.line(&format!(
                 "{:>6}  {:>5}  {:>4}  {:>9}  {:>5}  {:>9}  {:>9}  {:>9}  {:>7}  {:>6}  {:>6}  {:>10}",

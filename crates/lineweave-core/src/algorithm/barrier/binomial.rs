@@ -5,7 +5,7 @@
 
 use super::super::trees::Tree;
 use super::super::{Algorithm, Phase, Problem, Scope};
-use super::release::{along, layout_param, layouts, release_param, Release};
+use super::release::{along, layout_param, layouts, release_param, Home, Release, Ways, Wiring, HOME_PARAM};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
 
@@ -15,7 +15,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
     name: "binomial",
     about: "arrivals up a binomial tree, release down it",
     source: "Hoefler, Mehlan, Mietke & Rehm 2004",
-    params: &[layout_param("alone"), release_param("tree")],
+    params: &[layout_param("alone"), release_param("tree"), HOME_PARAM],
     candidates,
     emit: |b, _, s, params| phase(b, s, params, Phase::Full),
 };
@@ -29,6 +29,7 @@ fn candidates(_: &Problem) -> Vec<Params> {
 pub(super) fn phase(b: &mut Builder, s: &Scope, params: &Params, phase: Phase) -> Result<(), PlanError> {
     let layout = params.read("layout", Layout::Alone)?;
     let release = params.read("release", Release::Tree)?;
-    along(b, s, &Tree::binomial(s.len()), layout, release, phase);
+    let home = params.read("home", Home::Own)?;
+    along(b, s, Ways::both(&Tree::binomial(s.len())), Wiring { layout, release, home }, phase);
     Ok(())
 }

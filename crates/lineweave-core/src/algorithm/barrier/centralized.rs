@@ -1,11 +1,11 @@
 //! Centralized: one flag a rank at the root's home; the root polls them all and releases everybody.
 //!
-//! The barrier of RCCE, and what Chunduri & Srinivasan 2015 measure with flags packed (21 us), a line each
-//! (1.81 us) and five lines each (1.04 us). Any P.
+//! The barrier of RCCE. The one that Chunduri & Srinivasan 2015 call centralized, where the root resets each
+//! rank's flag in turn, is `release=each` with `home=root`. Any P.
 
 use super::super::trees::Tree;
 use super::super::{Algorithm, ParamSpec, Phase, Problem, Scope};
-use super::release::{along, layout_param, layouts, Release};
+use super::release::{along, layout_param, layouts, Home, Release, Ways, Wiring, HOME_PARAM};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
 
@@ -22,6 +22,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
             default: "shared",
             about: "shared: one flag at the root, polled by all; each: one at every rank, set in turn",
         },
+        HOME_PARAM,
     ],
     candidates,
     emit: |b, _, s, params| phase(b, s, params, Phase::Full),
@@ -47,6 +48,7 @@ pub(super) fn phase(b: &mut Builder, s: &Scope, params: &Params, phase: Phase) -
             })
         }
     };
-    along(b, s, &Tree::flat(s.len()), layout, release, phase);
+    let home = params.read("home", Home::Own)?;
+    along(b, s, Ways::both(&Tree::flat(s.len())), Wiring { layout, release, home }, phase);
     Ok(())
 }

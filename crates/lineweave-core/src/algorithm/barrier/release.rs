@@ -2,7 +2,7 @@
 
 use super::super::trees::Tree;
 use super::super::{ParamSpec, Phase, Scope};
-use crate::plan::{Builder, Layout, Params, PlanError};
+use crate::plan::{Builder, FlagArrayId, Layout, Params, PlanError};
 
 /// How ranks learn that they may go on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,61 +39,124 @@ pub(super) const fn layout_param(default: &'static str) -> ParamSpec {
     ParamSpec { name: "layout", default, about: "lines of the flags: packed, paired, alone, spread2 .." }
 }
 
-/// Arrivals up `tree` and release, as far as `phase` says.
-pub(super) fn along(b: &mut Builder, s: &Scope, tree: &Tree, layout: Layout, release: Release, phase: Phase) {
+/// At whose home the flags of a tree-shaped barrier are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Home {
+    /// A rank's arrival at its parent's home, its release at its own.
+    Own,
+    /// All side by side at the root's home, two a rank, as in one shared segment: with the layout `paired` a
+    /// line a rank, on which its arrival and its release take turns.
+    Root,
+}
+
+impl std::str::FromStr for Home {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Home, String> {
+        match text {
+            "own" => Ok(Home::Own),
+            "root" => Ok(Home::Root),
+            _ => Err("own or root".to_owned()),
+        }
+    }
+}
+
+/// The parameter `home` of tree-shaped barriers.
+pub(super) const HOME_PARAM: ParamSpec = ParamSpec {
+    name: "home",
+    default: "own",
+    about: "own: a flag lives at the rank that polls it; root: all side by side in one place",
+};
+
+/// How the flags of a tree-shaped barrier are arranged.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Wiring {
+    pub(super) layout: Layout,
+    pub(super) release: Release,
+    pub(super) home: Home,
+}
+
+/// The trees that a barrier goes up and down; usually one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ways<'a> {
+    pub(super) up: &'a Tree,
+    pub(super) down: &'a Tree,
+}
+
+impl<'a> Ways<'a> {
+    /// Up and down the same tree.
+    pub(super) fn both(tree: &'a Tree) -> Ways<'a> {
+        Ways { up: tree, down: tree }
+    }
+}
+
+/// Arrivals up a tree and release, as far as `phase` says.
+pub(super) fn along(b: &mut Builder, s: &Scope, ways: Ways<'_>, wiring: Wiring, phase: Phase) {
+    if s.len() < 2 {
+        return;
+    }
+    // Side by side, so that with the layout `paired` the two flags of a rank share a line.
+    let shared = (wiring.home == Home::Root).then(|| b.flags("flag", wiring.layout, 2 * s.len()));
     if matches!(phase, Phase::Full | Phase::Gather) {
-        gather(b, s, tree, layout);
+        gather(b, s, ways.up, wiring.layout, shared);
     }
     if matches!(phase, Phase::Full | Phase::Release) {
-        release_from_root(b, s, tree, layout, release);
+        release_from_root(b, s, ways.down, wiring.layout, wiring.release, shared);
     }
 }
 
 /// Each rank waits for its children (the one with the largest subtree last) and tells its parent.
-fn gather(b: &mut Builder, s: &Scope, tree: &Tree, layout: Layout) {
-    if s.len() < 2 {
-        return;
-    }
-    let arrive = b.flags("arrive", layout, tree.degree());
+fn gather(b: &mut Builder, s: &Scope, tree: &Tree, layout: Layout, shared: Option<FlagArrayId>) {
+    let root = s.rank_of_virtual(0);
+    let arrive = shared.unwrap_or_else(|| b.flags("arrive", layout, tree.degree()));
+    let flag = |parent: usize, child: usize| match shared {
+        Some(_) => arrive.at(root, 2 * child),
+        None => arrive.at(s.rank_of_virtual(parent), tree.position(child)),
+    };
     for v in 0..s.len() {
         let rank = s.rank_of_virtual(v);
-        for position in (0..tree.children[v].len()).rev() {
-            b.wait(rank, arrive.at(rank, position), 1);
+        for &child in tree.children[v].iter().rev() {
+            b.wait(rank, flag(v, child), 1);
         }
         if let Some(parent) = tree.parent[v] {
-            b.set(rank, arrive.at(s.rank_of_virtual(parent), tree.position(v)), 1);
+            b.set(rank, flag(parent, v), 1);
         }
     }
 }
 
 /// Everybody learns that the root has gone on.
-fn release_from_root(b: &mut Builder, s: &Scope, tree: &Tree, layout: Layout, release: Release) {
-    if s.len() < 2 {
-        return;
-    }
-    let go = b.flags("release", layout, 1);
+fn release_from_root(
+    b: &mut Builder,
+    s: &Scope,
+    tree: &Tree,
+    layout: Layout,
+    release: Release,
+    shared: Option<FlagArrayId>,
+) {
+    let root = s.rank_of_virtual(0);
+    let go = shared.unwrap_or_else(|| b.flags("release", layout, 1));
+    let flag = |v: usize| match shared {
+        Some(_) => go.at(root, 2 * v + 1),
+        None => go.at(s.rank_of_virtual(v), 0),
+    };
     match release {
-        Release::Shared => shared(b, s, go.at(s.rank_of_virtual(0), 0)),
+        Release::Shared => {
+            b.set(root, flag(0), 1);
+            for v in 1..s.len() {
+                b.wait(s.rank_of_virtual(v), flag(0), 1);
+            }
+        }
         Release::Tree => {
             for v in 0..s.len() {
                 let rank = s.rank_of_virtual(v);
                 if v > 0 {
-                    b.wait(rank, go.at(rank, 0), 1);
+                    b.wait(rank, flag(v), 1);
                 }
                 for &child in &tree.children[v] {
-                    b.set(rank, go.at(s.rank_of_virtual(child), 0), 1);
+                    b.set(rank, flag(child), 1);
                 }
             }
         }
-    }
-}
-
-/// The root sets one flag, everybody else waits for it.
-fn shared(b: &mut Builder, s: &Scope, go: crate::plan::FlagRef) {
-    let root = s.rank_of_virtual(0);
-    b.set(root, go, 1);
-    for v in 1..s.len() {
-        b.wait(s.rank_of_virtual(v), go, 1);
     }
 }
 
@@ -109,7 +172,8 @@ pub(super) fn undivided(
     match phase {
         Phase::Full | Phase::Gather => full(b),
         Phase::Release => {
-            release_from_root(b, s, &Tree::binomial(s.len()), layout, Release::Tree);
+            let wiring = Wiring { layout, release: Release::Tree, home: Home::Own };
+            along(b, s, Ways::both(&Tree::binomial(s.len())), wiring, Phase::Release);
             Ok(())
         }
     }

@@ -1,11 +1,12 @@
 //! Tournament: in round `i` neighbours `2^i` apart meet, the lower one wins; the champion wakes everybody.
 //!
 //! Hensgen, Finkel & Manber 1988: who wins is fixed beforehand, so each loser writes one flag that one winner
-//! polls. Neighbours meet first, unlike in the binomial tree, where they meet last. Any P.
+//! polls. Neighbours meet first, unlike in the binomial tree, where they meet last. Chunduri & Srinivasan 2015
+//! release down a k-ary tree (`release=kary`). Any P.
 
 use super::super::trees::Tree;
-use super::super::{Algorithm, Phase, Problem, Scope};
-use super::release::{along, layout_param, layouts, release_param, Release};
+use super::super::{Algorithm, ParamSpec, Phase, Problem, Scope};
+use super::release::{along, layout_param, layouts, Home, Release, Ways, Wiring, HOME_PARAM};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
 
@@ -15,7 +16,16 @@ pub static ALGORITHM: Algorithm = Algorithm {
     name: "tournament",
     about: "pairs meet round by round, the champion wakes everybody",
     source: "Hensgen, Finkel & Manber 1988",
-    params: &[layout_param("alone"), release_param("shared")],
+    params: &[
+        layout_param("alone"),
+        ParamSpec {
+            name: "release",
+            default: "shared",
+            about: "shared: one flag, polled by all; tree: back down the bracket; kary: down a k-ary tree",
+        },
+        ParamSpec { name: "k", default: "2", about: "children of a rank in release=kary" },
+        HOME_PARAM,
+    ],
     candidates,
     emit: |b, _, s, params| phase(b, s, params, Phase::Full),
 };
@@ -23,13 +33,28 @@ pub static ALGORITHM: Algorithm = Algorithm {
 fn candidates(_: &Problem) -> Vec<Params> {
     let mut out = layouts(&Params::new());
     out.extend(layouts(&Params::new().with("release", "tree")));
+    out.push(Params::new().with("release", "kary").with("k", 4));
     out
 }
 
 pub(super) fn phase(b: &mut Builder, s: &Scope, params: &Params, phase: Phase) -> Result<(), PlanError> {
     let layout = params.read("layout", Layout::Alone)?;
-    let release = params.read("release", Release::Shared)?;
-    along(b, s, &bracket(s.len()), layout, release, phase);
+    let home = params.read("home", Home::Own)?;
+    let k = params.int("k", 2, 1..super::super::MAX_RANKS)?;
+    let bracket = bracket(s.len());
+    let (release, down) = match params.get("release").unwrap_or("shared") {
+        "shared" => (Release::Shared, bracket.clone()),
+        "tree" => (Release::Tree, bracket.clone()),
+        "kary" => (Release::Tree, Tree::kary(s.len(), k)),
+        other => {
+            return Err(PlanError::BadParameter {
+                name: "release".to_owned(),
+                value: other.to_owned(),
+                expected: "shared, tree or kary".to_owned(),
+            })
+        }
+    };
+    along(b, s, Ways { up: &bracket, down: &down }, Wiring { layout, release, home }, phase);
     Ok(())
 }
 

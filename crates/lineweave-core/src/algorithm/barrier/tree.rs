@@ -1,11 +1,11 @@
 //! K-ary tree: arrivals climb a tree of degree `k`, the release goes down it.
 //!
 //! Mellor-Crummey & Scott 1991 with one degree both ways; Chunduri & Srinivasan 2015 choose `k` (5, 7 or 8 on
-//! chips of 6 cores) and the lines of the flags. Any P.
+//! chips of 6 cores) and the lines of the flags, which they keep in one segment (`home=root`). Any P.
 
 use super::super::trees::Tree;
 use super::super::{Algorithm, ParamSpec, Phase, Problem, Scope};
-use super::release::{along, layout_param, release_param, Release};
+use super::release::{along, layout_param, release_param, Home, Release, Ways, Wiring, HOME_PARAM};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
 
@@ -19,6 +19,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
         ParamSpec { name: "k", default: "4", about: "children of a rank" },
         layout_param("alone"),
         release_param("tree"),
+        HOME_PARAM,
     ],
     candidates,
     emit: |b, _, s, params| phase(b, s, params, Phase::Full),
@@ -27,7 +28,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
 fn candidates(problem: &Problem) -> Vec<Params> {
     let p = problem.ranks();
     let mut out = Vec::new();
-    for k in [2, 3, 4, 5, 7, 8].into_iter().filter(|&k| k == 2 || k < p) {
+    for k in [2, 3, 4, 5, 6, 7, 8].into_iter().filter(|&k| k == 2 || k < p) {
         for layout in [Layout::Packed, Layout::Alone, Layout::Spread(2)] {
             out.push(Params::new().with("k", k).with("layout", layout));
         }
@@ -42,6 +43,8 @@ pub(super) fn phase(b: &mut Builder, s: &Scope, params: &Params, phase: Phase) -
     let k = params.int("k", 4, 1..super::super::MAX_RANKS)?;
     let layout = params.read("layout", Layout::Alone)?;
     let release = params.read("release", Release::Tree)?;
-    along(b, s, &Tree::kary(s.len(), k), layout, release, phase);
+    let home = params.read("home", Home::Own)?;
+    let tree = Tree::kary(s.len(), k);
+    along(b, s, Ways::both(&tree), Wiring { layout, release, home }, phase);
     Ok(())
 }

@@ -338,17 +338,17 @@ impl Fabric for MeshFabric {
         }
     }
 
-    fn wait(&mut self, sampled: Picos, rank: u32, flag: FlagAt) {
+    fn wait(&mut self, _: Picos, sampled: Picos, rank: u32, flag: FlagAt, _: &mut Agenda) {
         let period = self.v.get_box + self.v.on_box + 2 * self.distance(rank, flag.home) * self.v.hop;
         let tile = self.tiles[flag.home as usize];
         self.ports[tile as usize].poll(rank, sampled, period);
     }
 
-    fn wake(&mut self, visible: Picos, rank: u32, flag: FlagAt) -> Picos {
+    fn wake(&mut self, visible: Picos, rank: u32, flag: FlagAt) -> Option<Picos> {
         let tile = self.tiles[flag.home as usize];
         let service = if self.settings.ideal || self.chunked { 0 } else { self.v.port };
         let seen = self.ports[tile as usize].seen(rank, visible, service);
-        Picos(seen.0 + self.distance(rank, flag.home) * self.v.hop)
+        Some(Picos(seen.0 + self.distance(rank, flag.home) * self.v.hop))
     }
 
     fn begin(&mut self, rank: u32, _: usize) {

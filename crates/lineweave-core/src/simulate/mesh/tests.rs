@@ -352,7 +352,7 @@ fn what_does_not_fit_is_refused_with_a_reason() {
     let error = refused(&unknown, &k(2), Settings { in_flight: Some(2), ..plain });
     assert!(error.to_string().contains("`issue_ns` is unknown"), "{error}");
     let other = shipped().iter().find(|m| m.mesh.is_none()).unwrap();
-    assert!(refused(other, &k(2), plain).to_string().contains("no [mesh]"));
+    assert!(refused(other, &k(2), plain).to_string().contains("neither [mesh] nor [coherent]"));
     let little = Options { memory_bytes: 1000, ..Options::default() };
     assert!(simulate(scc(), &k(2), &little).unwrap_err().to_string().contains("limit of 1000"));
 }

@@ -7,14 +7,11 @@ use crate::trace::Picos;
 
 impl<F: Fabric> Player<'_, F> {
     /// What an access that is over does to flags. `false` when the rank now waits.
-    pub(super) fn effect(&mut self, rank: u32, access: &Access, visible: Picos) -> bool {
+    pub(super) fn effect(&mut self, now: Picos, rank: u32, access: &Access, visible: Picos) -> bool {
         let r = rank as usize;
         match access {
             Access::Set { flag, .. } => {
-                if let Some(&Instruction::Set { flag: f, value, .. }) =
-                    self.program.ops[r].get(self.runners[r].pc)
-                {
-                    let value = self.value(r, f, value);
+                if let Some(value) = self.value_set(rank) {
                     self.raise(*flag, value, visible);
                 }
                 true
@@ -34,11 +31,29 @@ impl<F: Fabric> Player<'_, F> {
                 let wanted = self.value(r, f, value);
                 let seen = wanted <= 0 || self.reached(flag.id, wanted).is_some_and(|v| v <= visible);
                 if !seen {
-                    self.await_flag(rank, visible, *flag, wanted);
+                    self.await_flag(now, visible, rank, *flag, wanted);
                 }
                 seen
             }
             Access::Call(_) | Access::Read { .. } | Access::Write { .. } | Access::Combine { .. } => true,
+        }
+    }
+
+    /// The value that the set of the rank's current op stands for.
+    pub(super) fn value_set(&self, rank: u32) -> Option<i64> {
+        let r = rank as usize;
+        match self.program.ops[r].get(self.runners[r].pc) {
+            Some(&Instruction::Set { flag, value, .. }) => Some(self.value(r, flag, value)),
+            _ => None,
+        }
+    }
+
+    /// Tells those who wait of the posted sets that have landed.
+    pub(super) fn land(&mut self) {
+        while let Some((flag, visible)) = self.agenda.landed() {
+            if let Some(value) = self.flags[flag.id as usize].posted.pop_front() {
+                self.raise(flag, value, visible);
+            }
         }
     }
 
@@ -50,8 +65,8 @@ impl<F: Fabric> Player<'_, F> {
     }
 
     /// The rank polls until the value is visible.
-    fn await_flag(&mut self, rank: u32, sampled: Picos, flag: FlagAt, wanted: i64) {
-        self.fabric.wait(sampled, rank, flag);
+    fn await_flag(&mut self, now: Picos, sampled: Picos, rank: u32, flag: FlagAt, wanted: i64) {
+        self.fabric.wait(now, sampled, rank, flag, &mut self.agenda);
         match self.reached(flag.id, wanted) {
             Some(visible) => self.wake(rank, flag, visible),
             None => self.flags[flag.id as usize].waiters.push((rank, wanted)),
@@ -59,9 +74,10 @@ impl<F: Fabric> Player<'_, F> {
     }
 
     fn wake(&mut self, rank: u32, flag: FlagAt, visible: Picos) {
-        let at = self.fabric.wake(visible, rank, flag);
-        let agent = self.agenda.agent(rank, 0);
-        self.agenda.resume(at, agent, 0);
+        if let Some(at) = self.fabric.wake(visible, rank, flag) {
+            let agent = self.agenda.agent(rank, 0);
+            self.agenda.resume(at, agent, 0);
+        }
     }
 
     fn raise(&mut self, flag: FlagAt, value: i64, visible: Picos) {

@@ -1,0 +1,51 @@
+//! What a simulation of coherent caches needs beyond the cost of moving a line.
+
+use super::Value;
+
+/// How caches agree on a line.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Protocol {
+    /// Modified, exclusive, shared, invalid: the nearest core that shares a line answers.
+    Mesi,
+    /// MESI and a forwarder: of those that share a line the last that asked for it answers (Ramos & Hoefler 2013,
+    /// section 1.2.2).
+    Mesif,
+    /// MESI within cores, globally owned, locally shared between them: distributed tag directories, and the
+    /// core that modified a line keeps answering for it (Ramos & Hoefler 2013, section 1.2.1).
+    Gols,
+}
+
+impl Protocol {
+    /// Every protocol.
+    pub const ALL: [Protocol; 3] = [Protocol::Mesi, Protocol::Mesif, Protocol::Gols];
+
+    /// The name in machine files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Protocol::Mesi => "mesi",
+            Protocol::Mesif => "mesif",
+            Protocol::Gols => "gols",
+        }
+    }
+}
+
+/// The caches of a machine as a simulation needs them; a description may do without.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Coherent {
+    /// How caches agree.
+    pub protocol: Value<Protocol>,
+    /// Misses that one hardware thread keeps in flight: of flags that it polls together, or of stores that
+    /// follow each other. 1 for a core that stalls on each.
+    pub accesses_in_flight: Value,
+    /// Lines behind a missed one that the hardware fetches too; 0 for none.
+    pub prefetch_lines: Value,
+}
+
+/// The cost of moving a line between two NUMA nodes, where pairs at one level differ.
+#[derive(Clone, PartialEq, Debug)]
+pub struct NumaTransfer {
+    /// The two nodes, as the topology numbers them.
+    pub nodes: (usize, usize),
+    /// One-way, as [`Transfer`](super::Transfer).
+    pub transfer_ns: Value,
+}

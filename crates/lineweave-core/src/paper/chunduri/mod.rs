@@ -1,0 +1,60 @@
+//! Chunduri & Srinivasan 2015: barriers for POWER8.
+//!
+//! What can be counted is counted on plans (`steps`); latencies are simulated (`simulated`).
+
+mod printed;
+mod simulated;
+mod steps;
+
+use super::{Claim, Finding, Item, Paper, Verdict};
+use crate::algorithm::{find, Problem};
+use crate::collective::Collective;
+use crate::machine::{shipped, Machine};
+use crate::plan::{Params, Plan};
+use crate::topology::Shape;
+
+/// The table line.
+pub static PAPER: Paper = Paper {
+    key: KEY,
+    cite: "Chunduri & Srinivasan 2015",
+    about: "barriers for POWER8: flag layout, prefetching, tree degree, SMT",
+    findings: || [steps::findings(), simulated::findings()].concat(),
+};
+
+const KEY: &str = "chunduri-2015";
+
+fn item(item: &str, agree: usize, of: usize, remark: &str) -> Finding {
+    Finding::Item(Item { paper: KEY, item: item.to_owned(), agree, of, remark: remark.to_owned() })
+}
+
+fn claim(item: &str, claimed: &str, ours: &str, verdict: Verdict) -> Finding {
+    let (item, claimed, ours) = (item.to_owned(), claimed.to_owned(), ours.to_owned());
+    Finding::Claim(Claim { paper: KEY, item, claimed, ours, verdict })
+}
+
+/// The paper's machine.
+fn power8() -> &'static Machine {
+    let found = shipped().iter().find(|m| m.name == "power8-8247-42l");
+    found.expect("machines/power8-8247-42l.toml is shipped")
+}
+
+/// `ranks` ranks, one a core, cores filled chip by chip.
+fn on_cores(ranks: usize) -> Shape {
+    let topology = power8().topology().expect("the machine's topology is known");
+    let mut cpus = topology.cpus;
+    cpus.dedup_by_key(|cpu| cpu.core);
+    cpus.truncate(ranks);
+    Shape::on(cpus)
+}
+
+/// The paper's k-ary tree: all flags in one segment, arrival and release of a rank on one line.
+fn tree(k: usize) -> Params {
+    Params::new().with("k", k).with("home", "root").with("layout", "paired")
+}
+
+/// A barrier of the table.
+fn barrier(name: &str, shape: &Shape, params: &Params) -> Plan {
+    let problem = Problem { shape: shape.clone(), ..Problem::flat(Collective::Barrier, shape.ranks(), 0) };
+    let made = find(Collective::Barrier, name).and_then(|a| a.plan(&problem, params));
+    made.unwrap_or_else(|e| panic!("barrier/{name} {params}: {e}"))
+}
