@@ -19,7 +19,7 @@ pub struct Where {
     /// Number of ranks [default: the CPUs of the topology]
     #[arg(long, short = 'n', value_name = "N")]
     pub ranks: Option<usize>,
-    /// The root of a bcast or reduce [default: 0]
+    /// The root of a bcast, reduce, gather or scatter [default: 0]
     #[arg(long, value_name = "RANK")]
     pub root: Option<usize>,
     /// Type of the elements that are combined, such as f32 [default: the longest of f64, f32, f16 and u8 that
@@ -54,7 +54,7 @@ pub fn param(text: &str) -> Result<Param, String> {
 /// Parameters of an algorithm, and a message. Collective and algorithm are the command's own arguments.
 #[derive(Args, Clone, Debug)]
 pub struct Wanted {
-    /// Length of the message: bytes, or with KiB, MiB, GiB
+    /// Length of the message, or of one block where ranks exchange blocks: bytes, or with KiB, MiB, GiB
     #[arg(long, short, value_name = "SIZE")]
     pub bytes: Option<Size>,
     /// A parameter of the algorithm; may be repeated
@@ -98,6 +98,7 @@ impl Where {
             shape: Shape::place(ranks, topology),
             root: if collective.rooted() { self.root.unwrap_or(0) } else { 0 },
             bytes,
+            uneven: None,
             grain: match collective.folds() {
                 true => self.elements.map_or_else(natural, ElementType::size),
                 false => 1,

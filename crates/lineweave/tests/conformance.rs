@@ -49,3 +49,41 @@ fn calls_follow_each_other_in_any_order() {
     }
     println!("tally: conformance cases (mixed calls, threads) {cases}");
 }
+
+#[test]
+fn blocks_and_scans_are_right_on_threads() {
+    let mut cases = 0;
+    for ranks in 1..=9 {
+        cases += run(ranks, |comm| {
+            let sizes = [0, 1, 3, 14, 257, 5000];
+            Ok(common::blocks::blocks(comm, &sizes)? + common::blocks::scans(comm, &sizes)?)
+        });
+    }
+    cases += run(17, |comm| {
+        Ok(common::blocks::blocks(comm, &[1, 100])? + common::blocks::scans(comm, &[1, 1000])?)
+    });
+    // Around the window: an element less, and one more, than a box holds of P blocks; and several of them.
+    for ranks in [2, 3] {
+        let around = [(1 << 17) - 1, 1 << 17, (1 << 17) + 1, 300_007];
+        cases += run(ranks, |comm| {
+            Ok(common::blocks::blocks(comm, &around)? + common::blocks::scans(comm, &around)?)
+        });
+    }
+    println!("tally: conformance cases (blocks and scans, threads) {cases}");
+    assert!(cases > 1000, "{cases} cases only");
+}
+
+#[test]
+fn uneven_blocks_are_right_on_threads() {
+    let mut cases = 0;
+    for ranks in 1..=9 {
+        cases += run(ranks, |comm| common::uneven::uneven(comm, &[0, 1, 13, 999]));
+    }
+    cases += run(2, |comm| common::uneven::uneven(comm, &[(1 << 18) - 1, 1 << 18, (1 << 18) + 1]));
+    cases += run(3, |comm| common::uneven::uneven(comm, &[200_001]));
+    // More sets of lengths than are kept.
+    let many: Vec<usize> = (1..40).collect();
+    cases += run(2, |comm| common::uneven::uneven(comm, &many));
+    println!("tally: conformance cases (uneven blocks, threads) {cases}");
+    assert!(cases > 1000, "{cases} cases only");
+}

@@ -14,7 +14,7 @@ const MADE: [&str; 7] = ["collective", "algorithm", "bytes", "ranks", "root", "e
 /// What, and where to.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
-    /// barrier, bcast, reduce or allreduce
+    /// barrier, bcast, reduce, allreduce, gather, scatter, allgather, reduce-scatter, scan, exscan or alltoall
     #[arg(required_unless_present = "plan")]
     collective: Option<Collective>,
     /// Name of the algorithm (`lineweave list`) [default: the one that would be chosen]

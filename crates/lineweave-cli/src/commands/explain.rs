@@ -16,7 +16,7 @@ use serde::Serialize;
 /// What for.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
-    /// barrier, bcast, reduce or allreduce
+    /// barrier, bcast, reduce, allreduce, gather, scatter, allgather, reduce-scatter, scan, exscan or alltoall
     collective: Collective,
     /// Length of the message: bytes, or with KiB, MiB, GiB
     bytes: Option<Size>,

@@ -66,7 +66,7 @@ pub fn play(model: &Model, shape: &Shape, plan: &Plan, program: &Program, option
         rates: Rates::of(model),
         shape,
         options,
-        message: options.message.max(plan.bytes),
+        message: plan.grid().reach(options.message.max(plan.bytes)),
         grain: plan.grain,
         program,
         runners: vec![runner; ranks],
