@@ -115,6 +115,11 @@ impl Collective {
         }
     }
 
+    /// Whether data flows one way, so that some ranks need not wait for others and may run ahead of them.
+    pub fn one_way(self) -> bool {
+        self.rooted() || matches!(self, Collective::Scan | Collective::Exscan)
+    }
+
     /// Whether elements are combined with a reduction operator.
     pub fn folds(self) -> bool {
         match self {

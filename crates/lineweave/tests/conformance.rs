@@ -3,7 +3,10 @@
 
 mod common;
 
-use lineweave::team;
+use lineweave::settings::Settings;
+use lineweave::team::{self, Charter, Team};
+use lineweave::Error;
+use std::time::Duration;
 
 fn run(ranks: usize, f: impl Fn(&mut lineweave::Communicator) -> common::Outcome + Sync) -> usize {
     let outcomes = team::threads(ranks, |mut comm| Ok(f(&mut comm))).expect("the team runs");
@@ -86,4 +89,40 @@ fn uneven_blocks_are_right_on_threads() {
     cases += run(2, |comm| common::uneven::uneven(comm, &many));
     println!("tally: conformance cases (uneven blocks, threads) {cases}");
     assert!(cases > 1000, "{cases} cases only");
+}
+
+/// What the ranks of a team say of calls that do not fit each other; calls are compared before data moves.
+fn complaints(
+    ranks: usize,
+    f: impl Fn(&mut lineweave::Communicator) -> Result<(), Error> + Sync,
+) -> Vec<String> {
+    let settings = Settings { check: true, timeout: Some(Duration::from_secs(20)), ..Settings::default() };
+    let team = Team::with(Charter::new(ranks, &settings).expect("a charter")).expect("a team");
+    team.threads(|mut comm| Ok(f(&mut comm).err().map(|e| e.to_string()).unwrap_or_default()))
+        .expect("the team runs")
+}
+
+#[test]
+fn different_blocks_are_named() {
+    let said = complaints(3, |comm| {
+        let mine = vec![0u32; 4 + comm.rank() / 2];
+        let mut all = vec![0; mine.len() * 3];
+        comm.allgather(&mine, &mut all)
+    });
+    assert!(said[0].contains("rank 2 called allgather(5 x u32)"), "{}", said[0]);
+    let said = complaints(2, |comm| {
+        let counts = [[1, 2], [2, 1]][comm.rank()];
+        comm.gatherv(&[0u32], &mut vec![0; 3 * (1 - comm.rank())], &counts, 0)
+    });
+    assert!(said[0].contains("rank 1 called gather(blocks of 3 elements together"), "{}", said[0]);
+    // Found by the rank alone, before anybody hears of the call.
+    let said = complaints(1, |comm| comm.gather(&[0u32; 2], &mut [0; 3], 0));
+    assert_eq!(said[0], "gather: output is 12 bytes long and 8 were expected");
+    let said = complaints(1, |comm| comm.scatterv(&[0u32; 2], &mut [0; 2], &[1, 1], 0));
+    assert!(said[0].starts_with("scatter: 2 counts of blocks were given and 1 expected"), "{}", said[0]);
+    let said = complaints(2, |comm| match comm.rank() {
+        0 => comm.alltoallv(&[1u8], &[0, 1], &mut [0; 2], &[0, 2]),
+        _ => comm.alltoallv(&[1u8], &[1, 0], &mut [0; 1], &[1, 0]),
+    });
+    assert_eq!(said[0], "alltoall: a block is 1 bytes long and 2 were expected");
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use std::path::PathBuf;
 
 /// The arguments by which a plan is made, rather than read.
-const MADE: [&str; 7] = ["collective", "algorithm", "bytes", "ranks", "root", "elements", "direct"];
+const MADE: [&str; 8] = ["collective", "algorithm", "bytes", "ranks", "root", "elements", "direct", "counts"];
 
 /// What, and where to.
 #[derive(clap::Args, Debug)]
