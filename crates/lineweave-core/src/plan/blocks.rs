@@ -216,15 +216,15 @@ impl Grid<'_> {
         }
     }
 
-    /// The largest buffer of any rank when the message (or the longest block) has `message` bytes.
-    pub fn reach(&self, message: usize) -> usize {
-        match (self.collective.has_blocks(), self.blocks) {
-            (false, _) => message,
-            (true, Blocks::Dense | Blocks::Apart(_)) => message * self.ranks,
-            (true, Blocks::Uneven(u)) => {
-                let ends = u.starts.iter().zip(&u.counts).map(|(start, count)| start + count);
-                ends.max().unwrap_or(0)
+    /// The longer buffer of `rank` when the whole message (or the longest block) has `message` bytes.
+    pub fn reach(&self, rank: usize, message: usize) -> usize {
+        match self.blocks {
+            Blocks::Dense | Blocks::Apart(_) => {
+                let extents =
+                    [self.collective.input(rank, self.root), self.collective.output(rank, self.root)];
+                extents.into_iter().fold(message, |most, e| most.max(e.bytes(self.ranks, message)))
             }
+            Blocks::Uneven(_) => self.input_bytes(rank).max(self.output_bytes(rank)),
         }
     }
 
@@ -266,7 +266,7 @@ mod tests {
         assert_eq!(g.fault(1), None);
         assert_eq!((g.given(1, 2), g.taken(2, 1)), (9..15, 3..9));
         assert_eq!((g.given(2, 1), g.taken(1, 2)), (7..13, 7..13));
-        assert_eq!(g.reach(9), 24);
+        assert_eq!((g.reach(0, 9), g.reach(2, 9)), (11, 21));
         let blocks = Blocks::Uneven(Arc::new(Uneven::by_rank(vec![4, 0, 2])));
         let g = grid(Collective::Scatter, 3, 4, &blocks);
         assert_eq!((g.given(1, 2), g.taken(2, 1), g.taken(1, 1)), (4..6, 0..2, 0..0));
