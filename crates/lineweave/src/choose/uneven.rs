@@ -66,9 +66,12 @@ struct Proven {
     times: usize,
 }
 
+/// Every stretch of a call, or why there is none.
+type Outcome = Result<Arc<Vec<Proven>>, Error>;
+
 /// What the threads of a team share, so that each set is chosen for and proven once.
 #[derive(Debug, Default)]
-pub(super) struct Shelf(Mutex<HashMap<Key, Result<Arc<Vec<Proven>>, Error>>>);
+pub(super) struct Shelf(Mutex<HashMap<Key, Outcome>>);
 
 fn blocks(key: &Key, ranks: usize) -> Uneven {
     match key.collective {
@@ -90,7 +93,7 @@ impl Book {
     }
 
     /// Chooses and proves, or takes what another thread of the team has proven.
-    fn proven_uneven(&self, key: &Key, geometry: &Geometry) -> Result<Arc<Vec<Proven>>, Error> {
+    fn proven_uneven(&self, key: &Key, geometry: &Geometry) -> Outcome {
         let prove = || self.prove_uneven(key, geometry).map(Arc::new);
         let Some(shelf) = &self.shelf else { return prove() };
         // A thread that panicked while proving left the map as it was.

@@ -27,28 +27,35 @@ fn candidates(problem: &Problem) -> Vec<Params> {
 fn emit(b: &mut Builder, problem: &Problem, _: &Scope, params: &Params) -> Result<(), PlanError> {
     let layout = params.read(LAYOUT.name, Layout::Alone)?;
     let (p, grid) = (b.ranks(), problem.grid());
+    if p < 2 || grid.bytes == 0 {
+        (0..p).for_each(|rank| keep_own(b, &grid, rank));
+        return Ok(());
+    }
     b.ring();
     let carried = grid.bytes <= layout.payload();
     let written = b.flags("written", layout, 1);
-    let slot = b.slot(if carried || p < 2 { 0 } else { grid.bytes });
+    let slot = b.slot(if carried { 0 } else { grid.bytes });
     for rank in 0..p {
         let own = grid.given(rank, rank);
-        if own.is_empty() || p < 2 {
-        } else if carried {
-            b.set_carrying(rank, written.at(rank, 0), 1, input(own));
-        } else {
-            b.mov(rank, input(own.clone()), boxed(rank, slot, own));
-            b.set(rank, written.at(rank, 0), 1);
+        let flag = |of: usize| written.at(of, 0);
+        match (own.len(), carried) {
+            (0, _) => {}
+            (_, true) => b.set_carrying(rank, flag(rank), 1, input(own)),
+            (_, false) => {
+                b.mov(rank, input(own.clone()), boxed(rank, slot, own));
+                b.set(rank, flag(rank), 1);
+            }
         }
         keep_own(b, &grid, rank);
         for giver in (1..p).map(|d| (rank + d) % p) {
-            let place = grid.taken(rank, giver);
-            if place.is_empty() {
-            } else if carried {
-                b.wait_taking(rank, written.at(giver, 0), 1, output(place));
-            } else {
-                b.wait(rank, written.at(giver, 0), 1);
-                b.mov(rank, boxed(giver, slot, 0..place.len()), output(place));
+            let place = output(grid.taken(rank, giver));
+            match (place.len, carried) {
+                (0, _) => {}
+                (_, true) => b.wait_taking(rank, flag(giver), 1, place),
+                (_, false) => {
+                    b.wait(rank, flag(giver), 1);
+                    b.mov(rank, boxed(giver, slot, 0..place.len), place);
+                }
             }
         }
     }
