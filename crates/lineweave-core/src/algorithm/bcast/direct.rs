@@ -51,16 +51,14 @@ pub(in super::super) fn applies(problem: &Problem) -> bool {
     problem.direct && problem.ranks() > 1 && problem.bytes > Layout::Alone.payload()
 }
 
-/// The ways of acknowledging worth costing, where a direct plan is.
+/// The ways of acknowledging worth costing, where a direct plan is. Not the counter: an engine has room for few of
+/// them, and each root and size of a gather or scatter would take one.
 pub(in super::super) fn ack_candidates(problem: &Problem) -> Vec<Params> {
     if !applies(problem) {
         return Vec::new();
     }
     let p = problem.ranks();
     let mut out = vec![Params::new()];
-    if p > 2 {
-        out.push(Params::new().with("ack", "counter"));
-    }
     out.extend([2, 4, 8].into_iter().filter(|k| k + 2 < p).map(|k| Params::new().with("ack", k)));
     out
 }
