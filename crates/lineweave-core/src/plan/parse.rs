@@ -3,17 +3,16 @@
 //! What is checked here is that the text means something: every rank, slot, flag and array that is named
 //! exists, lengths agree, numbers are sane. Whether the plan is *right* is the checker's question.
 
+mod blocks;
+
 use super::cursor::Cursor;
 use super::text::{move_verb, plain, plain_name, PlanTextError};
-use super::{
-    Blocks, Carry, FlagArray, FlagKind, FlagRef, Op, Params, Plan, Region, Reuse, Space, Take, Uneven,
-};
+use super::{Carry, FlagArray, FlagKind, FlagRef, Op, Params, Plan, Region, Reuse, Space, Take};
 use crate::collective::Collective;
 use crate::units::Rank;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::str::FromStr;
-use std::sync::Arc;
 
 /// The most ranks a text may ask for: as many as algorithms make plans for (`algorithm::MAX_RANKS`).
 const MOST_RANKS: usize = 16_384;
@@ -92,7 +91,7 @@ fn header(mut line: Cursor<'_>) -> Parsed<Plan> {
         line.expect("=")?;
         pairs.push((key, line.word("a value", plain)?));
     }
-    let block_fields = block_fields(&mut pairs);
+    let block_fields = blocks::fields(&mut pairs);
     let split = pairs.len().saturating_sub(FIELDS.len());
     let (given, fields) = pairs.split_at(split);
     if !fields.iter().map(|(key, _)| key.as_str()).eq(FIELDS) {
@@ -125,7 +124,7 @@ fn header(mut line: Cursor<'_>) -> Parsed<Plan> {
         ranks,
         root: Rank::from(number(1, "a root", 0..ranks)?),
         bytes: number(2, "a message length", 0..MOST_BYTES + 1)?,
-        blocks: blocks(&line, collective, ranks, block_fields)?,
+        blocks: blocks::read(&line, collective, ranks, block_fields)?,
         grain: number(3, "an element size", 1..MOST_BYTES + 1)?,
         acc: number(4, "a scratch size", 0..MOST_BYTES + 1)?,
         reuse: complete(field(5), |at| choice(at, [("same", Reuse::Same), ("ring", Reuse::Ring)]))?,
@@ -134,63 +133,6 @@ fn header(mut line: Cursor<'_>) -> Parsed<Plan> {
         flags: Vec::new(),
         programs: vec![Vec::new(); ranks],
     })
-}
-
-/// The fields on blocks, taken off the end of the header: `pitch`, or `counts` and perhaps `lens`.
-fn block_fields(pairs: &mut Vec<(String, String)>) -> [Option<String>; 3] {
-    let mut take = |name: &str| match pairs.last() {
-        Some((key, _)) if key == name => pairs.pop().map(|(_, value)| value),
-        _ => None,
-    };
-    let pitch = take("pitch");
-    let lens = take("lens");
-    [pitch, take("counts"), lens]
-}
-
-/// How the blocks lie.
-fn blocks(
-    line: &Cursor<'_>,
-    collective: Collective,
-    ranks: usize,
-    fields: [Option<String>; 3],
-) -> Parsed<Blocks> {
-    let expected = if collective == Collective::Alltoall { ranks * ranks } else { ranks };
-    let read = |text: &str| {
-        let list = complete(line.at(text), numbers)?;
-        if list.len() == expected {
-            return Ok(list);
-        }
-        Err(line.mismatch(format!("{expected} lengths of blocks"), list.len().to_string()))
-    };
-    match fields {
-        [None, None, None] => Ok(Blocks::Dense),
-        [Some(pitch), None, None] => {
-            complete(line.at(&pitch), |at| at.number("bytes between blocks", MOST_BYTES)).map(Blocks::Apart)
-        }
-        [None, Some(counts), lens] => {
-            let counts = read(&counts)?;
-            let mut uneven = match collective {
-                Collective::Alltoall => Uneven::by_pair(ranks, counts),
-                _ => Uneven::by_rank(counts),
-            };
-            if let Some(lens) = lens {
-                uneven = uneven.covering(read(&lens)?);
-            }
-            Ok(Blocks::Uneven(Arc::new(uneven)))
-        }
-        [_, _, _] => Err(line.mismatch("`pitch=`, or `counts=` and then `lens=`", "another combination")),
-    }
-}
-
-/// Lengths, separated by commas.
-fn numbers(at: &mut Cursor<'_>) -> Parsed<Vec<usize>> {
-    let mut list = Vec::new();
-    loop {
-        list.push(at.number("the length of a block", MOST_BYTES)?);
-        if !at.eat(",") {
-            return Ok(list);
-        }
-    }
 }
 
 /// What `read` makes of the whole of a field.

@@ -3,7 +3,7 @@
 //! Any P and root. A block that fits beside a flag travels with it; a longer one lies in its owner's box, and the root
 //! copies it straight to its place. What the root must copy it copies once, which no deeper tree improves on.
 
-use super::super::pieces::{self, layouts, LAYOUT};
+use super::super::pieces::{layouts, LAYOUT};
 use super::super::trees::Tree;
 use super::super::{Algorithm, Problem, Scope};
 use super::up;
@@ -16,7 +16,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
     name: "flat",
     about: "the root copies every rank's block out of its box",
     source: "Rico-Gallego & Diaz-Martin 2015, section 4 (linear)",
-    params: &[pieces::LAYOUT],
+    params: &[LAYOUT],
     candidates,
     emit,
 };
