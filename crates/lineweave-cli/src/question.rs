@@ -7,11 +7,12 @@ use clap::Args;
 use lineweave::ElementType;
 use lineweave_core::algorithm;
 use lineweave_core::collective::Collective;
-use lineweave_core::plan::{Params, Plan, PlanError};
+use lineweave_core::plan::{Params, Plan, PlanError, Uneven};
 use lineweave_core::select::Question;
 use lineweave_core::topology::{Shape, Topology};
 use std::io::Read;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Ranks, root, elements and reach.
 #[derive(Args, Clone, Debug, Default)]
@@ -19,7 +20,7 @@ pub struct Where {
     /// Number of ranks [default: the CPUs of the topology]
     #[arg(long, short = 'n', value_name = "N")]
     pub ranks: Option<usize>,
-    /// The root of a bcast or reduce [default: 0]
+    /// The root of a bcast, reduce, gather or scatter [default: 0]
     #[arg(long, value_name = "RANK")]
     pub root: Option<usize>,
     /// Type of the elements that are combined, such as f32 [default: the longest of f64, f32, f16 and u8 that
@@ -29,6 +30,9 @@ pub struct Where {
     /// Ranks reach each other's private buffers, as threads do
     #[arg(long)]
     pub direct: bool,
+    /// Lengths of blocks that differ: one for each rank, for alltoall one for each pair of ranks, giver by giver
+    #[arg(long, value_name = "SIZE,..", value_delimiter = ',', conflicts_with = "bytes")]
+    pub counts: Vec<Size>,
 }
 
 /// One parameter of an algorithm: `k=4`.
@@ -54,7 +58,7 @@ pub fn param(text: &str) -> Result<Param, String> {
 /// Parameters of an algorithm, and a message. Collective and algorithm are the command's own arguments.
 #[derive(Args, Clone, Debug)]
 pub struct Wanted {
-    /// Length of the message: bytes, or with KiB, MiB, GiB
+    /// Length of the message, or of one block where ranks exchange blocks: bytes, or with KiB, MiB, GiB
     #[arg(long, short, value_name = "SIZE")]
     pub bytes: Option<Size>,
     /// A parameter of the algorithm; may be repeated
@@ -66,6 +70,11 @@ pub struct Wanted {
 }
 
 impl Where {
+    /// The longest of the blocks whose lengths are given.
+    pub fn longest(&self) -> Option<Size> {
+        self.counts.iter().copied().max()
+    }
+
     /// The question about this many bytes on this topology. Warns of what has no effect on the collective.
     ///
     /// # Errors
@@ -87,8 +96,14 @@ impl Where {
         idle(self.elements.is_some() && !collective.folds(), "--elements", "combines nothing");
         idle(self.direct && !collective.moves_data(), "--direct", "moves no data");
         idle(bytes > 0 && !collective.moves_data(), "--bytes", "moves no data");
+        idle(!self.counts.is_empty() && !collective.has_blocks(), "--counts", "has no blocks");
         let bytes = if collective.moves_data() { bytes } else { 0 };
-        let natural = || [8, 4, 2].into_iter().find(|grain| bytes % grain == 0).unwrap_or(1);
+        let counts: Vec<usize> = match collective.has_blocks() {
+            true => self.counts.iter().map(|size| size.0).collect(),
+            false => Vec::new(),
+        };
+        let divides = |grain: &usize| bytes % grain == 0 && counts.iter().all(|n| n % grain == 0);
+        let natural = || [8, 4, 2].into_iter().find(divides).unwrap_or(1);
         let ranks = self.ranks.unwrap_or_else(|| topology.cpus.len().max(1));
         if ranks > algorithm::MAX_RANKS {
             return Err(PlanError::TooManyRanks { ranks, most: algorithm::MAX_RANKS }.into());
@@ -98,6 +113,11 @@ impl Where {
             shape: Shape::place(ranks, topology),
             root: if collective.rooted() { self.root.unwrap_or(0) } else { 0 },
             bytes,
+            uneven: match (counts.is_empty(), collective) {
+                (true, _) => None,
+                (false, Collective::Alltoall) => Some(Arc::new(Uneven::by_pair(ranks, counts.clone()))),
+                (false, _) => Some(Arc::new(Uneven::by_rank(counts.clone()))),
+            },
             grain: match collective.folds() {
                 true => self.elements.map_or_else(natural, ElementType::size),
                 false => 1,
@@ -120,7 +140,7 @@ impl Wanted {
     /// # Errors
     /// [`CliError::NoBytes`] when the collective needs one and none is given.
     pub fn bytes(&self, collective: Collective) -> Result<usize, CliError> {
-        match self.bytes {
+        match self.bytes.or(self.place.longest()) {
             Some(size) => Ok(size.0),
             None if collective.moves_data() => Err(CliError::NoBytes(collective)),
             None => Ok(0),

@@ -1,4 +1,12 @@
-//! The collectives a plan can implement, and what each must deliver.
+//! The collectives a plan can implement, what each must deliver, and what its `bytes` are.
+//!
+//! Two kinds. Where the whole message is one thing that every rank has or gets a copy of (bcast, reduce, allreduce,
+//! scan, exscan), `bytes` is its length, and so is that of every buffer. Where ranks exchange *blocks* (gather,
+//! scatter, allgather, reduce-scatter, alltoall), `bytes` is the length of **one block**: what one rank has for, or
+//! gets from, one other. A buffer then holds one block, or one for each rank in the order of ranks; [`Extent`] says
+//! which. [`Blocks`](crate::plan::Blocks) says where the blocks lie, and how long each is where they differ:
+//! `gatherv`, `scatterv`, `allgatherv`, `alltoallv` and the reduce-scatter with counts are no collectives of their
+//! own, but the same with uneven blocks.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -6,7 +14,7 @@ use std::str::FromStr;
 
 /// A collective operation over all ranks of a communicator.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Collective {
     /// No rank leaves before every rank has entered.
     Barrier,
@@ -16,11 +24,64 @@ pub enum Collective {
     Reduce,
     /// The elementwise combination of every rank's `in` arrives in every rank's `out`.
     Allreduce,
+    /// Every rank's `in` arrives as a block of the root's `out`, the root's own among them.
+    Gather,
+    /// Block `r` of the root's `in` arrives in the `out` of rank `r`, the root's own included.
+    Scatter,
+    /// Every rank's `in` arrives as a block of every rank's `out`.
+    Allgather,
+    /// Block `r` of the elementwise combination of every rank's `in` arrives in the `out` of rank `r`.
+    ReduceScatter,
+    /// The elementwise combination of `in` of ranks 0 to `r`, in that order, arrives in the `out` of rank `r`.
+    Scan,
+    /// The elementwise combination of `in` of ranks 0 to `r - 1`, in that order, arrives in the `out` of rank `r`.
+    /// The `out` of rank 0 is not touched.
+    Exscan,
+    /// Block `j` of the `in` of rank `i` arrives as block `i` of the `out` of rank `j`.
+    Alltoall,
+}
+
+/// What one rank's buffer holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Extent {
+    /// There is no such buffer.
+    Nothing,
+    /// The message, or one block.
+    Message,
+    /// A block for every rank.
+    Blocks,
+}
+
+impl Extent {
+    /// Bytes of such a buffer among `ranks` ranks, where all blocks are `bytes` long and follow each other.
+    pub fn bytes(self, ranks: usize, bytes: usize) -> usize {
+        match self {
+            Extent::Nothing => 0,
+            Extent::Message => bytes,
+            Extent::Blocks => ranks * bytes,
+        }
+    }
 }
 
 impl Collective {
     /// Every collective, in the order in which listings show them.
-    pub const ALL: [Collective; 4] =
+    pub const ALL: [Collective; 11] = [
+        Collective::Barrier,
+        Collective::Bcast,
+        Collective::Reduce,
+        Collective::Allreduce,
+        Collective::Gather,
+        Collective::Scatter,
+        Collective::Allgather,
+        Collective::ReduceScatter,
+        Collective::Scan,
+        Collective::Exscan,
+        Collective::Alltoall,
+    ];
+
+    /// Those that `lineweave tune` measures unless told otherwise, and that benchmarks ship for: what most programs
+    /// spend their time in. The others are chosen by the model.
+    pub const TUNED: [Collective; 4] =
         [Collective::Barrier, Collective::Bcast, Collective::Reduce, Collective::Allreduce];
 
     /// The name used on the command line, in plans and in records.
@@ -30,28 +91,111 @@ impl Collective {
             Collective::Bcast => "bcast",
             Collective::Reduce => "reduce",
             Collective::Allreduce => "allreduce",
+            Collective::Gather => "gather",
+            Collective::Scatter => "scatter",
+            Collective::Allgather => "allgather",
+            Collective::ReduceScatter => "reduce-scatter",
+            Collective::Scan => "scan",
+            Collective::Exscan => "exscan",
+            Collective::Alltoall => "alltoall",
         }
     }
 
     /// Whether one rank plays a part of its own.
     pub fn rooted(self) -> bool {
         match self {
-            Collective::Bcast | Collective::Reduce => true,
-            Collective::Barrier | Collective::Allreduce => false,
+            Collective::Bcast | Collective::Reduce | Collective::Gather | Collective::Scatter => true,
+            Collective::Barrier
+            | Collective::Allreduce
+            | Collective::Allgather
+            | Collective::ReduceScatter
+            | Collective::Scan
+            | Collective::Exscan
+            | Collective::Alltoall => false,
         }
+    }
+
+    /// Whether data flows one way, so that some ranks need not wait for others and may run ahead of them.
+    pub fn one_way(self) -> bool {
+        self.rooted() || matches!(self, Collective::Scan | Collective::Exscan)
     }
 
     /// Whether elements are combined with a reduction operator.
     pub fn folds(self) -> bool {
         match self {
-            Collective::Reduce | Collective::Allreduce => true,
-            Collective::Barrier | Collective::Bcast => false,
+            Collective::Reduce
+            | Collective::Allreduce
+            | Collective::ReduceScatter
+            | Collective::Scan
+            | Collective::Exscan => true,
+            Collective::Barrier
+            | Collective::Bcast
+            | Collective::Gather
+            | Collective::Scatter
+            | Collective::Allgather
+            | Collective::Alltoall => false,
+        }
+    }
+
+    /// Whether some rank's buffer holds a block for every rank.
+    pub fn has_blocks(self) -> bool {
+        match self {
+            Collective::Gather
+            | Collective::Scatter
+            | Collective::Allgather
+            | Collective::ReduceScatter
+            | Collective::Alltoall => true,
+            Collective::Barrier
+            | Collective::Bcast
+            | Collective::Reduce
+            | Collective::Allreduce
+            | Collective::Scan
+            | Collective::Exscan => false,
+        }
+    }
+
+    /// What the `in` of `rank` holds.
+    pub fn input(self, rank: usize, root: usize) -> Extent {
+        match self {
+            Collective::Bcast | Collective::Scatter if rank != root => Extent::Nothing,
+            Collective::Barrier => Extent::Nothing,
+            Collective::Bcast
+            | Collective::Reduce
+            | Collective::Allreduce
+            | Collective::Gather
+            | Collective::Allgather
+            | Collective::Scan
+            | Collective::Exscan => Extent::Message,
+            Collective::Scatter | Collective::ReduceScatter | Collective::Alltoall => Extent::Blocks,
+        }
+    }
+
+    /// What the `out` of `rank` holds.
+    pub fn output(self, rank: usize, root: usize) -> Extent {
+        match self {
+            Collective::Barrier => Extent::Nothing,
+            Collective::Bcast if rank == root => Extent::Nothing,
+            Collective::Reduce | Collective::Gather if rank != root => Extent::Nothing,
+            Collective::Exscan if rank == 0 => Extent::Nothing,
+            Collective::Bcast
+            | Collective::Reduce
+            | Collective::Allreduce
+            | Collective::Scatter
+            | Collective::ReduceScatter
+            | Collective::Scan
+            | Collective::Exscan => Extent::Message,
+            Collective::Gather | Collective::Allgather | Collective::Alltoall => Extent::Blocks,
         }
     }
 
     /// Whether a message is moved at all.
     pub fn moves_data(self) -> bool {
         self != Collective::Barrier
+    }
+
+    /// Every name, for messages.
+    pub fn names() -> String {
+        Collective::ALL.map(Collective::name).join(", ")
     }
 }
 
@@ -63,8 +207,11 @@ impl fmt::Display for Collective {
 
 /// A name that is not a collective's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown collective `{0}`: expected barrier, bcast, reduce or allreduce")]
-pub struct UnknownCollective(pub String);
+#[error("unknown collective `{name}`: expected one of {}", Collective::names())]
+pub struct UnknownCollective {
+    /// What stood there.
+    pub name: String,
+}
 
 impl FromStr for Collective {
     type Err = UnknownCollective;
@@ -73,6 +220,6 @@ impl FromStr for Collective {
         Collective::ALL
             .into_iter()
             .find(|c| c.name() == name)
-            .ok_or_else(|| UnknownCollective(name.to_owned()))
+            .ok_or_else(|| UnknownCollective { name: name.to_owned() })
     }
 }

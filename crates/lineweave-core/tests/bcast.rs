@@ -3,7 +3,7 @@
 use lineweave_core::algorithm::bcast::TABLE;
 use lineweave_core::algorithm::{Algorithm, Place, Problem, Scope};
 use lineweave_core::collective::Collective;
-use lineweave_core::plan::{Builder, Params, Plan, PlanError, Reuse};
+use lineweave_core::plan::{Blocks, Builder, Params, Plan, PlanError, Reuse};
 use lineweave_core::topology::{Cpu, Shape};
 use lineweave_core::verify::{verify, verify_runs};
 
@@ -14,7 +14,15 @@ fn shape(p: usize) -> Shape {
 }
 
 fn problem(p: usize, root: usize, bytes: usize, grain: usize) -> Problem {
-    Problem { collective: Collective::Bcast, shape: shape(p), root, bytes, grain, direct: true }
+    Problem {
+        collective: Collective::Bcast,
+        shape: shape(p),
+        root,
+        bytes,
+        blocks: Blocks::Dense,
+        grain,
+        direct: true,
+    }
 }
 
 fn proved(algorithm: &Algorithm, problem: &Problem, params: &Params) -> Plan {

@@ -24,10 +24,18 @@ fn directory() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
 }
 
+/// The same for a block of a collective that exchanges them: one that travels with a flag, and a few lines, so that the
+/// files stay short.
+const BLOCK_SIZES: [(usize, &str); 2] = [(8, ""), (200, "-200")];
+
 /// The plans to hold: one a size, without those that the algorithm is not for.
 fn plans(algorithm: &Algorithm) -> Vec<(String, Plan)> {
     let collective = algorithm.collective;
-    let sizes: &[(usize, &str)] = if collective.moves_data() { &SIZES } else { &[(0, "")] };
+    let sizes: &[(usize, &str)] = match (collective.moves_data(), collective.has_blocks()) {
+        (false, _) => &[(0, "")],
+        (true, false) => &SIZES,
+        (true, true) => &BLOCK_SIZES,
+    };
     let mut plans = Vec::new();
     for (bytes, suffix) in sizes {
         let mut problem = Problem::flat(collective, RANKS, *bytes);

@@ -4,6 +4,7 @@ use lineweave_core::algorithm::{self, Algorithm, Problem};
 use lineweave_core::collective::Collective;
 use lineweave_core::topology::{Cpu, Shape, Topology};
 use lineweave_core::verify::mutate::{judge, sample, Change, Verdict};
+use lineweave_core::verify::sweep::blocks;
 use lineweave_core::verify::verify;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -21,15 +22,23 @@ fn problems(collective: Collective) -> Vec<Problem> {
     let sizes: &[(usize, usize)] = match collective {
         Collective::Barrier => &[(0, 1)],
         Collective::Bcast => &[(8, 1), (960, 8), (98_304, 2048)],
-        Collective::Reduce | Collective::Allreduce => &[(8, 8), (960, 8), (98_304, 2048)],
+        Collective::Reduce | Collective::Allreduce | Collective::Scan | Collective::Exscan => {
+            &[(8, 8), (960, 8), (98_304, 2048)]
+        }
+        Collective::Gather | Collective::Scatter | Collective::Allgather | Collective::Alltoall => {
+            &[(8, 1), (960, 96), (24, 8)]
+        }
+        Collective::ReduceScatter => &[(8, 8), (960, 96), (64, 16)],
     };
     let mut problems = Vec::new();
     for ranks in [2, 3, 5, 8] {
-        for &(bytes, grain) in sizes {
+        for (turn, &(bytes, grain)) in sizes.iter().enumerate() {
+            let blocks = blocks(collective, ranks, turn, bytes, grain);
             let root = if collective.rooted() { ranks / 2 } else { 0 };
             for direct in [false, true] {
                 for shape in [Shape::flat(ranks), Shape::place(ranks, &topology)] {
-                    problems.push(Problem { collective, shape, root, bytes, grain, direct });
+                    let blocks = blocks.clone();
+                    problems.push(Problem { collective, shape, root, bytes, blocks, grain, direct });
                 }
             }
         }
@@ -81,10 +90,18 @@ fn mutate(algorithm: &'static Algorithm) -> Tally {
 fn required(collective: Collective) -> &'static [Change] {
     match collective {
         Collective::Barrier => &[Change::DropWait, Change::LowerThreshold, Change::SecondWriter],
-        Collective::Bcast => {
+        Collective::Bcast
+        | Collective::Gather
+        | Collective::Scatter
+        | Collective::Allgather
+        | Collective::Alltoall => {
             &[Change::DropWait, Change::LowerThreshold, Change::SecondWriter, Change::Shorten]
         }
-        Collective::Reduce | Collective::Allreduce => &[
+        Collective::Reduce
+        | Collective::Allreduce
+        | Collective::ReduceScatter
+        | Collective::Scan
+        | Collective::Exscan => &[
             Change::DropWait,
             Change::LowerThreshold,
             Change::SecondWriter,

@@ -7,7 +7,7 @@ use lineweave_core::machine::{shipped, Machine};
 use lineweave_core::model::Model;
 use lineweave_core::optimise::methods::{methods, Case, Method};
 use lineweave_core::optimise::Optimum;
-use lineweave_core::plan::{Params, Plan};
+use lineweave_core::plan::{Blocks, Params, Plan};
 use lineweave_core::topology::Shape;
 use lineweave_core::verify::verify;
 
@@ -36,6 +36,7 @@ fn planned(
         bytes,
         grain: if collective.folds() { 8 } else { 1 },
         direct: true,
+        blocks: Blocks::Dense,
     };
     let algorithm = algorithm::find(collective, found.choice.algorithm).expect("an algorithm of the table");
     let plan =

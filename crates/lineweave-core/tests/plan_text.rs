@@ -3,10 +3,12 @@
 use lineweave_core::algorithm::{self, Problem, MAX_RANKS};
 use lineweave_core::collective::Collective;
 use lineweave_core::plan::{
-    Carry, FlagArray, FlagKind, FlagRef, Layout, Op, Params, Plan, PlanTextError, Region, Reuse, Space, Take,
+    Blocks, Carry, FlagArray, FlagKind, FlagRef, Layout, Op, Params, Plan, PlanTextError, Region, Reuse,
+    Space, Take, Uneven,
 };
 use lineweave_core::units::Rank;
 use proptest::prelude::*;
+use std::sync::Arc;
 
 const SAMPLE: &str = "\
 plan allreduce/sample k=2 p=2 root=0 bytes=16 grain=8 acc=64 reuse=same direct=yes slots=16x2,8
@@ -54,7 +56,11 @@ fn semicolons_and_comments_are_accepted() {
 fn errors_name_line_expected_and_found() {
     let cases = [
         ("", "line 1: expected `plan collective/algorithm ...`, found the end of the text"),
-        ("plan scan/x", "line 1: expected barrier, bcast, reduce or allreduce, found `scan/x`"),
+        (
+            "plan gossip/x",
+            "line 1: expected one of barrier, bcast, reduce, allreduce, gather, scatter, allgather, reduce-scatter, \
+             scan, exscan, alltoall, found `gossip/x`",
+        ),
         ("rank 0:", "line 1: expected `plan `, found `rank`"),
     ];
     for (text, message) in cases {
@@ -177,8 +183,21 @@ fn plan() -> impl Strategy<Value = Plan> {
                 let (algorithm, params, name, layout) = names;
                 let (root, bytes, grain, ring, direct) = sizes;
                 let other = format!("{name}2");
+                let collective = Collective::ALL[bytes % Collective::ALL.len()];
+                let lens = |n: usize| (0..n).map(|i| (bytes + i) % 100).collect::<Vec<_>>();
+                let uneven = match collective {
+                    Collective::Alltoall => Uneven::by_pair(ranks, lens(ranks * ranks)),
+                    _ => Uneven::by_rank(lens(ranks)),
+                };
+                let blocks = match root % 4 {
+                    0 => Blocks::Dense,
+                    1 => Blocks::Apart(bytes),
+                    2 => Blocks::Uneven(Arc::new(uneven)),
+                    _ => Blocks::Uneven(Arc::new(uneven.window(7..60))),
+                };
                 Plan {
-                    collective: Collective::ALL[bytes % 4],
+                    collective,
+                    blocks,
                     algorithm,
                     params: Params(params),
                     ranks,

@@ -1,11 +1,15 @@
-//! The collectives as a Rust program calls them.
+//! The collectives as a Rust program calls them. Those that exchange blocks are in [`blocks`], and in [`uneven`] with
+//! blocks of different lengths.
+
+mod blocks;
+mod uneven;
 
 use crate::check::{self, CallSpec};
-use crate::choose::{Ready, Sequence};
+use crate::choose::{has_two_buffers, Ready, Sequence};
 use crate::communicator::{Buffers, Communicator};
 use crate::error::Error;
 use crate::kernel::{Element, ElementType, Operator};
-use lineweave_core::collective::Collective;
+use lineweave_core::collective::{Collective, Extent};
 use std::num::NonZeroU32;
 
 impl Communicator {
@@ -83,7 +87,7 @@ impl Communicator {
             root,
         };
         if self.rank() == root {
-            expect_length(Collective::Reduce, input, output)?;
+            expect_equal(Collective::Reduce, input, output)?;
         }
         // SAFETY: both slices are borrowed for the call; `output` is as long as `input` where it is used.
         unsafe { self.call(&call, input.as_ptr().cast(), output.as_mut_ptr().cast()) }
@@ -112,7 +116,7 @@ impl Communicator {
         output: &mut [T],
         operator: Operator,
     ) -> Result<(), Error> {
-        expect_length(Collective::Allreduce, input, output)?;
+        expect_equal(Collective::Allreduce, input, output)?;
         let call = CallSpec {
             collective: Collective::Allreduce,
             element: T::TYPE,
@@ -152,9 +156,9 @@ impl Communicator {
     /// Those of the typed calls, and [`Error::Overlap`] when the buffers overlap by part.
     ///
     /// # Safety
-    /// `input` must be valid for reads and `output` for reads and writes of `call.bytes()` bytes wherever the
-    /// collective gives this rank such a buffer (for a broadcast the root reads `input` and the others write
-    /// `output`), both aligned for the element type, and nobody else may use them during the call.
+    /// `input` must be valid for reads of [`CallSpec::input_bytes`] and `output` for reads and writes of
+    /// [`CallSpec::output_bytes`] (for a broadcast the root reads `input` and the others write `output`), both aligned
+    /// for the element type, and nobody else may use them during the call.
     #[inline]
     pub unsafe fn call(&mut self, call: &CallSpec, input: *const u8, output: *mut u8) -> Result<(), Error> {
         let collective = call.collective;
@@ -170,14 +174,15 @@ impl Communicator {
         }
         let Ready { ref sequence, fold, scale, simple, .. } = *self.ready(call)?;
         let (plan, sequence) = (sequence.plan, if simple { None } else { Some(*sequence) });
-        let bytes = call.bytes();
-        let has_output = match collective {
-            Collective::Reduce => self.rank() == call.root,
-            Collective::Barrier | Collective::Bcast | Collective::Allreduce => true,
-        };
-        let aliased = collective.folds() && std::ptr::eq(input, output);
-        if collective.folds() && has_output && !aliased && overlap(input, output, bytes) {
-            return Err(Error::Overlap { collective });
+        let (rank, ranks) = (self.rank(), self.ranks());
+        let has_output = collective.output(rank, call.root) != Extent::Nothing;
+        let two_buffers = has_two_buffers(collective) && has_output;
+        let aliased = two_buffers && std::ptr::eq(input, call.input_in_place(rank, ranks, output));
+        if two_buffers && !aliased {
+            let (given, taken) = (call.input_bytes(rank, ranks), call.output_bytes(rank, ranks));
+            if overlap(input, given, output, taken) {
+                return Err(Error::Overlap { collective });
+            }
         }
         self.begin(collective.name())?;
         if self.book().check {
@@ -188,12 +193,11 @@ impl Communicator {
             // SAFETY: passed on.
             None => unsafe { self.run_window(plan, buffers) }?,
             // SAFETY: passed on.
-            Some(sequence) => unsafe { self.run_windows(&sequence, bytes, buffers, aliased && has_output) }?,
+            Some(sequence) => unsafe { self.run_windows(&sequence, call, buffers, aliased) }?,
         }
         if let (Some(scale), true) = (scale, has_output) {
-            let ranks = NonZeroU32::new(self.ranks() as u32).unwrap_or(NonZeroU32::MIN);
             // SAFETY: the output holds `count` elements of this type.
-            unsafe { scale(output, call.count, ranks) };
+            unsafe { scale(output, call.count, contributions(collective, rank, ranks)) };
         }
         self.end();
         if collective == Collective::Allreduce && sequence.is_none() && scale.is_none() && !self.book().check
@@ -220,11 +224,22 @@ impl Communicator {
     unsafe fn run_windows(
         &mut self,
         sequence: &Sequence,
-        bytes: usize,
-        buffers: Buffers,
-        aliased: bool,
+        call: &CallSpec,
+        mut buffers: Buffers,
+        mut aliased: bool,
     ) -> Result<(), Error> {
-        let mut at = 0;
+        let (mut at, bytes) = (0, call.bytes());
+        if aliased && call.collective.has_blocks() {
+            // A window of one block may be where another block of the input lies.
+            aliased = false;
+            let in_place = |plan| self.runs_in_place(plan);
+            if !in_place(sequence.plan) || sequence.tail.is_some_and(|tail| !in_place(tail)) {
+                let given = call.input_bytes(self.rank(), self.ranks());
+                self.reserve_shadow(given)?;
+                // SAFETY: the caller vouches for the input.
+                buffers.input = unsafe { self.shadow_copy(buffers.input, given) };
+            }
+        }
         // A message without bytes is one window all the same: a barrier.
         while at < bytes.max(1) {
             let (plan, window) = match sequence.tail {
@@ -247,18 +262,41 @@ impl Communicator {
     }
 }
 
-fn expect_length<T>(collective: Collective, input: &[T], output: &[T]) -> Result<(), Error> {
-    if input.len() == output.len() {
-        return Ok(());
-    }
-    Err(Error::Length {
-        collective,
-        what: "output",
-        expected: std::mem::size_of_val(input),
-        found: std::mem::size_of_val(output),
-    })
+fn expect_equal<T>(collective: Collective, input: &[T], output: &[T]) -> Result<(), Error> {
+    expect_length(collective, "output", size_of_val(input), size_of_val(output))
 }
 
-fn overlap(a: *const u8, b: *const u8, bytes: usize) -> bool {
-    (a as usize) < b as usize + bytes && (b as usize) < a as usize + bytes
+fn expect_length(
+    collective: Collective,
+    what: &'static str,
+    expected: usize,
+    found: usize,
+) -> Result<(), Error> {
+    if expected == found {
+        return Ok(());
+    }
+    Err(Error::Length { collective, what, expected, found })
+}
+
+/// Whether `n` bytes from `a` on and `m` bytes from `b` on have one in common.
+fn overlap(a: *const u8, n: usize, b: *const u8, m: usize) -> bool {
+    n > 0 && m > 0 && (a as usize) < b as usize + m && (b as usize) < a as usize + n
+}
+
+/// How many contributions the result of a rank combines.
+fn contributions(collective: Collective, rank: usize, ranks: usize) -> NonZeroU32 {
+    let n = match collective {
+        Collective::Scan => rank + 1,
+        Collective::Exscan => rank,
+        Collective::Barrier
+        | Collective::Bcast
+        | Collective::Reduce
+        | Collective::Allreduce
+        | Collective::Gather
+        | Collective::Scatter
+        | Collective::Allgather
+        | Collective::ReduceScatter
+        | Collective::Alltoall => ranks,
+    };
+    NonZeroU32::new(n as u32).unwrap_or(NonZeroU32::MIN)
 }

@@ -11,7 +11,7 @@ use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::kernel::{ElementType, Operator};
 use crate::sync::Ordering;
-use lineweave_core::collective::Collective;
+use lineweave_core::collective::{Collective, Extent};
 
 /// What a rank calls; every field must be equal on all ranks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,7 +20,7 @@ pub struct CallSpec {
     pub collective: Collective,
     /// Element type.
     pub element: ElementType,
-    /// Number of elements.
+    /// Number of elements of the message; of one block, where ranks exchange blocks.
     pub count: usize,
     /// Reduction operator, where elements are folded.
     pub operator: Option<Operator>,
@@ -29,12 +29,36 @@ pub struct CallSpec {
 }
 
 impl CallSpec {
-    /// Message length in bytes.
+    /// Bytes of the message, or of one block.
     pub fn bytes(&self) -> usize {
         self.count * self.element.size()
     }
 
-    fn words(&self) -> [u64; 5] {
+    /// Bytes of the input of `rank`, one of `ranks`.
+    pub fn input_bytes(&self, rank: usize, ranks: usize) -> usize {
+        self.collective.input(rank, self.root).bytes(ranks, self.bytes())
+    }
+
+    /// Bytes of the output of `rank`, one of `ranks`.
+    pub fn output_bytes(&self, rank: usize, ranks: usize) -> usize {
+        self.collective.output(rank, self.root).bytes(ranks, self.bytes())
+    }
+
+    /// Where the input of `rank` lies when the call is in place: in the output, or for a scatter's root around it.
+    pub(crate) fn input_in_place(&self, rank: usize, ranks: usize, output: *mut u8) -> *const u8 {
+        let own = rank * self.bytes();
+        let [input, out] = [self.collective.input(rank, self.root), self.collective.output(rank, self.root)];
+        debug_assert!(rank < ranks);
+        match (input, out) {
+            (Extent::Message, Extent::Blocks) => output.wrapping_add(own),
+            (Extent::Blocks, Extent::Message) if !self.collective.folds() => output.wrapping_sub(own),
+            (Extent::Nothing, _) => std::ptr::null(),
+            (Extent::Message | Extent::Blocks, _) => output,
+        }
+    }
+
+    /// What is compared; `lengths` stands for those of uneven blocks, and is 0 where there are none.
+    fn words(&self, lengths: u64) -> [u64; WORDS] {
         let operator = self.operator.and_then(|o| Operator::ALL.iter().position(|&x| x == o));
         let element = ElementType::ALL.iter().position(|&x| x == self.element);
         let collective = Collective::ALL.iter().position(|&x| x == self.collective);
@@ -44,17 +68,25 @@ impl CallSpec {
             self.count as u64,
             operator.map_or(0, |o| o as u64 + 1),
             self.root as u64,
+            lengths,
         ]
     }
 
-    fn describe(words: [u64; 5]) -> String {
+    fn describe(words: [u64; WORDS]) -> String {
         let name = |i: u64, names: &[&'static str]| names.get(i as usize).copied().unwrap_or("?");
         let collectives: Vec<_> = Collective::ALL.iter().map(|c| c.name()).collect();
         let elements: Vec<_> = ElementType::ALL.iter().map(|c| c.name()).collect();
         let operators: Vec<_> = Operator::ALL.iter().map(|c| c.name()).collect();
-        let [collective, element, count, operator, root] = words;
+        let [collective, element, count, operator, root, lengths] = words;
         let mut text = format!("{}(", name(collective, &collectives));
-        if collective != 0 {
+        if lengths != 0 {
+            // The lengths themselves do not fit a line: a fingerprint tells whether they are the same.
+            text += &format!(
+                "blocks of {} elements together, lengths {lengths:016x}, of {}",
+                count,
+                name(element, &elements)
+            );
+        } else if collective != 0 {
             text += &format!("{count} x {}", name(element, &elements));
         }
         if operator > 0 {
@@ -67,13 +99,40 @@ impl CallSpec {
     }
 }
 
+/// Words of a call on the check line, behind the call's number.
+const WORDS: usize = 6;
+
+/// A word that differs for different lengths (FNV-1a), and is 0 for none.
+fn fingerprint(lengths: &[usize]) -> u64 {
+    if lengths.is_empty() {
+        return 0;
+    }
+    let bytes = lengths.iter().flat_map(|n| n.to_le_bytes());
+    let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    hash.max(1)
+}
+
 /// Compares this rank's call with every other rank's.
 ///
 /// # Errors
 /// [`Error::Mismatch`] naming both ranks and calls; also what a wait can end with.
 pub fn compare(communicator: &mut Communicator, call: &CallSpec) -> Result<(), Error> {
+    compare_blocks(communicator, call, &[])
+}
+
+/// The same for a call with blocks of these lengths, which must be the same on all ranks as well.
+///
+/// # Errors
+/// Those of [`compare`].
+pub fn compare_blocks(
+    communicator: &mut Communicator,
+    call: &CallSpec,
+    lengths: &[usize],
+) -> Result<(), Error> {
     let (rank, sequence) = (communicator.rank(), communicator.sequence());
-    let mine = call.words();
+    let mine = call.words(fingerprint(lengths));
     // 1. Announce.
     for (word, value) in communicator.segment().check(rank, sequence)[1..].iter().zip(mine) {
         // Relaxed: published by the raise of the first word.
@@ -85,7 +144,7 @@ pub fn compare(communicator: &mut Communicator, call: &CallSpec) -> Result<(), E
         communicator.wait_word(|s| s.check(other, sequence)[0], other, sequence)?;
         let words = communicator.segment().check(other, sequence);
         // Relaxed: ordered by the wait above.
-        let theirs: [u64; 5] = std::array::from_fn(|i| words[i + 1].load(Ordering::Relaxed));
+        let theirs: [u64; WORDS] = std::array::from_fn(|i| words[i + 1].load(Ordering::Relaxed));
         if theirs != mine {
             let error = Error::Mismatch {
                 sequence,
@@ -114,6 +173,10 @@ mod tests {
             operator: Some(Operator::Max),
             root: 3,
         };
-        assert_eq!(CallSpec::describe(call.words()), "reduce(17 x f32, max, root 3)");
+        assert_eq!(CallSpec::describe(call.words(0)), "reduce(17 x f32, max, root 3)");
+        let gather = CallSpec { collective: Collective::Gather, operator: None, ..call };
+        let text = CallSpec::describe(gather.words(fingerprint(&[8, 9])));
+        assert!(text.starts_with("gather(blocks of 17 elements together, lengths "), "{text}");
+        assert_ne!(fingerprint(&[8, 9]), fingerprint(&[9, 8]));
     }
 }

@@ -2,6 +2,7 @@
 //! and compiled.
 
 mod adopt;
+mod uneven;
 
 pub use adopt::Adoptable;
 
@@ -50,7 +51,14 @@ pub(crate) struct Ready {
 }
 
 /// Proven plans that the threads of a team share, so that each is chosen and proven once.
-pub(crate) type Shelf = Arc<Mutex<HashMap<Key, Result<Arc<Proven>, Error>>>>;
+pub(crate) type Shelf = Arc<Shelves>;
+
+/// What is on it.
+#[derive(Debug, Default)]
+pub(crate) struct Shelves {
+    even: Mutex<HashMap<Key, Result<Arc<Proven>, Error>>>,
+    uneven: uneven::Shelf,
+}
 
 /// A choice with its proven plans.
 #[derive(Debug)]
@@ -70,6 +78,7 @@ pub(crate) struct Book {
     pub check: bool,
     shelf: Option<Shelf>,
     known: HashMap<Key, Sequence>,
+    uneven: uneven::Known,
     /// The last call of each collective: most programs repeat it.
     last: [Option<Ready>; Collective::ALL.len()],
 }
@@ -83,6 +92,7 @@ impl Book {
             check: charter.check,
             shelf,
             known: HashMap::new(),
+            uneven: uneven::Known::default(),
             last: [None; Collective::ALL.len()],
         }
     }
@@ -93,6 +103,7 @@ impl Book {
             shape: self.shape.clone(),
             root: key.root,
             bytes: key.bytes,
+            uneven: None,
             grain: key.grain,
             direct: self.direct,
             box_bytes: geometry.zones(BankClass::Large).slots,
@@ -113,7 +124,7 @@ impl Book {
     fn proven(&self, key: &Key, geometry: &Geometry) -> Result<Arc<Proven>, Error> {
         let Some(shelf) = &self.shelf else { return self.prove(key, geometry).map(Arc::new) };
         // A thread that panicked while proving left the map as it was.
-        let mut shelf = shelf.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shelf = shelf.even.lock().unwrap_or_else(PoisonError::into_inner);
         shelf.entry(*key).or_insert_with(|| self.prove(key, geometry).map(Arc::new)).clone()
     }
 
@@ -199,7 +210,7 @@ impl Communicator {
         self.book_mut().known.insert(key, sequence);
         let simple = sequence.whole == 1
             && sequence.tail.is_none()
-            && (!call.collective.folds() || self.runs_in_place(sequence.plan));
+            && (!has_two_buffers(call.collective) || self.runs_in_place(sequence.plan));
         Ok(Ready { call: *call, sequence, fold, scale, simple })
     }
 
@@ -214,11 +225,18 @@ impl Communicator {
             Some((plan, proof)) => Some(self.prepare_proven(plan, proof)?),
             None => None,
         };
-        if key.collective.folds() && !self.runs_in_place(plan) {
+        // Where ranks exchange blocks, the copy is of the whole input, and made room for when first needed.
+        let copies_windows = key.collective.folds() && !key.collective.has_blocks();
+        if copies_windows && !self.runs_in_place(plan) {
             self.reserve_shadow(proven.window)?;
         }
         Ok(Sequence { plan, window: proven.window, whole: proven.whole, tail })
     }
+}
+
+/// Whether some rank has an input and an output, which may be one buffer.
+pub(crate) fn has_two_buffers(collective: Collective) -> bool {
+    collective.folds() || collective.has_blocks()
 }
 
 fn key_of(call: &CallSpec) -> Key {

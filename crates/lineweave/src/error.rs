@@ -82,6 +82,16 @@ pub enum Error {
         /// Found length in bytes.
         found: usize,
     },
+    /// Counts of blocks that are not one for each rank, or beyond what memory can hold.
+    #[error("{collective}: {found} counts of blocks were given and {expected} expected, together less than 2^63 bytes")]
+    Counts {
+        /// Called.
+        collective: Collective,
+        /// How many were expected.
+        expected: usize,
+        /// How many were given.
+        found: usize,
+    },
     /// Input and output overlap without being the same buffer.
     #[error(
         "{collective}: input and output overlap by part; give two separate buffers, or one buffer in place"

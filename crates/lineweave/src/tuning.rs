@@ -189,6 +189,9 @@ impl Tuning {
 
     /// What measuring found at this size or the nearest, if that applies here.
     fn measured(&self, question: &Question, team: &str) -> Option<Chosen> {
+        if question.uneven.is_some() {
+            return None; // Measured were blocks of one length.
+        }
         let found = self.choices.as_ref()?.lookup(
             question.collective,
             question.shape.ranks(),

@@ -3,7 +3,10 @@
 
 mod common;
 
-use lineweave::team;
+use lineweave::settings::Settings;
+use lineweave::team::{self, Charter, Team};
+use lineweave::Error;
+use std::time::Duration;
 
 fn run(ranks: usize, f: impl Fn(&mut lineweave::Communicator) -> common::Outcome + Sync) -> usize {
     let outcomes = team::threads(ranks, |mut comm| Ok(f(&mut comm))).expect("the team runs");
@@ -48,4 +51,78 @@ fn calls_follow_each_other_in_any_order() {
         cases += run(ranks, |comm| common::mixed(comm, 400));
     }
     println!("tally: conformance cases (mixed calls, threads) {cases}");
+}
+
+#[test]
+fn blocks_and_scans_are_right_on_threads() {
+    let mut cases = 0;
+    for ranks in 1..=9 {
+        cases += run(ranks, |comm| {
+            let sizes = [0, 1, 3, 14, 257, 5000];
+            Ok(common::blocks::blocks(comm, &sizes)? + common::blocks::scans(comm, &sizes)?)
+        });
+    }
+    cases += run(17, |comm| {
+        Ok(common::blocks::blocks(comm, &[1, 100])? + common::blocks::scans(comm, &[1, 1000])?)
+    });
+    // Around the window: an element less, and one more, than a box holds of P blocks; and several of them.
+    for ranks in [2, 3] {
+        let around = [(1 << 17) - 1, 1 << 17, (1 << 17) + 1, 300_007];
+        cases += run(ranks, |comm| {
+            Ok(common::blocks::blocks(comm, &around)? + common::blocks::scans(comm, &around)?)
+        });
+    }
+    println!("tally: conformance cases (blocks and scans, threads) {cases}");
+    assert!(cases > 1000, "{cases} cases only");
+}
+
+#[test]
+fn uneven_blocks_are_right_on_threads() {
+    let mut cases = 0;
+    for ranks in 1..=9 {
+        cases += run(ranks, |comm| common::uneven::uneven(comm, &[0, 1, 13, 999]));
+    }
+    cases += run(2, |comm| common::uneven::uneven(comm, &[(1 << 18) - 1, 1 << 18, (1 << 18) + 1]));
+    cases += run(3, |comm| common::uneven::uneven(comm, &[200_001]));
+    // More sets of lengths than are kept.
+    let many: Vec<usize> = (1..40).collect();
+    cases += run(2, |comm| common::uneven::uneven(comm, &many));
+    println!("tally: conformance cases (uneven blocks, threads) {cases}");
+    assert!(cases > 1000, "{cases} cases only");
+}
+
+/// What the ranks of a team say of calls that do not fit each other; calls are compared before data moves.
+fn complaints(
+    ranks: usize,
+    f: impl Fn(&mut lineweave::Communicator) -> Result<(), Error> + Sync,
+) -> Vec<String> {
+    let settings = Settings { check: true, timeout: Some(Duration::from_secs(20)), ..Settings::default() };
+    let team = Team::with(Charter::new(ranks, &settings).expect("a charter")).expect("a team");
+    team.threads(|mut comm| Ok(f(&mut comm).err().map(|e| e.to_string()).unwrap_or_default()))
+        .expect("the team runs")
+}
+
+#[test]
+fn different_blocks_are_named() {
+    let said = complaints(3, |comm| {
+        let mine = vec![0u32; 4 + comm.rank() / 2];
+        let mut all = vec![0; mine.len() * 3];
+        comm.allgather(&mine, &mut all)
+    });
+    assert!(said[0].contains("rank 2 called allgather(5 x u32)"), "{}", said[0]);
+    let said = complaints(2, |comm| {
+        let counts = [[1, 2], [2, 1]][comm.rank()];
+        comm.gatherv(&[0u32], &mut vec![0; 3 * (1 - comm.rank())], &counts, 0)
+    });
+    assert!(said[0].contains("rank 1 called gather(blocks of 3 elements together"), "{}", said[0]);
+    // Found by the rank alone, before anybody hears of the call.
+    let said = complaints(1, |comm| comm.gather(&[0u32; 2], &mut [0; 3], 0));
+    assert_eq!(said[0], "gather: output is 12 bytes long and 8 were expected");
+    let said = complaints(1, |comm| comm.scatterv(&[0u32; 2], &mut [0; 2], &[1, 1], 0));
+    assert!(said[0].starts_with("scatter: 2 counts of blocks were given and 1 expected"), "{}", said[0]);
+    let said = complaints(2, |comm| match comm.rank() {
+        0 => comm.alltoallv(&[1u8], &[0, 1], &mut [0; 2], &[0, 2]),
+        _ => comm.alltoallv(&[1u8], &[1, 0], &mut [0; 1], &[1, 0]),
+    });
+    assert_eq!(said[0], "alltoall: a block is 1 bytes long and 2 were expected");
 }

@@ -21,9 +21,10 @@ fn main() {
     if std::env::args().any(|a| a == "--list") {
         return;
     }
-    let tests: [(&str, fn()); 8] = [
+    let tests: [(&str, fn()); 9] = [
         ("every_algorithm_delivers_between_processes", || conformance("algorithms", &[1, 2, 3, 4, 8])),
         ("every_type_and_operator_is_right_between_processes", || conformance("types", &[2, 5])),
+        ("blocks_and_scans_are_right_between_processes", || conformance("blocks", &[1, 2, 3, 5, 8])),
         ("calls_follow_each_other_in_any_order_between_processes", || conformance("mixed", &[2, 3, 8])),
         ("ranks_meet_at_a_socket", ranks_meet_at_a_socket),
         ("a_killed_rank_is_named_within_a_second", a_killed_rank_is_named),
@@ -176,6 +177,11 @@ fn work(job: &str, comm: &mut Communicator) -> Result<String, String> {
     match job {
         "algorithms" => count(common::algorithms(comm, &[0, 1, 13, 300, 9001], false)),
         "types" => count(common::types_and_operators(comm, &[0, 1, 7, 1023])),
+        "blocks" => {
+            let sizes = [0, 1, 14, 257, 30_000];
+            let even = common::blocks::blocks(comm, &sizes)? + common::blocks::scans(comm, &sizes)?;
+            Ok((even + common::uneven::uneven(comm, &[0, 1, 13, 999])?).to_string())
+        }
         "mixed" => count(common::mixed(comm, 400)),
         "socket" => {
             comm.barrier().map_err(|e| e.to_string())?;

@@ -9,12 +9,12 @@ use serde::Serialize;
 use std::path::PathBuf;
 
 /// The arguments by which a plan is made, rather than read.
-const MADE: [&str; 7] = ["collective", "algorithm", "bytes", "ranks", "root", "elements", "direct"];
+const MADE: [&str; 8] = ["collective", "algorithm", "bytes", "ranks", "root", "elements", "direct", "counts"];
 
 /// What, and where to.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
-    /// barrier, bcast, reduce or allreduce
+    /// barrier, bcast, reduce, allreduce, gather, scatter, allgather, reduce-scatter, scan, exscan or alltoall
     #[arg(required_unless_present = "plan")]
     collective: Option<Collective>,
     /// Name of the algorithm (`lineweave list`) [default: the one that would be chosen]

@@ -16,9 +16,9 @@ use serde::Serialize;
 /// What for.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
-    /// barrier, bcast, reduce or allreduce
+    /// barrier, bcast, reduce, allreduce, gather, scatter, allgather, reduce-scatter, scan, exscan or alltoall
     collective: Collective,
-    /// Length of the message: bytes, or with KiB, MiB, GiB
+    /// Length of the message, or of one block where ranks exchange blocks: bytes, or with KiB, MiB, GiB
     bytes: Option<Size>,
     #[command(flatten)]
     place: Where,
@@ -101,7 +101,7 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
 
 fn find(arguments: &Arguments, session: &mut Session) -> Result<Found, CliError> {
     let collective = arguments.collective;
-    let bytes = match arguments.bytes {
+    let bytes = match arguments.bytes.or(arguments.place.longest()) {
         Some(size) => size.0,
         None if collective.moves_data() => return Err(CliError::NoMessage(collective)),
         None => 0,

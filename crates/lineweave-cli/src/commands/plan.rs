@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 /// What for.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
-    /// barrier, bcast, reduce or allreduce
+    /// barrier, bcast, reduce, allreduce, gather, scatter, allgather, reduce-scatter, scan, exscan or alltoall
     collective: Collective,
     /// Name of the algorithm (`lineweave list`) [default: the one that would be chosen]
     algorithm: Option<String>,

@@ -331,3 +331,17 @@ fn simulations_sweep_and_draw() {
         ["simulate", "--machine", "intel-scc", "-c", "bcast", "-a", "binomial", "-b", "32", "--json"];
     assert_eq!(scratch.run(&library).objects()[0]["algorithm"], "rcce-comm-binomial");
 }
+
+#[test]
+fn lengths_of_blocks_are_taken_where_ranks_exchange_some() {
+    let scratch = Scratch::new();
+    let plan = scratch.run(&["plan", "gather", "flat", "-n", "3", "--counts", "8,0,1KiB"]).accepted();
+    assert!(plan.lines().next().unwrap().ends_with(" slots=1024 counts=8,0,1024"), "{plan}");
+    let proof = scratch.run(&["verify", "alltoall/grid", "-n", "2", "--counts", "1,2,3,4"]).accepted();
+    assert!(proof.contains("1 plans, 0 violations"), "{proof}");
+    let machine = ["explain", "scatter", "--counts", "64,4KiB", "-n", "2", "--machine", "graviton3"];
+    let text = scratch.run(&machine).accepted();
+    assert!(text.contains("scatter of blocks of up to 4 KiB among 2 ranks: "), "{text}");
+    let wrong = scratch.run(&["plan", "gather", "flat", "-n", "3", "--counts", "8,8"]);
+    wrong.refused(1, &["2 lengths of blocks: expected 3"]);
+}

@@ -5,18 +5,25 @@
 //! hierarchical one is several, level by level. That is why no file below knows about topology except
 //! the `hierarchical` ones.
 
+pub mod allgather;
 pub mod allreduce;
+pub mod alltoall;
 pub mod barrier;
 pub mod bcast;
 pub mod edges;
+pub mod gather;
 pub mod levels;
+pub mod pieces;
 pub mod ranks;
 pub mod reduce;
+pub mod reduce_scatter;
+pub mod scan;
+pub mod scatter;
 pub mod trees;
 mod two_sided;
 
 use crate::collective::Collective;
-use crate::plan::{Builder, Params, Plan, PlanError, Region, Space};
+use crate::plan::{Blocks, Builder, Grid, Params, Plan, PlanError, Region, Space};
 use crate::topology::Shape;
 use std::ops::Range;
 
@@ -32,8 +39,11 @@ pub struct Problem {
     pub shape: Shape,
     /// The root of a rooted collective.
     pub root: usize,
-    /// Message length in bytes (one window of it, when it is longer than a box takes).
+    /// Message length in bytes (one window of it, when it is longer than a box takes); length of the longest block,
+    /// where ranks exchange blocks.
     pub bytes: usize,
+    /// How the blocks lie, where ranks exchange some.
+    pub blocks: Blocks,
     /// Element size in bytes; 1 when nothing is folded.
     pub grain: usize,
     /// Whether ranks can reach each other's private buffers.
@@ -43,12 +53,31 @@ pub struct Problem {
 impl Problem {
     /// `ranks` ranks under one cache, root 0, single-byte elements, no direct access.
     pub fn flat(collective: Collective, ranks: usize, bytes: usize) -> Problem {
-        Problem { collective, shape: Shape::flat(ranks), root: 0, bytes, grain: 1, direct: false }
+        Problem {
+            collective,
+            shape: Shape::flat(ranks),
+            root: 0,
+            bytes,
+            blocks: Blocks::Dense,
+            grain: 1,
+            direct: false,
+        }
     }
 
     /// The number of ranks.
     pub fn ranks(&self) -> usize {
         self.shape.ranks()
+    }
+
+    /// Whose block lies where.
+    pub fn grid(&self) -> Grid<'_> {
+        Grid {
+            collective: self.collective,
+            ranks: self.ranks(),
+            root: if self.collective.rooted() { self.root } else { 0 },
+            bytes: self.bytes,
+            blocks: &self.blocks,
+        }
     }
 }
 
@@ -82,7 +111,9 @@ impl Place {
 ///
 /// Bcast: the root's bytes are at `from[root]`, every other member's arrive at `to`; the root's `to` is not
 /// written. Reduce: member `i` contributes `from[i]`; the result arrives at `to` of the root. Allreduce: the
-/// same, and the result arrives at `to` of every member. `from[i]` may be `to`. Barrier: nothing moves.
+/// same, and the result arrives at `to` of every member. `from[i]` may be `to`. Scan, exscan: the same, and what
+/// arrives combines the members up to (before) each. Barrier: nothing moves. Collectives that exchange blocks are
+/// always played by all ranks, from `in` to `out`: their [`Problem::grid`] says whose block lies where.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Scope {
     /// The plan's ranks that take part, in the order the algorithm numbers them.
@@ -196,6 +227,7 @@ impl Algorithm {
             problem.bytes,
             problem.grain,
         );
+        builder.blocks(problem.blocks.clone());
         let scope = Scope { root, ..Scope::all(problem) };
         (self.emit)(&mut builder, problem, &scope, params)?;
         Ok(builder.finish())
@@ -253,7 +285,10 @@ pub fn check(problem: &Problem) -> Result<(), PlanError> {
     if problem.grain == 0 || problem.bytes % problem.grain != 0 {
         return Err(PlanError::Ragged { bytes: problem.bytes, grain: problem.grain });
     }
-    Ok(())
+    match problem.grid().fault(problem.grain) {
+        Some(fault) => Err(PlanError::Blocks(fault)),
+        None => Ok(()),
+    }
 }
 
 /// The algorithms of a collective, in the order of the listing.
@@ -263,6 +298,13 @@ pub fn table(collective: Collective) -> &'static [&'static Algorithm] {
         Collective::Bcast => bcast::TABLE,
         Collective::Reduce => reduce::TABLE,
         Collective::Allreduce => allreduce::TABLE,
+        Collective::Gather => gather::TABLE,
+        Collective::Scatter => scatter::TABLE,
+        Collective::Allgather => allgather::TABLE,
+        Collective::ReduceScatter => reduce_scatter::TABLE,
+        Collective::Scan => scan::TABLE,
+        Collective::Exscan => scan::EXCLUSIVE,
+        Collective::Alltoall => alltoall::TABLE,
     }
 }
 

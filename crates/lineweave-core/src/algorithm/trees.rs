@@ -171,6 +171,17 @@ impl Tree {
         self.parent[v].and_then(|p| self.children[p].iter().position(|&c| c == v)).unwrap_or(0)
     }
 
+    /// [`Tree::preorder`], and which virtual rank each of its virtual ranks was.
+    pub fn renumbered(&self) -> (Tree, Vec<usize>) {
+        let mut order = Vec::with_capacity(self.len());
+        let mut stack: Vec<usize> = (0..self.len().min(1)).collect();
+        while let Some(v) = stack.pop() {
+            order.push(v);
+            stack.extend(self.children[v].iter().rev());
+        }
+        (self.preorder(), order)
+    }
+
     /// The same shape numbered depth first: the subtree of `v` is `v .. v + sizes()[v]`.
     #[must_use]
     pub fn preorder(&self) -> Tree {
@@ -286,6 +297,11 @@ mod tests {
                 assert_eq!(next, v + sizes[v]);
             }
             assert_eq!(pre.depth(), tree.depth());
+            let (same, order) = tree.renumbered();
+            assert_eq!(same, pre);
+            for v in 1..37 {
+                assert_eq!(pre.parent[v].map(|parent| order[parent]), tree.parent[order[v]]);
+            }
         }
     }
 

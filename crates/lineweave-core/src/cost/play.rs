@@ -43,7 +43,8 @@ pub(super) struct Player<'a> {
     pub(super) rates: Rates<'a>,
     pub(super) shape: &'a Shape,
     pub(super) options: &'a Options,
-    pub(super) message: usize,
+    /// For each rank, how much memory its buffers are in.
+    pub(super) reach: Vec<usize>,
     pub(super) grain: usize,
     program: &'a Program,
     runners: Vec<Runner>,
@@ -68,7 +69,7 @@ pub fn play(model: &Model, shape: &Shape, plan: &Plan, program: &Program, option
         rates: Rates::of(model),
         shape,
         options,
-        message: options.message.max(plan.bytes),
+        reach: (0..ranks).map(|r| plan.grid().reach(r, options.message.max(plan.bytes))).collect(),
         grain: plan.grain,
         program,
         runners: vec![runner; ranks],

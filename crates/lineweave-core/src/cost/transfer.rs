@@ -35,7 +35,7 @@ impl Player<'_> {
         let base = self.in_private(len, tau);
         let source = self.fetch(rank, bank, now, src, len, tau, base);
         let target = self.take_back(rank, bank, dst, len, tau, base);
-        let cold = self.cold(src, len, base) + self.cold(dst, len, base);
+        let cold = self.cold(rank, src, len, base) + self.cold(rank, dst, len, base);
         let spent = now + self.rates.mov + base + cold + source.nanos + target.nanos;
         let at = spent.max(source.not_before);
         self.served(rank, bank, src, len, at);
@@ -58,7 +58,7 @@ impl Player<'_> {
         let model = self.rates.model;
         let costs = model.fold(self.grain);
         let base = costs.map_or(copied, |f| f.private.at(len, tau).nanos);
-        let mut at = now + self.rates.fold + base + self.cold(dst, len, copied);
+        let mut at = now + self.rates.fold + base + self.cold(rank, dst, len, copied);
         let mut not_before = f64::MIN;
         for place in operands {
             let mut extra = self.fetch(rank, bank, now, place, len, tau, copied);
@@ -69,7 +69,7 @@ impl Player<'_> {
                     extra.nanos = (slot.at(len, tau).nanos - base).max(0.0);
                 }
             }
-            at += extra.nanos + self.cold(place, len, copied);
+            at += extra.nanos + self.cold(rank, place, len, copied);
             not_before = not_before.max(extra.not_before);
         }
         at += self.take_back(rank, bank, dst, len, tau, copied).nanos;
@@ -101,15 +101,19 @@ impl Player<'_> {
         }
     }
 
-    /// A user's buffer is as far away as the whole message is: half of a copy's two sides.
-    fn cold(&self, place: Place, len: usize, base: f64) -> f64 {
-        match place {
-            Place::User | Place::Fresh(_) if self.message > len => {
-                let whole = self.rates.model.copy.at(self.message, 1).nanos;
-                (0.5 * (whole * len as f64 / self.message as f64 - base)).max(0.0)
-            }
-            Place::User | Place::Fresh(_) | Place::Near | Place::Shared { .. } => 0.0,
+    /// A user's buffer is as far away as all of it is: half of a copy's two sides.
+    fn cold(&self, rank: u32, place: Place, len: usize, base: f64) -> f64 {
+        let owner = match place {
+            Place::User => rank,
+            Place::Fresh(q) => q,
+            Place::Near | Place::Shared { .. } => return 0.0,
+        };
+        let reach = self.reach[owner as usize];
+        if reach <= len {
+            return 0.0;
         }
+        let whole = self.rates.model.copy.at(reach, 1).nanos;
+        (0.5 * (whole * len as f64 / reach as f64 - base)).max(0.0)
     }
 
     #[allow(clippy::too_many_arguments)] // the parts of one access; a struct for them would be used here only

@@ -1,7 +1,8 @@
 //! Making a plan op by op.
 
 use super::{
-    Carry, FlagArray, FlagKind, FlagRef, Layout, Op, Params, Plan, PlanError, Region, Reuse, Space, Take,
+    Blocks, Carry, FlagArray, FlagKind, FlagRef, Layout, Op, Params, Plan, PlanError, Region, Reuse, Space,
+    Take,
 };
 use crate::collective::Collective;
 use crate::units::{Rank, LINE};
@@ -56,6 +57,7 @@ impl Builder {
                 ranks,
                 root: Rank::from(root),
                 bytes,
+                blocks: Blocks::Dense,
                 grain: grain.max(1),
                 slots: Vec::new(),
                 flags: Vec::new(),
@@ -142,6 +144,11 @@ impl Builder {
         self.next.acc += bytes.div_ceil(LINE) * LINE;
         self.plan.acc = self.plan.acc.max(self.next.acc);
         at
+    }
+
+    /// The blocks of a collective that exchanges some lie like this.
+    pub fn blocks(&mut self, blocks: Blocks) {
+        self.plan.blocks = blocks;
     }
 
     /// Each run takes the next bank, because the plan does not order runs by itself.

@@ -71,6 +71,12 @@ impl<'a> Cursor<'a> {
         self.run(|c| c.is_ascii_alphabetic())
     }
 
+    /// A run of letters and hyphens, which is empty when none stands here.
+    pub(super) fn name(&mut self) -> &'a str {
+        self.rest = self.rest.trim_start();
+        self.run(|c| c.is_ascii_alphabetic() || c == '-')
+    }
+
     /// Checks that the line ends here.
     pub(super) fn finish(mut self) -> Result<(), PlanTextError> {
         if self.at_end() {

@@ -12,12 +12,14 @@
 //! this plan set as `n + span` (and for the run before that below `1 - span`), and is satisfied at once
 //! when there was no such run. That is how an acknowledgement is deferred until its slot is needed again.
 
+mod blocks;
 mod builder;
 mod layout;
 mod text;
 mod cursor;
 mod parse;
 
+pub use blocks::{Blocks, Grid, Uneven};
 pub use builder::{Builder, FlagArrayId};
 pub use layout::Footprint;
 pub use text::{move_verb, PlanTextError};
@@ -319,8 +321,11 @@ pub struct Plan {
     pub ranks: usize,
     /// The root of a rooted collective, rank 0 otherwise.
     pub root: Rank,
-    /// Length of the message (of the window, when a message is longer).
+    /// Length of the message (of the window, when a message is longer); of the longest block, where ranks exchange
+    /// blocks.
     pub bytes: usize,
+    /// How long the blocks are and where they lie in buffers that hold one for each rank.
+    pub blocks: Blocks,
     /// Size of an element: region boundaries of folds are multiples of it.
     pub grain: usize,
     /// Sizes of the slots in every rank's box.
@@ -346,6 +351,17 @@ impl Plan {
     /// Every op with the rank that runs it.
     pub fn ops(&self) -> impl Iterator<Item = (Rank, &Op)> {
         self.programs.iter().enumerate().flat_map(|(r, ops)| ops.iter().map(move |op| (Rank::from(r), op)))
+    }
+
+    /// Whose block lies where.
+    pub fn grid(&self) -> Grid<'_> {
+        Grid {
+            collective: self.collective,
+            ranks: self.ranks,
+            root: self.root.index(),
+            bytes: self.bytes,
+            blocks: &self.blocks,
+        }
     }
 
     /// `collective/algorithm`, as listings and records name it.
@@ -385,6 +401,9 @@ pub enum PlanError {
         /// Element size.
         grain: usize,
     },
+    /// Blocks that do not fit the collective or the message.
+    #[error("{0}")]
+    Blocks(String),
     /// A parameter with a value it cannot take.
     #[error("parameter {name}={value}: expected {expected}")]
     BadParameter {

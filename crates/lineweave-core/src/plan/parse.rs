@@ -3,6 +3,8 @@
 //! What is checked here is that the text means something: every rank, slot, flag and array that is named
 //! exists, lengths agree, numbers are sane. Whether the plan is *right* is the checker's question.
 
+mod blocks;
+
 use super::cursor::Cursor;
 use super::text::{move_verb, plain, plain_name, PlanTextError};
 use super::{Carry, FlagArray, FlagKind, FlagRef, Op, Params, Plan, Region, Reuse, Space, Take};
@@ -80,7 +82,7 @@ fn header(mut line: Cursor<'_>) -> Parsed<Plan> {
     line.expect("plan ")?;
     let mut before = line;
     let collective: Collective =
-        line.keyword().parse().map_err(|_| before.error("barrier, bcast, reduce or allreduce"))?;
+        line.name().parse().map_err(|_| before.error(format!("one of {}", Collective::names())))?;
     line.expect("/")?;
     let algorithm = line.word("the name of an algorithm", plain)?;
     let mut pairs: Vec<(String, String)> = Vec::new();
@@ -89,6 +91,7 @@ fn header(mut line: Cursor<'_>) -> Parsed<Plan> {
         line.expect("=")?;
         pairs.push((key, line.word("a value", plain)?));
     }
+    let block_fields = blocks::fields(&mut pairs);
     let split = pairs.len().saturating_sub(FIELDS.len());
     let (given, fields) = pairs.split_at(split);
     if !fields.iter().map(|(key, _)| key.as_str()).eq(FIELDS) {
@@ -121,6 +124,7 @@ fn header(mut line: Cursor<'_>) -> Parsed<Plan> {
         ranks,
         root: Rank::from(number(1, "a root", 0..ranks)?),
         bytes: number(2, "a message length", 0..MOST_BYTES + 1)?,
+        blocks: blocks::read(&line, collective, ranks, block_fields)?,
         grain: number(3, "an element size", 1..MOST_BYTES + 1)?,
         acc: number(4, "a scratch size", 0..MOST_BYTES + 1)?,
         reuse: complete(field(5), |at| choice(at, [("same", Reuse::Same), ("ring", Reuse::Ring)]))?,

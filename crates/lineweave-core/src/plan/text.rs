@@ -15,7 +15,9 @@
 //! ```
 //!
 //! - The header names the algorithm, its parameters, then eight fields in this order. `slots=8192x2,64` is two
-//!   slots of 8192 bytes and one of 64; `slots=none` is a plan without a box.
+//!   slots of 8192 bytes and one of 64; `slots=none` is a plan without a box. Where blocks do not simply follow
+//!   each other, `pitch=65536` (bytes from the start of one to the next) or `counts=8,0,24` (their lengths) comes
+//!   after them, and `lens=8,0,16` where a window covers less of them.
 //! - `flags` and `counters` lines: name, layout, flags at each home. Ops name the arrays.
 //! - Regions: `in[0..8]`, `out[0..8]`, `acc[0..8]`, `box@3[1][0..8]` (rank 3's slot 1; `box@3[1]` is the
 //!   whole slot), and directly `in@3[0..8]`, `out@3[0..8]`.
@@ -25,7 +27,7 @@
 //! - `;` separates ops on one line, `#` starts a comment, and words that are not plain are quoted as in Rust.
 //! - `end` closes the plan, so that a truncated text is not taken for a shorter plan.
 
-use super::{Carry, FlagKind, FlagRef, Op, Plan, Region, Reuse, Space, Take};
+use super::{Blocks, Carry, FlagKind, FlagRef, Op, Plan, Region, Reuse, Space, Take};
 use std::fmt;
 
 /// Why a text is not a plan.
@@ -155,7 +157,7 @@ impl fmt::Display for Plan {
             Reuse::Same => "same",
             Reuse::Ring => "ring",
         };
-        writeln!(
+        write!(
             f,
             " p={} root={} bytes={} grain={} acc={} reuse={reuse} direct={} slots={}",
             self.ranks,
@@ -166,6 +168,18 @@ impl fmt::Display for Plan {
             if self.direct { "yes" } else { "no" },
             slots_text(&self.slots)
         )?;
+        let list = |numbers: &[usize]| numbers.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
+        match &self.blocks {
+            Blocks::Dense => {}
+            Blocks::Apart(pitch) => write!(f, " pitch={pitch}")?,
+            Blocks::Uneven(u) => {
+                write!(f, " counts={}", list(u.counts()))?;
+                if u.lens() != u.counts() {
+                    write!(f, " lens={}", list(u.lens()))?;
+                }
+            }
+        }
+        writeln!(f)?;
         for array in &self.flags {
             let kind = match array.kind {
                 FlagKind::Signal => "flags",

@@ -194,12 +194,12 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// From run to run. A ring plan of a rooted collective lets ranks run ahead by as many runs as there are
+    /// From run to run. A ring plan of a rooted collective, or of a scan, lets ranks run ahead by as many runs as there are
     /// banks and no more, so that many runs take at least one latency; and before it enters a bank a rank
     /// looks at what the others have left.
     fn per_run(&self, plan: &Plan, steady: f64, first: f64) -> f64 {
         match plan.reuse {
-            Reuse::Ring if plan.collective.rooted() && plan.ranks > 1 => {
+            Reuse::Ring if plan.collective.one_way() && plan.ranks > 1 => {
                 let shape = &self.question.shape;
                 let far = (1..plan.ranks).map(|r| shape.distance(Rank(0), Rank::from(r)));
                 let scan: f64 = far.map(|l| self.model.level(l).0.read.value).sum();

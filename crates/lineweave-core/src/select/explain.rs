@@ -25,9 +25,12 @@ fn named(name: &str, params: &crate::plan::Params) -> String {
 
 fn write_all(out: &mut String, model: &Model, question: &Question, choice: &Choice) -> std::fmt::Result {
     let ranks = question.shape.ranks();
-    let size = match question.collective.moves_data() {
-        true => format!(" of {}", Bytes(question.bytes as u64)),
-        false => String::new(),
+    let bytes = Bytes(question.bytes as u64);
+    let size = match (question.collective.moves_data(), question.collective.has_blocks()) {
+        (false, _) => String::new(),
+        (true, false) => format!(" of {bytes}"),
+        (true, true) if question.uneven.is_some() => format!(" of blocks of up to {bytes}"),
+        (true, true) => format!(" of blocks of {bytes}"),
     };
     writeln!(
         out,

@@ -15,9 +15,11 @@ pub use explain::explain;
 use crate::algorithm::{self, Problem};
 use crate::collective::Collective;
 use crate::model::Model;
-use crate::plan::{Params, Plan, PlanError};
+use crate::plan::{Blocks, FlagKind, Params, Plan, PlanError, Uneven};
 use crate::topology::Shape;
 use crate::units::{Bytes, Nanos};
+use std::ops::Range;
+use std::sync::Arc;
 
 /// Banks that runs of a [`Reuse::Ring`](crate::plan::Reuse) plan take in turn when its slots are small: how far a
 /// rank may run ahead of the slowest before it must look.
@@ -44,8 +46,10 @@ pub struct Question {
     pub shape: Shape,
     /// The root of a rooted collective.
     pub root: usize,
-    /// Length of the whole message in bytes.
+    /// Length of the whole message in bytes; of the longest block, where ranks exchange blocks.
     pub bytes: usize,
+    /// The blocks, where ranks exchange some that are not all `bytes` long.
+    pub uneven: Option<Arc<Uneven>>,
     /// Element size in bytes; 1 when nothing is folded.
     pub grain: usize,
     /// Whether ranks can reach each other's private buffers.
@@ -64,6 +68,7 @@ impl Question {
             shape: Shape::flat(ranks),
             root: 0,
             bytes,
+            uneven: None,
             grain,
             direct: false,
             box_bytes: 1 << 20,
@@ -71,20 +76,42 @@ impl Question {
         }
     }
 
-    /// The problem that one window of the message poses.
+    /// The problem that one window of the message poses: its first `bytes` bytes, or of every block as many.
     pub fn window(&self, bytes: usize) -> Problem {
+        self.stretch(0..bytes)
+    }
+
+    /// The problem that the bytes `range` of the message pose, or those of every block. Only where blocks have
+    /// different lengths does it matter which bytes they are, and not just how many.
+    pub fn stretch(&self, range: Range<usize>) -> Problem {
+        let (bytes, blocks) = match &self.uneven {
+            Some(uneven) => {
+                let window = uneven.window(range);
+                (window.longest(), Blocks::Uneven(Arc::new(window)))
+            }
+            None if self.collective.has_blocks() && range.len() != self.bytes => {
+                (range.len(), Blocks::Apart(self.bytes))
+            }
+            None => (range.len(), Blocks::Dense),
+        };
         Problem {
             collective: self.collective,
             shape: self.shape.clone(),
             root: if self.collective.rooted() { self.root } else { 0 },
             bytes,
+            blocks,
             grain: self.grain,
             direct: self.direct,
         }
     }
 
-    /// Whether a plan's slots fit the box, and its scratch that memory. Flags have as much room of their own.
+    /// Whether a plan's slots fit the box, and its scratch that memory. Flags have as much room of their own. Counters are never given back, so a plan for one set of
+    /// lengths may not have any.
     pub fn fits(&self, plan: &Plan, line_bytes: usize) -> bool {
+        let counts = |a: &crate::plan::FlagArray| a.kind == FlagKind::Counter;
+        if self.uneven.is_some() && plan.flags.iter().any(counts) {
+            return false;
+        }
         let footprint = crate::plan::Footprint::of(plan, line_bytes.max(8));
         let slots = footprint.total() - footprint.flag_bytes();
         slots.max(footprint.flag_bytes()) <= self.box_bytes

@@ -113,3 +113,41 @@ fn explanations_name_what_decided_and_what_was_assumed() {
     assert!(text.contains("on the critical path") && text.contains("not measured: "), "{text}");
     assert!(text.contains("assumed"), "{text}");
 }
+
+#[test]
+fn windows_of_blocks_lie_a_whole_block_apart() {
+    let model = Values::default().model();
+    let q = Question { box_bytes: 64 << 10, ..Question::flat(Collective::Alltoall, 4, 1_000_000, 1) };
+    let choice = select(&model, &q).unwrap();
+    assert!(choice.window < q.bytes);
+    assert_eq!(choice.plan().blocks, Blocks::Apart(q.bytes));
+    assert_eq!(choice.plan().grid().output_bytes(0), 3 * q.bytes + choice.window);
+    assert!(q.fits(choice.plan(), 64));
+    let tail = choice.tail(&q).unwrap().unwrap();
+    assert_eq!((tail.bytes, &tail.blocks), (q.bytes % choice.window, &Blocks::Apart(q.bytes)));
+}
+
+/// The plan that is costed is that of the lengths there are: who has little to give is not waited for as long.
+#[test]
+fn uneven_blocks_are_chosen_for_as_they_are() {
+    let model = Values::default().model();
+    let even = Question { grain: 1, ..Question::flat(Collective::Allgather, 4, 40_000, 1) };
+    let counts = vec![40_000, 8, 0, 8];
+    let q = Question { uneven: Some(Arc::new(Uneven::by_rank(counts.clone()))), ..even.clone() };
+    let choice = select(&model, &q).unwrap();
+    assert!(matches!(&choice.plan().blocks, Blocks::Uneven(u) if u.counts() == counts));
+    assert!(choice.predicted.0 < select(&model, &even).unwrap().predicted.0);
+    let wrong = Question { uneven: Some(Arc::new(Uneven::by_rank(vec![40_000]))), ..even };
+    assert!(select(&model, &wrong).unwrap_err().to_string().contains("expected 4"));
+}
+
+/// One rank after the other may run ahead, but not by more runs than there are banks.
+#[test]
+fn a_scan_is_not_cheaper_than_its_latency_over_the_banks() {
+    let model = Values::default().model();
+    let q = Question::flat(Collective::Scan, 8, 8, 8);
+    let choice = select(&model, &q).unwrap();
+    for c in choice.considered.iter().filter(|c| !c.given_up) {
+        assert!(c.predicted.0 >= c.latency.0 / SMALL_BANKS as f64, "{} {}", c.name, c.params);
+    }
+}

@@ -16,8 +16,9 @@ pub(super) type Pieces = Vec<(usize, Value)>;
 impl Machine<'_> {
     /// Outside of a run the caller may do anything to both buffers.
     pub(super) fn caller_touches(&mut self, rank: usize) -> Result<(), Violation> {
-        let (p, end) = (self.plan.ranks, self.plan.bytes);
-        for (id, space) in [(rank, Space::In), (p + rank, Space::Out)] {
+        let p = self.plan.ranks;
+        let (input, output) = (self.sizes[rank], self.sizes[p + rank]);
+        for (id, space, end) in [(rank, Space::In, input), (p + rank, Space::Out, output)] {
             if end > 0 && self.shared_private[id] {
                 self.access(rank, id, &Region { space, offset: 0, len: end }, true)?;
             }
@@ -96,12 +97,14 @@ impl Machine<'_> {
         }
         let p = self.plan.ranks;
         if id < p && self.at[rank].0 == 0 && self.in_place {
+            let (start, end) = (start + self.overlay[id], end + self.overlay[id]);
             // The same op may replace exactly the elements it reads.
             let clash = dst.is_some_and(|d| {
+                let at = d.offset + self.overlay[p + id];
                 self.same_buffer(rank, d) == Some(id)
-                    && d.offset < end
-                    && start < d.end()
-                    && (d.offset, d.len) != (start, region.len)
+                    && at < end
+                    && start < at + d.len
+                    && (at, d.len) != (start, region.len)
             });
             let (now, clock) = (self.now(rank), &self.clocks[rank]);
             let (known, mut good) = (Known { rank, clock }, !clash);
@@ -137,7 +140,8 @@ impl Machine<'_> {
             if let Some(owner) = self.same_buffer(rank, region) {
                 let known = Known { rank, clock: &self.clocks[rank] };
                 let mut good = true;
-                self.one_buffer[owner].update(region.offset, region.end(), |_, _, s| {
+                let shift = self.overlay[self.plan.ranks + owner];
+                self.one_buffer[owner].update(region.offset + shift, region.end() + shift, |_, _, s| {
                     good &= s.reads.iter().all(|&e| known.has(e));
                     s.written = true;
                 });
@@ -254,7 +258,7 @@ impl Machine<'_> {
 
     pub(super) fn place(&mut self, id: usize) -> &mut Place {
         let p = self.plan.ranks;
-        let private = if id < 2 * p { self.plan.bytes } else { self.plan.acc };
+        let private = self.sizes.get(id).copied().unwrap_or(self.plan.acc);
         let shared = id < 2 * p && self.shared_private[id];
         self.places[id].get_or_insert_with(|| Box::new(Place::new(private, shared)))
     }

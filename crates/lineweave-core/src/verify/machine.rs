@@ -7,7 +7,7 @@ use super::segments::Segments;
 use super::shape::{FlagIndex, Writers};
 use super::text::site;
 use super::violation::{Site, Step, Violation};
-use crate::collective::Collective;
+use crate::collective::Extent;
 use crate::plan::{Carry, FlagKind, FlagRef, Op, Plan, Reuse, Space, Take};
 use std::collections::{HashSet, VecDeque};
 use std::rc::Rc;
@@ -73,6 +73,10 @@ pub(super) struct Machine<'a> {
     /// What each rank may access directly in its current run.
     pub(super) addresses: Vec<HashSet<Space>>,
     pub(super) one_buffer: Vec<Segments<Shared>>,
+    /// Bytes of every rank's `in`, then of every rank's `out`.
+    pub(super) sizes: Vec<usize>,
+    /// Where these would start if both were one buffer.
+    pub(super) overlay: Vec<usize>,
     queue: VecDeque<usize>,
     pub(super) results: Results,
     /// The first violation that a race, found later, may explain better.
@@ -112,6 +116,12 @@ impl<'a> Machine<'a> {
                 }
             }
         }
+        let grid = plan.grid();
+        let mut sizes: Vec<usize> = (0..p).map(|r| grid.input_bytes(r)).collect();
+        sizes.extend((0..p).map(|r| grid.output_bytes(r)));
+        let overlay = overlay(plan);
+        let ends = |r: usize| (sizes[r] + overlay[r]).max(sizes[p + r] + overlay[p + r]);
+        let one_buffer = (0..p).map(|r| Segments::new(ends(r), Shared::default())).collect();
         let zero = Rc::new(vec![0; p]);
         let mut places = Vec::new();
         places.resize_with(3 * p + banks * (p * plan.slots.len() + index.total), || None);
@@ -135,7 +145,9 @@ impl<'a> Machine<'a> {
             left_clock: vec![vec![0; p]; runs],
             entering: Vec::new(),
             addresses: vec![HashSet::new(); p],
-            one_buffer: (0..p).map(|_| Segments::new(plan.bytes, Shared::default())).collect(),
+            one_buffer,
+            sizes,
+            overlay,
             queue: (0..p).collect(),
             results: Results::new(plan, runs),
             pending: None,
@@ -212,7 +224,7 @@ impl<'a> Machine<'a> {
         }
         self.caller_touches(rank)?;
         let p = self.plan.ranks;
-        let speaks = self.plan.collective != Collective::Bcast || self.plan.root.index() == rank;
+        let speaks = self.plan.collective.input(rank, self.plan.root.index()) != Extent::Nothing;
         let input = if speaks { self.exprs.leaf(rank, run) } else { UNDEFINED };
         self.place(rank).values.reset(Value { expr: input, origin: 0 });
         self.place(p + rank).values.reset(Value::NONE);
@@ -449,4 +461,18 @@ impl<'a> Machine<'a> {
     fn flag(&self, rank: usize, flag: FlagRef) -> usize {
         self.bank(rank) * self.index.total + self.index.of(flag)
     }
+}
+
+/// For every rank's `in`, then for every rank's `out`, where it would start if both were one buffer: a message where it
+/// is one of the blocks.
+fn overlay(plan: &Plan) -> Vec<usize> {
+    let (p, grid, root) = (plan.ranks, plan.grid(), plan.root.index());
+    let shift = |own: Extent, other: Extent, place: usize| match (own, other) {
+        (Extent::Message, Extent::Blocks) if !plan.collective.folds() => place,
+        _ => 0,
+    };
+    let extents = |r: usize| (plan.collective.input(r, root), plan.collective.output(r, root));
+    let ins = (0..p).map(|r| shift(extents(r).0, extents(r).1, grid.taken(r, r).start));
+    let outs = (0..p).map(|r| shift(extents(r).1, extents(r).0, grid.given(r, r).start));
+    ins.chain(outs).collect()
 }

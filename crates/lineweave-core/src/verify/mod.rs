@@ -3,9 +3,11 @@
 //! # What is proved
 //!
 //! 1. *Result.* Bytes hold expressions: the contribution of a rank, or a fold of two expressions, hash-consed.
-//!    As a rank returns, its `out` must hold the root's input (bcast), or a tree with every rank's
-//!    contribution of this run exactly once at its own position (reduce at the root, allreduce everywhere with
-//!    *the same tree*, so that every rank has the same bits). Reading what nobody wrote is a violation.
+//!    As a rank returns, its `out` must hold the root's input (bcast), the blocks that are its due (gather,
+//!    scatter, allgather, alltoall; and nothing between them), or a tree with every rank's contribution of this run
+//!    exactly once at its own position (reduce at the root, allreduce everywhere with *the same tree*, so that
+//!    every rank has the same bits, reduce-scatter for the rank's block), or with those of the ranks up to it in
+//!    their order (scan, exscan). Reading what nobody wrote is a violation.
 //! 2. *Order.* Vector clocks over sets, adds and waits: every two accesses to the same byte of a slot, a
 //!    payload or a directly accessed buffer, one of which writes, are ordered, also between runs. As a rank
 //!    enters and returns, its caller counts as writing the whole of `in` and `out`.
@@ -68,8 +70,9 @@ pub struct Proof {
     pub ops: usize,
     /// No rank returns before every rank has entered: the engine need not look whether a bank was left.
     pub synchronizing: bool,
-    /// Also correct when each rank's `in` and `out` are the same buffer: nobody reads an element of `in`
-    /// after that element of `out` was written, but for folds and copies of exactly these elements.
+    /// Also correct when each rank's `in` and `out` are the same buffer (where one of them holds blocks and the other
+    /// one message: when that is the rank's own block): nobody reads an element of `in` after that element of `out`
+    /// was written, but for folds and copies of exactly these elements.
     pub in_place: bool,
     /// Every result combines the contributions from rank 0 to rank P-1, left to right (operators that do not
     /// commute are then safe). True when nothing is folded.
@@ -119,6 +122,9 @@ fn check_shape(plan: &Plan) -> Result<(FlagIndex, Vec<Writers>), Violation> {
             "{} bytes are no whole number of {}-byte elements",
             plan.bytes, plan.grain
         ));
+    }
+    if let Some(fault) = plan.grid().fault(plan.grain) {
+        return malformed(fault);
     }
     let index = FlagIndex::new(plan);
     let writers = shape::check(plan, &index)?;
@@ -170,5 +176,7 @@ fn prove(plan: &Plan, index: &FlagIndex, writers: &[Writers], runs: usize) -> Re
     })
 }
 
+#[cfg(test)]
+mod block_tests;
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,7 @@
 //! harmless only when this judge, too, finds it ordered, complete, and equal in every result cell
 //! to the plan it was made from.
 
-use crate::collective::Collective;
+use crate::collective::{Collective, Extent};
 use crate::plan::{Carry, FlagKind, FlagRef, Op, Plan, Region, Reuse, Space, Take};
 use std::collections::HashMap;
 
@@ -32,7 +32,9 @@ fn cell_size(plan: &Plan, start: usize) -> usize {
             gcd(b, a % b)
         }
     }
-    let mut size = gcd(plan.bytes, start);
+    let grid = plan.grid();
+    let buffers = (0..plan.ranks).flat_map(|r| [grid.input_bytes(r), grid.output_bytes(r)]);
+    let mut size = buffers.fold(start, gcd);
     for (_, op) in plan.ops() {
         for region in regions(op) {
             size = gcd(gcd(size, region.offset), region.len);
@@ -143,21 +145,26 @@ impl<'a> Judge<'a> {
         let mut memory: HashMap<(Buffer, usize), Tree> = HashMap::new();
         let mut accesses: HashMap<(Buffer, usize), Vec<(usize, bool)>> = HashMap::new();
         let mut results = Vec::new();
-        let cells = plan.bytes / self.cell;
+        let grid = plan.grid();
         for i in self.order.clone() {
             let Event { rank, run, step } = self.events[i];
             let last = plan.programs[rank].len() + 1;
+            let (ins, outs) = (grid.input_bytes(rank) / self.cell, grid.output_bytes(rank) / self.cell);
             if step == 0 || step == last {
                 if step == last && speaks(plan, rank) {
-                    let held = (0..cells).map(|c| memory.get(&(Buffer::Out(rank), c)).copied());
+                    let held = (0..outs).map(|c| memory.get(&(Buffer::Out(rank), c)).copied());
                     results.push((rank, run, held.map(|t| t.unwrap_or(Tree::Nothing)).collect()));
                 }
                 memory.retain(|(b, _), _| *b != Buffer::Out(rank) && *b != Buffer::Acc(rank));
-                for c in 0..cells {
+                for c in 0..ins {
                     let input = Tree::Input { rank, cell: c, run };
                     memory.insert((Buffer::In(rank), c), if step == 0 { input } else { Tree::Nothing });
-                    if plan.direct {
+                }
+                if plan.direct {
+                    for c in 0..ins {
                         accesses.entry((Buffer::In(rank), c)).or_default().push((i, true));
+                    }
+                    for c in 0..outs {
                         accesses.entry((Buffer::Out(rank), c)).or_default().push((i, true));
                     }
                 }
@@ -256,12 +263,7 @@ impl<'a> Judge<'a> {
 
 /// Whether a rank's `out` is a result.
 fn speaks(plan: &Plan, rank: usize) -> bool {
-    match plan.collective {
-        Collective::Barrier => false,
-        Collective::Bcast => rank != plan.root.index(),
-        Collective::Reduce => rank == plan.root.index(),
-        Collective::Allreduce => true,
-    }
+    plan.collective.output(rank, plan.root.index()) != Extent::Nothing
 }
 
 fn bank(plan: &Plan, run: usize) -> usize {

@@ -9,16 +9,28 @@ use crate::collective::Collective;
 use crate::plan::Plan;
 use crate::units::Rank;
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// Stretches of `out`: first byte, one past the last, what they hold.
 type Held = Vec<(usize, usize, Expr)>;
+
+/// What a stretch of `out` must hold.
+#[derive(Clone, Debug)]
+enum Due {
+    /// What `rank` brought, from its byte `origin` on.
+    Bytes { rank: usize, origin: usize },
+    /// A tree of what these ranks brought, each once, from their byte `origin` on; in rank order where it says so.
+    Sum { ranks: Range<usize>, origin: usize, ordered: bool },
+    /// What was there before: it lies between blocks.
+    Untouched,
+}
 
 /// What has been seen of the results so far.
 pub(super) struct Results {
     /// For each run, the first rank that returned and what it held.
     first: Vec<Option<(usize, Held)>>,
-    /// For each tree, whether its leaves are in rank order, or what is wrong with it.
-    trees: HashMap<(Expr, usize), Result<bool, String>>,
+    /// For each tree over some ranks, whether its leaves are in rank order, or what is wrong with it.
+    trees: HashMap<(Expr, usize, usize), Result<bool, String>>,
     /// Every tree so far had its leaves in rank order.
     pub(super) rank_order: bool,
     /// Of the trees of run 0 and the bytes they cover.
@@ -44,15 +56,6 @@ impl Results {
         run: usize,
         out: &Segments<Value>,
     ) -> Result<(), Violation> {
-        let has_result = match plan.collective {
-            Collective::Barrier => false,
-            Collective::Bcast => rank != plan.root.index(),
-            Collective::Reduce => rank == plan.root.index(),
-            Collective::Allreduce => true,
-        };
-        if !has_result || plan.bytes == 0 {
-            return Ok(());
-        }
         let wrong = |(start, end): (usize, usize), expected: String, found: String| Violation::WrongResult {
             site: Box::new(site(plan, rank, run, Step::Leave)),
             bytes: start..end,
@@ -60,44 +63,95 @@ impl Results {
             found,
         };
         let mut held: Held = Vec::new();
-        for (start, end, value) in out.iter(0, plan.bytes) {
-            let at = (start, end);
-            let same_place = value.expr == UNDEFINED || value.origin == start;
-            if !same_place {
-                let n = end - start;
-                let found = format!(
-                    "bytes {}..{} of {}",
-                    value.origin,
-                    value.origin + n,
-                    exprs.text(value.expr, run)
-                );
-                return Err(wrong(at, format!("bytes {start}..{end} of the message"), found));
-            }
-            if plan.collective.folds() {
-                let tree = self
-                    .trees
-                    .entry((value.expr, run))
-                    .or_insert_with(|| tree_fault(exprs, value.expr, plan.ranks, run));
-                match tree {
-                    Ok(in_order) => self.rank_order &= *in_order,
-                    Err(fault) => {
-                        let found = format!("{} ({fault})", exprs.text(value.expr, run));
-                        return Err(wrong(at, "every rank's contribution exactly once".to_owned(), found));
+        for (range, due) in dues(plan, rank) {
+            for (start, end, value) in out.iter(range.start, range.end) {
+                let at = (start, end);
+                let found = || exprs.text(value.expr, run);
+                let (first, n) = (start - range.start, end - start);
+                let place = |origin: usize| (origin + first, origin + first + n);
+                match &due {
+                    Due::Untouched if value.expr == UNDEFINED => continue,
+                    Due::Untouched => {
+                        return Err(wrong(at, "what was there before, between blocks".to_owned(), found()))
+                    }
+                    Due::Bytes { origin, .. } | Due::Sum { origin, .. }
+                        if value.expr != UNDEFINED && value.origin != place(*origin).0 =>
+                    {
+                        let (from, to) = place(*origin);
+                        let found = format!("bytes {}..{} of {}", value.origin, value.origin + n, found());
+                        return Err(wrong(at, format!("bytes {from}..{to} of the message"), found));
+                    }
+                    Due::Bytes { rank: giver, origin } => {
+                        if value.expr != exprs.leaf(*giver, run) {
+                            let expected = match plan.collective.has_blocks() {
+                                false => format!("in@{giver}"),
+                                true => {
+                                    let (from, to) = place(*origin);
+                                    format!("bytes {from}..{to} of in@{giver}")
+                                }
+                            };
+                            return Err(wrong(at, expected, found()));
+                        }
+                    }
+                    Due::Sum { ranks, ordered, .. } => {
+                        let tree = self
+                            .trees
+                            .entry((value.expr, ranks.end, run))
+                            .or_insert_with(|| tree_fault(exprs, value.expr, ranks, plan.ranks, run));
+                        let fault = match tree {
+                            Ok(false) if *ordered => "not in rank order",
+                            Ok(in_order) => {
+                                self.rank_order &= *in_order;
+                                ""
+                            }
+                            Err(fault) => fault,
+                        };
+                        if !fault.is_empty() {
+                            let expected = match ordered {
+                                false => "every rank's contribution exactly once".to_owned(),
+                                true => format!(
+                                    "the contributions of ranks 0 to {} once each, in this order",
+                                    ranks.end - 1
+                                ),
+                            };
+                            return Err(wrong(at, expected, format!("{} ({fault})", found())));
+                        }
                     }
                 }
-            } else if value.expr != exprs.leaf(plan.root.index(), run) {
-                return Err(wrong(at, format!("in@{}", plan.root), exprs.text(value.expr, run)));
+                match held.last_mut() {
+                    Some((_, last, e)) if *last == start && *e == value.expr => *last = end,
+                    _ => held.push((start, end, value.expr)),
+                }
             }
-            match held.last_mut() {
-                Some((_, last, e)) if *last == start && *e == value.expr => *last = end,
-                _ => held.push((start, end, value.expr)),
-            }
+        }
+        if held.is_empty() {
+            return Ok(());
         }
         if let Some(&(start, end, e)) = held.iter().find(|(start, _, _)| start % plan.grain != 0) {
             let expected = format!("whole elements of {} bytes combined alike", plan.grain);
             return Err(wrong((start, end), expected, exprs.text(e, run)));
         }
-        self.compare(exprs, rank, run, held)
+        let same_everywhere = match plan.collective {
+            Collective::Barrier | Collective::Bcast | Collective::Reduce | Collective::Allreduce => true,
+            Collective::Gather
+            | Collective::Scatter
+            | Collective::Allgather
+            | Collective::ReduceScatter
+            | Collective::Scan
+            | Collective::Exscan
+            | Collective::Alltoall => false,
+        };
+        if same_everywhere {
+            return self.compare(exprs, rank, run, held);
+        }
+        // Each rank has a result of its own: all of them are pinned, in whatever order ranks return.
+        if run == 0 && plan.collective.folds() {
+            let hash = held.iter().fold(mix(rank as u64, 1), |h, &(start, end, e)| {
+                mix(mix(mix(h, start as u64), end as u64), exprs.hash(e))
+            });
+            self.hash = self.hash.wrapping_add(hash);
+        }
+        Ok(())
     }
 
     /// Every rank must hold the same trees as the first that returned.
@@ -136,8 +190,53 @@ impl Results {
     }
 }
 
-/// Whether the leaves are in rank order; or why the tree is not every rank's contribution exactly once.
-fn tree_fault(exprs: &Exprs, tree: Expr, ranks: usize, run: usize) -> Result<bool, String> {
+/// What the stretches of a rank's `out` must hold, in order.
+fn dues(plan: &Plan, rank: usize) -> Vec<(Range<usize>, Due)> {
+    let (grid, root, p) = (plan.grid(), plan.root.index(), plan.ranks);
+    let whole = 0..grid.output_bytes(rank);
+    if whole.is_empty() {
+        return Vec::new();
+    }
+    let sum = |ranks: Range<usize>, origin: usize, ordered: bool| {
+        vec![(whole.clone(), Due::Sum { ranks, origin, ordered })]
+    };
+    match plan.collective {
+        Collective::Barrier => Vec::new(),
+        Collective::Bcast => vec![(whole, Due::Bytes { rank: root, origin: 0 })],
+        Collective::Reduce | Collective::Allreduce => sum(0..p, 0, false),
+        Collective::Scan => sum(0..rank + 1, 0, true),
+        Collective::Exscan => sum(0..rank, 0, true),
+        Collective::ReduceScatter => sum(0..p, grid.given(0, rank).start, false),
+        Collective::Scatter => {
+            vec![(whole, Due::Bytes { rank: root, origin: grid.given(root, rank).start })]
+        }
+        Collective::Gather | Collective::Allgather | Collective::Alltoall => {
+            let mut dues = Vec::new();
+            let mut at = 0;
+            for giver in 0..p {
+                let block = grid.taken(rank, giver);
+                if block.is_empty() {
+                    continue;
+                }
+                if at < block.start {
+                    dues.push((at..block.start, Due::Untouched));
+                }
+                at = block.end;
+                dues.push((block, Due::Bytes { rank: giver, origin: grid.given(giver, rank).start }));
+            }
+            dues
+        }
+    }
+}
+
+/// Whether the leaves are in rank order; or why the tree is not the contribution of each of `wanted` exactly once.
+fn tree_fault(
+    exprs: &Exprs,
+    tree: Expr,
+    wanted: &Range<usize>,
+    ranks: usize,
+    run: usize,
+) -> Result<bool, String> {
     match exprs.node(tree) {
         Node::Undefined => return Err("nothing was written here".to_owned()),
         Node::Address { .. } => return Err("an address, not data".to_owned()),
@@ -151,8 +250,12 @@ fn tree_fault(exprs: &Exprs, tree: Expr, ranks: usize, run: usize) -> Result<boo
     for &(rank, _) in &leaves {
         count[rank] += 1;
     }
-    let missing: Vec<usize> = (0..ranks).filter(|&r| count[r] == 0).collect();
+    let missing: Vec<usize> = wanted.clone().filter(|&r| count[r] == 0).collect();
     let double: Vec<usize> = (0..ranks).filter(|&r| count[r] > 1).collect();
+    let strange: Vec<usize> = (0..ranks).filter(|r| count[*r] > 0 && !wanted.contains(r)).collect();
+    if !strange.is_empty() {
+        return Err(format!("not to be there: {strange:?}"));
+    }
     match (missing.is_empty(), double.is_empty()) {
         (true, true) => Ok(leaves.windows(2).all(|w| w[0].0 < w[1].0)),
         (false, true) => Err(format!("missing: {missing:?}")),

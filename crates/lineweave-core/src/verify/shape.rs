@@ -2,7 +2,7 @@
 
 use super::text::{region_text, site, space_text};
 use super::violation::{Fault, Step, Violation};
-use crate::collective::Collective;
+use crate::collective::Extent;
 use crate::plan::{Carry, FlagKind, FlagRef, Op, Plan, Region, Reuse, Space, Take};
 use crate::units::Rank;
 
@@ -213,26 +213,20 @@ fn direct(plan: &Plan) -> Result<(), Fault> {
     }
 }
 
-/// A broadcast's root and a reduction's other ranks pass no output buffer.
+/// A broadcast's root and a reduction's other ranks, for example, pass no output buffer.
 fn has_output(plan: &Plan, owner: Rank) -> Result<(), Fault> {
-    let has = match plan.collective {
-        Collective::Barrier | Collective::Allreduce => true,
-        Collective::Bcast => owner != plan.root,
-        Collective::Reduce => owner == plan.root,
-    };
-    if has {
-        Ok(())
-    } else {
-        Err(Fault::NoOutput { owner, collective: plan.collective })
+    match plan.collective.output(owner.index(), plan.root.index()) {
+        Extent::Message | Extent::Blocks => Ok(()),
+        Extent::Nothing => Err(Fault::NoOutput { owner, collective: plan.collective }),
     }
 }
 
 fn reads(plan: &Plan, rank: usize, region: &Region) -> Result<(), Fault> {
     let limit = match region.space {
-        Space::In => plan.bytes,
+        Space::In => plan.grid().input_bytes(rank),
         Space::Out => {
             has_output(plan, Rank::from(rank))?;
-            plan.bytes
+            plan.grid().output_bytes(rank)
         }
         Space::Acc => plan.acc,
         Space::Slot { rank: owner, slot } => {
@@ -245,13 +239,13 @@ fn reads(plan: &Plan, rank: usize, region: &Region) -> Result<(), Fault> {
         Space::PeerIn(q) => {
             direct(plan)?;
             exists(plan, q)?;
-            plan.bytes
+            plan.grid().input_bytes(q.index())
         }
         Space::PeerOut(q) => {
             direct(plan)?;
             exists(plan, q)?;
             has_output(plan, q)?;
-            plan.bytes
+            plan.grid().output_bytes(q.index())
         }
     };
     match region.offset.checked_add(region.len) {

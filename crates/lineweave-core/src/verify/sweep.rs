@@ -3,8 +3,9 @@
 use super::{verify, Proof, Violation};
 use crate::algorithm::{self, Algorithm, Problem};
 use crate::collective::Collective;
-use crate::plan::{Params, Plan, PlanError};
+use crate::plan::{Blocks, Params, Plan, PlanError, Uneven};
 use crate::topology::{Cpu, Shape, Topology};
+use std::sync::Arc;
 
 /// How many roots and sizes are combined.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,12 +54,17 @@ impl Case<'_> {
     pub fn name(&self, algorithm: &Algorithm) -> String {
         let p = self.problem;
         format!(
-            "{algorithm:?} {}, {} ranks{}, root {}, {} bytes in elements of {}{}",
+            "{algorithm:?} {}, {} ranks{}, root {}, {} bytes{} in elements of {}{}",
             self.params,
             p.ranks(),
             if p.shape == Shape::flat(p.ranks()) { "" } else { " on levels" },
             p.root,
             p.bytes,
+            match &p.blocks {
+                Blocks::Dense => String::new(),
+                Blocks::Apart(pitch) => format!(" of blocks of {pitch}"),
+                Blocks::Uneven(u) => format!(" of blocks of {:?}", u.counts()),
+            },
             p.grain,
             if p.direct { ", direct" } else { "" }
         )
@@ -83,7 +89,8 @@ impl Unit {
         for root in 0..roots {
             for (i, &(bytes, grain)) in sizes.iter().enumerate() {
                 if wanted(density, self.ranks, roots, root, i, sizes.len()) {
-                    plans += self.problems(density, root, bytes, grain, each);
+                    let blocks = blocks(self.algorithm.collective, self.ranks, i, bytes, grain);
+                    plans += self.problems(density, root, bytes, grain, &blocks, each);
                 }
             }
         }
@@ -97,6 +104,7 @@ impl Unit {
         root: usize,
         bytes: usize,
         grain: usize,
+        blocks: &Blocks,
         each: &mut dyn FnMut(&Case),
     ) -> usize {
         let mut seen: Vec<(Params, Plan)> = Vec::new();
@@ -112,6 +120,7 @@ impl Unit {
                     shape: shape.clone(),
                     root,
                     bytes,
+                    blocks: blocks.clone(),
                     grain,
                     direct,
                 };
@@ -143,6 +152,41 @@ pub fn sizes(collective: Collective) -> &'static [(usize, usize)] {
         Collective::Bcast => &[(0, 1), (1, 1), (24, 1), (56, 1), (57, 1), (999, 1), (20_011, 1), (70_001, 1)],
         Collective::Reduce | Collective::Allreduce => {
             &[(0, 8), (8, 8), (24, 8), (56, 4), (64, 8), (1_004, 4), (20_008, 8), (70_002, 2)]
+        }
+        Collective::Scan | Collective::Exscan => {
+            &[(0, 8), (8, 8), (24, 8), (56, 4), (64, 8), (1_004, 4), (20_008, 8), (40_002, 2)]
+        }
+        Collective::Gather | Collective::Scatter | Collective::Allgather | Collective::Alltoall => {
+            &[(0, 1), (1, 1), (7, 1), (24, 1), (56, 1), (57, 1), (999, 1), (600, 1), (1_001, 1), (20_011, 1)]
+        }
+        Collective::ReduceScatter => {
+            &[(0, 8), (8, 8), (6, 2), (8, 4), (56, 4), (64, 8), (1_004, 4), (600, 8), (4_002, 2), (20_008, 8)]
+        }
+    }
+}
+
+/// The blocks of a collective that exchanges some, size by size in turn: one after the other, a window of longer ones,
+/// and of different lengths, some of them empty and some longer than the window.
+pub fn blocks(collective: Collective, ranks: usize, turn: usize, bytes: usize, grain: usize) -> Blocks {
+    if !collective.has_blocks() || bytes == 0 {
+        return Blocks::Dense;
+    }
+    match turn % 3 {
+        0 => Blocks::Dense,
+        1 => Blocks::Apart(bytes + 3 * grain),
+        _ => {
+            let elements = bytes / grain;
+            let count = |i: usize| elements * ((i * 7 + 3 * ranks) % 5) / 2 * grain;
+            let uneven = |n: usize| {
+                let mut counts: Vec<usize> = (0..n).map(count).collect();
+                counts[n / 2] = bytes;
+                counts
+            };
+            let whole = match collective {
+                Collective::Alltoall => Uneven::by_pair(ranks, uneven(ranks * ranks)),
+                _ => Uneven::by_rank(uneven(ranks)),
+            };
+            Blocks::Uneven(Arc::new(whole.window(0..bytes)))
         }
     }
 }

@@ -58,6 +58,7 @@ impl Communicator {
         Ok(Communicator {
             rank,
             plans: Vec::new(),
+            vacant: Vec::new(),
             banks: [BankClass::Small, BankClass::Large]
                 .map(|c| (0..Geometry::banks(c)).map(|b| segment.bank(c, b)).collect()),
             counters_start: segment.counters(),

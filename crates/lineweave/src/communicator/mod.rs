@@ -65,6 +65,8 @@ pub struct Communicator {
     segment: Arc<Segment>,
     rank: usize,
     plans: Vec<Compiled>,
+    /// Ids of plans that were given up.
+    vacant: Vec<PlanId>,
     rings: [Ring; 2],
     /// Rank 0's part of every bank, by class.
     banks: [Vec<*mut u8>; 2],
@@ -166,8 +168,25 @@ impl Communicator {
         if self.bases.len() < compiled.bases {
             self.bases.resize(compiled.bases, std::ptr::null_mut());
         }
+        if let Some(id) = self.vacant.pop() {
+            self.plans[id.0 as usize] = compiled;
+            return Ok(id);
+        }
         self.plans.push(compiled);
         Ok(PlanId(self.plans.len() as u32 - 1))
+    }
+
+    /// Gives plans up that will not be run again. Every rank must give up the same between the same calls.
+    pub(crate) fn give_up(&mut self, plans: impl Iterator<Item = PlanId>) {
+        self.cool();
+        for id in plans {
+            if let Some(stay) = self.stay.filter(|stay| stay.plan == id) {
+                self.stay = None;
+                self.publish_left(stay.class, stay.uses);
+            }
+            self.plans[id.0 as usize].steps = Box::new([]);
+            self.vacant.push(id);
+        }
     }
 
     /// Makes room for running a plan of `bytes` bytes in place although it cannot.

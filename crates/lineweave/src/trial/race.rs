@@ -91,6 +91,7 @@ impl Charter {
             shape: self.shape(),
             root: 0,
             bytes,
+            uneven: None,
             grain: if collective.folds() { size_of::<f64>() } else { 1 },
             direct,
             box_bytes: geometry.zones(BankClass::Large).slots,

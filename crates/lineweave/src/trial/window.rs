@@ -124,6 +124,13 @@ impl From<Error> for Refused {
 }
 
 impl Trial {
+    /// The longest buffer that a rank needs, in bytes.
+    fn buffer_bytes(&self, ranks: usize) -> usize {
+        let extents = [self.collective.input(0, 0), self.collective.output(0, 0)];
+        let blocks = extents.map(|e| e.bytes(ranks, self.bytes)).into_iter().max();
+        blocks.unwrap_or(0).max(self.bytes)
+    }
+
     /// The call that is timed.
     pub fn call(&self) -> CallSpec {
         CallSpec {
@@ -196,7 +203,7 @@ impl Bench {
 
     /// Makes room, touched by this rank first, and says how many buffers there are in it.
     fn reserve(&mut self, trial: &Trial, ranks: usize) -> usize {
-        let pages = trial.bytes.div_ceil(size_of::<Page>());
+        let pages = trial.buffer_bytes(ranks).div_ceil(size_of::<Page>());
         let slots = match trial.buffers {
             Rested::Reuse => 1,
             Rested::Fresh => (FRESH_BYTES / 2 / ranks / (pages * size_of::<Page>()).max(1)).max(2),
@@ -217,7 +224,7 @@ impl Bench {
         call: &CallSpec,
         slots: usize,
     ) -> Result<Samples, Refused> {
-        let pages = trial.bytes.div_ceil(size_of::<Page>());
+        let pages = trial.buffer_bytes(comm.ranks()).div_ceil(size_of::<Page>());
         if trial.check && trial.collective.moves_data() {
             self.check(comm, trial, call)?;
         }
@@ -236,7 +243,7 @@ impl Bench {
                 at = if at + 1 == slots { 0 } else { at + 1 };
                 let from = if trial.collective == Collective::Bcast { to } else { from };
                 // SAFETY: both pools are this rank's own, exclusively borrowed and live for the call,
-                // page-aligned, and hold `call.bytes()` bytes from there on.
+                // page-aligned, and hold the longest buffer of the call from there on.
                 unsafe { comm.call(call, from, to) }
             })
         };
@@ -256,10 +263,12 @@ impl Bench {
         let (rank, ranks) = (comm.rank(), comm.ranks());
         let mine = |rank: usize, i: usize| (rank * 31 + i % 1021) as f64;
         let sum = |i: usize| (0..ranks).map(|r| mine(r, i)).sum::<f64>();
+        let given = call.input_bytes(rank, ranks).max(call.bytes()) / size_of::<f64>();
+        let taken = call.output_bytes(rank, ranks).max(call.bytes()) / size_of::<f64>();
         let count = call.count;
-        let (input, output) = (words(&mut self.input, count), words(&mut self.output, count));
-        for (i, (from, to)) in input.iter_mut().zip(output.iter_mut()).enumerate() {
-            *from = mine(rank, i);
+        let (input, output) = (words(&mut self.input, given), words(&mut self.output, taken));
+        input.iter_mut().enumerate().for_each(|(i, from)| *from = mine(rank, i));
+        for (i, to) in output.iter_mut().enumerate() {
             *to = if trial.collective == Collective::Bcast && rank == 0 { mine(0, i) } else { -1.0 };
         }
         match trial.collective {
@@ -267,13 +276,28 @@ impl Bench {
             Collective::Bcast => comm.bcast(output, 0)?,
             Collective::Reduce => comm.reduce(input, output, Operator::Sum, 0)?,
             Collective::Allreduce => comm.allreduce(input, output, Operator::Sum)?,
+            Collective::Gather => comm.gather(input, output, 0)?,
+            Collective::Scatter => comm.scatter(input, output, 0)?,
+            Collective::Allgather => comm.allgather(input, output)?,
+            Collective::ReduceScatter => comm.reduce_scatter_block(input, output, Operator::Sum)?,
+            Collective::Scan => comm.scan(input, output, Operator::Sum)?,
+            Collective::Exscan => comm.exscan(input, output, Operator::Sum)?,
+            Collective::Alltoall => comm.alltoall(input, output)?,
         }
+        let first = |n: usize, i: usize| (0..n).map(|r| mine(r, i)).sum::<f64>();
         let expected = |i: usize| match trial.collective {
             Collective::Barrier | Collective::Bcast => mine(0, i),
             Collective::Reduce | Collective::Allreduce => sum(i),
+            Collective::Gather | Collective::Allgather => mine(i / count, i % count),
+            Collective::Scatter => mine(0, rank * count + i),
+            Collective::ReduceScatter => sum(rank * count + i),
+            Collective::Scan => first(rank + 1, i),
+            Collective::Exscan => first(rank, i),
+            Collective::Alltoall => mine(i / count, rank * count + i % count),
         };
-        let looked_at = trial.collective != Collective::Reduce || rank == 0;
-        let wrong = if looked_at { (0..count).find(|&i| output[i] != expected(i)) } else { None };
+        // A broadcast's root passes its buffer as both.
+        let result = call.output_bytes(rank, ranks) / size_of::<f64>();
+        let wrong = (0..result).find(|&i| output[i] != expected(i));
         // Through the allreduce under trial perhaps, whose wrong answers may be wrong here too: so every rank
         // says where it is wrong by itself as well.
         let mut verdict = [wrong.map_or(0.0, |_| rank as f64 + 1.0)];

@@ -6,9 +6,14 @@ use lineweave::kernel::{fold_fn, Element, ElementType, Operator};
 use lineweave::{CallSpec, Error};
 use lineweave_core::algorithm::{self, Problem};
 use lineweave_core::collective::Collective;
-use lineweave_core::plan::Footprint;
+use lineweave_core::plan::{Blocks, Footprint, Grid};
 use lineweave_core::topology::Shape;
 use lineweave_core::units::LINE;
+use lineweave_core::verify::sweep;
+use std::ops::Range;
+
+pub mod blocks;
+pub mod uneven;
 
 /// A failed comparison, for the harness that runs ranks as processes.
 pub type Outcome = Result<usize, String>;
@@ -31,13 +36,16 @@ pub fn algorithms(comm: &mut Communicator, sizes: &[usize], direct: bool) -> Out
         roots.dedup();
         let sizes = if collective.moves_data() { sizes } else { &[0] };
         for algorithm in algorithm::table(collective) {
-            for &elements in sizes {
+            for (turn, &elements) in sizes.iter().enumerate() {
+                // Blocks add up to more than one message does.
+                let elements = if collective.has_blocks() { elements.min(1501) } else { elements };
                 for &root in &roots {
                     let problem = Problem {
                         collective,
                         shape: Shape::flat(ranks),
                         root,
                         bytes: elements * 4,
+                        blocks: sweep::blocks(collective, ranks, turn, elements * 4, 4),
                         grain: if collective.folds() { 4 } else { 1 },
                         direct,
                     };
@@ -66,24 +74,21 @@ fn run_case(
         return Ok(0);
     }
     let id = comm.prepare(&plan).map_err(say)?;
-    let (rank, ranks, count) = (comm.rank(), comm.ranks(), problem.bytes / 4);
+    let (rank, ranks) = (comm.rank(), comm.ranks());
+    let grid = problem.grid();
+    let given = grid.input_bytes(rank) / 4;
+    let taken = (grid.output_bytes(rank) / 4).max(problem.bytes / 4);
     let fold = fold_fn(Operator::Sum, ElementType::U32).map_err(|e| e.to_string())?;
     for run in 0..5 {
-        let input: Vec<u32> = (0..count).map(|i| contribution(rank, i, run)).collect();
-        let mut output = vec![u32::MAX; count];
+        let input: Vec<u32> = (0..given).map(|i| contribution(rank, i, run)).collect();
+        let mut output = vec![u32::MAX; taken];
         let buffers = Buffers { input: input.as_ptr().cast(), output: output.as_mut_ptr().cast(), fold };
         // SAFETY: both buffers are as long as the plan's message and live for the run; all ranks run the
         // same cases in the same order.
         unsafe { comm.run(id, buffers) }.map_err(say)?;
-        let sum = |i: usize| (0..ranks).map(|r| contribution(r, i, run)).sum::<u32>();
-        let expected = |i: usize| match problem.collective {
-            Collective::Barrier => None,
-            Collective::Bcast => (rank != problem.root).then(|| contribution(problem.root, i, run)),
-            Collective::Reduce => (rank == problem.root).then(|| sum(i)),
-            Collective::Allreduce => Some(sum(i)),
-        };
-        for (i, &found) in output.iter().enumerate() {
-            let wanted = expected(i).unwrap_or(u32::MAX);
+        let untouched = output.iter().map(|_| u32::MAX).collect();
+        let expected = expected(&grid, rank, run, untouched);
+        for (i, (&found, &wanted)) in output.iter().zip(&expected).enumerate() {
             if found != wanted {
                 return Err(format!(
                     "{} {params} on {ranks} ranks, root {}, {} bytes, run {run}: rank {rank} element {i} is {found}, expected {wanted}",
@@ -93,6 +98,38 @@ fn run_case(
         }
     }
     Ok(1)
+}
+
+/// What the elements of a rank's `out` must be, where they were `before`.
+fn expected(grid: &Grid<'_>, rank: usize, salt: usize, before: Vec<u32>) -> Vec<u32> {
+    let (p, root) = (grid.ranks, grid.root);
+    let mut out = before;
+    let n = grid.output_bytes(rank) / 4;
+    let sum = |ranks: Range<usize>, i: usize| ranks.map(|r| contribution(r, i, salt)).sum::<u32>();
+    match grid.collective {
+        Collective::Barrier => {}
+        Collective::Bcast => (0..n).for_each(|i| out[i] = contribution(root, i, salt)),
+        Collective::Reduce | Collective::Allreduce => (0..n).for_each(|i| out[i] = sum(0..p, i)),
+        Collective::Scan => (0..n).for_each(|i| out[i] = sum(0..rank + 1, i)),
+        Collective::Exscan => (0..n).for_each(|i| out[i] = sum(0..rank, i)),
+        Collective::ReduceScatter => {
+            let start = grid.given(0, rank).start / 4;
+            (0..n).for_each(|i| out[i] = sum(0..p, start + i));
+        }
+        Collective::Scatter => {
+            let start = grid.given(root, rank).start / 4;
+            (0..n).for_each(|i| out[i] = contribution(root, start + i, salt));
+        }
+        Collective::Gather | Collective::Allgather | Collective::Alltoall => {
+            for giver in (0..p).filter(|_| n > 0) {
+                let (from, to) = (grid.given(giver, rank), grid.taken(rank, giver));
+                for i in 0..to.len() / 4 {
+                    out[to.start / 4 + i] = contribution(giver, from.start / 4 + i, salt);
+                }
+            }
+        }
+    }
+    out
 }
 
 /// Every type with every operator it has, through the calls a program makes, at sizes around the window.
@@ -265,7 +302,8 @@ pub fn mixed(comm: &mut Communicator, rounds: usize) -> Outcome {
     for round in 0..rounds {
         let count = [0, 1, 3, 7, 16, 100, 1025, 40_000][next(8)];
         let root = next(ranks);
-        let collective = Collective::ALL[next(4)];
+        let collective = Collective::ALL[next(Collective::ALL.len())];
+        let count = if collective.has_blocks() { count.min(16_384 / ranks) } else { count };
         let operator = collective.folds().then_some(Operator::Sum);
         let call = CallSpec {
             collective,
@@ -274,19 +312,15 @@ pub fn mixed(comm: &mut Communicator, rounds: usize) -> Outcome {
             operator,
             root: if collective.rooted() { root } else { 0 },
         };
-        let input: Vec<u32> = (0..count).map(|i| contribution(rank, i, round)).collect();
-        let mut output = input.clone();
-        // SAFETY: both buffers hold `count` words for the length of the call.
+        let blocks = Blocks::Dense;
+        let grid = Grid { collective, ranks, root: call.root, bytes: count * 4, blocks: &blocks };
+        let (given, taken) = (grid.input_bytes(rank) / 4, grid.output_bytes(rank) / 4);
+        let input: Vec<u32> = (0..given.max(count)).map(|i| contribution(rank, i, round)).collect();
+        let mut output: Vec<u32> = (0..taken.max(count)).map(|i| contribution(rank, i, round)).collect();
+        let expected = expected(&grid, rank, round, output.clone());
+        // SAFETY: both buffers are as long as the collective needs for the length of the call.
         unsafe { comm.call(&call, input.as_ptr().cast(), output.as_mut_ptr().cast()) }.map_err(say)?;
-        let sum = |i: usize| (0..ranks).map(|r| contribution(r, i, round)).sum::<u32>();
-        for (i, &found) in output.iter().enumerate() {
-            let wanted = match collective {
-                Collective::Barrier => input[i],
-                Collective::Bcast => contribution(root, i, round),
-                Collective::Reduce if rank == root => sum(i),
-                Collective::Reduce => input[i],
-                Collective::Allreduce => sum(i),
-            };
+        for (i, (&found, &wanted)) in output.iter().zip(&expected).enumerate() {
             if found != wanted {
                 return Err(format!("round {round}, {collective} of {count}: rank {rank} element {i} is {found}, expected {wanted}"));
             }

@@ -156,6 +156,7 @@ fn question(collective: Collective, shape: &Shape, bytes: usize, settings: &Sett
         direct: false,
         box_bytes: settings.box_bytes,
         acc_bytes: None,
+        uneven: None,
     }
 }
 

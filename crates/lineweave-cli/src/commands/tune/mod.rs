@@ -51,6 +51,9 @@ pub struct Arguments {
     /// Message sizes, such as 8,64KiB; a multiple of 8
     #[arg(long, value_name = "SIZE,..", value_delimiter = ',', value_parser = words)]
     bytes: Vec<Size>,
+    /// Collectives, such as gather,scan [default: barrier,bcast,reduce,allreduce; the others are chosen by the model]
+    #[arg(long = "collective", value_name = "NAME,..", value_delimiter = ',')]
+    collectives: Vec<Collective>,
 }
 
 /// A size that whole f64 elements make.
@@ -66,6 +69,7 @@ fn words(text: &str) -> Result<Size, String> {
 struct Programme {
     ranks: Vec<usize>,
     sizes: Vec<usize>,
+    collectives: Vec<Collective>,
 }
 
 impl Programme {
@@ -78,12 +82,16 @@ impl Programme {
         Programme {
             ranks: or(ranks, if quick { &QUICK_RANKS } else { &RANKS }),
             sizes: or(sizes, if quick { &QUICK_SIZES } else { &SIZES }),
+            collectives: match arguments.collectives.is_empty() {
+                true => Collective::TUNED.to_vec(),
+                false => arguments.collectives.clone(),
+            },
         }
     }
 
     fn cases(&self) -> Vec<(Collective, usize)> {
         let sizes = |c: Collective| if c.moves_data() { self.sizes.clone() } else { vec![0] };
-        Collective::ALL.into_iter().flat_map(|c| sizes(c).into_iter().map(move |b| (c, b))).collect()
+        self.collectives.iter().copied().flat_map(|c| sizes(c).into_iter().map(move |b| (c, b))).collect()
     }
 
     /// How thoroughly a case is measured when this much time is left for each that remains.

@@ -247,6 +247,7 @@ fn unused(arguments: &Arguments, on: &str, session: &Session) {
         (place.root.is_some(), "--root"),
         (place.elements.is_some(), "--elements"),
         (place.direct, "--direct"),
+        (!place.counts.is_empty(), "--counts"),
         (arguments.bytes.is_some(), "--bytes"),
         (!arguments.params.is_empty(), "--param"),
     ];
@@ -261,7 +262,7 @@ fn one(
     algorithm: &'static Algorithm,
     session: &mut Session,
 ) -> Result<Plan, CliError> {
-    let bytes = match arguments.bytes {
+    let bytes = match arguments.bytes.or(arguments.place.longest()) {
         Some(size) => size.0,
         None if collective.moves_data() => return Err(CliError::NoBytes(collective)),
         None => 0,

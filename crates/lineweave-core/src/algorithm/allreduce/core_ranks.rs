@@ -6,7 +6,7 @@
 
 /// What a member of a scope does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Role {
+pub(crate) enum Role {
     /// Hands its contribution to the member before it and gets the result from there.
     Guest,
     /// Plays as number `core`, with the member after it as its guest where `host`.
@@ -20,7 +20,7 @@ pub(super) enum Role {
 
 /// Who plays.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Core {
+pub(crate) struct Core {
     /// Rounds: the logarithm of the number of players.
     pub rounds: usize,
     /// The number of guests.

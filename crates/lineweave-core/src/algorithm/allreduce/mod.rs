@@ -2,7 +2,7 @@
 //! each element, so results are the same bits everywhere.
 
 pub mod all_read_all;
-mod core_ranks;
+pub(super) mod core_ranks;
 pub mod direct;
 pub mod hierarchical;
 pub mod rabenseifner;

@@ -170,7 +170,7 @@ impl Game<'_> {
 }
 
 /// The half of `blocks` that is kept, and the other.
-fn halves(blocks: Range<usize>, lower: bool) -> (Range<usize>, Range<usize>) {
+pub(crate) fn halves(blocks: Range<usize>, lower: bool) -> (Range<usize>, Range<usize>) {
     let middle = blocks.start + blocks.len() / 2;
     if lower {
         (blocks.start..middle, middle..blocks.end)

@@ -9,7 +9,7 @@ use super::super::ranks::block;
 use super::super::trees::boxed;
 use super::super::{Algorithm, ParamSpec, Problem, Scope};
 use crate::collective::Collective;
-use crate::plan::{Builder, FlagArrayId, Layout, Params, PlanError};
+use crate::plan::{Builder, FlagArrayId, Layout, Params, PlanError, Region};
 
 /// The table line.
 pub static ALGORITHM: Algorithm = Algorithm {
@@ -64,20 +64,12 @@ fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), 
     let finished = if pull { Some(b.flags("finished", layout, 1)) } else { None };
     for i in 0..p {
         let rank = s.members[i];
-        let right = s.members[(i + 1) % p];
-        let left = s.members[(i + p - 1) % p];
         let mine = |j: usize| boxed(rank, slot, range(j));
-        // 1. Step 0: the own contribution to block i sets out.
-        b.mov(rank, s.from[i].at(range(i)), mine(i));
-        b.set(rank, step.at(right, 0), 1);
-        // 2. Step n: block i - n arrives with n contributions and leaves with one more; the last is finished.
-        for n in 1..p {
-            let j = (i + p - n) % p;
-            b.wait(rank, step.at(rank, 0), n as i32);
-            b.fold(rank, boxed(left, slot, range(j)), s.from[i].at(range(j)), mine(j));
-            if n + 1 < p || !pull {
-                b.set(rank, step.at(right, 0), n as i32 + 1);
-            }
+        // 1. and 2. Sums go round; the last is finished.
+        let ring = Around { members: &s.members, i, ahead: 0, step };
+        ring.emit(b, |j| s.from[i].at(range(j)), |of, j| boxed(of, slot, range(j)), None);
+        if !pull {
+            b.set(rank, step.at(s.members[(i + 1) % p], 0), p as i32);
         }
         // 3. Every block from its owner, or step by step from the neighbour. Block j is finished at j - 1.
         let own = (i + 1) % p;
@@ -96,6 +88,48 @@ fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), 
         }
     }
     Ok(())
+}
+
+/// One member's part of the sums that go round: the first half of a ring allreduce, or a reduce-scatter.
+pub(crate) struct Around<'a> {
+    /// The ranks round the ring.
+    pub members: &'a [usize],
+    /// Which of them this is.
+    pub i: usize,
+    /// It sends block `i - ahead` first, and finishes the one after that.
+    pub ahead: usize,
+    /// Set by the left neighbour: the block of step n is in its box.
+    pub step: FlagArrayId,
+}
+
+impl Around<'_> {
+    /// `from` is where the own contribution to a block lies, `boxed` where a rank's box holds it; the last block is
+    /// finished there, or at `last`.
+    pub fn emit(
+        &self,
+        b: &mut Builder,
+        from: impl Fn(usize) -> Region,
+        boxed: impl Fn(usize, usize) -> Region,
+        last: Option<Region>,
+    ) {
+        let p = self.members.len();
+        let (rank, right) = (self.members[self.i], self.members[(self.i + 1) % p]);
+        let left = self.members[(self.i + p - 1) % p];
+        let block = |n: usize| (self.i + 2 * p - self.ahead - n) % p;
+        // 1. Step 0: the own contribution to the first block sets out.
+        b.mov(rank, from(block(0)), boxed(rank, block(0)));
+        b.set(rank, self.step.at(right, 0), 1);
+        // 2. Step n: the next block arrives with n contributions and leaves with one more.
+        for n in 1..p {
+            let j = block(n);
+            let dst = last.filter(|_| n + 1 == p).unwrap_or_else(|| boxed(rank, j));
+            b.wait(rank, self.step.at(rank, 0), n as i32);
+            b.fold(rank, boxed(left, j), from(j), dst);
+            if n + 1 < p {
+                b.set(rank, self.step.at(right, 0), n as i32 + 1);
+            }
+        }
+    }
 }
 
 /// Blocks finished elsewhere come through the left neighbour's box and go on through a second slot of the own.

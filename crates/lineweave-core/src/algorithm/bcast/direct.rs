@@ -12,7 +12,7 @@ use crate::units::Rank;
 use std::ops::Range;
 
 /// How a root learns that everybody is done with its buffer.
-pub(super) const ACK: ParamSpec = ParamSpec {
+pub(in super::super) const ACK: ParamSpec = ParamSpec {
     name: "ack",
     default: "flags",
     about: "flags: the root reads a flag a rank; counter: ranks add to one line; a number k: a k-ary tree",
@@ -20,7 +20,7 @@ pub(super) const ACK: ParamSpec = ParamSpec {
 
 /// See [`ACK`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Ack {
+pub(in super::super) enum Ack {
     /// The root reads a flag of each rank.
     Flags,
     /// Every rank adds one to a counter.
@@ -47,8 +47,20 @@ impl std::str::FromStr for Ack {
 }
 
 /// Whether a direct plan is worth costing: somebody to reach, and more than fits a flag's line.
-pub(super) fn applies(problem: &Problem) -> bool {
+pub(in super::super) fn applies(problem: &Problem) -> bool {
     problem.direct && problem.ranks() > 1 && problem.bytes > Layout::Alone.payload()
+}
+
+/// The ways of acknowledging worth costing, where a direct plan is. Not the counter: an engine has room for few of
+/// them, and each root and size of a gather or scatter would take one.
+pub(in super::super) fn ack_candidates(problem: &Problem) -> Vec<Params> {
+    if !applies(problem) {
+        return Vec::new();
+    }
+    let p = problem.ranks();
+    let mut out = vec![Params::new()];
+    out.extend([2, 4, 8].into_iter().filter(|k| k + 2 < p).map(|k| Params::new().with("ack", k)));
+    out
 }
 
 /// A private buffer that its owner publishes.
@@ -105,7 +117,7 @@ pub(super) fn notify(params: &Params, default: Notify) -> Result<Notify, PlanErr
 }
 
 /// An address needs room in its flag's line.
-pub(super) fn check_room(layout: Layout) -> Result<(), PlanError> {
+pub(in super::super) fn check_room(layout: Layout) -> Result<(), PlanError> {
     if layout.payload() >= 8 {
         return Ok(());
     }
@@ -117,7 +129,7 @@ pub(super) fn check_room(layout: Layout) -> Result<(), PlanError> {
 }
 
 /// How the end of everybody's copying is made known to virtual rank 0.
-pub(super) struct Done {
+pub(in super::super) struct Done {
     ack: Ack,
     flags: FlagArrayId,
     index: usize,
@@ -181,6 +193,6 @@ impl Done {
 }
 
 /// The ranks of a scope by virtual rank.
-pub(super) fn virtual_ranks(s: &Scope) -> Vec<usize> {
+pub(in super::super) fn virtual_ranks(s: &Scope) -> Vec<usize> {
     (0..s.len()).map(|v| s.rank_of_virtual(v)).collect()
 }

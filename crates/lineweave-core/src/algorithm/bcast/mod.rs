@@ -6,7 +6,7 @@ pub mod binomial;
 pub mod chain;
 pub mod cyclic;
 pub mod degrees;
-mod direct;
+pub(super) mod direct;
 pub mod direct_cyclic;
 pub mod direct_flat;
 pub mod direct_split;

@@ -1,0 +1,47 @@
+//! Direct: everybody copies its blocks straight out of everybody's buffer.
+//!
+//! The zero-copy protocol of Ramos & Hoefler 2013, 4.1.1, every rank a root: each block is copied once. Nobody returns
+//! before everybody is done. Needs direct access; any P.
+
+use super::super::pieces::{
+    check_direct, direct_applies, from_peers_inputs, keep_own, output, peer_input, LAYOUT,
+};
+use super::super::{Algorithm, Problem, Scope};
+use crate::collective::Collective;
+use crate::plan::{Builder, Layout, Params, PlanError};
+
+/// The table line.
+pub static ALGORITHM: Algorithm = Algorithm {
+    collective: Collective::Alltoall,
+    name: "direct",
+    about: "everybody copies its blocks out of everybody's buffer (threads, shared heap)",
+    source: "Ramos & Hoefler 2013, section 4.1.1 (zero copy), applied to an alltoall",
+    params: &[LAYOUT],
+    candidates,
+    emit,
+};
+
+fn candidates(problem: &Problem) -> Vec<Params> {
+    match direct_applies(problem) {
+        true => vec![Params::new()],
+        false => Vec::new(),
+    }
+}
+
+fn emit(b: &mut Builder, problem: &Problem, _: &Scope, params: &Params) -> Result<(), PlanError> {
+    let layout = params.read(LAYOUT.name, Layout::Alone)?;
+    check_direct(&ALGORITHM, problem, layout)?;
+    let (p, grid) = (b.ranks(), problem.grid());
+    if p < 2 || grid.bytes == 0 {
+        (0..p).for_each(|rank| keep_own(b, &grid, rank));
+        return Ok(());
+    }
+    from_peers_inputs(
+        b,
+        layout,
+        |b, rank| keep_own(b, &grid, rank),
+        |b, rank, q| b.mov(rank, peer_input(q, grid.given(q, rank)), output(grid.taken(rank, q))),
+        |_, _| {},
+    );
+    Ok(())
+}

@@ -1,0 +1,13 @@
+//! Algorithms for alltoall, with blocks of one length or (alltoallv) of different lengths.
+
+pub mod bruck;
+pub mod direct;
+pub mod flat;
+pub mod grid;
+pub mod pairwise;
+
+use super::Algorithm;
+
+/// Every algorithm, in the order of the listing.
+pub const TABLE: &[&Algorithm] =
+    &[&flat::ALGORITHM, &pairwise::ALGORITHM, &bruck::ALGORITHM, &direct::ALGORITHM, &grid::ALGORITHM];

@@ -1,0 +1,219 @@
+//! Pieces of buffers: what the algorithms that exchange blocks share.
+
+use super::{Algorithm, ParamSpec, Problem};
+use crate::plan::{Builder, Grid, Layout, Params, PlanError, Region, Space};
+use crate::topology::{Level, Shape};
+use crate::units::Rank;
+use std::ops::Range;
+
+/// The parameter `layout` of algorithms whose flags may carry a block.
+pub(super) const LAYOUT: ParamSpec = ParamSpec {
+    name: "layout",
+    default: "alone",
+    about: "lines of the flags: packed, paired, alone, spreadN",
+};
+
+/// The layouts worth costing where `bytes` may travel with a flag.
+pub(super) fn layouts(bytes: usize) -> Vec<Params> {
+    let mut out = vec![Params::new()];
+    if bytes <= Layout::Paired.payload() {
+        out.push(Params::new().with("layout", Layout::Paired));
+    }
+    out
+}
+
+/// The bytes `range` of this rank's `in`.
+pub(super) fn input(range: Range<usize>) -> Region {
+    Region::new(Space::In, range)
+}
+
+/// The bytes `range` of this rank's `out`.
+pub(super) fn output(range: Range<usize>) -> Region {
+    Region::new(Space::Out, range)
+}
+
+/// The bytes `range` of the `in` of `rank`, read directly.
+pub(super) fn peer_input(rank: usize, range: Range<usize>) -> Region {
+    Region::new(Space::PeerIn(Rank::from(rank)), range)
+}
+
+/// The bytes `range` of the `out` of `rank`, written directly.
+pub(super) fn peer_output(rank: usize, range: Range<usize>) -> Region {
+    Region::new(Space::PeerOut(Rank::from(rank)), range)
+}
+
+/// Blocks one after the other.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Packed {
+    /// Where each starts, and where the last ends.
+    starts: Vec<usize>,
+}
+
+impl Packed {
+    /// Of these lengths.
+    pub fn new(lens: impl IntoIterator<Item = usize>) -> Packed {
+        let mut starts = vec![0];
+        let mut at = 0;
+        for len in lens {
+            at += len;
+            starts.push(at);
+        }
+        Packed { starts }
+    }
+
+    /// All of them together.
+    pub fn total(&self) -> usize {
+        self.starts[self.starts.len() - 1]
+    }
+
+    /// Block `i`.
+    pub fn at(&self, i: usize) -> Range<usize> {
+        self.starts[i]..self.starts[i + 1]
+    }
+
+    /// Blocks `range`, from the start of block `from`.
+    pub fn span(&self, range: Range<usize>, from: usize) -> Range<usize> {
+        self.starts[range.start] - self.starts[from]..self.starts[range.end] - self.starts[from]
+    }
+
+    /// The bytes of blocks `range` together.
+    pub fn bytes(&self, range: Range<usize>) -> usize {
+        self.span(range.clone(), range.start).len()
+    }
+}
+
+/// Part `range` of a region.
+pub(super) fn part(region: Region, range: Range<usize>) -> Region {
+    Region { offset: region.offset + range.start, len: range.len(), ..region }
+}
+
+/// Whether `b` follows `a` in the same place.
+fn follows(a: &Region, b: &Region) -> bool {
+    a.space == b.space && a.end() == b.offset
+}
+
+/// Pieces joined where they follow each other in every place; empty ones left out.
+fn joined<const N: usize>(pieces: impl IntoIterator<Item = [Region; N]>) -> Vec<[Region; N]> {
+    let mut out: Vec<[Region; N]> = Vec::new();
+    for piece in pieces.into_iter().filter(|piece| piece[0].len > 0) {
+        match out.last_mut() {
+            Some(last) if last.iter().zip(&piece).all(|(a, b)| follows(a, b)) => {
+                last.iter_mut().zip(&piece).for_each(|(a, b)| a.len += b.len);
+            }
+            _ => out.push(piece),
+        }
+    }
+    out
+}
+
+/// Rank `rank` copies pieces, source and destination, one after the other.
+pub(super) fn copy(b: &mut Builder, rank: usize, pieces: impl IntoIterator<Item = [Region; 2]>) {
+    for [src, dst] in joined(pieces) {
+        b.mov(rank, src, dst);
+    }
+}
+
+/// Rank `rank` folds pieces: left operand, right operand, result.
+pub(super) fn fold(b: &mut Builder, rank: usize, pieces: impl IntoIterator<Item = [Region; 3]>) {
+    for [left, right, dst] in joined(pieces) {
+        b.fold(rank, left, right, dst);
+    }
+}
+
+/// The one region that pieces make, if they follow each other.
+pub(super) fn whole(pieces: impl IntoIterator<Item = Region>) -> Option<Region> {
+    match joined(pieces.into_iter().map(|piece| [piece]))[..] {
+        [[one]] => Some(one),
+        _ => None,
+    }
+}
+
+/// Every rank's own block, from `in` to `out`.
+pub(super) fn keep_own(b: &mut Builder, grid: &Grid<'_>, rank: usize) {
+    b.mov(rank, input(grid.given(rank, rank)), output(grid.taken(rank, rank)));
+}
+
+/// The ranks by groups within which nobody is farther than `level`, each in rank order.
+pub(super) fn groups(shape: &Shape, level: Level) -> Vec<Vec<usize>> {
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    for rank in 0..shape.ranks() {
+        let near = |g: &&mut Vec<usize>| shape.distance(Rank::from(g[0]), Rank::from(rank)) <= level;
+        match groups.iter_mut().find(near) {
+            Some(group) => group.push(rank),
+            None => groups.push(vec![rank]),
+        }
+    }
+    groups
+}
+
+/// Direct plans need to reach peers' buffers, and room for an address in a flag's line.
+pub(super) fn check_direct(
+    algorithm: &Algorithm,
+    problem: &Problem,
+    layout: Layout,
+) -> Result<(), PlanError> {
+    if !problem.direct {
+        return Err(algorithm.not_applicable("ranks cannot reach each other's buffers here"));
+    }
+    super::bcast::direct::check_room(layout)
+}
+
+/// Whether a direct plan is worth costing: somebody to reach, and more than fits a flag's line.
+pub(super) fn direct_applies(problem: &Problem) -> bool {
+    super::bcast::direct::applies(problem)
+}
+
+/// Every rank publishes where its `in` is, runs `body` with the addresses of all others taken as they come, and
+/// returns only when everybody is done with its buffer. `body` is called for each rank and each of its peers, the
+/// next one first.
+pub(super) fn from_peers_inputs(
+    b: &mut Builder,
+    layout: Layout,
+    mut first: impl FnMut(&mut Builder, usize),
+    mut body: impl FnMut(&mut Builder, usize, usize),
+    mut last: impl FnMut(&mut Builder, usize),
+) {
+    b.ring();
+    b.direct();
+    let p = b.ranks();
+    let address = b.flags("address", layout, 1);
+    let done = b.flags("done", layout, 1);
+    for rank in 0..p {
+        let others = (1..p).map(|d| (rank + d) % p);
+        // 1. Addresses.
+        b.set_address(rank, address.at(rank, 0), 1, Space::In);
+        first(b, rank);
+        // 2. What peers have for this rank.
+        for q in others.clone() {
+            b.wait_address(rank, address.at(q, 0), 1, Space::PeerIn(Rank::from(q)));
+            body(b, rank, q);
+        }
+        last(b, rank);
+        // 3. Everybody is done.
+        b.set(rank, done.at(rank, 0), 1);
+        for q in others {
+            b.wait(rank, done.at(q, 0), 1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_that_follow_each_other_on_both_sides_are_one() {
+        let pieces = [(0..4, 0..4), (4..8, 4..8), (8..8, 20..20), (8..12, 16..20)];
+        let joined = joined(pieces.map(|(a, b)| [input(a), output(b)]));
+        assert_eq!(joined, vec![[input(0..8), output(0..8)], [input(8..12), output(16..20)]]);
+        assert_eq!(whole([input(0..4), input(4..6)]), Some(input(0..6)));
+        assert_eq!(whole([input(0..4), input(5..6)]), None);
+    }
+
+    #[test]
+    fn packed_blocks_are_found_from_any_of_them() {
+        let packed = Packed::new([3, 0, 5, 2]);
+        assert_eq!((packed.total(), packed.at(2)), (10, 3..8));
+        assert_eq!((packed.span(2..4, 2), packed.bytes(1..3)), (0..7, 5));
+    }
+}

@@ -1,0 +1,74 @@
+//! Slices: every rank puts what it has for others into its box, and folds its own block from all boxes.
+//!
+//! The first half of `allreduce/slices`: one round whatever P, every contribution copied once and folded once, in rank
+//! order. An input that fits beside a flag rides with it. Any P.
+
+use super::super::pieces::{copy, input, keep_own, layouts, output, Packed, LAYOUT};
+use super::super::reduce::slices::fold_all;
+use super::super::trees::boxed;
+use super::super::{Algorithm, Place, Problem, Scope};
+use crate::collective::Collective;
+use crate::plan::{Builder, Layout, Params, PlanError, Region};
+
+/// The table line.
+pub static ALGORITHM: Algorithm = Algorithm {
+    collective: Collective::ReduceScatter,
+    name: "slices",
+    about: "each folds its block from everybody's box",
+    source: "Ramos & Hoefler 2013, section 4.1.3, applied to a reduction",
+    params: &[LAYOUT],
+    candidates,
+    emit,
+};
+
+fn candidates(problem: &Problem) -> Vec<Params> {
+    layouts(problem.bytes * problem.ranks())
+}
+
+fn emit(b: &mut Builder, problem: &Problem, _: &Scope, params: &Params) -> Result<(), PlanError> {
+    let layout = params.read(LAYOUT.name, Layout::Alone)?;
+    let (p, grid) = (b.ranks(), problem.grid());
+    if p < 2 || grid.bytes == 0 {
+        (0..p).for_each(|rank| keep_own(b, &grid, rank));
+        return Ok(());
+    }
+    b.ring();
+    let packed = Packed::new((0..p).map(|j| grid.len(j, j)));
+    let carried = packed.total() <= layout.payload();
+    let written = b.flags("written", layout, 1);
+    let slot = b.slot(if carried { 0 } else { packed.total() });
+    // With the flags, each input is taken to a place of its own, the own one among them.
+    let scratch = b.acc(if carried { p * packed.total() } else { 0 });
+    for rank in 0..p {
+        let store = |j: usize| -> Region {
+            match carried {
+                true => Place::acc(scratch + j * packed.total()).at(0..packed.total()),
+                false => boxed(j, slot, 0..packed.total()),
+            }
+        };
+        let piece = |j: usize, block: usize| super::super::pieces::part(store(j), packed.at(block));
+        // 1. What others need; all of it where it must be one piece.
+        let blocks = (0..p).filter(|&j| carried || j != rank);
+        copy(b, rank, blocks.map(|j| [input(grid.given(rank, j)), piece(rank, j)]));
+        if carried {
+            b.set_carrying(rank, written.at(rank, 0), 1, store(rank));
+        } else {
+            b.set(rank, written.at(rank, 0), 1);
+        }
+        // 2. The own block of everybody's.
+        if grid.len(rank, rank) == 0 {
+            continue;
+        }
+        for j in (1..p).map(|d| (rank + d) % p) {
+            if carried {
+                b.wait_taking(rank, written.at(j, 0), 1, store(j));
+            } else {
+                b.wait(rank, written.at(j, 0), 1);
+            }
+        }
+        let out = output(grid.taken(rank, rank));
+        let source = |j: usize| if j == rank { input(grid.given(rank, rank)) } else { piece(j, rank) };
+        fold_all(b, rank, p, source, out, out);
+    }
+    Ok(())
+}

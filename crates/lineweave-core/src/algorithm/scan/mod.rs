@@ -1,0 +1,45 @@
+//! Algorithms for scan (inclusive) and exscan (exclusive): the same plans but for who contributes to what. All of them
+//! combine contributions in rank order.
+
+pub mod all_read_lower;
+pub mod chain;
+pub mod recursive_doubling;
+pub mod slices;
+
+use super::{Algorithm, Scope};
+use crate::plan::Builder;
+
+/// Every algorithm for scan, in the order of the listing.
+pub const TABLE: &[&Algorithm] =
+    &[&recursive_doubling::ALGORITHM, &all_read_lower::ALGORITHM, &chain::ALGORITHM, &slices::ALGORITHM];
+
+/// The same for exscan.
+pub const EXCLUSIVE: &[&Algorithm] =
+    &[&recursive_doubling::EXCLUSIVE, &all_read_lower::EXCLUSIVE, &chain::EXCLUSIVE, &slices::EXCLUSIVE];
+
+/// Whether a rank's own contribution is in its result.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    /// Scan.
+    Inclusive,
+    /// Exscan.
+    Exclusive,
+}
+
+impl Kind {
+    /// How many members, from the first, contribute to the result of member `i`.
+    fn upto(self, i: usize) -> usize {
+        match self {
+            Kind::Inclusive => i + 1,
+            Kind::Exclusive => i,
+        }
+    }
+}
+
+/// Emits the whole of it, and says so, where there is nothing to combine: one member or no bytes.
+fn trivial(b: &mut Builder, s: &Scope, kind: Kind) -> bool {
+    if s.len() == 1 && kind == Kind::Inclusive {
+        b.mov(s.members[0], s.from[0].at(0..s.bytes), s.to.at(0..s.bytes));
+    }
+    s.len() == 1 || s.bytes == 0
+}

@@ -1,0 +1,20 @@
+//! Algorithms for scatter, with blocks of one length or (scatterv) of different lengths.
+
+pub mod binomial;
+pub mod direct;
+mod down;
+pub mod flat;
+pub mod hierarchical;
+
+use super::{Algorithm, ParamSpec};
+
+/// Every algorithm, in the order of the listing.
+pub const TABLE: &[&Algorithm] =
+    &[&flat::ALGORITHM, &binomial::ALGORITHM, &direct::ALGORITHM, &hierarchical::ALGORITHM];
+
+/// The parameter `source` of scatters down a tree.
+const SOURCE: ParamSpec = ParamSpec {
+    name: "source",
+    default: "parent",
+    about: "box to copy from: the parent's, or always the root's",
+};

@@ -1,0 +1,275 @@
+//! Collectives that exchange blocks of one length, and scans.
+//!
+//! Where a rank's buffer holds a block for every rank, it is as long as all of them together, in the order of ranks. The
+//! calls in place take one buffer: the one with all blocks at ranks that have such a buffer, the own block's
+//! elsewhere.
+
+use super::expect_length;
+use crate::check::CallSpec;
+use crate::communicator::Communicator;
+use crate::error::Error;
+use crate::kernel::{Element, Operator};
+use lineweave_core::collective::{Collective, Extent};
+
+/// Input, output and elements of a block.
+struct Parts<'a, T> {
+    input: Option<&'a [T]>,
+    output: Option<&'a mut [T]>,
+    count: usize,
+}
+
+impl Communicator {
+    /// Gathers every rank's `input` in the root's `output`, in the order of ranks. There `output` is as long as all
+    /// inputs together; other ranks may give an empty one.
+    ///
+    /// # Errors
+    /// [`Error::Root`], [`Error::Length`]; those of [`Communicator::barrier`].
+    ///
+    /// ```
+    /// let gathered = lineweave::team::threads(3, |mut comm| {
+    ///     let mut all = [0u32; 6];
+    ///     comm.gather(&[comm.rank() as u32; 2], &mut all, 1)?;
+    ///     Ok(all)
+    /// })?;
+    /// assert_eq!(gathered[1], [0, 0, 1, 1, 2, 2]);
+    /// # Ok::<(), lineweave::Error>(())
+    /// ```
+    pub fn gather<T: Element>(&mut self, input: &[T], output: &mut [T], root: usize) -> Result<(), Error> {
+        let parts = Parts { input: Some(input), output: Some(output), count: input.len() };
+        self.exchange(Collective::Gather, None, root, parts)
+    }
+
+    /// [`Communicator::gather`] where the root's own block already lies in its place in `buffer`; at other ranks
+    /// `buffer` is the contribution.
+    ///
+    /// # Errors
+    /// Those of [`Communicator::gather`].
+    pub fn gather_in_place<T: Element>(&mut self, buffer: &mut [T], root: usize) -> Result<(), Error> {
+        self.exchange_in_place(Collective::Gather, None, root, buffer)
+    }
+
+    /// Gives block `r` of the root's `input` to rank `r`, in its `output`. At the root `input` is as long as all
+    /// outputs together; other ranks may give an empty one.
+    ///
+    /// # Errors
+    /// [`Error::Root`], [`Error::Length`]; those of [`Communicator::barrier`].
+    ///
+    /// ```
+    /// let mine = lineweave::team::threads(3, |mut comm| {
+    ///     let mut mine = [0u32];
+    ///     comm.scatter(&[7, 8, 9], &mut mine, 0)?;
+    ///     Ok(mine[0])
+    /// })?;
+    /// assert_eq!(mine, [7, 8, 9]);
+    /// # Ok::<(), lineweave::Error>(())
+    /// ```
+    pub fn scatter<T: Element>(&mut self, input: &[T], output: &mut [T], root: usize) -> Result<(), Error> {
+        let parts = Parts { count: output.len(), input: Some(input), output: Some(output) };
+        self.exchange(Collective::Scatter, None, root, parts)
+    }
+
+    /// [`Communicator::scatter`] where the root's own block stays in its place in `buffer`; at other ranks `buffer`
+    /// is what they get.
+    ///
+    /// # Errors
+    /// Those of [`Communicator::scatter`].
+    pub fn scatter_in_place<T: Element>(&mut self, buffer: &mut [T], root: usize) -> Result<(), Error> {
+        self.exchange_in_place(Collective::Scatter, None, root, buffer)
+    }
+
+    /// Gathers every rank's `input` in every rank's `output`, in the order of ranks.
+    ///
+    /// # Errors
+    /// [`Error::Length`]; those of [`Communicator::barrier`].
+    ///
+    /// ```
+    /// let all = lineweave::team::threads(3, |mut comm| {
+    ///     let mut all = [0; 3];
+    ///     comm.allgather(&[10 * comm.rank() as i32], &mut all)?;
+    ///     Ok(all)
+    /// })?;
+    /// assert_eq!(all, [[0, 10, 20]; 3]);
+    /// # Ok::<(), lineweave::Error>(())
+    /// ```
+    pub fn allgather<T: Element>(&mut self, input: &[T], output: &mut [T]) -> Result<(), Error> {
+        let parts = Parts { input: Some(input), output: Some(output), count: input.len() };
+        self.exchange(Collective::Allgather, None, 0, parts)
+    }
+
+    /// [`Communicator::allgather`] where each rank's own block already lies in its place in `buffer`.
+    ///
+    /// # Errors
+    /// Those of [`Communicator::allgather`].
+    pub fn allgather_in_place<T: Element>(&mut self, buffer: &mut [T]) -> Result<(), Error> {
+        self.exchange_in_place(Collective::Allgather, None, 0, buffer)
+    }
+
+    /// Combines every rank's `input` elementwise and gives block `r` of the result to rank `r`: `input` is as long as
+    /// all outputs together.
+    ///
+    /// # Errors
+    /// [`Error::Length`], [`Error::Operator`]; those of [`Communicator::barrier`].
+    pub fn reduce_scatter_block<T: Element>(
+        &mut self,
+        input: &[T],
+        output: &mut [T],
+        operator: Operator,
+    ) -> Result<(), Error> {
+        let parts = Parts { count: output.len(), input: Some(input), output: Some(output) };
+        self.exchange(Collective::ReduceScatter, Some(operator), 0, parts)
+    }
+
+    /// [`Communicator::reduce_scatter_block`] with the result where the first block of the input was. What is behind
+    /// it may be changed or not.
+    ///
+    /// # Errors
+    /// Those of [`Communicator::reduce_scatter_block`].
+    pub fn reduce_scatter_block_in_place<T: Element>(
+        &mut self,
+        buffer: &mut [T],
+        operator: Operator,
+    ) -> Result<(), Error> {
+        self.exchange_in_place(Collective::ReduceScatter, Some(operator), 0, buffer)
+    }
+
+    /// Combines elementwise, in rank order, the `input` of all ranks up to and with this one in its `output`.
+    /// With [`Operator::Avg`] it is the average of these.
+    ///
+    /// # Errors
+    /// [`Error::Length`], [`Error::Operator`]; those of [`Communicator::barrier`].
+    ///
+    /// ```
+    /// use lineweave::Operator;
+    /// let sums = lineweave::team::threads(4, |mut comm| {
+    ///     let mut sum = [0u64];
+    ///     comm.scan(&[1 + comm.rank() as u64], &mut sum, Operator::Sum)?;
+    ///     Ok(sum[0])
+    /// })?;
+    /// assert_eq!(sums, [1, 3, 6, 10]);
+    /// # Ok::<(), lineweave::Error>(())
+    /// ```
+    pub fn scan<T: Element>(
+        &mut self,
+        input: &[T],
+        output: &mut [T],
+        operator: Operator,
+    ) -> Result<(), Error> {
+        let parts = Parts { input: Some(input), output: Some(output), count: input.len() };
+        self.exchange(Collective::Scan, Some(operator), 0, parts)
+    }
+
+    /// [`Communicator::scan`] with the result in place of the input.
+    ///
+    /// # Errors
+    /// Those of [`Communicator::scan`].
+    pub fn scan_in_place<T: Element>(&mut self, buffer: &mut [T], operator: Operator) -> Result<(), Error> {
+        self.exchange_in_place(Collective::Scan, Some(operator), 0, buffer)
+    }
+
+    /// Combines elementwise, in rank order, the `input` of all ranks before this one in its `output`. Rank 0's
+    /// `output` is not touched and may be empty.
+    ///
+    /// # Errors
+    /// [`Error::Length`], [`Error::Operator`]; those of [`Communicator::barrier`].
+    pub fn exscan<T: Element>(
+        &mut self,
+        input: &[T],
+        output: &mut [T],
+        operator: Operator,
+    ) -> Result<(), Error> {
+        let parts = Parts { input: Some(input), output: Some(output), count: input.len() };
+        self.exchange(Collective::Exscan, Some(operator), 0, parts)
+    }
+
+    /// [`Communicator::exscan`] with the result in place of the input; rank 0's stays.
+    ///
+    /// # Errors
+    /// Those of [`Communicator::exscan`].
+    pub fn exscan_in_place<T: Element>(&mut self, buffer: &mut [T], operator: Operator) -> Result<(), Error> {
+        self.exchange_in_place(Collective::Exscan, Some(operator), 0, buffer)
+    }
+
+    /// Gives block `j` of this rank's `input` to rank `j`, where it is block `r` of the `output`, `r` being this rank:
+    /// both buffers hold a block for every rank.
+    ///
+    /// # Errors
+    /// [`Error::Length`]; those of [`Communicator::barrier`].
+    ///
+    /// ```
+    /// let rows = lineweave::team::threads(2, |mut comm| {
+    ///     let mut row = [0; 2];
+    ///     let column = [[1, 2], [3, 4]][comm.rank()];
+    ///     comm.alltoall(&column, &mut row)?;
+    ///     Ok(row)
+    /// })?;
+    /// assert_eq!(rows, [[1, 3], [2, 4]]);
+    /// # Ok::<(), lineweave::Error>(())
+    /// ```
+    pub fn alltoall<T: Element>(&mut self, input: &[T], output: &mut [T]) -> Result<(), Error> {
+        let parts = Parts { count: input.len() / self.ranks(), input: Some(input), output: Some(output) };
+        self.exchange(Collective::Alltoall, None, 0, parts)
+    }
+
+    /// [`Communicator::alltoall`] with what arrives in place of what was given.
+    ///
+    /// # Errors
+    /// Those of [`Communicator::alltoall`].
+    pub fn alltoall_in_place<T: Element>(&mut self, buffer: &mut [T]) -> Result<(), Error> {
+        self.exchange_in_place(Collective::Alltoall, None, 0, buffer)
+    }
+
+    fn exchange<T: Element>(
+        &mut self,
+        collective: Collective,
+        operator: Option<Operator>,
+        root: usize,
+        parts: Parts<'_, T>,
+    ) -> Result<(), Error> {
+        let call = CallSpec { collective, element: T::TYPE, count: parts.count, operator, root };
+        let (rank, ranks) = (self.rank(), self.ranks());
+        if root >= ranks {
+            return Err(Error::Root { collective, root, ranks });
+        }
+        let input = parts.input.unwrap_or_default();
+        let output = parts.output.unwrap_or_default();
+        if collective.input(rank, root) != Extent::Nothing {
+            expect_length(collective, "input", call.input_bytes(rank, ranks), size_of_val(input))?;
+        }
+        if collective.output(rank, root) != Extent::Nothing {
+            expect_length(collective, "output", call.output_bytes(rank, ranks), size_of_val(output))?;
+        }
+        // SAFETY: both slices are borrowed for the call and as long as it says where it uses them.
+        unsafe { self.call(&call, input.as_ptr().cast(), output.as_mut_ptr().cast()) }
+    }
+
+    fn exchange_in_place<T: Element>(
+        &mut self,
+        collective: Collective,
+        operator: Option<Operator>,
+        root: usize,
+        buffer: &mut [T],
+    ) -> Result<(), Error> {
+        let (rank, ranks) = (self.rank(), self.ranks());
+        if root >= ranks {
+            return Err(Error::Root { collective, root, ranks });
+        }
+        let extents = [collective.input(rank, root), collective.output(rank, root)];
+        let count = match extents.contains(&Extent::Blocks) {
+            true => buffer.len() / ranks,
+            false => buffer.len(),
+        };
+        let call = CallSpec { collective, element: T::TYPE, count, operator, root };
+        let whole = extents.map(|e| e.bytes(ranks, call.bytes())).into_iter().max().unwrap_or(0);
+        expect_length(collective, "buffer", whole, size_of_val(buffer))?;
+        let start = buffer.as_mut_ptr().cast::<u8>();
+        let own = start.wrapping_add(rank * call.bytes());
+        let (input, output) = match extents {
+            [Extent::Message, Extent::Blocks] => (own, start),
+            [Extent::Blocks, Extent::Message] if !collective.folds() => (start, own),
+            _ => (start, start),
+        };
+        // SAFETY: the slice is exclusively borrowed for the call and as long as its longer buffer, within which the
+        // other one lies.
+        unsafe { self.call(&call, input, output) }
+    }
+}

@@ -1,0 +1,163 @@
+//! The plans of calls whose blocks have different lengths.
+//!
+//! A plan fits one set of lengths. So each set that comes is chosen for, proven and compiled once, and kept for when it
+//! comes again, as it does in most programs; of many sets the older ones are forgotten. The blocks go window by window
+//! like others. A window covers less of them as the shorter ones end: windows that cover the same are runs of one plan.
+
+use super::{Book, Communicator};
+use crate::check::CallSpec;
+use crate::communicator::PlanId;
+use crate::error::Error;
+use crate::segment::Geometry;
+use crate::tuning::Chosen;
+use lineweave_core::collective::Collective;
+use lineweave_core::plan::{Plan, Uneven};
+use lineweave_core::select::Question;
+use lineweave_core::verify::{self, Proof};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// How many sets of lengths are kept. Beyond that all are forgotten: every rank then does so at the same call.
+const KEPT: usize = 64;
+
+/// What a choice depends on, besides the team.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Key {
+    collective: Collective,
+    grain: usize,
+    root: usize,
+    /// In bytes: one for each rank, or for each pair of them.
+    counts: Arc<[usize]>,
+}
+
+/// Windows that follow each other and are runs of one plan.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stretch {
+    pub plan: PlanId,
+    /// Where the first starts in every block.
+    pub from: usize,
+    /// Bytes of each.
+    pub window: usize,
+    /// How many they are.
+    pub times: usize,
+}
+
+/// A call with uneven blocks, ready to be run.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    /// The whole blocks.
+    pub blocks: Arc<Uneven>,
+    pub stretches: Vec<Stretch>,
+    /// Every plan is right when input and output are one buffer.
+    pub in_place: bool,
+}
+
+/// One rank's.
+#[derive(Debug, Default)]
+pub(super) struct Known(HashMap<Key, Arc<Prepared>>);
+
+/// A stretch with its proven plan.
+#[derive(Debug)]
+struct Proven {
+    plan: Plan,
+    proof: Proof,
+    from: usize,
+    window: usize,
+    times: usize,
+}
+
+/// Every stretch of a call, or why there is none.
+type Outcome = Result<Arc<Vec<Proven>>, Error>;
+
+/// What the threads of a team share, so that each set is chosen for and proven once.
+#[derive(Debug, Default)]
+pub(super) struct Shelf(Mutex<HashMap<Key, Outcome>>);
+
+fn blocks(key: &Key, ranks: usize) -> Uneven {
+    match key.collective {
+        Collective::Alltoall => Uneven::by_pair(ranks, key.counts.to_vec()),
+        _ => Uneven::by_rank(key.counts.to_vec()),
+    }
+}
+
+impl Book {
+    fn uneven_question(&self, key: &Key, geometry: &Geometry) -> Question {
+        let even = super::Key {
+            collective: key.collective,
+            bytes: key.counts.iter().copied().max().unwrap_or(0),
+            grain: key.grain,
+            root: key.root,
+        };
+        let uneven = Some(Arc::new(blocks(key, self.shape.ranks())));
+        Question { uneven, ..self.question(&even, geometry) }
+    }
+
+    /// Chooses and proves, or takes what another thread of the team has proven.
+    fn proven_uneven(&self, key: &Key, geometry: &Geometry) -> Outcome {
+        let prove = || self.prove_uneven(key, geometry).map(Arc::new);
+        let Some(shelf) = &self.shelf else { return prove() };
+        // A thread that panicked while proving left the map as it was.
+        let mut shelf = shelf.uneven.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if shelf.len() >= KEPT && !shelf.contains_key(key) {
+            shelf.clear();
+        }
+        shelf.entry(key.clone()).or_insert_with(prove).clone()
+    }
+
+    fn prove_uneven(&self, key: &Key, geometry: &Geometry) -> Result<Vec<Proven>, Error> {
+        let question = self.uneven_question(key, geometry);
+        let Chosen { algorithm, params, window, .. } = self.choose(&question)?;
+        let window = window.max(key.grain);
+        let mut stretches: Vec<Proven> = Vec::new();
+        for from in (0..question.bytes).step_by(window) {
+            let window = window.min(question.bytes - from);
+            let problem = question.stretch(from..from + window);
+            match stretches.last_mut() {
+                Some(last) if last.plan.blocks == problem.blocks => last.times += 1,
+                _ => {
+                    let plan = algorithm.plan(&problem, &params)?;
+                    let proof = verify::verify(&plan)
+                        .map_err(|v| Error::Refuted { plan: plan.name(), violation: Box::new(v) })?;
+                    stretches.push(Proven { plan, proof, from, window, times: 1 });
+                }
+            }
+        }
+        Ok(stretches)
+    }
+}
+
+impl Communicator {
+    /// The plans for blocks of these lengths in bytes.
+    ///
+    /// # Errors
+    /// Those of choosing a plan.
+    pub(crate) fn uneven(&mut self, call: &CallSpec, counts: &[usize]) -> Result<Arc<Prepared>, Error> {
+        let collective = call.collective;
+        let key = Key {
+            collective,
+            grain: if collective.folds() { call.element.size() } else { 1 },
+            root: if collective.rooted() { call.root } else { 0 },
+            counts: counts.into(),
+        };
+        if let Some(known) = self.book().uneven.0.get(&key) {
+            return Ok(Arc::clone(known));
+        }
+        let proven = self.book().proven_uneven(&key, self.segment().geometry())?;
+        if self.book().uneven.0.len() >= KEPT {
+            let old = std::mem::take(&mut self.book_mut().uneven.0);
+            self.give_up(old.values().flat_map(|p| p.stretches.iter().map(|s| s.plan)));
+        }
+        let mut stretches = Vec::with_capacity(proven.len());
+        for &Proven { ref plan, ref proof, from, window, times } in proven.iter() {
+            let plan = self.prepare_proven(plan, proof)?;
+            stretches.push(Stretch { plan, from, window, times });
+        }
+        let prepared = Arc::new(Prepared {
+            blocks: Arc::new(blocks(&key, self.ranks())),
+            stretches,
+            in_place: proven.iter().all(|p| p.proof.in_place),
+        });
+        self.book_mut().uneven.0.insert(key, Arc::clone(&prepared));
+        Ok(prepared)
+    }
+}
