@@ -13,6 +13,9 @@
 //! when there was no such run. That is how an acknowledgement is deferred until its slot is needed again.
 
 mod blocks;
+mod error;
+mod params;
+mod flags;
 mod builder;
 mod layout;
 mod text;
@@ -21,14 +24,14 @@ mod parse;
 
 pub use blocks::{Blocks, Grid, Uneven};
 pub use builder::{Builder, FlagArrayId};
+pub use error::PlanError;
+pub use flags::{FlagArray, FlagKind, FlagRef, Layout};
 pub use layout::Footprint;
+pub use params::Params;
 pub use text::{move_verb, PlanTextError};
 
 use crate::collective::Collective;
 use crate::units::Rank;
-use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
-use std::fmt;
 use std::ops::Range;
 
 /// A place where bytes live, as the rank that runs the op names it.
@@ -86,94 +89,6 @@ impl Region {
     pub fn overlaps(&self, other: &Region) -> bool {
         self.space == other.space && self.offset < other.end() && other.offset < self.end()
     }
-}
-
-/// Which cache lines the flags of one array at one home occupy: a parameter, decided by measurement.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub enum Layout {
-    /// Eight bytes apart: as many on a line as fit. No room for payloads.
-    Packed,
-    /// Flags 2i and 2i+1 share a line: the two flags of two ranks that exchange. Up to 24 bytes of payload each.
-    Paired,
-    /// One flag a line. Up to 56 bytes of payload.
-    Alone,
-    /// One flag every n lines (n >= 2), out of reach of adjacent-line prefetch. Up to 56 bytes of payload.
-    Spread(u8),
-}
-
-impl Layout {
-    /// The most bytes that may share a flag's line on 64-byte lines.
-    pub fn payload(self) -> usize {
-        match self {
-            Layout::Packed => 0,
-            Layout::Paired => 24,
-            Layout::Alone | Layout::Spread(_) => 56,
-        }
-    }
-}
-
-impl fmt::Display for Layout {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Layout::Packed => f.pad("packed"),
-            Layout::Paired => f.pad("paired"),
-            Layout::Alone => f.pad("alone"),
-            Layout::Spread(n) => f.pad(&format!("spread{n}")),
-        }
-    }
-}
-
-impl std::str::FromStr for Layout {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "packed" => Ok(Layout::Packed),
-            "paired" => Ok(Layout::Paired),
-            "alone" => Ok(Layout::Alone),
-            _ => text
-                .strip_prefix("spread")
-                .and_then(|n| n.parse::<u8>().ok())
-                .filter(|&n| n >= 2)
-                .map(Layout::Spread)
-                .ok_or_else(|| {
-                    format!("unknown flag layout `{text}`: expected packed, paired, alone or spread2 .. spread255")
-                }),
-        }
-    }
-}
-
-/// How a flag array is written.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum FlagKind {
-    /// One writer stores growing values.
-    Signal,
-    /// Any rank adds one atomically. Thresholds count the adds of this run.
-    Counter,
-}
-
-/// An array of flags that every rank is home to.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct FlagArray {
-    /// Name in the text form.
-    pub name: String,
-    /// How it is written.
-    pub kind: FlagKind,
-    /// Which lines it occupies.
-    pub layout: Layout,
-    /// Flags at each home.
-    pub count: usize,
-}
-
-/// One flag.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct FlagRef {
-    /// Index into [`Plan::flags`].
-    pub array: u16,
-    /// The rank in whose memory its line lives.
-    pub home: Rank,
-    /// Index in the array.
-    pub index: u16,
 }
 
 /// What travels in the line of a flag when it is set.
@@ -249,65 +164,6 @@ pub enum Reuse {
     Ring,
 }
 
-/// Parameters of an algorithm, by name.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Params(pub BTreeMap<String, String>);
-
-impl Params {
-    /// No parameters: every default.
-    pub fn new() -> Params {
-        Params::default()
-    }
-
-    /// These parameters and one more.
-    #[must_use]
-    pub fn with(mut self, name: &str, value: impl fmt::Display) -> Params {
-        self.0.insert(name.to_owned(), value.to_string());
-        self
-    }
-
-    /// The text of a parameter.
-    pub fn get(&self, name: &str) -> Option<&str> {
-        self.0.get(name).map(String::as_str)
-    }
-
-    /// A parameter of any type that reads itself from text, or its default.
-    pub fn read<T: std::str::FromStr>(&self, name: &'static str, default: T) -> Result<T, PlanError>
-    where
-        T::Err: fmt::Display,
-    {
-        match self.get(name) {
-            None => Ok(default),
-            Some(text) => text.parse().map_err(|e: T::Err| PlanError::BadParameter {
-                name: name.to_owned(),
-                value: text.to_owned(),
-                expected: e.to_string(),
-            }),
-        }
-    }
-
-    /// A whole number within `range`, or its default.
-    pub fn int(&self, name: &'static str, default: usize, range: Range<usize>) -> Result<usize, PlanError> {
-        let value = self.read(name, default)?;
-        if range.contains(&value) {
-            return Ok(value);
-        }
-        Err(PlanError::BadParameter {
-            name: name.to_owned(),
-            value: value.to_string(),
-            expected: format!("a whole number from {} to {}", range.start, range.end - 1),
-        })
-    }
-}
-
-impl fmt::Display for Params {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let parts: Vec<String> = self.0.iter().map(|(k, v)| format!("{k}={v}")).collect();
-        f.pad(&parts.join(" "))
-    }
-}
-
 /// What each rank does for one window of one collective.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Plan {
@@ -367,100 +223,5 @@ impl Plan {
     /// `collective/algorithm`, as listings and records name it.
     pub fn name(&self) -> String {
         format!("{}/{}", self.collective, self.algorithm)
-    }
-}
-
-/// Why a plan cannot be made.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum PlanError {
-    /// A communicator has at least one rank.
-    #[error("a plan needs at least 1 rank, and 0 were asked for")]
-    NoRanks,
-    /// More ranks than a plan can name.
-    #[error("{ranks} ranks: a plan takes at most {most}")]
-    TooManyRanks {
-        /// Asked for.
-        ranks: usize,
-        /// Limit.
-        most: usize,
-    },
-    /// A root that is not a rank.
-    #[error("root {root} is out of range: ranks are 0 to {}", ranks - 1)]
-    RootOutOfRange {
-        /// Asked for.
-        root: usize,
-        /// Number of ranks.
-        ranks: usize,
-    },
-    /// A message that is not a whole number of elements.
-    #[error("{bytes} bytes are not a whole number of {grain}-byte elements")]
-    Ragged {
-        /// Message length.
-        bytes: usize,
-        /// Element size.
-        grain: usize,
-    },
-    /// Blocks that do not fit the collective or the message.
-    #[error("{0}")]
-    Blocks(String),
-    /// A parameter with a value it cannot take.
-    #[error("parameter {name}={value}: expected {expected}")]
-    BadParameter {
-        /// Name.
-        name: String,
-        /// Value found.
-        value: String,
-        /// What was expected.
-        expected: String,
-    },
-    /// A parameter the algorithm does not have.
-    #[error("{algorithm} has no parameter `{name}`: it takes {known}")]
-    UnknownParameter {
-        /// `collective/algorithm`.
-        algorithm: String,
-        /// Name found.
-        name: String,
-        /// Names it has.
-        known: String,
-    },
-    /// No such algorithm.
-    #[error("no algorithm `{name}` for {collective}: there are {known}")]
-    UnknownAlgorithm {
-        /// For this collective.
-        collective: Collective,
-        /// Name found.
-        name: String,
-        /// Names there are.
-        known: String,
-    },
-    /// The algorithm does not fit this problem.
-    #[error("{algorithm} does not apply: {why}")]
-    NotApplicable {
-        /// `collective/algorithm`.
-        algorithm: String,
-        /// In words.
-        why: String,
-    },
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parameters_name_what_was_expected() {
-        let params = Params::new().with("k", 0);
-        let error = params.int("k", 2, 1..64).unwrap_err();
-        assert_eq!(error.to_string(), "parameter k=0: expected a whole number from 1 to 63");
-        assert!(Params::new().with("k", "x").int("k", 2, 1..64).is_err());
-    }
-
-    #[test]
-    fn layouts_round_trip() {
-        for layout in [Layout::Packed, Layout::Paired, Layout::Alone, Layout::Spread(5)] {
-            assert_eq!(layout.to_string().parse::<Layout>(), Ok(layout));
-        }
-        assert!("spread1".parse::<Layout>().is_err());
     }
 }

@@ -1,15 +1,16 @@
 //! From a profile to a model. What a profile cannot tell is listed in the model by name and reason, and what
 //! stands in for it is marked as inferred or assumed.
 
+mod level;
+
 use super::cells::{fitted, sigma, Cells};
 use super::least_squares::{weighted, LeastSquares, Observation};
 use super::{
-    AlphaBeta, Contention, Fitted, FoldCosts, LayoutCost, LevelCosts, Model, MultiLine, NamedSurface,
-    Overhead, Residual, Surface, Trick, Values, Wake, SCHEMA,
+    Contention, Fitted, FoldCosts, Model, NamedSurface, Overhead, Residual, Trick, Values, Wake, SCHEMA,
 };
-use crate::plan::Layout;
 use crate::profile::{Cell, Profile, Unidentified};
 use crate::topology::Level;
+use level::fit_level;
 use std::collections::BTreeMap;
 
 /// c / R_R of Xeon Phi (Ramos & Hoefler Tables 1.5 and 3.2: 56.2 / 235.8), the only published ratio: stands
@@ -163,141 +164,6 @@ pub fn fit(profile: &Profile) -> Result<Model, FitError> {
         unidentified: notes.unidentified,
         residuals: notes.residuals,
     })
-}
-
-fn layout_costs(cells: &Cells, probe: &str, found: &[&Cell]) -> Result<Vec<LayoutCost>, FitError> {
-    let mut list: Vec<LayoutCost> = Vec::new();
-    for cell in found.iter().filter(|c| c.probe == probe) {
-        let layout: Layout = cells.factor(cell, "layout")?;
-        if list.iter().all(|l| l.layout != layout) {
-            list.push(LayoutCost { layout, cost: fitted(cell) });
-        }
-    }
-    Ok(list)
-}
-
-fn fit_level(
-    cells: &Cells,
-    level: Level,
-    local: Fitted,
-    nt_from: Option<u64>,
-    notes: &mut Notes,
-) -> Result<Option<LevelCosts>, FitError> {
-    let line = |access: &str, state: &str| {
-        cells.at("line", level, &[("access", access), ("state", state)]).first().map(|c| fitted(c))
-    };
-    let one_poller: Vec<&Cell> = cells
-        .at("signal", level, &[])
-        .into_iter()
-        .filter(|c| c.factors.get("pollers").is_none_or(|p| p == "1"))
-        .collect();
-    let mut signal = layout_costs(cells, "signal", &one_poller)?;
-    let mut exchange = layout_costs(cells, "exchange", &cells.at("exchange", level, &[]))?;
-    let single = cells.at("pingpong", level, &[("lines", "1")]).first().map(|c| fitted(c));
-
-    // R_R, or else the least indirect of what contains it: a signal is an ownership transfer and a read.
-    let read = line("read", "modified")
-        .or_else(|| LevelCosts::by_layout(&signal, Layout::Alone).map(|s| s.inferred(0.5)))
-        .or_else(|| single.map(|s| s.inferred(0.5)))
-        .or_else(|| LevelCosts::by_layout(&exchange, Layout::Alone).map(|s| s.inferred(0.5)));
-    let Some(read) = read else { return Ok(None) };
-    let own = line("own", "shared").or_else(|| line("own", "modified")).unwrap_or_else(|| {
-        notes.missing(
-            format!("own@{level}"),
-            "no cell takes ownership of a line; the read transfer stands in",
-        );
-        read.inferred(1.0)
-    });
-    if signal.is_empty() {
-        notes.missing(format!("signal@{level}"), "no cell; a read and an ownership transfer stand in");
-        let both = read.plus(own).inferred(1.0);
-        signal.push(LayoutCost { layout: Layout::Alone, cost: both });
-    }
-    if exchange.is_empty() {
-        notes.missing(format!("exchange@{level}"), "no cell; the one-way signal stands in");
-        exchange.extend(signal.iter().map(|s| LayoutCost { cost: s.cost.inferred(1.0), ..*s }));
-    }
-    let lines = fit_lines(cells, level, notes)?;
-    let get_cells = cells.at("copy", level, &[("pattern", "get")]);
-    let hockney = fit_hockney(cells, level, &get_cells, notes)?;
-    let get = match (cells.copies(&get_cells, nt_from)?, &lines) {
-        (Some(surface), _) => surface,
-        (None, Some(t)) => {
-            notes.missing(format!("L_get@{level}"), "no cell; T_N's slope stands in");
-            Surface::line(read.inferred(1.0), t.o.inferred(1.0 / 64.0))
-        }
-        (None, None) => {
-            notes.missing(format!("L_get@{level}"), "no cell and no T_N; a quarter of R_R a line stands in");
-            Surface::line(read.inferred(1.0), Fitted::assumed(read.value / 4.0 / 64.0))
-        }
-    };
-    // Into a box the engine stores plainly whatever the size: a peer is about to read it.
-    let put = match cells.copies(&cells.at("copy", level, &[("pattern", "put")]), None)? {
-        Some(surface) => surface,
-        None => {
-            notes.missing(format!("L_put@{level}"), "no cell; the cost of reading stands in");
-            let mut surface = get.clone();
-            surface.cost.iter_mut().flatten().for_each(|c| *c = c.inferred(1.0));
-            surface
-        }
-    };
-    if get.taus == [1] {
-        notes.missing(
-            format!("L(m, tau > 1)@{level}"),
-            "no cell has more than one copy at once: concurrent copies are costed as if alone",
-        );
-    }
-    let stream = cells.surface(&cells.at("stream", level, &[]))?;
-    let read_clean = line("read", "exclusive").or_else(|| line("read", "shared"));
-    debug_assert!(local.value.is_finite());
-    Ok(Some(LevelCosts { level, read, read_clean, own, signal, exchange, lines, hockney, get, put, stream }))
-}
-
-/// T_N(N) = o N + q - p / N, Ramos & Hoefler Eq. 3.1.
-fn fit_lines(cells: &Cells, level: Level, notes: &mut Notes) -> Result<Option<MultiLine>, FitError> {
-    let found = cells.at("pingpong", level, &[]);
-    let mut points = Vec::new();
-    let mut observations = Vec::new();
-    for cell in &found {
-        let n = cells.factor::<u32>(cell, "lines")?.max(1);
-        let n = f64::from(n);
-        points.push((n, cell.stats.median));
-        let basis = vec![n, 1.0, -1.0 / n];
-        observations.push(Observation { basis, value: cell.stats.median, sigma: sigma(cell) });
-    }
-    let Some(fit) = weighted(&observations) else {
-        let because = format!(
-            "o, q and p need ping-pongs of at least 3 numbers of lines, and there are {}",
-            points.len()
-        );
-        notes.missing(format!("T_N@{level}"), because);
-        return Ok(None);
-    };
-    notes.segments(format!("T_N@{level}"), &points, &fit);
-    let [o, q, p] = fit.coefficients[..] else { return Ok(None) };
-    Ok(Some(MultiLine { o, q, p }))
-}
-
-fn fit_hockney(
-    cells: &Cells,
-    level: Level,
-    found: &[&Cell],
-    notes: &mut Notes,
-) -> Result<Option<AlphaBeta>, FitError> {
-    let mut points = Vec::new();
-    let mut observations = Vec::new();
-    for cell in found.iter().filter(|c| c.factors.get("tau").is_none_or(|t| t == "1")) {
-        let m = cells.factor::<u32>(cell, "bytes").map(f64::from)?;
-        points.push((m, cell.stats.median));
-        observations.push(Observation { basis: vec![1.0, m], value: cell.stats.median, sigma: sigma(cell) });
-    }
-    let Some(fit) = weighted(&observations) else {
-        notes.missing(format!("alpha-beta@{level}"), "needs single copies of at least 2 sizes");
-        return Ok(None);
-    };
-    notes.segments(format!("alpha-beta@{level}"), &points, &fit);
-    let [alpha, beta] = fit.coefficients[..] else { return Ok(None) };
-    Ok(Some(AlphaBeta { alpha, beta }))
 }
 
 /// T_C(n) = c n + b, Ramos & Hoefler Eq. 3.2; from `contention`, or else from signals with several pollers.

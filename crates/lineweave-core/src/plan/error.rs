@@ -1,0 +1,77 @@
+//! Why a plan cannot be made.
+
+use crate::collective::Collective;
+
+/// Why a plan cannot be made.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// A communicator has at least one rank.
+    #[error("a plan needs at least 1 rank, and 0 were asked for")]
+    NoRanks,
+    /// More ranks than a plan can name.
+    #[error("{ranks} ranks: a plan takes at most {most}")]
+    TooManyRanks {
+        /// Asked for.
+        ranks: usize,
+        /// Limit.
+        most: usize,
+    },
+    /// A root that is not a rank.
+    #[error("root {root} is out of range: ranks are 0 to {}", ranks - 1)]
+    RootOutOfRange {
+        /// Asked for.
+        root: usize,
+        /// Number of ranks.
+        ranks: usize,
+    },
+    /// A message that is not a whole number of elements.
+    #[error("{bytes} bytes are not a whole number of {grain}-byte elements")]
+    Ragged {
+        /// Message length.
+        bytes: usize,
+        /// Element size.
+        grain: usize,
+    },
+    /// Blocks that do not fit the collective or the message.
+    #[error("{0}")]
+    Blocks(String),
+    /// A parameter with a value it cannot take.
+    #[error("parameter {name}={value}: expected {expected}")]
+    BadParameter {
+        /// Name.
+        name: String,
+        /// Value found.
+        value: String,
+        /// What was expected.
+        expected: String,
+    },
+    /// A parameter the algorithm does not have.
+    #[error("{algorithm} has no parameter `{name}`: it takes {known}")]
+    UnknownParameter {
+        /// `collective/algorithm`.
+        algorithm: String,
+        /// Name found.
+        name: String,
+        /// Names it has.
+        known: String,
+    },
+    /// No such algorithm.
+    #[error("no algorithm `{name}` for {collective}: there are {known}")]
+    UnknownAlgorithm {
+        /// For this collective.
+        collective: Collective,
+        /// Name found.
+        name: String,
+        /// Names there are.
+        known: String,
+    },
+    /// The algorithm does not fit this problem.
+    #[error("{algorithm} does not apply: {why}")]
+    NotApplicable {
+        /// `collective/algorithm`.
+        algorithm: String,
+        /// In words.
+        why: String,
+    },
+}

@@ -1,0 +1,106 @@
+//! Flags, and the lines that they occupy.
+
+use crate::units::Rank;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Which cache lines the flags of one array at one home occupy: a parameter, decided by measurement.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Layout {
+    /// Eight bytes apart: as many on a line as fit. No room for payloads.
+    Packed,
+    /// Flags 2i and 2i+1 share a line: the two flags of two ranks that exchange. Up to 24 bytes of payload each.
+    Paired,
+    /// One flag a line. Up to 56 bytes of payload.
+    Alone,
+    /// One flag every n lines (n >= 2), out of reach of adjacent-line prefetch. Up to 56 bytes of payload.
+    Spread(u8),
+}
+
+impl Layout {
+    /// The most bytes that may share a flag's line on 64-byte lines.
+    pub fn payload(self) -> usize {
+        match self {
+            Layout::Packed => 0,
+            Layout::Paired => 24,
+            Layout::Alone | Layout::Spread(_) => 56,
+        }
+    }
+}
+
+impl fmt::Display for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Layout::Packed => f.pad("packed"),
+            Layout::Paired => f.pad("paired"),
+            Layout::Alone => f.pad("alone"),
+            Layout::Spread(n) => f.pad(&format!("spread{n}")),
+        }
+    }
+}
+
+impl std::str::FromStr for Layout {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "packed" => Ok(Layout::Packed),
+            "paired" => Ok(Layout::Paired),
+            "alone" => Ok(Layout::Alone),
+            _ => text
+                .strip_prefix("spread")
+                .and_then(|n| n.parse::<u8>().ok())
+                .filter(|&n| n >= 2)
+                .map(Layout::Spread)
+                .ok_or_else(|| {
+                    format!("unknown flag layout `{text}`: expected packed, paired, alone or spread2 .. spread255")
+                }),
+        }
+    }
+}
+
+/// How a flag array is written.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum FlagKind {
+    /// One writer stores growing values.
+    Signal,
+    /// Any rank adds one atomically. Thresholds count the adds of this run.
+    Counter,
+}
+
+/// An array of flags that every rank is home to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FlagArray {
+    /// Name in the text form.
+    pub name: String,
+    /// How it is written.
+    pub kind: FlagKind,
+    /// Which lines it occupies.
+    pub layout: Layout,
+    /// Flags at each home.
+    pub count: usize,
+}
+
+/// One flag.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct FlagRef {
+    /// Index into [`Plan::flags`].
+    pub array: u16,
+    /// The rank in whose memory its line lives.
+    pub home: Rank,
+    /// Index in the array.
+    pub index: u16,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layouts_round_trip() {
+        for layout in [Layout::Packed, Layout::Paired, Layout::Alone, Layout::Spread(5)] {
+            assert_eq!(layout.to_string().parse::<Layout>(), Ok(layout));
+        }
+        assert!("spread1".parse::<Layout>().is_err());
+    }
+}

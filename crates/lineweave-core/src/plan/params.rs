@@ -1,0 +1,79 @@
+//! Parameters of an algorithm, by name.
+
+use super::PlanError;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+
+/// Parameters of an algorithm, by name.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Params(pub BTreeMap<String, String>);
+
+impl Params {
+    /// No parameters: every default.
+    pub fn new() -> Params {
+        Params::default()
+    }
+
+    /// These parameters and one more.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl fmt::Display) -> Params {
+        self.0.insert(name.to_owned(), value.to_string());
+        self
+    }
+
+    /// The text of a parameter.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    /// A parameter of any type that reads itself from text, or its default.
+    pub fn read<T: std::str::FromStr>(&self, name: &'static str, default: T) -> Result<T, PlanError>
+    where
+        T::Err: fmt::Display,
+    {
+        match self.get(name) {
+            None => Ok(default),
+            Some(text) => text.parse().map_err(|e: T::Err| PlanError::BadParameter {
+                name: name.to_owned(),
+                value: text.to_owned(),
+                expected: e.to_string(),
+            }),
+        }
+    }
+
+    /// A whole number within `range`, or its default.
+    pub fn int(&self, name: &'static str, default: usize, range: Range<usize>) -> Result<usize, PlanError> {
+        let value = self.read(name, default)?;
+        if range.contains(&value) {
+            return Ok(value);
+        }
+        Err(PlanError::BadParameter {
+            name: name.to_owned(),
+            value: value.to_string(),
+            expected: format!("a whole number from {} to {}", range.start, range.end - 1),
+        })
+    }
+}
+
+impl fmt::Display for Params {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts: Vec<String> = self.0.iter().map(|(k, v)| format!("{k}={v}")).collect();
+        f.pad(&parts.join(" "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_name_what_was_expected() {
+        let params = Params::new().with("k", 0);
+        let error = params.int("k", 2, 1..64).unwrap_err();
+        assert_eq!(error.to_string(), "parameter k=0: expected a whole number from 1 to 63");
+        assert!(Params::new().with("k", "x").int("k", 2, 1..64).is_err());
+    }
+}
