@@ -124,6 +124,7 @@ impl Where {
             },
             direct: self.direct && collective.moves_data(),
             box_bytes,
+            counter_bytes: usize::MAX,
             acc_bytes: None,
         })
     }

@@ -97,7 +97,7 @@ impl Book {
         }
     }
 
-    fn question(&self, key: &Key, geometry: &Geometry) -> Question {
+    fn question(&self, key: &Key, room: &Room<'_>) -> Question {
         Question {
             collective: key.collective,
             shape: self.shape.clone(),
@@ -106,7 +106,8 @@ impl Book {
             uneven: None,
             grain: key.grain,
             direct: self.direct,
-            box_bytes: geometry.zones(BankClass::Large).slots,
+            box_bytes: room.geometry.zones(BankClass::Large).slots,
+            counter_bytes: room.counter_bytes,
             acc_bytes: None,
         }
     }
@@ -121,15 +122,15 @@ impl Book {
     }
 
     /// Chooses and proves, or takes what another thread of the team has proven.
-    fn proven(&self, key: &Key, geometry: &Geometry) -> Result<Arc<Proven>, Error> {
-        let Some(shelf) = &self.shelf else { return self.prove(key, geometry).map(Arc::new) };
+    fn proven(&self, key: &Key, room: &Room<'_>) -> Result<Arc<Proven>, Error> {
+        let Some(shelf) = &self.shelf else { return self.prove(key, room).map(Arc::new) };
         // A thread that panicked while proving left the map as it was.
         let mut shelf = shelf.even.lock().unwrap_or_else(PoisonError::into_inner);
-        shelf.entry(*key).or_insert_with(|| self.prove(key, geometry).map(Arc::new)).clone()
+        shelf.entry(*key).or_insert_with(|| self.prove(key, room).map(Arc::new)).clone()
     }
 
-    fn prove(&self, key: &Key, geometry: &Geometry) -> Result<Proven, Error> {
-        let question = self.question(key, geometry);
+    fn prove(&self, key: &Key, room: &Room<'_>) -> Result<Proven, Error> {
+        let question = self.question(key, room);
         let chosen = self.choose(&question)?;
         Book::prove_choice(key, &question, &chosen)
     }
@@ -162,6 +163,12 @@ impl Book {
     }
 }
 
+/// What plans may take of a communicator's memory. All ranks have the same, as they make the same calls.
+pub(crate) struct Room<'a> {
+    pub geometry: &'a Geometry,
+    pub counter_bytes: usize,
+}
+
 impl Communicator {
     /// Where the ranks sit.
     pub fn shape(&self) -> &Shape {
@@ -174,7 +181,7 @@ impl Communicator {
     /// [`Error::NoPlan`].
     pub fn chosen(&self, call: &CallSpec) -> Result<Chosen, Error> {
         let book = self.book();
-        book.choose(&book.question(&key_of(call), self.segment().geometry()))
+        book.choose(&book.question(&key_of(call), &self.room()))
     }
 
     /// Everything a call needs, from the last call of this collective if that was equal. By reference: copying
@@ -215,7 +222,7 @@ impl Communicator {
     }
 
     fn look_further(&mut self, key: Key) -> Result<Sequence, Error> {
-        let proven = self.book().proven(&key, self.segment().geometry())?;
+        let proven = self.book().proven(&key, &self.room())?;
         self.compile(&key, &proven)
     }
 

@@ -59,11 +59,12 @@ impl TwoSided {
     pub fn new(b: &mut Builder, params: &Params, longest: usize) -> Result<TwoSided, PlanError> {
         let slots = params.int("slots", 1, 1..17)?;
         let grain = b.grain();
-        let payload = params.int("chunk", PAYLOAD, slots * grain..usize::MAX)?;
+        let payload = params.int("chunk", PAYLOAD, 1..usize::MAX)?;
         let layout = params.read("layout", Layout::Alone)?;
-        // Slots begin on lines.
+        // Slots begin on lines, and hold an element at least.
         let whole = (payload / slots / grain * grain).max(grain);
-        let chunk = if slots > 1 && whole > 64 { whole / 32 * 32 / grain * grain } else { whole };
+        let lines = if slots > 1 && whole > 64 { whole / 32 * 32 / grain * grain } else { whole };
+        let chunk = lines.max(grain);
         let ranks = b.ranks();
         let unset = match params.get("unset").unwrap_or("yes") {
             "yes" => true,

@@ -54,8 +54,10 @@ pub struct Question {
     pub grain: usize,
     /// Whether ranks can reach each other's private buffers.
     pub direct: bool,
-    /// Bytes of flags and slots that one bank of a rank holds.
+    /// Bytes of slots that one bank of a rank holds, and of flags as many.
     pub box_bytes: usize,
+    /// Bytes of counters that the plans of a call may have. They are never given back.
+    pub counter_bytes: usize,
     /// Bytes of scratch that a rank has; `None` when it can have any amount.
     pub acc_bytes: Option<usize>,
 }
@@ -72,6 +74,7 @@ impl Question {
             grain,
             direct: false,
             box_bytes: 1 << 20,
+            counter_bytes: usize::MAX,
             acc_bytes: None,
         }
     }
@@ -105,16 +108,17 @@ impl Question {
         }
     }
 
-    /// Whether a plan's slots fit the box, and its scratch that memory. Flags have as much room of their own. Counters are never given back, so a plan for one set of
-    /// lengths may not have any.
+    /// Whether a plan's slots fit the box, and its scratch that memory. A call may have a second plan for the rest of the message, with as
+    /// many counters; and plans for one set of lengths, of which a program can have any number, may have none.
     pub fn fits(&self, plan: &Plan, line_bytes: usize) -> bool {
-        let counts = |a: &crate::plan::FlagArray| a.kind == FlagKind::Counter;
-        if self.uneven.is_some() && plan.flags.iter().any(counts) {
-            return false;
-        }
-        let footprint = crate::plan::Footprint::of(plan, line_bytes.max(8));
+        let line = line_bytes.max(8);
+        let counters = plan.flags.iter().filter(|a| a.kind == FlagKind::Counter);
+        let counters: usize = counters.map(|a| a.layout.lines(a.count, line) * line).sum();
+        let room = if self.uneven.is_some() { 0 } else { self.counter_bytes / 2 };
+        let footprint = crate::plan::Footprint::of(plan, line);
         let slots = footprint.total() - footprint.flag_bytes();
         slots.max(footprint.flag_bytes()) <= self.box_bytes
+            && counters <= room
             && self.acc_bytes.is_none_or(|acc| plan.acc <= acc)
     }
 }

@@ -1,7 +1,9 @@
 //! The choice follows the model.
 
 use super::*;
+use crate::algorithm::{self, Problem};
 use crate::model::Values;
+use crate::plan::Params;
 use crate::topology::Level;
 
 fn values() -> Values {
@@ -88,6 +90,17 @@ fn malformed_questions_are_typed_errors() {
     );
     let tiny = Question { box_bytes: 1, acc_bytes: Some(0), bytes: 1 << 20, ..q };
     assert!(matches!(of(&tiny), Err(SelectError::NothingFits { .. })));
+}
+
+#[test]
+fn counters_are_chosen_while_there_is_room_for_them() {
+    let counter = algorithm::find(Collective::Barrier, "counter").unwrap();
+    let plan = counter.plan(&Problem::flat(Collective::Barrier, 4, 0), &Params::new()).unwrap();
+    let q = Question::flat(Collective::Barrier, 4, 0, 1);
+    assert!(q.fits(&plan, 64));
+    // A second plan, for the rest of a message, must have room as well.
+    assert!(!Question { counter_bytes: 64, ..q.clone() }.fits(&plan, 64));
+    assert!(Question { counter_bytes: 128, ..q }.fits(&plan, 64));
 }
 
 #[test]

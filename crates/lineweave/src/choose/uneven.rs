@@ -4,11 +4,10 @@
 //! comes again, as it does in most programs; of many sets the older ones are forgotten. The blocks go window by window
 //! like others. A window covers less of them as the shorter ones end: windows that cover the same are runs of one plan.
 
-use super::{Book, Communicator};
+use super::{Book, Communicator, Room};
 use crate::check::CallSpec;
 use crate::communicator::PlanId;
 use crate::error::Error;
-use crate::segment::Geometry;
 use crate::tuning::Chosen;
 use lineweave_core::collective::Collective;
 use lineweave_core::plan::{Plan, Uneven};
@@ -81,7 +80,7 @@ fn blocks(key: &Key, ranks: usize) -> Uneven {
 }
 
 impl Book {
-    fn uneven_question(&self, key: &Key, geometry: &Geometry) -> Question {
+    fn uneven_question(&self, key: &Key, room: &Room<'_>) -> Question {
         let even = super::Key {
             collective: key.collective,
             bytes: key.counts.iter().copied().max().unwrap_or(0),
@@ -89,12 +88,12 @@ impl Book {
             root: key.root,
         };
         let uneven = Some(Arc::new(blocks(key, self.shape.ranks())));
-        Question { uneven, ..self.question(&even, geometry) }
+        Question { uneven, ..self.question(&even, room) }
     }
 
     /// Chooses and proves, or takes what another thread of the team has proven.
-    fn proven_uneven(&self, key: &Key, geometry: &Geometry) -> Outcome {
-        let prove = || self.prove_uneven(key, geometry).map(Arc::new);
+    fn proven_uneven(&self, key: &Key, room: &Room<'_>) -> Outcome {
+        let prove = || self.prove_uneven(key, room).map(Arc::new);
         let Some(shelf) = &self.shelf else { return prove() };
         // A thread that panicked while proving left the map as it was.
         let mut shelf = shelf.uneven.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -104,8 +103,8 @@ impl Book {
         shelf.entry(key.clone()).or_insert_with(prove).clone()
     }
 
-    fn prove_uneven(&self, key: &Key, geometry: &Geometry) -> Result<Vec<Proven>, Error> {
-        let question = self.uneven_question(key, geometry);
+    fn prove_uneven(&self, key: &Key, room: &Room<'_>) -> Result<Vec<Proven>, Error> {
+        let question = self.uneven_question(key, room);
         let Chosen { algorithm, params, window, .. } = self.choose(&question)?;
         let window = window.max(key.grain);
         let mut stretches: Vec<Proven> = Vec::new();
@@ -142,7 +141,7 @@ impl Communicator {
         if let Some(known) = self.book().uneven.0.get(&key) {
             return Ok(Arc::clone(known));
         }
-        let proven = self.book().proven_uneven(&key, self.segment().geometry())?;
+        let proven = self.book().proven_uneven(&key, &self.room())?;
         if self.book().uneven.0.len() >= KEPT {
             let old = std::mem::take(&mut self.book_mut().uneven.0);
             self.give_up(old.values().flat_map(|p| p.stretches.iter().map(|s| s.plan)));

@@ -4,13 +4,13 @@ mod join;
 mod short;
 mod windows;
 
-use crate::choose::Book;
+use crate::choose::{Book, Room};
 use crate::compile::{self, Compiled, Home};
 use crate::error::Error;
 use crate::kernel::{Copier, CopyPolicy, FoldFn};
 use crate::ring::Ring;
 use crate::scratch::Scratch;
-use crate::segment::{RankState, Segment};
+use crate::segment::{RankState, Segment, COUNTER_BYTES};
 use crate::sync::{AtomicU64, Ordering};
 use crate::wait::{Budget, Interrupted, ProgressHook, Waiter};
 use crate::watch::Watch;
@@ -136,6 +136,12 @@ impl Communicator {
     /// The memory that the team shares.
     pub fn segment(&self) -> &Segment {
         &self.segment
+    }
+
+    /// What is left for plans.
+    pub(crate) fn room(&self) -> Room<'_> {
+        let counter_bytes = COUNTER_BYTES.saturating_sub(self.counters);
+        Room { geometry: self.segment.geometry(), counter_bytes }
     }
 
     /// Proves a plan and compiles it. Every rank must prepare the same plans in the same order.

@@ -11,7 +11,7 @@
 
 use super::crew::{Crew, CrewError};
 use super::window::{Rested, Trial, Way};
-use crate::segment::{BankClass, Geometry};
+use crate::segment::{BankClass, Geometry, COUNTER_BYTES};
 use crate::team::Charter;
 use lineweave_core::collective::Collective;
 use lineweave_core::plan::Plan;
@@ -95,6 +95,7 @@ impl Charter {
             grain: if collective.folds() { size_of::<f64>() } else { 1 },
             direct,
             box_bytes: geometry.zones(BankClass::Large).slots,
+            counter_bytes: COUNTER_BYTES,
             acc_bytes: None,
         }
     }

@@ -42,9 +42,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     let mut out = tree_candidates(problem, &[Params::new()], notify);
     for chunk in chunk_grid(problem.bytes) {
         // A ring that outgrows the writer's own caches can be faster than one within them.
-        for (slots, layout) in
-            [(2, "alone"), (2, "paired"), (4, "alone"), (4, "paired"), (RING / chunk, "paired")]
-        {
+        for (slots, layout) in [(2, "paired"), (4, "alone"), (4, "paired"), (RING / chunk, "paired")] {
             out.push(
                 Params::new()
                     .with("chunk", chunk)
@@ -55,7 +53,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
         }
     }
     out.dedup();
-    out.truncate(32);
+    out.truncate(24);
     out
 }
 
