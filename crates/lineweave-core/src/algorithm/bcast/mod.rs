@@ -22,6 +22,7 @@ pub mod rcce;
 pub mod rcce_comm_binomial;
 pub mod rcce_comm_scatter_allgather;
 mod relay;
+pub mod rotating;
 mod scatter;
 pub mod scatter_doubling;
 pub mod scatter_ring;
@@ -41,6 +42,7 @@ pub const TABLE: &[&Algorithm] = &[
     &chain::ALGORITHM,
     &pipelined_kary::ALGORITHM,
     &oc_bcast::ALGORITHM,
+    &rotating::ALGORITHM,
     &two_segment_tree::ALGORITHM,
     &cyclic::ALGORITHM,
     &scatter_ring::ALGORITHM,
