@@ -162,7 +162,7 @@ impl Wanted {
         let bytes = self.bytes(collective)?;
         let settings = session.settings_warned()?;
         if let Some(name) = algorithm {
-            let algorithm = algorithm::find(collective, name)?;
+            let algorithm = algorithm::find_to_look_at(collective, name)?;
             let topology = session.topology()?;
             let question = self.place.question(session, collective, bytes, &topology, settings.box_bytes)?;
             return Ok(algorithm.plan(&question.window(question.bytes), &self.params())?);

@@ -13,6 +13,7 @@ pub mod bcast;
 pub mod edges;
 pub mod gather;
 pub mod levels;
+mod noc_msg;
 pub mod pieces;
 pub mod ranks;
 pub mod reduce;
@@ -308,6 +309,23 @@ pub fn table(collective: Collective) -> &'static [&'static Algorithm] {
     }
 }
 
+/// Algorithms as a paper prints them that [`verify`](crate::verify) refutes: to be shown and timed, never chosen or run.
+pub fn refuted(collective: Collective) -> &'static [&'static Algorithm] {
+    match collective {
+        Collective::Barrier => barrier::REFUTED,
+        Collective::Bcast
+        | Collective::Reduce
+        | Collective::Allreduce
+        | Collective::Gather
+        | Collective::Scatter
+        | Collective::Allgather
+        | Collective::ReduceScatter
+        | Collective::Scan
+        | Collective::Exscan
+        | Collective::Alltoall => &[],
+    }
+}
+
 /// Every algorithm of every collective.
 pub fn all() -> impl Iterator<Item = &'static Algorithm> {
     Collective::ALL.into_iter().flat_map(|c| table(c).iter().copied())
@@ -323,4 +341,15 @@ pub fn find(collective: Collective, name: &str) -> Result<&'static Algorithm, Pl
         name: name.to_owned(),
         known: table(collective).iter().map(|a| a.name).collect::<Vec<_>>().join(", "),
     })
+}
+
+/// [`find`], among the [`refuted`] ones too: for commands that look at a plan and never run it.
+///
+/// # Errors
+/// [`PlanError::UnknownAlgorithm`], which lists the names of the table.
+pub fn find_to_look_at(collective: Collective, name: &str) -> Result<&'static Algorithm, PlanError> {
+    match refuted(collective).iter().find(|a| a.name == name) {
+        Some(algorithm) => Ok(algorithm),
+        None => find(collective, name),
+    }
 }

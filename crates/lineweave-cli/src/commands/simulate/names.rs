@@ -7,11 +7,11 @@ use lineweave_core::machine::Machine;
 use lineweave_core::plan::Params;
 use lineweave_core::simulate::mesh::FlagCost;
 
-/// Collective, RCCE's name, the table's, and parameters that go with it.
+/// Collective, the library's name, the table's, and parameters that go with it.
 type Alias = (Collective, &'static str, &'static str, &'static [(&'static str, &'static str)]);
 
-/// RCCE's and RCCE_comm's names.
-const RCCE: [Alias; 7] = [
+/// RCCE's, RCCE_comm's and NoC_Msg's names.
+const ALIASES: [Alias; 8] = [
     (Collective::Bcast, "rcce-bcast", "rcce", &[]),
     (Collective::Bcast, "ircce-bcast", "rcce", &[("slots", "2")]),
     (Collective::Bcast, "binomial", "rcce-comm-binomial", &[]),
@@ -19,13 +19,14 @@ const RCCE: [Alias; 7] = [
     (Collective::Barrier, "rcce-barrier", "centralized", &[("release", "each"), ("layout", "alone")]),
     (Collective::Reduce, "rcce-reduce", "rcce", &[]),
     (Collective::Allreduce, "rcce-allreduce", "rcce", &[]),
+    (Collective::Alltoall, "noc-msg", "grid", &[]),
 ];
 
 /// The payload of RCCE's message buffer with flags of a byte (Petrovic et al. 2012, section 5.1).
 const RCCE_BYTES: usize = 251 * 32;
 
 /// The algorithm of this name, with what follows from machine and name among its parameters. On a mesh a name of
-/// RCCE's or RCCE_comm's comes first; `bcast/binomial` is always the table's.
+/// RCCE's, RCCE_comm's or NoC_Msg's comes first; `bcast/binomial` is always the table's.
 pub fn find(
     collective: Collective,
     name: &str,
@@ -35,15 +36,42 @@ pub fn find(
     mut params: Params,
 ) -> Result<(&'static Algorithm, Params), CliError> {
     let exact = name.strip_prefix(&format!("{collective}/"));
-    let alias = RCCE
+    let alias = ALIASES
         .iter()
         .filter(|_| exact.is_none() && machine.mesh.is_some())
         .find(|(c, alias, _, _)| *c == collective && *alias == name);
-    let algorithm = algorithm::find(collective, alias.map_or(exact.unwrap_or(name), |a| a.2))?;
+    let algorithm = algorithm::find_to_look_at(collective, alias.map_or(exact.unwrap_or(name), |a| a.2))?;
     for (name, value) in alias.map_or(&[][..], |a| a.3) {
         if params.get(name).is_none() {
             params = params.with(name, value);
         }
+    }
+    // NoC_Msg knows where the tiles are.
+    let tiled = algorithm.name.starts_with("noc-msg");
+    if let (true, Some(mesh)) = (tiled, &machine.mesh) {
+        for (name, value) in [("columns", &mesh.columns), ("cores", &mesh.cores_per_tile)] {
+            if let (None, Some(value)) = (params.get(name), value.value) {
+                params = params.with(name, value as usize);
+            }
+        }
+    }
+    // What it calls a column and a row of cores, the table's algorithm has as a row of consecutive ranks.
+    if let (Some((Collective::Alltoall, "noc-msg", ..)), None, Some(mesh)) =
+        (alias, params.get("columns"), &machine.mesh)
+    {
+        if let (Some(columns), Some(cores)) = (mesh.columns.value, mesh.cores_per_tile.value) {
+            params = params.with("columns", ((columns * cores) as usize).min(ranks));
+        }
+    }
+    if let (true, true, None, Some(lines)) =
+        (tiled, collective.moves_data(), params.get("chunk"), box_lines(machine))
+    {
+        // Flags of a rank: at most one a link and core of its tile each way, and one for its own parent each way.
+        let line = machine.line_bytes.value.map_or(32, |l| l as usize);
+        let cores = params.int("cores", 2, 1..usize::MAX)?;
+        let left = lines.saturating_sub((2 * (cores + 4)).div_ceil(flags.per_line(line))).max(1) * line;
+        let slots = params.int("slots", 1, 1..usize::MAX)?;
+        params = params.with("chunk", (left.min(RCCE_BYTES) / slots / line).max(1) * line);
     }
     let two_sided = algorithm.name.starts_with("rcce");
     if let (true, None, Some(lines)) = (two_sided, params.get("chunk"), box_lines(machine)) {

@@ -197,9 +197,9 @@ fn named(name: &str) -> Option<Result<(Collective, Option<&'static Algorithm>), 
     let collective: Collective = collective.parse().ok()?;
     Some(match algorithm {
         None => Ok((collective, None)),
-        Some(name) => {
-            algorithm::find(collective, name).map(|a| (collective, Some(a))).map_err(CliError::from)
-        }
+        Some(name) => algorithm::find_to_look_at(collective, name)
+            .map(|a| (collective, Some(a)))
+            .map_err(CliError::from),
     })
 }
 

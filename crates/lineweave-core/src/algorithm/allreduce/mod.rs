@@ -5,6 +5,7 @@ pub mod all_read_all;
 pub(super) mod core_ranks;
 pub mod direct;
 pub mod hierarchical;
+pub mod noc_msg;
 pub mod rabenseifner;
 pub mod rcce;
 pub mod recursive_doubling;
@@ -26,6 +27,7 @@ pub const TABLE: &[&Algorithm] = &[
     &direct::ALGORITHM,
     &hierarchical::ALGORITHM,
     &rcce::ALGORITHM,
+    &noc_msg::ALGORITHM,
 ];
 
 /// The parameter `home` of algorithms in which everybody reads everybody's flag.

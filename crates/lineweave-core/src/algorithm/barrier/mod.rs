@@ -10,6 +10,7 @@ pub mod counter;
 pub mod dissemination;
 pub mod exchange;
 pub mod hierarchical;
+pub mod noc_msg;
 mod release;
 pub mod tournament;
 pub mod tree;
@@ -28,7 +29,11 @@ pub const TABLE: &[&Algorithm] = &[
     &centralized::ALGORITHM,
     &counter::ALGORITHM,
     &hierarchical::ALGORITHM,
+    &noc_msg::ALGORITHM,
 ];
+
+/// As printed, and no barriers.
+pub const REFUTED: &[&Algorithm] = &[&noc_msg::PUBLISHED];
 
 type EmitPhase = fn(&mut Builder, &Scope, &Params, Phase) -> Result<(), PlanError>;
 

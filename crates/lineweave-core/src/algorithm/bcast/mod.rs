@@ -16,6 +16,7 @@ pub mod fibonacci;
 pub mod flat;
 pub mod hierarchical;
 pub mod knomial;
+pub mod noc_msg;
 pub mod oc_bcast;
 pub mod pipelined_kary;
 pub mod rcce;
@@ -57,4 +58,5 @@ pub const TABLE: &[&Algorithm] = &[
     &rcce::ALGORITHM,
     &rcce_comm_binomial::ALGORITHM,
     &rcce_comm_scatter_allgather::ALGORITHM,
+    &noc_msg::ALGORITHM,
 ];

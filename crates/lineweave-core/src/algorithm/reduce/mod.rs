@@ -5,6 +5,7 @@ pub mod direct;
 pub mod edges;
 pub mod flat;
 pub mod hierarchical;
+pub mod noc_msg;
 pub mod pipelined;
 pub mod rcce;
 pub mod slices;
@@ -25,6 +26,7 @@ pub const TABLE: &[&Algorithm] = &[
     &hierarchical::ALGORITHM,
     &edges::ALGORITHM,
     &rcce::ALGORITHM,
+    &noc_msg::ALGORITHM,
 ];
 
 /// Parameter sets that vary the layout: those whose payload the message fits, or all where it fits none.

@@ -1,0 +1,377 @@
+//! Patil 2014: NoC_Msg on the Intel SCC. Steps of its plans, and the claims of its chapter 6 beside RCCE.
+//!
+//! What the thesis measured is simulated, with flags of a byte, which leave RCCE's 251 lines of a message buffer. RCKMPI
+//! is not among what can be simulated here.
+
+use super::{Claim, Finding, Item, Paper, Verdict};
+use crate::algorithm::{self, Problem};
+use crate::collective::Collective;
+use crate::machine::{shipped, Machine};
+use crate::plan::{Op, Params, Plan};
+use crate::simulate::mesh::{FlagCost, Settings};
+use crate::simulate::{simulate, Fidelity, Options, Outcome};
+use crate::verify::verify;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// Key of the paper.
+const KEY: &str = "patil-2014";
+
+/// The line of the table.
+pub static PAPER: Paper = Paper {
+    key: KEY,
+    cite: "Patil 2014",
+    about: "NoC_Msg: collectives without contention on links, along rows and columns of the Intel SCC's mesh",
+    findings,
+};
+
+/// What the text prints.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Printed {
+    setup: Setup,
+    contention: Contention,
+    measured: Measured,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Setup {
+    cores: usize,
+    columns: usize,
+    rows: usize,
+    core_mhz: f64,
+    line_bytes: usize,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Contention {
+    get_per_core: f64,
+    put_2: f64,
+    put_48: f64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Measured {
+    bcast_bytes: usize,
+    bcast_throughput: f64,
+    reduce_throughput: f64,
+    reduce_cycles: f64,
+    allreduce_bytes: usize,
+    allreduce_throughput: f64,
+    barrier_rcce: f64,
+}
+
+struct Study {
+    printed: Printed,
+    machine: &'static Machine,
+}
+
+/// Root of the comparisons: the core that the thesis finds best, in the middle of the second row.
+const ROOT: usize = 18;
+
+impl Study {
+    fn new() -> Study {
+        const TEXT: &str = include_str!("../../../../papers/patil-2014/claims.toml");
+        let printed = toml::from_str(TEXT).unwrap_or_else(|e| panic!("papers/{KEY}/claims.toml: {e}"));
+        let machine = shipped().iter().find(|m| m.name == "intel-scc");
+        Study { printed, machine: machine.unwrap_or_else(|| panic!("machines/intel-scc.toml is shipped")) }
+    }
+
+    /// A plan for the first `ranks` cores.
+    fn plan(&self, collective: Collective, name: &str, ranks: usize, root: usize, bytes: usize) -> Plan {
+        let root = root.min(ranks - 1);
+        let mut problem = Problem { root, ..Problem::flat(collective, ranks, bytes) };
+        problem.grain = if collective.folds() { 4 } else { 1 };
+        let mut params = Params::new();
+        if name.starts_with("noc-msg") {
+            params = params.with("columns", self.printed.setup.columns);
+            if !collective.rooted() {
+                params = params.with("root", root);
+            }
+        }
+        if name == "centralized" {
+            params = params.with("release", "each").with("layout", "alone");
+        }
+        let made = algorithm::find_to_look_at(collective, name).and_then(|a| a.plan(&problem, &params));
+        made.unwrap_or_else(|e| panic!("{collective}/{name}: {e}"))
+    }
+
+    fn play(&self, plan: &Plan, runs: usize) -> Outcome {
+        let fidelity = if plan.bytes > 4096 { Fidelity::Chunk } else { Fidelity::Line };
+        let mesh = Settings { flags: FlagCost::Byte, ..Settings::default() };
+        simulate(self.machine, plan, &Options { fidelity, runs, mesh, ..Options::default() })
+            .unwrap_or_else(|e| panic!("{} of {} bytes: {e}", plan.name(), plan.bytes))
+    }
+
+    /// One run alone on the first `ranks` cores, in us.
+    fn us(&self, collective: Collective, name: &str, ranks: usize, bytes: usize) -> f64 {
+        self.play(&self.plan(collective, name, ranks, ROOT, bytes), 1).first.nanos() / 1e3
+    }
+
+    /// How many times as long RCCE takes.
+    fn beside_rcce(&self, collective: Collective, bytes: usize) -> f64 {
+        let cores = self.printed.setup.cores;
+        let rcce = if collective == Collective::Barrier { "centralized" } else { "rcce" };
+        self.us(collective, rcce, cores, bytes) / self.us(collective, "noc-msg", cores, bytes)
+    }
+}
+
+/// The most flags raised one after the other, each by a rank that waited for the one before.
+fn steps(plan: &Plan) -> usize {
+    let mut next = vec![0; plan.programs.len()];
+    let mut depth = vec![0; plan.programs.len()];
+    let mut raised: BTreeMap<_, usize> = BTreeMap::new();
+    let mut moved = true;
+    while moved {
+        moved = false;
+        for (rank, program) in plan.programs.iter().enumerate() {
+            while let Some(op) = program.get(next[rank]) {
+                match op {
+                    Op::Set { flag, .. } | Op::Add { flag } => {
+                        raised.insert((flag.array, flag.home, flag.index), depth[rank] + 1);
+                    }
+                    Op::Wait { flag, .. } => match raised.get(&(flag.array, flag.home, flag.index)) {
+                        Some(&at) => depth[rank] = depth[rank].max(at),
+                        None => break,
+                    },
+                    Op::Move { .. } | Op::Fold { .. } => {}
+                }
+                next[rank] += 1;
+                moved = true;
+            }
+        }
+    }
+    depth.into_iter().max().unwrap_or(0)
+}
+
+fn findings() -> Vec<Finding> {
+    let study = Study::new();
+    let mut out = roots(&study);
+    out.push(put(&study));
+    out.extend(bcast(&study));
+    out.extend(reductions(&study));
+    out.extend(barrier(&study));
+    out.push(alltoall());
+    out
+}
+
+/// Figure 6.1.
+fn roots(study: &Study) -> Vec<Finding> {
+    let setup = &study.printed.setup;
+    let farthest = |root: usize| {
+        let (x, y) = (root / 2 % setup.columns, root / 2 / setup.columns);
+        x.max(setup.columns - 1 - x) + y.max(setup.rows - 1 - y) + 1
+    };
+    let plans = |root: usize| study.plan(Collective::Barrier, "noc-msg-published", setup.cores, root, 0);
+    let counted: Vec<usize> = (0..setup.cores).map(|root| steps(&plans(root))).collect();
+    let agree = (0..setup.cores).filter(|&root| counted[root] == farthest(root)).count();
+    let least = counted.iter().min().copied().unwrap_or(0);
+    let most = counted.iter().max().copied().unwrap_or(0);
+    let best: Vec<usize> = (0..setup.cores).filter(|&r| counted[r] == least).collect();
+    let took: Vec<f64> = (0..setup.cores).map(|r| study.play(&plans(r), 1).first.nanos() / 1e3).collect();
+    let quickest = (0..setup.cores).min_by(|&a, &b| took[a].total_cmp(&took[b])).unwrap_or(0);
+    let slowest = took.iter().copied().fold(0.0, f64::max);
+    let middle = [(3, 1), (3, 2)].map(|(x, y)| 2 * (y * setup.columns + x));
+    vec![
+        Finding::Item(Item {
+            paper: KEY,
+            item: "section 5.5, steps".to_owned(),
+            agree,
+            of: setup.cores,
+            remark: format!(
+                "messages one after the other in the plan, for each root, beside the way to the farthest tile and one \
+                 within it: {least} to {most}"
+            ),
+        }),
+        claim(
+            "fig 6.1",
+            "the root is best in the right middle of the second or third row",
+            format!(
+                "fewest messages ({least}) from cores {best:?}, both middle columns alike; simulated, core {quickest} is \
+                 best with {:.2} us, the worst root takes {slowest:.2}",
+                took[quickest]
+            ),
+            middle.iter().all(|core| best.contains(core)),
+        ),
+    ]
+}
+
+/// Section 1.1.1.
+fn put(study: &Study) -> Finding {
+    let c = &study.printed.contention;
+    Finding::Claim(Claim {
+        paper: KEY,
+        item: "fig 1.2 and 1.3".to_owned(),
+        claimed: format!(
+            "from 2 to 48 cores a get slows by {} cycles a core, by contention on links, and a put to core 0 from {} to {}",
+            c.get_per_core, c.put_2, c.put_48
+        ),
+        ours: "neither says how long its messages are; papers/petrovic-2012 has ports and links of the same chip"
+            .to_owned(),
+        verdict: Verdict::NotReproduced,
+    })
+}
+
+/// Section 6.2.2.
+fn bcast(study: &Study) -> Vec<Finding> {
+    let (m, setup) = (&study.printed.measured, &study.printed.setup);
+    let small = study.beside_rcce(Collective::Bcast, 4);
+    let large = study.beside_rcce(Collective::Bcast, m.bcast_bytes);
+    let at = |ranks| study.us(Collective::Bcast, "noc-msg", ranks, m.bcast_bytes);
+    let (eight, all) = (at(8), at(setup.cores));
+    let line = setup.line_bytes;
+    let oc = |ranks: usize, bytes: usize| study.us(Collective::Bcast, "oc-bcast", ranks, bytes);
+    let ours = |ranks: usize, bytes: usize| study.us(Collective::Bcast, "noc-msg", ranks, bytes);
+    let (few, many) = (oc(16, line) / ours(16, line), oc(setup.cores, 1 << 18) / all);
+    vec![
+        claim(
+            "fig 6.2a",
+            "a short broadcast is an order of magnitude (3.2 to 32 times) faster than RCCE's",
+            format!("4 bytes on {} cores: {small:.1} times as fast", setup.cores),
+            order_of(small) == 1,
+        ),
+        claim(
+            "fig 6.2b",
+            &format!("throughput improves by almost 150 %, {} times RCCE's", m.bcast_throughput),
+            format!("{} bytes: {large:.2} times", m.bcast_bytes),
+            (large / m.bcast_throughput - 1.0).abs() < 0.2,
+        ),
+        claim(
+            "fig 6.2c",
+            "time for 256 KB is almost constant for any number of cores",
+            format!("{eight:.0} us on 8 cores, {all:.0} on {}", setup.cores),
+            (all / eight - 1.0).abs() < 0.2,
+        ),
+        claim(
+            "fig 6.3, few cores",
+            "faster than OC-Bcast for short messages on fewer than 32 cores",
+            format!("a line on 16 cores: OC-Bcast takes {few:.2} times as long"),
+            few > 1.0,
+        ),
+        claim(
+            "fig 6.3, many cores",
+            "slightly less throughput than OC-Bcast for long messages on many cores",
+            format!("256 KiB on {} cores: OC-Bcast takes {many:.2} times as long", setup.cores),
+            many < 1.0 && many > 0.75,
+        ),
+    ]
+}
+
+/// Sections 6.2.3 and 6.2.4.
+fn reductions(study: &Study) -> Vec<Finding> {
+    let m = &study.printed.measured;
+    let long = study.beside_rcce(Collective::Reduce, m.bcast_bytes);
+    let short = study.beside_rcce(Collective::Allreduce, 4);
+    let page = study.beside_rcce(Collective::Allreduce, m.allreduce_bytes);
+    vec![
+        claim(
+            "fig 6.4b",
+            &format!("a reduction has up to {} times the throughput of RCCE's", m.reduce_throughput),
+            format!("{} bytes: {long:.2} times", m.bcast_bytes),
+            (long / m.reduce_throughput - 1.0).abs() < 0.2,
+        ),
+        claim(
+            "fig 6.4c",
+            &format!("a reduction of 256 KB takes {:.0} % of RCCE's cycles", m.reduce_cycles * 100.0),
+            format!("{:.1} % ({:.1} times as fast)", 100.0 / long, long),
+            (1.0 / long - m.reduce_cycles).abs() < 0.03,
+        ),
+        claim(
+            "fig 6.5a",
+            "a short allreduce is an order of magnitude (3.2 to 32 times) faster than RCCE's",
+            format!("4 bytes: {short:.1} times as fast"),
+            order_of(short) == 1,
+        ),
+        claim(
+            "fig 6.5b",
+            &format!("at 4 KB an allreduce has {} times RCCE's throughput", m.allreduce_throughput),
+            format!("{page:.2} times"),
+            (page / m.allreduce_throughput - 1.0).abs() < 0.2,
+        ),
+    ]
+}
+
+/// Sections 5.5 and 6.2.6.
+fn barrier(study: &Study) -> Vec<Finding> {
+    let setup = &study.printed.setup;
+    let cores = setup.cores;
+    let made = study.plan(Collective::Barrier, "noc-msg-published", cores, ROOT, 0);
+    let refuted = verify(&made);
+    let played = study.play(&made, 1);
+    let rcce = study.us(Collective::Barrier, "centralized", cores, 0);
+    let (published, corrected) =
+        (played.first.nanos() / 1e3, study.us(Collective::Barrier, "noc-msg", cores, 0));
+    let ends = played.per_rank.iter().map(|p| p.0);
+    let spread = ends.clone().max().unwrap_or(0) - ends.min().unwrap_or(0);
+    let cycles = spread as f64 / 1e6 * setup.core_mhz;
+    let faster = |name: &str, p: usize| {
+        study.us(Collective::Barrier, "centralized", p, 0) / study.us(Collective::Barrier, name, p, 0)
+    };
+    let counts = [2, 4, 8, 12, 16, 24, 32, 40, 48];
+    let won = |name: &str| counts.into_iter().filter(|&p| faster(name, p) >= 1.0).collect::<Vec<_>>();
+    let (released, printed) = (won("noc-msg"), won("noc-msg-published"));
+    vec![
+        claim(
+            "section 5.5",
+            "the barrier ensures that all cores have come to a point of the program",
+            match &refuted {
+                Ok(_) => "proved".to_owned(),
+                Err(violation) => format!("refuted: {}", violation.to_string().lines().next().unwrap_or_default()),
+            },
+            refuted.is_ok(),
+        ),
+        claim(
+            "fig 6.8",
+            &format!("two orders of magnitude ({} times) faster than RCCE's", study.printed.measured.barrier_rcce),
+            format!(
+                "RCCE's {rcce:.1} us; as printed {published:.1}, {:.1} times as fast; with a release {corrected:.1}, {:.1} times",
+                rcce / published,
+                rcce / corrected
+            ),
+            order_of(rcce / corrected) == 2,
+        ),
+        claim(
+            "fig 6.8, spread",
+            "cores leave within a few hundred cycles of each other, odd ones first",
+            format!("{cycles:.0} cycles of {} MHz between the first and the last", setup.core_mhz),
+            cycles < 1000.0,
+        ),
+        claim(
+            "fig 6.9",
+            "faster than RCCE's on 2 to 48 cores",
+            format!("of {counts:?} cores, no slower on {released:?} with a release, on {printed:?} as printed"),
+            released.len() == counts.len(),
+        ),
+    ]
+}
+
+/// Section 6.2.5.
+fn alltoall() -> Finding {
+    Finding::Claim(Claim {
+        paper: KEY,
+        item: "fig 6.6 and 6.7".to_owned(),
+        claimed: "alltoall and alltoallv take half of RCKMPI's cycles below 8 KB and have up to 2.5 times its throughput"
+            .to_owned(),
+        ours: "needs RCKMPI, whose algorithms on the SCC the thesis does not state".to_owned(),
+        verdict: Verdict::NotReproduced,
+    })
+}
+
+/// The order of magnitude of a ratio: 1 from 3.2 to 32.
+fn order_of(ratio: f64) -> i32 {
+    ratio.log10().round() as i32
+}
+
+/// A claim, with its numbers.
+fn claim(item: &str, claimed: &str, ours: String, holds: bool) -> Finding {
+    Finding::Claim(Claim {
+        paper: KEY,
+        item: item.to_owned(),
+        claimed: claimed.to_owned(),
+        ours,
+        verdict: Verdict::of(holds),
+    })
+}
