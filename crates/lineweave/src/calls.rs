@@ -4,6 +4,8 @@
 mod blocks;
 mod uneven;
 
+pub use uneven::Place;
+
 use crate::check::{self, CallSpec};
 use crate::choose::{has_two_buffers, Ready, Sequence};
 use crate::communicator::{Buffers, Communicator};

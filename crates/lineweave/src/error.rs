@@ -60,6 +60,16 @@ pub enum Error {
         /// Limit.
         most: usize,
     },
+    /// A rank that cannot be taken in a team of threads.
+    #[error("rank {rank} cannot be joined: {why}; each of the ranks 0 to {} is joined once", ranks - 1)]
+    Rank {
+        /// Asked for.
+        rank: usize,
+        /// Ranks of the team.
+        ranks: usize,
+        /// In words.
+        why: &'static str,
+    },
     /// A root that is not a rank.
     #[error("{collective}: root {root} is out of range; ranks are 0 to {}", ranks - 1)]
     Root {

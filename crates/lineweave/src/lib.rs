@@ -41,6 +41,7 @@ pub mod measure;
 pub mod trial;
 pub mod node;
 
+pub use calls::Place;
 pub use check::CallSpec;
 pub use choose::Adoptable;
 pub use communicator::Communicator;

@@ -9,7 +9,7 @@ use super::{contributions, expect_length, overlap};
 use crate::check::{self, CallSpec};
 use crate::communicator::{Buffers, Communicator};
 use crate::error::Error;
-use crate::kernel::{fold_fn, scale_fn, Element, Operator};
+use crate::kernel::{fold_fn, scale_fn, Element, ElementType, Operator};
 use lineweave_core::collective::{Collective, Extent};
 use lineweave_core::plan::{Blocks, Grid};
 use std::sync::Arc;
@@ -22,6 +22,15 @@ struct Uneven<'a> {
     root: usize,
     /// Elements: one number for each rank, or for each pair of them.
     counts: &'a [usize],
+}
+
+/// A stretch of a buffer, in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// From the start of the one buffer that a call in place has.
+    pub offset: usize,
+    /// Length.
+    pub bytes: usize,
 }
 
 impl Communicator {
@@ -200,8 +209,47 @@ impl Communicator {
         self.exchange_uneven_in_place(call, buffer)
     }
 
-    /// What every rank gives to every other: each knows only its own.
-    fn counts_of_pairs(
+    /// Any collective with blocks of different lengths on raw buffers. `call.count` is ignored in favour of
+    /// `counts`, one number for each rank, or for an alltoall the whole matrix ([`Communicator::counts_of_pairs`]).
+    ///
+    /// # Errors
+    /// Those of the typed calls, and [`Error::Overlap`] when the buffers overlap by part.
+    ///
+    /// # Safety
+    /// `input` and `output` must be valid, for reads and for reads and writes, for what [`Communicator::uneven_places`]
+    /// says, aligned for the element type, and nobody else may use them during the call.
+    pub unsafe fn call_uneven(
+        &mut self,
+        call: &CallSpec,
+        counts: &[usize],
+        input: *const u8,
+        output: *mut u8,
+    ) -> Result<(), Error> {
+        let CallSpec { collective, element, operator, root, .. } = *call;
+        let uneven = Uneven { collective, operator, root, counts };
+        self.places(&uneven, element.size())?;
+        // SAFETY: passed on.
+        unsafe { self.run_uneven(&uneven, element, input, output) }
+    }
+
+    /// Input and output of this rank in such a call, `None` where it has none, and where they lie when the call is in place.
+    ///
+    /// # Errors
+    /// [`Error::Root`], [`Error::Counts`].
+    pub fn uneven_places(&self, call: &CallSpec, counts: &[usize]) -> Result<[Option<Place>; 2], Error> {
+        let CallSpec { collective, element, operator, root, .. } = *call;
+        let [given, taken, _] =
+            self.places(&Uneven { collective, operator, root, counts }, element.size())?;
+        Ok([given, taken].map(|place| place.map(|(offset, bytes)| Place { offset, bytes })))
+    }
+
+    /// What every rank gives to every other, row by row, by an allgather: each rank knows only what it gives and takes.
+    /// `element` is the size of one in bytes, for messages.
+    ///
+    /// # Errors
+    /// [`Error::Counts`]; [`Error::Length`] when a rank gives another length than this one takes; those of
+    /// [`Communicator::barrier`].
+    pub fn counts_of_pairs(
         &mut self,
         given: &[usize],
         taken: &[usize],
@@ -239,7 +287,7 @@ impl Communicator {
             expect_length(call.collective, "output", taken.1, size_of_val(output))?;
         }
         // SAFETY: both slices are borrowed for the call and as long as it says where it uses them.
-        unsafe { self.run_uneven::<T>(&call, input.as_ptr().cast(), output.as_mut_ptr().cast()) }
+        unsafe { self.run_uneven(&call, T::TYPE, input.as_ptr().cast(), output.as_mut_ptr().cast()) }
     }
 
     fn exchange_uneven_in_place<T: Element>(
@@ -253,7 +301,7 @@ impl Communicator {
         let start = buffer.as_mut_ptr().cast::<u8>();
         let at = |place: Option<(usize, usize)>| start.wrapping_add(place.map_or(0, |(at, _)| at));
         // SAFETY: the slice is exclusively borrowed for the call, and both buffers lie within it.
-        unsafe { self.run_uneven::<T>(&call, at(given), at(taken)) }
+        unsafe { self.run_uneven(&call, T::TYPE, at(given), at(taken)) }
     }
 
     /// Where input and output of this rank would lie in one buffer, and how long they are; and that buffer. `None` where
@@ -297,15 +345,16 @@ impl Communicator {
     ///
     /// # Safety
     /// `input` and `output` must be valid, as [`Communicator::places`] says, for the length of the call.
-    unsafe fn run_uneven<T: Element>(
+    unsafe fn run_uneven(
         &mut self,
         uneven: &Uneven<'_>,
+        element: ElementType,
         input: *const u8,
         output: *mut u8,
     ) -> Result<(), Error> {
         let Uneven { collective, operator, root, counts } = *uneven;
         let total = counts.iter().sum();
-        let call = CallSpec { collective, element: T::TYPE, count: total, operator, root };
+        let call = CallSpec { collective, element, count: total, operator, root };
         if counts.iter().all(|&n| n == counts[0]) {
             let call = CallSpec { count: counts[0], ..call };
             // SAFETY: passed on; the blocks are of one length.
@@ -314,15 +363,15 @@ impl Communicator {
         let undefined = |e: crate::kernel::Undefined| Error::Operator(e.to_string());
         let (fold, scale) = match operator {
             None => (Buffers::NONE.fold, None),
-            Some(o) => (fold_fn(o, T::TYPE).map_err(undefined)?, scale_fn(o, T::TYPE)),
+            Some(o) => (fold_fn(o, element).map_err(undefined)?, scale_fn(o, element)),
         };
         let (rank, ranks) = (self.rank(), self.ranks());
-        let lengths: Vec<usize> = counts.iter().map(|n| n * size_of::<T>()).collect();
+        let lengths: Vec<usize> = counts.iter().map(|n| n * element.size()).collect();
         let prepared = self.uneven(&call, &lengths)?;
         let blocks = Blocks::Uneven(Arc::clone(&prepared.blocks));
         let grid = Grid { collective, ranks, root, bytes: prepared.blocks.longest(), blocks: &blocks };
         let (given, taken) = (grid.input_bytes(rank), grid.output_bytes(rank));
-        let [at, to, _] = self.places(uneven, size_of::<T>())?;
+        let [at, to, _] = self.places(uneven, element.size())?;
         let offset = |place: Option<(usize, usize)>| place.map_or(0, |(at, _)| at);
         let one_buffer = at.is_some()
             && to.is_some()

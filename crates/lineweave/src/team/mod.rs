@@ -5,12 +5,14 @@
 //! different plans.
 
 mod charter;
+mod members;
 mod processes;
 mod rendezvous;
 
 pub use charter::Charter;
+pub use members::Members;
 pub use processes::{from_environment, RANK_VARIABLE, TEAM_VARIABLE};
-pub use rendezvous::{connect, Host};
+pub use rendezvous::{connect, connect_within, Host};
 
 use crate::affinity;
 use crate::choose::{Book, Shelf};
@@ -21,7 +23,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a rank waits for the others to join.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A team that its ranks have not joined yet.
 #[derive(Debug)]

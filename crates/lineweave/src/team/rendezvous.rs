@@ -10,6 +10,8 @@ use super::processes::attach;
 use super::Team;
 use crate::communicator::Communicator;
 use crate::error::Error;
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType,
@@ -18,6 +20,7 @@ use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 /// "lineweave" rendezvous, and the version of its two messages.
 const HELLO: u64 = u64::from_le_bytes(*b"lw-rdv-1");
@@ -28,6 +31,9 @@ const WELCOME: u64 = 0;
 const REFUSED_USER: u64 = 1;
 const REFUSED_VERSION: u64 = 2;
 const REFUSED_RANK: u64 = 3;
+
+/// How long a host with a time limit waits before it looks at the clock again.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// A listening host.
 #[derive(Debug)]
@@ -88,8 +94,32 @@ impl Host {
     /// # Errors
     /// [`Error::System`] when the socket fails.
     pub fn serve(&self, team: &Team, taken: &[usize]) -> Result<(), Error> {
+        self.serve_until(team, taken, None)
+    }
+
+    /// [`Host::serve`], for at most `patience`; ranks that have not asked by then are left out.
+    ///
+    /// # Errors
+    /// Those of [`Host::serve`].
+    pub fn serve_within(&self, team: &Team, taken: &[usize], patience: Duration) -> Result<(), Error> {
+        self.serve_until(team, taken, Some(Instant::now() + patience))
+    }
+
+    fn serve_until(&self, team: &Team, taken: &[usize], end: Option<Instant>) -> Result<(), Error> {
         let mut free: Vec<usize> = (0..team.segment.ranks()).filter(|r| !taken.contains(r)).collect();
         while !free.is_empty() {
+            if let Some(end) = end {
+                let left = end.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    return Ok(());
+                }
+                let limit = Timespec::try_from(left.min(LOOK)).expect("a short time fits");
+                let asked =
+                    poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], Some(&limit)).unwrap_or_default();
+                if asked == 0 {
+                    continue;
+                }
+            }
             let peer = rustix::net::accept_with(&self.socket, SocketFlags::CLOEXEC)
                 .map_err(|e| Error::system("accepting a rank", e, ""))?;
             // A peer that hangs up in between is as if it had never come.
@@ -148,9 +178,27 @@ fn version() -> u64 {
 /// [`Error::OtherUser`], [`Error::Foreign`] when versions differ, [`Error::System`] when nobody listens there or
 /// the rank is taken; those of joining.
 pub fn connect(name: &str, rank: Option<usize>) -> Result<Communicator, Error> {
-    let socket = socket()?;
-    rustix::net::connect(&socket, &address(name)?)
-        .map_err(|e| Error::system(format!("joining the team at `{name}`"), e, "; is its host running?"))?;
+    connect_within(name, rank, Duration::ZERO)
+}
+
+/// [`connect`], where the host may not listen yet: tries for `patience`.
+///
+/// # Errors
+/// Those of [`connect`].
+pub fn connect_within(name: &str, rank: Option<usize>, patience: Duration) -> Result<Communicator, Error> {
+    let (socket, address, start) = (socket()?, address(name)?, Instant::now());
+    loop {
+        match rustix::net::connect(&socket, &address) {
+            Ok(()) => break,
+            Err(Errno::NOENT | Errno::CONNREFUSED) if start.elapsed() < patience => {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            Err(e) => {
+                let what = format!("joining the team at `{name}`");
+                return Err(Error::system(what, e, "; is its host running?"));
+            }
+        }
+    }
     let lost = |e: rustix::io::Errno| Error::system(format!("talking to the host at `{name}`"), e, "");
     let host = peer_user(socket.as_fd())?;
     if host != own_user() {

@@ -1,0 +1,581 @@
+/*
+ * lineweave: collectives shaped to the machine they run on, among threads and processes of one node.
+ *
+ * Every rank of a team makes the same calls in the same order. All calls block. A function that returns lw_status
+ * returns LW_OK or says what was wrong; lw_last_error() has it in words. A communicator belongs to one thread at a time.
+ *
+ * Pointers must be null where a function says so, and else valid for what the call reads and writes. What can be
+ * checked is checked: null, misaligned and overlapping buffers, lengths beyond memory, unknown types and operators,
+ * communicators that were freed or are in use.
+ *
+ * Where a rank's buffer holds a block for every rank, `count` is the length of one block, in elements; blocks lie one after
+ * the other in the order of ranks. Buffers that a call does not use at a rank, as recvbuf where it is not the root,
+ * are ignored.
+ */
+
+
+#ifndef LINEWEAVE_H
+#define LINEWEAVE_H
+
+/* Made by cbindgen from crates/lineweave-c/src. Do not edit. */
+
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Given for one of two buffers: the other one holds input and output, as in MPI. For sendbuf (at the root only in
+ * lw_reduce, lw_gather and lw_gatherv); in lw_scatter and lw_scatterv for recvbuf, at the root.
+ */
+#define LW_IN_PLACE ((void *)-1)
+
+
+/*
+ The version of this header: (major << 16) + (minor << 8) + patch. 
+ */
+#define LW_VERSION 256
+
+/*
+ One rank's end of a team. It belongs to one thread at a time. 
+ */
+typedef struct lw_comm lw_comm;
+
+/*
+ A team whose ranks are threads of the program. 
+ */
+typedef struct lw_team lw_team;
+
+/*
+ What a call returns: LW_OK or one of LW_ERR_. 
+ */
+typedef int32_t lw_status;
+
+/*
+ Called over and over while a rank waits, with the argument that was given with it. 
+ */
+typedef void (*lw_progress_fn)(void *arg);
+
+/*
+ What a rank of lw_team_threads runs. It returns LW_OK, or what lw_team_threads shall return. 
+ */
+typedef lw_status (*lw_rank_fn)(struct lw_comm *comm, void *arg);
+
+/*
+ The type of elements: one of LW_I8 to LW_F64. 
+ */
+typedef int32_t lw_type;
+
+/*
+ How two elements are combined: one of LW_SUM to LW_LXOR. 
+ */
+typedef int32_t lw_op;
+
+/*
+ A barrier for a number of threads. Its fields are lineweave's. 
+ */
+typedef struct lw_barrier_t {
+  uint64_t state;
+  const void *inner;
+} lw_barrier_t;
+
+/*
+ It worked. 
+ */
+#define LW_OK 0
+
+/*
+ A pointer is null and may not be. 
+ */
+#define LW_ERR_NULL 1
+
+/*
+ A buffer is not aligned for its elements. 
+ */
+#define LW_ERR_ALIGN 2
+
+/*
+ No such element type. 
+ */
+#define LW_ERR_TYPE 3
+
+/*
+ No such operator, or not on this element type. 
+ */
+#define LW_ERR_OP 4
+
+/*
+ The root is not a rank. 
+ */
+#define LW_ERR_ROOT 5
+
+/*
+ Lengths that do not fit together, or memory. 
+ */
+#define LW_ERR_COUNT 6
+
+/*
+ Buffers overlap by part, or LW_IN_PLACE where it cannot be. 
+ */
+#define LW_ERR_BUFFER 7
+
+/*
+ Not a communicator, team or barrier, or one that was freed. 
+ */
+#define LW_ERR_HANDLE 8
+
+/*
+ The communicator, team or barrier is in use: by another thread, or further up in this one. 
+ */
+#define LW_ERR_BUSY 9
+
+/*
+ A team cannot have that many ranks, or has another number. 
+ */
+#define LW_ERR_SIZE 10
+
+/*
+ No such rank, or it was joined before. 
+ */
+#define LW_ERR_RANK 11
+
+/*
+ Ranks called different things (found with LINEWEAVE_CHECK=1). 
+ */
+#define LW_ERR_MISMATCH 12
+
+/*
+ Another rank died, left or failed. The communicator cannot be used any more. 
+ */
+#define LW_ERR_PEER 13
+
+/*
+ Waited longer than LINEWEAVE_TIMEOUT, or for ranks that did not join. 
+ */
+#define LW_ERR_TIMEOUT 14
+
+/*
+ The communicator failed earlier. 
+ */
+#define LW_ERR_FAILED 15
+
+/*
+ Not enough memory. 
+ */
+#define LW_ERR_MEMORY 16
+
+/*
+ The operating system refused something. 
+ */
+#define LW_ERR_SYSTEM 17
+
+/*
+ A setting, profile, topology, or what a launcher left in the environment cannot be used. 
+ */
+#define LW_ERR_ENVIRONMENT 18
+
+/*
+ Another version of lineweave, or another user, is on the other side. 
+ */
+#define LW_ERR_VERSION 19
+
+/*
+ No plan fits, or one was refuted. 
+ */
+#define LW_ERR_PLAN 20
+
+/*
+ lineweave panicked, which is a bug in it. The communicator cannot be used any more. 
+ */
+#define LW_ERR_PANIC 21
+
+/*
+ Signed, 1 byte. 
+ */
+#define LW_I8 0
+
+/*
+ Signed, 2 bytes. 
+ */
+#define LW_I16 1
+
+/*
+ Signed, 4 bytes. 
+ */
+#define LW_I32 2
+
+/*
+ Signed, 8 bytes. 
+ */
+#define LW_I64 3
+
+/*
+ Unsigned, 1 byte. 
+ */
+#define LW_U8 4
+
+/*
+ Unsigned, 2 bytes. 
+ */
+#define LW_U16 5
+
+/*
+ Unsigned, 4 bytes. 
+ */
+#define LW_U32 6
+
+/*
+ Unsigned, 8 bytes. 
+ */
+#define LW_U64 7
+
+/*
+ IEEE 754 binary16. 
+ */
+#define LW_F16 8
+
+/*
+ The upper half of a binary32. 
+ */
+#define LW_BF16 9
+
+/*
+ IEEE 754 binary32. 
+ */
+#define LW_F32 10
+
+/*
+ IEEE 754 binary64. 
+ */
+#define LW_F64 11
+
+/*
+ a + b; integers wrap. 
+ */
+#define LW_SUM 0
+
+/*
+ a * b; integers wrap. 
+ */
+#define LW_PROD 1
+
+/*
+ The lesser; NaN if either operand is. 
+ */
+#define LW_MIN 2
+
+/*
+ The greater; NaN if either operand is. 
+ */
+#define LW_MAX 3
+
+/*
+ The sum, divided once at the end by the number of ranks. 
+ */
+#define LW_AVG 4
+
+/*
+ Bitwise and, integers only. 
+ */
+#define LW_BAND 5
+
+/*
+ Bitwise or, integers only. 
+ */
+#define LW_BOR 6
+
+/*
+ Bitwise exclusive or, integers only. 
+ */
+#define LW_BXOR 7
+
+/*
+ 1 when both are not 0, else 0. 
+ */
+#define LW_LAND 8
+
+/*
+ 1 when either is not 0, else 0. 
+ */
+#define LW_LOR 9
+
+/*
+ 1 when exactly one is not 0, else 0. 
+ */
+#define LW_LXOR 10
+
+/*
+ Returned to one of the threads that wait, as by pthread_barrier_wait. 
+ */
+#define LW_BARRIER_SERIAL_THREAD -1
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/*
+ What a status means, in a few words. Never null. 
+ */
+const char *lw_strerror(lw_status status);
+
+/*
+ * The last error of this thread in words: what was expected, what was found, what to do. Empty when there was none.
+ * Valid until the next error in this thread.
+ */
+const char *lw_last_error(void);
+
+/*
+ The version of the library, like LW_VERSION. 
+ */
+uint32_t lw_version(void);
+
+/*
+ * LW_OK when a program made with the header of that version can use this library, else LW_ERR_VERSION:
+ * lw_check_version(LW_VERSION). While the major version is 0, minor versions differ in their interface.
+ */
+lw_status lw_check_version(uint32_t header);
+
+/*
+ This rank, or -1 when it is not a communicator. 
+ */
+int lw_comm_rank(const struct lw_comm *comm);
+
+/*
+ The number of ranks, or -1 when it is not a communicator. 
+ */
+int lw_comm_size(const struct lw_comm *comm);
+
+/*
+ Leaves the team. Ranks that wait for this one get LW_ERR_PEER. Null is allowed. 
+ */
+lw_status lw_comm_free(struct lw_comm *comm);
+
+/*
+ * Sets what to call while this rank waits, so that another library can progress; null for nothing. It must not use this
+ * communicator (LW_ERR_BUSY).
+ */
+lw_status lw_comm_set_progress(struct lw_comm *comm,
+                               lw_progress_fn progress,
+                               void *arg);
+
+/*
+ * Runs fn(comm, arg) on `ranks` new threads that form a team, with the settings of the environment, and returns when all
+ * have returned: LW_OK, or what the first rank that failed by itself returned. Communicators are freed by
+ * lineweave.
+ */
+lw_status lw_team_threads(int ranks,
+                          lw_rank_fn f,
+                          void *arg);
+
+/*
+ A team of `ranks` ranks, with the settings of the environment. Threads join it by lw_team_join. 
+ */
+lw_status lw_team_create(int ranks, struct lw_team **team);
+
+/*
+ * Makes the calling thread `rank` of the team. Returns when every rank has joined. Each rank is joined once; threads are
+ * not bound to CPUs.
+ */
+lw_status lw_team_join(struct lw_team *team,
+                       int rank,
+                       struct lw_comm **comm);
+
+/*
+ Frees a team. Its communicators remain usable. Null is allowed. 
+ */
+lw_status lw_team_free(struct lw_team *team);
+
+/*
+ Joins the team whose descriptor and rank this process was started with, by `lineweave run` or Team::spawn. 
+ */
+lw_status lw_comm_from_env(struct lw_comm **comm);
+
+/*
+ * Joins `size` processes of one user that meet at a Unix socket: a path of at most 107 bytes, or @name, which leaves no
+ * file behind. Rank 0 listens there, the others may come before or after it. Returns when all have come.
+ */
+lw_status lw_comm_connect(const char *path,
+                          int rank,
+                          int size,
+                          struct lw_comm **comm);
+
+/*
+ Returns when every rank has called it. 
+ */
+lw_status lw_barrier(struct lw_comm *comm);
+
+/*
+ Copies the root's buffer into every other rank's. 
+ */
+lw_status lw_bcast(struct lw_comm *comm, void *buffer, size_t count, lw_type type, int root);
+
+/*
+ * Combines every rank's sendbuf elementwise in the root's recvbuf.
+ */
+lw_status lw_reduce(struct lw_comm *comm,
+                    const void *sendbuf,
+                    void *recvbuf,
+                    size_t count,
+                    lw_type type,
+                    lw_op op,
+                    int root);
+
+/*
+ * Combines every rank's sendbuf elementwise in every rank's recvbuf, with the same bits everywhere.
+ */
+lw_status lw_allreduce(struct lw_comm *comm,
+                       const void *sendbuf,
+                       void *recvbuf,
+                       size_t count,
+                       lw_type type,
+                       lw_op op);
+
+/*
+ * Gathers `count` elements of every rank in the root's recvbuf, in the order of ranks.
+ */
+lw_status lw_gather(struct lw_comm *comm,
+                    const void *sendbuf,
+                    void *recvbuf,
+                    size_t count,
+                    lw_type type,
+                    int root);
+
+/*
+ * Gives block r of the root's sendbuf to rank r, `count` elements each.
+ */
+lw_status lw_scatter(struct lw_comm *comm,
+                     const void *sendbuf,
+                     void *recvbuf,
+                     size_t count,
+                     lw_type type,
+                     int root);
+
+/*
+ * Gathers `count` elements of every rank in every rank's recvbuf, in the order of ranks.
+ */
+lw_status lw_allgather(struct lw_comm *comm,
+                       const void *sendbuf,
+                       void *recvbuf,
+                       size_t count,
+                       lw_type type);
+
+/*
+ * Combines every rank's sendbuf, which has a block of `count` elements for each rank, and gives block r of the result to
+ * rank r. In place recvbuf is as long as the input, and the result is at its start; what is behind may have changed.
+ */
+lw_status lw_reduce_scatter_block(struct lw_comm *comm,
+                                  const void *sendbuf,
+                                  void *recvbuf,
+                                  size_t count,
+                                  lw_type type,
+                                  lw_op op);
+
+/*
+ * Combines, in rank order, the sendbuf of all ranks up to and with this one in its recvbuf.
+ */
+lw_status lw_scan(struct lw_comm *comm,
+                  const void *sendbuf,
+                  void *recvbuf,
+                  size_t count,
+                  lw_type type,
+                  lw_op op);
+
+/*
+ * Combines, in rank order, the sendbuf of all ranks before this one in its recvbuf, which rank 0 does not touch.
+ */
+lw_status lw_exscan(struct lw_comm *comm,
+                    const void *sendbuf,
+                    void *recvbuf,
+                    size_t count,
+                    lw_type type,
+                    lw_op op);
+
+/*
+ * Gives block j of this rank's sendbuf, `count` elements, to rank j, where it is the block of this rank in recvbuf.
+ */
+lw_status lw_alltoall(struct lw_comm *comm,
+                      const void *sendbuf,
+                      void *recvbuf,
+                      size_t count,
+                      lw_type type);
+
+/*
+ * lw_gather of counts[r] elements from rank r. Every rank gives the same
+ * counts, one for each rank.
+ */
+lw_status lw_gatherv(struct lw_comm *comm,
+                     const void *sendbuf,
+                     void *recvbuf,
+                     const size_t *counts,
+                     lw_type type,
+                     int root);
+
+/*
+ * lw_scatter of counts[r] elements to rank r. Every rank gives the same
+ * counts, one for each rank.
+ */
+lw_status lw_scatterv(struct lw_comm *comm,
+                      const void *sendbuf,
+                      void *recvbuf,
+                      const size_t *counts,
+                      lw_type type,
+                      int root);
+
+/*
+ * lw_allgather of counts[r] elements from rank r. Every rank gives the same
+ * counts, one for each rank.
+ */
+lw_status lw_allgatherv(struct lw_comm *comm,
+                        const void *sendbuf,
+                        void *recvbuf,
+                        const size_t *counts,
+                        lw_type type);
+
+/*
+ * lw_reduce_scatter_block with counts[r] elements of the result for rank r. Every rank gives the same
+ * counts, one for each rank.
+ */
+lw_status lw_reduce_scatter(struct lw_comm *comm,
+                            const void *sendbuf,
+                            void *recvbuf,
+                            const size_t *counts,
+                            lw_type type,
+                            lw_op op);
+
+/*
+ * lw_alltoall of sendcounts[j] elements to rank j and recvcounts[i] elements from rank i. In place each rank gives as much as
+ * it gets, and sendcounts is ignored. Ranks first exchange what they give.
+ */
+lw_status lw_alltoallv(struct lw_comm *comm,
+                       const void *sendbuf,
+                       const size_t *sendcounts,
+                       void *recvbuf,
+                       const size_t *recvcounts,
+                       lw_type type);
+
+/*
+ Makes a barrier for `count` threads of this process, with the settings of the environment. 
+ */
+lw_status lw_barrier_init(struct lw_barrier_t *barrier, int count);
+
+/*
+ * Returns when as many threads as the barrier is for have called it: LW_BARRIER_SERIAL_THREAD to one, LW_OK to the
+ * others, or an error. A thread keeps its place until it ends: other threads cannot take turns with it.
+ */
+lw_status lw_barrier_wait(struct lw_barrier_t *barrier);
+
+/*
+ * lw_barrier_wait of a thread that says which of the places 0 to count - 1 is its, as omp_get_thread_num() does. It
+ * returns LW_OK to all. Use this form or the other one with a barrier, not both.
+ */
+lw_status lw_barrier_wait_at(struct lw_barrier_t *barrier,
+                             int place);
+
+/*
+ Ends a barrier that nobody will wait at. LW_ERR_BUSY when somebody still waits after a second. 
+ */
+lw_status lw_barrier_destroy(struct lw_barrier_t *barrier);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* LINEWEAVE_H */

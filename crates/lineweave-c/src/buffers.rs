@@ -1,0 +1,78 @@
+//! Buffers as C gives them, checked before anything is done.
+
+use crate::status::{Failure, LW_ERR_ALIGN, LW_ERR_BUFFER, LW_ERR_COUNT, LW_ERR_NULL};
+use lineweave::ElementType;
+use std::ffi::c_void;
+
+/// `LW_IN_PLACE` of the header.
+const IN_PLACE: usize = usize::MAX;
+
+pub(crate) fn is_in_place(buffer: *const c_void) -> bool {
+    buffer as usize == IN_PLACE
+}
+
+#[cold]
+pub(crate) fn not_in_place(what: &str) -> Failure {
+    Failure::new(LW_ERR_BUFFER, format!("LW_IN_PLACE is not allowed for {what} here"))
+}
+
+/// Checks a buffer of so many bytes. An empty one may be anything, null too.
+#[inline]
+pub(crate) fn check(
+    what: &str,
+    buffer: *const c_void,
+    bytes: usize,
+    element: ElementType,
+) -> Result<*mut u8, Failure> {
+    let start = buffer as usize;
+    if bytes == 0 {
+        return Ok(std::ptr::without_provenance_mut(element.size()));
+    }
+    if is_in_place(buffer) {
+        return Err(not_in_place(what));
+    }
+    if buffer.is_null() {
+        return Err(Failure::new(LW_ERR_NULL, format!("{what} is null and {bytes} bytes were expected")));
+    }
+    if start % element.size() != 0 {
+        let align = element.size();
+        return Err(Failure::new(
+            LW_ERR_ALIGN,
+            format!("{what} is not aligned to {align} bytes, for {element}"),
+        ));
+    }
+    if start.checked_add(bytes).is_none() {
+        return Err(Failure::new(LW_ERR_COUNT, format!("{what} of {bytes} bytes does not fit into memory")));
+    }
+    Ok(buffer.cast_mut().cast())
+}
+
+/// A count of elements in bytes, `times` over; less than half the address space, like everything in memory.
+#[inline]
+pub(crate) fn bytes(count: usize, element: ElementType, times: usize) -> Result<usize, Failure> {
+    let bytes = count.checked_mul(element.size()).and_then(|b| b.checked_mul(times));
+    bytes.filter(|&b| b <= isize::MAX as usize).ok_or_else(|| {
+        Failure::new(
+            LW_ERR_COUNT,
+            format!("{times} x {count} elements of {} bytes do not fit into memory", element.size()),
+        )
+    })
+}
+
+/// The sum of counts in bytes.
+pub(crate) fn total(counts: &[usize], element: ElementType) -> Result<usize, Failure> {
+    let sum = counts.iter().try_fold(0usize, |sum, &n| sum.checked_add(n));
+    bytes(sum.unwrap_or(usize::MAX), element, 1)
+}
+
+/// Counts as C gives them, one for each rank.
+pub(crate) fn counts<'a>(what: &str, given: *const usize, ranks: usize) -> Result<&'a [usize], Failure> {
+    if given.is_null() {
+        return Err(Failure::new(LW_ERR_NULL, format!("{what} is null and {ranks} counts were expected")));
+    }
+    if !given.is_aligned() {
+        return Err(Failure::new(LW_ERR_ALIGN, format!("{what} is not aligned for size_t")));
+    }
+    // SAFETY: not null and aligned, as just seen, and as long as there are ranks by the header's rule.
+    Ok(unsafe { std::slice::from_raw_parts(given, ranks) })
+}

@@ -1,0 +1,266 @@
+//! Collectives with one length for all ranks.
+
+use crate::buffers::{bytes, check, is_in_place, not_in_place};
+use crate::handle::{enter, lw_comm};
+use crate::status::{lw_status, Failure, LW_ERR_ROOT};
+use crate::types::{element, lw_op, lw_type, operator};
+use lineweave::{CallSpec, Communicator};
+use lineweave_core::collective::{Collective, Extent};
+use std::ffi::{c_int, c_void};
+
+/// A call as C made it.
+pub(crate) struct Call {
+    pub collective: Collective,
+    pub input: *const c_void,
+    pub output: *mut c_void,
+    /// Of the message or of one block.
+    pub count: usize,
+    pub element: lw_type,
+    pub operator: Option<lw_op>,
+    pub root: c_int,
+}
+
+impl Call {
+    /// What it is for the runtime: type, operator and root are known.
+    pub(crate) fn spec(&self, comm: &Communicator) -> Result<CallSpec, Failure> {
+        let (collective, count, ranks) = (self.collective, self.count, comm.ranks());
+        let element = element(self.element)?;
+        let operator = self.operator.map(|o| operator(o, element)).transpose()?;
+        match usize::try_from(self.root) {
+            Ok(root) if root < ranks => Ok(CallSpec { collective, element, count, operator, root }),
+            _ => {
+                let text =
+                    format!("{collective}: root {} is out of range; ranks are 0 to {}", self.root, ranks - 1);
+                Err(Failure::new(LW_ERR_ROOT, text))
+            }
+        }
+    }
+
+    /// The buffer of a call in place, if it is one: the one that is not `LW_IN_PLACE`.
+    pub(crate) fn in_place(&self, input: Extent, output: Extent) -> Result<Option<*const c_void>, Failure> {
+        let [given, taken] = [is_in_place(self.input), is_in_place(self.output)];
+        let scatters = self.collective == Collective::Scatter;
+        let used = [input != Extent::Nothing, output != Extent::Nothing];
+        // An exscan's first rank has no output, and its call looks like all others'.
+        let both = used == [true; 2] || (self.collective == Collective::Exscan && used[0]);
+        match (given && used[0], taken && (used[1] || scatters)) {
+            (false, false) => Ok(None),
+            (true, false) if both && !scatters => Ok(Some(self.output)),
+            (false, true) if both && scatters => Ok(Some(self.input)),
+            (true, _) => Err(not_in_place("sendbuf")),
+            (false, true) => Err(not_in_place("recvbuf")),
+        }
+    }
+
+    fn run(&self, comm: &mut Communicator) -> Result<(), Failure> {
+        let spec = self.spec(comm)?;
+        let CallSpec { collective, element, root, .. } = spec;
+        let (rank, ranks) = (comm.rank(), comm.ranks());
+        let extents = [collective.input(rank, root), collective.output(rank, root)];
+        // Checked for all ranks alike, so that none waits for one that was refused.
+        bytes(self.count, element, if collective.has_blocks() { ranks } else { 1 })?;
+        let lengths = extents.map(|extent| extent.bytes(ranks, spec.bytes()));
+        let (input, output) = match self.in_place(extents[0], extents[1])? {
+            Some(buffer) => {
+                let start = check("the buffer in place", buffer, lengths[0].max(lengths[1]), element)?;
+                let own = start.wrapping_add(rank * spec.bytes());
+                match extents {
+                    [Extent::Message, Extent::Blocks] => (own, start),
+                    [Extent::Blocks, Extent::Message] if !collective.folds() => (start, own),
+                    _ => (start, start),
+                }
+            }
+            None => (
+                check("sendbuf", self.input, lengths[0], element)?,
+                check("recvbuf", self.output, lengths[1], element)?,
+            ),
+        };
+        // SAFETY: checked for what can be seen from here; that they are as long as said and used by nobody else is the
+        // header's rule.
+        Ok(unsafe { comm.call(&spec, input, output) }?)
+    }
+}
+
+/** Returns when every rank has called it. */
+#[no_mangle]
+pub unsafe extern "C" fn lw_barrier(comm: *mut lw_comm) -> lw_status {
+    enter(comm, |comm| Ok(comm.barrier()?))
+}
+
+/** Copies the root's buffer into every other rank's. */
+#[no_mangle]
+pub unsafe extern "C" fn lw_bcast(
+    comm: *mut lw_comm,
+    buffer: *mut c_void,
+    count: usize,
+    r#type: lw_type,
+    root: c_int,
+) -> lw_status {
+    enter(comm, |comm| {
+        let collective = Collective::Bcast;
+        let (input, element, operator) = (buffer.cast_const(), r#type, None);
+        Call { collective, input, output: buffer, count, element, operator, root }.run(comm)
+    })
+}
+
+/**
+ * Combines every rank's sendbuf elementwise in the root's recvbuf.
+ */
+#[no_mangle]
+pub unsafe extern "C" fn lw_reduce(
+    comm: *mut lw_comm,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: usize,
+    r#type: lw_type,
+    op: lw_op,
+    root: c_int,
+) -> lw_status {
+    enter(comm, |comm| {
+        let (collective, element, operator) = (Collective::Reduce, r#type, Some(op));
+        Call { collective, input: sendbuf, output: recvbuf, count, element, operator, root }.run(comm)
+    })
+}
+
+/**
+ * Combines every rank's sendbuf elementwise in every rank's recvbuf, with the same bits everywhere.
+ */
+#[no_mangle]
+pub unsafe extern "C" fn lw_allreduce(
+    comm: *mut lw_comm,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: usize,
+    r#type: lw_type,
+    op: lw_op,
+) -> lw_status {
+    enter(comm, |comm| {
+        let (collective, element, operator) = (Collective::Allreduce, r#type, Some(op));
+        Call { collective, input: sendbuf, output: recvbuf, count, element, operator, root: 0 }.run(comm)
+    })
+}
+
+/**
+ * Gathers `count` elements of every rank in the root's recvbuf, in the order of ranks.
+ */
+#[no_mangle]
+pub unsafe extern "C" fn lw_gather(
+    comm: *mut lw_comm,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: usize,
+    r#type: lw_type,
+    root: c_int,
+) -> lw_status {
+    enter(comm, |comm| {
+        let (collective, element, operator) = (Collective::Gather, r#type, None);
+        Call { collective, input: sendbuf, output: recvbuf, count, element, operator, root }.run(comm)
+    })
+}
+
+/**
+ * Gives block r of the root's sendbuf to rank r, `count` elements each.
+ */
+#[no_mangle]
+pub unsafe extern "C" fn lw_scatter(
+    comm: *mut lw_comm,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: usize,
+    r#type: lw_type,
+    root: c_int,
+) -> lw_status {
+    enter(comm, |comm| {
+        let (collective, element, operator) = (Collective::Scatter, r#type, None);
+        Call { collective, input: sendbuf, output: recvbuf, count, element, operator, root }.run(comm)
+    })
+}
+
+/**
+ * Gathers `count` elements of every rank in every rank's recvbuf, in the order of ranks.
+ */
+#[no_mangle]
+pub unsafe extern "C" fn lw_allgather(
+    comm: *mut lw_comm,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: usize,
+    r#type: lw_type,
+) -> lw_status {
+    enter(comm, |comm| {
+        let (collective, element, operator) = (Collective::Allgather, r#type, None);
+        Call { collective, input: sendbuf, output: recvbuf, count, element, operator, root: 0 }.run(comm)
+    })
+}
+
+/**
+ * Combines every rank's sendbuf, which has a block of `count` elements for each rank, and gives block r of the result to
+ * rank r. In place recvbuf is as long as the input, and the result is at its start; what is behind may have changed.
+ */
+#[no_mangle]
+pub unsafe extern "C" fn lw_reduce_scatter_block(
+    comm: *mut lw_comm,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: usize,
+    r#type: lw_type,
+    op: lw_op,
+) -> lw_status {
+    enter(comm, |comm| {
+        let (collective, element, operator) = (Collective::ReduceScatter, r#type, Some(op));
+        Call { collective, input: sendbuf, output: recvbuf, count, element, operator, root: 0 }.run(comm)
+    })
+}
+
+/**
+ * Combines, in rank order, the sendbuf of all ranks up to and with this one in its recvbuf.
+ */
+#[no_mangle]
+pub unsafe extern "C" fn lw_scan(
+    comm: *mut lw_comm,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: usize,
+    r#type: lw_type,
+    op: lw_op,
+) -> lw_status {
+    enter(comm, |comm| {
+        let (collective, element, operator) = (Collective::Scan, r#type, Some(op));
+        Call { collective, input: sendbuf, output: recvbuf, count, element, operator, root: 0 }.run(comm)
+    })
+}
+
+/**
+ * Combines, in rank order, the sendbuf of all ranks before this one in its recvbuf, which rank 0 does not touch.
+ */
+#[no_mangle]
+pub unsafe extern "C" fn lw_exscan(
+    comm: *mut lw_comm,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: usize,
+    r#type: lw_type,
+    op: lw_op,
+) -> lw_status {
+    enter(comm, |comm| {
+        let (collective, element, operator) = (Collective::Exscan, r#type, Some(op));
+        Call { collective, input: sendbuf, output: recvbuf, count, element, operator, root: 0 }.run(comm)
+    })
+}
+
+/**
+ * Gives block j of this rank's sendbuf, `count` elements, to rank j, where it is the block of this rank in recvbuf.
+ */
+#[no_mangle]
+pub unsafe extern "C" fn lw_alltoall(
+    comm: *mut lw_comm,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: usize,
+    r#type: lw_type,
+) -> lw_status {
+    enter(comm, |comm| {
+        let (collective, element, operator) = (Collective::Alltoall, r#type, None);
+        Call { collective, input: sendbuf, output: recvbuf, count, element, operator, root: 0 }.run(comm)
+    })
+}

@@ -1,0 +1,258 @@
+//! Communicators as C holds them.
+//!
+//! A handle begins with a word that says what it is and whether it is in use or was freed. Memory of freed handles is
+//! given back only after many more were freed, so that using one a moment too late is an error and not a read of
+//! somebody else's memory.
+
+use crate::status::{guard, lw_status, Failure, LW_ERR_BUSY, LW_ERR_FAILED, LW_ERR_HANDLE, LW_ERR_NULL};
+use lineweave::sync::{AtomicU64, Ordering};
+use lineweave::Communicator;
+use std::any::Any;
+use std::cell::UnsafeCell;
+use std::collections::VecDeque;
+use std::ffi::{c_int, c_void};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Nothing in it yet.
+pub(crate) const EMPTY: u64 = u64::from_le_bytes(*b"lw-empty");
+/// Ready for a call.
+pub(crate) const LIVE: u64 = u64::from_le_bytes(*b"lw-alive");
+/// In a call.
+pub(crate) const BUSY: u64 = u64::from_le_bytes(*b"lw-busy!");
+/// Freed.
+pub(crate) const FREED: u64 = u64::from_le_bytes(*b"lw-freed");
+/// A call in it panicked.
+const PANICKED: u64 = u64::from_le_bytes(*b"lw-panic");
+
+/// Freed handles whose memory is kept.
+const KEPT: usize = 1024;
+
+static GRAVES: Mutex<VecDeque<Box<dyn Any + Send>>> = Mutex::new(VecDeque::new());
+
+/// Keeps the memory of a freed handle for a while.
+pub(crate) fn retire(handle: Box<dyn Any + Send>) {
+    let mut graves = GRAVES.lock().unwrap_or_else(PoisonError::into_inner);
+    graves.push_back(handle);
+    if graves.len() > KEPT {
+        graves.pop_front();
+    }
+}
+
+/** One rank's end of a team. It belongs to one thread at a time. */
+pub struct lw_comm {
+    state: AtomicU64,
+    rank: usize,
+    ranks: usize,
+    inner: UnsafeCell<Option<Communicator>>,
+}
+
+// SAFETY: `inner` is touched only by who moved `state` from LIVE, EMPTY or PANICKED to BUSY or FREED; a program
+// that uses one communicator from two threads at once breaks the header's rule, and is told so where it is seen.
+unsafe impl Sync for lw_comm {}
+
+impl lw_comm {
+    /// A rank that has not joined yet.
+    pub(crate) fn empty(rank: usize, ranks: usize) -> lw_comm {
+        lw_comm { state: AtomicU64::new(EMPTY), rank, ranks, inner: UnsafeCell::new(None) }
+    }
+
+    pub(crate) fn new(comm: Communicator) -> Arc<lw_comm> {
+        let (rank, ranks) = (comm.rank(), comm.ranks());
+        let (state, inner) = (AtomicU64::new(LIVE), UnsafeCell::new(Some(comm)));
+        Arc::new(lw_comm { state, rank, ranks, inner })
+    }
+
+    pub(crate) fn state(&self) -> u64 {
+        // SYNC: handle-over (with the release of `InCall`): who sees LIVE sees what the call left.
+        self.state.load(Ordering::Acquire)
+    }
+
+    /// Makes a call in it, after `fill` has joined the team when it is empty.
+    #[inline(always)]
+    pub(crate) fn call(
+        &self,
+        fill: impl FnOnce() -> Result<Communicator, Failure>,
+        f: impl FnOnce(&mut Communicator) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let state = self.state();
+        if state != LIVE && state != EMPTY {
+            return Err(unusable(state));
+        }
+        // Relaxed, and not an exchange: the rule is one thread at a time, and this finds calls from within a call.
+        self.state.store(BUSY, Ordering::Relaxed);
+        let mut in_call = InCall { comm: self, after: EMPTY };
+        // SAFETY: the state was LIVE or EMPTY, and is BUSY until `in_call` is dropped.
+        let inner = unsafe { &mut *self.inner.get() };
+        if inner.is_none() {
+            *inner = Some(fill()?);
+        }
+        in_call.after = LIVE;
+        match inner {
+            Some(comm) => f(comm),
+            None => Err(unusable(FREED)),
+        }
+    }
+
+    /// Leaves the team. The state is `to` afterwards, and nothing can be called in it.
+    pub(crate) fn close(&self) -> Result<(), Failure> {
+        let state = self.state();
+        if state != LIVE && state != EMPTY && state != PANICKED {
+            return Err(unusable(state));
+        }
+        // Relaxed on failure: only the message depends on it.
+        // SYNC: handle-over.
+        match self.state.compare_exchange(state, FREED, Ordering::Acquire, Ordering::Relaxed) {
+            // SAFETY: this thread, and no other, moved the state to FREED.
+            Ok(_) => drop(unsafe { (*self.inner.get()).take() }),
+            Err(now) => return Err(unusable(now)),
+        }
+        Ok(())
+    }
+}
+
+/// Ends a call, also when it panics.
+struct InCall<'a> {
+    comm: &'a lw_comm,
+    after: u64,
+}
+
+impl Drop for InCall<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        let after = if std::thread::panicking() { PANICKED } else { self.after };
+        // SYNC: handle-over.
+        self.comm.state.store(after, Ordering::Release);
+    }
+}
+
+#[cold]
+fn unusable(state: u64) -> Failure {
+    let (code, text) = match state {
+        BUSY => (LW_ERR_BUSY, "the communicator is in a call; use it from one thread at a time, and not from a progress function"),
+        FREED => (LW_ERR_HANDLE, "the communicator was freed before"),
+        PANICKED => (LW_ERR_FAILED, "a call on this communicator panicked earlier; make a new one"),
+        _ => (LW_ERR_HANDLE, "this is not a communicator"),
+    };
+    Failure::new(code, text)
+}
+
+/// The handle of a pointer that C gave.
+#[inline(always)]
+pub(crate) fn handle<'a>(comm: *const lw_comm) -> Result<&'a lw_comm, Failure> {
+    if comm.is_null() || !comm.is_aligned() {
+        return Err(no_handle("communicator", comm.is_null()));
+    }
+    // SAFETY: the header's rule: it came from this library. Memory of freed ones is kept for a while.
+    Ok(unsafe { &*comm })
+}
+
+#[cold]
+pub(crate) fn no_handle(what: &str, null: bool) -> Failure {
+    match null {
+        true => Failure::new(LW_ERR_NULL, format!("the {what} is null")),
+        false => Failure::new(LW_ERR_HANDLE, format!("this is not a {what}")),
+    }
+}
+
+/// Makes a call in a communicator that C gave.
+#[inline(always)]
+pub(crate) fn enter(
+    comm: *const lw_comm,
+    f: impl FnOnce(&mut Communicator) -> Result<(), Failure>,
+) -> lw_status {
+    guard(|| {
+        let comm = handle(comm)?;
+        if comm.state() == EMPTY {
+            return Err(unusable(EMPTY));
+        }
+        comm.call(|| Err(unusable(FREED)), f)
+    })
+}
+
+/// Puts a new value where C wants it.
+pub(crate) fn give<T>(to: *mut T, value: T) -> Result<(), Failure> {
+    place_for(to)?;
+    // SAFETY: not null and aligned, as just seen, and valid by the header's rule.
+    unsafe { to.write(value) };
+    Ok(())
+}
+
+/// Whether a result can be put there: asked before there is one.
+pub(crate) fn place_for<T>(to: *mut T) -> Result<(), Failure> {
+    match to.is_null() || !to.is_aligned() {
+        true => Err(Failure::new(LW_ERR_NULL, "the place for the result is null or misaligned")),
+        false => Ok(()),
+    }
+}
+
+/// Which of a communicator's numbers, or -1.
+fn number(comm: *const lw_comm, which: impl FnOnce(&lw_comm) -> usize) -> c_int {
+    let mut found = -1;
+    guard(|| {
+        let comm = handle(comm)?;
+        match comm.state() {
+            LIVE | BUSY | PANICKED => found = which(comm) as c_int,
+            state => return Err(unusable(state)),
+        }
+        Ok(())
+    });
+    found
+}
+
+/** This rank, or -1 when it is not a communicator. */
+#[no_mangle]
+pub unsafe extern "C" fn lw_comm_rank(comm: *const lw_comm) -> c_int {
+    number(comm, |c| c.rank)
+}
+
+/** The number of ranks, or -1 when it is not a communicator. */
+#[no_mangle]
+pub unsafe extern "C" fn lw_comm_size(comm: *const lw_comm) -> c_int {
+    number(comm, |c| c.ranks)
+}
+
+/** Leaves the team. Ranks that wait for this one get LW_ERR_PEER. Null is allowed. */
+#[no_mangle]
+pub unsafe extern "C" fn lw_comm_free(comm: *mut lw_comm) -> lw_status {
+    guard(|| {
+        if comm.is_null() {
+            return Ok(());
+        }
+        handle(comm)?.close()?;
+        // SAFETY: it came from `Arc::into_raw`, and this thread alone closed it.
+        retire(Box::new(unsafe { Arc::from_raw(comm.cast_const()) }));
+        Ok(())
+    })
+}
+
+/** Called over and over while a rank waits, with the argument that was given with it. */
+pub type lw_progress_fn = Option<extern "C" fn(arg: *mut c_void)>;
+
+/// An argument that goes where the communicator goes.
+struct Argument(*mut c_void);
+
+// SAFETY: the program hands it over with the communicator, which one thread uses at a time.
+unsafe impl Send for Argument {}
+
+/**
+ * Sets what to call while this rank waits, so that another library can progress; null for nothing. It must not use this
+ * communicator (LW_ERR_BUSY).
+ */
+#[no_mangle]
+pub unsafe extern "C" fn lw_comm_set_progress(
+    comm: *mut lw_comm,
+    progress: lw_progress_fn,
+    arg: *mut c_void,
+) -> lw_status {
+    enter(comm, |comm| {
+        let argument = Argument(arg);
+        comm.set_progress_hook(progress.map(|f| {
+            let hook = move || {
+                let whole = &argument;
+                f(whole.0);
+            };
+            Box::new(hook) as Box<dyn FnMut() + Send>
+        }));
+        Ok(())
+    })
+}

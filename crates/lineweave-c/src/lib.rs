@@ -1,0 +1,18 @@
+//! lineweave for C: what `include/lineweave.h` declares, which is made from these sources.
+//!
+//! Each function checks what it is given, calls the crate `lineweave`, and turns its errors into numbers. None unwinds
+//! into its caller: a panic, which is a bug, becomes `LW_ERR_PANIC`. Types and operators are integers here and not Rust
+//! enums, because C may give any number for them. Names are those of C. Comments on public items are for
+//! readers of the header.
+#![allow(non_camel_case_types)]
+// What pointers must be is said once, at the top of the header.
+#![allow(clippy::missing_safety_doc)]
+
+pub mod status;
+pub mod types;
+pub mod handle;
+pub mod team;
+mod buffers;
+pub mod collectives;
+pub mod uneven;
+pub mod barrier;

@@ -1,0 +1,200 @@
+//! Teams: threads that lineweave starts, threads of the program, and processes.
+
+use crate::handle::{give, lw_comm, no_handle, place_for, retire, FREED, LIVE};
+use crate::status::{
+    guard, keep, kept, lw_status, Failure, LW_ERR_FAILED, LW_ERR_HANDLE, LW_ERR_NULL, LW_ERR_PEER,
+    LW_ERR_RANK, LW_ERR_SIZE, LW_OK,
+};
+use lineweave::sync::{AtomicU64, Ordering};
+use lineweave::team::{self, Charter, Host, Members, Team, PATIENCE};
+use lineweave::Communicator;
+use std::ffi::{c_char, c_int, c_void, CStr};
+use std::sync::Arc;
+
+/** What a rank of lw_team_threads runs. It returns LW_OK, or what lw_team_threads shall return. */
+pub type lw_rank_fn = Option<extern "C" fn(comm: *mut lw_comm, arg: *mut c_void) -> lw_status>;
+
+/// The caller's argument, which all threads of the team get.
+#[derive(Clone, Copy)]
+struct Argument(*mut c_void);
+
+// SAFETY: lineweave only passes it on; the program gave it to be used by all threads.
+unsafe impl Sync for Argument {}
+
+/// A number of ranks that C gave.
+pub(crate) fn size(ranks: c_int) -> Result<usize, Failure> {
+    match usize::try_from(ranks) {
+        Ok(ranks) if ranks > 0 => Ok(ranks),
+        _ => Err(Failure::new(
+            LW_ERR_SIZE,
+            format!("a team needs at least one rank, and {ranks} were asked for"),
+        )),
+    }
+}
+
+fn rank_number(rank: c_int) -> Result<usize, Failure> {
+    usize::try_from(rank).map_err(|_| Failure::new(LW_ERR_RANK, format!("rank {rank} is not a rank")))
+}
+
+/// Hands a communicator to C.
+fn give_comm(to: *mut *mut lw_comm, comm: Communicator) -> Result<(), Failure> {
+    give(to, Arc::into_raw(lw_comm::new(comm)).cast_mut())
+}
+
+/**
+ * Runs fn(comm, arg) on `ranks` new threads that form a team, with the settings of the environment, and returns when all
+ * have returned: LW_OK, or what the first rank that failed by itself returned. Communicators are freed by
+ * lineweave.
+ */
+#[no_mangle]
+pub unsafe extern "C" fn lw_team_threads(ranks: c_int, f: lw_rank_fn, arg: *mut c_void) -> lw_status {
+    guard(|| {
+        let Some(f) = f else {
+            return Err(Failure::new(LW_ERR_NULL, "the function of the ranks is null"));
+        };
+        let argument = Argument(arg);
+        let argument = &argument;
+        let results = team::threads(size(ranks)?, |comm| {
+            let comm = lw_comm::new(comm);
+            let raw = Arc::into_raw(Arc::clone(&comm)).cast_mut();
+            let status = f(raw, argument.0);
+            let mut text = kept();
+            if text.is_empty() && status != LW_OK {
+                text = format!("a rank's function returned {status}");
+            }
+            if comm.state() != FREED {
+                // SAFETY: it came from `Arc::into_raw` just above. A rank that fails leaves, and peers are told.
+                unsafe { crate::handle::lw_comm_free(raw) };
+            }
+            Ok((status, text))
+        })?;
+        let failed = |consequence: bool| {
+            let kind = |status| matches!(status, LW_ERR_PEER | LW_ERR_FAILED) == consequence;
+            results.iter().find(|(status, _)| *status != LW_OK && kind(*status))
+        };
+        match failed(false).or_else(|| failed(true)) {
+            None => Ok(()),
+            Some((status, text)) => Err(Failure::new(*status, text.clone())),
+        }
+    })
+}
+
+/** A team whose ranks are threads of the program. */
+pub struct lw_team {
+    state: AtomicU64,
+    members: Arc<Members>,
+}
+
+fn team_of<'a>(team: *const lw_team) -> Result<&'a lw_team, Failure> {
+    if team.is_null() || !team.is_aligned() {
+        return Err(no_handle("team", team.is_null()));
+    }
+    // SAFETY: the header's rule: it came from this library. Memory of freed ones is kept for a while.
+    let team = unsafe { &*team };
+    // Relaxed: nothing that is read later depends on it.
+    match team.state.load(Ordering::Relaxed) {
+        LIVE => Ok(team),
+        FREED => Err(Failure::new(LW_ERR_HANDLE, "the team was freed before")),
+        _ => Err(no_handle("team", false)),
+    }
+}
+
+/** A team of `ranks` ranks, with the settings of the environment. Threads join it by lw_team_join. */
+#[no_mangle]
+pub unsafe extern "C" fn lw_team_create(ranks: c_int, team: *mut *mut lw_team) -> lw_status {
+    guard(|| {
+        place_for(team)?;
+        let members = Arc::new(Team::new(size(ranks)?)?.members());
+        give(team, Box::into_raw(Box::new(lw_team { state: AtomicU64::new(LIVE), members })))
+    })
+}
+
+/**
+ * Makes the calling thread `rank` of the team. Returns when every rank has joined. Each rank is joined once; threads are
+ * not bound to CPUs.
+ */
+#[no_mangle]
+pub unsafe extern "C" fn lw_team_join(team: *mut lw_team, rank: c_int, comm: *mut *mut lw_comm) -> lw_status {
+    guard(|| {
+        place_for(comm)?;
+        let members = Arc::clone(&team_of(team)?.members);
+        give_comm(comm, members.join(rank_number(rank)?)?)
+    })
+}
+
+/** Frees a team. Its communicators remain usable. Null is allowed. */
+#[no_mangle]
+pub unsafe extern "C" fn lw_team_free(team: *mut lw_team) -> lw_status {
+    guard(|| {
+        if team.is_null() {
+            return Ok(());
+        }
+        let state = &team_of(team)?.state;
+        // Relaxed: the exchange alone decides who frees it.
+        if state.compare_exchange(LIVE, FREED, Ordering::Relaxed, Ordering::Relaxed).is_err() {
+            return Err(Failure::new(LW_ERR_HANDLE, "the team was freed before"));
+        }
+        // SAFETY: it came from `Box::into_raw`, and this thread alone moved its state.
+        retire(unsafe { Box::from_raw(team) });
+        Ok(())
+    })
+}
+
+/** Joins the team whose descriptor and rank this process was started with, by `lineweave run` or Team::spawn. */
+#[no_mangle]
+pub unsafe extern "C" fn lw_comm_from_env(comm: *mut *mut lw_comm) -> lw_status {
+    guard(|| {
+        place_for(comm)?;
+        give_comm(comm, team::from_environment()?)
+    })
+}
+
+/**
+ * Joins `size` processes of one user that meet at a Unix socket: a path of at most 107 bytes, or @name, which leaves no
+ * file behind. Rank 0 listens there, the others may come before or after it. Returns when all have come.
+ */
+#[no_mangle]
+pub unsafe extern "C" fn lw_comm_connect(
+    path: *const c_char,
+    rank: c_int,
+    size: c_int,
+    comm: *mut *mut lw_comm,
+) -> lw_status {
+    guard(|| {
+        place_for(comm)?;
+        if path.is_null() {
+            return Err(Failure::new(LW_ERR_NULL, "the socket's path is null"));
+        }
+        // SAFETY: not null, and a C string by the header's rule.
+        let path = unsafe { CStr::from_ptr(path) }.to_str();
+        let path = path.map_err(|_| Failure::new(LW_ERR_NULL, "the socket's path is not UTF-8"))?;
+        let (rank, size) = (rank_number(rank)?, self::size(size)?);
+        if rank >= size {
+            return Err(Failure::new(LW_ERR_RANK, format!("rank {rank} is not one of 0 to {}", size - 1)));
+        }
+        let joined =
+            if rank == 0 { host(path, size)? } else { team::connect_within(path, Some(rank), PATIENCE)? };
+        if joined.ranks() != size {
+            let text = format!("the team at `{path}` has {} ranks and {size} were expected", joined.ranks());
+            return Err(Failure::new(LW_ERR_SIZE, text));
+        }
+        give_comm(comm, joined)
+    })
+}
+
+/// Listens for all ranks, and joins as rank 0.
+fn host(path: &str, size: usize) -> Result<Communicator, Failure> {
+    let team = Team::with(Charter::from_environment(size)?)?;
+    let host = Host::bind(path)?;
+    let (joined, served) = std::thread::scope(|scope| {
+        let serving = scope.spawn(|| host.serve_within(&team, &[], PATIENCE));
+        let joined = team::connect(path, Some(0));
+        (joined, serving.join())
+    });
+    match served {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => keep(&error.to_string()),
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
+    Ok(joined?)
+}

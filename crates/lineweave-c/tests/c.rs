@@ -1,0 +1,150 @@
+//! C programs against the shared library. Without a C compiler they are skipped, with a message.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Where cargo puts the library beside this test.
+fn built() -> PathBuf {
+    let test = std::env::current_exe().expect("this test has a path");
+    let deps = test.parent().expect("a folder").to_owned();
+    assert!(deps.join("liblineweave_c.so").exists(), "no liblineweave_c.so in {}", deps.display());
+    deps
+}
+
+fn here(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(file)
+}
+
+/// The C compiler, if there is one.
+fn compiler() -> Option<String> {
+    let name = std::env::var("CC").unwrap_or_else(|_| "cc".into());
+    let found = Command::new(&name).arg("--version").output().is_ok_and(|out| out.status.success());
+    if !found {
+        println!("SKIPPED: no C compiler `{name}`; install gcc or set CC");
+    }
+    found.then_some(name)
+}
+
+/// Compiles a source file, or says why not.
+fn compile(source: &Path, more: &[&str]) -> Option<Result<PathBuf, String>> {
+    let cc = compiler()?;
+    let libraries = built();
+    let name = source.file_stem().expect("a name").to_string_lossy().into_owned();
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}{}", more.len()));
+    let out = Command::new(cc)
+        .args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-g", "-pthread"])
+        .arg("-I")
+        .arg(here("include"))
+        .arg(source)
+        .arg("-o")
+        .arg(&program)
+        .arg(libraries.join("liblineweave_c.so"))
+        .arg(format!("-Wl,-rpath,{}", libraries.display()))
+        .args(more)
+        .output()
+        .expect("the compiler starts");
+    Some(match out.status.success() {
+        true => {
+            // The library's soname is what is looked for; here it lies under cargo's name for it.
+            let link = libraries.join(concat!(
+                "liblineweave.so.",
+                env!("CARGO_PKG_VERSION_MAJOR"),
+                ".",
+                env!("CARGO_PKG_VERSION_MINOR")
+            ));
+            let _ = std::os::unix::fs::symlink("liblineweave_c.so", &link);
+            Ok(program)
+        }
+        false => Err(String::from_utf8_lossy(&out.stderr).into_owned()),
+    })
+}
+
+fn run(program: &Path, arguments: &[&str]) -> String {
+    let out = Command::new(program).args(arguments).output().expect("the program starts");
+    let text = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert!(out.status.success(), "{} {arguments:?}: {}\n{text}", program.display(), out.status);
+    String::from_utf8_lossy(&out.stdout).into_owned()
+}
+
+fn compiled(source: &str) -> Option<PathBuf> {
+    Some(compile(&here(source), &[])?.unwrap_or_else(|text| panic!("{source} does not compile:\n{text}")))
+}
+
+#[test]
+fn every_collective_is_right() {
+    let Some(program) = compiled("tests/collectives.c") else { return };
+    for ranks in ["1", "2", "3", "5"] {
+        run(&program, &["threads", ranks]);
+    }
+    run(&program, &["own", "3"]);
+    let socket = format!("@lineweave-c-{}", std::process::id());
+    run(&program, &["connect", &socket, "3"]);
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("c-{}.socket", std::process::id()));
+    run(&program, &["connect", &file.to_string_lossy(), "2"]);
+    assert!(!file.exists(), "the socket is left behind");
+    let charter = lineweave::team::Charter::from_environment(3).expect("a charter");
+    let team = lineweave::team::Team::with(charter).expect("a team");
+    let started = team.spawn(|_| {
+        let mut command = Command::new(&program);
+        command.arg("env");
+        command
+    });
+    for mut child in started.expect("processes start") {
+        assert!(child.wait().expect("a child").success());
+    }
+}
+
+#[test]
+fn errors_are_numbers_and_words() {
+    let Some(program) = compiled("tests/errors.c") else { return };
+    run(&program, &[]);
+}
+
+#[test]
+fn a_barrier_of_pthread_shape_holds_threads() {
+    let Some(program) = compiled("tests/barrier.c") else { return };
+    run(&program, &[]);
+}
+
+#[test]
+fn openmp_threads_meet_at_a_barrier() {
+    let source = here("examples/openmp.c");
+    match compile(&source, &["-fopenmp"]) {
+        None => {}
+        Some(Err(text)) if text.contains("fopenmp") || text.contains("omp.h") || text.contains("gomp") => {
+            println!("SKIPPED: this compiler has no OpenMP");
+        }
+        Some(Err(text)) => panic!("{text}"),
+        Some(Ok(program)) => assert_eq!(run(&program, &[]), "5050\n"),
+    }
+}
+
+#[test]
+fn the_example_of_the_readme_works() {
+    let readme = std::fs::read_to_string(here("../../README.md")).expect("the README");
+    let example = readme.split("```c\n").nth(1).and_then(|rest| rest.split("```").next());
+    let source = Path::new(env!("CARGO_TARGET_TMPDIR")).join("readme.c");
+    std::fs::write(&source, example.expect("an example in C")).expect("a writable folder");
+    match compile(&source, &[]) {
+        None => {}
+        Some(Err(text)) => panic!("{text}"),
+        Some(Ok(program)) => assert_eq!(run(&program, &[]), "the sum is 10\n"),
+    }
+}
+
+#[test]
+fn nothing_but_our_names_is_exported() {
+    let library = built().join("liblineweave_c.so");
+    let Ok(out) = Command::new("nm").args(["-D", "--defined-only"]).arg(&library).output() else {
+        println!("SKIPPED: no nm; install binutils");
+        return;
+    };
+    let text = String::from_utf8(out.stdout).expect("names");
+    let names: Vec<&str> = text.lines().filter_map(|line| line.split_whitespace().last()).collect();
+    let header = std::fs::read_to_string(here("include/lineweave.h")).expect("the header");
+    assert!(names.len() > 30, "{names:?}");
+    for name in &names {
+        assert!(name.starts_with("lw_"), "{name} is exported");
+        assert!(header.contains(&format!("{name}(")), "{name} is not in the header");
+    }
+}

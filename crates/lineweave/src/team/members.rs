@@ -1,0 +1,70 @@
+//! Teams of threads that the program brings itself.
+
+use super::{join, Charter, Team};
+use crate::choose::Shelf;
+use crate::communicator::Communicator;
+use crate::error::Error;
+use crate::segment::Segment;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A team whose ranks are joined one by one, by threads of this process.
+///
+/// ```
+/// let team = lineweave::team::Team::new(2)?.members();
+/// std::thread::scope(|scope| {
+///     let handles: Vec<_> = (0..2).map(|rank| scope.spawn({
+///         let team = &team;
+///         move || team.join(rank)?.barrier()
+///     })).collect();
+///     handles.into_iter().try_for_each(|handle| handle.join().expect("no rank panics"))
+/// })?;
+/// # Ok::<(), lineweave::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Members {
+    segment: Arc<Segment>,
+    charter: Charter,
+    shelf: Shelf,
+    taken: Mutex<Vec<bool>>,
+}
+
+impl Team {
+    /// The team for threads that the program brings. They are not bound to CPUs: they are not lineweave's, and
+    /// whatever they start later would inherit it.
+    pub fn members(self) -> Members {
+        let Team { segment, mut charter } = self;
+        charter.direct = true;
+        charter.bind = false;
+        let taken = Mutex::new(vec![false; charter.ranks()]);
+        Members { segment, charter, shelf: Shelf::default(), taken }
+    }
+}
+
+impl Members {
+    /// The number of ranks.
+    pub fn ranks(&self) -> usize {
+        self.charter.ranks()
+    }
+
+    /// Makes the calling thread `rank`, and returns when every other rank has been joined.
+    ///
+    /// # Errors
+    /// [`Error::Rank`] when there is no such rank or it was joined before; [`Error::Memory`]; [`Error::Timeout`] when the
+    /// others do not come.
+    pub fn join(&self, rank: usize) -> Result<Communicator, Error> {
+        let ranks = self.ranks();
+        {
+            let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+            let why = match taken.get(rank) {
+                None => Some("the team has no such rank"),
+                Some(true) => Some("it was joined before"),
+                Some(false) => None,
+            };
+            if let Some(why) = why {
+                return Err(Error::Rank { rank, ranks, why });
+            }
+            taken[rank] = true;
+        }
+        join(Arc::clone(&self.segment), &self.charter, rank, Some(Arc::clone(&self.shelf)))
+    }
+}
