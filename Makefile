@@ -2,7 +2,9 @@
 # Both install what they need first (scripts/setup), so that they work on a fresh Debian or Ubuntu.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test setup build fmt lint doc bench clean
+.PHONY: help run test setup build install fmt lint doc bench clean
+
+PREFIX ?= /usr/local
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -19,6 +21,10 @@ setup: ## install what is missing (as root), or say in one line what to install
 
 build: setup ## build everything, optimised
 	cargo build --release --workspace
+
+install: setup ## install command, C header and libraries below PREFIX (/usr/local); DESTDIR for packages
+	cargo build --release --package lineweave-cli --package lineweave-c
+	scripts/install "$(PREFIX)" "$(DESTDIR)"
 
 fmt: ## format the sources
 	cargo fmt --all

@@ -1,5 +1,5 @@
 /* Threads of an OpenMP region meet at lineweave's barrier: a prefix sum in rounds.
- * cc -fopenmp -I crates/lineweave-c/include openmp.c -L target/release -llineweave_c */
+ * cc -fopenmp openmp.c $(pkg-config --cflags --libs lineweave) */
 #include <lineweave.h>
 #include <omp.h>
 #include <stdio.h>

@@ -4,6 +4,8 @@
 //! into its caller: a panic, which is a bug, becomes `LW_ERR_PANIC`. Types and operators are integers here and not Rust
 //! enums, because C may give any number for them. Names are those of C. Comments on public items are for
 //! readers of the header.
+// These docs become the header's comments, where `counts[r]` is C and no link.
+#![allow(rustdoc::broken_intra_doc_links, rustdoc::invalid_html_tags, rustdoc::bare_urls)]
 #![allow(non_camel_case_types)]
 // What pointers must be is said once, at the top of the header.
 #![allow(clippy::missing_safety_doc)]

@@ -84,7 +84,7 @@ pub struct FlagArray {
 /// One flag.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct FlagRef {
-    /// Index into [`Plan::flags`].
+    /// Index into [`Plan::flags`](super::Plan::flags).
     pub array: u16,
     /// The rank in whose memory its line lives.
     pub home: Rank,
