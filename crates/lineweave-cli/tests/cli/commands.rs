@@ -166,6 +166,10 @@ fn verify_shows_a_counter_example_and_fails() {
         json.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(first(&objects, "verify")["violations"], 1);
     assert!(first(&objects, "violation")["violation"].as_str().unwrap().contains("rank"));
+    // A published barrier that is none, for all numbers of ranks but one.
+    let published = scratch.run(&["verify", "barrier/noc-msg-published", "--max-ranks", "4"]);
+    published.refused(1, &["3 of 4 plans refuted"]);
+    assert!(published.out.contains("can leave the barrier before rank"), "{}", published.out);
 }
 
 #[test]

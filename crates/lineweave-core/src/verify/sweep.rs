@@ -71,9 +71,13 @@ impl Case<'_> {
     }
 }
 
-/// The units of a sweep over 1 ..= `max_ranks` ranks, the expensive ones first so that workers end together.
+/// The units of a sweep of the whole table over 1 ..= `max_ranks` ranks.
 pub fn units(max_ranks: usize) -> Vec<Unit> {
-    let algorithms: Vec<&'static Algorithm> = algorithm::all().collect();
+    units_of(&algorithm::all().collect::<Vec<_>>(), max_ranks)
+}
+
+/// The units of a sweep of some algorithms, the expensive ones first so that workers end together.
+pub fn units_of(algorithms: &[&'static Algorithm], max_ranks: usize) -> Vec<Unit> {
     (1..=max_ranks)
         .rev()
         .flat_map(|ranks| algorithms.iter().map(move |&algorithm| Unit { algorithm, ranks }))

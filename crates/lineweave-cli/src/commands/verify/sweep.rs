@@ -6,7 +6,7 @@ use crate::session::Session;
 use lineweave::cpus::UsableCpus;
 use lineweave_core::algorithm::Algorithm;
 use lineweave_core::verify::mutate::{sample, Change};
-use lineweave_core::verify::sweep::{units, Density, Unit};
+use lineweave_core::verify::sweep::{units_of, Density, Unit};
 use std::sync::{Mutex, PoisonError};
 
 /// Mutants of one plan by one change, evenly spread over it.
@@ -34,10 +34,7 @@ pub(super) fn run(
     mutate: bool,
     session: &mut Session,
 ) -> Result<Totals, CliError> {
-    let wanted = |unit: &Unit| {
-        algorithms.iter().any(|a| (a.collective, a.name) == (unit.algorithm.collective, unit.algorithm.name))
-    };
-    let list: Vec<Unit> = units(ranks).into_iter().filter(wanted).collect();
+    let list = units_of(algorithms, ranks);
     // Work grows with about the square of the ranks.
     let weight = |unit: &Unit| (unit.ranks * unit.ranks) as u64;
     let bar = session.out.progress(list.iter().map(weight).sum());
