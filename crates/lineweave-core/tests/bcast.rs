@@ -55,11 +55,15 @@ fn settings(algorithm: &Algorithm) -> Vec<Params> {
     add(&["layout"], p().with("layout", if has("carry") { "packed" } else { "paired" }));
     for notify in ["each", "shared", "binary"] {
         add(&["notify", "slots"], p().with("notify", notify).with("chunk", 100).with("slots", 2));
-        add(&["notify", "slots"], p().with("notify", notify).with("chunk", 0).with("slots", 0));
+        // Rotating relays need chunks to take turns at.
+        if !has("ahead") {
+            add(&["notify", "slots"], p().with("notify", notify).with("chunk", 0).with("slots", 0));
+        }
     }
     add(&["source"], p().with("source", "root").with("chunk", 48));
     add(&["source"], p().with("source", "root").with("notify", "binary"));
     add(&["k"], p().with("k", 2));
+    add(&["ahead"], p().with("k", 2).with("chunk", 24).with("slots", 3).with("ahead", 2));
     add(&["g"], p().with("g", 3).with("chunk", 64));
     add(&["degrees"], p().with("degrees", "3,2"));
     add(&["ratio"], p().with("ratio", 2));
