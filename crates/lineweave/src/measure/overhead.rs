@@ -41,10 +41,10 @@ fn each(
     rules: &Rules,
     sample: impl Fn(&mut Hand<'_>) -> Result<f64, Error>,
 ) -> Result<Samples, Error> {
-    let Hand { comm, input, output, shared, random } = hand;
+    let Hand { comm, input, output, bytes, shared, random } = hand;
     collect_timed(comm, rules, &mut |comm| {
         let random = random.clone();
-        let mut hand = Hand { comm, input: *input, output: *output, shared, random };
+        let mut hand = Hand { comm, input: *input, output: *output, bytes: *bytes, shared, random };
         Ok(sample(&mut hand)?.max(0.0))
     })
 }

@@ -67,10 +67,11 @@ fn of_table(algorithm: &str, problem: &Problem, params: &Params) -> Result<Plan,
 
 /// Times a plan's runs back to back.
 pub fn time(hand: &mut Hand<'_>, rules: &Rules, plan: &Plan) -> Result<Samples, Error> {
+    assert!(plan.bytes <= hand.bytes, "{} is longer than the buffers for measuring", plan.name());
     let id = hand.comm.prepare(plan)?;
     let buffers = Buffers { input: hand.input, output: hand.output, ..Buffers::NONE };
     collect_samples(hand.comm, rules, &mut |comm, count| {
-        // SAFETY: the buffers are longer than the messages of the plans here, private to this rank and alive as
+        // SAFETY: the buffers hold the message, private to this rank and alive as
         // long as the team; no plan here folds; every rank runs the same cells in the same order.
         (0..count).try_for_each(|_| unsafe { comm.run(id, buffers) })
     })
