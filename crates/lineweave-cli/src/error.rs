@@ -42,6 +42,18 @@ pub enum CliError {
         /// Line and reason.
         reason: String,
     },
+    /// A process that is not in any team.
+    #[error("process {pid}: expected one with a team of lineweave {version}, found none; `lineweave who` lists all", version = env!("CARGO_PKG_VERSION"))]
+    NoTeam {
+        /// As given.
+        pid: u32,
+    },
+    /// Things that do not work on this node.
+    #[error("{problems} of the above {} not work", if *problems == 1 { "does" } else { "do" })]
+    Unwell {
+        /// How many.
+        problems: usize,
+    },
     /// A machine's name that nobody knows.
     #[error("machine `{name}`: expected the path of a description or one of {known}")]
     UnknownMachine {

@@ -13,6 +13,8 @@ pub enum Loss {
     Left,
     /// It gave up within a call, panicked, or could not join.
     Failed,
+    /// Its process is stopped (`SIGSTOP`, `SIGTSTP`) while others wait.
+    Stopped,
 }
 
 impl std::fmt::Display for Loss {
@@ -21,6 +23,7 @@ impl std::fmt::Display for Loss {
             Loss::Died => "died",
             Loss::Left => "left",
             Loss::Failed => "failed",
+            Loss::Stopped => "is stopped",
         })
     }
 }

@@ -28,6 +28,7 @@ pub mod ring;
 pub mod wait;
 pub mod segment;
 mod scratch;
+pub mod process;
 mod compile;
 mod watch;
 mod execute;
@@ -39,7 +40,9 @@ mod calls;
 pub mod team;
 pub mod measure;
 pub mod trial;
+pub mod who;
 pub mod node;
+pub mod doctor;
 
 pub use calls::Place;
 pub use check::CallSpec;

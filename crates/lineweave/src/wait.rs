@@ -57,6 +57,9 @@ impl Budget {
 pub trait Vigil {
     /// Called every few milliseconds of a wait, with the time waited so far; an error ends the wait.
     fn check(&mut self, waited: Duration) -> Result<(), Interrupted>;
+
+    /// Called when a wait that was checked has ended with its flag.
+    fn over(&mut self) {}
 }
 
 /// A wait that ended without its flag; the reason is kept by the [`Vigil`].
@@ -214,10 +217,16 @@ impl Waiter {
     ) -> Result<(), Interrupted> {
         let start = Instant::now();
         let mut looked = start;
+        let over = |looked: Instant, vigil: &mut V| {
+            if looked != start {
+                vigil.over();
+            }
+        };
         let mut polls: u32 = POLLS_A_LOOK.min(self.budget.spins);
         let mut yields: u32 = 0;
         loop {
             if flag::reached(flag, value) {
+                over(looked, vigil);
                 return Ok(());
             }
             if let Some(hook) = &mut self.hook {
@@ -227,6 +236,7 @@ impl Waiter {
                 for _ in 0..POLLS_A_LOOK.min(self.budget.spins - polls) {
                     spin_loop();
                     if flag::reached(flag, value) {
+                        over(looked, vigil);
                         return Ok(());
                     }
                 }

@@ -1,6 +1,7 @@
 //! Watching over a wait: are the awaited ranks still there, and is the time limit kept?
 
 use crate::error::{Error, Loss};
+use crate::process;
 use crate::segment::{RankState, Segment};
 use crate::sync::Ordering;
 use crate::wait::{Interrupted, Vigil};
@@ -12,6 +13,10 @@ use std::time::Duration;
 
 /// After a peer's process is seen dead, how long a flag that it may have raised before is still awaited.
 const GRACE: Duration = Duration::from_millis(100);
+/// How long a peer may be stopped. A job that is stopped and continued as a whole continues rank by rank.
+const STOPPED_GRACE: Duration = Duration::from_millis(250);
+/// How often a wait asks whether peers are stopped, which takes a file each.
+const STOPPED_LOOK: Duration = Duration::from_millis(50);
 
 /// The vigil of one rank.
 #[derive(Debug)]
@@ -22,6 +27,11 @@ pub struct Watch {
     /// Descriptors of peers in other processes, opened at the first look.
     processes: Option<Vec<(usize, OwnedFd)>>,
     first_seen_dead: Option<(usize, Duration)>,
+    /// A peer in another process that is stopped, since when of this wait; and when that was asked last.
+    first_seen_stopped: Option<(usize, Duration)>,
+    asked_stopped: Duration,
+    /// When this wait began, as noted for others to read.
+    noted: Option<u64>,
     /// The call under way, for messages.
     pub operation: &'static str,
     failure: Option<Error>,
@@ -30,7 +40,18 @@ pub struct Watch {
 impl Watch {
     /// For `rank` of a team; a wait may last `limit`.
     pub fn new(segment: Arc<Segment>, rank: usize, limit: Option<Duration>) -> Watch {
-        Watch { segment, rank, limit, processes: None, first_seen_dead: None, operation: "", failure: None }
+        Watch {
+            segment,
+            rank,
+            limit,
+            processes: None,
+            first_seen_dead: None,
+            first_seen_stopped: None,
+            asked_stopped: Duration::ZERO,
+            noted: None,
+            operation: "",
+            failure: None,
+        }
     }
 
     /// Why the last wait was interrupted.
@@ -109,6 +130,39 @@ impl Watch {
             .find(|&q| self.segment.state(q) == RankState::Active)
     }
 
+    /// A peer whose process has been stopped for too long.
+    fn stopped(&mut self, waited: Duration) -> Option<usize> {
+        if waited < self.asked_stopped {
+            self.asked_stopped = Duration::ZERO; // Another wait than the one that asked.
+            self.first_seen_stopped = None;
+        }
+        if waited < self.asked_stopped + STOPPED_LOOK {
+            return None;
+        }
+        self.asked_stopped = waited;
+        let me = std::process::id();
+        let is_stopped = |&q: &usize| {
+            let pid = self.segment.pid(q);
+            pid != me && self.segment.state(q) == RankState::Active && process::state(pid) == Some('T')
+        };
+        let found = (0..self.segment.ranks()).filter(|&q| q != self.rank).find(is_stopped);
+        self.first_seen_stopped = match (found, self.first_seen_stopped) {
+            (Some(q), Some((seen, since))) if q == seen => Some((q, since)),
+            (found, _) => found.map(|q| (q, waited)),
+        };
+        self.first_seen_stopped.filter(|(_, since)| waited >= *since + STOPPED_GRACE).map(|(q, _)| q)
+    }
+
+    /// Tells whoever looks from outside that this rank waits.
+    fn note(&mut self, waited: Duration) {
+        let since = process::monotonic_ns().saturating_sub(waited.as_nanos() as u64);
+        // The first note of a wait stays, so that its beginning does not move.
+        if self.noted.is_none() {
+            self.noted = Some(since);
+            self.segment.note_wait(self.rank, since, self.sequence(self.rank), self.operation);
+        }
+    }
+
     fn missing(&self) -> String {
         let mine = self.sequence(self.rank);
         let missing: Vec<String> = (0..self.segment.ranks())
@@ -140,6 +194,10 @@ impl Vigil for Watch {
                 _ => self.first_seen_dead = Some((rank, waited)),
             }
         }
+        if let Some(rank) = self.stopped(waited) {
+            return Err(self.lost(rank, Loss::Stopped));
+        }
+        self.note(waited);
         if let Some(limit) = self.limit.filter(|&limit| waited >= limit) {
             self.failure = Some(Error::Timeout {
                 waiting: self.rank,
@@ -151,5 +209,10 @@ impl Vigil for Watch {
             return Err(Interrupted);
         }
         Ok(())
+    }
+
+    fn over(&mut self) {
+        self.noted = None;
+        self.segment.clear_wait(self.rank);
     }
 }

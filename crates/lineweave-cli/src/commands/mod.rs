@@ -5,6 +5,7 @@
 
 pub mod bench;
 pub mod completions;
+pub mod doctor;
 pub mod draw;
 pub mod explain;
 pub mod fit;
@@ -20,6 +21,7 @@ pub mod rank_job;
 pub mod simulate;
 pub mod tune;
 pub mod verify;
+pub mod who;
 
 use crate::error::CliError;
 use crate::session::Session;
@@ -32,6 +34,10 @@ pub enum Command {
     Tune(tune::Arguments),
     /// Show this node, every setting with where it came from, and by what plans are chosen
     Info(info::Arguments),
+    /// Say what keeps lineweave from its best on this node, and what to do about it
+    Doctor(doctor::Arguments),
+    /// Show running and hung teams: each rank's call, what it waits for and since when, and who is missing
+    Who(who::Arguments),
     /// List the algorithms with their parameters and sources, or the machine descriptions
     List(list::Arguments),
     /// Print the plan of an algorithm, or of the one that would be chosen, as text
@@ -74,6 +80,8 @@ impl Command {
         match self {
             Command::Tune(arguments) => tune::run(arguments, session),
             Command::Info(arguments) => info::run(arguments, session),
+            Command::Doctor(arguments) => doctor::run(arguments, session),
+            Command::Who(arguments) => who::run(arguments, session),
             Command::List(arguments) => list::run(arguments, session),
             Command::Plan(arguments) => plan::run(arguments, session),
             Command::Draw(arguments) => draw::run(arguments, session),

@@ -12,8 +12,12 @@
 
 mod geometry;
 mod words;
+mod note;
+mod observe;
 
 pub use geometry::{BankClass, Geometry, Zones, COUNTER_BYTES};
+pub use note::WaitNote;
+pub use observe::{Observed, ObservedRank};
 pub use words::RankState;
 
 use crate::error::Error;
@@ -29,6 +33,9 @@ use words::header;
 
 /// The most ranks of a team: what one node can be expected to run.
 pub const MAX_RANKS: usize = 4096;
+
+/// What the memfd is called in `/proc`.
+pub const MEMFD_NAME: &str = "lineweave";
 
 const PAGE: usize = 4096;
 /// "lineweav", little-endian; the version follows in a word of its own.
@@ -68,7 +75,7 @@ impl Segment {
         if let Some(available) = memory.available_bytes.filter(|&a| a < total as u64) {
             return Err(Error::Memory { need: total as u64, available, source_of_limit: memory.to_string() });
         }
-        let fd = rustix::fs::memfd_create("lineweave", MemfdFlags::ALLOW_SEALING | MemfdFlags::CLOEXEC)
+        let fd = rustix::fs::memfd_create(MEMFD_NAME, MemfdFlags::ALLOW_SEALING | MemfdFlags::CLOEXEC)
             .map_err(|e| {
                 Error::system(
                     "memfd_create for the team's memory",

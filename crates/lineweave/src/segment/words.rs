@@ -19,13 +19,16 @@ pub(super) mod header {
 }
 
 /// Words of a rank's control page; each group on a line of its own.
-mod control {
+pub(super) mod control {
     pub const LEFT: usize = 0;
     pub const SLEEPERS: usize = 8;
     pub const PID: usize = 16;
     pub const STATE: usize = 17;
+    pub const THREAD: usize = 18;
     pub const SEQUENCE: usize = 24;
     pub const CHECK: usize = 32;
+    /// Two lines; see `note.rs`.
+    pub const NOTE: usize = 48;
 }
 
 /// State of a rank as its peers see it.
@@ -41,13 +44,36 @@ pub enum RankState {
     Failed,
 }
 
+/// What the header's word on a loss says.
+pub(super) fn loss(word: u64) -> Option<(usize, Loss)> {
+    let rank = ((word & u64::from(u32::MAX)) as usize).checked_sub(1)?;
+    let how = match word >> 32 {
+        0 => Loss::Died,
+        1 => Loss::Left,
+        3 => Loss::Stopped,
+        _ => Loss::Failed,
+    };
+    Some((rank, how))
+}
+
+impl RankState {
+    pub(super) fn of(word: u64) -> RankState {
+        match word {
+            0 => RankState::Absent,
+            1 => RankState::Active,
+            2 => RankState::Left,
+            _ => RankState::Failed,
+        }
+    }
+}
+
 impl Segment {
     pub(super) fn header(&self, word: usize) -> &AtomicU64 {
         // SAFETY: the header is one page of words at the start of the mapping, only ever used as atomics.
         unsafe { &*self.base.as_ptr().cast::<AtomicU64>().add(word) }
     }
 
-    fn control(&self, rank: usize, word: usize) -> &AtomicU64 {
+    pub(super) fn control(&self, rank: usize, word: usize) -> &AtomicU64 {
         debug_assert!(rank < self.ranks() && word < PAGE / 8);
         let offset = self.geometry.areas_start() + rank * self.geometry.area();
         // SAFETY: the control page of a rank within the mapping, only ever used as atomics.
@@ -87,12 +113,7 @@ impl Segment {
     /// The state of a rank.
     pub fn state(&self, rank: usize) -> RankState {
         // SYNC: rank-state
-        match self.control(rank, control::STATE).load(Ordering::Acquire) {
-            0 => RankState::Absent,
-            1 => RankState::Active,
-            2 => RankState::Left,
-            _ => RankState::Failed,
-        }
+        RankState::of(self.control(rank, control::STATE).load(Ordering::Acquire))
     }
 
     /// Publishes the state of a rank.
@@ -111,6 +132,9 @@ impl Segment {
     pub fn join(&self, rank: usize, able: bool) {
         // Relaxed: published by the increment below.
         self.control(rank, control::PID).store(u64::from(std::process::id()), Ordering::Relaxed);
+        let thread = rustix::thread::gettid().as_raw_nonzero().get() as u64;
+        // Relaxed: as above.
+        self.control(rank, control::THREAD).store(thread, Ordering::Relaxed);
         self.set_state(rank, RankState::Active);
         // SYNC: join
         self.header(header::UNABLE).fetch_add(u64::from(!able), Ordering::AcqRel);
@@ -133,14 +157,7 @@ impl Segment {
     /// The rank whose loss ended this team, and how it was lost.
     pub fn failed(&self) -> Option<(usize, Loss)> {
         // Relaxed: the word is the whole message.
-        let word = self.header(header::FAILED).load(Ordering::Relaxed);
-        let rank = ((word & u64::from(u32::MAX)) as usize).checked_sub(1)?;
-        let how = match word >> 32 {
-            0 => Loss::Died,
-            1 => Loss::Left,
-            _ => Loss::Failed,
-        };
-        Some((rank, how))
+        loss(self.header(header::FAILED).load(Ordering::Relaxed))
     }
 
     /// Records that `rank` is lost; the first record stays.
@@ -149,6 +166,7 @@ impl Segment {
             Loss::Died => 0,
             Loss::Left => 1,
             Loss::Failed => 2,
+            Loss::Stopped => 3,
         };
         // Relaxed: the word is the whole message, here and on failure.
         let _ = self.header(header::FAILED).compare_exchange(
