@@ -35,6 +35,11 @@
 #define LW_VERSION 256
 
 /*
+ The colour of a rank that is to be in no new communicator. 
+ */
+#define LW_UNDEFINED -1
+
+/*
  One rank's end of a team. It belongs to one thread at a time. 
  */
 typedef struct lw_comm lw_comm;
@@ -58,6 +63,29 @@ typedef void (*lw_progress_fn)(void *arg);
  What a rank of lw_team_threads runs. It returns LW_OK, or what lw_team_threads shall return. 
  */
 typedef lw_status (*lw_rank_fn)(struct lw_comm *comm, void *arg);
+
+/*
+ What ranks can have in common: one of LW_LEVEL_CORE to LW_LEVEL_MACHINE. 
+ */
+typedef int32_t lw_level;
+
+/*
+ What a communicator takes of memory. 
+ */
+typedef struct lw_memory {
+  /*
+   Bytes reserved of the memory that its ranks share, by all of them together. 
+   */
+  size_t shared_bytes;
+  /*
+   Bytes of addresses for it in each process. They cost nothing before they are used. 
+   */
+  size_t address_bytes;
+  /*
+   Bytes of this rank alone. 
+   */
+  size_t private_bytes;
+} lw_memory;
 
 /*
  The type of elements: one of LW_I8 to LW_F64. 
@@ -133,7 +161,7 @@ typedef struct lw_barrier_t {
 #define LW_ERR_SIZE 10
 
 /*
- No such rank, or it was joined before. 
+ No such rank, it was joined before, or no list of ranks, colour or level that makes a communicator. 
  */
 #define LW_ERR_RANK 11
 
@@ -303,6 +331,31 @@ typedef struct lw_barrier_t {
 #define LW_LXOR 10
 
 /*
+ The same core. 
+ */
+#define LW_LEVEL_CORE 0
+
+/*
+ The same last-level cache. 
+ */
+#define LW_LEVEL_L3 1
+
+/*
+ The same NUMA node. 
+ */
+#define LW_LEVEL_NUMA 2
+
+/*
+ The same package. 
+ */
+#define LW_LEVEL_PACKAGE 3
+
+/*
+ The same machine: all ranks. 
+ */
+#define LW_LEVEL_MACHINE 4
+
+/*
  Returned to one of the threads that wait, as by pthread_barrier_wait. 
  */
 #define LW_BARRIER_SERIAL_THREAD -1
@@ -396,6 +449,43 @@ lw_status lw_comm_connect(const char *path,
                           int rank,
                           int size,
                           struct lw_comm **comm);
+
+/*
+ * A communicator of the same ranks, whose calls have nothing to do with those of comm. Every rank of comm calls it. New
+ * communicators live on when comm is freed. They cost a few pages until they are used.
+ */
+lw_status lw_comm_dup(struct lw_comm *comm,
+                      struct lw_comm **made);
+
+/*
+ * One communicator for each colour, of the ranks that give it, in the order of their keys; ranks with equal keys in their order
+ * in comm. A colour is not negative, or LW_UNDEFINED: then this rank is in none, and gets null. Every rank of comm calls it.
+ */
+lw_status lw_comm_split(struct lw_comm *comm,
+                        int colour,
+                        int key,
+                        struct lw_comm **made);
+
+/*
+ * One communicator for each core, last-level cache, NUMA node or package, of the ranks that were placed there, in their order in
+ * comm. Every rank of comm calls it.
+ */
+lw_status lw_comm_split_level(struct lw_comm *comm,
+                              lw_level level,
+                              struct lw_comm **made);
+
+/*
+ * A communicator of `count` ranks of comm, in the order of the list. They, and nobody else, call it, with equal lists.
+ */
+lw_status lw_comm_create_group(struct lw_comm *comm,
+                               const int *ranks,
+                               size_t count,
+                               struct lw_comm **made);
+
+/*
+ What comm takes of memory. 
+ */
+lw_status lw_comm_memory(struct lw_comm *comm, struct lw_memory *memory);
 
 /*
  Returns when every rank has called it. 

@@ -14,6 +14,7 @@ pub mod status;
 pub mod types;
 pub mod handle;
 pub mod team;
+pub mod communicators;
 mod buffers;
 pub mod collectives;
 pub mod uneven;

@@ -37,7 +37,7 @@ fn rank_number(rank: c_int) -> Result<usize, Failure> {
 }
 
 /// Hands a communicator to C.
-fn give_comm(to: *mut *mut lw_comm, comm: Communicator) -> Result<(), Failure> {
+pub(crate) fn give_comm(to: *mut *mut lw_comm, comm: Communicator) -> Result<(), Failure> {
     give(to, Arc::into_raw(lw_comm::new(comm)).cast_mut())
 }
 

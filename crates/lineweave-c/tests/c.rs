@@ -95,6 +95,16 @@ fn every_collective_is_right() {
 }
 
 #[test]
+fn communicators_are_made_from_others() {
+    let Some(program) = compiled("tests/communicators.c") else { return };
+    for ranks in ["1", "2", "3", "6"] {
+        run(&program, &["threads", ranks]);
+        let socket = format!("@lineweave-c-comm-{}-{ranks}", std::process::id());
+        run(&program, &["connect", &socket, ranks]);
+    }
+}
+
+#[test]
 fn errors_are_numbers_and_words() {
     let Some(program) = compiled("tests/errors.c") else { return };
     run(&program, &[]);

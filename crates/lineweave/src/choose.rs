@@ -2,9 +2,11 @@
 //! and compiled.
 
 mod adopt;
+mod library;
 mod uneven;
 
 pub use adopt::Adoptable;
+pub(crate) use library::Library;
 
 use crate::check::CallSpec;
 use crate::communicator::{Buffers, Communicator, PlanId};
@@ -17,6 +19,7 @@ use lineweave_core::collective::Collective;
 use lineweave_core::plan::Plan;
 use lineweave_core::select::Question;
 use lineweave_core::topology::Shape;
+use lineweave_core::units::Rank;
 use lineweave_core::verify::{self, Proof};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -50,15 +53,19 @@ pub(crate) struct Ready {
     pub simple: bool,
 }
 
-/// Proven plans that the threads of a team share, so that each is chosen and proven once.
+/// Proven plans that ranks and communicators of one process share, so that each is chosen and proven once. Some of them
+/// may have less room than others.
 pub(crate) type Shelf = Arc<Shelves>;
 
-/// What is on it.
+/// What is on it, by call and room for counters.
 #[derive(Debug, Default)]
 pub(crate) struct Shelves {
-    even: Mutex<HashMap<Key, Result<Arc<Proven>, Error>>>,
+    even: Mutex<HashMap<(Key, usize), Outcome>>,
     uneven: uneven::Shelf,
 }
+
+/// A choice with its proven plans, or why there is none.
+type Outcome = Result<Arc<Proven>, Error>;
 
 /// A choice with its proven plans.
 #[derive(Debug)]
@@ -73,10 +80,10 @@ pub(crate) struct Proven {
 #[derive(Debug)]
 pub(crate) struct Book {
     shape: Shape,
-    tuning: Tuning,
+    tuning: Arc<Tuning>,
     direct: bool,
     pub check: bool,
-    shelf: Option<Shelf>,
+    shelf: Shelf,
     known: HashMap<Key, Sequence>,
     uneven: uneven::Known,
     /// The last call of each collective: most programs repeat it.
@@ -84,12 +91,24 @@ pub(crate) struct Book {
 }
 
 impl Book {
-    pub fn new(charter: &Charter, shelf: Option<Shelf>) -> Book {
+    pub fn new(charter: &Charter, library: &Library) -> Book {
+        let tuning = Arc::new(charter.tuning.clone());
+        Book::with(charter.shape(), tuning, charter.direct, charter.check, library)
+    }
+
+    /// For a communicator of these of the ranks, which reach each other's buffers if `direct`.
+    pub fn of_members(&self, members: &[usize], direct: bool, library: &Library) -> Book {
+        let cpus = members.iter().map(|&r| self.shape.cpu(Rank::from(r)).clone()).collect();
+        Book::with(Shape::on(cpus), Arc::clone(&self.tuning), direct, self.check, library)
+    }
+
+    fn with(shape: Shape, tuning: Arc<Tuning>, direct: bool, check: bool, library: &Library) -> Book {
+        let shelf = library.shelf(&shape, direct);
         Book {
-            shape: charter.shape(),
-            tuning: charter.tuning.clone(),
-            direct: charter.direct,
-            check: charter.check,
+            shape,
+            tuning,
+            direct,
+            check,
             shelf,
             known: HashMap::new(),
             uneven: uneven::Known::default(),
@@ -112,6 +131,11 @@ impl Book {
         }
     }
 
+    /// Whether ranks reach each other's private buffers.
+    pub fn direct(&self) -> bool {
+        self.direct
+    }
+
     /// The kind of team, as choices name it.
     fn team(&self) -> &'static str {
         if self.direct {
@@ -121,12 +145,11 @@ impl Book {
         }
     }
 
-    /// Chooses and proves, or takes what another thread of the team has proven.
-    fn proven(&self, key: &Key, room: &Room<'_>) -> Result<Arc<Proven>, Error> {
-        let Some(shelf) = &self.shelf else { return self.prove(key, room).map(Arc::new) };
+    /// Chooses and proves, or takes what is proven already.
+    fn proven(&self, key: &Key, room: &Room<'_>) -> Outcome {
         // A thread that panicked while proving left the map as it was.
-        let mut shelf = shelf.even.lock().unwrap_or_else(PoisonError::into_inner);
-        shelf.entry(*key).or_insert_with(|| self.prove(key, room).map(Arc::new)).clone()
+        let mut shelf = self.shelf.even.lock().unwrap_or_else(PoisonError::into_inner);
+        shelf.entry((*key, room.counter_bytes)).or_insert_with(|| self.prove(key, room).map(Arc::new)).clone()
     }
 
     fn prove(&self, key: &Key, room: &Room<'_>) -> Result<Proven, Error> {

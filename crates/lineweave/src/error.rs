@@ -73,6 +73,22 @@ pub enum Error {
         /// In words.
         why: &'static str,
     },
+    /// A list of ranks, or a colour, that makes no communicator.
+    #[error("{what}: {why}")]
+    Group {
+        /// What was asked for.
+        what: &'static str,
+        /// In words.
+        why: String,
+    },
+    /// A communicator that another rank of it could not join.
+    #[error("{what}: rank {rank} of the new communicator could not join it; its own error says why")]
+    NotMade {
+        /// What was asked for.
+        what: &'static str,
+        /// Who, as numbered in the new communicator.
+        rank: usize,
+    },
     /// A root that is not a rank.
     #[error("{collective}: root {root} is out of range; ranks are 0 to {}", ranks - 1)]
     Root {
@@ -234,6 +250,14 @@ pub enum Error {
 }
 
 impl Error {
+    /// The same, where a wait was part of something else.
+    pub(crate) fn during(mut self, what: &str) -> Error {
+        if let Error::PeerLost { operation, .. } | Error::Timeout { operation, .. } = &mut self {
+            what.clone_into(operation);
+        }
+        self
+    }
+
     /// The system's refusal, with what was attempted.
     pub(crate) fn system(
         what: impl Into<String>,

@@ -100,6 +100,11 @@ impl Waiter {
         self.budget
     }
 
+    /// How it wakes peers.
+    pub fn order(&self) -> WakeFence {
+        self.order
+    }
+
     /// Changes the budgets.
     pub fn set_budget(&mut self, budget: Budget) {
         self.budget = budget;

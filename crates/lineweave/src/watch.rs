@@ -7,8 +7,9 @@ use crate::sync::Ordering;
 use crate::wait::{Interrupted, Vigil};
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, PidfdFlags};
+use std::collections::HashMap;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// After a peer's process is seen dead, how long a flag that it may have raised before is still awaited.
@@ -18,14 +19,32 @@ const STOPPED_GRACE: Duration = Duration::from_millis(250);
 /// How often a wait asks whether peers are stopped, which takes a file each.
 const STOPPED_LOOK: Duration = Duration::from_millis(50);
 
+/// Descriptors of processes, opened at the first look: one each, however many communicators watch it.
+#[derive(Debug, Default)]
+pub struct Processes(Mutex<HashMap<i32, Arc<OwnedFd>>>);
+
+impl Processes {
+    fn open(&self, pid: Pid) -> rustix::io::Result<Arc<OwnedFd>> {
+        // A thread that panicked here left the map as it was.
+        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(fd) = open.get(&pid.as_raw_nonzero().get()) {
+            return Ok(Arc::clone(fd));
+        }
+        let fd = Arc::new(rustix::process::pidfd_open(pid, PidfdFlags::empty())?);
+        open.insert(pid.as_raw_nonzero().get(), Arc::clone(&fd));
+        Ok(fd)
+    }
+}
+
 /// The vigil of one rank.
 #[derive(Debug)]
 pub struct Watch {
     segment: Arc<Segment>,
     rank: usize,
     limit: Option<Duration>,
-    /// Descriptors of peers in other processes, opened at the first look.
-    processes: Option<Vec<(usize, OwnedFd)>>,
+    /// Peers in other processes, known from the first look on.
+    processes: Option<Vec<(usize, Arc<OwnedFd>)>>,
+    opened: Arc<Processes>,
     first_seen_dead: Option<(usize, Duration)>,
     /// A peer in another process that is stopped, since when of this wait; and when that was asked last.
     first_seen_stopped: Option<(usize, Duration)>,
@@ -39,12 +58,13 @@ pub struct Watch {
 
 impl Watch {
     /// For `rank` of a team; a wait may last `limit`.
-    pub fn new(segment: Arc<Segment>, rank: usize, limit: Option<Duration>) -> Watch {
+    pub fn new(segment: Arc<Segment>, rank: usize, limit: Option<Duration>, opened: Arc<Processes>) -> Watch {
         Watch {
             segment,
             rank,
             limit,
             processes: None,
+            opened,
             first_seen_dead: None,
             first_seen_stopped: None,
             asked_stopped: Duration::ZERO,
@@ -52,6 +72,11 @@ impl Watch {
             operation: "",
             failure: None,
         }
+    }
+
+    /// How long a wait may last.
+    pub fn limit(&self) -> Option<Duration> {
+        self.limit
     }
 
     /// Why the last wait was interrupted.
@@ -88,13 +113,13 @@ impl Watch {
     }
 
     /// The descriptors of the peers' processes; a process that is gone already has none to open.
-    fn open_processes(&self) -> (Vec<(usize, OwnedFd)>, Option<usize>) {
+    fn open_processes(&self) -> (Vec<(usize, Arc<OwnedFd>)>, Option<usize>) {
         let mut open = Vec::new();
         let mut gone = None;
         let me = std::process::id();
         for q in (0..self.segment.ranks()).filter(|&q| q != self.rank && self.segment.pid(q) != me) {
             let Some(pid) = Pid::from_raw(self.segment.pid(q) as i32) else { continue };
-            match rustix::process::pidfd_open(pid, PidfdFlags::empty()) {
+            match self.opened.open(pid) {
                 Ok(fd) => open.push((q, fd)),
                 Err(rustix::io::Errno::SRCH) => gone = Some(q),
                 // No pidfds (old kernel, seccomp): then only departures and time limits are noticed.
@@ -118,7 +143,7 @@ impl Watch {
             return None;
         }
         let mut polled: Vec<PollFd<'_>> =
-            processes.iter().map(|(_, fd)| PollFd::new(fd, PollFlags::IN)).collect();
+            processes.iter().map(|(_, fd)| PollFd::new(&**fd, PollFlags::IN)).collect();
         let at_once = rustix::thread::Timespec { tv_sec: 0, tv_nsec: 0 };
         if rustix::event::poll(&mut polled, Some(&at_once)).unwrap_or(0) == 0 {
             return None;

@@ -68,9 +68,9 @@ struct Proven {
 /// Every stretch of a call, or why there is none.
 type Outcome = Result<Arc<Vec<Proven>>, Error>;
 
-/// What the threads of a team share, so that each set is chosen for and proven once.
+/// What ranks and communicators of one process share, by lengths and room for counters.
 #[derive(Debug, Default)]
-pub(super) struct Shelf(Mutex<HashMap<Key, Outcome>>);
+pub(super) struct Shelf(Mutex<HashMap<(Key, usize), Outcome>>);
 
 fn blocks(key: &Key, ranks: usize) -> Uneven {
     match key.collective {
@@ -91,16 +91,16 @@ impl Book {
         Question { uneven, ..self.question(&even, room) }
     }
 
-    /// Chooses and proves, or takes what another thread of the team has proven.
+    /// Chooses and proves, or takes what is proven already.
     fn proven_uneven(&self, key: &Key, room: &Room<'_>) -> Outcome {
         let prove = || self.prove_uneven(key, room).map(Arc::new);
-        let Some(shelf) = &self.shelf else { return prove() };
         // A thread that panicked while proving left the map as it was.
-        let mut shelf = shelf.uneven.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if shelf.len() >= KEPT && !shelf.contains_key(key) {
+        let mut shelf = self.shelf.uneven.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (key.clone(), room.counter_bytes);
+        if shelf.len() >= KEPT && !shelf.contains_key(&key) {
             shelf.clear();
         }
-        shelf.entry(key.clone()).or_insert_with(prove).clone()
+        shelf.entry(key).or_insert_with(prove).clone()
     }
 
     fn prove_uneven(&self, key: &Key, room: &Room<'_>) -> Result<Vec<Proven>, Error> {

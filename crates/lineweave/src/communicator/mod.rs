@@ -1,8 +1,13 @@
 //! One rank's end of a team: plans are proven and compiled here, and run.
 
+mod children;
 mod join;
+mod memory;
 mod short;
 mod windows;
+
+pub(crate) use join::Family;
+pub use memory::Memory;
 
 use crate::choose::{Book, Room};
 use crate::compile::{self, Compiled, Home};
@@ -16,7 +21,9 @@ use crate::wait::{Budget, Interrupted, ProgressHook, Waiter};
 use crate::watch::Watch;
 use lineweave_core::plan::Plan;
 use lineweave_core::verify::{self, Proof};
+use memory::Reserved;
 use short::{Hot, HotSwap};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use windows::Stay;
@@ -60,10 +67,14 @@ pub struct Options {
 }
 
 /// One rank's end of a team of threads or processes. It belongs to the thread that uses it.
-#[derive(Debug)]
 pub struct Communicator {
     segment: Arc<Segment>,
     rank: usize,
+    family: Arc<Family>,
+    /// What of the banks is backed by memory.
+    reserved: Reserved,
+    /// What was taken last of the announcements of each rank that made any for this one.
+    announced: HashMap<usize, u64>,
     plans: Vec<Compiled>,
     /// Ids of plans that were given up.
     vacant: Vec<PlanId>,
@@ -102,6 +113,18 @@ pub struct Communicator {
 // run under way; nothing in it is tied to the thread that made it.
 unsafe impl Send for Communicator {}
 
+impl std::fmt::Debug for Communicator {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Communicator")
+            .field("rank", &self.rank)
+            .field("ranks", &self.ranks())
+            .field("calls", &self.sequence)
+            .field("failed", &self.failed)
+            .field("memory", &self.memory())
+            .finish_non_exhaustive()
+    }
+}
+
 impl Communicator {
     /// This rank.
     pub fn rank(&self) -> usize {
@@ -136,6 +159,16 @@ impl Communicator {
     /// The memory that the team shares.
     pub fn segment(&self) -> &Segment {
         &self.segment
+    }
+
+    /// What it takes of memory.
+    pub fn memory(&self) -> Memory {
+        let plans: usize = self.plans.iter().map(|plan| size_of_val(&*plan.steps)).sum();
+        Memory {
+            shared_bytes: self.reserved.bytes(self.segment.geometry()),
+            address_bytes: self.segment.geometry().total(),
+            private_bytes: self.scratch.len() + self.shadow.len() + plans,
+        }
     }
 
     /// What is left for plans.
@@ -335,5 +368,6 @@ impl Drop for Communicator {
             RankState::Left
         };
         self.segment.set_state(self.rank, gone);
+        self.segment.depart();
     }
 }

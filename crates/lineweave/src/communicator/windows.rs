@@ -93,10 +93,14 @@ impl Communicator {
         if let Some(stay) = self.stay.take() {
             self.publish_left(stay.class, stay.uses);
         }
-        let (class, stays) = {
+        let (class, stays, extent, counts) = {
             let plan = &self.plans[id.0 as usize];
-            (plan.class, plan.stays)
+            (plan.class, plan.stays, plan.extent, plan.counts)
         };
+        let bank = self.rings[class.index()].next();
+        if !self.reserved.covers(class, bank, extent, counts) {
+            self.reserve(class, bank, extent, counts)?;
+        }
         if let Some(need) = self.rings[class.index()].needs() {
             self.await_left(class, need)?;
         }

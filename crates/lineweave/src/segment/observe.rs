@@ -94,7 +94,7 @@ mod tests {
     fn a_team_is_read_from_outside() {
         let segment = Segment::create(3, 4096, b"charter").unwrap();
         segment.claim(1).unwrap();
-        segment.join(1, true);
+        segment.join(1, 1, true);
         segment.note_wait(1, 77, 12, "reduce-scatter");
         segment.set_failed(2, Loss::Stopped);
         let file = File::from(rustix::io::dup(segment.fd()).unwrap());

@@ -18,7 +18,7 @@ pub mod uneven;
 /// A failed comparison, for the harness that runs ranks as processes.
 pub type Outcome = Result<usize, String>;
 
-fn say(e: Error) -> String {
+pub fn say(e: Error) -> String {
     e.to_string()
 }
 
