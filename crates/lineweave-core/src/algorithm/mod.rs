@@ -18,6 +18,7 @@ pub mod pieces;
 pub mod ranks;
 pub mod reduce;
 pub mod reduce_scatter;
+pub mod row_trees;
 pub mod scan;
 pub mod scatter;
 pub mod trees;

@@ -4,6 +4,7 @@ pub mod binomial;
 pub mod direct;
 pub mod edges;
 pub mod flat;
+pub mod generated;
 pub mod hierarchical;
 pub mod noc_msg;
 pub mod pipelined;
@@ -25,6 +26,7 @@ pub const TABLE: &[&Algorithm] = &[
     &slices::ALGORITHM,
     &hierarchical::ALGORITHM,
     &edges::ALGORITHM,
+    &generated::ALGORITHM,
     &rcce::ALGORITHM,
     &noc_msg::ALGORITHM,
 ];
