@@ -9,6 +9,7 @@ pub mod hierarchical;
 pub mod noc_msg;
 pub mod pipelined;
 pub mod rcce;
+pub mod rckmpi;
 pub mod slices;
 pub mod tree;
 pub(crate) mod up;
@@ -28,6 +29,7 @@ pub const TABLE: &[&Algorithm] = &[
     &edges::ALGORITHM,
     &generated::ALGORITHM,
     &rcce::ALGORITHM,
+    &rckmpi::ALGORITHM,
     &noc_msg::ALGORITHM,
 ];
 
