@@ -19,5 +19,6 @@ pub mod select;
 pub mod closed_form;
 pub mod trace;
 pub mod simulate;
+pub mod what_if;
 pub mod draw;
 pub mod paper;
