@@ -12,6 +12,7 @@ pub mod plan;
 pub mod machine;
 pub mod model;
 pub mod algorithm;
+pub mod probe;
 pub mod verify;
 pub mod cost;
 pub mod optimise;

@@ -5,3 +5,4 @@ mod commands;
 mod common;
 mod measuring;
 mod models;
+mod simulating;
