@@ -22,6 +22,7 @@ pub mod simulate;
 pub mod tune;
 pub mod verify;
 pub mod who;
+pub mod what_if;
 
 use crate::error::CliError;
 use crate::session::Session;
@@ -60,6 +61,8 @@ pub enum Command {
     Models(models::Arguments),
     /// Play plans in virtual time on a machine that need not be there, with contention
     Simulate(simulate::Arguments),
+    /// Find from which number of cores and accesses in flight on links limit a mesh rather than ports
+    WhatIf(what_if::Arguments),
     /// Compute what the papers print anew, and say item by item what agrees
     Papers(papers::Arguments),
     /// Print a script that completes this command's arguments in a shell
@@ -93,6 +96,7 @@ impl Command {
             Command::Optimise(arguments) => optimise::run(arguments, session),
             Command::Models(arguments) => models::run(arguments, session),
             Command::Simulate(arguments) => simulate::run(arguments, session),
+            Command::WhatIf(arguments) => what_if::run(arguments, session),
             Command::Papers(arguments) => papers::run(arguments, session),
             Command::Completions(arguments) => completions::run(arguments, session),
             Command::Man(arguments) => man::run(arguments, session),

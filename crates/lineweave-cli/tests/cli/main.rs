@@ -6,3 +6,4 @@ mod common;
 mod measuring;
 mod models;
 mod teams;
+mod simulating;

@@ -19,8 +19,10 @@ pub mod pieces;
 pub mod ranks;
 pub mod reduce;
 pub mod reduce_scatter;
+pub mod row_trees;
 pub mod scan;
 pub mod scatter;
+mod split_box;
 pub mod trees;
 mod two_sided;
 

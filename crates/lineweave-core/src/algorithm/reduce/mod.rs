@@ -6,10 +6,12 @@ pub mod by_number;
 pub mod direct;
 pub mod edges;
 pub mod flat;
+pub mod generated;
 pub mod hierarchical;
 pub mod noc_msg;
 pub mod pipelined;
 pub mod rcce;
+pub mod rckmpi;
 pub mod slices;
 pub mod tree;
 pub(crate) mod up;
@@ -29,7 +31,9 @@ pub const TABLE: &[&Algorithm] = &[
     &box_slices::ALGORITHM,
     &hierarchical::ALGORITHM,
     &edges::ALGORITHM,
+    &generated::ALGORITHM,
     &rcce::ALGORITHM,
+    &rckmpi::ALGORITHM,
     &noc_msg::ALGORITHM,
 ];
 
