@@ -47,6 +47,7 @@ pub use choose::Adoptable;
 pub use communicator::Communicator;
 pub use error::Error;
 pub use kernel::{Element, ElementType, Operator};
+pub use watch::Attendant;
 
 /// The examples of the README, as tests.
 #[cfg(doctest)]

@@ -57,6 +57,12 @@ impl Budget {
 pub trait Vigil {
     /// Called every few milliseconds of a wait, with the time waited so far; an error ends the wait.
     fn check(&mut self, waited: Duration) -> Result<(), Interrupted>;
+
+    /// Called when a wait turns out not to be over at once.
+    fn begin(&mut self) {}
+
+    /// Called when such a wait is over.
+    fn end(&mut self) {}
 }
 
 /// A wait that ended without its flag; the reason is kept by the [`Vigil`].
@@ -206,6 +212,19 @@ impl Waiter {
     #[cold]
     #[inline(never)]
     fn wait_long<V: Vigil>(
+        &mut self,
+        flag: &AtomicU64,
+        value: u64,
+        sleepers: &AtomicU64,
+        vigil: &mut V,
+    ) -> Result<(), Interrupted> {
+        vigil.begin();
+        let done = self.keep_waiting(flag, value, sleepers, vigil);
+        vigil.end();
+        done
+    }
+
+    fn keep_waiting<V: Vigil>(
         &mut self,
         flag: &AtomicU64,
         value: u64,

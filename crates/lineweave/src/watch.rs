@@ -13,8 +13,19 @@ use std::time::Duration;
 /// After a peer's process is seen dead, how long a flag that it may have raised before is still awaited.
 const GRACE: Duration = Duration::from_millis(100);
 
+/// Whose lock the calling thread holds, and who may call it off while it waits: an interpreter.
+pub trait Attendant: Send {
+    /// A wait is not over at once: the place to let go of a lock.
+    fn begin(&mut self);
+
+    /// Called every few milliseconds of such a wait; an error, in words, ends it.
+    fn look(&mut self) -> Result<(), String>;
+
+    /// The wait is over, in whatever way.
+    fn end(&mut self);
+}
+
 /// The vigil of one rank.
-#[derive(Debug)]
 pub struct Watch {
     segment: Arc<Segment>,
     rank: usize,
@@ -25,12 +36,38 @@ pub struct Watch {
     /// The call under way, for messages.
     pub operation: &'static str,
     failure: Option<Error>,
+    attendant: Option<Box<dyn Attendant>>,
+}
+
+impl std::fmt::Debug for Watch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Watch").field("rank", &self.rank).field("limit", &self.limit).finish_non_exhaustive()
+    }
 }
 
 impl Watch {
     /// For `rank` of a team; a wait may last `limit`.
     pub fn new(segment: Arc<Segment>, rank: usize, limit: Option<Duration>) -> Watch {
-        Watch { segment, rank, limit, processes: None, first_seen_dead: None, operation: "", failure: None }
+        Watch {
+            segment,
+            rank,
+            limit,
+            processes: None,
+            first_seen_dead: None,
+            operation: "",
+            failure: None,
+            attendant: None,
+        }
+    }
+
+    /// Changes how long a wait may last.
+    pub fn set_limit(&mut self, limit: Option<Duration>) {
+        self.limit = limit;
+    }
+
+    /// Sets who attends long waits.
+    pub fn set_attendant(&mut self, attendant: Option<Box<dyn Attendant>>) {
+        self.attendant = attendant;
     }
 
     /// Why the last wait was interrupted.
@@ -124,6 +161,18 @@ impl Watch {
 }
 
 impl Vigil for Watch {
+    fn begin(&mut self) {
+        if let Some(attendant) = &mut self.attendant {
+            attendant.begin();
+        }
+    }
+
+    fn end(&mut self) {
+        if let Some(attendant) = &mut self.attendant {
+            attendant.end();
+        }
+    }
+
     fn check(&mut self, waited: Duration) -> Result<(), Interrupted> {
         if let Some((rank, how)) = self.segment.failed() {
             return Err(self.lost(rank, how));
@@ -147,6 +196,16 @@ impl Vigil for Watch {
                 sequence: self.sequence(self.rank),
                 missing: self.missing(),
                 seconds: limit.as_secs_f64(),
+            });
+            return Err(Interrupted);
+        }
+        if let Some(Err(why)) = self.attendant.as_mut().map(|attendant| attendant.look()) {
+            self.segment.set_failed(self.rank, Loss::Failed);
+            self.failure = Some(Error::CalledOff {
+                waiting: self.rank,
+                operation: self.operation.to_owned(),
+                sequence: self.sequence(self.rank),
+                why,
             });
             return Err(Interrupted);
         }
