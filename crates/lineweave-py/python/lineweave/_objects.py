@@ -36,7 +36,7 @@ class Objects:
     scatter: Any
     allgather: Any
     alltoall: Any
-    _allreduce: Any
+    allreduce: Any
 
     def bcast_object(self, obj: Any = None, root: int = 0) -> Any:
         """The root's object, at every rank."""
@@ -127,7 +127,7 @@ class Objects:
             )
         parts = [pickle.dumps(o, pickle.HIGHEST_PROTOCOL) for o in objects]
         longest = memoryview(bytearray((_LENGTH + max(map(len, parts))).to_bytes(_LENGTH, "little"))).cast("Q")
-        self._allreduce(longest, "max", longest)
+        self.allreduce(longest, "max", longest)
         stride = _padded(longest[0])
         given, taken = bytearray(stride * self.size), bytearray(stride * self.size)
         for i, part in enumerate(parts):

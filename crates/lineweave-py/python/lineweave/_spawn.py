@@ -143,7 +143,8 @@ def _judge(outcome: dict[int, tuple[Any, ...]], n: int) -> list[Any]:
     # The first that failed by itself, not because of another.
     _, rank, error = min(causes, key=lambda c: (c[0], c[1]))
     said = reports[rank].rstrip()
-    raise RankFailed(f"rank {rank} of {n} {'raised:' if error or 'Traceback' in said else ''}\n{said}" if "\n" in said else f"rank {rank} of {n} {said}", rank, reports) from error
+    text = f"rank {rank} of {n} raised:\n{said}" if "\n" in said else f"rank {rank} of {n} {said}"
+    raise RankFailed(text, rank, reports) from error
 
 
 def _threads(function: Any, n: int, args: Sequence[Any], timeout: float | None) -> list[Any]:
