@@ -176,6 +176,18 @@ pub enum Error {
         /// How long.
         seconds: f64,
     },
+    /// The host program called the wait off.
+    #[error("rank {waiting} gave up waiting in {operation} (call {sequence}): {why}; the communicator cannot be used any more")]
+    CalledOff {
+        /// Who waited.
+        waiting: usize,
+        /// In what.
+        operation: String,
+        /// Sequence number of the call.
+        sequence: u64,
+        /// The host's words.
+        why: String,
+    },
     /// The communicator failed before.
     #[error("this communicator failed earlier ({0}); make a new one")]
     Failed(String),
@@ -228,6 +240,14 @@ pub enum Error {
         expected: u32,
         /// The peer's.
         found: u32,
+    },
+    /// The ranks of a team did not all come to where they were to meet.
+    #[error("meeting at `{name}`: {why}; start exactly as many ranks as the team has, all on this node, with the same name and number of ranks")]
+    Meeting {
+        /// Where.
+        name: String,
+        /// Who is missing, or what does not fit.
+        why: String,
     },
     /// The environment of a rank that was started by a launcher is incomplete.
     #[error("{name} is {found}, expected {expected}: start ranks with `lineweave run`, or give each its rank and the team's descriptor")]

@@ -50,6 +50,7 @@ pub use choose::Adoptable;
 pub use communicator::Communicator;
 pub use error::Error;
 pub use kernel::{Block, Element, ElementType, Operator};
+pub use watch::Attendant;
 
 /// The examples of the README, as tests.
 #[cfg(doctest)]

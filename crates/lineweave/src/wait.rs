@@ -58,8 +58,11 @@ pub trait Vigil {
     /// Called every few milliseconds of a wait, with the time waited so far; an error ends the wait.
     fn check(&mut self, waited: Duration) -> Result<(), Interrupted>;
 
-    /// Called when a wait that was checked has ended with its flag.
-    fn over(&mut self) {}
+    /// Called when a wait turns out not to be over at once.
+    fn begin(&mut self) {}
+
+    /// Called when such a wait is over.
+    fn end(&mut self) {}
 }
 
 /// A wait that ended without its flag; the reason is kept by the [`Vigil`].
@@ -220,18 +223,25 @@ impl Waiter {
         sleepers: &AtomicU64,
         vigil: &mut V,
     ) -> Result<(), Interrupted> {
+        vigil.begin();
+        let done = self.keep_waiting(flag, value, sleepers, vigil);
+        vigil.end();
+        done
+    }
+
+    fn keep_waiting<V: Vigil>(
+        &mut self,
+        flag: &AtomicU64,
+        value: u64,
+        sleepers: &AtomicU64,
+        vigil: &mut V,
+    ) -> Result<(), Interrupted> {
         let start = Instant::now();
         let mut looked = start;
-        let over = |looked: Instant, vigil: &mut V| {
-            if looked != start {
-                vigil.over();
-            }
-        };
         let mut polls: u32 = POLLS_A_LOOK.min(self.budget.spins);
         let mut yields: u32 = 0;
         loop {
             if flag::reached(flag, value) {
-                over(looked, vigil);
                 return Ok(());
             }
             if let Some(hook) = &mut self.hook {
@@ -241,7 +251,6 @@ impl Waiter {
                 for _ in 0..POLLS_A_LOOK.min(self.budget.spins - polls) {
                     spin_loop();
                     if flag::reached(flag, value) {
-                        over(looked, vigil);
                         return Ok(());
                     }
                 }

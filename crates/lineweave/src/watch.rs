@@ -36,8 +36,19 @@ impl Processes {
     }
 }
 
+/// Whose lock the calling thread holds, and who may call it off while it waits: an interpreter.
+pub trait Attendant: Send {
+    /// A wait is not over at once: the place to let go of a lock.
+    fn begin(&mut self);
+
+    /// Called every few milliseconds of such a wait; an error, in words, ends it.
+    fn look(&mut self) -> Result<(), String>;
+
+    /// The wait is over, in whatever way.
+    fn end(&mut self);
+}
+
 /// The vigil of one rank.
-#[derive(Debug)]
 pub struct Watch {
     segment: Arc<Segment>,
     rank: usize,
@@ -54,6 +65,13 @@ pub struct Watch {
     /// The call under way, for messages.
     pub operation: &'static str,
     failure: Option<Error>,
+    attendant: Option<Box<dyn Attendant>>,
+}
+
+impl std::fmt::Debug for Watch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Watch").field("rank", &self.rank).field("limit", &self.limit).finish_non_exhaustive()
+    }
 }
 
 impl Watch {
@@ -71,12 +89,23 @@ impl Watch {
             noted: None,
             operation: "",
             failure: None,
+            attendant: None,
         }
     }
 
     /// How long a wait may last.
     pub fn limit(&self) -> Option<Duration> {
         self.limit
+    }
+
+    /// Changes how long a wait may last.
+    pub fn set_limit(&mut self, limit: Option<Duration>) {
+        self.limit = limit;
+    }
+
+    /// Sets who attends long waits.
+    pub fn set_attendant(&mut self, attendant: Option<Box<dyn Attendant>>) {
+        self.attendant = attendant;
     }
 
     /// Why the last wait was interrupted.
@@ -203,6 +232,21 @@ impl Watch {
 }
 
 impl Vigil for Watch {
+    fn begin(&mut self) {
+        if let Some(attendant) = &mut self.attendant {
+            attendant.begin();
+        }
+    }
+
+    fn end(&mut self) {
+        if self.noted.take().is_some() {
+            self.segment.clear_wait(self.rank);
+        }
+        if let Some(attendant) = &mut self.attendant {
+            attendant.end();
+        }
+    }
+
     fn check(&mut self, waited: Duration) -> Result<(), Interrupted> {
         if let Some((rank, how)) = self.segment.failed() {
             return Err(self.lost(rank, how));
@@ -233,11 +277,16 @@ impl Vigil for Watch {
             });
             return Err(Interrupted);
         }
+        if let Some(Err(why)) = self.attendant.as_mut().map(|attendant| attendant.look()) {
+            self.segment.set_failed(self.rank, Loss::Failed);
+            self.failure = Some(Error::CalledOff {
+                waiting: self.rank,
+                operation: self.operation.to_owned(),
+                sequence: self.sequence(self.rank),
+                why,
+            });
+            return Err(Interrupted);
+        }
         Ok(())
-    }
-
-    fn over(&mut self) {
-        self.noted = None;
-        self.segment.clear_wait(self.rank);
     }
 }

@@ -18,7 +18,7 @@ use crate::scratch::Scratch;
 use crate::segment::{RankState, Segment, COUNTER_BYTES};
 use crate::sync::{AtomicU64, Ordering};
 use crate::wait::{Budget, Interrupted, ProgressHook, Waiter};
-use crate::watch::Watch;
+use crate::watch::{Attendant, Watch};
 use lineweave_core::plan::Plan;
 use lineweave_core::verify::{self, Proof};
 use memory::Reserved;
@@ -139,6 +139,28 @@ impl Communicator {
     /// Sets a function to be called while this rank waits, so that a host library can progress.
     pub fn set_progress_hook(&mut self, hook: Option<ProgressHook>) {
         self.waiter.set_hook(hook);
+    }
+
+    /// Sets who is told when a wait lasts long, and may end it.
+    pub fn set_attendant(&mut self, attendant: Option<Box<dyn Attendant>>) {
+        self.watch.set_attendant(attendant);
+    }
+
+    /// Changes how long a wait may last; nothing for no limit.
+    pub fn set_timeout(&mut self, limit: Option<Duration>) {
+        self.watch.set_limit(limit);
+    }
+
+    /// Leaves the team as one who failed: peers that wait for this rank, or will, get [`Error::PeerLost`] at once.
+    pub fn abandon(&mut self, why: &str) {
+        self.cool();
+        self.failed.get_or_insert_with(|| why.to_owned());
+        self.segment.set_failed(self.rank, Loss::Failed);
+    }
+
+    /// Why this communicator cannot be used any more, if so.
+    pub fn failure(&self) -> Option<&str> {
+        self.failed.as_deref()
     }
 
     /// Changes how this rank waits.

@@ -5,11 +5,13 @@
 //! different plans.
 
 mod charter;
+mod meeting;
 mod members;
 mod processes;
 mod rendezvous;
 
 pub use charter::Charter;
+pub use meeting::{meet, Meeting};
 pub use members::Members;
 pub use processes::{from_environment, RANK_VARIABLE, TEAM_VARIABLE};
 pub use rendezvous::{connect, connect_within, Host};

@@ -53,6 +53,23 @@ impl Team {
     }
 }
 
+impl Team {
+    /// The descriptor that processes started by other means than [`Team::spawn`] have to inherit, for [`from_environment`].
+    pub fn descriptor(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.segment.fd()
+    }
+
+    /// Makes this process one rank of a team of processes.
+    ///
+    /// # Errors
+    /// [`Error::Environment`] when there is no such rank; those of joining.
+    pub fn join(&self, rank: usize) -> Result<Communicator, Error> {
+        let fd = rustix::io::dup(self.segment.fd())
+            .map_err(|e| Error::system("copying the team's descriptor", e, "; check `ulimit -n`"))?;
+        attach(fd, rank)
+    }
+}
+
 /// Joins the team whose descriptor this process inherited, with the rank it was given.
 ///
 /// # Errors

@@ -43,7 +43,7 @@ pub struct Host {
     file: Option<PathBuf>,
 }
 
-fn address(name: &str) -> Result<SocketAddrUnix, Error> {
+pub(super) fn address(name: &str) -> Result<SocketAddrUnix, Error> {
     let made = match name.strip_prefix('@') {
         Some(name) => SocketAddrUnix::new_abstract_name(name.as_bytes()),
         None => SocketAddrUnix::new(name),
@@ -53,19 +53,19 @@ fn address(name: &str) -> Result<SocketAddrUnix, Error> {
     })
 }
 
-fn socket() -> Result<OwnedFd, Error> {
+pub(super) fn socket() -> Result<OwnedFd, Error> {
     rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
         .map_err(|e| Error::system("opening a Unix socket", e, ""))
 }
 
 /// The user at the other end.
-fn peer_user(socket: BorrowedFd<'_>) -> Result<u32, Error> {
+pub(super) fn peer_user(socket: BorrowedFd<'_>) -> Result<u32, Error> {
     rustix::net::sockopt::socket_peercred(socket)
         .map(|c| c.uid.as_raw())
         .map_err(|e| Error::system("asking for the peer's user", e, ""))
 }
 
-fn own_user() -> u32 {
+pub(super) fn own_user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
@@ -168,7 +168,7 @@ fn serve_one(peer: BorrowedFd<'_>, team: &Team, free: &mut Vec<usize>) -> Result
     sent.map(|_| ()).map_err(lost)
 }
 
-fn version() -> u64 {
+pub(super) fn version() -> u64 {
     env!("CARGO_PKG_VERSION").bytes().fold(0, |h, b| h << 8 | u64::from(b))
 }
 

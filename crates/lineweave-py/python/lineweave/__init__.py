@@ -1,0 +1,88 @@
+"""Collectives shaped to the machine they run on, among processes and threads of one node.
+
+    import lineweave, numpy as np
+
+    def work(team):
+        x = np.full(4, float(team.rank))
+        team.allreduce(x, out=x)
+        return x.tolist()
+
+    print(lineweave.spawn(work, 4))
+"""
+
+from __future__ import annotations
+
+import sys as _sys
+from typing import Any as _Any
+
+try:
+    from lineweave import _lineweave
+except ImportError as _error:
+    raise ImportError(
+        f"lineweave's extension cannot be loaded: {_error}. It is built for Linux, for one kind of CPU and C library;"
+        f" this Python is {_sys.implementation.cache_tag} on {_sys.platform}. Install the wheel for this machine, or"
+        " build it here: pip install --no-binary lineweave lineweave"
+    ) from _error
+
+from lineweave import _launch
+from lineweave._errors import (
+    BadArgument,
+    BadType,
+    Error,
+    MeetingFailed,
+    Mismatch,
+    NoTeam,
+    RankFailed,
+    RankLost,
+    Timeout,
+)
+from lineweave._spawn import spawn
+from lineweave._team import Team, socket_name as _socket_name
+from lineweave._lineweave import __version__, usable_cpus
+
+__all__ = [
+    "BadArgument",
+    "BadType",
+    "Error",
+    "MeetingFailed",
+    "Mismatch",
+    "NoTeam",
+    "RankFailed",
+    "RankLost",
+    "Team",
+    "Timeout",
+    "__version__",
+    "connect",
+    "spawn",
+    "team",
+    "usable_cpus",
+]
+
+_world: Team | None = None
+
+
+def connect(name: str, size: int, rank: int | None = None, timeout: float = 60.0) -> Team:
+    """Meets the other ranks of a team at `name`, and returns this one's end of it.
+
+    All give the same name and size, and either each its rank or none: then ranks are given out as they come. A name with a
+    slash is the path of a Unix socket; any other one is known on this node only, to this user. Raises `MeetingFailed` when
+    not all have come after `timeout` seconds.
+    """
+    return Team(_lineweave.meet(_socket_name(name), size, rank, timeout))
+
+
+def team(timeout: float = 60.0) -> Team:
+    """The team of all ranks that a launcher started: `lineweave run`, mpirun, srun or torchrun. Every call returns the same.
+
+    Raises `NoTeam` when there was no launcher, or when it started ranks on other nodes as well.
+    """
+    global _world
+    if _world is None or _world.closed:
+        import os
+
+        if "LINEWEAVE_TEAM_FD" in os.environ:
+            _world = Team(_lineweave.from_environment())
+        else:
+            place = _launch.place()
+            _world = connect("job-" + place.job, place.size, place.rank, timeout)
+    return _world

@@ -1,0 +1,68 @@
+"""Making and packing arrays, for what the extension does not do itself."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+
+def _numpy() -> Any:
+    try:
+        import numpy
+    except ImportError as error:
+        raise ImportError(
+            "this call has to make an array and numpy is not installed; give `out`, or pip install numpy"
+        ) from error
+    return numpy
+
+
+def _is_tensor(x: Any) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(x, torch.Tensor)
+
+
+def like(x: Any, blocks: int, ranks: int) -> Any:
+    """An array of the kind of `x`: as long (blocks 0), a block of it for each rank (1), or one of its blocks (-1)."""
+    if isinstance(x, (bytes, bytearray)):
+        return bytearray({0: len(x), 1: len(x) * ranks, -1: len(x) // ranks}[blocks])
+    if not hasattr(x, "shape") or not hasattr(x, "dtype"):
+        x = _numpy().asarray(x)
+    shape = tuple(x.shape)
+    if blocks == 1:
+        shape = (ranks, *shape)
+    elif blocks == -1:
+        if not shape or shape[0] % ranks != 0:
+            from lineweave._errors import BadArgument
+
+            raise BadArgument(
+                f"x has shape {shape}; its first extent must be divisible by the {ranks} ranks, or give `out`"
+            )
+        # One block a rank is one row: the row itself, as it was gathered.
+        shape = shape[1:] if shape[0] == ranks and len(shape) > 1 else (shape[0] // ranks, *shape[1:])
+    if _is_tensor(x):
+        return x.new_empty(shape)
+    return _numpy().empty(shape, x.dtype)
+
+
+def flat(x: Any, count: int) -> Any:
+    """An array of `count` elements of the kind of `x`."""
+    if isinstance(x, (bytes, bytearray)):
+        return bytearray(count)
+    if _is_tensor(x):
+        return x.new_empty(count)
+    return _numpy().empty(count, _numpy().asarray(x).dtype)
+
+
+def pack(x: Any) -> Any:
+    """The same elements, one after the other."""
+    if _is_tensor(x):
+        return x.contiguous()
+    return _numpy().ascontiguousarray(x)
+
+
+def unpack(packed: Any, x: Any) -> None:
+    """Puts elements back where they came from."""
+    if _is_tensor(x):
+        x.copy_(packed)
+    else:
+        _numpy().asarray(x)[...] = packed

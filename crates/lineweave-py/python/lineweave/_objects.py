@@ -1,0 +1,166 @@
+"""Collectives on small Python objects, which travel pickled. Arrays go by the other calls: much faster."""
+
+from __future__ import annotations
+
+import functools
+import pickle
+from typing import Any, Callable, Sequence, TypeVar
+
+T = TypeVar("T")
+
+# What fits into the first message, beside its length, needs no second one.
+_FIRST = 504
+_LENGTH = 8
+
+
+def _bundle(obj: Any) -> tuple[bytes, bytearray]:
+    data = pickle.dumps(obj, pickle.HIGHEST_PROTOCOL)
+    first = bytearray(_LENGTH + _FIRST)
+    first[:_LENGTH] = len(data).to_bytes(_LENGTH, "little")
+    first[_LENGTH : _LENGTH + min(len(data), _FIRST)] = data[:_FIRST]
+    return data, first
+
+
+def _padded(length: int) -> int:
+    # Powers of two: a plan is made for each length, and there are few of these.
+    return 1 << max(length - 1, 63).bit_length()
+
+
+class Objects:
+    """The calls for objects, of a class that has those for arrays."""
+
+    rank: int
+    size: int
+    bcast: Any
+    gather: Any
+    scatter: Any
+    allgather: Any
+    alltoall: Any
+    allreduce: Any
+
+    def bcast_object(self, obj: Any = None, root: int = 0) -> Any:
+        """The root's object, at every rank."""
+        if self.rank == root:
+            data, first = _bundle(obj)
+        else:
+            data, first = b"", bytearray(_LENGTH + _FIRST)
+        self.bcast(first, root)
+        length = int.from_bytes(first[:_LENGTH], "little")
+        if length <= _FIRST:
+            return obj if self.rank == root else pickle.loads(memoryview(first)[_LENGTH : _LENGTH + length])
+        rest = bytearray(data) if self.rank == root else bytearray(length)
+        self.bcast(rest, root)
+        return obj if self.rank == root else pickle.loads(rest)
+
+    def allgather_object(self, obj: Any) -> list[Any]:
+        """The objects of all ranks, by rank, at every rank."""
+        data, first = _bundle(obj)
+        block = len(first)
+        firsts = bytearray(block * self.size)
+        self.allgather(first, firsts)
+        return self._collect(data, firsts, block, None)
+
+    def gather_object(self, obj: Any, root: int = 0) -> list[Any] | None:
+        """The objects of all ranks, by rank, at the root; `None` elsewhere."""
+        data, first = _bundle(obj)
+        block = len(first)
+        # All have to know whether a second message follows.
+        firsts = bytearray(block * self.size)
+        self.allgather(first, firsts)
+        return self._collect(data, firsts, block, root)
+
+    def _collect(self, data: bytes, firsts: bytearray, block: int, root: int | None) -> Any:
+        lengths = [
+            int.from_bytes(firsts[i * block : i * block + _LENGTH], "little") for i in range(self.size)
+        ]
+        longest = max(lengths)
+        view, stride, start = memoryview(firsts), block, _LENGTH
+        if longest > _FIRST:
+            stride, start = _padded(longest), 0
+            mine = bytearray(stride)
+            mine[: len(data)] = data
+            here = root is None or root == self.rank
+            everything = bytearray(stride * self.size) if here else None
+            if root is None:
+                self.allgather(mine, everything)
+            else:
+                self.gather(mine, root, everything)
+            view = memoryview(everything or b"")
+        if root is not None and root != self.rank:
+            return None
+        return [pickle.loads(view[i * stride + start : i * stride + start + n]) for i, n in enumerate(lengths)]
+
+    def scatter_object(self, objects: Sequence[Any] | None = None, root: int = 0) -> Any:
+        """One object for each rank, given by the root."""
+        if self.rank == root:
+            if objects is None or len(objects) != self.size:
+                from lineweave._errors import BadArgument
+
+                found = "nothing" if objects is None else f"{len(objects)} objects"
+                raise BadArgument(f"scatter_object: the root gave {found}; expected {self.size}, one for each rank")
+            parts = [pickle.dumps(o, pickle.HIGHEST_PROTOCOL) for o in objects]
+            stride = _padded(_LENGTH + max(map(len, parts)))
+            head = bytearray(stride.to_bytes(_LENGTH, "little"))
+            self.bcast(head, root)
+            blocks = bytearray(stride * self.size)
+            for i, part in enumerate(parts):
+                at = i * stride
+                blocks[at : at + _LENGTH] = len(part).to_bytes(_LENGTH, "little")
+                blocks[at + _LENGTH : at + _LENGTH + len(part)] = part
+            mine = bytearray(stride)
+            self.scatter(blocks, root, mine)
+            return objects[root]
+        head = bytearray(_LENGTH)
+        self.bcast(head, root)
+        mine = bytearray(int.from_bytes(head, "little"))
+        self.scatter(None, root, mine)
+        length = int.from_bytes(mine[:_LENGTH], "little")
+        return pickle.loads(memoryview(mine)[_LENGTH : _LENGTH + length])
+
+    def alltoall_object(self, objects: Sequence[Any]) -> list[Any]:
+        """One object for each rank, given by every rank; returns those for this one, by rank."""
+        if len(objects) != self.size:
+            from lineweave._errors import BadArgument
+
+            raise BadArgument(
+                f"alltoall_object: {len(objects)} objects were given; expected {self.size}, one for each rank"
+            )
+        parts = [pickle.dumps(o, pickle.HIGHEST_PROTOCOL) for o in objects]
+        longest = memoryview(bytearray((_LENGTH + max(map(len, parts))).to_bytes(_LENGTH, "little"))).cast("Q")
+        self.allreduce(longest, "max", longest)
+        stride = _padded(longest[0])
+        given, taken = bytearray(stride * self.size), bytearray(stride * self.size)
+        for i, part in enumerate(parts):
+            at = i * stride
+            given[at : at + _LENGTH] = len(part).to_bytes(_LENGTH, "little")
+            given[at + _LENGTH : at + _LENGTH + len(part)] = part
+        self.alltoall(given, taken)
+        view = memoryview(taken)
+        found = []
+        for i in range(self.size):
+            at = i * stride
+            length = int.from_bytes(view[at : at + _LENGTH], "little")
+            found.append(pickle.loads(view[at + _LENGTH : at + _LENGTH + length]))
+        return found
+
+    def allreduce_object(self, obj: T, op: Callable[[T, T], T] | None = None) -> T:
+        """All ranks' objects combined in rank order by a function of two, `a + b` if none is given."""
+        return functools.reduce(op or _add, self.allgather_object(obj))
+
+    def reduce_object(self, obj: T, op: Callable[[T, T], T] | None = None, root: int = 0) -> T | None:
+        """As `allreduce_object`, at the root; `None` elsewhere."""
+        gathered = self.gather_object(obj, root)
+        return None if gathered is None else functools.reduce(op or _add, gathered)
+
+    def scan_object(self, obj: T, op: Callable[[T, T], T] | None = None) -> T:
+        """The objects of the ranks up to this one combined in rank order."""
+        return functools.reduce(op or _add, self.allgather_object(obj)[: self.rank + 1])
+
+    def exscan_object(self, obj: T, op: Callable[[T, T], T] | None = None) -> T | None:
+        """The objects of the ranks before this one combined in rank order; `None` at rank 0."""
+        before = self.allgather_object(obj)[: self.rank]
+        return functools.reduce(op or _add, before) if before else None
+
+
+def _add(a: Any, b: Any) -> Any:
+    return a + b

@@ -1,0 +1,119 @@
+//! Waiting within an interpreter.
+//!
+//! 1. A short call is made with the interpreter's lock held: letting go of it and taking it again costs as much as the
+//!    call. Calls in which ranks wait for threads of the same interpreter, or that move many bytes, let go first.
+//! 2. A wait that is not over after about a thousand polls lets go of the lock, so that other threads can go on.
+//! 3. While it lasts, signal handlers are run every now and then. What they raise (`KeyboardInterrupt`) ends the wait.
+//! 4. When the interpreter shuts down, waits end, so that none takes the lock of an interpreter that is gone.
+
+use lineweave::sync::{AtomicBool, AtomicU64, Ordering};
+use lineweave::Attendant;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use std::cell::UnsafeCell;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long a wait goes on between two looks at signals; a look takes the lock.
+const SIGNALS: Duration = Duration::from_millis(50);
+
+static CLOSING: AtomicBool = AtomicBool::new(false);
+static WAITING: AtomicU64 = AtomicU64::new(0);
+
+/// From now on waits end with an error: the interpreter is about to shut down.
+#[pyfunction]
+pub(crate) fn closing() {
+    // Relaxed: seen at some look.
+    CLOSING.store(true, Ordering::Relaxed);
+}
+
+/// How many threads are in a wait without the interpreter's lock.
+#[pyfunction]
+pub(crate) fn waiting() -> u64 {
+    // Relaxed: polled.
+    WAITING.load(Ordering::Relaxed)
+}
+
+/// The lock that a rank's thread has let go of, while it has.
+#[derive(Default)]
+pub(crate) struct Lock {
+    saved: UnsafeCell<Option<*mut ffi::PyThreadState>>,
+}
+
+// SAFETY: touched by the thread that is in a call on the communicator only, of which there is one at a time.
+unsafe impl Sync for Lock {}
+// SAFETY: as above; a saved state is restored by the thread that saved it, before its call ends.
+unsafe impl Send for Lock {}
+
+impl Lock {
+    /// Lets go. Whether this thread had it.
+    pub(crate) fn release(&self) -> bool {
+        // SAFETY: the calling thread is in a call, see above.
+        let saved = unsafe { &mut *self.saved.get() };
+        if saved.is_some() {
+            return false;
+        }
+        // Relaxed: a count to be polled.
+        WAITING.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: it holds the lock: methods are called with it, and it was not let go of since.
+        *saved = Some(unsafe { ffi::PyEval_SaveThread() });
+        true
+    }
+
+    /// Takes it again.
+    pub(crate) fn acquire(&self) {
+        // SAFETY: as above.
+        if let Some(saved) = unsafe { &mut *self.saved.get() }.take() {
+            // SAFETY: saved by this thread when it let go.
+            unsafe { ffi::PyEval_RestoreThread(saved) };
+            // Relaxed: as above.
+            WAITING.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// What attends the waits of one communicator.
+pub(crate) struct Attendance {
+    lock: Arc<Lock>,
+    mine: bool,
+    looked: Option<Instant>,
+}
+
+impl Attendance {
+    pub(crate) fn new(lock: Arc<Lock>) -> Attendance {
+        Attendance { lock, mine: false, looked: None }
+    }
+}
+
+impl Attendant for Attendance {
+    fn begin(&mut self) {
+        self.looked = None;
+        self.mine = self.lock.release();
+    }
+
+    fn look(&mut self) -> Result<(), String> {
+        // Relaxed: a later look sees it too.
+        if CLOSING.load(Ordering::Relaxed) {
+            return Err("the interpreter is shutting down".into());
+        }
+        let now = Instant::now();
+        if now - *self.looked.get_or_insert(now) < SIGNALS {
+            return Ok(());
+        }
+        self.looked = Some(now);
+        self.lock.acquire();
+        // SAFETY: the lock was just taken.
+        let raised = unsafe { ffi::PyErr_CheckSignals() } != 0;
+        self.lock.release();
+        match raised {
+            true => Err("a signal handler raised an exception".into()),
+            false => Ok(()),
+        }
+    }
+
+    fn end(&mut self) {
+        if std::mem::take(&mut self.mine) {
+            self.lock.acquire();
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Tensors of other libraries, by DLPack.
+
+use crate::layout::{self, Layout};
+use crate::raise;
+use lineweave::ElementType;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use std::ffi::{c_int, c_void};
+
+/// `DLTensor` of dlpack.h; the first member of a `DLManagedTensor`.
+#[repr(C)]
+struct Tensor {
+    data: *mut c_void,
+    device: c_int,
+    device_id: c_int,
+    ndim: c_int,
+    code: u8,
+    bits: u8,
+    lanes: u16,
+    shape: *const i64,
+    strides: *const i64,
+    byte_offset: u64,
+}
+
+/// `kDLCPU`.
+const CPU: c_int = 1;
+
+/// What a tensor is, and the capsule that keeps it.
+pub(crate) fn read<'py>(
+    object: &Bound<'py, PyAny>,
+    whose: &'static str,
+) -> PyResult<(Layout, Bound<'py, PyAny>)> {
+    let py = object.py();
+    let capsule = object.call_method0("__dlpack__")?;
+    // SAFETY: any object may be asked for.
+    let tensor = unsafe { ffi::PyCapsule_GetPointer(capsule.as_ptr(), c"dltensor".as_ptr()) };
+    if tensor.is_null() {
+        return Err(PyErr::fetch(py));
+    }
+    // SAFETY: a capsule of this name holds one, and lives as long as the capsule.
+    let tensor = unsafe { &*tensor.cast::<Tensor>() };
+    if tensor.device != CPU {
+        return Err(raise::kind(
+            py,
+            format!(
+                "{whose} is on a device of DLPack's type {}; copy it to the CPU first (x.cpu())",
+                tensor.device
+            ),
+        ));
+    }
+    let element = match (tensor.code, tensor.bits, tensor.lanes) {
+        (0, 8, 1) => ElementType::I8,
+        (0, 16, 1) => ElementType::I16,
+        (0, 32, 1) => ElementType::I32,
+        (0, 64, 1) => ElementType::I64,
+        (1 | 6, 8, 1) => ElementType::U8,
+        (1, 16, 1) => ElementType::U16,
+        (1, 32, 1) => ElementType::U32,
+        (1, 64, 1) => ElementType::U64,
+        (2, 16, 1) => ElementType::F16,
+        (2, 32, 1) => ElementType::F32,
+        (2, 64, 1) => ElementType::F64,
+        (4, 16, 1) => ElementType::BF16,
+        (code, bits, lanes) => {
+            let what = format!("of DLPack's type {code} with {bits} bits and {lanes} lanes");
+            return Err(layout::unknown(py, whose, &what));
+        }
+    };
+    let n = tensor.ndim as usize;
+    let words = |at: *const i64| match n {
+        0 => &[][..],
+        // SAFETY: as many as dimensions, by the header.
+        _ => unsafe { std::slice::from_raw_parts(at, n) },
+    };
+    let shape: Vec<isize> = words(tensor.shape).iter().map(|&e| e as isize).collect();
+    let dense = tensor.strides.is_null() || {
+        let strides: Vec<isize> = words(tensor.strides).iter().map(|&s| s as isize).collect();
+        layout::is_dense(&shape, &strides, 1)
+    };
+    let data = tensor.data.cast::<u8>().wrapping_add(tensor.byte_offset as usize);
+    let layout = Layout {
+        data,
+        count: shape.iter().product::<isize>() as usize,
+        element,
+        truth: tensor.code == 6,
+        // The unversioned exchange is only offered by who allows writing.
+        writable: true,
+        dense,
+    };
+    Ok((layout, capsule))
+}

@@ -1,0 +1,115 @@
+//! A call that is made many times on the same arrays: everything about it is looked up once.
+
+use crate::array::{Array, Kept};
+use crate::raise;
+use crate::rank::Communicator;
+use lineweave::CallSpec;
+use lineweave_core::collective::Collective;
+use pyo3::prelude::*;
+
+/// An allreduce or a broadcast of the same arrays, ready to be made again: `handle()`.
+#[pyclass(frozen, module = "lineweave._lineweave")]
+pub(crate) struct Persistent {
+    comm: Py<Communicator>,
+    spec: CallSpec,
+    input: *mut u8,
+    output: *mut u8,
+    result: Py<PyAny>,
+    _kept: [Kept; 2],
+    _x: Py<PyAny>,
+}
+
+// SAFETY: the addresses are used in calls on the communicator only, of which there is one at a time.
+unsafe impl Sync for Persistent {}
+// SAFETY: as above.
+unsafe impl Send for Persistent {}
+
+#[pymethods]
+impl Persistent {
+    #[inline]
+    fn __call__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let (input, output) = (self.input, self.output);
+        let mut entered = self.comm.get().enter(py)?;
+        // SAFETY: the arrays were checked when the handle was made, and are kept.
+        entered.run(py, self.spec.bytes(), |comm| unsafe { comm.call(&self.spec, input, output) })?;
+        Ok(self.result.clone_ref(py))
+    }
+
+    fn __repr__(&self) -> String {
+        let CallSpec { collective, element, count, .. } = self.spec;
+        format!("<lineweave handle: {collective} of {count} x {element}>")
+    }
+}
+
+fn checked<'py>(py: Python<'py>, given: &Bound<'py, PyAny>, whose: &'static str) -> PyResult<Array<'py>> {
+    let array = Array::of(given, whose)?;
+    if !array.layout.dense || array.layout.truth {
+        return Err(raise::argument(py, format!("{whose} must be contiguous and not of bool, for a handle")));
+    }
+    Ok(array)
+}
+
+#[pymethods]
+impl Communicator {
+    /// An allreduce of `x`, in place or to `out`, to be made by calling what is returned. The arrays must not be resized.
+    #[pyo3(signature = (x, op=None, out=None))]
+    fn allreduce_init(
+        slf: &Bound<'_, Communicator>,
+        x: &Bound<'_, PyAny>,
+        op: Option<&Bound<'_, PyAny>>,
+        out: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Persistent> {
+        let py = slf.py();
+        let operator = slf.get().enter(py)?.operator(py, op)?;
+        let out = out.unwrap_or(x);
+        let (a, b) = (checked(py, x, "x")?, checked(py, out, "out")?);
+        let (given, taken) = (a.layout, b.layout);
+        if given.element != taken.element || given.count != taken.count || !taken.writable {
+            return Err(raise::argument(
+                py,
+                "`out` must be writable and have as many elements of the same type as `x`",
+            ));
+        }
+        let spec = CallSpec {
+            collective: Collective::Allreduce,
+            element: given.element,
+            count: given.count,
+            operator: Some(operator),
+            root: 0,
+        };
+        Ok(Persistent {
+            comm: slf.clone().unbind(),
+            spec,
+            input: given.data,
+            output: taken.data,
+            result: out.clone().unbind(),
+            _kept: [a.keep(), b.keep()],
+            _x: x.clone().unbind(),
+        })
+    }
+
+    /// A broadcast of `x` from `root`, to be made by calling what is returned. The array must not be resized.
+    #[pyo3(signature = (x, root=0))]
+    fn bcast_init(slf: &Bound<'_, Communicator>, x: &Bound<'_, PyAny>, root: usize) -> PyResult<Persistent> {
+        let py = slf.py();
+        let comm = slf.get();
+        let array = checked(py, x, "x")?;
+        let layout = array.layout;
+        if root >= comm.ranks() || (root != comm.rank() && !layout.writable) {
+            return Err(raise::argument(py, "the root must be a rank, and `x` writable everywhere else"));
+        }
+        let collective = Collective::Bcast;
+        let spec =
+            CallSpec { collective, element: layout.element, count: layout.count, operator: None, root };
+        let again = checked(py, x, "x")?;
+        Ok(Persistent {
+            comm: slf.clone().unbind(),
+            spec,
+            input: layout.data,
+            output: layout.data,
+            result: x.clone().unbind(),
+            _kept: [array.keep(), again.keep()],
+            _x: x.clone().unbind(),
+        })
+    }
+}

@@ -1,0 +1,39 @@
+//! lineweave's collectives for Python: the extension module `lineweave._lineweave`, below the package in `python/`.
+//!
+//! What has to be quick is here: finding out where an array's data is, and the calls. What makes teams and arrays
+//! comfortable is Python and calls this. Modules are declared in the order in which they may use each other.
+
+mod raise;
+mod attend;
+mod layout;
+mod numpy;
+mod dlpack;
+mod array;
+mod operator;
+mod rank;
+mod calls;
+mod uneven;
+mod handle;
+mod start;
+
+use pyo3::prelude::*;
+
+/// Wrapped by the package `lineweave`; import that.
+#[pymodule(name = "_lineweave", gil_used = false)]
+fn extension(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("MAX_RANKS", lineweave::segment::MAX_RANKS)?;
+    module.add_class::<rank::Communicator>()?;
+    module.add_class::<handle::Persistent>()?;
+    module.add_class::<start::Seat>()?;
+    module.add_class::<start::Threads>()?;
+    module.add_class::<start::Launch>()?;
+    module.add_function(wrap_pyfunction!(start::meet, module)?)?;
+    module.add_function(wrap_pyfunction!(start::from_environment, module)?)?;
+    module.add_function(wrap_pyfunction!(start::usable_cpus, module)?)?;
+    module.add_function(wrap_pyfunction!(rank::forked, module)?)?;
+    module.add_function(wrap_pyfunction!(attend::closing, module)?)?;
+    module.add_function(wrap_pyfunction!(attend::waiting, module)?)?;
+    module.add_function(wrap_pyfunction!(array::describe, module)?)?;
+    Ok(())
+}

@@ -1,0 +1,26 @@
+"""What the tests share. They run against the installed package, in a folder outside the sources (scripts/test-python)."""
+
+import multiprocessing
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture(params=["fork", "spawn", "thread"])
+def method(request):
+    return request.param
+
+
+@pytest.fixture(scope="session")
+def fork():
+    if "fork" not in multiprocessing.get_all_start_methods():
+        pytest.skip("no fork here")
+    return "fork"
+
+
+DTYPES = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64"]
+
+
+def values(rank, dtype, count):
+    """Small whole numbers, exact in every type, different at every rank and place."""
+    return ((np.arange(count) * 3 + rank * 5) % 7 + 1).astype(dtype)
