@@ -398,6 +398,19 @@ lw_status lw_comm_connect(const char *path,
                           struct lw_comm **comm);
 
 /*
+ * lw_comm_connect of processes that a launcher has placed: rank r runs on CPU cpus[r], and all of them together may use the
+ * `allowed_count` CPUs of `allowed`, by the operating system's numbers. No thread is bound, whatever LINEWEAVE_BIND says.
+ * Rank 0's lists count.
+ */
+lw_status lw_comm_connect_on(const char *path,
+                             int rank,
+                             int size,
+                             const int *cpus,
+                             const int *allowed,
+                             int allowed_count,
+                             struct lw_comm **comm);
+
+/*
  Returns when every rank has called it. 
  */
 lw_status lw_barrier(struct lw_comm *comm);
