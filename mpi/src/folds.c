@@ -1,6 +1,6 @@
 /*
- * Collectives that combine. Predefined operators on types that lineweave has; all else passes, decided by operator and type of
- * element, which MPI wants equal on all ranks.
+ * Collectives that combine: predefined operators on types that lineweave has, and operators of the program on predefined
+ * types. All else passes, decided by operator and type, which MPI wants equal on all ranks here.
  *
  * Floating-point results may differ from the host's in the last bits, as they do between any two MPIs: the order of the
  * operations is another one. All ranks get the same bits.
@@ -27,6 +27,15 @@ static lw_status combine(lw_comm *team, enum lwm_kind kind, const void *in, void
     }
 }
 
+lw_op lwm_combining(MPI_Op op, MPI_Datatype type, struct lwm_type *info)
+{
+    lw_op known = lwm_op_of(op, info);
+    if (known >= 0 || !info->predefined) return known;
+    lw_op own = lwm_own_op(op, type);
+    if (own >= 0) info->element = LW_BYTES((lw_type)info->step);
+    return own;
+}
+
 bool lwm_fold(struct lwm_call *call, enum lwm_kind kind, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
               MPI_Op mpi_op, int root, MPI_Comm handle)
 {
@@ -34,9 +43,9 @@ bool lwm_fold(struct lwm_call *call, enum lwm_kind kind, const void *send, void 
     struct lwm_comm *comm = call->comm;
     struct lwm_type info;
     if (count < 0 || root < 0 || root >= comm->size || !lwm_type_of(type, &info)) return lwm_leave(call, LWM_WHY_ARGUMENT);
-    int op = lwm_op_of(mpi_op, &info);
+    lw_op op = lwm_combining(mpi_op, type, &info);
     if (op < 0) return lwm_leave(call, info.combines == NOTHING ? LWM_WHY_TYPE : LWM_WHY_OP);
-    size_t bytes = (size_t)count * info.size, blocks = kind == LWM_REDUCE_SCATTER_BLOCK ? (size_t)comm->size : 1;
+    size_t bytes = (size_t)count * info.step, blocks = kind == LWM_REDUCE_SCATTER_BLOCK ? (size_t)comm->size : 1;
     if (bytes == 0) return lwm_nothing(call);
     /* Only the root's recvbuf counts in a reduce, and no rank 0's in an exscan. */
     bool takes = !(kind == LWM_REDUCE && comm->rank != root) && !(kind == LWM_EXSCAN && comm->rank == 0);
@@ -44,18 +53,19 @@ bool lwm_fold(struct lwm_call *call, enum lwm_kind kind, const void *send, void 
     if (!send || (in_place && kind == LWM_REDUCE && !takes)) return lwm_leave(call, LWM_WHY_ARGUMENT);
     if ((takes || in_place) && (!recv || recv == LWM_IN_PLACE)) return lwm_leave(call, LWM_WHY_ARGUMENT);
     bool between = comm->way == LWM_NODES;
-    if (between && kind != LWM_REDUCE && kind != LWM_ALLREDUCE) return lwm_leave(call, LWM_WHY_NODES);
+    bool own = info.element >= LW_BYTES(0);
+    if (between && (own || (kind != LWM_REDUCE && kind != LWM_ALLREDUCE))) return lwm_leave(call, LWM_WHY_NODES);
     if (!lwm_mine(call, bytes, true)) return false;
 
     size_t read = bytes * blocks, written = in_place ? read : bytes;
-    void *out = takes || in_place ? aligned(recv, info.size, LWM_SCRATCH_OUT, written) : recv;
+    void *out = takes || in_place ? aligned(recv, info.align, LWM_SCRATCH_OUT, written) : recv;
     if ((takes || in_place) && !out) return lwm_short(call);
     if (in_place && out != recv) memcpy(out, recv, written);
     const void *in = LW_IN_PLACE;
     if (!in_place) {
         uintptr_t a = (uintptr_t)send, b = (uintptr_t)out;
         bool overlap = takes && a < b + written && b < a + read;
-        void *place = overlap ? lwm_scratch(LWM_SCRATCH_IN, read) : aligned(send, info.size, LWM_SCRATCH_IN, read);
+        void *place = overlap ? lwm_scratch(LWM_SCRATCH_IN, read) : aligned(send, info.align, LWM_SCRATCH_IN, read);
         if (!place) return lwm_short(call);
         if (place != send) memcpy(place, send, read);
         in = place;

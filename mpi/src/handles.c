@@ -21,6 +21,8 @@ static size_t width(int element)
     static const uint8_t widths[] = {
         [LW_I8] = 1, [LW_I16] = 2, [LW_I32] = 4, [LW_I64] = 8, [LW_U8] = 1, [LW_U16] = 2,
         [LW_U32] = 4, [LW_U64] = 8, [LW_F16] = 2, [LW_BF16] = 2, [LW_F32] = 4, [LW_F64] = 8,
+        [LW_COMPLEX_F32] = 8, [LW_COMPLEX_F64] = 16, [LW_BOOL] = 1, [LW_FLOAT_INT] = 8, [LW_DOUBLE_INT] = 16,
+        [LW_LONG_INT] = 16, [LW_2INT] = 8, [LW_SHORT_INT] = 8,
     };
     return widths[element];
 }
@@ -37,10 +39,11 @@ static void add_type(uintptr_t key, int element, enum lwm_combines combines, boo
     size_t at = place(key, 8);
     while (types[at].known && types[at].key != key) at = (at + 1) % TYPES;
     /* A type of another width, as Fortran's with changed kinds, is moved but not combined. */
-    if ((size_t)size != width(element)) combines = NOTHING;
+    if ((size_t)(combines == PAIR ? extent : size) != width(element)) combines = NOTHING;
+    size_t step = (size_t)extent;
     types[at] = (struct lwm_type){
         .key = key, .size = (size_t)size, .extent = extent, .dense = size == extent && low == 0,
-        .combines = combines, .element = (int8_t)element, .known = 1,
+        .predefined = true, .combines = combines, .element = element, .known = 1, .step = step, .align = step < 8 ? step : 8,
     };
 }
 
@@ -103,7 +106,8 @@ static bool derived(MPI_Datatype type, struct lwm_type *to)
     if (lwm_host.Type_size_x(type, &size) != 0 || size < 0) return false;
     if (lwm_host.Type_get_extent(type, &low, &extent) != 0) return false;
     *to = (struct lwm_type){
-        .key = LWM_KEY(type), .size = (size_t)size, .extent = extent, .combines = NOTHING, .element = LW_U8, .known = 1,
+        .key = LWM_KEY(type), .size = (size_t)size, .extent = extent, .combines = NOTHING, .element = LW_U8,
+        .known = 1, .step = (size_t)size, .align = 1,
     };
     MPI_Datatype base;
     int times, combiner;
@@ -115,6 +119,8 @@ static bool derived(MPI_Datatype type, struct lwm_type *to)
         if (combiner == LWM_COMBINER_DUP) {
             to->combines = inner.combines;
             to->element = inner.element;
+            to->step = inner.step;
+            to->align = inner.align;
         }
     } else {
         lwm_host.Type_free(&base);
@@ -137,11 +143,14 @@ int lwm_op_of(MPI_Op op, const struct lwm_type *type)
     }
     bool arithmetic = found == LW_SUM || found == LW_PROD || found == LW_MIN || found == LW_MAX;
     bool bits = found == LW_BAND || found == LW_BOR || found == LW_BXOR;
+    bool truth = found == LW_LAND || found == LW_LOR || found == LW_LXOR;
     switch (type->combines) {
-    case INTEGER: return found;
+    case INTEGER: return arithmetic || bits || truth ? found : -1;
     case REAL: return arithmetic ? found : -1;
     case BITS: return bits ? found : -1;
-    case TRUTH: return found >= 0 && !arithmetic && !bits ? found : -1;
+    case TRUTH: return truth ? found : -1;
+    case COMPLEX: return found == LW_SUM || found == LW_PROD ? found : -1;
+    case PAIR: return found == LW_MINLOC || found == LW_MAXLOC ? found : -1;
     default: return -1;
     }
 }

@@ -134,7 +134,7 @@ struct lwm_race {
     uint32_t calls;
     uint8_t host;         /* 1: the host won, and is called from now on */
     uint8_t over;
-    uint64_t ours_ns, theirs_ns;
+    uint64_t turn_ns, best_ns[2];  /* of the turn under way; of the fastest one of ours and of the host's */
 };
 
 struct lwm_nodes;
@@ -183,22 +183,32 @@ void lwm_comm_count(struct lwm_comm *comm);
 
 /* ---- types and operators (handles.c) ---- */
 
-enum lwm_combines { NOTHING, INTEGER, REAL, BITS, TRUTH };
+enum lwm_combines { NOTHING, INTEGER, REAL, BITS, TRUTH, COMPLEX, PAIR };
 
 struct lwm_type {
     uintptr_t key;
     size_t size;       /* bytes of data */
     ptrdiff_t extent;  /* from one element to the next */
     bool dense;        /* elements lie in order and without gaps from address 0 on */
+    bool predefined;
     uint8_t combines;
-    int8_t element;    /* lineweave's */
     int8_t known;      /* 0: not a type */
+    lw_type element;   /* lineweave's */
+    size_t step;       /* bytes from one of lineweave's elements to the next: with the gaps of a pair */
+    size_t align;
 };
 bool lwm_types_open(void);
 /* False when it is no type. */
 bool lwm_type_of(MPI_Datatype type, struct lwm_type *to);
 /* lineweave's operator on this type, or -1. */
 int lwm_op_of(MPI_Op op, const struct lwm_type *type);
+
+/* ---- operators of the program (operators.c) ---- */
+
+/* lineweave's operator for one that the program made, or -1. The next call that uses it is on this type. */
+lw_op lwm_own_op(MPI_Op op, MPI_Datatype type);
+/* lineweave's operator for any, or -1; for the program's own, the type's element becomes bytes (folds.c). */
+lw_op lwm_combining(MPI_Op op, MPI_Datatype type, struct lwm_type *info);
 
 /* ---- buffers that are not as lineweave needs them (stage.c) ---- */
 

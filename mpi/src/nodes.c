@@ -116,7 +116,7 @@ bool lwm_nodes_fold(struct lwm_call *call, const void *send, void *recv, size_t 
                     const struct lwm_type *info, int combine, int root)
 {
     struct lwm_nodes *nodes = call->comm->nodes;
-    size_t piece = PIECE / info->size, width = info->size;
+    size_t piece = PIECE / info->step, width = info->step;
     bool here = root >= 0 && nodes->mine == nodes->node[root], takes = root < 0 || root == call->comm->rank;
     bool handed = here && nodes->place[root] != 0;
     for (size_t done = 0; done < count; done += piece) {

@@ -244,14 +244,14 @@ bool lwm_reduce_scatter(struct lwm_call *call, const void *send, void *recv, con
         lengths[i] = (size_t)count;
         total += lengths[i];
     }
-    int op = lwm_op_of(mpi_op, &info);
+    lw_op op = lwm_combining(mpi_op, type, &info);
     if (op < 0) return lwm_leave(call, info.combines == NOTHING ? LWM_WHY_TYPE : LWM_WHY_OP);
     if (total == 0) return lwm_nothing(call);
     bool in_place = send == LWM_IN_PLACE;
     if ((in_place && !recv) || !send) return lwm_leave(call, LWM_WHY_ARGUMENT);
-    size_t bytes = total * info.size, own = lengths[comm->rank] * info.size, written = in_place ? bytes : own;
+    size_t bytes = total * info.step, own = lengths[comm->rank] * info.step, written = in_place ? bytes : own;
     if (!lwm_mine(call, bytes, true)) return false;
-    bool fits = (uintptr_t)recv % info.size == 0;
+    bool fits = (uintptr_t)recv % info.align == 0;
     void *out = fits ? at_least(recv, written, LWM_SCRATCH_OUT) : lwm_scratch(LWM_SCRATCH_OUT, written);
     if (!out) return lwm_short(call);
     const void *in = LW_IN_PLACE;
@@ -259,7 +259,7 @@ bool lwm_reduce_scatter(struct lwm_call *call, const void *send, void *recv, con
         if (out != recv) memcpy(out, recv, written);
     } else {
         uintptr_t a = (uintptr_t)send, b = (uintptr_t)out;
-        bool stays = a % info.size == 0 && (written == 0 || a >= b + written || b >= a + bytes);
+        bool stays = a % info.align == 0 && (written == 0 || a >= b + written || b >= a + bytes);
         void *place = stays ? (void *)send : lwm_scratch(LWM_SCRATCH_IN, bytes);
         if (!place) return lwm_short(call);
         if (place != send) memcpy(place, send, bytes);

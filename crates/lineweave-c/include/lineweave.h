@@ -28,6 +28,12 @@
  */
 #define LW_IN_PLACE ((void *)-1)
 
+/*
+ * Elements of n bytes, from 1 to 2^30 - 1, that lineweave moves and only an operator of lw_op_create combines. Such
+ * elements need no alignment but what that operator asks for.
+ */
+#define LW_BYTES(n) ((lw_type)(0x40000000 | (n)))
+
 
 /*
  The version of this header: (major << 16) + (minor << 8) + patch. 
@@ -50,6 +56,19 @@ typedef struct lw_team lw_team;
 typedef int32_t lw_status;
 
 /*
+ * Puts in[i] (op) inout[i] into inout[i], for `len` elements of `size` bytes each; `in` holds the contributions of lower
+ * ranks. The runs do not overlap and may be any part of a message; an element begins at a multiple of its size from
+ * an address that is aligned to 64 bytes, or from the start of a buffer that the program gave. It must return, and
+ * not by longjmp or a C++ exception, must not call lineweave, and may be called by several threads at once.
+ */
+typedef void (*lw_op_fn)(const void *in, void *inout, size_t len, size_t size, void *arg);
+
+/*
+ * How two elements are combined: one of LW_SUM to LW_MAXLOC, or what lw_op_create made; with LW_REPRODUCIBLE added or not.
+ */
+typedef int32_t lw_op;
+
+/*
  Called over and over while a rank waits, with the argument that was given with it. 
  */
 typedef void (*lw_progress_fn)(void *arg);
@@ -60,14 +79,9 @@ typedef void (*lw_progress_fn)(void *arg);
 typedef lw_status (*lw_rank_fn)(struct lw_comm *comm, void *arg);
 
 /*
- The type of elements: one of LW_I8 to LW_F64. 
+ The type of elements: one of LW_I8 to LW_SHORT_INT, or LW_BYTES(n). 
  */
 typedef int32_t lw_type;
-
-/*
- How two elements are combined: one of LW_SUM to LW_LXOR. 
- */
-typedef int32_t lw_op;
 
 /*
  A barrier for a number of threads. Its fields are lineweave's. 
@@ -248,6 +262,46 @@ typedef struct lw_barrier_t {
 #define LW_F64 11
 
 /*
+ Two floats, the real part first: float _Complex. 
+ */
+#define LW_COMPLEX_F32 12
+
+/*
+ Two doubles, the real part first: double _Complex. 
+ */
+#define LW_COMPLEX_F64 13
+
+/*
+ A truth value of 1 byte, such as _Bool. 
+ */
+#define LW_BOOL 14
+
+/*
+ struct { float value; int32_t index; }: for LW_MINLOC and LW_MAXLOC, as the following ones. 
+ */
+#define LW_FLOAT_INT 15
+
+/*
+ struct { double value; int32_t index; }, 16 bytes. 
+ */
+#define LW_DOUBLE_INT 16
+
+/*
+ struct { int64_t value; int32_t index; }, 16 bytes: long and int on 64-bit Unix. 
+ */
+#define LW_LONG_INT 17
+
+/*
+ struct { int32_t value; int32_t index; }. 
+ */
+#define LW_2INT 18
+
+/*
+ struct { int16_t value; int32_t index; }, 8 bytes. 
+ */
+#define LW_SHORT_INT 19
+
+/*
  a + b; integers wrap. 
  */
 #define LW_SUM 0
@@ -303,6 +357,22 @@ typedef struct lw_barrier_t {
 #define LW_LXOR 10
 
 /*
+ The pair with the lesser value, of equal ones the one with the lower index; NaN is less than any value. 
+ */
+#define LW_MINLOC 11
+
+/*
+ The pair with the greater value, of equal ones the one with the lower index; NaN is greater than any value. 
+ */
+#define LW_MAXLOC 12
+
+/*
+ * Added to an operator for one call: the bits of the result depend on the number of ranks and the elements alone, and not
+ * on the algorithm, box sizes, where ranks sit, or whether they are threads or processes. Given by all ranks or none.
+ */
+#define LW_REPRODUCIBLE 536870912
+
+/*
  Returned to one of the threads that wait, as by pthread_barrier_wait. 
  */
 #define LW_BARRIER_SERIAL_THREAD -1
@@ -332,6 +402,28 @@ uint32_t lw_version(void);
  * lw_check_version(LW_VERSION). While the major version is 0, minor versions differ in their interface.
  */
 lw_status lw_check_version(uint32_t header);
+
+/*
+ * Makes an operator of `f`, which is associative, on elements of any type and size. Where it does not commute
+ * (`commutes` is 0), contributions are combined in the order of ranks. `arg` is passed on to it. Every rank gives an
+ * operator that does the same; threads of one team may share one.
+ */
+lw_status lw_op_create(lw_op_fn f,
+                       int commutes,
+                       void *arg,
+                       lw_op *op);
+
+/*
+ Gives an operator back, when no call uses it any more. Calls that name it are refused from then on. 
+ */
+lw_status lw_op_free(lw_op op);
+
+/*
+ * Asks for reproducible results in all calls from now on, as LW_REPRODUCIBLE does for one, or no longer.
+ * LINEWEAVE_REPRODUCIBLE says what holds at first. All ranks ask for the same between the same calls.
+ */
+lw_status lw_comm_set_reproducible(struct lw_comm *comm,
+                                   int reproducible);
 
 /*
  This rank, or -1 when it is not a communicator. 

@@ -15,6 +15,7 @@ pub mod types;
 pub mod handle;
 pub mod team;
 mod buffers;
+pub mod operators;
 pub mod collectives;
 pub mod uneven;
 pub mod barrier;

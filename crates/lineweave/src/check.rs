@@ -59,17 +59,18 @@ impl CallSpec {
 
     /// What is compared; `lengths` stands for those of uneven blocks, and is 0 where there are none.
     fn words(&self, lengths: u64) -> [u64; WORDS] {
-        let operator = self.operator.and_then(|o| Operator::ALL.iter().position(|&x| x == o));
-        let element = ElementType::ALL.iter().position(|&x| x == self.element);
+        let element = match self.element {
+            ElementType::Block(bytes) => BLOCKS + u64::from(bytes.get()),
+            known => ElementType::ALL.iter().position(|&x| x == known).unwrap_or(0) as u64,
+        };
+        let operator = match self.operator {
+            None => 0,
+            // Numbers of user-defined operators differ between processes.
+            Some(Operator::User(user)) => USERS + u64::from(user.commutes()),
+            Some(known) => Operator::ALL.iter().position(|&x| x == known).unwrap_or(0) as u64 + 1,
+        };
         let collective = Collective::ALL.iter().position(|&x| x == self.collective);
-        [
-            collective.unwrap_or(0) as u64,
-            element.unwrap_or(0) as u64,
-            self.count as u64,
-            operator.map_or(0, |o| o as u64 + 1),
-            self.root as u64,
-            lengths,
-        ]
+        [collective.unwrap_or(0) as u64, element, self.count as u64, operator, self.root as u64, lengths]
     }
 
     fn describe(words: [u64; WORDS]) -> String {
@@ -78,18 +79,21 @@ impl CallSpec {
         let elements: Vec<_> = ElementType::ALL.iter().map(|c| c.name()).collect();
         let operators: Vec<_> = Operator::ALL.iter().map(|c| c.name()).collect();
         let [collective, element, count, operator, root, lengths] = words;
+        let element = match element.checked_sub(BLOCKS) {
+            Some(bytes) => format!("blocks of {bytes} bytes"),
+            None => name(element, &elements).to_owned(),
+        };
         let mut text = format!("{}(", name(collective, &collectives));
         if lengths != 0 {
             // The lengths themselves do not fit a line: a fingerprint tells whether they are the same.
-            text += &format!(
-                "blocks of {} elements together, lengths {lengths:016x}, of {}",
-                count,
-                name(element, &elements)
-            );
+            text += &format!("blocks of {} elements together, lengths {lengths:016x}, of {}", count, element);
         } else if collective != 0 {
-            text += &format!("{count} x {}", name(element, &elements));
+            text += &format!("{count} x {element}");
         }
-        if operator > 0 {
+        if operator >= USERS {
+            text += ", a user-defined operator";
+            text += if operator == USERS { " in rank order" } else { "" };
+        } else if operator > 0 {
             text += &format!(", {}", name(operator - 1, &operators));
         }
         if Collective::ALL.get(collective as usize).is_some_and(|c| c.rooted()) {
@@ -98,6 +102,11 @@ impl CallSpec {
         text + ")"
     }
 }
+
+/// Where the words of blocks begin, to which their size is added.
+const BLOCKS: u64 = 1 << 32;
+/// Where the words of user-defined operators begin.
+const USERS: u64 = 1 << 32;
 
 /// Words of a call on the check line, behind the call's number.
 const WORDS: usize = 6;

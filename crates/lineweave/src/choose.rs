@@ -9,11 +9,11 @@ pub use adopt::Adoptable;
 use crate::check::CallSpec;
 use crate::communicator::{Buffers, Communicator, PlanId};
 use crate::error::Error;
-use crate::kernel::{fold_fn, scale_fn, FoldFn, ScaleFn};
+use crate::kernel::{scale_fn, Fold, ScaleFn};
 use crate::segment::{BankClass, Geometry};
 use crate::team::Charter;
 use crate::tuning::{Chosen, Tuning};
-use lineweave_core::collective::Collective;
+use lineweave_core::collective::{Association, Collective};
 use lineweave_core::plan::Plan;
 use lineweave_core::select::Question;
 use lineweave_core::topology::Shape;
@@ -27,6 +27,7 @@ pub(crate) struct Key {
     collective: Collective,
     bytes: usize,
     grain: usize,
+    association: Association,
     root: usize,
 }
 
@@ -43,8 +44,10 @@ pub(crate) struct Sequence {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ready {
     pub call: CallSpec,
+    /// Whether it was asked to be reproducible.
+    pub reproducible: bool,
     pub sequence: Sequence,
-    pub fold: FoldFn,
+    pub fold: Fold,
     pub scale: Option<ScaleFn>,
     /// One window does, and it may run in place.
     pub simple: bool,
@@ -76,6 +79,8 @@ pub(crate) struct Book {
     tuning: Tuning,
     direct: bool,
     pub check: bool,
+    /// Whether results have to be reproducible.
+    pub reproducible: bool,
     shelf: Option<Shelf>,
     known: HashMap<Key, Sequence>,
     uneven: uneven::Known,
@@ -90,6 +95,7 @@ impl Book {
             tuning: charter.tuning.clone(),
             direct: charter.direct,
             check: charter.check,
+            reproducible: charter.reproducible,
             shelf,
             known: HashMap::new(),
             uneven: uneven::Known::default(),
@@ -105,10 +111,32 @@ impl Book {
             bytes: key.bytes,
             uneven: None,
             grain: key.grain,
+            association: key.association,
             direct: self.direct,
             box_bytes: room.geometry.zones(BankClass::Large).slots,
             counter_bytes: room.counter_bytes,
             acc_bytes: None,
+        }
+    }
+
+    /// What a call asks of the order and the brackets of what it combines.
+    fn association(&self, call: &CallSpec) -> Association {
+        match call.operator {
+            Some(operator) if call.collective.folds() => {
+                Association::wanted(operator.commutes(), self.reproducible)
+            }
+            Some(_) | None => Association::Free,
+        }
+    }
+
+    fn key_of(&self, call: &CallSpec) -> Key {
+        let collective = call.collective;
+        Key {
+            collective,
+            bytes: call.bytes(),
+            grain: if collective.folds() { call.element.size() } else { 1 },
+            association: self.association(call),
+            root: if collective.rooted() { call.root } else { 0 },
         }
     }
 
@@ -139,7 +167,8 @@ impl Book {
         let proven = |bytes: usize| -> Result<(Plan, Proof), Error> {
             let plan = chosen.plan(question, bytes)?;
             match verify::verify(&plan) {
-                Ok(proof) => Ok((plan, proof)),
+                Ok(proof) if proof.meets(key.association) => Ok((plan, proof)),
+                Ok(_) => Err(unordered(&plan)),
                 Err(v) => Err(Error::Refuted { plan: plan.name(), violation: Box::new(v) }),
             }
         };
@@ -175,13 +204,42 @@ impl Communicator {
         &self.book().shape
     }
 
+    /// Whether results are reproducible: their brackets, and with them their bits, depend on the number of ranks alone, and
+    /// not on the algorithm, box sizes, where ranks sit, or whether they are threads or processes. User-defined operators
+    /// have to keep their part of that.
+    pub fn reproducible(&self) -> bool {
+        self.book().reproducible
+    }
+
+    /// Asks for reproducible results from now on, or no longer. `LINEWEAVE_REPRODUCIBLE` says what holds at first. All ranks
+    /// must ask for the same between the same calls.
+    ///
+    /// ```
+    /// use lineweave::Operator;
+    /// let sums = lineweave::team::threads(3, |mut comm| {
+    ///     let before = comm.set_reproducible(true);
+    ///     let mut sum = [[1e16, 1.0, -1e16][comm.rank()]];
+    ///     comm.allreduce_in_place(&mut sum, Operator::Sum)?;
+    ///     comm.set_reproducible(before);
+    ///     Ok(sum[0])
+    /// })?;
+    /// assert_eq!(sums, [(1e16 + 1.0) - 1e16; 3]);
+    /// # Ok::<(), lineweave::Error>(())
+    /// ```
+    pub fn set_reproducible(&mut self, reproducible: bool) -> bool {
+        if self.book().reproducible != reproducible {
+            self.cool();
+        }
+        std::mem::replace(&mut self.book_mut().reproducible, reproducible)
+    }
+
     /// The algorithm that a call of this size runs, and why.
     ///
     /// # Errors
     /// [`Error::NoPlan`].
     pub fn chosen(&self, call: &CallSpec) -> Result<Chosen, Error> {
         let book = self.book();
-        book.choose(&book.question(&key_of(call), &self.room()))
+        book.choose(&book.question(&book.key_of(call), &self.room()))
     }
 
     /// Everything a call needs, from the last call of this collective if that was equal. By reference: copying
@@ -192,7 +250,9 @@ impl Communicator {
     #[inline(always)]
     pub(crate) fn ready(&mut self, call: &CallSpec) -> Result<&Ready, Error> {
         let slot = call.collective as usize;
-        if !self.book().last[slot].as_ref().is_some_and(|ready| ready.call == *call) {
+        let reproducible = self.book().reproducible;
+        let same = |ready: &Ready| ready.call == *call && ready.reproducible == reproducible;
+        if !self.book().last[slot].as_ref().is_some_and(same) {
             let ready = self.make_ready(call)?;
             self.book_mut().last[slot] = Some(ready);
         }
@@ -207,9 +267,9 @@ impl Communicator {
         let undefined = |e: crate::kernel::Undefined| Error::Operator(e.to_string());
         let (fold, scale) = match call.operator {
             None => (Buffers::NONE.fold, None),
-            Some(o) => (fold_fn(o, call.element).map_err(undefined)?, scale_fn(o, call.element)),
+            Some(o) => (Fold::of(o, call.element).map_err(undefined)?, scale_fn(o, call.element)),
         };
-        let key = key_of(call);
+        let key = self.book().key_of(call);
         let sequence = match self.book().known.get(&key) {
             Some(&sequence) => sequence,
             None => self.look_further(key)?,
@@ -218,7 +278,8 @@ impl Communicator {
         let simple = sequence.whole == 1
             && sequence.tail.is_none()
             && (!has_two_buffers(call.collective) || self.runs_in_place(sequence.plan));
-        Ok(Ready { call: *call, sequence, fold, scale, simple })
+        let reproducible = self.book().reproducible;
+        Ok(Ready { call: *call, reproducible, sequence, fold, scale, simple })
     }
 
     fn look_further(&mut self, key: Key) -> Result<Sequence, Error> {
@@ -241,17 +302,17 @@ impl Communicator {
     }
 }
 
+/// A plan that was chosen for an order that it does not keep.
+fn unordered(plan: &Plan) -> Error {
+    Error::NoPlan {
+        collective: plan.collective,
+        bytes: plan.bytes,
+        ranks: plan.ranks,
+        why: format!("{} does not combine contributions in the order asked for", plan.name()),
+    }
+}
+
 /// Whether some rank has an input and an output, which may be one buffer.
 pub(crate) fn has_two_buffers(collective: Collective) -> bool {
     collective.folds() || collective.has_blocks()
-}
-
-fn key_of(call: &CallSpec) -> Key {
-    let collective = call.collective;
-    Key {
-        collective,
-        bytes: call.bytes(),
-        grain: if collective.folds() { call.element.size() } else { 1 },
-        root: if collective.rooted() { call.root } else { 0 },
-    }
 }

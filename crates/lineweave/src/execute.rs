@@ -1,7 +1,7 @@
 //! Running compiled steps: the innermost loop of the engine.
 
 use crate::compile::{Addr, Compiled, Step, ACC, IN, OUT};
-use crate::kernel::{load_words, store_words, Copier, FoldFn, MAX_PAYLOAD};
+use crate::kernel::{load_words, store_words, Copier, Fold, MAX_PAYLOAD};
 use crate::sync::AtomicU64;
 use crate::wait::{Interrupted, Vigil, Waiter};
 
@@ -19,7 +19,7 @@ pub struct Frame<'a> {
     /// Runs of this plan in this bank before this one.
     pub earlier: u64,
     /// Combines elements; unused by plans without folds.
-    pub fold: FoldFn,
+    pub fold: Fold,
     /// How to copy.
     pub copy: Copier,
 }
@@ -95,7 +95,10 @@ pub unsafe fn execute<V: Vigil>(
             }
             Step::Fold { a, b, dst, elements } => {
                 // SAFETY: as above, and `dst` is disjoint from or equal to each operand.
-                unsafe { (frame.fold)(frame.at(a), frame.at(b), frame.at(dst), elements) };
+                let done = unsafe { frame.fold.run(frame.at(a), frame.at(b), frame.at(dst), elements) };
+                if !done {
+                    return Err(Interrupted);
+                }
             }
             Step::Set { at, home, value } => {
                 waiter.raise(frame.flag(at), frame.base + u64::from(value), home.sleepers());

@@ -46,7 +46,7 @@ pub use check::CallSpec;
 pub use choose::Adoptable;
 pub use communicator::Communicator;
 pub use error::Error;
-pub use kernel::{Element, ElementType, Operator};
+pub use kernel::{Block, Element, ElementType, Operator};
 
 /// The examples of the README, as tests.
 #[cfg(doctest)]

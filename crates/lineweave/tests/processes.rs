@@ -21,9 +21,10 @@ fn main() {
     if std::env::args().any(|a| a == "--list") {
         return;
     }
-    let tests: [(&str, fn()); 9] = [
+    let tests: [(&str, fn()); 10] = [
         ("every_algorithm_delivers_between_processes", || conformance("algorithms", &[1, 2, 3, 4, 8])),
         ("every_type_and_operator_is_right_between_processes", || conformance("types", &[2, 5])),
+        ("wide_elements_and_own_operators_are_right_between_processes", || conformance("wide", &[2, 3, 5])),
         ("blocks_and_scans_are_right_between_processes", || conformance("blocks", &[1, 2, 3, 5, 8])),
         ("calls_follow_each_other_in_any_order_between_processes", || conformance("mixed", &[2, 3, 8])),
         ("ranks_meet_at_a_socket", ranks_meet_at_a_socket),
@@ -177,6 +178,7 @@ fn work(job: &str, comm: &mut Communicator) -> Result<String, String> {
     match job {
         "algorithms" => count(common::algorithms(comm, &[0, 1, 13, 300, 9001], false)),
         "types" => count(common::types_and_operators(comm, &[0, 1, 7, 1023])),
+        "wide" => count(common::wide::wide(comm, &[0, 1, 7, 300])),
         "blocks" => {
             let sizes = [0, 1, 14, 257, 30_000];
             let even = common::blocks::blocks(comm, &sizes)? + common::blocks::scans(comm, &sizes)?;

@@ -88,8 +88,8 @@ typedef struct { int MPI_SOURCE, MPI_TAG, MPI_ERROR, cancelled; size_t count; } 
     D(ompi_mpi_real4, LW_F32, REAL) \
     D(ompi_mpi_real8, LW_F64, REAL) \
     D(ompi_mpi_dblprec, LW_F64, REAL) \
-    D(ompi_mpi_c_bool, LW_U8, TRUTH) \
-    D(ompi_mpi_cxx_bool, LW_U8, TRUTH) \
+    D(ompi_mpi_c_bool, LW_BOOL, TRUTH) \
+    D(ompi_mpi_cxx_bool, LW_BOOL, TRUTH) \
     D(ompi_mpi_character, LW_I8, NOTHING) \
     D(ompi_mpi_wchar, LW_U32, NOTHING) \
     D(ompi_mpi_long_double, LW_U8, NOTHING) \
@@ -98,21 +98,21 @@ typedef struct { int MPI_SOURCE, MPI_TAG, MPI_ERROR, cancelled; size_t count; } 
     D(ompi_mpi_logical2, LW_U16, NOTHING) \
     D(ompi_mpi_logical4, LW_U32, NOTHING) \
     D(ompi_mpi_logical8, LW_U64, NOTHING) \
-    D(ompi_mpi_cplex, LW_F32, NOTHING) \
-    D(ompi_mpi_dblcplex, LW_F64, NOTHING) \
-    D(ompi_mpi_c_float_complex, LW_F32, NOTHING) \
-    D(ompi_mpi_c_double_complex, LW_F64, NOTHING) \
+    D(ompi_mpi_cplex, LW_COMPLEX_F32, COMPLEX) \
+    D(ompi_mpi_dblcplex, LW_COMPLEX_F64, COMPLEX) \
+    D(ompi_mpi_c_float_complex, LW_COMPLEX_F32, COMPLEX) \
+    D(ompi_mpi_c_double_complex, LW_COMPLEX_F64, COMPLEX) \
     D(ompi_mpi_c_long_double_complex, LW_U8, NOTHING) \
-    D(ompi_mpi_cxx_cplex, LW_F32, NOTHING) \
-    D(ompi_mpi_cxx_dblcplex, LW_F64, NOTHING) \
-    D(ompi_mpi_2int, LW_I32, NOTHING) \
-    D(ompi_mpi_2integer, LW_I32, NOTHING) \
+    D(ompi_mpi_cxx_cplex, LW_COMPLEX_F32, COMPLEX) \
+    D(ompi_mpi_cxx_dblcplex, LW_COMPLEX_F64, COMPLEX) \
+    D(ompi_mpi_2int, LW_2INT, PAIR) \
+    D(ompi_mpi_2integer, LW_2INT, PAIR) \
     D(ompi_mpi_2real, LW_F32, NOTHING) \
     D(ompi_mpi_2dblprec, LW_F64, NOTHING) \
-    D(ompi_mpi_float_int, LW_U8, NOTHING) \
-    D(ompi_mpi_double_int, LW_U8, NOTHING) \
-    D(ompi_mpi_long_int, LW_U8, NOTHING) \
-    D(ompi_mpi_short_int, LW_U8, NOTHING) \
+    D(ompi_mpi_float_int, LW_FLOAT_INT, PAIR) \
+    D(ompi_mpi_double_int, LW_DOUBLE_INT, PAIR) \
+    D(ompi_mpi_long_int, LW_LONG_INT, PAIR) \
+    D(ompi_mpi_short_int, LW_SHORT_INT, PAIR) \
     D(ompi_mpi_longdbl_int, LW_U8, NOTHING)
 
 /* O(handle, lineweave's operator) */
@@ -126,6 +126,8 @@ typedef struct { int MPI_SOURCE, MPI_TAG, MPI_ERROR, cancelled; size_t count; } 
     O(ompi_mpi_op_bxor, LW_BXOR) \
     O(ompi_mpi_op_land, LW_LAND) \
     O(ompi_mpi_op_lor, LW_LOR) \
-    O(ompi_mpi_op_lxor, LW_LXOR)
+    O(ompi_mpi_op_lxor, LW_LXOR) \
+    O(ompi_mpi_op_minloc, LW_MINLOC) \
+    O(ompi_mpi_op_maxloc, LW_MAXLOC)
 
 #endif

@@ -9,7 +9,7 @@ use super::{contributions, expect_length, overlap};
 use crate::check::{self, CallSpec};
 use crate::communicator::{Buffers, Communicator};
 use crate::error::Error;
-use crate::kernel::{fold_fn, scale_fn, Element, ElementType, Operator};
+use crate::kernel::{scale_fn, Element, ElementType, Fold, Operator};
 use lineweave_core::collective::{Collective, Extent};
 use lineweave_core::plan::{Blocks, Grid};
 use std::sync::Arc;
@@ -363,7 +363,7 @@ impl Communicator {
         let undefined = |e: crate::kernel::Undefined| Error::Operator(e.to_string());
         let (fold, scale) = match operator {
             None => (Buffers::NONE.fold, None),
-            Some(o) => (fold_fn(o, element).map_err(undefined)?, scale_fn(o, element)),
+            Some(o) => (Fold::of(o, element).map_err(undefined)?, scale_fn(o, element)),
         };
         let (rank, ranks) = (self.rank(), self.ranks());
         let lengths: Vec<usize> = counts.iter().map(|n| n * element.size()).collect();

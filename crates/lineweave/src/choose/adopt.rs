@@ -1,6 +1,6 @@
 //! Choices of one's own: another algorithm for one call than the tuning would take, to compare them.
 
-use super::{key_of, Book, Key, Sequence};
+use super::{Book, Key, Sequence};
 use crate::check::CallSpec;
 use crate::communicator::Communicator;
 use crate::error::Error;
@@ -17,7 +17,7 @@ pub struct Adoptable {
 impl Communicator {
     /// The question that a call of this size poses to whoever chooses.
     pub fn question(&self, call: &CallSpec) -> Question {
-        self.book().question(&key_of(call), &self.room())
+        self.book().question(&self.book().key_of(call), &self.room())
     }
 
     /// Proves and compiles a choice for a call, to be used by [`Communicator::adopt`]. Every rank must prepare the
@@ -26,7 +26,7 @@ impl Communicator {
     /// # Errors
     /// [`Error::Plan`] or [`Error::NoPlan`] when it does not apply, [`Error::Refuted`].
     pub fn prepare_choice(&mut self, call: &CallSpec, chosen: &Chosen) -> Result<Adoptable, Error> {
-        let key = key_of(call);
+        let key = self.book().key_of(call);
         let question = self.book().question(&key, &self.room());
         let proven = Book::prove_choice(&key, &question, chosen)?;
         Ok(Adoptable { key, sequence: self.compile(&key, &proven)? })

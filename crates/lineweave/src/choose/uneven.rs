@@ -9,7 +9,7 @@ use crate::check::CallSpec;
 use crate::communicator::PlanId;
 use crate::error::Error;
 use crate::tuning::Chosen;
-use lineweave_core::collective::Collective;
+use lineweave_core::collective::{Association, Collective};
 use lineweave_core::plan::{Plan, Uneven};
 use lineweave_core::select::Question;
 use lineweave_core::verify::{self, Proof};
@@ -24,6 +24,7 @@ const KEPT: usize = 64;
 pub(super) struct Key {
     collective: Collective,
     grain: usize,
+    association: Association,
     root: usize,
     /// In bytes: one for each rank, or for each pair of them.
     counts: Arc<[usize]>,
@@ -85,6 +86,7 @@ impl Book {
             collective: key.collective,
             bytes: key.counts.iter().copied().max().unwrap_or(0),
             grain: key.grain,
+            association: key.association,
             root: key.root,
         };
         let uneven = Some(Arc::new(blocks(key, self.shape.ranks())));
@@ -117,6 +119,9 @@ impl Book {
                     let plan = algorithm.plan(&problem, &params)?;
                     let proof = verify::verify(&plan)
                         .map_err(|v| Error::Refuted { plan: plan.name(), violation: Box::new(v) })?;
+                    if !proof.meets(key.association) {
+                        return Err(super::unordered(&plan));
+                    }
                     stretches.push(Proven { plan, proof, from, window, times: 1 });
                 }
             }
@@ -135,6 +140,7 @@ impl Communicator {
         let key = Key {
             collective,
             grain: if collective.folds() { call.element.size() } else { 1 },
+            association: self.book().association(call),
             root: if collective.rooted() { call.root } else { 0 },
             counts: counts.into(),
         };

@@ -6,8 +6,8 @@ mod windows;
 
 use crate::choose::{Book, Room};
 use crate::compile::{self, Compiled, Home};
-use crate::error::Error;
-use crate::kernel::{Copier, CopyPolicy, FoldFn};
+use crate::error::{Error, Loss};
+use crate::kernel::{take_panic, Copier, CopyPolicy, Fold};
 use crate::ring::Ring;
 use crate::scratch::Scratch;
 use crate::segment::{RankState, Segment, COUNTER_BYTES};
@@ -33,13 +33,13 @@ pub struct Buffers {
     /// Start of `out`.
     pub output: *mut u8,
     /// Combines elements, for plans that fold.
-    pub fold: FoldFn,
+    pub fold: Fold,
 }
 
 impl Buffers {
     /// No data: for a barrier.
     pub const NONE: Buffers =
-        Buffers { input: std::ptr::null(), output: std::ptr::null_mut(), fold: no_fold };
+        Buffers { input: std::ptr::null(), output: std::ptr::null_mut(), fold: Fold::kernel(no_fold) };
 }
 
 /// For plans without folds.
@@ -312,7 +312,14 @@ impl Communicator {
     fn interrupted(&mut self, _: Interrupted) -> Error {
         self.hot = None;
         self.hot_swap = None;
-        let error = self.watch.take_failure();
+        let error = match take_panic() {
+            // Nobody waits any longer for what this rank cannot do.
+            Some(message) => {
+                self.segment.set_failed(self.rank, Loss::Failed);
+                Error::Panicked { rank: self.rank, message }
+            }
+            None => self.watch.take_failure(),
+        };
         self.failed = Some(error.to_string());
         error
     }

@@ -150,7 +150,7 @@ impl Communicator {
         let stay = self.stay.filter(|stay| stay.plan == plan)?;
         let compiled = &self.plans[plan.0 as usize];
         let swap = compiled.swap()?;
-        let fold = word_fold(call.operator?, call.element).ok()?;
+        let fold = word_fold(call.operator?, call.element)?;
         let line =
             |at: usize| [0, compiled.generations].map(|g| stay.bank.wrapping_add(at + g).cast_const().cast());
         Some(HotSwap {

@@ -52,7 +52,7 @@ fn each(
 /// ns a run.
 fn runs(hand: &mut Hand<'_>, plan: PlanId) -> Result<f64, Error> {
     let fold = fold_fn(Operator::Sum, ElementType::U64).map_err(|e| Error::Operator(e.to_string()))?;
-    let buffers = Buffers { input: hand.input, output: hand.output, fold };
+    let buffers = Buffers { input: hand.input, output: hand.output, fold: fold.into() };
     let clock = Clock::get();
     // SAFETY: the buffers are longer than a message of `BYTES` bytes and private; elements are words.
     unsafe { hand.comm.run(plan, buffers) }?;

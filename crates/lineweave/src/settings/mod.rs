@@ -43,7 +43,7 @@ pub const BOX_BYTES: usize = 1 << 20;
 const CHECK: &str = if cfg!(debug_assertions) { "1" } else { "0" };
 
 /// The table.
-pub const VARIABLES: [Variable; 12] = [
+pub const VARIABLES: [Variable; 13] = [
     Variable {
         name: "LINEWEAVE_WAIT",
         values: "spin, yield, sleep or auto",
@@ -98,6 +98,13 @@ pub const VARIABLES: [Variable; 12] = [
         default: "none",
         about: "a wait longer than this is an error that names the rank waited for",
         set: |s, text| values::timeout(text).map(|v| s.timeout = v),
+    },
+    Variable {
+        name: "LINEWEAVE_REPRODUCIBLE",
+        values: "0 or 1",
+        default: "0",
+        about: "combine with brackets that depend on the number of ranks alone, so that bits do too",
+        set: |s, text| values::switch(text).map(|v| s.reproducible = v),
     },
     Variable {
         name: "LINEWEAVE_ALGORITHM",
@@ -185,6 +192,8 @@ pub struct Settings {
     pub box_bytes: usize,
     /// Whether ranks compare what they were called with.
     pub check: bool,
+    /// Whether results have the same bits whatever algorithm, box size and placement.
+    pub reproducible: bool,
     /// Where ranks are pinned.
     pub bind: Bind,
     /// The longest wait that is not an error.
@@ -213,6 +222,7 @@ impl Default for Settings {
             topology: Source::Machine,
             box_bytes: BOX_BYTES,
             check: cfg!(debug_assertions),
+            reproducible: false,
             bind: Bind::Auto,
             timeout: None,
             algorithms: Vec::new(),

@@ -24,6 +24,8 @@ pub struct Charter {
     pub wait: Wait,
     /// Whether calls are compared before data moves.
     pub check: bool,
+    /// Whether results have to be reproducible.
+    pub reproducible: bool,
     /// The longest wait in milliseconds, if there is a limit.
     pub timeout_ms: Option<u64>,
     /// Bytes of slots in a large bank, at each rank.
@@ -115,6 +117,7 @@ impl Charter {
             usable,
             wait: settings.wait,
             check: settings.check || cfg!(debug_assertions),
+            reproducible: settings.reproducible,
             timeout_ms: settings.timeout.map(|t| t.as_millis() as u64),
             box_bytes: settings.box_bytes,
             direct: false,

@@ -1,6 +1,8 @@
 //! Algorithms for reduce.
 
 pub mod binomial;
+pub mod box_slices;
+pub mod by_number;
 pub mod direct;
 pub mod edges;
 pub mod flat;
@@ -23,6 +25,8 @@ pub const TABLE: &[&Algorithm] = &[
     &pipelined::ALGORITHM,
     &direct::ALGORITHM,
     &slices::ALGORITHM,
+    &by_number::ALGORITHM,
+    &box_slices::ALGORITHM,
     &hierarchical::ALGORITHM,
     &edges::ALGORITHM,
     &rcce::ALGORITHM,
