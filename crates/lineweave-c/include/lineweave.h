@@ -107,7 +107,6 @@ typedef struct lw_memory {
 } lw_memory;
 
 /*
- The type of elements: one of LW_I8 to LW_F64. 
  The type of elements: one of LW_I8 to LW_SHORT_INT, or LW_BYTES(n). 
  */
 typedef int32_t lw_type;
@@ -386,6 +385,22 @@ typedef struct lw_barrier_t {
 #define LW_LXOR 10
 
 /*
+ The pair with the lesser value, of equal ones the one with the lower index; NaN is less than any value. 
+ */
+#define LW_MINLOC 11
+
+/*
+ The pair with the greater value, of equal ones the one with the lower index; NaN is greater than any value. 
+ */
+#define LW_MAXLOC 12
+
+/*
+ * Added to an operator for one call: the bits of the result depend on the number of ranks and the elements alone, and not
+ * on the algorithm, box sizes, where ranks sit, or whether they are threads or processes. Given by all ranks or none.
+ */
+#define LW_REPRODUCIBLE 536870912
+
+/*
  The same core. 
  */
 #define LW_LEVEL_CORE 0
@@ -409,20 +424,6 @@ typedef struct lw_barrier_t {
  The same machine: all ranks. 
  */
 #define LW_LEVEL_MACHINE 4
- The pair with the lesser value, of equal ones the one with the lower index; NaN is less than any value. 
- */
-#define LW_MINLOC 11
-
-/*
- The pair with the greater value, of equal ones the one with the lower index; NaN is greater than any value. 
- */
-#define LW_MAXLOC 12
-
-/*
- * Added to an operator for one call: the bits of the result depend on the number of ranks and the elements alone, and not
- * on the algorithm, box sizes, where ranks sit, or whether they are threads or processes. Given by all ranks or none.
- */
-#define LW_REPRODUCIBLE 536870912
 
 /*
  Returned to one of the threads that wait, as by pthread_barrier_wait. 
@@ -540,6 +541,19 @@ lw_status lw_comm_connect(const char *path,
                           int rank,
                           int size,
                           struct lw_comm **comm);
+
+/*
+ * lw_comm_connect of processes that a launcher has placed: rank r runs on CPU cpus[r], and all of them together may use the
+ * `allowed_count` CPUs of `allowed`, by the operating system's numbers. No thread is bound, whatever LINEWEAVE_BIND says.
+ * Rank 0's lists count.
+ */
+lw_status lw_comm_connect_on(const char *path,
+                             int rank,
+                             int size,
+                             const int *cpus,
+                             const int *allowed,
+                             int allowed_count,
+                             struct lw_comm **comm);
 
 /*
  * A communicator of the same ranks, whose calls have nothing to do with those of comm. Every rank of comm calls it. New

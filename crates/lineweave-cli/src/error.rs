@@ -162,6 +162,14 @@ pub enum CliError {
     /// This program cannot start itself as a rank.
     #[error("cannot find this program's own file to start ranks with: {0}; run it by its path")]
     OwnFile(io::Error),
+    /// A program that was to be run.
+    #[error("`{program}` cannot be started: {reason}")]
+    Program {
+        /// As given.
+        program: String,
+        /// The system's message.
+        reason: io::Error,
+    },
     /// The runtime.
     #[error(transparent)]
     Runtime(#[from] lineweave::Error),

@@ -201,13 +201,12 @@ impl Waiter {
             return Ok(loaded);
         }
         // A short loop that the compiler keeps in the caller; nearly every wait ends here.
+        // A hook is called from the first look on: what a host library has to do can wait for some microseconds.
         let first = self.budget.spins.min(POLLS_A_LOOK);
-        if self.hook.is_none() {
-            for _ in 0..first {
-                between();
-                if let Some(loaded) = look() {
-                    return Ok(loaded);
-                }
+        for _ in 0..first {
+            between();
+            if let Some(loaded) = look() {
+                return Ok(loaded);
             }
         }
         self.wait_long(flag, value, sleepers, vigil)?;

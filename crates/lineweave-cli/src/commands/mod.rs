@@ -18,6 +18,7 @@ pub mod models;
 pub mod papers;
 pub mod plan;
 pub mod rank_job;
+pub mod run;
 pub mod simulate;
 pub mod tune;
 pub mod verify;
@@ -47,6 +48,8 @@ pub enum Command {
     Draw(draw::Arguments),
     /// Prove plans, or show a counter-example
     Verify(verify::Arguments),
+    /// Run a program of MPI whose collectives lineweave takes over: `mpirun -n 4 lineweave run -- ./app`
+    Run(run::Arguments),
     /// Measure collectives beside the floor, memcpy and other barriers, all in one run
     Bench(bench::Arguments),
     /// Say what is chosen for a message, what it is predicted to cost, and what decided it
@@ -89,6 +92,7 @@ impl Command {
             Command::Plan(arguments) => plan::run(arguments, session),
             Command::Draw(arguments) => draw::run(arguments, session),
             Command::Verify(arguments) => verify::run(arguments, session),
+            Command::Run(arguments) => run::run(arguments, session),
             Command::Bench(arguments) => bench::run(arguments, session),
             Command::Explain(arguments) => explain::run(arguments, session),
             Command::Measure(arguments) => measure::run(arguments, session),
