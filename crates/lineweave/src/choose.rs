@@ -7,9 +7,10 @@ mod uneven;
 
 pub use adopt::Adoptable;
 pub(crate) use library::Library;
+pub(crate) use uneven::Prepared;
 
 use crate::check::CallSpec;
-use crate::communicator::{Buffers, Communicator, PlanId};
+use crate::communicator::{Buffers, Engine, PlanId};
 use crate::error::Error;
 use crate::kernel::{fold_fn, scale_fn, FoldFn, ScaleFn};
 use crate::segment::{BankClass, Geometry};
@@ -192,7 +193,7 @@ pub(crate) struct Room<'a> {
     pub counter_bytes: usize,
 }
 
-impl Communicator {
+impl Engine {
     /// Where the ranks sit.
     pub fn shape(&self) -> &Shape {
         &self.book().shape

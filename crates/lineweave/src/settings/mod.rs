@@ -43,7 +43,7 @@ pub const BOX_BYTES: usize = 1 << 20;
 const CHECK: &str = if cfg!(debug_assertions) { "1" } else { "0" };
 
 /// The table.
-pub const VARIABLES: [Variable; 8] = [
+pub const VARIABLES: [Variable; 9] = [
     Variable {
         name: "LINEWEAVE_WAIT",
         values: "spin, yield, sleep or auto",
@@ -98,6 +98,13 @@ pub const VARIABLES: [Variable; 8] = [
         default: "none",
         about: "a wait longer than this is an error that names the rank waited for",
         set: |s, text| values::timeout(text).map(|v| s.timeout = v),
+    },
+    Variable {
+        name: "LINEWEAVE_PROGRESS_THREAD",
+        values: "0 or 1",
+        default: "0",
+        about: "a helper thread carries started calls on while ranks do something else",
+        set: |s, text| values::switch(text).map(|v| s.progress_thread = v),
     },
     Variable {
         name: "LINEWEAVE_ALGORITHM",
@@ -160,6 +167,8 @@ pub struct Settings {
     pub bind: Bind,
     /// The longest wait that is not an error.
     pub timeout: Option<Duration>,
+    /// Whether a helper thread carries started calls on.
+    pub progress_thread: bool,
     /// Algorithms to use whatever the model says.
     pub algorithms: Vec<Forced>,
     /// The whole table as it stands, for `lineweave info`.
@@ -184,6 +193,7 @@ impl Default for Settings {
             check: cfg!(debug_assertions),
             bind: Bind::Auto,
             timeout: None,
+            progress_thread: false,
             algorithms: Vec::new(),
             rows: VARIABLES.iter().map(row).collect(),
         }
