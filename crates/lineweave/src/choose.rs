@@ -7,9 +7,10 @@ mod uneven;
 
 pub use adopt::Adoptable;
 pub(crate) use library::Library;
+pub(crate) use uneven::Prepared;
 
 use crate::check::CallSpec;
-use crate::communicator::{Buffers, Communicator, PlanId};
+use crate::communicator::{Buffers, Engine, PlanId};
 use crate::error::Error;
 use crate::kernel::{scale_fn, Fold, ScaleFn};
 use crate::segment::{BankClass, Geometry};
@@ -229,34 +230,18 @@ pub(crate) struct Room<'a> {
     pub counter_bytes: usize,
 }
 
-impl Communicator {
+impl Engine {
     /// Where the ranks sit.
     pub fn shape(&self) -> &Shape {
         &self.book().shape
     }
 
-    /// Whether results are reproducible: their brackets, and with them their bits, depend on the number of ranks alone, and
-    /// not on the algorithm, box sizes, where ranks sit, or whether they are threads or processes. User-defined operators
-    /// have to keep their part of that.
+    /// See [`crate::Communicator::reproducible`].
     pub fn reproducible(&self) -> bool {
         self.book().reproducible
     }
 
-    /// Asks for reproducible results from now on, or no longer. `LINEWEAVE_REPRODUCIBLE` says what holds at first. All ranks
-    /// must ask for the same between the same calls.
-    ///
-    /// ```
-    /// use lineweave::Operator;
-    /// let sums = lineweave::team::threads(3, |mut comm| {
-    ///     let before = comm.set_reproducible(true);
-    ///     let mut sum = [[1e16, 1.0, -1e16][comm.rank()]];
-    ///     comm.allreduce_in_place(&mut sum, Operator::Sum)?;
-    ///     comm.set_reproducible(before);
-    ///     Ok(sum[0])
-    /// })?;
-    /// assert_eq!(sums, [(1e16 + 1.0) - 1e16; 3]);
-    /// # Ok::<(), lineweave::Error>(())
-    /// ```
+    /// See [`crate::Communicator::set_reproducible`].
     pub fn set_reproducible(&mut self, reproducible: bool) -> bool {
         if self.book().reproducible != reproducible {
             self.cool();

@@ -73,6 +73,9 @@ pub enum Error {
         /// In words.
         why: &'static str,
     },
+    /// A request that cannot be started or used so.
+    #[error("the request cannot be used: {0}")]
+    Request(&'static str),
     /// A list of ranks, or a colour, that makes no communicator.
     #[error("{what}: {why}")]
     Group {

@@ -25,6 +25,7 @@ pub mod kernel;
 pub mod error;
 pub mod flag;
 pub mod ring;
+pub mod progress;
 pub mod wait;
 pub mod segment;
 mod scratch;
@@ -37,6 +38,7 @@ mod choose;
 pub mod communicator;
 pub mod check;
 mod calls;
+pub mod requests;
 pub mod team;
 pub mod measure;
 pub mod trial;
@@ -50,6 +52,7 @@ pub use choose::Adoptable;
 pub use communicator::Communicator;
 pub use error::Error;
 pub use kernel::{Block, Element, ElementType, Operator};
+pub use requests::{Operation, Persistent, Repeated, Request, Scope};
 pub use watch::Attendant;
 
 /// The examples of the README, as tests.

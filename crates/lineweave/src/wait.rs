@@ -246,6 +246,7 @@ impl Waiter {
             if let Some(hook) = &mut self.hook {
                 hook();
             }
+            crate::progress::turn();
             if polls < self.budget.spins {
                 for _ in 0..POLLS_A_LOOK.min(self.budget.spins - polls) {
                     spin_loop();
@@ -266,7 +267,11 @@ impl Waiter {
                     continue;
                 }
             } else {
-                let limit = if self.hook.is_some() { Duration::from_millis(1) } else { LONGEST_SLEEP };
+                let limit = if self.hook.is_some() || crate::progress::any() {
+                    Duration::from_millis(1)
+                } else {
+                    LONGEST_SLEEP
+                };
                 self.sleep(flag, value, sleepers, limit);
             }
             let now = Instant::now();

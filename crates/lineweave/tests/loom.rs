@@ -248,3 +248,38 @@ fn an_announcement_is_taken_by_whom_it_is_for_and_whole() {
         announcer.join().unwrap();
     });
 }
+
+#[test]
+fn an_engine_is_held_by_one_at_a_time_and_comes_back() {
+    use lineweave::communicator::lend::Lending;
+    loom::model(|| {
+        let shared = Arc::new((Lending::default(), Slot::new()));
+        // Two calls to carry on, by a helper and by the owner.
+        shared.1.put(2);
+        shared.0.lend();
+        let helper = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                if shared.0.try_hold() {
+                    let left = shared.1.get() - 1;
+                    shared.1.put(left);
+                    shared.0.release(left > 0);
+                }
+            })
+        };
+        while !shared.0.is_idle() {
+            if shared.0.try_hold() {
+                let left = shared.1.get() - 1;
+                shared.1.put(left);
+                shared.0.release(left > 0);
+            } else {
+                spin_loop();
+            }
+        }
+        // Idle: the owner's alone.
+        assert_eq!(shared.1.get(), 0);
+        shared.1.put(7);
+        assert!(!shared.0.try_hold());
+        helper.join().unwrap();
+    });
+}

@@ -6,6 +6,8 @@ mod common;
 
 #[path = "common/children.rs"]
 mod children;
+#[path = "common/started.rs"]
+mod started;
 
 use lineweave::settings::Settings;
 use lineweave::team::{self, Charter, Host, Team};
@@ -24,7 +26,7 @@ fn main() {
     if std::env::args().any(|a| a == "--list") {
         return;
     }
-    let tests: [(&str, fn()); 12] = [
+    let tests: [(&str, fn()); 14] = [
         ("every_algorithm_delivers_between_processes", || conformance("algorithms", &[1, 2, 3, 4, 8])),
         ("every_type_and_operator_is_right_between_processes", || conformance("types", &[2, 5])),
         ("wide_elements_and_own_operators_are_right_between_processes", || conformance("wide", &[2, 3, 5])),
@@ -33,6 +35,11 @@ fn main() {
         ("every_kind_of_communicator_is_right_between_processes", || {
             conformance("children", &[1, 2, 3, 5, 8])
         }),
+        ("started_calls_are_right_between_processes", || conformance("started", &[1, 2, 3, 5, 8])),
+        (
+            "a_rank_killed_while_calls_are_under_way_is_named",
+            a_rank_killed_while_calls_are_under_way_is_named,
+        ),
         ("a_rank_killed_in_a_split_is_named", a_rank_killed_in_a_split_is_named),
         ("ranks_meet_at_a_socket", ranks_meet_at_a_socket),
         ("a_killed_rank_is_named_within_a_second", a_killed_rank_is_named),
@@ -127,6 +134,22 @@ fn a_killed_rank_is_named() {
     }
 }
 
+fn a_rank_killed_while_calls_are_under_way_is_named() {
+    for job in ["waiting", "testing"] {
+        let mut children = start(3, job);
+        std::thread::sleep(Duration::from_millis(300));
+        let (killed, pid) = (Instant::now(), children[1].id());
+        children[1].kill().expect("a rank can be killed");
+        for (rank, child) in children.into_iter().enumerate().filter(|(rank, _)| *rank != 1) {
+            let output = child.wait_with_output().expect("a rank can be awaited");
+            let text = String::from_utf8_lossy(&output.stdout);
+            assert!(text.contains(&format!("rank 1 (pid {pid})")), "{job}: rank {rank} said `{text}`");
+            let waited = killed.elapsed();
+            assert!(waited < Duration::from_secs(1), "{job}: rank {rank} noticed after {waited:?}");
+        }
+    }
+}
+
 fn a_rank_killed_in_a_split_is_named() {
     let mut children = start(4, "splitting");
     std::thread::sleep(Duration::from_millis(300));
@@ -216,6 +239,22 @@ fn work(job: &str, comm: &mut Communicator) -> Result<String, String> {
             comm.allreduce_in_place(&mut most, Operator::Max).map_err(|e| e.to_string())?;
             Ok(most[0].to_string())
         }
+        "started" => count(started::every_collective(comm, &[0, 1, 13, 700])),
+        "waiting" | "testing" => loop {
+            let mut requests = Vec::new();
+            for case in started::cases(comm, 5) {
+                requests.push(started::start(&case, comm)?);
+            }
+            let ended = requests.into_iter().try_for_each(|mut request| {
+                while job == "testing" && !request.test()? {
+                    std::thread::sleep(Duration::from_micros(200));
+                }
+                request.wait().map(|_| ())
+            });
+            if let Err(e) = ended {
+                return Ok(e.to_string());
+            }
+        },
         "splitting" => loop {
             let made = comm.split(Some(comm.rank() as u64 / 3), 0).and_then(|part| match part {
                 Some(mut part) => part.dup()?.barrier(),

@@ -2,7 +2,7 @@
 
 use super::{Book, Key, Sequence};
 use crate::check::CallSpec;
-use crate::communicator::Communicator;
+use crate::communicator::Engine;
 use crate::error::Error;
 use crate::tuning::Chosen;
 use lineweave_core::select::Question;
@@ -14,13 +14,13 @@ pub struct Adoptable {
     sequence: Sequence,
 }
 
-impl Communicator {
+impl Engine {
     /// The question that a call of this size poses to whoever chooses.
     pub fn question(&self, call: &CallSpec) -> Question {
         self.book().question(&self.book().key_of(call), &self.room())
     }
 
-    /// Proves and compiles a choice for a call, to be used by [`Communicator::adopt`]. Every rank must prepare the
+    /// Proves and compiles a choice for a call, to be used by [`Engine::adopt`]. Every rank must prepare the
     /// same choices in the same order.
     ///
     /// # Errors
@@ -33,7 +33,7 @@ impl Communicator {
     }
 
     /// Calls of this size run this choice from now on, whatever the tuning says, until
-    /// [`Communicator::forget`]. Every rank must adopt the same.
+    /// [`Engine::forget`]. Every rank must adopt the same.
     pub fn adopt(&mut self, choice: &Adoptable) {
         self.cool();
         let book = self.book_mut();

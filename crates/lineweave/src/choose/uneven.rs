@@ -4,7 +4,7 @@
 //! comes again, as it does in most programs; of many sets the older ones are forgotten. The blocks go window by window
 //! like others. A window covers less of them as the shorter ones end: windows that cover the same are runs of one plan.
 
-use super::{Book, Communicator, Room};
+use super::{Book, Engine, Room};
 use crate::check::CallSpec;
 use crate::communicator::PlanId;
 use crate::error::Error;
@@ -130,7 +130,7 @@ impl Book {
     }
 }
 
-impl Communicator {
+impl Engine {
     /// The plans for blocks of these lengths in bytes.
     ///
     /// # Errors

@@ -11,10 +11,11 @@
 
 use super::join::Ways;
 use super::memory::Reserved;
-use super::Communicator;
+use super::{Communicator, Engine};
 use crate::error::{Error, Loss};
 use crate::segment::announce::{self, Found};
 use crate::segment::Segment;
+use crate::sync::Ordering;
 use crate::wait::{Interrupted, Vigil};
 use crate::watch::Watch;
 use lineweave_core::topology::Level;
@@ -123,26 +124,58 @@ impl Communicator {
         if !members.contains(&rank) {
             return refused(format!("rank {rank} is not a member, and only members may call it"));
         }
-        self.usable()?;
         let (leader, mark) = (members[0], mark_of(members));
+        let helped = self.is_helped();
+        let engine = self.engine();
+        engine.usable()?;
         if leader != rank {
-            let at = self.await_announcement(leader, mark).map_err(|e| e.during(WHAT))?;
-            return self.join_child(WHAT, at, members);
+            let at = engine.await_announcement(leader, mark).map_err(|e| e.during(WHAT))?;
+            return Ok(Communicator::of(engine.join_child(WHAT, at, members)?, helped));
         }
-        let segment = Arc::clone(&self.segment);
+        let segment = Arc::clone(&engine.segment);
         let line = segment.announcements(rank);
         let at = segment.found(members.len()).inspect_err(|e| {
             // The members wait for what will not come, and know of no other call to hear of it.
-            self.segment.set_failed(rank, Loss::Failed);
-            self.failed = Some(e.to_string());
+            segment.set_failed(rank, Loss::Failed);
+            engine.failed = Some(e.to_string());
         })?;
         let open = announce::prepare(line, mark, at);
-        self.waiter.raise(line[0], open, segment.sleepers(rank));
-        let joined = self.join_child(WHAT, at, members);
-        self.waiter.raise(line[0], open + 1, segment.sleepers(rank));
-        joined
+        engine.waiter.raise(line[0], open, segment.sleepers(rank));
+        let joined = engine.join_child(WHAT, at, members);
+        engine.waiter.raise(line[0], open + 1, segment.sleepers(rank));
+        Ok(Communicator::of(joined?, helped))
     }
 
+    fn is_helped(&self) -> bool {
+        // Relaxed: a preference.
+        self.shared.helped.load(Ordering::Relaxed)
+    }
+
+    /// Makes the communicators of which each member has given the list, all ranks of the parent taking part.
+    fn divide(
+        &mut self,
+        what: &'static str,
+        members: Option<Vec<usize>>,
+    ) -> Result<Option<Communicator>, Error> {
+        let rank = self.rank;
+        let leads = members.as_ref().filter(|members| members[0] == rank);
+        let found = leads.map(|members| self.segment.found(members.len())).transpose();
+        let told = [found.as_ref().map_or(NOWHERE, |at| at.unwrap_or(0))];
+        let mut places = vec![0; self.ranks()];
+        self.allgather(&told, &mut places).map_err(|e| e.during(what))?;
+        found?;
+        let Some(members) = members else { return Ok(None) };
+        match places[members[0]] {
+            NOWHERE => Err(Error::NotMade { what, rank: 0 }),
+            at => {
+                let engine = self.engine().join_child(what, at, &members)?;
+                Ok(Some(Communicator::of(engine, self.is_helped())))
+            }
+        }
+    }
+}
+
+impl Engine {
     fn usable(&self) -> Result<(), Error> {
         match &self.failed {
             Some(why) => Err(Error::Failed(why.clone())),
@@ -167,28 +200,8 @@ impl Communicator {
         }
     }
 
-    /// Makes the communicators of which each member has given the list, all ranks of the parent taking part.
-    fn divide(
-        &mut self,
-        what: &'static str,
-        members: Option<Vec<usize>>,
-    ) -> Result<Option<Communicator>, Error> {
-        let rank = self.rank;
-        let leads = members.as_ref().filter(|members| members[0] == rank);
-        let found = leads.map(|members| self.segment.found(members.len())).transpose();
-        let told = [found.as_ref().map_or(NOWHERE, |at| at.unwrap_or(0))];
-        let mut places = vec![0; self.ranks()];
-        self.allgather(&told, &mut places).map_err(|e| e.during(what))?;
-        found?;
-        let Some(members) = members else { return Ok(None) };
-        match places[members[0]] {
-            NOWHERE => Err(Error::NotMade { what, rank: 0 }),
-            at => self.join_child(what, at, &members).map(Some),
-        }
-    }
-
     /// Joins the segment at `at` together with these ranks (step 3).
-    fn join_child(&mut self, what: &'static str, at: u64, members: &[usize]) -> Result<Communicator, Error> {
+    fn join_child(&mut self, what: &'static str, at: u64, members: &[usize]) -> Result<Engine, Error> {
         let rank = members.iter().position(|&r| r == self.rank).unwrap_or(0);
         let child = self.segment.open_as(rank, at, members.len())?;
         let claimed = child.claim_part(rank, child.geometry().control());
@@ -225,7 +238,7 @@ impl Communicator {
             copy: self.copy,
         };
         let family = Arc::clone(&self.family);
-        Ok(Communicator::assemble(child, rank, ways, book, family, Reserved::new(false)))
+        Ok(Engine::assemble(child, rank, ways, book, family, Reserved::new(false)))
     }
 }
 

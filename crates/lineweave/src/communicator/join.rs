@@ -1,7 +1,7 @@
 //! Joining a team.
 
 use super::memory::Reserved;
-use super::{Communicator, Options};
+use super::{Engine, Options};
 use crate::choose::{Book, Library};
 use crate::compile::{self, Home};
 use crate::error::{Error, Loss};
@@ -12,7 +12,7 @@ use crate::scratch::Scratch;
 use crate::segment::{BankClass, Geometry, RankState, Segment};
 use crate::wait::{Budget, Waiter};
 use crate::watch::{Processes, Watch};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -43,7 +43,7 @@ pub(super) struct Ways {
     pub copy: Copier,
 }
 
-impl Communicator {
+impl Engine {
     /// Joins a segment as `rank`, once every other rank has.
     ///
     /// # Errors
@@ -56,7 +56,7 @@ impl Communicator {
         book: Book,
         family: Arc<Family>,
         patience: Duration,
-    ) -> Result<Communicator, Error> {
+    ) -> Result<Engine, Error> {
         let claimed = segment.claim(rank);
         let able = crate::sync::register_membarrier();
         if claimed.is_err() {
@@ -87,7 +87,7 @@ impl Communicator {
         let order = if segment.all_able() { WakeFence::Membarrier } else { WakeFence::Full };
         let ways =
             Ways { budget: options.budget, order, timeout: options.timeout, copy: Copier::new(options.copy) };
-        Ok(Communicator::assemble(segment, rank, ways, book, family, Reserved::new(true)))
+        Ok(Engine::assemble(segment, rank, ways, book, family, Reserved::new(true)))
     }
 
     /// One rank's end of a segment that every rank has joined.
@@ -98,9 +98,9 @@ impl Communicator {
         book: Book,
         family: Arc<Family>,
         reserved: Reserved,
-    ) -> Communicator {
+    ) -> Engine {
         let processes = Arc::clone(&family.processes);
-        Communicator {
+        Engine {
             rank,
             family,
             reserved,
@@ -129,6 +129,10 @@ impl Communicator {
             book,
             busy: false,
             failed: None,
+            queue: VecDeque::new(),
+            looked: None,
+            waited: Duration::ZERO,
+            gone: false,
             segment,
         }
     }

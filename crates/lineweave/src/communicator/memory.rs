@@ -12,7 +12,7 @@
 //! So nobody touches a page that is not there, which lack of memory would answer with a signal, and pages lie near the rank
 //! whose area they are in.
 
-use super::Communicator;
+use super::{Engine, Mode, Stop};
 use crate::error::{Error, Loss};
 use crate::segment::{BankClass, Geometry};
 use std::ops::Range;
@@ -38,6 +38,8 @@ pub(super) struct Reserved {
     whole: bool,
     /// How many reservations there were.
     count: u64,
+    /// How many of them every other rank is known to have made too.
+    shared: u64,
 }
 
 impl Reserved {
@@ -45,13 +47,15 @@ impl Reserved {
     pub fn new(whole: bool) -> Reserved {
         let bytes = if whole { usize::MAX } else { 0 };
         let banks = [BankClass::Small, BankClass::Large].map(|class| vec![bytes; Geometry::banks(class)]);
-        Reserved { banks, counters: whole, whole, count: 0 }
+        Reserved { banks, counters: whole, whole, count: 0, shared: 0 }
     }
 
     /// Whether a bank can be entered by a plan that uses so much of it.
     #[inline(always)]
     pub fn covers(&self, class: BankClass, bank: u64, extent: usize, counts: bool) -> bool {
-        self.banks[class.index()][bank as usize] >= extent && self.counters >= counts
+        self.banks[class.index()][bank as usize] >= extent
+            && self.counters >= counts
+            && self.shared == self.count
     }
 
     /// Bytes of all ranks together, in whole pages.
@@ -80,7 +84,7 @@ impl Reserved {
     }
 }
 
-impl Communicator {
+impl Engine {
     /// Reserves what a plan needs of a bank (step 1), says so (2), and waits for all others to have done it (3).
     #[cold]
     pub(super) fn reserve(
@@ -89,7 +93,24 @@ impl Communicator {
         bank: u64,
         extent: usize,
         counts: bool,
-    ) -> Result<(), Error> {
+        mode: Mode,
+    ) -> Result<(), Stop> {
+        let rank = self.rank;
+        // When it is tried again, only to wait is left.
+        if self.reserved.shared == self.reserved.count {
+            self.reserve_own(class, bank, extent, counts)?;
+            self.reserved.count += 1;
+            self.raise_word(|s| s.reserved(rank), rank, self.reserved.count);
+        }
+        let count = self.reserved.count;
+        for q in (0..self.ranks()).filter(|&q| q != rank) {
+            self.await_word(|s| s.reserved(q), q, count, mode)?;
+        }
+        self.reserved.shared = count;
+        Ok(())
+    }
+
+    fn reserve_own(&mut self, class: BankClass, bank: u64, extent: usize, counts: bool) -> Result<(), Error> {
         let geometry = *self.segment.geometry();
         let had = self.reserved.banks[class.index()][bank as usize];
         let start = geometry.bank(class, bank as usize);
@@ -107,12 +128,6 @@ impl Communicator {
         }
         self.reserved.banks[class.index()][bank as usize] = had.max(extent);
         self.reserved.counters |= counts;
-        self.reserved.count += 1;
-        let (count, rank) = (self.reserved.count, self.rank);
-        self.raise_word(|s| s.reserved(rank), rank, count);
-        for q in (0..self.ranks()).filter(|&q| q != rank) {
-            self.wait_word(|s| s.reserved(q), q, count)?;
-        }
         Ok(())
     }
 }

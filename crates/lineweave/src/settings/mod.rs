@@ -43,7 +43,7 @@ pub const BOX_BYTES: usize = 1 << 20;
 const CHECK: &str = if cfg!(debug_assertions) { "1" } else { "0" };
 
 /// The table.
-pub const VARIABLES: [Variable; 13] = [
+pub const VARIABLES: [Variable; 14] = [
     Variable {
         name: "LINEWEAVE_WAIT",
         values: "spin, yield, sleep or auto",
@@ -105,6 +105,13 @@ pub const VARIABLES: [Variable; 13] = [
         default: "0",
         about: "combine with brackets that depend on the number of ranks alone, so that bits do too",
         set: |s, text| values::switch(text).map(|v| s.reproducible = v),
+    },
+    Variable {
+        name: "LINEWEAVE_PROGRESS_THREAD",
+        values: "0 or 1",
+        default: "0",
+        about: "a helper thread carries started calls on while ranks do something else",
+        set: |s, text| values::switch(text).map(|v| s.progress_thread = v),
     },
     Variable {
         name: "LINEWEAVE_ALGORITHM",
@@ -198,6 +205,8 @@ pub struct Settings {
     pub bind: Bind,
     /// The longest wait that is not an error.
     pub timeout: Option<Duration>,
+    /// Whether a helper thread carries started calls on.
+    pub progress_thread: bool,
     /// Algorithms to use whatever the model says.
     pub algorithms: Vec<Forced>,
     /// Whether nothing is to be said under MPI.
@@ -225,6 +234,7 @@ impl Default for Settings {
             reproducible: false,
             bind: Bind::Auto,
             timeout: None,
+            progress_thread: false,
             algorithms: Vec::new(),
             quiet: false,
             rows: VARIABLES.iter().map(row).collect(),

@@ -32,6 +32,8 @@ pub struct Charter {
     pub box_bytes: usize,
     /// Whether ranks reach each other's private buffers.
     pub direct: bool,
+    /// Whether a helper thread carries started calls on.
+    pub progress_thread: bool,
     /// By what plans are chosen.
     pub tuning: Tuning,
 }
@@ -123,6 +125,7 @@ impl Charter {
             timeout_ms: settings.timeout.map(|t| t.as_millis() as u64),
             box_bytes: settings.box_bytes,
             direct: false,
+            progress_thread: settings.progress_thread,
             tuning,
         }
     }

@@ -129,12 +129,13 @@ fn join(
 ) -> Result<Communicator, Error> {
     if charter.bind {
         // Refusal is no failure: ranks then run where the system puts them, and `lineweave info` says so.
-        let _ = affinity::pin(charter.cpus[rank].os);
+        let _ = affinity::bind(charter.cpus[rank].os);
     }
     let options = Options {
         budget: charter.tuning.wait_budget(charter.wait, charter.ranks(), charter.usable),
         timeout: charter.timeout(),
         copy: charter.tuning.copy_policy(),
+        progress_thread: charter.progress_thread,
     };
     let book = Book::new(charter, &family.library);
     Communicator::join(segment, rank, options, book, family, PATIENCE)
