@@ -68,9 +68,9 @@ fn contention() -> Claim {
     let bent = (1..60).map(|n| (last(n) - one - slope * (n - 1) as f64).abs()).fold(0.0, f64::max);
     claim(
         "fig 3.6a, simulated",
-        "the last of n readers of one line has it after 56.2 n + 320.5 ns",
+        "the last of n readers of one line has it 56.2 ns later for each, after 320.5 ns",
         format!(
-            "{slope:.1} ns a reader, off a line by at most {bent:.1} ns; {one:.0} ns for one, where the fit has 377 and \
+            "{slope:.1} ns a reader (c is the description's), off a line by at most {bent:.1} ns; {one:.0} ns for one, where the fit has 377 and \
              R_L + R_R are 244"
         ),
         (slope - 56.2).abs() < 0.5 && bent < 1.0,
