@@ -27,16 +27,16 @@ pub struct Arguments {
     )]
     mesh: Vec<Dimensions>,
     /// Accesses that each core has under way
-    #[arg(long, value_name = "N,..", value_delimiter = ',', default_value = "1,4,16,64", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(long, value_name = "N,..", value_delimiter = ',', default_value = "1,2,4,16", value_parser = clap::value_parser!(u32).range(1..=1024))]
     in_flight: Vec<u32>,
     /// Whose buffer each core reads: uniform, any; opposite, across its row; row, the first of its row
     #[arg(long, value_name = "NAME,..", value_delimiter = ',', default_value = "uniform,opposite")]
     pattern: Vec<Pattern>,
     /// Gets of each core, one after the other
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     gets: u32,
     /// Lines of a get
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     lines: u32,
     /// Draw how links and ports compare, by a name that ends in .svg
     #[arg(long, short, value_name = "FILE.svg", value_parser = svg)]
@@ -163,10 +163,7 @@ fn picture(machine: &Machine, rows: &[Row]) -> String {
     patterns.dedup();
     for pattern in patterns {
         for (what, of) in [
-            (
-                "busiest link / busiest port: above 1 links are busier",
-                (|r| r.link_share / r.port_share) as fn(&Row) -> f64,
-            ),
+            ("busiest link / busiest port", (|r| r.link_share / r.port_share) as fn(&Row) -> f64),
             ("time / time where nothing waits", |r| r.slowdown),
         ] {
             let mut curves: Vec<Curve> = Vec::new();
@@ -181,7 +178,8 @@ fn picture(machine: &Machine, rows: &[Row]) -> String {
             panels.push(Panel { title: format!("{pattern}: {what}"), curves });
         }
     }
-    let cores = |n: f64| format!("{n:.0} cores");
+    let cores = |n: f64| format!("{n:.0}");
     let labels = Axes { x: cores, y: |n| format!("{n}") };
-    curves_on("What limits a mesh: links or ports", &machine.title, &panels, labels)
+    let detail = format!("over numbers of cores; above 1 links are busier than ports; {}", machine.title);
+    curves_on("What limits a mesh: links or ports", &detail, &panels, labels)
 }
