@@ -2,7 +2,7 @@
 # Both install what they need first (scripts/setup), so that they work on a fresh Debian or Ubuntu.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test setup build install fmt lint doc bench clean
+.PHONY: help run test setup build install wheel fmt lint doc bench clean
 
 PREFIX ?= /usr/local
 
@@ -25,6 +25,9 @@ build: setup ## build everything, optimised
 install: setup ## install command, C header and libraries below PREFIX (/usr/local); DESTDIR for packages
 	cargo build --release --package lineweave-cli --package lineweave-c
 	scripts/install "$(PREFIX)" "$(DESTDIR)"
+
+wheel: setup ## build the Python package, with the command in it: target/wheels
+	scripts/wheel
 
 fmt: ## format the sources
 	cargo fmt --all

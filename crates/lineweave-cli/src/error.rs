@@ -62,6 +62,9 @@ pub enum CliError {
         /// Names of the shipped descriptions.
         known: String,
     },
+    /// The Python package could not be measured.
+    #[error(transparent)]
+    Python(#[from] crate::bench::PythonError),
     /// A simulation without a machine.
     #[error("a simulation needs a machine: give one with --machine, such as --machine intel-scc")]
     NoMachine,

@@ -401,4 +401,38 @@ impl Communicator {
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         self.plain(py, Collective::Alltoall, [x, out], 0)
     }
+
+    /// A call by addresses, for who has looked everything up: the number of the collective, element type and operator (-1 for
+    /// none) in the order of the runtime's lists, the root, elements of the message or of one block, and where input and output
+    /// are. The caller vouches for all of them.
+    #[inline]
+    #[expect(clippy::too_many_arguments, reason = "one number each")]
+    fn _raw(
+        &self,
+        py: Python<'_>,
+        collective: usize,
+        element: usize,
+        operator: isize,
+        root: usize,
+        count: usize,
+        input: usize,
+        output: usize,
+    ) -> PyResult<()> {
+        let unknown = |what: &str| raise::argument(py, format!("the number of the {what} is out of range"));
+        let spec = CallSpec {
+            collective: *Collective::ALL.get(collective).ok_or_else(|| unknown("collective"))?,
+            element: *lineweave::ElementType::ALL.get(element).ok_or_else(|| unknown("element type"))?,
+            count,
+            operator: match usize::try_from(operator) {
+                Ok(n) => Some(*Operator::ALL.get(n).ok_or_else(|| unknown("operator"))?),
+                Err(_) => None,
+            },
+            root,
+        };
+        let (input, output) =
+            (std::ptr::with_exposed_provenance(input), std::ptr::with_exposed_provenance_mut(output));
+        let bytes = spec.bytes();
+        // SAFETY: the caller's, within the package: `lineweave.torch`, which keeps the tensors during the call.
+        self.enter(py)?.run(py, bytes, |comm| unsafe { comm.call(&spec, input, output) })
+    }
 }

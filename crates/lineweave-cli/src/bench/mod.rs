@@ -3,11 +3,13 @@
 pub mod definition;
 pub mod guidelines;
 pub mod peers;
+pub mod python;
 pub mod record;
 pub mod row;
 pub mod runner;
 
 pub use definition::{Buffers, Definition, DefinitionError, Repeat, Subject, Team};
 pub use peers::{Measurement, PeerError, Peers, Request};
+pub use python::PythonError;
 pub use row::{Row, Skipped};
 pub use runner::{Case, Runner};

@@ -2,6 +2,7 @@
 
 use super::rank_job;
 use crate::bench::guidelines::{violated, Violated};
+use crate::bench::python::measure;
 use crate::bench::record::{write, Provenance};
 use crate::bench::{Buffers, Case, Definition, Peers, Row, Runner, Skipped, Subject, Team};
 use crate::error::CliError;
@@ -30,7 +31,8 @@ enum Teams {
 /// What to measure.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
-    /// A benchmark that comes with lineweave (barrier, bcast, reduce, allreduce), a definition's file, or all
+    /// A benchmark that comes with lineweave (barrier, bcast, reduce, allreduce), a definition's file, all, or python for
+    /// the Python package beside mpi4py and gloo
     #[arg(default_value = "all")]
     name: String,
     /// Team sizes, such as 2 or 2,4,8 [default: the definition's]
@@ -70,15 +72,13 @@ struct Line<'a, T> {
 /// # Errors
 /// A [`CliError`] when a definition, a team or a peer's directory cannot be used.
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
+    if arguments.name == "python" {
+        return python(arguments, session);
+    }
     let definitions = definitions(arguments)?;
     let (settings, node, tuning) = here(session)?;
     let mut runner = Runner::new(Peers::build(&peers_directory(arguments))?, node.usable.cpus.clone());
-    // Records are shared: the fingerprint beside this says which machine's profile, no directory is named.
-    let chosen_by = match &tuning.origin {
-        Origin::Profile { .. } => "the profile of this machine".to_owned(),
-        Origin::Machine { name, .. } => format!("machine description {name}"),
-    };
-    let provenance = Provenance::gather(&node, chosen_by);
+    let provenance = Provenance::gather(&node, chosen_by(&tuning));
     let mut report = Report::default();
     report.line(&mut session.out, "record", &provenance)?;
     if !session.out.is_json() {
@@ -137,6 +137,63 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
         write(&file, &report.lines)?;
         if !session.out.is_json() {
             session.out.line(&format!("recorded in {}", file.display()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Records are shared: the fingerprint beside this says which machine's profile, no directory is named.
+fn chosen_by(tuning: &Tuning) -> String {
+    match &tuning.origin {
+        Origin::Profile { .. } => "the profile of this machine".to_owned(),
+        Origin::Machine { name, .. } => format!("machine description {name}"),
+    }
+}
+
+/// The Python package beside mpi4py and gloo.
+fn python(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
+    let (_, node, tuning) = here(session)?;
+    let provenance = Provenance::gather(&node, chosen_by(&tuning));
+    let mut report = Report::default();
+    report.line(&mut session.out, "record", &provenance)?;
+    let mut shown = table(&["ranks", "call", "bytes", "subject", "median", "95 % interval"], &[0, 2, 4]);
+    let mut remarks = Vec::new();
+    let out = &mut session.out;
+    measure(&arguments.ranks, arguments.quick, |value| {
+        let text = |key: &str| value[key].as_str().unwrap_or("").to_owned();
+        let time = |key: &str| Nanos(value[key].as_f64().unwrap_or(0.0)).to_string();
+        report.lines.push(value.to_string());
+        if out.is_json() {
+            return out.line(&value.to_string());
+        }
+        if value["kind"] == "skipped" {
+            remarks.push(format!("  {} among {}: {}", text("subject"), value["ranks"], text("because")));
+            return Ok(());
+        }
+        shown.add_row([
+            value["ranks"].to_string(),
+            text("collective"),
+            Bytes(value["bytes"].as_u64().unwrap_or(0)).to_string(),
+            text("subject"),
+            time("median_ns"),
+            format!("{} .. {}", time("ci_low_ns"), time("ci_high_ns")),
+        ]);
+        Ok::<(), CliError>(())
+    })?;
+    if !out.is_json() {
+        out.table(&shown)?;
+        if !remarks.is_empty() {
+            out.line("\nnot measured:")?;
+        }
+        for remark in &remarks {
+            out.line(remark)?;
+        }
+    }
+    if let Some(directory) = &arguments.record {
+        let file = provenance.file(&directory.join("python"));
+        write(&file, &report.lines)?;
+        if !out.is_json() {
+            out.line(&format!("recorded in {}", file.display()))?;
         }
     }
     Ok(())

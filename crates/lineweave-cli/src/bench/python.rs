@@ -1,0 +1,77 @@
+//! The Python package beside mpi4py and gloo: `lineweave.bench`, run by an interpreter that has the package.
+
+use serde_json::Value;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use thiserror::Error;
+
+/// Why Python could not be measured.
+#[derive(Debug, Error)]
+pub enum PythonError {
+    /// There is no such interpreter.
+    #[error("{}: {reason}; set PYTHON to an interpreter that has the package lineweave", python.display())]
+    Start {
+        /// The interpreter.
+        python: PathBuf,
+        /// The system's message.
+        reason: std::io::Error,
+    },
+    /// It ended badly.
+    #[error("{} -m lineweave.bench ended with {status}; is the package there? pip install lineweave numpy, or set PYTHON", python.display())]
+    Ended {
+        /// The interpreter.
+        python: PathBuf,
+        /// How.
+        status: std::process::ExitStatus,
+    },
+    /// A line that is no JSON object.
+    #[error("lineweave.bench printed `{0}` where a JSON object was expected; use one version of command and package")]
+    Line(String),
+}
+
+/// `$PYTHON`, or the interpreter beside the command (in a virtual environment both are), or `python3`.
+fn interpreter() -> PathBuf {
+    let beside = || Some(std::env::current_exe().ok()?.with_file_name("python")).filter(|p| p.exists());
+    let set = std::env::var_os("PYTHON").filter(|p| !p.is_empty()).map(PathBuf::from);
+    set.or_else(beside).unwrap_or_else(|| PathBuf::from("python3"))
+}
+
+/// Measures among these numbers of ranks, and hands over each result as it comes.
+///
+/// # Errors
+/// A [`PythonError`], or what `each` ends with.
+pub fn measure<E: From<PythonError>>(
+    ranks: &[usize],
+    quick: bool,
+    mut each: impl FnMut(Value) -> Result<(), E>,
+) -> Result<(), E> {
+    let python = interpreter();
+    let ranks = if ranks.is_empty() { &[2][..] } else { ranks };
+    let list: Vec<String> = ranks.iter().map(ToString::to_string).collect();
+    let mut command = Command::new(&python);
+    command.args(["-m", "lineweave.bench", "--ranks", &list.join(",")]);
+    if quick {
+        command.args(["--rounds", "2", "--window", "0.05"]);
+    }
+    let start = |reason| PythonError::Start { python: python.clone(), reason };
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().map_err(start)?;
+    let mut done = Ok(());
+    if let Some(output) = child.stdout.take() {
+        for line in BufReader::new(output).lines().map_while(Result::ok) {
+            let value = serde_json::from_str(&line).ok().filter(Value::is_object);
+            done = value.ok_or_else(|| E::from(PythonError::Line(line))).and_then(&mut each);
+            if done.is_err() {
+                // It may have ended by itself already.
+                let _ = child.kill();
+                break;
+            }
+        }
+    }
+    let status = child.wait().map_err(start)?;
+    done?;
+    if !status.success() {
+        return Err(PythonError::Ended { python, status }.into());
+    }
+    Ok(())
+}

@@ -1,0 +1,194 @@
+"""The backend for torch.distributed, against what its calls promise, and against gloo."""
+
+import os
+import socket
+from datetime import timedelta
+
+import pytest
+
+torch = pytest.importorskip("torch")
+dist = pytest.importorskip("torch.distributed")
+if not dist.is_available():
+    pytest.skip("torch without torch.distributed", allow_module_level=True)
+import torch.multiprocessing  # noqa: E402
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def enter(rank, function, size, backend, port, folder):
+    import lineweave.torch  # noqa: F401
+
+    torch.set_num_threads(1)
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+    dist.init_process_group(backend, rank=rank, world_size=size, timeout=timedelta(seconds=60))
+    result = function(rank, size)
+    if folder is not None:
+        torch.save(result, os.path.join(folder, f"{backend}-{rank}"))
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+def ranks(function, size, backend="lineweave", folder=None):
+    torch.multiprocessing.spawn(enter, (function, size, backend, free_port(), folder), nprocs=size)
+
+
+TYPES = [
+    torch.float32,
+    torch.float64,
+    torch.bfloat16,
+    torch.float16,
+    torch.int8,
+    torch.int16,
+    torch.int32,
+    torch.int64,
+    torch.uint8,
+]
+
+
+def of(rank, dtype, shape=(3, 5)):
+    count = torch.Size(shape).numel()
+    return ((torch.arange(count) * 3 + rank * 5) % 7 + 1).reshape(shape).to(dtype)
+
+
+def every_collective(me, n):
+    assert dist.get_backend() == "lineweave"
+    everybody = list(range(n))
+    for dtype in TYPES:
+        x = of(me, dtype)
+        total = sum(of(r, dtype) for r in everybody)
+        y = x.clone()
+        assert dist.all_reduce(y) is None and torch.equal(y, total)
+        y = x.clone()
+        work = dist.all_reduce(y, op=dist.ReduceOp.MAX, async_op=True)
+        assert work.wait() and work.is_completed()
+        assert torch.equal(y, torch.stack([of(r, dtype) for r in everybody]).max(0).values)
+        y = x.clone()
+        dist.broadcast(y, src=1)
+        assert torch.equal(y, of(1, dtype))
+        y = x.clone()
+        dist.reduce(y, dst=1)
+        assert torch.equal(y, total if me == 1 else y)
+        parts = [torch.empty_like(x) for _ in everybody]
+        dist.all_gather(parts, x)
+        assert all(torch.equal(part, of(r, dtype)) for r, part in enumerate(parts))
+        flat = torch.empty((3 * n, 5), dtype=dtype)
+        dist.all_gather_into_tensor(flat, x)
+        assert torch.equal(flat, torch.cat([of(r, dtype) for r in everybody]))
+        parts = [torch.empty_like(x) for _ in everybody] if me == 0 else None
+        dist.gather(x, parts, dst=0)
+        assert me != 0 or all(torch.equal(part, of(r, dtype)) for r, part in enumerate(parts))
+        y = torch.empty_like(x)
+        dist.scatter(y, [of(r, dtype) for r in everybody] if me == 1 else None, src=1)
+        assert torch.equal(y, x)
+        y = torch.empty_like(x)
+        dist.reduce_scatter(y, [of(me + r, dtype) for r in everybody])
+        expected = sum(of(r + me, dtype) for r in everybody)
+        assert torch.equal(y, expected)
+        y = torch.empty_like(x)
+        dist.reduce_scatter_tensor(y, torch.cat([of(me + r, dtype) for r in everybody]))
+        assert torch.equal(y, expected)
+        parts = [torch.empty_like(x) for _ in everybody]
+        dist.all_to_all(parts, [of(10 * me + r, dtype) for r in everybody])
+        assert all(torch.equal(part, of(10 * r + me, dtype)) for r, part in enumerate(parts))
+        given = torch.cat([of(10 * me + r, dtype) for r in everybody])
+        taken = torch.empty_like(given)
+        dist.all_to_all_single(taken, given)
+        assert torch.equal(taken, torch.cat([of(10 * r + me, dtype) for r in everybody]))
+    # Blocks of different lengths: rank r gives each rank r + 1 rows.
+    given = torch.full(((me + 1) * n, 2), float(me))
+    taken = torch.empty((sum(r + 1 for r in everybody), 2))
+    dist.all_to_all_single(taken, given, [r + 1 for r in everybody], [me + 1] * n)
+    assert torch.equal(taken, torch.cat([torch.full((r + 1, 2), float(r)) for r in everybody]))
+
+
+@pytest.mark.parametrize("n", [2, 4])
+def test_every_collective_on_every_type(n):
+    ranks(every_collective, n)
+
+
+def the_rest(me, n):
+    # Not contiguous, truth values, averages, objects, nothing at all.
+    x = torch.arange(12.0).reshape(3, 4).t()
+    dist.all_reduce(x)
+    assert torch.equal(x, torch.arange(12.0).reshape(3, 4).t() * n)
+    flags = torch.tensor([me == 0, True, False])
+    dist.all_reduce(flags, op=dist.ReduceOp.MIN)
+    assert flags.tolist() == [False, True, False]
+    x = torch.tensor([float(me)])
+    dist.all_reduce(x, op=dist.ReduceOp.AVG)
+    assert x.item() == (n - 1) / 2
+    dist.all_reduce(torch.empty(0))
+    z = torch.tensor([1 + 1j * me])
+    dist.all_reduce(z)
+    assert z.item() == n + 1j * sum(range(n))
+    found = [None] * n
+    dist.all_gather_object(found, {"rank": me})
+    assert found == [{"rank": r} for r in range(n)]
+    # Point to point.
+    x = torch.full((4,), float(me))
+    y = torch.empty(4)
+    sent = dist.isend(x, (me + 1) % n)
+    dist.recv(y, (me - 1) % n)
+    sent.wait()
+    assert (y == (me - 1) % n).all()
+    # Several groups.
+    pairs = [dist.new_group([r, r + 1]) for r in range(0, n - 1, 2)]
+    for first, group in zip(range(0, n - 1, 2), pairs):
+        if me in (first, first + 1):
+            x = torch.tensor([me])
+            dist.all_reduce(x, group=group)
+            assert x.item() == 2 * first + 1
+    # What cannot be done.
+    with pytest.raises(TypeError, match="complex64 cannot be reduced|sparse"):
+        dist.all_reduce(torch.zeros(3).to_sparse())
+    with pytest.raises(ValueError, match="PREMUL_SUM|is not offered"):
+        dist.all_reduce(torch.tensor([True]), op=dist.ReduceOp.AVG)
+    dist.barrier()
+
+
+def test_groups_objects_and_what_is_refused():
+    ranks(the_rest, 4)
+
+
+def train(me, n):
+    """A small network on a task with an answer: the losses of every step, and what it learned."""
+    torch.manual_seed(7)
+    model = torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.Tanh(), torch.nn.Linear(32, 4))
+    parallel = torch.nn.parallel.DistributedDataParallel(model)
+    optimizer = torch.optim.SGD(parallel.parameters(), lr=0.1)
+    generator = torch.Generator().manual_seed(100 + me)
+    truth = torch.randn(16, 4, generator=torch.Generator().manual_seed(1))
+    losses = []
+    for _ in range(25):
+        x = torch.randn(32, 16, generator=generator)
+        loss = torch.nn.functional.cross_entropy(parallel(x), (x @ truth).argmax(1))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.detach())
+    return torch.stack(losses), [p.detach() for p in model.parameters()]
+
+
+def test_data_parallel_training_is_that_of_gloo_to_the_last_bit(tmp_path):
+    # Of two numbers there is one sum: with two ranks the order of summation cannot differ.
+    for backend in ("gloo", "lineweave"):
+        ranks(train, 2, backend, str(tmp_path))
+    for rank in range(2):
+        losses, learned = torch.load(tmp_path / f"lineweave-{rank}")
+        expected, other = torch.load(tmp_path / f"gloo-{rank}")
+        assert torch.equal(losses, expected)
+        assert all(torch.equal(a, b) for a, b in zip(learned, other))
+        assert losses[-1] < losses[0]
+
+
+def test_data_parallel_training_among_four(tmp_path):
+    for backend in ("gloo", "lineweave"):
+        ranks(train, 4, backend, str(tmp_path))
+    losses, _ = torch.load(tmp_path / "lineweave-0")
+    expected, _ = torch.load(tmp_path / "gloo-0")
+    # Three additions in another order in each step, of numbers near 1, 25 steps.
+    assert torch.allclose(losses, expected, rtol=25 * 3 * 2**-23, atol=0)
