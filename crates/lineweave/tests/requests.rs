@@ -24,7 +24,10 @@ fn run(ranks: usize, f: impl Fn(&mut Communicator) -> common::Outcome + Sync) ->
     counts[0]
 }
 
-fn sum(comm: &mut Communicator, mine: u64) -> Result<Request<(Vec<u64>, Vec<u64>)>, Error> {
+/// What is given, and what comes back.
+type Pair = (Vec<u64>, Vec<u64>);
+
+fn sum(comm: &mut Communicator, mine: u64) -> Result<Request<Pair>, Error> {
     comm.start((vec![mine], vec![0]), |(mine, all)| Operation::allreduce(mine, all, Operator::Sum))
 }
 
