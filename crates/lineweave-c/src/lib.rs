@@ -18,4 +18,7 @@ pub mod communicators;
 mod buffers;
 pub mod collectives;
 pub mod uneven;
+pub mod requests;
+pub mod nonblocking;
+pub mod persistent;
 pub mod barrier;

@@ -105,6 +105,12 @@ fn communicators_are_made_from_others() {
 }
 
 #[test]
+fn calls_are_started_and_waited_for() {
+    let Some(program) = compiled("tests/requests.c") else { return };
+    run(&program, &[]);
+}
+
+#[test]
 fn errors_are_numbers_and_words() {
     let Some(program) = compiled("tests/errors.c") else { return };
     run(&program, &[]);
