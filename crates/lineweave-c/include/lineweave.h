@@ -1,7 +1,9 @@
 /*
  * lineweave: collectives shaped to the machine they run on, among threads and processes of one node.
  *
- * Every rank of a team makes the same calls in the same order. All calls block. A function that returns lw_status
+ * Every rank of a team makes the same calls in the same order. Calls block, but for lw_i... and lw_start: those start one, in
+ * the same order on all ranks, and it is waited for later. Its buffers belong to it until then. A call that blocks first completes those
+ * that were started on its communicator. A function that returns lw_status
  * returns LW_OK or says what was wrong; lw_last_error() has it in words. A communicator belongs to one thread at a time.
  *
  * Pointers must be null where a function says so, and else valid for what the call reads and writes. What can be
@@ -49,6 +51,11 @@
  One rank's end of a team. It belongs to one thread at a time. 
  */
 typedef struct lw_comm lw_comm;
+
+/*
+ A call that was started, or one that can be started again and again. It belongs to one thread at a time. 
+ */
+typedef struct lw_request lw_request;
 
 /*
  A team whose ranks are threads of the program. 
@@ -165,7 +172,7 @@ typedef struct lw_barrier_t {
 #define LW_ERR_HANDLE 8
 
 /*
- The communicator, team or barrier is in use: by another thread, or further up in this one. 
+ The communicator, team, barrier or request is in use: by another thread, further up in this one, or started. 
  */
 #define LW_ERR_BUSY 9
 
@@ -745,6 +752,388 @@ lw_status lw_alltoallv(struct lw_comm *comm,
                        void *recvbuf,
                        const size_t *recvcounts,
                        lw_type type);
+
+/*
+ Starts a persistent call. It must not be under way. 
+ */
+lw_status lw_start(struct lw_request *request);
+
+/*
+ * Waits until the call at *request is over and returns how it ended. Unless it is persistent, the request is freed and
+ * *request becomes null. A null *request is over.
+ */
+lw_status lw_wait(struct lw_request **request);
+
+/*
+ Carries started calls on a little; *done tells whether the one at *request is over, which then is as after lw_wait. 
+ */
+lw_status lw_test(struct lw_request **request,
+                  int *done);
+
+/*
+ lw_wait for each of `count` requests. Returns the first status that is not LW_OK; all are over. 
+ */
+lw_status lw_waitall(size_t count, struct lw_request **requests);
+
+/*
+ * Waits until one of `count` requests is over, which then is as after lw_wait, and tells which: its place in the list, or
+ * `count` when all are null.
+ */
+lw_status lw_waitany(size_t count,
+                     struct lw_request **requests,
+                     size_t *index);
+
+/*
+ Carries started calls on a little; *done tells whether all of them are over, which then are as after lw_wait. 
+ */
+lw_status lw_testall(size_t count,
+                     struct lw_request **requests,
+                     int *done);
+
+/*
+ Frees the request at *request, which becomes null. A call that is under way goes on: its buffers are in use until then. 
+ */
+lw_status lw_request_free(struct lw_request **request);
+
+/*
+ Has a helper thread carry started calls on while this rank does something else (1), or no longer (0). 
+ */
+lw_status lw_comm_set_progress_thread(struct lw_comm *comm,
+                                      int on);
+
+/*
+ Starts lw_barrier; *request is to be waited for. 
+ */
+lw_status lw_ibarrier(struct lw_comm *comm, struct lw_request **request);
+
+/*
+ Starts lw_bcast; *request is to be waited for. 
+ */
+lw_status lw_ibcast(struct lw_comm *comm,
+                    void *buffer,
+                    size_t count,
+                    lw_type type,
+                    int root,
+                    struct lw_request **request);
+
+/*
+ Starts lw_reduce; *request is to be waited for. 
+ */
+lw_status lw_ireduce(struct lw_comm *comm,
+                     const void *sendbuf,
+                     void *recvbuf,
+                     size_t count,
+                     lw_type type,
+                     lw_op op,
+                     int root,
+                     struct lw_request **request);
+
+/*
+ Starts lw_allreduce; *request is to be waited for. 
+ */
+lw_status lw_iallreduce(struct lw_comm *comm,
+                        const void *sendbuf,
+                        void *recvbuf,
+                        size_t count,
+                        lw_type type,
+                        lw_op op,
+                        struct lw_request **request);
+
+/*
+ Starts lw_gather; *request is to be waited for. 
+ */
+lw_status lw_igather(struct lw_comm *comm,
+                     const void *sendbuf,
+                     void *recvbuf,
+                     size_t count,
+                     lw_type type,
+                     int root,
+                     struct lw_request **request);
+
+/*
+ Starts lw_scatter; *request is to be waited for. 
+ */
+lw_status lw_iscatter(struct lw_comm *comm,
+                      const void *sendbuf,
+                      void *recvbuf,
+                      size_t count,
+                      lw_type type,
+                      int root,
+                      struct lw_request **request);
+
+/*
+ Starts lw_allgather; *request is to be waited for. 
+ */
+lw_status lw_iallgather(struct lw_comm *comm,
+                        const void *sendbuf,
+                        void *recvbuf,
+                        size_t count,
+                        lw_type type,
+                        struct lw_request **request);
+
+/*
+ Starts lw_reduce_scatter_block; *request is to be waited for. 
+ */
+lw_status lw_ireduce_scatter_block(struct lw_comm *comm,
+                                   const void *sendbuf,
+                                   void *recvbuf,
+                                   size_t count,
+                                   lw_type type,
+                                   lw_op op,
+                                   struct lw_request **request);
+
+/*
+ Starts lw_scan; *request is to be waited for. 
+ */
+lw_status lw_iscan(struct lw_comm *comm,
+                   const void *sendbuf,
+                   void *recvbuf,
+                   size_t count,
+                   lw_type type,
+                   lw_op op,
+                   struct lw_request **request);
+
+/*
+ Starts lw_exscan; *request is to be waited for. 
+ */
+lw_status lw_iexscan(struct lw_comm *comm,
+                     const void *sendbuf,
+                     void *recvbuf,
+                     size_t count,
+                     lw_type type,
+                     lw_op op,
+                     struct lw_request **request);
+
+/*
+ Starts lw_alltoall; *request is to be waited for. 
+ */
+lw_status lw_ialltoall(struct lw_comm *comm,
+                       const void *sendbuf,
+                       void *recvbuf,
+                       size_t count,
+                       lw_type type,
+                       struct lw_request **request);
+
+/*
+ Starts lw_gatherv; *request is to be waited for. 
+ */
+lw_status lw_igatherv(struct lw_comm *comm,
+                      const void *sendbuf,
+                      void *recvbuf,
+                      const size_t *counts,
+                      lw_type type,
+                      int root,
+                      struct lw_request **request);
+
+/*
+ Starts lw_scatterv; *request is to be waited for. 
+ */
+lw_status lw_iscatterv(struct lw_comm *comm,
+                       const void *sendbuf,
+                       void *recvbuf,
+                       const size_t *counts,
+                       lw_type type,
+                       int root,
+                       struct lw_request **request);
+
+/*
+ Starts lw_allgatherv; *request is to be waited for. 
+ */
+lw_status lw_iallgatherv(struct lw_comm *comm,
+                         const void *sendbuf,
+                         void *recvbuf,
+                         const size_t *counts,
+                         lw_type type,
+                         struct lw_request **request);
+
+/*
+ Starts lw_reduce_scatter; *request is to be waited for. 
+ */
+lw_status lw_ireduce_scatter(struct lw_comm *comm,
+                             const void *sendbuf,
+                             void *recvbuf,
+                             const size_t *counts,
+                             lw_type type,
+                             lw_op op,
+                             struct lw_request **request);
+
+/*
+ Starts lw_alltoallv; *request is to be waited for. 
+ */
+lw_status lw_ialltoallv(struct lw_comm *comm,
+                        const void *sendbuf,
+                        const size_t *sendcounts,
+                        void *recvbuf,
+                        const size_t *recvcounts,
+                        lw_type type,
+                        struct lw_request **request);
+
+/*
+ Prepares lw_barrier; lw_start starts *request. (lw_barrier_init is for a lw_barrier_t.) 
+ */
+lw_status lw_comm_barrier_init(struct lw_comm *comm, struct lw_request **request);
+
+/*
+ Prepares lw_bcast; lw_start starts *request. 
+ */
+lw_status lw_bcast_init(struct lw_comm *comm,
+                        void *buffer,
+                        size_t count,
+                        lw_type type,
+                        int root,
+                        struct lw_request **request);
+
+/*
+ Prepares lw_reduce; lw_start starts *request. 
+ */
+lw_status lw_reduce_init(struct lw_comm *comm,
+                         const void *sendbuf,
+                         void *recvbuf,
+                         size_t count,
+                         lw_type type,
+                         lw_op op,
+                         int root,
+                         struct lw_request **request);
+
+/*
+ Prepares lw_allreduce; lw_start starts *request. 
+ */
+lw_status lw_allreduce_init(struct lw_comm *comm,
+                            const void *sendbuf,
+                            void *recvbuf,
+                            size_t count,
+                            lw_type type,
+                            lw_op op,
+                            struct lw_request **request);
+
+/*
+ Prepares lw_gather; lw_start starts *request. 
+ */
+lw_status lw_gather_init(struct lw_comm *comm,
+                         const void *sendbuf,
+                         void *recvbuf,
+                         size_t count,
+                         lw_type type,
+                         int root,
+                         struct lw_request **request);
+
+/*
+ Prepares lw_scatter; lw_start starts *request. 
+ */
+lw_status lw_scatter_init(struct lw_comm *comm,
+                          const void *sendbuf,
+                          void *recvbuf,
+                          size_t count,
+                          lw_type type,
+                          int root,
+                          struct lw_request **request);
+
+/*
+ Prepares lw_allgather; lw_start starts *request. 
+ */
+lw_status lw_allgather_init(struct lw_comm *comm,
+                            const void *sendbuf,
+                            void *recvbuf,
+                            size_t count,
+                            lw_type type,
+                            struct lw_request **request);
+
+/*
+ Prepares lw_reduce_scatter_block; lw_start starts *request. 
+ */
+lw_status lw_reduce_scatter_block_init(struct lw_comm *comm,
+                                       const void *sendbuf,
+                                       void *recvbuf,
+                                       size_t count,
+                                       lw_type type,
+                                       lw_op op,
+                                       struct lw_request **request);
+
+/*
+ Prepares lw_scan; lw_start starts *request. 
+ */
+lw_status lw_scan_init(struct lw_comm *comm,
+                       const void *sendbuf,
+                       void *recvbuf,
+                       size_t count,
+                       lw_type type,
+                       lw_op op,
+                       struct lw_request **request);
+
+/*
+ Prepares lw_exscan; lw_start starts *request. 
+ */
+lw_status lw_exscan_init(struct lw_comm *comm,
+                         const void *sendbuf,
+                         void *recvbuf,
+                         size_t count,
+                         lw_type type,
+                         lw_op op,
+                         struct lw_request **request);
+
+/*
+ Prepares lw_alltoall; lw_start starts *request. 
+ */
+lw_status lw_alltoall_init(struct lw_comm *comm,
+                           const void *sendbuf,
+                           void *recvbuf,
+                           size_t count,
+                           lw_type type,
+                           struct lw_request **request);
+
+/*
+ Prepares lw_gatherv; lw_start starts *request. 
+ */
+lw_status lw_gatherv_init(struct lw_comm *comm,
+                          const void *sendbuf,
+                          void *recvbuf,
+                          const size_t *counts,
+                          lw_type type,
+                          int root,
+                          struct lw_request **request);
+
+/*
+ Prepares lw_scatterv; lw_start starts *request. 
+ */
+lw_status lw_scatterv_init(struct lw_comm *comm,
+                           const void *sendbuf,
+                           void *recvbuf,
+                           const size_t *counts,
+                           lw_type type,
+                           int root,
+                           struct lw_request **request);
+
+/*
+ Prepares lw_allgatherv; lw_start starts *request. 
+ */
+lw_status lw_allgatherv_init(struct lw_comm *comm,
+                             const void *sendbuf,
+                             void *recvbuf,
+                             const size_t *counts,
+                             lw_type type,
+                             struct lw_request **request);
+
+/*
+ Prepares lw_reduce_scatter; lw_start starts *request. 
+ */
+lw_status lw_reduce_scatter_init(struct lw_comm *comm,
+                                 const void *sendbuf,
+                                 void *recvbuf,
+                                 const size_t *counts,
+                                 lw_type type,
+                                 lw_op op,
+                                 struct lw_request **request);
+
+/*
+ Prepares lw_alltoallv; lw_start starts *request. 
+ */
+lw_status lw_alltoallv_init(struct lw_comm *comm,
+                            const void *sendbuf,
+                            const size_t *sendcounts,
+                            void *recvbuf,
+                            const size_t *recvcounts,
+                            lw_type type,
+                            struct lw_request **request);
 
 /*
  Makes a barrier for `count` threads of this process, with the settings of the environment. 

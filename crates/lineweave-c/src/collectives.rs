@@ -21,6 +21,26 @@ pub(crate) struct Call {
     pub root: c_int,
 }
 
+/// The lengths of a call's blocks.
+pub(crate) enum Lengths {
+    /// As its count says.
+    Even,
+    /// Elements for each rank.
+    Ranks(Vec<usize>),
+    /// Elements given to and taken from each rank.
+    Pairs(Vec<usize>, Vec<usize>),
+}
+
+/// A call as the runtime takes it.
+pub(crate) struct Resolved {
+    /// What C gave for the operator, with what was added to it.
+    pub asked: Option<lw_op>,
+    pub spec: CallSpec,
+    pub lengths: Lengths,
+    pub input: *const u8,
+    pub output: *mut u8,
+}
+
 impl Call {
     /// What it is for the runtime: type, operator and root are known.
     pub(crate) fn spec(&self, comm: &Communicator) -> Result<CallSpec, Failure> {
@@ -54,6 +74,14 @@ impl Call {
     }
 
     fn run(&self, comm: &mut Communicator) -> Result<(), Failure> {
+        let Resolved { spec, input, output, .. } = self.resolve(comm)?;
+        // SAFETY: checked for what can be seen from here; that they are as long as said and used by nobody else is the
+        // header's rule.
+        Ok(as_asked(comm, self.operator, |comm| unsafe { comm.call(&spec, input, output) })?)
+    }
+
+    /// What it is for the runtime, checked.
+    pub(crate) fn resolve(&self, comm: &Communicator) -> Result<Resolved, Failure> {
         let spec = self.spec(comm)?;
         let CallSpec { collective, element, root, .. } = spec;
         let (rank, ranks) = (comm.rank(), comm.ranks());
@@ -76,9 +104,7 @@ impl Call {
                 check("recvbuf", self.output, lengths[1], element)?,
             ),
         };
-        // SAFETY: checked for what can be seen from here; that they are as long as said and used by nobody else is the
-        // header's rule.
-        Ok(as_asked(comm, self.operator, |comm| unsafe { comm.call(&spec, input, output) })?)
+        Ok(Resolved { asked: self.operator, spec, lengths: Lengths::Even, input, output })
     }
 }
 

@@ -19,4 +19,7 @@ mod buffers;
 pub mod operators;
 pub mod collectives;
 pub mod uneven;
+pub mod requests;
+pub mod nonblocking;
+pub mod persistent;
 pub mod barrier;

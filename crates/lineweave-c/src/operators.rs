@@ -80,13 +80,18 @@ pub unsafe extern "C" fn lw_comm_set_reproducible(comm: *mut lw_comm, reproducib
     })
 }
 
+/// Whether LW_REPRODUCIBLE was added to an operator.
+pub(crate) fn asks_for_reproducible(op: lw_op) -> bool {
+    op > 0 && op & LW_REPRODUCIBLE != 0
+}
+
 /// Makes a call whose operator may have LW_REPRODUCIBLE added to it.
 pub(crate) fn as_asked<T>(
     comm: &mut Communicator,
     op: Option<lw_op>,
     call: impl FnOnce(&mut Communicator) -> T,
 ) -> T {
-    if !op.is_some_and(|op| op > 0 && op & LW_REPRODUCIBLE != 0) {
+    if !op.is_some_and(asks_for_reproducible) {
         return call(comm);
     }
     let before = comm.set_reproducible(true);

@@ -26,7 +26,7 @@ pub const LW_ERR_COUNT: lw_status = 6;
 pub const LW_ERR_BUFFER: lw_status = 7;
 /** Not a communicator, team or barrier, or one that was freed. */
 pub const LW_ERR_HANDLE: lw_status = 8;
-/** The communicator, team or barrier is in use: by another thread, or further up in this one. */
+/** The communicator, team, barrier or request is in use: by another thread, further up in this one, or started. */
 pub const LW_ERR_BUSY: lw_status = 9;
 /** A team cannot have that many ranks, or has another number. */
 pub const LW_ERR_SIZE: lw_status = 10;
@@ -80,6 +80,7 @@ impl From<Error> for Failure {
             Error::PeerLost { .. } => LW_ERR_PEER,
             Error::Timeout { .. } => LW_ERR_TIMEOUT,
             Error::Failed(_) | Error::NotMade { .. } => LW_ERR_FAILED,
+            Error::Request(_) => LW_ERR_BUSY,
             Error::Memory { .. } => LW_ERR_MEMORY,
             Error::System { .. } => LW_ERR_SYSTEM,
             Error::Profile { .. } | Error::Setting(_) | Error::Topology(_) | Error::Environment { .. } => {
@@ -147,7 +148,7 @@ pub extern "C" fn lw_strerror(status: lw_status) -> *const c_char {
         LW_ERR_COUNT => c"lengths that do not fit together, or memory",
         LW_ERR_BUFFER => c"buffers overlap by part, or LW_IN_PLACE where it cannot be",
         LW_ERR_HANDLE => c"not a communicator, team or barrier, or one that was freed",
-        LW_ERR_BUSY => c"the communicator, team or barrier is in use",
+        LW_ERR_BUSY => c"the communicator, team, barrier or request is in use",
         LW_ERR_SIZE => c"a team cannot have that many ranks, or has another number",
         LW_ERR_RANK => c"no such rank, colour, level or list, or the rank was joined before",
         LW_ERR_MISMATCH => c"ranks called different things",

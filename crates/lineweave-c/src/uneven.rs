@@ -1,7 +1,7 @@
 //! Collectives with a count for each rank. Blocks lie one after the other, without gaps.
 
 use crate::buffers::{check, counts, is_in_place, total};
-use crate::collectives::Call;
+use crate::collectives::{Call, Lengths, Resolved};
 use crate::handle::{enter, lw_comm};
 use crate::operators::as_asked;
 use crate::status::{lw_status, Failure};
@@ -12,6 +12,14 @@ use std::ffi::{c_int, c_void};
 
 /// Runs a call with these counts, the same on all ranks.
 fn run(call: &Call, comm: &mut Communicator, counts: &[usize]) -> Result<(), Failure> {
+    let Resolved { spec, input, output, .. } = resolve(call, comm, counts)?;
+    // SAFETY: checked for what can be seen from here; that they are as long as said and used by nobody else is the
+    // header's rule.
+    Ok(as_asked(comm, call.operator, |comm| unsafe { comm.call_uneven(&spec, counts, input, output) })?)
+}
+
+/// What it is for the runtime, checked.
+pub(crate) fn resolve(call: &Call, comm: &Communicator, counts: &[usize]) -> Result<Resolved, Failure> {
     let spec = call.spec(comm)?;
     let CallSpec { collective, element, root, .. } = spec;
     let rank = comm.rank();
@@ -31,9 +39,34 @@ fn run(call: &Call, comm: &mut Communicator, counts: &[usize]) -> Result<(), Fai
             check("recvbuf", call.output, length(taken), element)?,
         ),
     };
-    // SAFETY: checked for what can be seen from here; that they are as long as said and used by nobody else is the
-    // header's rule.
-    Ok(as_asked(comm, call.operator, |comm| unsafe { comm.call_uneven(&spec, counts, input, output) })?)
+    let (input, lengths) = (input.cast_const(), Lengths::Ranks(counts.to_vec()));
+    Ok(Resolved { asked: call.operator, spec, lengths, input, output })
+}
+
+/// An alltoall of what each rank gives and takes, checked before anything is exchanged.
+pub(crate) fn resolve_pairs(
+    comm: &Communicator,
+    sendbuf: *const c_void,
+    sendcounts: *const usize,
+    recvbuf: *mut c_void,
+    recvcounts: *const usize,
+    r#type: lw_type,
+) -> Result<Resolved, Failure> {
+    let element = element(r#type)?;
+    let taken = counts("recvcounts", recvcounts, comm.ranks())?;
+    let given = match is_in_place(sendbuf) {
+        true => taken,
+        false => counts("sendcounts", sendcounts, comm.ranks())?,
+    };
+    let output = check("recvbuf", recvbuf, total(taken, element)?, element)?;
+    let input = match is_in_place(sendbuf) {
+        true => output,
+        false => check("sendbuf", sendbuf, total(given, element)?, element)?,
+    };
+    let (collective, operator) = (Collective::Alltoall, None);
+    let spec = CallSpec { collective, element, count: 0, operator, root: 0 };
+    let lengths = Lengths::Pairs(given.to_vec(), taken.to_vec());
+    Ok(Resolved { asked: None, spec, lengths, input, output })
 }
 
 /**
@@ -133,18 +166,10 @@ pub unsafe extern "C" fn lw_alltoallv(
     r#type: lw_type,
 ) -> lw_status {
     enter(comm, |comm| {
-        let element = element(r#type)?;
-        let taken = counts("recvcounts", recvcounts, comm.ranks())?;
-        let given = match is_in_place(sendbuf) {
-            true => taken,
-            false => counts("sendcounts", sendcounts, comm.ranks())?,
-        };
         // Before the exchange, so that nothing this rank gave wrong is found in the middle of it.
-        if !is_in_place(sendbuf) {
-            check("sendbuf", sendbuf, total(given, element)?, element)?;
-        }
-        check("recvbuf", recvbuf, total(taken, element)?, element)?;
-        let pairs = comm.counts_of_pairs(given, taken, element.size())?;
+        let checked = resolve_pairs(comm, sendbuf, sendcounts, recvbuf, recvcounts, r#type)?;
+        let Lengths::Pairs(given, taken) = checked.lengths else { return Ok(()) };
+        let pairs = comm.counts_of_pairs(&given, &taken, checked.spec.element.size())?;
         let (collective, input, output) = (Collective::Alltoall, sendbuf, recvbuf);
         let call = Call { collective, input, output, count: 0, element: r#type, operator: None, root: 0 };
         run(&call, comm, &pairs)

@@ -123,6 +123,12 @@ fn types_and_operators_are_right() {
 }
 
 #[test]
+fn calls_are_started_and_waited_for() {
+    let Some(program) = compiled("tests/requests.c") else { return };
+    run(&program, &[]);
+}
+
+#[test]
 fn errors_are_numbers_and_words() {
     let Some(program) = compiled("tests/errors.c") else { return };
     run(&program, &[]);

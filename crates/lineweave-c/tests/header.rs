@@ -16,6 +16,9 @@ fn the_header_is_made_from_the_sources() {
         "communicators",
         "collectives",
         "uneven",
+        "requests",
+        "nonblocking",
+        "persistent",
         "barrier",
     ];
     for file in sources {

@@ -294,6 +294,65 @@ impl Communicator {
         Ok(self.launch(&recipe, Arc::new(Keep::new(())), None))
     }
 
+    /// Prepares a call on raw buffers that is to be started again and again.
+    ///
+    /// # Errors
+    /// Those of [`Communicator::start`].
+    ///
+    /// # Safety
+    /// As for [`Communicator::start_call`], whenever it is started.
+    pub unsafe fn init_call(
+        &mut self,
+        call: &CallSpec,
+        input: *const u8,
+        output: *mut u8,
+    ) -> Result<Persistent, Error> {
+        let recipe = Recipe { call: *call, lengths: Lengths::Even, input, output };
+        self.check_recipe(&recipe)?;
+        Ok(Persistent::new(self, recipe, Keep::new(())))
+    }
+
+    /// The same for blocks of different lengths.
+    ///
+    /// # Errors
+    /// Those of [`Communicator::start`].
+    ///
+    /// # Safety
+    /// As for [`Communicator::start_uneven`], whenever it is started.
+    pub unsafe fn init_uneven(
+        &mut self,
+        call: &CallSpec,
+        counts: &[usize],
+        input: *const u8,
+        output: *mut u8,
+    ) -> Result<Persistent, Error> {
+        self.uneven_places(call, counts)?;
+        let recipe = Recipe { call: *call, lengths: Lengths::Uneven(counts.into()), input, output };
+        self.check_recipe(&recipe)?;
+        Ok(Persistent::new(self, recipe, Keep::new(())))
+    }
+
+    /// The same for an alltoall with blocks of different lengths.
+    ///
+    /// # Errors
+    /// Those of [`Communicator::start`].
+    ///
+    /// # Safety
+    /// As for [`Communicator::start_pairs`], whenever it is started.
+    pub unsafe fn init_pairs(
+        &mut self,
+        call: &CallSpec,
+        given: &[usize],
+        taken: &[usize],
+        input: *const u8,
+        output: *mut u8,
+    ) -> Result<Persistent, Error> {
+        crate::calls::expect_counts(given, taken, self.ranks())?;
+        let lengths = Lengths::Gathered(Arc::new(Pairs::new(given, taken)));
+        let recipe = Recipe { call: *call, lengths, input, output };
+        Ok(Persistent::new(self, recipe, Keep::new(())))
+    }
+
     fn launch<B: Send + 'static>(
         &mut self,
         recipe: &Recipe,

@@ -19,15 +19,14 @@ use std::time::{Duration, Instant};
 
 fn run(ranks: usize, f: impl Fn(&mut Communicator) -> common::Outcome + Sync) -> usize {
     let outcomes = team::threads(ranks, |mut comm| Ok(f(&mut comm))).expect("the team runs");
-    println!("{outcomes:?}");
     let counts: Vec<usize> = outcomes.into_iter().map(|o| o.unwrap_or_else(|why| panic!("{why}"))).collect();
     counts[0]
 }
 
-/// What is given, and what comes back.
-type Pair = (Vec<u64>, Vec<u64>);
+/// A contribution and the sum.
+type Sum = Request<(Vec<u64>, Vec<u64>)>;
 
-fn sum(comm: &mut Communicator, mine: u64) -> Result<Request<Pair>, Error> {
+fn sum(comm: &mut Communicator, mine: u64) -> Result<Sum, Error> {
     comm.start((vec![mine], vec![0]), |(mine, all)| Operation::allreduce(mine, all, Operator::Sum))
 }
 

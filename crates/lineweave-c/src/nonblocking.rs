@@ -1,0 +1,290 @@
+//! Calls that are started and waited for later. Buffers are as for the call of the same name that blocks.
+
+use crate::buffers::counts;
+use crate::collectives::Call;
+use crate::handle::lw_comm;
+use crate::requests::{lw_request, make, How};
+use crate::status::lw_status;
+use crate::types::{lw_op, lw_type, LW_U8};
+use crate::uneven::{resolve, resolve_pairs};
+use lineweave_core::collective::Collective;
+use std::ffi::{c_int, c_void};
+
+/** Starts lw_barrier; *request is to be waited for. */
+#[no_mangle]
+pub unsafe extern "C" fn lw_ibarrier(comm: *mut lw_comm, request: *mut *mut lw_request) -> lw_status {
+    make(comm, request, How::Start, |comm| {
+        let (collective, element, operator) = (Collective::Barrier, LW_U8, None);
+        let (input, output) = (std::ptr::null(), std::ptr::null_mut());
+        Call { collective, input, output, count: 0, element, operator, root: 0 }.resolve(comm)
+    })
+}
+
+/** Starts lw_bcast; *request is to be waited for. */
+#[no_mangle]
+pub unsafe extern "C" fn lw_ibcast(
+    comm: *mut lw_comm,
+    buffer: *mut c_void,
+    count: usize,
+    r#type: lw_type,
+    root: c_int,
+    request: *mut *mut lw_request,
+) -> lw_status {
+    make(comm, request, How::Start, |comm| {
+        let (collective, element, operator) = (Collective::Bcast, r#type, None);
+        let (input, output) = (buffer.cast_const(), buffer);
+        Call { collective, input, output, count, element, operator, root }.resolve(comm)
+    })
+}
+
+/** Starts lw_reduce; *request is to be waited for. */
+#[no_mangle]
+pub unsafe extern "C" fn lw_ireduce(
+    comm: *mut lw_comm,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: usize,
+    r#type: lw_type,
+    op: lw_op,
+    root: c_int,
+    request: *mut *mut lw_request,
+) -> lw_status {
+    make(comm, request, How::Start, |comm| {
+        let (collective, element, operator) = (Collective::Reduce, r#type, Some(op));
+        let (input, output) = (sendbuf, recvbuf);
+        Call { collective, input, output, count, element, operator, root }.resolve(comm)
+    })
+}
+
+/** Starts lw_allreduce; *request is to be waited for. */
+#[no_mangle]
+pub unsafe extern "C" fn lw_iallreduce(
+    comm: *mut lw_comm,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: usize,
+    r#type: lw_type,
+    op: lw_op,
+    request: *mut *mut lw_request,
+) -> lw_status {
+    make(comm, request, How::Start, |comm| {
+        let (collective, element, operator) = (Collective::Allreduce, r#type, Some(op));
+        let (input, output) = (sendbuf, recvbuf);
+        Call { collective, input, output, count, element, operator, root: 0 }.resolve(comm)
+    })
+}
+
+/** Starts lw_gather; *request is to be waited for. */
+#[no_mangle]
+pub unsafe extern "C" fn lw_igather(
+    comm: *mut lw_comm,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: usize,
+    r#type: lw_type,
+    root: c_int,
+    request: *mut *mut lw_request,
+) -> lw_status {
+    make(comm, request, How::Start, |comm| {
+        let (collective, element, operator) = (Collective::Gather, r#type, None);
+        let (input, output) = (sendbuf, recvbuf);
+        Call { collective, input, output, count, element, operator, root }.resolve(comm)
+    })
+}
+
+/** Starts lw_scatter; *request is to be waited for. */
+#[no_mangle]
+pub unsafe extern "C" fn lw_iscatter(
+    comm: *mut lw_comm,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: usize,
+    r#type: lw_type,
+    root: c_int,
+    request: *mut *mut lw_request,
+) -> lw_status {
+    make(comm, request, How::Start, |comm| {
+        let (collective, element, operator) = (Collective::Scatter, r#type, None);
+        let (input, output) = (sendbuf, recvbuf);
+        Call { collective, input, output, count, element, operator, root }.resolve(comm)
+    })
+}
+
+/** Starts lw_allgather; *request is to be waited for. */
+#[no_mangle]
+pub unsafe extern "C" fn lw_iallgather(
+    comm: *mut lw_comm,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: usize,
+    r#type: lw_type,
+    request: *mut *mut lw_request,
+) -> lw_status {
+    make(comm, request, How::Start, |comm| {
+        let (collective, element, operator) = (Collective::Allgather, r#type, None);
+        let (input, output) = (sendbuf, recvbuf);
+        Call { collective, input, output, count, element, operator, root: 0 }.resolve(comm)
+    })
+}
+
+/** Starts lw_reduce_scatter_block; *request is to be waited for. */
+#[no_mangle]
+pub unsafe extern "C" fn lw_ireduce_scatter_block(
+    comm: *mut lw_comm,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: usize,
+    r#type: lw_type,
+    op: lw_op,
+    request: *mut *mut lw_request,
+) -> lw_status {
+    make(comm, request, How::Start, |comm| {
+        let (collective, element, operator) = (Collective::ReduceScatter, r#type, Some(op));
+        let (input, output) = (sendbuf, recvbuf);
+        Call { collective, input, output, count, element, operator, root: 0 }.resolve(comm)
+    })
+}
+
+/** Starts lw_scan; *request is to be waited for. */
+#[no_mangle]
+pub unsafe extern "C" fn lw_iscan(
+    comm: *mut lw_comm,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: usize,
+    r#type: lw_type,
+    op: lw_op,
+    request: *mut *mut lw_request,
+) -> lw_status {
+    make(comm, request, How::Start, |comm| {
+        let (collective, element, operator) = (Collective::Scan, r#type, Some(op));
+        let (input, output) = (sendbuf, recvbuf);
+        Call { collective, input, output, count, element, operator, root: 0 }.resolve(comm)
+    })
+}
+
+/** Starts lw_exscan; *request is to be waited for. */
+#[no_mangle]
+pub unsafe extern "C" fn lw_iexscan(
+    comm: *mut lw_comm,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: usize,
+    r#type: lw_type,
+    op: lw_op,
+    request: *mut *mut lw_request,
+) -> lw_status {
+    make(comm, request, How::Start, |comm| {
+        let (collective, element, operator) = (Collective::Exscan, r#type, Some(op));
+        let (input, output) = (sendbuf, recvbuf);
+        Call { collective, input, output, count, element, operator, root: 0 }.resolve(comm)
+    })
+}
+
+/** Starts lw_alltoall; *request is to be waited for. */
+#[no_mangle]
+pub unsafe extern "C" fn lw_ialltoall(
+    comm: *mut lw_comm,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: usize,
+    r#type: lw_type,
+    request: *mut *mut lw_request,
+) -> lw_status {
+    make(comm, request, How::Start, |comm| {
+        let (collective, element, operator) = (Collective::Alltoall, r#type, None);
+        let (input, output) = (sendbuf, recvbuf);
+        Call { collective, input, output, count, element, operator, root: 0 }.resolve(comm)
+    })
+}
+
+/** Starts lw_gatherv; *request is to be waited for. */
+#[no_mangle]
+pub unsafe extern "C" fn lw_igatherv(
+    comm: *mut lw_comm,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    counts: *const usize,
+    r#type: lw_type,
+    root: c_int,
+    request: *mut *mut lw_request,
+) -> lw_status {
+    make(comm, request, How::Start, |comm| {
+        let counts = self::counts("counts", counts, comm.ranks())?;
+        let (collective, element, operator) = (Collective::Gather, r#type, None);
+        let (input, output, count) = (sendbuf, recvbuf, 0);
+        resolve(&Call { collective, input, output, count, element, operator, root }, comm, counts)
+    })
+}
+
+/** Starts lw_scatterv; *request is to be waited for. */
+#[no_mangle]
+pub unsafe extern "C" fn lw_iscatterv(
+    comm: *mut lw_comm,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    counts: *const usize,
+    r#type: lw_type,
+    root: c_int,
+    request: *mut *mut lw_request,
+) -> lw_status {
+    make(comm, request, How::Start, |comm| {
+        let counts = self::counts("counts", counts, comm.ranks())?;
+        let (collective, element, operator) = (Collective::Scatter, r#type, None);
+        let (input, output, count) = (sendbuf, recvbuf, 0);
+        resolve(&Call { collective, input, output, count, element, operator, root }, comm, counts)
+    })
+}
+
+/** Starts lw_allgatherv; *request is to be waited for. */
+#[no_mangle]
+pub unsafe extern "C" fn lw_iallgatherv(
+    comm: *mut lw_comm,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    counts: *const usize,
+    r#type: lw_type,
+    request: *mut *mut lw_request,
+) -> lw_status {
+    make(comm, request, How::Start, |comm| {
+        let counts = self::counts("counts", counts, comm.ranks())?;
+        let (collective, element, operator) = (Collective::Allgather, r#type, None);
+        let (input, output, count) = (sendbuf, recvbuf, 0);
+        resolve(&Call { collective, input, output, count, element, operator, root: 0 }, comm, counts)
+    })
+}
+
+/** Starts lw_reduce_scatter; *request is to be waited for. */
+#[no_mangle]
+pub unsafe extern "C" fn lw_ireduce_scatter(
+    comm: *mut lw_comm,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    counts: *const usize,
+    r#type: lw_type,
+    op: lw_op,
+    request: *mut *mut lw_request,
+) -> lw_status {
+    make(comm, request, How::Start, |comm| {
+        let counts = self::counts("counts", counts, comm.ranks())?;
+        let (collective, element, operator) = (Collective::ReduceScatter, r#type, Some(op));
+        let (input, output, count) = (sendbuf, recvbuf, 0);
+        resolve(&Call { collective, input, output, count, element, operator, root: 0 }, comm, counts)
+    })
+}
+
+/** Starts lw_alltoallv; *request is to be waited for. */
+#[no_mangle]
+pub unsafe extern "C" fn lw_ialltoallv(
+    comm: *mut lw_comm,
+    sendbuf: *const c_void,
+    sendcounts: *const usize,
+    recvbuf: *mut c_void,
+    recvcounts: *const usize,
+    r#type: lw_type,
+    request: *mut *mut lw_request,
+) -> lw_status {
+    make(comm, request, How::Start, |comm| {
+        resolve_pairs(comm, sendbuf, sendcounts, recvbuf, recvcounts, r#type)
+    })
+}
