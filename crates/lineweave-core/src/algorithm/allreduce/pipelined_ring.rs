@@ -68,9 +68,9 @@ fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), 
     let travelling: Vec<u16> = (0..slots.min(ring.sends)).map(|_| b.slot(longest)).collect();
     let done = b.slot(longest);
     let at = |i: usize| s.members[order[i % p]];
-    for i in 0..p {
+    for (i, &member) in order.iter().enumerate() {
         let (rank, left, right) = (at(i), at(i + p - 1), at(i + 1));
-        let from = s.from[order[i]];
+        let from = s.from[member];
         let slot = |of: usize, send: usize, len: usize| -> Region {
             boxed(of, travelling[send % travelling.len()], 0..len)
         };

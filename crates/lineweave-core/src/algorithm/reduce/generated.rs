@@ -78,10 +78,10 @@ impl Mesh {
         let at = |row: usize| (row * self.columns + x).min(self.places() - 1);
         join(&(0..=y).rev().map(at).collect::<Vec<_>>());
         join(&(y..rows).map(at).collect::<Vec<_>>());
-        for member in 0..self.members {
+        for (member, above) in parent.iter_mut().enumerate() {
             let lead = self.lead(member / self.cores, root);
             if member != lead {
-                parent[member] = Some(lead);
+                *above = Some(lead);
             }
         }
         parent[root] = None;
