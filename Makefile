@@ -2,7 +2,7 @@
 # Both install what they need first (scripts/setup), so that they work on a fresh Debian or Ubuntu.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-mpi mpi setup build install wheel fmt lint doc bench clean
+.PHONY: help run test test-mpi mpi setup build install wheel fmt lint doc bench simgrid clean
 
 PREFIX ?= /usr/local
 
@@ -49,6 +49,10 @@ doc: setup ## the library's documentation, in target/doc
 bench: setup ## compare with the floor, pthread, libgomp, libomp and std::barrier in one run
 	cargo build --release --package lineweave-cli
 	target/release/lineweave bench
+
+simgrid: ## compare simulated links with SimGrid (opt-in: needs python3-simgrid, or simgrid of PyPI)
+	cargo build --release --package lineweave-cli
+	python3 scripts/simgrid target/release/lineweave
 
 clean: ## remove what was built
 	cargo clean
