@@ -2,12 +2,12 @@
 # Both install what they need first (scripts/setup), so that they work on a fresh Debian or Ubuntu.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test setup build install wheel fmt lint doc bench clean
+.PHONY: help run test test-mpi mpi setup build install wheel fmt lint doc bench clean
 
 PREFIX ?= /usr/local
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: setup ## measure this machine, choose plans for it, run them: predicted beside measured
 	cargo build --release --package lineweave-cli
@@ -15,6 +15,12 @@ run: setup ## measure this machine, choose plans for it, run them: predicted bes
 
 test: setup ## every check, ending with "N passed, N failed"
 	scripts/test
+
+test-mpi: setup ## the libraries for MPI under Open MPI, MPICH and Intel MPI from PyPI (downloads them)
+	scripts/test-mpi
+
+mpi: setup ## build the libraries that `lineweave run` preloads
+	mpi/build release
 
 setup: ## install what is missing (as root), or say in one line what to install
 	@scripts/setup
@@ -24,6 +30,8 @@ build: setup ## build everything, optimised
 
 install: setup ## install command, C header and libraries below PREFIX (/usr/local); DESTDIR for packages
 	cargo build --release --package lineweave-cli --package lineweave-c
+	mpi/build release
+	cargo build --release --package lineweave-c
 	scripts/install "$(PREFIX)" "$(DESTDIR)"
 
 wheel: setup ## build the Python package, with the command in it: target/wheels

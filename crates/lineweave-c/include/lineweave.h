@@ -28,11 +28,22 @@
  */
 #define LW_IN_PLACE ((void *)-1)
 
+/*
+ * Elements of n bytes, from 1 to 2^30 - 1, that lineweave moves and only an operator of lw_op_create combines. Such
+ * elements need no alignment but what that operator asks for.
+ */
+#define LW_BYTES(n) ((lw_type)(0x40000000 | (n)))
+
 
 /*
  The version of this header: (major << 16) + (minor << 8) + patch. 
  */
 #define LW_VERSION 256
+
+/*
+ The colour of a rank that is to be in no new communicator. 
+ */
+#define LW_UNDEFINED -1
 
 /*
  One rank's end of a team. It belongs to one thread at a time. 
@@ -50,6 +61,19 @@ typedef struct lw_team lw_team;
 typedef int32_t lw_status;
 
 /*
+ * Puts in[i] (op) inout[i] into inout[i], for `len` elements of `size` bytes each; `in` holds the contributions of lower
+ * ranks. The runs do not overlap and may be any part of a message; an element begins at a multiple of its size from
+ * an address that is aligned to 64 bytes, or from the start of a buffer that the program gave. It must return, and
+ * not by longjmp or a C++ exception, must not call lineweave, and may be called by several threads at once.
+ */
+typedef void (*lw_op_fn)(const void *in, void *inout, size_t len, size_t size, void *arg);
+
+/*
+ * How two elements are combined: one of LW_SUM to LW_MAXLOC, or what lw_op_create made; with LW_REPRODUCIBLE added or not.
+ */
+typedef int32_t lw_op;
+
+/*
  Called over and over while a rank waits, with the argument that was given with it. 
  */
 typedef void (*lw_progress_fn)(void *arg);
@@ -60,14 +84,32 @@ typedef void (*lw_progress_fn)(void *arg);
 typedef lw_status (*lw_rank_fn)(struct lw_comm *comm, void *arg);
 
 /*
- The type of elements: one of LW_I8 to LW_F64. 
+ What ranks can have in common: one of LW_LEVEL_CORE to LW_LEVEL_MACHINE. 
  */
-typedef int32_t lw_type;
+typedef int32_t lw_level;
 
 /*
- How two elements are combined: one of LW_SUM to LW_LXOR. 
+ What a communicator takes of memory. 
  */
-typedef int32_t lw_op;
+typedef struct lw_memory {
+  /*
+   Bytes reserved of the memory that its ranks share, by all of them together. 
+   */
+  size_t shared_bytes;
+  /*
+   Bytes of addresses for it in each process. They cost nothing before they are used. 
+   */
+  size_t address_bytes;
+  /*
+   Bytes of this rank alone. 
+   */
+  size_t private_bytes;
+} lw_memory;
+
+/*
+ The type of elements: one of LW_I8 to LW_SHORT_INT, or LW_BYTES(n). 
+ */
+typedef int32_t lw_type;
 
 /*
  A barrier for a number of threads. Its fields are lineweave's. 
@@ -133,7 +175,7 @@ typedef struct lw_barrier_t {
 #define LW_ERR_SIZE 10
 
 /*
- No such rank, or it was joined before. 
+ No such rank, it was joined before, or no list of ranks, colour or level that makes a communicator. 
  */
 #define LW_ERR_RANK 11
 
@@ -248,6 +290,46 @@ typedef struct lw_barrier_t {
 #define LW_F64 11
 
 /*
+ Two floats, the real part first: float _Complex. 
+ */
+#define LW_COMPLEX_F32 12
+
+/*
+ Two doubles, the real part first: double _Complex. 
+ */
+#define LW_COMPLEX_F64 13
+
+/*
+ A truth value of 1 byte, such as _Bool. 
+ */
+#define LW_BOOL 14
+
+/*
+ struct { float value; int32_t index; }: for LW_MINLOC and LW_MAXLOC, as the following ones. 
+ */
+#define LW_FLOAT_INT 15
+
+/*
+ struct { double value; int32_t index; }, 16 bytes. 
+ */
+#define LW_DOUBLE_INT 16
+
+/*
+ struct { int64_t value; int32_t index; }, 16 bytes: long and int on 64-bit Unix. 
+ */
+#define LW_LONG_INT 17
+
+/*
+ struct { int32_t value; int32_t index; }. 
+ */
+#define LW_2INT 18
+
+/*
+ struct { int16_t value; int32_t index; }, 8 bytes. 
+ */
+#define LW_SHORT_INT 19
+
+/*
  a + b; integers wrap. 
  */
 #define LW_SUM 0
@@ -303,6 +385,47 @@ typedef struct lw_barrier_t {
 #define LW_LXOR 10
 
 /*
+ The pair with the lesser value, of equal ones the one with the lower index; NaN is less than any value. 
+ */
+#define LW_MINLOC 11
+
+/*
+ The pair with the greater value, of equal ones the one with the lower index; NaN is greater than any value. 
+ */
+#define LW_MAXLOC 12
+
+/*
+ * Added to an operator for one call: the bits of the result depend on the number of ranks and the elements alone, and not
+ * on the algorithm, box sizes, where ranks sit, or whether they are threads or processes. Given by all ranks or none.
+ */
+#define LW_REPRODUCIBLE 536870912
+
+/*
+ The same core. 
+ */
+#define LW_LEVEL_CORE 0
+
+/*
+ The same last-level cache. 
+ */
+#define LW_LEVEL_L3 1
+
+/*
+ The same NUMA node. 
+ */
+#define LW_LEVEL_NUMA 2
+
+/*
+ The same package. 
+ */
+#define LW_LEVEL_PACKAGE 3
+
+/*
+ The same machine: all ranks. 
+ */
+#define LW_LEVEL_MACHINE 4
+
+/*
  Returned to one of the threads that wait, as by pthread_barrier_wait. 
  */
 #define LW_BARRIER_SERIAL_THREAD -1
@@ -332,6 +455,28 @@ uint32_t lw_version(void);
  * lw_check_version(LW_VERSION). While the major version is 0, minor versions differ in their interface.
  */
 lw_status lw_check_version(uint32_t header);
+
+/*
+ * Makes an operator of `f`, which is associative, on elements of any type and size. Where it does not commute
+ * (`commutes` is 0), contributions are combined in the order of ranks. `arg` is passed on to it. Every rank gives an
+ * operator that does the same; threads of one team may share one.
+ */
+lw_status lw_op_create(lw_op_fn f,
+                       int commutes,
+                       void *arg,
+                       lw_op *op);
+
+/*
+ Gives an operator back, when no call uses it any more. Calls that name it are refused from then on. 
+ */
+lw_status lw_op_free(lw_op op);
+
+/*
+ * Asks for reproducible results in all calls from now on, as LW_REPRODUCIBLE does for one, or no longer.
+ * LINEWEAVE_REPRODUCIBLE says what holds at first. All ranks ask for the same between the same calls.
+ */
+lw_status lw_comm_set_reproducible(struct lw_comm *comm,
+                                   int reproducible);
 
 /*
  This rank, or -1 when it is not a communicator. 
@@ -396,6 +541,56 @@ lw_status lw_comm_connect(const char *path,
                           int rank,
                           int size,
                           struct lw_comm **comm);
+
+/*
+ * lw_comm_connect of processes that a launcher has placed: rank r runs on CPU cpus[r], and all of them together may use the
+ * `allowed_count` CPUs of `allowed`, by the operating system's numbers. No thread is bound, whatever LINEWEAVE_BIND says.
+ * Rank 0's lists count.
+ */
+lw_status lw_comm_connect_on(const char *path,
+                             int rank,
+                             int size,
+                             const int *cpus,
+                             const int *allowed,
+                             int allowed_count,
+                             struct lw_comm **comm);
+
+/*
+ * A communicator of the same ranks, whose calls have nothing to do with those of comm. Every rank of comm calls it. New
+ * communicators live on when comm is freed. They cost a few pages until they are used.
+ */
+lw_status lw_comm_dup(struct lw_comm *comm,
+                      struct lw_comm **made);
+
+/*
+ * One communicator for each colour, of the ranks that give it, in the order of their keys; ranks with equal keys in their order
+ * in comm. A colour is not negative, or LW_UNDEFINED: then this rank is in none, and gets null. Every rank of comm calls it.
+ */
+lw_status lw_comm_split(struct lw_comm *comm,
+                        int colour,
+                        int key,
+                        struct lw_comm **made);
+
+/*
+ * One communicator for each core, last-level cache, NUMA node or package, of the ranks that were placed there, in their order in
+ * comm. Every rank of comm calls it.
+ */
+lw_status lw_comm_split_level(struct lw_comm *comm,
+                              lw_level level,
+                              struct lw_comm **made);
+
+/*
+ * A communicator of `count` ranks of comm, in the order of the list. They, and nobody else, call it, with equal lists.
+ */
+lw_status lw_comm_create_group(struct lw_comm *comm,
+                               const int *ranks,
+                               size_t count,
+                               struct lw_comm **made);
+
+/*
+ What comm takes of memory. 
+ */
+lw_status lw_comm_memory(struct lw_comm *comm, struct lw_memory *memory);
 
 /*
  Returns when every rank has called it. 

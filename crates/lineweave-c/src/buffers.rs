@@ -26,7 +26,7 @@ pub(crate) fn check(
 ) -> Result<*mut u8, Failure> {
     let start = buffer as usize;
     if bytes == 0 {
-        return Ok(std::ptr::without_provenance_mut(element.size()));
+        return Ok(std::ptr::without_provenance_mut(element.align()));
     }
     if is_in_place(buffer) {
         return Err(not_in_place(what));
@@ -34,8 +34,8 @@ pub(crate) fn check(
     if buffer.is_null() {
         return Err(Failure::new(LW_ERR_NULL, format!("{what} is null and {bytes} bytes were expected")));
     }
-    if start % element.size() != 0 {
-        let align = element.size();
+    if start % element.align() != 0 {
+        let align = element.align();
         return Err(Failure::new(
             LW_ERR_ALIGN,
             format!("{what} is not aligned to {align} bytes, for {element}"),

@@ -2,6 +2,7 @@
 
 use crate::buffers::{bytes, check, is_in_place, not_in_place};
 use crate::handle::{enter, lw_comm};
+use crate::operators::as_asked;
 use crate::status::{lw_status, Failure, LW_ERR_ROOT};
 use crate::types::{element, lw_op, lw_type, operator};
 use lineweave::{CallSpec, Communicator};
@@ -77,7 +78,7 @@ impl Call {
         };
         // SAFETY: checked for what can be seen from here; that they are as long as said and used by nobody else is the
         // header's rule.
-        Ok(unsafe { comm.call(&spec, input, output) }?)
+        Ok(as_asked(comm, self.operator, |comm| unsafe { comm.call(&spec, input, output) })?)
     }
 }
 

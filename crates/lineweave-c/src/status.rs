@@ -30,7 +30,7 @@ pub const LW_ERR_HANDLE: lw_status = 8;
 pub const LW_ERR_BUSY: lw_status = 9;
 /** A team cannot have that many ranks, or has another number. */
 pub const LW_ERR_SIZE: lw_status = 10;
-/** No such rank, or it was joined before. */
+/** No such rank, it was joined before, or no list of ranks, colour or level that makes a communicator. */
 pub const LW_ERR_RANK: lw_status = 11;
 /** Ranks called different things (found with LINEWEAVE_CHECK=1). */
 pub const LW_ERR_MISMATCH: lw_status = 12;
@@ -71,7 +71,7 @@ impl From<Error> for Failure {
         let code = match &error {
             Error::Plan(_) | Error::Refuted { .. } | Error::NoPlan { .. } => LW_ERR_PLAN,
             Error::TeamSize { .. } => LW_ERR_SIZE,
-            Error::Rank { .. } => LW_ERR_RANK,
+            Error::Rank { .. } | Error::Group { .. } => LW_ERR_RANK,
             Error::Root { .. } => LW_ERR_ROOT,
             Error::Length { .. } | Error::Counts { .. } => LW_ERR_COUNT,
             Error::Overlap { .. } => LW_ERR_BUFFER,
@@ -79,7 +79,7 @@ impl From<Error> for Failure {
             Error::Mismatch { .. } => LW_ERR_MISMATCH,
             Error::PeerLost { .. } => LW_ERR_PEER,
             Error::Timeout { .. } => LW_ERR_TIMEOUT,
-            Error::Failed(_) => LW_ERR_FAILED,
+            Error::Failed(_) | Error::NotMade { .. } => LW_ERR_FAILED,
             Error::Memory { .. } => LW_ERR_MEMORY,
             Error::System { .. } => LW_ERR_SYSTEM,
             Error::Profile { .. } | Error::Setting(_) | Error::Topology(_) | Error::Environment { .. } => {
@@ -149,7 +149,7 @@ pub extern "C" fn lw_strerror(status: lw_status) -> *const c_char {
         LW_ERR_HANDLE => c"not a communicator, team or barrier, or one that was freed",
         LW_ERR_BUSY => c"the communicator, team or barrier is in use",
         LW_ERR_SIZE => c"a team cannot have that many ranks, or has another number",
-        LW_ERR_RANK => c"no such rank, or it was joined before",
+        LW_ERR_RANK => c"no such rank, colour, level or list, or the rank was joined before",
         LW_ERR_MISMATCH => c"ranks called different things",
         LW_ERR_PEER => c"another rank died, left or failed",
         LW_ERR_TIMEOUT => c"waited too long",

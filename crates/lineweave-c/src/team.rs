@@ -37,7 +37,7 @@ fn rank_number(rank: c_int) -> Result<usize, Failure> {
 }
 
 /// Hands a communicator to C.
-fn give_comm(to: *mut *mut lw_comm, comm: Communicator) -> Result<(), Failure> {
+pub(crate) fn give_comm(to: *mut *mut lw_comm, comm: Communicator) -> Result<(), Failure> {
     give(to, Arc::into_raw(lw_comm::new(comm)).cast_mut())
 }
 
@@ -161,30 +161,86 @@ pub unsafe extern "C" fn lw_comm_connect(
     comm: *mut *mut lw_comm,
 ) -> lw_status {
     guard(|| {
-        place_for(comm)?;
-        if path.is_null() {
-            return Err(Failure::new(LW_ERR_NULL, "the socket's path is null"));
-        }
-        // SAFETY: not null, and a C string by the header's rule.
-        let path = unsafe { CStr::from_ptr(path) }.to_str();
-        let path = path.map_err(|_| Failure::new(LW_ERR_NULL, "the socket's path is not UTF-8"))?;
-        let (rank, size) = (rank_number(rank)?, self::size(size)?);
-        if rank >= size {
-            return Err(Failure::new(LW_ERR_RANK, format!("rank {rank} is not one of 0 to {}", size - 1)));
-        }
-        let joined =
-            if rank == 0 { host(path, size)? } else { team::connect_within(path, Some(rank), PATIENCE)? };
-        if joined.ranks() != size {
-            let text = format!("the team at `{path}` has {} ranks and {size} were expected", joined.ranks());
-            return Err(Failure::new(LW_ERR_SIZE, text));
-        }
-        give_comm(comm, joined)
+        let size = self::size(size)?;
+        // SAFETY: the header's rule for the path.
+        unsafe { meet(path, rank, size, comm, || Ok(Charter::from_environment(size)?)) }
     })
 }
 
+/**
+ * lw_comm_connect of processes that a launcher has placed: rank r runs on CPU cpus[r], and all of them together may use the
+ * `allowed_count` CPUs of `allowed`, by the operating system's numbers. No thread is bound, whatever LINEWEAVE_BIND says.
+ * Rank 0's lists count.
+ */
+#[no_mangle]
+pub unsafe extern "C" fn lw_comm_connect_on(
+    path: *const c_char,
+    rank: c_int,
+    size: c_int,
+    cpus: *const c_int,
+    allowed: *const c_int,
+    allowed_count: c_int,
+    comm: *mut *mut lw_comm,
+) -> lw_status {
+    guard(|| {
+        let size = self::size(size)?;
+        // SAFETY: the header's rule for the lists, and for the path.
+        unsafe {
+            let (cpus, allowed) = (numbers(cpus, size)?, numbers(allowed, self::size(allowed_count)?)?);
+            meet(path, rank, size, comm, || Ok(Charter::placed(&cpus, &allowed)?))
+        }
+    })
+}
+
+/// CPUs that C gave.
+///
+/// # Safety
+/// `list` must be null or valid for reads of `count` numbers.
+unsafe fn numbers(list: *const c_int, count: usize) -> Result<Vec<usize>, Failure> {
+    if list.is_null() || !list.is_aligned() {
+        return Err(Failure::new(LW_ERR_NULL, "a list of CPUs is null or misaligned"));
+    }
+    // SAFETY: not null and aligned, as just seen, and as long as the caller says.
+    let list = unsafe { std::slice::from_raw_parts(list, count) };
+    let cpu =
+        |&n: &c_int| usize::try_from(n).map_err(|_| Failure::new(LW_ERR_RANK, format!("{n} is not a CPU")));
+    list.iter().map(cpu).collect()
+}
+
+/// Meets the other ranks at `path`; rank 0 makes the team by `charter`.
+///
+/// # Safety
+/// `path` must be null or a C string.
+unsafe fn meet(
+    path: *const c_char,
+    rank: c_int,
+    size: usize,
+    comm: *mut *mut lw_comm,
+    charter: impl FnOnce() -> Result<Charter, Failure>,
+) -> Result<(), Failure> {
+    place_for(comm)?;
+    if path.is_null() {
+        return Err(Failure::new(LW_ERR_NULL, "the socket's path is null"));
+    }
+    // SAFETY: not null, and a C string by the header's rule.
+    let path = unsafe { CStr::from_ptr(path) }.to_str();
+    let path = path.map_err(|_| Failure::new(LW_ERR_NULL, "the socket's path is not UTF-8"))?;
+    let rank = rank_number(rank)?;
+    if rank >= size {
+        return Err(Failure::new(LW_ERR_RANK, format!("rank {rank} is not one of 0 to {}", size - 1)));
+    }
+    let joined =
+        if rank == 0 { host(path, charter()?)? } else { team::connect_within(path, Some(rank), PATIENCE)? };
+    if joined.ranks() != size {
+        let text = format!("the team at `{path}` has {} ranks and {size} were expected", joined.ranks());
+        return Err(Failure::new(LW_ERR_SIZE, text));
+    }
+    give_comm(comm, joined)
+}
+
 /// Listens for all ranks, and joins as rank 0.
-fn host(path: &str, size: usize) -> Result<Communicator, Failure> {
-    let team = Team::with(Charter::from_environment(size)?)?;
+fn host(path: &str, charter: Charter) -> Result<Communicator, Failure> {
+    let team = Team::with(charter)?;
     let host = Host::bind(path)?;
     let (joined, served) = std::thread::scope(|scope| {
         let serving = scope.spawn(|| host.serve_within(&team, &[], PATIENCE));

@@ -1,9 +1,10 @@
 //! Element types and operators as numbers.
 
 use crate::status::{Failure, LW_ERR_OP, LW_ERR_TYPE};
+use lineweave::kernel::{Undefined, UserOperator};
 use lineweave::{ElementType, Operator};
 
-/** The type of elements: one of LW_I8 to LW_F64. */
+/** The type of elements: one of LW_I8 to LW_SHORT_INT, or LW_BYTES(n). */
 pub type lw_type = i32;
 /** Signed, 1 byte. */
 pub const LW_I8: lw_type = 0;
@@ -29,8 +30,28 @@ pub const LW_BF16: lw_type = 9;
 pub const LW_F32: lw_type = 10;
 /** IEEE 754 binary64. */
 pub const LW_F64: lw_type = 11;
+/** Two floats, the real part first: float _Complex. */
+pub const LW_COMPLEX_F32: lw_type = 12;
+/** Two doubles, the real part first: double _Complex. */
+pub const LW_COMPLEX_F64: lw_type = 13;
+/** A truth value of 1 byte, such as _Bool. */
+pub const LW_BOOL: lw_type = 14;
+/** struct { float value; int32_t index; }: for LW_MINLOC and LW_MAXLOC, as the following ones. */
+pub const LW_FLOAT_INT: lw_type = 15;
+/** struct { double value; int32_t index; }, 16 bytes. */
+pub const LW_DOUBLE_INT: lw_type = 16;
+/** struct { int64_t value; int32_t index; }, 16 bytes: long and int on 64-bit Unix. */
+pub const LW_LONG_INT: lw_type = 17;
+/** struct { int32_t value; int32_t index; }. */
+pub const LW_2INT: lw_type = 18;
+/** struct { int16_t value; int32_t index; }, 8 bytes. */
+pub const LW_SHORT_INT: lw_type = 19;
+/// The bit of LW_BYTES.
+const BYTES: lw_type = 0x4000_0000;
 
-/** How two elements are combined: one of LW_SUM to LW_LXOR. */
+/**
+ * How two elements are combined: one of LW_SUM to LW_MAXLOC, or what lw_op_create made; with LW_REPRODUCIBLE added or not.
+ */
 pub type lw_op = i32;
 /** a + b; integers wrap. */
 pub const LW_SUM: lw_op = 0;
@@ -54,6 +75,17 @@ pub const LW_LAND: lw_op = 8;
 pub const LW_LOR: lw_op = 9;
 /** 1 when exactly one is not 0, else 0. */
 pub const LW_LXOR: lw_op = 10;
+/** The pair with the lesser value, of equal ones the one with the lower index; NaN is less than any value. */
+pub const LW_MINLOC: lw_op = 11;
+/** The pair with the greater value, of equal ones the one with the lower index; NaN is greater than any value. */
+pub const LW_MAXLOC: lw_op = 12;
+/**
+ * Added to an operator for one call: the bits of the result depend on the number of ranks and the elements alone, and not
+ * on the algorithm, box sizes, where ranks sit, or whether they are threads or processes. Given by all ranks or none.
+ */
+pub const LW_REPRODUCIBLE: lw_op = 0x2000_0000;
+/// The bit of operators that a program made.
+pub(crate) const USER: lw_op = 0x4000_0000;
 
 pub(crate) fn element(given: lw_type) -> Result<ElementType, Failure> {
     Ok(match given {
@@ -69,16 +101,35 @@ pub(crate) fn element(given: lw_type) -> Result<ElementType, Failure> {
         LW_BF16 => ElementType::BF16,
         LW_F32 => ElementType::F32,
         LW_F64 => ElementType::F64,
-        _ => {
-            let text =
-                format!("element type {given} is unknown; expected {LW_I8} (LW_I8) to {LW_F64} (LW_F64)");
-            return Err(Failure::new(LW_ERR_TYPE, text));
-        }
+        LW_COMPLEX_F32 => ElementType::ComplexF32,
+        LW_COMPLEX_F64 => ElementType::ComplexF64,
+        LW_BOOL => ElementType::Bool,
+        LW_FLOAT_INT => ElementType::FloatInt,
+        LW_DOUBLE_INT => ElementType::DoubleInt,
+        LW_LONG_INT => ElementType::LongInt,
+        LW_2INT => ElementType::IntInt,
+        LW_SHORT_INT => ElementType::ShortInt,
+        _ => match ElementType::block((given ^ BYTES) as usize).filter(|_| given > BYTES) {
+            Some(block) => block,
+            None => {
+                let text = format!(
+                    "element type {given} is unknown; expected {LW_I8} (LW_I8) to {LW_SHORT_INT} (LW_SHORT_INT), \
+                     or LW_BYTES(n) with n from 1 to 2^30 - 1"
+                );
+                return Err(Failure::new(LW_ERR_TYPE, text));
+            }
+        },
     })
 }
 
-/// The operator, if it is one and the type has it.
+/// The number of an operator that a program made, if it is one.
+pub(crate) fn made(given: lw_op) -> Option<u32> {
+    (given & USER != 0 && given > 0).then_some((given ^ USER) as u32)
+}
+
+/// The operator, if it is one and the type has it, without LW_REPRODUCIBLE.
 pub(crate) fn operator(given: lw_op, element: ElementType) -> Result<Operator, Failure> {
+    let given = if given > 0 { given & !LW_REPRODUCIBLE } else { given };
     let operator = match given {
         LW_SUM => Operator::Sum,
         LW_PROD => Operator::Prod,
@@ -91,15 +142,21 @@ pub(crate) fn operator(given: lw_op, element: ElementType) -> Result<Operator, F
         LW_LAND => Operator::LogicalAnd,
         LW_LOR => Operator::LogicalOr,
         LW_LXOR => Operator::LogicalXor,
-        _ => {
-            let text =
-                format!("operator {given} is unknown; expected {LW_SUM} (LW_SUM) to {LW_LXOR} (LW_LXOR)");
-            return Err(Failure::new(LW_ERR_OP, text));
-        }
+        LW_MINLOC => Operator::MinLoc,
+        LW_MAXLOC => Operator::MaxLoc,
+        _ => match made(given).and_then(UserOperator::numbered) {
+            Some(user) => Operator::User(user),
+            None => {
+                let text = format!(
+                    "operator {given} is unknown; expected {LW_SUM} (LW_SUM) to {LW_MAXLOC} (LW_MAXLOC), \
+                     or one that lw_op_create made and that was not freed"
+                );
+                return Err(Failure::new(LW_ERR_OP, text));
+            }
+        },
     };
     if !operator.defined_for(element) {
-        let text = format!("operator {operator} is not defined on {element}: it takes integers only");
-        return Err(Failure::new(LW_ERR_OP, text));
+        return Err(Failure::new(LW_ERR_OP, Undefined { operator, element }.to_string()));
     }
     Ok(operator)
 }
@@ -114,9 +171,14 @@ mod tests {
             assert_eq!(element(n as lw_type).expect("known"), known);
         }
         for (n, known) in Operator::ALL.into_iter().enumerate() {
-            assert_eq!(operator(n as lw_op, ElementType::U8).expect("known"), known);
+            let element =
+                ElementType::ALL.into_iter().find(|&e| known.defined_for(e)).expect("some type has it");
+            assert_eq!(operator(n as lw_op, element).expect("known"), known);
+            assert_eq!(operator(n as lw_op | LW_REPRODUCIBLE, element).expect("known"), known);
         }
         assert!(element(-1).is_err() && element(ElementType::ALL.len() as lw_type).is_err());
         assert!(operator(LW_BOR, ElementType::F16).is_err());
+        assert_eq!(element(BYTES | 24).expect("a block"), ElementType::block(24).expect("a size"));
+        assert!(element(BYTES).is_err() && operator(USER | 1234, ElementType::U8).is_err());
     }
 }

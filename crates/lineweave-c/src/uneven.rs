@@ -3,6 +3,7 @@
 use crate::buffers::{check, counts, is_in_place, total};
 use crate::collectives::Call;
 use crate::handle::{enter, lw_comm};
+use crate::operators::as_asked;
 use crate::status::{lw_status, Failure};
 use crate::types::{element, lw_op, lw_type};
 use lineweave::{CallSpec, Communicator, Place};
@@ -32,7 +33,7 @@ fn run(call: &Call, comm: &mut Communicator, counts: &[usize]) -> Result<(), Fai
     };
     // SAFETY: checked for what can be seen from here; that they are as long as said and used by nobody else is the
     // header's rule.
-    Ok(unsafe { comm.call_uneven(&spec, counts, input, output) }?)
+    Ok(as_asked(comm, call.operator, |comm| unsafe { comm.call_uneven(&spec, counts, input, output) })?)
 }
 
 /**

@@ -95,6 +95,34 @@ fn every_collective_is_right() {
 }
 
 #[test]
+fn communicators_are_made_from_others() {
+    let Some(program) = compiled("tests/communicators.c") else { return };
+    for ranks in ["1", "2", "3", "6"] {
+        run(&program, &["threads", ranks]);
+        let socket = format!("@lineweave-c-comm-{}-{ranks}", std::process::id());
+        run(&program, &["connect", &socket, ranks]);
+    }
+}
+
+#[test]
+fn types_and_operators_are_right() {
+    let Some(program) = compiled("tests/operators.c") else { return };
+    for ranks in ["1", "2", "3", "5"] {
+        run(&program, &["threads", ranks]);
+    }
+    let charter = lineweave::team::Charter::from_environment(3).expect("a charter");
+    let team = lineweave::team::Team::with(charter).expect("a team");
+    let started = team.spawn(|_| {
+        let mut command = Command::new(&program);
+        command.arg("env");
+        command
+    });
+    for mut child in started.expect("processes start") {
+        assert!(child.wait().expect("a child").success());
+    }
+}
+
+#[test]
 fn errors_are_numbers_and_words() {
     let Some(program) = compiled("tests/errors.c") else { return };
     run(&program, &[]);

@@ -30,6 +30,10 @@ static void reenter(void *arg) {
     EXPECT(lw_comm_rank(reentered) == 1);
 }
 
+static void nothing(const void *in, void *inout, size_t len, size_t size, void *arg) {
+    (void)in, (void)inout, (void)len, (void)size, (void)arg;
+}
+
 static lw_status arguments(lw_comm *comm, void *arg) {
     (void)arg;
     int rank = lw_comm_rank(comm);
@@ -41,9 +45,13 @@ static lw_status arguments(lw_comm *comm, void *arg) {
     REFUSED(lw_allreduce(comm, (char *)in + 1, out, 1, LW_I32, LW_SUM), LW_ERR_ALIGN);
     REFUSED(lw_allreduce(comm, in, out, SIZE_MAX / 4, LW_I32, LW_SUM), LW_ERR_COUNT);
     REFUSED(lw_allgather(comm, in, out, SIZE_MAX / 12, LW_I32), LW_ERR_COUNT);
-    REFUSED(lw_allreduce(comm, in, out, 1, 12, LW_SUM), LW_ERR_TYPE);
+    REFUSED(lw_allreduce(comm, in, out, 1, 20, LW_SUM), LW_ERR_TYPE);
+    REFUSED(lw_allreduce(comm, in, out, 1, LW_BYTES(0), LW_SUM), LW_ERR_TYPE);
     REFUSED(lw_allreduce(comm, in, out, 1, -1, LW_SUM), LW_ERR_TYPE);
-    REFUSED(lw_allreduce(comm, in, out, 1, LW_I32, 11), LW_ERR_OP);
+    REFUSED(lw_allreduce(comm, in, out, 1, LW_I32, 13), LW_ERR_OP);
+    REFUSED(lw_allreduce(comm, in, out, 1, LW_I32, LW_MINLOC), LW_ERR_OP);
+    REFUSED(lw_allreduce(comm, in, out, 1, LW_BYTES(4), LW_SUM), LW_ERR_OP);
+    REFUSED(lw_allreduce(comm, in, out, 1, LW_I32, -1), LW_ERR_OP);
     REFUSED(lw_allreduce(comm, in, out, 1, LW_F32, LW_BXOR), LW_ERR_OP);
     REFUSED(lw_bcast(comm, in, 1, LW_I32, 2), LW_ERR_ROOT);
     REFUSED(lw_bcast(comm, in, 1, LW_I32, -1), LW_ERR_ROOT);
@@ -57,6 +65,18 @@ static lw_status arguments(lw_comm *comm, void *arg) {
     REFUSED(lw_allgatherv(comm, in, out, huge, LW_I32), LW_ERR_COUNT);
     REFUSED(lw_alltoallv(comm, in, huge, out, counts, LW_I32), LW_ERR_COUNT);
     REFUSED(lw_alltoallv(comm, in, counts, NULL, counts, LW_I32), LW_ERR_NULL);
+    lw_op op;
+    REFUSED(lw_op_create(NULL, 1, NULL, &op), LW_ERR_NULL);
+    REFUSED(lw_op_create(nothing, 1, NULL, NULL), LW_ERR_NULL);
+    EXPECT(lw_op_create(nothing, 1, NULL, &op) == LW_OK);
+    EXPECT(lw_allreduce(comm, in, out, 1, LW_BYTES(4), op) == LW_OK);
+    EXPECT(lw_barrier(comm) == LW_OK);
+    EXPECT(lw_op_free(op) == LW_OK);
+    REFUSED(lw_op_free(op), LW_ERR_OP);
+    REFUSED(lw_op_free(LW_SUM), LW_ERR_OP);
+    REFUSED(lw_allreduce(comm, in, out, 1, LW_BYTES(4), op), LW_ERR_OP);
+    REFUSED(lw_allreduce(comm, in, out, 1, LW_BYTES(4), op | LW_REPRODUCIBLE), LW_ERR_OP);
+    REFUSED(lw_comm_set_reproducible(NULL, 1), LW_ERR_NULL);
     /* No elements: buffers may be anything. */
     EXPECT(lw_allreduce(comm, NULL, NULL, 0, LW_I32, LW_SUM) == LW_OK);
     /* The communicator still works. */

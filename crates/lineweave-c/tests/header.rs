@@ -7,7 +7,18 @@ fn the_header_is_made_from_the_sources() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let config = cbindgen::Config::from_file(here.join("cbindgen.toml")).expect("a configuration");
     let mut builder = cbindgen::Builder::new().with_config(config);
-    for file in ["status", "types", "handle", "team", "collectives", "uneven", "barrier"] {
+    let sources = [
+        "status",
+        "types",
+        "operators",
+        "handle",
+        "team",
+        "communicators",
+        "collectives",
+        "uneven",
+        "barrier",
+    ];
+    for file in sources {
         builder = builder.with_src(here.join(format!("src/{file}.rs")));
     }
     let mut made = Vec::new();

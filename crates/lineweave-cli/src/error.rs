@@ -42,6 +42,18 @@ pub enum CliError {
         /// Line and reason.
         reason: String,
     },
+    /// A process that is not in any team.
+    #[error("process {pid}: expected one with a team of lineweave {version}, found none; `lineweave who` lists all", version = env!("CARGO_PKG_VERSION"))]
+    NoTeam {
+        /// As given.
+        pid: u32,
+    },
+    /// Things that do not work on this node.
+    #[error("{problems} of the above {} not work", if *problems == 1 { "does" } else { "do" })]
+    Unwell {
+        /// How many.
+        problems: usize,
+    },
     /// A machine's name that nobody knows.
     #[error("machine `{name}`: expected the path of a description or one of {known}")]
     UnknownMachine {
@@ -153,6 +165,14 @@ pub enum CliError {
     /// This program cannot start itself as a rank.
     #[error("cannot find this program's own file to start ranks with: {0}; run it by its path")]
     OwnFile(io::Error),
+    /// A program that was to be run.
+    #[error("`{program}` cannot be started: {reason}")]
+    Program {
+        /// As given.
+        program: String,
+        /// The system's message.
+        reason: io::Error,
+    },
     /// The runtime.
     #[error(transparent)]
     Runtime(#[from] lineweave::Error),

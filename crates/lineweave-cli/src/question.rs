@@ -6,7 +6,7 @@ use crate::size::Size;
 use clap::Args;
 use lineweave::ElementType;
 use lineweave_core::algorithm;
-use lineweave_core::collective::Collective;
+use lineweave_core::collective::{Association, Collective};
 use lineweave_core::plan::{Params, Plan, PlanError, Uneven};
 use lineweave_core::select::Question;
 use lineweave_core::topology::{Shape, Topology};
@@ -118,6 +118,7 @@ impl Where {
                 (false, Collective::Alltoall) => Some(Arc::new(Uneven::by_pair(ranks, counts.clone()))),
                 (false, _) => Some(Arc::new(Uneven::by_rank(counts.clone()))),
             },
+            association: Association::Free,
             grain: match collective.folds() {
                 true => self.elements.map_or_else(natural, ElementType::size),
                 false => 1,

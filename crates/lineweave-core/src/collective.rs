@@ -205,6 +205,39 @@ impl fmt::Display for Collective {
     }
 }
 
+/// What is asked of the order and the brackets in which contributions are combined.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Association {
+    /// Any, as long as every rank's result has the same.
+    #[default]
+    Free,
+    /// In the order of ranks, with any brackets: for operators that do not commute.
+    RankOrder,
+    /// Reproducible: in the order of ranks, with the brackets of [`split`]. They depend on the number of ranks alone, and so
+    /// do the bits of the result: not on the algorithm, its parameters, windows, or where ranks sit.
+    Fixed,
+}
+
+impl Association {
+    /// What an operator and the caller ask for together.
+    pub fn wanted(commutes: bool, reproducible: bool) -> Association {
+        match (commutes, reproducible) {
+            (_, true) => Association::Fixed,
+            (false, false) => Association::RankOrder,
+            (true, false) => Association::Free,
+        }
+    }
+}
+
+/// Where the outermost bracket of a reproducible sum of `n` contributions splits it, for `n` of 2 and more: behind the
+/// first `2^k` of them, the largest power of two below `n`. Both parts are split likewise. So seven contributions are
+/// combined as `((0 + 1) + (2 + 3)) + ((4 + 5) + 6)`; a scan's rank `r` combines the first `r + 1` ranks' that way.
+pub fn split(n: usize) -> usize {
+    debug_assert!(n >= 2);
+    n.next_power_of_two() / 2
+}
+
 /// A name that is not a collective's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown collective `{name}`: expected one of {}", Collective::names())]

@@ -49,3 +49,11 @@ fn two_sided() {
     proved(Collective::Reduce, "rcce", &variants, 8);
     proved(Collective::Allreduce, "rcce", &variants, 8);
 }
+
+#[test]
+fn split_boxes() {
+    let variants = [p(), p().with("method", "long"), p().with("method", "short").with("chunk", 64)];
+    for collective in [Collective::Bcast, Collective::Reduce, Collective::Allreduce] {
+        proved(collective, "rckmpi", &variants, 9);
+    }
+}

@@ -68,6 +68,13 @@ fn claims_are_judged() {
         ("section A.3", Verdict::Differs),
         ("section A.2", Verdict::Holds),
         ("section A.2", Verdict::Holds),
+        ("fig 3.6a, simulated", Verdict::Holds),
+        ("fig 4.4, simulated, 60", Verdict::Holds),
+        ("fig 4.4, simulated", Verdict::Differs),
+        ("fig 4.5, simulated", Verdict::Differs),
+        ("fig 4.6, simulated", Verdict::Holds),
+        ("fig 4.7, simulated", Verdict::Differs),
+        ("fig 4.8, simulated", Verdict::Differs),
     ];
     assert_eq!(claims, expected.map(|(item, verdict)| (item.to_owned(), verdict)));
 }

@@ -1,139 +1,66 @@
-//! The closed loop: microbenchmarks played on a simulated Xeon Phi give a profile, from which the fit recovers the
-//! parameters of the description that was simulated.
+//! The closed loop: probes played on simulated machines give profiles, from which the fit recovers the parameters of the
+//! descriptions that were simulated.
 
-use lineweave_core::collective::Collective;
 use lineweave_core::machine::{shipped, Machine};
 use lineweave_core::model::fit;
-use lineweave_core::plan::{Builder, Layout, Params, Plan, Region, Space};
-use lineweave_core::profile::{Cell, Fingerprint, Profile, Stats};
-use lineweave_core::simulate::{simulate, Options, Outcome};
-use lineweave_core::units::Rank;
+use lineweave_core::plan::Layout;
+use lineweave_core::profile::Profile;
+use lineweave_core::simulate::measuring::{measure, recovered, Recovered};
 
-const LINE: usize = 64;
-
-fn phi() -> &'static Machine {
-    shipped().iter().find(|m| m.name == "xeon-phi-5110p").expect("it is shipped")
+fn machine(name: &str) -> &'static Machine {
+    shipped().iter().find(|m| m.name == name).expect("it is shipped")
 }
 
-fn run(plan: &Plan, runs: usize) -> Outcome {
-    simulate(phi(), plan, &Options { runs, ..Options::default() }).unwrap_or_else(|e| panic!("{e}"))
-}
-
-/// When the last of some ranks has moved `lines` lines from `src` to `dst`, all beginning at once.
-fn moves(ranks: usize, who: std::ops::Range<usize>, lines: usize, src: Space, dst: Space) -> f64 {
-    let bytes = lines * LINE;
-    let mut b = Builder::new(Collective::Bcast, "probe", &Params::new(), ranks, 0, bytes, 1);
-    b.slot(bytes);
-    for rank in who {
-        b.mov(rank, Region::new(src, 0..bytes), Region::new(dst, 0..bytes));
-    }
-    run(&b.finish(), 1).first.nanos()
-}
-
-/// Two signals that follow each other, each flag on a line (as `lineweave measure` does), halved.
-fn signal() -> f64 {
-    let mut b = Builder::new(Collective::Barrier, "probe", &Params::new(), 2, 0, 0, 1);
-    let pair = b.flags("pair", Layout::Alone, 2);
-    b.set(0, pair.at(0, 0), 1);
-    b.wait(0, pair.at(0, 1), 1);
-    b.wait(1, pair.at(0, 0), 1);
-    b.set(1, pair.at(0, 1), 1);
-    run(&b.finish(), 20).each.nanos() / 2.0
-}
-
-/// N lines written into the receiver's buffer, the last of which it then reads: Ramos & Hoefler 2013, section 3.1.
-fn lines_one_way(lines: usize) -> f64 {
-    let read = moves(2, 1..2, 1, Space::PeerIn(Rank(0)), Space::Acc) - local();
-    moves(2, 0..1, lines, Space::In, Space::PeerOut(Rank(1))) + read
-}
-
-fn local() -> f64 {
-    moves(2, 0..1, 1, Space::In, Space::Out) / 2.0
-}
-
-fn cell(probe: &str, factors: &[(&str, &str)], ns: f64) -> Cell {
-    // The simulator resolves a picosecond.
-    let stats = Stats {
-        median: ns,
-        ci_low: ns - 1e-3,
-        ci_high: ns + 1e-3,
-        p5: ns,
-        p95: ns,
-        min: ns,
-        samples: 1,
-        disturbed: 0,
-    };
-    let factors = factors.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-    Cell { probe: probe.to_owned(), factors, unit: "ns".to_owned(), stats, flagged: Vec::new() }
-}
-
-fn profile() -> Profile {
-    let boxed = Space::Slot { rank: Rank(0), slot: 0 };
-    let level = ("level", "numa");
-    let read = |from| moves(2, 1..2, 1, from, Space::Out) - local();
-    let mut cells = vec![
-        cell("line", &[("access", "read"), ("state", "modified"), level], read(Space::PeerIn(Rank(0)))),
-        cell("line", &[("access", "read"), ("state", "exclusive"), ("level", "local")], local()),
-        cell("line", &[("access", "read"), ("state", "invalid"), level], read(boxed)),
-        cell("signal", &[("layout", "alone"), ("pollers", "1"), level], signal()),
-    ];
-    for readers in [1usize, 2, 4, 8, 16, 32, 59] {
-        let last = moves(readers + 1, 1..readers + 1, 1, Space::PeerIn(Rank(0)), Space::Out);
-        cells.push(cell("contention", &[("readers", &readers.to_string()), level], last));
-    }
-    for lines in [1usize, 2, 3, 4, 6, 8, 12, 16, 32, 64, 128] {
-        cells.push(cell("pingpong", &[("lines", &lines.to_string()), level], lines_one_way(lines)));
-    }
-    for bytes in [64usize, 256, 1024, 4096, 16384] {
-        for (pattern, src, dst, who) in [
-            ("get", Space::PeerIn(Rank(0)), Space::Out, 1..2),
-            ("put", Space::In, Space::PeerOut(Rank(1)), 0..1),
-            ("local", Space::In, Space::Out, 0..1),
-        ] {
-            let text = bytes.to_string();
-            let mut factors = vec![("pattern", pattern), ("kind", "plain"), ("bytes", &text), ("tau", "1")];
-            if pattern != "local" {
-                factors.push(level);
-            }
-            cells.push(cell("copy", &factors, moves(2, who, bytes / LINE, src, dst)));
-        }
-    }
-    Profile {
-        schema: 1,
-        version: "0".to_owned(),
-        measured_at: "2026-01-01T00:00:00Z".to_owned(),
-        machine: Fingerprint {
-            cpu: "simulated".to_owned(),
-            cpus: 60,
-            line_bytes: LINE,
-            topology: "pu:60".to_owned(),
-        },
-        unidentified: Vec::new(),
-        cells,
-    }
+fn loop_of(machine: &Machine) -> (Profile, Vec<Recovered>) {
+    let profile = measure(machine).unwrap_or_else(|e| panic!("{e}"));
+    let model = fit(&profile).unwrap_or_else(|e| panic!("{e}"));
+    let found = recovered(machine, &model);
+    (profile, found)
 }
 
 #[test]
-fn the_fit_recovers_what_was_simulated() {
-    let model = fit(&profile()).unwrap_or_else(|e| panic!("{e}"));
-    let machine = phi();
-    let known = |v: &lineweave_core::machine::Value| v.value.expect("it is known");
-    let (r_l, r_r) = (known(&machine.access.local_ns), known(&machine.transfer.numa_ns));
-    let t_c = &machine.contention[0];
-    let t_n = &machine.multi_line[0];
-    let lines = model.levels[0].lines.expect("T_N is fitted");
-    // T_C is simulated in the form R_R + R_L + c (n - 1) of Eq. 4.5, whose b is not the fitted one of Table 3.2;
-    // q lacks the overhead O of a ping-pong, some 20 ns (section 2.4).
-    for (what, found, truth, within) in [
-        ("R_L", model.local.value, r_l, 0.001),
-        ("R_R", model.levels[0].read.value, r_r, 0.001),
-        ("signal", signal(), 2.0 * r_r, 0.02),
-        ("c", model.contention.c.value, known(&t_c.c_ns), 0.01),
-        ("b", model.contention.b.value, r_r + r_l - known(&t_c.c_ns), 0.01),
-        ("o", lines.o.value, known(&t_n.o_ns), 0.02),
-        ("q", lines.q.value, known(&t_n.q_ns), 0.02),
-        ("p", lines.p.value, known(&t_n.p_ns), 0.02),
-    ] {
-        assert!((found / truth - 1.0).abs() < within, "{what}: {found} from the simulation of {truth}");
+fn the_fit_recovers_the_xeon_phi_with_60_cores() {
+    let phi = machine("xeon-phi-5110p");
+    let (profile, found) = loop_of(phi);
+    assert_eq!(profile.machine.cpus, 60);
+    let names: Vec<&str> = found.iter().map(|r| r.name.as_str()).collect();
+    assert_eq!(names, ["R_L", "R_R@numa", "c of T_C", "b of T_C", "o of T_N", "q of T_N", "p of T_N"]);
+    for parameter in &found {
+        let within = if parameter.name.starts_with("R_") { 0.001 } else { 0.02 };
+        assert!(parameter.off().abs() < within, "{parameter:?}");
+    }
+    // A signal is a transfer to the setter and one back to the poller.
+    let signal = profile.cell("signal", &[("layout", "alone"), ("level", "numa")]).unwrap().stats.median;
+    let r_r = phi.transfer.numa_ns.value.unwrap();
+    assert!((signal / (2.0 * r_r) - 1.0).abs() < 0.02, "{signal}");
+    let readers = profile.probe("contention").map(|c| c.factors["readers"].parse::<usize>().unwrap()).max();
+    assert_eq!(readers, Some(59));
+}
+
+/// Where transfers differ by distance, each is found.
+#[test]
+fn the_fit_recovers_every_distance_of_a_power8() {
+    let (profile, found) = loop_of(machine("power8-8247-42l"));
+    let reads: Vec<&Recovered> = found.iter().filter(|r| r.name.starts_with("R_R")).collect();
+    assert!(reads.len() >= 2, "{found:?}");
+    for parameter in reads {
+        assert!(parameter.off().abs() < 0.01, "{parameter:?}");
+    }
+    let layouts = profile.probe("signal").filter(|c| c.factors["layout"] == Layout::Paired.to_string());
+    assert!(layouts.count() >= 2);
+}
+
+#[test]
+fn a_simulated_profile_is_the_same_every_time_and_reads_back() {
+    let phi = machine("sandy-bridge-e5-2670-2s");
+    let profile = measure(phi).unwrap();
+    assert_eq!(profile, measure(phi).unwrap());
+    assert_eq!(Profile::from_toml(&profile.to_toml()).as_ref(), Ok(&profile));
+}
+
+#[test]
+fn what_cannot_be_measured_is_refused() {
+    for name in ["intel-scc", "graviton3"] {
+        assert!(measure(machine(name)).unwrap_err().to_string().contains(name));
     }
 }

@@ -216,7 +216,12 @@ fn differ(py: Python<'_>, collective: Collective, x: &str, out: &str) -> PyErr {
 /// Truth values are combined by logical operators only, which for them are what the bitwise ones are.
 fn of_truth(py: Python<'_>, operator: Operator) -> PyResult<()> {
     match operator {
-        Operator::Sum | Operator::Prod | Operator::Avg => Err(raise::kind(
+        Operator::Sum
+        | Operator::Prod
+        | Operator::Avg
+        | Operator::MinLoc
+        | Operator::MaxLoc
+        | Operator::User(_) => Err(raise::kind(
             py,
             format!("`{operator}` is not defined on bool; use 'lor' or 'land', or convert, in numpy by x.astype(np.uint8)"),
         )),
@@ -424,7 +429,8 @@ impl Communicator {
             },
             root,
         };
-        let (input, output) = (std::ptr::with_exposed_provenance(input), std::ptr::with_exposed_provenance_mut(output));
+        let (input, output) =
+            (std::ptr::with_exposed_provenance(input), std::ptr::with_exposed_provenance_mut(output));
         let bytes = spec.bytes();
         // SAFETY: the caller's, within the package: `lineweave.torch`, which keeps the tensors during the call.
         self.enter(py)?.run(py, bytes, |comm| unsafe { comm.call(&spec, input, output) })

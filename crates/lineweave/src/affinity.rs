@@ -65,6 +65,29 @@ fn mask_from_proc(root: &Root) -> Option<Vec<usize>> {
     parse_cpu_list(list).ok().filter(|cpus| !cpus.is_empty())
 }
 
+/// What the first thread that asked could run on, before it was bound.
+static FREE: std::sync::OnceLock<Vec<usize>> = std::sync::OnceLock::new();
+
+/// [`pin`], remembering for [`unpin`] where threads of this process could run before.
+///
+/// # Errors
+/// Those of [`pin`].
+pub fn bind(cpu: usize) -> Result<(), AffinityError> {
+    if let (None, Ok(cpus)) = (FREE.get(), mask()) {
+        // Another thread may have been first: it saw the same.
+        let _ = FREE.set(cpus);
+    }
+    pin(cpu)
+}
+
+/// Lets the calling thread run wherever threads of this process could before the first was bound.
+pub fn unpin() {
+    if let Some(cpus) = FREE.get() {
+        // It then stays where its starter runs.
+        let _ = restrict(cpus);
+    }
+}
+
 /// Lets the calling thread, and threads it starts from now on, run on these CPUs only.
 ///
 /// # Errors

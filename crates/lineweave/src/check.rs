@@ -7,7 +7,7 @@
 //! A line is stored again two calls later. By then its owner has passed step 2 of the next call, so every
 //! other rank has stored that call's line, and so has finished comparing this one.
 
-use crate::communicator::Communicator;
+use crate::communicator::{Engine, Mode, Stop};
 use crate::error::Error;
 use crate::kernel::{ElementType, Operator};
 use crate::sync::Ordering;
@@ -29,6 +29,15 @@ pub struct CallSpec {
 }
 
 impl CallSpec {
+    /// A barrier.
+    pub(crate) const BARRIER: CallSpec = CallSpec {
+        collective: Collective::Barrier,
+        element: ElementType::U8,
+        count: 0,
+        operator: None,
+        root: 0,
+    };
+
     /// Bytes of the message, or of one block.
     pub fn bytes(&self) -> usize {
         self.count * self.element.size()
@@ -59,17 +68,18 @@ impl CallSpec {
 
     /// What is compared; `lengths` stands for those of uneven blocks, and is 0 where there are none.
     fn words(&self, lengths: u64) -> [u64; WORDS] {
-        let operator = self.operator.and_then(|o| Operator::ALL.iter().position(|&x| x == o));
-        let element = ElementType::ALL.iter().position(|&x| x == self.element);
+        let element = match self.element {
+            ElementType::Block(bytes) => BLOCKS + u64::from(bytes.get()),
+            known => ElementType::ALL.iter().position(|&x| x == known).unwrap_or(0) as u64,
+        };
+        let operator = match self.operator {
+            None => 0,
+            // Numbers of user-defined operators differ between processes.
+            Some(Operator::User(user)) => USERS + u64::from(user.commutes()),
+            Some(known) => Operator::ALL.iter().position(|&x| x == known).unwrap_or(0) as u64 + 1,
+        };
         let collective = Collective::ALL.iter().position(|&x| x == self.collective);
-        [
-            collective.unwrap_or(0) as u64,
-            element.unwrap_or(0) as u64,
-            self.count as u64,
-            operator.map_or(0, |o| o as u64 + 1),
-            self.root as u64,
-            lengths,
-        ]
+        [collective.unwrap_or(0) as u64, element, self.count as u64, operator, self.root as u64, lengths]
     }
 
     fn describe(words: [u64; WORDS]) -> String {
@@ -78,18 +88,21 @@ impl CallSpec {
         let elements: Vec<_> = ElementType::ALL.iter().map(|c| c.name()).collect();
         let operators: Vec<_> = Operator::ALL.iter().map(|c| c.name()).collect();
         let [collective, element, count, operator, root, lengths] = words;
+        let element = match element.checked_sub(BLOCKS) {
+            Some(bytes) => format!("blocks of {bytes} bytes"),
+            None => name(element, &elements).to_owned(),
+        };
         let mut text = format!("{}(", name(collective, &collectives));
         if lengths != 0 {
             // The lengths themselves do not fit a line: a fingerprint tells whether they are the same.
-            text += &format!(
-                "blocks of {} elements together, lengths {lengths:016x}, of {}",
-                count,
-                name(element, &elements)
-            );
+            text += &format!("blocks of {} elements together, lengths {lengths:016x}, of {}", count, element);
         } else if collective != 0 {
-            text += &format!("{count} x {}", name(element, &elements));
+            text += &format!("{count} x {element}");
         }
-        if operator > 0 {
+        if operator >= USERS {
+            text += ", a user-defined operator";
+            text += if operator == USERS { " in rank order" } else { "" };
+        } else if operator > 0 {
             text += &format!(", {}", name(operator - 1, &operators));
         }
         if Collective::ALL.get(collective as usize).is_some_and(|c| c.rooted()) {
@@ -98,6 +111,11 @@ impl CallSpec {
         text + ")"
     }
 }
+
+/// Where the words of blocks begin, to which their size is added.
+const BLOCKS: u64 = 1 << 32;
+/// Where the words of user-defined operators begin.
+const USERS: u64 = 1 << 32;
 
 /// Words of a call on the check line, behind the call's number.
 const WORDS: usize = 6;
@@ -118,46 +136,67 @@ fn fingerprint(lengths: &[usize]) -> u64 {
 ///
 /// # Errors
 /// [`Error::Mismatch`] naming both ranks and calls; also what a wait can end with.
-pub fn compare(communicator: &mut Communicator, call: &CallSpec) -> Result<(), Error> {
-    compare_blocks(communicator, call, &[])
+pub(crate) fn compare(engine: &mut Engine, call: &CallSpec) -> Result<(), Error> {
+    compare_blocks(engine, call, &[])
 }
 
 /// The same for a call with blocks of these lengths, which must be the same on all ranks as well.
 ///
 /// # Errors
 /// Those of [`compare`].
-pub fn compare_blocks(
-    communicator: &mut Communicator,
-    call: &CallSpec,
-    lengths: &[usize],
-) -> Result<(), Error> {
-    let (rank, sequence) = (communicator.rank(), communicator.sequence());
-    let mine = call.words(fingerprint(lengths));
-    // 1. Announce.
-    for (word, value) in communicator.segment().check(rank, sequence)[1..].iter().zip(mine) {
-        // Relaxed: published by the raise of the first word.
-        word.store(value, Ordering::Relaxed);
-    }
-    communicator.raise_word(|s| s.check(rank, sequence)[0], rank, sequence);
-    // 2. Compare.
-    for other in (0..communicator.ranks()).filter(|&q| q != rank) {
-        communicator.wait_word(|s| s.check(other, sequence)[0], other, sequence)?;
-        let words = communicator.segment().check(other, sequence);
-        // Relaxed: ordered by the wait above.
-        let theirs: [u64; WORDS] = std::array::from_fn(|i| words[i + 1].load(Ordering::Relaxed));
-        if theirs != mine {
-            let error = Error::Mismatch {
-                sequence,
-                rank,
-                call: CallSpec::describe(mine),
-                other,
-                other_call: CallSpec::describe(theirs),
-            };
-            communicator.poison(&error);
-            return Err(error);
+pub(crate) fn compare_blocks(engine: &mut Engine, call: &CallSpec, lengths: &[usize]) -> Result<(), Error> {
+    let mut comparison = Comparison::announce(engine, call, lengths);
+    comparison.go_on(engine, Mode::Block).map_err(Stop::into_error)
+}
+
+/// A comparison under way.
+#[derive(Debug)]
+pub(crate) struct Comparison {
+    mine: [u64; WORDS],
+    /// The rank to be compared with next.
+    next: usize,
+}
+
+impl Comparison {
+    /// Announces this rank's call (step 1).
+    pub fn announce(engine: &Engine, call: &CallSpec, lengths: &[usize]) -> Comparison {
+        let (rank, sequence) = (engine.rank(), engine.sequence());
+        let mine = call.words(fingerprint(lengths));
+        for (word, value) in engine.segment().check(rank, sequence)[1..].iter().zip(mine) {
+            // Relaxed: published by the raise of the first word.
+            word.store(value, Ordering::Relaxed);
         }
+        engine.raise_word(|s| s.check(rank, sequence)[0], rank, sequence);
+        Comparison { mine, next: 0 }
     }
-    Ok(())
+
+    /// Compares with the other ranks (step 2): with all, or with those that have announced theirs.
+    pub fn go_on(&mut self, engine: &mut Engine, mode: Mode) -> Result<(), Stop> {
+        let (rank, sequence) = (engine.rank(), engine.sequence());
+        while self.next < engine.ranks() {
+            let other = self.next;
+            if other != rank {
+                engine.await_word(|s| s.check(other, sequence)[0], other, sequence, mode)?;
+                self.compare_with(engine, other)?;
+            }
+            self.next += 1;
+        }
+        Ok(())
+    }
+
+    fn compare_with(&self, engine: &mut Engine, other: usize) -> Result<(), Error> {
+        let (rank, sequence) = (engine.rank(), engine.sequence());
+        let words = engine.segment().check(other, sequence);
+        // Relaxed: ordered by the wait before.
+        let theirs: [u64; WORDS] = std::array::from_fn(|i| words[i + 1].load(Ordering::Relaxed));
+        if theirs == self.mine {
+            return Ok(());
+        }
+        let (call, other_call) = (CallSpec::describe(self.mine), CallSpec::describe(theirs));
+        let error = Error::Mismatch { sequence, rank, call, other, other_call };
+        engine.poison(&error);
+        Err(error)
+    }
 }
 
 #[cfg(all(test, not(loom)))]

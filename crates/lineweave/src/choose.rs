@@ -2,21 +2,25 @@
 //! and compiled.
 
 mod adopt;
+mod library;
 mod uneven;
 
 pub use adopt::Adoptable;
+pub(crate) use library::Library;
+pub(crate) use uneven::Prepared;
 
 use crate::check::CallSpec;
-use crate::communicator::{Buffers, Communicator, PlanId};
+use crate::communicator::{Buffers, Engine, PlanId};
 use crate::error::Error;
-use crate::kernel::{fold_fn, scale_fn, FoldFn, ScaleFn};
+use crate::kernel::{scale_fn, Fold, ScaleFn};
 use crate::segment::{BankClass, Geometry};
 use crate::team::Charter;
 use crate::tuning::{Chosen, Tuning};
-use lineweave_core::collective::Collective;
+use lineweave_core::collective::{Association, Collective};
 use lineweave_core::plan::Plan;
 use lineweave_core::select::Question;
 use lineweave_core::topology::Shape;
+use lineweave_core::units::Rank;
 use lineweave_core::verify::{self, Proof};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,6 +31,7 @@ pub(crate) struct Key {
     collective: Collective,
     bytes: usize,
     grain: usize,
+    association: Association,
     root: usize,
 }
 
@@ -43,22 +48,28 @@ pub(crate) struct Sequence {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ready {
     pub call: CallSpec,
+    /// Whether it was asked to be reproducible.
+    pub reproducible: bool,
     pub sequence: Sequence,
-    pub fold: FoldFn,
+    pub fold: Fold,
     pub scale: Option<ScaleFn>,
     /// One window does, and it may run in place.
     pub simple: bool,
 }
 
-/// Proven plans that the threads of a team share, so that each is chosen and proven once.
+/// Proven plans that ranks and communicators of one process share, so that each is chosen and proven once. Some of them
+/// may have less room than others.
 pub(crate) type Shelf = Arc<Shelves>;
 
-/// What is on it.
+/// What is on it, by call and room for counters.
 #[derive(Debug, Default)]
 pub(crate) struct Shelves {
-    even: Mutex<HashMap<Key, Result<Arc<Proven>, Error>>>,
+    even: Mutex<HashMap<(Key, usize), Outcome>>,
     uneven: uneven::Shelf,
 }
+
+/// A choice with its proven plans, or why there is none.
+type Outcome = Result<Arc<Proven>, Error>;
 
 /// A choice with its proven plans.
 #[derive(Debug)]
@@ -73,10 +84,12 @@ pub(crate) struct Proven {
 #[derive(Debug)]
 pub(crate) struct Book {
     shape: Shape,
-    tuning: Tuning,
+    tuning: Arc<Tuning>,
     direct: bool,
     pub check: bool,
-    shelf: Option<Shelf>,
+    /// Whether results have to be reproducible.
+    pub reproducible: bool,
+    shelf: Shelf,
     known: HashMap<Key, Sequence>,
     uneven: uneven::Known,
     /// The last call of each collective: most programs repeat it.
@@ -84,12 +97,33 @@ pub(crate) struct Book {
 }
 
 impl Book {
-    pub fn new(charter: &Charter, shelf: Option<Shelf>) -> Book {
+    pub fn new(charter: &Charter, library: &Library) -> Book {
+        let tuning = Arc::new(charter.tuning.clone());
+        Book::with(charter.shape(), tuning, charter.direct, charter.check, charter.reproducible, library)
+    }
+
+    /// For a communicator of these of the ranks, which reach each other's buffers if `direct`.
+    pub fn of_members(&self, members: &[usize], direct: bool, library: &Library) -> Book {
+        let cpus = members.iter().map(|&r| self.shape.cpu(Rank::from(r)).clone()).collect();
+        let tuning = Arc::clone(&self.tuning);
+        Book::with(Shape::on(cpus), tuning, direct, self.check, self.reproducible, library)
+    }
+
+    fn with(
+        shape: Shape,
+        tuning: Arc<Tuning>,
+        direct: bool,
+        check: bool,
+        reproducible: bool,
+        library: &Library,
+    ) -> Book {
+        let shelf = library.shelf(&shape, direct);
         Book {
-            shape: charter.shape(),
-            tuning: charter.tuning.clone(),
-            direct: charter.direct,
-            check: charter.check,
+            shape,
+            tuning,
+            direct,
+            check,
+            reproducible,
             shelf,
             known: HashMap::new(),
             uneven: uneven::Known::default(),
@@ -105,10 +139,37 @@ impl Book {
             bytes: key.bytes,
             uneven: None,
             grain: key.grain,
+            association: key.association,
             direct: self.direct,
             box_bytes: room.geometry.zones(BankClass::Large).slots,
             counter_bytes: room.counter_bytes,
             acc_bytes: None,
+        }
+    }
+
+    /// Whether ranks reach each other's private buffers.
+    pub fn direct(&self) -> bool {
+        self.direct
+    }
+
+    /// What a call asks of the order and the brackets of what it combines.
+    fn association(&self, call: &CallSpec) -> Association {
+        match call.operator {
+            Some(operator) if call.collective.folds() => {
+                Association::wanted(operator.commutes(), self.reproducible)
+            }
+            Some(_) | None => Association::Free,
+        }
+    }
+
+    fn key_of(&self, call: &CallSpec) -> Key {
+        let collective = call.collective;
+        Key {
+            collective,
+            bytes: call.bytes(),
+            grain: if collective.folds() { call.element.size() } else { 1 },
+            association: self.association(call),
+            root: if collective.rooted() { call.root } else { 0 },
         }
     }
 
@@ -121,12 +182,11 @@ impl Book {
         }
     }
 
-    /// Chooses and proves, or takes what another thread of the team has proven.
-    fn proven(&self, key: &Key, room: &Room<'_>) -> Result<Arc<Proven>, Error> {
-        let Some(shelf) = &self.shelf else { return self.prove(key, room).map(Arc::new) };
+    /// Chooses and proves, or takes what is proven already.
+    fn proven(&self, key: &Key, room: &Room<'_>) -> Outcome {
         // A thread that panicked while proving left the map as it was.
-        let mut shelf = shelf.even.lock().unwrap_or_else(PoisonError::into_inner);
-        shelf.entry(*key).or_insert_with(|| self.prove(key, room).map(Arc::new)).clone()
+        let mut shelf = self.shelf.even.lock().unwrap_or_else(PoisonError::into_inner);
+        shelf.entry((*key, room.counter_bytes)).or_insert_with(|| self.prove(key, room).map(Arc::new)).clone()
     }
 
     fn prove(&self, key: &Key, room: &Room<'_>) -> Result<Proven, Error> {
@@ -139,7 +199,8 @@ impl Book {
         let proven = |bytes: usize| -> Result<(Plan, Proof), Error> {
             let plan = chosen.plan(question, bytes)?;
             match verify::verify(&plan) {
-                Ok(proof) => Ok((plan, proof)),
+                Ok(proof) if proof.meets(key.association) => Ok((plan, proof)),
+                Ok(_) => Err(unordered(&plan)),
                 Err(v) => Err(Error::Refuted { plan: plan.name(), violation: Box::new(v) }),
             }
         };
@@ -169,10 +230,23 @@ pub(crate) struct Room<'a> {
     pub counter_bytes: usize,
 }
 
-impl Communicator {
+impl Engine {
     /// Where the ranks sit.
     pub fn shape(&self) -> &Shape {
         &self.book().shape
+    }
+
+    /// See [`crate::Communicator::reproducible`].
+    pub fn reproducible(&self) -> bool {
+        self.book().reproducible
+    }
+
+    /// See [`crate::Communicator::set_reproducible`].
+    pub fn set_reproducible(&mut self, reproducible: bool) -> bool {
+        if self.book().reproducible != reproducible {
+            self.cool();
+        }
+        std::mem::replace(&mut self.book_mut().reproducible, reproducible)
     }
 
     /// The algorithm that a call of this size runs, and why.
@@ -181,7 +255,7 @@ impl Communicator {
     /// [`Error::NoPlan`].
     pub fn chosen(&self, call: &CallSpec) -> Result<Chosen, Error> {
         let book = self.book();
-        book.choose(&book.question(&key_of(call), &self.room()))
+        book.choose(&book.question(&book.key_of(call), &self.room()))
     }
 
     /// Everything a call needs, from the last call of this collective if that was equal. By reference: copying
@@ -192,7 +266,9 @@ impl Communicator {
     #[inline(always)]
     pub(crate) fn ready(&mut self, call: &CallSpec) -> Result<&Ready, Error> {
         let slot = call.collective as usize;
-        if !self.book().last[slot].as_ref().is_some_and(|ready| ready.call == *call) {
+        let reproducible = self.book().reproducible;
+        let same = |ready: &Ready| ready.call == *call && ready.reproducible == reproducible;
+        if !self.book().last[slot].as_ref().is_some_and(same) {
             let ready = self.make_ready(call)?;
             self.book_mut().last[slot] = Some(ready);
         }
@@ -207,9 +283,9 @@ impl Communicator {
         let undefined = |e: crate::kernel::Undefined| Error::Operator(e.to_string());
         let (fold, scale) = match call.operator {
             None => (Buffers::NONE.fold, None),
-            Some(o) => (fold_fn(o, call.element).map_err(undefined)?, scale_fn(o, call.element)),
+            Some(o) => (Fold::of(o, call.element).map_err(undefined)?, scale_fn(o, call.element)),
         };
-        let key = key_of(call);
+        let key = self.book().key_of(call);
         let sequence = match self.book().known.get(&key) {
             Some(&sequence) => sequence,
             None => self.look_further(key)?,
@@ -218,7 +294,8 @@ impl Communicator {
         let simple = sequence.whole == 1
             && sequence.tail.is_none()
             && (!has_two_buffers(call.collective) || self.runs_in_place(sequence.plan));
-        Ok(Ready { call: *call, sequence, fold, scale, simple })
+        let reproducible = self.book().reproducible;
+        Ok(Ready { call: *call, reproducible, sequence, fold, scale, simple })
     }
 
     fn look_further(&mut self, key: Key) -> Result<Sequence, Error> {
@@ -241,17 +318,17 @@ impl Communicator {
     }
 }
 
+/// A plan that was chosen for an order that it does not keep.
+fn unordered(plan: &Plan) -> Error {
+    Error::NoPlan {
+        collective: plan.collective,
+        bytes: plan.bytes,
+        ranks: plan.ranks,
+        why: format!("{} does not combine contributions in the order asked for", plan.name()),
+    }
+}
+
 /// Whether some rank has an input and an output, which may be one buffer.
 pub(crate) fn has_two_buffers(collective: Collective) -> bool {
     collective.folds() || collective.has_blocks()
-}
-
-fn key_of(call: &CallSpec) -> Key {
-    let collective = call.collective;
-    Key {
-        collective,
-        bytes: call.bytes(),
-        grain: if collective.folds() { call.element.size() } else { 1 },
-        root: if collective.rooted() { call.root } else { 0 },
-    }
 }

@@ -101,6 +101,10 @@ pub struct Compiled {
     pub synchronizing: bool,
     /// `in` and `out` may be one buffer.
     pub in_place: bool,
+    /// Bytes of a bank that it uses, from the bank's start.
+    pub extent: usize,
+    /// It has counters.
+    pub counts: bool,
     /// Scratch bytes.
     pub acc: usize,
     /// Runs so far, which the counters' bases follow from.
@@ -215,6 +219,7 @@ pub fn compile(
         Ok(placement) => (BankClass::Small, placement),
         Err(_) => (BankClass::Large, Placement::of(plan, &zones[1], false)?),
     };
+    let extent = placement.end;
     let mut compiler = Compiler {
         plan,
         segment,
@@ -233,6 +238,8 @@ pub fn compile(
         span: plan.span() as u64,
         synchronizing: proof.synchronizing,
         in_place: proof.in_place,
+        extent,
+        counts: plan.flags.iter().any(|array| array.kind == FlagKind::Counter),
         acc: plan.acc,
         runs: 0,
     })
@@ -258,6 +265,8 @@ fn can_twin(plan: &Plan) -> bool {
 struct Placement {
     arrays: Vec<usize>,
     slots: Vec<usize>,
+    /// Where the last of them ends.
+    end: usize,
 }
 
 impl Placement {
@@ -265,6 +274,7 @@ impl Placement {
         // Bytes used of the zones for packed, paired, and lone flags.
         let mut used = [0usize; 3];
         let mut arrays = Vec::with_capacity(plan.flags.len());
+        let mut end = 0;
         for array in &plan.flags {
             let (start, have) = if twin { zones.twin_flags() } else { zones.flags(array.layout) };
             let zone = match array.layout {
@@ -275,6 +285,7 @@ impl Placement {
             arrays.push(start + used[zone]);
             if array.kind == FlagKind::Signal {
                 used[zone] += array.layout.lines(array.count, LINE) * LINE;
+                end = end.max(start + used[zone]);
             }
             if used[zone] > have {
                 return Err(Unfit::Flags { layout: array.layout, need: used[zone], have });
@@ -289,7 +300,10 @@ impl Placement {
         if at > zones.slots {
             return Err(Unfit::Slots { need: at, have: zones.slots });
         }
-        Ok(Placement { arrays, slots })
+        if at > 0 {
+            end = zones.slots_start() + at;
+        }
+        Ok(Placement { arrays, slots, end })
     }
 }
 

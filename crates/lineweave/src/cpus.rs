@@ -95,6 +95,11 @@ impl UsableCpus {
         UsableCpus::read(&Root::live(), affinity::mask().map_err(|e| e.to_string()))
     }
 
+    /// What of these CPUs, which somebody else granted, the control groups leave.
+    pub fn among(cpus: &[usize]) -> UsableCpus {
+        UsableCpus::read(&Root::live(), Ok(cpus.to_vec()))
+    }
+
     /// The usable CPUs by the files below `root`, for a thread with this affinity mask (or the reason why it
     /// is not known).
     pub fn read(root: &Root, mask: Result<Vec<usize>, String>) -> UsableCpus {

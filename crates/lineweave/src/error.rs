@@ -13,6 +13,8 @@ pub enum Loss {
     Left,
     /// It gave up within a call, panicked, or could not join.
     Failed,
+    /// Its process is stopped (`SIGSTOP`, `SIGTSTP`) while others wait.
+    Stopped,
 }
 
 impl std::fmt::Display for Loss {
@@ -21,6 +23,7 @@ impl std::fmt::Display for Loss {
             Loss::Died => "died",
             Loss::Left => "left",
             Loss::Failed => "failed",
+            Loss::Stopped => "is stopped",
         })
     }
 }
@@ -69,6 +72,25 @@ pub enum Error {
         ranks: usize,
         /// In words.
         why: &'static str,
+    },
+    /// A request that cannot be started or used so.
+    #[error("the request cannot be used: {0}")]
+    Request(&'static str),
+    /// A list of ranks, or a colour, that makes no communicator.
+    #[error("{what}: {why}")]
+    Group {
+        /// What was asked for.
+        what: &'static str,
+        /// In words.
+        why: String,
+    },
+    /// A communicator that another rank of it could not join.
+    #[error("{what}: rank {rank} of the new communicator could not join it; its own error says why")]
+    NotMade {
+        /// What was asked for.
+        what: &'static str,
+        /// Who, as numbered in the new communicator.
+        rank: usize,
     },
     /// A root that is not a rank.
     #[error("{collective}: root {root} is out of range; ranks are 0 to {}", ranks - 1)]
@@ -251,6 +273,14 @@ pub enum Error {
 }
 
 impl Error {
+    /// The same, where a wait was part of something else.
+    pub(crate) fn during(mut self, what: &str) -> Error {
+        if let Error::PeerLost { operation, .. } | Error::Timeout { operation, .. } = &mut self {
+            what.clone_into(operation);
+        }
+        self
+    }
+
     /// The system's refusal, with what was attempted.
     pub(crate) fn system(
         what: impl Into<String>,

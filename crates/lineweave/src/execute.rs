@@ -1,7 +1,7 @@
 //! Running compiled steps: the innermost loop of the engine.
 
 use crate::compile::{Addr, Compiled, Step, ACC, IN, OUT};
-use crate::kernel::{load_words, store_words, Copier, FoldFn, MAX_PAYLOAD};
+use crate::kernel::{load_words, store_words, Copier, Fold, MAX_PAYLOAD};
 use crate::sync::AtomicU64;
 use crate::wait::{Interrupted, Vigil, Waiter};
 
@@ -19,7 +19,7 @@ pub struct Frame<'a> {
     /// Runs of this plan in this bank before this one.
     pub earlier: u64,
     /// Combines elements; unused by plans without folds.
-    pub fold: FoldFn,
+    pub fold: Fold,
     /// How to copy.
     pub copy: Copier,
 }
@@ -74,69 +74,174 @@ impl Frame<'_> {
     }
 }
 
-/// Runs one rank's steps.
+/// What a step does when it has to wait.
+pub trait Patience {
+    /// Why it did not.
+    type Stop;
+
+    /// Raises a flag and wakes whoever sleeps on it.
+    fn raise(&self, flag: &AtomicU64, value: u64, sleepers: &AtomicU64);
+
+    /// Adds one to a counter and wakes whoever sleeps on it.
+    fn add(&self, flag: &AtomicU64, sleepers: &AtomicU64);
+
+    /// Goes on when `flag` has reached `value`.
+    fn wait(&mut self, flag: &AtomicU64, value: u64, sleepers: &AtomicU64) -> Result<(), Self::Stop>;
+
+    /// The reason when an operator of the program failed.
+    fn broken(&self) -> Self::Stop;
+}
+
+/// Waits, however long it takes.
+#[derive(Debug)]
+pub struct Blocking<'a, V> {
+    /// How.
+    pub waiter: &'a mut Waiter,
+    /// Who looks after it.
+    pub vigil: &'a mut V,
+}
+
+impl<V: Vigil> Patience for Blocking<'_, V> {
+    type Stop = Interrupted;
+
+    #[inline(always)]
+    fn raise(&self, flag: &AtomicU64, value: u64, sleepers: &AtomicU64) {
+        self.waiter.raise(flag, value, sleepers);
+    }
+
+    #[inline(always)]
+    fn add(&self, flag: &AtomicU64, sleepers: &AtomicU64) {
+        self.waiter.add(flag, sleepers);
+    }
+
+    #[inline(always)]
+    fn wait(&mut self, flag: &AtomicU64, value: u64, sleepers: &AtomicU64) -> Result<(), Interrupted> {
+        self.waiter.wait(flag, value, sleepers, self.vigil)
+    }
+
+    fn broken(&self) -> Interrupted {
+        Interrupted
+    }
+}
+
+/// Never waits: a step that would have to is tried again later.
+#[derive(Debug)]
+pub struct Polling<'a> {
+    /// Whose peers are woken.
+    pub waiter: &'a Waiter,
+}
+
+impl Patience for Polling<'_> {
+    /// Nothing where it would have had to wait.
+    type Stop = Option<Interrupted>;
+
+    fn raise(&self, flag: &AtomicU64, value: u64, sleepers: &AtomicU64) {
+        self.waiter.raise(flag, value, sleepers);
+    }
+
+    fn add(&self, flag: &AtomicU64, sleepers: &AtomicU64) {
+        self.waiter.add(flag, sleepers);
+    }
+
+    fn wait(&mut self, flag: &AtomicU64, value: u64, _: &AtomicU64) -> Result<(), Self::Stop> {
+        if crate::flag::reached(flag, value) {
+            Ok(())
+        } else {
+            Err(None)
+        }
+    }
+
+    fn broken(&self) -> Self::Stop {
+        Some(Interrupted)
+    }
+}
+
+/// Runs one rank's steps from number `from` on. A step that waits does nothing else before, so one that stopped, whose
+/// number comes with the reason, can be tried again.
 ///
 /// # Safety
 /// The bases of `in`, `out` and `acc` must be valid for the lengths that the plan declares, not be accessed by
 /// anybody else meanwhile except as the plan says, and `out` and `acc` be writable. The plan must have been
-/// proven, every rank of the segment must run it in the same order of calls, and `fold` must fit its grain.
+/// proven, every rank of the segment must run it in the same order of calls, and `fold` must fit its grain. A run that
+/// stopped goes on with the same frame and where it stopped.
 #[inline(always)]
-pub unsafe fn execute<V: Vigil>(
+pub unsafe fn execute<P: Patience>(
     plan: &Compiled,
+    from: usize,
     frame: &mut Frame<'_>,
-    waiter: &mut Waiter,
-    vigil: &mut V,
-) -> Result<(), Interrupted> {
-    for step in &plan.steps {
-        match *step {
-            Step::Move { src, dst, len } => {
-                // SAFETY: proven disjoint and in bounds; the caller vouches for the bases.
-                unsafe { frame.transfer(src, dst, len) };
+    patience: &mut P,
+) -> Result<(), (usize, P::Stop)> {
+    for (number, step) in plan.steps[from..].iter().enumerate() {
+        // SAFETY: passed on.
+        if let Err(stop) = unsafe { one(plan, step, frame, patience) } {
+            return Err((from + number, stop));
+        }
+    }
+    Ok(())
+}
+
+/// Runs one step.
+///
+/// # Safety
+/// As for [`execute`].
+#[inline(always)]
+unsafe fn one<P: Patience>(
+    plan: &Compiled,
+    step: &Step,
+    frame: &mut Frame<'_>,
+    patience: &mut P,
+) -> Result<(), P::Stop> {
+    match *step {
+        Step::Move { src, dst, len } => {
+            // SAFETY: proven disjoint and in bounds; the caller vouches for the bases.
+            unsafe { frame.transfer(src, dst, len) };
+        }
+        Step::Fold { a, b, dst, elements } => {
+            // SAFETY: as above, and `dst` is disjoint from or equal to each operand.
+            let done = unsafe { frame.fold.run(frame.at(a), frame.at(b), frame.at(dst), elements) };
+            if !done {
+                return Err(patience.broken());
             }
-            Step::Fold { a, b, dst, elements } => {
-                // SAFETY: as above, and `dst` is disjoint from or equal to each operand.
-                unsafe { (frame.fold)(frame.at(a), frame.at(b), frame.at(dst), elements) };
+        }
+        Step::Set { at, home, value } => {
+            patience.raise(frame.flag(at), frame.base + u64::from(value), home.sleepers());
+        }
+        Step::SetBytes { at, home, value, src, len } => {
+            // SAFETY: proven in bounds; the caller vouches for the base.
+            let payload = unsafe { std::slice::from_raw_parts(frame.at(src), len as usize) };
+            store_words(frame.payload(at, payload.len()), payload);
+            patience.raise(frame.flag(at), frame.base + u64::from(value), home.sleepers());
+        }
+        Step::SetAddress { at, home, value, base } => {
+            let address = frame.bases[base as usize] as u64;
+            // Relaxed: ordered by the raise below.
+            frame.flag(at + 8).store(address, crate::sync::Ordering::Relaxed);
+            patience.raise(frame.flag(at), frame.base + u64::from(value), home.sleepers());
+        }
+        Step::Wait { at, home, value } => {
+            patience.wait(frame.flag(at), frame.base + u64::from(value), home.sleepers())?;
+        }
+        Step::WaitEarlier { at, home, below, lag } => {
+            if frame.earlier >= u64::from(lag) {
+                patience.wait(frame.flag(at), frame.base - u64::from(below), home.sleepers())?;
             }
-            Step::Set { at, home, value } => {
-                waiter.raise(frame.flag(at), frame.base + u64::from(value), home.sleepers());
-            }
-            Step::SetBytes { at, home, value, src, len } => {
-                // SAFETY: proven in bounds; the caller vouches for the base.
-                let payload = unsafe { std::slice::from_raw_parts(frame.at(src), len as usize) };
-                store_words(frame.payload(at, payload.len()), payload);
-                waiter.raise(frame.flag(at), frame.base + u64::from(value), home.sleepers());
-            }
-            Step::SetAddress { at, home, value, base } => {
-                let address = frame.bases[base as usize] as u64;
-                // Relaxed: ordered by the raise below.
-                frame.flag(at + 8).store(address, crate::sync::Ordering::Relaxed);
-                waiter.raise(frame.flag(at), frame.base + u64::from(value), home.sleepers());
-            }
-            Step::Wait { at, home, value } => {
-                waiter.wait(frame.flag(at), frame.base + u64::from(value), home.sleepers(), vigil)?;
-            }
-            Step::WaitEarlier { at, home, below, lag } => {
-                if frame.earlier >= u64::from(lag) {
-                    waiter.wait(frame.flag(at), frame.base - u64::from(below), home.sleepers(), vigil)?;
-                }
-            }
-            Step::WaitBytes { at, home, value, dst, len } => {
-                waiter.wait(frame.flag(at), frame.base + u64::from(value), home.sleepers(), vigil)?;
-                // SAFETY: proven in bounds; the caller vouches for the base and that it is writable.
-                let payload = unsafe { std::slice::from_raw_parts_mut(frame.at(dst), len as usize) };
-                load_words(frame.payload(at, payload.len()), payload);
-            }
-            Step::WaitAddress { at, home, value, base } => {
-                waiter.wait(frame.flag(at), frame.base + u64::from(value), home.sleepers(), vigil)?;
-                // Relaxed: ordered by the wait above.
-                let address = frame.flag(at + 8).load(crate::sync::Ordering::Relaxed);
-                frame.bases[base as usize] = address as *mut u8;
-            }
-            Step::Add { at, home } => waiter.add(frame.counter(at), home.sleepers()),
-            Step::WaitCount { at, home, each, value } => {
-                let target = plan.runs * u64::from(each) + u64::from(value);
-                waiter.wait(frame.counter(at), target, home.sleepers(), vigil)?;
-            }
+        }
+        Step::WaitBytes { at, home, value, dst, len } => {
+            patience.wait(frame.flag(at), frame.base + u64::from(value), home.sleepers())?;
+            // SAFETY: proven in bounds; the caller vouches for the base and that it is writable.
+            let payload = unsafe { std::slice::from_raw_parts_mut(frame.at(dst), len as usize) };
+            load_words(frame.payload(at, payload.len()), payload);
+        }
+        Step::WaitAddress { at, home, value, base } => {
+            patience.wait(frame.flag(at), frame.base + u64::from(value), home.sleepers())?;
+            // Relaxed: ordered by the wait above.
+            let address = frame.flag(at + 8).load(crate::sync::Ordering::Relaxed);
+            frame.bases[base as usize] = address as *mut u8;
+        }
+        Step::Add { at, home } => patience.add(frame.counter(at), home.sleepers()),
+        Step::WaitCount { at, home, each, value } => {
+            let target = plan.runs * u64::from(each) + u64::from(value);
+            patience.wait(frame.counter(at), target, home.sleepers())?;
         }
     }
     Ok(())

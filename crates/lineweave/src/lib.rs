@@ -25,9 +25,11 @@ pub mod kernel;
 pub mod error;
 pub mod flag;
 pub mod ring;
+pub mod progress;
 pub mod wait;
 pub mod segment;
 mod scratch;
+pub mod process;
 mod compile;
 mod watch;
 mod execute;
@@ -36,17 +38,21 @@ mod choose;
 pub mod communicator;
 pub mod check;
 mod calls;
+pub mod requests;
 pub mod team;
 pub mod measure;
 pub mod trial;
+pub mod who;
 pub mod node;
+pub mod doctor;
 
 pub use calls::Place;
 pub use check::CallSpec;
 pub use choose::Adoptable;
 pub use communicator::Communicator;
 pub use error::Error;
-pub use kernel::{Element, ElementType, Operator};
+pub use kernel::{Block, Element, ElementType, Operator};
+pub use requests::{Operation, Persistent, Repeated, Request, Scope};
 pub use watch::Attendant;
 
 /// The examples of the README, as tests.

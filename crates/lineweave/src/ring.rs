@@ -52,11 +52,17 @@ impl Ring {
         self.known = self.known.max(everybody_left);
     }
 
+    /// The bank that the next use takes.
+    #[inline(always)]
+    pub fn next(&self) -> u64 {
+        self.uses & (self.banks - 1)
+    }
+
     /// Takes the next bank (step 1) and returns its number; [`Ring::needs`] must have been met.
     #[inline(always)]
     pub fn enter(&mut self) -> u64 {
         debug_assert!(self.needs().is_none());
-        let bank = self.uses & (self.banks - 1);
+        let bank = self.next();
         self.uses += 1;
         bank
     }

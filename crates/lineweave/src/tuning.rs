@@ -168,17 +168,28 @@ impl Tuning {
         self.forced.push(Forced { collective, algorithm: algorithm.to_owned(), params });
     }
 
-    /// The algorithm for a question: forced, else measured, else predicted to be the fastest. `team` is the kind
-    /// of team that choices were measured on: `threads` or `processes`.
+    /// The algorithm for a question: forced, else measured, else predicted to be the fastest; of those that combine
+    /// contributions as the question asks. `team` is the kind of team that choices were measured on: `threads` or
+    /// `processes`.
     ///
     /// # Errors
     /// [`SelectError`] when nothing fits.
     pub fn choose(&self, question: &Question, team: &str) -> Result<Chosen, SelectError> {
-        if let Some(f) = self.forced.iter().find(|f| f.collective == question.collective) {
-            let algorithm = algorithm::find(f.collective, &f.algorithm)?;
+        let forced = self.forced.iter().find(|f| f.collective == question.collective);
+        if let Some((f, algorithm)) = forced.map(|f| (f, algorithm::find(f.collective, &f.algorithm))) {
+            let algorithm = algorithm?;
+            // Right results come first: what does not keep the order that is asked for is not forced.
+            if !question.associates(algorithm, &f.params) {
+                return self.chosen(question, team);
+            }
             let window = largest_window(question, algorithm, &f.params)?;
             return Ok(Chosen { algorithm, params: f.params.clone(), window, because: Because::Forced });
         }
+        self.chosen(question, team)
+    }
+
+    /// Where nothing is forced.
+    fn chosen(&self, question: &Question, team: &str) -> Result<Chosen, SelectError> {
         if let Some(chosen) = self.measured(question, team) {
             return Ok(chosen);
         }
@@ -208,6 +219,9 @@ impl Tuning {
         };
         let chosen =
             Chosen { algorithm, params: found.tuned.params.clone(), window, because: Because::Measured };
+        if !question.associates(chosen.algorithm, &chosen.params) {
+            return None;
+        }
         // Made for another root or an odd size it may not apply; then the model decides.
         let plan = chosen.plan(question, window).ok()?;
         (question.fits(&plan, self.model.line_bytes) && (!plan.direct || question.direct)).then_some(chosen)

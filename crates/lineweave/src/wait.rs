@@ -103,6 +103,11 @@ impl Waiter {
         self.budget
     }
 
+    /// How it wakes peers.
+    pub fn order(&self) -> WakeFence {
+        self.order
+    }
+
     /// Changes the budgets.
     pub fn set_budget(&mut self, budget: Budget) {
         self.budget = budget;
@@ -196,13 +201,12 @@ impl Waiter {
             return Ok(loaded);
         }
         // A short loop that the compiler keeps in the caller; nearly every wait ends here.
+        // A hook is called from the first look on: what a host library has to do can wait for some microseconds.
         let first = self.budget.spins.min(POLLS_A_LOOK);
-        if self.hook.is_none() {
-            for _ in 0..first {
-                between();
-                if let Some(loaded) = look() {
-                    return Ok(loaded);
-                }
+        for _ in 0..first {
+            between();
+            if let Some(loaded) = look() {
+                return Ok(loaded);
             }
         }
         self.wait_long(flag, value, sleepers, vigil)?;
@@ -242,6 +246,7 @@ impl Waiter {
             if let Some(hook) = &mut self.hook {
                 hook();
             }
+            crate::progress::turn();
             if polls < self.budget.spins {
                 for _ in 0..POLLS_A_LOOK.min(self.budget.spins - polls) {
                     spin_loop();
@@ -262,7 +267,11 @@ impl Waiter {
                     continue;
                 }
             } else {
-                let limit = if self.hook.is_some() { Duration::from_millis(1) } else { LONGEST_SLEEP };
+                let limit = if self.hook.is_some() || crate::progress::any() {
+                    Duration::from_millis(1)
+                } else {
+                    LONGEST_SLEEP
+                };
                 self.sleep(flag, value, sleepers, limit);
             }
             let now = Instant::now();

@@ -1,17 +1,40 @@
 //! Watching over a wait: are the awaited ranks still there, and is the time limit kept?
 
 use crate::error::{Error, Loss};
+use crate::process;
 use crate::segment::{RankState, Segment};
 use crate::sync::Ordering;
 use crate::wait::{Interrupted, Vigil};
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, PidfdFlags};
+use std::collections::HashMap;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// After a peer's process is seen dead, how long a flag that it may have raised before is still awaited.
 const GRACE: Duration = Duration::from_millis(100);
+/// How long a peer may be stopped. A job that is stopped and continued as a whole continues rank by rank.
+const STOPPED_GRACE: Duration = Duration::from_millis(250);
+/// How often a wait asks whether peers are stopped, which takes a file each.
+const STOPPED_LOOK: Duration = Duration::from_millis(50);
+
+/// Descriptors of processes, opened at the first look: one each, however many communicators watch it.
+#[derive(Debug, Default)]
+pub struct Processes(Mutex<HashMap<i32, Arc<OwnedFd>>>);
+
+impl Processes {
+    fn open(&self, pid: Pid) -> rustix::io::Result<Arc<OwnedFd>> {
+        // A thread that panicked here left the map as it was.
+        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(fd) = open.get(&pid.as_raw_nonzero().get()) {
+            return Ok(Arc::clone(fd));
+        }
+        let fd = Arc::new(rustix::process::pidfd_open(pid, PidfdFlags::empty())?);
+        open.insert(pid.as_raw_nonzero().get(), Arc::clone(&fd));
+        Ok(fd)
+    }
+}
 
 /// Whose lock the calling thread holds, and who may call it off while it waits: an interpreter.
 pub trait Attendant: Send {
@@ -30,9 +53,15 @@ pub struct Watch {
     segment: Arc<Segment>,
     rank: usize,
     limit: Option<Duration>,
-    /// Descriptors of peers in other processes, opened at the first look.
-    processes: Option<Vec<(usize, OwnedFd)>>,
+    /// Peers in other processes, known from the first look on.
+    processes: Option<Vec<(usize, Arc<OwnedFd>)>>,
+    opened: Arc<Processes>,
     first_seen_dead: Option<(usize, Duration)>,
+    /// A peer in another process that is stopped, since when of this wait; and when that was asked last.
+    first_seen_stopped: Option<(usize, Duration)>,
+    asked_stopped: Duration,
+    /// When this wait began, as noted for others to read.
+    noted: Option<u64>,
     /// The call under way, for messages.
     pub operation: &'static str,
     failure: Option<Error>,
@@ -47,17 +76,26 @@ impl std::fmt::Debug for Watch {
 
 impl Watch {
     /// For `rank` of a team; a wait may last `limit`.
-    pub fn new(segment: Arc<Segment>, rank: usize, limit: Option<Duration>) -> Watch {
+    pub fn new(segment: Arc<Segment>, rank: usize, limit: Option<Duration>, opened: Arc<Processes>) -> Watch {
         Watch {
             segment,
             rank,
             limit,
             processes: None,
+            opened,
             first_seen_dead: None,
+            first_seen_stopped: None,
+            asked_stopped: Duration::ZERO,
+            noted: None,
             operation: "",
             failure: None,
             attendant: None,
         }
+    }
+
+    /// How long a wait may last.
+    pub fn limit(&self) -> Option<Duration> {
+        self.limit
     }
 
     /// Changes how long a wait may last.
@@ -104,13 +142,13 @@ impl Watch {
     }
 
     /// The descriptors of the peers' processes; a process that is gone already has none to open.
-    fn open_processes(&self) -> (Vec<(usize, OwnedFd)>, Option<usize>) {
+    fn open_processes(&self) -> (Vec<(usize, Arc<OwnedFd>)>, Option<usize>) {
         let mut open = Vec::new();
         let mut gone = None;
         let me = std::process::id();
         for q in (0..self.segment.ranks()).filter(|&q| q != self.rank && self.segment.pid(q) != me) {
             let Some(pid) = Pid::from_raw(self.segment.pid(q) as i32) else { continue };
-            match rustix::process::pidfd_open(pid, PidfdFlags::empty()) {
+            match self.opened.open(pid) {
                 Ok(fd) => open.push((q, fd)),
                 Err(rustix::io::Errno::SRCH) => gone = Some(q),
                 // No pidfds (old kernel, seccomp): then only departures and time limits are noticed.
@@ -134,7 +172,7 @@ impl Watch {
             return None;
         }
         let mut polled: Vec<PollFd<'_>> =
-            processes.iter().map(|(_, fd)| PollFd::new(fd, PollFlags::IN)).collect();
+            processes.iter().map(|(_, fd)| PollFd::new(&**fd, PollFlags::IN)).collect();
         let at_once = rustix::thread::Timespec { tv_sec: 0, tv_nsec: 0 };
         if rustix::event::poll(&mut polled, Some(&at_once)).unwrap_or(0) == 0 {
             return None;
@@ -144,6 +182,39 @@ impl Watch {
             .filter(ended)
             .map(|i| processes[i].0)
             .find(|&q| self.segment.state(q) == RankState::Active)
+    }
+
+    /// A peer whose process has been stopped for too long.
+    fn stopped(&mut self, waited: Duration) -> Option<usize> {
+        if waited < self.asked_stopped {
+            self.asked_stopped = Duration::ZERO; // Another wait than the one that asked.
+            self.first_seen_stopped = None;
+        }
+        if waited < self.asked_stopped + STOPPED_LOOK {
+            return None;
+        }
+        self.asked_stopped = waited;
+        let me = std::process::id();
+        let is_stopped = |&q: &usize| {
+            let pid = self.segment.pid(q);
+            pid != me && self.segment.state(q) == RankState::Active && process::state(pid) == Some('T')
+        };
+        let found = (0..self.segment.ranks()).filter(|&q| q != self.rank).find(is_stopped);
+        self.first_seen_stopped = match (found, self.first_seen_stopped) {
+            (Some(q), Some((seen, since))) if q == seen => Some((q, since)),
+            (found, _) => found.map(|q| (q, waited)),
+        };
+        self.first_seen_stopped.filter(|(_, since)| waited >= *since + STOPPED_GRACE).map(|(q, _)| q)
+    }
+
+    /// Tells whoever looks from outside that this rank waits.
+    fn note(&mut self, waited: Duration) {
+        let since = process::monotonic_ns().saturating_sub(waited.as_nanos() as u64);
+        // The first note of a wait stays, so that its beginning does not move.
+        if self.noted.is_none() {
+            self.noted = Some(since);
+            self.segment.note_wait(self.rank, since, self.sequence(self.rank), self.operation);
+        }
     }
 
     fn missing(&self) -> String {
@@ -168,6 +239,9 @@ impl Vigil for Watch {
     }
 
     fn end(&mut self) {
+        if self.noted.take().is_some() {
+            self.segment.clear_wait(self.rank);
+        }
         if let Some(attendant) = &mut self.attendant {
             attendant.end();
         }
@@ -189,6 +263,10 @@ impl Vigil for Watch {
                 _ => self.first_seen_dead = Some((rank, waited)),
             }
         }
+        if let Some(rank) = self.stopped(waited) {
+            return Err(self.lost(rank, Loss::Stopped));
+        }
+        self.note(waited);
         if let Some(limit) = self.limit.filter(|&limit| waited >= limit) {
             self.failure = Some(Error::Timeout {
                 waiting: self.rank,

@@ -5,7 +5,7 @@ mod common;
 
 use lineweave::settings::Settings;
 use lineweave::team::{self, Charter, Team};
-use lineweave::Error;
+use lineweave::{Error, Operator};
 use std::time::Duration;
 
 fn run(ranks: usize, f: impl Fn(&mut lineweave::Communicator) -> common::Outcome + Sync) -> usize {
@@ -89,6 +89,45 @@ fn uneven_blocks_are_right_on_threads() {
     cases += run(2, |comm| common::uneven::uneven(comm, &many));
     println!("tally: conformance cases (uneven blocks, threads) {cases}");
     assert!(cases > 1000, "{cases} cases only");
+}
+
+#[test]
+fn wide_elements_and_own_operators_are_right_on_threads() {
+    let mut cases = 0;
+    for ranks in [1, 2, 3, 7] {
+        cases += run(ranks, |comm| common::wide::wide(comm, &[0, 1, 9, 300]));
+    }
+    // Around the window of 16-byte elements.
+    cases += run(3, |comm| common::wide::wide(comm, &[(1 << 16) + 1]));
+    println!("tally: conformance cases (wide elements and own operators, threads) {cases}");
+    assert!(cases > 1000, "{cases} cases only");
+}
+
+#[test]
+fn an_operator_that_panics_is_named_by_all() {
+    let outcomes = team::threads(3, |mut comm| {
+        comm.barrier()?;
+        let me = comm.rank();
+        let operator = Operator::new(true, move |_: &[u64], _: &mut [u64]| assert!(me != 1, "bad element"));
+        let said: Vec<String> = (0..40)
+            .map_while(|_| comm.allreduce_in_place(&mut [1u64; 900], operator).err())
+            .map(|e| e.to_string())
+            .collect();
+        let said = match said.first() {
+            Some(said) => said.clone(),
+            None => comm.barrier().expect_err("rank 1 failed").to_string(),
+        };
+        let after = comm.barrier().expect_err("the communicator failed").to_string();
+        Ok((said, after))
+    })
+    .expect("ranks return");
+    for (rank, (said, after)) in outcomes.iter().enumerate() {
+        match rank {
+            1 => assert_eq!(said, "rank 1 panicked: bad element"),
+            _ => assert!(said.starts_with("rank 1 (pid ") && said.contains("failed"), "rank {rank}: {said}"),
+        }
+        assert!(after.contains("failed earlier") || after.contains("rank 1"), "rank {rank}: {after}");
+    }
 }
 
 /// What the ranks of a team say of calls that do not fit each other; calls are compared before data moves.

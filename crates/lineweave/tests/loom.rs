@@ -213,3 +213,73 @@ fn a_counter_releases_when_everybody_has_added() {
         peer.join().unwrap();
     });
 }
+
+#[test]
+fn an_announcement_is_taken_by_whom_it_is_for_and_whole() {
+    use lineweave::segment::announce::{look, prepare, Found};
+    loom::model(|| {
+        let shared = Arc::new(([0; 3].map(AtomicU64::new), AtomicU64::new(0)));
+        let announcer = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                let line = shared.0.each_ref();
+                // For another group, whose members have all taken it; then for this one, which tells by a flag.
+                let open = prepare(line, 1, 10);
+                raise(line[0], open);
+                raise(line[0], open + 1);
+                let open = prepare(line, 2, 20);
+                raise(line[0], open);
+                await_flag(&shared.1, 1);
+                raise(line[0], open + 1);
+            })
+        };
+        let line = shared.0.each_ref();
+        loop {
+            match look(line, 2, 0) {
+                Found::Taken { count, number } => {
+                    assert_eq!((count, number), (3, 20));
+                    break;
+                }
+                Found::Later(count) => await_flag(line[0], count),
+            }
+        }
+        raise(&shared.1, 1);
+        assert!(matches!(look(line, 2, 3), Found::Later(_)));
+        announcer.join().unwrap();
+    });
+}
+
+#[test]
+fn an_engine_is_held_by_one_at_a_time_and_comes_back() {
+    use lineweave::communicator::lend::Lending;
+    loom::model(|| {
+        let shared = Arc::new((Lending::default(), Slot::new()));
+        // Two calls to carry on, by a helper and by the owner.
+        shared.1.put(2);
+        shared.0.lend();
+        let helper = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                if shared.0.try_hold() {
+                    let left = shared.1.get() - 1;
+                    shared.1.put(left);
+                    shared.0.release(left > 0);
+                }
+            })
+        };
+        while !shared.0.is_idle() {
+            if shared.0.try_hold() {
+                let left = shared.1.get() - 1;
+                shared.1.put(left);
+                shared.0.release(left > 0);
+            } else {
+                spin_loop();
+            }
+        }
+        // Idle: the owner's alone.
+        assert_eq!(shared.1.get(), 0);
+        shared.1.put(7);
+        assert!(!shared.0.try_hold());
+        helper.join().unwrap();
+    });
+}

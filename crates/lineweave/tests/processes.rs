@@ -4,6 +4,11 @@
 #[path = "common/mod.rs"]
 mod common;
 
+#[path = "common/children.rs"]
+mod children;
+#[path = "common/started.rs"]
+mod started;
+
 use lineweave::settings::Settings;
 use lineweave::team::{self, Charter, Host, Team};
 use lineweave::{Communicator, Error, Operator};
@@ -21,11 +26,21 @@ fn main() {
     if std::env::args().any(|a| a == "--list") {
         return;
     }
-    let tests: [(&str, fn()); 9] = [
+    let tests: [(&str, fn()); 14] = [
         ("every_algorithm_delivers_between_processes", || conformance("algorithms", &[1, 2, 3, 4, 8])),
         ("every_type_and_operator_is_right_between_processes", || conformance("types", &[2, 5])),
+        ("wide_elements_and_own_operators_are_right_between_processes", || conformance("wide", &[2, 3, 5])),
         ("blocks_and_scans_are_right_between_processes", || conformance("blocks", &[1, 2, 3, 5, 8])),
         ("calls_follow_each_other_in_any_order_between_processes", || conformance("mixed", &[2, 3, 8])),
+        ("every_kind_of_communicator_is_right_between_processes", || {
+            conformance("children", &[1, 2, 3, 5, 8])
+        }),
+        ("started_calls_are_right_between_processes", || conformance("started", &[1, 2, 3, 5, 8])),
+        (
+            "a_rank_killed_while_calls_are_under_way_is_named",
+            a_rank_killed_while_calls_are_under_way_is_named,
+        ),
+        ("a_rank_killed_in_a_split_is_named", a_rank_killed_in_a_split_is_named),
         ("ranks_meet_at_a_socket", ranks_meet_at_a_socket),
         ("a_killed_rank_is_named_within_a_second", a_killed_rank_is_named),
         ("an_early_exit_is_named", an_early_exit_is_named),
@@ -119,6 +134,40 @@ fn a_killed_rank_is_named() {
     }
 }
 
+fn a_rank_killed_while_calls_are_under_way_is_named() {
+    for job in ["waiting", "testing"] {
+        let mut children = start(3, job);
+        std::thread::sleep(Duration::from_millis(300));
+        let (killed, pid) = (Instant::now(), children[1].id());
+        children[1].kill().expect("a rank can be killed");
+        for (rank, child) in children.into_iter().enumerate().filter(|(rank, _)| *rank != 1) {
+            let output = child.wait_with_output().expect("a rank can be awaited");
+            let text = String::from_utf8_lossy(&output.stdout);
+            assert!(text.contains(&format!("rank 1 (pid {pid})")), "{job}: rank {rank} said `{text}`");
+            let waited = killed.elapsed();
+            assert!(waited < Duration::from_secs(1), "{job}: rank {rank} noticed after {waited:?}");
+        }
+    }
+}
+
+fn a_rank_killed_in_a_split_is_named() {
+    let mut children = start(4, "splitting");
+    std::thread::sleep(Duration::from_millis(300));
+    let (killed, pid) = (Instant::now(), children[2].id());
+    children[2].kill().expect("a rank can be killed");
+    let mut named = false;
+    for (rank, child) in children.into_iter().enumerate().filter(|(rank, _)| *rank != 2) {
+        let output = child.wait_with_output().expect("a rank can be awaited");
+        let text = String::from_utf8_lossy(&output.stdout);
+        named |= text.contains(&format!("(pid {pid}) died"));
+        // Who was in the part without rank 2 may hear first that its neighbours gave up because of that.
+        assert!(text.contains(") died") || text.contains(") left"), "rank {rank} said `{text}`");
+        let waited = killed.elapsed();
+        assert!(waited < Duration::from_secs(1), "rank {rank} noticed after {waited:?}");
+    }
+    assert!(named, "nobody named the process that died");
+}
+
 fn an_early_exit_is_named() {
     let texts = finish(start(3, "early"));
     for (rank, text) in texts.iter().enumerate().filter(|(r, _)| *r != 1) {
@@ -177,12 +226,44 @@ fn work(job: &str, comm: &mut Communicator) -> Result<String, String> {
     match job {
         "algorithms" => count(common::algorithms(comm, &[0, 1, 13, 300, 9001], false)),
         "types" => count(common::types_and_operators(comm, &[0, 1, 7, 1023])),
+        "wide" => count(common::wide::wide(comm, &[0, 1, 7, 300])),
         "blocks" => {
             let sizes = [0, 1, 14, 257, 30_000];
             let even = common::blocks::blocks(comm, &sizes)? + common::blocks::scans(comm, &sizes)?;
             Ok((even + common::uneven::uneven(comm, &[0, 1, 13, 999])?).to_string())
         }
         "mixed" => count(common::mixed(comm, 400)),
+        "children" => {
+            // Ranks are in communicators of different sizes.
+            let mut most = [children::every_kind(comm)? as u64];
+            comm.allreduce_in_place(&mut most, Operator::Max).map_err(|e| e.to_string())?;
+            Ok(most[0].to_string())
+        }
+        "started" => count(started::every_collective(comm, &[0, 1, 13, 700])),
+        "waiting" | "testing" => loop {
+            let mut requests = Vec::new();
+            for case in started::cases(comm, 5) {
+                requests.push(started::start(&case, comm)?);
+            }
+            let ended = requests.into_iter().try_for_each(|mut request| {
+                while job == "testing" && !request.test()? {
+                    std::thread::sleep(Duration::from_micros(200));
+                }
+                request.wait().map(|_| ())
+            });
+            if let Err(e) = ended {
+                return Ok(e.to_string());
+            }
+        },
+        "splitting" => loop {
+            let made = comm.split(Some(comm.rank() as u64 / 3), 0).and_then(|part| match part {
+                Some(mut part) => part.dup()?.barrier(),
+                None => Ok(()),
+            });
+            if let Err(e) = made {
+                return Ok(e.to_string());
+            }
+        },
         "socket" => {
             comm.barrier().map_err(|e| e.to_string())?;
             Ok(format!("{} of {}", comm.rank(), comm.ranks()))

@@ -1,4 +1,6 @@
-//! `lineweave measure`: what this machine costs, as a profile.
+//! `lineweave measure`: what this machine costs, as a profile; or a described one, in virtual time.
+
+mod simulated;
 
 use super::fit::{show, Head};
 use crate::error::CliError;
@@ -19,7 +21,8 @@ const STEPS: u64 = 1000;
 /// How, and where to.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
-    /// Where to keep the profile [default: the cache, by machine fingerprint, where programs find it]
+    /// Where to keep the profile [default: the cache, by machine fingerprint, where programs find it; with --machine
+    /// nowhere]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Take a few seconds, with wider intervals
@@ -51,6 +54,9 @@ struct Flagged<'a> {
 /// # Errors
 /// A [`CliError`] when this machine cannot be measured or the profile not be kept.
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
+    if let Some(name) = session.machine_option().map(str::to_owned) {
+        return simulated::run(&name, arguments, session);
+    }
     let settings = session.settings_of_this_machine()?;
     let set = ProbeSet::of_this_machine(&settings)?;
     let set = if arguments.quick { set.quick() } else { set };

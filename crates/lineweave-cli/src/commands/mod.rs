@@ -5,6 +5,7 @@
 
 pub mod bench;
 pub mod completions;
+pub mod doctor;
 pub mod draw;
 pub mod explain;
 pub mod fit;
@@ -17,9 +18,12 @@ pub mod models;
 pub mod papers;
 pub mod plan;
 pub mod rank_job;
+pub mod run;
 pub mod simulate;
 pub mod tune;
 pub mod verify;
+pub mod who;
+pub mod what_if;
 
 use crate::error::CliError;
 use crate::session::Session;
@@ -32,6 +36,10 @@ pub enum Command {
     Tune(tune::Arguments),
     /// Show this node, every setting with where it came from, and by what plans are chosen
     Info(info::Arguments),
+    /// Say what keeps lineweave from its best on this node, and what to do about it
+    Doctor(doctor::Arguments),
+    /// Show running and hung teams: each rank's call, what it waits for and since when, and who is missing
+    Who(who::Arguments),
     /// List the algorithms with their parameters and sources, or the machine descriptions
     List(list::Arguments),
     /// Print the plan of an algorithm, or of the one that would be chosen, as text
@@ -40,6 +48,8 @@ pub enum Command {
     Draw(draw::Arguments),
     /// Prove plans, or show a counter-example
     Verify(verify::Arguments),
+    /// Run a program of MPI whose collectives lineweave takes over: `mpirun -n 4 lineweave run -- ./app`
+    Run(run::Arguments),
     /// Measure collectives beside the floor, memcpy and other barriers, all in one run
     Bench(bench::Arguments),
     /// Say what is chosen for a message, what it is predicted to cost, and what decided it
@@ -54,6 +64,8 @@ pub enum Command {
     Models(models::Arguments),
     /// Play plans in virtual time on a machine that need not be there, with contention
     Simulate(simulate::Arguments),
+    /// Find from which number of cores and accesses in flight on links limit a mesh rather than ports
+    WhatIf(what_if::Arguments),
     /// Compute what the papers print anew, and say item by item what agrees
     Papers(papers::Arguments),
     /// Print a script that completes this command's arguments in a shell
@@ -74,10 +86,13 @@ impl Command {
         match self {
             Command::Tune(arguments) => tune::run(arguments, session),
             Command::Info(arguments) => info::run(arguments, session),
+            Command::Doctor(arguments) => doctor::run(arguments, session),
+            Command::Who(arguments) => who::run(arguments, session),
             Command::List(arguments) => list::run(arguments, session),
             Command::Plan(arguments) => plan::run(arguments, session),
             Command::Draw(arguments) => draw::run(arguments, session),
             Command::Verify(arguments) => verify::run(arguments, session),
+            Command::Run(arguments) => run::run(arguments, session),
             Command::Bench(arguments) => bench::run(arguments, session),
             Command::Explain(arguments) => explain::run(arguments, session),
             Command::Measure(arguments) => measure::run(arguments, session),
@@ -85,6 +100,7 @@ impl Command {
             Command::Optimise(arguments) => optimise::run(arguments, session),
             Command::Models(arguments) => models::run(arguments, session),
             Command::Simulate(arguments) => simulate::run(arguments, session),
+            Command::WhatIf(arguments) => what_if::run(arguments, session),
             Command::Papers(arguments) => papers::run(arguments, session),
             Command::Completions(arguments) => completions::run(arguments, session),
             Command::Man(arguments) => man::run(arguments, session),

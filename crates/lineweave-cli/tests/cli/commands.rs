@@ -8,6 +8,8 @@ fn help_and_version_go_to_standard_output() {
     let help = scratch.run(&["--help"]).accepted();
     for command in [
         "info",
+        "doctor",
+        "who",
         "list",
         "plan",
         "draw",

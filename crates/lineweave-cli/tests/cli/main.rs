@@ -5,3 +5,5 @@ mod commands;
 mod common;
 mod measuring;
 mod models;
+mod teams;
+mod simulating;

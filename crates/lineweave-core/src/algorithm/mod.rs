@@ -10,6 +10,7 @@ pub mod allreduce;
 pub mod alltoall;
 pub mod barrier;
 pub mod bcast;
+mod brackets;
 pub mod edges;
 pub mod gather;
 pub mod levels;
@@ -18,8 +19,10 @@ pub mod pieces;
 pub mod ranks;
 pub mod reduce;
 pub mod reduce_scatter;
+pub mod row_trees;
 pub mod scan;
 pub mod scatter;
+mod split_box;
 pub mod trees;
 mod two_sided;
 
@@ -237,11 +240,20 @@ impl Algorithm {
     /// The parameter sets to prove and test for a problem: the candidates, or the defaults where there are
     /// none and the algorithm applies, as for baselines that are only there for comparison.
     pub fn trials(&self, problem: &Problem) -> Vec<Params> {
-        let candidates = (self.candidates)(problem);
-        if candidates.is_empty() && self.plan(problem, &Params::new()).is_ok() {
-            return vec![Params::new()];
+        let mut trials = (self.candidates)(problem);
+        if trials.is_empty() && self.plan(problem, &Params::new()).is_ok() {
+            trials.push(Params::new());
         }
-        candidates
+        let fixed = trials.first().map(|first| brackets::reproducible(self, first.clone()));
+        trials.extend(fixed.filter(|params| *params != trials[0]));
+        trials
+    }
+
+    /// The parameter sets worth costing where results have to be reproducible: the candidates, with the brackets for it
+    /// where the algorithm has a choice of them. Whether results then are, a plan's proof tells.
+    pub fn reproducible_candidates(&self, problem: &Problem) -> Vec<Params> {
+        let candidates = (self.candidates)(problem);
+        candidates.into_iter().map(|params| brackets::reproducible(self, params)).collect()
     }
 
     /// Whether every parameter given is one that this algorithm has.

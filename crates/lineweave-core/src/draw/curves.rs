@@ -43,8 +43,24 @@ pub struct Panel {
     pub curves: Vec<Curve>,
 }
 
-/// Draws panels side by side, two a row, all with the same axes. Points that are not positive and finite are left out.
+/// How numbers stand on the axes.
+#[derive(Clone, Copy, Debug)]
+pub struct Axes {
+    /// Powers of two, from left to right.
+    pub x: fn(f64) -> String,
+    /// Powers of ten, upwards.
+    pub y: fn(f64) -> String,
+}
+
+/// Draws times over sizes: panels side by side, two a row, all with the same axes. Points that are not positive and
+/// finite are left out.
 pub fn curves(title: &str, detail: &str, panels: &[Panel]) -> String {
+    let bytes = |n: f64| Bytes(n.round() as u64).to_string();
+    curves_on(title, detail, panels, Axes { x: bytes, y: |n| Nanos(n).to_string() })
+}
+
+/// [`curves`] of other things.
+pub fn curves_on(title: &str, detail: &str, panels: &[Panel], labels: Axes) -> String {
     let mut svg = Svg::default();
     svg.heading(title, detail);
     let sound = |p: &&(f64, f64)| p.0 > 0.0 && p.1 > 0.0 && p.0.is_finite() && p.1.is_finite();
@@ -72,7 +88,7 @@ pub fn curves(title: &str, detail: &str, panels: &[Panel]) -> String {
             let fy = (p.1.log10() - y.0) / (y.1 - y.0);
             (corner.0 + fx * WIDTH, corner.1 + (1.0 - fy) * HEIGHT)
         };
-        axes(&mut svg, corner, x, y);
+        axes(&mut svg, corner, (x, y), labels);
         svg.text((corner.0, corner.1 - 8.0), 13.0, INK, Anchor::Start, true, &panel.title);
         for curve in &panel.curves {
             let style = names.iter().position(|n| *n == curve.name).unwrap_or(0) % STYLES.len();
@@ -107,14 +123,14 @@ pub fn curves(title: &str, detail: &str, panels: &[Panel]) -> String {
 }
 
 /// Rules and numbers.
-fn axes(svg: &mut Svg, corner: (f64, f64), x: (f64, f64), y: (f64, f64)) {
+fn axes(svg: &mut Svg, corner: (f64, f64), (x, y): ((f64, f64), (f64, f64)), labels: Axes) {
     let rule = Stroke { colour: RULE, width: 1.0, dashed: false };
     let step = ((x.1 - x.0) / 6.0).ceil().max(1.0);
     let mut power = x.0;
     while power <= x.1 + 1e-9 {
         let at = corner.0 + (power - x.0) / (x.1 - x.0) * WIDTH;
         svg.line((at, corner.1), (at, corner.1 + HEIGHT), rule);
-        let label = Bytes(2f64.powf(power).round() as u64).to_string();
+        let label = (labels.x)(2f64.powf(power));
         svg.text((at, corner.1 + HEIGHT + 16.0), 11.0, SOFT, Anchor::Middle, false, &label);
         power += step;
     }
@@ -122,7 +138,7 @@ fn axes(svg: &mut Svg, corner: (f64, f64), x: (f64, f64), y: (f64, f64)) {
     while power <= y.1 + 1e-9 {
         let at = corner.1 + (1.0 - (power - y.0) / (y.1 - y.0)) * HEIGHT;
         svg.line((corner.0, at), (corner.0 + WIDTH, at), rule);
-        let label = Nanos(10f64.powf(power)).to_string();
+        let label = (labels.y)(10f64.powf(power));
         svg.text((corner.0 - 6.0, at + 4.0), 11.0, SOFT, Anchor::End, false, &label);
         power += 1.0;
     }

@@ -56,15 +56,20 @@ pub fn heat(load: &Load, title: &str) -> String {
         (LEFT + x * cell + (cell - tile) / 2.0, TOP + y * cell + (cell - tile) / 2.0)
     };
     let gap = cell - tile;
+    // To the neighbour, or out of the picture where a torus goes round.
+    let reach = |within: bool| if within { gap } else { gap / 2.0 };
     for (i, links) in load.links.iter().enumerate() {
         let (x, y) = corner(i);
         let (right, below) = (x + tile, y + tile);
         // East and west, south and north: the way out is nearer to the top or left.
         let places = [
-            ((right, y + tile * 0.3), (gap / 2.0, bar)),
-            ((x - gap / 2.0, y + tile * 0.6), (gap / 2.0, bar)),
-            ((x + tile * 0.3, below), (bar, gap / 2.0)),
-            ((x + tile * 0.6, y - gap / 2.0), (bar, gap / 2.0)),
+            ((right, y + tile * 0.3), (reach(i % columns + 1 < columns), bar)),
+            (
+                (x - reach(!i.is_multiple_of(columns)), y + tile * 0.6),
+                (reach(!i.is_multiple_of(columns)), bar),
+            ),
+            ((x + tile * 0.3, below), (bar, reach(i / columns + 1 < rows))),
+            ((x + tile * 0.6, y - reach(i >= columns)), (bar, reach(i >= columns))),
         ];
         for ((at, size), busy) in places.into_iter().zip(links) {
             if busy.0 > 0 {
@@ -84,11 +89,21 @@ pub fn heat(load: &Load, title: &str) -> String {
         ));
         svg.rect(at, (tile, tile), shade(port.busy, most_port), 1.0);
         let outline = Stroke { colour: RULE, width: 0.6, dashed: false };
-        svg.line(at, (at.0 + tile, at.1), outline);
-        svg.line((at.0, at.1 + tile), (at.0 + tile, at.1 + tile), outline);
+        let (right, below) = (at.0 + tile, at.1 + tile);
+        for (from, to) in [
+            (at, (right, at.1)),
+            ((right, at.1), (right, below)),
+            ((right, below), (at.0, below)),
+            ((at.0, below), at),
+        ] {
+            svg.line(from, to, outline);
+        }
         if tile >= 34.0 {
             let middle = (at.0 + tile / 2.0, at.1 + tile / 2.0 + 4.0);
-            svg.text(middle, 11.0, INK, Anchor::Middle, false, &format!("{:.0} %", share(port.busy)));
+            let fill = shade(port.busy, most_port);
+            // The two darkest shades need pale numbers.
+            let ink = if SHADES[6..].contains(&fill) { SHADES[0] } else { INK };
+            svg.text(middle, 11.0, ink, Anchor::Middle, false, &format!("{:.0} %", share(port.busy)));
         }
         svg.close();
     }

@@ -10,7 +10,7 @@ mod steps;
 mod svg;
 mod trace;
 
-pub use curves::{curves, Curve, Panel};
+pub use curves::{curves, curves_on, Axes, Curve, Panel};
 pub use heat::heat;
 pub use plan::plan;
 pub use steps::{steps, Step, Steps};

@@ -18,6 +18,7 @@ mod least_squares;
 mod log_np;
 mod loggp;
 mod logp;
+pub mod mesh;
 mod plogp;
 mod published;
 mod stages;

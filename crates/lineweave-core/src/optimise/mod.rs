@@ -6,6 +6,7 @@
 //! - `hierarchy`, `pipeline`, `notify`: trees per level of the machine, chunks and slots, and how children hear that
 //!   something is ready, with the costs of a [`Model`](crate::model::Model);
 //! - `matrix`: trees over ranks any two of which have a latency of their own;
+//! - `row`: what a row of a message-passing mesh costs, for generated reduce trees;
 //! - `costs`: the closed costs that those start from;
 //! - `methods`: the table of all of them, from a machine and ranks to the parameters of a plan;
 //! - `bounds`: what no algorithm can be faster than.
@@ -24,6 +25,7 @@ pub mod notify;
 pub mod pipeline;
 pub mod radix;
 pub mod ramos_hoefler;
+pub mod row;
 
 /// What costs least, and what nothing costs less than.
 #[derive(Clone, PartialEq, Debug)]

@@ -5,6 +5,7 @@
 //! item by item what agrees. Nothing here is typed in but what a paper prints.
 
 pub mod chunduri;
+mod luczynski;
 pub mod patil;
 pub mod petrovic;
 mod ramos_hoefler;
@@ -97,5 +98,11 @@ pub struct Paper {
 }
 
 /// The papers, in the order of the report.
-pub const TABLE: &[&Paper] =
-    &[&ramos_hoefler::PAPER, &petrovic::PAPER, &chunduri::PAPER, &rico_gallego::PAPER, &patil::PAPER];
+pub const TABLE: &[&Paper] = &[
+    &ramos_hoefler::PAPER,
+    &petrovic::PAPER,
+    &chunduri::PAPER,
+    &rico_gallego::PAPER,
+    &patil::PAPER,
+    &luczynski::PAPER,
+];

@@ -53,13 +53,25 @@ struct Walk {
     /// Whether a plan for this window fitted.
     fits: bool,
     fitting: usize,
+    /// Parameter sets that were asked about their brackets, and the answer.
+    asked: Vec<(Params, bool)>,
 }
 
 impl Walk {
+    fn associates(&mut self, question: &Question, params: &Params) -> bool {
+        if let Some((_, answer)) = self.asked.iter().find(|(asked, _)| asked == params) {
+            return *answer;
+        }
+        let answer = question.associates(self.algorithm, params);
+        self.asked.push((params.clone(), answer));
+        answer
+    }
+
     fn new(algorithm: &'static Algorithm, place: usize, question: &Question) -> Walk {
         let mut windows = windows(question);
         windows.reverse();
-        Walk { algorithm, place, windows, window: 0, params: Vec::new().into_iter(), fits: false, fitting: 0 }
+        let params = Vec::new().into_iter();
+        Walk { algorithm, place, windows, window: 0, params, fits: false, fitting: 0, asked: Vec::new() }
     }
 
     fn next(&mut self, question: &Question, line_bytes: usize, unfit: &mut usize) -> Option<(Params, Plan)> {
@@ -70,11 +82,11 @@ impl Walk {
                     return None;
                 }
                 self.window = self.windows.pop()?;
-                self.params = (self.algorithm.candidates)(&question.window(self.window)).into_iter();
+                self.params = question.candidates(self.algorithm, self.window).into_iter();
                 continue;
             };
             match self.algorithm.plan(&question.window(self.window), &params) {
-                Ok(plan) if question.fits(&plan, line_bytes) => {
+                Ok(plan) if question.fits(&plan, line_bytes) && self.associates(question, &params) => {
                     self.fits = true;
                     return Some((params, plan));
                 }

@@ -12,12 +12,13 @@ mod explain;
 pub use choices::{Choices, ChoicesError, Found, Tuned, CHOICES_SCHEMA};
 pub use explain::explain;
 
-use crate::algorithm::{self, Problem};
-use crate::collective::Collective;
+use crate::algorithm::{self, Algorithm, Problem};
+use crate::collective::{Association, Collective};
 use crate::model::Model;
 use crate::plan::{Blocks, FlagKind, Params, Plan, PlanError, Uneven};
 use crate::topology::Shape;
 use crate::units::{Bytes, Nanos};
+use crate::verify;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -52,6 +53,8 @@ pub struct Question {
     pub uneven: Option<Arc<Uneven>>,
     /// Element size in bytes; 1 when nothing is folded.
     pub grain: usize,
+    /// In which order and with which brackets contributions are to be combined.
+    pub association: Association,
     /// Whether ranks can reach each other's private buffers.
     pub direct: bool,
     /// Bytes of slots that one bank of a rank holds, and of flags as many.
@@ -72,6 +75,7 @@ impl Question {
             bytes,
             uneven: None,
             grain,
+            association: Association::Free,
             direct: false,
             box_bytes: 1 << 20,
             counter_bytes: usize::MAX,
@@ -105,6 +109,36 @@ impl Question {
             blocks,
             grain: self.grain,
             direct: self.direct,
+        }
+    }
+
+    /// What is asked of associations, in words that follow others.
+    fn asked(&self) -> &'static str {
+        match self.association {
+            Association::Free => "",
+            Association::RankOrder => " that combine contributions in the order of ranks",
+            Association::Fixed => " whose brackets are those of reproducible results",
+        }
+    }
+
+    /// Whether plans of an algorithm combine contributions as asked. Asked of a short message, which has the brackets of a
+    /// long one: the plan that is chosen is proved before it runs.
+    pub fn associates(&self, algorithm: &Algorithm, params: &Params) -> bool {
+        if self.association == Association::Free || !self.collective.folds() {
+            return true;
+        }
+        let bytes = self.bytes.min(4 * self.shape.ranks() * self.grain);
+        let short = Question { bytes, uneven: None, ..self.clone() };
+        let plan = algorithm.plan(&short.window(bytes), params);
+        plan.is_ok_and(|plan| verify::verify(&plan).is_ok_and(|proof| proof.meets(self.association)))
+    }
+
+    /// The parameter sets of an algorithm that are worth costing for a window.
+    pub(crate) fn candidates(&self, algorithm: &Algorithm, window: usize) -> Vec<Params> {
+        let problem = self.window(window);
+        match self.association {
+            Association::Free | Association::RankOrder => (algorithm.candidates)(&problem),
+            Association::Fixed => algorithm.reproducible_candidates(&problem),
         }
     }
 
@@ -235,7 +269,7 @@ pub fn select(model: &Model, question: &Question) -> Result<Choice, SelectError>
             ranks: question.shape.ranks(),
             bytes: question.bytes,
             box_bytes: question.box_bytes,
-            why: format!("{unfit} plans were tried"),
+            why: format!("{unfit} plans were tried{}", question.asked()),
         });
     };
     let algorithm = algorithm::find(question.collective, best.name)?;
@@ -259,6 +293,9 @@ pub fn select(model: &Model, question: &Question) -> Result<Choice, SelectError>
     }
     if unfit > 0 {
         reasons.push(format!("{unfit} plans did not apply or did not fit a box"));
+    }
+    if question.association != Association::Free && question.collective.folds() {
+        reasons.push(format!("only plans were considered{}", question.asked()));
     }
     if cut_short {
         reasons.push("the search's budget was spent before every parameter set was costed".to_owned());

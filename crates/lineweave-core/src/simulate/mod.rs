@@ -10,6 +10,7 @@
 mod agenda;
 pub mod coherent;
 mod fabric;
+pub mod measuring;
 pub mod mesh;
 mod play;
 mod program;

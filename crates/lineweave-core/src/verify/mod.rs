@@ -57,7 +57,7 @@ mod violation;
 
 pub use violation::{Cause, Fault, Race, Site, Step, Violation};
 
-use crate::collective::Collective;
+use crate::collective::{Association, Collective};
 use crate::plan::{FlagKind, Op, Plan, Reuse};
 use crate::units::Rank;
 use machine::Machine;
@@ -77,6 +77,8 @@ pub struct Proof {
     /// Every result combines the contributions from rank 0 to rank P-1, left to right (operators that do not
     /// commute are then safe). True when nothing is folded.
     pub rank_order: bool,
+    /// Every result has the brackets of reproducible results, see [`Association::Fixed`]. True when nothing is folded.
+    pub fixed_order: bool,
     /// Signals that follow one another on the longest chain of one run: its rounds.
     pub depth: u32,
     /// Fingerprint of the result's association trees and the bytes they cover, the same in every build.
@@ -84,6 +86,17 @@ pub struct Proof {
     /// order with the same brackets: this pins the association of a reduce, where no second rank
     /// holds the result.
     pub result_hash: u64,
+}
+
+impl Proof {
+    /// Whether contributions are combined as asked.
+    pub fn meets(&self, association: Association) -> bool {
+        match association {
+            Association::Free => true,
+            Association::RankOrder => self.rank_order,
+            Association::Fixed => self.fixed_order,
+        }
+    }
 }
 
 /// Proves a plan.
@@ -171,6 +184,7 @@ fn prove(plan: &Plan, index: &FlagIndex, writers: &[Writers], runs: usize) -> Re
         synchronizing: machine.synchronizing.is_ok(),
         in_place: machine.in_place,
         rank_order: machine.results.rank_order,
+        fixed_order: machine.results.fixed_order,
         depth: machine.depth,
         result_hash: machine.results.hash,
     })

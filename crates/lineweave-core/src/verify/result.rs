@@ -5,7 +5,7 @@ use super::memory::Value;
 use super::segments::Segments;
 use super::text::site;
 use super::violation::{Step, Violation};
-use crate::collective::Collective;
+use crate::collective::{split, Collective};
 use crate::plan::Plan;
 use crate::units::Rank;
 use std::collections::HashMap;
@@ -25,14 +25,26 @@ enum Due {
     Untouched,
 }
 
+/// How a tree is ordered, each kind a special case of the one before.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Debug)]
+enum Order {
+    Any,
+    /// Its leaves are in rank order.
+    Rank,
+    /// It has the brackets of reproducible results besides.
+    Fixed,
+}
+
 /// What has been seen of the results so far.
 pub(super) struct Results {
     /// For each run, the first rank that returned and what it held.
     first: Vec<Option<(usize, Held)>>,
-    /// For each tree over some ranks, whether its leaves are in rank order, or what is wrong with it.
-    trees: HashMap<(Expr, usize, usize), Result<bool, String>>,
+    /// For each tree over some ranks, how its leaves are ordered, or what is wrong with it.
+    trees: HashMap<(Expr, usize, usize), Result<Order, String>>,
     /// Every tree so far had its leaves in rank order.
     pub(super) rank_order: bool,
+    /// Every tree so far had the brackets of reproducible results.
+    pub(super) fixed_order: bool,
     /// Of the trees of run 0 and the bytes they cover.
     pub(super) hash: u64,
 }
@@ -43,6 +55,7 @@ impl Results {
             first: vec![None; runs],
             trees: HashMap::new(),
             rank_order: true,
+            fixed_order: true,
             hash: mix(plan.collective as u64, plan.bytes as u64),
         }
     }
@@ -99,9 +112,10 @@ impl Results {
                             .entry((value.expr, ranks.end, run))
                             .or_insert_with(|| tree_fault(exprs, value.expr, ranks, plan.ranks, run));
                         let fault = match tree {
-                            Ok(false) if *ordered => "not in rank order",
-                            Ok(in_order) => {
-                                self.rank_order &= *in_order;
+                            Ok(order) if *ordered && *order == Order::Any => "not in rank order",
+                            Ok(order) => {
+                                self.rank_order &= *order >= Order::Rank;
+                                self.fixed_order &= *order >= Order::Fixed;
                                 ""
                             }
                             Err(fault) => fault,
@@ -229,14 +243,26 @@ fn dues(plan: &Plan, rank: usize) -> Vec<(Range<usize>, Due)> {
     }
 }
 
-/// Whether the leaves are in rank order; or why the tree is not the contribution of each of `wanted` exactly once.
+/// Whether a tree over the ranks from `first` on has the brackets of reproducible results.
+fn is_fixed(exprs: &Exprs, tree: Expr, first: usize, n: usize) -> bool {
+    match exprs.node(tree) {
+        Node::Leaf { rank, .. } => n == 1 && rank == first,
+        Node::Fold(a, b) if n > 1 => {
+            let left = split(n);
+            is_fixed(exprs, a, first, left) && is_fixed(exprs, b, first + left, n - left)
+        }
+        Node::Fold(..) | Node::Undefined | Node::Address { .. } => false,
+    }
+}
+
+/// How the leaves are ordered; or why the tree is not the contribution of each of `wanted` exactly once.
 fn tree_fault(
     exprs: &Exprs,
     tree: Expr,
     wanted: &Range<usize>,
     ranks: usize,
     run: usize,
-) -> Result<bool, String> {
+) -> Result<Order, String> {
     match exprs.node(tree) {
         Node::Undefined => return Err("nothing was written here".to_owned()),
         Node::Address { .. } => return Err("an address, not data".to_owned()),
@@ -257,7 +283,9 @@ fn tree_fault(
         return Err(format!("not to be there: {strange:?}"));
     }
     match (missing.is_empty(), double.is_empty()) {
-        (true, true) => Ok(leaves.windows(2).all(|w| w[0].0 < w[1].0)),
+        (true, true) if !leaves.windows(2).all(|w| w[0].0 < w[1].0) => Ok(Order::Any),
+        (true, true) if is_fixed(exprs, tree, wanted.start, wanted.len()) => Ok(Order::Fixed),
+        (true, true) => Ok(Order::Rank),
         (false, true) => Err(format!("missing: {missing:?}")),
         (true, false) => Err(format!("more than once: {double:?}")),
         (false, false) => Err(format!("missing: {missing:?}, more than once: {double:?}")),

@@ -4,7 +4,7 @@ use super::text::{region_text, site, space_text};
 use super::violation::{Fault, Step, Violation};
 use crate::collective::Extent;
 use crate::plan::{Carry, FlagKind, FlagRef, Op, Plan, Region, Reuse, Space, Take};
-use crate::units::Rank;
+use crate::units::{Rank, LINE};
 
 /// Dense numbers for the flags that a plan uses: `array base + home * used + index`.
 pub(super) struct FlagIndex {
@@ -105,7 +105,7 @@ fn check_op(plan: &Plan, rank: usize, op: &Op) -> Result<(), Fault> {
             writes(plan, rank, dst)?;
             lengths(&[a, b, dst])?;
             for region in [a, b, dst] {
-                if region.offset % plan.grain != 0 || region.len % plan.grain != 0 {
+                if region.offset % place_grain(plan, region) != 0 || region.len % plan.grain != 0 {
                     return Err(Fault::Ragged { region: region_text(region), grain: plan.grain });
                 }
             }
@@ -184,6 +184,15 @@ fn check_op(plan: &Plan, rank: usize, op: &Op) -> Result<(), Fault> {
             declared(plan, *flag)?;
             kind(plan, *flag, FlagKind::Counter)
         }
+    }
+}
+
+/// What elements begin at multiples of. Scratch is handed out in lines, which need not be whole elements: there it is the
+/// alignment that an element of this size can need, and the machine sees whether folded bytes are whole elements.
+fn place_grain(plan: &Plan, region: &Region) -> usize {
+    match region.space {
+        Space::Acc => 1 << plan.grain.trailing_zeros().min(LINE.trailing_zeros()),
+        Space::In | Space::Out | Space::Slot { .. } | Space::PeerIn(_) | Space::PeerOut(_) => plan.grain,
     }
 }
 

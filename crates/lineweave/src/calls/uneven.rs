@@ -5,24 +5,25 @@
 //! first, by an allgather. Blocks lie one after the other, without gaps. A set of lengths that comes again finds
 //! its plans ready; a new one is chosen for and proven, which takes milliseconds.
 
-use super::{contributions, expect_length, overlap};
-use crate::check::{self, CallSpec};
-use crate::communicator::{Buffers, Communicator};
+use super::expect_length;
+use crate::check::CallSpec;
+use crate::communicator::Communicator;
 use crate::error::Error;
-use crate::kernel::{fold_fn, scale_fn, Element, ElementType, Operator};
+use crate::kernel::{Element, Operator};
 use lineweave_core::collective::{Collective, Extent};
-use lineweave_core::plan::{Blocks, Grid};
-use std::sync::Arc;
 
 /// What a call of this kind is about, besides its buffers.
 #[derive(Clone, Copy)]
-struct Uneven<'a> {
-    collective: Collective,
-    operator: Option<Operator>,
-    root: usize,
+pub(crate) struct Uneven<'a> {
+    pub collective: Collective,
+    pub operator: Option<Operator>,
+    pub root: usize,
     /// Elements: one number for each rank, or for each pair of them.
-    counts: &'a [usize],
+    pub counts: &'a [usize],
 }
+
+/// Start and length of input, of output, and of the one buffer of a call in place, in bytes.
+type Places = [Option<(usize, usize)>; 3];
 
 /// A stretch of a buffer, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -227,9 +228,9 @@ impl Communicator {
     ) -> Result<(), Error> {
         let CallSpec { collective, element, operator, root, .. } = *call;
         let uneven = Uneven { collective, operator, root, counts };
-        self.places(&uneven, element.size())?;
+        uneven.places(self.rank(), self.ranks(), element.size())?;
         // SAFETY: passed on.
-        unsafe { self.run_uneven(&uneven, element, input, output) }
+        unsafe { self.engine().run_uneven(&uneven, element, input, output) }
     }
 
     /// Input and output of this rank in such a call, `None` where it has none, and where they lie when the call is in place.
@@ -238,8 +239,11 @@ impl Communicator {
     /// [`Error::Root`], [`Error::Counts`].
     pub fn uneven_places(&self, call: &CallSpec, counts: &[usize]) -> Result<[Option<Place>; 2], Error> {
         let CallSpec { collective, element, operator, root, .. } = *call;
-        let [given, taken, _] =
-            self.places(&Uneven { collective, operator, root, counts }, element.size())?;
+        let [given, taken, _] = Uneven { collective, operator, root, counts }.places(
+            self.rank(),
+            self.ranks(),
+            element.size(),
+        )?;
         Ok([given, taken].map(|place| place.map(|(offset, bytes)| Place { offset, bytes })))
     }
 
@@ -255,21 +259,13 @@ impl Communicator {
         taken: &[usize],
         element: usize,
     ) -> Result<Vec<usize>, Error> {
-        let (rank, ranks) = (self.rank(), self.ranks());
-        for counts in [given, taken] {
-            if counts.len() != ranks {
-                let collective = Collective::Alltoall;
-                return Err(Error::Counts { collective, expected: ranks, found: counts.len() });
-            }
-        }
+        let ranks = self.ranks();
+        expect_counts(given, taken, ranks)?;
         let mine: Vec<u64> = given.iter().map(|&n| n as u64).collect();
         let mut all = vec![0u64; ranks * ranks];
         self.allgather(&mine, &mut all)?;
         let counts: Vec<usize> = all.into_iter().map(|n| n as usize).collect();
-        for (i, &expected) in taken.iter().enumerate() {
-            let found = counts[i * ranks + rank];
-            expect_length(Collective::Alltoall, "a block", expected * element, found * element)?;
-        }
+        self.engine().expect_taken(&counts, taken, element)?;
         Ok(counts)
     }
 
@@ -279,7 +275,7 @@ impl Communicator {
         input: &[T],
         output: &mut [T],
     ) -> Result<(), Error> {
-        let [given, taken, _] = self.places(&call, size_of::<T>())?;
+        let [given, taken, _] = call.places(self.rank(), self.ranks(), size_of::<T>())?;
         if let Some(given) = given {
             expect_length(call.collective, "input", given.1, size_of_val(input))?;
         }
@@ -287,7 +283,7 @@ impl Communicator {
             expect_length(call.collective, "output", taken.1, size_of_val(output))?;
         }
         // SAFETY: both slices are borrowed for the call and as long as it says where it uses them.
-        unsafe { self.run_uneven(&call, T::TYPE, input.as_ptr().cast(), output.as_mut_ptr().cast()) }
+        unsafe { self.engine().run_uneven(&call, T::TYPE, input.as_ptr().cast(), output.as_mut_ptr().cast()) }
     }
 
     fn exchange_uneven_in_place<T: Element>(
@@ -295,20 +291,21 @@ impl Communicator {
         call: Uneven<'_>,
         buffer: &mut [T],
     ) -> Result<(), Error> {
-        let [given, taken, whole] = self.places(&call, size_of::<T>())?;
+        let [given, taken, whole] = call.places(self.rank(), self.ranks(), size_of::<T>())?;
         let whole = whole.map_or(0, |(_, bytes)| bytes);
         expect_length(call.collective, "buffer", whole, size_of_val(buffer))?;
         let start = buffer.as_mut_ptr().cast::<u8>();
         let at = |place: Option<(usize, usize)>| start.wrapping_add(place.map_or(0, |(at, _)| at));
         // SAFETY: the slice is exclusively borrowed for the call, and both buffers lie within it.
-        unsafe { self.run_uneven(&call, T::TYPE, at(given), at(taken)) }
+        unsafe { self.engine().run_uneven(&call, T::TYPE, at(given), at(taken)) }
     }
+}
 
+impl Uneven<'_> {
     /// Where input and output of this rank would lie in one buffer, and how long they are; and that buffer. `None` where
     /// the collective gives it no such buffer.
-    fn places(&self, call: &Uneven<'_>, element: usize) -> Result<[Option<(usize, usize)>; 3], Error> {
-        let Uneven { collective, root, counts, .. } = *call;
-        let (rank, ranks) = (self.rank(), self.ranks());
+    pub fn places(&self, rank: usize, ranks: usize, element: usize) -> Result<Places, Error> {
+        let Uneven { collective, root, counts, .. } = *self;
         if root >= ranks {
             return Err(Error::Root { collective, root, ranks });
         }
@@ -340,70 +337,11 @@ impl Communicator {
         let end = |place: Option<(usize, usize)>| place.map_or(0, |(at, len)| at + len);
         Ok([given, taken, Some((0, end(given).max(end(taken))))])
     }
+}
 
-    /// Runs the plans of a call with uneven blocks.
-    ///
-    /// # Safety
-    /// `input` and `output` must be valid, as [`Communicator::places`] says, for the length of the call.
-    unsafe fn run_uneven(
-        &mut self,
-        uneven: &Uneven<'_>,
-        element: ElementType,
-        input: *const u8,
-        output: *mut u8,
-    ) -> Result<(), Error> {
-        let Uneven { collective, operator, root, counts } = *uneven;
-        let total = counts.iter().sum();
-        let call = CallSpec { collective, element, count: total, operator, root };
-        if counts.iter().all(|&n| n == counts[0]) {
-            let call = CallSpec { count: counts[0], ..call };
-            // SAFETY: passed on; the blocks are of one length.
-            return unsafe { self.call(&call, input, output) };
-        }
-        let undefined = |e: crate::kernel::Undefined| Error::Operator(e.to_string());
-        let (fold, scale) = match operator {
-            None => (Buffers::NONE.fold, None),
-            Some(o) => (fold_fn(o, element).map_err(undefined)?, scale_fn(o, element)),
-        };
-        let (rank, ranks) = (self.rank(), self.ranks());
-        let lengths: Vec<usize> = counts.iter().map(|n| n * element.size()).collect();
-        let prepared = self.uneven(&call, &lengths)?;
-        let blocks = Blocks::Uneven(Arc::clone(&prepared.blocks));
-        let grid = Grid { collective, ranks, root, bytes: prepared.blocks.longest(), blocks: &blocks };
-        let (given, taken) = (grid.input_bytes(rank), grid.output_bytes(rank));
-        let [at, to, _] = self.places(uneven, element.size())?;
-        let offset = |place: Option<(usize, usize)>| place.map_or(0, |(at, _)| at);
-        let one_buffer = at.is_some()
-            && to.is_some()
-            && std::ptr::eq(input.wrapping_sub(offset(at)), output.wrapping_sub(offset(to)));
-        if !one_buffer && overlap(input, given, output, taken) {
-            return Err(Error::Overlap { collective });
-        }
-        self.begin(collective.name())?;
-        if self.book().check {
-            check::compare_blocks(self, &call, &lengths)?;
-        }
-        let mut input = input;
-        // What a fold's window writes may be where another block of the input lies.
-        if one_buffer && (collective.folds() || !prepared.in_place) {
-            self.reserve_shadow(given)?;
-            // SAFETY: the caller vouches for the input.
-            input = unsafe { self.shadow_copy(input, given) };
-        }
-        for stretch in &prepared.stretches {
-            for n in 0..stretch.times {
-                let at = stretch.from + n * stretch.window;
-                let buffers =
-                    Buffers { input: input.wrapping_add(at), output: output.wrapping_add(at), fold };
-                // SAFETY: the plans stay within the buffers; passed on.
-                unsafe { self.run_window(stretch.plan, buffers) }?;
-            }
-        }
-        if let Some(scale) = scale {
-            // SAFETY: the output holds this rank's block.
-            unsafe { scale(output, counts[rank], contributions(collective, rank, ranks)) };
-        }
-        self.end();
-        Ok(())
-    }
+/// Whether there is a number for each rank.
+pub(crate) fn expect_counts(given: &[usize], taken: &[usize], ranks: usize) -> Result<(), Error> {
+    let collective = Collective::Alltoall;
+    let wrong = [given, taken].into_iter().find(|counts| counts.len() != ranks);
+    wrong.map_or(Ok(()), |c| Err(Error::Counts { collective, expected: ranks, found: c.len() }))
 }

@@ -1,8 +1,8 @@
 //! Choices of one's own: another algorithm for one call than the tuning would take, to compare them.
 
-use super::{key_of, Book, Key, Sequence};
+use super::{Book, Key, Sequence};
 use crate::check::CallSpec;
-use crate::communicator::Communicator;
+use crate::communicator::Engine;
 use crate::error::Error;
 use crate::tuning::Chosen;
 use lineweave_core::select::Question;
@@ -14,26 +14,26 @@ pub struct Adoptable {
     sequence: Sequence,
 }
 
-impl Communicator {
+impl Engine {
     /// The question that a call of this size poses to whoever chooses.
     pub fn question(&self, call: &CallSpec) -> Question {
-        self.book().question(&key_of(call), &self.room())
+        self.book().question(&self.book().key_of(call), &self.room())
     }
 
-    /// Proves and compiles a choice for a call, to be used by [`Communicator::adopt`]. Every rank must prepare the
+    /// Proves and compiles a choice for a call, to be used by [`Engine::adopt`]. Every rank must prepare the
     /// same choices in the same order.
     ///
     /// # Errors
     /// [`Error::Plan`] or [`Error::NoPlan`] when it does not apply, [`Error::Refuted`].
     pub fn prepare_choice(&mut self, call: &CallSpec, chosen: &Chosen) -> Result<Adoptable, Error> {
-        let key = key_of(call);
+        let key = self.book().key_of(call);
         let question = self.book().question(&key, &self.room());
         let proven = Book::prove_choice(&key, &question, chosen)?;
         Ok(Adoptable { key, sequence: self.compile(&key, &proven)? })
     }
 
     /// Calls of this size run this choice from now on, whatever the tuning says, until
-    /// [`Communicator::forget`]. Every rank must adopt the same.
+    /// [`Engine::forget`]. Every rank must adopt the same.
     pub fn adopt(&mut self, choice: &Adoptable) {
         self.cool();
         let book = self.book_mut();

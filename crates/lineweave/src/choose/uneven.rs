@@ -4,12 +4,12 @@
 //! comes again, as it does in most programs; of many sets the older ones are forgotten. The blocks go window by window
 //! like others. A window covers less of them as the shorter ones end: windows that cover the same are runs of one plan.
 
-use super::{Book, Communicator, Room};
+use super::{Book, Engine, Room};
 use crate::check::CallSpec;
 use crate::communicator::PlanId;
 use crate::error::Error;
 use crate::tuning::Chosen;
-use lineweave_core::collective::Collective;
+use lineweave_core::collective::{Association, Collective};
 use lineweave_core::plan::{Plan, Uneven};
 use lineweave_core::select::Question;
 use lineweave_core::verify::{self, Proof};
@@ -24,6 +24,7 @@ const KEPT: usize = 64;
 pub(super) struct Key {
     collective: Collective,
     grain: usize,
+    association: Association,
     root: usize,
     /// In bytes: one for each rank, or for each pair of them.
     counts: Arc<[usize]>,
@@ -68,9 +69,9 @@ struct Proven {
 /// Every stretch of a call, or why there is none.
 type Outcome = Result<Arc<Vec<Proven>>, Error>;
 
-/// What the threads of a team share, so that each set is chosen for and proven once.
+/// What ranks and communicators of one process share, by lengths and room for counters.
 #[derive(Debug, Default)]
-pub(super) struct Shelf(Mutex<HashMap<Key, Outcome>>);
+pub(super) struct Shelf(Mutex<HashMap<(Key, usize), Outcome>>);
 
 fn blocks(key: &Key, ranks: usize) -> Uneven {
     match key.collective {
@@ -85,22 +86,23 @@ impl Book {
             collective: key.collective,
             bytes: key.counts.iter().copied().max().unwrap_or(0),
             grain: key.grain,
+            association: key.association,
             root: key.root,
         };
         let uneven = Some(Arc::new(blocks(key, self.shape.ranks())));
         Question { uneven, ..self.question(&even, room) }
     }
 
-    /// Chooses and proves, or takes what another thread of the team has proven.
+    /// Chooses and proves, or takes what is proven already.
     fn proven_uneven(&self, key: &Key, room: &Room<'_>) -> Outcome {
         let prove = || self.prove_uneven(key, room).map(Arc::new);
-        let Some(shelf) = &self.shelf else { return prove() };
         // A thread that panicked while proving left the map as it was.
-        let mut shelf = shelf.uneven.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if shelf.len() >= KEPT && !shelf.contains_key(key) {
+        let mut shelf = self.shelf.uneven.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (key.clone(), room.counter_bytes);
+        if shelf.len() >= KEPT && !shelf.contains_key(&key) {
             shelf.clear();
         }
-        shelf.entry(key.clone()).or_insert_with(prove).clone()
+        shelf.entry(key).or_insert_with(prove).clone()
     }
 
     fn prove_uneven(&self, key: &Key, room: &Room<'_>) -> Result<Vec<Proven>, Error> {
@@ -117,6 +119,9 @@ impl Book {
                     let plan = algorithm.plan(&problem, &params)?;
                     let proof = verify::verify(&plan)
                         .map_err(|v| Error::Refuted { plan: plan.name(), violation: Box::new(v) })?;
+                    if !proof.meets(key.association) {
+                        return Err(super::unordered(&plan));
+                    }
                     stretches.push(Proven { plan, proof, from, window, times: 1 });
                 }
             }
@@ -125,7 +130,7 @@ impl Book {
     }
 }
 
-impl Communicator {
+impl Engine {
     /// The plans for blocks of these lengths in bytes.
     ///
     /// # Errors
@@ -135,6 +140,7 @@ impl Communicator {
         let key = Key {
             collective,
             grain: if collective.folds() { call.element.size() } else { 1 },
+            association: self.book().association(call),
             root: if collective.rooted() { call.root } else { 0 },
             counts: counts.into(),
         };

@@ -1,7 +1,8 @@
 //! Joining a team.
 
-use super::{Communicator, Options};
-use crate::choose::Book;
+use super::memory::Reserved;
+use super::{Engine, Options};
+use crate::choose::{Book, Library};
 use crate::compile::{self, Home};
 use crate::error::{Error, Loss};
 use crate::flag::WakeFence;
@@ -9,12 +10,40 @@ use crate::kernel::Copier;
 use crate::ring::Ring;
 use crate::scratch::Scratch;
 use crate::segment::{BankClass, Geometry, RankState, Segment};
-use crate::wait::Waiter;
-use crate::watch::Watch;
+use crate::wait::{Budget, Waiter};
+use crate::watch::{Processes, Watch};
+use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-impl Communicator {
+/// What the ranks of one process and all communicators made from their team share.
+#[derive(Debug)]
+pub(crate) struct Family {
+    pub library: Library,
+    pub processes: Arc<Processes>,
+    /// This process, as no other is numbered: the kernel's numbers are not unique across its namespaces.
+    pub process: u64,
+}
+
+impl Default for Family {
+    fn default() -> Family {
+        // The standard library's hashes start at random, and nothing else here needs random numbers.
+        let process = RandomState::new().hash_one(std::process::id()).max(1);
+        Family { library: Library::default(), processes: Arc::default(), process }
+    }
+}
+
+/// How a rank waits and copies.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ways {
+    pub budget: Budget,
+    pub order: WakeFence,
+    pub timeout: Option<Duration>,
+    pub copy: Copier,
+}
+
+impl Engine {
     /// Joins a segment as `rank`, once every other rank has.
     ///
     /// # Errors
@@ -25,14 +54,15 @@ impl Communicator {
         rank: usize,
         options: Options,
         book: Book,
+        family: Arc<Family>,
         patience: Duration,
-    ) -> Result<Communicator, Error> {
+    ) -> Result<Engine, Error> {
         let claimed = segment.claim(rank);
         let able = crate::sync::register_membarrier();
         if claimed.is_err() {
             segment.set_failed(rank, Loss::Failed);
         }
-        segment.join(rank, able);
+        segment.join(rank, family.process, able);
         claimed?;
         let start = Instant::now();
         while segment.joined() < segment.ranks() {
@@ -55,8 +85,26 @@ impl Communicator {
             std::thread::sleep(Duration::from_micros(50));
         }
         let order = if segment.all_able() { WakeFence::Membarrier } else { WakeFence::Full };
-        Ok(Communicator {
+        let ways =
+            Ways { budget: options.budget, order, timeout: options.timeout, copy: Copier::new(options.copy) };
+        Ok(Engine::assemble(segment, rank, ways, book, family, Reserved::new(true)))
+    }
+
+    /// One rank's end of a segment that every rank has joined.
+    pub(super) fn assemble(
+        segment: Arc<Segment>,
+        rank: usize,
+        ways: Ways,
+        book: Book,
+        family: Arc<Family>,
+        reserved: Reserved,
+    ) -> Engine {
+        let processes = Arc::clone(&family.processes);
+        Engine {
             rank,
+            family,
+            reserved,
+            announced: HashMap::new(),
             plans: Vec::new(),
             vacant: Vec::new(),
             banks: [BankClass::Small, BankClass::Large]
@@ -73,15 +121,19 @@ impl Communicator {
             bases: vec![std::ptr::null_mut(); compile::PEERS as usize],
             scratch: Scratch::default(),
             shadow: Scratch::default(),
-            waiter: Waiter::new(options.budget, order),
-            watch: Watch::new(Arc::clone(&segment), rank, options.timeout),
-            copy: Copier::new(options.copy),
+            waiter: Waiter::new(ways.budget, ways.order),
+            watch: Watch::new(Arc::clone(&segment), rank, ways.timeout, processes),
+            copy: ways.copy,
             sequence: 0,
             sequence_word: segment.sequence(rank),
             book,
             busy: false,
             failed: None,
+            queue: VecDeque::new(),
+            looked: None,
+            waited: Duration::ZERO,
+            gone: false,
             segment,
-        })
+        }
     }
 }

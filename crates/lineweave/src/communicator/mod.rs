@@ -1,108 +1,157 @@
-//! One rank's end of a team: plans are proven and compiled here, and run.
+//! One rank's end of a team, as a program holds it.
+//!
+//! What it runs is in `engine`; it hands that to whoever carries started calls on (`lend`), and takes it back before a call that
+//! blocks.
 
+mod children;
+mod engine;
 mod join;
+pub mod lend;
+mod memory;
+mod queue;
 mod short;
 mod windows;
 
-use crate::choose::{Book, Room};
-use crate::compile::{self, Compiled, Home};
-use crate::error::{Error, Loss};
-use crate::kernel::{Copier, CopyPolicy, FoldFn};
-use crate::ring::Ring;
-use crate::scratch::Scratch;
-use crate::segment::{RankState, Segment, COUNTER_BYTES};
-use crate::sync::{AtomicU64, Ordering};
-use crate::wait::{Budget, Interrupted, ProgressHook, Waiter};
-use crate::watch::{Attendant, Watch};
+pub use engine::{Buffers, Options, PlanId};
+pub(crate) use engine::{Engine, Mode, Stop};
+pub(crate) use join::Family;
+pub(crate) use lend::Shared;
+pub use memory::Memory;
+pub(crate) use queue::{Job, Lengths, Pairs, Ticket, Window};
+
+use crate::check::CallSpec;
+use crate::choose::{Adoptable, Book};
+use crate::error::Error;
+use crate::kernel::CopyPolicy;
+use crate::progress::{self, Progress};
+use crate::segment::Segment;
+use crate::sync::Ordering;
+use crate::tuning::Chosen;
+use crate::wait::{Budget, ProgressHook};
+use crate::watch::Attendant;
 use lineweave_core::plan::Plan;
-use lineweave_core::verify::{self, Proof};
-use short::{Hot, HotSwap};
+use lineweave_core::select::Question;
+use lineweave_core::topology::Shape;
+use lineweave_core::verify::Proof;
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
-use windows::Stay;
-
-/// A plan that was proven and compiled on this communicator.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct PlanId(pub(crate) u32);
-
-/// Where one call's data is. Null and 0 where a rank has none.
-#[derive(Clone, Copy, Debug)]
-pub struct Buffers {
-    /// Start of `in`.
-    pub input: *const u8,
-    /// Start of `out`.
-    pub output: *mut u8,
-    /// Combines elements, for plans that fold.
-    pub fold: FoldFn,
-}
-
-impl Buffers {
-    /// No data: for a barrier.
-    pub const NONE: Buffers =
-        Buffers { input: std::ptr::null(), output: std::ptr::null_mut(), fold: no_fold };
-}
-
-/// For plans without folds.
-///
-/// # Safety
-/// None: it does nothing.
-unsafe fn no_fold(_: *const u8, _: *const u8, _: *mut u8, _: usize) {}
-
-/// How a communicator is set up.
-#[derive(Clone, Copy, Debug)]
-pub struct Options {
-    /// How to wait.
-    pub budget: Budget,
-    /// The longest wait, if there is a limit.
-    pub timeout: Option<Duration>,
-    /// How to copy.
-    pub copy: CopyPolicy,
-}
 
 /// One rank's end of a team of threads or processes. It belongs to the thread that uses it.
-#[derive(Debug)]
+///
+/// Calls that block first complete those that were started and are not over; so do the methods that tell or change how it works.
 pub struct Communicator {
+    shared: Arc<Shared>,
     segment: Arc<Segment>,
     rank: usize,
-    plans: Vec<Compiled>,
-    /// Ids of plans that were given up.
-    vacant: Vec<PlanId>,
-    rings: [Ring; 2],
-    /// Rank 0's part of every bank, by class.
-    banks: [Vec<*mut u8>; 2],
-    counters_start: *mut u8,
-    /// This rank's `left` of each class, and the home that waits for it.
-    left: [*const AtomicU64; 2],
-    home: Home,
-    stay: Option<Stay>,
-    /// Set while the plan that stays is a two-rank barrier, last called as such.
-    hot: Option<Hot>,
-    /// Set while the last allreduce was a swap of payloads.
-    hot_swap: Option<HotSwap>,
-    /// Every flag set by earlier runs is at most this.
-    base: u64,
-    counters: usize,
-    bases: Vec<*mut u8>,
-    scratch: Scratch,
-    /// A copy of `in`, when a plan cannot run in place and the caller does.
-    shadow: Scratch,
-    waiter: Waiter,
-    watch: Watch,
-    copy: Copier,
-    sequence: u64,
-    /// Where peers read it.
-    sequence_word: *const AtomicU64,
-    book: Book,
-    /// In a call; dropping the communicator now is a failure that peers are told of.
-    busy: bool,
-    failed: Option<String>,
+    /// Calls were started, and the engine may be in use by who carries them on.
+    lent: Cell<bool>,
 }
 
-// SAFETY: the raw pointers point into the segment, which the communicator keeps alive, or are scratch of a
-// run under way; nothing in it is tied to the thread that made it.
-unsafe impl Send for Communicator {}
+impl std::fmt::Debug for Communicator {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut out = f.debug_struct("Communicator");
+        out.field("rank", &self.rank).field("ranks", &self.ranks()).field("started", &self.lent.get());
+        if !self.lent.get() {
+            let engine = self.engine_ref();
+            out.field("calls", &engine.sequence());
+            out.field("failed", &engine.failed).field("memory", &engine.memory());
+        }
+        out.finish_non_exhaustive()
+    }
+}
 
 impl Communicator {
+    /// Joins a segment as `rank`, once every other rank has.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] when the rank's area cannot be reserved; [`Error::Timeout`] when other ranks have not
+    /// joined within `patience`.
+    pub(crate) fn join(
+        segment: Arc<Segment>,
+        rank: usize,
+        options: Options,
+        book: Book,
+        family: Arc<Family>,
+        patience: Duration,
+    ) -> Result<Communicator, Error> {
+        let helped = options.progress_thread;
+        Ok(Communicator::of(Engine::join(segment, rank, options, book, family, patience)?, helped))
+    }
+
+    fn of(engine: Engine, helped: bool) -> Communicator {
+        let (segment, rank) = (Arc::clone(&engine.segment), engine.rank());
+        Communicator { shared: Arc::new(Shared::new(engine, helped)), segment, rank, lent: Cell::new(false) }
+    }
+
+    /// What it runs, with no started call left.
+    #[inline(always)]
+    pub(crate) fn engine(&mut self) -> &mut Engine {
+        if self.lent.get() {
+            self.recall();
+        }
+        // SAFETY: not lent, so nobody but the owner touches it, and the owner is borrowed.
+        unsafe { &mut *self.shared.engine.get() }
+    }
+
+    fn engine_ref(&self) -> &Engine {
+        if self.lent.get() {
+            self.recall();
+        }
+        // SAFETY: as above; it is lent again only by a call that borrows the owner for itself.
+        unsafe { &*self.shared.engine.get() }
+    }
+
+    /// Completes the calls that were started. How they ended is for who started them.
+    #[cold]
+    fn recall(&self) {
+        self.shared.complete();
+        self.lent.set(false);
+    }
+
+    /// Adds calls to those that were started, and carries them on as far as they go without waiting.
+    pub(crate) fn enqueue(&mut self, jobs: impl IntoIterator<Item = Job>) {
+        let held = if self.lent.get() { self.shared.hold() } else { None };
+        match held {
+            Some(mut held) => {
+                held.engine().queue.extend(jobs);
+                held.carry_on(Mode::Poll, None);
+            }
+            None => {
+                // SAFETY: not lent, or idle again: nobody but the owner touches it.
+                let engine = unsafe { &mut *self.shared.engine.get() };
+                engine.cool();
+                engine.queue.extend(jobs);
+                self.lent.set(true);
+                self.shared.lend();
+                self.shared.progress();
+            }
+        }
+        let started: Arc<dyn Progress> = Arc::<Shared>::clone(&self.shared);
+        progress::register(&started);
+        // Relaxed: a preference, of use as soon as it is seen.
+        if self.shared.helped.load(Ordering::Relaxed) {
+            progress::help(&started);
+        }
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// Whether calls that were started may not be over.
+    pub fn has_started(&self) -> bool {
+        self.lent.get()
+    }
+
+    /// Has a helper thread carry started calls on while this rank does something else, or no longer. It is one for all
+    /// ranks of a process and exists while there is something for it to do. `LINEWEAVE_PROGRESS_THREAD` sets what holds from
+    /// the start.
+    pub fn set_progress_thread(&mut self, on: bool) {
+        // Relaxed: as in `enqueue`.
+        self.shared.helped.store(on, Ordering::Relaxed);
+    }
+
     /// This rank.
     pub fn rank(&self) -> usize {
         self.rank
@@ -113,57 +162,82 @@ impl Communicator {
         self.segment.ranks()
     }
 
-    /// Sets a function to be called while this rank waits, so that a host library can progress.
-    pub fn set_progress_hook(&mut self, hook: Option<ProgressHook>) {
-        self.waiter.set_hook(hook);
-    }
-
-    /// Sets who is told when a wait lasts long, and may end it.
-    pub fn set_attendant(&mut self, attendant: Option<Box<dyn Attendant>>) {
-        self.watch.set_attendant(attendant);
-    }
-
-    /// Changes how long a wait may last; nothing for no limit.
-    pub fn set_timeout(&mut self, limit: Option<Duration>) {
-        self.watch.set_limit(limit);
-    }
-
-    /// Leaves the team as one who failed: peers that wait for this rank, or will, get [`Error::PeerLost`] at once.
-    pub fn abandon(&mut self, why: &str) {
-        self.cool();
-        self.failed.get_or_insert_with(|| why.to_owned());
-        self.segment.set_failed(self.rank, Loss::Failed);
-    }
-
-    /// Why this communicator cannot be used any more, if so.
-    pub fn failure(&self) -> Option<&str> {
-        self.failed.as_deref()
-    }
-
-    /// Changes how this rank waits.
-    pub fn set_wait_budget(&mut self, budget: Budget) {
-        self.waiter.set_budget(budget);
-    }
-
-    /// How this rank waits.
-    pub fn wait_budget(&self) -> Budget {
-        self.waiter.budget()
-    }
-
-    /// Changes how this rank copies.
-    pub fn set_copy_policy(&mut self, copy: CopyPolicy) {
-        self.copy = Copier::new(copy);
-    }
-
     /// The memory that the team shares.
     pub fn segment(&self) -> &Segment {
         &self.segment
     }
 
-    /// What is left for plans.
-    pub(crate) fn room(&self) -> Room<'_> {
-        let counter_bytes = COUNTER_BYTES.saturating_sub(self.counters);
-        Room { geometry: self.segment.geometry(), counter_bytes }
+    /// What it takes of memory.
+    pub fn memory(&self) -> Memory {
+        self.engine_ref().memory()
+    }
+
+    /// Sets a function to be called while this rank waits, so that a host library can progress.
+    pub fn set_progress_hook(&mut self, hook: Option<ProgressHook>) {
+        self.engine().set_progress_hook(hook);
+    }
+
+    /// Sets who is told when a wait lasts long, and may end it.
+    pub fn set_attendant(&mut self, attendant: Option<Box<dyn Attendant>>) {
+        self.engine().set_attendant(attendant);
+    }
+
+    /// Changes how long a wait may last; nothing for no limit.
+    pub fn set_timeout(&mut self, limit: Option<Duration>) {
+        self.engine().set_timeout(limit);
+    }
+
+    /// Leaves the team as one who failed: peers that wait for this rank, or will, get [`Error::PeerLost`] at once.
+    pub fn abandon(&mut self, why: &str) {
+        // Calls that were started would wait for others: they end here.
+        self.shared.abandon(why);
+        self.engine().give_up_team(why);
+    }
+
+    /// Whether results are reproducible: their brackets, and with them their bits, depend on the number of ranks alone, and
+    /// not on the algorithm, box sizes, where ranks sit, or whether they are threads or processes. User-defined operators
+    /// have to keep their part of that.
+    pub fn reproducible(&self) -> bool {
+        self.engine_ref().reproducible()
+    }
+
+    /// Asks for reproducible results from now on, or no longer. `LINEWEAVE_REPRODUCIBLE` says what holds at first. All ranks
+    /// must ask for the same between the same calls.
+    ///
+    /// ```
+    /// use lineweave::Operator;
+    /// let sums = lineweave::team::threads(3, |mut comm| {
+    ///     let before = comm.set_reproducible(true);
+    ///     let mut sum = [[1e16, 1.0, -1e16][comm.rank()]];
+    ///     comm.allreduce_in_place(&mut sum, Operator::Sum)?;
+    ///     comm.set_reproducible(before);
+    ///     Ok(sum[0])
+    /// })?;
+    /// assert_eq!(sums, [(1e16 + 1.0) - 1e16; 3]);
+    /// # Ok::<(), lineweave::Error>(())
+    /// ```
+    pub fn set_reproducible(&mut self, reproducible: bool) -> bool {
+        self.engine().set_reproducible(reproducible)
+    }
+
+    /// Why this communicator cannot be used any more, if so.
+    pub fn failure(&self) -> Option<&str> {
+        self.engine_ref().failure()
+    }
+
+    /// Changes how this rank waits.
+    pub fn set_wait_budget(&mut self, budget: Budget) {
+        self.engine().set_wait_budget(budget);
+    }
+
+    /// How this rank waits.
+    pub fn wait_budget(&self) -> Budget {
+        self.engine_ref().wait_budget()
+    }
+
+    /// Changes how this rank copies.
+    pub fn set_copy_policy(&mut self, copy: CopyPolicy) {
+        self.engine().set_copy_policy(copy);
     }
 
     /// Proves a plan and compiles it. Every rank must prepare the same plans in the same order.
@@ -171,9 +245,7 @@ impl Communicator {
     /// # Errors
     /// [`Error::Refuted`] with the counter-example, or [`Error::NoPlan`] when it does not fit this team.
     pub fn prepare(&mut self, plan: &Plan) -> Result<PlanId, Error> {
-        let proof = verify::verify(plan)
-            .map_err(|violation| Error::Refuted { plan: plan.name(), violation: Box::new(violation) })?;
-        self.prepare_proven(plan, &proof)
+        self.engine().prepare(plan)
     }
 
     /// Compiles a plan whose proof is at hand.
@@ -181,130 +253,7 @@ impl Communicator {
     /// # Errors
     /// [`Error::NoPlan`] when it does not fit this team.
     pub fn prepare_proven(&mut self, plan: &Plan, proof: &Proof) -> Result<PlanId, Error> {
-        let no_plan = |why: String| Error::NoPlan {
-            collective: plan.collective,
-            bytes: plan.bytes,
-            ranks: plan.ranks,
-            why: format!("{}: {why}", plan.name()),
-        };
-        if plan.ranks != self.ranks() {
-            return Err(no_plan(format!("it is for {} ranks and the team has {}", plan.ranks, self.ranks())));
-        }
-        let compiled = compile::compile(plan, proof, self.rank, &self.segment, &mut self.counters)
-            .map_err(|unfit| no_plan(unfit.to_string()))?;
-        self.scratch.grow(compiled.acc)?;
-        if self.bases.len() < compiled.bases {
-            self.bases.resize(compiled.bases, std::ptr::null_mut());
-        }
-        if let Some(id) = self.vacant.pop() {
-            self.plans[id.0 as usize] = compiled;
-            return Ok(id);
-        }
-        self.plans.push(compiled);
-        Ok(PlanId(self.plans.len() as u32 - 1))
-    }
-
-    /// Gives plans up that will not be run again. Every rank must give up the same between the same calls.
-    pub(crate) fn give_up(&mut self, plans: impl Iterator<Item = PlanId>) {
-        self.cool();
-        for id in plans {
-            if let Some(stay) = self.stay.filter(|stay| stay.plan == id) {
-                self.stay = None;
-                self.publish_left(stay.class, stay.uses);
-            }
-            self.plans[id.0 as usize].steps = Box::new([]);
-            self.vacant.push(id);
-        }
-    }
-
-    /// Makes room for running a plan of `bytes` bytes in place although it cannot.
-    pub(crate) fn reserve_shadow(&mut self, bytes: usize) -> Result<(), Error> {
-        self.shadow.grow(bytes)
-    }
-
-    /// Whether `in` and `out` of a plan may be one buffer.
-    pub(crate) fn runs_in_place(&self, plan: PlanId) -> bool {
-        self.plans[plan.0 as usize].in_place
-    }
-
-    /// A private copy of `bytes` bytes of input.
-    ///
-    /// # Safety
-    /// `input` must be valid for `bytes` bytes.
-    pub(crate) unsafe fn shadow_copy(&mut self, input: *const u8, bytes: usize) -> *const u8 {
-        debug_assert!(bytes <= self.shadow.len());
-        // SAFETY: the caller vouches for the source; the shadow was grown to `bytes` and is private.
-        unsafe { std::ptr::copy_nonoverlapping(input, self.shadow.start(), bytes) };
-        self.shadow.start()
-    }
-
-    /// Begins a call: numbers it and lets peers see the number.
-    #[inline(always)]
-    pub(crate) fn begin(&mut self, operation: &'static str) -> Result<(), Error> {
-        if let Some(why) = &self.failed {
-            return Err(Error::Failed(why.clone()));
-        }
-        self.hot = None;
-        self.sequence += 1;
-        self.busy = true;
-        self.watch.operation = operation;
-        // Relaxed: peers read it only for messages, or after the acquire of this rank's final state.
-        self.own_sequence().store(self.sequence, Ordering::Relaxed);
-        Ok(())
-    }
-
-    /// Forgets how to repeat the last call, because another plan is to carry it out.
-    pub(crate) fn cool(&mut self) {
-        self.hot = None;
-        self.hot_swap = None;
-    }
-
-    #[inline(always)]
-    fn own_sequence<'a>(&self) -> &'a AtomicU64 {
-        // SAFETY: a word of the segment, which this communicator keeps mapped.
-        unsafe { &*self.sequence_word }
-    }
-
-    /// Ends a call that [`Communicator::begin`] began.
-    #[inline(always)]
-    pub(crate) fn end(&mut self) {
-        self.busy = false;
-    }
-
-    pub(crate) fn book(&self) -> &Book {
-        &self.book
-    }
-
-    pub(crate) fn book_mut(&mut self) -> &mut Book {
-        &mut self.book
-    }
-
-    /// The number of the call under way.
-    pub(crate) fn sequence(&self) -> u64 {
-        self.sequence
-    }
-
-    /// Waits on a flag word that this communicator's peers write outside plans.
-    pub(crate) fn wait_word(
-        &mut self,
-        word: impl Fn(&Segment) -> &crate::sync::AtomicU64,
-        home: usize,
-        value: u64,
-    ) -> Result<(), Error> {
-        let segment = Arc::clone(&self.segment);
-        self.waiter
-            .wait(word(&segment), value, segment.sleepers(home), &mut self.watch)
-            .map_err(|i| self.interrupted(i))
-    }
-
-    /// Raises a flag word that peers wait for outside plans.
-    pub(crate) fn raise_word(
-        &self,
-        word: impl Fn(&Segment) -> &crate::sync::AtomicU64,
-        home: usize,
-        value: u64,
-    ) {
-        self.waiter.raise(word(&self.segment), value, self.segment.sleepers(home));
+        self.engine().prepare_proven(plan, proof)
     }
 
     /// Runs a prepared plan once, as a call of its own.
@@ -317,45 +266,56 @@ impl Communicator {
     /// meanwhile, `fold` must fit the plan's grain, and every rank must run the same plans in the same order.
     #[inline]
     pub unsafe fn run(&mut self, plan: PlanId, buffers: Buffers) -> Result<(), Error> {
-        if self.hot.as_ref().is_some_and(|hot| hot.plan == plan) {
-            if let Some(done) = self.repeat_exchange() {
-                return done;
-            }
-        }
-        self.begin("a plan")?;
         // SAFETY: passed on.
-        unsafe { self.run_window(plan, buffers) }?;
-        self.end();
-        self.keep_exchange(false);
-        Ok(())
+        unsafe { self.engine().run(plan, buffers) }
     }
 
-    #[cold]
-    fn interrupted(&mut self, _: Interrupted) -> Error {
-        self.hot = None;
-        self.hot_swap = None;
-        let error = self.watch.take_failure();
-        self.failed = Some(error.to_string());
-        error
+    /// Where the ranks sit.
+    pub fn shape(&self) -> &Shape {
+        self.engine_ref().shape()
     }
 
-    /// Marks this communicator as unusable. Peers find out by themselves: they compare the same calls, or miss
-    /// this rank when it drops the communicator.
-    pub(crate) fn poison(&mut self, why: &Error) {
-        self.failed = Some(why.to_string());
+    /// The algorithm that a call of this size runs, and why.
+    ///
+    /// # Errors
+    /// [`Error::NoPlan`].
+    pub fn chosen(&self, call: &CallSpec) -> Result<Chosen, Error> {
+        self.engine_ref().chosen(call)
+    }
+
+    /// The question that a call of this size poses to whoever chooses.
+    pub fn question(&self, call: &CallSpec) -> Question {
+        self.engine_ref().question(call)
+    }
+
+    /// Proves and compiles a choice for a call, to be used by [`Communicator::adopt`]. Every rank must prepare the
+    /// same choices in the same order.
+    ///
+    /// # Errors
+    /// [`Error::Plan`] or [`Error::NoPlan`] when it does not apply, [`Error::Refuted`].
+    pub fn prepare_choice(&mut self, call: &CallSpec, chosen: &Chosen) -> Result<Adoptable, Error> {
+        self.engine().prepare_choice(call, chosen)
+    }
+
+    /// Calls of this size run this choice from now on, whatever the tuning says, until
+    /// [`Communicator::forget`]. Every rank must adopt the same.
+    pub fn adopt(&mut self, choice: &Adoptable) {
+        self.engine().adopt(choice);
+    }
+
+    /// Calls of this size run what the tuning says again.
+    pub fn forget(&mut self, choice: &Adoptable) {
+        self.engine().forget(choice);
     }
 }
 
 impl Drop for Communicator {
     fn drop(&mut self) {
-        if let Some(stay) = self.stay.take() {
-            self.publish_left(stay.class, stay.uses);
+        if self.lent.get() && std::thread::panicking() {
+            // To complete them could mean to wait for ranks that wait for this one.
+            self.shared.abandon("the rank panicked");
         }
-        let gone = if self.busy || self.failed.is_some() || std::thread::panicking() {
-            RankState::Failed
-        } else {
-            RankState::Left
-        };
-        self.segment.set_state(self.rank, gone);
+        // Requests may keep the engine's memory, but the rank leaves now.
+        self.engine().depart();
     }
 }

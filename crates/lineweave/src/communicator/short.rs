@@ -5,7 +5,7 @@
 //! recognised by a few comparisons, its addresses are at hand, and nothing else is done. It runs the same plan on the same
 //! flags.
 
-use super::{Communicator, PlanId};
+use super::{Engine, PlanId};
 use crate::check::CallSpec;
 use crate::compile::Home;
 use crate::error::Error;
@@ -46,7 +46,7 @@ pub(super) struct HotSwap {
     left: bool,
 }
 
-impl Communicator {
+impl Engine {
     /// Runs the barrier that was called last once more, if that is all there is to do.
     #[inline(always)]
     pub(crate) fn repeat_barrier(&mut self) -> Option<Result<(), Error>> {
@@ -76,7 +76,7 @@ impl Communicator {
         }
     }
 
-    /// Prepares [`Communicator::repeat_exchange`] after a run; `barrier` when it was called as one.
+    /// Prepares [`Engine::repeat_exchange`] after a run; `barrier` when it was called as one.
     #[inline(always)]
     pub(crate) fn keep_exchange(&mut self, barrier: bool) {
         let Some(stay) = self.stay else { return };
@@ -98,7 +98,7 @@ impl Communicator {
     /// Runs the allreduce that ran last once more, if it is a swap of payloads and its bank is free.
     ///
     /// # Safety
-    /// As for [`Communicator::call`].
+    /// As for [`Engine::call`].
     #[inline(always)]
     pub(crate) unsafe fn repeat_swap(
         &mut self,
@@ -141,7 +141,7 @@ impl Communicator {
         }
     }
 
-    /// Prepares [`Communicator::repeat_swap`] after a call that ran `plan` alone.
+    /// Prepares [`Engine::repeat_swap`] after a call that ran `plan` alone.
     pub(crate) fn keep_swap(&mut self, call: &CallSpec, plan: PlanId) {
         self.hot_swap = self.hot_swap_of(call, plan);
     }
@@ -150,7 +150,7 @@ impl Communicator {
         let stay = self.stay.filter(|stay| stay.plan == plan)?;
         let compiled = &self.plans[plan.0 as usize];
         let swap = compiled.swap()?;
-        let fold = word_fold(call.operator?, call.element).ok()?;
+        let fold = word_fold(call.operator?, call.element)?;
         let line =
             |at: usize| [0, compiled.generations].map(|g| stay.bank.wrapping_add(at + g).cast_const().cast());
         Some(HotSwap {

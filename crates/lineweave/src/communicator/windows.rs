@@ -1,9 +1,9 @@
 //! Running one window: banks are entered and left here.
 
-use super::{Buffers, Communicator, PlanId};
+use super::{Buffers, Engine, Mode, PlanId, Stop};
 use crate::compile::{ACC, BANK, IN, OUT};
 use crate::error::Error;
-use crate::execute::{execute, Frame};
+use crate::execute::{execute, Blocking, Frame, Polling};
 use crate::ring;
 use crate::segment::BankClass;
 
@@ -19,11 +19,22 @@ pub(super) struct Stay {
     pub runs: u64,
 }
 
-impl Communicator {
+/// A run that is under way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Run {
+    plan: PlanId,
+    bank: *mut u8,
+    /// Runs of the plan in this bank before it.
+    earlier: u64,
+    /// The next step.
+    step: usize,
+}
+
+impl Engine {
     /// Runs a plan within a call.
     ///
     /// # Safety
-    /// As for [`Communicator::run`].
+    /// As for [`Engine::run`].
     #[inline(always)]
     pub(crate) unsafe fn run_window(&mut self, id: PlanId, buffers: Buffers) -> Result<(), Error> {
         let (bank, earlier) = match &mut self.stay {
@@ -33,9 +44,12 @@ impl Communicator {
                 let generation = (earlier % 2) as usize * self.plans[id.0 as usize].generations;
                 (stay.bank.wrapping_add(generation), earlier)
             }
-            _ => (self.enter(id)?, 0),
+            _ => match self.enter(id, Mode::Block) {
+                Ok(bank) => (bank, 0),
+                Err(stop) => return Err(stop.into_error()),
+            },
         };
-        let Communicator { plans, bases, waiter, watch, .. } = self;
+        let Engine { plans, bases, waiter, watch, .. } = self;
         let plan = &plans[id.0 as usize];
         bases[IN as usize] = buffers.input.cast_mut();
         bases[OUT as usize] = buffers.output;
@@ -51,12 +65,69 @@ impl Communicator {
             copy: self.copy,
         };
         // SAFETY: proven when prepared; the caller vouches for the buffers and the order of runs.
-        let outcome = unsafe { execute(plan, &mut frame, waiter, watch) };
-        if let Err(interrupted) = outcome {
+        let outcome = unsafe { execute(plan, 0, &mut frame, &mut Blocking { waiter, vigil: watch }) };
+        if let Err((_, interrupted)) = outcome {
             return Err(self.interrupted(interrupted));
         }
         self.leave(id, earlier);
         Ok(())
+    }
+
+    /// Takes a bank for a run that [`Engine::go_on`] carries out, as soon as there is one.
+    pub(super) fn begin_run(&mut self, id: PlanId, mode: Mode) -> Result<Run, Stop> {
+        if let Some(stay) = self.stay.as_mut().filter(|stay| stay.plan == id) {
+            let earlier = stay.runs;
+            stay.runs += 1;
+            let generation = (earlier % 2) as usize * self.plans[id.0 as usize].generations;
+            return Ok(Run { plan: id, bank: stay.bank.wrapping_add(generation), earlier, step: 0 });
+        }
+        Ok(Run { plan: id, bank: self.enter(id, mode)?, earlier: 0, step: 0 })
+    }
+
+    /// Carries a run on: to its end, or to where it would have to wait. Nothing else may be run in between.
+    ///
+    /// # Safety
+    /// As for [`Engine::run`], until the run is over.
+    pub(super) unsafe fn go_on(&mut self, run: &mut Run, buffers: Buffers, mode: Mode) -> Result<(), Stop> {
+        let Engine { plans, bases, waiter, watch, .. } = self;
+        let plan = &plans[run.plan.0 as usize];
+        bases[IN as usize] = buffers.input.cast_mut();
+        bases[OUT as usize] = buffers.output;
+        bases[ACC as usize] = self.scratch.start();
+        bases[BANK as usize] = run.bank;
+        let mut frame = Frame {
+            bases,
+            bank: run.bank,
+            counters: self.counters_start,
+            base: self.base,
+            earlier: run.earlier,
+            fold: buffers.fold,
+            copy: self.copy,
+        };
+        // SAFETY: proven when prepared; the caller vouches for the buffers and the order of runs; peers' bases are those that
+        // this run has taken so far.
+        let outcome = unsafe {
+            match mode {
+                Mode::Block => execute(plan, run.step, &mut frame, &mut Blocking { waiter, vigil: watch })
+                    .map_err(|(step, interrupted)| (step, Some(interrupted))),
+                Mode::Poll => execute(plan, run.step, &mut frame, &mut Polling { waiter }),
+            }
+        };
+        match outcome {
+            Ok(()) => {
+                self.leave(run.plan, run.earlier);
+                self.waited = std::time::Duration::ZERO;
+                Ok(())
+            }
+            Err((_, Some(interrupted))) => Err(Stop::Failed(self.interrupted(interrupted))),
+            Err((step, None)) => {
+                if run.step != step {
+                    self.waited = std::time::Duration::ZERO;
+                }
+                run.step = step;
+                Err(Stop::NotYet)
+            }
+        }
     }
 
     /// After a run: counts it, and gives up the bank unless the plan stays.
@@ -88,17 +159,21 @@ impl Communicator {
 
     /// Leaves the last plan's bank and takes the next one for `id`.
     #[inline(always)]
-    fn enter(&mut self, id: PlanId) -> Result<*mut u8, Error> {
+    fn enter(&mut self, id: PlanId, mode: Mode) -> Result<*mut u8, Stop> {
         self.cool();
         if let Some(stay) = self.stay.take() {
             self.publish_left(stay.class, stay.uses);
         }
-        let (class, stays) = {
+        let (class, stays, extent, counts) = {
             let plan = &self.plans[id.0 as usize];
-            (plan.class, plan.stays)
+            (plan.class, plan.stays, plan.extent, plan.counts)
         };
+        let bank = self.rings[class.index()].next();
+        if !self.reserved.covers(class, bank, extent, counts) {
+            self.reserve(class, bank, extent, counts, mode)?;
+        }
         if let Some(need) = self.rings[class.index()].needs() {
-            self.await_left(class, need)?;
+            self.await_left(class, need, mode)?;
         }
         let ring = &mut self.rings[class.index()];
         let bank = ring.enter();
@@ -112,18 +187,14 @@ impl Communicator {
 
     /// Waits until every rank has left all uses below `need`.
     #[cold]
-    fn await_left(&mut self, class: BankClass, need: u64) -> Result<(), Error> {
+    fn await_left(&mut self, class: BankClass, need: u64, mode: Mode) -> Result<(), Stop> {
         let mut least = u64::MAX;
         for q in 0..self.ranks() {
             if q == self.rank {
                 continue;
             }
-            let (segment, waiter, watch) = (&self.segment, &mut self.waiter, &mut self.watch);
-            let left = segment.left(q, class);
-            if let Err(interrupted) = waiter.wait(left, need, segment.sleepers(q), watch) {
-                return Err(self.interrupted(interrupted));
-            }
-            least = least.min(ring::left(left));
+            self.await_word(|s| s.left(q, class), q, need, mode)?;
+            least = least.min(ring::left(self.segment.left(q, class)));
         }
         self.rings[class.index()].learn(least.min(self.rings[class.index()].uses()));
         Ok(())

@@ -3,9 +3,13 @@
 use super::half::hardware_f16_fold;
 use super::level::Level;
 use super::number::Number;
-use super::operator::{And, Bits, Both, Combine, Either, Max, Min, OneOf, Or, Prod, Sum, Xor};
+use super::operator::{
+    And, Bits, Both, Combine, Either, Max, MaxLoc, Min, MinLoc, OneOf, Or, Prod, Sum, Xor,
+};
+use super::pair::{DoubleInt, FloatInt, IntInt, LongInt, Pair, ShortInt};
 use super::types::{ElementType, Operator, Undefined};
 use ::half::{bf16, f16};
+use num_complex::Complex;
 use std::slice;
 
 /// `dst[i] = a[i] (op) b[i]` for `i` in `0..elements`.
@@ -24,7 +28,8 @@ pub type WordFold = fn(a: u64, b: u64) -> u64;
 #[derive(Clone, Copy)]
 struct Folds {
     run: FoldFn,
-    word: WordFold,
+    /// For elements of which some fit a word, and that are numbers.
+    word: Option<WordFold>,
 }
 
 /// The fold for an operator on an element type, with the widest vectors this CPU has. Resolve it once and keep it.
@@ -36,19 +41,16 @@ struct Folds {
 ///
 /// # Errors
 ///
-/// [`Undefined`] for bitwise operators on floats.
+/// [`Undefined`] when the type has no such operator, as for bitwise ones on floats; and for user-defined operators, which
+/// are no kernels: see [`Fold::of`](super::Fold::of).
 pub fn fold_fn(operator: Operator, element: ElementType) -> Result<FoldFn, Undefined> {
     Ok(resolve(operator, element, Level::best())?.run)
 }
 
 /// The fold of a message that fits a word: the same bits as [`fold_fn`]'s. Lanes behind the message's end are combined
-/// as well, and mean nothing.
-///
-/// # Errors
-///
-/// [`Undefined`] for bitwise operators on floats.
-pub fn word_fold(operator: Operator, element: ElementType) -> Result<WordFold, Undefined> {
-    Ok(resolve(operator, element, Level::Baseline)?.word)
+/// as well, and mean nothing. Nothing where the type has no such operator, or only runs of its elements are folded.
+pub fn word_fold(operator: Operator, element: ElementType) -> Option<WordFold> {
+    resolve(operator, element, Level::Baseline).ok()?.word
 }
 
 /// The fold compiled for one level: the same bits as any other's, which is what tests and probes ask it for.
@@ -57,33 +59,42 @@ pub fn word_fold(operator: Operator, element: ElementType) -> Result<WordFold, U
 ///
 /// # Errors
 ///
-/// [`Undefined`] for bitwise operators on floats.
+/// Those of [`fold_fn`].
 pub fn fold_fn_at(operator: Operator, element: ElementType, level: Level) -> Result<FoldFn, Undefined> {
     Ok(resolve(operator, element, if level.supported() { level } else { Level::best() })?.run)
 }
 
 fn resolve(operator: Operator, element: ElementType, level: Level) -> Result<Folds, Undefined> {
     let folds = match element {
-        ElementType::U8 => Some(integer::<u8, u8>(operator, level)),
-        ElementType::U16 => Some(integer::<u16, u16>(operator, level)),
-        ElementType::U32 => Some(integer::<u32, u32>(operator, level)),
-        ElementType::U64 => Some(integer::<u64, u64>(operator, level)),
-        ElementType::I8 => Some(integer::<i8, u8>(operator, level)),
-        ElementType::I16 => Some(integer::<i16, u16>(operator, level)),
-        ElementType::I32 => Some(integer::<i32, u32>(operator, level)),
-        ElementType::I64 => Some(integer::<i64, u64>(operator, level)),
+        ElementType::U8 => integer::<u8, u8>(operator, level),
+        ElementType::U16 => integer::<u16, u16>(operator, level),
+        ElementType::U32 => integer::<u32, u32>(operator, level),
+        ElementType::U64 => integer::<u64, u64>(operator, level),
+        ElementType::I8 => integer::<i8, u8>(operator, level),
+        ElementType::I16 => integer::<i16, u16>(operator, level),
+        ElementType::I32 => integer::<i32, u32>(operator, level),
+        ElementType::I64 => integer::<i64, u64>(operator, level),
         ElementType::F16 => float::<f16>(operator, level)
             .map(|folds| Folds { run: hardware_f16_fold(operator, level).unwrap_or(folds.run), ..folds }),
         ElementType::BF16 => float::<bf16>(operator, level),
         ElementType::F32 => float::<f32>(operator, level),
         ElementType::F64 => float::<f64>(operator, level),
+        ElementType::ComplexF32 => complex::<Complex<f32>>(operator, level),
+        ElementType::ComplexF64 => complex::<Complex<f64>>(operator, level),
+        ElementType::Bool => truth(operator, level),
+        ElementType::FloatInt => located::<FloatInt>(operator, level),
+        ElementType::DoubleInt => located::<DoubleInt>(operator, level),
+        ElementType::LongInt => located::<LongInt>(operator, level),
+        ElementType::IntInt => located::<IntInt>(operator, level),
+        ElementType::ShortInt => located::<ShortInt>(operator, level),
+        ElementType::Block(_) => None,
     };
     folds.ok_or(Undefined { operator, element })
 }
 
 /// An integer `T` whose unsigned counterpart is `U`: one clone serves both wherever the sign makes no difference.
-fn integer<T: Number + Lanes, U: Number + Bits + Lanes>(operator: Operator, level: Level) -> Folds {
-    match operator {
+fn integer<T: Number + Lanes, U: Number + Bits + Lanes>(operator: Operator, level: Level) -> Option<Folds> {
+    Some(match operator {
         Operator::Sum | Operator::Avg => at::<U, Sum>(level),
         Operator::Prod => at::<U, Prod>(level),
         Operator::Min => at::<T, Min>(level),
@@ -91,9 +102,75 @@ fn integer<T: Number + Lanes, U: Number + Bits + Lanes>(operator: Operator, leve
         Operator::BitAnd => at::<U, And>(level),
         Operator::BitOr => at::<U, Or>(level),
         Operator::BitXor => at::<U, Xor>(level),
-        Operator::LogicalAnd => at::<U, Both>(level),
-        Operator::LogicalOr => at::<U, Either>(level),
-        Operator::LogicalXor => at::<U, OneOf>(level),
+        Operator::LogicalAnd | Operator::LogicalOr | Operator::LogicalXor => {
+            return logical::<U>(operator, level)
+        }
+        Operator::MinLoc | Operator::MaxLoc | Operator::User(_) => return None,
+    })
+}
+
+fn logical<T: Number + Lanes>(operator: Operator, level: Level) -> Option<Folds> {
+    match operator {
+        Operator::LogicalAnd => Some(at::<T, Both>(level)),
+        Operator::LogicalOr => Some(at::<T, Either>(level)),
+        Operator::LogicalXor => Some(at::<T, OneOf>(level)),
+        Operator::Sum
+        | Operator::Prod
+        | Operator::Min
+        | Operator::Max
+        | Operator::Avg
+        | Operator::BitAnd
+        | Operator::BitOr
+        | Operator::BitXor
+        | Operator::MinLoc
+        | Operator::MaxLoc
+        | Operator::User(_) => None,
+    }
+}
+
+/// Truth values are bytes, of which any but 0 is true; results are 0 or 1.
+fn truth(operator: Operator, level: Level) -> Option<Folds> {
+    logical::<u8>(operator, level).map(|folds| Folds { word: None, ..folds })
+}
+
+fn complex<T: Copy>(operator: Operator, level: Level) -> Option<Folds>
+where
+    Sum: Combine<T>,
+    Prod: Combine<T>,
+{
+    match operator {
+        Operator::Sum | Operator::Avg => Some(runs_at::<T, Sum>(level)),
+        Operator::Prod => Some(runs_at::<T, Prod>(level)),
+        Operator::Min
+        | Operator::Max
+        | Operator::BitAnd
+        | Operator::BitOr
+        | Operator::BitXor
+        | Operator::LogicalAnd
+        | Operator::LogicalOr
+        | Operator::LogicalXor
+        | Operator::MinLoc
+        | Operator::MaxLoc
+        | Operator::User(_) => None,
+    }
+}
+
+fn located<T: Pair>(operator: Operator, level: Level) -> Option<Folds> {
+    match operator {
+        Operator::MinLoc => Some(runs_at::<T, MinLoc>(level)),
+        Operator::MaxLoc => Some(runs_at::<T, MaxLoc>(level)),
+        Operator::Sum
+        | Operator::Prod
+        | Operator::Min
+        | Operator::Max
+        | Operator::Avg
+        | Operator::BitAnd
+        | Operator::BitOr
+        | Operator::BitXor
+        | Operator::LogicalAnd
+        | Operator::LogicalOr
+        | Operator::LogicalXor
+        | Operator::User(_) => None,
     }
 }
 
@@ -103,14 +180,21 @@ fn float<T: Number + Lanes>(operator: Operator, level: Level) -> Option<Folds> {
         Operator::Prod => Some(at::<T, Prod>(level)),
         Operator::Min => Some(at::<T, Min>(level)),
         Operator::Max => Some(at::<T, Max>(level)),
-        Operator::BitAnd | Operator::BitOr | Operator::BitXor => None,
-        Operator::LogicalAnd => Some(at::<T, Both>(level)),
-        Operator::LogicalOr => Some(at::<T, Either>(level)),
-        Operator::LogicalXor => Some(at::<T, OneOf>(level)),
+        Operator::LogicalAnd | Operator::LogicalOr | Operator::LogicalXor => logical::<T>(operator, level),
+        Operator::BitAnd
+        | Operator::BitOr
+        | Operator::BitXor
+        | Operator::MinLoc
+        | Operator::MaxLoc
+        | Operator::User(_) => None,
     }
 }
 
 fn at<T: Lanes, C: Combine<T>>(level: Level) -> Folds {
+    Folds { word: Some(|a, b| T::zip(a, b, C::combine)), ..runs_at::<T, C>(level) }
+}
+
+fn runs_at<T: Copy, C: Combine<T>>(level: Level) -> Folds {
     let run: FoldFn = match level {
         Level::Baseline => baseline::<T, C>,
         #[cfg(target_arch = "x86_64")]
@@ -118,7 +202,7 @@ fn at<T: Lanes, C: Combine<T>>(level: Level) -> Folds {
         #[cfg(target_arch = "x86_64")]
         Level::Avx512 => avx512::<T, C>,
     };
-    Folds { run, word: |a, b| T::zip(a, b, C::combine) }
+    Folds { run, word: None }
 }
 
 /// Elements as the lanes of a word.

@@ -88,7 +88,10 @@ pub(super) fn hardware_f16_fold(operator: Operator, level: Level) -> Option<Fold
             | Operator::BitXor
             | Operator::LogicalAnd
             | Operator::LogicalOr
-            | Operator::LogicalXor,
+            | Operator::LogicalXor
+            | Operator::MinLoc
+            | Operator::MaxLoc
+            | Operator::User(_),
         ) => None,
     }
 }

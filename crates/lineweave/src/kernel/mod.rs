@@ -8,23 +8,36 @@
 //! so: integers wrap, and every NaN a float fold produces is the one positive quiet NaN without payload
 //! (hardware disagrees about which operand's payload survives, and about the sign of a fresh NaN). It presumes the
 //! default floating-point environment: ranks that flush subnormals to zero agree only with ranks that do.
+//!
+//! User-defined operators (`user.rs`) promise nothing of this kind by themselves. They are always called with the left
+//! operand on the left, so that ranks which combine the same contributions with the same brackets call them alike.
 
 mod types;
 mod level;
 mod number;
 mod operator;
+mod pair;
+mod complex;
+mod element;
 mod half;
 mod scale;
 mod fold;
+mod user;
 mod copy;
 mod words;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod wide_tests;
 
 pub use copy::{copy, copy_nt, copy_wide, Copier, CopyFn, CopyPolicy};
+pub use element::{Block, Bool, Element};
 pub use fold::{fold_fn, fold_fn_at, word_fold, FoldFn, WordFold};
 pub use level::Level;
+pub use pair::{DoubleInt, FloatInt, IntInt, LongInt, ShortInt};
 pub use scale::{scale_fn, scale_fn_at, ScaleFn};
-pub use types::{Element, ElementType, Operator, Undefined, UnknownElementType, UnknownOperator};
+pub use types::{ElementType, Operator, Undefined, UnknownElementType, UnknownOperator};
+pub(crate) use user::take_panic;
+pub use user::{Fold, UserOperator};
 pub use words::{load_words, store_words, MAX_PAYLOAD};

@@ -16,6 +16,67 @@ pub(super) trait Number: Copy {
     fn quotient(self, ranks: u32) -> Self;
 }
 
+/// What a comparison of values needs besides.
+pub(super) trait Ordered: Copy {
+    fn below(self, other: Self) -> bool;
+    /// Whether it is a NaN.
+    fn unordered(self) -> bool;
+    /// Equal, or both NaN.
+    fn ties(self, other: Self) -> bool;
+    /// With any NaN replaced by the one that folds produce.
+    fn plain(self) -> Self;
+}
+
+macro_rules! whole {
+    ($($int:ty),*) => {$(
+        impl Ordered for $int {
+            #[inline(always)]
+            fn below(self, other: Self) -> bool {
+                self < other
+            }
+            #[inline(always)]
+            fn unordered(self) -> bool {
+                false
+            }
+            #[inline(always)]
+            fn ties(self, other: Self) -> bool {
+                self == other
+            }
+            #[inline(always)]
+            fn plain(self) -> Self {
+                self
+            }
+        }
+    )*};
+}
+
+whole!(i16, i32, i64);
+
+macro_rules! broken {
+    ($($float:ty),*) => {$(
+        impl Ordered for $float {
+            #[inline(always)]
+            fn below(self, other: Self) -> bool {
+                self < other
+            }
+            #[inline(always)]
+            fn unordered(self) -> bool {
+                self.is_nan()
+            }
+            #[inline(always)]
+            fn ties(self, other: Self) -> bool {
+                (self == other) | (self.is_nan() & other.is_nan())
+            }
+            #[inline(always)]
+            fn plain(self) -> Self {
+                self.canonical()
+            }
+        }
+    )*};
+}
+
+broken!(f32, f64);
+
 macro_rules! integer {
     ($($int:ty, |$x:ident, $ranks:ident| $quotient:expr;)*) => {$(
         impl Number for $int {

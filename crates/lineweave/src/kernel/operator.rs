@@ -8,6 +8,12 @@ pub(super) trait Combine<T> {
     fn combine(a: T, b: T) -> T;
 }
 
+/// The pair with the lesser value.
+pub(super) enum MinLoc {}
+
+/// The pair with the greater value.
+pub(super) enum MaxLoc {}
+
 macro_rules! operator {
     ($($name:ident: $bound:path, |$a:ident, $b:ident| $result:expr;)*) => {$(
         pub(super) enum $name {}

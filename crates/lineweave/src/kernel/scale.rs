@@ -4,6 +4,7 @@ use super::level::Level;
 use super::number::Number;
 use super::types::{ElementType, Operator};
 use ::half::{bf16, f16};
+use num_complex::Complex;
 use std::num::NonZeroU32;
 use std::slice;
 
@@ -26,7 +27,7 @@ pub fn scale_fn(operator: Operator, element: ElementType) -> Option<ScaleFn> {
 pub fn scale_fn_at(operator: Operator, element: ElementType, level: Level) -> Option<ScaleFn> {
     let level = if level.supported() { level } else { Level::best() };
     match operator {
-        Operator::Avg => Some(resolve(element, level)),
+        Operator::Avg => resolve(element, level),
         Operator::Sum
         | Operator::Prod
         | Operator::Min
@@ -36,12 +37,15 @@ pub fn scale_fn_at(operator: Operator, element: ElementType, level: Level) -> Op
         | Operator::BitXor
         | Operator::LogicalAnd
         | Operator::LogicalOr
-        | Operator::LogicalXor => None,
+        | Operator::LogicalXor
+        | Operator::MinLoc
+        | Operator::MaxLoc
+        | Operator::User(_) => None,
     }
 }
 
-fn resolve(element: ElementType, level: Level) -> ScaleFn {
-    match element {
+fn resolve(element: ElementType, level: Level) -> Option<ScaleFn> {
+    Some(match element {
         ElementType::I8 => at::<i8>(level),
         ElementType::I16 => at::<i16>(level),
         ElementType::I32 => at::<i32>(level),
@@ -54,10 +58,38 @@ fn resolve(element: ElementType, level: Level) -> ScaleFn {
         ElementType::BF16 => at::<bf16>(level),
         ElementType::F32 => at::<f32>(level),
         ElementType::F64 => at::<f64>(level),
+        ElementType::ComplexF32 => at::<Complex<f32>>(level),
+        ElementType::ComplexF64 => at::<Complex<f64>>(level),
+        ElementType::Bool
+        | ElementType::FloatInt
+        | ElementType::DoubleInt
+        | ElementType::LongInt
+        | ElementType::IntInt
+        | ElementType::ShortInt
+        | ElementType::Block(_) => return None,
+    })
+}
+
+/// Something that has an average.
+trait Quotient: Copy {
+    fn divided(self, ranks: u32) -> Self;
+}
+
+impl<T: Number> Quotient for T {
+    #[inline(always)]
+    fn divided(self, ranks: u32) -> T {
+        self.quotient(ranks)
     }
 }
 
-fn at<T: Number>(level: Level) -> ScaleFn {
+impl<T: Number> Quotient for Complex<T> {
+    #[inline(always)]
+    fn divided(self, ranks: u32) -> Complex<T> {
+        Complex { re: self.re.quotient(ranks), im: self.im.quotient(ranks) }
+    }
+}
+
+fn at<T: Quotient>(level: Level) -> ScaleFn {
     match level {
         Level::Baseline => baseline::<T>,
         #[cfg(target_arch = "x86_64")]
@@ -70,7 +102,7 @@ fn at<T: Number>(level: Level) -> ScaleFn {
 /// # Safety
 ///
 /// See [`ScaleFn`].
-unsafe fn baseline<T: Number>(dst: *mut u8, elements: usize, ranks: NonZeroU32) {
+unsafe fn baseline<T: Quotient>(dst: *mut u8, elements: usize, ranks: NonZeroU32) {
     // SAFETY: the caller's.
     unsafe { scale::<T>(dst.cast(), elements, ranks) }
 }
@@ -80,7 +112,7 @@ unsafe fn baseline<T: Number>(dst: *mut u8, elements: usize, ranks: NonZeroU32) 
 /// See [`ScaleFn`]; and the CPU supports [`Level::Avx2`].
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,f16c")]
-unsafe fn avx2<T: Number>(dst: *mut u8, elements: usize, ranks: NonZeroU32) {
+unsafe fn avx2<T: Quotient>(dst: *mut u8, elements: usize, ranks: NonZeroU32) {
     // SAFETY: the caller's.
     unsafe { scale::<T>(dst.cast(), elements, ranks) }
 }
@@ -90,7 +122,7 @@ unsafe fn avx2<T: Number>(dst: *mut u8, elements: usize, ranks: NonZeroU32) {
 /// See [`ScaleFn`]; and the CPU supports [`Level::Avx512`].
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,f16c,avx512f,avx512bw,avx512dq,avx512vl")]
-unsafe fn avx512<T: Number>(dst: *mut u8, elements: usize, ranks: NonZeroU32) {
+unsafe fn avx512<T: Quotient>(dst: *mut u8, elements: usize, ranks: NonZeroU32) {
     // SAFETY: the caller's.
     unsafe { scale::<T>(dst.cast(), elements, ranks) }
 }
@@ -99,12 +131,12 @@ unsafe fn avx512<T: Number>(dst: *mut u8, elements: usize, ranks: NonZeroU32) {
 ///
 /// See [`ScaleFn`].
 #[inline(always)]
-unsafe fn scale<T: Number>(dst: *mut T, elements: usize, ranks: NonZeroU32) {
+unsafe fn scale<T: Quotient>(dst: *mut T, elements: usize, ranks: NonZeroU32) {
     if elements == 0 {
         return;
     }
     // SAFETY: the caller vouches for the extent and for being alone with it.
     for x in unsafe { slice::from_raw_parts_mut(dst, elements) } {
-        *x = x.quotient(ranks.get());
+        *x = x.divided(ranks.get());
     }
 }

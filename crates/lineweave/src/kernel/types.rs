@@ -1,6 +1,8 @@
 //! Element types and reduction operators, and which pairs of them mean something.
 
+use super::user::UserOperator;
 use std::fmt;
+use std::num::NonZeroU32;
 use std::str::FromStr;
 
 /// The type of the elements of a message.
@@ -30,11 +32,29 @@ pub enum ElementType {
     F32,
     /// IEEE 754 binary64.
     F64,
+    /// Two binary32, the real part first.
+    ComplexF32,
+    /// Two binary64, the real part first.
+    ComplexF64,
+    /// A truth value of 1 byte: 0, or anything else for true.
+    Bool,
+    /// An F32 and an I32 that says where it is from: C's `struct { float; int; }`.
+    FloatInt,
+    /// An F64 and an I32: C's `struct { double; int; }`, 16 bytes.
+    DoubleInt,
+    /// An I64 and an I32: C's `struct { long; int; }` on 64-bit Unix, 16 bytes.
+    LongInt,
+    /// Two I32: C's `struct { int; int; }`.
+    IntInt,
+    /// An I16 and an I32: C's `struct { short; int; }`, 8 bytes.
+    ShortInt,
+    /// So many bytes that only a user-defined operator understands.
+    Block(NonZeroU32),
 }
 
 impl ElementType {
-    /// Every element type, in the order in which listings show them.
-    pub const ALL: [ElementType; 12] = [
+    /// Every element type but blocks, in the order in which listings show them.
+    pub const ALL: [ElementType; 20] = [
         ElementType::I8,
         ElementType::I16,
         ElementType::I32,
@@ -47,19 +67,97 @@ impl ElementType {
         ElementType::BF16,
         ElementType::F32,
         ElementType::F64,
+        ElementType::ComplexF32,
+        ElementType::ComplexF64,
+        ElementType::Bool,
+        ElementType::FloatInt,
+        ElementType::DoubleInt,
+        ElementType::LongInt,
+        ElementType::IntInt,
+        ElementType::ShortInt,
     ];
 
-    /// Bytes of one element, which is also its alignment.
+    /// The numbers among them: integers and floats.
+    pub const NUMBERS: [ElementType; 12] = {
+        let mut numbers = [ElementType::I8; 12];
+        let mut i = 0;
+        while i < numbers.len() {
+            numbers[i] = ElementType::ALL[i];
+            i += 1;
+        }
+        numbers
+    };
+
+    /// Blocks of `bytes` bytes; nothing for none, or for 2 GiB and more.
+    pub fn block(bytes: usize) -> Option<ElementType> {
+        let bytes = u32::try_from(bytes).ok().filter(|&n| n <= i32::MAX as u32)?;
+        NonZeroU32::new(bytes).map(ElementType::Block)
+    }
+
+    /// Bytes of one element.
     pub fn size(self) -> usize {
         match self {
-            ElementType::I8 | ElementType::U8 => 1,
+            ElementType::I8 | ElementType::U8 | ElementType::Bool => 1,
             ElementType::I16 | ElementType::U16 | ElementType::F16 | ElementType::BF16 => 2,
             ElementType::I32 | ElementType::U32 | ElementType::F32 => 4,
             ElementType::I64 | ElementType::U64 | ElementType::F64 => 8,
+            ElementType::ComplexF32 | ElementType::FloatInt | ElementType::IntInt | ElementType::ShortInt => {
+                8
+            }
+            ElementType::ComplexF64 | ElementType::DoubleInt | ElementType::LongInt => 16,
+            ElementType::Block(bytes) => bytes.get() as usize,
         }
     }
 
-    /// The name used on the command line and in records: Rust's, where Rust has one.
+    /// The alignment of its elements in memory: as in C. Blocks have none.
+    pub fn align(self) -> usize {
+        match self {
+            ElementType::ComplexF32 | ElementType::FloatInt | ElementType::IntInt | ElementType::ShortInt => {
+                4
+            }
+            ElementType::ComplexF64 | ElementType::DoubleInt | ElementType::LongInt => 8,
+            ElementType::Block(_) => 1,
+            ElementType::I8
+            | ElementType::I16
+            | ElementType::I32
+            | ElementType::I64
+            | ElementType::U8
+            | ElementType::U16
+            | ElementType::U32
+            | ElementType::U64
+            | ElementType::F16
+            | ElementType::BF16
+            | ElementType::F32
+            | ElementType::F64
+            | ElementType::Bool => self.size(),
+        }
+    }
+
+    /// What it is to operators.
+    pub(super) fn kind(self) -> Kind {
+        match self {
+            ElementType::I8
+            | ElementType::I16
+            | ElementType::I32
+            | ElementType::I64
+            | ElementType::U8
+            | ElementType::U16
+            | ElementType::U32
+            | ElementType::U64 => Kind::Integer,
+            ElementType::F16 | ElementType::BF16 | ElementType::F32 | ElementType::F64 => Kind::Float,
+            ElementType::ComplexF32 | ElementType::ComplexF64 => Kind::Complex,
+            ElementType::Bool => Kind::Truth,
+            ElementType::FloatInt
+            | ElementType::DoubleInt
+            | ElementType::LongInt
+            | ElementType::IntInt
+            | ElementType::ShortInt => Kind::Pair,
+            ElementType::Block(_) => Kind::Block,
+        }
+    }
+
+    /// The name used on the command line and in records: Rust's, where Rust has one. Blocks are printed with their size
+    /// behind it.
     pub fn name(self) -> &'static str {
         match self {
             ElementType::I8 => "i8",
@@ -74,28 +172,39 @@ impl ElementType {
             ElementType::BF16 => "bf16",
             ElementType::F32 => "f32",
             ElementType::F64 => "f64",
+            ElementType::ComplexF32 => "complex-f32",
+            ElementType::ComplexF64 => "complex-f64",
+            ElementType::Bool => "bool",
+            ElementType::FloatInt => "float-int",
+            ElementType::DoubleInt => "double-int",
+            ElementType::LongInt => "long-int",
+            ElementType::IntInt => "int-int",
+            ElementType::ShortInt => "short-int",
+            ElementType::Block(_) => "block",
         }
     }
 
     /// Whether it is a floating-point type.
     pub fn is_float(self) -> bool {
-        match self {
-            ElementType::F16 | ElementType::BF16 | ElementType::F32 | ElementType::F64 => true,
-            ElementType::I8
-            | ElementType::I16
-            | ElementType::I32
-            | ElementType::I64
-            | ElementType::U8
-            | ElementType::U16
-            | ElementType::U32
-            | ElementType::U64 => false,
-        }
+        self.kind() == Kind::Float
     }
+}
+
+/// What an element is to operators.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    Integer,
+    Float,
+    Complex,
+    Truth,
+    Pair,
+    Block,
 }
 
 /// How two elements are combined into one.
 ///
-/// Every operator is commutative to the last bit; sums, products and averages of floats are not associative.
+/// Every operator but user-defined ones is commutative to the last bit; sums, products and averages of floats are not
+/// associative.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Operator {
     /// `a + b`; integers wrap.
@@ -120,11 +229,17 @@ pub enum Operator {
     LogicalOr,
     /// 1 when exactly one is non-zero, else 0.
     LogicalXor,
+    /// The pair with the lesser value; of equal ones, the one with the lower index. NaN is less than any value.
+    MinLoc,
+    /// The pair with the greater value; of equal ones, the one with the lower index. NaN is greater than any value.
+    MaxLoc,
+    /// What a program defined, see [`Operator::new`].
+    User(UserOperator),
 }
 
 impl Operator {
-    /// Every operator, in the order in which listings show them.
-    pub const ALL: [Operator; 11] = [
+    /// Every operator that is not user-defined, in the order in which listings show them.
+    pub const ALL: [Operator; 13] = [
         Operator::Sum,
         Operator::Prod,
         Operator::Min,
@@ -136,6 +251,8 @@ impl Operator {
         Operator::LogicalAnd,
         Operator::LogicalOr,
         Operator::LogicalXor,
+        Operator::MinLoc,
+        Operator::MaxLoc,
     ];
 
     /// The name used on the command line and in records: MPI's, where MPI has one.
@@ -152,21 +269,47 @@ impl Operator {
             Operator::LogicalAnd => "land",
             Operator::LogicalOr => "lor",
             Operator::LogicalXor => "lxor",
+            Operator::MinLoc => "minloc",
+            Operator::MaxLoc => "maxloc",
+            Operator::User(user) if user.commutes() => "user-defined",
+            Operator::User(_) => "user-defined, in rank order",
         }
     }
 
-    /// Whether the operator means something on elements of this type: all do but bitwise ones on floats.
-    pub fn defined_for(self, element: ElementType) -> bool {
+    /// Whether the operands may change places.
+    pub fn commutes(self) -> bool {
         match self {
-            Operator::BitAnd | Operator::BitOr | Operator::BitXor => !element.is_float(),
+            Operator::User(user) => user.commutes(),
             Operator::Sum
             | Operator::Prod
             | Operator::Min
             | Operator::Max
             | Operator::Avg
+            | Operator::BitAnd
+            | Operator::BitOr
+            | Operator::BitXor
             | Operator::LogicalAnd
             | Operator::LogicalOr
-            | Operator::LogicalXor => true,
+            | Operator::LogicalXor
+            | Operator::MinLoc
+            | Operator::MaxLoc => true,
+        }
+    }
+
+    /// Whether the operator means something on elements of this type, as in MPI (which has no averages).
+    pub fn defined_for(self, element: ElementType) -> bool {
+        let kind = element.kind();
+        match self {
+            Operator::Sum | Operator::Prod | Operator::Avg => {
+                matches!(kind, Kind::Integer | Kind::Float | Kind::Complex)
+            }
+            Operator::Min | Operator::Max => matches!(kind, Kind::Integer | Kind::Float),
+            Operator::BitAnd | Operator::BitOr | Operator::BitXor => kind == Kind::Integer,
+            Operator::LogicalAnd | Operator::LogicalOr | Operator::LogicalXor => {
+                matches!(kind, Kind::Integer | Kind::Float | Kind::Truth)
+            }
+            Operator::MinLoc | Operator::MaxLoc => kind == Kind::Pair,
+            Operator::User(user) => user.fits(element),
         }
     }
 }
@@ -174,8 +317,7 @@ impl Operator {
 /// An operator that is not defined on an element type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("`{operator}` is not defined on {element}: {element} takes {}, and `{operator}` takes {}",
-    list(Operator::ALL.into_iter().filter(|o| o.defined_for(*element))),
-    list(ElementType::ALL.into_iter().filter(|e| operator.defined_for(*e))))]
+    operators_of(*element), elements_of(*operator))]
 pub struct Undefined {
     /// Asked for.
     pub operator: Operator,
@@ -185,7 +327,7 @@ pub struct Undefined {
 
 /// A name that is not an element type's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown element type `{0}`: expected one of {known}", known = list(ElementType::ALL))]
+#[error("unknown element type `{0}`: expected one of {known}, or blockN for N bytes", known = list(ElementType::ALL))]
 pub struct UnknownElementType(pub String);
 
 /// A name that is not an operator's.
@@ -193,13 +335,30 @@ pub struct UnknownElementType(pub String);
 #[error("unknown operator `{0}`: expected one of {known}", known = list(Operator::ALL))]
 pub struct UnknownOperator(pub String);
 
+fn operators_of(element: ElementType) -> String {
+    match element {
+        ElementType::Block(_) => "user-defined operators only".to_owned(),
+        _ => list(Operator::ALL.into_iter().filter(|o| o.defined_for(element))),
+    }
+}
+
+fn elements_of(operator: Operator) -> String {
+    match operator {
+        Operator::User(user) => user.expects(),
+        _ => list(ElementType::ALL.into_iter().filter(|e| operator.defined_for(*e))),
+    }
+}
+
 fn list<T: ToString>(items: impl IntoIterator<Item = T>) -> String {
     items.into_iter().map(|item| item.to_string()).collect::<Vec<_>>().join(", ")
 }
 
 impl fmt::Display for ElementType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
+        match self {
+            ElementType::Block(bytes) => write!(f, "{}{bytes}", self.name()),
+            _ => f.pad(self.name()),
+        }
     }
 }
 
@@ -213,9 +372,11 @@ impl FromStr for ElementType {
     type Err = UnknownElementType;
 
     fn from_str(name: &str) -> Result<Self, UnknownElementType> {
+        let block = || ElementType::block(name.strip_prefix("block")?.parse().ok()?);
         ElementType::ALL
             .into_iter()
             .find(|e| e.name() == name)
+            .or_else(block)
             .ok_or_else(|| UnknownElementType(name.to_owned()))
     }
 }
@@ -226,29 +387,4 @@ impl FromStr for Operator {
     fn from_str(name: &str) -> Result<Self, UnknownOperator> {
         Operator::ALL.into_iter().find(|o| o.name() == name).ok_or_else(|| UnknownOperator(name.to_owned()))
     }
-}
-
-mod sealed {
-    pub trait Sealed {}
-}
-
-/// A Rust type whose values can be elements of a message. Every bit pattern is a value, and there is no padding.
-pub trait Element: Copy + Send + Sync + 'static + sealed::Sealed {
-    /// The element type it stands for.
-    const TYPE: ElementType;
-}
-
-macro_rules! element {
-    ($($rust:ty => $name:ident),* $(,)?) => {$(
-        impl sealed::Sealed for $rust {}
-        impl Element for $rust {
-            const TYPE: ElementType = ElementType::$name;
-        }
-    )*};
-}
-
-element! {
-    i8 => I8, i16 => I16, i32 => I32, i64 => I64,
-    u8 => U8, u16 => U16, u32 => U32, u64 => U64,
-    ::half::f16 => F16, ::half::bf16 => BF16, f32 => F32, f64 => F64,
 }

@@ -76,6 +76,8 @@ pub struct Hand<'a> {
     pub input: *mut u8,
     /// Own output buffer.
     pub output: *mut u8,
+    /// Bytes that each buffer holds.
+    pub bytes: usize,
     /// The shared buffers of all ranks.
     pub shared: &'a [*mut u8],
     /// The same numbers on every rank.

@@ -158,7 +158,7 @@ fn offers(crew: &Crew, largest: usize) -> Offer {
     line::offer(crew, &mut offer);
     signal::offer(crew, &mut offer);
     pingpong::offer(crew, &mut offer);
-    stream::offer(crew, &mut offer);
+    stream::offer(crew, largest, &mut offer);
     wake::offer(crew, &mut offer);
     trick::offer(crew, &mut offer);
     overhead::offer(crew, &mut offer);

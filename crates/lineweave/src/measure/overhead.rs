@@ -41,10 +41,10 @@ fn each(
     rules: &Rules,
     sample: impl Fn(&mut Hand<'_>) -> Result<f64, Error>,
 ) -> Result<Samples, Error> {
-    let Hand { comm, input, output, shared, random } = hand;
+    let Hand { comm, input, output, bytes, shared, random } = hand;
     collect_timed(comm, rules, &mut |comm| {
         let random = random.clone();
-        let mut hand = Hand { comm, input: *input, output: *output, shared, random };
+        let mut hand = Hand { comm, input: *input, output: *output, bytes: *bytes, shared, random };
         Ok(sample(&mut hand)?.max(0.0))
     })
 }
@@ -52,7 +52,7 @@ fn each(
 /// ns a run.
 fn runs(hand: &mut Hand<'_>, plan: PlanId) -> Result<f64, Error> {
     let fold = fold_fn(Operator::Sum, ElementType::U64).map_err(|e| Error::Operator(e.to_string()))?;
-    let buffers = Buffers { input: hand.input, output: hand.output, fold };
+    let buffers = Buffers { input: hand.input, output: hand.output, fold: fold.into() };
     let clock = Clock::get();
     // SAFETY: the buffers are longer than a message of `BYTES` bytes and private; elements are words.
     unsafe { hand.comm.run(plan, buffers) }?;

@@ -106,19 +106,20 @@ fn visit(
     let sender = Mutex::new(sender);
     Team::with(charter(set, crew))?.threads(|mut comm| {
         let rank = comm.rank();
+        let bytes = set.largest + ROOM;
         let (input, output, own) = {
             let mut memory = memories[rank].lock().unwrap_or_else(PoisonError::into_inner);
             (
-                touched(&mut memory.input, set.largest + ROOM)?,
-                touched(&mut memory.output, set.largest + ROOM)?,
-                touched(&mut memory.shared, set.largest + ROOM)?,
+                touched(&mut memory.input, bytes)?,
+                touched(&mut memory.output, bytes)?,
+                touched(&mut memory.shared, bytes)?,
             )
         };
         let shared = addresses(&mut comm, own)?;
         for &(index, budget) in plan {
             let rules = rules(crew, budget);
             let random = Random::new(seed.wrapping_add(index as u64));
-            let mut hand = Hand { comm: &mut comm, input, output, shared: &shared, random };
+            let mut hand = Hand { comm: &mut comm, input, output, bytes, shared: &shared, random };
             let samples = (cells[index].task.take)(&mut hand, &rules)?;
             if rank == 0 {
                 let sender = sender.lock().unwrap_or_else(PoisonError::into_inner);

@@ -4,6 +4,7 @@ use super::PAGE;
 use lineweave_core::plan::Layout;
 use lineweave_core::select::{LARGE_BANKS, SMALL_BANKS, SMALL_SLOTS};
 use lineweave_core::units::LINE;
+use std::ops::Range;
 
 /// An odd number of lines between banks, so that equal offsets in them fall into different cache sets.
 const STAGGER: usize = LINE * 3;
@@ -116,7 +117,7 @@ impl Geometry {
     }
 
     /// Offset of a bank within an area.
-    pub(super) fn bank(&self, class: BankClass, bank: usize) -> usize {
+    pub fn bank(&self, class: BankClass, bank: usize) -> usize {
         let stride = |class| self.zones(class).total() + STAGGER;
         let start = match class {
             BankClass::Small => 2 * PAGE,
@@ -125,12 +126,34 @@ impl Geometry {
         start + bank * stride(class)
     }
 
-    pub(super) fn area(&self) -> usize {
+    /// Bytes of an area.
+    pub fn area(&self) -> usize {
         pages(self.bank(BankClass::Large, LARGE_BANKS))
     }
 
-    pub(super) fn areas_start(&self) -> usize {
+    /// Bytes before the first area.
+    pub fn areas_start(&self) -> usize {
         PAGE + pages(self.blob_bytes)
+    }
+
+    /// The number of ranks.
+    pub fn ranks(&self) -> usize {
+        self.ranks
+    }
+
+    /// Bytes of a page.
+    pub fn page(&self) -> usize {
+        PAGE
+    }
+
+    /// The counters within an area.
+    pub fn counters(&self) -> Range<usize> {
+        PAGE..PAGE + COUNTER_BYTES
+    }
+
+    /// The words within an area by which a rank tells how it is.
+    pub fn control(&self) -> Range<usize> {
+        0..PAGE
     }
 
     /// Bytes of the whole segment.

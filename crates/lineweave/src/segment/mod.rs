@@ -9,26 +9,41 @@
 //! area:   control page | counters page | small banks | large banks
 //! bank:   packed flags | paired flags | paired in two generations | flags alone | slots
 //! ```
+//!
+//! Communicators that are made from a team have segments of the same form, without a blob, further on in the same memfd
+//! ([`Pool`]). Their pages are reserved bank by bank, as plans need them.
 
+pub mod announce;
 mod geometry;
+mod pool;
 mod words;
+mod note;
+mod observe;
 
 pub use geometry::{BankClass, Geometry, Zones, COUNTER_BYTES};
+pub use note::WaitNote;
+pub use observe::{Observed, ObservedRank};
+pub use pool::Pool;
 pub use words::RankState;
 
-use crate::error::Error;
+use crate::error::{Error, Loss};
 use crate::memory::available_memory;
 use crate::sync::{AtomicU64, Ordering};
 use crate::sysfile::Root;
 
-use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
+use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
+use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
+use std::sync::Arc;
 use words::header;
 
 /// The most ranks of a team: what one node can be expected to run.
 pub const MAX_RANKS: usize = 4096;
+
+/// What the memfd is called in `/proc`.
+pub const MEMFD_NAME: &str = "lineweave";
 
 const PAGE: usize = 4096;
 /// "lineweav", little-endian; the version follows in a word of its own.
@@ -38,7 +53,9 @@ const MAGIC: u64 = u64::from_le_bytes(*b"lineweav");
 pub struct Segment {
     base: NonNull<u8>,
     geometry: Geometry,
-    fd: OwnedFd,
+    pool: Arc<Pool>,
+    /// Where it begins in the pool.
+    at: u64,
 }
 
 // SAFETY: the mapping stays valid until the last owner drops it; all shared words are atomics, and other
@@ -68,7 +85,7 @@ impl Segment {
         if let Some(available) = memory.available_bytes.filter(|&a| a < total as u64) {
             return Err(Error::Memory { need: total as u64, available, source_of_limit: memory.to_string() });
         }
-        let fd = rustix::fs::memfd_create("lineweave", MemfdFlags::ALLOW_SEALING | MemfdFlags::CLOEXEC)
+        let fd = rustix::fs::memfd_create(MEMFD_NAME, MemfdFlags::ALLOW_SEALING | MemfdFlags::CLOEXEC)
             .map_err(|e| {
                 Error::system(
                     "memfd_create for the team's memory",
@@ -78,27 +95,67 @@ impl Segment {
             })?;
         rustix::fs::ftruncate(&fd, total as u64)
             .map_err(|e| Error::system(format!("sizing the team's memory to {total} bytes"), e, ""))?;
-        // Nobody can shrink it under a reader: that would be a SIGBUS.
-        let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
+        // Nobody can shrink it under a reader: that would be a SIGBUS. It grows with the communicators.
+        let seals = SealFlags::SHRINK | SealFlags::SEAL;
         rustix::fs::fcntl_add_seals(&fd, seals)
             .map_err(|e| Error::system("sealing the team's memory", e, ""))?;
-        let segment = Segment::map(fd, geometry)?;
+        let segment = Segment::map(Arc::new(Pool::new(fd)?), 0, geometry)?;
         segment.reserve(0, geometry.areas_start())?;
-        for (word, value) in [
-            (header::VERSION, version_word()),
-            (header::RANKS, ranks as u64),
-            (header::BOX_BYTES, geometry.box_bytes as u64),
-            (header::BLOB_BYTES, blob.len() as u64),
-        ] {
-            // Relaxed: published by the store of the magic below.
-            segment.header(word).store(value, Ordering::Relaxed);
-        }
+        // Relaxed: published by the store of the magic below.
+        segment.pool.end().store(total as u64, Ordering::Relaxed);
+        segment.describe();
         // SAFETY: the blob lies behind the header page and before the areas, reserved above; no other rank
         // knows the segment yet.
         unsafe { std::ptr::copy_nonoverlapping(blob.as_ptr(), segment.base.as_ptr().add(PAGE), blob.len()) };
         // SYNC: segment
         segment.header(header::MAGIC).store(MAGIC, Ordering::Release);
         Ok(segment)
+    }
+
+    /// Says in the header what it is, all but the magic.
+    fn describe(&self) {
+        for (word, value) in [
+            (header::VERSION, version_word()),
+            (header::RANKS, self.geometry.ranks as u64),
+            (header::BOX_BYTES, self.geometry.box_bytes as u64),
+            (header::BLOB_BYTES, self.geometry.blob_bytes as u64),
+        ] {
+            // Relaxed: published by the store of the magic, or with where the segment is.
+            self.header(word).store(value, Ordering::Relaxed);
+        }
+    }
+
+    /// Makes a segment for a communicator of `ranks` of this one's ranks, and returns where it begins.
+    ///
+    /// # Errors
+    /// [`Error::Memory`], [`Error::System`].
+    pub fn found(&self, ranks: usize) -> Result<u64, Error> {
+        let geometry = Geometry::new(ranks, self.geometry.box_bytes, 0);
+        let at = self.pool.take(geometry.total())?;
+        let segment = self.open(at, ranks)?;
+        segment.reserve(0, geometry.areas_start())?;
+        segment.describe();
+        Ok(at)
+    }
+
+    /// Maps what [`Segment::found`] made.
+    ///
+    /// # Errors
+    /// [`Error::System`] when it cannot be mapped.
+    pub fn open(&self, at: u64, ranks: usize) -> Result<Arc<Segment>, Error> {
+        Pool::open(&self.pool, at, Geometry::new(ranks, self.geometry.box_bytes, 0))
+    }
+
+    /// [`Segment::open`] as `rank` of those that will use it. They find it failed when this rank cannot map it.
+    ///
+    /// # Errors
+    /// Those of [`Segment::open`].
+    pub fn open_as(&self, rank: usize, at: u64, ranks: usize) -> Result<Arc<Segment>, Error> {
+        self.open(at, ranks).inspect_err(|_| {
+            let word = words::failure(rank, Loss::Failed).to_ne_bytes();
+            // The header is there: its maker reserved it. Should this fail as well, the others' time limit ends it.
+            let _ = rustix::io::pwrite(self.fd(), &word, at + 8 * header::FAILED as u64);
+        })
     }
 
     /// Maps a segment that another rank created.
@@ -121,7 +178,7 @@ impl Segment {
         if !seals.contains(SealFlags::SHRINK) {
             return Err(foreign("a memfd that may shrink".into()));
         }
-        let probe = Segment::map_bytes(fd.as_fd(), PAGE)?;
+        let probe = map_bytes(fd.as_fd(), 0, PAGE)?;
         // SAFETY: the page just mapped is as large as the header and page-aligned.
         let word = |i: usize| unsafe { &*probe.as_ptr().cast::<AtomicU64>().add(i) };
         // SYNC: segment
@@ -140,57 +197,53 @@ impl Segment {
         }
         let sane = ranks as usize <= MAX_RANKS && (box_bytes as usize) < size && (blob as usize) < size;
         let geometry = Geometry::new(ranks as usize, box_bytes as usize, blob as usize);
-        if !sane || geometry.total() != size {
+        // Communicators may have made it longer since.
+        if !sane || geometry.total() > size {
             return Err(foreign(format!("a segment whose header does not fit its {size} bytes")));
         }
-        Segment::map(fd, geometry)
+        Segment::map(Arc::new(Pool::new(fd)?), 0, geometry)
     }
 
-    fn map(fd: OwnedFd, geometry: Geometry) -> Result<Segment, Error> {
-        let base = Segment::map_bytes(fd.as_fd(), geometry.total())?;
-        Ok(Segment { base, geometry, fd })
-    }
-
-    fn map_bytes(fd: BorrowedFd<'_>, bytes: usize) -> Result<NonNull<u8>, Error> {
-        // SAFETY: a fresh shared mapping at an address of the kernel's choice aliases nothing of Rust's.
-        let at = unsafe {
-            rustix::mm::mmap(
-                std::ptr::null_mut(),
-                bytes,
-                ProtFlags::READ | ProtFlags::WRITE,
-                MapFlags::SHARED,
-                fd,
-                0,
-            )
-        }
-        .map_err(|e| {
-            Error::system(format!("mapping {bytes} bytes of the team's memory"), e, "; check `ulimit -v`")
-        })?;
-        NonNull::new(at.cast::<u8>()).ok_or_else(|| Error::system("mapping the team's memory", "null", ""))
+    fn map(pool: Arc<Pool>, at: u64, geometry: Geometry) -> Result<Segment, Error> {
+        let base = map_bytes(pool.fd(), at, geometry.total())?;
+        Ok(Segment { base, geometry, pool, at })
     }
 
     /// Reserves pages, so that touching them cannot fail later.
     fn reserve(&self, offset: usize, len: usize) -> Result<(), Error> {
-        rustix::fs::fallocate(&self.fd, FallocateFlags::empty(), offset as u64, len as u64).map_err(|e| {
-            Error::Memory {
-                need: self.geometry.total() as u64,
-                available: 0,
-                source_of_limit: format!("fallocate: {e}"),
-            }
-        })
+        self.pool.reserve(self.at + offset as u64, len, self.geometry.total())
     }
 
-    /// Reserves and touches the area of `rank`, from the rank's own CPU.
+    /// Reserves the area of `rank`, from the rank's own CPU.
     ///
     /// # Errors
     /// [`Error::Memory`].
     pub fn claim(&self, rank: usize) -> Result<(), Error> {
-        self.reserve(self.geometry.areas_start() + rank * self.geometry.area(), self.geometry.area())
+        self.claim_part(rank, 0..self.geometry.area())
+    }
+
+    /// Reserves a part of the area of `rank`.
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub fn claim_part(&self, rank: usize, part: Range<usize>) -> Result<(), Error> {
+        self.reserve(self.geometry.areas_start() + rank * self.geometry.area() + part.start, part.len())
+    }
+
+    /// Gives the memory back, when no rank is left. What is behind the team's first pages tells where other segments are.
+    fn give_back(&self) {
+        let kept = if self.at == 0 { self.geometry.areas_start() } else { 0 };
+        self.pool.release(self.at + kept as u64, self.geometry.total() - kept);
     }
 
     /// The descriptor, to be inherited or sent.
     pub fn fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
+        self.pool.fd()
+    }
+
+    /// The memory that this segment is a stretch of.
+    pub fn pool(&self) -> &Pool {
+        &self.pool
     }
 
     /// Sizes and offsets.
@@ -232,7 +285,26 @@ impl Drop for Segment {
     fn drop(&mut self) {
         // SAFETY: the mapping is owned by this value, and communicators hold it by reference count.
         unsafe { unmap(self.base, self.geometry.total()) };
+        self.pool.close(self.at);
     }
+}
+
+fn map_bytes(fd: BorrowedFd<'_>, at: u64, bytes: usize) -> Result<NonNull<u8>, Error> {
+    // SAFETY: a fresh shared mapping at an address of the kernel's choice aliases nothing of Rust's.
+    let start = unsafe {
+        rustix::mm::mmap(
+            std::ptr::null_mut(),
+            bytes,
+            ProtFlags::READ | ProtFlags::WRITE,
+            MapFlags::SHARED,
+            fd,
+            at,
+        )
+    }
+    .map_err(|e| {
+        Error::system(format!("mapping {bytes} bytes of the team's memory"), e, "; check `ulimit -v`")
+    })?;
+    NonNull::new(start.cast::<u8>()).ok_or_else(|| Error::system("mapping the team's memory", "null", ""))
 }
 
 /// # Safety
@@ -245,7 +317,6 @@ unsafe fn unmap(base: NonNull<u8>, bytes: usize) {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::error::Loss;
 
     #[test]
     fn a_segment_is_attached_by_descriptor_with_its_blob() {
@@ -255,6 +326,29 @@ mod tests {
         assert_eq!(other.blob(), b"model");
         other.set_failed(2, Loss::Left);
         assert_eq!(made.failed(), Some((2, Loss::Left)));
+    }
+
+    #[test]
+    fn segments_within_take_pages_when_reserved_and_give_them_back() {
+        let team = Segment::create(4, 65536, b"").unwrap();
+        let before = team.pool().occupied_bytes().unwrap();
+        let at = team.found(3).unwrap();
+        let (one, same) = (team.open(at, 3).unwrap(), team.open(at, 3).unwrap());
+        assert!(Arc::ptr_eq(&one, &same), "mapped once");
+        let elsewhere = Segment::attach(rustix::io::dup(team.fd()).unwrap()).unwrap().open(at, 3).unwrap();
+        one.claim_part(2, 0..PAGE).unwrap();
+        one.sign(2, 77);
+        assert_eq!(elsewhere.process(2), 77);
+        assert_eq!(team.pool().occupied_bytes().unwrap() - before, 2 * PAGE as u64);
+        let next = team.found(1).unwrap();
+        assert!(next >= at + one.geometry().total() as u64);
+        drop(team);
+        (0..3).for_each(|_| one.depart());
+        assert_eq!(
+            one.pool().occupied_bytes().unwrap() - before,
+            PAGE as u64,
+            "the other one's header stays"
+        );
     }
 
     #[test]

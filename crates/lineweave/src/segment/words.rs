@@ -1,7 +1,7 @@
 //! The words by which ranks tell each other how they are: in the header, and on a control page a rank.
 
 use super::geometry::BankClass;
-use super::{Segment, PAGE};
+use super::{announce, Segment, PAGE};
 use crate::error::Loss;
 use crate::ring;
 use crate::sync::{AtomicU64, Ordering};
@@ -16,16 +16,25 @@ pub(super) mod header {
     pub const JOINED: usize = 8;
     pub const UNABLE: usize = 9;
     pub const FAILED: usize = 16;
+    pub const END: usize = 24;
+    pub const GONE: usize = 32;
+    pub const SLEEPERS: usize = 40;
 }
 
 /// Words of a rank's control page; each group on a line of its own.
-mod control {
+pub(super) mod control {
     pub const LEFT: usize = 0;
     pub const SLEEPERS: usize = 8;
     pub const PID: usize = 16;
     pub const STATE: usize = 17;
+    pub const THREAD: usize = 18;
     pub const SEQUENCE: usize = 24;
     pub const CHECK: usize = 32;
+    pub const RESERVED: usize = 48;
+    pub const PROCESS: usize = 49;
+    pub const ANNOUNCE: usize = 56;
+    /// See `note.rs`.
+    pub const NOTE: usize = 64;
 }
 
 /// State of a rank as its peers see it.
@@ -41,13 +50,47 @@ pub enum RankState {
     Failed,
 }
 
+/// What the header's word on a loss says.
+pub(super) fn loss(word: u64) -> Option<(usize, Loss)> {
+    let rank = ((word & u64::from(u32::MAX)) as usize).checked_sub(1)?;
+    let how = match word >> 32 {
+        0 => Loss::Died,
+        1 => Loss::Left,
+        3 => Loss::Stopped,
+        _ => Loss::Failed,
+    };
+    Some((rank, how))
+}
+
+impl RankState {
+    pub(super) fn of(word: u64) -> RankState {
+        match word {
+            0 => RankState::Absent,
+            1 => RankState::Active,
+            2 => RankState::Left,
+            _ => RankState::Failed,
+        }
+    }
+}
+
+/// The word that says which rank is lost, and how.
+pub(super) fn failure(rank: usize, how: Loss) -> u64 {
+    let how = match how {
+        Loss::Died => 0,
+        Loss::Left => 1,
+        Loss::Failed => 2,
+        Loss::Stopped => 3,
+    };
+    how << 32 | (rank as u64 + 1)
+}
+
 impl Segment {
     pub(super) fn header(&self, word: usize) -> &AtomicU64 {
         // SAFETY: the header is one page of words at the start of the mapping, only ever used as atomics.
         unsafe { &*self.base.as_ptr().cast::<AtomicU64>().add(word) }
     }
 
-    fn control(&self, rank: usize, word: usize) -> &AtomicU64 {
+    pub(super) fn control(&self, rank: usize, word: usize) -> &AtomicU64 {
         debug_assert!(rank < self.ranks() && word < PAGE / 8);
         let offset = self.geometry.areas_start() + rank * self.geometry.area();
         // SAFETY: the control page of a rank within the mapping, only ever used as atomics.
@@ -78,6 +121,41 @@ impl Segment {
         std::array::from_fn(|i| self.control(rank, line + i))
     }
 
+    /// How often `rank` has reserved memory for plans. All ranks do so for the same plans.
+    pub fn reserved(&self, rank: usize) -> &AtomicU64 {
+        self.control(rank, control::RESERVED)
+    }
+
+    /// Words where `rank` announces (see [`super::announce`]).
+    pub fn announcements(&self, rank: usize) -> [&AtomicU64; announce::WORDS] {
+        std::array::from_fn(|i| self.control(rank, control::ANNOUNCE + i))
+    }
+
+    /// Sleepers on words of the header.
+    pub fn header_sleepers(&self) -> &AtomicU64 {
+        self.header(header::SLEEPERS)
+    }
+
+    /// How many ranks have joined, to be waited for.
+    pub fn joined_word(&self) -> &AtomicU64 {
+        self.header(header::JOINED)
+    }
+
+    /// A number of the process of a rank that, unlike the kernel's, no two processes of a team have.
+    pub fn process(&self, rank: usize) -> u64 {
+        // Relaxed: only used after the join, which orders it.
+        self.control(rank, control::PROCESS).load(Ordering::Relaxed)
+    }
+
+    /// Counts a rank that will not touch the segment again. The last one gives its memory back.
+    pub fn depart(&self) {
+        // SYNC: depart
+        let gone = self.header(header::GONE).fetch_add(1, Ordering::AcqRel) + 1;
+        if gone as usize == self.ranks() {
+            self.give_back();
+        }
+    }
+
     /// The process of a rank, 0 before it joined.
     pub fn pid(&self, rank: usize) -> u32 {
         // Relaxed: only used after the join, which orders it.
@@ -87,12 +165,7 @@ impl Segment {
     /// The state of a rank.
     pub fn state(&self, rank: usize) -> RankState {
         // SYNC: rank-state
-        match self.control(rank, control::STATE).load(Ordering::Acquire) {
-            0 => RankState::Absent,
-            1 => RankState::Active,
-            2 => RankState::Left,
-            _ => RankState::Failed,
-        }
+        RankState::of(self.control(rank, control::STATE).load(Ordering::Acquire))
     }
 
     /// Publishes the state of a rank.
@@ -107,11 +180,22 @@ impl Segment {
         self.control(rank, control::STATE).store(word, Ordering::Release);
     }
 
-    /// Announces that `rank` has joined from this process; `able` is whether it can use `membarrier`.
-    pub fn join(&self, rank: usize, able: bool) {
-        // Relaxed: published by the increment below.
+    /// Says which process `rank` is in; [`Segment::process`] has the number `process`. To be followed by a count in
+    /// [`Segment::joined_word`].
+    pub fn sign(&self, rank: usize, process: u64) {
+        // Relaxed: published by the count.
+        self.control(rank, control::PROCESS).store(process, Ordering::Relaxed);
+        // Relaxed: as above.
         self.control(rank, control::PID).store(u64::from(std::process::id()), Ordering::Relaxed);
+        let thread = rustix::thread::gettid().as_raw_nonzero().get() as u64;
+        // Relaxed: as above.
+        self.control(rank, control::THREAD).store(thread, Ordering::Relaxed);
         self.set_state(rank, RankState::Active);
+    }
+
+    /// Announces that `rank` has joined from this process; `able` is whether it can use `membarrier`.
+    pub fn join(&self, rank: usize, process: u64, able: bool) {
+        self.sign(rank, process);
         // SYNC: join
         self.header(header::UNABLE).fetch_add(u64::from(!able), Ordering::AcqRel);
         // SYNC: join
@@ -133,27 +217,15 @@ impl Segment {
     /// The rank whose loss ended this team, and how it was lost.
     pub fn failed(&self) -> Option<(usize, Loss)> {
         // Relaxed: the word is the whole message.
-        let word = self.header(header::FAILED).load(Ordering::Relaxed);
-        let rank = ((word & u64::from(u32::MAX)) as usize).checked_sub(1)?;
-        let how = match word >> 32 {
-            0 => Loss::Died,
-            1 => Loss::Left,
-            _ => Loss::Failed,
-        };
-        Some((rank, how))
+        loss(self.header(header::FAILED).load(Ordering::Relaxed))
     }
 
     /// Records that `rank` is lost; the first record stays.
     pub fn set_failed(&self, rank: usize, how: Loss) {
-        let how = match how {
-            Loss::Died => 0,
-            Loss::Left => 1,
-            Loss::Failed => 2,
-        };
         // Relaxed: the word is the whole message, here and on failure.
         let _ = self.header(header::FAILED).compare_exchange(
             0,
-            how << 32 | (rank as u64 + 1),
+            failure(rank, how),
             Ordering::Relaxed, // Relaxed: as above.
             Ordering::Relaxed, // Relaxed: as above.
         );

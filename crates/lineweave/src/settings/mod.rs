@@ -18,7 +18,7 @@ use thiserror::Error;
 pub const PREFIX: &str = "LINEWEAVE_";
 
 /// Set by whoever starts a rank, not by a person: see `team::from_environment`.
-pub const LAUNCHERS: [&str; 2] = ["LINEWEAVE_TEAM_FD", "LINEWEAVE_RANK"];
+pub const LAUNCHERS: [&str; 3] = ["LINEWEAVE_TEAM_FD", "LINEWEAVE_RANK", "LINEWEAVE_MPI_REPORT"];
 
 /// One environment variable.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +43,7 @@ pub const BOX_BYTES: usize = 1 << 20;
 const CHECK: &str = if cfg!(debug_assertions) { "1" } else { "0" };
 
 /// The table.
-pub const VARIABLES: [Variable; 8] = [
+pub const VARIABLES: [Variable; 14] = [
     Variable {
         name: "LINEWEAVE_WAIT",
         values: "spin, yield, sleep or auto",
@@ -100,12 +100,55 @@ pub const VARIABLES: [Variable; 8] = [
         set: |s, text| values::timeout(text).map(|v| s.timeout = v),
     },
     Variable {
+        name: "LINEWEAVE_REPRODUCIBLE",
+        values: "0 or 1",
+        default: "0",
+        about: "combine with brackets that depend on the number of ranks alone, so that bits do too",
+        set: |s, text| values::switch(text).map(|v| s.reproducible = v),
+    },
+    Variable {
+        name: "LINEWEAVE_PROGRESS_THREAD",
+        values: "0 or 1",
+        default: "0",
+        about: "a helper thread carries started calls on while ranks do something else",
+        set: |s, text| values::switch(text).map(|v| s.progress_thread = v),
+    },
+    Variable {
         name: "LINEWEAVE_ALGORITHM",
         values: "collective=algorithm(parameter=value,...), several separated by `;`, such as \
                  `barrier=exchange(layout=paired);bcast=binomial`",
         default: "chosen by the model",
         about: "algorithms to use whatever the model says",
         set: |s, text| values::forced(text).map(|v| s.algorithms = v),
+    },
+    Variable {
+        name: "LINEWEAVE_QUIET",
+        values: "0 or 1",
+        default: "0",
+        about: "under MPI: say nothing, and no table at the end",
+        set: |s, text| values::switch(text).map(|v| s.quiet = v),
+    },
+    // The next three are read by the library that is preloaded; here they are checked and listed.
+    Variable {
+        name: "LINEWEAVE_RANKS_PER_NODE",
+        values: "a number of ranks, or 0",
+        default: "0",
+        about: "under MPI: ranks that count as a node, to try several nodes on one; 0 for nodes as they are",
+        set: |_, text| values::number(text).map(|_| ()),
+    },
+    Variable {
+        name: "LINEWEAVE_MPI_AFTER",
+        values: "a number of calls",
+        default: "4",
+        about: "under MPI: collectives on a communicator that pass before it gets a team",
+        set: |_, text| values::number(text).map(|_| ()),
+    },
+    Variable {
+        name: "LINEWEAVE_MPI_RACE",
+        values: "0 or 1",
+        default: "1",
+        about: "under MPI: compare with the host first, and keep the host where it is faster",
+        set: |_, text| values::switch(text).map(|_| ()),
     },
 ];
 
@@ -156,12 +199,18 @@ pub struct Settings {
     pub box_bytes: usize,
     /// Whether ranks compare what they were called with.
     pub check: bool,
+    /// Whether results have the same bits whatever algorithm, box size and placement.
+    pub reproducible: bool,
     /// Where ranks are pinned.
     pub bind: Bind,
     /// The longest wait that is not an error.
     pub timeout: Option<Duration>,
+    /// Whether a helper thread carries started calls on.
+    pub progress_thread: bool,
     /// Algorithms to use whatever the model says.
     pub algorithms: Vec<Forced>,
+    /// Whether nothing is to be said under MPI.
+    pub quiet: bool,
     /// The whole table as it stands, for `lineweave info`.
     pub rows: Vec<Row>,
 }
@@ -182,9 +231,12 @@ impl Default for Settings {
             topology: Source::Machine,
             box_bytes: BOX_BYTES,
             check: cfg!(debug_assertions),
+            reproducible: false,
             bind: Bind::Auto,
             timeout: None,
+            progress_thread: false,
             algorithms: Vec::new(),
+            quiet: false,
             rows: VARIABLES.iter().map(row).collect(),
         }
     }

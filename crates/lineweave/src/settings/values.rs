@@ -96,6 +96,11 @@ pub(super) fn switch(text: &str) -> Result<bool, String> {
     }
 }
 
+/// A whole number, such as of ranks.
+pub(super) fn number(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| format!("`{text}`"))
+}
+
 /// A size within bounds, in bytes.
 pub(super) fn size(text: &str, least: u64, most: u64) -> Result<usize, String> {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());

@@ -3,8 +3,8 @@
 use crate::cpus::UsableCpus;
 use crate::error::Error;
 use crate::segment::MAX_RANKS;
-use crate::settings::{Settings, Wait};
-use crate::topology::Hardware;
+use crate::settings::{Bind, Settings, Wait};
+use crate::topology::{Hardware, Source};
 use crate::tuning::Tuning;
 use lineweave_core::topology::{Cpu, Shape, Topology};
 use lineweave_core::units::Rank;
@@ -24,12 +24,16 @@ pub struct Charter {
     pub wait: Wait,
     /// Whether calls are compared before data moves.
     pub check: bool,
+    /// Whether results have to be reproducible.
+    pub reproducible: bool,
     /// The longest wait in milliseconds, if there is a limit.
     pub timeout_ms: Option<u64>,
     /// Bytes of slots in a large bank, at each rank.
     pub box_bytes: usize,
     /// Whether ranks reach each other's private buffers.
     pub direct: bool,
+    /// Whether a helper thread carries started calls on.
+    pub progress_thread: bool,
     /// By what plans are chosen.
     pub tuning: Tuning,
 }
@@ -65,6 +69,37 @@ impl Charter {
         ))
     }
 
+    /// For ranks that somebody else has placed: rank r runs on CPU `cpus[r]`, and all of them together may use
+    /// the CPUs `allowed`, both by the operating system's numbers. None is bound.
+    ///
+    /// # Errors
+    /// Those of [`Charter::new`]; [`Error::Topology`] for a CPU that the topology does not have.
+    pub fn placed(cpus: &[usize], allowed: &[usize]) -> Result<Charter, Error> {
+        let (mut settings, _) = Settings::from_environment()?;
+        settings.bind = Bind::None;
+        let ranks = cpus.len();
+        if ranks == 0 || ranks > MAX_RANKS {
+            return Err(Error::TeamSize { ranks, most: MAX_RANKS });
+        }
+        let hardware = Hardware::load(&settings.topology).map_err(|e| Error::Topology(e.to_string()))?;
+        let usable = UsableCpus::among(allowed);
+        let fingerprint = hardware.fingerprint(&usable.cpus);
+        let tuning = Tuning::load(&settings, &hardware, &fingerprint)?;
+        let topology = hardware.restrict(&usable.cpus).topology;
+        let mut charter = Charter::with(ranks, &settings, &topology, usable.effective, tuning);
+        if settings.topology == Source::Machine {
+            for (place, &os) in charter.cpus.iter_mut().zip(cpus) {
+                let found = topology.cpus.iter().find(|c| c.os == os);
+                *place = found.cloned().ok_or_else(|| {
+                    Error::Topology(format!(
+                        "a rank runs on CPU {os}, which this machine's topology does not have"
+                    ))
+                })?;
+            }
+        }
+        Ok(charter)
+    }
+
     /// For `ranks` ranks on these CPUs.
     pub fn with(
         ranks: usize,
@@ -86,9 +121,11 @@ impl Charter {
             usable,
             wait: settings.wait,
             check: settings.check || cfg!(debug_assertions),
+            reproducible: settings.reproducible,
             timeout_ms: settings.timeout.map(|t| t.as_millis() as u64),
             box_bytes: settings.box_bytes,
             direct: false,
+            progress_thread: settings.progress_thread,
             tuning,
         }
     }

@@ -1,8 +1,7 @@
 //! Teams of threads that the program brings itself.
 
 use super::{join, Charter, Team};
-use crate::choose::Shelf;
-use crate::communicator::Communicator;
+use crate::communicator::{Communicator, Family};
 use crate::error::Error;
 use crate::segment::Segment;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,7 +23,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct Members {
     segment: Arc<Segment>,
     charter: Charter,
-    shelf: Shelf,
+    family: Arc<Family>,
     taken: Mutex<Vec<bool>>,
 }
 
@@ -36,7 +35,7 @@ impl Team {
         charter.direct = true;
         charter.bind = false;
         let taken = Mutex::new(vec![false; charter.ranks()]);
-        Members { segment, charter, shelf: Shelf::default(), taken }
+        Members { segment, charter, family: Arc::default(), taken }
     }
 }
 
@@ -65,6 +64,6 @@ impl Members {
             }
             taken[rank] = true;
         }
-        join(Arc::clone(&self.segment), &self.charter, rank, Some(Arc::clone(&self.shelf)))
+        join(Arc::clone(&self.segment), &self.charter, rank, Arc::clone(&self.family))
     }
 }

@@ -17,8 +17,8 @@ pub use processes::{from_environment, RANK_VARIABLE, TEAM_VARIABLE};
 pub use rendezvous::{connect, connect_within, Host};
 
 use crate::affinity;
-use crate::choose::{Book, Shelf};
-use crate::communicator::{Communicator, Options};
+use crate::choose::Book;
+use crate::communicator::{Communicator, Family, Options};
 use crate::error::Error;
 use crate::segment::Segment;
 use std::sync::Arc;
@@ -82,12 +82,12 @@ impl Team {
     ) -> Result<Vec<T>, Error> {
         let Team { segment, mut charter } = self;
         charter.direct = true;
-        let shelf = Shelf::default();
-        let (f, charter, segment, shelf) = (&f, &charter, &segment, &shelf);
+        let family = Arc::new(Family::default());
+        let (f, charter, segment, family) = (&f, &charter, &segment, &family);
         let results: Vec<Result<T, Error>> = std::thread::scope(|scope| {
             let handles: Vec<_> = (0..charter.ranks())
                 .map(|rank| {
-                    scope.spawn(move || f(join(Arc::clone(segment), charter, rank, Some(Arc::clone(shelf)))?))
+                    scope.spawn(move || f(join(Arc::clone(segment), charter, rank, Arc::clone(family))?))
                 })
                 .collect();
             let outcome = |(rank, handle): (usize, std::thread::ScopedJoinHandle<'_, Result<T, Error>>)| {
@@ -125,16 +125,18 @@ fn join(
     segment: Arc<Segment>,
     charter: &Charter,
     rank: usize,
-    shelf: Option<Shelf>,
+    family: Arc<Family>,
 ) -> Result<Communicator, Error> {
     if charter.bind {
         // Refusal is no failure: ranks then run where the system puts them, and `lineweave info` says so.
-        let _ = affinity::pin(charter.cpus[rank].os);
+        let _ = affinity::bind(charter.cpus[rank].os);
     }
     let options = Options {
         budget: charter.tuning.wait_budget(charter.wait, charter.ranks(), charter.usable),
         timeout: charter.timeout(),
         copy: charter.tuning.copy_policy(),
+        progress_thread: charter.progress_thread,
     };
-    Communicator::join(segment, rank, options, Book::new(charter, shelf), PATIENCE)
+    let book = Book::new(charter, &family.library);
+    Communicator::join(segment, rank, options, book, family, PATIENCE)
 }

@@ -108,5 +108,5 @@ pub(super) fn attach(fd: OwnedFd, rank: usize) -> Result<Communicator, Error> {
         });
     }
     let charter = Charter::from_bytes(segment.blob())?;
-    join(Arc::new(segment), &charter, rank, None)
+    join(Arc::new(segment), &charter, rank, Arc::default())
 }

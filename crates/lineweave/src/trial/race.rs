@@ -13,7 +13,7 @@ use super::crew::{Crew, CrewError};
 use super::window::{Rested, Trial, Way};
 use crate::segment::{BankClass, Geometry, COUNTER_BYTES};
 use crate::team::Charter;
-use lineweave_core::collective::Collective;
+use lineweave_core::collective::{Association, Collective};
 use lineweave_core::plan::Plan;
 use lineweave_core::profile::Stats;
 use lineweave_core::select::{Candidate, Choice, Question};
@@ -93,6 +93,7 @@ impl Charter {
             bytes,
             uneven: None,
             grain: if collective.folds() { size_of::<f64>() } else { 1 },
+            association: Association::wanted(true, self.reproducible),
             direct,
             box_bytes: geometry.zones(BankClass::Large).slots,
             counter_bytes: COUNTER_BYTES,

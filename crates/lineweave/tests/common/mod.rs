@@ -14,11 +14,12 @@ use std::ops::Range;
 
 pub mod blocks;
 pub mod uneven;
+pub mod wide;
 
 /// A failed comparison, for the harness that runs ranks as processes.
 pub type Outcome = Result<usize, String>;
 
-fn say(e: Error) -> String {
+pub fn say(e: Error) -> String {
     e.to_string()
 }
 
@@ -82,7 +83,8 @@ fn run_case(
     for run in 0..5 {
         let input: Vec<u32> = (0..given).map(|i| contribution(rank, i, run)).collect();
         let mut output = vec![u32::MAX; taken];
-        let buffers = Buffers { input: input.as_ptr().cast(), output: output.as_mut_ptr().cast(), fold };
+        let buffers =
+            Buffers { input: input.as_ptr().cast(), output: output.as_mut_ptr().cast(), fold: fold.into() };
         // SAFETY: both buffers are as long as the plan's message and live for the run; all ranks run the
         // same cases in the same order.
         unsafe { comm.run(id, buffers) }.map_err(say)?;
@@ -207,6 +209,7 @@ fn reference<T: Small>(operator: Operator, values: &[u32]) -> f64 {
         Operator::LogicalAnd => truth(values.iter().all(|&v| v != 0)),
         Operator::LogicalOr => truth(values.iter().any(|&v| v != 0)),
         Operator::LogicalXor => truth(values.iter().filter(|&&v| v != 0).count() % 2 == 1),
+        Operator::MinLoc | Operator::MaxLoc | Operator::User(_) => unreachable!("numbers have no {operator}"),
     }
 }
 

@@ -11,7 +11,7 @@ use crate::size::Size;
 use lineweave::settings::Settings;
 use lineweave::topology::{Hardware, Source};
 use lineweave_core::closed_form::{farthest, rows, Absent, Row};
-use lineweave_core::collective::Collective;
+use lineweave_core::collective::{Association, Collective};
 use lineweave_core::model::{estimate, Estimates, Model};
 use lineweave_core::plan::PlanError;
 use lineweave_core::select::{Choices, Question};
@@ -153,6 +153,7 @@ fn question(collective: Collective, shape: &Shape, bytes: usize, settings: &Sett
         root: 0,
         bytes,
         grain: if collective.folds() { 8 } else { 1 },
+        association: Association::Free,
         direct: false,
         box_bytes: settings.box_bytes,
         counter_bytes: usize::MAX,

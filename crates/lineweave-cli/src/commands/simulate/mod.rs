@@ -1,5 +1,6 @@
 //! `lineweave simulate`: plans in virtual time, on a machine that need not be there.
 
+mod all;
 mod names;
 mod report;
 
@@ -26,8 +27,9 @@ pub struct Arguments {
     /// barrier, bcast, reduce or allreduce
     #[arg(long, short, value_name = "COLLECTIVE")]
     collective: Collective,
-    /// Name of the algorithm (`lineweave list`), or of what the machine's own libraries have: oc-bcast, binomial,
-    /// scatter-allgather, rcce-bcast, rcce-barrier, rcce-reduce, rcce-allreduce, ircce-bcast
+    /// Name of the algorithm (`lineweave list`), or of what the machine's own libraries have: oc-bcast, noc-msg,
+    /// binomial, scatter-allgather, rcce-bcast, ircce-bcast, rckmpi-bcast and so on; all: every one of the table, fastest
+    /// first, in windows where a box is too small
     #[arg(long, short, value_name = "NAME")]
     algorithm: String,
     /// Lengths of the message: bytes, or with KiB, MiB, GiB; several with commas between them
@@ -106,7 +108,14 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     let mut report = Report::new(&machine, arguments.collective, cases.len());
     for (i, case) in cases.iter().enumerate() {
         bar.set_message(format!("{} ranks, {} bytes", case.ranks, case.bytes));
-        let row = one(arguments, &machine, case, i == 0)?;
+        if arguments.algorithm == all::NAME {
+            let rows = all::rows(arguments, &machine, case)?;
+            bar.inc(1);
+            bar.suspend(|| report.ranking(&rows, session))?;
+            continue;
+        }
+        let window = arguments.window.map(|w| w.0);
+        let row = one(arguments, &machine, case, &arguments.algorithm, window, i == 0)?;
         bar.inc(1);
         bar.suspend(|| report.row(&row, session))?;
     }
@@ -160,19 +169,25 @@ fn cases(arguments: &Arguments, session: &Session, machine: &Machine) -> Result<
 }
 
 /// Makes the plan of one case and plays it.
-fn one(arguments: &Arguments, machine: &Machine, case: &Case, first: bool) -> Result<Row, CliError> {
+fn one(
+    arguments: &Arguments,
+    machine: &Machine,
+    case: &Case,
+    name: &str,
+    asked: Option<usize>,
+    first: bool,
+) -> Result<Row, CliError> {
     let collective = arguments.collective;
     let mut given = params(&arguments.params);
     if let Some(k) = case.k {
         given = given.with("k", k);
     }
-    let (algorithm, given) =
-        names::find(collective, &arguments.algorithm, machine, arguments.flags, case.ranks, given)?;
+    let (algorithm, given) = names::find(collective, name, machine, arguments.flags, case.ranks, given)?;
     if case.ranks > lineweave_core::algorithm::MAX_RANKS {
         let most = lineweave_core::algorithm::MAX_RANKS;
         return Err(PlanError::TooManyRanks { ranks: case.ranks, most }.into());
     }
-    let window = arguments.window.map_or(case.bytes, |w| w.0.clamp(1, case.bytes.max(1)));
+    let window = asked.map_or(case.bytes, |w| w.clamp(1, case.bytes.max(1)));
     let shape = match machine.coherent {
         Some(_) => coherent::placed(machine, case.ranks)?,
         None => Shape::flat(case.ranks),
@@ -189,7 +204,7 @@ fn one(arguments: &Arguments, machine: &Machine, case: &Case, first: bool) -> Re
     let rest = case.bytes.checked_rem(window).unwrap_or(0);
     let options = Options {
         fidelity: arguments.fidelity,
-        runs: if arguments.window.is_some() { windows } else { arguments.runs as usize },
+        runs: if asked.is_some() { windows } else { arguments.runs as usize },
         trace: first && arguments.output.is_some(),
         mesh: Settings {
             flags: arguments.flags,
@@ -221,7 +236,7 @@ fn one(arguments: &Arguments, machine: &Machine, case: &Case, first: bool) -> Re
         0 | 1 if rest == 0 => outcome.bound,
         _ => lower_bound(machine, &plan(case.bytes), &options),
     };
-    let time = match arguments.window {
+    let time = match asked {
         None => outcome.each,
         Some(_) => Picos(outcome.total.0 + last.as_ref().map_or(0, |l| l.total.0)),
     };
@@ -233,7 +248,7 @@ fn one(arguments: &Arguments, machine: &Machine, case: &Case, first: bool) -> Re
         ranks: case.ranks,
         root: case.root,
         bytes: case.bytes,
-        window_bytes: arguments.window.map(|_| window),
+        window_bytes: asked.map(|_| window),
         runs: options.runs,
         fidelity: arguments.fidelity.name(),
         flags: if machine.mesh.is_some() { arguments.flags.name() } else { LAID_OUT },
@@ -241,6 +256,7 @@ fn one(arguments: &Arguments, machine: &Machine, case: &Case, first: bool) -> Re
         latency_ns: outcome.latency.nanos(),
         time_ns: time.nanos(),
         bound_ns: bound.map(Picos::nanos),
+        ratio: bound.filter(|b| b.0 > 0).map(|b| time.0 as f64 / b.0 as f64),
         throughput_mbps: (collective.moves_data() && time.0 > 0)
             .then(|| case.bytes as f64 / time.nanos() * 1e3),
         port_share: outcome.load.as_ref().map(|l| l.busiest_port().0),

@@ -4,14 +4,15 @@ use crate::error::CliError;
 use lineweave_core::algorithm::{self, Algorithm};
 use lineweave_core::collective::Collective;
 use lineweave_core::machine::Machine;
+use lineweave_core::optimise::row::mesh_costs;
 use lineweave_core::plan::Params;
 use lineweave_core::simulate::mesh::FlagCost;
 
 /// Collective, the library's name, the table's, and parameters that go with it.
 type Alias = (Collective, &'static str, &'static str, &'static [(&'static str, &'static str)]);
 
-/// RCCE's, RCCE_comm's and NoC_Msg's names.
-const ALIASES: [Alias; 8] = [
+/// RCCE's, RCCE_comm's, NoC_Msg's and RCKMPI's names.
+const ALIASES: [Alias; 12] = [
     (Collective::Bcast, "rcce-bcast", "rcce", &[]),
     (Collective::Bcast, "ircce-bcast", "rcce", &[("slots", "2")]),
     (Collective::Bcast, "binomial", "rcce-comm-binomial", &[]),
@@ -20,6 +21,10 @@ const ALIASES: [Alias; 8] = [
     (Collective::Reduce, "rcce-reduce", "rcce", &[]),
     (Collective::Allreduce, "rcce-allreduce", "rcce", &[]),
     (Collective::Alltoall, "noc-msg", "grid", &[]),
+    (Collective::Bcast, "rckmpi-bcast", "rckmpi", &[]),
+    (Collective::Reduce, "rckmpi-reduce", "rckmpi", &[]),
+    (Collective::Allreduce, "rckmpi-allreduce", "rckmpi", &[]),
+    (Collective::Barrier, "rckmpi-barrier", "dissemination", &[("m", "1"), ("layout", "alone")]),
 ];
 
 /// The payload of RCCE's message buffer with flags of a byte (Petrovic et al. 2012, section 5.1).
@@ -46,8 +51,9 @@ pub fn find(
             params = params.with(name, value);
         }
     }
-    // NoC_Msg knows where the tiles are.
-    let tiled = algorithm.name.starts_with("noc-msg");
+    // These know where the tiles are.
+    let noc_msg = algorithm.name.starts_with("noc-msg");
+    let tiled = noc_msg || ["generated", "pipelined-ring"].contains(&algorithm.name);
     if let (true, Some(mesh)) = (tiled, &machine.mesh) {
         for (name, value) in [("columns", &mesh.columns), ("cores", &mesh.cores_per_tile)] {
             if let (None, Some(value)) = (params.get(name), value.value) {
@@ -64,7 +70,7 @@ pub fn find(
         }
     }
     if let (true, true, None, Some(lines)) =
-        (tiled, collective.moves_data(), params.get("chunk"), box_lines(machine))
+        (noc_msg, collective.moves_data(), params.get("chunk"), box_lines(machine))
     {
         // Flags of a rank: at most one a link and core of its tile each way, and one for its own parent each way.
         let line = machine.line_bytes.value.map_or(32, |l| l as usize);
@@ -83,12 +89,55 @@ pub fn find(
         let left = lines.saturating_sub(taken).max(1) * line;
         params = params.with("chunk", left.min(RCCE_BYTES));
     }
+    if let (true, Some(lines)) = (machine.mesh.is_some(), box_lines(machine)) {
+        params = sized(algorithm.name, machine, flags, ranks, lines, params)?;
+    }
     // Few bytes fit the line of a flag: none travel there unless that is asked for.
     let carries = algorithm.params.iter().any(|p| p.name == "carry" && p.default != "0");
     if machine.mesh.is_some() && carries && params.get("carry").is_none() {
         params = params.with("carry", 0);
     }
     Ok((algorithm, params))
+}
+
+/// Chunks as long as message buffers of `lines` lines allow, and costs of the mesh.
+fn sized(
+    algorithm: &str,
+    machine: &Machine,
+    flags: FlagCost,
+    ranks: usize,
+    lines: usize,
+    mut params: Params,
+) -> Result<Params, CliError> {
+    let line = machine.line_bytes.value.map_or(32, |l| l as usize);
+    let per_line = flags.per_line(line);
+    let left = |flags: usize| lines.saturating_sub(flags.div_ceil(per_line));
+    match algorithm {
+        // A section for each rank, and `sent` and `ready` for each.
+        "rckmpi" if params.get("chunk").is_none() => {
+            let lines = lines.saturating_sub(2 * ranks.div_ceil(per_line));
+            params = params.with("chunk", (lines / ranks.max(1)).max(1) * line);
+        }
+        // Two travelling blocks and a finished one, and three flags.
+        "pipelined-ring" if params.get("chunk").is_none() => {
+            let slots = params.int("slots", 2, 1..usize::MAX)?;
+            params = params.with("chunk", (left(3 * per_line) / (slots + 1)).max(1) * line);
+        }
+        "generated" => {
+            // As OC-Bcast's chunks, which leave a quarter of the buffer to flags.
+            let slots = params.int("slots", 2, 1..usize::MAX)?;
+            let chunk = params.int("chunk", (lines * 3 / 4 / slots).max(1) * line, 1..usize::MAX)?;
+            params = params.with("chunk", chunk);
+            if let (None, None, Some(c)) =
+                (params.get("costs"), params.get("unit"), mesh_costs(machine, chunk.div_ceil(line) as u64))
+            {
+                let costs = [c.receive, c.link, c.hop, c.depth].map(|c| c.to_string()).join(",");
+                params = params.with("costs", costs).with("unit", line);
+            }
+        }
+        _ => {}
+    }
+    Ok(params)
 }
 
 fn box_lines(machine: &Machine) -> Option<usize> {

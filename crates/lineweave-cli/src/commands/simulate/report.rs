@@ -1,6 +1,7 @@
 //! What `lineweave simulate` prints: a row a simulation, as soon as it is done.
 
 use crate::error::CliError;
+use crate::output::table;
 use crate::session::Session;
 use lineweave_core::collective::Collective;
 use lineweave_core::machine::Machine;
@@ -27,6 +28,7 @@ pub struct Row {
     pub latency_ns: f64,
     pub time_ns: f64,
     pub bound_ns: Option<f64>,
+    pub ratio: Option<f64>,
     #[serde(rename = "throughput_MBps")]
     pub throughput_mbps: Option<f64>,
     pub port_share: Option<f64>,
@@ -76,7 +78,7 @@ impl Report {
                 super::shown(&row.params),
             ))?;
             session.out.line(&format!(
-                "{:>6}  {:>5}  {:>4}  {:>9}  {:>5}  {:>9}  {:>9}  {:>9}  {:>7}  {:>6}  {:>6}  {:>10}",
+                "{:>6}  {:>5}  {:>4}  {:>9}  {:>5}  {:>9}  {:>9}  {:>9}  {:>5}  {:>7}  {:>6}  {:>6}  {:>10}",
                 "RANKS",
                 "ROOT",
                 "K",
@@ -85,6 +87,7 @@ impl Report {
                 "TIME",
                 "LATENCY",
                 "BOUND",
+                "RATIO",
                 "MB/S",
                 "PORT",
                 "LINK",
@@ -94,7 +97,7 @@ impl Report {
         let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
         let share = |share: Option<f64>| or_dash(share.map(|s| format!("{:.1} %", 100.0 * s)));
         session.out.line(&format!(
-            "{:>6}  {:>5}  {:>4}  {:>9}  {:>5}  {:>9}  {:>9}  {:>9}  {:>7}  {:>6}  {:>6}  {:>10}",
+            "{:>6}  {:>5}  {:>4}  {:>9}  {:>5}  {:>9}  {:>9}  {:>9}  {:>5}  {:>7}  {:>6}  {:>6}  {:>10}",
             row.ranks,
             row.root,
             row.params.get("k").unwrap_or("-"),
@@ -103,11 +106,52 @@ impl Report {
             Nanos(row.time_ns).to_string(),
             Nanos(row.latency_ns).to_string(),
             or_dash(row.bound_ns.map(|b| Nanos(b).to_string())),
+            or_dash(row.ratio.map(|r| format!("{r:.2}"))),
             or_dash(row.throughput_mbps.map(|t| format!("{t:.2}"))),
             share(row.port_share),
             share(row.link_share),
             row.events
         ))?;
+        session.out.flush()
+    }
+
+    /// All algorithms for one case, fastest first.
+    pub fn ranking(&mut self, rows: &[Row], session: &mut Session) -> Result<(), CliError> {
+        for row in rows {
+            self.events += row.events;
+            self.seconds += row.seconds;
+        }
+        self.rows += 1;
+        if session.out.is_json() {
+            return rows.iter().try_for_each(|row| session.out.object("simulate", row));
+        }
+        let Some(first) = rows.first() else { return Ok(()) };
+        if self.rows == 1 {
+            session.out.line(&format!("{}\n", self.title))?;
+        }
+        let root = if first.collective.rooted() { format!(", root {}", first.root) } else { String::new() };
+        let bytes = Bytes(first.bytes as u64);
+        session.out.line(&format!("{} of {bytes}, {} ranks{root}\n", first.collective, first.ranks))?;
+        let mut rows_table = table(
+            &["algorithm", "time", "ratio", "MB/s", "port", "link", "window", "parameters"],
+            &[1, 2, 3, 4, 5],
+        );
+        let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+        let share = |share: Option<f64>| or_dash(share.map(|s| format!("{:.1} %", 100.0 * s)));
+        for row in rows {
+            rows_table.add_row([
+                row.algorithm.to_owned(),
+                Nanos(row.time_ns).to_string(),
+                or_dash(row.ratio.map(|r| format!("{r:.2}"))),
+                or_dash(row.throughput_mbps.map(|t| format!("{t:.2}"))),
+                share(row.port_share),
+                share(row.link_share),
+                or_dash(row.window_bytes.map(|w| Bytes(w as u64).to_string())),
+                super::shown(&row.params),
+            ]);
+        }
+        session.out.table(&rows_table)?;
+        session.out.line("")?;
         session.out.flush()
     }
 

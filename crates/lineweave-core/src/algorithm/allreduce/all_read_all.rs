@@ -4,7 +4,7 @@
 //! beside a flag rides with it: with `home=root` the flags of all ranks lie side by side (two a line with the layout
 //! `paired`), with `home=own` each at its writer's. Longer contributions lie in slots and are folded from there. Any P.
 
-use super::super::reduce::slices::fold_all;
+use super::super::brackets::{Brackets, ORDER};
 use super::super::trees::boxed;
 use super::super::{Algorithm, ParamSpec, Place, Problem, Scope};
 use crate::collective::Collective;
@@ -23,6 +23,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
             default: "auto",
             about: "lines of the flags; auto: paired up to 24 bytes, then alone",
         },
+        ORDER,
     ],
     candidates,
     emit,
@@ -50,6 +51,7 @@ fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), 
     // With the flags, each contribution is taken to a place of its own; otherwise it is read in its slot.
     let scratch = b.acc(if carried { p * s.bytes } else { 0 });
     let slot = b.slot(if carried { 0 } else { s.bytes });
+    let brackets = Brackets::read(b, params, p, s.bytes)?;
     for i in 0..p {
         let rank = s.members[i];
         let own = s.from[i].at(0..s.bytes);
@@ -79,9 +81,9 @@ fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), 
         // 3. Fold in rank order. What `out` holds may be the contribution: it is read there last, or not at all.
         let to = s.to.at(0..s.bytes);
         if carried {
-            fold_all(b, rank, p, |j| if j == i { own } else { at(j) }, at(i), to);
+            brackets.fold(b, rank, p, |j| if j == i { own } else { at(j) }, at(i), to);
         } else {
-            fold_all(b, rank, p, at, to, to);
+            brackets.fold(b, rank, p, at, to, to);
         }
     }
     Ok(())

@@ -10,8 +10,8 @@
 //!
 //! Any P.
 
+use super::super::brackets::{Brackets, ORDER};
 use super::super::ranks::{block, chunks};
-use super::super::reduce::slices::fold_all;
 use super::super::reduce::up::seen_by_peers;
 use super::super::{Algorithm, ParamSpec, Place, Problem, Scope};
 use crate::collective::Collective;
@@ -31,6 +31,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
         },
         ParamSpec { name: "chunk", default: "8192", about: "bytes folded over all ranks before the next" },
         ParamSpec { name: "layout", default: "alone", about: "lines of the flags; not packed" },
+        ORDER,
     ],
     candidates,
     emit,
@@ -84,6 +85,7 @@ fn emit(b: &mut Builder, problem: &Problem, s: &Scope, params: &Params) -> Resul
     let grain = b.grain();
     // Sums on the way stay in this rank's cache, and its contribution is read before it is overwritten.
     let via = Place::acc(b.acc(if p > 2 { chunk.max(grain).min(s.bytes) } else { 0 }));
+    let brackets = Brackets::read(b, params, p, chunk.max(grain).min(s.bytes))?;
     let address = b.flags("address", layout, 2);
     let done = b.flags("done", layout, 1);
     for i in 0..p {
@@ -100,7 +102,7 @@ fn emit(b: &mut Builder, problem: &Problem, s: &Scope, params: &Params) -> Resul
         for range in chunks(block(s.bytes, grain, p, i), chunk, grain) {
             let sum = s.to.at(range.clone());
             let source = |j: usize| if j == i { s.from[i] } else { ins[j] }.at(range.clone());
-            fold_all(b, rank, p, source, via.at(0..range.len()), sum);
+            brackets.fold(b, rank, p, source, via.at(0..range.len()), sum);
             if push {
                 others.clone().for_each(|j| b.mov(rank, sum, outs[j].at(range.clone())));
             }

@@ -6,8 +6,10 @@ pub(super) mod core_ranks;
 pub mod direct;
 pub mod hierarchical;
 pub mod noc_msg;
+pub mod pipelined_ring;
 pub mod rabenseifner;
 pub mod rcce;
+pub mod rckmpi;
 pub mod recursive_doubling;
 pub mod reduce_bcast;
 pub mod ring;
@@ -22,11 +24,13 @@ pub const TABLE: &[&Algorithm] = &[
     &all_read_all::ALGORITHM,
     &reduce_bcast::ALGORITHM,
     &ring::ALGORITHM,
+    &pipelined_ring::ALGORITHM,
     &rabenseifner::ALGORITHM,
     &slices::ALGORITHM,
     &direct::ALGORITHM,
     &hierarchical::ALGORITHM,
     &rcce::ALGORITHM,
+    &rckmpi::ALGORITHM,
     &noc_msg::ALGORITHM,
 ];
 

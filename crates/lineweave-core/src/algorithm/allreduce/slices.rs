@@ -12,8 +12,8 @@
 //! everybody had read in step 1 before putting chunk `t - 1`, as step 3 waits for. The same holds from one run to the
 //! next, so runs follow each other in the same memory. Any P.
 
+use super::super::brackets::{Brackets, ORDER};
 use super::super::ranks::{block, chunks};
-use super::super::reduce::slices::fold_all;
 use super::super::trees::boxed;
 use super::super::{Algorithm, ParamSpec, Problem, Scope};
 use crate::collective::Collective;
@@ -34,6 +34,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
         },
         super::HOME,
         ParamSpec { name: "layout", default: "paired", about: "lines of the flags" },
+        ORDER,
     ],
     candidates,
     emit,
@@ -67,6 +68,7 @@ fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), 
     let depth = chunks.len().min(2);
     let given: Vec<u16> = (0..depth).map(|_| b.slot(largest)).collect();
     let results: Vec<u16> = (0..depth).map(|_| b.slot(largest.div_ceil(p).next_multiple_of(grain))).collect();
+    let brackets = Brackets::read(b, params, p, largest.div_ceil(p).next_multiple_of(grain))?;
     // Slice j of chunk t within the message; slots hold what lies between these bounds.
     let slice = |t: usize, j: usize| -> Range<usize> {
         let within = block(chunks[t].len(), grain, p, j);
@@ -104,7 +106,7 @@ fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), 
                         false => boxed(s.members[j], given[u % depth], in_chunk(u, range.clone())),
                     }
                 };
-                fold_all(b, rank, p, source, result, result);
+                brackets.fold(b, rank, p, source, result, result);
                 b.set(rank, home.flag(folded, s, i), u as i32 + 1);
                 b.mov(rank, result, s.to.at(range));
             }

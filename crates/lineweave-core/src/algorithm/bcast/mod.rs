@@ -22,6 +22,7 @@ pub mod pipelined_kary;
 pub mod rcce;
 pub mod rcce_comm_binomial;
 pub mod rcce_comm_scatter_allgather;
+pub mod rckmpi;
 mod relay;
 pub mod rotating;
 mod scatter;
@@ -58,5 +59,6 @@ pub const TABLE: &[&Algorithm] = &[
     &rcce::ALGORITHM,
     &rcce_comm_binomial::ALGORITHM,
     &rcce_comm_scatter_allgather::ALGORITHM,
+    &rckmpi::ALGORITHM,
     &noc_msg::ALGORITHM,
 ];

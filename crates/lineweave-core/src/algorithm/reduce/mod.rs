@@ -1,13 +1,17 @@
 //! Algorithms for reduce.
 
 pub mod binomial;
+pub mod box_slices;
+pub mod by_number;
 pub mod direct;
 pub mod edges;
 pub mod flat;
+pub mod generated;
 pub mod hierarchical;
 pub mod noc_msg;
 pub mod pipelined;
 pub mod rcce;
+pub mod rckmpi;
 pub mod slices;
 pub mod tree;
 pub(crate) mod up;
@@ -23,9 +27,13 @@ pub const TABLE: &[&Algorithm] = &[
     &pipelined::ALGORITHM,
     &direct::ALGORITHM,
     &slices::ALGORITHM,
+    &by_number::ALGORITHM,
+    &box_slices::ALGORITHM,
     &hierarchical::ALGORITHM,
     &edges::ALGORITHM,
+    &generated::ALGORITHM,
     &rcce::ALGORITHM,
+    &rckmpi::ALGORITHM,
     &noc_msg::ALGORITHM,
 ];
 

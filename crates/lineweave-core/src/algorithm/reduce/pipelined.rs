@@ -53,13 +53,30 @@ fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), 
     let chunk = params.int("chunk", 8192, 1..usize::MAX)?;
     let depth = params.int("slots", 2, 1..1025)?;
     let layout = params.read("layout", Layout::Alone)?;
+    climb(b, s, &in_rank_order(Tree::kary(s.len(), k)), Pipeline { chunk, depth, layout });
+    Ok(())
+}
+
+/// How chunks climb.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pipeline {
+    /// Bytes of a chunk.
+    pub chunk: usize,
+    /// Chunks that a rank holds for its parent.
+    pub depth: usize,
+    /// Lines of the flags.
+    pub layout: Layout,
+}
+
+/// Emits the reduction up `tree`, of which each subtree should be a run of virtual ranks.
+pub(super) fn climb(b: &mut Builder, s: &Scope, tree: &Tree, how: Pipeline) {
+    let Pipeline { chunk, depth, layout } = how;
     if s.len() == 1 {
         b.mov(s.members[0], s.from[0].at(0..s.bytes), s.to.at(0..s.bytes));
-        return Ok(());
+        return;
     }
     let chunks = chunks(0..s.bytes, chunk, b.grain());
-    let Some(first) = chunks.first() else { return Ok(()) };
-    let tree = in_rank_order(Tree::kary(s.len(), k));
+    let Some(first) = chunks.first() else { return };
     let ready = b.flags("ready", layout, tree.degree());
     let done = b.flags("done", layout, 1);
     let slots: Vec<u16> = (0..depth.min(chunks.len())).map(|_| b.slot(first.len())).collect();
@@ -89,7 +106,6 @@ fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), 
             }
         }
     }
-    Ok(())
 }
 
 /// The acknowledgement that chunk `i` of `n` needs before it goes into its slot: that of the chunk that used the

@@ -4,6 +4,7 @@
 //! rank at its own home; nobody returns before everybody is done. Rico-Gallego & Diaz-Martin 2015 model the concurrent
 //! transfers; the slices are those of Ramos & Hoefler 2013, section 4.1.3. Any P and root.
 
+use super::super::brackets::{Brackets, ORDER};
 use super::super::ranks::{block, chunks};
 use super::super::{Algorithm, ParamSpec, Place, Problem, Scope};
 use super::up::seen_by_peers;
@@ -20,6 +21,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
     params: &[
         ParamSpec { name: "chunk", default: "8192", about: "bytes folded over all ranks before the next" },
         ParamSpec { name: "layout", default: "alone", about: "lines of the flags; not packed" },
+        ORDER,
     ],
     candidates,
     emit,
@@ -61,6 +63,7 @@ fn emit(b: &mut Builder, problem: &Problem, s: &Scope, params: &Params) -> Resul
     b.direct();
     // Sums on the way stay in this rank's cache, and the root's contribution is read before it is overwritten.
     let sum = Place::acc(b.acc(if s.len() > 2 { chunk.max(b.grain()).min(s.bytes) } else { 0 }));
+    let brackets = Brackets::read(b, params, s.len(), chunk.max(b.grain()).min(s.bytes))?;
     let addresses = b.flags("address", layout, 2);
     let done = b.flags("done", layout, 1);
     for i in 0..s.len() {
@@ -84,7 +87,7 @@ fn emit(b: &mut Builder, problem: &Problem, s: &Scope, params: &Params) -> Resul
             |j: usize, range: Range<usize>| if j == i { s.from[j].at(range) } else { peers[j].at(range) };
         for range in chunks(block(s.bytes, b.grain(), s.len(), i), chunk, b.grain()) {
             let (via, dst) = (sum.at(0..range.len()), to.at(range.clone()));
-            fold_all(b, rank, s.len(), |j| source(j, range.clone()), via, dst);
+            brackets.fold(b, rank, s.len(), |j| source(j, range.clone()), via, dst);
         }
         // 4. Nobody returns before everybody is done.
         b.set(rank, done.at(rank, 0), 1);

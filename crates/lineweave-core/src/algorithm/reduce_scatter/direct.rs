@@ -3,11 +3,11 @@
 //! The first half of `allreduce/direct`: nothing is copied but what is folded, in rank order. Nobody returns before
 //! everybody is done. Needs direct access; any P.
 
+use super::super::brackets::{Brackets, ORDER};
 use super::super::pieces::{
     check_direct, direct_applies, from_peers_inputs, input, keep_own, output, part, peer_input, LAYOUT,
 };
 use super::super::ranks::chunks;
-use super::super::reduce::slices::fold_all;
 use super::super::{Algorithm, ParamSpec, Place, Problem, Scope};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
@@ -21,6 +21,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
     params: &[
         ParamSpec { name: "chunk", default: "8192", about: "bytes folded over all ranks before the next" },
         LAYOUT,
+        ORDER,
     ],
     candidates,
     emit,
@@ -46,6 +47,7 @@ fn emit(b: &mut Builder, problem: &Problem, _: &Scope, params: &Params) -> Resul
     let grain = b.grain();
     // Sums on the way stay in this rank's cache.
     let via = Place::acc(b.acc(if p > 2 { chunk.max(grain).min(grid.bytes) } else { 0 }));
+    let brackets = Brackets::read(b, params, p, chunk.max(grain).min(grid.bytes))?;
     from_peers_inputs(
         b,
         layout,
@@ -60,7 +62,7 @@ fn emit(b: &mut Builder, problem: &Problem, _: &Scope, params: &Params) -> Resul
                     false => part(peer_input(j, block.clone()), range.clone()),
                 };
                 let dst = part(out, range.clone());
-                fold_all(b, rank, p, source, via.at(0..range.len()), dst);
+                brackets.fold(b, rank, p, source, via.at(0..range.len()), dst);
             }
         },
     );

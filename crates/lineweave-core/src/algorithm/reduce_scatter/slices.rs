@@ -3,8 +3,8 @@
 //! The first half of `allreduce/slices`: one round whatever P, every contribution copied once and folded once, in rank
 //! order. An input that fits beside a flag rides with it. Any P.
 
+use super::super::brackets::{Brackets, ORDER};
 use super::super::pieces::{copy, input, keep_own, layouts, output, Packed, LAYOUT};
-use super::super::reduce::slices::fold_all;
 use super::super::trees::boxed;
 use super::super::{Algorithm, Place, Problem, Scope};
 use crate::collective::Collective;
@@ -16,7 +16,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
     name: "slices",
     about: "each folds its block from everybody's box",
     source: "Ramos & Hoefler 2013, section 4.1.3, applied to a reduction",
-    params: &[LAYOUT],
+    params: &[LAYOUT, ORDER],
     candidates,
     emit,
 };
@@ -39,6 +39,8 @@ fn emit(b: &mut Builder, problem: &Problem, _: &Scope, params: &Params) -> Resul
     let slot = b.slot(if carried { 0 } else { packed.total() });
     // With the flags, each input is taken to a place of its own, the own one among them.
     let scratch = b.acc(if carried { p * packed.total() } else { 0 });
+    let longest = (0..p).map(|j| grid.len(j, j)).max().unwrap_or(0);
+    let brackets = Brackets::read(b, params, p, longest)?;
     for rank in 0..p {
         let store = |j: usize| -> Region {
             match carried {
@@ -68,7 +70,7 @@ fn emit(b: &mut Builder, problem: &Problem, _: &Scope, params: &Params) -> Resul
         }
         let out = output(grid.taken(rank, rank));
         let source = |j: usize| if j == rank { input(grid.given(rank, rank)) } else { piece(j, rank) };
-        fold_all(b, rank, p, source, out, out);
+        brackets.fold(b, rank, p, source, out, out);
     }
     Ok(())
 }

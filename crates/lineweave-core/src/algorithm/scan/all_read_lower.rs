@@ -3,8 +3,8 @@
 //! One round whatever P, for tiny messages and few ranks: the last rank folds P contributions. What fits beside a flag
 //! rides with it. Any P.
 
+use super::super::brackets::{Brackets, ORDER};
 use super::super::pieces::{layouts, LAYOUT};
-use super::super::reduce::slices::fold_all;
 use super::super::trees::boxed;
 use super::super::{Algorithm, Place, Problem, Scope};
 use super::{trivial, Kind};
@@ -17,7 +17,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
     name: "all-read-lower",
     about: "each writes once, everybody folds those of the ranks below",
     source: "Ramos & Hoefler 2013, section 4.2, with a payload",
-    params: &[LAYOUT],
+    params: &[LAYOUT, ORDER],
     candidates,
     emit: |b, _, s, params| emit(b, s, params, Kind::Inclusive),
 };
@@ -28,7 +28,7 @@ pub static EXCLUSIVE: Algorithm = Algorithm {
     name: "all-read-lower",
     about: "each writes once, everybody folds those of the ranks below",
     source: "Ramos & Hoefler 2013, section 4.2, with a payload",
-    params: &[LAYOUT],
+    params: &[LAYOUT, ORDER],
     candidates,
     emit: |b, _, s, params| emit(b, s, params, Kind::Exclusive),
 };
@@ -51,6 +51,7 @@ fn emit(b: &mut Builder, s: &Scope, params: &Params, kind: Kind) -> Result<(), P
     let written = b.flags("written", layout, 1);
     let scratch = b.acc(if carried { (p - 1) * s.bytes } else { 0 });
     let slot = b.slot(if carried { 0 } else { s.bytes });
+    let brackets = Brackets::read(b, params, p, s.bytes)?;
     for i in 0..p {
         let rank = s.members[i];
         let own = s.from[i].at(0..s.bytes);
@@ -83,8 +84,8 @@ fn emit(b: &mut Builder, s: &Scope, params: &Params, kind: Kind) -> Result<(), P
         match kind.upto(i) {
             0 => {}
             1 => b.mov(rank, source(0), out),
-            2 => fold_all(b, rank, 2, source, out, out),
-            n => fold_all(b, rank, n, source, via, out),
+            2 => brackets.fold(b, rank, 2, source, out, out),
+            n => brackets.fold(b, rank, n, source, via, out),
         }
     }
     Ok(())

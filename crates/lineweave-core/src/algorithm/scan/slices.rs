@@ -7,6 +7,7 @@
 //! Two rounds, and all ranks fold at once: each folds as many bytes as the message has, whatever P. The
 //! slices are those of Ramos & Hoefler 2013, section 4.1.3. Any P; slices are empty where elements are fewer than ranks.
 
+use super::super::brackets::{Brackets, ORDER};
 use super::super::pieces::LAYOUT;
 use super::super::ranks::block;
 use super::super::trees::boxed;
@@ -21,7 +22,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
     name: "slices",
     about: "each computes one slice of everybody's result",
     source: "Ramos & Hoefler 2013, section 4.1.3, applied to a scan",
-    params: &[LAYOUT],
+    params: &[LAYOUT, ORDER],
     candidates,
     emit: |b, _, s, params| emit(b, s, params, Kind::Inclusive),
 };
@@ -32,7 +33,7 @@ pub static EXCLUSIVE: Algorithm = Algorithm {
     name: "slices",
     about: "each computes one slice of everybody's result",
     source: "Ramos & Hoefler 2013, section 4.1.3, applied to a scan",
-    params: &[LAYOUT],
+    params: &[LAYOUT, ORDER],
     candidates,
     emit: |b, _, s, params| emit(b, s, params, Kind::Exclusive),
 };
@@ -58,6 +59,7 @@ fn emit(b: &mut Builder, s: &Scope, params: &Params, kind: Kind) -> Result<(), P
     let sums = b.slot(p * widest);
     let written = b.flags("written", layout, 1);
     let folded = b.flags("folded", layout, 1);
+    let brackets = Brackets::read(b, params, p, widest)?;
     // The contributions that some result needs.
     let needed = kind.upto(p - 1);
     for i in 0..p {
@@ -78,16 +80,12 @@ fn emit(b: &mut Builder, s: &Scope, params: &Params, kind: Kind) -> Result<(), P
         }
         // 2. The own slice of all sums.
         if !own.is_empty() {
-            for j in 0..needed {
+            let wait = |b: &mut Builder, j: usize| {
                 if j != i {
                     b.wait(rank, written.at(s.members[j], 0), 1);
                 }
-                if j == 0 {
-                    b.mov(rank, contribution(0), sum(i, 0));
-                } else {
-                    b.fold(rank, sum(i, j - 1), contribution(j), sum(i, j));
-                }
-            }
+            };
+            brackets.prefixes(b, rank, needed, contribution, |j| sum(i, j), wait);
             b.set(rank, folded.at(rank, 0), 1);
         }
         // 3. The own result.

@@ -1,11 +1,12 @@
 //! Ramos & Hoefler 2013, *Modelling Communications in Cache Coherent Systems*: tables and claims that its model alone
-//! can answer. Figures of measurements on the Xeon Phi need a machine, real or simulated.
+//! can answer, and its figures of measurements on the Xeon Phi, simulated.
 //!
 //! Data as printed, and the page of findings: `papers/ramos-hoefler-2013/`.
 
 mod claims;
 mod data;
 mod parameters;
+mod simulated;
 mod states;
 
 use super::{Finding, Item, Paper};
@@ -26,7 +27,8 @@ pub static PAPER: Paper = Paper {
 
 fn findings() -> Vec<Finding> {
     let items = states::items().into_iter().chain(parameters::items());
-    items.map(Finding::Item).chain(claims::claims().into_iter().map(Finding::Claim)).collect()
+    let claims = claims::claims().into_iter().chain(simulated::claims());
+    items.map(Finding::Item).chain(claims.map(Finding::Claim)).collect()
 }
 
 /// A line of the report.

@@ -35,9 +35,11 @@ impl MeshFabric {
         if lines > 0 && !self.settings.ideal {
             let work = lines * self.v.controller;
             let bucket = &mut self.controllers[controller as usize];
+            // As on the way of a packet: all is asked now, and the longest wait counts.
+            let mut late = 0;
             match self.chunked {
                 true => at = at.max(bucket.drain(now, work).0),
-                false => at += bucket.add(now, work),
+                false => late = bucket.add(now, work),
             }
             if self.settings.distance.is_none() {
                 // A line and a request, one each way.
@@ -46,17 +48,16 @@ impl MeshFabric {
                 let packets = lines * (self.v.long + self.v.short) / 2;
                 let links = &mut self.links;
                 let (grid, chunked) = (self.v.grid, self.chunked);
-                let mut late = 0;
                 let mut pass = |from, to| {
                     grid.walk(from, to, |link| match chunked {
                         true => at = at.max(links[link].drain(now, packets).0),
-                        false => late += links[link].add(now, packets),
+                        false => late = links[link].add(now, packets).max(late),
                     });
                 };
                 pass(from, to);
                 pass(to, from);
-                at += late;
             }
+            at += late;
         }
         Step::Done { at: Picos(at), visible: Picos(at) }
     }

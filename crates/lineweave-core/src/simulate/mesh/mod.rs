@@ -147,14 +147,15 @@ impl MeshFabric {
         u64::from(self.settings.distance.unwrap_or_else(apart))
     }
 
-    /// A packet enters the links from tile to tile: how long it waits on its way.
+    /// A packet enters the links from tile to tile: how long it waits on its way. What each link has to do is asked now,
+    /// and gets less while the packet waits elsewhere: the longest wait counts, not their sum.
     fn travel(&mut self, at: Picos, from: u32, to: u32, busy: u64) -> u64 {
         if from == to || self.settings.ideal || self.settings.distance.is_some() {
             return 0;
         }
         let links = &mut self.links;
         let mut late = 0;
-        self.v.grid.walk(from, to, |link| late += links[link].add(at, busy));
+        self.v.grid.walk(from, to, |link| late = links[link].add(at, busy).max(late));
         late
     }
 

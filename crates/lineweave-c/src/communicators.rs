@@ -1,0 +1,152 @@
+//! Communicators made from others.
+
+use crate::handle::{enter, give, lw_comm, place_for};
+use crate::status::{lw_status, Failure, LW_ERR_COUNT, LW_ERR_NULL, LW_ERR_RANK};
+use crate::team::give_comm;
+use lineweave::Communicator;
+use lineweave_core::topology::Level;
+use std::ffi::c_int;
+
+/** The colour of a rank that is to be in no new communicator. */
+pub const LW_UNDEFINED: c_int = -1;
+
+/** What ranks can have in common: one of LW_LEVEL_CORE to LW_LEVEL_MACHINE. */
+pub type lw_level = i32;
+/** The same core. */
+pub const LW_LEVEL_CORE: lw_level = 0;
+/** The same last-level cache. */
+pub const LW_LEVEL_L3: lw_level = 1;
+/** The same NUMA node. */
+pub const LW_LEVEL_NUMA: lw_level = 2;
+/** The same package. */
+pub const LW_LEVEL_PACKAGE: lw_level = 3;
+/** The same machine: all ranks. */
+pub const LW_LEVEL_MACHINE: lw_level = 4;
+
+/// Makes a communicator from another one, and puts it, or null for none, where C wants it.
+fn make(
+    comm: *mut lw_comm,
+    made: *mut *mut lw_comm,
+    f: impl FnOnce(&mut Communicator) -> Result<Option<Communicator>, Failure>,
+) -> lw_status {
+    enter(comm, |comm| {
+        // Asked before anything is exchanged, so that nobody waits for a rank that was refused.
+        place_for(made)?;
+        match f(comm)? {
+            Some(child) => give_comm(made, child),
+            None => give(made, std::ptr::null_mut()),
+        }
+    })
+}
+
+/**
+ * A communicator of the same ranks, whose calls have nothing to do with those of comm. Every rank of comm calls it. New
+ * communicators live on when comm is freed. They cost a few pages until they are used.
+ */
+#[no_mangle]
+pub unsafe extern "C" fn lw_comm_dup(comm: *mut lw_comm, made: *mut *mut lw_comm) -> lw_status {
+    make(comm, made, |comm| Ok(Some(comm.dup()?)))
+}
+
+/**
+ * One communicator for each colour, of the ranks that give it, in the order of their keys; ranks with equal keys in their order
+ * in comm. A colour is not negative, or LW_UNDEFINED: then this rank is in none, and gets null. Every rank of comm calls it.
+ */
+#[no_mangle]
+pub unsafe extern "C" fn lw_comm_split(
+    comm: *mut lw_comm,
+    colour: c_int,
+    key: c_int,
+    made: *mut *mut lw_comm,
+) -> lw_status {
+    make(comm, made, |comm| {
+        let colour = match colour {
+            LW_UNDEFINED => None,
+            _ => Some(u64::try_from(colour).map_err(|_| {
+                let text = format!(
+                    "colour {colour} is negative; LW_UNDEFINED ({LW_UNDEFINED}) is for no communicator"
+                );
+                Failure::new(LW_ERR_RANK, text)
+            })?),
+        };
+        Ok(comm.split(colour, key.into())?)
+    })
+}
+
+/**
+ * One communicator for each core, last-level cache, NUMA node or package, of the ranks that were placed there, in their order in
+ * comm. Every rank of comm calls it.
+ */
+#[no_mangle]
+pub unsafe extern "C" fn lw_comm_split_level(
+    comm: *mut lw_comm,
+    level: lw_level,
+    made: *mut *mut lw_comm,
+) -> lw_status {
+    make(comm, made, |comm| {
+        let level = usize::try_from(level).ok().and_then(|level| Level::ALL.get(level));
+        let level = level.ok_or_else(|| {
+            let text = format!(
+                "level {level:?} is unknown; expected {LW_LEVEL_CORE} (LW_LEVEL_CORE) to {LW_LEVEL_MACHINE} (LW_LEVEL_MACHINE)"
+            );
+            Failure::new(LW_ERR_RANK, text)
+        })?;
+        Ok(Some(comm.split_level(*level)?))
+    })
+}
+
+/**
+ * A communicator of `count` ranks of comm, in the order of the list. They, and nobody else, call it, with equal lists.
+ */
+#[no_mangle]
+pub unsafe extern "C" fn lw_comm_create_group(
+    comm: *mut lw_comm,
+    ranks: *const c_int,
+    count: usize,
+    made: *mut *mut lw_comm,
+) -> lw_status {
+    make(comm, made, |comm| {
+        if ranks.is_null() || !ranks.is_aligned() {
+            return Err(Failure::new(LW_ERR_NULL, "the list of ranks is null or misaligned"));
+        }
+        if count > comm.ranks() {
+            let text = format!("a list of {count} ranks was given and there are {}", comm.ranks());
+            return Err(Failure::new(LW_ERR_COUNT, text));
+        }
+        // SAFETY: not null and aligned, as just seen, and that long by the header's rule.
+        let list = unsafe { std::slice::from_raw_parts(ranks, count) };
+        let members: Vec<usize> = list.iter().map(|&r| usize::try_from(r).unwrap_or(usize::MAX)).collect();
+        Ok(Some(comm.create_group(&members)?))
+    })
+}
+
+/** What a communicator takes of memory. */
+#[repr(C)]
+pub struct lw_memory {
+    /** Bytes reserved of the memory that its ranks share, by all of them together. */
+    pub shared_bytes: usize,
+    /** Bytes of addresses for it in each process. They cost nothing before they are used. */
+    pub address_bytes: usize,
+    /** Bytes of this rank alone. */
+    pub private_bytes: usize,
+}
+
+/** What comm takes of memory. */
+#[no_mangle]
+pub unsafe extern "C" fn lw_comm_memory(comm: *mut lw_comm, memory: *mut lw_memory) -> lw_status {
+    enter(comm, |comm| {
+        let lineweave::communicator::Memory { shared_bytes, address_bytes, private_bytes } = comm.memory();
+        give(memory, lw_memory { shared_bytes, address_bytes, private_bytes })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_are_in_the_order_of_the_runtime() {
+        assert_eq!(Level::ALL[LW_LEVEL_NUMA as usize], Level::Numa);
+        assert_eq!(Level::ALL.len(), LW_LEVEL_MACHINE as usize + 1);
+    }
+}

@@ -1,0 +1,99 @@
+/* Communicators made from others, among threads and among processes. */
+#include "lineweave.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define EXPECT(what)                                                                    \
+    do {                                                                                \
+        if (!(what)) {                                                                  \
+            fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #what, lw_last_error()); \
+            exit(1);                                                                    \
+        }                                                                               \
+    } while (0)
+
+static int64_t sum(lw_comm *comm, int64_t mine) {
+    int64_t all = 0;
+    EXPECT(lw_allreduce(comm, &mine, &all, 1, LW_I64, LW_SUM) == LW_OK);
+    return all;
+}
+
+static lw_status everything(lw_comm *comm, void *arg) {
+    (void)arg;
+    int rank = lw_comm_rank(comm), ranks = lw_comm_size(comm);
+    lw_comm *twin = NULL, *part = NULL, *here = NULL, *group = NULL, *many[50];
+    lw_memory before, after;
+
+    EXPECT(lw_comm_dup(comm, &twin) == LW_OK);
+    EXPECT(lw_comm_rank(twin) == rank && lw_comm_size(twin) == ranks);
+    EXPECT(lw_comm_memory(twin, &before) == LW_OK);
+    EXPECT(sum(twin, 1) == ranks && sum(comm, 2) == 2 * ranks);
+    EXPECT(lw_comm_memory(twin, &after) == LW_OK);
+    EXPECT(after.shared_bytes >= before.shared_bytes && after.shared_bytes < after.address_bytes);
+
+    /* The last rank is in none, the others in two, in reverse order. */
+    int colour = rank == ranks - 1 ? LW_UNDEFINED : rank % 2;
+    EXPECT(lw_comm_split(twin, colour, -rank, &part) == LW_OK);
+    EXPECT((part == NULL) == (rank == ranks - 1));
+    if (part) {
+        int size = lw_comm_size(part);
+        EXPECT(size == (ranks - 1 + 1 - rank % 2) / 2);
+        EXPECT(lw_comm_rank(part) == size - 1 - rank / 2);
+        EXPECT(sum(part, rank % 2) == size * (rank % 2));
+    }
+    EXPECT(lw_comm_split_level(comm, LW_LEVEL_MACHINE, &here) == LW_OK);
+    EXPECT(lw_comm_free(twin) == LW_OK);
+    EXPECT(sum(here, rank) == ranks * (ranks - 1) / 2);
+    if (part) EXPECT(lw_barrier(part) == LW_OK && lw_comm_free(part) == LW_OK);
+
+    int list[2] = {ranks - 1, 0};
+    size_t count = ranks > 1 ? 2 : 1;
+    if (rank == 0 || rank == ranks - 1) {
+        EXPECT(lw_comm_create_group(comm, list, count, &group) == LW_OK);
+        EXPECT(lw_comm_rank(group) == (rank == ranks - 1 ? 0 : 1));
+        EXPECT(sum(group, 1) == (int64_t)count);
+        EXPECT(lw_comm_free(group) == LW_OK);
+    }
+    for (int i = 0; i < 50; i++) EXPECT(lw_comm_dup(here, &many[i]) == LW_OK);
+    for (int i = 49; i >= 0; i--) {
+        EXPECT(sum(many[i], i) == i * ranks);
+        EXPECT(lw_comm_free(many[i]) == LW_OK);
+    }
+    EXPECT(lw_comm_free(here) == LW_OK);
+
+    /* What is refused is refused at every rank, before anything is exchanged. */
+    EXPECT(lw_comm_dup(comm, NULL) == LW_ERR_NULL);
+    EXPECT(lw_comm_dup(NULL, &twin) == LW_ERR_NULL);
+    EXPECT(lw_comm_split(comm, -2, 0, &part) == LW_ERR_RANK);
+    EXPECT(lw_comm_split_level(comm, 5, &part) == LW_ERR_RANK);
+    EXPECT(lw_comm_split_level(comm, -1, &part) == LW_ERR_RANK);
+    EXPECT(lw_comm_create_group(comm, NULL, 1, &part) == LW_ERR_NULL);
+    EXPECT(lw_comm_create_group(comm, list, (size_t)ranks + 1, &part) == LW_ERR_COUNT);
+    list[0] = -1;
+    EXPECT(lw_comm_create_group(comm, list, 1, &part) == LW_ERR_RANK);
+    EXPECT(lw_comm_memory(comm, NULL) == LW_ERR_NULL);
+    EXPECT(lw_barrier(comm) == LW_OK);
+    return LW_OK;
+}
+
+int main(int argc, char **argv) {
+    if (argc == 3 && !strcmp(argv[1], "threads"))
+        EXPECT(lw_team_threads(atoi(argv[2]), everything, NULL) == LW_OK);
+    else if (argc == 4 && !strcmp(argv[1], "connect")) {
+        int ranks = atoi(argv[3]), worst = 0;
+        for (int r = 0; r < ranks; r++)
+            if (fork() == 0) {
+                lw_comm *comm = NULL;
+                EXPECT(lw_comm_connect(argv[2], r, ranks, &comm) == LW_OK);
+                EXPECT(everything(comm, NULL) == LW_OK && lw_comm_free(comm) == LW_OK);
+                _exit(0);
+            }
+        for (int r = 0, status; r < ranks; r++)
+            if (wait(&status) < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0) worst = 1;
+        return worst;
+    } else
+        return 2;
+    return 0;
+}

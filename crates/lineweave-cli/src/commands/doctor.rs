@@ -1,0 +1,42 @@
+//! `lineweave doctor`: what keeps lineweave from its best here, and what to do about it.
+
+use crate::error::CliError;
+use crate::session::Session;
+use lineweave::doctor::{examine, Verdict};
+use lineweave::node::NodeInfo;
+
+/// It takes the global options alone.
+#[derive(clap::Args, Debug)]
+pub struct Arguments {}
+
+/// Examines the node.
+///
+/// # Errors
+/// [`CliError::Unwell`] when something does not work; and when a setting or topology cannot be read.
+pub fn run(_: &Arguments, session: &mut Session) -> Result<(), CliError> {
+    let (mut settings, warnings) = session.settings()?;
+    if let Some(file) = session.profile_option() {
+        settings.profile = Some(file.to_owned());
+    }
+    let node = NodeInfo::gather(&settings, &warnings)?;
+    let findings = examine(&node, &settings);
+    for finding in &findings {
+        if session.out.is_json() {
+            session.out.object("finding", finding)?;
+            continue;
+        }
+        let mark = match finding.verdict {
+            Verdict::Good => "ok     ",
+            Verdict::Advice => "advice ",
+            Verdict::Problem => "PROBLEM",
+        };
+        session.out.line(&format!("{mark}  {}: {}", finding.what, finding.found))?;
+        if !finding.advice.is_empty() {
+            session.out.line(&format!("         -> {}", finding.advice))?;
+        }
+    }
+    match findings.iter().filter(|f| f.verdict == Verdict::Problem).count() {
+        0 => Ok(()),
+        problems => Err(CliError::Unwell { problems }),
+    }
+}

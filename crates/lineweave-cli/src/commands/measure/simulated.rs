@@ -1,0 +1,74 @@
+//! `lineweave measure --machine`: the probes in virtual time, and what the fit recovers of the description.
+
+use super::Arguments;
+use crate::error::CliError;
+use crate::files::replace;
+use crate::output::table;
+use crate::session::{load_machine, Session};
+use lineweave_core::model::fit;
+use lineweave_core::simulate::measuring::{measure, recovered, Recovered};
+use lineweave_core::units::Nanos;
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// One parameter.
+#[derive(Serialize)]
+struct RecoveredObject<'a> {
+    machine: &'a str,
+    parameter: &'a str,
+    described_ns: f64,
+    found_ns: f64,
+    off: f64,
+}
+
+/// Measures the description of this name, keeps the profile where that is asked for, and sets described values beside
+/// fitted ones.
+pub(super) fn run(name: &str, arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
+    let machine = load_machine(name)?;
+    if arguments.quick {
+        session.out.warn("--quick has no effect: virtual time costs nothing");
+    }
+    let profile = measure(&machine)?;
+    let file = arguments.output.clone();
+    if let Some(file) = &file {
+        replace(file, &profile.to_toml(), "-o")?;
+    }
+    let shown = file.clone().unwrap_or_else(|| PathBuf::from(format!("simulated {}", machine.name)));
+    let model = fit(&profile).map_err(|e| CliError::malformed(&shown, "profile that can be fitted", e))?;
+    let list = recovered(&machine, &model);
+    if session.out.is_json() {
+        return list.iter().try_for_each(|r| {
+            let (described_ns, found_ns) = (r.described, r.found);
+            let object = RecoveredObject {
+                machine: &machine.name,
+                parameter: &r.name,
+                described_ns,
+                found_ns,
+                off: r.off(),
+            };
+            session.out.object("recovered", &object)
+        });
+    }
+    session.out.line(&format!(
+        "{}, {} cores, in virtual time: {} cells\n",
+        machine.title,
+        profile.machine.cpus,
+        profile.cells.len()
+    ))?;
+    let mut rows = table(&["parameter", "described", "fitted", "off"], &[1, 2, 3]);
+    for Recovered { name, described, found } in &list {
+        rows.add_row([
+            name.clone(),
+            Nanos(*described).to_string(),
+            Nanos(*found).to_string(),
+            format!("{:+.2} %", (found / described - 1.0) * 100.0),
+        ]);
+    }
+    session.out.table(&rows)?;
+    match &file {
+        Some(file) => {
+            session.out.line(&format!("\nprofile: {}; `lineweave fit {0}` shows all of it", file.display()))
+        }
+        None => session.out.line("\n-o FILE keeps the profile"),
+    }
+}

@@ -1,0 +1,256 @@
+//! Which MPI a program will load, found without running it.
+//!
+//! A program's loader is asked which libraries it would load (what `ldd` does). A script is followed to its interpreter.
+//! Python is asked for mpi4py, which says which libmpi it would open; that does not start MPI.
+
+use super::elf::{self, Program};
+use clap::ValueEnum;
+use std::fmt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// A binary interface of MPI, and so a library of ours.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Abi {
+    /// Open MPI 5 and 4
+    Openmpi,
+    /// MPICH from 3.1 on, Intel MPI, MVAPICH
+    Mpich,
+    /// The standard interface of MPI-5
+    Standard,
+}
+
+impl Abi {
+    /// The name in the library's file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Abi::Openmpi => "openmpi",
+            Abi::Mpich => "mpich",
+            Abi::Standard => "standard",
+        }
+    }
+
+    /// By a library's name: nothing for a library that is no MPI, an error for one that is unknown.
+    fn of_library(name: &str) -> Option<Result<Abi, String>> {
+        match name {
+            "libmpi.so.40" => return Some(Ok(Abi::Openmpi)),
+            "libmpi.so.12" | "libmpich.so.12" | "libmpi_cray.so.12" => return Some(Ok(Abi::Mpich)),
+            "libmpi_abi.so.0" | "libmpi_abi.so.1" => return Some(Ok(Abi::Standard)),
+            _ => {}
+        }
+        let mpi = ["libmpi.so", "libmpi_abi.so", "libmpich.so"].iter().any(|n| name.starts_with(n));
+        mpi.then(|| Err(name.to_owned()))
+    }
+}
+
+/// Why nothing can be preloaded.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Aside {
+    /// The program loads no libraries.
+    Static(PathBuf),
+    /// The system ignores what is to be preloaded for it.
+    Privileged(PathBuf),
+    /// A program for another kind of machine.
+    Foreign(PathBuf),
+    /// It loads no MPI that could be seen.
+    NoMpi(PathBuf),
+    /// An MPI whose interface is not known.
+    Unknown(String),
+    /// What could not be read or asked.
+    Unreadable(PathBuf, String),
+}
+
+impl fmt::Display for Aside {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Aside::Static(path) => write!(f, "{} is linked statically, and nothing can be put before it", path.display()),
+            Aside::Privileged(path) => {
+                write!(f, "{} runs with other rights than its caller's, so the system preloads nothing", path.display())
+            }
+            Aside::Foreign(path) => write!(f, "{} is a program of another word length or byte order", path.display()),
+            Aside::NoMpi(path) => write!(
+                f,
+                "{} loads no MPI that can be seen; if it loads one later, say which with --mpi openmpi, mpich or standard",
+                path.display()
+            ),
+            Aside::Unknown(name) => write!(
+                f,
+                "the MPI that the program loads, {name}, has an interface that is not known; known are libmpi.so.40 (Open MPI), \
+                 libmpi.so.12 (MPICH, Intel MPI) and libmpi_abi.so.1"
+            ),
+            Aside::Unreadable(path, why) => write!(f, "{} cannot be looked into: {why}", path.display()),
+        }
+    }
+}
+
+/// The MPI of the program `name` as the shell would find it, called with `arguments`.
+pub fn abi(name: &Path, arguments: &[std::ffi::OsString]) -> Result<Abi, Aside> {
+    let path =
+        find(name).ok_or_else(|| Aside::Unreadable(name.to_owned(), "no such program on the PATH".into()))?;
+    of_file(&path, arguments, 0)
+}
+
+/// The file of a program.
+fn find(name: &Path) -> Option<PathBuf> {
+    if name.components().count() > 1 {
+        return name.exists().then(|| name.to_owned());
+    }
+    let runs = |path: &PathBuf| {
+        path.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+    };
+    std::env::split_paths(&std::env::var_os("PATH")?).map(|dir| dir.join(name)).find(runs)
+}
+
+/// Interpreters of interpreters end somewhere.
+const DEEPEST: usize = 4;
+
+fn of_file(path: &Path, arguments: &[std::ffi::OsString], depth: usize) -> Result<Abi, Aside> {
+    let unreadable = |e: std::io::Error| Aside::Unreadable(path.to_owned(), e.to_string());
+    // setuid and setgid.
+    if path.metadata().map_err(unreadable)?.permissions().mode() & 0o6000 != 0 {
+        return Err(Aside::Privileged(path.to_owned()));
+    }
+    match elf::read(path).map_err(unreadable)? {
+        Program::Static => Err(Aside::Static(path.to_owned())),
+        Program::Foreign => Err(Aside::Foreign(path.to_owned())),
+        Program::Other => Err(Aside::NoMpi(path.to_owned())),
+        Program::Dynamic(loader) => match of_libraries(path, &loader) {
+            Err(Aside::NoMpi(_)) if is_python(path) => of_python(path),
+            // `env PROGRAM` and its kin run what they are given.
+            Err(Aside::NoMpi(_)) if depth < DEEPEST && is_launcher(path) => {
+                let is_option = |a: &std::ffi::OsString| {
+                    let text = a.to_string_lossy();
+                    text.starts_with('-') || text.contains('=')
+                };
+                let first = arguments.iter().position(|a| !is_option(a)).unwrap_or(arguments.len());
+                match arguments.get(first).and_then(|program| find(Path::new(program))) {
+                    Some(program) => of_file(&program, &arguments[first + 1..], depth + 1),
+                    None => Err(Aside::NoMpi(path.to_owned())),
+                }
+            }
+            found => found,
+        },
+        Program::Script(line) if depth < DEEPEST => {
+            let mut words = line.split_whitespace().filter(|w| !w.starts_with('-'));
+            let mut interpreter = words.next().unwrap_or_default();
+            if interpreter.ends_with("/env") {
+                interpreter = words.next().unwrap_or_default();
+            }
+            match find(Path::new(interpreter)) {
+                Some(interpreter) => match of_file(&interpreter, &[], depth + 1) {
+                    // The shell is not what matters; the script is what the message should name.
+                    Err(Aside::NoMpi(_)) => Err(Aside::NoMpi(path.to_owned())),
+                    found => found,
+                },
+                None => Err(Aside::Unreadable(
+                    path.to_owned(),
+                    format!("its interpreter `{interpreter}` is not there"),
+                )),
+            }
+        }
+        Program::Script(_) => Err(Aside::NoMpi(path.to_owned())),
+    }
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn is_python(path: &Path) -> bool {
+    let name = file_name(path);
+    name.starts_with("python") || name.starts_with("pypy")
+}
+
+fn is_launcher(path: &Path) -> bool {
+    ["env", "nice", "numactl", "taskset", "stdbuf", "nohup", "setsid"].contains(&file_name(path).as_str())
+}
+
+/// By what the loader would load. It says so and does not start the program.
+fn of_libraries(path: &Path, loader: &Path) -> Result<Abi, Aside> {
+    let unreadable = |why: String| Aside::Unreadable(path.to_owned(), why);
+    let mut command = Command::new(loader);
+    command.arg("--list").arg(path).env_remove("LD_PRELOAD").stdin(Stdio::null());
+    let listed = command.output().map_err(|e| unreadable(e.to_string()))?;
+    let text = String::from_utf8_lossy(&listed.stdout);
+    of_list(&text).unwrap_or_else(|| Err(Aside::NoMpi(path.to_owned())))
+}
+
+/// The first MPI in a loader's list.
+fn of_list(text: &str) -> Option<Result<Abi, Aside>> {
+    let names = text.lines().filter_map(|line| line.split_whitespace().next());
+    let bare = names.map(|name| name.rsplit('/').next().unwrap_or(name));
+    bare.into_iter().find_map(Abi::of_library).map(|found| found.map_err(Aside::Unknown))
+}
+
+/// What Python runs to say which MPI mpi4py would load. mpi4py before 4.1 has one extension, whose libraries are listed.
+const ASK: &str = "\
+import importlib.util, sys
+spec = importlib.util.find_spec('mpi4py')
+if spec is None: sys.exit('none')
+try:
+    from mpi4py import _mpiabi
+    print('abi', _mpiabi._get_mpiabi())
+except ImportError:
+    import glob, os
+    for where in spec.submodule_search_locations:
+        for file in glob.glob(os.path.join(where, 'MPI.*.so')): print('file', file)
+";
+
+fn of_python(python: &Path) -> Result<Abi, Aside> {
+    let mut command = Command::new(python);
+    command.args(["-c", ASK]).env_remove("LD_PRELOAD").stdin(Stdio::null());
+    let unreadable = |why: String| Aside::Unreadable(python.to_owned(), why);
+    let asked = command.output().map_err(|e| unreadable(e.to_string()))?;
+    let text = String::from_utf8_lossy(&asked.stdout);
+    for line in text.lines() {
+        match line.split_once(' ') {
+            Some(("abi", "openmpi")) => return Ok(Abi::Openmpi),
+            Some(("abi", "mpich" | "impi")) => return Ok(Abi::Mpich),
+            Some(("abi", "mpiabi")) => return Ok(Abi::Standard),
+            Some(("abi", other)) => return Err(Aside::Unknown(other.to_owned())),
+            Some(("file", file)) => {
+                let file = Path::new(file);
+                return match elf::read(python) {
+                    Ok(Program::Dynamic(loader)) => of_libraries(file, &loader),
+                    _ => Err(Aside::NoMpi(python.to_owned())),
+                };
+            }
+            _ => {}
+        }
+    }
+    let said = String::from_utf8_lossy(&asked.stderr);
+    match said.lines().last() {
+        None | Some("none") => Err(Aside::NoMpi(python.to_owned())),
+        Some(last) => Err(unreadable(format!("its mpi4py says: {last}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_of_libraries_names_the_interface() {
+        let list = |name: &str| {
+            format!("\tlinux-vdso.so.1 (0x1)\n\t{name} => /opt/lib/{name} (0x2)\n\tlibc.so.6 => /c (0x3)\n")
+        };
+        assert_eq!(of_list(&list("libmpi.so.40")), Some(Ok(Abi::Openmpi)));
+        assert_eq!(of_list(&list("libmpi.so.12")), Some(Ok(Abi::Mpich)));
+        assert_eq!(of_list(&list("libmpich.so.12")), Some(Ok(Abi::Mpich)));
+        assert_eq!(of_list(&list("libmpi_abi.so.1")), Some(Ok(Abi::Standard)));
+        assert_eq!(of_list(&list("libmpi.so.20")), Some(Err(Aside::Unknown("libmpi.so.20".into()))));
+        assert_eq!(of_list(&list("libm.so.6")), None);
+        assert_eq!(of_list("\t/opt/x/libmpi.so.40 (0x2)\n"), Some(Ok(Abi::Openmpi)));
+    }
+
+    #[test]
+    fn what_loads_no_mpi_is_stepped_aside_for() {
+        let shell = abi(Path::new("sh"), &[]).expect_err("the shell loads no MPI");
+        assert!(matches!(shell, Aside::NoMpi(_)), "{shell}");
+        let nothing = abi(Path::new("lineweave-no-such-program"), &[]).expect_err("no such program");
+        assert!(matches!(nothing, Aside::Unreadable(..)), "{nothing}");
+        let inner = abi(Path::new("env"), &["A=b".into(), "sh".into()]).expect_err("a shell in env");
+        assert!(matches!(&inner, Aside::NoMpi(path) if path.ends_with("sh")), "{inner}");
+    }
+}

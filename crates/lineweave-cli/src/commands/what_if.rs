@@ -1,0 +1,185 @@
+//! `lineweave what-if`: from which number of cores and accesses in flight on links limit a mesh rather than ports.
+
+use super::draw::svg;
+use crate::error::CliError;
+use crate::files::replace;
+use crate::session::{load_machine, Session};
+use lineweave_core::draw::{curves_on, Axes, Curve, Panel};
+use lineweave_core::machine::{Dimensions, Machine};
+use lineweave_core::units::Nanos;
+use lineweave_core::what_if::{limit, Found, Pattern, Traffic};
+use serde::Serialize;
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// The machine whose constants are taken where none is named.
+const MACHINE: &str = "intel-scc";
+
+/// Where and what.
+#[derive(clap::Args, Debug)]
+pub struct Arguments {
+    /// Meshes, as columns x rows x cores a tile
+    #[arg(
+        long,
+        value_name = "CxR[xK],..",
+        value_delimiter = ',',
+        default_value = "6x4x2,12x8x2,24x16x2,48x32x2,80x64x2"
+    )]
+    mesh: Vec<Dimensions>,
+    /// Accesses that each core has under way
+    #[arg(long, value_name = "N,..", value_delimiter = ',', default_value = "1,2,4,16", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    in_flight: Vec<u32>,
+    /// Whose buffer each core reads: uniform, any; opposite, across its row; row, the first of its row
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',', default_value = "uniform,opposite")]
+    pattern: Vec<Pattern>,
+    /// Gets of each core, one after the other
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    gets: u32,
+    /// Lines of a get
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    lines: u32,
+    /// Draw how links and ports compare, by a name that ends in .svg
+    #[arg(long, short, value_name = "FILE.svg", value_parser = svg)]
+    output: Option<PathBuf>,
+}
+
+#[derive(Serialize)]
+struct Row {
+    machine: String,
+    mesh: String,
+    ranks: usize,
+    in_flight: u32,
+    pattern: &'static str,
+    gets: u32,
+    lines: u32,
+    time_ns: f64,
+    ideal_ns: f64,
+    slowdown: f64,
+    port_share: f64,
+    link_share: f64,
+    limit: &'static str,
+    events: u64,
+}
+
+/// Plays every combination, and prints each as it is done.
+///
+/// # Errors
+/// A [`CliError`] when the machine is no mesh or cannot be simulated, or the picture not be written.
+pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
+    let name = session.machine_option().unwrap_or(MACHINE).to_owned();
+    let machine = load_machine(&name)?;
+    let each = arguments.mesh.len() * arguments.in_flight.len();
+    let bar = session.out.progress((each * arguments.pattern.len()) as u64);
+    let (mut rows, mut begun) = (Vec::new(), false);
+    let started = Instant::now();
+    for &pattern in &arguments.pattern {
+        for &mesh in &arguments.mesh {
+            for &in_flight in &arguments.in_flight {
+                bar.set_message(format!("{pattern} on {mesh}, {in_flight} in flight"));
+                let row = one(arguments, &machine, pattern, mesh, in_flight)?;
+                bar.inc(1);
+                bar.suspend(|| print(&row, &machine, &mut begun, session))?;
+                rows.push(row);
+            }
+        }
+    }
+    bar.finish_and_clear();
+    if let Some(file) = &arguments.output {
+        replace(file, &picture(&machine, &rows), "-o")?;
+    }
+    if session.out.is_json() {
+        return Ok(());
+    }
+    let events: u64 = rows.iter().map(|r| r.events).sum();
+    let seconds = started.elapsed().as_secs_f64();
+    let rate = events as f64 / seconds.max(1e-9) / 1e6;
+    session.out.line(&format!("\n{events} events in {}: {rate:.1} million a second", Nanos(seconds * 1e9)))
+}
+
+fn one(
+    arguments: &Arguments,
+    machine: &Machine,
+    pattern: Pattern,
+    mesh: Dimensions,
+    in_flight: u32,
+) -> Result<Row, CliError> {
+    let traffic = Traffic { pattern, gets: arguments.gets as usize, lines: arguments.lines as usize };
+    let Found { time, ideal, port, link, limit, events } = limit(machine, mesh, in_flight, traffic)?;
+    Ok(Row {
+        machine: machine.name.clone(),
+        mesh: mesh.to_string(),
+        ranks: mesh.cores(),
+        in_flight,
+        pattern: pattern.name(),
+        gets: arguments.gets,
+        lines: arguments.lines,
+        time_ns: time.nanos(),
+        ideal_ns: ideal.nanos(),
+        slowdown: time.0 as f64 / ideal.0.max(1) as f64,
+        port_share: port,
+        link_share: link,
+        limit: limit.name(),
+        events,
+    })
+}
+
+/// A row as soon as it is there: what was printed stays when the command is interrupted.
+fn print(row: &Row, machine: &Machine, begun: &mut bool, session: &mut Session) -> Result<(), CliError> {
+    if session.out.is_json() {
+        return session.out.object("what-if", row);
+    }
+    if !*begun {
+        *begun = true;
+        session.out.line(&format!("Constants of {}", machine.title))?;
+        session.out.line(&format!(
+            "each core gets {} lines {} times, one get after the other\n",
+            row.lines, row.gets
+        ))?;
+        session.out.line(&format!(
+            "{:>9}  {:>10}  {:>6}  {:>9}  {:>9}  {:>6}  {:>6}  {:>6}  LIMIT",
+            "TRAFFIC", "MESH", "CORES", "IN FLIGHT", "TIME", "SLOWER", "PORT", "LINK"
+        ))?;
+    }
+    session.out.line(&format!(
+        "{:>9}  {:>10}  {:>6}  {:>9}  {:>9}  {:>5.2}x  {:>4.0} %  {:>4.0} %  {}",
+        row.pattern,
+        row.mesh,
+        row.ranks,
+        row.in_flight,
+        Nanos(row.time_ns).to_string(),
+        row.slowdown,
+        100.0 * row.port_share,
+        100.0 * row.link_share,
+        row.limit
+    ))?;
+    session.out.flush()
+}
+
+/// For each pattern, the busiest link by the busiest port, and the slowdown, over cores; a curve for each number of
+/// accesses in flight.
+fn picture(machine: &Machine, rows: &[Row]) -> String {
+    let mut panels = Vec::new();
+    let mut patterns: Vec<&str> = rows.iter().map(|r| r.pattern).collect();
+    patterns.dedup();
+    for pattern in patterns {
+        for (what, of) in [
+            ("busiest link / busiest port", (|r| r.link_share / r.port_share) as fn(&Row) -> f64),
+            ("time / time where nothing waits", |r| r.slowdown),
+        ] {
+            let mut curves: Vec<Curve> = Vec::new();
+            for row in rows.iter().filter(|r| r.pattern == pattern) {
+                let name = format!("{} in flight", row.in_flight);
+                let point = (row.ranks as f64, of(row));
+                match curves.iter_mut().find(|c| c.name == name) {
+                    Some(curve) => curve.points.push(point),
+                    None => curves.push(Curve { name, points: vec![point], measured: false }),
+                }
+            }
+            panels.push(Panel { title: format!("{pattern}: {what}"), curves });
+        }
+    }
+    let cores = |n: f64| format!("{n:.0}");
+    let labels = Axes { x: cores, y: |n| format!("{n}") };
+    let detail = format!("over numbers of cores; above 1 links are busier than ports; {}", machine.title);
+    curves_on("What limits a mesh: links or ports", &detail, &panels, labels)
+}

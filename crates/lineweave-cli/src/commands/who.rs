@@ -1,0 +1,188 @@
+//! `lineweave who`: running and hung teams, rank by rank.
+
+use crate::error::CliError;
+use crate::output::table;
+use crate::session::Session;
+use lineweave::memory::approximate;
+use lineweave::process;
+use lineweave::segment::RankState;
+use lineweave::who::{self, RankView, TeamView};
+use serde::Serialize;
+use std::time::Duration;
+
+/// Whose teams.
+#[derive(clap::Args, Debug)]
+pub struct Arguments {
+    /// Only the teams of this process; without it, of every process that may be looked at
+    pid: Option<u32>,
+}
+
+#[derive(Serialize)]
+struct TeamRow<'a> {
+    team: u64,
+    ranks: usize,
+    pids: &'a [u32],
+    memory_bytes: u64,
+    lost: Option<usize>,
+    missing: Vec<MissingRow<'a>>,
+}
+
+#[derive(Serialize)]
+struct MissingRow<'a> {
+    ranks: &'a [usize],
+    because: &'static str,
+}
+
+#[derive(Serialize)]
+struct RankRow<'a> {
+    team: u64,
+    rank: usize,
+    state: &'static str,
+    pid: u32,
+    thread: u32,
+    cpu: Option<usize>,
+    scheduler: Option<char>,
+    sequence: u64,
+    operation: Option<&'a str>,
+    waiting_ns: Option<u64>,
+    waits_for: &'a [usize],
+}
+
+/// Shows the teams.
+///
+/// # Errors
+/// [`CliError::Runtime`] when a process cannot be looked at; [`CliError::NoTeam`] when it has none.
+pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
+    let teams = who::teams(arguments.pid)?;
+    if let (Some(pid), true) = (arguments.pid, teams.is_empty()) {
+        return Err(CliError::NoTeam { pid });
+    }
+    if teams.is_empty() && !session.out.is_json() {
+        return session.out.line("No team is running that this user may look at.");
+    }
+    for (i, team) in teams.iter().enumerate() {
+        if session.out.is_json() {
+            objects(team, session)?;
+        } else {
+            if i > 0 {
+                session.out.line("")?;
+            }
+            text(team, session)?;
+        }
+    }
+    Ok(())
+}
+
+fn objects(team: &TeamView, session: &mut Session) -> Result<(), CliError> {
+    let missing = team.missing();
+    let missing = missing.iter().map(|m| MissingRow { ranks: m.ranks(), because: m.about() }).collect();
+    session.out.object(
+        "team",
+        &TeamRow {
+            team: team.id,
+            ranks: team.ranks.len(),
+            pids: &team.pids,
+            memory_bytes: team.memory_bytes,
+            lost: team.failed.map(|(rank, _)| rank),
+            missing,
+        },
+    )?;
+    for (rank, view) in team.ranks.iter().enumerate() {
+        session.out.object(
+            "rank",
+            &RankRow {
+                team: team.id,
+                rank,
+                state: state(view),
+                pid: view.says.pid,
+                thread: view.says.thread,
+                cpu: view.thread.map(|t| t.cpu),
+                scheduler: view.thread.map(|t| t.state),
+                sequence: view.says.sequence,
+                operation: view.says.waiting.as_ref().map(|w| w.operation.as_str()),
+                waiting_ns: view.waiting.map(|w| w.as_nanos() as u64),
+                waits_for: &view.waits_for,
+            },
+        )?;
+    }
+    Ok(())
+}
+
+fn text(team: &TeamView, session: &mut Session) -> Result<(), CliError> {
+    let processes: Vec<String> = team
+        .pids
+        .iter()
+        .map(|&pid| format!("{pid} {}", process::name(pid).unwrap_or_default()).trim_end().to_owned())
+        .collect();
+    let (shown, more) = processes.split_at(processes.len().min(4));
+    let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+    session.out.line(&format!(
+        "team {}: {} ranks, {} of memory, process {}{more}",
+        team.id,
+        team.ranks.len(),
+        approximate(team.memory_bytes),
+        shown.join(", ")
+    ))?;
+    let mut rows =
+        table(&["  rank", "pid", "thread", "cpu", "state", "call", "waiting in", "since", "for"], &[]);
+    for (rank, view) in team.ranks.iter().enumerate() {
+        let note = view.says.waiting.as_ref();
+        let joined = view.says.pid != 0;
+        let number = |n: u32| if joined { n.to_string() } else { "-".to_owned() };
+        rows.add_row([
+            format!("  {rank}"),
+            number(view.says.pid),
+            number(view.says.thread),
+            view.thread.map_or("-".to_owned(), |t| t.cpu.to_string()),
+            state(view).to_owned(),
+            view.says.sequence.to_string(),
+            note.map_or("-".to_owned(), |n| n.operation.clone()),
+            view.waiting.map_or("-".to_owned(), since),
+            match (note, view.waits_for.as_slice()) {
+                (None, _) => "-".to_owned(),
+                (Some(_), []) => "ranks within the same call".to_owned(),
+                (Some(_), ranks) => some(ranks),
+            },
+        ]);
+    }
+    session.out.table(&rows)?;
+    if let Some((rank, how)) = team.failed {
+        session.out.line(&format!("  ended: rank {rank} {how}"))?;
+    }
+    for missing in team.missing() {
+        let word = if missing.ranks().len() == 1 { "rank" } else { "ranks" };
+        session.out.line(&format!("  {word} {} {}", some(missing.ranks()), missing.about()))?;
+    }
+    Ok(())
+}
+
+fn state(view: &RankView) -> &'static str {
+    match (view.says.state, view.thread.map(|t| t.state)) {
+        (RankState::Absent, _) => "not joined",
+        (RankState::Left, _) => "left",
+        (RankState::Failed, _) => "failed",
+        (RankState::Active, None | Some('Z' | 'X')) => "gone",
+        (RankState::Active, Some('T')) => "stopped",
+        (RankState::Active, Some('t')) => "in a debugger",
+        (RankState::Active, Some('R')) => "runs",
+        (RankState::Active, Some(_)) => "sleeps",
+    }
+}
+
+/// The first few of them.
+fn some(ranks: &[usize]) -> String {
+    let (shown, more) = ranks.split_at(ranks.len().min(8));
+    let shown: Vec<String> = shown.iter().map(usize::to_string).collect();
+    match more.len() {
+        0 => shown.join(", "),
+        n => format!("{} and {n} more", shown.join(", ")),
+    }
+}
+
+fn since(waiting: Duration) -> String {
+    match waiting.as_secs_f64() {
+        s if s < 10.0 => format!("{s:.2} s"),
+        s if s < 600.0 => format!("{s:.0} s"),
+        s => format!("{:.0} min", s / 60.0),
+    }
+}

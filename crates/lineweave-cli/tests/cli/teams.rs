@@ -1,0 +1,88 @@
+//! `who` and `doctor`: running teams, and what this node lacks.
+
+use crate::common::Scratch;
+use lineweave::Operator;
+use serde_json::Value;
+use std::process::Child;
+use std::sync::{mpsc, Mutex};
+use std::time::Duration;
+
+/// A long job that is ended with the test.
+struct Job(Child);
+
+impl Drop for Job {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn who_shows_which_rank_the_others_wait_for() {
+    let scratch = Scratch::new();
+    let (go, stay_away) = mpsc::channel::<()>();
+    let stay_away = Mutex::new(stay_away);
+    let pid = std::process::id().to_string();
+    let (objects, text) = std::thread::scope(|scope| {
+        let team = scope.spawn(|| {
+            lineweave::team::threads(3, |mut comm| {
+                if comm.rank() == 1 {
+                    // Until the test has seen enough.
+                    let _ = stay_away.lock().unwrap().recv();
+                }
+                comm.allreduce_in_place(&mut [1.0_f64], Operator::Sum)
+            })
+        });
+        let objects = std::iter::repeat_with(|| {
+            std::thread::sleep(Duration::from_millis(20));
+            let seen = scratch.run(&["who", &pid, "--json"]);
+            let objects: Vec<Value> = seen.out.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+            let waits = |o: &&Value| o["kind"] == "rank" && o["operation"] == "allreduce";
+            (objects.iter().filter(waits).count() == 2).then_some(objects)
+        })
+        .take(500)
+        .flatten()
+        .next();
+        let text = scratch.run(&["who", &pid]);
+        go.send(()).unwrap();
+        team.join().unwrap().unwrap();
+        (objects.expect("two ranks that wait"), text.accepted())
+    });
+    let team = objects.iter().find(|o| o["kind"] == "team").unwrap();
+    assert_eq!((&team["ranks"], &team["lost"]), (&3.into(), &Value::Null));
+    assert_eq!(team["missing"][0]["ranks"], serde_json::json!([1]));
+    assert!(team["memory_bytes"].as_u64().unwrap() > 0, "{team}");
+    let ranks: Vec<&Value> = objects.iter().filter(|o| o["kind"] == "rank").collect();
+    assert_eq!((ranks.len(), &ranks[0]["waits_for"]), (3, &serde_json::json!([1])));
+    assert!(ranks[2]["waiting_ns"].as_u64().unwrap() > 1_000_000, "{}", ranks[2]);
+    assert_eq!((&ranks[1]["sequence"], &ranks[1]["operation"]), (&0.into(), &Value::Null));
+    assert!(text.contains("rank 1 awaited by others, and not in a call"), "{text}");
+}
+
+#[test]
+fn who_refuses_a_process_without_a_team_and_one_that_is_not_there() {
+    let scratch = Scratch::new();
+    let sleeper = Job(std::process::Command::new("sleep").arg("60").spawn().unwrap());
+    let pid = sleeper.0.id().to_string();
+    scratch.run(&["who", &pid]).refused(1, &["expected one with a team", &pid]);
+    scratch.run(&["who", "4194305"]).refused(1, &["looking at process 4194305"]);
+    scratch.run(&["who", "me"]).refused(2, &["invalid value 'me'"]);
+}
+
+#[test]
+fn doctor_says_what_to_do_about_what_it_finds() {
+    let scratch = Scratch::new();
+    let text = scratch.run(&["doctor"]).accepted();
+    assert!(text.contains("advice   profile: none") && text.contains("-> run `lineweave tune`"), "{text}");
+    let unwell = scratch.command(&["doctor", "--json"]).env("LINEWEAVE_BIND", "0,4000").output().unwrap();
+    assert_eq!(unwell.status.code(), Some(1));
+    let out = String::from_utf8(unwell.stdout).unwrap();
+    let binding: Value = out
+        .lines()
+        .map(|l| serde_json::from_str(l).unwrap())
+        .find(|o: &Value| o["what"] == "binding")
+        .unwrap();
+    assert_eq!((&binding["kind"], &binding["verdict"]), (&"finding".into(), &"problem".into()));
+    assert!(binding["found"].as_str().unwrap().contains("4000"), "{binding}");
+    assert!(String::from_utf8(unwell.stderr).unwrap().contains("1 of the above does not work"));
+}

@@ -1,0 +1,82 @@
+//! By number: a binomial tree over the ranks as they are numbered, whoever is the root, which gets the sum from rank 0.
+//!
+//! The other trees are rooted at the root, and so combine contributions from the root on around to the rank before it.
+//! Here they are combined in the order of ranks, and with the brackets of reproducible results, for one hop more. Any P;
+//! for roots other than 0, where `binomial` does it.
+
+use super::super::trees::{boxed, Tree};
+use super::super::{Algorithm, ParamSpec, Place, Problem, Scope};
+use super::up::{in_rank_order, up, Travel};
+use crate::collective::Collective;
+use crate::plan::{Builder, Layout, Params, PlanError};
+
+/// The table line.
+pub static ALGORITHM: Algorithm = Algorithm {
+    collective: Collective::Reduce,
+    name: "by-number",
+    about: "binomial tree over ranks by number, in rank order for any root",
+    source: "Thakur, Rabenseifner & Gropp 2005, section 4.5, for operators that do not commute",
+    params: &[ParamSpec { name: "layout", default: "alone", about: "lines of the flags" }],
+    candidates,
+    emit,
+};
+
+fn candidates(problem: &Problem) -> Vec<Params> {
+    match problem.root != 0 {
+        true => super::layouts(problem, &Params::new()),
+        false => Vec::new(),
+    }
+}
+
+fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+    let layout = params.read("layout", Layout::Alone)?;
+    let tree = in_rank_order(Tree::binomial(s.len()));
+    let travel = Travel { layout, at_parent: false, direct: false };
+    if s.root == 0 || s.bytes == 0 {
+        return up(b, s, &tree, travel);
+    }
+    let (first, root) = (s.members[0], s.members[s.root]);
+    let carried = s.bytes <= layout.payload();
+    let whole = 0..s.bytes;
+    if s.len() == 2 {
+        // The root itself is the last to be combined.
+        b.ring();
+        let flag = b.flags("contribution", layout, 1).at(root, 0);
+        let [given, own] = [s.from[0], s.from[1]].map(|place| place.at(whole.clone()));
+        let taken = match carried {
+            true => Place::acc(b.acc(s.bytes)).at(whole.clone()),
+            false => boxed(first, b.slot(s.bytes), whole.clone()),
+        };
+        if carried {
+            b.set_carrying(first, flag, 1, given);
+            b.wait_taking(root, flag, 1, taken);
+        } else {
+            b.mov(first, given, taken);
+            b.set(first, flag, 1);
+            b.wait(root, flag, 1);
+        }
+        b.fold(root, taken, own, s.to.at(whole));
+        return Ok(());
+    }
+    // 1. To the first rank, in its box or beside the flag.
+    let to = match carried {
+        true => Place::acc(b.acc(s.bytes)),
+        false => {
+            let slot = b.slot(s.bytes);
+            Place { space: boxed(first, slot, whole.clone()).space, base: 0 }
+        }
+    };
+    up(b, &Scope { root: 0, to, ..s.clone() }, &tree, travel)?;
+    // 2. On to the root.
+    let sum = b.flags("sum", layout, 1);
+    let out = s.to.at(whole.clone());
+    if carried {
+        b.set_carrying(first, sum.at(root, 0), 1, to.at(whole));
+        b.wait_taking(root, sum.at(root, 0), 1, out);
+    } else {
+        b.set(first, sum.at(root, 0), 1);
+        b.wait(root, sum.at(root, 0), 1);
+        b.mov(root, to.at(whole), out);
+    }
+    Ok(())
+}

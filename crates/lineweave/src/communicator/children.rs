@@ -1,0 +1,249 @@
+//! Communicators made from others: duplicates, parts by colour or by level of the machine, and lists of ranks.
+//!
+//! 1. The ranks agree on who is in which new communicator: by an allgather of colours and keys, or because all know it.
+//! 2. The first rank of each makes its segment, in the memory that the whole family shares, and tells where it begins: all ranks
+//!    of the parent by an allgather, or the members of a list by an announcement (`segment::announce`).
+//! 3. Each member maps it, reserves its control page, says who it is, and waits for the others, watching over them as a
+//!    member of the parent.
+//!
+//! Nothing but that is reserved: memory comes with use (`memory`). The new communicator chooses plans by the parent's
+//! tuning for where its own ranks sit, and shares proofs with every other one of that shape in the process.
+
+use super::join::Ways;
+use super::memory::Reserved;
+use super::{Communicator, Engine};
+use crate::error::{Error, Loss};
+use crate::segment::announce::{self, Found};
+use crate::segment::Segment;
+use crate::sync::Ordering;
+use crate::wait::{Interrupted, Vigil};
+use crate::watch::Watch;
+use lineweave_core::topology::Level;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Told instead of a place when there is none.
+const NOWHERE: u64 = u64::MAX;
+
+/// Watches over ranks of the parent that join a new communicator.
+struct Joining<'a> {
+    watch: &'a mut Watch,
+    child: &'a Segment,
+}
+
+impl Vigil for Joining<'_> {
+    fn check(&mut self, waited: Duration) -> Result<(), Interrupted> {
+        match self.child.failed() {
+            Some(_) => Err(Interrupted),
+            None => self.watch.check(waited),
+        }
+    }
+}
+
+impl Communicator {
+    /// A communicator of the same ranks, whose calls have nothing to do with this one's. Every rank must call it.
+    ///
+    /// # Errors
+    /// [`Error::Memory`], [`Error::System`], [`Error::NotMade`] when another rank has one of these; those of
+    /// [`Communicator::barrier`].
+    ///
+    /// ```
+    /// lineweave::team::threads(3, |mut comm| {
+    ///     let mut other = comm.dup()?;
+    ///     drop(comm);
+    ///     other.barrier()
+    /// })?;
+    /// # Ok::<(), lineweave::Error>(())
+    /// ```
+    pub fn dup(&mut self) -> Result<Communicator, Error> {
+        let everybody = (0..self.ranks()).collect();
+        self.divide("dup", Some(everybody))?.ok_or_else(|| Error::Failed("a duplicate has all ranks".into()))
+    }
+
+    /// One communicator for each colour, of the ranks that give it, in the order of their keys; ranks with equal keys in
+    /// their order here. `None` makes no communicator for this rank. Every rank must call it.
+    ///
+    /// # Errors
+    /// Those of [`Communicator::dup`].
+    ///
+    /// ```
+    /// let ranks = lineweave::team::threads(4, |mut comm| {
+    ///     let (parity, last_first) = (comm.rank() as u64 % 2, -(comm.rank() as i64));
+    ///     Ok(comm.split(Some(parity), last_first)?.map(|part| part.rank()))
+    /// })?;
+    /// assert_eq!(ranks, [Some(1), Some(1), Some(0), Some(0)]);
+    /// # Ok::<(), lineweave::Error>(())
+    /// ```
+    pub fn split(&mut self, colour: Option<u64>, key: i64) -> Result<Option<Communicator>, Error> {
+        let mine = [u64::from(colour.is_some()), colour.unwrap_or(0), key as u64];
+        let mut all = vec![0; 3 * self.ranks()];
+        self.allgather(&mine, &mut all).map_err(|e| e.during("split"))?;
+        let members = colour.map(|_| {
+            let alike = |r: &usize| all[3 * r..3 * r + 2] == mine[..2];
+            let mut members: Vec<usize> = (0..self.ranks()).filter(alike).collect();
+            members.sort_by_key(|r| all[3 * r + 2] as i64);
+            members
+        });
+        self.divide("split", members)
+    }
+
+    /// One communicator for each core, last-level cache, NUMA node or package, of the ranks that were placed there, in their
+    /// order here. Every rank must call it.
+    ///
+    /// # Errors
+    /// Those of [`Communicator::dup`].
+    pub fn split_level(&mut self, level: Level) -> Result<Communicator, Error> {
+        let rank = self.rank();
+        let members = self.shape().groups(level).into_iter().find(|group| group.contains(&rank));
+        self.divide("split by level", members)?
+            .ok_or_else(|| Error::Failed("every rank sits somewhere".into()))
+    }
+
+    /// A communicator of these ranks, in this order. They, and nobody else, must call it, with equal lists.
+    ///
+    /// # Errors
+    /// [`Error::Group`] when it is not a list of ranks with this one; those of [`Communicator::dup`].
+    ///
+    /// ```
+    /// lineweave::team::threads(3, |mut comm| match comm.rank() {
+    ///     1 => Ok(()),
+    ///     _ => comm.create_group(&[2, 0])?.barrier(),
+    /// })?;
+    /// # Ok::<(), lineweave::Error>(())
+    /// ```
+    pub fn create_group(&mut self, members: &[usize]) -> Result<Communicator, Error> {
+        const WHAT: &str = "create_group";
+        let refused = |why: String| Err(Error::Group { what: WHAT, why });
+        if let Some(r) = members.iter().find(|&&r| r >= self.ranks()) {
+            return refused(format!("rank {r} is not one of 0 to {}", self.ranks() - 1));
+        }
+        if let Some(i) = (1..members.len()).find(|&i| members[..i].contains(&members[i])) {
+            return refused(format!("rank {} is named twice", members[i]));
+        }
+        let rank = self.rank;
+        if !members.contains(&rank) {
+            return refused(format!("rank {rank} is not a member, and only members may call it"));
+        }
+        let (leader, mark) = (members[0], mark_of(members));
+        let helped = self.is_helped();
+        let engine = self.engine();
+        engine.usable()?;
+        if leader != rank {
+            let at = engine.await_announcement(leader, mark).map_err(|e| e.during(WHAT))?;
+            return Ok(Communicator::of(engine.join_child(WHAT, at, members)?, helped));
+        }
+        let segment = Arc::clone(&engine.segment);
+        let line = segment.announcements(rank);
+        let at = segment.found(members.len()).inspect_err(|e| {
+            // The members wait for what will not come, and know of no other call to hear of it.
+            segment.set_failed(rank, Loss::Failed);
+            engine.failed = Some(e.to_string());
+        })?;
+        let open = announce::prepare(line, mark, at);
+        engine.waiter.raise(line[0], open, segment.sleepers(rank));
+        let joined = engine.join_child(WHAT, at, members);
+        engine.waiter.raise(line[0], open + 1, segment.sleepers(rank));
+        Ok(Communicator::of(joined?, helped))
+    }
+
+    fn is_helped(&self) -> bool {
+        // Relaxed: a preference.
+        self.shared.helped.load(Ordering::Relaxed)
+    }
+
+    /// Makes the communicators of which each member has given the list, all ranks of the parent taking part.
+    fn divide(
+        &mut self,
+        what: &'static str,
+        members: Option<Vec<usize>>,
+    ) -> Result<Option<Communicator>, Error> {
+        let rank = self.rank;
+        let leads = members.as_ref().filter(|members| members[0] == rank);
+        let found = leads.map(|members| self.segment.found(members.len())).transpose();
+        let told = [found.as_ref().map_or(NOWHERE, |at| at.unwrap_or(0))];
+        let mut places = vec![0; self.ranks()];
+        self.allgather(&told, &mut places).map_err(|e| e.during(what))?;
+        found?;
+        let Some(members) = members else { return Ok(None) };
+        match places[members[0]] {
+            NOWHERE => Err(Error::NotMade { what, rank: 0 }),
+            at => {
+                let engine = self.engine().join_child(what, at, &members)?;
+                Ok(Some(Communicator::of(engine, self.is_helped())))
+            }
+        }
+    }
+}
+
+impl Engine {
+    fn usable(&self) -> Result<(), Error> {
+        match &self.failed {
+            Some(why) => Err(Error::Failed(why.clone())),
+            None => Ok(()),
+        }
+    }
+
+    /// Where the memory of the group with this mark begins, when its first rank tells.
+    fn await_announcement(&mut self, leader: usize, mark: u64) -> Result<u64, Error> {
+        let segment = Arc::clone(&self.segment);
+        let line = segment.announcements(leader);
+        let last = self.announced.get(&leader).copied().unwrap_or(0);
+        self.watch.operation = "create_group";
+        loop {
+            match announce::look(line, mark, last) {
+                Found::Taken { count, number } => {
+                    self.announced.insert(leader, count);
+                    return Ok(number);
+                }
+                Found::Later(count) => self.wait_word(|s| s.announcements(leader)[0], leader, count)?,
+            }
+        }
+    }
+
+    /// Joins the segment at `at` together with these ranks (step 3).
+    fn join_child(&mut self, what: &'static str, at: u64, members: &[usize]) -> Result<Engine, Error> {
+        let rank = members.iter().position(|&r| r == self.rank).unwrap_or(0);
+        let child = self.segment.open_as(rank, at, members.len())?;
+        let claimed = child.claim_part(rank, child.geometry().control());
+        if claimed.is_err() {
+            child.set_failed(rank, Loss::Failed);
+        } else {
+            child.sign(rank, self.family.process);
+        }
+        let (joined, sleepers) = (child.joined_word(), child.header_sleepers());
+        self.waiter.add(joined, sleepers);
+        if let Err(error) = claimed {
+            child.depart();
+            return Err(error);
+        }
+        self.watch.operation = what;
+        let everybody = members.len() as u64;
+        let mut vigil = Joining { watch: &mut self.watch, child: &child };
+        let waited = self.waiter.wait(joined, everybody, sleepers, &mut vigil);
+        if let Some((lost, _)) = child.failed() {
+            child.depart();
+            return Err(Error::NotMade { what, rank: lost });
+        }
+        if let Err(interrupted) = waited {
+            child.depart();
+            return Err(self.interrupted(interrupted));
+        }
+        let here = |&r: &usize| self.segment.process(r) == self.family.process;
+        let direct = self.book.direct() || (members.len() > 1 && members.iter().all(here));
+        let book = self.book.of_members(members, direct, &self.family.library);
+        let ways = Ways {
+            budget: self.waiter.budget(),
+            order: self.waiter.order(),
+            timeout: self.watch.limit(),
+            copy: self.copy,
+        };
+        let family = Arc::clone(&self.family);
+        Ok(Engine::assemble(child, rank, ways, book, family, Reserved::new(false)))
+    }
+}
+
+/// A number that differs for different lists (FNV-1a).
+fn mark_of(members: &[usize]) -> u64 {
+    let bytes = members.iter().flat_map(|&r| (r as u32).to_le_bytes());
+    bytes.fold(0xcbf2_9ce4_8422_2325, |mark, byte| (mark ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}

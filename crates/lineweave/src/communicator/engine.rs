@@ -1,0 +1,452 @@
+//! What one rank of a team runs: plans are proven and compiled here, and carried out.
+
+use super::join::Family;
+use super::memory::{Memory, Reserved};
+use super::queue::Job;
+use super::short::{Hot, HotSwap};
+use super::windows::Stay;
+use crate::choose::{Book, Room};
+use crate::compile::{self, Compiled, Home};
+use crate::error::{Error, Loss};
+use crate::flag;
+use crate::kernel::{take_panic, Copier, CopyPolicy, Fold};
+use crate::ring::Ring;
+use crate::scratch::Scratch;
+use crate::segment::{RankState, Segment, COUNTER_BYTES};
+use crate::sync::{AtomicU64, Ordering};
+use crate::wait::{Budget, Interrupted, ProgressHook, Waiter};
+use crate::watch::{Attendant, Watch};
+use lineweave_core::plan::Plan;
+use lineweave_core::verify::{self, Proof};
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// A plan that was proven and compiled on this communicator.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct PlanId(pub(crate) u32);
+
+/// Where one call's data is. Null and 0 where a rank has none.
+#[derive(Clone, Copy, Debug)]
+pub struct Buffers {
+    /// Start of `in`.
+    pub input: *const u8,
+    /// Start of `out`.
+    pub output: *mut u8,
+    /// Combines elements, for plans that fold.
+    pub fold: Fold,
+}
+
+impl Buffers {
+    /// No data: for a barrier.
+    pub const NONE: Buffers =
+        Buffers { input: std::ptr::null(), output: std::ptr::null_mut(), fold: Fold::kernel(no_fold) };
+}
+
+/// For plans without folds.
+///
+/// # Safety
+/// None: it does nothing.
+unsafe fn no_fold(_: *const u8, _: *const u8, _: *mut u8, _: usize) {}
+
+/// How a communicator is set up.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// How to wait.
+    pub budget: Budget,
+    /// The longest wait, if there is a limit.
+    pub timeout: Option<Duration>,
+    /// How to copy.
+    pub copy: CopyPolicy,
+    /// Whether a helper thread carries started calls on.
+    pub progress_thread: bool,
+}
+
+/// Whether to wait for other ranks, or to come back later.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Mode {
+    /// Wait.
+    Block,
+    /// Come back.
+    Poll,
+}
+
+/// Why something did not go on.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// It has to wait for another rank; [`Mode::Block`] never ends so.
+    NotYet,
+    /// It cannot.
+    Failed(Error),
+}
+
+impl Stop {
+    /// The error of what was waited for.
+    pub fn into_error(self) -> Error {
+        match self {
+            Stop::Failed(error) => error,
+            Stop::NotYet => Error::Failed("a wait ended before what it waited for".into()),
+        }
+    }
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Stop {
+        Stop::Failed(error)
+    }
+}
+
+/// What one rank runs, and all that it needs for it.
+pub(crate) struct Engine {
+    pub(super) segment: Arc<Segment>,
+    pub(super) rank: usize,
+    pub(super) family: Arc<Family>,
+    /// What of the banks is backed by memory.
+    pub(super) reserved: Reserved,
+    /// What was taken last of the announcements of each rank that made any for this one.
+    pub(super) announced: HashMap<usize, u64>,
+    pub(super) plans: Vec<Compiled>,
+    /// Ids of plans that were given up.
+    pub(super) vacant: Vec<PlanId>,
+    pub(super) rings: [Ring; 2],
+    /// Rank 0's part of every bank, by class.
+    pub(super) banks: [Vec<*mut u8>; 2],
+    pub(super) counters_start: *mut u8,
+    /// This rank's `left` of each class, and the home that waits for it.
+    pub(super) left: [*const AtomicU64; 2],
+    pub(super) home: Home,
+    pub(super) stay: Option<Stay>,
+    /// Set while the plan that stays is a two-rank barrier, last called as such.
+    pub(super) hot: Option<Hot>,
+    /// Set while the last allreduce was a swap of payloads.
+    pub(super) hot_swap: Option<HotSwap>,
+    /// Every flag set by earlier runs is at most this.
+    pub(super) base: u64,
+    pub(super) counters: usize,
+    pub(super) bases: Vec<*mut u8>,
+    pub(super) scratch: Scratch,
+    /// A copy of `in`, when a plan cannot run in place and the caller does.
+    pub(super) shadow: Scratch,
+    pub(super) waiter: Waiter,
+    pub(super) watch: Watch,
+    pub(super) copy: Copier,
+    pub(super) sequence: u64,
+    /// Where peers read it.
+    pub(super) sequence_word: *const AtomicU64,
+    pub(super) book: Book,
+    /// In a call; dropping the communicator now is a failure that peers are told of.
+    pub(super) busy: bool,
+    pub(super) failed: Option<String>,
+    /// Calls that were started and are not over, in their order.
+    pub(super) queue: VecDeque<Job>,
+    /// When a call that was only polled was last looked after, and for how long it has been waiting.
+    pub(super) looked: Option<Instant>,
+    pub(super) waited: Duration,
+    /// It has told its peers that it is gone.
+    pub(super) gone: bool,
+}
+
+// SAFETY: the raw pointers point into the segment, which the communicator keeps alive, or are scratch of a
+// run under way; nothing in it is tied to the thread that made it.
+unsafe impl Send for Engine {}
+
+impl Engine {
+    /// This rank.
+    pub fn rank(&self) -> usize {
+        self.rank
+    }
+
+    /// The number of ranks.
+    pub fn ranks(&self) -> usize {
+        self.segment.ranks()
+    }
+
+    /// Sets a function to be called while this rank waits, so that a host library can progress.
+    pub fn set_progress_hook(&mut self, hook: Option<ProgressHook>) {
+        self.waiter.set_hook(hook);
+    }
+
+    /// Sets who is told when a wait lasts long, and may end it.
+    pub fn set_attendant(&mut self, attendant: Option<Box<dyn Attendant>>) {
+        self.watch.set_attendant(attendant);
+    }
+
+    /// Changes how long a wait may last; nothing for no limit.
+    pub fn set_timeout(&mut self, limit: Option<Duration>) {
+        self.watch.set_limit(limit);
+    }
+
+    /// Leaves the team as one who failed, see `Communicator::abandon`.
+    pub(super) fn give_up_team(&mut self, why: &str) {
+        self.cool();
+        self.failed.get_or_insert_with(|| why.to_owned());
+        self.segment.set_failed(self.rank, Loss::Failed);
+    }
+
+    /// Why this communicator cannot be used any more, if so.
+    pub fn failure(&self) -> Option<&str> {
+        self.failed.as_deref()
+    }
+
+    /// Changes how this rank waits.
+    pub fn set_wait_budget(&mut self, budget: Budget) {
+        self.waiter.set_budget(budget);
+    }
+
+    /// How this rank waits.
+    pub fn wait_budget(&self) -> Budget {
+        self.waiter.budget()
+    }
+
+    /// Changes how this rank copies.
+    pub fn set_copy_policy(&mut self, copy: CopyPolicy) {
+        self.copy = Copier::new(copy);
+    }
+
+    /// The memory that the team shares.
+    pub fn segment(&self) -> &Segment {
+        &self.segment
+    }
+
+    /// What it takes of memory.
+    pub fn memory(&self) -> Memory {
+        let plans: usize = self.plans.iter().map(|plan| size_of_val(&*plan.steps)).sum();
+        Memory {
+            shared_bytes: self.reserved.bytes(self.segment.geometry()),
+            address_bytes: self.segment.geometry().total(),
+            private_bytes: self.scratch.len() + self.shadow.len() + plans,
+        }
+    }
+
+    /// What is left for plans.
+    pub(crate) fn room(&self) -> Room<'_> {
+        let counter_bytes = COUNTER_BYTES.saturating_sub(self.counters);
+        Room { geometry: self.segment.geometry(), counter_bytes }
+    }
+
+    /// Proves a plan and compiles it. Every rank must prepare the same plans in the same order.
+    ///
+    /// # Errors
+    /// [`Error::Refuted`] with the counter-example, or [`Error::NoPlan`] when it does not fit this team.
+    pub fn prepare(&mut self, plan: &Plan) -> Result<PlanId, Error> {
+        let proof = verify::verify(plan)
+            .map_err(|violation| Error::Refuted { plan: plan.name(), violation: Box::new(violation) })?;
+        self.prepare_proven(plan, &proof)
+    }
+
+    /// Compiles a plan whose proof is at hand.
+    ///
+    /// # Errors
+    /// [`Error::NoPlan`] when it does not fit this team.
+    pub fn prepare_proven(&mut self, plan: &Plan, proof: &Proof) -> Result<PlanId, Error> {
+        let no_plan = |why: String| Error::NoPlan {
+            collective: plan.collective,
+            bytes: plan.bytes,
+            ranks: plan.ranks,
+            why: format!("{}: {why}", plan.name()),
+        };
+        if plan.ranks != self.ranks() {
+            return Err(no_plan(format!("it is for {} ranks and the team has {}", plan.ranks, self.ranks())));
+        }
+        let compiled = compile::compile(plan, proof, self.rank, &self.segment, &mut self.counters)
+            .map_err(|unfit| no_plan(unfit.to_string()))?;
+        self.scratch.grow(compiled.acc)?;
+        if self.bases.len() < compiled.bases {
+            self.bases.resize(compiled.bases, std::ptr::null_mut());
+        }
+        if let Some(id) = self.vacant.pop() {
+            self.plans[id.0 as usize] = compiled;
+            return Ok(id);
+        }
+        self.plans.push(compiled);
+        Ok(PlanId(self.plans.len() as u32 - 1))
+    }
+
+    /// Gives plans up that will not be run again. Every rank must give up the same between the same calls.
+    pub(crate) fn give_up(&mut self, plans: impl Iterator<Item = PlanId>) {
+        self.cool();
+        for id in plans {
+            if let Some(stay) = self.stay.filter(|stay| stay.plan == id) {
+                self.stay = None;
+                self.publish_left(stay.class, stay.uses);
+            }
+            self.plans[id.0 as usize].steps = Box::new([]);
+            self.vacant.push(id);
+        }
+    }
+
+    /// Makes room for running a plan of `bytes` bytes in place although it cannot.
+    pub(crate) fn reserve_shadow(&mut self, bytes: usize) -> Result<(), Error> {
+        self.shadow.grow(bytes)
+    }
+
+    /// Whether `in` and `out` of a plan may be one buffer.
+    pub(crate) fn runs_in_place(&self, plan: PlanId) -> bool {
+        self.plans[plan.0 as usize].in_place
+    }
+
+    /// A private copy of `bytes` bytes of input.
+    ///
+    /// # Safety
+    /// `input` must be valid for `bytes` bytes.
+    pub(crate) unsafe fn shadow_copy(&mut self, input: *const u8, bytes: usize) -> *const u8 {
+        debug_assert!(bytes <= self.shadow.len());
+        // SAFETY: the caller vouches for the source; the shadow was grown to `bytes` and is private.
+        unsafe { std::ptr::copy_nonoverlapping(input, self.shadow.start(), bytes) };
+        self.shadow.start()
+    }
+
+    /// Begins a call: numbers it and lets peers see the number.
+    #[inline(always)]
+    pub(crate) fn begin(&mut self, operation: &'static str) -> Result<(), Error> {
+        if let Some(why) = &self.failed {
+            return Err(Error::Failed(why.clone()));
+        }
+        self.hot = None;
+        self.sequence += 1;
+        self.busy = true;
+        self.watch.operation = operation;
+        // Relaxed: peers read it only for messages, or after the acquire of this rank's final state.
+        self.own_sequence().store(self.sequence, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Forgets how to repeat the last call, because another plan is to carry it out.
+    pub(crate) fn cool(&mut self) {
+        self.hot = None;
+        self.hot_swap = None;
+    }
+
+    #[inline(always)]
+    pub(super) fn own_sequence<'a>(&self) -> &'a AtomicU64 {
+        // SAFETY: a word of the segment, which this communicator keeps mapped.
+        unsafe { &*self.sequence_word }
+    }
+
+    /// Ends a call that [`Engine::begin`] began.
+    #[inline(always)]
+    pub(crate) fn end(&mut self) {
+        self.busy = false;
+    }
+
+    pub(crate) fn book(&self) -> &Book {
+        &self.book
+    }
+
+    pub(crate) fn book_mut(&mut self) -> &mut Book {
+        &mut self.book
+    }
+
+    /// [`Engine::wait_word`], or only a look.
+    pub(crate) fn await_word(
+        &mut self,
+        word: impl Fn(&Segment) -> &AtomicU64,
+        home: usize,
+        value: u64,
+        mode: Mode,
+    ) -> Result<(), Stop> {
+        match mode {
+            Mode::Block => self.wait_word(word, home, value).map_err(Stop::Failed),
+            Mode::Poll if flag::reached(word(&self.segment), value) => Ok(()),
+            Mode::Poll => Err(Stop::NotYet),
+        }
+    }
+
+    /// The number of the call under way.
+    pub(crate) fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// Waits on a flag word that this communicator's peers write outside plans.
+    pub(crate) fn wait_word(
+        &mut self,
+        word: impl Fn(&Segment) -> &crate::sync::AtomicU64,
+        home: usize,
+        value: u64,
+    ) -> Result<(), Error> {
+        let segment = Arc::clone(&self.segment);
+        self.waiter
+            .wait(word(&segment), value, segment.sleepers(home), &mut self.watch)
+            .map_err(|i| self.interrupted(i))
+    }
+
+    /// Raises a flag word that peers wait for outside plans.
+    pub(crate) fn raise_word(
+        &self,
+        word: impl Fn(&Segment) -> &crate::sync::AtomicU64,
+        home: usize,
+        value: u64,
+    ) {
+        self.waiter.raise(word(&self.segment), value, self.segment.sleepers(home));
+    }
+
+    /// Runs a prepared plan once, as a call of its own.
+    ///
+    /// # Errors
+    /// [`Error::PeerLost`] or [`Error::Timeout`]; the communicator cannot be used after one.
+    ///
+    /// # Safety
+    /// The buffers must be valid for the lengths the plan gives this rank and not be used by anybody else
+    /// meanwhile, `fold` must fit the plan's grain, and every rank must run the same plans in the same order.
+    #[inline]
+    pub unsafe fn run(&mut self, plan: PlanId, buffers: Buffers) -> Result<(), Error> {
+        if self.hot.as_ref().is_some_and(|hot| hot.plan == plan) {
+            if let Some(done) = self.repeat_exchange() {
+                return done;
+            }
+        }
+        self.begin("a plan")?;
+        // SAFETY: passed on.
+        unsafe { self.run_window(plan, buffers) }?;
+        self.end();
+        self.keep_exchange(false);
+        Ok(())
+    }
+
+    #[cold]
+    pub(super) fn interrupted(&mut self, _: Interrupted) -> Error {
+        self.hot = None;
+        self.hot_swap = None;
+        let error = match take_panic() {
+            // Nobody waits any longer for what this rank cannot do.
+            Some(message) => {
+                self.segment.set_failed(self.rank, Loss::Failed);
+                Error::Panicked { rank: self.rank, message }
+            }
+            None => self.watch.take_failure(),
+        };
+        self.failed = Some(error.to_string());
+        error
+    }
+
+    /// Marks this communicator as unusable. Peers find out by themselves: they compare the same calls, or miss
+    /// this rank when it drops the communicator.
+    pub(crate) fn poison(&mut self, why: &Error) {
+        self.failed = Some(why.to_string());
+    }
+}
+
+impl Engine {
+    /// Leaves the team: peers that wait for this rank will not do so for long.
+    pub(super) fn depart(&mut self) {
+        if std::mem::replace(&mut self.gone, true) {
+            return;
+        }
+        if let Some(stay) = self.stay.take() {
+            self.publish_left(stay.class, stay.uses);
+        }
+        let gone = if self.busy || self.failed.is_some() || std::thread::panicking() {
+            RankState::Failed
+        } else {
+            RankState::Left
+        };
+        self.segment.set_state(self.rank, gone);
+        self.segment.depart();
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.depart();
+    }
+}

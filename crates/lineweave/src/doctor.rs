@@ -1,0 +1,332 @@
+//! What on this machine keeps lineweave from its best, or from running at all, and what to do about each.
+
+use crate::cpus::UsableCpus;
+use crate::memory::approximate;
+use crate::node::{CrossMemory, Kernel, NodeInfo};
+use crate::segment::Geometry;
+use crate::settings::{Bind, Settings};
+use crate::sysfile::format_cpu_list;
+use crate::tuning::{Origin, Tuning};
+use crate::who::{self, Missing};
+use rustix::process::{getrlimit, Resource, Rlimit};
+use serde::Serialize;
+
+/// How a thing stands.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// As it should be.
+    Good,
+    /// It works, and could be better.
+    Advice,
+    /// Something does not work.
+    Problem,
+}
+
+/// One thing that was looked at.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Finding {
+    /// What was looked at.
+    pub what: &'static str,
+    /// How it stands.
+    pub verdict: Verdict,
+    /// What was found.
+    pub found: String,
+    /// What to do; empty where nothing is to be done.
+    pub advice: String,
+}
+
+impl Finding {
+    fn good(what: &'static str, found: impl Into<String>) -> Finding {
+        Finding { what, verdict: Verdict::Good, found: found.into(), advice: String::new() }
+    }
+
+    fn advice(what: &'static str, found: impl Into<String>, advice: impl Into<String>) -> Finding {
+        Finding { what, verdict: Verdict::Advice, found: found.into(), advice: advice.into() }
+    }
+
+    fn problem(what: &'static str, found: impl Into<String>, advice: impl Into<String>) -> Finding {
+        Finding { what, verdict: Verdict::Problem, found: found.into(), advice: advice.into() }
+    }
+}
+
+/// Looks at everything that is known to matter.
+pub fn examine(node: &NodeInfo, settings: &Settings) -> Vec<Finding> {
+    let limit = |resource| getrlimit(resource);
+    vec![
+        shared_memory(&node.kernel),
+        ranks_death(&node.kernel),
+        wakes(&node.kernel),
+        memory(node, settings),
+        address_space(node, settings, limit(Resource::As)),
+        descriptors(limit(Resource::Nofile)),
+        copies(&node.kernel),
+        quota(&node.usable),
+        binding(&node.usable, settings),
+        huge_pages(&node.kernel),
+        clock(&node.kernel),
+        stale(),
+        profile(node, settings),
+    ]
+}
+
+fn shared_memory(kernel: &Kernel) -> Finding {
+    const WHAT: &str = "shared memory";
+    match kernel.memfd {
+        true => Finding::good(WHAT, "memfd_create works; /dev/shm is not used, whatever its size"),
+        false => Finding::problem(
+            WHAT,
+            "memfd_create is refused",
+            "teams cannot be made: Linux 3.17 is needed, and a container's seccomp filter must allow memfd_create",
+        ),
+    }
+}
+
+fn ranks_death(kernel: &Kernel) -> Finding {
+    const WHAT: &str = "notice of dead processes";
+    match kernel.pidfd {
+        true => Finding::good(WHAT, "pidfd_open works: a rank's death is an error on all others within a second"),
+        false => Finding::advice(
+            WHAT,
+            "pidfd_open is refused",
+            "set LINEWEAVE_TIMEOUT so that ranks do not wait for a dead one for ever, or allow pidfd_open (Linux 5.3)",
+        ),
+    }
+}
+
+fn wakes(kernel: &Kernel) -> Finding {
+    const WHAT: &str = "waking sleepers";
+    match kernel.membarrier_global {
+        true => Finding::good(WHAT, "membarrier works: only who sleeps pays for being woken"),
+        false => Finding::advice(
+            WHAT,
+            "membarrier is refused: every flag that is set pays a fence",
+            "allow membarrier in the container's seccomp filter (Linux 4.16)",
+        ),
+    }
+}
+
+/// What a team of as many ranks as there are CPUs takes at most.
+fn team_bytes(node: &NodeInfo, settings: &Settings) -> (usize, u64) {
+    let ranks = node.usable.cpus.len().max(2);
+    (ranks, Geometry::new(ranks, settings.box_bytes, 0).total() as u64)
+}
+
+fn memory(node: &NodeInfo, settings: &Settings) -> Finding {
+    const WHAT: &str = "memory";
+    let (ranks, need) = team_bytes(node, settings);
+    let found = format!("{}; a team of {ranks} takes {}", node.memory, approximate(need));
+    match node.memory.available_bytes {
+        Some(available) if available < need => Finding::problem(
+            WHAT,
+            found,
+            "raise the container's memory limit, free memory, or set LINEWEAVE_BOX_BYTES lower",
+        ),
+        Some(available) if available < 4 * need => {
+            Finding::advice(WHAT, found, "few teams of that size fit; LINEWEAVE_BOX_BYTES makes them smaller")
+        }
+        _ => Finding::good(WHAT, found),
+    }
+}
+
+fn address_space(node: &NodeInfo, settings: &Settings, limit: Rlimit) -> Finding {
+    const WHAT: &str = "address space (ulimit -v)";
+    let (ranks, need) = team_bytes(node, settings);
+    match limit.current {
+        None => Finding::good(WHAT, "unlimited"),
+        Some(bytes) if bytes < need => Finding::problem(
+            WHAT,
+            format!("{}; a team of {ranks} maps {}", approximate(bytes), approximate(need)),
+            "ulimit -v unlimited",
+        ),
+        Some(bytes) => Finding::good(WHAT, approximate(bytes)),
+    }
+}
+
+fn descriptors(limit: Rlimit) -> Finding {
+    const WHAT: &str = "open files (ulimit -n)";
+    match limit.current {
+        Some(n) if n < 256 => Finding::advice(
+            WHAT,
+            n.to_string(),
+            "each team takes a descriptor, and watching over other processes one a peer: ulimit -n 1024",
+        ),
+        Some(n) => Finding::good(WHAT, n.to_string()),
+        None => Finding::good(WHAT, "unlimited"),
+    }
+}
+
+fn copies(kernel: &Kernel) -> Finding {
+    const WHAT: &str = "cross-memory attach";
+    let found = format!("allowed for {}", kernel.cross_memory.about());
+    let advice = "large messages between processes are copied twice, through the team's memory; \
+                  `sysctl kernel.yama.ptrace_scope=0`, or --cap-add SYS_PTRACE for a container, would allow one copy";
+    match (kernel.cross_memory, kernel.seccomp_filter) {
+        (CrossMemory::SameUser, false) => Finding::good(WHAT, found),
+        (CrossMemory::SameUser, true) => {
+            Finding::good(WHAT, format!("{found}, unless the seccomp filter in force refuses it"))
+        }
+        _ => Finding::advice(WHAT, found, advice),
+    }
+}
+
+fn quota(usable: &UsableCpus) -> Finding {
+    const WHAT: &str = "CPU time";
+    match usable.quota {
+        None => Finding::good(WHAT, format!("no quota on {} CPUs", usable.cpus.len())),
+        Some(quota) if quota < usable.cpus.len() as f64 => Finding::advice(
+            WHAT,
+            format!("a quota of {quota:.2} CPUs on {}", usable.cpus.len()),
+            format!(
+                "ranks that wait actively use it up, and all stand still until the next period: run at most {} \
+                 ranks, or raise the container's CPU limit",
+                usable.effective
+            ),
+        ),
+        Some(quota) => Finding::good(WHAT, format!("a quota of {quota:.2} CPUs, enough for all")),
+    }
+}
+
+fn binding(usable: &UsableCpus, settings: &Settings) -> Finding {
+    const WHAT: &str = "binding";
+    let cpus = format_cpu_list(&usable.cpus);
+    match &settings.bind {
+        Bind::Auto => Finding::good(WHAT, format!("a CPU each, of {cpus}")),
+        Bind::None => Finding::advice(
+            WHAT,
+            "none (LINEWEAVE_BIND=none)",
+            "ranks that the scheduler moves wait for each other's caches: unset LINEWEAVE_BIND",
+        ),
+        Bind::Cpus(wanted) => {
+            let vain: Vec<usize> = wanted.iter().copied().filter(|c| !usable.cpus.contains(c)).collect();
+            match vain.as_slice() {
+                [] => Finding::good(WHAT, format!("LINEWEAVE_BIND={}", format_cpu_list(wanted))),
+                _ => Finding::problem(
+                    WHAT,
+                    format!("LINEWEAVE_BIND names CPUs that cannot be used: {}", format_cpu_list(&vain)),
+                    format!("name some of {cpus}"),
+                ),
+            }
+        }
+    }
+}
+
+fn huge_pages(kernel: &Kernel) -> Finding {
+    const WHAT: &str = "huge pages for shared memory";
+    match kernel.transparent_shared.as_deref() {
+        Some(mode @ ("always" | "advise" | "within_size" | "force")) => Finding::good(WHAT, mode),
+        Some(mode) => Finding::advice(
+            WHAT,
+            format!("transparent huge pages for shared memory: {mode}"),
+            "large messages touch more pages than they need to; \
+             `echo advise > /sys/kernel/mm/transparent_hugepage/shmem_enabled` as root",
+        ),
+        None => Finding::good(WHAT, "this kernel does not say"),
+    }
+}
+
+fn clock(kernel: &Kernel) -> Finding {
+    const WHAT: &str = "clock for measuring";
+    match (kernel.invariant_tsc, kernel.hypervisor) {
+        (true, false) => Finding::good(WHAT, "the time stamp counter, at one rate"),
+        (true, true) => Finding::advice(
+            WHAT,
+            "the time stamp counter, on a virtual machine",
+            "the host can take CPUs away and move them: measure twice, and believe intervals more than medians",
+        ),
+        (false, _) => Finding::advice(
+            WHAT,
+            "the time stamp counter does not keep one rate",
+            "the kernel's clock is used instead, so short times are measured in longer batches",
+        ),
+    }
+}
+
+/// Teams that cannot go on and whose memory somebody still holds.
+fn stale() -> Finding {
+    const WHAT: &str = "teams left behind";
+    let teams = who::teams(None).unwrap_or_default();
+    let hung: Vec<String> = teams
+        .iter()
+        .filter(|t| {
+            t.failed.is_some()
+                || t.missing().iter().any(|m| matches!(m, Missing::Gone(_) | Missing::Stopped(_)))
+        })
+        .map(|t| {
+            let pids: Vec<String> = t.pids.iter().map(u32::to_string).collect();
+            format!("{} held by process {}", approximate(t.memory_bytes), pids.join(", "))
+        })
+        .collect();
+    match hung.as_slice() {
+        [] => Finding::good(
+            WHAT,
+            format!("none; {} running, and memory ends with the last process", teams.len()),
+        ),
+        _ => Finding::problem(
+            WHAT,
+            hung.join("; "),
+            "a rank of it is lost: `lineweave who` says which; end the processes that are named",
+        ),
+    }
+}
+
+fn profile(node: &NodeInfo, settings: &Settings) -> Finding {
+    const WHAT: &str = "profile";
+    match Tuning::load(settings, &node.hardware, &node.fingerprint) {
+        Ok(Tuning { origin: origin @ Origin::Profile { .. }, choices: Some(_), .. }) => {
+            Finding::good(WHAT, origin.to_string())
+        }
+        Ok(Tuning { origin: origin @ Origin::Profile { .. }, .. }) => Finding::advice(
+            WHAT,
+            format!("{origin}, without measured choices"),
+            "`lineweave tune` measures what the model cannot know",
+        ),
+        Ok(Tuning { origin: Origin::Machine { name, why }, .. }) => Finding::advice(
+            WHAT,
+            format!("none; plans are chosen for {name} ({why})"),
+            "run `lineweave tune`, which takes about a minute",
+        ),
+        Err(e) => {
+            Finding::problem(WHAT, e.to_string(), "run `lineweave tune` again, or unset LINEWEAVE_PROFILE")
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_that_lacks_things_is_told_what_to_do() {
+        let kernel = Kernel { cross_memory: CrossMemory::Ancestors, ..Kernel::default() };
+        let findings =
+            [shared_memory(&kernel), ranks_death(&kernel), wakes(&kernel), copies(&kernel), clock(&kernel)];
+        assert_eq!(findings[0].verdict, Verdict::Problem);
+        for finding in &findings {
+            assert!(finding.verdict > Verdict::Good && !finding.advice.is_empty(), "{finding:?}");
+        }
+    }
+
+    #[test]
+    fn limits_are_compared_with_what_a_team_takes() {
+        let settings = Settings::default();
+        let node = NodeInfo::gather(&settings, &[]).unwrap();
+        let tight = Rlimit { current: Some(1 << 20), maximum: None };
+        assert_eq!(address_space(&node, &settings, tight).verdict, Verdict::Problem);
+        let none = Rlimit { current: None, maximum: None };
+        assert_eq!(address_space(&node, &settings, none).verdict, Verdict::Good);
+        assert_eq!(descriptors(Rlimit { current: Some(64), maximum: None }).verdict, Verdict::Advice);
+    }
+
+    #[test]
+    fn this_machine_can_be_examined() {
+        let settings = Settings::default();
+        let node = NodeInfo::gather(&settings, &[]).unwrap();
+        let findings = examine(&node, &settings);
+        for finding in &findings {
+            assert_eq!(finding.advice.is_empty(), finding.verdict == Verdict::Good, "{finding:?}");
+            assert!(!finding.found.is_empty(), "{finding:?}");
+        }
+        assert!(findings.iter().any(|f| f.what == "shared memory" && f.verdict == Verdict::Good));
+    }
+}

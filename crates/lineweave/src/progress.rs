@@ -1,0 +1,127 @@
+//! Calls that were started and are not over, on communicators that nobody waits in: carried on by whoever waits elsewhere in
+//! their thread, or by a helper thread.
+//!
+//! Without that, a rank that waits in one communicator could wait for a rank that waits for it in another one.
+
+use std::cell::RefCell;
+use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+/// Something that can be carried on a little without waiting.
+pub trait Progress: Send + Sync {
+    /// Does what can be done now; whether anything is left. Returns at once when somebody else is at it.
+    fn progress(&self) -> bool;
+}
+
+type Started = Weak<dyn Progress>;
+
+thread_local! {
+    static OURS: RefCell<Vec<Started>> = const { RefCell::new(Vec::new()) };
+}
+
+fn same(a: &Started, b: &Started) -> bool {
+    Weak::ptr_eq(a, b)
+}
+
+/// Has it carried on by whoever waits in this thread, until nothing is left.
+pub fn register(started: &Arc<dyn Progress>) {
+    let it = Arc::downgrade(started);
+    OURS.with_borrow_mut(|ours| {
+        if !ours.iter().any(|known| same(known, &it)) {
+            ours.push(it);
+        }
+    });
+}
+
+/// Whether there is anything to carry on.
+pub fn any() -> bool {
+    OURS.try_with(|ours| ours.try_borrow().is_ok_and(|ours| !ours.is_empty())).unwrap_or(false)
+}
+
+/// Carries everything on a little that this thread has started.
+pub fn turn() {
+    if !any() {
+        return;
+    }
+    // Taken out meanwhile: what is carried on may come here again.
+    let turned = OURS.take();
+    let left: Vec<Started> =
+        turned.into_iter().filter(|it| it.upgrade().is_some_and(|it| it.progress())).collect();
+    OURS.with_borrow_mut(|ours| {
+        let new = std::mem::replace(ours, left);
+        for it in new {
+            if !ours.iter().any(|known| same(known, &it)) {
+                ours.push(it);
+            }
+        }
+    });
+}
+
+/// What the helper thread carries on, for all ranks of this process.
+struct Helper {
+    started: Mutex<(Vec<Started>, bool)>,
+    more: Condvar,
+}
+
+static HELPER: Helper = Helper { started: Mutex::new((Vec::new(), false)), more: Condvar::new() };
+
+/// How long the helper thread stays when there is nothing to do.
+const IDLE: Duration = Duration::from_millis(200);
+/// Turns without a pause after something was started; then one every [`PAUSE`].
+const EAGER: u32 = 1 << 10;
+const PAUSE: Duration = Duration::from_micros(50);
+
+/// Has it carried on by the helper thread, which is started when there is none.
+pub fn help(started: &Arc<dyn Progress>) {
+    let it = Arc::downgrade(started);
+    // The helper thread does not panic while it holds the lock.
+    let mut list = HELPER.started.lock().unwrap_or_else(PoisonError::into_inner);
+    if !list.0.iter().any(|known| same(known, &it)) {
+        list.0.push(it);
+    }
+    if !list.1 {
+        let thread = std::thread::Builder::new().name("lineweave-help".into());
+        // Without it, waits and tests carry calls on as ever.
+        list.1 = thread.spawn(run_helper).is_ok();
+    }
+    HELPER.more.notify_one();
+}
+
+fn run_helper() {
+    // The thread that started it may be a rank's and bound to its CPU.
+    crate::affinity::unpin();
+    let mut turns: u32 = 0;
+    loop {
+        let turned = {
+            let mut list = HELPER.started.lock().unwrap_or_else(PoisonError::into_inner);
+            if list.0.is_empty() {
+                turns = 0;
+                list = HELPER
+                    .more
+                    .wait_timeout_while(list, IDLE, |list| list.0.is_empty())
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .0;
+                if list.0.is_empty() {
+                    list.1 = false;
+                    return;
+                }
+            }
+            std::mem::take(&mut list.0)
+        };
+        let left: Vec<Started> =
+            turned.into_iter().filter(|it| it.upgrade().is_some_and(|it| it.progress())).collect();
+        let mut list = HELPER.started.lock().unwrap_or_else(PoisonError::into_inner);
+        for it in left {
+            if !list.0.iter().any(|known| same(known, &it)) {
+                list.0.push(it);
+            }
+        }
+        drop(list);
+        turns = turns.saturating_add(1);
+        if turns < EAGER {
+            std::thread::yield_now();
+        } else {
+            std::thread::sleep(PAUSE);
+        }
+    }
+}

@@ -1,0 +1,324 @@
+//! Calls that are started and waited for later, once or again and again.
+//!
+//! An [`Operation`] says what to call with which buffers. It is started
+//! - within a [`Scope`], which borrows buffers and completes what was started in it before it ends;
+//! - with buffers that the [`Request`] owns, and gives back in the end;
+//! - again and again, as a [`Persistent`].
+//!
+//! So buffers live until their calls are over, even if a request is dropped or forgotten: a call goes on all the same, since the
+//! other ranks count on it. Started calls of a communicator are carried out in the order in which they were started, which must
+//! be the same on all ranks. They are carried on whenever this rank waits or tests, in whatever communicator, and by a helper thread
+//! if there is one ([`Communicator::set_progress_thread`]).
+
+mod operation;
+mod persistent;
+mod scope;
+
+pub use operation::Operation;
+pub use persistent::Persistent;
+pub use scope::{Repeated, Scope};
+
+use crate::check::CallSpec;
+use crate::communicator::{Communicator, Job, Lengths, Pairs, Shared, Ticket};
+use crate::error::Error;
+use crate::progress::{self, Progress};
+use crate::sync::Ordering;
+use std::any::Any;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+/// Buffers that no Rust reference points to while calls use them.
+#[derive(Debug)]
+struct Keep<B>(*mut B);
+
+// SAFETY: who has it hands the buffers over with it; calls that use them are carried out by one thread at a time.
+unsafe impl<B: Send> Send for Keep<B> {}
+// SAFETY: as above; nothing is reached through a shared reference.
+unsafe impl<B: Send> Sync for Keep<B> {}
+
+impl<B> Keep<B> {
+    fn new(buffers: B) -> Keep<B> {
+        Keep(Box::into_raw(Box::new(buffers)))
+    }
+
+    fn into_inner(self) -> B {
+        let start = std::mem::ManuallyDrop::new(self).0;
+        // SAFETY: made by `Box::into_raw`, and not dropped.
+        *unsafe { Box::from_raw(start) }
+    }
+}
+
+impl<B> Drop for Keep<B> {
+    fn drop(&mut self) {
+        // SAFETY: made by `Box::into_raw`, and nobody else's.
+        drop(unsafe { Box::from_raw(self.0) });
+    }
+}
+
+/// What a call does, with its buffers as addresses: it may be made several times.
+#[derive(Clone, Debug)]
+pub(crate) struct Recipe {
+    pub call: CallSpec,
+    pub lengths: Lengths,
+    pub input: *const u8,
+    pub output: *mut u8,
+}
+
+impl Recipe {
+    /// The calls that it consists of; the last one's end is the end.
+    fn jobs(
+        &self,
+        ticket: &Arc<Ticket>,
+        keep: Option<Arc<dyn Any + Send + Sync>>,
+    ) -> impl Iterator<Item = Job> {
+        let before = match &self.lengths {
+            Lengths::Even | Lengths::Uneven(_) => None,
+            Lengths::Gathered(pairs) => {
+                let pairs = Arc::clone(pairs);
+                let buffers = pairs.buffers();
+                Some(Job::new(pairs.call(), Lengths::Even, buffers, Arc::default(), Some(pairs)))
+            }
+        };
+        let buffers = (self.input, self.output);
+        let main = Job::new(self.call, self.lengths.clone(), buffers, Arc::clone(ticket), keep);
+        before.into_iter().chain(Some(main))
+    }
+}
+
+/// A started call.
+///
+/// Dropping it does not end the call: it goes on, and buffers that the request owns live until it is over.
+#[must_use = "a call that nobody waits for is completed by a later one on its communicator"]
+pub struct Request<B = ()> {
+    shared: Arc<Shared>,
+    ticket: Arc<Ticket>,
+    keep: Option<Arc<Keep<B>>>,
+}
+
+impl<B> std::fmt::Debug for Request<B> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Request").field("done", &self.ticket.is_done()).finish_non_exhaustive()
+    }
+}
+
+/// Carries a communicator's started calls on without waiting.
+fn carry_on(shared: &Arc<Shared>) {
+    let started: Arc<dyn Progress> = Arc::<Shared>::clone(shared);
+    if started.progress() {
+        // The thread that tests now is the one to carry it on.
+        progress::register(&started);
+    }
+}
+
+impl<B> Request<B> {
+    /// Whether it is over, after carrying started calls on a little.
+    ///
+    /// # Errors
+    /// How the call failed, as the blocking one would have.
+    pub fn test(&mut self) -> Result<bool, Error> {
+        if !self.ticket.is_done() {
+            carry_on(&self.shared);
+            progress::turn();
+        }
+        self.ticket.outcome().map_or(Ok(false), |outcome| outcome.map(|()| true))
+    }
+
+    /// Waits until it is over and returns the buffers that it owns.
+    ///
+    /// # Errors
+    /// How the call failed, as the blocking one would have. Owned buffers are lost then.
+    pub fn wait(mut self) -> Result<B, Error> {
+        self.shared.wait(&self.ticket);
+        self.finish()
+    }
+
+    fn finish(&mut self) -> Result<B, Error> {
+        self.ticket.outcome().unwrap_or_else(|| Err(lost()))?;
+        let keep = self.keep.take().and_then(Arc::into_inner);
+        keep.map(Keep::into_inner).ok_or_else(lost)
+    }
+}
+
+fn lost() -> Error {
+    Error::Failed("a request was waited for before it was over, or twice".into())
+}
+
+impl<B> Future for Request<B> {
+    type Output = Result<B, Error>;
+
+    /// Carries the call on. Without a helper thread it asks to be polled again at once: nobody else may carry it on.
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<B, Error>> {
+        carry_on(&self.shared);
+        if self.ticket.is_done() || !self.ticket.wake(context.waker()) {
+            return Poll::Ready(self.finish());
+        }
+        // Relaxed: a preference; in doubt it is polled once more.
+        if !self.shared.helped.load(Ordering::Relaxed) {
+            context.waker().wake_by_ref();
+        }
+        Poll::Pending
+    }
+}
+
+impl<B> Unpin for Request<B> {}
+
+/// Waits for all of them, in any order of their ends.
+///
+/// # Errors
+/// The first one's that failed; all are over then.
+pub fn wait_all<B>(requests: Vec<Request<B>>) -> Result<Vec<B>, Error> {
+    let ended: Vec<Result<B, Error>> = requests.into_iter().map(Request::wait).collect();
+    ended.into_iter().collect()
+}
+
+/// Waits until one of them is over, takes it out and returns where it was and what its wait returns. `None` when there are none.
+pub fn wait_any<B>(requests: &mut Vec<Request<B>>) -> Option<(usize, Result<B, Error>)> {
+    let mut turns: u32 = 0;
+    while !requests.is_empty() {
+        let over = requests.iter_mut().position(|request| !matches!(request.test(), Ok(false)));
+        if let Some(at) = over {
+            return Some((at, requests.remove(at).wait()));
+        }
+        turns = turns.saturating_add(1);
+        match turns {
+            0..=100 => crate::sync::spin_loop(),
+            101..=10_000 => crate::sync::yield_now(),
+            _ => std::thread::sleep(std::time::Duration::from_micros(50)),
+        }
+    }
+    None
+}
+
+/// Whether all of them are over, after carrying them on a little.
+///
+/// # Errors
+/// That of one that failed.
+pub fn test_all<B>(requests: &mut [Request<B>]) -> Result<bool, Error> {
+    let mut all = true;
+    for request in requests {
+        all &= request.test()?;
+    }
+    Ok(all)
+}
+
+impl Communicator {
+    /// Starts a call with buffers that the request owns; `describe` says what to do with them.
+    ///
+    /// # Errors
+    /// What is wrong with the call as far as this rank alone can tell; nothing is started then.
+    ///
+    /// ```
+    /// use lineweave::{Operation, Operator};
+    /// let sums = lineweave::team::threads(3, |mut comm| {
+    ///     let buffers = (vec![comm.rank() as u64; 4], vec![0; 4]);
+    ///     let request = comm.start(buffers, |(mine, sum)| Operation::allreduce(mine, sum, Operator::Sum))?;
+    ///     // Something else.
+    ///     let (_, sum) = request.wait()?;
+    ///     Ok(sum[0])
+    /// })?;
+    /// assert_eq!(sums, [3; 3]);
+    /// # Ok::<(), lineweave::Error>(())
+    /// ```
+    pub fn start<B: Send + 'static>(
+        &mut self,
+        buffers: B,
+        describe: impl for<'b> FnOnce(&'b mut B) -> Operation<'b>,
+    ) -> Result<Request<B>, Error> {
+        let keep = Arc::new(Keep::new(buffers));
+        // SAFETY: made by `Box::into_raw`, and nobody else has it yet.
+        let operation = describe(unsafe { &mut *keep.0 });
+        let recipe = operation.resolve(self)?;
+        let shared: Arc<Keep<B>> = Arc::clone(&keep);
+        Ok(self.launch(&recipe, keep, Some(shared)))
+    }
+
+    /// Starts a call on raw buffers.
+    ///
+    /// # Errors
+    /// Those of [`Communicator::start`].
+    ///
+    /// # Safety
+    /// As for [`Communicator::call`], until the call is over: its request says so, or a call on this communicator that blocks has
+    /// returned.
+    pub unsafe fn start_call(
+        &mut self,
+        call: &CallSpec,
+        input: *const u8,
+        output: *mut u8,
+    ) -> Result<Request, Error> {
+        let recipe = Recipe { call: *call, lengths: Lengths::Even, input, output };
+        self.check_recipe(&recipe)?;
+        Ok(self.launch(&recipe, Arc::new(Keep::new(())), None))
+    }
+
+    /// Starts a call with blocks of different lengths on raw buffers.
+    ///
+    /// # Errors
+    /// Those of [`Communicator::start`].
+    ///
+    /// # Safety
+    /// As for [`Communicator::call_uneven`], and as for [`Communicator::start_call`].
+    pub unsafe fn start_uneven(
+        &mut self,
+        call: &CallSpec,
+        counts: &[usize],
+        input: *const u8,
+        output: *mut u8,
+    ) -> Result<Request, Error> {
+        self.uneven_places(call, counts)?;
+        let recipe = Recipe { call: *call, lengths: Lengths::Uneven(counts.into()), input, output };
+        self.check_recipe(&recipe)?;
+        Ok(self.launch(&recipe, Arc::new(Keep::new(())), None))
+    }
+
+    /// Starts an alltoall with blocks of different lengths on raw buffers, of what each rank gives and takes.
+    ///
+    /// # Errors
+    /// Those of [`Communicator::start`].
+    ///
+    /// # Safety
+    /// As for [`Communicator::call_uneven`], and as for [`Communicator::start_call`].
+    pub unsafe fn start_pairs(
+        &mut self,
+        call: &CallSpec,
+        given: &[usize],
+        taken: &[usize],
+        input: *const u8,
+        output: *mut u8,
+    ) -> Result<Request, Error> {
+        crate::calls::expect_counts(given, taken, self.ranks())?;
+        let lengths = Lengths::Gathered(Arc::new(Pairs::new(given, taken)));
+        let recipe = Recipe { call: *call, lengths, input, output };
+        Ok(self.launch(&recipe, Arc::new(Keep::new(())), None))
+    }
+
+    fn launch<B: Send + 'static>(
+        &mut self,
+        recipe: &Recipe,
+        keep: Arc<Keep<B>>,
+        kept: Option<Arc<Keep<B>>>,
+    ) -> Request<B> {
+        let ticket = Arc::<Ticket>::default();
+        self.enqueue(recipe.jobs(&ticket, kept.map(|keep| keep as Arc<dyn Any + Send + Sync>)));
+        Request { shared: Arc::clone(self.shared()), ticket, keep: Some(keep) }
+    }
+
+    /// What can be found wrong with a call before others know of it.
+    fn check_recipe(&self, recipe: &Recipe) -> Result<(), Error> {
+        let CallSpec { collective, element, operator, root, .. } = recipe.call;
+        if root >= self.ranks() {
+            return Err(Error::Root { collective, root, ranks: self.ranks() });
+        }
+        if let Some(operator) = operator {
+            crate::kernel::Fold::of(operator, element).map_err(|e| Error::Operator(e.to_string()))?;
+        }
+        Ok(())
+    }
+
+    /// Completes everything that was started.
+    pub fn complete(&mut self) {
+        self.engine();
+    }
+}

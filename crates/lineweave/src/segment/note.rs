@@ -1,0 +1,65 @@
+//! What a rank that has waited for some milliseconds tells whoever looks at the team from outside: in which call,
+//! and since when. Written where waiting looks around anyway, so that calls which do not wait pay nothing.
+
+use super::words::control;
+use super::Segment;
+use crate::sync::Ordering;
+
+/// Words of a note behind `control::NOTE`.
+const SINCE: usize = 0;
+const SEQUENCE: usize = 1;
+const OPERATION: usize = 2;
+/// Words of a note in all.
+pub(super) const WORDS: usize = 5;
+/// Bytes of an operation's name that are kept.
+const NAME_BYTES: usize = 8 * (WORDS - OPERATION);
+
+/// A wait that lasts.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WaitNote {
+    /// When it began, by `CLOCK_MONOTONIC`.
+    pub since_ns: u64,
+    /// The number of the call.
+    pub sequence: u64,
+    /// The call.
+    pub operation: String,
+}
+
+impl Segment {
+    /// Says that `rank` has been waiting since `since_ns` in call number `sequence`.
+    pub fn note_wait(&self, rank: usize, since_ns: u64, sequence: u64, operation: &str) {
+        let mut name = [0; NAME_BYTES];
+        for (to, from) in name.iter_mut().zip(operation.bytes()) {
+            *to = from;
+        }
+        let word = |i: usize| self.control(rank, control::NOTE + i);
+        // Relaxed: published by the store below.
+        word(SEQUENCE).store(sequence, Ordering::Relaxed);
+        for (i, bytes) in name.chunks_exact(8).enumerate() {
+            let value = bytes.iter().rev().fold(0, |value, &b| value << 8 | u64::from(b));
+            // Relaxed: as above.
+            word(OPERATION + i).store(value, Ordering::Relaxed);
+        }
+        // Relaxed: who reads it from outside does so by a system call, and shows what is there.
+        word(SINCE).store(since_ns.max(1), Ordering::Relaxed);
+    }
+
+    /// Says that `rank` waits no longer.
+    pub fn clear_wait(&self, rank: usize) {
+        // Relaxed: as above.
+        self.control(rank, control::NOTE + SINCE).store(0, Ordering::Relaxed);
+    }
+}
+
+impl WaitNote {
+    /// From the words of a control page's note.
+    pub(super) fn of(words: &[u64; WORDS]) -> Option<WaitNote> {
+        let name: Vec<u8> =
+            words[OPERATION..].iter().flat_map(|w| w.to_le_bytes()).take_while(|&b| b != 0).collect();
+        (words[SINCE] != 0).then(|| WaitNote {
+            since_ns: words[SINCE],
+            sequence: words[SEQUENCE],
+            operation: String::from_utf8_lossy(&name).into_owned(),
+        })
+    }
+}

@@ -1,0 +1,139 @@
+//! The memory that a team and all communicators made from it share: one memfd, of which each takes a stretch.
+//!
+//! 1. The team's own segment begins at 0. A word of its first page says where the last stretch so far ends.
+//! 2. Who makes a communicator adds its size to that word; its stretch begins where the word stood. Nothing is searched and
+//!    no lock is held, so a rank that dies here leaves nothing but addresses.
+//! 3. Addresses cost nothing. Pages are reserved by those who use them, before they do.
+//! 4. The last rank to leave gives the pages of a stretch back. Its addresses are not used again: 2^63 of them are enough
+//!    for a thousand communicators a second, of a hundred ranks each, for five years.
+//!
+//! So communicators need no descriptors of their own, which a process could only hand to another one by a socket or with the
+//! right to trace it; and they outlive the team that they were made from.
+
+use super::words::header;
+use super::{Geometry, Segment, PAGE};
+use crate::error::Error;
+use crate::sync::{AtomicU64, Ordering};
+use rustix::fs::FallocateFlags;
+use rustix::io::Errno;
+use std::collections::HashMap;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// One process's view of the memory.
+#[derive(Debug)]
+pub struct Pool {
+    fd: OwnedFd,
+    /// The first page, which outlives the team's own mapping.
+    first: NonNull<u8>,
+    /// What is mapped, by where it begins: ranks of one process share a mapping.
+    mapped: Mutex<HashMap<u64, Weak<Segment>>>,
+}
+
+// SAFETY: the page stays mapped until the value is dropped and is only used as atomics.
+unsafe impl Send for Pool {}
+// SAFETY: as above.
+unsafe impl Sync for Pool {}
+
+impl Pool {
+    /// Of a descriptor that has a first page.
+    pub(super) fn new(fd: OwnedFd) -> Result<Pool, Error> {
+        let first = super::map_bytes(fd.as_fd(), 0, PAGE)?;
+        Ok(Pool { fd, first, mapped: Mutex::default() })
+    }
+
+    /// The descriptor.
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    /// Where the last stretch ends (step 1).
+    pub(super) fn end(&self) -> &AtomicU64 {
+        // SAFETY: a word of the first page, mapped as long as this value lives and only used as atomics.
+        unsafe { &*self.first.as_ptr().cast::<AtomicU64>().add(header::END) }
+    }
+
+    /// Bytes that all communicators of the team really occupy now.
+    ///
+    /// # Errors
+    /// [`Error::System`].
+    pub fn occupied_bytes(&self) -> Result<u64, Error> {
+        let stat =
+            rustix::fs::fstat(&self.fd).map_err(|e| Error::system("asking for memory in use", e, ""))?;
+        Ok(stat.st_blocks as u64 * 512)
+    }
+
+    /// Addresses for so many bytes (step 2), without pages.
+    ///
+    /// # Errors
+    /// [`Error::System`] when a limit on the size of files stands in the way.
+    pub(super) fn take(&self, bytes: usize) -> Result<u64, Error> {
+        // Relaxed: the word is the whole message.
+        let at = self.end().fetch_add(bytes as u64, Ordering::Relaxed);
+        let end = at + bytes as u64;
+        let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
+        if limit.is_some_and(|limit| end > limit) || end > i64::MAX as u64 {
+            // Going beyond would be a signal.
+            return Err(Error::system(
+                "memory for a communicator",
+                format!("it would end at byte {end} and files are limited to {limit:?}"),
+                "; raise `ulimit -f`",
+            ));
+        }
+        loop {
+            let size = rustix::fs::fstat(&self.fd).map(|s| s.st_size as u64);
+            if size.is_ok_and(|size| size >= end) {
+                return Ok(at);
+            }
+            match rustix::fs::ftruncate(&self.fd, end) {
+                // Another one has made it longer meanwhile, and nobody can make it shorter.
+                Ok(()) | Err(Errno::PERM | Errno::INTR) => {}
+                Err(e) => return Err(Error::system(format!("{bytes} bytes for a communicator"), e, "")),
+            }
+        }
+    }
+
+    /// Reserves pages (step 3), so that touching them cannot fail later. `need` is for the message.
+    pub(super) fn reserve(&self, at: u64, len: usize, need: usize) -> Result<(), Error> {
+        rustix::fs::fallocate(&self.fd, FallocateFlags::empty(), at, len as u64).map_err(|e| Error::Memory {
+            need: need as u64,
+            available: 0,
+            source_of_limit: format!("fallocate: {e}"),
+        })
+    }
+
+    /// Gives pages back (step 4).
+    pub(super) fn release(&self, at: u64, len: usize) {
+        let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        // A kernel that cannot keeps the pages until the last process closes the descriptor.
+        let _ = rustix::fs::fallocate(&self.fd, hole, at, len as u64);
+    }
+
+    /// The segment that begins at `at`, mapped once a process.
+    pub(super) fn open(pool: &Arc<Pool>, at: u64, geometry: Geometry) -> Result<Arc<Segment>, Error> {
+        // A thread that panicked here left the map as it was.
+        let mut mapped = pool.mapped.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(segment) = mapped.get(&at).and_then(Weak::upgrade) {
+            return Ok(segment);
+        }
+        let segment = Arc::new(Segment::map(Arc::clone(pool), at, geometry)?);
+        mapped.insert(at, Arc::downgrade(&segment));
+        Ok(segment)
+    }
+
+    /// Forgets a mapping that is gone.
+    pub(super) fn close(&self, at: u64) {
+        let mut mapped = self.mapped.lock().unwrap_or_else(PoisonError::into_inner);
+        if mapped.get(&at).is_some_and(|segment| segment.strong_count() == 0) {
+            mapped.remove(&at);
+        }
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        // SAFETY: the page is owned by this value.
+        unsafe { super::unmap(self.first, PAGE) };
+    }
+}

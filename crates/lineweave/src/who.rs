@@ -1,0 +1,230 @@
+//! The teams that run on this machine, seen from outside: which rank is in which call, since when, and for whom it
+//! waits. Teams are found by the descriptors of their memory in `/proc`, so a hung one is found like any other.
+
+use crate::error::{Error, Loss};
+use crate::process::{self, ThreadState};
+use crate::segment::{Observed, ObservedRank, RankState, MEMFD_NAME};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A team as it was at one moment.
+#[derive(Clone, PartialEq, Debug)]
+pub struct TeamView {
+    /// The number of its memory's file, the same for all of its processes.
+    pub id: u64,
+    /// Processes that hold its memory.
+    pub pids: Vec<u32>,
+    /// Bytes of memory in use.
+    pub memory_bytes: u64,
+    /// The rank whose loss ended it.
+    pub failed: Option<(usize, Loss)>,
+    /// Every rank.
+    pub ranks: Vec<RankView>,
+}
+
+/// A rank as it was at one moment.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RankView {
+    /// What it says itself.
+    pub says: ObservedRank,
+    /// What the kernel says of its thread, unless that is gone.
+    pub thread: Option<ThreadState>,
+    /// How long it has been waiting, if it is.
+    pub waiting: Option<Duration>,
+    /// For whom: the ranks that have not begun the call that it is in. None of them when all have.
+    pub waits_for: Vec<usize>,
+}
+
+/// What keeps a team from going on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Missing {
+    /// Ranks that have not joined.
+    NotJoined(Vec<usize>),
+    /// Ranks whose process has ended.
+    Gone(Vec<usize>),
+    /// Ranks whose process is stopped.
+    Stopped(Vec<usize>),
+    /// Ranks for which others wait, and which are at work outside of lineweave.
+    Elsewhere(Vec<usize>),
+}
+
+/// The teams of a process, or of all processes that this one may look at.
+///
+/// # Errors
+/// [`Error::System`] when the process does not exist or belongs to somebody else. Processes that cannot be looked at
+/// are passed over when none is named.
+pub fn teams(pid: Option<u32>) -> Result<Vec<TeamView>, Error> {
+    let pids = match pid {
+        Some(pid) => vec![pid],
+        None => crate::sysfile::Root::live().numbered("/proc", "").into_iter().map(|p| p as u32).collect(),
+    };
+    let mut files: BTreeMap<(u64, u64), (PathBuf, Vec<u32>)> = BTreeMap::new();
+    for of in pids {
+        match memories(of) {
+            Ok(found) => {
+                for (key, path) in found {
+                    let (_, holders) = files.entry(key).or_insert_with(|| (path, Vec::new()));
+                    holders.push(of);
+                }
+            }
+            Err(e) if pid.is_some() => {
+                let advice = "; give the number of a running process of your own";
+                return Err(Error::system(format!("looking at process {of}"), e, advice));
+            }
+            Err(_) => {}
+        }
+    }
+    let now = process::monotonic_ns();
+    let mut teams = Vec::new();
+    for ((_, id), (path, mut pids)) in files {
+        // It may have ended meanwhile, or be of another version: then it is not among what can be shown.
+        let Ok(file) = File::open(path) else { continue };
+        let Ok(seen) = Observed::read(&file) else { continue };
+        pids.sort_unstable();
+        pids.dedup();
+        teams.push(TeamView::of(id, pids, seen, now));
+    }
+    Ok(teams)
+}
+
+/// The team memories that a process has open: device and number of the file, and a path to it.
+fn memories(pid: u32) -> std::io::Result<Vec<((u64, u64), PathBuf)>> {
+    let wanted = format!("/memfd:{MEMFD_NAME} (deleted)");
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(format!("/proc/{pid}/fd"))? {
+        // Descriptors come and go while they are listed.
+        let Ok(entry) = entry else { continue };
+        let Ok(target) = std::fs::read_link(entry.path()) else { continue };
+        if target.as_os_str() == wanted.as_str() {
+            if let Ok(meta) = std::fs::metadata(entry.path()) {
+                found.push(((meta.dev(), meta.ino()), entry.path()));
+            }
+        }
+    }
+    Ok(found)
+}
+
+impl TeamView {
+    fn of(id: u64, pids: Vec<u32>, seen: Observed, now_ns: u64) -> TeamView {
+        let sequences: Vec<u64> = seen.ranks.iter().map(|r| r.sequence).collect();
+        let view = |says: ObservedRank| {
+            let waits_for = match &says.waiting {
+                Some(note) => (0..sequences.len()).filter(|&q| sequences[q] < note.sequence).collect(),
+                None => Vec::new(),
+            };
+            RankView {
+                thread: process::thread(says.pid, says.thread),
+                waiting: says
+                    .waiting
+                    .as_ref()
+                    .map(|n| Duration::from_nanos(now_ns.saturating_sub(n.since_ns))),
+                waits_for,
+                says,
+            }
+        };
+        let ranks = seen.ranks.into_iter().map(view).collect();
+        TeamView { id, pids, memory_bytes: seen.memory_bytes, failed: seen.failed, ranks }
+    }
+
+    /// Who is missing, the plainest reason first; nothing where nobody waits.
+    pub fn missing(&self) -> Vec<Missing> {
+        let active = |r: &RankView| r.says.state == RankState::Active;
+        let ranks = |is: &dyn Fn(&RankView) -> bool| -> Vec<usize> {
+            (0..self.ranks.len()).filter(|&q| is(&self.ranks[q])).collect()
+        };
+        let awaited = |q: usize| self.ranks.iter().any(|r| r.waits_for.contains(&q));
+        let gone = ranks(&|r| active(r) && process::state(r.says.pid).is_none_or(|s| s == 'Z'));
+        let stopped = ranks(&|r| active(r) && process::state(r.says.pid) == Some('T'));
+        let elsewhere = (0..self.ranks.len())
+            .filter(|&q| {
+                awaited(q)
+                    && active(&self.ranks[q])
+                    && self.ranks[q].waiting.is_none()
+                    && !gone.contains(&q)
+                    && !stopped.contains(&q)
+            })
+            .collect();
+        [
+            Missing::NotJoined(ranks(&|r| r.says.state == RankState::Absent)),
+            Missing::Gone(gone),
+            Missing::Stopped(stopped),
+            Missing::Elsewhere(elsewhere),
+        ]
+        .into_iter()
+        .filter(|m| !m.ranks().is_empty())
+        .collect()
+    }
+}
+
+impl Missing {
+    /// The ranks.
+    pub fn ranks(&self) -> &[usize] {
+        match self {
+            Missing::NotJoined(r) | Missing::Gone(r) | Missing::Stopped(r) | Missing::Elsewhere(r) => r,
+        }
+    }
+
+    /// What of them, to follow "rank 3" or "ranks 3,4".
+    pub fn about(&self) -> &'static str {
+        match self {
+            Missing::NotJoined(_) => "not joined yet",
+            Missing::Gone(_) => "gone: the process has ended",
+            Missing::Stopped(_) => "stopped: `kill -CONT` lets the process go on",
+            Missing::Elsewhere(_) => "awaited by others, and not in a call",
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+
+    #[test]
+    fn a_rank_that_stays_away_is_named_with_what_the_others_wait_in() {
+        let (go, stay_away) = mpsc::channel::<()>();
+        let stay_away = std::sync::Mutex::new(stay_away);
+        let view = std::thread::scope(|scope| {
+            let team = scope.spawn(|| {
+                crate::team::threads(3, |mut comm| {
+                    comm.barrier()?;
+                    if comm.rank() == 1 {
+                        let _ = stay_away.lock().unwrap().recv();
+                    }
+                    comm.barrier()?;
+                    Ok(comm.rank())
+                })
+            });
+            let hung = |t: &TeamView| {
+                t.ranks.len() == 3 && t.ranks.iter().filter(|r| r.waiting.is_some()).count() == 2
+            };
+            let view = std::iter::repeat_with(|| {
+                std::thread::sleep(Duration::from_millis(10));
+                teams(Some(std::process::id())).unwrap().into_iter().find(hung)
+            })
+            .take(1000)
+            .flatten()
+            .next();
+            go.send(()).unwrap();
+            assert_eq!(team.join().unwrap().unwrap(), [0, 1, 2]);
+            view.expect("two ranks that wait")
+        });
+        assert_eq!(view.pids, [std::process::id()]);
+        assert_eq!(view.missing(), [Missing::Elsewhere(vec![1])]);
+        for r in [&view.ranks[0], &view.ranks[2]] {
+            assert_eq!((r.says.sequence, r.waits_for.as_slice()), (2, [1].as_slice()));
+            assert_eq!(r.says.waiting.as_ref().map(|w| w.operation.as_str()), Some("barrier"));
+            assert!(r.waiting.unwrap() < Duration::from_secs(60) && r.thread.is_some());
+        }
+        assert_eq!(view.ranks[1].says.sequence, 1);
+    }
+
+    #[test]
+    fn a_process_that_is_not_there_is_an_error() {
+        let error = teams(Some(u32::MAX)).unwrap_err().to_string();
+        assert!(error.contains("looking at process 4294967295"), "{error}");
+    }
+}

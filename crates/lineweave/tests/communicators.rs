@@ -1,0 +1,166 @@
+//! Communicators made from others, among threads: who is in them, that calls in all of them are right, and what they take.
+#![cfg(not(loom))]
+
+// Other test programs run the rest of it.
+#[allow(dead_code)]
+mod common;
+
+#[path = "common/children.rs"]
+mod children;
+
+use lineweave::settings::Settings;
+use lineweave::team::{self, Charter, Team};
+use lineweave::{Communicator, Error, Operator};
+use lineweave_core::topology::{Cpu, Level};
+use std::time::{Duration, Instant};
+
+fn run(ranks: usize, f: impl Fn(&mut Communicator) -> common::Outcome + Sync) -> usize {
+    let outcomes = team::threads(ranks, |mut comm| Ok(f(&mut comm))).expect("the team runs");
+    let counts: Vec<usize> = outcomes.into_iter().map(|o| o.unwrap_or_else(|why| panic!("{why}"))).collect();
+    counts.into_iter().max().unwrap_or(0)
+}
+
+#[test]
+fn every_kind_of_communicator_is_right_on_threads() {
+    let mut cases = 0;
+    for ranks in 1..=9 {
+        cases += run(ranks, children::every_kind);
+    }
+    println!("tally: conformance cases (communicators, threads) {cases}");
+    assert!(cases > 200, "{cases} cases only");
+}
+
+#[test]
+fn a_team_of_two_packages_is_split_by_level() {
+    let (settings, _) = Settings::from_environment().expect("settings");
+    let mut charter = Charter::new(8, &settings).expect("a charter");
+    for (rank, cpu) in charter.cpus.iter_mut().enumerate() {
+        let r = rank % 4 * 2 + rank / 4;
+        *cpu = Cpu { os: r, core: r / 2, l3: r / 4, numa: r / 4, package: r / 4, kind: 0 };
+    }
+    charter.bind = false;
+    let groups = Team::with(charter).expect("a team").threads(|mut comm| {
+        let mut sizes = Vec::new();
+        for level in [Level::Core, Level::Package, Level::Machine] {
+            let mut part = comm.split_level(level)?;
+            let mut sum = [0u64];
+            part.allreduce(&[1 << comm.rank()], &mut sum, Operator::Sum)?;
+            sizes.push((part.ranks(), sum[0]));
+        }
+        Ok(sizes)
+    });
+    let groups = groups.expect("the team runs");
+    // Ranks r and r + 4 sit on one core, and cores of ranks 0 and 1 in one package.
+    assert_eq!(groups[0], [(2, 0b1_0001), (4, 0b11_0011), (8, 0xff)]);
+    assert_eq!(groups[7], [(2, 0b1000_1000), (4, 0b1100_1100), (8, 0xff)]);
+}
+
+fn occupied(comm: &Communicator) -> u64 {
+    comm.segment().pool().occupied_bytes().expect("a descriptor that can be asked")
+}
+
+#[test]
+fn two_hundred_duplicates_of_eight_ranks_are_small() {
+    let taken = team::threads(8, |mut comm| {
+        comm.barrier()?;
+        let before = occupied(&comm);
+        comm.barrier()?;
+        let mut many = (0..200).map(|_| comm.dup()).collect::<Result<Vec<_>, _>>()?;
+        comm.barrier()?;
+        let idle = occupied(&comm) - before;
+        comm.barrier()?;
+        for (i, other) in many.iter_mut().enumerate() {
+            let mut sum = [0];
+            other.allreduce(&[(comm.rank() + i) as u64], &mut sum, Operator::Sum)?;
+            assert_eq!(sum[0], 28 + 8 * i as u64);
+            other.barrier()?;
+        }
+        comm.barrier()?;
+        let used = occupied(&comm) - before;
+        let stated: usize = many.iter().map(|other| other.memory().shared_bytes).sum();
+        comm.barrier()?;
+        drop(many);
+        comm.barrier()?;
+        let left = occupied(&comm) - before;
+        comm.barrier()?;
+        Ok((idle, used, stated as u64, left))
+    });
+    let (idle, used, stated, left) = taken.expect("the team runs")[0];
+    println!("200 duplicates of 8 ranks: {} KiB, used {} KiB, then {left} bytes", idle >> 10, used >> 10);
+    assert_eq!(idle, 200 * 9 * 4096, "a header, and a page for each rank");
+    assert_eq!(used, stated, "what communicators say of themselves");
+    assert!(used < 200 * 160 * 1024, "{used} bytes");
+    assert_eq!(left, 0, "freed communicators give their memory back");
+}
+
+/// Lines of this process's address space, and open descriptors.
+fn held() -> (usize, usize) {
+    let maps = std::fs::read_to_string("/proc/self/maps").map_or(0, |text| text.lines().count());
+    (maps, std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count))
+}
+
+#[test]
+fn making_and_freeing_does_not_grow() {
+    let grown = team::threads(4, |mut comm| {
+        let mut turn = |times: usize| -> Result<(u64, (usize, usize)), Error> {
+            for i in 0..times {
+                let mut other = comm.dup()?;
+                if i % 8 == 0 {
+                    other.barrier()?;
+                }
+                let part = other.split(Some(comm.rank() as u64 % 2), 0)?;
+                drop((other, part));
+            }
+            comm.barrier()?;
+            let found = (occupied(&comm), held());
+            comm.barrier()?;
+            Ok(found)
+        };
+        let before = turn(20)?;
+        let after = turn(1000)?;
+        Ok((before, after))
+    });
+    let (before, after) = grown.expect("the team runs")[0];
+    assert_eq!(before.0, after.0, "bytes");
+    // Other tests of this process come and go meanwhile.
+    assert!(after.1 .0 < before.1 .0 + 400, "mappings: {} and then {}", before.1 .0, after.1 .0);
+    assert!(after.1 .1 < before.1 .1 + 100, "descriptors: {} and then {}", before.1 .1, after.1 .1);
+}
+
+#[test]
+fn lists_that_make_no_group_are_refused() {
+    let said = team::threads(3, |mut comm| {
+        let mut said = Vec::new();
+        for members in [&[0, 1, 2, 3][..], &[0, 1, 2, 0], &[], &[(comm.rank() + 1) % 3]] {
+            said.push(comm.create_group(members).expect_err("no group").to_string());
+        }
+        comm.barrier()?;
+        Ok(said)
+    });
+    let said = &said.expect("the team runs")[0];
+    assert_eq!(said[0], "create_group: rank 3 is not one of 0 to 2");
+    assert_eq!(said[1], "create_group: rank 0 is named twice");
+    assert!(said[2].contains("not a member") && said[3].contains("not a member"), "{said:?}");
+}
+
+#[test]
+fn a_member_that_never_comes_is_named() {
+    let settings = Settings { timeout: Some(Duration::from_millis(300)), ..Settings::default() };
+    let team = Team::with(Charter::new(3, &settings).expect("a charter")).expect("a team");
+    let start = Instant::now();
+    let said = team.threads(|mut comm| {
+        Ok(match comm.rank() {
+            0 => comm.create_group(&[0, 1]).expect_err("rank 1 does not come").to_string(),
+            1 => {
+                std::thread::sleep(Duration::from_millis(600));
+                String::new()
+            }
+            _ => comm.create_group(&[1, 2]).expect_err("rank 1 does not announce").to_string(),
+        })
+    });
+    let said = said.expect("the team runs");
+    for rank in [0, 2] {
+        assert!(said[rank].contains("create_group") && said[rank].contains("waited"), "{}", said[rank]);
+    }
+    assert!(start.elapsed() < Duration::from_secs(5));
+}

@@ -1,0 +1,353 @@
+//! Started and persistent calls, among threads.
+#![cfg(not(loom))]
+
+// Other test programs run the rest of it.
+#[allow(dead_code)]
+mod common;
+#[path = "common/started.rs"]
+mod started;
+
+use lineweave::requests::{test_all, wait_all, wait_any};
+use lineweave::settings::Settings;
+use lineweave::team::{self, Charter, Team};
+use lineweave::{Communicator, Error, Operation, Operator, Request};
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake};
+use std::time::{Duration, Instant};
+
+fn run(ranks: usize, f: impl Fn(&mut Communicator) -> common::Outcome + Sync) -> usize {
+    let outcomes = team::threads(ranks, |mut comm| Ok(f(&mut comm))).expect("the team runs");
+    println!("{outcomes:?}");
+    let counts: Vec<usize> = outcomes.into_iter().map(|o| o.unwrap_or_else(|why| panic!("{why}"))).collect();
+    counts[0]
+}
+
+fn sum(comm: &mut Communicator, mine: u64) -> Result<Request<(Vec<u64>, Vec<u64>)>, Error> {
+    comm.start((vec![mine], vec![0]), |(mine, all)| Operation::allreduce(mine, all, Operator::Sum))
+}
+
+#[test]
+fn every_collective_is_right_when_started() {
+    let mut cases = 0;
+    for ranks in 1..=9 {
+        cases += run(ranks, |comm| started::every_collective(comm, &[0, 1, 5, 600]));
+    }
+    // Several windows.
+    cases += run(2, |comm| started::every_collective(comm, &[(1 << 18) + 1]));
+    println!("tally: conformance cases (started calls, threads) {cases}");
+    assert!(cases > 1000, "{cases} cases only");
+}
+
+#[test]
+fn every_collective_is_right_with_a_helper_thread() {
+    for ranks in [2, 3, 5] {
+        run(ranks, |comm| {
+            comm.set_progress_thread(true);
+            started::every_collective(comm, &[0, 3, 700])
+        });
+    }
+}
+
+#[test]
+fn communicators_are_waited_for_in_any_order() {
+    let sums = team::threads(4, |mut a| {
+        let mut b = a.dup()?;
+        let rank = a.rank() as u64;
+        let mut total = 0;
+        for turn in 0..50 {
+            let (first, second) = (sum(&mut a, rank)?, sum(&mut b, rank + turn)?);
+            // Even ranks wait for B first and odd ones for A; some block in the other communicator in between.
+            let [first, second] = match rank % 2 {
+                0 => {
+                    let second = second.wait()?;
+                    [first.wait()?, second]
+                }
+                _ => [first.wait()?, second.wait()?],
+            };
+            total += first.1[0] + second.1[0];
+            let request = sum(&mut a, 1)?;
+            if rank % 3 == 0 {
+                b.barrier()?;
+                total += request.wait()?.1[0];
+            } else {
+                total += request.wait()?.1[0];
+                b.barrier()?;
+            }
+        }
+        Ok(total)
+    });
+    let wanted = (0..50).map(|turn| 6 + 6 + 4 * turn + 4).sum::<u64>();
+    assert_eq!(sums.expect("the team runs"), [wanted; 4]);
+}
+
+#[test]
+fn dropped_and_forgotten_requests_go_on() {
+    team::threads(3, |mut comm| {
+        for turn in 0..20 {
+            drop(sum(&mut comm, 1)?);
+            std::mem::forget(sum(&mut comm, 2)?);
+            let request = sum(&mut comm, turn)?;
+            if turn % 2 == 0 {
+                comm.barrier()?;
+            }
+            assert_eq!(request.wait()?.1[0], 3 * turn);
+        }
+        // The last ones are completed by leaving.
+        drop(sum(&mut comm, 1)?);
+        let left = sum(&mut comm, 5)?;
+        drop(comm);
+        assert_eq!(left.wait()?.1[0], 15);
+        Ok(())
+    })
+    .expect("the team runs");
+}
+
+#[test]
+fn many_are_waited_for_together() {
+    team::threads(3, |mut comm| {
+        let many = (0..40).map(|i| sum(&mut comm, i)).collect::<Result<Vec<_>, _>>()?;
+        for (i, (_, all)) in wait_all(many)?.into_iter().enumerate() {
+            assert_eq!(all[0], 3 * i as u64);
+        }
+        let mut many = (0..10).map(|i| sum(&mut comm, i)).collect::<Result<Vec<_>, _>>()?;
+        let mut found = Vec::new();
+        while let Some((_, ended)) = wait_any(&mut many) {
+            found.push(ended?.1[0]);
+        }
+        found.sort_unstable();
+        assert_eq!(found, (0..10).map(|i| 3 * i).collect::<Vec<u64>>());
+        let mut many = (0..10).map(|i| sum(&mut comm, i)).collect::<Result<Vec<_>, _>>()?;
+        while !test_all(&mut many)? {
+            std::thread::yield_now();
+        }
+        Ok(())
+    })
+    .expect("the team runs");
+}
+
+#[test]
+fn persistent_calls_are_started_again() {
+    for ranks in [1, 2, 5] {
+        run(ranks, |comm| {
+            let cases = started::cases(comm, 6);
+            let mut calls = Vec::new();
+            for case in &cases {
+                calls.push(comm.init(case.buffers(), |b| case.describe(b)).map_err(|e| e.to_string())?);
+            }
+            let mut done = 0;
+            for _ in 0..3 {
+                for (call, case) in calls.iter_mut().zip(&cases) {
+                    *call.buffers().map_err(|e| e.to_string())? = case.buffers();
+                }
+                // New buffers have other addresses: prepared again, as a program with one set would not.
+                calls.clear();
+                for case in &cases {
+                    calls.push(comm.init(case.buffers(), |b| case.describe(b)).map_err(|e| e.to_string())?);
+                }
+                for call in &mut calls {
+                    call.start(comm).map_err(|e| e.to_string())?;
+                }
+                let refused = calls[3].start(comm).expect_err("it is active");
+                assert!(matches!(refused, Error::Request(_)), "{refused}");
+                for (call, case) in calls.iter_mut().zip(&cases) {
+                    call.wait().map_err(|e| e.to_string())?;
+                    let mut wanted = case.buffers();
+                    case.block(comm, &mut wanted).map_err(|e| e.to_string())?;
+                    done += case.check(call.buffers().map_err(|e| e.to_string())?, &wanted)?;
+                }
+            }
+            Ok(done)
+        });
+    }
+}
+
+#[test]
+fn scopes_borrow_and_complete() {
+    let found = team::threads(3, |mut comm| {
+        let mine = [comm.rank() as i64; 3];
+        let (mut sums, mut all, mut word) = ([0; 3], [0; 9], [comm.rank() as u8]);
+        comm.scope(|scope| {
+            let first = scope.start(Operation::allreduce(&mine, &mut sums, Operator::Sum))?;
+            scope.start(Operation::allgather(&mine, &mut all)).map(std::mem::forget)?;
+            let mut again = scope.init(Operation::bcast(&mut word, 2))?;
+            for _ in 0..3 {
+                scope.restart(&mut again)?;
+                again.wait()?;
+            }
+            scope.restart(&mut again)?;
+            scope.with(Communicator::barrier)?;
+            assert!(again.test()?);
+            first.wait()
+        })?;
+        assert_eq!(all, [0, 0, 0, 1, 1, 1, 2, 2, 2]);
+        Ok((sums[0], word[0]))
+    });
+    assert_eq!(found.expect("the team runs"), [(3, 2); 3]);
+}
+
+struct Unpark(std::thread::Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+fn block_on<F: Future>(future: F) -> F::Output {
+    let mut future = pin!(future);
+    let waker = Arc::new(Unpark(std::thread::current())).into();
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(value) => return value,
+            Poll::Pending => std::thread::park_timeout(Duration::from_secs(5)),
+        }
+    }
+}
+
+#[test]
+fn requests_are_futures() {
+    for helped in [false, true] {
+        team::threads(3, |mut comm| {
+            comm.set_progress_thread(helped);
+            for turn in 0..20 {
+                let request = sum(&mut comm, turn)?;
+                assert_eq!(block_on(request)?.1[0], 3 * turn);
+            }
+            Ok(())
+        })
+        .expect("the team runs");
+    }
+}
+
+#[test]
+fn a_helper_thread_carries_on_while_a_rank_computes() {
+    let (settings, _) = Settings::from_environment().expect("settings");
+    let settings = Settings { progress_thread: true, ..settings };
+    let team = Team::with(Charter::new(2, &settings).expect("a charter")).expect("a team");
+    let waited = team.threads(|mut comm| {
+        comm.barrier()?;
+        // Some windows, which neither rank carries on by itself before both have slept.
+        let big = vec![1u32; 1 << 20];
+        let mut request =
+            comm.start((big.clone(), big), |(mine, all)| Operation::allreduce(mine, all, Operator::Sum))?;
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_secs(20) {
+            std::thread::sleep(Duration::from_millis(20));
+            // Only a look at the ticket: debugging does not carry anything on.
+            if format!("{request:?}").contains("true") {
+                break;
+            }
+        }
+        let done = format!("{request:?}").contains("true");
+        assert!(request.test()? || !done);
+        Ok((done, request.wait()?.1[7]))
+    });
+    assert_eq!(waited.expect("the team runs"), [(true, 2); 2]);
+}
+
+#[test]
+fn wrong_calls_are_refused_and_nothing_is_started() {
+    let said = team::threads(2, |mut comm| {
+        let mut said = Vec::new();
+        let buffers = || (vec![0u32; 4], vec![0u32; 3]);
+        let mut note = |refused: Result<Request<_>, Error>| match refused {
+            Ok(_) => panic!("started"),
+            Err(e) => said.push(e.to_string()),
+        };
+        note(comm.start(buffers(), |(a, b)| Operation::allreduce(a, b, Operator::Sum)));
+        note(comm.start(buffers(), |(a, b)| Operation::gather(a, b, 2)));
+        note(comm.start(buffers(), |(a, b)| Operation::alltoallv(a, &[1], b, &[1])));
+        note(comm.start(buffers(), |(a, b)| Operation::allgatherv(a, b, &[4])));
+        assert!(!comm.has_started());
+        let floats = comm.start(vec![0f32; 4], |a| {
+            Operation::in_place(
+                lineweave_core::collective::Collective::Allreduce,
+                Some(Operator::BitXor),
+                a,
+                0,
+            )
+        });
+        said.push(floats.expect_err("no such operator").to_string());
+        comm.barrier()?;
+        Ok(said)
+    });
+    let said = &said.expect("the team runs")[0];
+    assert_eq!(said[0], "allreduce: output is 12 bytes long and 16 were expected");
+    assert!(
+        said[1].contains("root 2") && said[2].contains("counts") && said[3].contains("counts"),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn errors_come_out_of_waits_and_tests() {
+    let settings = Settings { check: true, timeout: Some(Duration::from_millis(400)), ..Settings::default() };
+    let team = |ranks: usize| Team::with(Charter::new(ranks, &settings).expect("a charter")).expect("a team");
+    // Different calls.
+    let said = team(2).threads(|mut comm| {
+        let n = 3 + comm.rank();
+        let request =
+            comm.start((vec![1u32; n], vec![0; n]), |(a, b)| Operation::allreduce(a, b, Operator::Sum))?;
+        let second = sum(&mut comm, 1)?;
+        Ok([
+            request.wait().expect_err("counts differ").to_string(),
+            second.wait().expect_err("failed").to_string(),
+        ])
+    });
+    let said = &said.expect("the team runs")[0];
+    assert!(said[0].contains("rank 1 called allreduce(4 x u32, sum)"), "{}", said[0]);
+    assert!(said[1].contains("failed earlier"), "{}", said[1]);
+    // A rank that does not come, by waiting and by testing.
+    for tests in [false, true] {
+        let said = team(2).threads(|mut comm| {
+            if comm.rank() == 1 {
+                std::thread::sleep(Duration::from_millis(900));
+                return Ok(String::new());
+            }
+            let mut request = sum(&mut comm, 1)?;
+            let error = match tests {
+                false => request.wait().expect_err("rank 1 does not come"),
+                true => loop {
+                    match request.test() {
+                        Ok(done) => assert!(!done),
+                        Err(error) => break error,
+                    }
+                    std::thread::sleep(Duration::from_millis(2));
+                },
+            };
+            Ok(error.to_string())
+        });
+        let said = &said.expect("the team runs")[0];
+        assert!(said.contains("waited 0.4 s in allreduce") && said.contains("rank 1"), "{said}");
+    }
+    // A rank that leaves without its part.
+    let said = team(3).threads(|mut comm| match comm.rank() {
+        1 => Ok(String::new()),
+        _ => Ok(sum(&mut comm, 1)?.wait().expect_err("rank 1 left").to_string()),
+    });
+    let said = said.expect("the team runs");
+    assert!(said[0].contains("rank 1") && said[2].contains("rank 1"), "{said:?}");
+}
+
+#[test]
+fn a_panic_with_calls_under_way_ends_them_everywhere() {
+    let start = Instant::now();
+    let outcome = team::threads(3, |mut comm| {
+        if comm.rank() == 1 {
+            let mut word = [0u64];
+            comm.scope(|scope| -> Result<(), Error> {
+                scope.start(Operation::bcast(&mut word, 0))?.wait()?;
+                let _request = scope.start(Operation::barrier())?;
+                panic!("on purpose");
+            })?;
+        }
+        let mut word = [comm.rank() as u64];
+        comm.bcast(&mut word, 0)?;
+        comm.barrier()?;
+        comm.barrier()
+    });
+    assert!(matches!(outcome, Err(Error::Panicked { rank: 1, .. })), "{outcome:?}");
+    assert!(start.elapsed() < Duration::from_secs(5));
+}

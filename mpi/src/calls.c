@@ -1,0 +1,185 @@
+/*
+ * The course of one call: is the communicator one that lineweave serves, does it carry out this call, what was the outcome.
+ *
+ * Where asked to (LINEWEAVE_MPI_RACE=1, the default) it first compares: of the first calls of one kind and class of
+ * size on a communicator, each side carries out some in turns. All ranks agree by the host on the sums of both times, and
+ * who was slower is not called again. So a program never pays for long where lineweave is slower than its host.
+ */
+#include "lwm.h"
+#include "nodes.h"
+
+#include <string.h>
+
+struct lwm_count lwm_counts[LWM_KINDS][LWM_CLASSES];
+
+/* Calls in a turn, and turns: each side's first is to warm up, and its fastest other one counts, so that one interruption
+ * decides nothing. Who is not clearly slower than the host keeps the call. */
+#define TURNS 8
+static uint32_t calls_a_turn(int size_class) { return size_class >= 5 ? 2 : 8; }
+
+static void add(uint64_t *counter, uint64_t n)
+{
+    if (LWM_UNLIKELY(lwm_threads)) __atomic_fetch_add(counter, n, __ATOMIC_RELAXED);
+    else *counter += n;
+}
+
+bool lwm_begin(struct lwm_call *call, enum lwm_kind kind, MPI_Comm handle)
+{
+    call->kind = kind;
+    call->size_class = 0;
+    call->bytes = 0;
+    call->start_ns = 0;
+    call->race = NULL;
+    struct lwm_comm *comm = LWM_LIKELY(lwm_active) ? lwm_comm_of(handle) : NULL;
+    call->comm = comm;
+    if (LWM_UNLIKELY(!comm)) return lwm_leave(call, lwm_active ? LWM_WHY_ARGUMENT : LWM_WHY_INACTIVE);
+    comm->calls++;
+    if (LWM_LIKELY(comm->way == LWM_TEAM)) return true;
+    if (comm->way == LWM_NEW && comm->calls > lwm_settings.after) lwm_comm_settle(comm);
+    if (comm->way == LWM_TEAM || comm->way == LWM_NODES) return true;
+    return lwm_leave(call, comm->why);
+}
+
+/* Who is faster, by the sums over all ranks. Called by all ranks at the same call. */
+static void settle_race(struct lwm_call *call)
+{
+    struct lwm_race *race = call->race;
+    long long mine[2] = {(long long)race->best_ns[0], (long long)race->best_ns[1]}, all[2];
+    race->over = 1;
+    if (lwm_host.Allreduce(mine, all, 2, lwm_host.long_long, lwm_host.sum, call->comm->handle) != 0) return;
+    race->host = all[0] > all[1] + all[1] / 20;
+    struct lwm_count *count = &lwm_counts[call->kind][call->size_class];
+    uint64_t size = (uint64_t)call->comm->size;
+    add(&count->raced, calls_a_turn(call->size_class));
+    add(&count->raced_ours_ns, (uint64_t)all[0] / size);
+    add(&count->raced_theirs_ns, (uint64_t)all[1] / size);
+}
+
+/* Whose turn it is; true for lineweave's. */
+static bool turn(struct lwm_call *call)
+{
+    struct lwm_race *race = call->race;
+    uint32_t now = race->calls / calls_a_turn(call->size_class);
+    if (now >= TURNS) {
+        settle_race(call);
+        call->race = NULL;
+        return !race->host;
+    }
+    call->start_ns = lwm_now_ns();
+    return now % 2 == 0;
+}
+
+/* After a call of a contest. */
+static void ran(struct lwm_call *call, uint64_t took)
+{
+    struct lwm_race *race = call->race;
+    uint32_t many = calls_a_turn(call->size_class), now = race->calls / many;
+    race->turn_ns += took;
+    if (++race->calls % many != 0) return;
+    uint64_t *best = &race->best_ns[now % 2];
+    if (now >= 2 && (*best == 0 || race->turn_ns < *best)) *best = race->turn_ns;
+    race->turn_ns = 0;
+}
+
+bool lwm_mine(struct lwm_call *call, size_t bytes, bool alike)
+{
+    struct lwm_comm *comm = call->comm;
+    call->bytes = bytes;
+    call->size_class = lwm_class(bytes);
+    if (alike && lwm_settings.race) {
+        struct lwm_race *race = &comm->races[call->kind][call->size_class];
+        if (LWM_UNLIKELY(race->host)) return lwm_leave(call, LWM_WHY_RACE);
+        if (LWM_UNLIKELY(!race->over)) {
+            call->race = race;
+            if (!turn(call)) return lwm_leave(call, LWM_WHY_RACE);
+        }
+    }
+    struct lwm_count *count = &lwm_counts[call->kind][call->size_class];
+    if (call->start_ns == 0 && LWM_UNLIKELY(lwm_is_timed(count->taken))) call->start_ns = lwm_now_ns();
+    return true;
+}
+
+static void count_taken(struct lwm_call *call)
+{
+    struct lwm_count *count = &lwm_counts[call->kind][call->size_class];
+    add(&count->taken, 1);
+    add(&count->taken_bytes, call->bytes);
+    if (LWM_UNLIKELY(call->start_ns != 0)) {
+        uint64_t took = lwm_now_ns() - call->start_ns;
+        add(&count->taken_timed, 1);
+        add(&count->taken_ns, took);
+        if (call->race) ran(call, took);
+    }
+}
+
+bool lwm_nothing(struct lwm_call *call)
+{
+    call->bytes = 0;
+    call->size_class = 0;
+    count_taken(call);
+    call->result = 0;
+    return true;
+}
+
+static bool failed(struct lwm_call *call, const char *what, const char *why)
+{
+    lwm_say("%s of %zu bytes failed at rank %d: %s", what, call->bytes, call->comm->rank, why);
+    lwm_host.Comm_call_errhandler(call->comm->handle, LWM_ERR_OTHER);
+    call->result = LWM_ERR_OTHER;
+    return true;
+}
+
+static const char *const names[LWM_KINDS] = {
+#define K(name, text) text,
+#include "kinds.def"
+#undef K
+};
+
+bool lwm_short(struct lwm_call *call) { return failed(call, names[call->kind], "no memory to pack in, or the host cannot pack this type"); }
+
+bool lwm_done(struct lwm_call *call, lw_status status)
+{
+    if (LWM_UNLIKELY(status != LW_OK)) return failed(call, names[call->kind], lw_last_error());
+    count_taken(call);
+    call->result = 0;
+    return true;
+}
+
+bool lwm_leave(struct lwm_call *call, enum lwm_reason why)
+{
+    struct lwm_count *count = &lwm_counts[call->kind][call->size_class];
+    call->why = why;
+    if (call->start_ns == 0 && lwm_is_timed(count->passed)) call->start_ns = lwm_now_ns();
+    add(&count->passed, 1);
+    add(&count->why[why], 1);
+    return false;
+}
+
+int lwm_passed(struct lwm_call *call, int result)
+{
+    if (LWM_UNLIKELY(call->start_ns != 0)) {
+        struct lwm_count *count = &lwm_counts[call->kind][call->size_class];
+        uint64_t took = lwm_now_ns() - call->start_ns;
+        add(&count->passed_timed, 1);
+        add(&count->passed_ns, took);
+        if (call->race) ran(call, took);
+    }
+    return result;
+}
+
+void lwm_count_passed(enum lwm_kind kind)
+{
+    struct lwm_count *count = &lwm_counts[kind][0];
+    add(&count->passed, 1);
+    add(&count->why[LWM_WHY_KIND], 1);
+}
+
+bool lwm_barrier(struct lwm_call *call, MPI_Comm handle)
+{
+    if (!lwm_begin(call, LWM_BARRIER, handle)) return false;
+    struct lwm_comm *comm = call->comm;
+    if (!lwm_mine(call, 0, true)) return false;
+    if (comm->way == LWM_NODES) return lwm_nodes_barrier(call);
+    comm->plain_barrier = !lwm_settings.race || (comm->races[LWM_BARRIER][0].over && !comm->races[LWM_BARRIER][0].host);
+    return lwm_done(call, lw_barrier(comm->team));
+}

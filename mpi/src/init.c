@@ -1,0 +1,100 @@
+/*
+ * Beginning and end: MPI_Init, MPI_Init_thread, MPI_Finalize, and the settings.
+ */
+#include "lwm.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct lwm_settings lwm_settings;
+bool lwm_active, lwm_threads;
+
+uint64_t lwm_now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+void lwm_say(const char *format, ...)
+{
+    if (lwm_settings.quiet) return;
+    char text[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    fprintf(stderr, "lineweave: %s\n", text);
+}
+
+/* A whole number from `least` on; what is none is said once, by rank 0, and has no effect. */
+static long long whole(const char *name, long long otherwise, long long least, bool speaks)
+{
+    const char *text = getenv(name);
+    if (!text || !*text) return otherwise;
+    char *end;
+    long long value = strtoll(text, &end, 10);
+    if (*end == 0 && value >= least) return value;
+    if (speaks) lwm_say("%s=`%s` has no effect: expected a whole number from %lld on", name, text, least);
+    return otherwise;
+}
+
+static void read_settings(bool speaks)
+{
+    const char *report = getenv("LINEWEAVE_MPI_REPORT");
+    lwm_settings.quiet = whole("LINEWEAVE_QUIET", 0, 0, false) != 0;
+    lwm_settings.ranks_per_node = (int)whole("LINEWEAVE_RANKS_PER_NODE", 0, 0, speaks);
+    lwm_settings.after = (uint64_t)whole("LINEWEAVE_MPI_AFTER", 4, 0, speaks);
+    lwm_settings.race = whole("LINEWEAVE_MPI_RACE", 1, 0, speaks) != 0;
+    lwm_settings.report = report && *report ? report : NULL;
+}
+
+/* After the host's MPI_Init. */
+static void begin(void)
+{
+    read_settings(false);
+    if (lwm_active || !lwm_host_open()) return;
+    int level = 0;
+    lwm_threads = lwm_host.Query_thread(&level) != 0 || level > 2;
+    int rank = 0;
+    lwm_host.Comm_rank(lwm_host.world, &rank);
+    if (rank == 0) read_settings(true);
+    /* Whether all could: what follows is the same on all ranks. */
+    int fine = lwm_types_open() && lw_check_version(LW_VERSION) == LW_OK && lwm_comms_open(), all = 0;
+    if (lwm_host.Allreduce(&fine, &all, 1, lwm_host.integer, lwm_host.min, lwm_host.world) != 0 || !all) {
+        if (rank == 0) lwm_say("not all ranks could set it up; nothing is taken over");
+        return;
+    }
+    lwm_active = true;
+}
+
+int MPI_Init(int *argc, char ***argv)
+{
+    int (*next)(int *, char ***) = lwm_next("Init");
+    int result = next(argc, argv);
+    if (result == 0) begin();
+    return result;
+}
+
+int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+    int (*next)(int *, char ***, int, int *) = lwm_next("Init_thread");
+    int result = next(argc, argv, required, provided);
+    if (result == 0) begin();
+    return result;
+}
+
+int MPI_Finalize(void)
+{
+    if (lwm_active) {
+        lwm_active = false;
+        lwm_comms_count();
+        lwm_report();
+        lwm_comms_close();
+    }
+    int (*next)(void) = lwm_next("Finalize");
+    return next();
+}

@@ -1,0 +1,286 @@
+/*
+ * lineweave under an MPI program: what the parts of the library share.
+ *
+ * The library is preloaded, defines the collectives of MPI, and carries them out by lineweave where it can; all else is
+ * passed on to the host's MPI, which it finds among the loaded libraries and is not linked to. What is decided is
+ * decided from what is equal on all ranks, or agreed by them: never from a rank's own datatype or buffer.
+ */
+#ifndef LWM_H
+#define LWM_H
+
+#if defined(LWM_OPENMPI)
+#include "abi/openmpi.h"
+#elif defined(LWM_MPICH)
+#include "abi/mpich.h"
+#elif defined(LWM_STANDARD)
+#include "abi/standard.h"
+#else
+#error "say for which binary interface: -DLWM_OPENMPI, -DLWM_MPICH or -DLWM_STANDARD"
+#endif
+
+#include <lineweave.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define LWM_LIKELY(x) __builtin_expect(!!(x), 1)
+#define LWM_UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+/* ---- the host's MPI (host.c) ---- */
+
+typedef int lwm_copy_attr(MPI_Comm, int, void *, void *, void *, int *);
+typedef int lwm_delete_attr(MPI_Comm, int, void *, void *);
+
+struct lwm_host {
+#define H(result, name, parameters) result(*name) parameters;
+#include "host.def"
+#undef H
+    MPI_Comm world, self, null;
+    MPI_Info no_info;
+    MPI_Datatype no_type, byte, integer, long_long, real;
+    MPI_Op sum, min, max;
+};
+extern struct lwm_host lwm_host;
+
+/* What comes after this library under the name MPI_x, so that other interposers have their turn; else the host's PMPI_x.
+ * Ends the program with one line when there is neither. */
+void *lwm_next(const char *name);
+/* The same, or null. */
+void *lwm_next_or_null(const char *name);
+/* Finds the host. False, with the reason said, when it cannot be used: then everything passes. */
+bool lwm_host_open(void);
+/* The address of an object of the host. */
+void *lwm_host_object(const char *name);
+
+#ifdef LWM_HANDLES_BY_NAME
+#define LWM_NAMED(type, token) ((type)lwm_host_object(#token))
+#define LWM_HANDLE(type, token) LWM_NAMED(type, token)
+#else
+#define LWM_HANDLE(type, token) ((type)(token))
+#endif
+#define LWM_KEY(handle) ((uintptr_t)(handle))
+
+/* ---- what is counted (report.c) ---- */
+
+enum lwm_kind {
+#define K(name, text) LWM_##name,
+#include "kinds.def"
+#undef K
+    LWM_KINDS
+};
+
+/* Kinds that may be taken over come first. */
+#define LWM_TAKEN (LWM_REDUCE_SCATTER + 1)
+
+enum lwm_reason {
+#define R(name, text) LWM_##name,
+#include "reasons.def"
+#undef R
+    LWM_REASONS
+};
+
+/* Classes of sizes: 0 B, to 64 B, 1 KiB, 16 KiB, 256 KiB, 4 MiB, more. */
+#define LWM_CLASSES 7
+static inline int lwm_class(size_t bytes)
+{
+    if (bytes == 0) return 0;
+    int bits = 64 - __builtin_clzll((bytes - 1) | 1);
+    return bits <= 6 ? 1 : bits <= 10 ? 2 : bits <= 14 ? 3 : bits <= 18 ? 4 : bits <= 22 ? 5 : 6;
+}
+
+/* What one rank has done in one kind of call of one class of size. */
+struct lwm_count {
+    uint64_t taken, taken_bytes, taken_timed, taken_ns;
+    uint64_t passed, passed_timed, passed_ns;
+    /* Of contests that were settled: calls a side, and both times. */
+    uint64_t raced, raced_ours_ns, raced_theirs_ns;
+    uint64_t why[LWM_REASONS];
+};
+extern struct lwm_count lwm_counts[LWM_KINDS][LWM_CLASSES];
+
+uint64_t lwm_now_ns(void);
+/* Whether the n-th call is timed: the first ones, and then one in 64. */
+static inline bool lwm_is_timed(uint64_t n) { return n < 16 || (n & 63) == 0; }
+void lwm_report(void);
+/* One line on standard error, from rank 0 or from a rank alone; nothing with LINEWEAVE_QUIET=1. */
+void lwm_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* ---- the settings (init.c) ---- */
+
+struct lwm_settings {
+    bool quiet;
+    int ranks_per_node;   /* 0: as they are */
+    uint64_t after;       /* collectives on a communicator before it gets a team */
+    bool race;            /* whether the host is kept where it is faster */
+    const char *report;   /* a file, or null */
+};
+extern struct lwm_settings lwm_settings;
+/* Between MPI_Init and MPI_Finalize, with a host that can be used. */
+extern bool lwm_active;
+/* Whether threads may call at the same time. */
+extern bool lwm_threads;
+
+/* ---- communicators (comms.c) ---- */
+
+enum lwm_way {
+    LWM_NEW,   /* counted until it is worth a team */
+    LWM_TEAM,  /* one team has all ranks */
+    LWM_NODES, /* a team a node, and the host between leaders */
+    LWM_AWAY,  /* passes for ever, and `why` says why */
+};
+
+/* A contest of lineweave and the host for one kind of call and class of size. */
+struct lwm_race {
+    uint32_t calls;
+    uint8_t host;         /* 1: the host won, and is called from now on */
+    uint8_t over;
+    uint64_t turn_ns, best_ns[2];  /* of the turn under way; of the fastest one of ours and of the host's */
+};
+
+struct lwm_nodes;
+
+struct lwm_comm {
+    MPI_Comm handle;
+    enum lwm_way way;
+    enum lwm_reason why;
+    int rank, size;
+    lw_comm *team;
+    struct lwm_nodes *nodes;
+    uint64_t calls;
+    /* Set when a barrier is nothing but lw_barrier. */
+    bool plain_barrier;
+    uint64_t barriers;
+    struct lwm_race races[LWM_TAKEN][LWM_CLASSES];
+    struct lwm_comm *next;
+};
+
+#define LWM_SLOTS 1024
+extern struct lwm_comm *lwm_slots[LWM_SLOTS];
+static inline size_t lwm_slot(MPI_Comm comm)
+{
+    return (size_t)((uint64_t)LWM_KEY(comm) * 0x9e3779b97f4a7c15u >> 54);
+}
+
+struct lwm_comm *lwm_comm_slow(MPI_Comm comm);
+/* The state of a communicator; null for a handle that is none. */
+static inline struct lwm_comm *lwm_comm_of(MPI_Comm comm)
+{
+    /* Acquire: with the release that published it. Records are never unmapped, so a stale one is only another key. */
+    struct lwm_comm *found = __atomic_load_n(&lwm_slots[lwm_slot(comm)], __ATOMIC_ACQUIRE);
+    if (LWM_LIKELY(found && found->handle == comm)) return found;
+    return lwm_comm_slow(comm);
+}
+bool lwm_comms_open(void);
+void lwm_comms_count(void);
+void lwm_comms_close(void);
+/* Makes its team, if it is time to; afterwards its way is known. Called by all ranks at the same call. */
+void lwm_comm_settle(struct lwm_comm *comm);
+/* A number for each rank of MPI_COMM_WORLD: its node. */
+extern int *lwm_node_of;
+extern int lwm_world_size, lwm_world_rank;
+/* Adds what a plain barrier counted beside the table. */
+void lwm_comm_count(struct lwm_comm *comm);
+
+/* ---- types and operators (handles.c) ---- */
+
+enum lwm_combines { NOTHING, INTEGER, REAL, BITS, TRUTH, COMPLEX, PAIR };
+
+struct lwm_type {
+    uintptr_t key;
+    size_t size;       /* bytes of data */
+    ptrdiff_t extent;  /* from one element to the next */
+    bool dense;        /* elements lie in order and without gaps from address 0 on */
+    bool predefined;
+    uint8_t combines;
+    int8_t known;      /* 0: not a type */
+    lw_type element;   /* lineweave's */
+    size_t step;       /* bytes from one of lineweave's elements to the next: with the gaps of a pair */
+    size_t align;
+};
+bool lwm_types_open(void);
+/* False when it is no type. */
+bool lwm_type_of(MPI_Datatype type, struct lwm_type *to);
+/* lineweave's operator on this type, or -1. */
+int lwm_op_of(MPI_Op op, const struct lwm_type *type);
+
+/* ---- operators of the program (operators.c) ---- */
+
+/* lineweave's operator for one that the program made, or -1. The next call that uses it is on this type. */
+lw_op lwm_own_op(MPI_Op op, MPI_Datatype type);
+/* lineweave's operator for any, or -1; for the program's own, the type's element becomes bytes (folds.c). */
+lw_op lwm_combining(MPI_Op op, MPI_Datatype type, struct lwm_type *info);
+
+/* ---- buffers that are not as lineweave needs them (stage.c) ---- */
+
+/* Bytes of this thread's scratch number `which`, valid until the next request of that number; null without memory. */
+enum { LWM_SCRATCH_IN, LWM_SCRATCH_OUT, LWM_SCRATCH_COUNTS, LWM_SCRATCH_NODES, LWM_SCRATCH_NODES_2, LWM_SCRATCHES };
+void *lwm_scratch(int which, size_t bytes);
+bool lwm_pack(const void *from, size_t count, MPI_Datatype type, const struct lwm_type *info, void *to, MPI_Comm comm);
+bool lwm_unpack(const void *from, void *to, size_t count, MPI_Datatype type, const struct lwm_type *info, MPI_Comm comm);
+
+/* ---- one call (calls.c) ---- */
+
+struct lwm_call {
+    struct lwm_comm *comm;
+    enum lwm_kind kind;
+    enum lwm_reason why;
+    int size_class;
+    int result;
+    size_t bytes;
+    uint64_t start_ns;    /* 0: not timed */
+    struct lwm_race *race;
+};
+
+/* Begins a call: true when lineweave is to carry it out. `bytes` is equal on all ranks. */
+bool lwm_begin(struct lwm_call *call, enum lwm_kind kind, MPI_Comm comm);
+/* With the size known and the arguments found sound: whether lineweave carries it out now. `alike`: bytes are equal on all
+ * ranks, as a contest needs. */
+bool lwm_mine(struct lwm_call *call, size_t bytes, bool alike);
+/* A call that moves nothing, which returns at once. Returns true. */
+bool lwm_nothing(struct lwm_call *call);
+/* A call without memory to pack in. Returns true. */
+bool lwm_short(struct lwm_call *call);
+/* Ends a call that lineweave carried out. Returns true. */
+bool lwm_done(struct lwm_call *call, lw_status status);
+/* Leaves a call to the host. Returns false. */
+bool lwm_leave(struct lwm_call *call, enum lwm_reason why);
+/* After the host has carried it out. */
+int lwm_passed(struct lwm_call *call, int result);
+/* Counts a call of a kind that always passes. */
+void lwm_count_passed(enum lwm_kind kind);
+
+/* ---- the collectives (moves.c, folds.c, uneven.c): true when carried out, with the result in the call ---- */
+
+/* A buffer as MPI describes it. */
+struct lwm_buffer {
+    void *at;
+    MPI_Count count;
+    MPI_Datatype type;
+};
+bool lwm_barrier(struct lwm_call *call, MPI_Comm comm);
+bool lwm_bcast(struct lwm_call *call, struct lwm_buffer buffer, int root, MPI_Comm comm);
+bool lwm_gather(struct lwm_call *call, struct lwm_buffer send, struct lwm_buffer recv, int root, MPI_Comm comm);
+bool lwm_scatter(struct lwm_call *call, struct lwm_buffer send, struct lwm_buffer recv, int root, MPI_Comm comm);
+bool lwm_allgather(struct lwm_call *call, struct lwm_buffer send, struct lwm_buffer recv, MPI_Comm comm);
+bool lwm_alltoall(struct lwm_call *call, struct lwm_buffer send, struct lwm_buffer recv, MPI_Comm comm);
+
+/* reduce, allreduce, reduce_scatter_block, scan, exscan by kind; root 0 where there is none. */
+bool lwm_fold(struct lwm_call *call, enum lwm_kind kind, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
+              MPI_Op op, int root, MPI_Comm comm);
+
+/* One block for each rank: counts and places are ints or larger, types one for all or one each. */
+struct lwm_blocks {
+    char *at;
+    const void *counts, *places;
+    bool wide;                    /* MPI_Count and MPI_Aint, not int */
+    MPI_Datatype type;
+    const MPI_Datatype *types;    /* null: `type` for all, and places in its extents; else places in bytes */
+};
+bool lwm_gatherv(struct lwm_call *call, struct lwm_buffer send, struct lwm_blocks recv, int root, MPI_Comm comm);
+bool lwm_scatterv(struct lwm_call *call, struct lwm_blocks send, struct lwm_buffer recv, int root, MPI_Comm comm);
+bool lwm_allgatherv(struct lwm_call *call, struct lwm_buffer send, struct lwm_blocks recv, MPI_Comm comm);
+bool lwm_alltoallv(struct lwm_call *call, enum lwm_kind kind, struct lwm_blocks send, struct lwm_blocks recv, MPI_Comm comm);
+bool lwm_reduce_scatter(struct lwm_call *call, const void *send, void *recv, const void *counts, bool wide, MPI_Datatype type,
+                        MPI_Op op, MPI_Comm comm);
+
+#endif

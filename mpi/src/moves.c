@@ -1,0 +1,190 @@
+/*
+ * Collectives that move data: bytes to lineweave, whatever the types.
+ *
+ * MPI lets ranks describe one signature by different types, so nothing is decided by them. A rank whose type has gaps or
+ * another order packs what it gives and unpacks what it takes; the others do not notice.
+ */
+#include "lwm.h"
+#include "nodes.h"
+
+#include <string.h>
+
+/* What a buffer's type says, and how many bytes it holds. False when the host is to judge it. */
+static bool describe(const struct lwm_buffer *buffer, struct lwm_type *info, size_t *bytes)
+{
+    if (buffer->count < 0 || !lwm_type_of(buffer->type, info)) return false;
+    if (__builtin_mul_overflow((size_t)buffer->count, info->size, bytes)) return false;
+    /* A null buffer is right for types of absolute addresses only. */
+    return buffer->at || *bytes == 0 || !info->dense;
+}
+
+static bool root_is_rank(const struct lwm_call *call, int root) { return root >= 0 && root < call->comm->size; }
+
+/* Bytes to give: the buffer's own where they are dense, else packed. Null without memory. */
+static const void *given(struct lwm_call *call, const struct lwm_buffer *buffer, const struct lwm_type *info, size_t bytes)
+{
+    if (info->dense) return buffer->at;
+    void *packed = lwm_scratch(LWM_SCRATCH_IN, bytes);
+    bool done = packed && lwm_pack(buffer->at, (size_t)buffer->count, buffer->type, info, packed, call->comm->handle);
+    return done ? packed : NULL;
+}
+
+/* Room for bytes to take. Null without memory. */
+static void *room(const struct lwm_buffer *buffer, const struct lwm_type *info, size_t bytes)
+{
+    return info->dense ? buffer->at : lwm_scratch(LWM_SCRATCH_OUT, bytes);
+}
+
+/* Puts what was taken in the room where the buffer's type wants it. */
+static bool taken(struct lwm_call *call, const struct lwm_buffer *buffer, const struct lwm_type *info, const void *from, size_t count)
+{
+    return info->dense || lwm_unpack(from, buffer->at, count, buffer->type, info, call->comm->handle);
+}
+
+/* Bytes to give that lie apart from those to take: a copy where they overlap, which MPI forbids and hosts bear. */
+static const void *apart(const void *give, size_t given_bytes, const void *take, size_t taken_bytes)
+{
+    uintptr_t a = (uintptr_t)give, b = (uintptr_t)take;
+    if (!give || given_bytes == 0 || taken_bytes == 0 || a + given_bytes <= b || b + taken_bytes <= a) return give;
+    void *copy = lwm_scratch(LWM_SCRATCH_IN, given_bytes);
+    return copy ? memcpy(copy, give, given_bytes) : NULL;
+}
+
+bool lwm_bcast(struct lwm_call *call, struct lwm_buffer buffer, int root, MPI_Comm handle)
+{
+    if (!lwm_begin(call, LWM_BCAST, handle)) return false;
+    struct lwm_type info;
+    size_t bytes;
+    if (!root_is_rank(call, root) || !describe(&buffer, &info, &bytes)) return lwm_leave(call, LWM_WHY_ARGUMENT);
+    if (bytes == 0) return lwm_nothing(call);
+    if (!lwm_mine(call, bytes, true)) return false;
+    bool gives = call->comm->rank == root;
+    void *data = gives ? (void *)given(call, &buffer, &info, bytes) : room(&buffer, &info, bytes);
+    if (!data) return lwm_short(call);
+    lw_status status = LW_OK;
+    if (call->comm->way == LWM_NODES) {
+        if (!lwm_nodes_bcast(call, data, bytes, root)) return true;
+    } else {
+        status = lw_bcast(call->comm->team, data, bytes, LW_I8, root);
+    }
+    if (status == LW_OK && !gives && !taken(call, &buffer, &info, data, (size_t)buffer.count)) return lwm_short(call);
+    return lwm_done(call, status);
+}
+
+bool lwm_gather(struct lwm_call *call, struct lwm_buffer send, struct lwm_buffer recv, int root, MPI_Comm handle)
+{
+    if (!lwm_begin(call, LWM_GATHER, handle)) return false;
+    struct lwm_comm *comm = call->comm;
+    size_t ranks = (size_t)comm->size, own = (size_t)comm->rank;
+    if (!root_is_rank(call, root)) return lwm_leave(call, LWM_WHY_ARGUMENT);
+    bool takes = comm->rank == root, in_place = takes && send.at == LWM_IN_PLACE;
+    struct lwm_type from, to;
+    size_t bytes = 0, block = 0;
+    if (takes && !describe(&recv, &to, &block)) return lwm_leave(call, LWM_WHY_ARGUMENT);
+    if (in_place) bytes = block;
+    else if (!describe(&send, &from, &bytes)) return lwm_leave(call, LWM_WHY_ARGUMENT);
+    if (takes && bytes != block) return lwm_leave(call, LWM_WHY_ARGUMENT);
+    if (bytes == 0) return lwm_nothing(call);
+    if (comm->way == LWM_NODES && !lwm_nodes_can(comm, bytes, root)) return lwm_leave(call, LWM_WHY_NODES);
+    if (!lwm_mine(call, bytes, true)) return false;
+    char *out = takes ? room(&recv, &to, bytes * ranks) : NULL;
+    if (takes && !out) return lwm_short(call);
+    const void *in = LW_IN_PLACE;
+    if (!in_place) {
+        in = given(call, &send, &from, bytes);
+        if (in && takes) in = apart(in, bytes, out, bytes * ranks);
+        if (!in) return lwm_short(call);
+    } else if (!to.dense) {
+        const char *mine = (char *)recv.at + (ptrdiff_t)own * recv.count * to.extent;
+        if (!lwm_pack(mine, (size_t)recv.count, recv.type, &to, out + own * bytes, handle)) return lwm_short(call);
+    }
+    lw_status status = LW_OK;
+    if (comm->way == LWM_NODES) {
+        if (!lwm_nodes_gather(call, in_place ? out + own * bytes : in, out, bytes, root)) return true;
+    } else {
+        status = lw_gather(comm->team, in, out, bytes, LW_I8, root);
+    }
+    if (status == LW_OK && takes && !taken(call, &recv, &to, out, (size_t)recv.count * ranks)) return lwm_short(call);
+    return lwm_done(call, status);
+}
+
+bool lwm_scatter(struct lwm_call *call, struct lwm_buffer send, struct lwm_buffer recv, int root, MPI_Comm handle)
+{
+    if (!lwm_begin(call, LWM_SCATTER, handle)) return false;
+    struct lwm_comm *comm = call->comm;
+    if (!root_is_rank(call, root)) return lwm_leave(call, LWM_WHY_ARGUMENT);
+    size_t ranks = (size_t)comm->size;
+    bool gives = comm->rank == root, in_place = gives && recv.at == LWM_IN_PLACE;
+    struct lwm_type from, to;
+    size_t bytes = 0, block = 0;
+    if (gives && !describe(&send, &from, &block)) return lwm_leave(call, LWM_WHY_ARGUMENT);
+    if (in_place) bytes = block;
+    else if (!describe(&recv, &to, &bytes)) return lwm_leave(call, LWM_WHY_ARGUMENT);
+    if (gives && bytes != block) return lwm_leave(call, LWM_WHY_ARGUMENT);
+    if (bytes == 0) return lwm_nothing(call);
+    if (comm->way == LWM_NODES) return lwm_leave(call, LWM_WHY_NODES);
+    if (!lwm_mine(call, bytes, true)) return false;
+    const void *in = NULL;
+    void *out = in_place ? LW_IN_PLACE : room(&recv, &to, bytes);
+    if (gives) {
+        struct lwm_buffer all = {send.at, send.count * (MPI_Count)ranks, send.type};
+        in = given(call, &all, &from, bytes * ranks);
+        if (in && !in_place) in = apart(in, bytes * ranks, out, bytes);
+        if (!in) return lwm_short(call);
+    }
+    if (!out) return lwm_short(call);
+    lw_status status = lw_scatter(comm->team, in, out, bytes, LW_I8, root);
+    if (status == LW_OK && !in_place && !taken(call, &recv, &to, out, (size_t)recv.count)) return lwm_short(call);
+    return lwm_done(call, status);
+}
+
+/* Allgather and alltoall, in which every rank takes a block of each: `give` blocks are given. */
+static bool exchange(struct lwm_call *call, struct lwm_buffer send, struct lwm_buffer recv, size_t give)
+{
+    struct lwm_comm *comm = call->comm;
+    size_t ranks = (size_t)comm->size, own = (size_t)comm->rank;
+    bool in_place = send.at == LWM_IN_PLACE;
+    struct lwm_type from, to;
+    size_t bytes, block;
+    if (!describe(&recv, &to, &block)) return lwm_leave(call, LWM_WHY_ARGUMENT);
+    if (in_place) bytes = block;
+    else if (!describe(&send, &from, &bytes)) return lwm_leave(call, LWM_WHY_ARGUMENT);
+    if (bytes != block) return lwm_leave(call, LWM_WHY_ARGUMENT);
+    if (bytes == 0) return lwm_nothing(call);
+    bool gathers = call->kind == LWM_ALLGATHER;
+    if (comm->way == LWM_NODES && !(gathers && lwm_nodes_can(comm, bytes, -1))) return lwm_leave(call, LWM_WHY_NODES);
+    if (!lwm_mine(call, bytes, true)) return false;
+    char *out = room(&recv, &to, bytes * ranks);
+    if (!out) return lwm_short(call);
+    const void *in = LW_IN_PLACE;
+    if (!in_place) {
+        struct lwm_buffer all = {send.at, send.count * (MPI_Count)give, send.type};
+        in = given(call, &all, &from, bytes * give);
+        if (in) in = apart(in, bytes * give, out, bytes * ranks);
+        if (!in) return lwm_short(call);
+    } else if (!to.dense) {
+        size_t first = gathers ? own : 0, many = gathers ? 1 : ranks;
+        const char *mine = (char *)recv.at + (ptrdiff_t)first * recv.count * to.extent;
+        if (!lwm_pack(mine, (size_t)recv.count * many, recv.type, &to, out + first * bytes, comm->handle)) return lwm_short(call);
+    }
+    lw_status status = LW_OK;
+    if (comm->way == LWM_NODES) {
+        if (!lwm_nodes_allgather(call, in_place ? out + own * bytes : in, out, bytes)) return true;
+    } else if (gathers) {
+        status = lw_allgather(comm->team, in, out, bytes, LW_I8);
+    } else {
+        status = lw_alltoall(comm->team, in, out, bytes, LW_I8);
+    }
+    if (status == LW_OK && !taken(call, &recv, &to, out, (size_t)recv.count * ranks)) return lwm_short(call);
+    return lwm_done(call, status);
+}
+
+bool lwm_allgather(struct lwm_call *call, struct lwm_buffer send, struct lwm_buffer recv, MPI_Comm comm)
+{
+    return lwm_begin(call, LWM_ALLGATHER, comm) && exchange(call, send, recv, 1);
+}
+
+bool lwm_alltoall(struct lwm_call *call, struct lwm_buffer send, struct lwm_buffer recv, MPI_Comm comm)
+{
+    return lwm_begin(call, LWM_ALLTOALL, comm) && exchange(call, send, recv, (size_t)call->comm->size);
+}

@@ -1,0 +1,85 @@
+/*
+ * Buffers that lineweave cannot take as they are: derived types are packed into bytes and back, by each rank as its own type
+ * needs. Packed bytes are the signature's values in order, so ranks with different types understand each other.
+ */
+#include "lwm.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The most that one call of MPI_Pack moves; its counts and positions are ints. */
+#define PIECE ((size_t)1 << 30)
+
+struct scratch {
+    void *start[LWM_SCRATCHES];
+    size_t bytes[LWM_SCRATCHES];
+};
+
+static __thread struct scratch *mine;
+static pthread_key_t at_exit;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void give_back(void *all)
+{
+    struct scratch *scratch = all;
+    for (int i = 0; i < LWM_SCRATCHES; i++) free(scratch->start[i]);
+    free(scratch);
+}
+
+static void make_key(void) { pthread_key_create(&at_exit, give_back); }
+
+void *lwm_scratch(int which, size_t bytes)
+{
+    if (!mine) {
+        pthread_once(&once, make_key);
+        mine = calloc(1, sizeof *mine);
+        if (!mine) return NULL;
+        pthread_setspecific(at_exit, mine);
+    }
+    if (mine->bytes[which] < bytes || !mine->start[which]) {
+        size_t rounded = (bytes + 4095) & ~(size_t)4095;
+        void *grown = NULL;
+        if (rounded < bytes || posix_memalign(&grown, 4096, rounded ? rounded : 4096) != 0) return NULL;
+        free(mine->start[which]);
+        mine->start[which] = grown;
+        mine->bytes[which] = rounded;
+    }
+    return mine->start[which];
+}
+
+/* Elements a piece. */
+static size_t a_piece(const struct lwm_type *info) { return info->size >= PIECE ? 1 : PIECE / (info->size ? info->size : 1); }
+
+bool lwm_pack(const void *from, size_t count, MPI_Datatype type, const struct lwm_type *info, void *to, MPI_Comm comm)
+{
+    if (info->dense) {
+        memcpy(to, from, count * info->size);
+        return true;
+    }
+    for (size_t done = 0, many = a_piece(info); done < count; done += many) {
+        int n = (int)(count - done < many ? count - done : many), position = 0;
+        int room = (int)((size_t)n * info->size);
+        const char *start = (const char *)from + (ptrdiff_t)done * info->extent;
+        if (info->size > PIECE) return false;
+        if (lwm_host.Pack(start, n, type, (char *)to + done * info->size, room, &position, comm) != 0) return false;
+        if (position != room) return false;
+    }
+    return true;
+}
+
+bool lwm_unpack(const void *from, void *to, size_t count, MPI_Datatype type, const struct lwm_type *info, MPI_Comm comm)
+{
+    if (info->dense) {
+        memcpy(to, from, count * info->size);
+        return true;
+    }
+    for (size_t done = 0, many = a_piece(info); done < count; done += many) {
+        int n = (int)(count - done < many ? count - done : many), position = 0;
+        int room = (int)((size_t)n * info->size);
+        char *start = (char *)to + (ptrdiff_t)done * info->extent;
+        if (info->size > PIECE) return false;
+        if (lwm_host.Unpack((const char *)from + done * info->size, room, &position, start, n, type, comm) != 0) return false;
+    }
+    return true;
+}

@@ -1,0 +1,271 @@
+/*
+ * Collectives whose blocks have lengths and places of their own.
+ *
+ * lineweave wants lengths on all ranks and blocks in a row. For gatherv and scatterv MPI gives the lengths to the root only,
+ * which tells the others first. Blocks with gaps, in another order or of derived types go through a row that is packed and
+ * unpacked here.
+ */
+#include "lwm.h"
+#include "nodes.h"
+
+#include <string.h>
+
+/* A block, as its rank's type sees it. */
+struct block {
+    char *at;
+    size_t count, bytes;
+    MPI_Datatype type;
+    struct lwm_type info;
+};
+
+static long long number(const void *list, bool wide, int i)
+{
+    return wide ? ((const MPI_Count *)list)[i] : ((const int *)list)[i];
+}
+
+static bool block_of(const struct lwm_blocks *blocks, int i, struct block *to)
+{
+    long long count = number(blocks->counts, blocks->wide, i), place = 0;
+    to->type = blocks->types ? blocks->types[i] : blocks->type;
+    if (count < 0 || !lwm_type_of(to->type, &to->info)) return false;
+    if (blocks->places) {
+        place = blocks->wide ? ((const MPI_Aint *)blocks->places)[i] : ((const int *)blocks->places)[i];
+        if (!blocks->types) place *= to->info.extent;
+    }
+    to->at = (char *)((uintptr_t)blocks->at + (uintptr_t)place);
+    to->count = (size_t)count;
+    to->bytes = to->count * to->info.size;
+    return true;
+}
+
+/* Lengths in bytes, their sum, and whether the blocks lie in a row as they are. */
+static bool measure(const struct lwm_blocks *blocks, int ranks, size_t *lengths, size_t *total, bool *row)
+{
+    *total = 0;
+    *row = true;
+    for (int i = 0; i < ranks; i++) {
+        struct block block;
+        if (!block_of(blocks, i, &block)) return false;
+        lengths[i] = block.bytes;
+        if (block.bytes && (!block.info.dense || block.at != blocks->at + *total)) *row = false;
+        *total += block.bytes;
+    }
+    return true;
+}
+
+/* Packs the blocks in a row, or a row into the blocks. */
+static bool pack_all(const struct lwm_blocks *blocks, int ranks, char *row, MPI_Comm comm)
+{
+    for (int i = 0; i < ranks; i++) {
+        struct block block;
+        if (!block_of(blocks, i, &block)) return false;
+        if (block.bytes && !lwm_pack(block.at, block.count, block.type, &block.info, row, comm)) return false;
+        row += block.bytes;
+    }
+    return true;
+}
+
+static bool unpack_all(const struct lwm_blocks *blocks, int ranks, const char *row, MPI_Comm comm)
+{
+    for (int i = 0; i < ranks; i++) {
+        struct block block;
+        if (!block_of(blocks, i, &block)) return false;
+        if (block.bytes && !lwm_unpack(row, block.at, block.count, block.type, &block.info, comm)) return false;
+        row += block.bytes;
+    }
+    return true;
+}
+
+static size_t *lengths_for(int ranks, int lists)
+{
+    return lwm_scratch(LWM_SCRATCH_COUNTS, sizeof(size_t) * (size_t)ranks * (size_t)lists + 1);
+}
+
+static void *at_least(void *start, size_t bytes, int which) { return start || bytes ? start : lwm_scratch(which, 1); }
+
+/* Bytes of one buffer to give in a block of `wanted` bytes. */
+static const void *one_given(struct lwm_call *call, const struct lwm_buffer *buffer, size_t wanted)
+{
+    struct lwm_type info;
+    if (!lwm_type_of(buffer->type, &info)) return NULL;
+    size_t bytes = (size_t)buffer->count * info.size;
+    if (info.dense && bytes >= wanted) return at_least(buffer->at, wanted, LWM_SCRATCH_IN);
+    void *packed = lwm_scratch(LWM_SCRATCH_IN, bytes > wanted ? bytes : wanted);
+    bool done = packed && lwm_pack(buffer->at, (size_t)buffer->count, buffer->type, &info, packed, call->comm->handle);
+    return done ? packed : NULL;
+}
+
+/* A buffer that the host would take, on its own. */
+static bool sound(const struct lwm_buffer *buffer, size_t *bytes)
+{
+    struct lwm_type info;
+    if (buffer->count < 0 || !lwm_type_of(buffer->type, &info)) return false;
+    *bytes = (size_t)buffer->count * info.size;
+    return true;
+}
+
+/* Begins any of these calls. */
+static bool begin(struct lwm_call *call, enum lwm_kind kind, MPI_Comm comm)
+{
+    if (!lwm_begin(call, kind, comm)) return false;
+    return call->comm->way == LWM_NODES ? lwm_leave(call, LWM_WHY_NODES) : true;
+}
+
+bool lwm_gatherv(struct lwm_call *call, struct lwm_buffer send, struct lwm_blocks recv, int root, MPI_Comm handle)
+{
+    if (!begin(call, LWM_GATHERV, handle)) return false;
+    struct lwm_comm *comm = call->comm;
+    int ranks = comm->size;
+    if (root < 0 || root >= ranks) return lwm_leave(call, LWM_WHY_ARGUMENT);
+    bool takes = comm->rank == root, in_place = takes && send.at == LWM_IN_PLACE, row = false;
+    size_t *lengths = lengths_for(ranks, 1), total = 0, bytes = 0;
+    if (!lengths) return lwm_short(call);
+    if (!in_place && !sound(&send, &bytes)) return lwm_leave(call, LWM_WHY_ARGUMENT);
+    if (takes && !measure(&recv, ranks, lengths, &total, &row)) return lwm_leave(call, LWM_WHY_ARGUMENT);
+    if (!lwm_mine(call, takes ? lengths[root] : bytes, false)) return false;
+    lw_status status = lw_bcast(comm->team, lengths, sizeof *lengths * (size_t)ranks, LW_I8, root);
+    if (status != LW_OK) return lwm_done(call, status);
+    void *out = takes ? (row ? at_least(recv.at, total, LWM_SCRATCH_OUT) : lwm_scratch(LWM_SCRATCH_OUT, total)) : NULL;
+    const void *in = LW_IN_PLACE;
+    if (in_place) {
+        if (out && !row && !pack_all(&recv, ranks, out, handle)) out = NULL;
+    } else {
+        in = one_given(call, &send, lengths[comm->rank]);
+    }
+    if (!in || (takes && !out)) return lwm_short(call);
+    status = lw_gatherv(comm->team, in, out, lengths, LW_I8, root);
+    if (status == LW_OK && takes && !row && !unpack_all(&recv, ranks, out, handle)) return lwm_short(call);
+    return lwm_done(call, status);
+}
+
+bool lwm_scatterv(struct lwm_call *call, struct lwm_blocks send, struct lwm_buffer recv, int root, MPI_Comm handle)
+{
+    if (!begin(call, LWM_SCATTERV, handle)) return false;
+    struct lwm_comm *comm = call->comm;
+    int ranks = comm->size;
+    if (root < 0 || root >= ranks) return lwm_leave(call, LWM_WHY_ARGUMENT);
+    bool gives = comm->rank == root, in_place = gives && recv.at == LWM_IN_PLACE, row = false;
+    size_t *lengths = lengths_for(ranks, 1), total = 0, bytes = 0;
+    if (!lengths) return lwm_short(call);
+    if (!in_place && !sound(&recv, &bytes)) return lwm_leave(call, LWM_WHY_ARGUMENT);
+    if (gives && !measure(&send, ranks, lengths, &total, &row)) return lwm_leave(call, LWM_WHY_ARGUMENT);
+    if (!lwm_mine(call, gives ? lengths[root] : bytes, false)) return false;
+    lw_status status = lw_bcast(comm->team, lengths, sizeof *lengths * (size_t)ranks, LW_I8, root);
+    if (status != LW_OK) return lwm_done(call, status);
+    const void *in = NULL;
+    if (gives) {
+        void *packed = row ? at_least(send.at, total, LWM_SCRATCH_IN) : lwm_scratch(LWM_SCRATCH_IN, total);
+        in = packed && (row || pack_all(&send, ranks, packed, handle)) ? packed : NULL;
+        if (!in) return lwm_short(call);
+    }
+    struct lwm_type info = {0};
+    size_t own = lengths[comm->rank];
+    void *out = LW_IN_PLACE;
+    bool direct = true;
+    if (!in_place) {
+        lwm_type_of(recv.type, &info);
+        direct = info.dense && bytes >= own;
+        out = direct ? at_least(recv.at, own, LWM_SCRATCH_OUT) : lwm_scratch(LWM_SCRATCH_OUT, own);
+        if (!out) return lwm_short(call);
+    }
+    status = lw_scatterv(comm->team, in, out, lengths, LW_I8, root);
+    if (status == LW_OK && !direct) {
+        size_t whole = info.size ? (own < bytes ? own : bytes) / info.size : 0;
+        if (!lwm_unpack(out, recv.at, whole, recv.type, &info, handle)) return lwm_short(call);
+        /* More came than the buffer holds: MPI calls that truncation. */
+        if (own > bytes) return lwm_done(call, LW_ERR_COUNT);
+    }
+    return lwm_done(call, status);
+}
+
+bool lwm_allgatherv(struct lwm_call *call, struct lwm_buffer send, struct lwm_blocks recv, MPI_Comm handle)
+{
+    if (!begin(call, LWM_ALLGATHERV, handle)) return false;
+    struct lwm_comm *comm = call->comm;
+    int ranks = comm->size;
+    bool in_place = send.at == LWM_IN_PLACE, row = false;
+    size_t *lengths = lengths_for(ranks, 1), total = 0, bytes = 0;
+    if (!lengths) return lwm_short(call);
+    if (!in_place && !sound(&send, &bytes)) return lwm_leave(call, LWM_WHY_ARGUMENT);
+    if (!measure(&recv, ranks, lengths, &total, &row)) return lwm_leave(call, LWM_WHY_ARGUMENT);
+    if (total == 0) return lwm_nothing(call);
+    if (!lwm_mine(call, total, true)) return false;
+    void *out = row ? recv.at : lwm_scratch(LWM_SCRATCH_OUT, total);
+    const void *in = LW_IN_PLACE;
+    if (in_place) {
+        if (out && !row && !pack_all(&recv, ranks, out, handle)) out = NULL;
+    } else {
+        in = one_given(call, &send, lengths[comm->rank]);
+    }
+    if (!in || !out) return lwm_short(call);
+    lw_status status = lw_allgatherv(comm->team, in, out, lengths, LW_I8);
+    if (status == LW_OK && !row && !unpack_all(&recv, ranks, out, handle)) return lwm_short(call);
+    return lwm_done(call, status);
+}
+
+bool lwm_alltoallv(struct lwm_call *call, enum lwm_kind kind, struct lwm_blocks send, struct lwm_blocks recv, MPI_Comm handle)
+{
+    if (!begin(call, kind, handle)) return false;
+    struct lwm_comm *comm = call->comm;
+    int ranks = comm->size;
+    bool in_place = send.at == LWM_IN_PLACE, give_row = false, take_row = false;
+    size_t *gives = lengths_for(ranks, 2), *takes = gives ? gives + ranks : NULL, given = 0, total = 0;
+    if (!gives) return lwm_short(call);
+    if (!in_place && !measure(&send, ranks, gives, &given, &give_row)) return lwm_leave(call, LWM_WHY_ARGUMENT);
+    if (!measure(&recv, ranks, takes, &total, &take_row)) return lwm_leave(call, LWM_WHY_ARGUMENT);
+    if (!lwm_mine(call, total, false)) return false;
+    void *out = take_row ? at_least(recv.at, total, LWM_SCRATCH_OUT) : lwm_scratch(LWM_SCRATCH_OUT, total);
+    const void *in = LW_IN_PLACE;
+    if (in_place) {
+        if (out && !take_row && !pack_all(&recv, ranks, out, handle)) out = NULL;
+    } else {
+        void *packed = give_row ? at_least(send.at, given, LWM_SCRATCH_IN) : lwm_scratch(LWM_SCRATCH_IN, given);
+        in = packed && (give_row || pack_all(&send, ranks, packed, handle)) ? packed : NULL;
+    }
+    if (!in || !out) return lwm_short(call);
+    lw_status status = lw_alltoallv(comm->team, in, gives, out, takes, LW_I8);
+    if (status == LW_OK && !take_row && !unpack_all(&recv, ranks, out, handle)) return lwm_short(call);
+    return lwm_done(call, status);
+}
+
+bool lwm_reduce_scatter(struct lwm_call *call, const void *send, void *recv, const void *counts, bool wide, MPI_Datatype type,
+                        MPI_Op mpi_op, MPI_Comm handle)
+{
+    if (!begin(call, LWM_REDUCE_SCATTER, handle)) return false;
+    struct lwm_comm *comm = call->comm;
+    int ranks = comm->size;
+    struct lwm_type info;
+    size_t *lengths = lengths_for(ranks, 1), total = 0;
+    if (!lengths) return lwm_short(call);
+    if (!lwm_type_of(type, &info)) return lwm_leave(call, LWM_WHY_ARGUMENT);
+    for (int i = 0; i < ranks; i++) {
+        long long count = number(counts, wide, i);
+        if (count < 0) return lwm_leave(call, LWM_WHY_ARGUMENT);
+        lengths[i] = (size_t)count;
+        total += lengths[i];
+    }
+    lw_op op = lwm_combining(mpi_op, type, &info);
+    if (op < 0) return lwm_leave(call, info.combines == NOTHING ? LWM_WHY_TYPE : LWM_WHY_OP);
+    if (total == 0) return lwm_nothing(call);
+    bool in_place = send == LWM_IN_PLACE;
+    if ((in_place && !recv) || !send) return lwm_leave(call, LWM_WHY_ARGUMENT);
+    size_t bytes = total * info.step, own = lengths[comm->rank] * info.step, written = in_place ? bytes : own;
+    if (!lwm_mine(call, bytes, true)) return false;
+    bool fits = (uintptr_t)recv % info.align == 0;
+    void *out = fits ? at_least(recv, written, LWM_SCRATCH_OUT) : lwm_scratch(LWM_SCRATCH_OUT, written);
+    if (!out) return lwm_short(call);
+    const void *in = LW_IN_PLACE;
+    if (in_place) {
+        if (out != recv) memcpy(out, recv, written);
+    } else {
+        uintptr_t a = (uintptr_t)send, b = (uintptr_t)out;
+        bool stays = a % info.align == 0 && (written == 0 || a >= b + written || b >= a + bytes);
+        void *place = stays ? (void *)send : lwm_scratch(LWM_SCRATCH_IN, bytes);
+        if (!place) return lwm_short(call);
+        if (place != send) memcpy(place, send, bytes);
+        in = place;
+    }
+    lw_status status = lw_reduce_scatter(comm->team, in, out, lengths, info.element, op);
+    if (status == LW_OK && out != recv && own) memcpy(recv, out, own);
+    return lwm_done(call, status);
+}

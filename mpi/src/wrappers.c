@@ -1,0 +1,72 @@
+/*
+ * The entry points that programs call, each in the form with ints and in the one with MPI_Count.
+ */
+#include "lwm.h"
+
+#define NEXT(name) \
+    static __typeof__(&FORM(name)) next; \
+    if (LWM_UNLIKELY(!next)) *(void **)&next = lwm_next(NAME(name));
+#define LWM_TEXT(x) #x
+
+#define FORM(name) MPI_##name
+#define NAME(name) LWM_TEXT(name)
+#define COUNT int
+#define PLACE int
+#define WIDE false
+#include "collectives.inc"
+#include "passed.inc"
+#undef FORM
+#undef NAME
+#undef COUNT
+#undef PLACE
+#undef WIDE
+
+/* Open MPI 5 has no large forms. Programs see whether they are there, so they must not be where the host has none. */
+#ifdef LWM_LARGE_FORMS
+#define FORM(name) MPI_##name##_c
+#define NAME(name) LWM_TEXT(name##_c)
+#define COUNT MPI_Count
+#define PLACE MPI_Aint
+#define WIDE true
+#include "collectives.inc"
+#include "passed.inc"
+#undef FORM
+#undef NAME
+#undef COUNT
+#undef PLACE
+#undef WIDE
+#endif
+
+#define FORM(name) MPI_##name
+#define NAME(name) LWM_TEXT(name)
+
+int MPI_Barrier(MPI_Comm comm)
+{
+    struct lwm_comm *known = __atomic_load_n(&lwm_slots[lwm_slot(comm)], __ATOMIC_ACQUIRE);
+    if (LWM_LIKELY(known && known->handle == comm && known->plain_barrier)) {
+        known->barriers++;
+        if (LWM_LIKELY(lw_barrier(known->team) == LW_OK)) return 0;
+        struct lwm_call call = {.comm = known, .kind = LWM_BARRIER};
+        lwm_done(&call, LW_ERR_FAILED);
+        return call.result;
+    }
+    struct lwm_call call;
+    if (lwm_barrier(&call, comm)) return call.result;
+    NEXT(Barrier)
+    return lwm_passed(&call, next(comm));
+}
+
+/* Those without counts, which always pass. */
+int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
+{
+    NEXT(Ibarrier)
+    lwm_count_passed(LWM_NONBLOCKING);
+    return next(comm, request);
+}
+
+int MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    NEXT(Barrier_init)
+    lwm_count_passed(LWM_PERSISTENT);
+    return next(comm, info, request);
+}

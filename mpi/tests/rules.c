@@ -1,0 +1,232 @@
+/*
+ * MPI's rules where an interposer could break them. Results are computed here, by arithmetic, not taken from the host.
+ */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int rank, ranks;
+#define EXPECT(condition) \
+    do { \
+        if (!(condition)) { \
+            fprintf(stderr, "%s:%d: rank %d of %d: expected %s\n", __FILE__, __LINE__, rank, ranks, #condition); \
+            MPI_Abort(MPI_COMM_WORLD, 1); \
+        } \
+    } while (0)
+
+/* A large send that waits for its receiver, then a barrier: who waits in the barrier must keep the host going. */
+static void a_pending_send_goes_on_in_a_barrier(void)
+{
+    enum { MANY = 1 << 20 };
+    int *data = malloc(sizeof *data * MANY);
+    if (ranks < 2) { free(data); return; }
+    for (int turn = 0; turn < 4; turn++) {
+        MPI_Request request = MPI_REQUEST_NULL;
+        if (rank == 0) {
+            for (int i = 0; i < MANY; i++) data[i] = i + turn;
+            MPI_Isend(data, MANY, MPI_INT, 1, 7, MPI_COMM_WORLD, &request);
+        } else if (rank == 1) {
+            memset(data, 0, sizeof *data * MANY);
+            if (turn % 2) usleep(20000);
+            MPI_Recv(data, MANY, MPI_INT, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            for (int i = 0; i < MANY; i++) EXPECT(data[i] == i + turn);
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    free(data);
+}
+
+/* The same bytes, described by each rank in its own way. */
+static void ranks_may_describe_one_signature_differently(void)
+{
+    MPI_Datatype pairs, strided;
+    MPI_Type_contiguous(2, MPI_INT, &pairs);
+    MPI_Type_commit(&pairs);
+    MPI_Type_vector(6, 1, 2, MPI_INT, &strided);
+    MPI_Type_commit(&strided);
+    for (int turn = 0; turn < 12; turn++) {
+        int root = turn % ranks, own[12], all[6 * 64];
+        memset(own, 0x55, sizeof own);
+        MPI_Datatype type = rank % 3 == 0 ? MPI_INT : rank % 3 == 1 ? pairs : strided;
+        int count = rank % 3 == 0 ? 6 : rank % 3 == 1 ? 3 : 1, step = rank % 3 == 2 ? 2 : 1;
+        if (rank == root) for (int i = 0; i < 6; i++) own[i * step] = 100 * turn + i;
+        MPI_Bcast(own, count, type, root, MPI_COMM_WORLD);
+        for (int i = 0; i < 6; i++) EXPECT(own[i * step] == 100 * turn + i);
+        if (step == 2) for (int i = 1; i < 12; i += 2) EXPECT(own[i] == 0x55555555);
+        for (int i = 0; i < 6; i++) own[i * step] = 1000 * rank + i;
+        MPI_Allgather(own, count, type, all, rank % 2 ? 6 : 3, rank % 2 ? MPI_INT : pairs, MPI_COMM_WORLD);
+        for (int r = 0; r < ranks; r++) for (int i = 0; i < 6; i++) EXPECT(all[6 * r + i] == 1000 * r + i);
+        memset(all, 0, sizeof all);
+        MPI_Gather(own, count, type, all, 6, MPI_INT, root, MPI_COMM_WORLD);
+        if (rank == root) for (int r = 0; r < ranks; r++) for (int i = 0; i < 6; i++) EXPECT(all[6 * r + i] == 1000 * r + i);
+    }
+    MPI_Type_free(&pairs);
+    MPI_Type_free(&strided);
+}
+
+/* x -> a x + b in one word each: the composition of two affine maps, as two halves of an unsigned long. */
+static void compose(void *in, void *inout, int *len, MPI_Datatype *type)
+{
+    (void)type;
+    unsigned long long *first = in, *then = inout;
+    for (int i = 0; i < *len; i++) {
+        unsigned a = (unsigned)(first[i] >> 32), b = (unsigned)first[i], c = (unsigned)(then[i] >> 32), d = (unsigned)then[i];
+        then[i] = (unsigned long long)(a * c) << 32 | (unsigned)(b * c + d);
+    }
+}
+
+static unsigned long long map_of(int r, int i) { return (unsigned long long)(2 * r + 3 + i) << 32 | (unsigned)(7 * r + i + 1); }
+
+static void operators_of_the_program_keep_the_order_of_ranks(void)
+{
+    MPI_Op op;
+    MPI_Op_create(compose, 0, &op);
+    for (int n = 1; n <= 3000; n = n * 7 + 3) {
+        unsigned long long *own = malloc(sizeof *own * n), *result = malloc(sizeof *own * n), *expected = malloc(sizeof *own * n);
+        for (int turn = 0; turn < 8; turn++) {
+            for (int i = 0; i < n; i++) own[i] = map_of(rank, i), expected[i] = map_of(0, i);
+            for (int r = 1; r < ranks; r++) {
+                unsigned long long next;
+                for (int i = 0; i < n; i++) { int one = 1; next = map_of(r, i); compose(&expected[i], &next, &one, NULL); expected[i] = next; }
+            }
+            MPI_Allreduce(own, result, n, MPI_UNSIGNED_LONG_LONG, op, MPI_COMM_WORLD);
+            EXPECT(memcmp(result, expected, sizeof *own * n) == 0);
+            memset(result, 0, sizeof *own * n);
+            MPI_Reduce(own, result, n, MPI_UNSIGNED_LONG_LONG, op, turn % ranks, MPI_COMM_WORLD);
+            if (rank == turn % ranks) EXPECT(memcmp(result, expected, sizeof *own * n) == 0);
+        }
+        free(own), free(result), free(expected);
+    }
+    MPI_Op_free(&op);
+}
+
+static void pairs_find_the_least_and_where(void)
+{
+    struct { double value; int where; } own, least;
+    for (int turn = 0; turn < 20; turn++) {
+        own.value = (rank * 5 + turn * 3) % 7, own.where = rank;
+        MPI_Allreduce(&own, &least, 1, MPI_DOUBLE_INT, MPI_MINLOC, MPI_COMM_WORLD);
+        double best = 99;
+        int where = -1;
+        for (int r = 0; r < ranks; r++) if ((r * 5 + turn * 3) % 7 < best) best = (r * 5 + turn * 3) % 7, where = r;
+        EXPECT(least.value == best && least.where == where);
+    }
+}
+
+static void in_place_and_empty(void)
+{
+    for (int turn = 0; turn < 10; turn++) {
+        int value = rank + turn, block[64], *none = NULL;
+        MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        EXPECT(value == ranks * turn + ranks * (ranks - 1) / 2);
+        for (int r = 0; r < ranks; r++) block[r] = -1;
+        block[rank] = rank * 3;
+        MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, block, 1, MPI_INT, MPI_COMM_WORLD);
+        for (int r = 0; r < ranks; r++) EXPECT(block[r] == r * 3);
+        for (int r = 0; r < ranks; r++) block[r] = 10 * rank + r;
+        MPI_Alltoall(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, block, 1, MPI_INT, MPI_COMM_WORLD);
+        for (int r = 0; r < ranks; r++) EXPECT(block[r] == 10 * r + rank);
+        MPI_Bcast(none, 0, MPI_INT, 0, MPI_COMM_WORLD);
+        int root = turn % ranks;
+        if (rank == root) {
+            value = rank;
+            MPI_Reduce(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_MAX, root, MPI_COMM_WORLD);
+            EXPECT(value == ranks - 1);
+        } else {
+            value = rank;
+            MPI_Reduce(&value, NULL, 1, MPI_INT, MPI_MAX, root, MPI_COMM_WORLD);
+        }
+    }
+}
+
+/* Blocks of different lengths, in reverse order and with gaps at the taker. */
+static void uneven_blocks_find_their_places(void)
+{
+    int counts[64], places[64], own[64], all[64 * 64];
+    for (int turn = 0; turn < 8; turn++) {
+        int at = 0, root = turn % ranks;
+        for (int r = ranks - 1; r >= 0; r--) counts[r] = (r + turn) % 4, places[r] = at, at += counts[r] + 1;
+        for (int i = 0; i < counts[rank]; i++) own[i] = 100 * rank + i;
+        for (int i = 0; i < at; i++) all[i] = -7;
+        MPI_Allgatherv(own, counts[rank], MPI_INT, all, counts, places, MPI_INT, MPI_COMM_WORLD);
+        for (int r = 0; r < ranks; r++) {
+            for (int i = 0; i < counts[r]; i++) EXPECT(all[places[r] + i] == 100 * r + i);
+            EXPECT(all[places[r] + counts[r]] == -7);
+        }
+        for (int i = 0; i < at; i++) all[i] = -7;
+        /* Lengths are known at the root only. */
+        MPI_Gatherv(own, counts[rank], MPI_INT, all, rank == root ? counts : NULL, rank == root ? places : NULL, MPI_INT, root,
+                    MPI_COMM_WORLD);
+        if (rank == root) for (int r = 0; r < ranks; r++) for (int i = 0; i < counts[r]; i++) EXPECT(all[places[r] + i] == 100 * r + i);
+        if (rank == root) for (int r = 0; r < ranks; r++) for (int i = 0; i < counts[r]; i++) all[places[r] + i] = 50 * r + i + turn;
+        MPI_Scatterv(all, rank == root ? counts : NULL, rank == root ? places : NULL, MPI_INT, own, counts[rank], MPI_INT, root,
+                     MPI_COMM_WORLD);
+        for (int i = 0; i < counts[rank]; i++) EXPECT(own[i] == 50 * rank + i + turn);
+    }
+}
+
+static void communicators_come_and_go(int many)
+{
+    int mine, sum;
+    for (int i = 0; i < many; i++) {
+        MPI_Comm comm;
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        /* Every hundredth lives long enough to get a team. */
+        for (int call = 0; call < (i % 100 == 0 ? 12 : 1); call++) {
+            mine = rank + i + call;
+            MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, comm);
+            EXPECT(sum == ranks * (i + call) + ranks * (ranks - 1) / 2);
+        }
+        MPI_Comm_free(&comm);
+    }
+    MPI_Comm parts;
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, -rank, &parts);
+    int size, place;
+    MPI_Comm_size(parts, &size);
+    MPI_Comm_rank(parts, &place);
+    for (int i = 0; i < 20; i++) {
+        mine = place;
+        MPI_Bcast(&mine, 1, MPI_INT, size - 1, parts);
+        EXPECT(mine == size - 1);
+        MPI_Barrier(parts);
+    }
+    MPI_Comm_free(&parts);
+}
+
+static void large_messages_are_right(void)
+{
+    int n = 300001;
+    double *own = malloc(sizeof *own * n), *all = malloc(sizeof *own * n);
+    for (int turn = 0; turn < 6; turn++) {
+        for (int i = 0; i < n; i++) own[i] = rank + i % 13 + turn;
+        MPI_Allreduce(own, all, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+        for (int i = 0; i < n; i++) EXPECT(all[i] == ranks * (i % 13 + turn) + ranks * (ranks - 1) / 2);
+        MPI_Bcast(own, n, MPI_DOUBLE, turn % ranks, MPI_COMM_WORLD);
+        for (int i = 0; i < n; i++) EXPECT(own[i] == turn % ranks + i % 13 + turn);
+    }
+    free(own), free(all);
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    EXPECT(ranks <= 64);
+    /* Enough calls for a team, whatever LINEWEAVE_MPI_AFTER is by default. */
+    for (int i = 0; i < 20; i++) MPI_Barrier(MPI_COMM_WORLD);
+    a_pending_send_goes_on_in_a_barrier();
+    ranks_may_describe_one_signature_differently();
+    operators_of_the_program_keep_the_order_of_ranks();
+    pairs_find_the_least_and_where();
+    in_place_and_empty();
+    uneven_blocks_find_their_places();
+    large_messages_are_right();
+    communicators_come_and_go(argc > 1 ? atoi(argv[1]) : 300);
+    MPI_Finalize();
+    if (rank == 0) printf("rules: kept by %d ranks\n", ranks);
+    return 0;
+}
