@@ -114,7 +114,7 @@ impl<'py> Array<'py> {
         };
         let dense = view.suboffsets.is_null()
             && layout::is_dense(words(view.shape), words(view.strides), size)
-            && data as usize % element.size() == 0;
+            && data as usize % element.align() == 0;
         let layout = Layout {
             data,
             count: view.len as usize / size.max(1),

@@ -61,6 +61,8 @@ pub(crate) fn read<'py>(
         (2, 32, 1) => ElementType::F32,
         (2, 64, 1) => ElementType::F64,
         (4, 16, 1) => ElementType::BF16,
+        (5, 64, 1) => ElementType::ComplexF32,
+        (5, 128, 1) => ElementType::ComplexF64,
         (code, bits, lanes) => {
             let what = format!("of DLPack's type {code} with {bits} bits and {lanes} lanes");
             return Err(layout::unknown(py, whose, &what));

@@ -58,6 +58,8 @@ pub(crate) fn of_format(
         b"b" | b"h" | b"i" | b"l" | b"q" | b"n" => integer(true),
         b"B" | b"H" | b"I" | b"L" | b"Q" | b"N" | b"?" | b"c" => integer(false),
         b"e" => Some(ElementType::F16),
+        b"Zf" => Some(ElementType::ComplexF32),
+        b"Zd" => Some(ElementType::ComplexF64),
         b"f" => Some(ElementType::F32),
         b"d" => Some(ElementType::F64),
         b"O" => return Err(objects(py, whose)),
@@ -74,7 +76,7 @@ pub(crate) fn objects(py: Python<'_>, whose: &str) -> PyErr {
 
 #[cold]
 pub(crate) fn unknown(py: Python<'_>, whose: &str, what: &str) -> PyErr {
-    raise::kind(py, format!("{whose} has elements {what}; expected integers of 1 to 8 bytes, float16, bfloat16, float32, float64 or bool; other types can be moved as bytes, in numpy by x.view(np.uint8)"))
+    raise::kind(py, format!("{whose} has elements {what}; expected integers of 1 to 8 bytes, float16, bfloat16, float32, float64, complex64, complex128 or bool; other types can be moved as bytes, in numpy by x.view(np.uint8)"))
 }
 
 /// Whether elements of `size` bytes with these extents and strides (in bytes) lie one after the other.

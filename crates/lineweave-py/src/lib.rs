@@ -25,7 +25,7 @@ fn extension(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("MAX_RANKS", lineweave::segment::MAX_RANKS)?;
     module.add_class::<rank::Communicator>()?;
     module.add_class::<handle::Persistent>()?;
-    module.add_class::<start::Seat>()?;
+    module.add_class::<rank::Seat>()?;
     module.add_class::<start::Threads>()?;
     module.add_class::<start::Launch>()?;
     module.add_function(wrap_pyfunction!(start::meet, module)?)?;

@@ -136,6 +136,8 @@ pub(crate) fn read(object: &Bound<'_, PyAny>, whose: &'static str) -> PyResult<L
         9 => ElementType::I64,
         10 => ElementType::U64,
         23 => ElementType::F16,
+        14 => ElementType::ComplexF32,
+        15 => ElementType::ComplexF64,
         other => unusual(object, other, whose)?,
     };
     let swapped = if cfg!(target_endian = "little") { b'>' } else { b'<' };

@@ -7,7 +7,8 @@ use lineweave::sync::{AtomicU64, Ordering};
 use lineweave::{Error, Operator};
 use pyo3::prelude::*;
 use std::cell::UnsafeCell;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// Ready for a call, in one, or left.
 const LIVE: u64 = 0;
@@ -162,10 +163,36 @@ impl Drop for Communicator {
     }
 }
 
+/// A place in a team, to be taken by a `Team`.
+#[pyclass(frozen, module = "lineweave._lineweave")]
+pub(crate) struct Seat {
+    place: Mutex<Option<Communicator>>,
+}
+
+impl Seat {
+    pub(crate) fn new(comm: lineweave::Communicator, threads: bool) -> Seat {
+        Seat { place: Mutex::new(Some(Communicator::new(comm, threads))) }
+    }
+
+    pub(crate) fn take(&self, py: Python<'_>) -> PyResult<Communicator> {
+        let place = self.place.lock().ok().and_then(|mut place| place.take());
+        place.ok_or_else(|| {
+            raise::argument(py, "this place is taken; every rank makes or joins a team of its own")
+        })
+    }
+}
+
+/// Seconds as a duration.
+pub(crate) fn duration(py: Python<'_>, seconds: Option<f64>) -> PyResult<Option<Duration>> {
+    let Some(seconds) = seconds else { return Ok(None) };
+    let known = Duration::try_from_secs_f64(seconds).ok().filter(|d| !d.is_zero());
+    known.map(Some).ok_or_else(|| raise::argument(py, format!("{seconds} is no number of seconds above 0")))
+}
+
 #[pymethods]
 impl Communicator {
     #[new]
-    fn from_seat(seat: &Bound<'_, crate::start::Seat>) -> PyResult<Communicator> {
+    fn from_seat(seat: &Bound<'_, Seat>) -> PyResult<Communicator> {
         seat.get().take(seat.py())
     }
 
@@ -228,7 +255,7 @@ impl Communicator {
 
     /// Sets how many seconds a call may wait for other ranks before it ends with `Timeout`; `None` for no limit.
     fn set_timeout(&self, py: Python<'_>, seconds: Option<f64>) -> PyResult<()> {
-        let limit = crate::start::duration(py, seconds)?;
+        let limit = duration(py, seconds)?;
         self.enter(py)?.run(py, 0, |comm| {
             comm.set_timeout(limit);
             Ok(())

@@ -1,41 +1,13 @@
 //! Making and joining teams.
 
 use crate::raise;
-use crate::rank::Communicator;
+use crate::rank::{duration, Seat};
 use lineweave::cpus::UsableCpus;
 use lineweave::settings::Bind;
 use lineweave::team::{self, Meeting, Members, Team};
 use lineweave::Error;
 use pyo3::prelude::*;
 use std::os::fd::AsRawFd;
-use std::sync::Mutex;
-use std::time::Duration;
-
-/// A place in a team, to be taken by a `Team`.
-#[pyclass(frozen, module = "lineweave._lineweave")]
-pub(crate) struct Seat {
-    place: Mutex<Option<Communicator>>,
-}
-
-impl Seat {
-    fn new(comm: lineweave::Communicator, threads: bool) -> Seat {
-        Seat { place: Mutex::new(Some(Communicator::new(comm, threads))) }
-    }
-
-    pub(crate) fn take(&self, py: Python<'_>) -> PyResult<Communicator> {
-        let place = self.place.lock().ok().and_then(|mut place| place.take());
-        place.ok_or_else(|| {
-            raise::argument(py, "this place is taken; every rank makes or joins a team of its own")
-        })
-    }
-}
-
-/// Seconds as a duration.
-pub(crate) fn duration(py: Python<'_>, seconds: Option<f64>) -> PyResult<Option<Duration>> {
-    let Some(seconds) = seconds else { return Ok(None) };
-    let known = Duration::try_from_secs_f64(seconds).ok().filter(|d| !d.is_zero());
-    known.map(Some).ok_or_else(|| raise::argument(py, format!("{seconds} is no number of seconds above 0")))
-}
 
 /// Where ranks are pinned: by the environment's word, else only if there are as many as CPUs, so that threads that a rank
 /// starts (for linear algebra) are not crowded on the one it is on.

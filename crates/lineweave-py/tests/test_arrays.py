@@ -234,7 +234,7 @@ def refusals(team):
         (lambda: team.allreduce(x[:3], out=x[1:]), ValueError, "overlap"),
         (lambda: team.allreduce(np.zeros((1000, 1000))[:, ::2]), ValueError, "ascontiguousarray"),
         (lambda: team.bcast(x, 2), ValueError, "root 2 is out of range"),
-        (lambda: team.bcast(x, -1), OverflowError, ""),
+        (lambda: team.bcast(x, -1), OverflowError, "negative"),
         (lambda: team.reduce_scatter(np.zeros(3)), ValueError, "divisible by the 2 ranks"),
         (lambda: team.alltoall(np.zeros(3)), ValueError, "lengths do not fit"),
         (lambda: team.allgather(x, np.zeros(7)), ValueError, "lengths do not fit"),
@@ -270,6 +270,22 @@ def test_mismatched_calls_are_named_with_checks(monkeypatch):
     monkeypatch.setenv("LINEWEAVE_CHECK", "1")
     for text in lineweave.spawn(mismatch, 2, method="fork"):
         assert "3 x f64" in text and "4 x f64" in text
+
+
+def complex_numbers(team):
+    n, me = team.size, team.rank
+    for dtype in ("complex64", "complex128"):
+        x = np.array([me + 1j, 2.0], dtype)
+        assert team.allreduce(x).tolist() == [sum(range(n)) + n * 1j, 2.0 * n]
+        assert team.allreduce(x, "prod")[1] == 2.0**n
+        assert team.allgather(x)[:, 0].tolist() == [r + 1j for r in range(n)]
+        with pytest.raises(TypeError, match="max"):
+            team.allreduce(x, "max")
+    return True
+
+
+def test_complex_numbers(method):
+    assert lineweave.spawn(complex_numbers, 2, method=method) == [True] * 2
 
 
 def torch_tensors(team):

@@ -163,7 +163,7 @@ def train(me, n):
     generator = torch.Generator().manual_seed(100 + me)
     truth = torch.randn(16, 4, generator=torch.Generator().manual_seed(1))
     losses = []
-    for _ in range(25):
+    for _ in range(12):
         x = torch.randn(32, 16, generator=generator)
         loss = torch.nn.functional.cross_entropy(parallel(x), (x @ truth).argmax(1))
         optimizer.zero_grad()
@@ -190,5 +190,5 @@ def test_data_parallel_training_among_four(tmp_path):
         ranks(train, 4, backend, str(tmp_path))
     losses, _ = torch.load(tmp_path / "lineweave-0")
     expected, _ = torch.load(tmp_path / "gloo-0")
-    # Three additions in another order in each step, of numbers near 1, 25 steps.
-    assert torch.allclose(losses, expected, rtol=25 * 3 * 2**-23, atol=0)
+    # Three additions in another order in each step, of numbers near 1, 12 steps.
+    assert torch.allclose(losses, expected, rtol=12 * 3 * 2**-23, atol=0)

@@ -29,8 +29,8 @@ def _padded(length: int) -> int:
 class Objects:
     """The calls for objects, of a class that has those for arrays."""
 
-    rank: int
-    size: int
+    rank: Any
+    size: Any
     bcast: Any
     gather: Any
     scatter: Any
@@ -58,7 +58,8 @@ class Objects:
         block = len(first)
         firsts = bytearray(block * self.size)
         self.allgather(first, firsts)
-        return self._collect(data, firsts, block, None)
+        found: list[Any] = self._collect(data, firsts, block, None)
+        return found
 
     def gather_object(self, obj: Any, root: int = 0) -> list[Any] | None:
         """The objects of all ranks, by rank, at the root; `None` elsewhere."""
@@ -67,7 +68,8 @@ class Objects:
         # All have to know whether a second message follows.
         firsts = bytearray(block * self.size)
         self.allgather(first, firsts)
-        return self._collect(data, firsts, block, root)
+        found: list[Any] | None = self._collect(data, firsts, block, root)
+        return found
 
     def _collect(self, data: bytes, firsts: bytearray, block: int, root: int | None) -> Any:
         lengths = [
@@ -145,7 +147,8 @@ class Objects:
 
     def allreduce_object(self, obj: T, op: Callable[[T, T], T] | None = None) -> T:
         """All ranks' objects combined in rank order by a function of two, `a + b` if none is given."""
-        return functools.reduce(op or _add, self.allgather_object(obj))
+        everybody: list[T] = self.allgather_object(obj)
+        return functools.reduce(op or _add, everybody)
 
     def reduce_object(self, obj: T, op: Callable[[T, T], T] | None = None, root: int = 0) -> T | None:
         """As `allreduce_object`, at the root; `None` elsewhere."""
@@ -154,7 +157,8 @@ class Objects:
 
     def scan_object(self, obj: T, op: Callable[[T, T], T] | None = None) -> T:
         """The objects of the ranks up to this one combined in rank order."""
-        return functools.reduce(op or _add, self.allgather_object(obj)[: self.rank + 1])
+        until: list[T] = self.allgather_object(obj)[: self.rank + 1]
+        return functools.reduce(op or _add, until)
 
     def exscan_object(self, obj: T, op: Callable[[T, T], T] | None = None) -> T | None:
         """The objects of the ranks before this one combined in rank order; `None` at rank 0."""

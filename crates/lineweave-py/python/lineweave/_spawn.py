@@ -105,6 +105,7 @@ def _collect(processes: Any, pipes: Any, outcome: dict[int, tuple[Any, ...]], ti
             for process in processes:
                 process.kill()
             return
+        pipe: Any
         for pipe in ready:
             rank = left.pop(pipe)
             try:

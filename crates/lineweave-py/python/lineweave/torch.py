@@ -77,7 +77,7 @@ def _bytes(tensor: torch.Tensor) -> int:
     return int(tensor.numel() * tensor.element_size())
 
 
-class _Done(dist.Work):  # type: ignore[misc]
+class _Done(dist.Work):
     """Work that is over."""
 
     def __init__(self, tensors: Sequence[Any]) -> None:
@@ -115,7 +115,7 @@ def _done(opts: Any, tensors: Sequence[Any]) -> _Done | None:
     return _Done(tensors)
 
 
-class ProcessGroupLineweave(dist.ProcessGroup):  # type: ignore[misc]
+class ProcessGroupLineweave(dist.ProcessGroup):
     """Collectives of torch.distributed on a team. Made by `init_process_group` and `new_group`."""
 
     def __init__(self, store: Any, rank: int, size: int, timeout: timedelta) -> None:
