@@ -90,11 +90,15 @@ impl CallSpec {
         } else if collective != 0 {
             text += &format!("{count} x {element}");
         }
+        let (operator, reproducible) = (operator & !REPRODUCIBLE, operator & REPRODUCIBLE != 0);
         if operator >= USERS {
             text += ", a user-defined operator";
             text += if operator == USERS { " in rank order" } else { "" };
         } else if operator > 0 {
             text += &format!(", {}", name(operator - 1, &operators));
+        }
+        if reproducible {
+            text += ", reproducible";
         }
         if Collective::ALL.get(collective as usize).is_some_and(|c| c.rooted()) {
             text += &format!(", root {root}");
@@ -107,6 +111,9 @@ impl CallSpec {
 const BLOCKS: u64 = 1 << 32;
 /// Where the words of user-defined operators begin.
 const USERS: u64 = 1 << 32;
+
+/// Added to the operator's word where results have to be reproducible.
+const REPRODUCIBLE: u64 = 1 << 40;
 
 /// Words of a call on the check line, behind the call's number.
 const WORDS: usize = 6;
@@ -141,7 +148,10 @@ pub fn compare_blocks(
     lengths: &[usize],
 ) -> Result<(), Error> {
     let (rank, sequence) = (communicator.rank(), communicator.sequence());
-    let mine = call.words(fingerprint(lengths));
+    let mut mine = call.words(fingerprint(lengths));
+    if communicator.reproducible() && call.operator.is_some() {
+        mine[3] |= REPRODUCIBLE;
+    }
     // 1. Announce.
     for (word, value) in communicator.segment().check(rank, sequence)[1..].iter().zip(mine) {
         // Relaxed: published by the raise of the first word.
