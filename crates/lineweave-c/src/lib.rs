@@ -18,4 +18,5 @@ mod buffers;
 pub mod operators;
 pub mod collectives;
 pub mod uneven;
+pub mod messages;
 pub mod barrier;

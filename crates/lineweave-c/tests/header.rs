@@ -7,7 +7,9 @@ fn the_header_is_made_from_the_sources() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let config = cbindgen::Config::from_file(here.join("cbindgen.toml")).expect("a configuration");
     let mut builder = cbindgen::Builder::new().with_config(config);
-    for file in ["status", "types", "operators", "handle", "team", "collectives", "uneven", "barrier"] {
+    for file in
+        ["status", "types", "operators", "handle", "team", "collectives", "uneven", "messages", "barrier"]
+    {
         builder = builder.with_src(here.join(format!("src/{file}.rs")));
     }
     let mut made = Vec::new();

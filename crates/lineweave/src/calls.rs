@@ -2,6 +2,7 @@
 //! blocks of different lengths.
 
 mod blocks;
+mod messages;
 mod uneven;
 
 pub use uneven::Place;

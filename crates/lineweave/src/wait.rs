@@ -83,6 +83,8 @@ impl std::fmt::Debug for Waiter {
 const VIGIL: Duration = Duration::from_millis(5);
 /// The longest sleep without a look; bounds the time to notice a dead peer.
 const LONGEST_SLEEP: Duration = Duration::from_millis(50);
+/// A nap of a wait that no flag ends.
+const NAP: Duration = Duration::from_micros(100);
 /// Polls between two calls of the progress hook, and between two looks at the clock while spinning.
 const POLLS_A_LOOK: u32 = 1 << 10;
 
@@ -169,6 +171,43 @@ impl Waiter {
     ) -> Result<u64, Interrupted> {
         // Relaxed: ordered after the acquire of the flag.
         self.poll(flag, value, sleepers, vigil, || word.load(Ordering::Relaxed), spin_loop)
+    }
+
+    /// Waits until `ready` says so, for what no single flag says: spins and yields as long as the policy does, then looks
+    /// again after naps.
+    pub fn wait_until<V: Vigil>(
+        &mut self,
+        mut ready: impl FnMut() -> bool,
+        vigil: &mut V,
+    ) -> Result<(), Interrupted> {
+        let start = Instant::now();
+        let (mut looked, mut polls, mut yields) = (start, 0u32, 0u32);
+        while !ready() {
+            if let Some(hook) = &mut self.hook {
+                hook();
+            }
+            if polls < self.budget.spins {
+                polls = polls.saturating_add(1);
+                spin_loop();
+                if polls % POLLS_A_LOOK != 0 {
+                    continue;
+                }
+            } else if yields < self.budget.yields {
+                yields = yields.saturating_add(1);
+                rustix::thread::sched_yield();
+                if yields % 64 != 0 {
+                    continue;
+                }
+            } else {
+                std::thread::sleep(NAP);
+            }
+            let now = Instant::now();
+            if now - looked >= VIGIL {
+                looked = now;
+                vigil.check(now - start)?;
+            }
+        }
+        Ok(())
     }
 
     #[inline(always)]

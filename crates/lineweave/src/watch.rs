@@ -33,6 +33,11 @@ impl Watch {
         Watch { segment, rank, limit, processes: None, first_seen_dead: None, operation: "", failure: None }
     }
 
+    /// Forgets whom an earlier wait saw gone.
+    pub fn forget(&mut self) {
+        self.first_seen_dead = None;
+    }
+
     /// Why the last wait was interrupted.
     pub fn take_failure(&mut self) -> Error {
         self.failure.take().unwrap_or_else(|| Error::Failed("interrupted without a reason".into()))
@@ -107,6 +112,25 @@ impl Watch {
             .filter(ended)
             .map(|i| processes[i].0)
             .find(|&q| self.segment.state(q) == RankState::Active)
+    }
+
+    /// Whether a rank that one message is awaited from, or has to be taken by, is gone.
+    pub fn check_peer(&mut self, peer: usize, waited: Duration) -> Result<(), Interrupted> {
+        self.check(waited)?;
+        if self.segment.state(peer) != RankState::Left {
+            return Ok(());
+        }
+        // What it did before it left is still seen.
+        match self.first_seen_dead {
+            Some((seen, since)) if seen == peer && waited >= since + GRACE => {
+                Err(self.lost(peer, Loss::Left))
+            }
+            Some((seen, since)) if seen == peer && waited >= since => Ok(()),
+            _ => {
+                self.first_seen_dead = Some((peer, waited));
+                Ok(())
+            }
+        }
     }
 
     fn missing(&self) -> String {

@@ -179,8 +179,7 @@ fn a_forced_algorithm_gives_way_to_the_contract() {
         .threads(|mut comm| {
             calls(&mut comm, 900)?;
             let (element, operator) = (ElementType::F64, Some(Operator::Sum));
-            let call =
-                CallSpec { collective: Collective::Allreduce, element, count: 900, operator, root: 0 };
+            let call = CallSpec { collective: Collective::Allreduce, element, count: 900, operator, root: 0 };
             let fixed = comm.chosen(&call)?.algorithm.name;
             assert!(comm.set_reproducible(false));
             Ok([fixed, comm.chosen(&call)?.algorithm.name])

@@ -189,7 +189,11 @@ fn price(fixed: &Choice, free: &Choice) -> String {
             name.trim_end(),
             free.predicted
         ),
-        false => format!("reproducible: at no cost; the free choice, {}, is predicted {}", name.trim_end(), free.predicted),
+        false => format!(
+            "reproducible: at no cost; the free choice, {}, is predicted {}",
+            name.trim_end(),
+            free.predicted
+        ),
     }
 }
 

@@ -6,6 +6,7 @@ use crate::compile::{self, Home};
 use crate::error::{Error, Loss};
 use crate::flag::WakeFence;
 use crate::kernel::Copier;
+use crate::post::Post;
 use crate::ring::Ring;
 use crate::scratch::Scratch;
 use crate::segment::{BankClass, Geometry, RankState, Segment};
@@ -81,6 +82,7 @@ impl Communicator {
             book,
             busy: false,
             failed: None,
+            post: Post::default(),
             segment,
         })
     }

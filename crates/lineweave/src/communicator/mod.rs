@@ -8,6 +8,7 @@ use crate::choose::{Book, Room};
 use crate::compile::{self, Compiled, Home};
 use crate::error::{Error, Loss};
 use crate::kernel::{take_panic, Copier, CopyPolicy, Fold};
+use crate::post::{Post, Stopped};
 use crate::ring::Ring;
 use crate::scratch::Scratch;
 use crate::segment::{RankState, Segment, COUNTER_BYTES};
@@ -96,6 +97,8 @@ pub struct Communicator {
     /// In a call; dropping the communicator now is a failure that peers are told of.
     busy: bool,
     failed: Option<String>,
+    /// Messages between two ranks.
+    post: Post,
 }
 
 // SAFETY: the raw pointers point into the segment, which the communicator keeps alive, or are scratch of a
@@ -241,6 +244,37 @@ impl Communicator {
     fn own_sequence<'a>(&self) -> &'a AtomicU64 {
         // SAFETY: a word of the segment, which this communicator keeps mapped.
         unsafe { &*self.sequence_word }
+    }
+
+    /// Begins sending or receiving a message, which is no call of all ranks and has no number.
+    pub(crate) fn begin_message(&mut self, operation: &'static str) -> Result<(), Error> {
+        if let Some(why) = &self.failed {
+            return Err(Error::Failed(why.clone()));
+        }
+        self.busy = true;
+        self.watch.operation = operation;
+        self.watch.forget();
+        Ok(())
+    }
+
+    /// What sending and receiving needs of this communicator.
+    pub(crate) fn desk(&mut self) -> (&Segment, &mut Post, &mut Waiter, &mut Watch) {
+        (&self.segment, &mut self.post, &mut self.waiter, &mut self.watch)
+    }
+
+    /// Ends a message as it ended.
+    pub(crate) fn end_message<T>(&mut self, outcome: Result<T, Stopped>) -> Result<T, Error> {
+        match outcome {
+            Err(Stopped::Interrupted(interrupted)) => Err(self.interrupted(interrupted)),
+            Err(Stopped::Refused(error)) => {
+                self.busy = false;
+                Err(error)
+            }
+            Ok(done) => {
+                self.busy = false;
+                Ok(done)
+            }
+        }
     }
 
     /// Ends a call that [`Communicator::begin`] began.

@@ -133,9 +133,37 @@ impl Geometry {
         PAGE + pages(self.blob_bytes)
     }
 
-    /// Bytes of the whole segment.
-    pub fn total(&self) -> usize {
+    /// Bytes that are reserved when ranks join.
+    pub fn reserved(&self) -> usize {
         self.areas_start() + self.ranks * self.area()
+    }
+
+    /// Cells of the ring between two ranks.
+    pub const MAIL_CELLS: usize = 8;
+
+    /// Bytes of a cell, its head included: fewer in large teams, whose rings are many.
+    pub fn mail_cell(&self) -> usize {
+        if self.ranks <= 128 {
+            4096 + LINE
+        } else {
+            1024
+        }
+    }
+
+    /// Bytes of a ring: two lines of counts, and the cells.
+    pub(super) fn mail_bytes(&self) -> usize {
+        pages(2 * LINE + Geometry::MAIL_CELLS * self.mail_cell())
+    }
+
+    /// Where the ring for messages from one rank to another lies. There is room for all in the address space, and memory
+    /// only for those that are used.
+    pub(super) fn mail(&self, from: usize, to: usize) -> usize {
+        self.reserved() + (to * self.ranks + from) * self.mail_bytes()
+    }
+
+    /// Bytes of the whole segment in the address space.
+    pub fn total(&self) -> usize {
+        self.mail(0, self.ranks)
     }
 }
 
@@ -155,5 +183,8 @@ mod tests {
             }
         }
         assert!(end <= geometry.area());
+        let (area, ring) = (geometry.areas_start() + 4 * geometry.area(), geometry.mail_bytes());
+        assert_eq!((geometry.mail(0, 0), geometry.mail(1, 0)), (area, area + ring));
+        assert_eq!(geometry.mail(3, 3) + ring, geometry.total());
     }
 }

@@ -20,6 +20,7 @@ use crate::error::Error;
 use crate::memory::available_memory;
 use crate::sync::{AtomicU64, Ordering};
 use crate::sysfile::Root;
+use lineweave_core::units::LINE;
 
 use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
@@ -33,6 +34,39 @@ pub const MAX_RANKS: usize = 4096;
 const PAGE: usize = 4096;
 /// "lineweav", little-endian; the version follows in a word of its own.
 const MAGIC: u64 = u64::from_le_bytes(*b"lineweav");
+/// The ring for messages from one rank to another: where its counts and cells lie in a mapping.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mail {
+    start: *mut u8,
+    cell_bytes: usize,
+}
+
+impl Mail {
+    /// Cells sent.
+    pub fn sent<'a>(self) -> &'a AtomicU64 {
+        // SAFETY: a word of the segment, which whoever holds this keeps mapped, only ever used as an atomic.
+        unsafe { &*self.start.cast::<AtomicU64>() }
+    }
+
+    /// Cells taken.
+    pub fn taken<'a>(self) -> &'a AtomicU64 {
+        // SAFETY: as above, on the next line.
+        unsafe { &*self.start.add(LINE).cast::<AtomicU64>() }
+    }
+
+    /// The start of a cell.
+    pub fn cell(self, index: usize) -> *mut u8 {
+        debug_assert!(index < Geometry::MAIL_CELLS);
+        // SAFETY: within the ring.
+        unsafe { self.start.add(2 * LINE + index * self.cell_bytes) }
+    }
+
+    /// Bytes of a cell.
+    pub fn cell_bytes(self) -> usize {
+        self.cell_bytes
+    }
+}
+
 /// A mapping of a team's shared memory.
 #[derive(Debug)]
 pub struct Segment {
@@ -63,10 +97,10 @@ impl Segment {
             return Err(Error::TeamSize { ranks, most: MAX_RANKS });
         }
         let geometry = Geometry::new(ranks, box_bytes, blob.len());
-        let total = geometry.total();
+        let (need, total) = (geometry.reserved() as u64, geometry.total());
         let memory = available_memory(&Root::live());
-        if let Some(available) = memory.available_bytes.filter(|&a| a < total as u64) {
-            return Err(Error::Memory { need: total as u64, available, source_of_limit: memory.to_string() });
+        if let Some(available) = memory.available_bytes.filter(|&a| a < need) {
+            return Err(Error::Memory { need, available, source_of_limit: memory.to_string() });
         }
         let fd = rustix::fs::memfd_create("lineweave", MemfdFlags::ALLOW_SEALING | MemfdFlags::CLOEXEC)
             .map_err(|e| {
@@ -173,7 +207,7 @@ impl Segment {
     fn reserve(&self, offset: usize, len: usize) -> Result<(), Error> {
         rustix::fs::fallocate(&self.fd, FallocateFlags::empty(), offset as u64, len as u64).map_err(|e| {
             Error::Memory {
-                need: self.geometry.total() as u64,
+                need: self.geometry.reserved() as u64,
                 available: 0,
                 source_of_limit: format!("fallocate: {e}"),
             }
@@ -186,6 +220,18 @@ impl Segment {
     /// [`Error::Memory`].
     pub fn claim(&self, rank: usize) -> Result<(), Error> {
         self.reserve(self.geometry.areas_start() + rank * self.geometry.area(), self.geometry.area())
+    }
+
+    /// Reserves the ring for messages from one rank to another, which may be reserved already.
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub(crate) fn claim_mail(&self, from: usize, to: usize) -> Result<Mail, Error> {
+        let (offset, len) = (self.geometry.mail(from, to), self.geometry.mail_bytes());
+        self.reserve(offset, len)?;
+        // SAFETY: within the mapping by construction of the geometry.
+        let start = unsafe { self.base.as_ptr().add(offset) };
+        Ok(Mail { start, cell_bytes: self.geometry.mail_cell() })
     }
 
     /// The descriptor, to be inherited or sent.
