@@ -693,6 +693,41 @@ lw_status lw_sendrecv(struct lw_comm *comm,
                       size_t *received);
 
 /*
+ * Gives every rank a window of `bytes` bytes, 16 MiB at most, and 64 flags. All ranks call it with the same length. What is
+ * there is zero at first.
+ */
+lw_status lw_window_create(struct lw_comm *comm,
+                           size_t bytes);
+
+/*
+ Copies `bytes` bytes into the window of `rank`, from byte `offset` on. Flags order accesses to the same bytes. 
+ */
+lw_status lw_put(struct lw_comm *comm,
+                 int rank,
+                 size_t offset,
+                 const void *data,
+                 size_t bytes);
+
+/*
+ Copies `bytes` bytes out of the window of `rank`, from byte `offset` on. Flags order accesses to the same bytes. 
+ */
+lw_status lw_get(struct lw_comm *comm,
+                 int rank,
+                 size_t offset,
+                 void *data,
+                 size_t bytes);
+
+/*
+ Raises a flag of `rank`: what this rank put before is seen by who sees it. Flags only grow. 
+ */
+lw_status lw_flag_set(struct lw_comm *comm, int rank, size_t flag, uint64_t value);
+
+/*
+ Waits until a flag of this rank has reached a value. 
+ */
+lw_status lw_flag_wait(struct lw_comm *comm, size_t flag, uint64_t value);
+
+/*
  Makes a barrier for `count` threads of this process, with the settings of the environment. 
  */
 lw_status lw_barrier_init(struct lw_barrier_t *barrier, int count);

@@ -1,9 +1,10 @@
-//! Messages from one rank to another.
+//! Messages from one rank to another, and windows that ranks put into and get from.
 
 use crate::buffers::{bytes, check};
 use crate::handle::{enter, give, lw_comm, place_for};
 use crate::status::{lw_status, Failure, LW_ERR_RANK};
 use crate::types::{element, lw_type};
+use lineweave::ElementType;
 use std::ffi::{c_int, c_void};
 
 /// A rank that C gave.
@@ -101,4 +102,61 @@ pub unsafe extern "C" fn lw_sendrecv(
         }
         give(received, got / element.size())
     })
+}
+
+/**
+ * Gives every rank a window of `bytes` bytes, 16 MiB at most, and 64 flags. All ranks call it with the same length. What is
+ * there is zero at first.
+ */
+#[no_mangle]
+pub unsafe extern "C" fn lw_window_create(comm: *mut lw_comm, bytes: usize) -> lw_status {
+    enter(comm, |comm| Ok(comm.window_create(bytes)?))
+}
+
+/** Copies `bytes` bytes into the window of `rank`, from byte `offset` on. Flags order accesses to the same bytes. */
+#[no_mangle]
+pub unsafe extern "C" fn lw_put(
+    comm: *mut lw_comm,
+    rank: c_int,
+    offset: usize,
+    data: *const c_void,
+    bytes: usize,
+) -> lw_status {
+    enter(comm, |comm| {
+        let start = check("the data", data, self::bytes(bytes, ElementType::U8, 1)?, ElementType::U8)?;
+        // SAFETY: not null, and as long as said by the header's rule.
+        let data = unsafe { std::slice::from_raw_parts(start.cast_const(), bytes) };
+        // SAFETY: the header's rule.
+        Ok(unsafe { comm.put(peer("lw_put", rank)?, offset, data) }?)
+    })
+}
+
+/** Copies `bytes` bytes out of the window of `rank`, from byte `offset` on. Flags order accesses to the same bytes. */
+#[no_mangle]
+pub unsafe extern "C" fn lw_get(
+    comm: *mut lw_comm,
+    rank: c_int,
+    offset: usize,
+    data: *mut c_void,
+    bytes: usize,
+) -> lw_status {
+    enter(comm, |comm| {
+        let start = check("the data", data, self::bytes(bytes, ElementType::U8, 1)?, ElementType::U8)?;
+        // SAFETY: not null, and as long as said by the header's rule.
+        let data = unsafe { std::slice::from_raw_parts_mut(start, bytes) };
+        // SAFETY: the header's rule.
+        Ok(unsafe { comm.get(peer("lw_get", rank)?, offset, data) }?)
+    })
+}
+
+/** Raises a flag of `rank`: what this rank put before is seen by who sees it. Flags only grow. */
+#[no_mangle]
+pub unsafe extern "C" fn lw_flag_set(comm: *mut lw_comm, rank: c_int, flag: usize, value: u64) -> lw_status {
+    enter(comm, |comm| Ok(comm.flag_set(peer("lw_flag_set", rank)?, flag, value)?))
+}
+
+/** Waits until a flag of this rank has reached a value. */
+#[no_mangle]
+pub unsafe extern "C" fn lw_flag_wait(comm: *mut lw_comm, flag: usize, value: u64) -> lw_status {
+    enter(comm, |comm| Ok(comm.flag_wait(flag, value)?))
 }

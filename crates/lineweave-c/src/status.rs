@@ -80,7 +80,7 @@ impl From<Error> for Failure {
             Error::Truncated { .. } => LW_ERR_TRUNCATED,
             Error::Unexpected { .. } | Error::ToItself { .. } => LW_ERR_UNEXPECTED,
             Error::Root { .. } => LW_ERR_ROOT,
-            Error::Length { .. } | Error::Counts { .. } => LW_ERR_COUNT,
+            Error::Length { .. } | Error::Counts { .. } | Error::Window { .. } => LW_ERR_COUNT,
             Error::Overlap { .. } => LW_ERR_BUFFER,
             Error::Operator(_) => LW_ERR_OP,
             Error::Mismatch { .. } => LW_ERR_MISMATCH,

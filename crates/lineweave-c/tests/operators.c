@@ -160,6 +160,15 @@ static void messages(lw_comm *comm, size_t n) {
             for (size_t i = 0; i < got; i++) EXPECT(out[i] == (int32_t)i);
         }
     }
+    WORKS(lw_window_create(comm, 64));
+    WORKS(lw_put(comm, next, 8, &rank, sizeof rank));
+    WORKS(lw_flag_set(comm, next, 3, n));
+    WORKS(lw_flag_wait(comm, 3, n));
+    int there = -1;
+    WORKS(lw_get(comm, rank, 8, &there, sizeof there));
+    EXPECT(there == last);
+    EXPECT(lw_put(comm, next, 61, &rank, sizeof rank) == LW_ERR_COUNT);
+    WORKS(lw_barrier(comm));
     EXPECT(lw_send(comm, in, n, LW_I32, size, 0) == LW_ERR_RANK);
     EXPECT(lw_recv(comm, in, n, LW_I32, -1, 0, NULL) == LW_ERR_RANK);
     WORKS(lw_send(comm, in, 1, LW_I32, rank, 0));

@@ -3,6 +3,7 @@
 
 mod blocks;
 mod messages;
+mod window;
 mod uneven;
 
 pub use uneven::Place;

@@ -150,6 +150,18 @@ pub enum Error {
         /// Its length in bytes.
         bytes: usize,
     },
+    /// Something outside of a window.
+    #[error("{what}: {from} to {to} is outside of the window, which has {have}; make a larger one with window_create")]
+    Window {
+        /// What was called.
+        what: &'static str,
+        /// Where it begins: bytes, or the number of a flag.
+        from: usize,
+        /// Where it ends.
+        to: usize,
+        /// What there is.
+        have: usize,
+    },
     /// An operator that the element type does not have.
     #[error("{0}")]
     Operator(String),

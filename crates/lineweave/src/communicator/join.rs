@@ -83,6 +83,7 @@ impl Communicator {
             busy: false,
             failed: None,
             post: Post::default(),
+            window: 0,
             segment,
         })
     }

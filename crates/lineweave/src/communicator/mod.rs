@@ -99,6 +99,8 @@ pub struct Communicator {
     failed: Option<String>,
     /// Messages between two ranks.
     post: Post,
+    /// Bytes of every rank's window.
+    window: usize,
 }
 
 // SAFETY: the raw pointers point into the segment, which the communicator keeps alive, or are scratch of a
@@ -255,6 +257,22 @@ impl Communicator {
         self.watch.operation = operation;
         self.watch.forget();
         Ok(())
+    }
+
+    /// Bytes of every rank's window, to be read or changed.
+    pub(crate) fn window_bytes(&mut self) -> &mut usize {
+        &mut self.window
+    }
+
+    /// Waits on a flag word within a message; see [`Communicator::end_message`].
+    pub(crate) fn await_flag(
+        &mut self,
+        word: impl Fn(&Segment) -> &AtomicU64,
+        value: u64,
+    ) -> Result<(), Stopped> {
+        let segment = Arc::clone(&self.segment);
+        let home = segment.sleepers(self.rank);
+        Ok(self.waiter.wait(word(&segment), value, home, &mut self.watch)?)
     }
 
     /// What sending and receiving needs of this communicator.

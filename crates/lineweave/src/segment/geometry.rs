@@ -161,9 +161,20 @@ impl Geometry {
         self.reserved() + (to * self.ranks + from) * self.mail_bytes()
     }
 
+    /// The most bytes of a rank's window.
+    pub const WINDOW_BYTES: usize = 16 << 20;
+
+    /// Flags of a rank's window, each on a line of its own.
+    pub const WINDOW_FLAGS: usize = PAGE / LINE;
+
+    /// Where a rank's window lies: its flags, and the bytes behind them. Like rings, it takes memory when it is used.
+    pub(super) fn window(&self, rank: usize) -> usize {
+        self.mail(0, self.ranks) + rank * (PAGE + Geometry::WINDOW_BYTES)
+    }
+
     /// Bytes of the whole segment in the address space.
     pub fn total(&self) -> usize {
-        self.mail(0, self.ranks)
+        self.window(self.ranks)
     }
 }
 
@@ -185,6 +196,6 @@ mod tests {
         assert!(end <= geometry.area());
         let (area, ring) = (geometry.areas_start() + 4 * geometry.area(), geometry.mail_bytes());
         assert_eq!((geometry.mail(0, 0), geometry.mail(1, 0)), (area, area + ring));
-        assert_eq!(geometry.mail(3, 3) + ring, geometry.total());
+        assert_eq!(geometry.mail(3, 3) + ring, geometry.window(0));
     }
 }

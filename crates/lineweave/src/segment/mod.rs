@@ -234,6 +234,27 @@ impl Segment {
         Ok(Mail { start, cell_bytes: self.geometry.mail_cell() })
     }
 
+    /// Reserves `bytes` bytes of a rank's window, and its flags.
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub(crate) fn claim_window(&self, rank: usize, bytes: usize) -> Result<(), Error> {
+        self.reserve(self.geometry.window(rank), PAGE + bytes)
+    }
+
+    /// A flag of a rank's window.
+    pub(crate) fn window_flag(&self, rank: usize, flag: usize) -> &AtomicU64 {
+        debug_assert!(rank < self.ranks() && flag < Geometry::WINDOW_FLAGS);
+        // SAFETY: within the mapping by construction of the geometry, only ever used as an atomic.
+        unsafe { &*self.base.as_ptr().add(self.geometry.window(rank) + flag * LINE).cast::<AtomicU64>() }
+    }
+
+    /// The bytes of a rank's window.
+    pub(crate) fn window(&self, rank: usize) -> *mut u8 {
+        // SAFETY: within the mapping by construction of the geometry.
+        unsafe { self.base.as_ptr().add(self.geometry.window(rank) + PAGE) }
+    }
+
     /// The descriptor, to be inherited or sent.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()

@@ -45,7 +45,7 @@ pub fn messages(comm: &mut Communicator, lengths: &[usize]) -> Outcome {
         }
         cases += 1;
     }
-    Ok(cases + order(comm)? + refusals(comm)?)
+    Ok(cases + order(comm)? + refusals(comm)? + windows(comm)?)
 }
 
 /// Tags are asked for in another order than messages are sent in; those of one tag keep theirs.
@@ -71,6 +71,36 @@ fn order(comm: &mut Communicator) -> Outcome {
         }
     }
     Ok(1)
+}
+
+/// Each rank puts into the windows of all others, and they read what their flags say is there.
+fn windows(comm: &mut Communicator) -> Outcome {
+    let (rank, ranks) = (comm.rank(), comm.ranks());
+    comm.window_create(ranks * 4000).map_err(say)?;
+    for round in 1..=3 {
+        for to in (0..ranks).map(|d| (rank + d) % ranks) {
+            // SAFETY: each rank has a part of every window to itself, which is read after its flag, and written again
+            // after a barrier.
+            unsafe { comm.put(to, rank * 4000, &message(rank, to, 1000, round)) }.map_err(say)?;
+            comm.flag_set(to, rank, round as u64).map_err(say)?;
+        }
+        for from in 0..ranks {
+            comm.flag_wait(from, round as u64).map_err(say)?;
+            let mut got = vec![0u32; 1000];
+            // SAFETY: as above.
+            unsafe { comm.get(rank, from * 4000, &mut got) }.map_err(say)?;
+            if got != message(from, rank, 1000, round) {
+                return Err(format!("what rank {from} put into the window of rank {rank} is wrong"));
+            }
+        }
+        comm.barrier().map_err(say)?;
+    }
+    // SAFETY: nothing is accessed.
+    let outside = unsafe { comm.put(0, ranks * 4000 - 3, &[0u32]) };
+    match (outside, comm.flag_wait(64, 1), comm.flag_set(ranks, 0, 1)) {
+        (Err(Error::Window { .. }), Err(Error::Window { .. }), Err(Error::NoRank { .. })) => Ok(3),
+        other => Err(format!("not refused: {other:?}")),
+    }
 }
 
 /// What is refused leaves the communicator usable.
