@@ -19,4 +19,5 @@ mod buffers;
 pub mod operators;
 pub mod collectives;
 pub mod uneven;
+pub mod messages;
 pub mod barrier;

@@ -72,15 +72,7 @@ impl Pool {
         // Relaxed: the word is the whole message.
         let at = self.end().fetch_add(bytes as u64, Ordering::Relaxed);
         let end = at + bytes as u64;
-        let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
-        if limit.is_some_and(|limit| end > limit) || end > i64::MAX as u64 {
-            // Going beyond would be a signal.
-            return Err(Error::system(
-                "memory for a communicator",
-                format!("it would end at byte {end} and files are limited to {limit:?}"),
-                "; raise `ulimit -f`",
-            ));
-        }
+        expect_room_in_files(end, "memory for a communicator")?;
         loop {
             let size = rustix::fs::fstat(&self.fd).map(|s| s.st_size as u64);
             if size.is_ok_and(|size| size >= end) {
@@ -129,6 +121,16 @@ impl Pool {
             mapped.remove(&at);
         }
     }
+}
+
+/// Refuses what the limit on the size of files does not allow: going beyond would be a signal.
+pub(super) fn expect_room_in_files(end: u64, what: &str) -> Result<(), Error> {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
+    if limit.is_some_and(|limit| end > limit) || end > i64::MAX as u64 {
+        let why = format!("it would end at byte {end} and files are limited to {limit:?}");
+        return Err(Error::system(what, why, "; raise `ulimit -f`"));
+    }
+    Ok(())
 }
 
 impl Drop for Pool {
