@@ -254,7 +254,14 @@ fn work(job: &str, comm: &mut Communicator) -> Result<String, String> {
     match job {
         "algorithms" => count(common::algorithms(comm, &[0, 1, 13, 300, 9001], false)),
         "types" => count(common::types_and_operators(comm, &[0, 1, 7, 1023])),
-        "messages" => count(common::messages::messages(comm, &[0, 1, 13, 1024, 1025, 8193, 100_000])),
+        "messages" => {
+            let lengths = [0, 1, 13, 1024, 1025, 8193, 100_000];
+            let mut other = comm.dup().map_err(|e| e.to_string())?;
+            let here = common::messages::messages(comm, &lengths)?;
+            let there = common::messages::messages(&mut other, &lengths[3..])?;
+            let beside = common::messages::beside_started(&mut other)?;
+            count(Ok(here + there + beside))
+        }
         "wide" => count(common::wide::wide(comm, &[0, 1, 7, 300])),
         "blocks" => {
             let sizes = [0, 1, 14, 257, 30_000];

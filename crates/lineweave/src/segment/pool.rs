@@ -4,8 +4,8 @@
 //! 2. Who makes a communicator adds its size to that word; its stretch begins where the word stood. Nothing is searched and
 //!    no lock is held, so a rank that dies here leaves nothing but addresses.
 //! 3. Addresses cost nothing. Pages are reserved by those who use them, before they do.
-//! 4. The last rank to leave gives the pages of a stretch back. Its addresses are not used again: 2^63 of them are enough
-//!    for a thousand communicators a second, of a hundred ranks each, for five years.
+//! 4. The last rank to leave gives the pages of a stretch back. Its addresses are not used again. Most of them are for windows and
+//!    rings of messages; 2^63 are enough for a thousand communicators a second, of a hundred ranks each, for six weeks.
 //!
 //! So communicators need no descriptors of their own, which a process could only hand to another one by a socket or with the
 //! right to trace it; and they outlive the team that they were made from.

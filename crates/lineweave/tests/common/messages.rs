@@ -1,7 +1,7 @@
 //! Messages between pairs of ranks: every length, tags out of order, rings of exchanges, and what is refused.
 
 use super::{contribution, say, Outcome};
-use lineweave::{Communicator, Error};
+use lineweave::{Communicator, Error, Operation, Operator};
 
 fn message(from: usize, to: usize, len: usize, salt: usize) -> Vec<u32> {
     (0..len)
@@ -148,4 +148,50 @@ fn refusals(comm: &mut Communicator) -> Outcome {
     }
     comm.barrier().map_err(say)?;
     Ok(8)
+}
+
+/// Messages and flags that a peer wants before it makes the calls that this rank has started, and other orders.
+pub fn beside_started(comm: &mut Communicator) -> Outcome {
+    let (rank, ranks) = (comm.rank(), comm.ranks());
+    let (next, last) = ((rank + 1) % ranks, (rank + ranks - 1) % ranks);
+    comm.window_create(64).map_err(say)?;
+    let mut cases = 0;
+    // What a rank sends to itself has to fit the ring.
+    let lengths = if ranks > 1 { [1, 3000, 90_000] } else { [1, 3000, 5000] };
+    for (turn, len) in lengths.into_iter().enumerate() {
+        for first in 0..ranks {
+            let start = |comm: &mut Communicator| {
+                let buffers = (vec![rank as u64 + 1; 5000], vec![0; 5000]);
+                comm.start(buffers, |(mine, sum)| Operation::allreduce(mine, sum, Operator::Sum)).map_err(say)
+            };
+            // 1. One rank starts its calls before the messages, the others after them.
+            let early = if rank == first { vec![start(comm)?, start(comm)?] } else { Vec::new() };
+            let mut got = vec![0; len];
+            // 2. A message goes round, and a flag.
+            if rank == first {
+                comm.send(&message(rank, next, len, turn), next, 1).map_err(say)?;
+                comm.recv(&mut got, last, 1).map_err(say)?;
+            } else {
+                comm.recv(&mut got, last, 1).map_err(say)?;
+                comm.send(&message(rank, next, len, turn), next, 1).map_err(say)?;
+            }
+            let exchanged = comm.sendrecv(&message(rank, next, len, 9), next, 2, &mut vec![0; len], last, 2);
+            let value = (turn * ranks + first + 1) as u64;
+            comm.flag_set(next, 0, value).map_err(say)?;
+            comm.flag_wait(0, value).map_err(say)?;
+            if got != message(last, rank, len, turn) || exchanged.map_err(say)? != len {
+                return Err(format!("a message of {len} beside started calls: wrong at rank {rank}"));
+            }
+            // 3. The calls are over with everybody's.
+            let calls = if rank == first { early } else { vec![start(comm)?, start(comm)?] };
+            for call in calls {
+                let (_, sum) = call.wait().map_err(say)?;
+                if sum.iter().any(|&s| s != (ranks * (ranks + 1) / 2) as u64) {
+                    return Err(format!("a started call beside messages of {len}: wrong at rank {rank}"));
+                }
+            }
+            cases += 1;
+        }
+    }
+    Ok(cases)
 }
