@@ -24,7 +24,10 @@ fn run(ranks: usize, f: impl Fn(&mut Communicator) -> common::Outcome + Sync) ->
     counts[0]
 }
 
-fn sum(comm: &mut Communicator, mine: u64) -> Result<Request<(Vec<u64>, Vec<u64>)>, Error> {
+/// What goes in, and what comes out.
+type Sums = (Vec<u64>, Vec<u64>);
+
+fn sum(comm: &mut Communicator, mine: u64) -> Result<Request<Sums>, Error> {
     comm.start((vec![mine], vec![0]), |(mine, all)| Operation::allreduce(mine, all, Operator::Sum))
 }
 

@@ -23,15 +23,18 @@ const LONGEST_GAP: Duration = Duration::from_millis(50);
 /// How often the peers of a call that is only polled are looked after.
 const LOOK: Duration = Duration::from_millis(5);
 
+/// How a call ended, if it has, and whom to call when it does.
+type Ending = (Option<Result<(), Error>>, Option<Waker>);
+
 /// How a started call ended, for whoever asks.
 #[derive(Debug, Default)]
 pub(crate) struct Ticket {
     done: AtomicBool,
-    state: Mutex<(Option<Result<(), Error>>, Option<Waker>)>,
+    state: Mutex<Ending>,
 }
 
 impl Ticket {
-    fn state(&self) -> std::sync::MutexGuard<'_, (Option<Result<(), Error>>, Option<Waker>)> {
+    fn state(&self) -> std::sync::MutexGuard<'_, Ending> {
         // Nothing that panics is done under the lock.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
