@@ -237,6 +237,16 @@ typedef struct lw_barrier_t {
 #define LW_ERR_PANIC 21
 
 /*
+ A message is longer than the buffer for it. It is lost; the communicator can be used on. 
+ */
+#define LW_ERR_TRUNCATED 30
+
+/*
+ Too many messages with other tags came first. The communicator can be used on. 
+ */
+#define LW_ERR_UNEXPECTED 31
+
+/*
  Signed, 1 byte. 
  */
 #define LW_I8 0
@@ -752,6 +762,80 @@ lw_status lw_alltoallv(struct lw_comm *comm,
                        void *recvbuf,
                        const size_t *recvcounts,
                        lw_type type);
+
+/*
+ * Sends `count` elements to rank `dest`. A short message is on its way when this returns; a longer one was received.
+ * Messages from one rank to another with one tag are received in the order in which they were sent.
+ */
+lw_status lw_send(struct lw_comm *comm,
+                  const void *buffer,
+                  size_t count,
+                  lw_type type,
+                  int dest,
+                  uint32_t tag);
+
+/*
+ * Receives the next message of rank `source` with this tag, of at most `count` elements, and puts how many came into
+ * *received, which may be null. There is no receiving from any rank or with any tag.
+ */
+lw_status lw_recv(struct lw_comm *comm,
+                  void *buffer,
+                  size_t count,
+                  lw_type type,
+                  int source,
+                  uint32_t tag,
+                  size_t *received);
+
+/*
+ * lw_send and lw_recv at the same time, so that ranks can exchange messages of any length or pass them round a ring. The
+ * buffers do not overlap.
+ */
+lw_status lw_sendrecv(struct lw_comm *comm,
+                      const void *sendbuf,
+                      size_t sendcount,
+                      int dest,
+                      uint32_t sendtag,
+                      void *recvbuf,
+                      size_t recvcount,
+                      int source,
+                      uint32_t recvtag,
+                      lw_type type,
+                      size_t *received);
+
+/*
+ * Gives every rank a window of `bytes` bytes, 16 MiB at most, and 64 flags. All ranks call it with the same length. What is
+ * there is zero at first.
+ */
+lw_status lw_window_create(struct lw_comm *comm,
+                           size_t bytes);
+
+/*
+ Copies `bytes` bytes into the window of `rank`, from byte `offset` on. Flags order accesses to the same bytes. 
+ */
+lw_status lw_put(struct lw_comm *comm,
+                 int rank,
+                 size_t offset,
+                 const void *data,
+                 size_t bytes);
+
+/*
+ Copies `bytes` bytes out of the window of `rank`, from byte `offset` on. Flags order accesses to the same bytes. 
+ */
+lw_status lw_get(struct lw_comm *comm,
+                 int rank,
+                 size_t offset,
+                 void *data,
+                 size_t bytes);
+
+/*
+ Raises a flag of `rank`: what this rank put before is seen by who sees it. Flags only grow. 
+ */
+lw_status lw_flag_set(struct lw_comm *comm, int rank, size_t flag, uint64_t value);
+
+/*
+ Waits until a flag of this rank has reached a value. 
+ */
+lw_status lw_flag_wait(struct lw_comm *comm, size_t flag, uint64_t value);
 
 /*
  Starts a persistent call. It must not be under way. 

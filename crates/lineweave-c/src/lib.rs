@@ -19,6 +19,7 @@ mod buffers;
 pub mod operators;
 pub mod collectives;
 pub mod uneven;
+pub mod messages;
 pub mod requests;
 pub mod nonblocking;
 pub mod persistent;

@@ -53,6 +53,11 @@ pub const LW_ERR_PLAN: lw_status = 20;
 /** lineweave panicked, which is a bug in it. The communicator cannot be used any more. */
 pub const LW_ERR_PANIC: lw_status = 21;
 
+/** A message is longer than the buffer for it. It is lost; the communicator can be used on. */
+pub const LW_ERR_TRUNCATED: lw_status = 30;
+/** Too many messages with other tags came first. The communicator can be used on. */
+pub const LW_ERR_UNEXPECTED: lw_status = 31;
+
 /// A number and what to say.
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -71,9 +76,11 @@ impl From<Error> for Failure {
         let code = match &error {
             Error::Plan(_) | Error::Refuted { .. } | Error::NoPlan { .. } => LW_ERR_PLAN,
             Error::TeamSize { .. } => LW_ERR_SIZE,
-            Error::Rank { .. } | Error::Group { .. } => LW_ERR_RANK,
+            Error::Rank { .. } | Error::NoRank { .. } | Error::Group { .. } => LW_ERR_RANK,
+            Error::Truncated { .. } => LW_ERR_TRUNCATED,
+            Error::Unexpected { .. } | Error::ToItself { .. } => LW_ERR_UNEXPECTED,
             Error::Root { .. } => LW_ERR_ROOT,
-            Error::Length { .. } | Error::Counts { .. } => LW_ERR_COUNT,
+            Error::Length { .. } | Error::Counts { .. } | Error::Window { .. } => LW_ERR_COUNT,
             Error::Overlap { .. } => LW_ERR_BUFFER,
             Error::Operator(_) => LW_ERR_OP,
             Error::Mismatch { .. } => LW_ERR_MISMATCH,
@@ -148,6 +155,8 @@ pub extern "C" fn lw_strerror(status: lw_status) -> *const c_char {
         LW_ERR_COUNT => c"lengths that do not fit together, or memory",
         LW_ERR_BUFFER => c"buffers overlap by part, or LW_IN_PLACE where it cannot be",
         LW_ERR_HANDLE => c"not a communicator, team or barrier, or one that was freed",
+        LW_ERR_TRUNCATED => c"a message is longer than the buffer for it",
+        LW_ERR_UNEXPECTED => c"too many messages that nobody asks for",
         LW_ERR_BUSY => c"the communicator, team, barrier or request is in use",
         LW_ERR_SIZE => c"a team cannot have that many ranks, or has another number",
         LW_ERR_RANK => c"no such rank, colour, level or list, or the rank was joined before",

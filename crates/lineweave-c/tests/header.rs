@@ -16,6 +16,7 @@ fn the_header_is_made_from_the_sources() {
         "communicators",
         "collectives",
         "uneven",
+        "messages",
         "requests",
         "nonblocking",
         "persistent",

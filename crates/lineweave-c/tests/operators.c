@@ -1,4 +1,4 @@
-/* Types and operators beyond numbers, operators of the program, and reproducible results.
+/* Types and operators beyond numbers, operators of the program, reproducible results, and messages.
  * operators threads N | env */
 #include "lineweave.h"
 #include <complex.h>
@@ -142,6 +142,42 @@ static void reproducible(lw_comm *comm, size_t n) {
     free(out);
 }
 
+static void messages(lw_comm *comm, size_t n) {
+    int rank = lw_comm_rank(comm), size = lw_comm_size(comm);
+    int next = (rank + 1) % size, last = (rank + size - 1) % size;
+    int32_t *in = malloc((n + 1) * sizeof *in), *out = malloc((n + 1) * sizeof *out);
+    size_t got = 0;
+    for (size_t i = 0; i < n; i++) in[i] = rank * 1000003 + (int32_t)i;
+    WORKS(lw_sendrecv(comm, in, n, next, 4, out, n + 1, last, 4, LW_I32, &got));
+    EXPECT(got == n);
+    for (size_t i = 0; i < n; i++) EXPECT(out[i] == last * 1000003 + (int32_t)i);
+    if (size > 1 && rank == 0) {
+        for (uint32_t tag = 0; tag < 3; tag++) WORKS(lw_send(comm, in, n < 500 ? n : 500, LW_I32, 1, tag));
+    } else if (rank == 1) {
+        for (uint32_t tag = 3; tag-- > 0;) {
+            WORKS(lw_recv(comm, out, n, LW_I32, 0, tag, &got));
+            EXPECT(got == (n < 500 ? n : 500));
+            for (size_t i = 0; i < got; i++) EXPECT(out[i] == (int32_t)i);
+        }
+    }
+    WORKS(lw_window_create(comm, 64));
+    WORKS(lw_put(comm, next, 8, &rank, sizeof rank));
+    WORKS(lw_flag_set(comm, next, 3, n));
+    WORKS(lw_flag_wait(comm, 3, n));
+    int there = -1;
+    WORKS(lw_get(comm, rank, 8, &there, sizeof there));
+    EXPECT(there == last);
+    EXPECT(lw_put(comm, next, 61, &rank, sizeof rank) == LW_ERR_COUNT);
+    WORKS(lw_barrier(comm));
+    EXPECT(lw_send(comm, in, n, LW_I32, size, 0) == LW_ERR_RANK);
+    EXPECT(lw_recv(comm, in, n, LW_I32, -1, 0, NULL) == LW_ERR_RANK);
+    WORKS(lw_send(comm, in, 1, LW_I32, rank, 0));
+    EXPECT(lw_recv(comm, out, 0, LW_I32, rank, 0, &got) == LW_ERR_TRUNCATED);
+    WORKS(lw_barrier(comm));
+    free(in);
+    free(out);
+}
+
 static lw_status everything(lw_comm *comm, void *arg) {
     (void)arg;
     types(comm);
@@ -152,6 +188,9 @@ static lw_status everything(lw_comm *comm, void *arg) {
     reproducible(comm, 1);
     reproducible(comm, 3000);
     reproducible(comm, 300000);
+    messages(comm, 1);
+    messages(comm, 3000);
+    messages(comm, 300000);
     return LW_OK;
 }
 

@@ -2,7 +2,9 @@
 //! blocks of different lengths.
 
 mod blocks;
+mod messages;
 mod run;
+mod window;
 mod uneven;
 
 pub(crate) use run::{contributions, CallPlan, Windows};

@@ -99,11 +99,15 @@ impl CallSpec {
         } else if collective != 0 {
             text += &format!("{count} x {element}");
         }
+        let (operator, reproducible) = (operator & !REPRODUCIBLE, operator & REPRODUCIBLE != 0);
         if operator >= USERS {
             text += ", a user-defined operator";
             text += if operator == USERS { " in rank order" } else { "" };
         } else if operator > 0 {
             text += &format!(", {}", name(operator - 1, &operators));
+        }
+        if reproducible {
+            text += ", reproducible";
         }
         if Collective::ALL.get(collective as usize).is_some_and(|c| c.rooted()) {
             text += &format!(", root {root}");
@@ -117,8 +121,13 @@ const BLOCKS: u64 = 1 << 32;
 /// Where the words of user-defined operators begin.
 const USERS: u64 = 1 << 32;
 
+/// Added to the operator's word where results have to be reproducible.
+const REPRODUCIBLE: u64 = 1 << 40;
+
 /// Words of a call on the check line, behind the call's number.
 const WORDS: usize = 6;
+/// Which of them is the operator's.
+const OPERATOR: usize = 3;
 
 /// A word that differs for different lengths (FNV-1a), and is 0 for none.
 fn fingerprint(lengths: &[usize]) -> u64 {
@@ -161,7 +170,10 @@ impl Comparison {
     /// Announces this rank's call (step 1).
     pub fn announce(engine: &Engine, call: &CallSpec, lengths: &[usize]) -> Comparison {
         let (rank, sequence) = (engine.rank(), engine.sequence());
-        let mine = call.words(fingerprint(lengths));
+        let mut mine = call.words(fingerprint(lengths));
+        if engine.reproducible() && call.operator.is_some() {
+            mine[OPERATOR] |= REPRODUCIBLE;
+        }
         for (word, value) in engine.segment().check(rank, sequence)[1..].iter().zip(mine) {
             // Relaxed: published by the raise of the first word.
             word.store(value, Ordering::Relaxed);

@@ -109,7 +109,7 @@ fn wakes(kernel: &Kernel) -> Finding {
 /// What a team of as many ranks as there are CPUs takes at most.
 fn team_bytes(node: &NodeInfo, settings: &Settings) -> (usize, u64) {
     let ranks = node.usable.cpus.len().max(2);
-    (ranks, Geometry::new(ranks, settings.box_bytes, 0).total() as u64)
+    (ranks, Geometry::new(ranks, settings.box_bytes, 0).reserved() as u64)
 }
 
 fn memory(node: &NodeInfo, settings: &Settings) -> Finding {

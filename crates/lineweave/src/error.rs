@@ -132,6 +132,58 @@ pub enum Error {
         /// Called.
         collective: Collective,
     },
+    /// A rank that a message cannot go to or come from.
+    #[error("{what}: there is no rank {rank}; ranks are 0 to {}", ranks - 1)]
+    NoRank {
+        /// `send` or `recv`.
+        what: &'static str,
+        /// Given.
+        rank: usize,
+        /// Ranks of the team.
+        ranks: usize,
+    },
+    /// A message is longer than the buffer for it. It is lost; the communicator can be used on.
+    #[error("recv: the message of rank {source_rank} with tag {tag} has {sent} bytes and the buffer {room}; give a buffer of at least that length")]
+    Truncated {
+        /// Who sent it.
+        source_rank: usize,
+        /// Its tag.
+        tag: u32,
+        /// Its length in bytes.
+        sent: usize,
+        /// The buffer's.
+        room: usize,
+    },
+    /// Messages with other tags came before the one that is awaited, more than are kept.
+    #[error("recv: {kept} bytes of messages of rank {source_rank} with other tags than {tag} came first, and no more than {most} are kept; receive them in the order in which they are sent, or send less at once")]
+    Unexpected {
+        /// Who sent them.
+        source_rank: usize,
+        /// The tag that is awaited.
+        tag: u32,
+        /// Bytes that are kept, with the next message.
+        kept: usize,
+        /// The limit.
+        most: usize,
+    },
+    /// A message that a rank sends to itself does not fit the ring, which nobody else empties.
+    #[error("send: a message of {bytes} bytes to oneself does not fit the ring between two ranks; use sendrecv, or receive what was sent before")]
+    ToItself {
+        /// Its length in bytes.
+        bytes: usize,
+    },
+    /// Something outside of a window.
+    #[error("{what}: {from} to {to} is outside of the window, which has {have}; make a larger one with window_create")]
+    Window {
+        /// What was called.
+        what: &'static str,
+        /// Where it begins: bytes, or the number of a flag.
+        from: usize,
+        /// Where it ends.
+        to: usize,
+        /// What there is.
+        have: usize,
+    },
     /// An operator that the element type does not have.
     #[error("{0}")]
     Operator(String),

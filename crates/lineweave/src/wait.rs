@@ -89,6 +89,8 @@ impl std::fmt::Debug for Waiter {
 const VIGIL: Duration = Duration::from_millis(5);
 /// The longest sleep without a look; bounds the time to notice a dead peer.
 const LONGEST_SLEEP: Duration = Duration::from_millis(50);
+/// A nap of a wait that no flag ends.
+const NAP: Duration = Duration::from_micros(100);
 /// Polls between two calls of the progress hook, and between two looks at the clock while spinning.
 const POLLS_A_LOOK: u32 = 1 << 10;
 
@@ -182,6 +184,24 @@ impl Waiter {
         self.poll(flag, value, sleepers, vigil, || word.load(Ordering::Relaxed), spin_loop)
     }
 
+    /// Waits until `ready` says so, for what no single flag says: where it would sleep it naps.
+    pub fn wait_until<V: Vigil>(
+        &mut self,
+        ready: impl Fn() -> bool,
+        vigil: &mut V,
+    ) -> Result<(), Interrupted> {
+        for _ in 0..self.budget.spins.min(POLLS_A_LOOK) {
+            if ready() {
+                return Ok(());
+            }
+            spin_loop();
+        }
+        vigil.begin();
+        let done = self.keep_looking(ready, |_| std::thread::sleep(NAP), vigil);
+        vigil.end();
+        done
+    }
+
     #[inline(always)]
     fn poll<T, V: Vigil>(
         &mut self,
@@ -235,22 +255,32 @@ impl Waiter {
         sleepers: &AtomicU64,
         vigil: &mut V,
     ) -> Result<(), Interrupted> {
+        let order = self.order;
+        let sleep = |limit| sleep(flag, value, sleepers, order, limit);
+        self.keep_looking(|| flag::reached(flag, value), sleep, vigil)
+    }
+
+    /// Looks whether it is `ready` as the budgets say; sleeps no longer than `sleep` is told.
+    fn keep_looking<V: Vigil>(
+        &mut self,
+        ready: impl Fn() -> bool,
+        sleep: impl Fn(Duration),
+        vigil: &mut V,
+    ) -> Result<(), Interrupted> {
         let start = Instant::now();
         let mut looked = start;
         let mut polls: u32 = POLLS_A_LOOK.min(self.budget.spins);
         let mut yields: u32 = 0;
         loop {
-            if flag::reached(flag, value) {
+            if ready() {
                 return Ok(());
             }
-            if let Some(hook) = &mut self.hook {
-                hook();
-            }
+            self.call_hook();
             crate::progress::turn();
             if polls < self.budget.spins {
                 for _ in 0..POLLS_A_LOOK.min(self.budget.spins - polls) {
                     spin_loop();
-                    if flag::reached(flag, value) {
+                    if ready() {
                         return Ok(());
                     }
                 }
@@ -266,13 +296,10 @@ impl Waiter {
                 if yields % 64 != 0 && self.budget.yields != u32::MAX {
                     continue;
                 }
+            } else if self.hook.is_some() || crate::progress::any() {
+                sleep(Duration::from_millis(1));
             } else {
-                let limit = if self.hook.is_some() || crate::progress::any() {
-                    Duration::from_millis(1)
-                } else {
-                    LONGEST_SLEEP
-                };
-                self.sleep(flag, value, sleepers, limit);
+                sleep(LONGEST_SLEEP);
             }
             let now = Instant::now();
             if now - looked >= VIGIL {
@@ -282,14 +309,21 @@ impl Waiter {
         }
     }
 
-    fn sleep(&self, flag: &AtomicU64, value: u64, sleepers: &AtomicU64, limit: Duration) {
-        flag::announce_sleeper(sleepers, self.order);
-        let seen = flag::peek(flag);
-        if seen < value {
-            sleep_on(flag, seen as u32, limit);
+    /// Lets a host library progress.
+    pub fn call_hook(&mut self) {
+        if let Some(hook) = &mut self.hook {
+            hook();
         }
-        flag::retire_sleeper(sleepers);
     }
+}
+
+fn sleep(flag: &AtomicU64, value: u64, sleepers: &AtomicU64, order: WakeFence, limit: Duration) {
+    flag::announce_sleeper(sleepers, order);
+    let seen = flag::peek(flag);
+    if seen < value {
+        sleep_on(flag, seen as u32, limit);
+    }
+    flag::retire_sleeper(sleepers);
 }
 
 /// The low half of a flag: growing flags differ in it unless 2^32 sets pass during one look, and sleeps are

@@ -57,6 +57,8 @@ pub struct Watch {
     processes: Option<Vec<(usize, Arc<OwnedFd>)>>,
     opened: Arc<Processes>,
     first_seen_dead: Option<(usize, Duration)>,
+    /// Since when of this wait the one rank that it is for has left.
+    first_seen_left: Option<Duration>,
     /// A peer in another process that is stopped, since when of this wait; and when that was asked last.
     first_seen_stopped: Option<(usize, Duration)>,
     asked_stopped: Duration,
@@ -84,6 +86,7 @@ impl Watch {
             processes: None,
             opened,
             first_seen_dead: None,
+            first_seen_left: None,
             first_seen_stopped: None,
             asked_stopped: Duration::ZERO,
             noted: None,
@@ -106,6 +109,54 @@ impl Watch {
     /// Sets who attends long waits.
     pub fn set_attendant(&mut self, attendant: Option<Box<dyn Attendant>>) {
         self.attendant = attendant;
+    }
+
+    /// Forgets whom an earlier wait for one rank saw gone.
+    pub fn forget(&mut self) {
+        self.first_seen_left = None;
+    }
+
+    /// What ended the team, if anything did.
+    pub fn loss(&mut self) -> Option<Error> {
+        let (rank, how) = self.segment.failed().filter(|&(rank, _)| rank != self.rank)?;
+        let Interrupted = self.lost(rank, how);
+        self.failure.take()
+    }
+
+    /// [`Vigil::check`], and whether a rank that a message is awaited from, or has to be taken by, is gone.
+    pub fn check_peer(&mut self, peer: Option<usize>, waited: Duration) -> Result<(), Interrupted> {
+        self.check(waited)?;
+        self.check_left(peer, waited)
+    }
+
+    /// The same where somebody else checks for losses: of the peer, whether it left, and the time limit.
+    pub fn check_beside(&mut self, peer: Option<usize>, waited: Duration) -> Result<(), Interrupted> {
+        self.check_left(peer, waited)?;
+        self.check_limit(waited)
+    }
+
+    fn check_left(&mut self, peer: Option<usize>, waited: Duration) -> Result<(), Interrupted> {
+        let Some(peer) = peer.filter(|&peer| self.segment.state(peer) == RankState::Left) else {
+            return Ok(());
+        };
+        // What it did before it left is still seen.
+        let since = *self.first_seen_left.get_or_insert(waited);
+        match waited >= since + GRACE {
+            true => Err(self.lost(peer, Loss::Left)),
+            false => Ok(()),
+        }
+    }
+
+    fn check_limit(&mut self, waited: Duration) -> Result<(), Interrupted> {
+        let Some(limit) = self.limit.filter(|&limit| waited >= limit) else { return Ok(()) };
+        self.failure = Some(Error::Timeout {
+            waiting: self.rank,
+            operation: self.operation.to_owned(),
+            sequence: self.sequence(self.rank),
+            missing: self.missing(),
+            seconds: limit.as_secs_f64(),
+        });
+        Err(Interrupted)
     }
 
     /// Why the last wait was interrupted.
@@ -267,16 +318,7 @@ impl Vigil for Watch {
             return Err(self.lost(rank, Loss::Stopped));
         }
         self.note(waited);
-        if let Some(limit) = self.limit.filter(|&limit| waited >= limit) {
-            self.failure = Some(Error::Timeout {
-                waiting: self.rank,
-                operation: self.operation.to_owned(),
-                sequence: self.sequence(self.rank),
-                missing: self.missing(),
-                seconds: limit.as_secs_f64(),
-            });
-            return Err(Interrupted);
-        }
+        self.check_limit(waited)?;
         if let Some(Err(why)) = self.attendant.as_mut().map(|attendant| attendant.look()) {
             self.segment.set_failed(self.rank, Loss::Failed);
             self.failure = Some(Error::CalledOff {

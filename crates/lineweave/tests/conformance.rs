@@ -1,6 +1,8 @@
 //! Threads: every algorithm, every type and operator, and calls in mixed order, against references.
 #![cfg(not(loom))]
 
+// Messages are run in tests/messages.rs.
+#[allow(dead_code)]
 mod common;
 
 use lineweave::settings::Settings;

@@ -4,6 +4,7 @@
 
 use lineweave::flag::{announce_sleeper, has_sleepers, peek, raise, reached, retire_sleeper, WakeFence};
 use lineweave::kernel::{load_words, store_words};
+use lineweave::mail::{Inbox, Outbox};
 use lineweave::ring::{leave, left, Ring};
 use lineweave::sync::{spin_loop, AtomicU64};
 use loom::cell::UnsafeCell;
@@ -193,6 +194,43 @@ fn an_exchange_reuses_its_lines_every_second_run() {
         };
         rank(&shared, 0);
         peer.join().unwrap();
+    });
+}
+
+#[test]
+fn a_cell_is_filled_again_only_after_it_was_taken() {
+    // Three messages through a ring of two cells; the last gives the sender's own memory, which it changes afterwards.
+    loom::model(|| {
+        let shared =
+            Arc::new(([AtomicU64::new(0), AtomicU64::new(0)], [Slot::new(), Slot::new()], Slot::new()));
+        let sender = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                let ([sent, taken], cells, private) = &*shared;
+                let mut out = Outbox::new(2);
+                for n in 1..=3 {
+                    await_flag(taken, out.needs());
+                    if n == 3 {
+                        private.put(33);
+                    }
+                    cells[out.cell()].put(n * 10);
+                    raise(sent, out.advance());
+                }
+                await_flag(taken, 3);
+                private.put(0);
+            })
+        };
+        let ([sent, taken], cells, private) = &*shared;
+        let mut inbox = Inbox::new(2);
+        for n in 1..=3 {
+            await_flag(sent, inbox.needs());
+            assert_eq!(cells[inbox.cell()].get(), n * 10);
+            if n == 3 {
+                assert_eq!(private.get(), 33);
+            }
+            raise(taken, inbox.advance());
+        }
+        sender.join().unwrap();
     });
 }
 

@@ -6,7 +6,7 @@ use crate::question::{team, Where};
 use crate::session::{Costs, Session};
 use crate::size::Size;
 use lineweave::tuning::{Because, Chosen};
-use lineweave_core::collective::Collective;
+use lineweave_core::collective::{Association, Collective};
 use lineweave_core::model::Model;
 use lineweave_core::plan::Params;
 use lineweave_core::select::{explain, predict, select, Candidate, Choice, Question};
@@ -25,6 +25,9 @@ pub struct Arguments {
     /// Show every plan that was costed, best first
     #[arg(long)]
     candidates: bool,
+    /// Choose for reproducible results, and show what that costs beside a free choice
+    #[arg(long)]
+    reproducible: bool,
 }
 
 /// What a call runs, beside what the model alone says.
@@ -38,6 +41,8 @@ struct Found {
     predicted: Nanos,
     /// Of what a call runs, where it was measured at this very size.
     measured_ns: Option<f64>,
+    /// What the model would choose if results need not be reproducible, where they have to be.
+    free: Option<Choice>,
 }
 
 #[derive(Serialize)]
@@ -54,6 +59,9 @@ struct ChoiceObject<'a> {
     because: &'static str,
     predicted_ns: f64,
     measured_ns: Option<f64>,
+    reproducible: bool,
+    free_algorithm: Option<&'a str>,
+    free_predicted_ns: Option<f64>,
     runner_up: Option<CandidateObject<'a>>,
     costed: usize,
     reasons: &'a [String],
@@ -108,7 +116,13 @@ fn find(arguments: &Arguments, session: &mut Session) -> Result<Found, CliError>
     };
     let settings = session.settings_warned()?;
     let Costs { tuning, origin, topology } = session.costs()?;
-    let question = arguments.place.question(session, collective, bytes, &topology, settings.box_bytes)?;
+    let free = arguments.place.question(session, collective, bytes, &topology, settings.box_bytes)?;
+    if arguments.reproducible && !collective.folds() {
+        session.out.warn(&format!("--reproducible has no effect: a {collective} combines nothing"));
+    }
+    let fixed = (arguments.reproducible || settings.reproducible) && collective.folds();
+    let question = Question { association: Association::wanted(true, fixed), ..free.clone() };
+    let free = if fixed { Some(select(&tuning.model, &free)?) } else { None };
     let choice = select(&tuning.model, &question)?;
     let team = team(question.direct);
     let chosen = tuning.choose(&question, team)?;
@@ -125,7 +139,7 @@ fn find(arguments: &Arguments, session: &mut Session) -> Result<Found, CliError>
         .and_then(|choices| choices.lookup(collective, ranks, question.bytes, team))
         .filter(|f| f.exact && f.tuned.algorithm == chosen.algorithm.name && f.tuned.params == chosen.params)
         .map(|f| f.tuned.measured_ns);
-    Ok(Found { question, origin, model: tuning.model, choice, chosen, predicted, measured_ns })
+    Ok(Found { question, origin, model: tuning.model, choice, chosen, predicted, measured_ns, free })
 }
 
 fn objects(arguments: &Arguments, found: &Found, session: &mut Session) -> Result<(), CliError> {
@@ -147,6 +161,9 @@ fn objects(arguments: &Arguments, found: &Found, session: &mut Session) -> Resul
         },
         predicted_ns: found.predicted.0,
         measured_ns: found.measured_ns,
+        reproducible: question.association == Association::Fixed,
+        free_algorithm: found.free.as_ref().map(|free| free.algorithm),
+        free_predicted_ns: found.free.as_ref().map(|free| free.predicted.0),
         runner_up: choice.runner_up.as_ref().map(CandidateObject::of),
         costed: choice.considered.len(),
         reasons: &choice.reasons,
@@ -159,6 +176,25 @@ fn objects(arguments: &Arguments, found: &Found, session: &mut Session) -> Resul
         }
     }
     Ok(())
+}
+
+/// What reproducible results cost.
+fn price(fixed: &Choice, free: &Choice) -> String {
+    let name = format!("{} {}", free.algorithm, free.params);
+    let more = (fixed.predicted.0 / free.predicted.0.max(1e-9) - 1.0) * 100.0;
+    match more > 0.05 {
+        true => format!(
+            "reproducible: {} a call, {more:.1} % more than the free choice, {}, at {}",
+            fixed.predicted,
+            name.trim_end(),
+            free.predicted
+        ),
+        false => format!(
+            "reproducible: at no cost; the free choice, {}, is predicted {}",
+            name.trim_end(),
+            free.predicted
+        ),
+    }
 }
 
 fn text(arguments: &Arguments, found: &Found, session: &mut Session) -> Result<(), CliError> {
@@ -181,6 +217,9 @@ fn text(arguments: &Arguments, found: &Found, session: &mut Session) -> Result<(
     }
     let explained = explain(&found.model, question, choice);
     session.out.text(&explained)?;
+    if let Some(free) = &found.free {
+        session.out.line(&price(choice, free))?;
+    }
     if !arguments.candidates {
         return Ok(());
     }

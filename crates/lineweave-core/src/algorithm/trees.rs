@@ -1,7 +1,7 @@
 //! Tree shapes over virtual ranks, for every algorithm that has a tree.
 //!
 //! A [`Tree`] spans virtual ranks `0 .. p` with virtual rank 0 as its root; [`Scope::rank_of_virtual`] maps
-//! them to ranks. Offered: [`Tree::flat`], [`Tree::binomial`], [`Tree::halving`], [`Tree::knomial`], [`Tree::kary`],
+//! them to ranks. Offered: [`Tree::flat`], [`Tree::binomial`], [`Tree::aligned`], [`Tree::halving`], [`Tree::knomial`], [`Tree::kary`],
 //! [`Tree::chain`], [`Tree::by_degrees`] (with [`degrees_for`] and [`default_degrees`] to make the degrees) and
 //! [`Tree::fibonacci`]; [`Tree::preorder`] renumbers any of them so that each subtree is a run of consecutive
 //! virtual ranks, which a fold in rank order and a scatter want. In all of them a parent's number is smaller
@@ -52,6 +52,12 @@ impl Tree {
     /// Everybody is a child of the root.
     pub fn flat(p: usize) -> Tree {
         Tree::of(p, |_| 0)
+    }
+
+    /// The parent of a virtual rank is that without its lowest bit, so that the subtrees of a rank are runs of 1, 2, 4, ...
+    /// consecutive ones: folded in this order they have the brackets of [`split`](crate::collective::split).
+    pub fn aligned(p: usize) -> Tree {
+        Tree::of(p, |v| v & (v - 1))
     }
 
     /// Each virtual rank has one child, the next.

@@ -38,6 +38,14 @@ impl Vigil for Joining<'_> {
             None => self.watch.check(waited),
         }
     }
+
+    fn begin(&mut self) {
+        self.watch.begin();
+    }
+
+    fn end(&mut self) {
+        self.watch.end();
+    }
 }
 
 impl Communicator {

@@ -10,6 +10,7 @@ use crate::compile::{self, Compiled, Home};
 use crate::error::{Error, Loss};
 use crate::flag;
 use crate::kernel::{take_panic, Copier, CopyPolicy, Fold};
+use crate::post::Post;
 use crate::ring::Ring;
 use crate::scratch::Scratch;
 use crate::segment::{RankState, Segment, COUNTER_BYTES};
@@ -144,6 +145,8 @@ pub(crate) struct Engine {
     pub(super) waited: Duration,
     /// It has told its peers that it is gone.
     pub(super) gone: bool,
+    /// Messages between two ranks.
+    pub(super) post: Post,
 }
 
 // SAFETY: the raw pointers point into the segment, which the communicator keeps alive, or are scratch of a
@@ -212,7 +215,7 @@ impl Engine {
     pub fn memory(&self) -> Memory {
         let plans: usize = self.plans.iter().map(|plan| size_of_val(&*plan.steps)).sum();
         Memory {
-            shared_bytes: self.reserved.bytes(self.segment.geometry()),
+            shared_bytes: self.reserved.bytes(self.segment.geometry()) + self.segment.extra_bytes(),
             address_bytes: self.segment.geometry().total(),
             private_bytes: self.scratch.len() + self.shadow.len() + plans,
         }

@@ -7,6 +7,7 @@ use crate::compile::{self, Home};
 use crate::error::{Error, Loss};
 use crate::flag::WakeFence;
 use crate::kernel::Copier;
+use crate::post::Post;
 use crate::ring::Ring;
 use crate::scratch::Scratch;
 use crate::segment::{BankClass, Geometry, RankState, Segment};
@@ -133,6 +134,7 @@ impl Engine {
             looked: None,
             waited: Duration::ZERO,
             gone: false,
+            post: Post::default(),
             segment,
         }
     }

@@ -134,7 +134,7 @@ impl Shared {
 }
 
 /// Between looks at what another thread does: at first it is a matter of nanoseconds.
-fn pause(tries: &mut u32) {
+pub(super) fn pause(tries: &mut u32) {
     *tries = tries.saturating_add(1);
     match *tries {
         0..=100 => spin_loop(),

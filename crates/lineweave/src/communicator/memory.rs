@@ -61,7 +61,7 @@ impl Reserved {
     /// Bytes of all ranks together, in whole pages.
     pub fn bytes(&self, geometry: &Geometry) -> usize {
         if self.whole {
-            return geometry.total();
+            return geometry.reserved();
         }
         let page = |at: usize| at / geometry.page();
         let mut parts = vec![geometry.control()];

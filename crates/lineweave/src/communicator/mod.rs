@@ -5,6 +5,7 @@
 
 mod children;
 mod engine;
+mod errand;
 mod join;
 pub mod lend;
 mod memory;
@@ -46,6 +47,8 @@ pub struct Communicator {
     rank: usize,
     /// Calls were started, and the engine may be in use by who carries them on.
     lent: Cell<bool>,
+    /// Bytes of every rank's window.
+    pub(crate) window: usize,
 }
 
 impl std::fmt::Debug for Communicator {
@@ -81,7 +84,8 @@ impl Communicator {
 
     fn of(engine: Engine, helped: bool) -> Communicator {
         let (segment, rank) = (Arc::clone(&engine.segment), engine.rank());
-        Communicator { shared: Arc::new(Shared::new(engine, helped)), segment, rank, lent: Cell::new(false) }
+        let shared = Arc::new(Shared::new(engine, helped));
+        Communicator { shared, segment, rank, lent: Cell::new(false), window: 0 }
     }
 
     /// What it runs, with no started call left.

@@ -198,7 +198,7 @@ impl Fold {
     }
 
     /// `dst[i] = a[i] (op) b[i]` for `i` in `0..elements`; whether it came to its end. When it did not, the operator's
-    /// words are kept for `take_panic`.
+    /// words are kept for the communicator to report.
     ///
     /// # Safety
     /// As for [`FoldFn`].

@@ -156,9 +156,53 @@ impl Geometry {
         0..PAGE
     }
 
-    /// Bytes of the whole segment.
-    pub fn total(&self) -> usize {
+    /// Bytes up to the end of the last area, which a team's ranks reserve when they join.
+    pub fn reserved(&self) -> usize {
         self.areas_start() + self.ranks * self.area()
+    }
+
+    /// Cells of the ring between two ranks.
+    pub const MAIL_CELLS: usize = 8;
+
+    /// Bytes of a cell, its head included: fewer in large teams, whose rings are many.
+    pub fn mail_cell(&self) -> usize {
+        if self.ranks <= 128 {
+            4096 + LINE
+        } else {
+            1024
+        }
+    }
+
+    /// Bytes of a ring: two lines of counts, and the cells.
+    pub(super) fn mail_bytes(&self) -> usize {
+        pages(2 * LINE + Geometry::MAIL_CELLS * self.mail_cell())
+    }
+
+    /// Where the ring for messages from one rank to another lies. There is room for all in the address space, and memory
+    /// only for those that are used.
+    pub(super) fn mail(&self, from: usize, to: usize) -> usize {
+        self.reserved() + (to * self.ranks + from) * self.mail_bytes()
+    }
+
+    /// The most bytes of a rank's window.
+    pub const WINDOW_BYTES: usize = 16 << 20;
+
+    /// Flags of a rank's window, each on a line of its own.
+    pub const WINDOW_FLAGS: usize = PAGE / LINE;
+
+    /// Bytes of a window with its flags, of `bytes` bytes that can be put into.
+    pub(super) fn window_pages(bytes: usize) -> usize {
+        PAGE + pages(bytes)
+    }
+
+    /// Where a rank's window lies: its flags, and the bytes behind them. Like rings, it takes memory when it is used.
+    pub(super) fn window(&self, rank: usize) -> usize {
+        self.mail(0, self.ranks) + rank * Geometry::window_pages(Geometry::WINDOW_BYTES)
+    }
+
+    /// Bytes of the whole segment in the address space.
+    pub fn total(&self) -> usize {
+        self.window(self.ranks)
     }
 }
 
@@ -178,5 +222,8 @@ mod tests {
             }
         }
         assert!(end <= geometry.area());
+        let (area, ring) = (geometry.areas_start() + 4 * geometry.area(), geometry.mail_bytes());
+        assert_eq!((geometry.mail(0, 0), geometry.mail(1, 0)), (area, area + ring));
+        assert_eq!(geometry.mail(3, 3) + ring, geometry.window(0));
     }
 }

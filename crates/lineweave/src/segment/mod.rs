@@ -5,22 +5,25 @@
 //! reserves its own area, from the CPU it runs on, so that the pages lie in its memory.
 //!
 //! ```text
-//! header | blob (what the creator tells all ranks) | area of rank 0 | area of rank 1 | ...
+//! header | blob (what the creator tells all ranks) | area of rank 0 | area of rank 1 | ... | rings for messages | windows
 //! area:   control page | counters page | small banks | large banks
 //! bank:   packed flags | paired flags | paired in two generations | flags alone | slots
 //! ```
 //!
 //! Communicators that are made from a team have segments of the same form, without a blob, further on in the same memfd
-//! ([`Pool`]). Their pages are reserved bank by bank, as plans need them.
+//! ([`Pool`]). Their pages are reserved bank by bank, as plans need them. Rings for messages and windows take pages when they
+//! are used, in every segment.
 
 pub mod announce;
 mod geometry;
+mod mail;
 mod pool;
 mod words;
 mod note;
 mod observe;
 
 pub use geometry::{BankClass, Geometry, Zones, COUNTER_BYTES};
+pub(crate) use mail::Mail;
 pub use note::WaitNote;
 pub use observe::{Observed, ObservedRank};
 pub use pool::Pool;
@@ -30,7 +33,6 @@ use crate::error::{Error, Loss};
 use crate::memory::available_memory;
 use crate::sync::{AtomicU64, Ordering};
 use crate::sysfile::Root;
-
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
 use std::ops::Range;
@@ -48,6 +50,7 @@ pub const MEMFD_NAME: &str = "lineweave";
 const PAGE: usize = 4096;
 /// "lineweav", little-endian; the version follows in a word of its own.
 const MAGIC: u64 = u64::from_le_bytes(*b"lineweav");
+
 /// A mapping of a team's shared memory.
 #[derive(Debug)]
 pub struct Segment {
@@ -80,11 +83,12 @@ impl Segment {
             return Err(Error::TeamSize { ranks, most: MAX_RANKS });
         }
         let geometry = Geometry::new(ranks, box_bytes, blob.len());
-        let total = geometry.total();
+        let (need, total) = (geometry.reserved() as u64, geometry.total());
         let memory = available_memory(&Root::live());
-        if let Some(available) = memory.available_bytes.filter(|&a| a < total as u64) {
-            return Err(Error::Memory { need: total as u64, available, source_of_limit: memory.to_string() });
+        if let Some(available) = memory.available_bytes.filter(|&a| a < need) {
+            return Err(Error::Memory { need, available, source_of_limit: memory.to_string() });
         }
+        pool::expect_room_in_files(total as u64, "the team's memory")?;
         let fd = rustix::fs::memfd_create(MEMFD_NAME, MemfdFlags::ALLOW_SEALING | MemfdFlags::CLOEXEC)
             .map_err(|e| {
                 Error::system(
@@ -211,7 +215,7 @@ impl Segment {
 
     /// Reserves pages, so that touching them cannot fail later.
     fn reserve(&self, offset: usize, len: usize) -> Result<(), Error> {
-        self.pool.reserve(self.at + offset as u64, len, self.geometry.total())
+        self.pool.reserve(self.at + offset as u64, len, self.geometry.reserved())
     }
 
     /// Reserves the area of `rank`, from the rank's own CPU.

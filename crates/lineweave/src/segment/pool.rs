@@ -4,8 +4,8 @@
 //! 2. Who makes a communicator adds its size to that word; its stretch begins where the word stood. Nothing is searched and
 //!    no lock is held, so a rank that dies here leaves nothing but addresses.
 //! 3. Addresses cost nothing. Pages are reserved by those who use them, before they do.
-//! 4. The last rank to leave gives the pages of a stretch back. Its addresses are not used again: 2^63 of them are enough
-//!    for a thousand communicators a second, of a hundred ranks each, for five years.
+//! 4. The last rank to leave gives the pages of a stretch back. Its addresses are not used again. Most of them are for windows and
+//!    rings of messages; 2^63 are enough for a thousand communicators a second, of a hundred ranks each, for six weeks.
 //!
 //! So communicators need no descriptors of their own, which a process could only hand to another one by a socket or with the
 //! right to trace it; and they outlive the team that they were made from.
@@ -72,15 +72,7 @@ impl Pool {
         // Relaxed: the word is the whole message.
         let at = self.end().fetch_add(bytes as u64, Ordering::Relaxed);
         let end = at + bytes as u64;
-        let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
-        if limit.is_some_and(|limit| end > limit) || end > i64::MAX as u64 {
-            // Going beyond would be a signal.
-            return Err(Error::system(
-                "memory for a communicator",
-                format!("it would end at byte {end} and files are limited to {limit:?}"),
-                "; raise `ulimit -f`",
-            ));
-        }
+        expect_room_in_files(end, "memory for a communicator")?;
         loop {
             let size = rustix::fs::fstat(&self.fd).map(|s| s.st_size as u64);
             if size.is_ok_and(|size| size >= end) {
@@ -129,6 +121,16 @@ impl Pool {
             mapped.remove(&at);
         }
     }
+}
+
+/// Refuses what the limit on the size of files does not allow: going beyond would be a signal.
+pub(super) fn expect_room_in_files(end: u64, what: &str) -> Result<(), Error> {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
+    if limit.is_some_and(|limit| end > limit) || end > i64::MAX as u64 {
+        let why = format!("it would end at byte {end} and files are limited to {limit:?}");
+        return Err(Error::system(what, why, "; raise `ulimit -f`"));
+    }
+    Ok(())
 }
 
 impl Drop for Pool {

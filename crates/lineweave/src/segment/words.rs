@@ -19,6 +19,8 @@ pub(super) mod header {
     pub const END: usize = 24;
     pub const GONE: usize = 32;
     pub const SLEEPERS: usize = 40;
+    /// Bytes of pages of rings for messages and of windows.
+    pub const EXTRA: usize = 48;
 }
 
 /// Words of a rank's control page; each group on a line of its own.

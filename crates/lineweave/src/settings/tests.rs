@@ -29,9 +29,15 @@ fn every_value_is_read_and_its_origin_kept() {
         ("LINEWEAVE_TOPOLOGY", "pack:2 core:4"),
         ("LINEWEAVE_BOX_BYTES", "64KiB"),
         ("LINEWEAVE_CHECK", "1"),
+        ("LINEWEAVE_REPRODUCIBLE", "1"),
+        ("LINEWEAVE_PROGRESS_THREAD", "1"),
         ("LINEWEAVE_BIND", "3,0-1"),
         ("LINEWEAVE_TIMEOUT", "0.5"),
         ("LINEWEAVE_ALGORITHM", "bcast=binomial"),
+        ("LINEWEAVE_QUIET", "1"),
+        ("LINEWEAVE_RANKS_PER_NODE", "2"),
+        ("LINEWEAVE_MPI_AFTER", "0"),
+        ("LINEWEAVE_MPI_RACE", "0"),
     ])
     .expect("every value is right");
     assert!(warnings.is_empty());
@@ -39,7 +45,7 @@ fn every_value_is_read_and_its_origin_kept() {
     assert_eq!(settings.profile, Some(PathBuf::from("/tmp/profile.json")));
     assert_eq!(settings.topology, Source::Synthetic("pack:2 core:4".to_owned()));
     assert_eq!(settings.box_bytes, 65_536);
-    assert!(settings.check);
+    assert!(settings.check && settings.reproducible && settings.progress_thread && settings.quiet);
     assert_eq!(settings.bind, Bind::Cpus(vec![3, 0, 1]), "ranks take CPUs in the order given");
     assert_eq!(settings.timeout, Some(Duration::from_millis(500)));
     assert_eq!(settings.algorithms[0].algorithm.name, "binomial");

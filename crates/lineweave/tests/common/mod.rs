@@ -13,6 +13,7 @@ use lineweave_core::verify::sweep;
 use std::ops::Range;
 
 pub mod blocks;
+pub mod messages;
 pub mod uneven;
 pub mod wide;
 

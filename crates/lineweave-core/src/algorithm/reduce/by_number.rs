@@ -1,12 +1,12 @@
 //! By number: a binomial tree over the ranks as they are numbered, whoever is the root, which gets the sum from rank 0.
 //!
 //! The other trees are rooted at the root, and so combine contributions from the root on around to the rank before it.
-//! Here they are combined in the order of ranks, and with the brackets of reproducible results, for one hop more. Any P;
-//! for roots other than 0, where `binomial` does it.
+//! Here they are combined in the order of ranks, and with the brackets of reproducible results, for one hop more where
+//! the root is not rank 0. Any P and root.
 
 use super::super::trees::{boxed, Tree};
 use super::super::{Algorithm, ParamSpec, Place, Problem, Scope};
-use super::up::{in_rank_order, up, Travel};
+use super::up::{up, Travel};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
 
@@ -22,7 +22,8 @@ pub static ALGORITHM: Algorithm = Algorithm {
 };
 
 fn candidates(problem: &Problem) -> Vec<Params> {
-    match problem.root != 0 {
+    // Else it is `binomial`.
+    match problem.root != 0 || !problem.ranks().is_power_of_two() {
         true => super::layouts(problem, &Params::new()),
         false => Vec::new(),
     }
@@ -30,7 +31,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
 
 fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
     let layout = params.read("layout", Layout::Alone)?;
-    let tree = in_rank_order(Tree::binomial(s.len()));
+    let tree = Tree::aligned(s.len());
     let travel = Travel { layout, at_parent: false, direct: false };
     if s.root == 0 || s.bytes == 0 {
         return up(b, s, &tree, travel);

@@ -1,0 +1,164 @@
+//! Messages from one rank to another. Calls that were started are carried on while one waits, but need not be over: the
+//! other rank may want the message before it makes them.
+
+use crate::communicator::Communicator;
+use crate::error::Error;
+use crate::kernel::Element;
+use crate::post::{Exchange, Incoming, Outgoing};
+
+impl Communicator {
+    /// Sends `message` to `rank` under a tag. A short one is on its way when this returns; a longer one was received.
+    ///
+    /// Messages from one rank to another with one tag are received in the order in which they were sent. A rank may
+    /// send to itself what fits the ring between two ranks, some 32 KiB, and receives it later.
+    ///
+    /// # Errors
+    /// [`Error::NoRank`], [`Error::Memory`] when there is no room for the ring between these two ranks;
+    /// [`Error::PeerLost`] and [`Error::Timeout`] when the message is not taken.
+    ///
+    /// ```
+    /// let got = lineweave::team::threads(2, |mut comm| {
+    ///     let mut got = [0u64; 3];
+    ///     match comm.rank() {
+    ///         0 => comm.send(&[1u64, 2, 3], 1, 7)?,
+    ///         _ => assert_eq!(comm.recv(&mut got, 0, 7)?, 3),
+    ///     }
+    ///     Ok(got)
+    /// })?;
+    /// assert_eq!(got[1], [1, 2, 3]);
+    /// # Ok::<(), lineweave::Error>(())
+    /// ```
+    pub fn send<T: Element>(&mut self, message: &[T], rank: usize, tag: u32) -> Result<(), Error> {
+        // SAFETY: the slice is borrowed for the call.
+        unsafe { self.send_bytes(message.as_ptr().cast(), size_of_val(message), rank, tag) }
+    }
+
+    /// Receives the next message of `rank` with this tag, and returns how many elements it has. There is no receiving
+    /// from any rank or with any tag.
+    ///
+    /// # Errors
+    /// [`Error::NoRank`]; [`Error::Truncated`] when the message is longer than the buffer, and [`Error::Unexpected`] when too
+    /// many others came first, after both of which the communicator can be used on; [`Error::Memory`],
+    /// [`Error::PeerLost`], [`Error::Timeout`].
+    pub fn recv<T: Element>(&mut self, buffer: &mut [T], rank: usize, tag: u32) -> Result<usize, Error> {
+        // SAFETY: the slice is exclusively borrowed for the call.
+        let bytes = unsafe { self.recv_bytes(buffer.as_mut_ptr().cast(), size_of_val(buffer), rank, tag) }?;
+        Ok(bytes / size_of::<T>())
+    }
+
+    /// Sends one message and receives another at the same time, so that ranks can exchange messages of any length, or
+    /// pass them round a ring. Returns the elements received.
+    ///
+    /// # Errors
+    /// Those of [`Communicator::send`] and [`Communicator::recv`].
+    ///
+    /// ```
+    /// let got = lineweave::team::threads(3, |mut comm| {
+    ///     let (rank, ranks) = (comm.rank(), comm.ranks());
+    ///     let mut got = [0u64];
+    ///     comm.sendrecv(&[rank as u64], (rank + 1) % ranks, 0, &mut got, (rank + ranks - 1) % ranks, 0)?;
+    ///     Ok(got[0])
+    /// })?;
+    /// assert_eq!(got, [2, 0, 1]);
+    /// # Ok::<(), lineweave::Error>(())
+    /// ```
+    pub fn sendrecv<T: Element, U: Element>(
+        &mut self,
+        message: &[T],
+        to: usize,
+        send_tag: u32,
+        buffer: &mut [U],
+        from: usize,
+        recv_tag: u32,
+    ) -> Result<usize, Error> {
+        let (start, bytes) = (message.as_ptr().cast(), size_of_val(message));
+        let (room_start, room) = (buffer.as_mut_ptr().cast(), size_of_val(buffer));
+        // SAFETY: both slices are borrowed for the call.
+        let got =
+            unsafe { self.sendrecv_bytes((start, bytes, to, send_tag), (room_start, room, from, recv_tag)) }?;
+        Ok(got / size_of::<U>())
+    }
+
+    fn known(&self, what: &'static str, rank: usize) -> Result<(), Error> {
+        match rank < self.ranks() {
+            true => Ok(()),
+            false => Err(Error::NoRank { what, rank, ranks: self.ranks() }),
+        }
+    }
+
+    /// Whether `rank` can read this one's memory: it is a thread of the same process.
+    fn reaches(&self, rank: usize) -> bool {
+        let segment = self.segment();
+        segment.process(rank) == segment.process(self.rank()) && rank != self.rank()
+    }
+
+    fn outgoing(&self, to: usize, tag: u32, start: *const u8, bytes: usize) -> Result<Outgoing, Error> {
+        self.known("send", to)?;
+        let cell = self.segment().geometry().mail_cell();
+        Ok(Outgoing::new(to, tag, start, bytes, self.reaches(to), cell))
+    }
+
+    fn incoming(&self, from: usize, tag: u32, start: *mut u8, room: usize) -> Result<Incoming, Error> {
+        self.known("recv", from)?;
+        Ok(Incoming::new(from, tag, start, room))
+    }
+
+    /// [`Communicator::send`] of raw bytes.
+    ///
+    /// # Errors
+    /// Those of [`Communicator::send`].
+    ///
+    /// # Safety
+    /// `start` must be valid for reads of `bytes` bytes, and nobody else may write them during the call.
+    pub unsafe fn send_bytes(
+        &mut self,
+        start: *const u8,
+        bytes: usize,
+        rank: usize,
+        tag: u32,
+    ) -> Result<(), Error> {
+        let out = self.outgoing(rank, tag, start, bytes)?;
+        // SAFETY: the caller's, and it is over when this returns.
+        let mut exchange = unsafe { Exchange::new(Some(out), None) };
+        self.do_errand("send", &mut exchange).map(|_| ())
+    }
+
+    /// [`Communicator::recv`] of raw bytes: at most `room` of them; returns how many came.
+    ///
+    /// # Errors
+    /// Those of [`Communicator::recv`].
+    ///
+    /// # Safety
+    /// `start` must be valid for writes of `room` bytes, and nobody else may use them during the call.
+    pub unsafe fn recv_bytes(
+        &mut self,
+        start: *mut u8,
+        room: usize,
+        rank: usize,
+        tag: u32,
+    ) -> Result<usize, Error> {
+        let want = self.incoming(rank, tag, start, room)?;
+        // SAFETY: the caller's, and it is over when this returns.
+        let mut exchange = unsafe { Exchange::new(None, Some(want)) };
+        self.do_errand("recv", &mut exchange)
+    }
+
+    /// [`Communicator::sendrecv`] of raw bytes: start, length, rank and tag of either message.
+    ///
+    /// # Errors
+    /// Those of [`Communicator::sendrecv`].
+    ///
+    /// # Safety
+    /// Those of [`Communicator::send_bytes`] and [`Communicator::recv_bytes`], and the buffers may not overlap.
+    pub unsafe fn sendrecv_bytes(
+        &mut self,
+        (start, bytes, to, send_tag): (*const u8, usize, usize, u32),
+        (room_start, room, from, recv_tag): (*mut u8, usize, usize, u32),
+    ) -> Result<usize, Error> {
+        let out = self.outgoing(to, send_tag, start, bytes)?;
+        let want = self.incoming(from, recv_tag, room_start, room)?;
+        // SAFETY: the caller's, and it is over when this returns.
+        let mut exchange = unsafe { Exchange::new(Some(out), Some(want)) };
+        self.do_errand("sendrecv", &mut exchange)
+    }
+}

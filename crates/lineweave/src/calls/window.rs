@@ -1,0 +1,168 @@
+//! One-sided access: each rank has a window that all ranks of the team put into and get from, and flags to say so.
+//!
+//! As RCCE's put, get and flags, and NoC_Msg's. Nothing orders accesses to a window but flags: [`Communicator::flag_set`]
+//! publishes what its rank put before it to who has seen the flag by [`Communicator::flag_wait`].
+
+use crate::communicator::Communicator;
+use crate::error::Error;
+use crate::kernel::{copy, Element};
+use crate::post::FlagWait;
+use crate::segment::Geometry;
+
+impl Communicator {
+    /// Gives every rank a window of `bytes` bytes, 16 MiB at most, and 64 flags. All ranks call it with the same length,
+    /// and may call it again for a longer one. What is there is zero at first.
+    ///
+    /// # Errors
+    /// [`Error::Window`], [`Error::Memory`]; those of [`Communicator::barrier`].
+    ///
+    /// ```
+    /// let got = lineweave::team::threads(2, |mut comm| {
+    ///     comm.window_create(4096)?;
+    ///     let (peer, mut word) = (1 - comm.rank(), [0u64]);
+    ///     // SAFETY: each rank puts into its peer's window, and reads its own when the flag says so.
+    ///     unsafe { comm.put(peer, 64, &[40 + comm.rank() as u64])? };
+    ///     comm.flag_set(peer, 0, 1)?;
+    ///     comm.flag_wait(0, 1)?;
+    ///     // SAFETY: as above.
+    ///     unsafe { comm.get(comm.rank(), 64, &mut word)? };
+    ///     Ok(word[0])
+    /// })?;
+    /// assert_eq!(got, [41, 40]);
+    /// # Ok::<(), lineweave::Error>(())
+    /// ```
+    pub fn window_create(&mut self, bytes: usize) -> Result<(), Error> {
+        if bytes > Geometry::WINDOW_BYTES {
+            return Err(Error::Window {
+                what: "window_create",
+                from: 0,
+                to: bytes,
+                have: Geometry::WINDOW_BYTES,
+            });
+        }
+        let claimed = self.segment().claim_window(self.rank(), self.window, bytes);
+        if let Err(error) = claimed {
+            // The others would wait for this rank.
+            self.abandon(&error.to_string());
+            return Err(error);
+        }
+        self.window = self.window.max(bytes);
+        self.barrier()
+    }
+
+    /// Copies `data` into the window of `rank`, from byte `offset` on.
+    ///
+    /// # Errors
+    /// [`Error::NoRank`], [`Error::Window`].
+    ///
+    /// # Safety
+    /// Accesses of ranks to the same bytes, one of which is a put, must be ordered by flags or by calls that synchronise.
+    pub unsafe fn put<T: Element>(&mut self, rank: usize, offset: usize, data: &[T]) -> Result<(), Error> {
+        // SAFETY: the slice is borrowed for the call; the order of accesses is the caller's.
+        unsafe { self.put_bytes(rank, offset, data.as_ptr().cast(), size_of_val(data)) }
+    }
+
+    /// [`Communicator::put`] of raw bytes.
+    ///
+    /// # Errors
+    /// Those of [`Communicator::put`].
+    ///
+    /// # Safety
+    /// That of [`Communicator::put`], and `start` must be valid for reads of `bytes` bytes.
+    pub unsafe fn put_bytes(
+        &mut self,
+        rank: usize,
+        offset: usize,
+        start: *const u8,
+        bytes: usize,
+    ) -> Result<(), Error> {
+        let to = self.in_window("put", rank, offset, bytes)?;
+        // SAFETY: within the window, which is shared memory; the rest is the caller's.
+        unsafe { copy(start, to, bytes) };
+        Ok(())
+    }
+
+    /// Copies from the window of `rank`, from byte `offset` on.
+    ///
+    /// # Errors
+    /// [`Error::NoRank`], [`Error::Window`].
+    ///
+    /// # Safety
+    /// As for [`Communicator::put`].
+    pub unsafe fn get<T: Element>(
+        &mut self,
+        rank: usize,
+        offset: usize,
+        data: &mut [T],
+    ) -> Result<(), Error> {
+        // SAFETY: the slice is exclusively borrowed for the call; the order of accesses is the caller's.
+        unsafe { self.get_bytes(rank, offset, data.as_mut_ptr().cast(), size_of_val(data)) }
+    }
+
+    /// [`Communicator::get`] of raw bytes.
+    ///
+    /// # Errors
+    /// Those of [`Communicator::get`].
+    ///
+    /// # Safety
+    /// That of [`Communicator::get`], and `start` must be valid for writes of `bytes` bytes.
+    pub unsafe fn get_bytes(
+        &mut self,
+        rank: usize,
+        offset: usize,
+        start: *mut u8,
+        bytes: usize,
+    ) -> Result<(), Error> {
+        let from = self.in_window("get", rank, offset, bytes)?;
+        // SAFETY: within the window, which is shared memory; the rest is the caller's.
+        unsafe { copy(from, start, bytes) };
+        Ok(())
+    }
+
+    /// Raises a flag of `rank`, of which there are 64, to a value: what this rank did before is seen by who sees it. Flags
+    /// only grow, and one rank at a time sets one.
+    ///
+    /// # Errors
+    /// [`Error::NoRank`], [`Error::Window`].
+    pub fn flag_set(&mut self, rank: usize, flag: usize, value: u64) -> Result<(), Error> {
+        self.is_flag("flag_set", rank, flag)?;
+        self.with_engine(|engine| engine.raise_word(|segment| segment.window_flag(rank, flag), rank, value));
+        Ok(())
+    }
+
+    /// Waits until a flag of this rank has reached a value.
+    ///
+    /// # Errors
+    /// [`Error::Window`]; [`Error::PeerLost`] when a rank has died or failed, and [`Error::Timeout`].
+    pub fn flag_wait(&mut self, flag: usize, value: u64) -> Result<(), Error> {
+        self.is_flag("flag_wait", self.rank(), flag)?;
+        self.do_errand("flag_wait", &mut FlagWait { flag, value })
+    }
+
+    fn is_flag(&self, what: &'static str, rank: usize, flag: usize) -> Result<(), Error> {
+        let made = self.window > 0;
+        let have = if made { Geometry::WINDOW_FLAGS } else { 0 };
+        match (rank < self.ranks(), flag < have) {
+            (true, true) => Ok(()),
+            (false, _) => Err(Error::NoRank { what, rank, ranks: self.ranks() }),
+            (true, false) => Err(Error::Window { what, from: flag, to: flag + 1, have }),
+        }
+    }
+
+    fn in_window(
+        &self,
+        what: &'static str,
+        rank: usize,
+        from: usize,
+        bytes: usize,
+    ) -> Result<*mut u8, Error> {
+        let have = self.window;
+        if rank >= self.ranks() {
+            return Err(Error::NoRank { what, rank, ranks: self.ranks() });
+        }
+        match from.checked_add(bytes).filter(|&end| end <= have) {
+            Some(_) => Ok(self.segment().window(rank).wrapping_add(from)),
+            None => Err(Error::Window { what, from, to: from.saturating_add(bytes), have }),
+        }
+    }
+}

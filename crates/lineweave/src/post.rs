@@ -1,0 +1,512 @@
+//! Messages between two ranks: what goes through a ring's cells, and what is kept until it is asked for.
+//!
+//! 1. A short message is one cell. A longer one goes, where ranks reach each other's memory, as one cell that says where
+//!    it is, and the receiver copies it straight from there; the sender waits for that. Otherwise it goes through as many
+//!    cells as it needs, and both sides copy at the same time.
+//! 2. Messages of a pair are taken in the order in which they were sent. The receiver takes the first whose tag it asks
+//!    for; those before it are kept, up to [`MOST_KEPT`] bytes, and come first when their tag is asked for: so two
+//!    messages of one tag never overtake each other.
+//! 3. Who copies from a sender's memory first claims the message, and a sender whose wait is ended first revokes it: one of
+//!    them finds the other was there, and the sender does not return while somebody copies.
+//! 4. A receiver that asks for nothing takes nothing: the ring fills up, and the sender waits.
+//!
+//! What a rank waits for here is an [`Errand`]: it goes on step by step, so that calls that were started can be carried on
+//! between the steps.
+
+use crate::error::Error;
+use crate::flag;
+use crate::mail::{Inbox, Outbox};
+use crate::segment::{Geometry, Mail, Segment};
+use crate::sync::{AtomicU64, Ordering};
+use crate::wait::{Interrupted, Vigil, Waiter};
+use crate::watch::Watch;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// Bytes of messages that are kept for a pair of ranks because other tags were asked for first.
+pub const MOST_KEPT: usize = 1 << 20;
+
+/// Bytes of a cell before its payload: the whole line, so that payloads are aligned.
+const HEAD: usize = 64;
+
+/// What the head of a cell says.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Head {
+    tag: u32,
+    /// 1 where `address` is that of the message.
+    direct: u32,
+    /// Of the whole message.
+    bytes: usize,
+    address: usize,
+}
+
+/// Who has a direct message: nobody yet, the receiver that copies it, or the sender that took it back.
+const OPEN: u64 = 0;
+const CLAIMED: u64 = 1;
+const REVOKED: u64 = 2;
+
+/// How sending or receiving ended without success.
+#[derive(Debug)]
+pub(crate) enum Stopped {
+    /// The wait was ended; the communicator fails.
+    Interrupted(Interrupted),
+    /// Refused; the communicator can be used on.
+    Refused(Error),
+}
+
+impl From<Interrupted> for Stopped {
+    fn from(interrupted: Interrupted) -> Stopped {
+        Stopped::Interrupted(interrupted)
+    }
+}
+
+impl From<Error> for Stopped {
+    fn from(error: Error) -> Stopped {
+        Stopped::Refused(error)
+    }
+}
+
+/// One rank's ends of the rings that it uses.
+#[derive(Debug, Default)]
+pub(crate) struct Post {
+    to: Vec<Option<(Mail, Outbox)>>,
+    from: Vec<Option<Source>>,
+}
+
+#[derive(Debug)]
+struct Source {
+    mail: Mail,
+    inbox: Inbox,
+    kept: VecDeque<Kept>,
+    kept_bytes: usize,
+}
+
+/// A message that was not asked for yet.
+#[derive(Debug)]
+struct Kept {
+    tag: u32,
+    bytes: Vec<u8>,
+}
+
+/// A message on its way out.
+pub(crate) struct Outgoing {
+    to: usize,
+    tag: u32,
+    start: *const u8,
+    bytes: usize,
+    /// Sent so far; the first cell is always sent.
+    done: usize,
+    begun: bool,
+    direct: bool,
+    /// What `taken` reaches when the receiver has copied a direct message.
+    awaits: Option<u64>,
+}
+
+/// A message that is asked for.
+pub(crate) struct Incoming {
+    from: usize,
+    tag: u32,
+    start: *mut u8,
+    room: usize,
+    under_way: Option<UnderWay>,
+}
+
+/// A message that comes in several cells.
+struct UnderWay {
+    tag: u32,
+    bytes: usize,
+    done: usize,
+    /// Where it is kept, when it is not the one that is asked for.
+    aside: Option<Vec<u8>>,
+}
+
+impl Outgoing {
+    /// Of `bytes` bytes at `start`.
+    pub fn new(
+        to: usize,
+        tag: u32,
+        start: *const u8,
+        bytes: usize,
+        reachable: bool,
+        cell: usize,
+    ) -> Outgoing {
+        let direct = reachable && bytes > cell - HEAD;
+        Outgoing { to, tag, start, bytes, done: 0, begun: false, direct, awaits: None }
+    }
+
+    fn is_sent(&self) -> bool {
+        self.begun && (self.direct || self.done == self.bytes)
+    }
+}
+
+impl Incoming {
+    /// At most `room` bytes to `start`.
+    pub fn new(from: usize, tag: u32, start: *mut u8, room: usize) -> Incoming {
+        Incoming { from, tag, start, room, under_way: None }
+    }
+}
+
+/// Watches over the one rank that matters, besides all others.
+struct OnPeer<'a> {
+    watch: &'a mut Watch,
+    peer: Option<usize>,
+}
+
+impl Vigil for OnPeer<'_> {
+    fn check(&mut self, waited: Duration) -> Result<(), Interrupted> {
+        self.watch.check_peer(self.peer, waited)
+    }
+
+    fn begin(&mut self) {
+        self.watch.begin();
+    }
+
+    fn end(&mut self) {
+        self.watch.end();
+    }
+}
+
+/// Everything that a step needs.
+pub(crate) struct Desk<'a> {
+    pub segment: &'a Segment,
+    pub post: &'a mut Post,
+    pub waiter: &'a mut Waiter,
+    pub watch: &'a mut Watch,
+    pub rank: usize,
+}
+
+/// Something that a rank does with another one, and not with all: it can be tried again and again, or waited for.
+pub(crate) trait Errand {
+    type Done;
+
+    /// Does what can be done now; nothing when it is not over.
+    fn step(&mut self, desk: &mut Desk<'_>) -> Result<Option<Self::Done>, Stopped>;
+
+    /// Waits until there is more to do.
+    fn wait(&mut self, desk: &mut Desk<'_>) -> Result<(), Stopped>;
+
+    /// The one rank that it waits for.
+    fn peer(&self) -> Option<usize>;
+
+    /// It will not be tried again.
+    fn give_up(&mut self, desk: &mut Desk<'_>) -> Result<(), Error>;
+}
+
+impl Post {
+    fn outbox(&mut self, segment: &Segment, rank: usize, to: usize) -> Result<&mut (Mail, Outbox), Error> {
+        if self.to.is_empty() {
+            self.to.resize_with(segment.ranks(), || None);
+        }
+        let place = &mut self.to[to];
+        if place.is_none() {
+            *place = Some((segment.claim_mail(rank, to)?, Outbox::new(Geometry::MAIL_CELLS as u64)));
+        }
+        place.as_mut().ok_or_else(|| Error::Failed("a ring was not made ready".into()))
+    }
+
+    fn source(&mut self, segment: &Segment, rank: usize, from: usize) -> Result<&mut Source, Error> {
+        if self.from.is_empty() {
+            self.from.resize_with(segment.ranks(), || None);
+        }
+        let place = &mut self.from[from];
+        if place.is_none() {
+            let (mail, inbox) = (segment.claim_mail(from, rank)?, Inbox::new(Geometry::MAIL_CELLS as u64));
+            *place = Some(Source { mail, inbox, kept: VecDeque::new(), kept_bytes: 0 });
+        }
+        place.as_mut().ok_or_else(|| Error::Failed("a ring was not made ready".into()))
+    }
+}
+
+/// The word behind a cell's head by which a direct message is claimed or revoked.
+fn claim<'a>(cell: *mut u8) -> &'a AtomicU64 {
+    // SAFETY: the last word of the head's line, in the segment that the caller keeps mapped, only ever used as an atomic.
+    unsafe { &*cell.add(HEAD - size_of::<u64>()).cast::<AtomicU64>() }
+}
+
+/// Moves a direct message from open to `to`; whether it was open.
+fn take_over(cell: *mut u8, to: u64) -> bool {
+    // Relaxed on failure: nothing is read because of it. SYNC: claim.
+    claim(cell).compare_exchange(OPEN, to, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+}
+
+impl Desk<'_> {
+    fn wait(
+        &mut self,
+        flag: &AtomicU64,
+        value: u64,
+        home: usize,
+        peer: Option<usize>,
+    ) -> Result<(), Interrupted> {
+        let mut vigil = OnPeer { watch: self.watch, peer };
+        self.waiter.wait(flag, value, self.segment.sleepers(home), &mut vigil)
+    }
+
+    /// The flag and value that tell when more can be sent, or that a message given by its address was taken.
+    fn awaits(&mut self, out: &Outgoing) -> Result<(Mail, u64), Error> {
+        let (mail, outbox) = self.post.outbox(self.segment, self.rank, out.to)?;
+        Ok((*mail, out.awaits.unwrap_or(outbox.needs())))
+    }
+
+    /// The same for what comes in.
+    fn wants(&mut self, want: &Incoming) -> Result<(Mail, u64), Error> {
+        let source = self.post.source(self.segment, self.rank, want.from)?;
+        Ok((source.mail, source.inbox.needs()))
+    }
+
+    /// Sends as much as there is room for; whether all is sent, and what was given by its address copied.
+    ///
+    /// # Safety
+    /// The message must be valid.
+    unsafe fn push(&mut self, out: &mut Outgoing) -> Result<bool, Error> {
+        let (mail, outbox) = self.post.outbox(self.segment, self.rank, out.to)?;
+        let room = mail.cell_bytes() - HEAD;
+        while !out.is_sent() && outbox.is_free(mail.taken()) {
+            let cell = mail.cell(outbox.cell());
+            let n = if out.direct { 0 } else { room.min(out.bytes - out.done) };
+            let head = Head {
+                tag: out.tag,
+                direct: u32::from(out.direct),
+                bytes: out.bytes,
+                address: out.start as usize,
+            };
+            // SAFETY: the cell is this rank's to fill, and holds the head and `n` bytes behind it; the message's extent
+            // is the caller's.
+            unsafe {
+                cell.cast::<Head>().write(head);
+                // Relaxed: published with the cell.
+                claim(cell).store(OPEN, Ordering::Relaxed);
+                crate::kernel::copy(out.start.add(out.done), cell.add(HEAD), n);
+            }
+            out.done += n;
+            out.begun = true;
+            let sent = outbox.advance();
+            if out.direct {
+                out.awaits = Some(sent);
+            }
+            self.waiter.raise(mail.sent(), sent, self.segment.sleepers(out.to));
+        }
+        Ok(out.is_sent() && out.awaits.is_none_or(|value| flag::reached(mail.taken(), value)))
+    }
+
+    /// Takes what is there; the message's length when it is complete.
+    ///
+    /// # Safety
+    /// The buffer must be valid.
+    unsafe fn pull(&mut self, want: &mut Incoming) -> Result<Option<usize>, Error> {
+        let source = self.post.source(self.segment, self.rank, want.from)?;
+        if want.under_way.is_none() {
+            if let Some(at) = source.kept.iter().position(|kept| kept.tag == want.tag) {
+                let Some(kept) = source.kept.remove(at) else { return Ok(None) };
+                source.kept_bytes -= kept.bytes.len();
+                fits(want, kept.bytes.len())?;
+                // SAFETY: it fits the buffer, which the caller vouches for.
+                unsafe { crate::kernel::copy(kept.bytes.as_ptr(), want.start, kept.bytes.len()) };
+                return Ok(Some(kept.bytes.len()));
+            }
+        }
+        while source.inbox.is_there(source.mail.sent()) {
+            let cell = source.mail.cell(source.inbox.cell());
+            // SAFETY: the cell was published by its sender, and stays until it is taken.
+            let head = unsafe { cell.cast::<Head>().read() };
+            let coming = match &mut want.under_way {
+                Some(coming) => coming,
+                none => {
+                    let asked = head.tag == want.tag;
+                    if !asked && source.kept_bytes + head.bytes > MOST_KEPT {
+                        let kept = source.kept_bytes + head.bytes;
+                        let (source_rank, tag) = (want.from, want.tag);
+                        return Err(Error::Unexpected { source_rank, tag, kept, most: MOST_KEPT });
+                    }
+                    let aside = (!asked).then(|| vec![0; head.bytes]);
+                    none.insert(UnderWay { tag: head.tag, bytes: head.bytes, done: 0, aside })
+                }
+            };
+            let n = match head.direct {
+                0 => (source.mail.cell_bytes() - HEAD).min(coming.bytes - coming.done),
+                _ => coming.bytes,
+            };
+            let payload = match head.direct {
+                // SAFETY: behind the head, within the cell.
+                0 => unsafe { cell.add(HEAD) }.cast_const(),
+                _ => head.address as *const u8,
+            };
+            let (to, room) = match &mut coming.aside {
+                Some(aside) => (aside.as_mut_ptr(), aside.len()),
+                None => (want.start, want.room),
+            };
+            // What does not fit is passed over, and so is a message whose sender gave up.
+            let revoked = head.direct != 0 && !take_over(cell, CLAIMED);
+            let fitting = if revoked { 0 } else { n.min(room.saturating_sub(coming.done)) };
+            // SAFETY: the cell's payload, or the message that its sender keeps until the cell is taken; it ends within
+            // the buffer, which is the caller's, or the one just made for it.
+            unsafe { crate::kernel::copy(payload, to.wrapping_add(coming.done), fitting) };
+            coming.done += n;
+            let taken = source.inbox.advance();
+            self.waiter.raise(source.mail.taken(), taken, self.segment.sleepers(self.rank));
+            if revoked {
+                want.under_way = None;
+                continue;
+            }
+            if coming.done < coming.bytes {
+                continue;
+            }
+            let Some(UnderWay { tag, bytes, aside, .. }) = want.under_way.take() else { continue };
+            match aside {
+                Some(bytes) => {
+                    source.kept_bytes += bytes.len();
+                    source.kept.push_back(Kept { tag, bytes });
+                }
+                None => return fits(want, bytes).map(|()| Some(bytes)),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Takes a direct message back that nobody has taken, or waits until who copies it has.
+    fn revoke(&mut self, out: &Outgoing) -> Result<(), Error> {
+        let Some(value) = out.awaits else { return Ok(()) };
+        let (mail, outbox) = self.post.outbox(self.segment, self.rank, out.to)?;
+        if !take_over(mail.cell(outbox.last()), REVOKED) {
+            while !flag::reached(mail.taken(), value) {
+                crate::sync::yield_now();
+            }
+        }
+        Ok(())
+    }
+
+    /// What a rank sends to itself and does not receive at the same time has to fit the ring.
+    fn fits_oneself(&mut self, out: &Outgoing) -> Result<(), Error> {
+        if out.to != self.rank {
+            return Ok(());
+        }
+        let (mail, outbox) = self.post.outbox(self.segment, self.rank, out.to)?;
+        let cells = out.bytes.div_ceil(mail.cell_bytes() - HEAD).max(1) as u64;
+        match flag::reached(mail.taken(), outbox.needs_for(cells)) {
+            true => Ok(()),
+            false => Err(Error::ToItself { bytes: out.bytes }),
+        }
+    }
+}
+
+/// A message that goes out, one that comes in, or both, whatever becomes possible first.
+pub(crate) struct Exchange {
+    out: Option<Outgoing>,
+    want: Option<Incoming>,
+    received: Result<usize, Error>,
+}
+
+impl Exchange {
+    /// # Safety
+    /// What they say must be valid, the message for reads and the buffer for writes, until it is over or given up.
+    pub unsafe fn new(out: Option<Outgoing>, want: Option<Incoming>) -> Exchange {
+        Exchange { out, want, received: Ok(0) }
+    }
+
+    /// Nothing more comes in. What goes out has to be completed if parts of it went through the ring, or only this side's
+    /// buffer was to blame; otherwise it is taken back.
+    fn refuse(&mut self, error: Error, desk: &mut Desk<'_>) -> Result<(), Error> {
+        let cut = matches!(error, Error::Truncated { .. });
+        if let Some(out) = self.out.take_if(|out| !cut && (!out.begun || out.direct)) {
+            desk.revoke(&out)?;
+        }
+        (self.want, self.received) = (None, Err(error));
+        Ok(())
+    }
+}
+
+impl Errand for Exchange {
+    /// Bytes received.
+    type Done = usize;
+
+    fn step(&mut self, desk: &mut Desk<'_>) -> Result<Option<usize>, Stopped> {
+        if let Some(out) = &mut self.out {
+            let received_at_once = self.want.as_ref().is_some_and(|want| want.from == desk.rank);
+            if !out.begun && !received_at_once {
+                desk.fits_oneself(out)?;
+            }
+            // SAFETY: who made this vouches for the message.
+            if unsafe { desk.push(out) }? {
+                self.out = None;
+            }
+        }
+        if let Some(want) = &mut self.want {
+            // SAFETY: who made this vouches for the buffer.
+            match unsafe { desk.pull(want) } {
+                Ok(None) => {}
+                Ok(Some(bytes)) => (self.want, self.received) = (None, Ok(bytes)),
+                Err(error) => self.refuse(error, desk)?,
+            }
+        }
+        match (&self.out, &self.want) {
+            (None, None) => Ok(Some(std::mem::replace(&mut self.received, Ok(0))?)),
+            _ => Ok(None),
+        }
+    }
+
+    fn wait(&mut self, desk: &mut Desk<'_>) -> Result<(), Stopped> {
+        let peer = self.peer();
+        match (&self.out, &self.want) {
+            (None, None) => {}
+            (Some(out), None) => {
+                let (mail, value) = desk.awaits(out)?;
+                desk.wait(mail.taken(), value, out.to, peer)?;
+            }
+            (None, Some(want)) => {
+                let (mail, value) = desk.wants(want)?;
+                desk.wait(mail.sent(), value, desk.rank, peer)?;
+            }
+            (Some(out), Some(want)) => {
+                let (theirs, taken) = desk.awaits(out)?;
+                let (mine, sent) = desk.wants(want)?;
+                let mut vigil = OnPeer { watch: desk.watch, peer };
+                let ready = || flag::reached(theirs.taken(), taken) || flag::reached(mine.sent(), sent);
+                desk.waiter.wait_until(ready, &mut vigil)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn peer(&self) -> Option<usize> {
+        let from = self.want.as_ref().map(|want| want.from);
+        from.or(self.out.as_ref().map(|out| out.to))
+    }
+
+    fn give_up(&mut self, desk: &mut Desk<'_>) -> Result<(), Error> {
+        self.out.take().map_or(Ok(()), |out| desk.revoke(&out))
+    }
+}
+
+/// Waits for a flag of this rank's window.
+pub(crate) struct FlagWait {
+    pub flag: usize,
+    pub value: u64,
+}
+
+impl Errand for FlagWait {
+    type Done = ();
+
+    fn step(&mut self, desk: &mut Desk<'_>) -> Result<Option<()>, Stopped> {
+        Ok(flag::reached(desk.segment.window_flag(desk.rank, self.flag), self.value).then_some(()))
+    }
+
+    fn wait(&mut self, desk: &mut Desk<'_>) -> Result<(), Stopped> {
+        let flag = desk.segment.window_flag(desk.rank, self.flag);
+        Ok(desk.wait(flag, self.value, desk.rank, None)?)
+    }
+
+    fn peer(&self) -> Option<usize> {
+        None
+    }
+
+    fn give_up(&mut self, _: &mut Desk<'_>) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+fn fits(want: &Incoming, sent: usize) -> Result<(), Error> {
+    if sent <= want.room {
+        return Ok(());
+    }
+    Err(Error::Truncated { source_rank: want.from, tag: want.tag, sent, room: want.room })
+}
