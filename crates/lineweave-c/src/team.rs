@@ -202,7 +202,8 @@ unsafe fn numbers(list: *const c_int, count: usize) -> Result<Vec<usize>, Failur
     }
     // SAFETY: not null and aligned, as just seen, and as long as the caller says.
     let list = unsafe { std::slice::from_raw_parts(list, count) };
-    let cpu = |&n: &c_int| usize::try_from(n).map_err(|_| Failure::new(LW_ERR_RANK, format!("{n} is not a CPU")));
+    let cpu =
+        |&n: &c_int| usize::try_from(n).map_err(|_| Failure::new(LW_ERR_RANK, format!("{n} is not a CPU")));
     list.iter().map(cpu).collect()
 }
 

@@ -89,7 +89,9 @@ impl Charter {
             for (place, &os) in charter.cpus.iter_mut().zip(cpus) {
                 let found = topology.cpus.iter().find(|c| c.os == os);
                 *place = found.cloned().ok_or_else(|| {
-                    Error::Topology(format!("a rank runs on CPU {os}, which this machine's topology does not have"))
+                    Error::Topology(format!(
+                        "a rank runs on CPU {os}, which this machine's topology does not have"
+                    ))
                 })?;
             }
         }

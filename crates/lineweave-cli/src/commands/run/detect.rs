@@ -86,7 +86,8 @@ impl fmt::Display for Aside {
 
 /// The MPI of the program `name` as the shell would find it, called with `arguments`.
 pub fn abi(name: &Path, arguments: &[std::ffi::OsString]) -> Result<Abi, Aside> {
-    let path = find(name).ok_or_else(|| Aside::Unreadable(name.to_owned(), "no such program on the PATH".into()))?;
+    let path =
+        find(name).ok_or_else(|| Aside::Unreadable(name.to_owned(), "no such program on the PATH".into()))?;
     of_file(&path, arguments, 0)
 }
 
@@ -142,7 +143,10 @@ fn of_file(path: &Path, arguments: &[std::ffi::OsString], depth: usize) -> Resul
                     Err(Aside::NoMpi(_)) => Err(Aside::NoMpi(path.to_owned())),
                     found => found,
                 },
-                None => Err(Aside::Unreadable(path.to_owned(), format!("its interpreter `{interpreter}` is not there"))),
+                None => Err(Aside::Unreadable(
+                    path.to_owned(),
+                    format!("its interpreter `{interpreter}` is not there"),
+                )),
             }
         }
         Program::Script(_) => Err(Aside::NoMpi(path.to_owned())),
@@ -228,7 +232,9 @@ mod tests {
 
     #[test]
     fn a_list_of_libraries_names_the_interface() {
-        let list = |name: &str| format!("\tlinux-vdso.so.1 (0x1)\n\t{name} => /opt/lib/{name} (0x2)\n\tlibc.so.6 => /c (0x3)\n");
+        let list = |name: &str| {
+            format!("\tlinux-vdso.so.1 (0x1)\n\t{name} => /opt/lib/{name} (0x2)\n\tlibc.so.6 => /c (0x3)\n")
+        };
         assert_eq!(of_list(&list("libmpi.so.40")), Some(Ok(Abi::Openmpi)));
         assert_eq!(of_list(&list("libmpi.so.12")), Some(Ok(Abi::Mpich)));
         assert_eq!(of_list(&list("libmpich.so.12")), Some(Ok(Abi::Mpich)));

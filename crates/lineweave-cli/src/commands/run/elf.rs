@@ -56,7 +56,8 @@ pub fn read(path: &Path) -> io::Result<Program> {
             break;
         }
         let (offset, length) = (word(&entry, 8), word(&entry, 32));
-        if u32::from_ne_bytes([entry[0], entry[1], entry[2], entry[3]]) == PT_INTERP && length <= LONGEST_PATH {
+        if u32::from_ne_bytes([entry[0], entry[1], entry[2], entry[3]]) == PT_INTERP && length <= LONGEST_PATH
+        {
             let mut text = vec![0; length as usize];
             file.seek(SeekFrom::Start(offset))?;
             file.read_exact(&mut text)?;

@@ -65,7 +65,10 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
             for other in interposers(&before) {
                 say(
                     session,
-                    &format!("{} is preloaded too and has MPI functions: lineweave comes first, then it, then MPI", other.display()),
+                    &format!(
+                        "{} is preloaded too and has MPI functions: lineweave comes first, then it, then MPI",
+                        other.display()
+                    ),
                 );
             }
             command.env(PRELOAD, preload(&library, &before));
@@ -86,7 +89,9 @@ fn library(abi: Abi) -> Result<PathBuf, String> {
     let beside = own.parent().unwrap_or(Path::new("/"));
     let places = [beside.join(&file), beside.join("../lib/lineweave").join(&file)];
     let found = places.iter().find(|path| path.is_file()).cloned();
-    found.ok_or_else(|| format!("{file} is neither beside lineweave nor in its ../lib/lineweave; build it with `make mpi`"))
+    found.ok_or_else(|| {
+        format!("{file} is neither beside lineweave nor in its ../lib/lineweave; build it with `make mpi`")
+    })
 }
 
 /// Ours first, then what was there.
