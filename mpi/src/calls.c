@@ -50,7 +50,7 @@ static void settle_race(struct lwm_call *call)
     race->host = all[0] > all[1] + all[1] / 20;
     struct lwm_count *count = &lwm_counts[call->kind][call->size_class];
     uint64_t size = (uint64_t)call->comm->size;
-    add(&count->raced, calls_a_turn(call->size_class));
+    add(&count->raced, calls_a_turn(call->race_class));
     add(&count->raced_ours_ns, (uint64_t)all[0] / size);
     add(&count->raced_theirs_ns, (uint64_t)all[1] / size);
 }
@@ -59,7 +59,7 @@ static void settle_race(struct lwm_call *call)
 static bool turn(struct lwm_call *call)
 {
     struct lwm_race *race = call->race;
-    uint32_t now = race->calls / calls_a_turn(call->size_class);
+    uint32_t now = race->calls / calls_a_turn(call->race_class);
     if (now >= TURNS) {
         settle_race(call);
         call->race = NULL;
@@ -73,7 +73,7 @@ static bool turn(struct lwm_call *call)
 static void ran(struct lwm_call *call, uint64_t took)
 {
     struct lwm_race *race = call->race;
-    uint32_t many = calls_a_turn(call->size_class), now = race->calls / many;
+    uint32_t many = calls_a_turn(call->race_class), now = race->calls / many;
     race->turn_ns += took;
     if (++race->calls % many != 0) return;
     uint64_t *best = &race->best_ns[now % 2];
@@ -86,8 +86,9 @@ bool lwm_mine(struct lwm_call *call, size_t bytes, bool alike)
     struct lwm_comm *comm = call->comm;
     call->bytes = bytes;
     call->size_class = lwm_class(bytes);
-    if (alike && lwm_settings.race) {
-        struct lwm_race *race = &comm->races[call->kind][call->size_class];
+    if (lwm_settings.race) {
+        call->race_class = alike ? call->size_class : 0;
+        struct lwm_race *race = &comm->races[call->kind][call->race_class];
         if (LWM_UNLIKELY(race->host)) return lwm_leave(call, LWM_WHY_RACE);
         if (LWM_UNLIKELY(!race->over)) {
             call->race = race;

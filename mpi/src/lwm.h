@@ -225,6 +225,7 @@ struct lwm_call {
     enum lwm_kind kind;
     enum lwm_reason why;
     int size_class;
+    int race_class;       /* equal on all ranks, which a call's size need not be */
     int result;
     size_t bytes;
     uint64_t start_ns;    /* 0: not timed */
@@ -234,7 +235,7 @@ struct lwm_call {
 /* Begins a call: true when lineweave is to carry it out. `bytes` is equal on all ranks. */
 bool lwm_begin(struct lwm_call *call, enum lwm_kind kind, MPI_Comm comm);
 /* With the size known and the arguments found sound: whether lineweave carries it out now. `alike`: bytes are equal on all
- * ranks, as a contest needs. */
+ * ranks; where they are not, sizes of all classes share one contest. */
 bool lwm_mine(struct lwm_call *call, size_t bytes, bool alike);
 /* A call that moves nothing, which returns at once. Returns true. */
 bool lwm_nothing(struct lwm_call *call);

@@ -165,6 +165,9 @@ pub enum CliError {
     /// This program cannot start itself as a rank.
     #[error("cannot find this program's own file to start ranks with: {0}; run it by its path")]
     OwnFile(io::Error),
+    /// MPIs that cannot be measured.
+    #[error("{0}; name the MPIs' directories, which have bin/mpirun, with --mpi")]
+    Mpi(String),
     /// A program that was to be run.
     #[error("`{program}` cannot be started: {reason}")]
     Program {

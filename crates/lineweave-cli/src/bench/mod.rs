@@ -2,6 +2,7 @@
 
 pub mod definition;
 pub mod guidelines;
+pub mod mpi;
 pub mod peers;
 pub mod python;
 pub mod record;

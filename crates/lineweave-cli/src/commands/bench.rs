@@ -1,5 +1,7 @@
 //! `lineweave bench`: collectives beside the floor and others, in the same run.
 
+mod mpi;
+
 use super::rank_job;
 use crate::bench::guidelines::{violated, Violated};
 use crate::bench::python::measure;
@@ -31,8 +33,9 @@ enum Teams {
 /// What to measure.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
-    /// A benchmark that comes with lineweave (barrier, bcast, reduce, allreduce), a definition's file, all, or python for
-    /// the Python package beside mpi4py and gloo
+    /// A benchmark that comes with lineweave (barrier, bcast, reduce, allreduce), a definition's file, or all; or `mpi`, the
+    /// collectives of installed MPIs with lineweave before them and without; or `python`, the Python package beside mpi4py
+    /// and gloo
     #[arg(default_value = "all")]
     name: String,
     /// Team sizes, such as 2 or 2,4,8 [default: the definition's]
@@ -53,6 +56,12 @@ pub struct Arguments {
     /// Fewer and shorter windows, and a third of the sizes
     #[arg(long)]
     quick: bool,
+    /// For `mpi`: directories of MPIs, which have bin/mpirun [default: of the mpirun on the PATH]
+    #[arg(long, value_name = "DIR,..", value_delimiter = ',')]
+    mpi: Vec<PathBuf>,
+    /// For `mpi`: launches of each MPI with lineweave and without
+    #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..))]
+    launches: u32,
     /// Where the programs to compare with are built [default: the user's cache]
     #[arg(long, value_name = "DIR", hide = true)]
     peers: Option<PathBuf>,
@@ -74,6 +83,9 @@ struct Line<'a, T> {
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
     if arguments.name == "python" {
         return python(arguments, session);
+    }
+    if arguments.name == "mpi" {
+        return mpi::run(arguments, session);
     }
     let definitions = definitions(arguments)?;
     let (settings, node, tuning) = here(session)?;

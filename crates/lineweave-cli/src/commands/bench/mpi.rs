@@ -1,0 +1,125 @@
+//! `lineweave bench mpi`: the collectives of installed MPIs, with lineweave before them and without.
+
+use super::{here, peers_directory, Arguments, Report};
+use crate::bench::mpi::{measure, ratios, Mpi, Order, Ratio};
+use crate::bench::record::{write, Provenance};
+use crate::error::CliError;
+use crate::output::{table, Output};
+use crate::session::Session;
+use lineweave::tuning::Origin;
+use lineweave_core::units::{Bytes, Nanos};
+use std::path::PathBuf;
+
+const COLLECTIVES: [&str; 6] = ["barrier", "bcast", "reduce", "allreduce", "allgather", "alltoall"];
+/// From a word to 16 MiB.
+const SIZES: [usize; 12] =
+    [8, 64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 8 << 20, 16 << 20];
+/// How long a case is measured in a launch.
+const WINDOW_MS: u32 = 20;
+
+/// Measures and shows.
+///
+/// # Errors
+/// [`CliError::Mpi`] when there is none, or one fails; those of records.
+pub(super) fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
+    let (_, node, tuning) = here(session)?;
+    let directory = peers_directory(arguments);
+    let (mut mpis, mut missing) = (Vec::new(), Vec::new());
+    for prefix in prefixes(arguments) {
+        match Mpi::below(&prefix, &directory) {
+            Ok(mpi) => mpis.push(mpi),
+            Err(why) => missing.push(why),
+        }
+    }
+    for why in &missing {
+        session.out.warn(&format!("left out: {why}"));
+    }
+    if mpis.is_empty() {
+        return Err(CliError::Mpi("no MPI is to be found".into()));
+    }
+    let lineweave = std::env::current_exe().map_err(CliError::OwnFile)?;
+    let chosen_by = match &tuning.origin {
+        Origin::Profile { .. } => "the profile of this machine".to_owned(),
+        Origin::Machine { name, .. } => format!("machine description {name}"),
+    };
+    let provenance = Provenance::gather(&node, chosen_by);
+    let mut report = Report::default();
+    report.line(&mut session.out, "record", &provenance)?;
+    let sizes: Vec<usize> = match arguments.bytes.is_empty() {
+        true => SIZES.iter().copied().step_by(if arguments.quick { 3 } else { 1 }).collect(),
+        false => arguments.bytes.iter().map(|size| size.0).collect(),
+    };
+    let teams = if arguments.ranks.is_empty() { vec![2] } else { arguments.ranks.clone() };
+    for ranks in teams {
+        let launches = if arguments.quick { 3 } else { arguments.launches as usize };
+        let collectives = COLLECTIVES.map(str::to_owned).to_vec();
+        let order = Order { ranks, collectives, bytes: sizes.clone(), window_ms: WINDOW_MS, launches };
+        let bar = session.out.progress((launches * 4 * mpis.len()) as u64);
+        let rows = measure(&mpis, &order, &lineweave, |what| {
+            bar.set_message(what.to_owned());
+            bar.inc(1);
+        });
+        bar.finish_and_clear();
+        let rows = rows.map_err(CliError::Mpi)?;
+        for row in &rows {
+            report.line(&mut session.out, "mpi-time", row)?;
+        }
+        let found = ratios(&rows);
+        for ratio in &found {
+            report.line(&mut session.out, "mpi-ratio", ratio)?;
+        }
+        if !session.out.is_json() {
+            show(&found, &rows, &mut session.out)?;
+        }
+    }
+    if let Some(directory) = &arguments.record {
+        let file = provenance.file(directory);
+        write(&file, &report.lines)?;
+        if !session.out.is_json() {
+            session.out.line(&format!("recorded in {}", file.display()))?;
+        }
+    }
+    Ok(())
+}
+
+/// The MPIs asked for, or that of the PATH.
+fn prefixes(arguments: &Arguments) -> Vec<PathBuf> {
+    if !arguments.mpi.is_empty() {
+        return arguments.mpi.clone();
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let launcher = std::env::split_paths(&path).find(|dir| dir.join("mpirun").is_file());
+    launcher.and_then(|dir| dir.parent().map(PathBuf::from)).into_iter().collect()
+}
+
+fn show(found: &[Ratio], rows: &[crate::bench::mpi::Row], out: &mut Output) -> Result<(), CliError> {
+    let heading = [
+        "collective",
+        "bytes",
+        "buffers",
+        "ranks",
+        "mpi",
+        "with lineweave",
+        "to itself",
+        "best",
+        "to the best",
+        "interval",
+    ];
+    let mut lines = table(&heading, &[1, 3, 5, 6, 8, 9]);
+    for ratio in found {
+        let with = rows.iter().find(|r| r.lineweave && r.mpi == ratio.mpi && r.case == ratio.case);
+        lines.add_row([
+            ratio.case.collective.clone(),
+            Bytes(ratio.case.bytes as u64).to_string(),
+            ratio.case.buffers.to_owned(),
+            ratio.ranks.to_string(),
+            ratio.mpi.clone(),
+            with.map(|r| Nanos(r.median_ns).to_string()).unwrap_or_default(),
+            format!("{:.2}", ratio.to_host),
+            ratio.best.clone(),
+            format!("{:.2}", ratio.to_best),
+            format!("{:.2} to {:.2}", ratio.to_best_interval[0], ratio.to_best_interval[1]),
+        ]);
+    }
+    out.table(&lines)
+}
