@@ -114,7 +114,9 @@ fn chunks_of_every_number_fit_their_slots() {
                         let params = Params::new().with("chunk", chunk);
                         prove(algorithm, &problem, &params);
                         if algorithm.params.iter().any(|p| p.name == "slots") {
-                            for slots in [1, 3] {
+                            // A ring of boxes passes on what it takes: with one slot each would wait for the next.
+                            let least = if algorithm.name == "pipelined-ring" { 2 } else { 1 };
+                            for slots in [least, 3] {
                                 prove(algorithm, &problem, &params.clone().with("slots", slots));
                             }
                         }
