@@ -168,7 +168,10 @@ mod tests {
     fn every_box_is_drawn_once_and_every_arrow_is_there() {
         let svg = machine(&two_packages(), "a < b", "d", &[(0, 8), (8, 15), (0, 99)]);
         let titled = |what: &str| svg.matches(&format!("<title>{what} ")).count();
-        assert_eq!((titled("package"), titled("NUMA"), titled("L3"), titled("core"), titled("CPU")), (2, 0, 4, 8, 16));
+        assert_eq!(
+            (titled("package"), titled("NUMA"), titled("L3"), titled("core"), titled("CPU")),
+            (2, 0, 4, 8, 16)
+        );
         assert_eq!(svg.matches("<polygon").count(), 2, "no arrow to a CPU that is not there");
         assert_eq!(svg.matches("<circle").count(), 1, "the root");
         assert!(svg.contains("a &lt; b"));

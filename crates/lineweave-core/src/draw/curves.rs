@@ -162,7 +162,12 @@ mod tests {
     use super::*;
 
     fn panel(title: &str, points: Vec<(f64, f64)>) -> Panel {
-        let curve = |name: &str, measured| Curve { name: name.to_owned(), points: points.clone(), measured, intervals: Vec::new() };
+        let curve = |name: &str, measured| Curve {
+            name: name.to_owned(),
+            points: points.clone(),
+            measured,
+            intervals: Vec::new(),
+        };
         Panel { title: title.to_owned(), curves: vec![curve("Hockney & co", false), curve("measured", true)] }
     }
 

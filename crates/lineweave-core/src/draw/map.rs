@@ -8,9 +8,8 @@ const LEFT: f64 = 64.0;
 const CELL: (f64, f64) = (58.0, 30.0);
 
 /// Pale colours after Okabe & Ito; names beyond them differ by their numbers.
-const FILLS: [&str; 9] = [
-    "#9fcbe8", "#f2b48a", "#8fd3bd", "#e8c3d6", "#f3d48b", "#c3e4f7", "#d3d7dd", "#f7ef9a", "#c9b8e8",
-];
+const FILLS: [&str; 9] =
+    ["#9fcbe8", "#f2b48a", "#8fd3bd", "#e8c3d6", "#f3d48b", "#c3e4f7", "#d3d7dd", "#f7ef9a", "#c9b8e8"];
 
 /// One cell.
 #[derive(Clone, PartialEq, Eq, Debug)]

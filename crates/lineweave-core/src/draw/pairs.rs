@@ -72,7 +72,14 @@ pub fn pairs(topology: &Topology, title: &str, cost: &dyn Fn(Level) -> f64) -> S
             svg.text((LEFT - 6.0, y + cell / 2.0 + 3.0), 9.0, SOFT, Anchor::End, false, &label);
         }
     }
-    svg.text((LEFT, TOP + side + 14.0), 10.0, SOFT, Anchor::Start, false, "CPUs in the order of ranks, both ways");
+    svg.text(
+        (LEFT, TOP + side + 14.0),
+        10.0,
+        SOFT,
+        Anchor::Start,
+        false,
+        "CPUs in the order of ranks, both ways",
+    );
     for (i, &level) in levels.iter().enumerate() {
         let y = TOP + side + 26.0 + i as f64 * 20.0;
         svg.rect((LEFT, y), (14.0, 12.0), shade(level), 2.0);
