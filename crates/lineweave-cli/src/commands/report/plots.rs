@@ -102,8 +102,8 @@ pub fn fitted(subject: &Subject) -> Section {
         let n = cell.factors.get("lines").and_then(|n| n.parse::<f64>().ok());
         let (Some(n), Some(level)) = (n, cell.factors.get("level")) else { continue };
         let (name, s) = (format!("measured, {level}"), &cell.stats);
-        // A round trip is two handings over.
-        let at = ((n, s.median / 2.0), (n, s.ci_low / 2.0, s.ci_high / 2.0));
+        // Cells are of half a round trip already, as the fit takes them.
+        let at = ((n, s.median), (n, s.ci_low, s.ci_high));
         match lines.iter_mut().find(|c: &&mut Curve| c.name == name) {
             Some(c) => {
                 c.points.push(at.0);
