@@ -75,7 +75,8 @@ pub struct Cpu {
 }
 
 impl Cpu {
-    fn id(&self, level: Level) -> usize {
+    /// What it belongs to at a level.
+    pub(crate) fn id(&self, level: Level) -> usize {
         match level {
             Level::Core => self.core,
             Level::L3 => self.l3,

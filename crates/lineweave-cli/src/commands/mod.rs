@@ -17,7 +17,9 @@ pub mod optimise;
 pub mod models;
 pub mod papers;
 pub mod plan;
+pub mod profile;
 pub mod rank_job;
+pub mod report;
 pub mod run;
 pub mod simulate;
 pub mod tune;
@@ -58,6 +60,10 @@ pub enum Command {
     Measure(measure::Arguments),
     /// Show the parameters of a profile with their intervals, and what cannot be identified
     Fit(fit::Arguments),
+    /// Write one page about a machine and what is chosen on it: pictures, curves, intervals, what is not known
+    Report(report::Arguments),
+    /// Compare profiles: which parameters differ, and whether that is significant
+    Profile(profile::Arguments),
     /// Find the parameters that cost least in closed forms, and how far from a bound they are
     Optimise(optimise::Arguments),
     /// Show what every published model says of every algorithm, and how wrong it is
@@ -97,6 +103,8 @@ impl Command {
             Command::Explain(arguments) => explain::run(arguments, session),
             Command::Measure(arguments) => measure::run(arguments, session),
             Command::Fit(arguments) => fit::run(arguments, session),
+            Command::Report(arguments) => report::run(arguments, session),
+            Command::Profile(arguments) => profile::run(arguments, session),
             Command::Optimise(arguments) => optimise::run(arguments, session),
             Command::Models(arguments) => models::run(arguments, session),
             Command::Simulate(arguments) => simulate::run(arguments, session),

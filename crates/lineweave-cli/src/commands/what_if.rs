@@ -172,7 +172,12 @@ fn picture(machine: &Machine, rows: &[Row]) -> String {
                 let point = (row.ranks as f64, of(row));
                 match curves.iter_mut().find(|c| c.name == name) {
                     Some(curve) => curve.points.push(point),
-                    None => curves.push(Curve { name, points: vec![point], measured: false }),
+                    None => curves.push(Curve {
+                        name,
+                        points: vec![point],
+                        measured: false,
+                        intervals: Vec::new(),
+                    }),
                 }
             }
             panels.push(Panel { title: format!("{pattern}: {what}"), curves });

@@ -22,6 +22,8 @@ fn help_and_version_go_to_standard_output() {
         "bench",
         "tune",
         "optimise",
+        "report",
+        "profile",
         "completions",
         "man",
     ] {

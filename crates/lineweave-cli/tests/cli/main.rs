@@ -5,5 +5,6 @@ mod commands;
 mod common;
 mod measuring;
 mod models;
+mod report;
 mod teams;
 mod simulating;

@@ -32,6 +32,8 @@ pub struct Curve {
     pub points: Vec<(f64, f64)>,
     /// Points without a line between them: what was measured.
     pub measured: bool,
+    /// Intervals, as bars: x, lower and upper end.
+    pub intervals: Vec<(f64, f64, f64)>,
 }
 
 /// One picture.
@@ -64,8 +66,12 @@ pub fn curves_on(title: &str, detail: &str, panels: &[Panel], labels: Axes) -> S
     let mut svg = Svg::default();
     svg.heading(title, detail);
     let sound = |p: &&(f64, f64)| p.0 > 0.0 && p.1 > 0.0 && p.0.is_finite() && p.1.is_finite();
+    let ends = |c: &Curve| {
+        let bars = c.intervals.iter().flat_map(|&(x, low, high)| [(x, low), (x, high)]);
+        c.points.iter().copied().chain(bars).collect::<Vec<_>>()
+    };
     let all: Vec<(f64, f64)> =
-        panels.iter().flat_map(|p| &p.curves).flat_map(|c| &c.points).filter(sound).copied().collect();
+        panels.iter().flat_map(|p| &p.curves).flat_map(ends).filter(|p| sound(&p)).collect();
     let range = |of: fn(&(f64, f64)) -> f64, base: f64| {
         let low = all.iter().map(of).fold(f64::INFINITY, f64::min);
         let high = all.iter().map(of).fold(0.0, f64::max);
@@ -96,6 +102,13 @@ pub fn curves_on(title: &str, detail: &str, panels: &[Panel], labels: Axes) -> S
             let stroke = Stroke { colour, width: 1.6, dashed };
             svg.open(&curve.name);
             let points: Vec<(f64, f64)> = curve.points.iter().filter(sound).map(at).collect();
+            let bar = Stroke { width: 0.9, ..stroke };
+            for &(x, low, high) in &curve.intervals {
+                let (low, high) = ((x, low), (x, high));
+                if sound(&&low) && sound(&&high) {
+                    svg.line(at(&low), at(&high), bar);
+                }
+            }
             for pair in points.windows(2).filter(|_| !curve.measured) {
                 svg.line(pair[0], pair[1], stroke);
             }
@@ -149,7 +162,12 @@ mod tests {
     use super::*;
 
     fn panel(title: &str, points: Vec<(f64, f64)>) -> Panel {
-        let curve = |name: &str, measured| Curve { name: name.to_owned(), points: points.clone(), measured };
+        let curve = |name: &str, measured| Curve {
+            name: name.to_owned(),
+            points: points.clone(),
+            measured,
+            intervals: Vec::new(),
+        };
         Panel { title: title.to_owned(), curves: vec![curve("Hockney & co", false), curve("measured", true)] }
     }
 

@@ -10,7 +10,7 @@ const TOP: f64 = 96.0;
 const LEFT: f64 = 24.0;
 
 /// From pale to dark; a share of 0 is the background's.
-const SHADES: [&str; 8] =
+pub(super) const SHADES: [&str; 8] =
     ["#ffffff", "#fff3d6", "#fee0a6", "#fdc26d", "#f99a3d", "#ec6b1e", "#c8420c", "#8a2506"];
 
 /// The shade of a share of the busiest's time.

@@ -1,20 +1,28 @@
-//! Drawings of plans and traces, as self-contained SVG.
+//! Drawings of plans, traces, machines and choices, as self-contained SVG.
 //!
 //! Colours are Okabe & Ito's, which stay apart for colour-blind readers; every mark also differs in shape and
 //! carries its op as a tooltip.
 
+mod boxes;
 mod curves;
 mod heat;
+mod map;
+mod pairs;
 mod plan;
 mod steps;
 mod svg;
 mod trace;
+mod tree;
 
+pub use boxes::machine;
 pub use curves::{curves, curves_on, Axes, Curve, Panel};
 pub use heat::heat;
+pub use map::{map, Cell};
+pub use pairs::pairs;
 pub use plan::plan;
 pub use steps::{steps, Step, Steps};
 pub use trace::trace;
+pub use tree::tree;
 
 /// Data that moves between ranks.
 const TRANSFER: &str = "#0072b2";

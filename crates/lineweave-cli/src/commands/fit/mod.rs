@@ -1,6 +1,6 @@
 //! `lineweave fit`: a model's parameters, how sure they are, and what is missing.
 
-mod parameters;
+pub(super) mod parameters;
 
 use crate::error::CliError;
 use crate::output::table;

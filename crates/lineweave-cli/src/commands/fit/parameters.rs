@@ -7,7 +7,7 @@ use serde::Serialize;
 
 /// One number.
 #[derive(Serialize, Clone, Debug)]
-pub(super) struct Parameter {
+pub(in crate::commands) struct Parameter {
     /// Symbol, as the papers have it.
     pub parameter: String,
     /// Distance.
@@ -103,7 +103,7 @@ fn number(x: f64) -> String {
 }
 
 /// Every number of the model, in the order of its definition.
-pub(super) fn parameters(model: &Model) -> Vec<Parameter> {
+pub(in crate::commands) fn parameters(model: &Model) -> Vec<Parameter> {
     let mut list = vec![
         Parameter::new("R_L", model.local, "a line in the own cache"),
         Parameter::new("R_I", model.invalid, "a line in nobody's cache"),

@@ -270,13 +270,23 @@ pub fn drawing(origin: &str, cases: &[Case]) -> String {
             for p in &row.predictions {
                 let points: Vec<(f64, f64)> = cases.iter().filter_map(|c| of(c, p.model)).collect();
                 if !points.is_empty() {
-                    list.push(Curve { name: p.model.to_owned(), points, measured: false });
+                    list.push(Curve {
+                        name: p.model.to_owned(),
+                        points,
+                        measured: false,
+                        intervals: Vec::new(),
+                    });
                 }
             }
             let measured = |c: &Case| Some((c.question.bytes.max(1) as f64, c.times.get(name)?));
             let points: Vec<(f64, f64)> = cases.iter().filter_map(measured).collect();
             if !points.is_empty() {
-                list.push(Curve { name: "measured".to_owned(), points, measured: true });
+                list.push(Curve {
+                    name: "measured".to_owned(),
+                    points,
+                    measured: true,
+                    intervals: Vec::new(),
+                });
             }
             Panel { title: name.to_owned(), curves: list }
         })

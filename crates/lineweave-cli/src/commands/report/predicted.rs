@@ -1,0 +1,145 @@
+//! Predicted beside measured times.
+
+use super::subject::{question, Subject};
+use super::Section;
+use crate::error::CliError;
+use crate::session::Session;
+use lineweave_core::draw::{curves_on, Axes, Curve, Panel};
+use lineweave_core::model::error::{mean_proportional, mean_relative};
+use lineweave_core::plan::Params;
+use lineweave_core::select::predict;
+use lineweave_core::topology::Shape;
+use lineweave_core::units::{Bytes, Nanos};
+
+/// One call.
+struct Pair {
+    collective: String,
+    about: [String; 5],
+    predicted: f64,
+    measured: f64,
+}
+
+/// A scatter over the diagonal, and the pairs.
+pub fn section(subject: &Subject, session: &mut Session) -> Result<Section, CliError> {
+    let mut section = Section::new("predicted", "Predicted against measured");
+    let mut pairs = Vec::new();
+    for t in subject.choices.iter().flat_map(|c| &c.choices) {
+        pairs.push(Pair {
+            collective: t.collective.to_string(),
+            about: about(
+                t.collective.to_string(),
+                t.ranks,
+                t.bytes,
+                &t.team,
+                &t.algorithm,
+                &t.params.to_string(),
+            ),
+            predicted: t.predicted_ns,
+            measured: t.measured_ns,
+        });
+    }
+    if let Some(record) = &subject.record {
+        let mut refused = 0;
+        for row in &record.rows {
+            let (name, params) = split(&row.algorithm);
+            let shape = Shape::place(row.ranks, &subject.topology);
+            let question = question(row.collective, shape, row.bytes, row.team == "threads");
+            let window = if row.window_bytes == 0 { row.bytes } else { row.window_bytes };
+            match predict(&subject.model, &question, name, &params, window) {
+                Ok(found) => pairs.push(Pair {
+                    collective: row.collective.to_string(),
+                    about: about(
+                        row.collective.to_string(),
+                        row.ranks,
+                        row.bytes,
+                        &row.team,
+                        name,
+                        &params.to_string(),
+                    ),
+                    predicted: found.predicted.0,
+                    measured: row.median_ns,
+                }),
+                Err(_) => refused += 1,
+            }
+        }
+        section.text.push(format!(
+            "Measured: {}, {} at {}.",
+            record.file.display(),
+            record.head.cpu,
+            record.head.measured_at
+        ));
+        if refused > 0 {
+            session
+                .out
+                .warn(&format!("{refused} rows of the record have algorithms that cannot be planned here"));
+            section.text.push(format!(
+                "{refused} rows have algorithms that cannot be planned here, and are left out."
+            ));
+        }
+    }
+    pairs.retain(|p| p.predicted > 0.0 && p.measured > 0.0);
+    if pairs.is_empty() {
+        return Ok(section.missing(
+            "No measured times: `lineweave tune` keeps some beside the profile of this machine, and --record names a bench \
+             record (`lineweave bench --record`).",
+        ));
+    }
+    let both: Vec<(f64, f64)> = pairs.iter().map(|p| (p.predicted, p.measured)).collect();
+    if let (Some(mp), Some(mr)) = (mean_proportional(&both), mean_relative(&both)) {
+        section.text.push(format!(
+            "{} times: off by a factor of {mp:.2} on average, {:.0} % of the measured time.",
+            both.len(),
+            mr * 100.0
+        ));
+    }
+    let least = both.iter().flat_map(|p| [p.0, p.1]).fold(f64::INFINITY, f64::min);
+    let most = both.iter().flat_map(|p| [p.0, p.1]).fold(0.0, f64::max);
+    let line = vec![(least, least), (most, most)];
+    let mut curves =
+        vec![Curve { name: "as measured".to_owned(), points: line, measured: false, intervals: Vec::new() }];
+    for p in &pairs {
+        let at = (p.measured, p.predicted);
+        match curves.iter_mut().find(|c| c.name == p.collective) {
+            Some(curve) => curve.points.push(at),
+            None => curves.push(Curve {
+                name: p.collective.clone(),
+                points: vec![at],
+                measured: true,
+                intervals: Vec::new(),
+            }),
+        }
+    }
+    let time = |n: f64| Nanos(n).to_string();
+    let panels = [Panel { title: "predicted (upwards) by measured".to_owned(), curves }];
+    let detail = "points on the line are predicted as measured; below it the prediction is too low";
+    let title = "Predicted against measured";
+    section.figures.push(curves_on(title, detail, &panels, Axes { x: time, y: time }));
+    let rows = pairs.iter().map(|p| {
+        let times = [Nanos(p.predicted).to_string(), Nanos(p.measured).to_string()];
+        let ratio = format!("{:.2}", p.predicted / p.measured);
+        p.about.iter().cloned().chain(times).chain([ratio]).collect()
+    });
+    let head = vec!["collective", "ranks", "message", "team", "algorithm", "predicted", "measured", "ratio"];
+    section.tables.push((head, rows.collect()));
+    Ok(section)
+}
+
+fn about(
+    collective: String,
+    ranks: usize,
+    bytes: usize,
+    team: &str,
+    name: &str,
+    params: &str,
+) -> [String; 5] {
+    let algorithm = format!("{name} {params}").trim_end().to_owned();
+    [collective, ranks.to_string(), Bytes(bytes as u64).to_string(), team.to_owned(), algorithm]
+}
+
+/// `exchange layout=paired` as a name and its parameters.
+fn split(algorithm: &str) -> (&str, Params) {
+    let mut words = algorithm.split_whitespace();
+    let name = words.next().unwrap_or_default();
+    let params = words.filter_map(|w| w.split_once('=')).fold(Params::new(), |p, (k, v)| p.with(k, v));
+    (name, params)
+}

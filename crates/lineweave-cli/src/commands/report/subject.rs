@@ -1,0 +1,223 @@
+//! Whose machine a report is about: costs, CPUs, and what was measured.
+
+use crate::error::CliError;
+use crate::session::{load_machine, load_profile, Session};
+use lineweave::settings::Settings;
+use lineweave::topology::{Hardware, Source};
+use lineweave::tuning::CHOICES_FILE;
+use lineweave_core::collective::Collective;
+use lineweave_core::machine::{nearest, shipped};
+use lineweave_core::model::Model;
+use lineweave_core::profile::{Fingerprint, Profile};
+use lineweave_core::select::Choices;
+use lineweave_core::topology::Topology;
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+
+/// One measured call of a bench record.
+#[derive(Deserialize, Debug)]
+pub struct Measured {
+    pub collective: Collective,
+    pub ranks: usize,
+    pub bytes: usize,
+    pub team: String,
+    pub median_ns: f64,
+    pub algorithm: String,
+    pub window_bytes: usize,
+}
+
+/// The head of a bench record.
+#[derive(Deserialize, Debug)]
+pub struct Head {
+    pub cpu: String,
+    pub fingerprint: String,
+    pub topology: String,
+    pub measured_at: String,
+}
+
+/// A bench record.
+#[derive(Debug)]
+pub struct Record {
+    pub file: PathBuf,
+    pub head: Head,
+    pub rows: Vec<Measured>,
+}
+
+/// What a report is about.
+#[derive(Debug)]
+pub struct Subject {
+    /// Name of the machine.
+    pub title: String,
+    /// Where the costs come from.
+    pub origin: String,
+    pub model: Model,
+    pub topology: Topology,
+    /// As a profile has it.
+    pub fingerprint: Option<Fingerprint>,
+    /// Where and when the profile was measured.
+    pub profile: Option<Profile>,
+    /// Where a description's topology is from.
+    pub source: Option<String>,
+    /// What `tune` measured on the machine of the profile.
+    pub choices: Option<Choices>,
+    pub record: Option<Record>,
+}
+
+/// `--machine`, else `--profile`, else the record's machine, else what this machine's programs use.
+pub fn load(record: Option<&Path>, session: &mut Session) -> Result<Subject, CliError> {
+    let record = record.map(read_record).transpose()?;
+    let (settings, _) = session.settings()?;
+    let given = match settings.topology {
+        Source::Machine => None,
+        Source::Xml(_) | Source::Synthetic(_) => Some(Hardware::load(&settings.topology)?.topology),
+    };
+    let placed = match &record {
+        Some(record) => Some(synthetic(&record.head.topology, &record.file, "bench record with a topology")?),
+        None => None,
+    };
+    let given = given.or(placed);
+    if let Some(name) = session.machine_option().map(str::to_owned) {
+        return described(&name, given, record, "");
+    }
+    let asked = session.profile_option().map(Path::to_owned).or(settings.profile.clone());
+    let (here, cached) = match session.cached_profile() {
+        Ok((fingerprint, file)) => (Some(fingerprint), file.exists().then_some(file)),
+        Err(CliError::NoCache) => (None, None),
+        Err(other) => return Err(other),
+    };
+    let elsewhere = |r: &Record| here.as_ref().is_some_and(|f| f.id() != r.head.fingerprint);
+    let file = match (asked, &record) {
+        (Some(file), _) => Some(file),
+        (None, Some(r)) if elsewhere(r) => None,
+        (None, _) => cached,
+    };
+    if let Some(file) = file {
+        let (profile, model) = load_profile(&file)?;
+        let topology = match given {
+            Some(topology) => topology,
+            None => synthetic(&profile.machine.topology, &file, "profile with a topology")?,
+        };
+        let choices = read_choices(&file, &profile.machine)?;
+        return Ok(Subject {
+            title: profile.machine.cpu.clone(),
+            origin: format!("profile {}, measured at {}", file.display(), profile.measured_at),
+            model,
+            topology,
+            fingerprint: Some(profile.machine.clone()),
+            profile: Some(profile),
+            source: None,
+            choices,
+            record,
+        });
+    }
+    if let Some(r) = &record {
+        let machines = shipped();
+        let (i, why) = nearest(machines, &r.head.cpu, std::env::consts::ARCH)
+            .ok_or_else(|| CliError::NoProfile { looked: "there are no descriptions".to_owned() })?;
+        let name = machines[i].name.clone();
+        return described(
+            &name,
+            given,
+            record,
+            &format!(" ({why}; no profile of {name})", name = "the record's machine"),
+        );
+    }
+    // Nothing was measured here: what stands in, on this machine's CPUs.
+    let costs = session.costs()?;
+    Ok(Subject {
+        title: here.as_ref().map_or_else(|| "this machine".to_owned(), |f| f.cpu.clone()),
+        origin: costs.origin,
+        model: costs.tuning.model,
+        topology: costs.topology,
+        fingerprint: here,
+        profile: None,
+        source: None,
+        choices: None,
+        record: None,
+    })
+}
+
+fn described(
+    name: &str,
+    given: Option<Topology>,
+    record: Option<Record>,
+    why: &str,
+) -> Result<Subject, CliError> {
+    let machine = load_machine(name)?;
+    let topology = given.or_else(|| machine.topology());
+    let topology = topology.ok_or_else(|| CliError::NoTopology { name: machine.name.clone() })?;
+    let status = machine.topology.status.name();
+    Ok(Subject {
+        title: machine.title.clone(),
+        origin: format!("machine description {}{why}", machine.name),
+        model: Model::from_machine(&machine),
+        topology,
+        fingerprint: None,
+        profile: None,
+        source: Some(format!(
+            "topology {} ({status}: {})",
+            machine.topology.value.as_deref().unwrap_or("as given"),
+            machine.topology.source
+        )),
+        choices: None,
+        record,
+    })
+}
+
+fn synthetic(text: &str, file: &Path, what: &'static str) -> Result<Topology, CliError> {
+    let hardware = Hardware::load(&Source::Synthetic(text.to_owned()));
+    Ok(hardware.map_err(|e| CliError::malformed(file, what, e))?.topology)
+}
+
+/// The choices beside a profile, where they are of the same machine.
+fn read_choices(profile: &Path, machine: &Fingerprint) -> Result<Option<Choices>, CliError> {
+    let file = profile.with_file_name(CHOICES_FILE);
+    if !file.exists() {
+        return Ok(None);
+    }
+    let text = std::fs::read_to_string(&file).map_err(|e| CliError::read(&file, "table of choices", e))?;
+    let choices = Choices::from_toml(&text).map_err(|e| CliError::malformed(&file, "table of choices", e))?;
+    Ok(Some(choices).filter(|c| c.machine == machine.id()))
+}
+
+fn read_record(file: &Path) -> Result<Record, CliError> {
+    const WHAT: &str = "bench record";
+    let text = std::fs::read_to_string(file).map_err(|e| CliError::read(file, WHAT, e))?;
+    let (mut head, mut rows) = (None, Vec::new());
+    for (i, line) in text.lines().enumerate().filter(|(_, l)| !l.trim().is_empty()) {
+        let bad = |e: serde_json::Error| CliError::malformed(file, WHAT, format!("line {}: {e}", i + 1));
+        let value: serde_json::Value = serde_json::from_str(line).map_err(bad)?;
+        match (value["kind"].as_str(), value["subject"].as_str()) {
+            (Some("record"), _) => head = Some(serde_json::from_value(value).map_err(bad)?),
+            (Some("bench"), Some("lineweave")) => rows.push(serde_json::from_value(value).map_err(bad)?),
+            _ => {}
+        }
+    }
+    let head = head.ok_or_else(|| CliError::malformed(file, WHAT, "no line of kind `record`"))?;
+    Ok(Record { file: file.to_owned(), head, rows })
+}
+
+/// The question that such a call poses.
+pub fn question(
+    collective: Collective,
+    shape: lineweave_core::topology::Shape,
+    bytes: usize,
+    direct: bool,
+) -> lineweave_core::select::Question {
+    lineweave_core::select::Question {
+        collective,
+        root: 0,
+        bytes,
+        grain: match collective.folds() {
+            true => [8, 4, 2].into_iter().find(|g| bytes.is_multiple_of(*g)).unwrap_or(1),
+            false => 1,
+        },
+        association: lineweave_core::collective::Association::Free,
+        direct: direct && collective.moves_data(),
+        box_bytes: Settings::default().box_bytes,
+        counter_bytes: usize::MAX,
+        acc_bytes: None,
+        uneven: None,
+        shape,
+    }
+}

@@ -1,0 +1,176 @@
+//! `lineweave report` and `lineweave profile diff`.
+
+use crate::common::{profile, Scratch};
+use serde_json::Value;
+
+const SECTIONS: [&str; 7] =
+    ["machine", "distances", "fitted", "predicted", "map", "unidentified", "parameters"];
+/// Two packages of four cores; costs come from a shipped description.
+const TWO_PACKAGES: &str = "pack:2 numa:1 l3:1(size=33554432) core:4 pu:1";
+
+/// Every tag that opens closes, in order, but for those of HTML that never do.
+#[track_caller]
+fn balanced(text: &str) {
+    let mut open: Vec<&str> = Vec::new();
+    let style = text.find("<style>").map(|a| (a + 7, text.find("</style>").unwrap()));
+    let parts: Vec<&str> = match style {
+        Some((a, b)) => vec![&text[..a], &text[b..]],
+        None => vec![text],
+    };
+    for tag in parts.iter().flat_map(|p| p.split('<').skip(1)) {
+        let tag = tag.split_once('>').unwrap_or_else(|| panic!("`<{tag}` does not end")).0;
+        let name = tag.split_whitespace().next().unwrap();
+        if name.starts_with('!') || name == "meta" || tag.ends_with('/') {
+            continue;
+        }
+        match name.strip_prefix('/') {
+            Some(closed) => assert_eq!(open.pop(), Some(closed)),
+            None => open.push(name),
+        }
+    }
+    assert!(open.is_empty(), "{open:?}");
+}
+
+#[track_caller]
+fn self_contained(page: &str) {
+    let without_names = page.replace("xmlns=\"http://www.w3.org/2000/svg\"", "");
+    for word in ["http://", "https://", "<script", "<link", "<img", "url(", "@import", "NaN", "inf\""] {
+        assert!(!without_names.contains(word), "{word}");
+    }
+    balanced(page);
+}
+
+#[test]
+fn a_described_machine_has_every_section_and_a_full_map() {
+    let scratch = Scratch::new();
+    let file = scratch.path().join("page.html");
+    let file = file.to_str().unwrap();
+    let arguments = ["report", "--machine", "generic-x86", "--topology", TWO_PACKAGES, "-o", file];
+    assert_eq!(scratch.run(&arguments).accepted().trim(), file);
+    let page = std::fs::read_to_string(file).unwrap();
+    self_contained(&page);
+    for id in SECTIONS {
+        assert_eq!(page.matches(&format!("<section id=\"{id}\">")).count(), 1, "{id}");
+        assert_eq!(page.matches(&format!("<a href=\"#{id}\">")).count(), 1, "{id}");
+    }
+    // The machine is drawn twice, once under the tree: 7 arrows to 8 CPUs.
+    assert_eq!(page.matches("<title>CPU 3</title>").count(), 2);
+    assert_eq!(page.matches("<polygon").count(), 7);
+    for collective in ["bcast", "allreduce"] {
+        for ranks in [2, 4, 8] {
+            for bytes in [
+                "8 B", "32 B", "128 B", "512 B", "2 KiB", "8 KiB", "32 KiB", "128 KiB", "512 KiB", "2 MiB",
+                "4 MiB",
+            ] {
+                let cell = format!("<title>{collective}, P = {ranks}, {bytes}: ");
+                assert_eq!(page.matches(&cell).count(), 1, "{cell}");
+            }
+        }
+    }
+    assert!(page.contains("No measured times: "), "what is missing is said");
+}
+
+#[test]
+fn a_profile_with_choices_is_compared_with_them() {
+    let scratch = Scratch::new();
+    let text = profile();
+    let file = scratch.file("profile.toml", &text);
+    let json = ["report", "--profile", &file, "--json", "-o", &format!("{file}.html")];
+    let objects = scratch.run(&json).objects();
+    let missing = |objects: &[Value], id: &str| {
+        objects.iter().find(|o| o["section"] == id).unwrap()["missing"].as_str().map(str::to_owned)
+    };
+    assert_eq!(objects.len(), 1 + SECTIONS.len());
+    assert!(missing(&objects, "predicted").unwrap().contains("lineweave tune"));
+    let head = scratch.run(&["fit", &file, "--json"]).objects();
+    let machine: lineweave_core::profile::Fingerprint =
+        serde_json::from_value(head[0]["machine"].clone()).unwrap();
+    scratch.file(
+        "choices.toml",
+        &format!(
+            "schema = 1\nmachine = \"{}\"\n[[choice]]\ncollective = \"barrier\"\nranks = 2\nbytes = 0\n\
+             team = \"threads\"\nalgorithm = \"exchange\"\nwindow = 0\npredicted_ns = 50.0\nmeasured_ns = 55.0\n",
+            machine.id()
+        ),
+    );
+    assert_eq!(missing(&scratch.run(&json).objects(), "predicted"), None);
+    let page = std::fs::read_to_string(format!("{file}.html")).unwrap();
+    self_contained(&page);
+    assert!(
+        page.contains("contention needs 3 CPUs") && page.contains(&machine.id()) && page.contains("A CPU")
+    );
+    let md = scratch.run(&["report", "--profile", &file, "--format", "md"]).accepted();
+    assert!(
+        md.contains("\n## Predicted against measured\n") && md.contains("| barrier | 2 | 0 B | threads |"),
+        "{md}"
+    );
+    let svg = scratch.run(&["report", "--profile", &file, "--format", "svg"]).accepted();
+    assert!(svg.starts_with("<svg "));
+    self_contained(&svg);
+}
+
+#[test]
+fn a_bench_record_is_predicted_by_the_costs_that_are_given() {
+    let scratch = Scratch::new();
+    let record = scratch.file(
+        "bench.jsonl",
+        "{\"kind\":\"record\",\"cpu\":\"A CPU\",\"fingerprint\":\"0\",\"topology\":\"pack:1 core:2 pu:1\",\"measured_at\":\"now\"}\n\
+         {\"kind\":\"bench\",\"subject\":\"memcpy\",\"median_ns\":1.0}\n\
+         {\"kind\":\"bench\",\"subject\":\"lineweave\",\"collective\":\"barrier\",\"ranks\":2,\"bytes\":0,\
+         \"team\":\"threads\",\"median_ns\":55.0,\"algorithm\":\"exchange layout=paired\",\"window_bytes\":0}\n",
+    );
+    let arguments = ["report", "--machine", "generic-x86", "--record", &record, "--format", "md"];
+    let md = scratch.run(&arguments).accepted();
+    assert!(
+        md.contains("| barrier | 2 | 0 B | threads | exchange layout=paired |") && md.contains("1 times:"),
+        "{md}"
+    );
+}
+
+#[test]
+fn what_cannot_be_reported_is_refused() {
+    let scratch = Scratch::new();
+    let profile = scratch.file("profile.toml", &profile());
+    let bad = scratch.file("bad.jsonl", "{\"kind\":\"bench\"\n");
+    let headless = scratch.file("headless.jsonl", "{\"kind\":\"bench\"}\n");
+    let there = scratch.path().to_str().unwrap();
+    for (arguments, status, words) in [
+        (&["--profile", "/no/such.toml"][..], 1, &["/no/such.toml", "readable profile"][..]),
+        (&["--machine", "no-such-machine"], 1, &["no-such-machine", "xeon-phi-5110p"]),
+        (&["--record", "/no/such.jsonl"], 1, &["readable bench record"]),
+        (&["--record", &bad], 1, &["line 1", "bench record"]),
+        (&["--record", &headless], 1, &["no line of kind `record`"]),
+        (&["--profile", &profile, "-o", there], 1, &["cannot be written", "-o"]),
+    ] {
+        scratch.run(&[&["report"], arguments].concat()).refused(status, words);
+    }
+    let format = scratch.run(&["report", "--format", "gif"]);
+    assert_eq!(format.status, Some(2));
+    assert!(format.err.contains("html, svg, md"), "{}", format.err);
+}
+
+#[test]
+fn profiles_are_compared_by_their_intervals() {
+    let scratch = Scratch::new();
+    let a = scratch.file("a.toml", &profile());
+    let other = profile().replace("median = 60\n", "median = 80\n").replace("ci_low = 59\n", "ci_low = 79\n");
+    let b = scratch.file("b.toml", &other.replace("ci_high = 61\n", "ci_high = 81\n"));
+    let objects = scratch.run(&["profile", "diff", &a, &b, "--json"]).objects();
+    let find = |layout: &str| {
+        let of = |o: &&Value| o["parameter"] == "signal" && o["layout"] == layout;
+        objects.iter().find(of).unwrap().clone()
+    };
+    let (alone, paired) = (find("alone"), find("paired"));
+    assert_eq!(
+        (&alone["a_ns"], &alone["b_ns"], &alone["significant"]),
+        (&60.0.into(), &80.0.into(), &true.into())
+    );
+    assert!((alone["ratio"].as_f64().unwrap() - 80.0 / 60.0).abs() < 1e-9);
+    assert_eq!((&paired["ratio"], &paired["significant"]), (&1.0.into(), &false.into()));
+    // What nobody measured is not tested.
+    let assumed = objects.iter().find(|o| o["parameter"] == "futex").unwrap();
+    assert!(assumed["significant"].is_null());
+    let text = scratch.run(&["profile", "diff", &a, &b]).accepted();
+    assert!(text.contains(" differ: ") && text.contains("yes"), "{text}");
+    scratch.run(&["profile", "diff", &a, "/no/such.toml"]).refused(1, &["readable profile"]);
+}
