@@ -28,12 +28,8 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     let error = |reason| CliError::Write { path: directory.clone(), option: "the argument", reason };
     std::fs::create_dir_all(directory).map_err(error)?;
     clap_mangen::generate_to(Cli::command(), directory).map_err(error)?;
-    let mut pages: Vec<PathBuf> = Cli::command()
-        .get_subcommands()
-        .filter(|c| !c.is_hide_set())
-        .map(|c| directory.join(format!("lineweave-{}.1", c.get_name())))
-        .chain([directory.join("lineweave.1")])
-        .collect();
+    let mut pages = vec![directory.join("lineweave.1")];
+    name_pages(&Cli::command(), "lineweave", directory, &mut pages);
     pages.sort();
     for page in &pages {
         match session.out.is_json() {
@@ -42,4 +38,13 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
         }
     }
     Ok(())
+}
+
+/// The pages of what can be asked for below `command`, as the generator names them.
+fn name_pages(command: &clap::Command, name: &str, directory: &Path, pages: &mut Vec<PathBuf>) {
+    for below in command.get_subcommands().filter(|c| !c.is_hide_set()) {
+        let name = format!("{name}-{}", below.get_name());
+        pages.push(directory.join(format!("{name}.1")));
+        name_pages(below, &name, directory, pages);
+    }
 }
