@@ -283,11 +283,12 @@ def test_python_threads_go_on_while_a_rank_waits():
 
 
 TEAM = """
-    import lineweave, numpy as np
+    import lineweave, numpy as np, os
     team = lineweave.team()
     assert team is lineweave.team()
     total = team.allreduce(np.array([team.rank]))
-    print(team.rank, team.size, int(total[0]), flush=True)
+    # One write a line: print() may take several, which the ranks would interleave.
+    os.write(1, f"{team.rank} {team.size} {int(total[0])}\n".encode())
 """
 
 
