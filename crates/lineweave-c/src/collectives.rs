@@ -42,6 +42,27 @@ pub(crate) struct Resolved {
 }
 
 impl Call {
+    /// With root 0 and no operator.
+    pub(crate) fn of(
+        collective: Collective,
+        input: *const c_void,
+        output: *mut c_void,
+        count: usize,
+        element: lw_type,
+    ) -> Call {
+        Call { collective, input, output, count, element, operator: None, root: 0 }
+    }
+
+    /// Combining by this operator.
+    pub(crate) fn by(self, op: lw_op) -> Call {
+        Call { operator: Some(op), ..self }
+    }
+
+    /// With this root.
+    pub(crate) fn at(self, root: c_int) -> Call {
+        Call { root, ..self }
+    }
+
     /// What it is for the runtime: type, operator and root are known.
     pub(crate) fn spec(&self, comm: &Communicator) -> Result<CallSpec, Failure> {
         let (collective, count, ranks) = (self.collective, self.count, comm.ranks());
@@ -124,9 +145,7 @@ pub unsafe extern "C" fn lw_bcast(
     root: c_int,
 ) -> lw_status {
     enter(comm, |comm| {
-        let collective = Collective::Bcast;
-        let (input, element, operator) = (buffer.cast_const(), r#type, None);
-        Call { collective, input, output: buffer, count, element, operator, root }.run(comm)
+        Call::of(Collective::Bcast, buffer.cast_const(), buffer, count, r#type).at(root).run(comm)
     })
 }
 
@@ -144,8 +163,7 @@ pub unsafe extern "C" fn lw_reduce(
     root: c_int,
 ) -> lw_status {
     enter(comm, |comm| {
-        let (collective, element, operator) = (Collective::Reduce, r#type, Some(op));
-        Call { collective, input: sendbuf, output: recvbuf, count, element, operator, root }.run(comm)
+        Call::of(Collective::Reduce, sendbuf, recvbuf, count, r#type).by(op).at(root).run(comm)
     })
 }
 
@@ -161,10 +179,7 @@ pub unsafe extern "C" fn lw_allreduce(
     r#type: lw_type,
     op: lw_op,
 ) -> lw_status {
-    enter(comm, |comm| {
-        let (collective, element, operator) = (Collective::Allreduce, r#type, Some(op));
-        Call { collective, input: sendbuf, output: recvbuf, count, element, operator, root: 0 }.run(comm)
-    })
+    enter(comm, |comm| Call::of(Collective::Allreduce, sendbuf, recvbuf, count, r#type).by(op).run(comm))
 }
 
 /**
@@ -179,10 +194,7 @@ pub unsafe extern "C" fn lw_gather(
     r#type: lw_type,
     root: c_int,
 ) -> lw_status {
-    enter(comm, |comm| {
-        let (collective, element, operator) = (Collective::Gather, r#type, None);
-        Call { collective, input: sendbuf, output: recvbuf, count, element, operator, root }.run(comm)
-    })
+    enter(comm, |comm| Call::of(Collective::Gather, sendbuf, recvbuf, count, r#type).at(root).run(comm))
 }
 
 /**
@@ -197,10 +209,7 @@ pub unsafe extern "C" fn lw_scatter(
     r#type: lw_type,
     root: c_int,
 ) -> lw_status {
-    enter(comm, |comm| {
-        let (collective, element, operator) = (Collective::Scatter, r#type, None);
-        Call { collective, input: sendbuf, output: recvbuf, count, element, operator, root }.run(comm)
-    })
+    enter(comm, |comm| Call::of(Collective::Scatter, sendbuf, recvbuf, count, r#type).at(root).run(comm))
 }
 
 /**
@@ -214,10 +223,7 @@ pub unsafe extern "C" fn lw_allgather(
     count: usize,
     r#type: lw_type,
 ) -> lw_status {
-    enter(comm, |comm| {
-        let (collective, element, operator) = (Collective::Allgather, r#type, None);
-        Call { collective, input: sendbuf, output: recvbuf, count, element, operator, root: 0 }.run(comm)
-    })
+    enter(comm, |comm| Call::of(Collective::Allgather, sendbuf, recvbuf, count, r#type).run(comm))
 }
 
 /**
@@ -233,10 +239,7 @@ pub unsafe extern "C" fn lw_reduce_scatter_block(
     r#type: lw_type,
     op: lw_op,
 ) -> lw_status {
-    enter(comm, |comm| {
-        let (collective, element, operator) = (Collective::ReduceScatter, r#type, Some(op));
-        Call { collective, input: sendbuf, output: recvbuf, count, element, operator, root: 0 }.run(comm)
-    })
+    enter(comm, |comm| Call::of(Collective::ReduceScatter, sendbuf, recvbuf, count, r#type).by(op).run(comm))
 }
 
 /**
@@ -251,10 +254,7 @@ pub unsafe extern "C" fn lw_scan(
     r#type: lw_type,
     op: lw_op,
 ) -> lw_status {
-    enter(comm, |comm| {
-        let (collective, element, operator) = (Collective::Scan, r#type, Some(op));
-        Call { collective, input: sendbuf, output: recvbuf, count, element, operator, root: 0 }.run(comm)
-    })
+    enter(comm, |comm| Call::of(Collective::Scan, sendbuf, recvbuf, count, r#type).by(op).run(comm))
 }
 
 /**
@@ -269,10 +269,7 @@ pub unsafe extern "C" fn lw_exscan(
     r#type: lw_type,
     op: lw_op,
 ) -> lw_status {
-    enter(comm, |comm| {
-        let (collective, element, operator) = (Collective::Exscan, r#type, Some(op));
-        Call { collective, input: sendbuf, output: recvbuf, count, element, operator, root: 0 }.run(comm)
-    })
+    enter(comm, |comm| Call::of(Collective::Exscan, sendbuf, recvbuf, count, r#type).by(op).run(comm))
 }
 
 /**
@@ -286,8 +283,5 @@ pub unsafe extern "C" fn lw_alltoall(
     count: usize,
     r#type: lw_type,
 ) -> lw_status {
-    enter(comm, |comm| {
-        let (collective, element, operator) = (Collective::Alltoall, r#type, None);
-        Call { collective, input: sendbuf, output: recvbuf, count, element, operator, root: 0 }.run(comm)
-    })
+    enter(comm, |comm| Call::of(Collective::Alltoall, sendbuf, recvbuf, count, r#type).run(comm))
 }

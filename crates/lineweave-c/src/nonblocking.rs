@@ -14,9 +14,7 @@ use std::ffi::{c_int, c_void};
 #[no_mangle]
 pub unsafe extern "C" fn lw_ibarrier(comm: *mut lw_comm, request: *mut *mut lw_request) -> lw_status {
     make(comm, request, How::Start, |comm| {
-        let (collective, element, operator) = (Collective::Barrier, LW_U8, None);
-        let (input, output) = (std::ptr::null(), std::ptr::null_mut());
-        Call { collective, input, output, count: 0, element, operator, root: 0 }.resolve(comm)
+        Call::of(Collective::Barrier, std::ptr::null(), std::ptr::null_mut(), 0, LW_U8).resolve(comm)
     })
 }
 
@@ -31,9 +29,7 @@ pub unsafe extern "C" fn lw_ibcast(
     request: *mut *mut lw_request,
 ) -> lw_status {
     make(comm, request, How::Start, |comm| {
-        let (collective, element, operator) = (Collective::Bcast, r#type, None);
-        let (input, output) = (buffer.cast_const(), buffer);
-        Call { collective, input, output, count, element, operator, root }.resolve(comm)
+        Call::of(Collective::Bcast, buffer.cast_const(), buffer, count, r#type).at(root).resolve(comm)
     })
 }
 
@@ -50,9 +46,7 @@ pub unsafe extern "C" fn lw_ireduce(
     request: *mut *mut lw_request,
 ) -> lw_status {
     make(comm, request, How::Start, |comm| {
-        let (collective, element, operator) = (Collective::Reduce, r#type, Some(op));
-        let (input, output) = (sendbuf, recvbuf);
-        Call { collective, input, output, count, element, operator, root }.resolve(comm)
+        Call::of(Collective::Reduce, sendbuf, recvbuf, count, r#type).by(op).at(root).resolve(comm)
     })
 }
 
@@ -68,9 +62,7 @@ pub unsafe extern "C" fn lw_iallreduce(
     request: *mut *mut lw_request,
 ) -> lw_status {
     make(comm, request, How::Start, |comm| {
-        let (collective, element, operator) = (Collective::Allreduce, r#type, Some(op));
-        let (input, output) = (sendbuf, recvbuf);
-        Call { collective, input, output, count, element, operator, root: 0 }.resolve(comm)
+        Call::of(Collective::Allreduce, sendbuf, recvbuf, count, r#type).by(op).resolve(comm)
     })
 }
 
@@ -86,9 +78,7 @@ pub unsafe extern "C" fn lw_igather(
     request: *mut *mut lw_request,
 ) -> lw_status {
     make(comm, request, How::Start, |comm| {
-        let (collective, element, operator) = (Collective::Gather, r#type, None);
-        let (input, output) = (sendbuf, recvbuf);
-        Call { collective, input, output, count, element, operator, root }.resolve(comm)
+        Call::of(Collective::Gather, sendbuf, recvbuf, count, r#type).at(root).resolve(comm)
     })
 }
 
@@ -104,9 +94,7 @@ pub unsafe extern "C" fn lw_iscatter(
     request: *mut *mut lw_request,
 ) -> lw_status {
     make(comm, request, How::Start, |comm| {
-        let (collective, element, operator) = (Collective::Scatter, r#type, None);
-        let (input, output) = (sendbuf, recvbuf);
-        Call { collective, input, output, count, element, operator, root }.resolve(comm)
+        Call::of(Collective::Scatter, sendbuf, recvbuf, count, r#type).at(root).resolve(comm)
     })
 }
 
@@ -121,9 +109,7 @@ pub unsafe extern "C" fn lw_iallgather(
     request: *mut *mut lw_request,
 ) -> lw_status {
     make(comm, request, How::Start, |comm| {
-        let (collective, element, operator) = (Collective::Allgather, r#type, None);
-        let (input, output) = (sendbuf, recvbuf);
-        Call { collective, input, output, count, element, operator, root: 0 }.resolve(comm)
+        Call::of(Collective::Allgather, sendbuf, recvbuf, count, r#type).resolve(comm)
     })
 }
 
@@ -139,9 +125,7 @@ pub unsafe extern "C" fn lw_ireduce_scatter_block(
     request: *mut *mut lw_request,
 ) -> lw_status {
     make(comm, request, How::Start, |comm| {
-        let (collective, element, operator) = (Collective::ReduceScatter, r#type, Some(op));
-        let (input, output) = (sendbuf, recvbuf);
-        Call { collective, input, output, count, element, operator, root: 0 }.resolve(comm)
+        Call::of(Collective::ReduceScatter, sendbuf, recvbuf, count, r#type).by(op).resolve(comm)
     })
 }
 
@@ -157,9 +141,7 @@ pub unsafe extern "C" fn lw_iscan(
     request: *mut *mut lw_request,
 ) -> lw_status {
     make(comm, request, How::Start, |comm| {
-        let (collective, element, operator) = (Collective::Scan, r#type, Some(op));
-        let (input, output) = (sendbuf, recvbuf);
-        Call { collective, input, output, count, element, operator, root: 0 }.resolve(comm)
+        Call::of(Collective::Scan, sendbuf, recvbuf, count, r#type).by(op).resolve(comm)
     })
 }
 
@@ -175,9 +157,7 @@ pub unsafe extern "C" fn lw_iexscan(
     request: *mut *mut lw_request,
 ) -> lw_status {
     make(comm, request, How::Start, |comm| {
-        let (collective, element, operator) = (Collective::Exscan, r#type, Some(op));
-        let (input, output) = (sendbuf, recvbuf);
-        Call { collective, input, output, count, element, operator, root: 0 }.resolve(comm)
+        Call::of(Collective::Exscan, sendbuf, recvbuf, count, r#type).by(op).resolve(comm)
     })
 }
 
@@ -192,9 +172,7 @@ pub unsafe extern "C" fn lw_ialltoall(
     request: *mut *mut lw_request,
 ) -> lw_status {
     make(comm, request, How::Start, |comm| {
-        let (collective, element, operator) = (Collective::Alltoall, r#type, None);
-        let (input, output) = (sendbuf, recvbuf);
-        Call { collective, input, output, count, element, operator, root: 0 }.resolve(comm)
+        Call::of(Collective::Alltoall, sendbuf, recvbuf, count, r#type).resolve(comm)
     })
 }
 
@@ -211,9 +189,7 @@ pub unsafe extern "C" fn lw_igatherv(
 ) -> lw_status {
     make(comm, request, How::Start, |comm| {
         let counts = self::counts("counts", counts, comm.ranks())?;
-        let (collective, element, operator) = (Collective::Gather, r#type, None);
-        let (input, output, count) = (sendbuf, recvbuf, 0);
-        resolve(&Call { collective, input, output, count, element, operator, root }, comm, counts)
+        resolve(&Call::of(Collective::Gather, sendbuf, recvbuf, 0, r#type).at(root), comm, counts)
     })
 }
 
@@ -230,9 +206,7 @@ pub unsafe extern "C" fn lw_iscatterv(
 ) -> lw_status {
     make(comm, request, How::Start, |comm| {
         let counts = self::counts("counts", counts, comm.ranks())?;
-        let (collective, element, operator) = (Collective::Scatter, r#type, None);
-        let (input, output, count) = (sendbuf, recvbuf, 0);
-        resolve(&Call { collective, input, output, count, element, operator, root }, comm, counts)
+        resolve(&Call::of(Collective::Scatter, sendbuf, recvbuf, 0, r#type).at(root), comm, counts)
     })
 }
 
@@ -248,9 +222,7 @@ pub unsafe extern "C" fn lw_iallgatherv(
 ) -> lw_status {
     make(comm, request, How::Start, |comm| {
         let counts = self::counts("counts", counts, comm.ranks())?;
-        let (collective, element, operator) = (Collective::Allgather, r#type, None);
-        let (input, output, count) = (sendbuf, recvbuf, 0);
-        resolve(&Call { collective, input, output, count, element, operator, root: 0 }, comm, counts)
+        resolve(&Call::of(Collective::Allgather, sendbuf, recvbuf, 0, r#type), comm, counts)
     })
 }
 
@@ -267,9 +239,7 @@ pub unsafe extern "C" fn lw_ireduce_scatter(
 ) -> lw_status {
     make(comm, request, How::Start, |comm| {
         let counts = self::counts("counts", counts, comm.ranks())?;
-        let (collective, element, operator) = (Collective::ReduceScatter, r#type, Some(op));
-        let (input, output, count) = (sendbuf, recvbuf, 0);
-        resolve(&Call { collective, input, output, count, element, operator, root: 0 }, comm, counts)
+        resolve(&Call::of(Collective::ReduceScatter, sendbuf, recvbuf, 0, r#type).by(op), comm, counts)
     })
 }
 

@@ -17,9 +17,7 @@ pub unsafe extern "C" fn lw_comm_barrier_init(
     request: *mut *mut lw_request,
 ) -> lw_status {
     make(comm, request, How::Init, |comm| {
-        let (collective, element, operator) = (Collective::Barrier, LW_U8, None);
-        let (input, output) = (std::ptr::null(), std::ptr::null_mut());
-        Call { collective, input, output, count: 0, element, operator, root: 0 }.resolve(comm)
+        Call::of(Collective::Barrier, std::ptr::null(), std::ptr::null_mut(), 0, LW_U8).resolve(comm)
     })
 }
 
@@ -34,9 +32,7 @@ pub unsafe extern "C" fn lw_bcast_init(
     request: *mut *mut lw_request,
 ) -> lw_status {
     make(comm, request, How::Init, |comm| {
-        let (collective, element, operator) = (Collective::Bcast, r#type, None);
-        let (input, output) = (buffer.cast_const(), buffer);
-        Call { collective, input, output, count, element, operator, root }.resolve(comm)
+        Call::of(Collective::Bcast, buffer.cast_const(), buffer, count, r#type).at(root).resolve(comm)
     })
 }
 
@@ -53,9 +49,7 @@ pub unsafe extern "C" fn lw_reduce_init(
     request: *mut *mut lw_request,
 ) -> lw_status {
     make(comm, request, How::Init, |comm| {
-        let (collective, element, operator) = (Collective::Reduce, r#type, Some(op));
-        let (input, output) = (sendbuf, recvbuf);
-        Call { collective, input, output, count, element, operator, root }.resolve(comm)
+        Call::of(Collective::Reduce, sendbuf, recvbuf, count, r#type).by(op).at(root).resolve(comm)
     })
 }
 
@@ -71,9 +65,7 @@ pub unsafe extern "C" fn lw_allreduce_init(
     request: *mut *mut lw_request,
 ) -> lw_status {
     make(comm, request, How::Init, |comm| {
-        let (collective, element, operator) = (Collective::Allreduce, r#type, Some(op));
-        let (input, output) = (sendbuf, recvbuf);
-        Call { collective, input, output, count, element, operator, root: 0 }.resolve(comm)
+        Call::of(Collective::Allreduce, sendbuf, recvbuf, count, r#type).by(op).resolve(comm)
     })
 }
 
@@ -89,9 +81,7 @@ pub unsafe extern "C" fn lw_gather_init(
     request: *mut *mut lw_request,
 ) -> lw_status {
     make(comm, request, How::Init, |comm| {
-        let (collective, element, operator) = (Collective::Gather, r#type, None);
-        let (input, output) = (sendbuf, recvbuf);
-        Call { collective, input, output, count, element, operator, root }.resolve(comm)
+        Call::of(Collective::Gather, sendbuf, recvbuf, count, r#type).at(root).resolve(comm)
     })
 }
 
@@ -107,9 +97,7 @@ pub unsafe extern "C" fn lw_scatter_init(
     request: *mut *mut lw_request,
 ) -> lw_status {
     make(comm, request, How::Init, |comm| {
-        let (collective, element, operator) = (Collective::Scatter, r#type, None);
-        let (input, output) = (sendbuf, recvbuf);
-        Call { collective, input, output, count, element, operator, root }.resolve(comm)
+        Call::of(Collective::Scatter, sendbuf, recvbuf, count, r#type).at(root).resolve(comm)
     })
 }
 
@@ -124,9 +112,7 @@ pub unsafe extern "C" fn lw_allgather_init(
     request: *mut *mut lw_request,
 ) -> lw_status {
     make(comm, request, How::Init, |comm| {
-        let (collective, element, operator) = (Collective::Allgather, r#type, None);
-        let (input, output) = (sendbuf, recvbuf);
-        Call { collective, input, output, count, element, operator, root: 0 }.resolve(comm)
+        Call::of(Collective::Allgather, sendbuf, recvbuf, count, r#type).resolve(comm)
     })
 }
 
@@ -142,9 +128,7 @@ pub unsafe extern "C" fn lw_reduce_scatter_block_init(
     request: *mut *mut lw_request,
 ) -> lw_status {
     make(comm, request, How::Init, |comm| {
-        let (collective, element, operator) = (Collective::ReduceScatter, r#type, Some(op));
-        let (input, output) = (sendbuf, recvbuf);
-        Call { collective, input, output, count, element, operator, root: 0 }.resolve(comm)
+        Call::of(Collective::ReduceScatter, sendbuf, recvbuf, count, r#type).by(op).resolve(comm)
     })
 }
 
@@ -160,9 +144,7 @@ pub unsafe extern "C" fn lw_scan_init(
     request: *mut *mut lw_request,
 ) -> lw_status {
     make(comm, request, How::Init, |comm| {
-        let (collective, element, operator) = (Collective::Scan, r#type, Some(op));
-        let (input, output) = (sendbuf, recvbuf);
-        Call { collective, input, output, count, element, operator, root: 0 }.resolve(comm)
+        Call::of(Collective::Scan, sendbuf, recvbuf, count, r#type).by(op).resolve(comm)
     })
 }
 
@@ -178,9 +160,7 @@ pub unsafe extern "C" fn lw_exscan_init(
     request: *mut *mut lw_request,
 ) -> lw_status {
     make(comm, request, How::Init, |comm| {
-        let (collective, element, operator) = (Collective::Exscan, r#type, Some(op));
-        let (input, output) = (sendbuf, recvbuf);
-        Call { collective, input, output, count, element, operator, root: 0 }.resolve(comm)
+        Call::of(Collective::Exscan, sendbuf, recvbuf, count, r#type).by(op).resolve(comm)
     })
 }
 
@@ -195,9 +175,7 @@ pub unsafe extern "C" fn lw_alltoall_init(
     request: *mut *mut lw_request,
 ) -> lw_status {
     make(comm, request, How::Init, |comm| {
-        let (collective, element, operator) = (Collective::Alltoall, r#type, None);
-        let (input, output) = (sendbuf, recvbuf);
-        Call { collective, input, output, count, element, operator, root: 0 }.resolve(comm)
+        Call::of(Collective::Alltoall, sendbuf, recvbuf, count, r#type).resolve(comm)
     })
 }
 
@@ -214,9 +192,7 @@ pub unsafe extern "C" fn lw_gatherv_init(
 ) -> lw_status {
     make(comm, request, How::Init, |comm| {
         let counts = self::counts("counts", counts, comm.ranks())?;
-        let (collective, element, operator) = (Collective::Gather, r#type, None);
-        let (input, output, count) = (sendbuf, recvbuf, 0);
-        resolve(&Call { collective, input, output, count, element, operator, root }, comm, counts)
+        resolve(&Call::of(Collective::Gather, sendbuf, recvbuf, 0, r#type).at(root), comm, counts)
     })
 }
 
@@ -233,9 +209,7 @@ pub unsafe extern "C" fn lw_scatterv_init(
 ) -> lw_status {
     make(comm, request, How::Init, |comm| {
         let counts = self::counts("counts", counts, comm.ranks())?;
-        let (collective, element, operator) = (Collective::Scatter, r#type, None);
-        let (input, output, count) = (sendbuf, recvbuf, 0);
-        resolve(&Call { collective, input, output, count, element, operator, root }, comm, counts)
+        resolve(&Call::of(Collective::Scatter, sendbuf, recvbuf, 0, r#type).at(root), comm, counts)
     })
 }
 
@@ -251,9 +225,7 @@ pub unsafe extern "C" fn lw_allgatherv_init(
 ) -> lw_status {
     make(comm, request, How::Init, |comm| {
         let counts = self::counts("counts", counts, comm.ranks())?;
-        let (collective, element, operator) = (Collective::Allgather, r#type, None);
-        let (input, output, count) = (sendbuf, recvbuf, 0);
-        resolve(&Call { collective, input, output, count, element, operator, root: 0 }, comm, counts)
+        resolve(&Call::of(Collective::Allgather, sendbuf, recvbuf, 0, r#type), comm, counts)
     })
 }
 
@@ -270,9 +242,7 @@ pub unsafe extern "C" fn lw_reduce_scatter_init(
 ) -> lw_status {
     make(comm, request, How::Init, |comm| {
         let counts = self::counts("counts", counts, comm.ranks())?;
-        let (collective, element, operator) = (Collective::ReduceScatter, r#type, Some(op));
-        let (input, output, count) = (sendbuf, recvbuf, 0);
-        resolve(&Call { collective, input, output, count, element, operator, root: 0 }, comm, counts)
+        resolve(&Call::of(Collective::ReduceScatter, sendbuf, recvbuf, 0, r#type).by(op), comm, counts)
     })
 }
 

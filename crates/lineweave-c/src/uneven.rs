@@ -84,9 +84,7 @@ pub unsafe extern "C" fn lw_gatherv(
 ) -> lw_status {
     enter(comm, |comm| {
         let counts = self::counts("counts", counts, comm.ranks())?;
-        let (collective, element, operator) = (Collective::Gather, r#type, None);
-        let (input, output, count) = (sendbuf, recvbuf, 0);
-        run(&Call { collective, input, output, count, element, operator, root }, comm, counts)
+        run(&Call::of(Collective::Gather, sendbuf, recvbuf, 0, r#type).at(root), comm, counts)
     })
 }
 
@@ -105,9 +103,7 @@ pub unsafe extern "C" fn lw_scatterv(
 ) -> lw_status {
     enter(comm, |comm| {
         let counts = self::counts("counts", counts, comm.ranks())?;
-        let (collective, element, operator) = (Collective::Scatter, r#type, None);
-        let (input, output, count) = (sendbuf, recvbuf, 0);
-        run(&Call { collective, input, output, count, element, operator, root }, comm, counts)
+        run(&Call::of(Collective::Scatter, sendbuf, recvbuf, 0, r#type).at(root), comm, counts)
     })
 }
 
@@ -125,9 +121,7 @@ pub unsafe extern "C" fn lw_allgatherv(
 ) -> lw_status {
     enter(comm, |comm| {
         let counts = self::counts("counts", counts, comm.ranks())?;
-        let (collective, element, operator) = (Collective::Allgather, r#type, None);
-        let (input, output, count) = (sendbuf, recvbuf, 0);
-        run(&Call { collective, input, output, count, element, operator, root: 0 }, comm, counts)
+        run(&Call::of(Collective::Allgather, sendbuf, recvbuf, 0, r#type), comm, counts)
     })
 }
 
@@ -146,9 +140,7 @@ pub unsafe extern "C" fn lw_reduce_scatter(
 ) -> lw_status {
     enter(comm, |comm| {
         let counts = self::counts("counts", counts, comm.ranks())?;
-        let (collective, element, operator) = (Collective::ReduceScatter, r#type, Some(op));
-        let (input, output, count) = (sendbuf, recvbuf, 0);
-        run(&Call { collective, input, output, count, element, operator, root: 0 }, comm, counts)
+        run(&Call::of(Collective::ReduceScatter, sendbuf, recvbuf, 0, r#type).by(op), comm, counts)
     })
 }
 
@@ -170,8 +162,6 @@ pub unsafe extern "C" fn lw_alltoallv(
         let checked = resolve_pairs(comm, sendbuf, sendcounts, recvbuf, recvcounts, r#type)?;
         let Lengths::Pairs(given, taken) = checked.lengths else { return Ok(()) };
         let pairs = comm.counts_of_pairs(&given, &taken, checked.spec.element.size())?;
-        let (collective, input, output) = (Collective::Alltoall, sendbuf, recvbuf);
-        let call = Call { collective, input, output, count: 0, element: r#type, operator: None, root: 0 };
-        run(&call, comm, &pairs)
+        run(&Call::of(Collective::Alltoall, sendbuf, recvbuf, 0, r#type), comm, &pairs)
     })
 }
