@@ -16,8 +16,10 @@ use std::time::Duration;
 const GRACE: Duration = Duration::from_millis(100);
 /// How long a peer may be stopped. A job that is stopped and continued as a whole continues rank by rank.
 const STOPPED_GRACE: Duration = Duration::from_millis(250);
-/// How often a wait asks whether peers are stopped, which takes a file each.
+/// How often a wait asks whether peers are stopped. That takes a file each, so large teams are asked less often.
 const STOPPED_LOOK: Duration = Duration::from_millis(50);
+/// Ranks up to which that is how often.
+const PEERS_A_LOOK: usize = 64;
 
 /// Descriptors of processes, opened at the first look: one each, however many communicators watch it.
 #[derive(Debug, Default)]
@@ -241,7 +243,8 @@ impl Watch {
             self.asked_stopped = Duration::ZERO; // Another wait than the one that asked.
             self.first_seen_stopped = None;
         }
-        if waited < self.asked_stopped + STOPPED_LOOK {
+        let gap = STOPPED_LOOK * self.segment.ranks().div_ceil(PEERS_A_LOOK) as u32;
+        if waited < self.asked_stopped + gap {
             return None;
         }
         self.asked_stopped = waited;
