@@ -1,0 +1,161 @@
+//! What a rank does with one other rank and may have to wait for: it goes on step by step, so that calls that were started
+//! can be carried on between the steps.
+
+use super::{Desk, Incoming, Outgoing, Stopped};
+use crate::error::Error;
+use crate::flag;
+use crate::wait::{Interrupted, Vigil};
+use crate::watch::Watch;
+use std::time::Duration;
+
+/// Something that a rank does with another one, and not with all: it can be tried again and again, or waited for.
+pub(crate) trait Errand {
+    type Done;
+
+    /// Does what can be done now; nothing when it is not over.
+    fn step(&mut self, desk: &mut Desk<'_>) -> Result<Option<Self::Done>, Stopped>;
+
+    /// Waits until there is more to do.
+    fn wait(&mut self, desk: &mut Desk<'_>) -> Result<(), Stopped>;
+
+    /// The one rank that it waits for.
+    fn peer(&self) -> Option<usize>;
+
+    /// It will not be tried again.
+    fn give_up(&mut self, desk: &mut Desk<'_>) -> Result<(), Error>;
+}
+
+/// Watches over the one rank that matters, besides all others.
+pub(super) struct OnPeer<'a> {
+    pub watch: &'a mut Watch,
+    pub peer: Option<usize>,
+}
+
+impl Vigil for OnPeer<'_> {
+    fn check(&mut self, waited: Duration) -> Result<(), Interrupted> {
+        self.watch.check_peer(self.peer, waited)
+    }
+
+    fn begin(&mut self) {
+        self.watch.begin();
+    }
+
+    fn end(&mut self) {
+        self.watch.end();
+    }
+}
+
+/// A message that goes out, one that comes in, or both, whatever becomes possible first.
+pub(crate) struct Exchange {
+    out: Option<Outgoing>,
+    want: Option<Incoming>,
+    received: Result<usize, Error>,
+}
+
+impl Exchange {
+    /// # Safety
+    /// What they say must be valid, the message for reads and the buffer for writes, until it is over or given up.
+    pub unsafe fn new(out: Option<Outgoing>, want: Option<Incoming>) -> Exchange {
+        Exchange { out, want, received: Ok(0) }
+    }
+
+    /// Nothing more comes in. What goes out has to be completed if parts of it went through the ring, or only this side's
+    /// buffer was to blame; otherwise it is taken back.
+    fn refuse(&mut self, error: Error, desk: &mut Desk<'_>) -> Result<(), Error> {
+        let cut = matches!(error, Error::Truncated { .. });
+        if let Some(out) = self.out.take_if(|out| !cut && (!out.begun || out.direct)) {
+            desk.revoke(&out)?;
+        }
+        (self.want, self.received) = (None, Err(error));
+        Ok(())
+    }
+}
+
+impl Errand for Exchange {
+    /// Bytes received.
+    type Done = usize;
+
+    fn step(&mut self, desk: &mut Desk<'_>) -> Result<Option<usize>, Stopped> {
+        if let Some(out) = &mut self.out {
+            let received_at_once = self.want.as_ref().is_some_and(|want| want.from == desk.rank);
+            if !out.begun && !received_at_once {
+                desk.fits_oneself(out)?;
+            }
+            // SAFETY: who made this vouches for the message.
+            if unsafe { desk.push(out) }? {
+                self.out = None;
+            }
+        }
+        if let Some(want) = &mut self.want {
+            // SAFETY: who made this vouches for the buffer.
+            match unsafe { desk.pull(want) } {
+                Ok(None) => {}
+                Ok(Some(bytes)) => (self.want, self.received) = (None, Ok(bytes)),
+                Err(error) => self.refuse(error, desk)?,
+            }
+        }
+        match (&self.out, &self.want) {
+            (None, None) => Ok(Some(std::mem::replace(&mut self.received, Ok(0))?)),
+            _ => Ok(None),
+        }
+    }
+
+    fn wait(&mut self, desk: &mut Desk<'_>) -> Result<(), Stopped> {
+        let peer = self.peer();
+        match (&self.out, &self.want) {
+            (None, None) => {}
+            (Some(out), None) => {
+                let (mail, value) = desk.awaits(out)?;
+                desk.wait(mail.taken(), value, out.to, peer)?;
+            }
+            (None, Some(want)) => {
+                let (mail, value) = desk.wants(want)?;
+                desk.wait(mail.sent(), value, desk.rank, peer)?;
+            }
+            (Some(out), Some(want)) => {
+                let (theirs, taken) = desk.awaits(out)?;
+                let (mine, sent) = desk.wants(want)?;
+                let mut vigil = OnPeer { watch: desk.watch, peer };
+                let ready = || flag::reached(theirs.taken(), taken) || flag::reached(mine.sent(), sent);
+                desk.waiter.wait_until(ready, &mut vigil)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn peer(&self) -> Option<usize> {
+        let from = self.want.as_ref().map(|want| want.from);
+        from.or(self.out.as_ref().map(|out| out.to))
+    }
+
+    fn give_up(&mut self, desk: &mut Desk<'_>) -> Result<(), Error> {
+        self.out.take().map_or(Ok(()), |out| desk.revoke(&out))
+    }
+}
+
+/// Waits for a flag of this rank's window.
+pub(crate) struct FlagWait {
+    pub flag: usize,
+    pub value: u64,
+}
+
+impl Errand for FlagWait {
+    type Done = ();
+
+    fn step(&mut self, desk: &mut Desk<'_>) -> Result<Option<()>, Stopped> {
+        Ok(flag::reached(desk.segment.window_flag(desk.rank, self.flag), self.value).then_some(()))
+    }
+
+    fn wait(&mut self, desk: &mut Desk<'_>) -> Result<(), Stopped> {
+        let flag = desk.segment.window_flag(desk.rank, self.flag);
+        Ok(desk.wait(flag, self.value, desk.rank, None)?)
+    }
+
+    fn peer(&self) -> Option<usize> {
+        None
+    }
+
+    fn give_up(&mut self, _: &mut Desk<'_>) -> Result<(), Error> {
+        Ok(())
+    }
+}
