@@ -163,14 +163,14 @@ impl Range<'_> {
             Scale::Linear => {
                 let step = step(self.high);
                 let count = (self.high / step).round() as usize;
-                (0..=count).map(|i| (i as f64 * step, number(i as f64 * step))).collect()
+                (0..=count).map(|i| (i as f64 * step, short(i as f64 * step))).collect()
             }
             Scale::Log if self.high - self.low < 2.5 => powers(1.0)
                 .flat_map(|p| [1.0, 2.0, 5.0].map(|m| m * 10f64.powf(p)))
                 .filter(|v| v.log10() <= self.high + 1e-9)
-                .map(|v| (v, number(v)))
+                .map(|v| (v, short(v)))
                 .collect(),
-            Scale::Log => powers(1.0).map(|p| (10f64.powf(p), number(10f64.powf(p)))).collect(),
+            Scale::Log => powers(1.0).map(|p| (10f64.powf(p), short(10f64.powf(p)))).collect(),
             Scale::Bytes => {
                 let by = ((self.high - self.low) / 6.0).ceil().max(1.0);
                 powers(by).map(|p| (2f64.powf(p), Bytes(2f64.powf(p).round() as u64).to_string())).collect()
@@ -202,6 +202,15 @@ pub fn number(value: f64) -> String {
     match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
         false => text,
+    }
+}
+
+/// [`number`], in thousands, millions and so on where it is long.
+fn short(value: f64) -> String {
+    let units = [(1e9, " G"), (1e6, " M"), (1e3, " k")];
+    match units.into_iter().find(|(unit, _)| value >= 10.0 * unit || (value >= *unit && *unit > 1e3)) {
+        Some((unit, name)) => number(value / unit) + name,
+        None => number(value),
     }
 }
 
@@ -437,6 +446,7 @@ mod tests {
             [0.0, 0.25, 1.5, 12.0, 16.6, 100.0, 2048.4].map(number),
             ["0", "0.25", "1.5", "12", "16.6", "100", "2048"]
         );
+        assert_eq!([2000.0, 1e4, 2e5, 1e6, 5e9].map(short), ["2000", "10 k", "200 k", "1 M", "5 G"]);
         assert_eq!([4.9, 5.1, 37.0, 0.9, 0.0].map(step), [1.0, 2.0, 10.0, 0.2, 1.0]);
     }
 }

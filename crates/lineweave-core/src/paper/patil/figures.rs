@@ -1,10 +1,10 @@
 //! Figures 1.2, 1.3 and 6.1 to 6.9, simulated.
 
-use super::contention::{cycles, put_lines, CORES, LINES};
+use super::contention::{cycles, put_lines, without_others, CORES, LINES};
 use super::{Study, KEY, MHZ, ROOT};
 use crate::collective::Collective;
 use crate::draw::{Chart, Series};
-use crate::paper::figure::{bytes, chart, linear, log, published, published_ranges, simulated};
+use crate::paper::figure::{bytes, chart, linear, log, model, published, published_ranges, simulated};
 use crate::paper::petrovic::Study as Chip;
 use crate::paper::Figure;
 
@@ -60,13 +60,13 @@ fn figure(item: &str, title: &str, charts: Vec<Chart>) -> Figure {
 
 fn gets(study: &Study) -> Figure {
     let (chip, all) = (Chip::new(), study.printed.setup.cores);
-    let series = LINES
-        .iter()
-        .map(|&lines| {
-            let points = CORES.map(|n| (n as f64, cycles(&chip, false, lines, n, all)));
-            simulated(&format!("get of {lines} lines"), points)
-        })
-        .collect();
+    let mut series = Vec::new();
+    for lines in LINES {
+        let name = if lines == 1 { "get of 1 line".to_owned() } else { format!("get of {lines} lines") };
+        series.push(simulated(&name, CORES.map(|n| (n as f64, cycles(&chip, false, lines, n, all)))));
+        let alone = CORES.map(|n| (n as f64, without_others(&chip, study, lines, n)));
+        series.push(model("each get alone", &name, alone));
+    }
     let charts = vec![chart("each core from the one opposite", linear("cores"), log("cycles"), series)];
     figure("fig 1.2", "gets across the mesh; the thesis prints +1200 cycles a core, and no length", charts)
 }

@@ -143,7 +143,7 @@ impl Study {
 
     /// An alltoall of a library on all cores, in us; NoC_Msg's in windows of what fits its message buffers.
     fn alltoall(&self, library: &str, block: usize) -> f64 {
-        const WINDOW: usize = 64;
+        const WINDOW: usize = 48;
         let name = Study::of_library(library, Collective::Alltoall);
         if name != "grid" || block <= WINDOW {
             return self.library(library, Collective::Alltoall, block);

@@ -78,6 +78,11 @@ fn link(study: &Study) -> Finding {
     )
 }
 
+/// A get over `d` routers when no core does anything else, in ns.
+pub(in crate::paper) fn get_alone(study: &Study, lines: usize, d: u32) -> f64 {
+    study.model.c_get_mpb(lines as u32, d).0
+}
+
 /// A call of one core to core 0, when no other core does anything, in ns.
 pub(super) fn alone(study: &Study, puts: bool, lines: usize, core: usize) -> f64 {
     let d = (core / 2 % 6 + core / 12 + 1) as u32;

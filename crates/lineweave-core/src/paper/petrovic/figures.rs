@@ -92,7 +92,7 @@ fn figure_3(study: &Study) -> Figure {
         }
         if way == Way::GetToBox {
             let near = way.played(study, 16, at_distance(1)) / 1e3;
-            series.push(published("printed: 30 % more at 9 hops", "16 lines", [(9.0, near * 1.3)]));
+            series.push(published("printed: 30 % more", "16 lines", [(9.0, near * 1.3)]));
         }
         chart(way.title(), linear("distance, routers"), linear("time, us"), series)
     };

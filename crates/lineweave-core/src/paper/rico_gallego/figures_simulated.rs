@@ -1,13 +1,14 @@
 //! Figures 10, 11, 12, 15 and 17, drawn.
 
 use super::equations::S;
-use super::simulated::{errors, ratio, Bench, Errors, BEARS, RANKS};
+use super::simulated::{bears, errors, ratio, Bench, Errors, DEARER, RANKS};
 use super::KEY;
 use crate::model::Form;
 use crate::paper::figure::{bytes, chart, linear, log, published_ranges, simulated};
 use crate::paper::Figure;
 
-const HOW: &str = "simulated on Lusitania's shape by copies alone; how many of them a cell's memory bears is not printed";
+const HOW: &str =
+    "simulated on Lusitania's shape by copies alone; how many at once a cell bears is taken from Fig. 17, not printed";
 
 pub(super) fn figures() -> Vec<Figure> {
     let mut list: Vec<Figure> = errors().iter().map(of_errors).collect();
@@ -16,7 +17,7 @@ pub(super) fn figures() -> Vec<Figure> {
 }
 
 fn of_errors(figure: &Errors) -> Figure {
-    let charts = BEARS.iter().zip(&figure.found).map(|(bears, found)| {
+    let charts = bears().into_iter().zip(&figure.found).map(|(bears, found)| {
         let series = ["tau-Lop", "log_nP", "LogGP"].into_iter().enumerate().map(|(i, name)| {
             simulated(name, RANKS.iter().zip(found).map(move |(&p, e)| (p as f64, 100.0 * e[i])))
         });
@@ -27,8 +28,8 @@ fn of_errors(figure: &Errors) -> Figure {
 }
 
 fn dearer() -> Figure {
-    let benches = BEARS.map(|bears| (bears, Bench::lusitania(bears)));
-    let ranks = [32, 64, 128];
+    let benches = bears().map(|bears| (bears, Bench::lusitania(bears)));
+    let ranks = DEARER;
     let mut ratios: Vec<_> = benches
         .iter()
         .map(|(bears, bench)| {
@@ -49,7 +50,7 @@ fn dearer() -> Figure {
     let charts = vec![
         chart("recursive doubling by scatter", linear("ranks"), linear("times as long"), ratios),
         chart(
-            "a cell bears 2 copies",
+            &format!("a cell bears {} copies", benches[1].0),
             bytes("a rank's part"),
             log("time, in reads of a segment of 8 KiB"),
             times,
