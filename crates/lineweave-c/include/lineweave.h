@@ -610,6 +610,28 @@ lw_status lw_comm_create_group(struct lw_comm *comm,
 lw_status lw_comm_memory(struct lw_comm *comm, struct lw_memory *memory);
 
 /*
+ * A buffer of `bytes` bytes, zero at first and aligned to a page, in memory that all ranks share; null when it is to have none. Every
+ * rank of comm calls it, and each says how many bytes it wants for itself. Where every rank gives such buffers to a call on
+ * comm, or on a communicator that is made from it later, long messages are read, combined and written where they lie,
+ * also between processes. LW_ERR_MEMORY when all ranks together want more than can be had. Freed by lw_free, or when the process ends.
+ */
+lw_status lw_alloc(struct lw_comm *comm,
+                   size_t bytes,
+                   void **buffer);
+
+/*
+ Gives the memory of a buffer of lw_alloc back. This rank alone calls it, also when comm was freed. Null is allowed. 
+ */
+lw_status lw_free(void *buffer);
+
+/*
+ * Whether long calls on comm find out if all ranks give buffers of lw_alloc: 0 for no. All ranks say the same between the same
+ * calls. lw_alloc turns it on; it costs a call that asks about as much as a barrier.
+ */
+lw_status lw_comm_set_shared_buffers(struct lw_comm *comm,
+                                     int32_t on);
+
+/*
  Returns when every rank has called it. 
  */
 lw_status lw_barrier(struct lw_comm *comm);

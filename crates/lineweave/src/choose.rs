@@ -147,6 +147,11 @@ impl Book {
         }
     }
 
+    /// Has calls be made ready anew.
+    pub fn forget_last(&mut self) {
+        self.last = [None; Collective::ALL.len()];
+    }
+
     /// Whether ranks reach each other's private buffers.
     pub fn direct(&self) -> bool {
         self.direct

@@ -6,6 +6,7 @@
 mod children;
 mod engine;
 mod errand;
+mod heaps;
 mod join;
 pub mod lend;
 mod memory;
@@ -15,6 +16,7 @@ mod windows;
 
 pub use engine::{Buffers, Options, PlanId};
 pub(crate) use engine::{Engine, Mode, Stop};
+pub(crate) use heaps::Allotted;
 pub(crate) use join::Family;
 pub(crate) use lend::Shared;
 pub use memory::Memory;
