@@ -44,7 +44,9 @@ pub unsafe extern "C" fn lw_free(buffer: *mut c_void) -> lw_status {
         let found = owned().remove(&(buffer as usize));
         match found.is_some() || buffer.is_null() {
             true => Ok(()),
-            false => Err(Failure::new(LW_ERR_BUFFER, "this is not a buffer of lw_alloc, or it was freed before")),
+            false => {
+                Err(Failure::new(LW_ERR_BUFFER, "this is not a buffer of lw_alloc, or it was freed before"))
+            }
         }
     })
 }

@@ -2,7 +2,7 @@
 
 use super::Engine;
 use crate::error::Error;
-use crate::segment::{expect_memory, Heap, Ledger, Part, RankHeap, Segment};
+use crate::segment::{expect_memory, Heap, KnownHeaps, Ledger, Part, RankHeap};
 use std::sync::Arc;
 
 /// Where an allocation is, as its first rank tells the others.
@@ -17,8 +17,8 @@ pub(crate) struct Allotted {
 /// What one rank knows of heaps.
 #[derive(Debug, Default)]
 pub(crate) struct Heaps {
-    /// The communicator's own first, if it has one, and those of the communicators that it was made from.
-    known: Vec<Arc<RankHeap>>,
+    pub known: KnownHeaps,
+    /// The first of them is the communicator's own.
     own: bool,
     /// Of the own heap, at its first rank.
     ledger: Ledger,
@@ -32,51 +32,34 @@ impl Heaps {
         Heaps { known: self.known.clone(), asks: self.asks, ..Heaps::default() }
     }
 
-    /// Where in the pool an address of this process is, if it lies in a heap: one comparison for each heap that is known, which is
-    /// one in most programs.
-    #[inline]
-    pub fn place(&self, address: *const u8) -> Option<u64> {
-        self.known.iter().find_map(|heap| heap.heap().place(address))
-    }
-
-    /// The address in this process of a place in the pool.
-    #[inline]
-    pub fn at_place(&self, place: u64) -> Option<*mut u8> {
-        self.known.iter().find_map(|heap| heap.heap().at_place(place))
+    fn own(&self) -> Option<&Arc<RankHeap>> {
+        self.known.first().filter(|_| self.own)
     }
 
     /// Bytes that the parts of all ranks in the own heap occupy.
     pub fn bytes(&self) -> usize {
-        if self.own {
-            self.known[0].heap().bytes()
-        } else {
-            0
-        }
+        self.own().map_or(0, |heap| heap.heap().bytes())
     }
 
-    /// Finds room for an allocation of `bytes` bytes; the first rank does that for all.
-    fn allot(&mut self, segment: &Segment, bytes: usize) -> Result<Allotted, Error> {
-        expect_memory(bytes as u64)?;
+    /// The own heap, which `open` finds when there is none yet.
+    fn own_or(&mut self, open: impl FnOnce() -> Result<Arc<Heap>, Error>) -> Result<Arc<RankHeap>, Error> {
         if !self.own {
-            let heap = Heap::found(segment.pool(), segment.ranks(), bytes as u64)?;
-            self.adopt(heap);
+            self.known.adopt(open()?);
+            self.own = true;
         }
-        let heap = self.known[0].heap();
-        let head = self.ledger.place(heap, bytes)?;
-        Ok(Allotted { heap: heap.extent(), head })
-    }
-
-    fn adopt(&mut self, heap: Arc<Heap>) {
-        self.known.insert(0, Arc::new(RankHeap::new(heap)));
-        self.own = true;
+        let heap = self.own().map(Arc::clone);
+        heap.ok_or_else(|| Error::Failed("a heap that was made is not there".into()))
     }
 }
 
 impl Engine {
     /// Finds room for an allocation of all ranks; for the first one.
     pub(crate) fn allot(&mut self, bytes: usize) -> Result<Allotted, Error> {
-        let segment = Arc::clone(&self.segment);
-        self.heaps.allot(&segment, bytes)
+        expect_memory(bytes as u64)?;
+        let (pool, ranks) = (self.segment.pool(), self.segment.ranks());
+        let heap = self.heaps.own_or(|| Heap::found(pool, ranks, bytes as u64))?;
+        let head = self.heaps.ledger.place(heap.heap(), bytes)?;
+        Ok(Allotted { heap: heap.heap().extent(), head })
     }
 
     /// Takes this rank's part of an allocation: `bytes` bytes, `offset` behind the head.
@@ -86,11 +69,9 @@ impl Engine {
         offset: usize,
         bytes: usize,
     ) -> Result<Part, Error> {
-        if !self.heaps.own {
-            let (at, span) = allotted.heap;
-            self.heaps.adopt(Heap::open(self.segment.pool(), at, span, self.ranks())?);
-        }
-        self.heaps.known[0].claim(allotted.head, allotted.head + offset, bytes)
+        let ((at, span), pool, ranks) = (allotted.heap, self.segment.pool(), self.segment.ranks());
+        let heap = self.heaps.own_or(|| Heap::open(pool, at, span, ranks))?;
+        heap.claim(allotted.head, allotted.head + offset, bytes)
     }
 
     /// Has calls ask whether all buffers are shared, or no longer; whether they did.

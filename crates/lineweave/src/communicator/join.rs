@@ -112,6 +112,7 @@ impl Engine {
             banks: [BankClass::Small, BankClass::Large]
                 .map(|c| (0..Geometry::banks(c)).map(|b| segment.bank(c, b)).collect()),
             heaps: Heaps::default(),
+            agreements: 0,
             counters_start: segment.counters(),
             left: [BankClass::Small, BankClass::Large].map(|c| std::ptr::from_ref(segment.left(rank, c))),
             home: Home::of(&segment, rank),

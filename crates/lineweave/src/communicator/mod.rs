@@ -3,6 +3,7 @@
 //! What it runs is in `engine`; it hands that to whoever carries started calls on (`lend`), and takes it back before a call that
 //! blocks.
 
+mod agreement;
 mod children;
 mod engine;
 mod errand;
@@ -14,6 +15,7 @@ mod queue;
 mod short;
 mod windows;
 
+pub(crate) use agreement::Agreed;
 pub use engine::{Buffers, Options, PlanId};
 pub(crate) use engine::{Engine, Mode, Stop};
 pub(crate) use heaps::Allotted;

@@ -230,11 +230,7 @@ pub(crate) fn parts(bytes: &[u64]) -> Option<(Vec<usize>, usize)> {
 /// The refusal of what does not fit into memory, in this rank's words.
 pub(crate) fn too_large(need: u64) -> Error {
     let memory = available_memory(&Root::live());
-    Error::Heap {
-        need,
-        available: memory.available_bytes.unwrap_or(0),
-        source_of_limit: memory.to_string(),
-    }
+    Error::Heap { need, available: memory.available_bytes.unwrap_or(0), source_of_limit: memory.to_string() }
 }
 
 /// Refuses what does not fit into memory.

@@ -19,6 +19,7 @@
 pub mod announce;
 mod geometry;
 mod heap;
+mod known;
 mod mail;
 mod pool;
 mod words;
@@ -27,6 +28,7 @@ mod observe;
 
 pub use geometry::{BankClass, Geometry, Zones, COUNTER_BYTES};
 pub(crate) use heap::{expect_memory, parts, too_large, Heap, Ledger, Part, RankHeap};
+pub(crate) use known::KnownHeaps;
 pub(crate) use mail::Mail;
 pub use note::WaitNote;
 pub use observe::{Observed, ObservedRank};
