@@ -551,6 +551,14 @@ lw_status lw_team_free(struct lw_team *team);
 lw_status lw_comm_from_env(struct lw_comm **comm);
 
 /*
+ * The part of a team of several processes that this process was started for by Team::spawn_mixed: ranks *first to *first + *count - 1,
+ * which its threads join by lw_team_join. Threads of several processes that meet by lw_comm_connect form such a team too.
+ */
+lw_status lw_team_from_env(struct lw_team **team,
+                           int *first,
+                           int *count);
+
+/*
  * Joins `size` processes of one user that meet at a Unix socket: a path of at most 107 bytes, or @name, which leaves no
  * file behind. Rank 0 listens there, the others may come before or after it. Returns when all have come.
  */
