@@ -28,6 +28,8 @@ pub fn register(started: &Arc<dyn Progress>) {
     let it = Arc::downgrade(started);
     OURS.with_borrow_mut(|ours| {
         if !ours.iter().any(|known| same(known, &it)) {
+            // Who never waits never turns: what is gone would be kept here for ever.
+            ours.retain(|known| known.strong_count() > 0);
             ours.push(it);
         }
     });
