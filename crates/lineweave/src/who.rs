@@ -267,7 +267,9 @@ mod tests {
     }
 
     fn waits_in(view: &TeamView, rank: usize, operation: &str) -> bool {
-        view.ranks.get(rank).is_some_and(|r| r.says.waiting.as_ref().is_some_and(|w| w.operation == operation))
+        view.ranks
+            .get(rank)
+            .is_some_and(|r| r.says.waiting.as_ref().is_some_and(|w| w.operation == operation))
     }
 
     #[test]
@@ -287,7 +289,10 @@ mod tests {
             },
             |t| t.at > 0 && t.ranks.len() == 2 && waits_in(t, 0, "bcast"),
         );
-        assert_eq!((view.pids.as_slice(), view.missing()), ([std::process::id()].as_slice(), vec![Missing::Elsewhere(vec![1])]));
+        assert_eq!(
+            (view.pids.as_slice(), view.missing()),
+            ([std::process::id()].as_slice(), vec![Missing::Elsewhere(vec![1])])
+        );
         assert_eq!(view.ranks[0].waits_for, [1]);
     }
 

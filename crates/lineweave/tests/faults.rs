@@ -256,8 +256,9 @@ fn call(
         6 => comm.sendrecv(input.inner(), next, 1, output.inner(), last, 1).map(drop),
         7 => {
             // Two at once, one of which is waited for by tests.
-            let mut request =
-                comm.start(vec![1u32; count], |b| Operation::in_place(Collective::Allreduce, Some(Operator::Sum), b, 0))?;
+            let mut request = comm.start(vec![1u32; count], |b| {
+                Operation::in_place(Collective::Allreduce, Some(Operator::Sum), b, 0)
+            })?;
             let other = comm.start(vec![0u32; count], |b| Operation::bcast(b, root))?;
             while !request.test()? {
                 std::thread::yield_now();

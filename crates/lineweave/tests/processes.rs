@@ -193,7 +193,10 @@ fn a_rank_killed_among_messages_and_flags_is_named() {
             let text = String::from_utf8_lossy(&output.stdout);
             let waited = killed.elapsed();
             if rank != 1 {
-                assert!(text.contains(&format!("rank 1 (pid {pid}) died")), "{job}: rank {rank} said `{text}`");
+                assert!(
+                    text.contains(&format!("rank 1 (pid {pid}) died")),
+                    "{job}: rank {rank} said `{text}`"
+                );
                 assert!(waited < Duration::from_secs(1), "{job}: rank {rank} noticed after {waited:?}");
             }
         }
@@ -345,7 +348,9 @@ fn work(job: &str, comm: &mut Communicator) -> Result<String, String> {
             let (rank, ranks) = (comm.rank(), comm.ranks());
             let mut got = vec![0u8; 30_000];
             let next = (rank + 1) % ranks;
-            if let Err(e) = comm.sendrecv(&vec![1u8; 30_000], next, 0, &mut got, (rank + ranks - 1) % ranks, 0) {
+            if let Err(e) =
+                comm.sendrecv(&vec![1u8; 30_000], next, 0, &mut got, (rank + ranks - 1) % ranks, 0)
+            {
                 return Ok(e.to_string());
             }
         },

@@ -121,7 +121,12 @@ fn text(team: &TeamView, session: &mut Session) -> Result<(), CliError> {
     let (shown, more) = processes.split_at(processes.len().min(4));
     let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
     let what = match team.at {
-        0 => format!("team {}: {} ranks, {} of memory", team.id, team.ranks.len(), approximate(team.memory_bytes)),
+        0 => format!(
+            "team {}: {} ranks, {} of memory",
+            team.id,
+            team.ranks.len(),
+            approximate(team.memory_bytes)
+        ),
         at => format!("communicator {at:#x} of team {}: {} ranks", team.id, team.ranks.len()),
     };
     session.out.line(&format!("{what}, process {}{more}", shown.join(", ")))?;

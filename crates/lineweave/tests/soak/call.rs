@@ -59,7 +59,10 @@ impl Call {
         };
         let defined: Vec<Operator> = match element {
             ElementType::Block(_) => vec![own],
-            _ => Operator::ALL.into_iter().filter(|&o| lineweave::kernel::fold_fn(o, element).is_ok()).collect(),
+            _ => Operator::ALL
+                .into_iter()
+                .filter(|&o| lineweave::kernel::fold_fn(o, element).is_ok())
+                .collect(),
         };
         let most = if collective.has_blocks() { 4 } else { 8 };
         let sizes = [0, 1, 3, 17, 260, 1000, 4099, 70_001];
@@ -140,7 +143,8 @@ impl Part<'_> {
         use Collective::*;
         let Part { rank, ranks, root, .. } = *self;
         let n = self.call.n;
-        let folded = |of: Range<usize>, at: Range<usize>| Some(at.map(|i| self.fold(of.clone(), i)).collect());
+        let folded =
+            |of: Range<usize>, at: Range<usize>| Some(at.map(|i| self.fold(of.clone(), i)).collect());
         let own = || self.before(&self.given, rank)..self.before(&self.given, rank + 1);
         let blocks = |of: &dyn Fn(usize) -> Range<usize>| {
             Some((0..ranks).flat_map(|r| of(r).map(move |i| (r, i))).map(|(r, i)| self.value(r, i)).collect())

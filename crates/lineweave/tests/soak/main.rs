@@ -47,7 +47,11 @@ fn main() {
     let (calls, teams) = std::thread::scope(|scope| {
         // The competing load: as much as one CPU gives.
         // Relaxed: nothing depends on when it is seen.
-        scope.spawn(|| while !over.load(Ordering::Relaxed) { spin_loop() });
+        scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                spin_loop()
+            }
+        });
         let done = std::panic::catch_unwind(|| teams(seed, lasts));
         // Relaxed: as above.
         over.store(true, Ordering::Relaxed);
@@ -161,7 +165,11 @@ impl Soaking {
             .map(|child| {
                 let output = child.wait_with_output().map_err(|e| e.to_string())?;
                 let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-                Ok(if output.status.success() { text } else { format!("{} and said `{text}`", output.status) })
+                Ok(if output.status.success() {
+                    text
+                } else {
+                    format!("{} and said `{text}`", output.status)
+                })
             })
             .collect::<Result<_, String>>()?;
         let tallies = said.iter().map(|text| {
