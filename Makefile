@@ -2,7 +2,7 @@
 # Both install what they need first (scripts/setup), so that they work on a fresh Debian or Ubuntu.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-mpi mpi setup build install wheel fmt lint doc bench simgrid clean
+.PHONY: help run test soak test-mpi mpi setup build install wheel fmt lint doc bench simgrid clean
 
 PREFIX ?= /usr/local
 
@@ -15,6 +15,12 @@ run: setup ## measure this machine, choose plans for it, run them: predicted bes
 
 test: setup ## every check, ending with "N passed, N failed"
 	scripts/test
+
+SECONDS ?= 600
+SEED ?=
+
+soak: setup ## random calls under load for ten minutes: SECONDS=600, SEED= of a run to repeat
+	LINEWEAVE_TEST_SOAK=$(SECONDS) $(if $(SEED),LINEWEAVE_TEST_SEED=$(SEED)) cargo test -p lineweave --test soak -- --nocapture
 
 test-mpi: setup ## the libraries for MPI under Open MPI, MPICH and Intel MPI from PyPI (downloads them)
 	scripts/test-mpi
