@@ -31,6 +31,7 @@ typedef struct { int count_lo, count_hi_and_cancelled, MPI_SOURCE, MPI_TAG, MPI_
 #define LWM_STATUS_IGNORE ((MPI_Status *)1)
 #define LWM_UNDEFINED (-32766)
 #define LWM_ANY_SOURCE (-2)
+#define LWM_ANY_TAG (-1)
 #define LWM_ROOT (-3)
 #define LWM_PROC_NULL (-1)
 #define LWM_ERR_OTHER 15
@@ -44,6 +45,7 @@ typedef struct { int count_lo, count_hi_and_cancelled, MPI_SOURCE, MPI_TAG, MPI_
 #define LWM_COMM_NULL 0x04000000
 #define LWM_DATATYPE_NULL 0x0c000000
 #define LWM_INFO_NULL 0x1c000000
+#define LWM_REQUEST_NULL 0x2c000000
 #define LWM_BYTE 0x4c00010d
 #define LWM_INT 0x4c000405
 #define LWM_LONG_LONG 0x4c000809
