@@ -1,8 +1,8 @@
 /*
  * Waiting, testing, starting and freeing: what programs call with requests, of which some may be lineweave's (requests.c).
  *
- * Each function first carries lineweave's calls on. What the host then sees of an array are its own requests and generalized
- * ones; persistent ones of lineweave are null to it, and added here to what it found complete.
+ * Each function first carries lineweave's calls on. What the host then sees of an array are its own requests and those of calls that
+ * are made once; persistent ones of lineweave are null to it, and added here to what it found complete.
  */
 #include "started.h"
 
@@ -251,7 +251,8 @@ int MPI_Request_free(MPI_Request *request)
     if (NONE) return next(request);
     struct lwm_started *s = lwm_started_find(*request);
     lwm_started_complete(s);
-    if (s && s->again) lwm_started_drop(s);
+    /* The host frees a generalized request when it is complete, and with it what is here. */
+    if (s && s->again) lwm_host.Grequest_complete(*request);
     return next(request);
 }
 

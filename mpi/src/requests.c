@@ -3,10 +3,11 @@
  *
  * 1. Each has a request of the host, made here, by which programs know it: they may copy it, turn it into Fortran's, put it in
  *    arrays with others, and hand it to functions that are not defined here.
- * 2. Of a call that is made once it is a generalized request. When the call is over, what it took is unpacked and its request
- *    completed; then the host does the rest, for it and all others in the array.
- * 3. Of a persistent call it is a send to nobody that never starts. The host does not see it in an array: what completes
- *    such requests is here (completing.c). (MPICH and Intel MPI do not count such sends as other requests, when started.)
+ * 2. It is a generalized request. When a call that is made once is over, what it took is unpacked and its request completed; then
+ *    the host does the rest, for it and all others in the array.
+ * 3. The host cannot start a persistent call again, so it does not see their requests in an array, which complete here
+ *    (completing.c). (A send to nobody would be a persistent request of the host; MPICH and Intel MPI do not count such ones as
+ *    others, and with Intel MPI later collectives on MPI_COMM_SELF did nothing.)
  *
  * Who waits in the host for something else has its calls carried on by lineweave's helper thread.
  */
@@ -140,8 +141,7 @@ bool lwm_started_poll(struct lwm_started *s)
 
 bool lwm_started_add(struct lwm_started *s)
 {
-    int made = s->again ? lwm_host.Send_init(NULL, 0, lwm_host.byte, LWM_PROC_NULL, 0, lwm_host.world, &s->handle)
-                        : lwm_host.Grequest_start(query, gone, no_cancel, s, &s->handle);
+    int made = lwm_host.Grequest_start(query, gone, no_cancel, s, &s->handle);
     if (made != 0) return false;
     pthread_mutex_lock(&lock);
     s->next = slots[place(s->handle)];
@@ -174,10 +174,4 @@ lw_status lwm_started_again(struct lwm_started *s)
     if (status == LW_OK && s->call) status = lw_start(s->call);
     if (status != LW_OK || !s->call) end(s, status);
     return status;
-}
-
-void lwm_started_drop(struct lwm_started *s)
-{
-    forget(s);
-    lwm_started_free(s);
 }

@@ -15,8 +15,7 @@ struct lwm_piece {
 };
 
 /*
- * A call that lineweave carries out, with the host's request that stands for it in the program: a generalized one, or for
- * calls that start again and again one that the host does not see when it completes others.
+ * A call that lineweave carries out, with the host's request that stands for it in the program: a generalized one.
  */
 struct lwm_started {
     MPI_Request handle;
@@ -67,8 +66,6 @@ void lwm_started_complete(struct lwm_started *started);
 bool lwm_started_poll(struct lwm_started *started);
 /* Completes what was started on a communicator that is about to go. */
 void lwm_started_finish(const struct lwm_comm *comm);
-/* Forgets and frees a persistent call. */
-void lwm_started_drop(struct lwm_started *started);
 /* Gives back all that a call has but its place in the list. */
 void lwm_started_free(struct lwm_started *started);
 
