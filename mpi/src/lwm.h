@@ -51,6 +51,8 @@ extern struct lwm_host lwm_host;
 void *lwm_next(const char *name);
 /* The same, or null. */
 void *lwm_next_or_null(const char *name);
+/* The host's PMPI_x, or null. */
+void *lwm_pmpi(const char *name);
 /* Finds the host. False, with the reason said, when it cannot be used: then everything passes. */
 bool lwm_host_open(void);
 /* The address of an object of the host. */
@@ -215,6 +217,12 @@ int lwm_op_of(MPI_Op op, const struct lwm_type *type);
 
 /* lineweave's operator for one that the program made, or -1. The next call that uses it is on this type. */
 lw_op lwm_own_op(MPI_Op op, MPI_Datatype type);
+#ifdef LWM_OPENMPI
+/* Remembers one that was made in Fortran. */
+void lwm_remember_fortran_op(MPI_Op op, void (*function)(void *, void *, int *, MPI_Datatype *), int commutes);
+/* Whether an address is in the host's Fortran libraries (fortran.c). */
+bool lwm_is_fortran(const void *caller);
+#endif
 /* lineweave's operator for any, or -1; for the program's own, the type's element becomes bytes (folds.c). */
 lw_op lwm_combining(MPI_Op op, MPI_Datatype type, struct lwm_type *info);
 
