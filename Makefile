@@ -2,7 +2,7 @@
 # Both install what they need first (scripts/setup), so that they work on a fresh Debian or Ubuntu.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-mpi mpi setup build install wheel fmt lint doc bench simgrid clean
+.PHONY: help run test test-mpi mpi setup build install wheel fmt lint doc bench simgrid figures clean
 
 PREFIX ?= /usr/local
 
@@ -53,6 +53,10 @@ bench: setup ## compare with the floor, pthread, libgomp, libomp and std::barrie
 simgrid: ## compare simulated links with SimGrid (opt-in: needs python3-simgrid, or simgrid of PyPI)
 	cargo build --release --package lineweave-cli
 	python3 scripts/simgrid target/release/lineweave
+
+figures: ## draw the papers' figures anew, below papers/
+	cargo build --release --package lineweave-cli
+	target/release/lineweave papers --figures papers
 
 clean: ## remove what was built
 	cargo clean
