@@ -93,6 +93,15 @@ pub enum CliError {
     /// A plan that cannot be simulated.
     #[error(transparent)]
     Simulate(#[from] lineweave_core::simulate::SimulateError),
+    /// Pixels are no text.
+    #[error("a png is not written to standard output; name its file by -o, or ask for --format svg")]
+    NoFile,
+    /// A picture that cannot be drawn.
+    #[error("the picture cannot be drawn: {why}; ask for --format svg")]
+    Picture {
+        /// By what.
+        why: String,
+    },
     /// A paper that is not among those reproduced.
     #[error("paper `{name}`: expected part of one of {known}")]
     UnknownPaper {
