@@ -27,6 +27,10 @@ _GLOO = (
     "reduce_scatter_single", "reduce_scatter_single_coalesced", "_reduce_scatter_base", "alltoall", "alltoall_base",
     "all_to_all_single", "send", "recv", "recv_anysource", "monitored_barrier",
 )  # fmt: skip
+_WIDER = {torch.int16: torch.int32}
+for _narrow, _wide in (("uint16", torch.int32), ("uint32", torch.int64)):
+    if hasattr(torch, _narrow):
+        _WIDER[getattr(torch, _narrow)] = _wide
 # By which node a rank says that it is on, where the kernel shall not be asked: to try this on one machine.
 _VARIABLE = "LINEWEAVE_NODE"
 
@@ -75,6 +79,16 @@ class ProcessGroupNodes(dist.ProcessGroup):
     def name(self) -> str:
         return "lineweave"
 
+    # torch keeps a group's name in a backend of its own making, which these groups do not have.
+
+    def _set_group_name(self, name: str) -> None:
+        self._called = name
+
+    def getGroupName(self) -> str:
+        return self._called
+
+    group_name = property(getGroupName)
+
     def getBackendName(self) -> str:
         return "lineweave"
 
@@ -83,6 +97,9 @@ class ProcessGroupNodes(dist.ProcessGroup):
 
     def rank(self) -> int:
         return self._place
+
+    def _get_backend(self, device: torch.device) -> ProcessGroupNodes:
+        return self
 
     def __repr__(self) -> str:
         return f"<ProcessGroupNodes: rank {self._place} of {self._ranks}, on node {self._node} of {len(self._members)}>"
@@ -124,7 +141,11 @@ class ProcessGroupNodes(dist.ProcessGroup):
         if self._leaders is not None:
             options = dist.AllreduceOptions()
             options.reduceOp = dist.ReduceOp.SUM if average else op
-            self._leaders.allreduce([total], options).wait()
+            # What gloo does not have it adds up in a wider type, and what overflows is the same.
+            wide = total.to(_WIDER[total.dtype]) if total.dtype in _WIDER else total
+            self._leaders.allreduce([wide], options).wait()
+            if wide is not total:
+                total.copy_(wide)
         self._team._raw(1, element, -1, 0, count, start, start)
         if average:
             total = total.div_(self._ranks) if total.is_floating_point() else total.div_(self._ranks, rounding_mode="floor")

@@ -137,6 +137,16 @@ class ProcessGroupLineweave(dist.ProcessGroup):
     def name(self) -> str:
         return "lineweave"
 
+    # torch keeps a group's name in a backend of its own making, which these groups do not have.
+
+    def _set_group_name(self, name: str) -> None:
+        self._called = name
+
+    def getGroupName(self) -> str:
+        return self._called
+
+    group_name = property(getGroupName)
+
     def getBackendName(self) -> str:
         return "lineweave"
 
@@ -145,6 +155,10 @@ class ProcessGroupLineweave(dist.ProcessGroup):
 
     def rank(self) -> int:
         return self._place
+
+    def _get_backend(self, device: torch.device) -> ProcessGroupLineweave:
+        # There is one, for CPUs, and nothing that it is wrapped in.
+        return self
 
     def __repr__(self) -> str:
         return f"<ProcessGroupLineweave: rank {self._place} of {self._ranks}>"
