@@ -2,7 +2,7 @@
 # Both install what they need first (scripts/setup), so that they work on a fresh Debian or Ubuntu.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-mpi mpi setup build install wheel fmt lint doc bench simgrid clean
+.PHONY: help run test soak test-mpi test-report mpi setup build install wheel fmt lint doc bench gallery screenshots simgrid clean
 
 PREFIX ?= /usr/local
 
@@ -15,6 +15,12 @@ run: setup ## measure this machine, choose plans for it, run them: predicted bes
 
 test: setup ## every check, ending with "N passed, N failed"
 	scripts/test
+
+SECONDS ?= 600
+SEED ?=
+
+soak: setup ## random calls under load for ten minutes: SECONDS=600, SEED= of a run to repeat
+	LINEWEAVE_TEST_SOAK=$(SECONDS) $(if $(SEED),LINEWEAVE_TEST_SEED=$(SEED)) cargo test -p lineweave --test soak -- --nocapture
 
 test-mpi: setup ## the libraries for MPI under Open MPI, MPICH and Intel MPI from PyPI (downloads them)
 	scripts/test-mpi
@@ -49,6 +55,18 @@ doc: setup ## the library's documentation, in target/doc
 bench: setup ## compare with the floor, pthread, libgomp, libomp and std::barrier in one run
 	cargo build --release --package lineweave-cli
 	target/release/lineweave bench
+
+gallery: setup ## a page each of all described machines, and of this one if it was measured: gallery/
+	cargo build --release --package lineweave-cli
+	scripts/gallery target/release/lineweave $(GALLERY)
+
+screenshots: ## the pictures of the docs (needs Chromium)
+	cargo build --release --package lineweave-cli
+	scripts/screenshots target/release/lineweave
+
+test-report: ## open reports in a headless Chromium: nothing on the console, no requests, everything drawn
+	cargo build --package lineweave-cli
+	scripts/test-report target/debug/lineweave
 
 simgrid: ## compare simulated links with SimGrid (opt-in: needs python3-simgrid, or simgrid of PyPI)
 	cargo build --release --package lineweave-cli

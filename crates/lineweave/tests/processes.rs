@@ -12,6 +12,7 @@ mod started;
 use lineweave::settings::Settings;
 use lineweave::team::{self, Charter, Host, Team};
 use lineweave::{Communicator, Error, Operator};
+use std::os::unix::fs::MetadataExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -26,7 +27,7 @@ fn main() {
     if std::env::args().any(|a| a == "--list") {
         return;
     }
-    let tests: [(&str, fn()); 18] = [
+    let tests: &[(&str, fn())] = &[
         ("every_algorithm_delivers_between_processes", || conformance("algorithms", &[1, 2, 3, 4, 8])),
         ("every_type_and_operator_is_right_between_processes", || conformance("types", &[2, 5])),
         ("wide_elements_and_own_operators_are_right_between_processes", || conformance("wide", &[2, 3, 5])),
@@ -45,6 +46,8 @@ fn main() {
             a_rank_killed_while_calls_are_under_way_is_named,
         ),
         ("a_rank_killed_in_a_split_is_named", a_rank_killed_in_a_split_is_named),
+        ("a_rank_killed_among_messages_and_flags_is_named", a_rank_killed_among_messages_and_flags_is_named),
+        ("nothing_is_left_of_a_team_that_is_killed", nothing_is_left_of_a_team_that_is_killed),
         ("ranks_meet_at_a_socket", ranks_meet_at_a_socket),
         ("a_killed_rank_is_named_within_a_second", a_killed_rank_is_named),
         ("an_early_exit_is_named", an_early_exit_is_named),
@@ -239,6 +242,56 @@ fn a_rank_killed_while_calls_are_under_way_is_named() {
     }
 }
 
+/// One rank dies while the others wait for a message of it, for one that passes it, to take one, and for a flag.
+fn a_rank_killed_among_messages_and_flags_is_named() {
+    for job in ["exchanging", "sending", "flagging"] {
+        let mut children = start(3, job);
+        std::thread::sleep(Duration::from_millis(300));
+        let (killed, pid) = (Instant::now(), children[1].id());
+        children[1].kill().expect("a rank can be killed");
+        for (rank, child) in children.into_iter().enumerate() {
+            let output = child.wait_with_output().expect("a rank can be awaited");
+            let text = String::from_utf8_lossy(&output.stdout);
+            let waited = killed.elapsed();
+            if rank != 1 {
+                assert!(
+                    text.contains(&format!("rank 1 (pid {pid}) died")),
+                    "{job}: rank {rank} said `{text}`"
+                );
+                assert!(waited < Duration::from_secs(1), "{job}: rank {rank} noticed after {waited:?}");
+            }
+        }
+    }
+}
+
+/// Every rank is killed amid calls, in its team and in communicators made from it: no process has their memory after that.
+fn nothing_is_left_of_a_team_that_is_killed() {
+    let team = Team::with(Charter::from_environment(3).expect("a charter")).expect("a team");
+    let mut children = start_in(&team, "splitting");
+    drop(team);
+    std::thread::sleep(Duration::from_millis(300));
+    let links = |pid: u32, of: &str| -> Vec<String> {
+        let entries = std::fs::read_dir(format!("/proc/{pid}/{of}"));
+        let paths = entries.into_iter().flatten().flatten().map(|e| e.path());
+        paths.filter_map(|p| Some(std::fs::metadata(p).ok()?.ino().to_string())).collect()
+    };
+    let seen = lineweave::who::teams(Some(children[0].id())).expect("a child can be looked at");
+    let memory = seen.first().expect("a rank has its team's memory").id.to_string();
+    assert!(links(children[0].id(), "fd").contains(&memory));
+    children.iter_mut().for_each(|child| child.kill().expect("a rank can be killed"));
+    for mut child in children {
+        child.wait().expect("a rank can be awaited");
+    }
+    let processes = std::fs::read_dir("/proc").expect("processes").flatten();
+    for pid in processes.filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok()) {
+        assert!(!links(pid, "fd").contains(&memory), "process {pid} has a descriptor of it");
+        let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+        let ours = |line: &str| line.contains("memfd:lineweave") && line.contains(&format!(" {memory} "));
+        assert!(!maps.lines().any(ours), "process {pid} has it mapped");
+    }
+    nothing_is_left_behind();
+}
+
 fn a_rank_killed_in_a_split_is_named() {
     let mut children = start(4, "splitting");
     std::thread::sleep(Duration::from_millis(300));
@@ -364,6 +417,39 @@ fn work(job: &str, comm: &mut Communicator) -> Result<String, String> {
                 return Ok(e.to_string());
             }
         },
+        "exchanging" => loop {
+            let (rank, ranks) = (comm.rank(), comm.ranks());
+            let mut got = vec![0u8; 30_000];
+            let next = (rank + 1) % ranks;
+            if let Err(e) =
+                comm.sendrecv(&vec![1u8; 30_000], next, 0, &mut got, (rank + ranks - 1) % ranks, 0)
+            {
+                return Ok(e.to_string());
+            }
+        },
+        "sending" => {
+            // Rank 1 takes nothing: rank 0 waits for that, and rank 2 for a message of rank 0.
+            comm.barrier().map_err(|e| e.to_string())?;
+            let ended = match comm.rank() {
+                0 => comm.send(&vec![1u8; 1 << 20], 1, 0),
+                1 => loop {
+                    std::thread::sleep(Duration::from_secs(1));
+                },
+                _ => comm.recv(&mut [0u8; 8], 0, 0).map(drop),
+            };
+            Ok(ended.expect_err("rank 1 takes nothing").to_string())
+        }
+        "flagging" => {
+            comm.window_create(64).map_err(|e| e.to_string())?;
+            for value in 1.. {
+                let next = (comm.rank() + 1) % comm.ranks();
+                let done = comm.flag_set(next, 0, value).and_then(|()| comm.flag_wait(0, value));
+                if let Err(e) = done {
+                    return Ok(e.to_string());
+                }
+            }
+            Ok(String::new())
+        }
         "splitting" => loop {
             let made = comm.split(Some(comm.rank() as u64 / 3), 0).and_then(|part| match part {
                 Some(mut part) => part.dup()?.barrier(),

@@ -99,12 +99,19 @@ impl Engine {
     ///
     /// # Safety
     /// As for [`crate::Communicator::call`].
-    #[inline]
+    #[inline(always)]
     pub unsafe fn call(&mut self, call: &CallSpec, input: *const u8, output: *mut u8) -> Result<(), Error> {
         // SAFETY: passed on.
         if let Some(done) = unsafe { self.repeat_swap(call, input, output) } {
             return done;
         }
+        // SAFETY: passed on.
+        unsafe { self.call_anew(call, input, output) }
+    }
+
+    /// A call that is not the last one again.
+    #[inline(never)]
+    unsafe fn call_anew(&mut self, call: &CallSpec, input: *const u8, output: *mut u8) -> Result<(), Error> {
         let collective = call.collective;
         if call.root >= self.ranks() {
             return Err(Error::Root { collective, root: call.root, ranks: self.ranks() });

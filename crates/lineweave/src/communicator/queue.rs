@@ -221,6 +221,7 @@ impl Engine {
             }
             self.looked = None;
             self.waited = Duration::ZERO;
+            self.watch.settle();
             let Job { ticket, keep, work, lengths, .. } = job;
             // Before anybody hears of it: who does takes the buffers back.
             drop((keep, work, lengths));

@@ -13,6 +13,8 @@ pub(super) mod header {
     pub const RANKS: usize = 2;
     pub const BOX_BYTES: usize = 3;
     pub const BLOB_BYTES: usize = 4;
+    /// The version in words, for who finds another one than its own.
+    pub const VERSION_TEXT: usize = 5;
     pub const JOINED: usize = 8;
     pub const UNABLE: usize = 9;
     /// Ranks that have tried to reach the others' memory, and those that could not.
