@@ -116,12 +116,15 @@ fn roots(study: &Study) -> Figure {
     figure("fig 6.1", "the root of the barrier", vec![chart("", linear("root"), linear("cycles"), series)])
 }
 
+/// Where on the axis to the right, and the lower and upper end of what is printed.
+type Ranges = Vec<(f64, f64, f64)>;
+
 /// Cycles and ratios over lengths, and more charts.
 fn lengths(
     study: &Study,
     (item, title): (&str, &str),
     collective: Collective,
-    printed: [(&str, Vec<(f64, f64, f64)>); 2],
+    printed: [(&str, Ranges); 2],
     more: Vec<Chart>,
 ) -> Figure {
     let of = |library: &str| SIZES.map(|size| (size as f64, study.library(library, collective, size) * MHZ));
