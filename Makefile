@@ -2,7 +2,7 @@
 # Both install what they need first (scripts/setup), so that they work on a fresh Debian or Ubuntu.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test soak test-mpi mpi setup build install wheel fmt lint doc bench simgrid clean
+.PHONY: help run test soak test-mpi test-report mpi setup build install wheel fmt lint doc bench gallery screenshots simgrid clean
 
 PREFIX ?= /usr/local
 
@@ -55,6 +55,18 @@ doc: setup ## the library's documentation, in target/doc
 bench: setup ## compare with the floor, pthread, libgomp, libomp and std::barrier in one run
 	cargo build --release --package lineweave-cli
 	target/release/lineweave bench
+
+gallery: setup ## a page each of all described machines, and of this one if it was measured: gallery/
+	cargo build --release --package lineweave-cli
+	scripts/gallery target/release/lineweave $(GALLERY)
+
+screenshots: ## the pictures of the docs (needs Chromium)
+	cargo build --release --package lineweave-cli
+	scripts/screenshots target/release/lineweave
+
+test-report: ## open reports in a headless Chromium: nothing on the console, no requests, everything drawn
+	cargo build --package lineweave-cli
+	scripts/test-report target/debug/lineweave
 
 simgrid: ## compare simulated links with SimGrid (opt-in: needs python3-simgrid, or simgrid of PyPI)
 	cargo build --release --package lineweave-cli

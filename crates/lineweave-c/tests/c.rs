@@ -119,6 +119,16 @@ fn communicators_are_made_from_others() {
 }
 
 #[test]
+fn shared_buffers_are_used() {
+    let Some(program) = compiled("tests/shared.c") else { return };
+    for ranks in ["1", "2", "3", "6"] {
+        run(&program, &["threads", ranks]);
+        let socket = format!("@lineweave-c-shared-{}-{ranks}", std::process::id());
+        run(&program, &["connect", &socket, ranks]);
+    }
+}
+
+#[test]
 fn types_and_operators_are_right() {
     let Some(program) = compiled("tests/operators.c") else { return };
     for ranks in ["1", "2", "3", "5"] {

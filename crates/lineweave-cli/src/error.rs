@@ -32,6 +32,22 @@ pub enum CliError {
         /// The system's message.
         reason: io::Error,
     },
+    /// More flags than a message buffer has room for.
+    #[error("k={k}: of the {lines} lines of a message buffer of {machine} chunks take {taken}, so at most {fit} flags fit, one notification and k done flags: k is at most {most}; take a smaller k, or smaller chunks (-p chunk=..)")]
+    FlagBudget {
+        /// Name of the machine.
+        machine: String,
+        /// Asked for.
+        k: usize,
+        /// Limit.
+        most: usize,
+        /// Lines of a message buffer.
+        lines: usize,
+        /// Of those, for chunks.
+        taken: usize,
+        /// Flags that fit the rest.
+        fit: usize,
+    },
     /// A file whose text is not what it should be; the reason has the line.
     #[error("{path}: expected a {what}, found: {reason}")]
     Malformed {
@@ -77,6 +93,15 @@ pub enum CliError {
     /// A plan that cannot be simulated.
     #[error(transparent)]
     Simulate(#[from] lineweave_core::simulate::SimulateError),
+    /// Pixels are no text.
+    #[error("a png is not written to standard output; name its file by -o, or ask for --format svg")]
+    NoFile,
+    /// A picture that cannot be drawn.
+    #[error("the picture cannot be drawn: {why}; ask for --format svg")]
+    Picture {
+        /// By what.
+        why: String,
+    },
     /// A paper that is not among those reproduced.
     #[error("paper `{name}`: expected part of one of {known}")]
     UnknownPaper {

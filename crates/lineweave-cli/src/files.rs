@@ -12,15 +12,23 @@ use std::path::Path;
 /// # Errors
 /// [`CliError::Write`]; then the old file is as it was.
 pub fn replace(path: &Path, text: &str, option: &'static str) -> Result<(), CliError> {
+    replace_bytes(path, text.as_bytes(), option)
+}
+
+/// [`replace`] by what is no text.
+///
+/// # Errors
+/// [`CliError::Write`]; then the old file is as it was.
+pub fn replace_bytes(path: &Path, content: &[u8], option: &'static str) -> Result<(), CliError> {
     let written = match fs::metadata(path) {
-        // Pipes and devices take the text themselves.
-        Ok(there) if !there.is_file() => fs::write(path, text),
-        _ => rename_over(path, text),
+        // Pipes and devices take it themselves.
+        Ok(there) if !there.is_file() => fs::write(path, content),
+        _ => rename_over(path, content),
     };
     written.map_err(|reason| CliError::Write { path: path.to_owned(), option, reason })
 }
 
-fn rename_over(path: &Path, text: &str) -> io::Result<()> {
+fn rename_over(path: &Path, content: &[u8]) -> io::Result<()> {
     if let Some(directory) = path.parent().filter(|d| !d.as_os_str().is_empty()) {
         fs::create_dir_all(directory)?;
     }
@@ -30,7 +38,7 @@ fn rename_over(path: &Path, text: &str) -> io::Result<()> {
     beside.push(format!(".{}.tmp", std::process::id()));
     let beside = path.with_file_name(beside);
     let written = File::create(&beside)
-        .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
+        .and_then(|mut file| file.write_all(content).and_then(|()| file.sync_all()))
         .and_then(|()| fs::rename(&beside, path));
     if written.is_err() {
         // What is left of it serves nobody; that it cannot be removed changes nothing.

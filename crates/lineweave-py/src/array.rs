@@ -140,6 +140,13 @@ impl<'py> Array<'py> {
 /// What keeps data where it is beyond a call.
 pub(crate) struct Kept(KeptBy);
 
+impl Kept {
+    /// Of a call that has no such array.
+    pub(crate) fn nothing() -> Kept {
+        Kept(KeptBy::Object)
+    }
+}
+
 enum KeptBy {
     Object,
     Buffer(Box<RawBuffer>),

@@ -1,238 +1,25 @@
-//! The collectives on arrays.
-//!
-//! Every call says which buffer it reads and which it writes. `out` is the array that the result goes to: `x` itself for a
-//! call in place, another one, or nothing for a new array of the kind that `x` is. Where a rank's own block may already lie in
-//! its place, `x` is nothing.
+//! The collectives on arrays, blocking.
 
-use crate::array::Array;
+use crate::numpy;
+use crate::prepare::{Call, Given};
+use crate::raise;
 use crate::rank::Communicator;
-use crate::{numpy, raise};
 use lineweave::{CallSpec, Operator};
-use lineweave_core::collective::{Collective, Extent};
+use lineweave_core::collective::Collective;
 use pyo3::prelude::*;
-
-/// Arrays that are not dense are packed up to this many bytes, beyond which the copy should be the caller's decision.
-const PACKED: usize = 1 << 20;
-
-/// A call as Python made it.
-pub(crate) struct Call<'a, 'py> {
-    pub collective: Collective,
-    pub x: Option<&'a Bound<'py, PyAny>>,
-    pub out: Option<&'a Bound<'py, PyAny>>,
-    /// For collectives that fold: what stands for the operator.
-    pub operator: Option<Given<'a, 'py>>,
-    pub root: usize,
-}
-
-/// An argument that may be missing.
-pub(crate) type Given<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
-
-/// A function of `lineweave._arrays`, for what need not be quick.
-#[cold]
-pub(crate) fn helper<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-    py.import("lineweave._arrays")?.getattr(name)
-}
-
-/// Packs an array that is not dense, if it is small.
-#[cold]
-fn pack<'py>(x: &Bound<'py, PyAny>, bytes: usize, whose: &str) -> PyResult<Bound<'py, PyAny>> {
-    let py = x.py();
-    if bytes > PACKED {
-        return Err(raise::argument(py, format!("{whose} is not contiguous and has {bytes} bytes; beyond {PACKED} give a contiguous array, in numpy np.ascontiguousarray(x), for torch x.contiguous()")));
-    }
-    helper(py, "pack")?.call1((x,))
-}
-
-/// Whether a call without input is one in place.
-fn in_place(extents: [Extent; 2]) -> bool {
-    match extents {
-        [Extent::Message | Extent::Blocks, Extent::Blocks] | [Extent::Message, Extent::Message] => true,
-        [Extent::Blocks, Extent::Message] | [Extent::Nothing, _] | [_, Extent::Nothing] => false,
-    }
-}
-
-impl Call<'_, '_> {
-    #[cold]
-    fn missing(&self, py: Python<'_>, what: &str) -> PyErr {
-        raise::argument(py, format!("{}: this rank must give `{what}`", self.collective))
-    }
-}
 
 impl<'py> Call<'_, 'py> {
     /// Makes the call; returns the array with the result, where there is one.
     pub(crate) fn run(self, comm: &Communicator, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let mut entered = comm.enter(py)?;
         let operator = self.operator.map(|given| entered.operator(py, given)).transpose()?;
-        let (rank, ranks) = (comm.rank(), comm.ranks());
-        let (collective, root) = (self.collective, self.root);
-        if root >= ranks {
-            let error = lineweave::Error::Root { collective, root, ranks };
-            return Err(raise::error(py, &error, Some(rank)));
-        }
-        let extents = [collective.input(rank, root), collective.output(rank, root)];
-        let reads = extents[0] != Extent::Nothing;
-        let writes = extents[1] != Extent::Nothing;
-
-        // What is read.
-        let mut packed_input = None;
-        let mut x = None;
-        if let (true, Some(given)) = (reads, self.x) {
-            let array = Array::of(given, "x")?;
-            x = Some(match array.layout.dense {
-                true => array,
-                false => {
-                    let packed = packed_input.insert(pack(given, array.layout.bytes(), "x")?);
-                    Array::of(packed, "x")?
-                }
-            });
-        } else if reads && !in_place(extents) {
-            return Err(self.missing(py, "x"));
-        }
-
-        // What is written.
-        let made = match (writes, self.out, self.x) {
-            (true, None, Some(given)) => {
-                let blocks = match extents {
-                    [Extent::Message, Extent::Blocks] => 1,
-                    [Extent::Blocks, Extent::Message] => -1,
-                    _ => 0,
-                };
-                Some(helper(py, "like")?.call1((given, blocks, ranks))?)
-            }
-            (true, None, None) => return Err(self.missing(py, "out")),
-            _ => None,
-        };
-        let target = made.as_ref().or(self.out);
-        let mut packed_output = None;
-        let mut out = None;
-        if let (true, Some(target)) = (writes, target) {
-            let array = Array::of(target, "out")?;
-            if !array.layout.writable {
-                return Err(raise::argument(
-                    py,
-                    format!("{collective}: `out` is read-only; give an array that may be written"),
-                ));
-            }
-            out = Some(match array.layout.dense {
-                true => array,
-                false => {
-                    let packed = packed_output.insert(pack(target, array.layout.bytes(), "out")?);
-                    Array::of(packed, "out")?
-                }
-            });
-        }
-        let (input, output) = (x.as_ref().map(|a| a.layout), out.as_ref().map(|a| a.layout));
-        if let (Some(a), Some(b)) = (input, output) {
-            if a.element != b.element || a.truth != b.truth {
-                return Err(differ(py, collective, a.element.name(), b.element.name()));
-            }
-        }
-        let Some(model) = input.or(output) else { return Err(self.missing(py, "x")) };
-        if let (true, Some(operator)) = (model.truth, operator) {
-            of_truth(py, operator)?;
-        }
-        // Elements of the message or of one block, by the buffer that tells.
-        let of = |extent: Extent, count: usize| match extent {
-            Extent::Nothing => None,
-            Extent::Message => Some(count),
-            Extent::Blocks if count % ranks == 0 => Some(count / ranks),
-            Extent::Blocks => None,
-        };
-        let counts = [(extents[0], input), (extents[1], output)].map(|(e, l)| l.and_then(|l| of(e, l.count)));
-        let count = match (counts, input, output) {
-            ([Some(a), Some(b)], ..) if a == b => a,
-            ([Some(a), None], _, None) => a,
-            ([None, Some(b)], None, _) => b,
-            _ => {
-                return Err(self.lengths(
-                    py,
-                    extents,
-                    ranks,
-                    [input.map(|l| l.count), output.map(|l| l.count)],
-                ))
-            }
-        };
-        let spec = CallSpec { collective, element: model.element, count, operator, root };
-        let bytes = spec.bytes();
-        let output_start = output.map_or(std::ptr::null_mut(), |l| l.data);
-        let input_start = match input {
-            Some(layout) => layout.data.cast_const(),
-            // In place: where the own block lies in the output.
-            None if extents == [Extent::Message, Extent::Blocks] => {
-                output_start.wrapping_add(rank * bytes).cast_const()
-            }
-            None => output_start.cast_const(),
-        };
-        let whole = spec.input_bytes(rank, ranks).max(spec.output_bytes(rank, ranks));
-        // SAFETY: both are as long as the call says where it uses them, by the counts above, aligned for their elements, and kept
-        // by `x` and `out`; that nobody else uses them meanwhile is the caller's part.
-        entered.run(py, whole, |comm| unsafe { comm.call(&spec, input_start, output_start) })?;
-        drop((entered, x, out));
-        if let (Some(packed), Some(target)) = (packed_output, target) {
-            helper(py, "unpack")?.call1((packed, target))?;
-        }
-        Ok(match writes {
-            true => made.or_else(|| self.out.cloned()),
-            false => None,
-        })
-    }
-
-    #[cold]
-    fn lengths(
-        &self,
-        py: Python<'_>,
-        extents: [Extent; 2],
-        ranks: usize,
-        counts: [Option<usize>; 2],
-    ) -> PyErr {
-        let say = |name: &str, extent: Extent, count: Option<usize>| {
-            let count = count?;
-            let what = match extent {
-                Extent::Nothing => return None,
-                Extent::Message => "one block or message",
-                Extent::Blocks => "a block for each rank",
-            };
-            Some(format!("`{name}` has {count} elements and holds {what}"))
-        };
-        let both: Vec<String> = [say("x", extents[0], counts[0]), say("out", extents[1], counts[1])]
-            .into_iter()
-            .flatten()
-            .collect();
-        raise::argument(
-            py,
-            format!("{}: lengths do not fit: {}, among {ranks} ranks", self.collective, both.join(", ")),
-        )
-    }
-}
-
-#[cold]
-fn differ(py: Python<'_>, collective: Collective, x: &str, out: &str) -> PyErr {
-    raise::kind(
-        py,
-        format!("{collective}: `x` has elements of type {x} and `out` of type {out}; give both the same"),
-    )
-}
-
-/// Truth values are combined by logical operators only, which for them are what the bitwise ones are.
-fn of_truth(py: Python<'_>, operator: Operator) -> PyResult<()> {
-    match operator {
-        Operator::Sum
-        | Operator::Prod
-        | Operator::Avg
-        | Operator::MinLoc
-        | Operator::MaxLoc
-        | Operator::User(_) => Err(raise::kind(
-            py,
-            format!("`{operator}` is not defined on bool; use 'lor' or 'land', or convert, in numpy by x.astype(np.uint8)"),
-        )),
-        Operator::Min
-        | Operator::Max
-        | Operator::BitAnd
-        | Operator::BitOr
-        | Operator::BitXor
-        | Operator::LogicalAnd
-        | Operator::LogicalOr
-        | Operator::LogicalXor => Ok(()),
+        let ready = self.prepare(comm, py, operator)?;
+        let (spec, input, output) = (ready.spec, ready.input, ready.output);
+        // SAFETY: both are as long as the call says where it uses them, aligned for their elements, and kept by `ready`; that
+        // nobody else uses them meanwhile is the caller's part.
+        entered.run(py, ready.whole, |comm| unsafe { comm.call(&spec, input, output) })?;
+        drop(entered);
+        ready.finish(py)
     }
 }
 

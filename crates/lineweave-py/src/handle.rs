@@ -1,13 +1,15 @@
 //! A call that is made many times on the same arrays: everything about it is looked up once.
 
 use crate::array::{Array, Kept};
+use crate::prepare::{Given, Ready};
 use crate::raise;
 use crate::rank::Communicator;
+use crate::requests::{collective, ready, Request};
 use lineweave::CallSpec;
 use lineweave_core::collective::Collective;
 use pyo3::prelude::*;
 
-/// An allreduce or a broadcast of the same arrays, ready to be made again: `handle()`.
+/// A collective on the same arrays, ready to be made again: `handle()`, or `handle.start()` and a wait later.
 #[pyclass(frozen, module = "lineweave._lineweave")]
 pub(crate) struct Persistent {
     comm: Py<Communicator>,
@@ -35,6 +37,23 @@ impl Persistent {
         Ok(self.result.clone_ref(py))
     }
 
+    /// Starts the call; what is returned is waited for.
+    fn start(slf: &Bound<'_, Persistent>) -> PyResult<Request> {
+        let (py, this) = (slf.py(), slf.get());
+        let ready = Ready {
+            spec: this.spec,
+            input: this.input,
+            output: this.output,
+            whole: this.spec.bytes(),
+            kept: [None, None],
+            packed_input: None,
+            unpack: None,
+            result: Some(this.result.bind(py).clone()).filter(|r| !r.is_none()),
+        };
+        // The handle keeps the arrays.
+        Request::start(this.comm.bind(py), ready, vec![slf.clone().into_any().unbind()])
+    }
+
     fn __repr__(&self) -> String {
         let CallSpec { collective, element, count, .. } = self.spec;
         format!("<lineweave handle: {collective} of {count} x {element}>")
@@ -51,6 +70,39 @@ fn checked<'py>(py: Python<'py>, given: &Bound<'py, PyAny>, whose: &'static str)
 
 #[pymethods]
 impl Communicator {
+    /// Any collective by name, to be made by calling what is returned or started by its `start`. The arrays must not be
+    /// resized.
+    #[pyo3(signature = (name, x=None, out=None, op=None, root=0))]
+    fn _init<'py>(
+        slf: &Bound<'py, Communicator>,
+        name: &str,
+        x: Given<'_, 'py>,
+        out: Given<'_, 'py>,
+        op: Given<'_, 'py>,
+        root: usize,
+    ) -> PyResult<Persistent> {
+        let py = slf.py();
+        let Ready { spec, input, output, kept, packed_input, unpack, result, .. } =
+            ready(slf, collective(py, name)?, [x, out, op], root)?;
+        if packed_input.is_some() || unpack.is_some() {
+            return Err(raise::argument(
+                py,
+                "a handle needs contiguous arrays: what is packed once would not be packed again",
+            ));
+        }
+        let [a, b] = kept.map(|array| array.map_or_else(Kept::nothing, Array::keep));
+        let result = result.map_or_else(|| py.None(), Bound::unbind);
+        Ok(Persistent {
+            comm: slf.clone().unbind(),
+            spec,
+            input: input.cast_mut(),
+            output,
+            result,
+            _kept: [a, b],
+            _x: x.map_or_else(|| py.None(), |x| x.clone().unbind()),
+        })
+    }
+
     /// An allreduce of `x`, in place or to `out`, to be made by calling what is returned. The arrays must not be resized.
     #[pyo3(signature = (x, op=None, out=None))]
     fn allreduce_init(

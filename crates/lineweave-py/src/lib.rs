@@ -9,11 +9,15 @@ mod layout;
 mod numpy;
 mod dlpack;
 mod array;
+mod held;
 mod operator;
 mod rank;
+mod prepare;
 mod calls;
 mod uneven;
+mod requests;
 mod handle;
+mod messages;
 mod start;
 
 use pyo3::prelude::*;
@@ -25,6 +29,7 @@ fn extension(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("MAX_RANKS", lineweave::segment::MAX_RANKS)?;
     module.add_class::<rank::Communicator>()?;
     module.add_class::<handle::Persistent>()?;
+    module.add_class::<requests::Request>()?;
     module.add_class::<rank::Seat>()?;
     module.add_class::<start::Threads>()?;
     module.add_class::<start::Launch>()?;

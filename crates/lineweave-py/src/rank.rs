@@ -1,6 +1,7 @@
 //! One rank's end of a team, as Python holds it.
 
 use crate::attend::{Attendance, Lock};
+use crate::held::Held;
 use crate::operator::Last;
 use crate::raise;
 use lineweave::sync::{AtomicU64, Ordering};
@@ -42,6 +43,8 @@ pub(crate) struct Communicator {
     lock: Arc<Lock>,
     operator: Last,
     inner: UnsafeCell<Option<lineweave::Communicator>>,
+    /// Arrays of calls that were started; behind `inner`, whose end is theirs.
+    held: Held,
 }
 
 // SAFETY: `inner` is touched only by who moved `state` from LIVE to BUSY.
@@ -62,6 +65,7 @@ impl Communicator {
             lock,
             operator: Last::default(),
             inner: UnsafeCell::new(Some(comm)),
+            held: Held::default(),
         }
     }
 
@@ -71,6 +75,14 @@ impl Communicator {
 
     pub(crate) fn ranks(&self) -> usize {
         self.ranks
+    }
+
+    pub(crate) fn has_threads(&self) -> bool {
+        self.threads
+    }
+
+    pub(crate) fn held(&self) -> &Held {
+        &self.held
     }
 
     /// Begins a call: until the guard is dropped, the communicator is this thread's.
@@ -159,6 +171,7 @@ impl Drop for Communicator {
         if self.forks != forks() {
             // The parent's: leaving the team here would take the parent's rank with it.
             std::mem::forget(inner);
+            std::mem::forget(std::mem::take(&mut self.held));
         }
     }
 }
@@ -232,6 +245,7 @@ impl Communicator {
         std::mem::forget(entered);
         // SYNC: python.
         self.state.store(LEFT, Ordering::Release);
+        self.held.clear();
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! Collectives whose blocks differ in length. Every rank gives the number of elements of every block.
 
 use crate::array::Array;
-use crate::calls::{helper, Given};
+use crate::prepare::{helper, Given};
 use crate::raise;
 use crate::rank::Communicator;
 use lineweave::{CallSpec, Place};

@@ -282,7 +282,7 @@ def test_python_threads_go_on_while_a_rank_waits():
     assert int(done.stdout) > 10_000, done
 
 
-TEAM = """
+TEAM = r"""
     import lineweave, numpy as np, os
     team = lineweave.team()
     assert team is lineweave.team()

@@ -25,6 +25,28 @@ use lineweave_core::verify::{self, Proof};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// Whose buffers a plan may reach.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Reach {
+    /// The own: others' bytes come through boxes.
+    Own,
+    /// Everybody's, because ranks are threads of one process.
+    Threads,
+    /// Everybody's, because they lie in a heap.
+    Heap,
+}
+
+impl Reach {
+    /// The kind of team, as choices name it.
+    fn team(self) -> &'static str {
+        match self {
+            Reach::Own => "processes",
+            Reach::Threads => "threads",
+            Reach::Heap => "shared",
+        }
+    }
+}
+
 /// What a choice depends on, besides the team.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Key {
@@ -33,6 +55,7 @@ pub(crate) struct Key {
     grain: usize,
     association: Association,
     root: usize,
+    reach: Reach,
 }
 
 /// The plans of one call: `plan` over windows of `window` bytes `whole` times, then `tail` for the rest.
@@ -53,7 +76,7 @@ pub(crate) struct Ready {
     pub sequence: Sequence,
     pub fold: Fold,
     pub scale: Option<ScaleFn>,
-    /// One window does, and it may run in place.
+    /// One window does, it may run in place, and nothing is asked before.
     pub simple: bool,
 }
 
@@ -86,6 +109,8 @@ pub(crate) struct Book {
     shape: Shape,
     tuning: Arc<Tuning>,
     direct: bool,
+    /// From which length on calls can ask for shared buffers.
+    ask_from: usize,
     pub check: bool,
     /// Whether results have to be reproducible.
     pub reproducible: bool,
@@ -118,8 +143,10 @@ impl Book {
         library: &Library,
     ) -> Book {
         let shelf = library.shelf(&shape, direct);
+        let ask_from = tuning.ask_from(&shape);
         Book {
             shape,
+            ask_from,
             tuning,
             direct,
             check,
@@ -140,11 +167,21 @@ impl Book {
             uneven: None,
             grain: key.grain,
             association: key.association,
-            direct: self.direct,
+            direct: key.reach != Reach::Own,
             box_bytes: room.geometry.zones(BankClass::Large).slots,
             counter_bytes: room.counter_bytes,
             acc_bytes: None,
         }
+    }
+
+    /// From which length on calls can ask for shared buffers.
+    pub fn ask_from(&self) -> usize {
+        self.ask_from
+    }
+
+    /// Has calls be made ready anew.
+    pub fn forget_last(&mut self) {
+        self.last = [None; Collective::ALL.len()];
     }
 
     /// Whether ranks reach each other's private buffers.
@@ -170,15 +207,15 @@ impl Book {
             grain: if collective.folds() { call.element.size() } else { 1 },
             association: self.association(call),
             root: if collective.rooted() { call.root } else { 0 },
+            reach: self.reach(),
         }
     }
 
-    /// The kind of team, as choices name it.
-    fn team(&self) -> &'static str {
-        if self.direct {
-            "threads"
-        } else {
-            "processes"
+    /// Whose buffers plans may reach when nobody was asked.
+    fn reach(&self) -> Reach {
+        match self.direct {
+            true => Reach::Threads,
+            false => Reach::Own,
         }
     }
 
@@ -191,7 +228,7 @@ impl Book {
 
     fn prove(&self, key: &Key, room: &Room<'_>) -> Result<Proven, Error> {
         let question = self.question(key, room);
-        let chosen = self.choose(&question)?;
+        let chosen = self.choose(&question, key.reach)?;
         Book::prove_choice(key, &question, &chosen)
     }
 
@@ -214,8 +251,8 @@ impl Book {
         })
     }
 
-    fn choose(&self, question: &Question) -> Result<Chosen, Error> {
-        self.tuning.choose(question, self.team()).map_err(|e| Error::NoPlan {
+    fn choose(&self, question: &Question, reach: Reach) -> Result<Chosen, Error> {
+        self.tuning.choose(question, reach.team()).map_err(|e| Error::NoPlan {
             collective: question.collective,
             bytes: question.bytes,
             ranks: question.shape.ranks(),
@@ -255,7 +292,7 @@ impl Engine {
     /// [`Error::NoPlan`].
     pub fn chosen(&self, call: &CallSpec) -> Result<Chosen, Error> {
         let book = self.book();
-        book.choose(&book.question(&book.key_of(call), &self.room()))
+        book.choose(&book.question(&book.key_of(call), &self.room()), book.reach())
     }
 
     /// Everything a call needs, from the last call of this collective if that was equal. By reference: copying
@@ -285,17 +322,30 @@ impl Engine {
             None => (Buffers::NONE.fold, None),
             Some(o) => (Fold::of(o, call.element).map_err(undefined)?, scale_fn(o, call.element)),
         };
-        let key = self.book().key_of(call);
-        let sequence = match self.book().known.get(&key) {
-            Some(&sequence) => sequence,
-            None => self.look_further(key)?,
-        };
-        self.book_mut().known.insert(key, sequence);
+        let sequence = self.sequence_of(self.book().key_of(call))?;
         let simple = sequence.whole == 1
+            && !self.asks(call)
             && sequence.tail.is_none()
             && (!has_two_buffers(call.collective) || self.runs_in_place(sequence.plan));
         let reproducible = self.book().reproducible;
         Ok(Ready { call: *call, reproducible, sequence, fold, scale, simple })
+    }
+
+    /// The plans of a call whose buffers are all shared.
+    ///
+    /// # Errors
+    /// Those of choosing a plan.
+    pub(crate) fn shared_sequence(&mut self, call: &CallSpec) -> Result<Sequence, Error> {
+        self.sequence_of(Key { reach: Reach::Heap, ..self.book().key_of(call) })
+    }
+
+    fn sequence_of(&mut self, key: Key) -> Result<Sequence, Error> {
+        if let Some(&sequence) = self.book().known.get(&key) {
+            return Ok(sequence);
+        }
+        let sequence = self.look_further(key)?;
+        self.book_mut().known.insert(key, sequence);
+        Ok(sequence)
     }
 
     fn look_further(&mut self, key: Key) -> Result<Sequence, Error> {

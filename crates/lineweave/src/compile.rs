@@ -68,6 +68,8 @@ pub enum Step {
     SetBytes { at: usize, home: Home, value: u32, src: Addr, len: u32 },
     /// Store the address of a buffer beside a flag and raise it.
     SetAddress { at: usize, home: Home, value: u32, base: u32 },
+    /// Store where a buffer is in shared memory beside a flag and raise it.
+    SetPlace { at: usize, home: Home, value: u32, base: u32 },
     /// Wait for a value of this run.
     Wait { at: usize, home: Home, value: u32 },
     /// Wait for what the run `lag` runs ago set (`below` less than this run's base), if there was one.
@@ -76,6 +78,8 @@ pub enum Step {
     WaitBytes { at: usize, home: Home, value: u32, dst: Addr, len: u32 },
     /// Wait and take the address of a peer's buffer.
     WaitAddress { at: usize, home: Home, value: u32, base: u32 },
+    /// Wait and take where a peer's buffer is in shared memory.
+    WaitPlace { at: usize, home: Home, value: u32, base: u32 },
     /// Add one to a counter.
     Add { at: usize, home: Home },
     /// Wait for a counter: `each` adds a run, `value` of this one.
@@ -204,12 +208,13 @@ impl std::fmt::Display for Unfit {
     }
 }
 
-/// Resolves `rank`'s program. `counters` is how far the counters' page is used, and grows.
+/// Resolves `rank`'s program. Ranks that have no addresses in common tell each other `places`. `counters` is how far the counters' page is used, and grows.
 pub fn compile(
     plan: &Plan,
     proof: &Proof,
     rank: usize,
     segment: &Segment,
+    places: bool,
     counters: &mut usize,
 ) -> Result<Compiled, Unfit> {
     let geometry = segment.geometry();
@@ -223,6 +228,7 @@ pub fn compile(
     let mut compiler = Compiler {
         plan,
         segment,
+        places,
         placement,
         counters: counter_offsets(plan, counters)?,
         peers: Vec::new(),
@@ -330,6 +336,7 @@ fn counter_offsets(plan: &Plan, used: &mut usize) -> Result<Vec<Option<usize>>, 
 struct Compiler<'a> {
     plan: &'a Plan,
     segment: &'a Segment,
+    places: bool,
     placement: Placement,
     counters: Vec<Option<usize>>,
     /// Peer buffers in the order in which they got bases.
@@ -354,9 +361,10 @@ impl Compiler<'_> {
                     Some(Carry::Bytes(region)) => {
                         Step::SetBytes { at, home, value, src: self.addr(region), len: region.len as u32 }
                     }
-                    Some(Carry::Address(space)) => {
-                        Step::SetAddress { at, home, value, base: self.base(space) }
-                    }
+                    Some(Carry::Address(space)) => match (self.base(space), self.places) {
+                        (base, false) => Step::SetAddress { at, home, value, base },
+                        (base, true) => Step::SetPlace { at, home, value, base },
+                    },
                 }
             }
             Op::Wait { flag, value, take } => self.wait(flag, value, take),
@@ -381,7 +389,10 @@ impl Compiler<'_> {
             Some(Take::Bytes(region)) => {
                 Step::WaitBytes { at, home, value, dst: self.addr(region), len: region.len as u32 }
             }
-            Some(Take::Address(space)) => Step::WaitAddress { at, home, value, base: self.base(space) },
+            Some(Take::Address(space)) => match (self.base(space), self.places) {
+                (base, false) => Step::WaitAddress { at, home, value, base },
+                (base, true) => Step::WaitPlace { at, home, value, base },
+            },
         }
     }
 

@@ -2,11 +2,11 @@
 
 use crate::compile::{Addr, Compiled, Step, ACC, IN, OUT};
 use crate::kernel::{load_words, store_words, Copier, Fold, MAX_PAYLOAD};
+use crate::segment::KnownHeaps;
 use crate::sync::AtomicU64;
 use crate::wait::{Interrupted, Vigil, Waiter};
 
 /// Where one run's bytes and flags are.
-#[derive(Debug)]
 pub struct Frame<'a> {
     /// Start of every base (see `compile`), peers' to be filled in while running.
     pub bases: &'a mut [*mut u8],
@@ -14,6 +14,8 @@ pub struct Frame<'a> {
     pub bank: *mut u8,
     /// Start of rank 0's counters.
     pub counters: *mut u8,
+    /// Says where a place in shared memory is.
+    pub heaps: &'a KnownHeaps,
     /// Value of every flag before this run.
     pub base: u64,
     /// Runs of this plan in this bank before this one.
@@ -218,6 +220,12 @@ unsafe fn one<P: Patience>(
             frame.flag(at + 8).store(address, crate::sync::Ordering::Relaxed);
             patience.raise(frame.flag(at), frame.base + u64::from(value), home.sleepers());
         }
+        Step::SetPlace { at, home, value, base } => {
+            let place = frame.heaps.place(frame.bases[base as usize]);
+            // Relaxed: ordered by the raise below.
+            frame.flag(at + 8).store(place, crate::sync::Ordering::Relaxed);
+            patience.raise(frame.flag(at), frame.base + u64::from(value), home.sleepers());
+        }
         Step::Wait { at, home, value } => {
             patience.wait(frame.flag(at), frame.base + u64::from(value), home.sleepers())?;
         }
@@ -237,6 +245,12 @@ unsafe fn one<P: Patience>(
             // Relaxed: ordered by the wait above.
             let address = frame.flag(at + 8).load(crate::sync::Ordering::Relaxed);
             frame.bases[base as usize] = address as *mut u8;
+        }
+        Step::WaitPlace { at, home, value, base } => {
+            patience.wait(frame.flag(at), frame.base + u64::from(value), home.sleepers())?;
+            // Relaxed: ordered by the wait above.
+            let place = frame.flag(at + 8).load(crate::sync::Ordering::Relaxed);
+            frame.bases[base as usize] = frame.heaps.at_place(place);
         }
         Step::Add { at, home } => patience.add(frame.counter(at), home.sleepers()),
         Step::WaitCount { at, home, each, value } => {

@@ -48,7 +48,7 @@ pub mod who;
 pub mod node;
 pub mod doctor;
 
-pub use calls::Place;
+pub use calls::{Place, SharedBuffer};
 pub use check::CallSpec;
 pub use choose::Adoptable;
 pub use communicator::Communicator;

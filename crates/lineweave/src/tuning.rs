@@ -11,11 +11,12 @@ use crate::wait::{Between, Budget};
 use lineweave_core::algorithm::{self, Algorithm};
 use lineweave_core::collective::Collective;
 use lineweave_core::machine;
-use lineweave_core::model::{fit, Model};
-use lineweave_core::plan::{Params, Plan, PlanError};
+use lineweave_core::model::{ceil_log2, fit, LevelCosts, Model};
+use lineweave_core::plan::{Layout, Params, Plan, PlanError};
 use lineweave_core::profile::{Fingerprint, Profile};
 use lineweave_core::select::{self, Choices, Question, SelectError};
-use lineweave_core::units::LINE;
+use lineweave_core::topology::Shape;
+use lineweave_core::units::{Rank, LINE};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -154,6 +155,17 @@ impl Tuning {
             Some(_) | None => Between::Pause,
         };
         Budget { exchange, ..Budget::of(policy, ranks, usable) }
+    }
+
+    /// From which length on it can pay to ask whether all buffers are shared: where what is saved, a copy of the message at the
+    /// least, takes longer than the question, an exchange between the ranks that are farthest apart.
+    pub fn ask_from(&self, shape: &Shape) -> usize {
+        let far = (1..shape.ranks()).map(|r| shape.distance(Rank(0), Rank::from(r))).max();
+        let Some(costs) = far.map(|level| self.model.level(level).0) else { return usize::MAX };
+        let exchange = LevelCosts::by_layout(&costs.exchange, Layout::Alone).unwrap_or(costs.read);
+        let rounds = f64::from(ceil_log2(shape.ranks())) * 2.0;
+        let pays = |&bytes: &usize| self.model.copy.at(bytes, 1).nanos > rounds * exchange.value;
+        (10..30).map(|k| 1usize << k).find(pays).unwrap_or(usize::MAX)
     }
 
     /// How ranks copy: non-temporal stores from where they were measured to win.

@@ -61,7 +61,9 @@ impl Field {
         };
         let mut found = Vec::new();
         for row in rows.iter().filter(comparable) {
-            let same = |b: &&(Collective, usize, u64, f64)| (b.0, b.1, b.2) == (row.collective, row.ranks, row.bytes);
+            let same = |b: &&(Collective, usize, u64, f64)| {
+                (b.0, b.1, b.2) == (row.collective, row.ranks, row.bytes)
+            };
             let Some(&(.., best_ns)) = self.best.iter().find(same) else { continue };
             found.push(Beside {
                 collective: row.collective,
@@ -106,10 +108,17 @@ mod tests {
     fn the_shipped_field_reads_and_is_complete() {
         let field = Field::shipped().expect("a field that reads");
         assert_eq!(field.schema, 1);
-        let count = |collective, ranks| field.best.iter().filter(|b| (b.0, b.1) == (collective, ranks)).count();
+        let count =
+            |collective, ranks| field.best.iter().filter(|b| (b.0, b.1) == (collective, ranks)).count();
         for (ranks, sizes) in [(2, 7), (4, 3), (8, 3)] {
             assert_eq!(count(Collective::Barrier, ranks), 1);
-            for collective in [Collective::Bcast, Collective::Reduce, Collective::Allreduce, Collective::Allgather, Collective::Alltoall] {
+            for collective in [
+                Collective::Bcast,
+                Collective::Reduce,
+                Collective::Allreduce,
+                Collective::Allgather,
+                Collective::Alltoall,
+            ] {
                 assert_eq!(count(collective, ranks), sizes, "{collective} among {ranks}");
             }
         }

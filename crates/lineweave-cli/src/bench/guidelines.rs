@@ -111,7 +111,9 @@ impl Part {
 type Composition = (&'static str, Collective, &'static [(Collective, Part)]);
 
 const COMPOSITIONS: [Composition; 11] = {
-    use Collective::{Allgather, Allreduce, Alltoall, Bcast, Exscan, Gather, Reduce, ReduceScatter, Scan, Scatter};
+    use Collective::{
+        Allgather, Allreduce, Alltoall, Bcast, Exscan, Gather, Reduce, ReduceScatter, Scan, Scatter,
+    };
     use Part::{All, Same, Share};
     [
         ("allreduce <= reduce + bcast", Allreduce, &[(Reduce, Same), (Bcast, Same)]),
@@ -147,7 +149,8 @@ fn composed(a: &Row, ours: &[&Row]) -> Vec<Violated> {
             .collect();
         let Some(rows) = rows else { continue };
         let (median, high) = rows.iter().fold((0.0, 0.0), |(m, h), r| (m + r.median_ns, h + r.ci_high_ns));
-        let names: Vec<String> = rows.iter().map(|r| format!("{} of {}", r.collective, Bytes(r.bytes))).collect();
+        let names: Vec<String> =
+            rows.iter().map(|r| format!("{} of {}", r.collective, Bytes(r.bytes))).collect();
         found.extend(compare(rule, a, median, high, &names.join(" + ")));
     }
     found

@@ -375,8 +375,14 @@ fn show(definition: &Definition, rows: &[Row], out: &mut Output) -> Result<(), C
 /// Lineweave's processes beside the best of others.
 fn others(beside: &[Beside], out: &mut Output) -> Result<(), CliError> {
     let Some(first) = beside.first() else { return Ok(()) };
-    out.line(&format!("\nprocesses beside the best of Open MPI, MPICH and Intel MPI, as measured on a {}", first.machine))?;
-    let mut shown = table(&["collective", "ranks", "bytes", "lineweave", "best", "ratio", "at most", ""], &[1, 2, 3, 4, 5, 6]);
+    out.line(&format!(
+        "\nprocesses beside the best of Open MPI, MPICH and Intel MPI, as measured on a {}",
+        first.machine
+    ))?;
+    let mut shown = table(
+        &["collective", "ranks", "bytes", "lineweave", "best", "ratio", "at most", ""],
+        &[1, 2, 3, 4, 5, 6],
+    );
     for line in beside {
         let missed = line.target.is_some_and(|most| line.ratio > most);
         shown.add_row([

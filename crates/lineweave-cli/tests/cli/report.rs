@@ -110,6 +110,34 @@ fn a_profile_with_choices_is_compared_with_them() {
 }
 
 #[test]
+fn a_simulated_machine_is_measured_fitted_and_played() {
+    let scratch = Scratch::new();
+    let arguments = ["report", "--machine", "sandy-bridge-e5-2670-2s", "--simulate", "--format", "md"];
+    let whole = scratch.run(&arguments).accepted();
+    assert!(
+        whole.contains("78 cells") && whole.contains("| T_N@l3 |") && whole.contains("| simulated |"),
+        "{whole}"
+    );
+    scratch
+        .run(&["report", "--machine", "generic-x86", "--simulate"])
+        .refused(1, &["generic-x86", "[coherent]"]);
+}
+
+#[test]
+fn pictures_are_drawn_as_pixels() {
+    let scratch = Scratch::new();
+    let file = scratch.path().join("report.png");
+    let name = file.to_str().unwrap();
+    scratch
+        .run(&["report", "--profile", &scratch.file("p.toml", &profile()), "--format", "png", "-o", name])
+        .accepted();
+    let bytes = std::fs::read(&file).unwrap();
+    assert_eq!(&bytes[..8], b"\x89PNG\r\n\x1a\n");
+    let side = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap());
+    assert!(side(16) > 800 && side(20) > 2_000, "{} by {}", side(16), side(20));
+}
+
+#[test]
 fn a_bench_record_is_predicted_by_the_costs_that_are_given() {
     let scratch = Scratch::new();
     let record = scratch.file(
@@ -141,12 +169,14 @@ fn what_cannot_be_reported_is_refused() {
         (&["--record", &bad], 1, &["line 1", "bench record"]),
         (&["--record", &headless], 1, &["no line of kind `record`"]),
         (&["--profile", &profile, "-o", there], 1, &["cannot be written", "-o"]),
+        (&["--profile", &profile, "--format", "png"], 1, &["-o", "--format svg"]),
+        (&["--simulate"], 1, &["--machine"]),
     ] {
         scratch.run(&[&["report"], arguments].concat()).refused(status, words);
     }
     let format = scratch.run(&["report", "--format", "gif"]);
     assert_eq!(format.status, Some(2));
-    assert!(format.err.contains("html, svg, md"), "{}", format.err);
+    assert!(format.err.contains("html, svg, png, md"), "{}", format.err);
 }
 
 #[test]

@@ -27,7 +27,7 @@ pub mod trees;
 mod two_sided;
 
 use crate::collective::Collective;
-use crate::plan::{Blocks, Builder, Grid, Params, Plan, PlanError, Region, Space};
+use crate::plan::{Blocks, Builder, Grid, Params, Plan, PlanError, Region, Space, MAX_OPS};
 use crate::topology::Shape;
 use std::ops::Range;
 
@@ -221,6 +221,41 @@ impl Algorithm {
     pub fn plan(&self, problem: &Problem, params: &Params) -> Result<Plan, PlanError> {
         check(problem)?;
         self.check_params(params)?;
+        self.foresee(problem, params)?;
+        self.make(problem, params)
+    }
+
+    /// Refuses a long message whose plan would be too large before it is made: chunks follow each other alike, so ops
+    /// grow with the length as they do between two shorter messages.
+    fn foresee(&self, problem: &Problem, params: &Params) -> Result<(), PlanError> {
+        const SHORT: usize = 4 << 20;
+        if problem.bytes <= 4 * SHORT || problem.blocks != Blocks::Dense {
+            return Ok(());
+        }
+        let ops = |bytes: usize| -> Result<usize, PlanError> {
+            let bytes = (bytes / problem.grain).max(1) * problem.grain;
+            let plan = self.make(&Problem { bytes, ..problem.clone() }, params)?;
+            Ok(plan.programs.iter().map(Vec::len).sum())
+        };
+        let (one, two) = (ops(SHORT)?, ops(2 * SHORT)?);
+        let more = (two.saturating_sub(one) as f64) * (problem.bytes as f64 / SHORT as f64 - 2.0);
+        match two as f64 + more {
+            all if all <= MAX_OPS as f64 => Ok(()),
+            all => Err(self.too_large(problem, all as usize)),
+        }
+    }
+
+    fn too_large(&self, problem: &Problem, ops: usize) -> PlanError {
+        PlanError::TooLarge {
+            algorithm: format!("{}/{}", self.collective, self.name),
+            bytes: problem.bytes,
+            ranks: problem.ranks(),
+            ops,
+            most: MAX_OPS,
+        }
+    }
+
+    fn make(&self, problem: &Problem, params: &Params) -> Result<Plan, PlanError> {
         let root = if self.collective.rooted() { problem.root } else { 0 };
         let mut builder = Builder::new(
             self.collective,
@@ -234,7 +269,10 @@ impl Algorithm {
         builder.blocks(problem.blocks.clone());
         let scope = Scope { root, ..Scope::all(problem) };
         (self.emit)(&mut builder, problem, &scope, params)?;
-        Ok(builder.finish())
+        match builder.ops() <= MAX_OPS {
+            true => Ok(builder.finish()),
+            false => Err(self.too_large(problem, builder.ops())),
+        }
     }
 
     /// The parameter sets to prove and test for a problem: the candidates, or the defaults where there are

@@ -1,16 +1,18 @@
 //! A machine as nested boxes: packages, NUMA nodes, last-level caches, cores, threads; and a tree of ranks over them.
 
 use super::svg::{Anchor, Point, Stroke, Svg};
-use super::{INK, RULE, SOFT, TRANSFER};
-use crate::topology::{Cpu, Level, Topology};
+use super::{RULE, SOFT, TRANSFER};
+use crate::topology::{Level, Topology};
 
 const TOP: f64 = 62.0;
 const LEFT: f64 = 16.0;
-/// A thread's square, and what lies between boxes.
-const THREAD: f64 = 13.0;
-const GAP: f64 = 5.0;
 /// Height of a name.
-const NAME: f64 = 13.0;
+const NAME: f64 = 15.0;
+/// A thread's square: the largest with which the picture fits this width and height.
+const THREADS: [f64; 8] = [46.0, 38.0, 30.0, 24.0, 20.0, 16.0, 13.0, 10.0];
+const FITS: Point = (860.0, 620.0);
+/// From this size on a square has its CPU's number in it.
+const NUMBERED: f64 = 16.0;
 
 /// A box with what is in it.
 struct Node {
@@ -28,24 +30,43 @@ struct Node {
 pub fn machine(topology: &Topology, title: &str, detail: &str, tree: &[(usize, usize)]) -> String {
     let all: Vec<usize> = (0..topology.cpus.len()).collect();
     let levels = drawn(topology);
-    let root = node(topology, None, String::new(), &all, &levels);
+    let laid = |thread: f64| {
+        let scale = Scale { thread, gap: (thread * 0.2).clamp(3.0, 8.0) };
+        (scale, node(topology, scale, None, String::new(), &all, &levels))
+    };
+    let fits = |n: &Node| n.size.0 <= FITS.0 && n.size.1 <= FITS.1;
+    let mut sizes = THREADS.into_iter().map(laid);
+    let (scale, root) = sizes.find(|(_, n)| fits(n)).unwrap_or_else(|| laid(THREADS[THREADS.len() - 1]));
     let mut svg = Svg::default();
     svg.heading(title, detail);
     let mut centres = vec![None; topology.cpus.len()];
-    paint(&root, (LEFT, TOP), &mut svg, &mut centres);
-    let arrow = Stroke { colour: TRANSFER, width: 1.4, dashed: false };
-    let ring = Stroke { colour: INK, width: 1.6, dashed: false };
+    paint(&root, scale, (LEFT, TOP), &mut svg, &mut centres);
+    let centre = |cpu: usize| centres.get(cpu).copied().flatten();
+    let arrow = Stroke { colour: TRANSFER, width: 1.5, dashed: false };
     for &(from, to) in tree {
-        let ends = (centres.get(from).copied().flatten(), centres.get(to).copied().flatten());
-        if let (Some(from), Some(to)) = ends {
-            svg.arrow(from, to, arrow);
+        if let (Some(a), Some(b)) = (centre(from), centre(to)) {
+            // From border to border, so that numbers can be read.
+            let length = (b.0 - a.0).hypot(b.1 - a.1).max(1e-6);
+            let reach = (scale.thread * 0.45).min(length / 3.0);
+            let (dx, dy) = ((b.0 - a.0) / length * reach, (b.1 - a.1) / length * reach);
+            svg.arc((a.0 + dx, a.1 + dy), (b.0 - dx, b.1 - dy), 0.12, arrow);
         }
     }
     let first = tree.iter().map(|t| t.0).find(|root| tree.iter().all(|t| t.1 != *root));
-    if let Some(at) = first.and_then(|root| centres.get(root).copied().flatten()) {
-        svg.circle(at, 5.0, "none", ring);
+    if let Some(at) = first.and_then(centre) {
+        svg.circle(at, scale.thread * 0.5 + 1.0, "none", Stroke { width: 2.5, ..arrow });
     }
-    svg.finish((root.size.0 + 2.0 * LEFT).max(420.0), root.size.1 + TOP + 16.0, title)
+    let width = (root.size.0 + 2.0 * LEFT).max(Svg::heading_width(title, detail));
+    svg.finish(width.max(420.0), root.size.1 + TOP + 16.0, title)
+}
+
+/// How large things are drawn.
+#[derive(Clone, Copy)]
+struct Scale {
+    /// A thread's square.
+    thread: f64,
+    /// What lies between boxes.
+    gap: f64,
 }
 
 /// The levels that have boxes: packages, cores, and those between that group anything.
@@ -65,7 +86,15 @@ fn drawn(topology: &Topology) -> Vec<Level> {
     Level::ALL.into_iter().rev().filter(groups).collect()
 }
 
-fn node(topology: &Topology, level: Option<Level>, name: String, cpus: &[usize], below: &[Level]) -> Node {
+fn node(
+    topology: &Topology,
+    scale: Scale,
+    level: Option<Level>,
+    name: String,
+    cpus: &[usize],
+    below: &[Level],
+) -> Node {
+    let gap = scale.gap;
     let mut children = Vec::new();
     match below.split_first() {
         Some((&next, rest)) => {
@@ -79,10 +108,18 @@ fn node(topology: &Topology, level: Option<Level>, name: String, cpus: &[usize],
             for id in ids {
                 let members: Vec<usize> =
                     cpus.iter().copied().filter(|&c| topology.cpus[c].id(next) == id).collect();
-                children.push(node(topology, Some(next), format!("{} {id}", word(next)), &members, rest));
+                let name = format!("{} {id}", word(next));
+                children.push(node(topology, scale, Some(next), name, &members, rest));
             }
         }
-        None => children.extend(cpus.iter().map(|&cpu| thread(cpu, &topology.cpus[cpu]))),
+        None => children.extend(cpus.iter().map(|&cpu| Node {
+            level: None,
+            name: topology.cpus[cpu].os.to_string(),
+            cpu: Some(cpu),
+            children: Vec::new(),
+            columns: 1,
+            size: (scale.thread, scale.thread),
+        })),
     }
     let n = children.len().max(1);
     let columns = match level {
@@ -95,15 +132,10 @@ fn node(topology: &Topology, level: Option<Level>, name: String, cpus: &[usize],
     let highest = children.iter().map(|c| c.size.1).fold(0.0, f64::max);
     let rows = n.div_ceil(columns);
     let head = if named(level) { NAME } else { 0.0 };
-    let width = columns as f64 * (widest + GAP) + GAP;
-    let width = if named(level) { width.max(super::svg::width_of(&name, 10.0) + 2.0 * GAP) } else { width };
-    let size = (width, rows as f64 * (highest + GAP) + GAP + head);
+    let width = columns as f64 * (widest + gap) + gap;
+    let width = if named(level) { width.max(super::svg::width_of(&name, 11.0) + 2.0 * gap) } else { width };
+    let size = (width, rows as f64 * (highest + gap) + gap + head);
     Node { level, name, cpu: None, children, columns, size }
-}
-
-fn thread(cpu: usize, of: &Cpu) -> Node {
-    let name = format!("CPU {}", of.os);
-    Node { level: None, name, cpu: Some(cpu), children: Vec::new(), columns: 1, size: (THREAD, THREAD) }
 }
 
 fn named(level: Option<Level>) -> bool {
@@ -120,44 +152,51 @@ fn word(level: Level) -> &'static str {
     }
 }
 
-fn paint(node: &Node, at: Point, svg: &mut Svg, centres: &mut [Option<Point>]) {
+fn paint(node: &Node, scale: Scale, at: Point, svg: &mut Svg, centres: &mut [Option<Point>]) {
+    let gap = scale.gap;
     if let Some(cpu) = node.cpu {
-        svg.open(&node.name);
-        svg.rect(at, node.size, SOFT, 2.0);
-        svg.rect((at.0 + 1.0, at.1 + 1.0), (THREAD - 2.0, THREAD - 2.0), "#ffffff", 1.5);
+        svg.open(&format!("CPU {}", node.name));
+        svg.framed(at, node.size, "#fff", "#9aa5b4", 3.0);
+        if scale.thread >= NUMBERED {
+            let size =
+                (scale.thread * 0.42).min(13.0).min(1.5 * scale.thread / node.name.len().max(1) as f64);
+            let place = (at.0 + scale.thread / 2.0, at.1 + scale.thread / 2.0 + size * 0.36);
+            svg.text(place, size, SOFT, Anchor::Middle, false, &node.name);
+        }
         svg.close();
-        centres[cpu] = Some((at.0 + THREAD / 2.0, at.1 + THREAD / 2.0));
+        centres[cpu] = Some((at.0 + scale.thread / 2.0, at.1 + scale.thread / 2.0));
         return;
     }
-    let fill = match node.level {
-        Some(Level::Package) => "#eef2f7",
-        Some(Level::Numa) => "#dfe8f3",
-        Some(Level::L3) => "#cfe3d8",
-        Some(Level::Core) => "#f3e3c3",
-        _ => "none",
+    let (fill, edge) = match node.level {
+        Some(Level::Package) => ("#eef2f7", "#c9d3df"),
+        Some(Level::Numa) => ("#e1eaf5", "#b9cbe2"),
+        Some(Level::L3) => ("#d6eadf", "#abd0bd"),
+        Some(Level::Core) => ("#f7ead0", "#e0c898"),
+        _ => ("none", RULE),
     };
     if node.level.is_some() {
         svg.open(&node.name);
-        svg.rect(at, node.size, RULE, 4.0);
-        svg.rect((at.0 + 0.8, at.1 + 0.8), (node.size.0 - 1.6, node.size.1 - 1.6), fill, 3.5);
+        svg.framed(at, node.size, fill, edge, 5.0);
         svg.close();
     }
-    let mut top = at.1 + GAP;
+    let mut top = at.1 + gap;
     if named(node.level) {
-        svg.text((at.0 + GAP, at.1 + NAME - 2.0), 10.0, SOFT, Anchor::Start, false, &node.name);
+        svg.text((at.0 + gap, at.1 + NAME - 1.0), 11.0, SOFT, Anchor::Start, false, &node.name);
         top += NAME;
     }
     let widest = node.children.iter().map(|c| c.size.0).fold(0.0, f64::max);
     let highest = node.children.iter().map(|c| c.size.1).fold(0.0, f64::max);
     for (i, child) in node.children.iter().enumerate() {
         let (column, row) = ((i % node.columns) as f64, (i / node.columns) as f64);
-        paint(child, (at.0 + GAP + column * (widest + GAP), top + row * (highest + GAP)), svg, centres);
+        let corner = (at.0 + gap + column * (widest + gap), top + row * (highest + gap));
+        paint(child, scale, corner, svg, centres);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::topology::Cpu;
 
     fn two_packages() -> Topology {
         let cpu = |os: usize| Cpu { os, core: os / 2, l3: os / 4, numa: os / 8, package: os / 8, kind: 0 };
@@ -175,6 +214,19 @@ mod tests {
         assert_eq!(svg.matches("<polygon").count(), 2, "no arrow to a CPU that is not there");
         assert_eq!(svg.matches("<circle").count(), 1, "the root");
         assert!(svg.contains("a &lt; b"));
+    }
+
+    #[test]
+    fn few_cpus_are_large_and_many_still_fit() {
+        let cpu = |os: usize| Cpu { os, core: os, l3: os / 8, numa: os / 64, package: os / 64, kind: 0 };
+        for (cpus, numbered) in [(4, 4), (512, 0)] {
+            let topology = Topology { cpus: (0..cpus).map(cpu).collect() };
+            let svg = machine(&topology, "t", "d", &[]);
+            let width: f64 =
+                svg.split_once(" width=\"").unwrap().1.split('"').next().unwrap().parse().unwrap();
+            assert!((400.0..1000.0).contains(&width), "{width}");
+            assert_eq!(svg.matches("text-anchor=\"middle\"").count(), numbered);
+        }
     }
 
     #[test]

@@ -18,6 +18,8 @@ const STYLES: [(&str, bool); 10] = [
     ("#009e73", true),
 ];
 const WIDTH: f64 = 420.0;
+/// Of a panel that stands alone.
+const ALONE: f64 = 860.0;
 const HEIGHT: f64 = 300.0;
 const LEFT: f64 = 64.0;
 const TOP: f64 = 90.0;
@@ -81,6 +83,7 @@ pub fn curves_on(title: &str, detail: &str, panels: &[Panel], labels: Axes) -> S
         }
     };
     let (x, y) = (range(|p| p.0, 2.0), range(|p| p.1, 10.0));
+    let wide = if panels.len() == 1 { ALONE } else { WIDTH };
     let mut names: Vec<&str> = Vec::new();
     for curve in panels.iter().flat_map(|p| &p.curves) {
         if !names.contains(&curve.name.as_str()) {
@@ -92,9 +95,9 @@ pub fn curves_on(title: &str, detail: &str, panels: &[Panel], labels: Axes) -> S
         let at = |p: &(f64, f64)| {
             let fx = (p.0.log2() - x.0) / (x.1 - x.0);
             let fy = (p.1.log10() - y.0) / (y.1 - y.0);
-            (corner.0 + fx * WIDTH, corner.1 + (1.0 - fy) * HEIGHT)
+            (corner.0 + fx * wide, corner.1 + (1.0 - fy) * HEIGHT)
         };
-        axes(&mut svg, corner, (x, y), labels);
+        axes(&mut svg, corner, wide, (x, y), labels);
         svg.text((corner.0, corner.1 - 8.0), 13.0, INK, Anchor::Start, true, &panel.title);
         for curve in &panel.curves {
             let style = names.iter().position(|n| *n == curve.name).unwrap_or(0) % STYLES.len();
@@ -113,7 +116,7 @@ pub fn curves_on(title: &str, detail: &str, panels: &[Panel], labels: Axes) -> S
                 svg.line(pair[0], pair[1], stroke);
             }
             for &point in points.iter().filter(|_| curve.measured || points.len() == 1) {
-                svg.circle(point, 4.0, if curve.measured { INK } else { colour }, stroke);
+                svg.circle(point, 3.5, colour, Stroke { colour: "#ffffff", width: 0.7, dashed: false });
             }
             svg.close();
         }
@@ -126,7 +129,7 @@ pub fn curves_on(title: &str, detail: &str, panels: &[Panel], labels: Axes) -> S
         let (colour, dashed) = STYLES[i % STYLES.len()];
         let stroke = Stroke { colour, width: 1.6, dashed };
         match measured(name) {
-            true => svg.circle((place.0 + 14.0, place.1 - 4.0), 4.0, INK, stroke),
+            true => svg.circle((place.0 + 14.0, place.1 - 4.0), 4.0, colour, stroke),
             false => svg.line((place.0, place.1 - 4.0), (place.0 + 28.0, place.1 - 4.0), stroke),
         }
         svg.text((place.0 + 34.0, place.1), 12.0, INK, Anchor::Start, false, name);
@@ -136,12 +139,12 @@ pub fn curves_on(title: &str, detail: &str, panels: &[Panel], labels: Axes) -> S
 }
 
 /// Rules and numbers.
-fn axes(svg: &mut Svg, corner: (f64, f64), (x, y): ((f64, f64), (f64, f64)), labels: Axes) {
+fn axes(svg: &mut Svg, corner: (f64, f64), wide: f64, (x, y): ((f64, f64), (f64, f64)), labels: Axes) {
     let rule = Stroke { colour: RULE, width: 1.0, dashed: false };
     let step = ((x.1 - x.0) / 6.0).ceil().max(1.0);
     let mut power = x.0;
     while power <= x.1 + 1e-9 {
-        let at = corner.0 + (power - x.0) / (x.1 - x.0) * WIDTH;
+        let at = corner.0 + (power - x.0) / (x.1 - x.0) * wide;
         svg.line((at, corner.1), (at, corner.1 + HEIGHT), rule);
         let label = (labels.x)(2f64.powf(power));
         svg.text((at, corner.1 + HEIGHT + 16.0), 11.0, SOFT, Anchor::Middle, false, &label);
@@ -150,7 +153,7 @@ fn axes(svg: &mut Svg, corner: (f64, f64), (x, y): ((f64, f64), (f64, f64)), lab
     let mut power = y.0;
     while power <= y.1 + 1e-9 {
         let at = corner.1 + (1.0 - (power - y.0) / (y.1 - y.0)) * HEIGHT;
-        svg.line((corner.0, at), (corner.0 + WIDTH, at), rule);
+        svg.line((corner.0, at), (corner.0 + wide, at), rule);
         let label = (labels.y)(10f64.powf(power));
         svg.text((corner.0 - 6.0, at + 4.0), 11.0, SOFT, Anchor::End, false, &label);
         power += 1.0;

@@ -4,23 +4,29 @@
 //! carries its op as a tooltip.
 
 mod boxes;
+mod chart;
 mod curves;
 mod heat;
 mod map;
 mod pairs;
 mod plan;
+mod spans;
 mod steps;
+mod surface;
 mod svg;
 mod trace;
 mod tree;
 
 pub use boxes::machine;
+pub use chart::{charts, number, Axis, Chart, Mark, Scale, Series, Spot};
 pub use curves::{curves, curves_on, Axes, Curve, Panel};
 pub use heat::heat;
 pub use map::{map, Cell};
 pub use pairs::pairs;
 pub use plan::plan;
+pub use spans::{spans, Span};
 pub use steps::{steps, Step, Steps};
+pub use surface::{surfaces, Sampled};
 pub use trace::trace;
 pub use tree::tree;
 

@@ -1,8 +1,8 @@
 //! What it costs to deal with one another, for every pair of CPUs.
 
 use super::heat::SHADES;
-use super::svg::{Anchor, Svg};
-use super::{INK, SOFT};
+use super::svg::{width_of, Anchor, Stroke, Svg};
+use super::{INK, SOFT, TRANSFER};
 use crate::topology::{Cpu, Level, Topology};
 use crate::units::Nanos;
 
@@ -13,9 +13,16 @@ const MOST: usize = 128;
 
 /// Draws `cost` in ns for each two CPUs of `topology`; shades by logarithm. Costs that are not positive and finite
 /// are left white. Of more than 128 CPUs one a core is drawn, and of more cores an even choice; the picture says so.
-pub fn pairs(topology: &Topology, title: &str, cost: &dyn Fn(Level) -> f64) -> String {
+/// `tree` has pairs of indices into [`Topology::cpus`], giver first, in the order in which they are told: each is a mark in
+/// the row of the giver and the column of the taker, where both are drawn.
+pub fn pairs(
+    topology: &Topology,
+    title: &str,
+    cost: &dyn Fn(Level) -> f64,
+    tree: &[(usize, usize)],
+) -> String {
     let (cpus, which) = shown(topology);
-    let cell = (640.0 / cpus.len().max(1) as f64).clamp(4.0, 48.0);
+    let cell = (640.0 / cpus.len().max(1) as f64).clamp(4.0, 64.0);
     let side = cpus.len() as f64 * cell;
     let sound = |ns: f64| (ns > 0.0 && ns.is_finite()).then_some(ns);
     let mut levels: Vec<Level> = Vec::new();
@@ -36,7 +43,7 @@ pub fn pairs(topology: &Topology, title: &str, cost: &dyn Fn(Level) -> f64) -> S
         Some(_) if high <= low => SHADES[3],
         Some(ns) => {
             let share = (ns / low).ln() / (high / low).ln();
-            SHADES[1 + (share * (SHADES.len() - 2) as f64).round() as usize]
+            SHADES[1 + (share * (SHADES.len() - 3) as f64).round() as usize]
         }
     };
     let mut svg = Svg::default();
@@ -62,7 +69,15 @@ pub fn pairs(topology: &Topology, title: &str, cost: &dyn Fn(Level) -> f64) -> S
             let last = cpus[end - 1].os;
             svg.open(&format!("CPU {} with CPU {} to {last}, {}", a.os, cpus[column].os, name(level)));
             let width = (end - column) as f64 * cell;
-            svg.rect((LEFT + column as f64 * cell, y), (width - 0.4, cell - 0.4), shade(level), 0.0);
+            let x = LEFT + column as f64 * cell;
+            svg.rect((x, y), (width - 0.6, cell - 0.6), shade(level), 0.0);
+            if let Some(text) = sound(cost(level)).map(|ns| Nanos(ns).to_string()) {
+                if tree.is_empty() && cell >= 30.0 && width_of(&text, 10.0) < width - 6.0 {
+                    let ink = if SHADES[5..].contains(&shade(level)) { SHADES[0] } else { INK };
+                    let middle = (x + width / 2.0, y + cell / 2.0 + 3.5);
+                    svg.text(middle, 10.0, ink, Anchor::Middle, false, &text);
+                }
+            }
             svg.close();
             column = end;
         }
@@ -72,21 +87,35 @@ pub fn pairs(topology: &Topology, title: &str, cost: &dyn Fn(Level) -> f64) -> S
             svg.text((LEFT - 6.0, y + cell / 2.0 + 3.0), 9.0, SOFT, Anchor::End, false, &label);
         }
     }
-    svg.text(
-        (LEFT, TOP + side + 14.0),
-        10.0,
-        SOFT,
-        Anchor::Start,
-        false,
-        "CPUs in the order of ranks, both ways",
-    );
+    let place = |cpu: usize| {
+        let os = topology.cpus.get(cpu)?.os;
+        cpus.iter().position(|c| c.os == os)
+    };
+    let edge = Stroke { colour: SHADES[0], width: 1.0, dashed: false };
+    for (i, &(from, to)) in tree.iter().enumerate() {
+        let (Some(row), Some(column)) = (place(from), place(to)) else { continue };
+        let at = (LEFT + (column as f64 + 0.5) * cell, TOP + (row as f64 + 0.5) * cell);
+        svg.open(&format!("{}. CPU {} tells CPU {}", i + 1, cpus[row].os, cpus[column].os));
+        let radius = (cell * 0.36).clamp(2.0, 13.0);
+        svg.circle(at, radius, TRANSFER, edge);
+        if radius >= 8.0 {
+            let text = (i + 1).to_string();
+            svg.text((at.0, at.1 + 3.5), 10.0, SHADES[0], Anchor::Middle, false, &text);
+        }
+        svg.close();
+    }
+    let legend = match tree.is_empty() {
+        true => "CPUs in the order of ranks, both ways",
+        false => "rows give and columns take; marks are the tree, in the order in which CPUs are told",
+    };
+    svg.text((LEFT, TOP + side + 14.0), 10.0, SOFT, Anchor::Start, false, legend);
     for (i, &level) in levels.iter().enumerate() {
         let y = TOP + side + 26.0 + i as f64 * 20.0;
         svg.rect((LEFT, y), (14.0, 12.0), shade(level), 2.0);
         svg.text((LEFT + 22.0, y + 10.0), 12.0, INK, Anchor::Start, false, &name(level));
     }
     let height = TOP + side + 36.0 + levels.len() as f64 * 20.0;
-    svg.finish((LEFT + side + 24.0).max(420.0), height, title)
+    svg.finish((LEFT + side + 24.0).max(Svg::heading_width(title, &which)).max(520.0), height, title)
 }
 
 /// The CPUs that are drawn, and a sentence about them.
@@ -119,15 +148,22 @@ mod tests {
 
     #[test]
     fn distances_have_shades_of_their_own() {
-        let svg = pairs(&topology(4), "t", &|l| if l == Level::Core { 20.0 } else { 200.0 });
+        let svg = pairs(&topology(4), "t", &|l| if l == Level::Core { 20.0 } else { 200.0 }, &[]);
         assert!(svg.contains("core: 20.0 ns") && svg.contains("l3: 200 ns"), "{svg}");
-        assert!(svg.contains(SHADES[1]) && svg.contains(SHADES[7]) && !svg.contains("NaN"));
+        assert!(svg.contains(SHADES[1]) && svg.contains(SHADES[6]) && !svg.contains("NaN"));
+    }
+
+    #[test]
+    fn the_tree_is_marked_at_giver_and_taker() {
+        let svg = pairs(&topology(4), "t", &|_| 20.0, &[(0, 3), (3, 7), (0, 99)]);
+        assert_eq!(svg.matches("<circle").count(), 2, "not for a CPU that is not there");
+        assert!(svg.contains("<title>2. CPU 3 tells CPU 7</title>"), "{svg}");
     }
 
     #[test]
     fn large_machines_and_unknown_costs_are_drawn_too() {
-        let svg = pairs(&topology(300), "t", &|_| f64::NAN);
+        let svg = pairs(&topology(300), "t", &|_| f64::NAN, &[]);
         assert!(svg.contains("one core of every 3") && svg.contains("not known") && !svg.contains("NaN"));
-        assert!(pairs(&Topology::default(), "t", &|_| 1.0).ends_with("</svg>\n"));
+        assert!(pairs(&Topology::default(), "t", &|_| 1.0, &[]).ends_with("</svg>\n"));
     }
 }

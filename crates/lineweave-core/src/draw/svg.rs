@@ -65,6 +65,15 @@ impl Svg {
         );
     }
 
+    /// A rectangle within a border of its own colour.
+    pub(super) fn framed(&mut self, at: Point, size: Point, fill: &str, edge: &str, radius: f64) {
+        let (x, y, w, h) = (at.0 + 0.5, at.1 + 0.5, size.0 - 1.0, size.1 - 1.0);
+        let _ = write!(
+            self.body,
+            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{w:.1}\" height=\"{h:.1}\" rx=\"{radius}\" fill=\"{fill}\" stroke=\"{edge}\"/>"
+        );
+    }
+
     pub(super) fn circle(&mut self, at: Point, radius: f64, fill: &str, stroke: Stroke) {
         let _ = write!(
             self.body,
@@ -100,6 +109,30 @@ impl Svg {
         self.polygon(&[to, wing(1.0), wing(-1.0)], stroke.colour);
     }
 
+    /// An arrow that bends to its right by `bend` of its length, so that the way back does not lie on it.
+    pub(super) fn arc(&mut self, from: Point, to: Point, bend: f64, stroke: Stroke) {
+        let (dx, dy) = (to.0 - from.0, to.1 - from.1);
+        let control = ((from.0 + to.0) / 2.0 - dy * bend, (from.1 + to.1) / 2.0 + dx * bend);
+        let (ex, ey) = (to.0 - control.0, to.1 - control.1);
+        let length = ex.hypot(ey).max(1e-6);
+        let (ux, uy) = (ex / length, ey / length);
+        let head = (4.0 + 2.0 * stroke.width).min(length);
+        let neck = (to.0 - ux * head, to.1 - uy * head);
+        let _ = write!(
+            self.body,
+            "<path d=\"M{:.1} {:.1}Q{:.1} {:.1} {:.1} {:.1}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\"/>",
+            from.0, from.1, control.0, control.1, neck.0, neck.1, stroke.colour, stroke.width
+        );
+        let wing = |side: f64| (neck.0 - uy * head * 0.45 * side, neck.1 + ux * head * 0.45 * side);
+        self.polygon(&[to, wing(1.0), wing(-1.0)], stroke.colour);
+    }
+
+    /// How wide a picture with this heading has to be.
+    pub(super) fn heading_width(title: &str, detail: &str) -> f64 {
+        // Bold letters are wider.
+        (width_of(title, 17.0) * 1.15).max(width_of(detail, 12.0)) + 32.0
+    }
+
     /// Text on its baseline.
     pub(super) fn text(&mut self, at: Point, size: f64, fill: &str, anchor: Anchor, bold: bool, text: &str) {
         let anchor = match anchor {
@@ -112,6 +145,16 @@ impl Svg {
             self.body,
             "<text x=\"{:.1}\" y=\"{:.1}\" font-size=\"{size:.1}\" fill=\"{fill}\" text-anchor=\"{anchor}\"{weight}>{}</text>",
             at.0, at.1, escape(text)
+        );
+    }
+
+    /// Text that runs upwards, its middle at `at`.
+    pub(super) fn text_up(&mut self, at: Point, size: f64, fill: &str, text: &str) {
+        let (x, y) = at;
+        let _ = write!(
+            self.body,
+            "<text x=\"{x:.1}\" y=\"{y:.1}\" font-size=\"{size:.1}\" fill=\"{fill}\" text-anchor=\"middle\" transform=\"rotate(-90 {x:.1} {y:.1})\">{}</text>",
+            escape(text)
         );
     }
 

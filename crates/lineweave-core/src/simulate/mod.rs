@@ -9,6 +9,7 @@
 
 mod agenda;
 pub mod coherent;
+pub mod copies;
 mod fabric;
 pub mod measuring;
 pub mod mesh;
@@ -247,6 +248,12 @@ pub enum SimulateError {
         ranks: usize,
         /// Cores of the machine.
         cores: usize,
+    },
+    /// A mesh on which nobody can talk to anybody.
+    #[error("machine {machine}: a mesh of one core has nobody to exchange messages with: take one of at least 2 cores, such as --mesh 2x1")]
+    OneCore {
+        /// Its name.
+        machine: String,
     },
     /// Too large to be held.
     #[error("a simulation of {ops} ops takes about {needs} bytes, more than the limit of {limit}: take fewer ranks, a shorter message or larger chunks")]

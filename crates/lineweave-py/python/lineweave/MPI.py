@@ -8,7 +8,6 @@ files, derived types, dynamic processes) is not here, and asking for it is an `A
 from __future__ import annotations
 
 import atexit
-import operator as _operator_module
 import os
 import platform
 import time
@@ -17,6 +16,49 @@ from typing import Any, Callable, Sequence
 import lineweave
 from lineweave import _launch, _lineweave
 from lineweave._errors import BadArgument, Error, NoTeam
+from lineweave._mpi import (
+    ANY_SOURCE,
+    ANY_TAG,
+    BAND,
+    BOOL,
+    BOR,
+    BXOR,
+    BYTE,
+    C_BOOL,
+    CHAR,
+    DOUBLE,
+    FLOAT,
+    IN_PLACE,
+    INT,
+    INT8_T,
+    INT16_T,
+    INT32_T,
+    INT64_T,
+    LAND,
+    LONG,
+    LONG_LONG,
+    LOR,
+    LXOR,
+    MAX,
+    MIN,
+    PROD,
+    SHORT,
+    SIGNED_CHAR,
+    SUM,
+    UINT8_T,
+    UINT16_T,
+    UINT32_T,
+    UINT64_T,
+    UNSIGNED,
+    UNSIGNED_LONG,
+    Datatype,
+    Op,
+    _buffer,
+    _flat,
+    _named,
+    _numpy,
+    _one,
+)
 from lineweave._team import Team, fresh_name
 
 Exception = Error  # noqa: A001  (the name that mpi4py gives it)
@@ -27,156 +69,62 @@ ROOT = -3
 THREAD_SINGLE, THREAD_FUNNELED, THREAD_SERIALIZED, THREAD_MULTIPLE = range(4)
 
 
-class _InPlace:
-    def __repr__(self) -> str:
-        return "lineweave.MPI.IN_PLACE"
-
-
-IN_PLACE = _InPlace()
-
-
-class Datatype:
-    """The type of elements. Buffers say theirs themselves; a type beside a buffer is compared with that."""
-
-    def __init__(self, name: str, code: str) -> None:
-        self.name, self.code = name, code
-
-    def __repr__(self) -> str:
-        return f"<lineweave.MPI.Datatype {self.name}>"
-
-    def Get_size(self) -> int:
-        return int(_numpy().dtype(self.code).itemsize)
-
-
-BYTE = Datatype("BYTE", "u1")
-CHAR = Datatype("CHAR", "i1")
-SIGNED_CHAR = Datatype("SIGNED_CHAR", "i1")
-SHORT, INT, LONG, LONG_LONG = (Datatype(n, c) for n, c in (("SHORT", "i2"), ("INT", "i4"), ("LONG", "i8"), ("LONG_LONG", "i8")))
-INT8_T, INT16_T, INT32_T, INT64_T = (Datatype(f"INT{8 * n}_T", f"i{n}") for n in (1, 2, 4, 8))
-UINT8_T, UINT16_T, UINT32_T, UINT64_T = (Datatype(f"UINT{8 * n}_T", f"u{n}") for n in (1, 2, 4, 8))
-UNSIGNED, UNSIGNED_LONG = Datatype("UNSIGNED", "u4"), Datatype("UNSIGNED_LONG", "u8")
-FLOAT, DOUBLE = Datatype("FLOAT", "f4"), Datatype("DOUBLE", "f8")
-BOOL = C_BOOL = Datatype("C_BOOL", "?")
-
-
-class Op:
-    """An operator: called by name on arrays, as a function on objects."""
-
-    def __init__(self, name: str, function: Callable[[Any, Any], Any], own: bool = False) -> None:
-        self.name, self.function, self._own = name, function, own
-
-    def __repr__(self) -> str:
-        return f"<lineweave.MPI.Op {self.name}>"
-
-    def __call__(self, a: Any, b: Any) -> Any:
-        return self.function(a, b)
-
-    @classmethod
-    def Create(cls, function: Callable[[Any, Any, Any], None], commute: bool = False) -> Op:
-        """An operator of the program's: `function(a, b, type)` combines array `a` into array `b`."""
-
-        def combine(a: Any, b: Any) -> Any:
-            result = b.copy()
-            function(a, result, None)
-            return result
-
-        return cls("user", combine, own=True)
-
-    def Free(self) -> None:
-        """Nothing to give back."""
-
-    @property
-    def _engine(self) -> Any:
-        return self.function if self._own else self.name
-
-
-SUM, PROD = Op("sum", _operator_module.add), Op("prod", _operator_module.mul)
-MIN, MAX = Op("min", min), Op("max", max)
-BAND, BOR, BXOR = (
-    Op("band", _operator_module.and_),
-    Op("bor", _operator_module.or_),
-    Op("bxor", _operator_module.xor),
-)
-LAND = Op("land", lambda a, b: bool(a) and bool(b))
-LOR = Op("lor", lambda a, b: bool(a) or bool(b))
-LXOR = Op("lxor", lambda a, b: bool(a) != bool(b))
-
-
-def _numpy() -> Any:
-    import numpy
-
-    return numpy
-
-
-def _buffer(given: Any) -> tuple[Any, list[int] | None]:
-    """The array of a buffer as mpi4py takes it (`x`, `[x, TYPE]`, `[x, count]`, `[x, counts, TYPE]`), and counts of blocks."""
-    if not isinstance(given, (list, tuple)):
-        return given, None
-    array, *rest = given
-    counts: list[int] | None = None
-    for part in rest:
-        if isinstance(part, (Datatype, str)) or part is None:
-            code = part.code if isinstance(part, Datatype) else part
-            if code is not None and _numpy().asarray(array).dtype != _numpy().dtype(code):
-                raise BadArgument(f"the buffer has elements of type {_numpy().asarray(array).dtype} and not {part!r}")
-        elif isinstance(part, int):
-            array = _numpy().asarray(array).reshape(-1)[:part]
-        else:
-            if len(part) == 2 and not isinstance(part[0], int) and hasattr(part[0], "__len__"):
-                part, displacements = part
-                _dense(list(part), list(displacements))
-            counts = [int(n) for n in part]
-    return array, counts
-
-
-def _dense(counts: list[int], displacements: list[int]) -> None:
-    at = 0
-    for count, displacement in zip(counts, displacements):
-        if displacement != at:
-            raise BadArgument("blocks with gaps between them are not offered; let displacements be the sums of the counts")
-        at += count
-
-
-def _one(given: Any) -> Any:
-    array, counts = _buffer(given)
-    if counts is not None:
-        raise BadArgument("counts belong to the calls for blocks of different lengths, such as Allgatherv")
-    return array
-
-
-def _flat(array: Any) -> Any:
-    return None if array is None else _numpy().asarray(array).reshape(-1)
-
-
 class Request:
-    """A call that was begun. Calls here are over when they return, so it is always complete."""
+    """A call that was begun."""
 
-    def __init__(self, result: Any = None) -> None:
-        self._result = result
+    def __init__(self, begun: lineweave.Request | None = None, keep: Any = None) -> None:
+        self._begun, self._keep = begun, keep
 
     def Wait(self, status: Any = None) -> bool:
+        if self._begun is not None:
+            self._begun.wait()
         return True
 
     def Test(self, status: Any = None) -> bool:
-        return True
+        return self._begun is None or self._begun.test()
 
     def wait(self, status: Any = None) -> Any:
-        return self._result
+        self.Wait()
 
     def test(self, status: Any = None) -> tuple[bool, Any]:
-        return True, self._result
+        return self.Test(), None
 
     def __await__(self) -> Any:
-        return self._result
-        yield
+        if self._begun is not None:
+            yield from self._begun.__await__()
 
     @staticmethod
     def Waitall(requests: Sequence[Request], statuses: Any = None) -> bool:
+        for request in requests:
+            request.Wait()
         return True
 
     @staticmethod
     def waitall(requests: Sequence[Request], statuses: Any = None) -> list[Any]:
         return [request.wait() for request in requests]
+
+    @staticmethod
+    def Testall(requests: Sequence[Request], statuses: Any = None) -> bool:
+        return all([request.Test() for request in requests])
+
+
+class Prequest(Request):
+    """A call that is begun again and again."""
+
+    def __init__(self, handle: lineweave.Handle) -> None:
+        super().__init__()
+        self._handle = handle
+
+    def Start(self) -> None:
+        self._begun = self._handle.start()
+
+    def Free(self) -> None:
+        """Nothing to give back."""
+
+    @staticmethod
+    def Startall(requests: Sequence[Prequest]) -> None:
+        for request in requests:
+            request.Start()
 
 
 class Comm:
@@ -323,27 +271,77 @@ class Comm:
             raise BadArgument("Alltoallv: give counts with both buffers: [x, counts]")
         self._get().alltoallv(send, given, taken, out)
 
-    # The same, begun: they are over when they return.
+    # The same, begun.
 
     def Ibarrier(self) -> Request:
-        self.Barrier()
-        return Request()
+        return Request(self._get().ibarrier())
 
     def Ibcast(self, buf: Any, root: int = 0) -> Request:
-        self.Bcast(buf, root)
-        return Request()
+        return Request(self._get().ibcast(_one(buf), root))
 
     def Iallreduce(self, sendbuf: Any, recvbuf: Any, op: Op = SUM) -> Request:
-        self.Allreduce(sendbuf, recvbuf, op)
-        return Request()
-
-    def Iallgather(self, sendbuf: Any, recvbuf: Any) -> Request:
-        self.Allgather(sendbuf, recvbuf)
-        return Request()
+        out = _one(recvbuf)
+        return Request(self._get().iallreduce(out if sendbuf is IN_PLACE else _one(sendbuf), op._engine, out))
 
     def Ireduce(self, sendbuf: Any, recvbuf: Any, op: Op = SUM, root: int = 0) -> Request:
-        self.Reduce(sendbuf, recvbuf, op, root)
-        return Request()
+        team = self._get()
+        out = _one(recvbuf) if team.rank == root else None
+        return Request(team.ireduce(out if sendbuf is IN_PLACE else _one(sendbuf), op._engine, root, out))
+
+    def Iallgather(self, sendbuf: Any, recvbuf: Any) -> Request:
+        return Request(self._get().iallgather(None if sendbuf is IN_PLACE else _one(sendbuf), _one(recvbuf)))
+
+    def Igather(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> Request:
+        team = self._get()
+        send = None if sendbuf is IN_PLACE else _one(sendbuf)
+        return Request(team.igather(send, root, _one(recvbuf) if team.rank == root else None))
+
+    def Iscatter(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> Request:
+        team = self._get()
+        return Request(team.iscatter(_one(sendbuf) if team.rank == root else None, root, _one(recvbuf)))
+
+    def Ialltoall(self, sendbuf: Any, recvbuf: Any) -> Request:
+        return Request(self._get().ialltoall(None if sendbuf is IN_PLACE else _one(sendbuf), _one(recvbuf)))
+
+    def Allreduce_init(self, sendbuf: Any, recvbuf: Any, op: Op = SUM, info: Any = None) -> Prequest:
+        out = _one(recvbuf)
+        x = out if sendbuf is IN_PLACE else _one(sendbuf)
+        return Prequest(self._get().handle("allreduce", x, out=out, op=op._engine))
+
+    def Bcast_init(self, buf: Any, root: int = 0, info: Any = None) -> Prequest:
+        return Prequest(self._get().handle("bcast", _one(buf), root=root))
+
+    # Messages between two ranks.
+
+    def Send(self, buf: Any, dest: int, tag: int = 0) -> None:
+        if dest != PROC_NULL:
+            self._get().send(_one(buf), dest, tag)
+
+    def Recv(self, buf: Any, source: int = ANY_SOURCE, tag: int = 0, status: Any = None) -> None:
+        if source != PROC_NULL:
+            self._get().recv(_one(buf), _named(source, tag), tag)
+
+    def Sendrecv(
+        self,
+        sendbuf: Any,
+        dest: int,
+        sendtag: int = 0,
+        recvbuf: Any = None,
+        source: int = ANY_SOURCE,
+        recvtag: int = 0,
+        status: Any = None,
+    ) -> None:
+        if dest == PROC_NULL or source == PROC_NULL:
+            self.Send(sendbuf, dest, sendtag)
+            self.Recv(recvbuf, source, recvtag)
+        else:
+            self._get().sendrecv(_one(sendbuf), dest, _one(recvbuf), _named(source, recvtag), sendtag, recvtag)
+
+    def send(self, obj: Any, dest: int, tag: int = 0) -> None:
+        self._get().send_object(obj, dest, tag)
+
+    def recv(self, buf: Any = None, source: int = ANY_SOURCE, tag: int = 0, status: Any = None) -> Any:
+        return self._get().recv_object(_named(source, tag), tag)
 
     # Objects.
 

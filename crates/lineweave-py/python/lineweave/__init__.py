@@ -36,6 +36,7 @@ from lineweave._errors import (
     RankLost,
     Timeout,
 )
+from lineweave._requests import Handle, Request, wait_all
 from lineweave._spawn import spawn
 from lineweave._team import Team, socket_name as _socket_name
 from lineweave._lineweave import __version__, usable_cpus
@@ -44,11 +45,13 @@ __all__ = [
     "BadArgument",
     "BadType",
     "Error",
+    "Handle",
     "MeetingFailed",
     "Mismatch",
     "NoTeam",
     "RankFailed",
     "RankLost",
+    "Request",
     "Team",
     "Timeout",
     "__version__",
@@ -56,6 +59,7 @@ __all__ = [
     "spawn",
     "team",
     "usable_cpus",
+    "wait_all",
 ]
 
 _world: Team | None = None

@@ -37,6 +37,26 @@ class Objects:
     allgather: Any
     alltoall: Any
     allreduce: Any
+    send: Any
+    recv: Any
+
+    def send_object(self, obj: Any, to: int, tag: int = 0) -> None:
+        """Sends an object to a rank, which receives it under the same tag."""
+        data, first = _bundle(obj)
+        self.send(first, to, tag)
+        if len(data) > _FIRST:
+            self.send(data, to, tag)
+
+    def recv_object(self, source: int, tag: int = 0) -> Any:
+        """Receives an object that a rank sent."""
+        first = bytearray(_LENGTH + _FIRST)
+        self.recv(first, source, tag)
+        length = int.from_bytes(first[:_LENGTH], "little")
+        if length <= _FIRST:
+            return pickle.loads(memoryview(first)[_LENGTH : _LENGTH + length])
+        rest = bytearray(length)
+        self.recv(rest, source, tag)
+        return pickle.loads(rest)
 
     def bcast_object(self, obj: Any = None, root: int = 0) -> Any:
         """The root's object, at every rank."""

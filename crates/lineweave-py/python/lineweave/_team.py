@@ -11,13 +11,14 @@ from typing import Any
 
 from lineweave import _lineweave
 from lineweave._objects import Objects
+from lineweave._requests import Started
 
 os.register_at_fork(after_in_child=_lineweave.forked)
 
 _open: weakref.WeakSet[Team] = weakref.WeakSet()
 
 
-class Team(_lineweave.Communicator, Objects):
+class Team(_lineweave.Communicator, Objects, Started):
     """One rank's end of a team of ranks that share a node.
 
     Use it in a `with` statement: leaving that by an exception tells the other ranks that this one failed, so that none
@@ -45,19 +46,15 @@ class Team(_lineweave.Communicator, Objects):
     def __reduce__(self) -> tuple[object, ...]:
         raise TypeError("a team cannot be pickled: let every process join by lineweave.connect")
 
-    def split(self, color: int | None, key: int = 0, timeout: float = 60.0) -> Team | None:
-        """Teams of the ranks that give one color, in the order of key and rank; `None` for ranks that give none."""
-        everybody = self.allgather_object((color, key, self.rank))
-        name = self.bcast_object(fresh_name() if self.rank == 0 else None)
-        if color is None:
-            return None
-        members = sorted((k, r) for c, k, r in everybody if c == color)
-        rank = members.index((key, self.rank))
-        return Team(_lineweave.meet(f"{name}.{color}", len(members), rank, timeout))
+    def split(self, color: int | None, key: int = 0) -> Team | None:
+        """Teams of the ranks that give one color, in the order of key and rank; `None` for ranks that give none. Every rank
+        calls it."""
+        seat = self._split(color, key)
+        return None if seat is None else Team(seat)
 
-    def dup(self, timeout: float = 60.0) -> Team:
+    def dup(self) -> Team:
         """Another team of the same ranks, whose calls do not meet those of this one."""
-        made = self.split(0, self.rank, timeout)
+        made = self.split(0, self.rank)
         assert made is not None
         return made
 

@@ -88,6 +88,7 @@ impl Book {
             grain: key.grain,
             association: key.association,
             root: key.root,
+            reach: self.reach(),
         };
         let uneven = Some(Arc::new(blocks(key, self.shape.ranks())));
         Question { uneven, ..self.question(&even, room) }
@@ -107,7 +108,7 @@ impl Book {
 
     fn prove_uneven(&self, key: &Key, room: &Room<'_>) -> Result<Vec<Proven>, Error> {
         let question = self.uneven_question(key, room);
-        let Chosen { algorithm, params, window, .. } = self.choose(&question)?;
+        let Chosen { algorithm, params, window, .. } = self.choose(&question, self.reach())?;
         let window = window.max(key.grain);
         let mut stretches: Vec<Proven> = Vec::new();
         for from in (0..question.bytes).step_by(window) {

@@ -1,5 +1,6 @@
 //! Joining a team.
 
+use super::heaps::Heaps;
 use super::memory::Reserved;
 use super::{Engine, Options};
 use crate::choose::{Book, Library};
@@ -110,6 +111,8 @@ impl Engine {
             vacant: Vec::new(),
             banks: [BankClass::Small, BankClass::Large]
                 .map(|c| (0..Geometry::banks(c)).map(|b| segment.bank(c, b)).collect()),
+            heaps: Heaps::default(),
+            agreements: 0,
             counters_start: segment.counters(),
             left: [BankClass::Small, BankClass::Large].map(|c| std::ptr::from_ref(segment.left(rank, c))),
             home: Home::of(&segment, rank),

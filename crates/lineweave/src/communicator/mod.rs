@@ -3,9 +3,11 @@
 //! What it runs is in `engine`; it hands that to whoever carries started calls on (`lend`), and takes it back before a call that
 //! blocks.
 
+mod agreement;
 mod children;
 mod engine;
 mod errand;
+mod heaps;
 mod join;
 pub mod lend;
 mod memory;
@@ -13,8 +15,10 @@ mod queue;
 mod short;
 mod windows;
 
+pub(crate) use agreement::Agreed;
 pub use engine::{Buffers, Options, PlanId};
 pub(crate) use engine::{Engine, Mode, Stop};
+pub(crate) use heaps::Allotted;
 pub(crate) use join::Family;
 pub(crate) use lend::Shared;
 pub use memory::Memory;

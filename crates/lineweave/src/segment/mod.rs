@@ -10,12 +10,16 @@
 //! bank:   packed flags | paired flags | paired in two generations | flags alone | slots
 //! ```
 //!
+//! Buffers that ranks share lie further on in it too, in heaps (`heap.rs`).
+//!
 //! Communicators that are made from a team have segments of the same form, without a blob, further on in the same memfd
 //! ([`Pool`]). Their pages are reserved bank by bank, as plans need them. Rings for messages and windows take pages when they
 //! are used, in every segment.
 
 pub mod announce;
 mod geometry;
+mod heap;
+mod known;
 mod mail;
 mod pool;
 mod words;
@@ -24,6 +28,8 @@ mod note;
 mod observe;
 
 pub use geometry::{BankClass, Geometry, Zones, COUNTER_BYTES};
+pub(crate) use heap::{expect_memory, parts, too_large, Heap, Ledger, Part, RankHeap};
+pub(crate) use known::KnownHeaps;
 pub(crate) use mail::Mail;
 pub use note::{Awaited, WaitNote};
 pub use observe::{Observed, ObservedRank};
@@ -221,7 +227,7 @@ impl Segment {
     }
 
     /// The memory that this segment is a stretch of.
-    pub fn pool(&self) -> &Pool {
+    pub fn pool(&self) -> &Arc<Pool> {
         &self.pool
     }
 

@@ -39,6 +39,8 @@ pub(super) mod control {
     pub const ANNOUNCE: usize = 56;
     /// See `note.rs`.
     pub const NOTE: usize = 64;
+    /// Two words.
+    pub const AGREEMENT: usize = 128;
 }
 
 /// State of a rank as its peers see it.
@@ -128,6 +130,11 @@ impl Segment {
     /// How often `rank` has reserved memory for plans. All ranks do so for the same plans.
     pub fn reserved(&self, rank: usize) -> &AtomicU64 {
         self.control(rank, control::RESERVED)
+    }
+
+    /// Where `rank` says how its buffers are, for the question number `turn`.
+    pub fn agreement(&self, rank: usize, turn: u64) -> &AtomicU64 {
+        self.control(rank, control::AGREEMENT + (turn % 2) as usize)
     }
 
     /// Words where `rank` announces (see [`super::announce`]).

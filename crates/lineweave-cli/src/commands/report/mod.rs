@@ -1,18 +1,25 @@
 //! `lineweave report`: a machine and what is chosen on it as one page to look at.
 
 mod choices;
+mod fitted;
 mod page;
+mod pixels;
 mod plots;
 mod predicted;
+mod simulated;
 mod subject;
 mod sure;
 
 use crate::error::CliError;
-use crate::files::replace;
+use crate::files::{replace, replace_bytes};
 use crate::session::Session;
+use choices::Tree;
 use clap::ValueEnum;
 use lineweave_core::select::SelectError;
+use lineweave_core::topology::Cpu;
+use lineweave_core::units::Nanos;
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use subject::Subject;
 
@@ -22,7 +29,10 @@ pub struct Arguments {
     /// Also compare predicted with measured times of this bench record, on whose machine ranks are placed
     #[arg(long, value_name = "BENCH.jsonl")]
     record: Option<PathBuf>,
-    /// One page, all pictures in one, or text and tables
+    /// Of the machine as it is simulated: --machine measured in virtual time, and what is chosen played on it
+    #[arg(long, conflicts_with = "record")]
+    simulate: bool,
+    /// One page, all pictures in one, that as pixels, or text and tables
     #[arg(long, value_enum, default_value_t = Format::Html)]
     format: Format,
     /// Where to [default: standard output]
@@ -36,6 +46,7 @@ pub struct Arguments {
 enum Format {
     Html,
     Svg,
+    Png,
     Md,
 }
 
@@ -88,15 +99,25 @@ struct ReportObject<'a> {
 /// A [`CliError`]: costs or a record that cannot be read, a machine without a topology, or a file that cannot be
 /// written.
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
-    let subject = subject::load(arguments.record.as_deref(), session)?;
-    let sections = sections(&subject, session)?;
+    if arguments.format == Format::Png && arguments.output.is_none() {
+        return Err(CliError::NoFile);
+    }
+    let subject = match arguments.simulate {
+        true => simulated::load(session)?,
+        false => subject::load(arguments.record.as_deref(), session)?,
+    };
+    let tree = tree(&subject)?;
+    let sections = sections(&subject, &tree, session)?;
     let text = match arguments.format {
-        Format::Html => page::html(&subject.title, &subject.origin, &sections),
-        Format::Svg => page::svg(&subject.title, &sections),
+        Format::Html => page::html(&subject.title, &subject.origin, &facts(&subject, &tree), &sections),
+        Format::Svg | Format::Png => page::svg(&subject.title, &sections),
         Format::Md => page::md(&subject.title, &subject.origin, &sections),
     };
     if let Some(file) = &arguments.output {
-        replace(file, &text, "-o")?;
+        match arguments.format {
+            Format::Png => replace_bytes(file, &pixels::png(&text)?, "-o")?,
+            Format::Html | Format::Svg | Format::Md => replace(file, &text, "-o")?,
+        }
     }
     let file = arguments.output.as_ref().map(|f| f.display().to_string());
     if session.out.is_json() {
@@ -116,16 +137,44 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     }
 }
 
-fn sections(subject: &Subject, session: &mut Session) -> Result<Vec<Section>, CliError> {
-    let tree = match choices::tree(subject) {
-        Err(CliError::Select(why @ SelectError::NothingFits { .. })) => Err(why.to_string()),
-        Err(other) => return Err(other),
-        Ok(tree) => Ok(tree),
+/// The tree, or why there is none.
+fn tree(subject: &Subject) -> Result<Result<Tree, String>, CliError> {
+    match choices::tree(subject) {
+        Err(CliError::Select(why @ SelectError::NothingFits { .. })) => Ok(Err(why.to_string())),
+        Err(other) => Err(other),
+        Ok(tree) => Ok(Ok(tree)),
+    }
+}
+
+/// What a person asks first: names and values.
+fn facts(subject: &Subject, tree: &Result<Tree, String>) -> Vec<(String, String)> {
+    let count = |of: fn(&Cpu) -> usize| {
+        subject.topology.cpus.iter().map(of).collect::<BTreeSet<_>>().len().to_string()
     };
+    let mut facts = vec![
+        ("CPUs".to_owned(), subject.topology.cpus.len().to_string()),
+        ("cores".to_owned(), count(|c| c.core)),
+        ("packages".to_owned(), count(|c| c.package)),
+    ];
+    for level in subject.levels() {
+        let read = subject.model.level(level).0.read.value;
+        facts.push((format!("a line from the same {level}"), Nanos(read).to_string()));
+    }
+    if let Ok(tree) = tree {
+        facts.push((format!("8 bytes to {} ranks: {}", tree.ranks, tree.name), tree.predicted.to_string()));
+    }
+    facts
+}
+
+fn sections(
+    subject: &Subject,
+    tree: &Result<Tree, String>,
+    session: &mut Session,
+) -> Result<Vec<Section>, CliError> {
     Ok(vec![
         plots::machine(subject),
-        plots::distances(subject, &tree),
-        plots::fitted(subject),
+        plots::distances(subject, tree),
+        fitted::section(subject),
         predicted::section(subject, session)?,
         choices::section(subject, session)?,
         sure::unidentified(subject),

@@ -5,22 +5,28 @@ use std::fmt::Write as _;
 
 /// The page's own looks: no fonts, scripts or pictures from elsewhere. Pictures stand on white in dark rooms too.
 const STYLE: &str = "\
-:root{color-scheme:light dark;--ink:#1f2937;--soft:#5b6472;--paper:#fbfbfa;--card:#fff;--rule:#e2e5ea;--link:#0060a8}\
+:root{color-scheme:light dark;--ink:#1f2937;--soft:#5b6472;--paper:#f6f7f9;--card:#fff;--rule:#e2e5ea;--link:#0060a8}\
 @media(prefers-color-scheme:dark){:root{--ink:#e5e7eb;--soft:#a3acb9;--paper:#14171c;--card:#1c2027;--rule:#333a45;\
 --link:#7cc0f5}}\
 *{box-sizing:border-box}body{margin:0;background:var(--paper);color:var(--ink);\
 font:16px/1.55 system-ui,Helvetica,Arial,sans-serif}\
-main{max-width:70rem;margin:0 auto;padding:2rem 1.25rem 4rem}h1{font-size:1.7rem;line-height:1.25;margin:0 0 .25rem}\
-h2{font-size:1.25rem;margin:2.75rem 0 .75rem;padding-top:.75rem;border-top:1px solid var(--rule)}\
-p{max-width:44rem;margin:.5rem 0}.soft,.missing{color:var(--soft)}a{color:var(--link)}\
-nav ol{padding-left:1.25rem;margin:.5rem 0;columns:2 18rem}\
-figure{margin:1rem 0;padding:.5rem;background:#fff;border:1px solid var(--rule);border-radius:8px;overflow-x:auto}\
-figure svg{display:block;max-width:100%;height:auto}\
+main{max-width:74rem;margin:0 auto;padding:2rem 1.25rem 4rem}h1{font-size:1.9rem;line-height:1.25;margin:0 0 .25rem}\
+h2{font-size:1.35rem;margin:3rem 0 .75rem}\
+p{max-width:50rem;margin:.5rem 0}.soft,.missing{color:var(--soft)}.missing{border-left:3px solid var(--rule);\
+padding-left:.75rem}a{color:var(--link)}\
+nav{margin:1rem 0}nav a{display:inline-block;margin:0 1.1rem .25rem 0}\
+dl{display:grid;grid-template-columns:repeat(auto-fill,minmax(12rem,1fr));gap:.75rem;margin:1.25rem 0}\
+dl div{background:var(--card);border:1px solid var(--rule);border-radius:10px;padding:.6rem .9rem;display:flex;\
+flex-direction:column-reverse;justify-content:flex-end}\
+dt{color:var(--soft);font-size:.8rem;line-height:1.3}dd{margin:0;font-size:1.3rem;font-weight:600;\
+font-variant-numeric:tabular-nums}\
+figure{margin:1rem 0;padding:.5rem;background:#fff;border:1px solid var(--rule);border-radius:10px;overflow-x:auto}\
+figure svg{display:block;max-width:100%;height:auto;margin:0 auto}\
 .wide{overflow-x:auto;margin:1rem 0}table{border-collapse:collapse;font-size:.85rem;font-variant-numeric:tabular-nums}\
 th,td{text-align:left;padding:.25rem .75rem .25rem 0;border-bottom:1px solid var(--rule);vertical-align:top}\
 th{color:var(--soft);font-weight:600}details>summary{cursor:pointer;color:var(--link)}";
 /// Rows from which a table is folded away.
-const LONG: usize = 24;
+const LONG: usize = 9;
 
 fn escape(text: &str) -> String {
     let known = text.chars().filter(|c| !c.is_control() || *c == '\n').collect::<String>();
@@ -28,20 +34,24 @@ fn escape(text: &str) -> String {
 }
 
 /// One self-contained page.
-pub fn html(title: &str, origin: &str, sections: &[Section]) -> String {
+pub fn html(title: &str, origin: &str, facts: &[(String, String)], sections: &[Section]) -> String {
     let name = escape(title);
     let mut out = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <title>lineweave: {name}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n\
-         <h1>{name}</h1>\n<p class=\"soft\">Costs by {}. Written by lineweave {}.</p>\n<nav>\n<ol>\n",
+         <h1>{name}</h1>\n<p class=\"soft\">Costs by {}. Written by lineweave {}.</p>\n<dl>\n",
         escape(origin),
         env!("CARGO_PKG_VERSION")
     );
-    for s in sections {
-        let _ = writeln!(out, "<li><a href=\"#{}\">{}</a></li>", s.id, escape(s.title));
+    for (what, value) in facts {
+        let _ = writeln!(out, "<div><dt>{}</dt><dd>{}</dd></div>", escape(what), escape(value));
     }
-    out.push_str("</ol>\n</nav>\n");
+    out.push_str("</dl>\n<nav>\n");
+    for s in sections {
+        let _ = writeln!(out, "<a href=\"#{}\">{}</a>", s.id, escape(s.title));
+    }
+    out.push_str("</nav>\n");
     for s in sections {
         let _ = writeln!(out, "<section id=\"{}\">\n<h2>{}</h2>", s.id, escape(s.title));
         for paragraph in &s.text {

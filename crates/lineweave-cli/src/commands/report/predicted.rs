@@ -38,6 +38,16 @@ pub fn section(subject: &Subject, session: &mut Session) -> Result<Section, CliE
             measured: t.measured_ns,
         });
     }
+    for t in &subject.timed {
+        let (name, params) = split(&t.algorithm);
+        pairs.push(Pair {
+            collective: t.collective.clone(),
+            about: about(t.collective.clone(), t.ranks, t.bytes, &t.team, name, &params.to_string()),
+            predicted: t.predicted_ns,
+            measured: t.measured_ns,
+        });
+    }
+    section.text.extend(subject.timed_by.clone());
     if let Some(record) = &subject.record {
         let mut refused = 0;
         for row in &record.rows {

@@ -10,7 +10,7 @@ use lineweave_core::machine::{nearest, shipped};
 use lineweave_core::model::Model;
 use lineweave_core::profile::{Fingerprint, Profile};
 use lineweave_core::select::Choices;
-use lineweave_core::topology::Topology;
+use lineweave_core::topology::{Level, Topology};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
@@ -43,6 +43,19 @@ pub struct Record {
     pub rows: Vec<Measured>,
 }
 
+/// One call as it was predicted and timed.
+#[derive(Debug)]
+pub struct Timed {
+    pub collective: String,
+    pub ranks: usize,
+    pub bytes: usize,
+    pub team: String,
+    /// With parameters.
+    pub algorithm: String,
+    pub predicted_ns: f64,
+    pub measured_ns: f64,
+}
+
 /// What a report is about.
 #[derive(Debug)]
 pub struct Subject {
@@ -61,6 +74,22 @@ pub struct Subject {
     /// What `tune` measured on the machine of the profile.
     pub choices: Option<Choices>,
     pub record: Option<Record>,
+    /// What was played on a simulated machine.
+    pub timed: Vec<Timed>,
+    /// By what.
+    pub timed_by: Option<String>,
+}
+
+impl Subject {
+    /// At which distances CPUs are from each other, nearest first.
+    pub fn levels(&self) -> Vec<Level> {
+        let cpus = &self.topology.cpus;
+        let at = |level: &Level| {
+            // Of all pairs those with one of a few CPUs: machines are regular enough.
+            cpus.iter().take(8).any(|a| cpus.iter().any(|b| a.os != b.os && a.common(b) == *level))
+        };
+        Level::ALL.into_iter().filter(at).collect()
+    }
 }
 
 /// `--machine`, else `--profile`, else the record's machine, else what this machine's programs use.
@@ -108,6 +137,8 @@ pub fn load(record: Option<&Path>, session: &mut Session) -> Result<Subject, Cli
             source: None,
             choices,
             record,
+            timed: Vec::new(),
+            timed_by: None,
         });
     }
     if let Some(r) = &record {
@@ -134,10 +165,13 @@ pub fn load(record: Option<&Path>, session: &mut Session) -> Result<Subject, Cli
         source: None,
         choices: None,
         record: None,
+        timed: Vec::new(),
+        timed_by: None,
     })
 }
 
-fn described(
+/// The machine that is described by this name, with its costs as described.
+pub fn described(
     name: &str,
     given: Option<Topology>,
     record: Option<Record>,
@@ -161,6 +195,8 @@ fn described(
         )),
         choices: None,
         record,
+        timed: Vec::new(),
+        timed_by: None,
     })
 }
 

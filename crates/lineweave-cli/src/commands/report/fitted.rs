@@ -1,0 +1,166 @@
+//! What was fitted: curves with intervals, what they leave unexplained, and L(m, tau).
+
+use super::subject::Subject;
+use super::Section;
+use lineweave_core::draw::{self, Axes, Curve, Panel, Sampled, Span};
+use lineweave_core::model::Surface;
+use lineweave_core::units::{Bytes, Nanos};
+
+/// Lengths at which surfaces are read: from a line to 4 MiB.
+const SIZES: [usize; 9] = [64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20];
+/// Rows of residuals that are drawn; the rest is in the table.
+const RESIDUALS: usize = 40;
+
+/// Curves, residuals, surfaces.
+pub fn section(subject: &Subject) -> Section {
+    let mut section = Section::new("fitted", "Fitted costs");
+    lines(subject, &mut section);
+    transfers(subject, &mut section);
+    residuals(subject, &mut section);
+    surfaces(subject, &mut section);
+    section
+}
+
+fn time(ns: f64) -> String {
+    Nanos(ns).to_string()
+}
+
+/// A share with two significant digits.
+fn percent(x: f64) -> String {
+    let digits = match x.abs() {
+        0.0 => 0,
+        x => (-1.0 - x.log10().floor()).clamp(0.0, 4.0) as usize,
+    };
+    format!("{:.digits$} %", x * 100.0)
+}
+
+/// T_N: several lines.
+fn lines(subject: &Subject, section: &mut Section) {
+    let mut curves = Vec::new();
+    let mut left = Vec::new();
+    for costs in subject.model.levels.iter().filter(|c| subject.levels().contains(&c.level)) {
+        let Some(fit) = &costs.lines else { continue };
+        let points = (0..=10).map(|i| f64::from(1 << i)).map(|n| (n, fit.at(n))).collect();
+        let name = format!("T_N, {}", costs.level);
+        curves.push(Curve { name, points, measured: false, intervals: Vec::new() });
+    }
+    // What was measured, under what was fitted to it. Cells are of half a round trip, as the fit takes them.
+    for cell in subject.profile.iter().flat_map(|p| p.probe("pingpong")) {
+        let n = cell.factors.get("lines").and_then(|n| n.parse::<f64>().ok());
+        let (Some(n), Some(level)) = (n, cell.factors.get("level")) else { continue };
+        let (name, s) = (format!("measured, {level}"), &cell.stats);
+        let at = ((n, s.median), (n, s.ci_low, s.ci_high));
+        match curves.iter_mut().find(|c: &&mut Curve| c.name == name) {
+            Some(c) => {
+                c.points.push(at.0);
+                c.intervals.push(at.1);
+            }
+            None => curves.push(Curve { name, points: vec![at.0], measured: true, intervals: vec![at.1] }),
+        }
+        let fit =
+            subject.model.levels.iter().find(|c| c.level.name() == level).and_then(|c| c.lines.as_ref());
+        if let Some(fitted) = fit.map(|f| f.at(n)).filter(|f| *f > 0.0) {
+            let off = |ns: f64| ns / fitted - 1.0;
+            let name = format!("{level}, {n:.0} lines");
+            left.push(Span { name, low: off(s.ci_low), value: off(s.median), high: off(s.ci_high) });
+        }
+    }
+    if curves.is_empty() {
+        let how = "Transfers of several lines: not known; `lineweave measure` without --quick times them.";
+        section.text.push(how.to_owned());
+        return;
+    }
+    let axes = Axes { x: |n| format!("{n:.0}"), y: time };
+    let panels = [Panel { title: "T_N(N) by lines".to_owned(), curves }];
+    let detail = "half a round trip; bars are 95 % intervals of what was measured";
+    section.figures.push(draw::curves_on("Handing over N lines", detail, &panels, axes));
+    if !left.is_empty() {
+        let detail = "measured over fitted, with its interval; 0 % is as fitted";
+        left.truncate(RESIDUALS);
+        section.figures.push(draw::spans("Residuals of T_N", detail, &left, percent));
+    }
+}
+
+/// Copies, gets and puts of one pair at a time, a curve a distance.
+fn transfers(subject: &Subject, section: &mut Section) {
+    let curve = |name: String, surface: &Surface| {
+        let nodes = || surface.bytes.iter().zip(&surface.cost).map(|(b, row)| (*b as f64, row[0]));
+        let apart = nodes().filter(|(b, c)| *b > 0.0 && c.ci_low < c.ci_high);
+        Curve {
+            name,
+            points: SIZES.iter().map(|m| (*m as f64, surface.at(*m, 1).nanos)).collect(),
+            measured: false,
+            intervals: apart.map(|(b, c)| (b, c.ci_low, c.ci_high)).collect(),
+        }
+    };
+    let model = &subject.model;
+    let levels = || model.levels.iter().filter(|c| subject.levels().contains(&c.level));
+    let mut panels = vec![
+        Panel {
+            title: "get: reading what a peer wrote".to_owned(),
+            curves: levels().map(|c| curve(c.level.to_string(), &c.get)).collect(),
+        },
+        Panel {
+            title: "put: writing where a peer read".to_owned(),
+            curves: levels().map(|c| curve(c.level.to_string(), &c.put)).collect(),
+        },
+    ];
+    for panel in &mut panels {
+        panel.curves.insert(0, curve("private memory".to_owned(), &model.copy));
+    }
+    let axes = Axes { x: |n| Bytes(n.round() as u64).to_string(), y: time };
+    let detail = "one transfer at a time, m bytes, by distance; bars are 95 % intervals";
+    section.figures.push(draw::curves_on("L(m, 1)", detail, &panels, axes));
+}
+
+/// What the fits leave unexplained, segment by segment.
+fn residuals(subject: &Subject, section: &mut Section) {
+    let residuals = &subject.model.residuals;
+    if residuals.is_empty() {
+        let why = "No residuals: these costs were described, and not fitted to measurements.";
+        section.text.push(why.to_owned());
+        return;
+    }
+    let spans = residuals.iter().take(RESIDUALS).map(|r| Span {
+        name: format!("{}, {} to {}", r.of, r.from, r.to),
+        low: -r.worst,
+        value: r.bias,
+        high: r.worst,
+    });
+    let detail = "mean of (measured - fitted) / measured in each segment; bars reach to the worst cell";
+    let title = "What the fits leave unexplained";
+    section.figures.push(draw::spans(title, detail, &spans.collect::<Vec<_>>(), percent));
+    let rows = residuals
+        .iter()
+        .map(|r| vec![r.of.clone(), r.from.to_string(), r.to.to_string(), percent(r.bias), percent(r.worst)]);
+    section.tables.push((vec!["fit", "from", "to", "bias", "worst"], rows.collect()));
+}
+
+/// L(m, tau), a table each.
+fn surfaces(subject: &Subject, section: &mut Section) {
+    let model = &subject.model;
+    let sampled = |title: String, surface: &Surface| {
+        let largest = surface.bytes.last().copied().unwrap_or(0);
+        let smallest = surface.bytes.first().copied().unwrap_or(0);
+        let row = |m: &usize| {
+            let known = (smallest..=largest).contains(&(*m as u64)) && surface.bytes.len() > 1;
+            surface.taus.iter().map(|tau| (surface.at(*m, *tau as usize).nanos, known)).collect()
+        };
+        Sampled { title, taus: surface.taus.clone(), cost: SIZES.iter().map(row).collect() }
+    };
+    let mut tables = vec![sampled("copy, private memory".to_owned(), &model.copy)];
+    for costs in model.levels.iter().filter(|c| subject.levels().contains(&c.level)) {
+        tables.push(sampled(format!("get, {}", costs.level), &costs.get));
+        tables.push(sampled(format!("put, {}", costs.level), &costs.put));
+        tables.extend(costs.stream.as_ref().map(|s| sampled(format!("stream, {}", costs.level), s)));
+    }
+    if tables.iter().all(|t| t.taus == [1]) {
+        section.text.push(
+            "How transfers slow each other down (tau above 1) is not known of this machine: nobody published it, or it was \
+             not measured. The tables have one row each."
+                .to_owned(),
+        );
+    }
+    let detail = "time of m bytes while tau such transfers run; darker is more ns a byte; in brackets: continued beyond what is known";
+    section.figures.push(draw::surfaces("L(m, tau)", detail, &SIZES, &tables));
+}

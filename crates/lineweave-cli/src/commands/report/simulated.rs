@@ -1,0 +1,102 @@
+//! A machine as it is simulated: its probes in virtual time, and the collectives that are chosen on it.
+
+use super::subject::{described, question, Subject, Timed};
+use crate::error::CliError;
+use crate::session::{load_machine, Session};
+use lineweave_core::collective::Collective;
+use lineweave_core::machine::Machine;
+use lineweave_core::model::fit;
+use lineweave_core::select::{select, SelectError};
+use lineweave_core::simulate::measuring::measure;
+use lineweave_core::simulate::{coherent, simulate, Fidelity, Options};
+use lineweave_core::topology::Shape;
+use std::path::PathBuf;
+
+/// What is played.
+const COLLECTIVES: [Collective; 4] =
+    [Collective::Barrier, Collective::Bcast, Collective::Reduce, Collective::Allreduce];
+const SIZES: [usize; 4] = [8, 512, 4 << 10, 32 << 10];
+/// Runs back to back: in the first everybody enters at once.
+const RUNS: usize = 4;
+/// Ranks beyond which nothing is played: it would take minutes.
+const MOST: usize = 64;
+
+/// The machine that --machine names.
+pub fn load(session: &mut Session) -> Result<Subject, CliError> {
+    let name = session.machine_option().map(str::to_owned).ok_or(CliError::NoMachine)?;
+    let machine = load_machine(&name)?;
+    let mut subject = described(&name, None, None, "")?;
+    // Where there is no mesh either, this says what is missing.
+    if machine.mesh.is_none() {
+        let profile = measure(&machine)?;
+        let file = PathBuf::from(format!("simulated {}", machine.name));
+        subject.model =
+            fit(&profile).map_err(|e| CliError::malformed(&file, "profile that can be fitted", e))?;
+        subject.origin = format!("probes of {} in virtual time", machine.name);
+        subject.profile = Some(profile);
+    }
+    let bar = session.out.progress(1);
+    subject.timed = play(&subject, &machine)?;
+    bar.finish_and_clear();
+    subject.timed_by = Some(format!("Simulated: {} as described, {RUNS} runs back to back.", machine.name));
+    Ok(subject)
+}
+
+/// What is chosen for some calls, played.
+fn play(subject: &Subject, machine: &Machine) -> Result<Vec<Timed>, CliError> {
+    let mut cores: Vec<usize> = subject.topology.cpus.iter().map(|c| c.core).collect();
+    cores.sort_unstable();
+    cores.dedup();
+    let most = cores.len().min(MOST);
+    let mut ranks: Vec<usize> = (1..).map(|i| 1 << i).take_while(|p| *p < most).collect();
+    ranks.push(most);
+    let mut timed = Vec::new();
+    for collective in COLLECTIVES {
+        for &p in ranks.iter().filter(|p| **p > 1) {
+            for bytes in SIZES {
+                let bytes = if collective.moves_data() { bytes } else { 0 };
+                timed.extend(one(subject, machine, collective, p, bytes)?);
+                if bytes == 0 {
+                    break;
+                }
+            }
+        }
+    }
+    Ok(timed)
+}
+
+fn one(
+    subject: &Subject,
+    machine: &Machine,
+    collective: Collective,
+    ranks: usize,
+    bytes: usize,
+) -> Result<Option<Timed>, CliError> {
+    let shape = match machine.coherent {
+        Some(_) => coherent::placed(machine, ranks)?,
+        None => Shape::flat(ranks),
+    };
+    let question = question(collective, shape, bytes, false);
+    let choice = match select(&subject.model, &question) {
+        Ok(choice) => choice,
+        Err(SelectError::NothingFits { .. }) => return Ok(None),
+        Err(other) => return Err(other.into()),
+    };
+    // Windows are runs of one plan, and a rest would be another.
+    if choice.window < bytes && bytes % choice.window != 0 {
+        return Ok(None);
+    }
+    let windows = if choice.window == 0 { 1 } else { bytes / choice.window };
+    let options = Options { fidelity: Fidelity::Chunk, runs: RUNS * windows, ..Options::default() };
+    // What does not fit the machine's memory for messages is not played.
+    let Ok(outcome) = simulate(machine, choice.plan(), &options) else { return Ok(None) };
+    Ok(Some(Timed {
+        collective: collective.to_string(),
+        ranks,
+        bytes,
+        team: "simulated".to_owned(),
+        algorithm: format!("{} {}", choice.algorithm, choice.params).trim_end().to_owned(),
+        predicted_ns: choice.predicted.0,
+        measured_ns: outcome.each.nanos() * windows as f64,
+    }))
+}

@@ -1,0 +1,101 @@
+//! Messages between two ranks, and teams made of a team's ranks.
+
+use crate::array::Array;
+use crate::prepare::helper;
+use crate::raise;
+use crate::rank::{Communicator, Seat};
+use pyo3::prelude::*;
+
+/// What is sent, packed if it has to be.
+fn outgoing<'py>(x: &Bound<'py, PyAny>, packed: &mut Option<Bound<'py, PyAny>>) -> PyResult<Array<'py>> {
+    let array = Array::of(x, "x")?;
+    match array.layout.dense {
+        true => Ok(array),
+        false => Array::of(packed.insert(helper(x.py(), "pack")?.call1((x,))?), "x"),
+    }
+}
+
+/// Where something arrives.
+fn incoming<'py>(out: &Bound<'py, PyAny>) -> PyResult<Array<'py>> {
+    let array = Array::of(out, "out")?;
+    match (array.layout.dense, array.layout.writable) {
+        (true, true) => Ok(array),
+        (_, false) => {
+            Err(raise::argument(out.py(), "recv: `out` is read-only; give an array that may be written"))
+        }
+        (false, _) => Err(raise::argument(
+            out.py(),
+            "recv: `out` is not contiguous; give a contiguous array, and copy from that",
+        )),
+    }
+}
+
+/// Elements in so many bytes.
+fn elements(py: Python<'_>, bytes: usize, array: &Array<'_>) -> PyResult<usize> {
+    let size = array.layout.element.size();
+    if bytes % size != 0 {
+        return Err(raise::kind(py, format!("recv: {bytes} bytes came, which are no whole elements of {}; give `out` the type of what is sent", array.layout.element)));
+    }
+    Ok(bytes / size)
+}
+
+#[pymethods]
+impl Communicator {
+    /// Sends the elements of an array to another rank, which receives them under the same tag.
+    #[pyo3(signature = (x, to, tag=0))]
+    fn send(&self, py: Python<'_>, x: &Bound<'_, PyAny>, to: usize, tag: u32) -> PyResult<()> {
+        let mut packed = None;
+        let array = outgoing(x, &mut packed)?;
+        let (start, bytes) = (array.layout.data.cast_const(), array.layout.bytes());
+        // SAFETY: the array is dense, so long, and kept until this returns.
+        self.enter(py)?.run(py, bytes, |comm| unsafe { comm.send_bytes(start, bytes, to, tag) })
+    }
+
+    /// Receives a message into an array that has room for it; returns how many elements came.
+    #[pyo3(signature = (out, source, tag=0))]
+    fn recv(&self, py: Python<'_>, out: &Bound<'_, PyAny>, source: usize, tag: u32) -> PyResult<usize> {
+        let array = incoming(out)?;
+        let (start, room) = (array.layout.data, array.layout.bytes());
+        let mut entered = self.enter(py)?;
+        // SAFETY: as above, and it may be written.
+        let came = entered.run(py, room, |comm| unsafe { comm.recv_bytes(start, room, source, tag) })?;
+        elements(py, came, &array)
+    }
+
+    /// Sends one message and receives another, whichever becomes possible first; returns how many elements came.
+    #[pyo3(signature = (x, to, out, source, send_tag=0, recv_tag=0))]
+    #[expect(clippy::too_many_arguments, reason = "both messages")]
+    fn sendrecv(
+        &self,
+        py: Python<'_>,
+        x: &Bound<'_, PyAny>,
+        to: usize,
+        out: &Bound<'_, PyAny>,
+        source: usize,
+        send_tag: u32,
+        recv_tag: u32,
+    ) -> PyResult<usize> {
+        let mut packed = None;
+        let (given, taken) = (outgoing(x, &mut packed)?, incoming(out)?);
+        let (start, bytes) = (given.layout.data.cast_const(), given.layout.bytes());
+        let (room_start, room) = (taken.layout.data, taken.layout.bytes());
+        let (a, b) = (start as usize, room_start as usize);
+        if a < b + room && b < a + bytes {
+            return Err(raise::argument(py, "sendrecv: `x` and `out` overlap; give two arrays"));
+        }
+        let mut entered = self.enter(py)?;
+        // SAFETY: both are dense, so long, apart, and kept until this returns; `out` may be written.
+        let came = entered.run(py, bytes.max(room), |comm| unsafe {
+            comm.sendrecv_bytes((start, bytes, to, send_tag), (room_start, room, source, recv_tag))
+        })?;
+        elements(py, came, &taken)
+    }
+
+    /// The place in the team of the ranks that give the same colour, in the order of key and rank; nothing for none.
+    fn _split(&self, py: Python<'_>, colour: Option<i64>, key: i64) -> PyResult<Option<Seat>> {
+        let threads = self.has_threads();
+        // Ranks that are threads need the interpreter to come at all, and others may take their time.
+        let made = self.enter(py)?.run(py, usize::MAX, |comm| comm.split(colour.map(|c| c as u64), key))?;
+        Ok(made.map(|comm| Seat::new(comm, threads)))
+    }
+}

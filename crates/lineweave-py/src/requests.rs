@@ -1,0 +1,265 @@
+//! Calls that are started and waited for later.
+//!
+//! 1. A started call's arrays are kept by the communicator, not by the request: a request that nobody waits for may be dropped,
+//!    and its call goes on.
+//! 2. They are let go of when the call is seen to be over, when a blocking call on the communicator has completed everything
+//!    that was started, or when the team is closed.
+
+use crate::array::Array;
+use crate::held::Holding;
+use crate::prepare::{helper, Call, Given, Ready};
+use crate::raise;
+use crate::rank::Communicator;
+use lineweave_core::collective::Collective;
+use pyo3::prelude::*;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// How far a request is.
+enum State {
+    Started(lineweave::requests::Request),
+    Done,
+    Failed(String),
+}
+
+/// A call that was started. Whoever started it waits for it, in the same thread as all calls of its team.
+#[pyclass(frozen, module = "lineweave._lineweave")]
+pub(crate) struct Request {
+    comm: Py<Communicator>,
+    state: Mutex<State>,
+    holding: Arc<Holding>,
+    collective: Collective,
+    bytes: usize,
+    unpack: Mutex<Option<(Py<PyAny>, Py<PyAny>)>>,
+    result: Option<Py<PyAny>>,
+}
+
+impl Request {
+    /// Starts a call that is ready.
+    pub(crate) fn start(
+        slf: &Bound<'_, Communicator>,
+        ready: Ready<'_>,
+        also: Vec<Py<PyAny>>,
+    ) -> PyResult<Request> {
+        let py = slf.py();
+        let comm = slf.get();
+        let Ready { spec, input, output, whole, kept, packed_input, unpack, result } = ready;
+        let (mut request, mut idle) = (None, false);
+        comm.enter(py)?.run(py, 0, |comm| {
+            idle = !comm.has_started();
+            // SAFETY: both are as long as the call says, aligned, and kept below until it is over.
+            request = Some(unsafe { comm.start_call(&spec, input, output) }?);
+            Ok(())
+        })?;
+        let Some(request) = request else { return Err(raise::own(py, "Error", "the call was not started")) };
+        let mut objects = also;
+        objects.extend(packed_input.map(Bound::unbind));
+        objects.extend(unpack.as_ref().map(|(packed, _)| packed.clone().unbind()));
+        objects.extend(result.as_ref().map(|r| r.clone().unbind()));
+        let arrays = kept.into_iter().flatten().map(Array::keep).collect();
+        let holding = Holding::new(arrays, objects);
+        comm.held().add(&holding, idle);
+        Ok(Request {
+            comm: slf.clone().unbind(),
+            state: Mutex::new(State::Started(request)),
+            holding,
+            collective: spec.collective,
+            bytes: whole,
+            unpack: Mutex::new(unpack.map(|(a, b)| (a.unbind(), b.unbind()))),
+            result: result.map(Bound::unbind),
+        })
+    }
+
+    /// Afterwards, once.
+    fn finish(&self, py: Python<'_>) -> PyResult<()> {
+        self.holding.over();
+        let unpack = self.unpack.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some((packed, target)) = unpack {
+            helper(py, "unpack")?.call1((packed, target))?;
+        }
+        Ok(())
+    }
+
+    fn result(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        self.result.as_ref().map(|r| r.clone_ref(py))
+    }
+
+    fn take(&self) -> State {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut *state, State::Failed("the request is being waited for elsewhere".into()))
+    }
+
+    fn put(&self, state: State) {
+        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = state;
+    }
+
+    /// What a failed wait leaves.
+    fn failed(&self, error: PyErr) -> PyErr {
+        // What failed may still be under way: its arrays stay until the team is closed.
+        self.put(State::Failed(error.to_string()));
+        error
+    }
+}
+
+#[pymethods]
+impl Request {
+    /// Waits until the call is over, and returns what the blocking one would have returned.
+    fn wait(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
+        match self.take() {
+            State::Started(request) => {
+                let mut entered = match self.comm.get().enter(py) {
+                    Ok(entered) => entered,
+                    Err(error) => {
+                        self.put(State::Started(request));
+                        return Err(error);
+                    }
+                };
+                let done = entered.run(py, self.bytes, |_| request.wait());
+                drop(entered);
+                done.map_err(|e| self.failed(e))?;
+                self.put(State::Done);
+                self.finish(py)?;
+            }
+            State::Done => self.put(State::Done),
+            State::Failed(why) => {
+                self.put(State::Failed(why.clone()));
+                return Err(raise::own(py, "Error", format!("this request failed before: {why}")));
+            }
+        }
+        Ok(self.result(py))
+    }
+
+    /// Whether the call is over, after carrying started calls on a little.
+    fn test(&self, py: Python<'_>) -> PyResult<bool> {
+        match self.take() {
+            State::Started(mut request) => {
+                let mut over = false;
+                let tested = self.comm.get().enter(py).and_then(|mut entered| {
+                    entered.run(py, 0, |_| {
+                        over = request.test()?;
+                        Ok(())
+                    })
+                });
+                match (tested, over) {
+                    (Ok(()), false) => {
+                        self.put(State::Started(request));
+                        Ok(false)
+                    }
+                    (Ok(()), true) => {
+                        self.put(State::Done);
+                        self.finish(py)?;
+                        Ok(true)
+                    }
+                    (Err(error), _) => Err(self.failed(error)),
+                }
+            }
+            State::Done => {
+                self.put(State::Done);
+                Ok(true)
+            }
+            State::Failed(why) => {
+                self.put(State::Failed(why.clone()));
+                Err(raise::own(py, "Error", format!("this request failed before: {why}")))
+            }
+        }
+    }
+
+    /// What the blocking call would have returned; its contents are those of the end only when the call is over.
+    #[getter]
+    fn target(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        self.result(py)
+    }
+
+    fn __repr__(&self) -> String {
+        let state = match &*self.state.lock().unwrap_or_else(PoisonError::into_inner) {
+            State::Started(_) => "started",
+            State::Done => "over",
+            State::Failed(_) => "failed",
+        };
+        format!("<lineweave request: {}, {state}>", self.collective)
+    }
+}
+
+/// A collective by the name that its method has.
+pub(crate) fn collective(py: Python<'_>, name: &str) -> PyResult<Collective> {
+    let found = Collective::ALL.into_iter().find(|c| c.name().replace('-', "_") == name);
+    found.ok_or_else(|| raise::argument(py, format!("there is no collective `{name}`")))
+}
+
+/// What a call of the general form says, rank by rank.
+pub(crate) fn ready<'py>(
+    slf: &Bound<'py, Communicator>,
+    collective: Collective,
+    [x, out, op]: [Given<'_, 'py>; 3],
+    root: usize,
+) -> PyResult<Ready<'py>> {
+    let (py, comm) = (slf.py(), slf.get());
+    let (mut x, mut out) = (x, out);
+    match collective {
+        // One array, read at the root and written elsewhere.
+        Collective::Bcast if comm.rank() == root => out = None,
+        Collective::Bcast => (x, out) = (None, x),
+        Collective::Scatter if comm.rank() != root => x = None,
+        _ => {}
+    }
+    let operator = match collective.folds() {
+        true => Some(comm.enter(py)?.operator(py, op).map_err(|error| {
+            match raise::is_callable_operator(py, &error) {
+                true => raise::argument(py, "a call that is started takes operators by name or numpy's functions for them; a function of two arrays is for calls that block"),
+                false => error,
+            }
+        })?),
+        false => None,
+    };
+    if collective == Collective::Barrier {
+        let spec = lineweave::CallSpec {
+            collective,
+            element: lineweave::ElementType::U8,
+            count: 0,
+            operator: None,
+            root: 0,
+        };
+        return Ok(Ready {
+            spec,
+            input: std::ptr::null(),
+            output: std::ptr::null_mut(),
+            whole: 0,
+            kept: [None, None],
+            packed_input: None,
+            unpack: None,
+            result: None,
+        });
+    }
+    Call { collective, x, out, operator: None, root }.prepare(comm, py, operator)
+}
+
+#[pymethods]
+impl Communicator {
+    /// Starts a collective by name.
+    #[pyo3(signature = (name, x=None, out=None, op=None, root=0))]
+    fn _start<'py>(
+        slf: &Bound<'py, Communicator>,
+        name: &str,
+        x: Given<'_, 'py>,
+        out: Given<'_, 'py>,
+        op: Given<'_, 'py>,
+        root: usize,
+    ) -> PyResult<Request> {
+        let ready = ready(slf, collective(slf.py(), name)?, [x, out, op], root)?;
+        let also = [x, out].into_iter().flatten().map(|o| o.clone().unbind()).collect();
+        Request::start(slf, ready, also)
+    }
+
+    /// Whether calls that were started may not be over.
+    #[getter]
+    fn has_started(&self, py: Python<'_>) -> PyResult<bool> {
+        self.enter(py)?.run(py, 0, |comm| Ok(comm.has_started()))
+    }
+
+    /// Has a helper thread carry started calls on while this rank does something else.
+    fn set_progress_thread(&self, py: Python<'_>, on: bool) -> PyResult<()> {
+        self.enter(py)?.run(py, 0, |comm| {
+            comm.set_progress_thread(on);
+            Ok(())
+        })
+    }
+}
