@@ -231,7 +231,11 @@ impl Runner {
         if subject == Subject::Spin && case.ranks > self.cpus.len() {
             // Each hand-over takes until the kernel takes the CPU away: a window would last for many seconds.
             entrant.windows.miss();
-            skip(format!("{} ranks that only spin on {} CPUs wait for the kernel's clock", case.ranks, self.cpus.len()));
+            skip(format!(
+                "{} ranks that only spin on {} CPUs wait for the kernel's clock",
+                case.ranks,
+                self.cpus.len()
+            ));
             return Ok(());
         }
         if let Some(wait) = subject.ours() {

@@ -12,6 +12,10 @@ use std::time::{Duration, Instant};
 const CALLS: usize = 24;
 /// Steps between two looks at what is held.
 const STEPS: usize = 24;
+/// What a team has to last for everything to be called once in each kind of communicator before what is held is compared.
+const WORTH_WARMING: Duration = Duration::from_secs(10);
+/// Laps after which everything was called by chance.
+const LAPS: usize = 1000;
 /// Bytes of a window for each rank that puts into it.
 const WINDOW: usize = 4096;
 
@@ -50,6 +54,16 @@ pub fn soak(mut comm: Communicator, seed: u64, lasts: Duration) -> Result<Tally,
     for hop in 0..ranks {
         exchange(&mut main.comm, hop, 1, 0)?;
     }
+    // Plans, proofs and scratch are made at a call's first time: after this, what is held stays the same.
+    let warm = lasts >= WORTH_WARMING;
+    for kind in (0..KINDS).filter(|_| warm) {
+        let mut others = make(&mut main, kind)?;
+        for call in &calls {
+            for place in others.iter_mut().chain([&mut main]) {
+                tally.calls += blocking(&mut place.comm, call, 0, 2)? + start_one(&mut place.comm, call)?;
+            }
+        }
+    }
     loop {
         lap(&mut main, &calls, &mut random, &mut tally)?;
         // Nobody is in the middle of anything while what is held is looked at.
@@ -64,28 +78,40 @@ pub fn soak(mut comm: Communicator, seed: u64, lasts: Duration) -> Result<Tally,
             break;
         }
     }
-    growth(&held).map_err(|what| format!("rank {}: {what}", main.comm.rank()))?;
+    match warm || held.len() >= LAPS {
+        true => growth(&held).map_err(|what| format!("rank {}: {what}", main.comm.rank()))?,
+        false => {}
+    }
     Ok(tally)
 }
 
-/// Steps in the team and in communicators made from it for this lap.
-fn lap(main: &mut Place, calls: &[Call], random: &mut Random, tally: &mut Tally) -> Result<(), String> {
+/// Kinds of communicators that are made beside a split.
+const KINDS: usize = 3;
+
+/// Communicators made from a team: the parts of a split, and one of another kind.
+fn make(main: &mut Place, kind: usize) -> Result<Vec<Place>, String> {
     let (rank, ranks) = (main.comm.rank(), main.comm.ranks());
     let mut others = Vec::new();
     let part = main.comm.split(Some(rank as u64 % 2), -(rank as i64)).map_err(say)?;
     others.extend(part);
-    match random.below(3) {
-        0 => others.push(main.comm.dup().map_err(say)?),
+    others.push(match kind {
+        0 => main.comm.dup().map_err(say)?,
         1 => {
             let list: Vec<usize> = (0..ranks).rev().collect();
-            others.push(main.comm.create_group(&list).map_err(say)?);
+            main.comm.create_group(&list).map_err(say)?
         }
-        _ => others.push(main.comm.split_level(lineweave_core::topology::Level::Machine).map_err(say)?),
-    }
+        _ => main.comm.split_level(lineweave_core::topology::Level::Machine).map_err(say)?,
+    });
     let mut others: Vec<Place> = others.into_iter().map(|comm| Place { comm, flags: 0 }).collect();
     for place in &mut others {
         place.comm.window_create(WINDOW * place.comm.ranks()).map_err(say)?;
     }
+    Ok(others)
+}
+
+/// Steps in the team and in communicators made from it for this lap.
+fn lap(main: &mut Place, calls: &[Call], random: &mut Random, tally: &mut Tally) -> Result<(), String> {
+    let mut others = make(main, random.below(KINDS))?;
     for _ in 0..STEPS {
         let place = match random.below(2 + others.len()) {
             i if i < others.len() => &mut others[i],
@@ -125,6 +151,16 @@ fn blocking(comm: &mut Communicator, call: &Call, salt: usize, times: usize) -> 
         });
     }
     Ok(times as u64)
+}
+
+/// One started call.
+fn start_one(comm: &mut Communicator, call: &Call) -> Result<u64, String> {
+    let part = call.part(comm, 1);
+    with_type!(call.element, T => {
+        let request = comm.start(part.buffers::<T>(), |b| part.describe(b)).map_err(say)?;
+        part.check(&request.wait().map_err(say)?)?;
+    });
+    Ok(1)
 }
 
 /// A started call whose type is forgotten: what to do with it until it is over.
