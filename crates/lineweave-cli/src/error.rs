@@ -51,7 +51,7 @@ pub enum CliError {
     /// A file whose text is not what it should be; the reason has the line.
     #[error("{path}: expected a {what}, found: {reason}")]
     Malformed {
-    /// The file.
+        /// The file.
         path: PathBuf,
         /// What it should be.
         what: &'static str,

@@ -2,6 +2,8 @@
 
 import os
 import socket
+import subprocess
+import sys
 from datetime import timedelta
 
 import pytest
@@ -192,3 +194,118 @@ def test_data_parallel_training_among_four(tmp_path):
     expected, _ = torch.load(tmp_path / "gloo-0")
     # Three additions in another order in each step, of numbers near 1, 12 steps.
     assert torch.allclose(losses, expected, rtol=12 * 3 * 2**-23, atol=0)
+
+
+def enter_nodes(rank, function, size, port, folder):
+    # Two nodes of this machine: what a rank says of itself is all that is asked.
+    os.environ["LINEWEAVE_NODE"] = f"node{rank * 2 // size}"
+    enter(rank, function, size, "lineweave", port, folder)
+
+
+def over_nodes(me, n):
+    from lineweave._torch_nodes import ProcessGroupNodes
+
+    assert isinstance(dist.distributed_c10d._get_default_group(), ProcessGroupNodes)
+    # Some of these are gloo's, which has no int16.
+    TYPES.remove(torch.int16)
+    every_collective(me, n)
+    x = torch.full((3,), 2**14 + me, dtype=torch.int16)
+    dist.all_reduce(x)
+    assert x[0].item() == (n * 2**14 + sum(range(n)) + 2**15) % 2**16 - 2**15
+    for op, expected in (("SUM", n * (n - 1) // 2), ("MAX", n - 1), ("AVG", (n - 1) / 2)):
+        x = torch.full((5, 2), float(me)).t()
+        dist.all_reduce(x, op=getattr(dist.ReduceOp, op))
+        assert (x == expected).all()
+    flags = torch.tensor([me == 0, True])
+    dist.all_reduce(flags, op=dist.ReduceOp.MIN)
+    assert flags.tolist() == [False, True]
+    found = [None] * n
+    dist.all_gather_object(found, me)
+    assert found == list(range(n))
+    # Groups within a node, and across both.
+    within = [dist.new_group(list(range(n // 2))), dist.new_group(list(range(n // 2, n)))]
+    across = dist.new_group([0, n - 1])
+    x = torch.tensor([me])
+    dist.all_reduce(x, group=within[0 if me < n // 2 else 1])
+    half = range(n // 2) if me < n // 2 else range(n // 2, n)
+    assert x.item() == sum(half)
+    if me in (0, n - 1):
+        x = torch.tensor([me])
+        dist.all_reduce(x, group=across)
+        assert x.item() == n - 1
+    return train(me, n)
+
+
+@pytest.mark.parametrize("n", [4, 5])
+def test_several_nodes_are_composed_with_gloo(tmp_path, n):
+    torch.multiprocessing.spawn(enter_nodes, (over_nodes, n, free_port(), str(tmp_path)), nprocs=n)
+    ranks(train, n, "gloo", str(tmp_path))
+    losses, _ = torch.load(tmp_path / "lineweave-0")
+    expected, _ = torch.load(tmp_path / "gloo-0")
+    # n - 1 additions in another order in each of 12 steps, of numbers near 1.
+    assert torch.allclose(losses, expected, rtol=12 * (n - 1) * 2**-23, atol=0)
+
+
+def infer(me, n):
+    """Tensor-parallel inference: torch's own plan for it, on a mesh of this backend."""
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+
+    torch.manual_seed(3)
+    model = torch.nn.Sequential(torch.nn.Linear(16, 64), torch.nn.ReLU(), torch.nn.Linear(64, 8)).eval()
+    x = torch.randn(5, 16, generator=torch.Generator().manual_seed(4))
+    with torch.no_grad():
+        alone = model(x)
+        mesh = init_device_mesh("cpu", (n,))
+        assert dist.get_backend(mesh.get_group()) == "lineweave"
+        parallel = parallelize_module(model, mesh, {"0": ColwiseParallel(), "2": RowwiseParallel()})
+        together = parallel(x)
+    # The sum over 64 hidden units is split among ranks.
+    assert torch.allclose(alone, together, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("n", [2, 4])
+def test_tensor_parallel_inference(n):
+    ranks(infer, n)
+
+
+def overlapping(me, n):
+    # Many at a time, waited for in another order, and a future of one.
+    xs = [torch.full((1000,), float(i + me)) for i in range(8)]
+    works = [dist.all_reduce(x, async_op=True) for x in xs]
+    for work in reversed(works):
+        work.wait()
+    assert all((x == n * i + n * (n - 1) / 2).all() for i, x in enumerate(xs))
+    assert works[0].get_future().wait()[0] is xs[0]
+    # Messages both ways at once, as pipelines send them.
+    out, back = torch.full((100_000,), float(me)), torch.empty(100_000)
+    right, left = (me + 1) % n, (me - 1) % n
+    both = [dist.P2POp(dist.isend, out, right), dist.P2POp(dist.irecv, back, left)]
+    for work in dist.batch_isend_irecv(both):
+        work.wait()
+    assert (back == left).all()
+
+
+def test_calls_that_overlap():
+    ranks(overlapping, 3)
+
+
+SCRIPT = """
+import lineweave.torch, torch, torch.distributed as dist
+dist.init_process_group("lineweave")
+x = torch.ones(3)
+dist.all_reduce(x)
+assert x.tolist() == [dist.get_world_size()] * 3
+if dist.get_rank() == 0:
+    print("sum", x.tolist())
+dist.destroy_process_group()
+"""
+
+
+def test_torchrun_starts_ranks(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", f"--master-port={free_port()}", str(script)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "sum [2.0, 2.0, 2.0]" in done.stdout

@@ -30,6 +30,7 @@ pub mod progress;
 pub mod wait;
 pub mod segment;
 mod scratch;
+pub(crate) mod attach;
 pub mod process;
 mod compile;
 mod watch;

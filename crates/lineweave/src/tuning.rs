@@ -202,16 +202,23 @@ impl Tuning {
 
     /// Where nothing is forced.
     fn chosen(&self, question: &Question, team: &str) -> Result<Chosen, SelectError> {
-        if let Some(chosen) = self.measured(question, team) {
-            return Ok(chosen);
+        let measured = self.measured(question, team);
+        if let Some((chosen, _)) = measured.as_ref().filter(|_| !question.attach) {
+            return Ok(chosen.clone());
         }
         let choice = select::select(&self.model, question)?;
+        if let Some((chosen, nanos)) = measured {
+            // Measured without cross-memory attach, which takes over where it is predicted to be faster than that.
+            if !choice.plan().direct || choice.predicted.0 >= nanos {
+                return Ok(chosen);
+            }
+        }
         let algorithm = algorithm::find(question.collective, choice.algorithm)?;
         Ok(Chosen { algorithm, params: choice.params, window: choice.window, because: Because::Predicted })
     }
 
-    /// What measuring found at this size or the nearest, if that applies here.
-    fn measured(&self, question: &Question, team: &str) -> Option<Chosen> {
+    /// What measuring found at this size or the nearest, if that applies here, and how many ns such a call took.
+    fn measured(&self, question: &Question, team: &str) -> Option<(Chosen, f64)> {
         if question.uneven.is_some() {
             return None; // Measured were blocks of one length.
         }
@@ -236,7 +243,9 @@ impl Tuning {
         }
         // Made for another root or an odd size it may not apply; then the model decides.
         let plan = chosen.plan(question, window).ok()?;
-        (question.fits(&plan, self.model.line_bytes) && (!plan.direct || question.direct)).then_some(chosen)
+        let applies = question.fits(&plan, self.model.line_bytes) && (!plan.direct || question.direct);
+        let nanos = found.tuned.measured_ns * question.bytes as f64 / found.tuned.bytes.max(1) as f64;
+        applies.then_some((chosen, nanos))
     }
 }
 

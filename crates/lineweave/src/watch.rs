@@ -177,6 +177,12 @@ impl Watch {
         self.segment.sequence(rank).load(Ordering::Relaxed)
     }
 
+    /// The error of a peer that was seen to be gone otherwise.
+    pub fn lose(&mut self, rank: usize, how: Loss) -> Error {
+        let Interrupted = self.lost(rank, how);
+        self.take_failure()
+    }
+
     fn lost(&mut self, rank: usize, how: Loss) -> Interrupted {
         self.segment.set_failed(rank, how);
         self.failure = Some(Error::PeerLost {

@@ -27,7 +27,7 @@ fn main() {
     if std::env::args().any(|a| a == "--list") {
         return;
     }
-    let tests: [(&str, fn()); 18] = [
+    let tests: &[(&str, fn())] = &[
         ("every_algorithm_delivers_between_processes", || conformance("algorithms", &[1, 2, 3, 4, 8])),
         ("every_type_and_operator_is_right_between_processes", || conformance("types", &[2, 5])),
         ("wide_elements_and_own_operators_are_right_between_processes", || conformance("wide", &[2, 3, 5])),
@@ -49,6 +49,7 @@ fn main() {
         ("a_rank_killed_among_messages_and_flags_is_named", a_rank_killed_among_messages_and_flags_is_named),
         ("nothing_is_left_of_a_team_that_is_killed", nothing_is_left_of_a_team_that_is_killed),
         ("ranks_meet_at_a_socket", ranks_meet_at_a_socket),
+        ("a_rank_of_another_user_is_refused", a_rank_of_another_user_is_refused),
         ("a_killed_rank_is_named_within_a_second", a_killed_rank_is_named),
         ("an_early_exit_is_named", an_early_exit_is_named),
         ("different_counts_are_named", different_counts_are_named),
@@ -205,6 +206,29 @@ fn ranks_meet_at_a_socket() {
     ranks.sort();
     assert_eq!(ranks, ["0 of 3", "1 of 3", "2 of 3"]);
     assert!(matches!(team::connect("@lineweave-test-nobody", None), Err(Error::System { .. })));
+}
+
+/// Only root can start processes of others, and they must be able to run this program.
+fn a_rank_of_another_user_is_refused() {
+    const NOBODY: u32 = 65534;
+    if !rustix::process::geteuid().is_root() {
+        return println!("SKIPPED: a rank of another user: only root can start one");
+    }
+    let name = format!("@lineweave-test-user-{}", std::process::id());
+    let host = Host::bind(&name).expect("an abstract name is free");
+    let team = Team::with(Charter::from_environment(1).expect("a charter")).expect("a team");
+    let mut command = Command::new(std::env::current_exe().expect("this program has a path"));
+    std::os::unix::process::CommandExt::uid(&mut command, NOBODY);
+    let started = command.env(JOB, "socket").env(SOCKET, &name).stdout(Stdio::piped()).spawn();
+    let child = match started {
+        Ok(child) => child,
+        Err(e) => return println!("SKIPPED: a rank of another user: it cannot run this program: {e}"),
+    };
+    host.serve_within(&team, &[], Duration::from_secs(2)).expect("refusing is no error");
+    let output = child.wait_with_output().expect("it ends by itself");
+    let said = String::from_utf8_lossy(&output.stdout);
+    let wanted = format!("the peer runs as user 0 and this rank as {NOBODY}");
+    assert!(!output.status.success() && said.contains(&wanted), "it said `{said}`");
 }
 
 fn a_killed_rank_is_named() {

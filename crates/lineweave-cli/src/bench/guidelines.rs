@@ -18,17 +18,47 @@ pub struct Violated {
     pub factor: f64,
 }
 
-/// What lineweave's rows violate. A difference within the intervals is none.
+/// How far the exchange of two flags may differ between two cases that are compared.
+const MOVED: f64 = 1.5;
+
+/// The exchange of two flags beside each case of two ranks: what it took at least and at most, where these are so far apart that CPUs
+/// must have changed place meanwhile, as those of a virtual machine do.
+pub fn moved(rows: &[Row]) -> Option<(f64, f64)> {
+    let exchanges = rows.iter().filter(|r| r.subject == Subject::Floor).map(|r| r.median_ns);
+    let (low, high) = exchanges.fold((f64::INFINITY, 0.0f64), |(low, high), ns| (low.min(ns), high.max(ns)));
+    (high > MOVED * low).then_some((low, high))
+}
+
+/// Whether two of lineweave's rows were measured with CPUs at the same places, as far as that is known.
+fn alike(a: &Row, b: &Row, rows: &[Row]) -> bool {
+    let gauge = |of: &Row| {
+        let beside = |r: &&Row| {
+            r.subject == Subject::Floor
+                && (r.collective, r.ranks, r.bytes, r.team, r.buffers)
+                    == (of.collective, of.ranks, of.bytes, of.team, of.buffers)
+        };
+        rows.iter().find(beside).map(|r| r.median_ns)
+    };
+    match (gauge(a), gauge(b)) {
+        (Some(x), Some(y)) => x.max(y) <= MOVED * x.min(y),
+        _ => true,
+    }
+}
+
+/// What lineweave's rows violate. A difference within the intervals is none, and rows between which CPUs changed place are
+/// not compared.
 pub fn violated(rows: &[Row]) -> Vec<Violated> {
     let ours: Vec<&Row> = rows.iter().filter(|r| r.subject == Subject::Lineweave).collect();
     let mut found = Vec::new();
     for a in &ours {
-        for b in ours.iter().filter(|b| b.team == a.team && b.buffers == a.buffers) {
+        let like = |b: &&&Row| b.team == a.team && b.buffers == a.buffers && alike(a, b, rows);
+        for b in ours.iter().filter(like) {
             if let Some(rule) = bound(a, b) {
                 found.extend(compare(rule, a, b.median_ns, b.ci_high_ns, &name(b)));
             }
         }
-        found.extend(composed(a, &ours));
+        let comparable: Vec<&Row> = ours.iter().copied().filter(|b| alike(a, b, rows)).collect();
+        found.extend(composed(a, &comparable));
         found.extend(impatient(a, rows));
     }
     found
@@ -223,6 +253,13 @@ pub(super) mod tests {
         assert_eq!(said[0].guideline, "bcast <= scatter + allgather");
         assert!(said[0].found.ends_with("scatter of 1 KiB + allgather of 1 KiB 300 ns"), "{}", said[0].found);
         assert_eq!(violated(&parts(450.0)), []);
+        // Unless CPUs changed place in between.
+        let mut drifted = parts(200.0).to_vec();
+        for (i, ns) in [(0, 160.0), (1, 30.0)] {
+            drifted.push(Row { subject: Subject::Floor, median_ns: ns, ..drifted[i].clone() });
+        }
+        assert_eq!((violated(&drifted), moved(&drifted)), (Vec::new(), Some((30.0, 160.0))));
+        assert_eq!(moved(&parts(1.0)), None);
         let scatter = [row(Bcast, 2, 64, 50.0), row(Collective::Scatter, 2, 32, 60.0)];
         assert_eq!(violated(&scatter)[0].guideline, "scatter <= bcast");
         // Within the intervals nothing is said.

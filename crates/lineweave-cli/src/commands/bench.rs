@@ -4,7 +4,7 @@ mod mpi;
 
 use super::rank_job;
 use crate::bench::field::{Beside, Field};
-use crate::bench::guidelines::{violated, Violated};
+use crate::bench::guidelines::{moved, violated, Violated};
 use crate::bench::python::measure;
 use crate::bench::record::{write, Provenance};
 use crate::bench::{Buffers, Case, Definition, Peers, Row, Runner, Skipped, Subject, Team};
@@ -151,6 +151,14 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     }
     if !session.out.is_json() {
         remarks(&report.skipped, &violations, &mut session.out)?;
+        if let Some((low, high)) = moved(&report.rows) {
+            session.out.line(&format!(
+                "\nThe exchange of two flags took from {} to {} in this run: CPUs changed place beneath it, as those of a virtual machine do. \
+                 Compare times by their ratio to the floor; guidelines are looked at only where it was alike.",
+                Nanos(low),
+                Nanos(high)
+            ))?;
+        }
     }
     if let Some(directory) = &arguments.record {
         let file = provenance.file(directory);

@@ -225,23 +225,43 @@ impl Algorithm {
         self.make(problem, params)
     }
 
-    /// Refuses a long message whose plan would be too large before it is made: chunks follow each other alike, so ops
-    /// grow with the length as they do between two shorter messages.
+    /// Refuses a plan that would be too large before it is made. Chunks follow each other alike, so ops grow with a
+    /// long message as they do between two shorter ones; where each rank has blocks for all, they grow with the square of
+    /// the ranks at most.
     fn foresee(&self, problem: &Problem, params: &Params) -> Result<(), PlanError> {
         const SHORT: usize = 4 << 20;
-        if problem.bytes <= 4 * SHORT || problem.blocks != Blocks::Dense {
-            return Ok(());
-        }
-        let ops = |bytes: usize| -> Result<usize, PlanError> {
-            let bytes = (bytes / problem.grain).max(1) * problem.grain;
-            let plan = self.make(&Problem { bytes, ..problem.clone() }, params)?;
-            Ok(plan.programs.iter().map(Vec::len).sum())
+        const FEW: usize = 512;
+        let (bytes, ranks) = (problem.bytes, problem.ranks());
+        let ops = |bytes: usize, ranks: usize| -> Result<f64, PlanError> {
+            let mut smaller =
+                Problem { bytes: (bytes / problem.grain).max(1) * problem.grain, ..problem.clone() };
+            if ranks < problem.ranks() {
+                (smaller.shape, smaller.root) = (Shape::flat(ranks), 0);
+            }
+            let made = self.make(&smaller, params);
+            // What is said is said of the whole.
+            let made = made.map_err(|e| match e {
+                PlanError::TooLarge { ops, .. } => self.too_large(problem, ops),
+                other => other,
+            })?;
+            Ok(made.programs.iter().map(Vec::len).sum::<usize>() as f64)
         };
-        let (one, two) = (ops(SHORT)?, ops(2 * SHORT)?);
-        let more = (two.saturating_sub(one) as f64) * (problem.bytes as f64 / SHORT as f64 - 2.0);
-        match two as f64 + more {
-            all if all <= MAX_OPS as f64 => Ok(()),
-            all => Err(self.too_large(problem, all as usize)),
+        let dense = problem.blocks == Blocks::Dense;
+        let expected = if dense && self.collective.has_blocks() && ranks >= 4 * FEW {
+            let (one, two) = (ops(bytes, FEW)?, ops(bytes, 2 * FEW)?);
+            // a r + b r^2 through both.
+            let square = ((two - 2.0 * one) / 2.0).max(0.0);
+            let r = ranks as f64 / FEW as f64;
+            (one - square).max(0.0) * r + square * r * r
+        } else if dense && bytes > 4 * SHORT {
+            let (one, two) = (ops(SHORT, ranks)?, ops(2 * SHORT, ranks)?);
+            two + (two - one).max(0.0) * (bytes as f64 / SHORT as f64 - 2.0)
+        } else {
+            return Ok(());
+        };
+        match expected <= MAX_OPS as f64 {
+            true => Ok(()),
+            false => Err(self.too_large(problem, expected as usize)),
         }
     }
 

@@ -26,6 +26,8 @@ pub enum Scale {
     Log,
     /// Lengths, by powers of two.
     Bytes,
+    /// Numbers, by powers of two.
+    Doubling,
     /// One after the other, from 0, with these names.
     Names(Vec<String>),
 }
@@ -133,7 +135,7 @@ impl Range<'_> {
                 (0.0, (most / step - 1e-9).ceil().max(1.0) * step)
             }
             Scale::Log => powers(10.0),
-            Scale::Bytes => powers(2.0),
+            Scale::Bytes | Scale::Doubling => powers(2.0),
             Scale::Names(names) => (-0.5, names.len().max(1) as f64 - 0.5),
         };
         Range { axis, low, high }
@@ -144,7 +146,7 @@ impl Range<'_> {
         let at = match self.axis.scale {
             Scale::Linear | Scale::Names(_) => value,
             Scale::Log => value.log10(),
-            Scale::Bytes => value.log2(),
+            Scale::Bytes | Scale::Doubling => value.log2(),
         };
         at.is_finite().then(|| (at - self.low) / (self.high - self.low))
     }
@@ -175,6 +177,7 @@ impl Range<'_> {
                 let by = ((self.high - self.low) / 6.0).ceil().max(1.0);
                 powers(by).map(|p| (2f64.powf(p), Bytes(2f64.powf(p).round() as u64).to_string())).collect()
             }
+            Scale::Doubling => powers(1.0).map(|p| (2f64.powf(p), short(2f64.powf(p)))).collect(),
             Scale::Names(names) => names.iter().enumerate().map(|(i, n)| (i as f64, n.clone())).collect(),
         }
     }
@@ -433,9 +436,14 @@ mod tests {
     #[test]
     fn what_has_no_place_is_left_out() {
         let bad = [(0.0, f64::NAN, f64::NAN), (1.0, 0.0, 0.0), (1.0, -3.0, -3.0)];
-        for scale in [Scale::Linear, Scale::Log, Scale::Bytes, Scale::Names(vec!["A".to_owned()])] {
+        for scale in
+            [Scale::Linear, Scale::Log, Scale::Bytes, Scale::Doubling, Scale::Names(vec!["A".to_owned()])]
+        {
             let svg = charts("t", "d", &[chart(scale, vec![series("s", Mark::Simulated, &bad)])]);
-            assert!(!svg.contains("NaN") && !svg.contains("inf") && !svg.contains("<g><title>s (sim"), "{svg}");
+            assert!(
+                !svg.contains("NaN") && !svg.contains("inf") && !svg.contains("<g><title>s (sim"),
+                "{svg}"
+            );
         }
         assert!(charts("t", "d", &[]).ends_with("</svg>\n"));
     }

@@ -19,7 +19,13 @@ pub struct Figure {
 
 impl Figure {
     /// Of a paper's item.
-    pub(super) fn new(paper: &'static str, item: &str, title: &str, detail: &str, charts: Vec<Chart>) -> Figure {
+    pub(super) fn new(
+        paper: &'static str,
+        item: &str,
+        title: &str,
+        detail: &str,
+        charts: Vec<Chart>,
+    ) -> Figure {
         Figure { paper, item: item.to_owned(), title: title.to_owned(), detail: detail.to_owned(), charts }
     }
 
@@ -42,6 +48,11 @@ pub(super) fn linear(title: &str) -> Axis {
 /// An axis by powers of ten.
 pub(super) fn log(title: &str) -> Axis {
     Axis::new(title, Scale::Log)
+}
+
+/// An axis by powers of two.
+pub(super) fn doubling(title: &str) -> Axis {
+    Axis::new(title, Scale::Doubling)
 }
 
 /// An axis of lengths.

@@ -10,8 +10,10 @@
 //! 3. Copies that use the memory of one node at once share it evenly, as soon as they are more than it bears at full
 //!    speed. A copy from box to box uses none.
 
-use super::{Access, Agenda, Agent, Buffer, Fabric, Fidelity, FlagAt, Lanes, Options, Outcome, Place, Program};
 use super::{play, SimulateError, Step};
+use super::{
+    Access, Agenda, Agent, Buffer, Fabric, Fidelity, FlagAt, Lanes, Options, Outcome, Place, Program,
+};
 use crate::plan::{Footprint, Plan};
 use crate::trace::Picos;
 use crate::units::LINE;
@@ -31,7 +33,12 @@ pub struct Rates {
 ///
 /// # Errors
 /// A [`SimulateError`] when the plan cannot be played, or there are fewer homes than ranks.
-pub fn simulate(rates: Rates, homes: &[usize], plan: &Plan, options: &Options) -> Result<Outcome, SimulateError> {
+pub fn simulate(
+    rates: Rates,
+    homes: &[usize],
+    plan: &Plan,
+    options: &Options,
+) -> Result<Outcome, SimulateError> {
     super::within_memory(plan, options)?;
     if homes.len() < plan.ranks {
         return Err(SimulateError::TooManyRanks {
@@ -179,8 +186,7 @@ impl Fabric for Copies {
         self.follow(node, now);
         // What is less than a picosecond of work is over: times are whole picoseconds.
         let least = self.speed(self.nodes[node].flows.len().max(1)) / 2.0;
-        let (over, on): (Vec<Flow>, Vec<Flow>) =
-            self.nodes[node].flows.iter().partition(|f| f.left <= least);
+        let (over, on): (Vec<Flow>, Vec<Flow>) = self.nodes[node].flows.iter().partition(|f| f.left <= least);
         self.nodes[node].flows = on;
         over.iter().for_each(|f| agenda.resume(now, f.agent, OVER));
         self.plan_ahead(node, now, agenda);
@@ -217,9 +223,12 @@ mod tests {
     #[test]
     fn copies_share_a_node_once_there_are_too_many() {
         // 500 ns to read, 750 to write; with four copies of which two go at full speed, twice as long.
-        for (n, homes, ns) in
-            [(1, &[0][..], 1250.0), (2, &[0, 0], 1250.0), (4, &[0, 0, 0, 0], 2500.0), (4, &[0, 0, 1, 1], 1250.0)]
-        {
+        for (n, homes, ns) in [
+            (1, &[0][..], 1250.0),
+            (2, &[0, 0], 1250.0),
+            (4, &[0, 0, 0, 0], 2500.0),
+            (4, &[0, 0, 1, 1], 1250.0),
+        ] {
             assert_eq!(both_ways(n, homes).first.nanos(), ns, "{n} {homes:?}");
         }
         assert_eq!(both_ways(4, &[0, 0, 0, 1]).first.nanos(), 1875.0);
@@ -229,6 +238,9 @@ mod tests {
     fn ranks_without_a_node_are_refused() {
         let plan = Builder::new(Collective::Barrier, "none", &Params::new(), 3, 0, 0, 1).finish();
         let refused = simulate(RATES, &[0, 0], &plan, &Options::default());
-        assert!(matches!(refused, Err(SimulateError::TooManyRanks { ranks: 3, cores: 2, .. })), "{refused:?}");
+        assert!(
+            matches!(refused, Err(SimulateError::TooManyRanks { ranks: 3, cores: 2, .. })),
+            "{refused:?}"
+        );
     }
 }

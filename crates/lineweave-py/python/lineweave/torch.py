@@ -1,7 +1,8 @@
 """A backend for torch.distributed: `import lineweave.torch`, then `init_process_group("lineweave")`.
 
 Collectives on CPU tensors run on lineweave, and are over when the call returns; with `async_op=True` what is returned is a
-finished `Work`. `send` and `recv` go by gloo. All ranks of a group must be on one node.
+finished `Work`. `send` and `recv` go by gloo. Groups with ranks on several nodes are composed of both
+(`lineweave._torch_nodes`).
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ except ImportError as error:
     ) from error
 
 from lineweave import _lineweave
-from lineweave._errors import BadArgument, BadType, NoTeam
+from lineweave._errors import BadArgument, BadType
 from lineweave._team import Team, fresh_name
+from lineweave._torch_nodes import ProcessGroupNodes, nodes
 
 # Numbers in the order of the runtime's lists.
 _BCAST, _REDUCE, _ALLREDUCE, _GATHER, _SCATTER, _ALLGATHER, _REDUCE_SCATTER = 1, 2, 3, 4, 5, 6, 7
@@ -121,7 +123,6 @@ class ProcessGroupLineweave(dist.ProcessGroup):
     def __init__(self, store: Any, rank: int, size: int, timeout: timedelta) -> None:
         super().__init__(rank, size)
         seconds = max(timeout.total_seconds(), 1.0)
-        _same_node(store, rank, size)
         if rank == 0:
             store.set("lineweave/name", fresh_name())
         name = store.get("lineweave/name").decode()
@@ -136,6 +137,16 @@ class ProcessGroupLineweave(dist.ProcessGroup):
     def name(self) -> str:
         return "lineweave"
 
+    # torch keeps a group's name in a backend of its own making, which these groups do not have.
+
+    def _set_group_name(self, name: str) -> None:
+        self._called = name
+
+    def getGroupName(self) -> str:
+        return self._called
+
+    group_name = property(getGroupName)
+
     def getBackendName(self) -> str:
         return "lineweave"
 
@@ -144,6 +155,10 @@ class ProcessGroupLineweave(dist.ProcessGroup):
 
     def rank(self) -> int:
         return self._place
+
+    def _get_backend(self, device: torch.device) -> ProcessGroupLineweave:
+        # There is one, for CPUs, and nothing that it is wrapped in.
+        return self
 
     def __repr__(self) -> str:
         return f"<ProcessGroupLineweave: rank {self._place} of {self._ranks}>"
@@ -375,28 +390,10 @@ class ProcessGroupLineweave(dist.ProcessGroup):
         return self._partner().recv_anysource(tensors, tag)
 
 
-def _node() -> str:
-    parts = []
-    for path in ("/proc/sys/kernel/random/boot_id", "/proc/sys/kernel/hostname"):
-        try:
-            with open(path, encoding="ascii", errors="replace") as file:
-                parts.append(file.read().strip())
-        except OSError:
-            parts.append("unknown")
-    return "/".join(parts)
-
-
-def _same_node(store: Any, rank: int, size: int) -> None:
-    store.set(f"lineweave/node/{rank}", _node())
-    nodes = {store.get(f"lineweave/node/{r}").decode().partition("/")[0] for r in range(size)}
-    if len(nodes) > 1:
-        raise NoTeam(
-            f"the {size} ranks of this process group are on {len(nodes)} nodes, and lineweave connects those of one; use"
-            " gloo between nodes, and lineweave in groups of the ranks of a node (torch.distributed.new_group)"
-        )
-
-
-def _create(store: Any, rank: int, size: int, timeout: timedelta) -> ProcessGroupLineweave:
+def _create(store: Any, rank: int, size: int, timeout: timedelta) -> dist.ProcessGroup:
+    members = nodes(store, rank, size)
+    if len(members) > 1:
+        return ProcessGroupNodes(store, rank, size, timeout, members)
     return ProcessGroupLineweave(store, rank, size, timeout)
 
 

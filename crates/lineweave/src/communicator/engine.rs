@@ -130,6 +130,8 @@ pub(crate) struct Engine {
     pub(super) counters: usize,
     pub(super) bases: Vec<*mut u8>,
     pub(super) scratch: Scratch,
+    /// For operands that come from another process's memory.
+    pub(super) reach_room: Scratch,
     /// A copy of `in`, when a plan cannot run in place and the caller does.
     pub(super) shadow: Scratch,
     pub(super) waiter: Waiter,
@@ -223,7 +225,7 @@ impl Engine {
                 + self.segment.extra_bytes()
                 + self.heaps.bytes(),
             address_bytes: self.segment.geometry().total(),
-            private_bytes: self.scratch.len() + self.shadow.len() + plans,
+            private_bytes: self.scratch.len() + self.reach_room.len() + self.shadow.len() + plans,
         }
     }
 
@@ -261,6 +263,7 @@ impl Engine {
         let compiled = compile::compile(plan, proof, self.rank, &self.segment, places, &mut self.counters)
             .map_err(|unfit| no_plan(unfit.to_string()))?;
         self.scratch.grow(compiled.acc)?;
+        self.reach_room.grow(3 * compiled.piece)?;
         if self.bases.len() < compiled.bases {
             self.bases.resize(compiled.bases, std::ptr::null_mut());
         }

@@ -4,6 +4,7 @@
 //! blocks.
 
 mod agreement;
+mod attach;
 mod children;
 mod engine;
 mod errand;
@@ -226,6 +227,12 @@ impl Communicator {
     /// ```
     pub fn set_reproducible(&mut self, reproducible: bool) -> bool {
         self.engine().set_reproducible(reproducible)
+    }
+
+    /// Whether its ranks reach each other's memory by cross-memory attach: they are in several processes, `LINEWEAVE_CMA` and the
+    /// profile ask for it, and the kernel permits it to all of them.
+    pub fn cross_memory(&self) -> bool {
+        self.engine_ref().book().attach()
     }
 
     /// Why this communicator cannot be used any more, if so.

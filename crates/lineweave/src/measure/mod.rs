@@ -9,6 +9,7 @@
 //!
 //! Probes time the functions that the engine calls, and are plans run by the engine where they can be.
 
+mod attach;
 mod cache;
 mod cell;
 pub mod clock;
@@ -167,6 +168,7 @@ fn offers(crew: &Crew, largest: usize) -> Offer {
     signal::offer(crew, &mut offer);
     pingpong::offer(crew, &mut offer);
     stream::offer(crew, largest, &mut offer);
+    attach::offer(crew, largest, &mut offer);
     wake::offer(crew, &mut offer);
     trick::offer(crew, &mut offer);
     overhead::offer(crew, &mut offer);

@@ -30,16 +30,31 @@ impl KnownHeaps {
         bytes == 0 || self.0.iter().any(|heap| ends(heap.heap()))
     }
 
-    /// The word by which other processes know an address; 0 when they do not reach it.
+    /// The word by which other processes know an address: a place, or for one outside of heaps itself.
     #[inline]
     pub fn place(&self, address: *const u8) -> u64 {
-        self.0.iter().find_map(|heap| heap.heap().place(address)).map_or(0, |place| place | PLACE)
+        let place = self.0.iter().find_map(|heap| heap.heap().place(address));
+        place.map_or(address as u64, |place| place | PLACE)
     }
 
-    /// The address in this process of what such a word names; null when it names nothing here.
+    /// The address in this process of what such a word of another rank names. What is private to another process has the mark of
+    /// [`far`]; ranks of this process (`near`) have their addresses in common with this one.
     #[inline]
-    pub fn at_place(&self, word: u64) -> *mut u8 {
-        let place = word ^ PLACE;
-        self.0.iter().find_map(|heap| heap.heap().at_place(place)).unwrap_or(std::ptr::null_mut())
+    pub fn at_place(&self, word: u64, near: bool) -> *mut u8 {
+        match (word & PLACE != 0, near) {
+            (false, true) => std::ptr::with_exposed_provenance_mut(word as usize),
+            (false, false) => std::ptr::without_provenance_mut((word | PLACE) as usize),
+            (true, _) => {
+                let place = word ^ PLACE;
+                let here = self.0.iter().find_map(|heap| heap.heap().at_place(place));
+                here.unwrap_or(std::ptr::null_mut())
+            }
+        }
     }
+}
+
+/// The address in its own process of what is private to another one.
+#[inline(always)]
+pub(crate) fn far(address: *const u8) -> Option<usize> {
+    (address as u64 & PLACE != 0).then(|| (address as u64 ^ PLACE) as usize)
 }

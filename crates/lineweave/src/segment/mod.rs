@@ -29,7 +29,7 @@ mod observe;
 
 pub use geometry::{BankClass, Geometry, Zones, COUNTER_BYTES};
 pub(crate) use heap::{expect_memory, parts, too_large, Heap, Ledger, Part, RankHeap};
-pub(crate) use known::KnownHeaps;
+pub(crate) use known::{far, KnownHeaps};
 pub(crate) use mail::Mail;
 pub use note::{Awaited, WaitNote};
 pub use observe::{Observed, ObservedRank};

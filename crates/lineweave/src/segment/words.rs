@@ -17,6 +17,9 @@ pub(super) mod header {
     pub const VERSION_TEXT: usize = 5;
     pub const JOINED: usize = 8;
     pub const UNABLE: usize = 9;
+    /// Ranks that have tried to reach the others' memory, and those that could not.
+    pub const TRIED: usize = 10;
+    pub const SHUT: usize = 11;
     pub const FAILED: usize = 16;
     pub const END: usize = 24;
     pub const GONE: usize = 32;
@@ -41,6 +44,8 @@ pub(super) mod control {
     pub const NOTE: usize = 64;
     /// Two words.
     pub const AGREEMENT: usize = 128;
+    /// Where in the rank's process a word with the process's number is.
+    pub const PUBLISHED: usize = 136;
 }
 
 /// State of a rank as its peers see it.
@@ -202,6 +207,35 @@ impl Segment {
         // Relaxed: as above.
         self.control(rank, control::THREAD).store(thread, Ordering::Relaxed);
         self.set_state(rank, RankState::Active);
+    }
+
+    /// Says where in this process a word holds its number. To be followed by [`Segment::join`].
+    pub fn publish_word(&self, rank: usize, address: u64) {
+        // Relaxed: published by the count of those that joined.
+        self.control(rank, control::PUBLISHED).store(address, Ordering::Relaxed);
+    }
+
+    /// Where in its process `rank` said that a word is.
+    pub fn published_word(&self, rank: usize) -> u64 {
+        // Relaxed: only used after the join, which orders it.
+        self.control(rank, control::PUBLISHED).load(Ordering::Relaxed)
+    }
+
+    /// Says that a rank has tried to reach the memory of the others, and whether it could.
+    pub fn tried_attach(&self, able: bool) {
+        // Relaxed: published by the next line.
+        self.header(header::SHUT).fetch_add(u64::from(!able), Ordering::Relaxed);
+        // SYNC: tried
+        self.header(header::TRIED).fetch_add(1, Ordering::Release);
+    }
+
+    /// Whether all ranks reach the memory of all others, once all have tried.
+    pub fn all_attach(&self) -> Option<bool> {
+        // SYNC: tried
+        let tried = self.header(header::TRIED).load(Ordering::Acquire);
+        // Relaxed: ordered by the load above.
+        let open = || self.header(header::SHUT).load(Ordering::Relaxed) == 0;
+        (tried as usize >= self.ranks()).then(open)
     }
 
     /// Announces that `rank` has joined from this process; `able` is whether it can use `membarrier`.

@@ -2,8 +2,8 @@
 
 use super::printed::{printed, ByChip, Chip};
 use super::simulated::{
-    by_chip, chosen, kary, laid_out, named, with_threads, BINOMIAL, DISSEMINATION, INTEGERS, OFF, ON, SPACINGS,
-    TOURNAMENT,
+    by_chip, chosen, kary, laid_out, named, with_threads, BINOMIAL, DISSEMINATION, INTEGERS, OFF, ON,
+    SPACINGS, TOURNAMENT,
 };
 use super::{on_cores, KEY};
 use crate::draw::{Chart, Series};
@@ -16,7 +16,17 @@ const HOW: &str = "barriers on a simulated POWER8, calibrated on Table II alone"
 const CHOSEN: &str = "k-ary tree, degree 5";
 
 pub(super) fn figures() -> Vec<Figure> {
-    vec![figure_2(), figure_3(), figure_4(), figure_5(), figure_6(), figure_7(), tables_2_and_4(), table_3(), table_5()]
+    vec![
+        figure_2(),
+        figure_3(),
+        figure_4(),
+        figure_5(),
+        figure_6(),
+        figure_7(),
+        tables_2_and_4(),
+        table_3(),
+        table_5(),
+    ]
 }
 
 fn figure(item: &str, title: &str, charts: Vec<Chart>) -> Figure {
@@ -35,7 +45,11 @@ fn figure_2() -> Figure {
         by_degree(name, |k| kary(24, k, ON)),
         published("printed: best, about 1.81 us", name, best.collect::<Vec<_>>()),
     ];
-    figure("fig 2", "degree of the k-ary tree", vec![chart("24 processes", linear("degree k"), linear("us"), series)])
+    figure(
+        "fig 2",
+        "degree of the k-ary tree",
+        vec![chart("24 processes", linear("degree k"), linear("us"), series)],
+    )
 }
 
 fn figure_3() -> Figure {
@@ -51,9 +65,12 @@ fn figure_3() -> Figure {
     let names_of = ["one integer", "one line", "five lines"];
     let ours = [laid_out("packed", INTEGERS), laid_out("paired", ON), laid_out("spread5", ON)];
     let theirs = [text.one_integer_a_flag_us, text.one_line_a_flag_us, text.five_lines_a_flag_us];
-    let numbered = |times: [f64; 3]| times.into_iter().enumerate().map(|(i, t)| (i as f64, t)).collect::<Vec<_>>();
-    let series = vec![simulated("simulated", numbered(ours)), published("printed", "simulated", numbered(theirs))];
-    let kinds = chart("24 processes, sections VI.B and VI.D", names("a flag is", names_of), log("us"), series);
+    let numbered =
+        |times: [f64; 3]| times.into_iter().enumerate().map(|(i, t)| (i as f64, t)).collect::<Vec<_>>();
+    let series =
+        vec![simulated("simulated", numbered(ours)), published("printed", "simulated", numbered(theirs))];
+    let kinds =
+        chart("24 processes, sections VI.B and VI.D", names("a flag is", names_of), log("us"), series);
     figure("fig 3", "lines of a flag", vec![lines, kinds])
 }
 
@@ -92,7 +109,11 @@ fn figure_5() -> Figure {
         simulated(CHOSEN, (2..=24).map(|p| (p as f64, chosen(p, OFF)))),
         published("printed (Tables II to IV, section VI.E)", CHOSEN, theirs),
     ];
-    figure("fig 5", "the jump at 7 processes", vec![chart("", linear("processes, one a core"), linear("us"), series)])
+    figure(
+        "fig 5",
+        "the jump at 7 processes",
+        vec![chart("", linear("processes, one a core"), linear("us"), series)],
+    )
 }
 
 fn figure_6() -> Figure {
@@ -108,19 +129,28 @@ fn figure_6() -> Figure {
         simulated("simulated", all.into_iter().enumerate().map(|(i, t)| (i as f64, t))),
         published("printed", "simulated", [(0.0, printed().text.five_lines_a_flag_us)]),
     ];
-    figure("fig 6", "four algorithms", vec![chart("24 processes", names("algorithm", kinds), linear("us"), series)])
+    figure(
+        "fig 6",
+        "four algorithms",
+        vec![chart("24 processes", names("algorithm", kinds), linear("us"), series)],
+    )
 }
 
 fn figure_7() -> Figure {
     let times: Vec<[f64; 3]> = (1..=8).map(with_threads).collect();
-    let of = |i: usize| times.iter().enumerate().map(move |(n, t)| ((n + 1) as f64, t[i])).collect::<Vec<_>>();
+    let of =
+        |i: usize| times.iter().enumerate().map(move |(n, t)| ((n + 1) as f64, t[i])).collect::<Vec<_>>();
     let series = vec![
         simulated(CHOSEN, of(0)),
         simulated("binomial", of(1)),
         simulated("centralized", of(2)),
         published("printed, 192 processes", CHOSEN, [(8.0, printed().text.processes_192_us)]),
     ];
-    figure("fig 7", "processes a core", vec![chart("24 cores", linear("processes a core"), linear("us"), series)])
+    figure(
+        "fig 7",
+        "processes a core",
+        vec![chart("24 cores", linear("processes a core"), linear("us"), series)],
+    )
 }
 
 fn tables_2_and_4() -> Figure {
@@ -134,7 +164,12 @@ fn tables_2_and_4() -> Figure {
             simulated("simulated", numbered(&|p| p.1)),
             published("printed", "simulated", numbered(&|p| p.0)),
         ];
-        chart(title, names("chip of the last process", chips.iter().map(String::as_str)), linear("us"), series)
+        chart(
+            title,
+            names("chip of the last process", chips.iter().map(String::as_str)),
+            linear("us"),
+            series,
+        )
     };
     figure(
         "tables II and IV",

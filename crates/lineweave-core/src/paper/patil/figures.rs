@@ -8,7 +8,8 @@ use crate::paper::figure::{bytes, chart, linear, log, model, published, publishe
 use crate::paper::petrovic::Study as Chip;
 use crate::paper::Figure;
 
-const HOW: &str = "a simulated SCC at 533 and 800 MHz, flags of a byte; the thesis ran it at 800 and 1066 MHz";
+const HOW: &str =
+    "a simulated SCC at 533 and 800 MHz, flags of a byte; the thesis ran it at 800 and 1066 MHz";
 const LIBRARIES: [&str; 3] = ["noc-msg", "rcce", "rckmpi"];
 /// Lengths of figures 6.2, 6.4 and 6.5.
 const SIZES: [usize; 7] = [4, 32, 256, 1024, 4096, 32 << 10, 256 << 10];
@@ -27,7 +28,13 @@ pub(super) fn figures(study: &Study) -> Vec<Figure> {
             ("fig 6.2", "broadcasts"),
             Collective::Bcast,
             [order(4.0), at("printed: 2.5 times", m.bcast_bytes, m.bcast_throughput)],
-            vec![cores(study, "256 KiB by cores (c)", Collective::Bcast, m.bcast_bytes, &["noc-msg", "rcce"])],
+            vec![cores(
+                study,
+                "256 KiB by cores (c)",
+                Collective::Bcast,
+                m.bcast_bytes,
+                &["noc-msg", "rcce"],
+            )],
         ),
         beside_oc_bcast(study),
         lengths(
@@ -38,7 +45,13 @@ pub(super) fn figures(study: &Study) -> Vec<Figure> {
                 at("printed: 5 times", m.bcast_bytes, m.reduce_throughput),
                 at("printed: 12 % of the cycles", m.bcast_bytes, 1.0 / m.reduce_cycles),
             ],
-            vec![cores(study, "256 KiB by cores (c)", Collective::Reduce, m.bcast_bytes, &["noc-msg", "rcce"])],
+            vec![cores(
+                study,
+                "256 KiB by cores (c)",
+                Collective::Reduce,
+                m.bcast_bytes,
+                &["noc-msg", "rcce"],
+            )],
         ),
         lengths(
             study,
@@ -76,10 +89,8 @@ fn puts(study: &Study) -> Figure {
     let lines = put_lines(&chip, study);
     let name = format!("put of {lines} lines");
     let points = CORES.map(|n| (n as f64, cycles(&chip, true, lines, n, all)));
-    let series = vec![
-        simulated(&name, points),
-        published("printed", &name, [(2.0, c.put_2), (all as f64, c.put_48)]),
-    ];
+    let series =
+        vec![simulated(&name, points), published("printed", &name, [(2.0, c.put_2), (all as f64, c.put_48)])];
     let charts = vec![chart("all to core 0", linear("cores"), linear("cycles"), series)];
     figure("fig 1.3", "puts to one core; the length is the one that takes 650 cycles with 2 cores", charts)
 }
@@ -115,7 +126,8 @@ fn lengths(
 ) -> Figure {
     let of = |library: &str| SIZES.map(|size| (size as f64, study.library(library, collective, size) * MHZ));
     let [noc, rcce, mpich] = LIBRARIES.map(of);
-    let ratio = |other: [(f64, f64); 7]| other.iter().zip(noc).map(|(o, n)| (o.0, o.1 / n.1)).collect::<Vec<_>>();
+    let ratio =
+        |other: [(f64, f64); 7]| other.iter().zip(noc).map(|(o, n)| (o.0, o.1 / n.1)).collect::<Vec<_>>();
     let mut ratios = vec![simulated("RCCE", ratio(rcce)), simulated("RCKMPI", ratio(mpich))];
     ratios.extend(printed.into_iter().map(|(name, points)| published_ranges(name, "RCCE", points)));
     let times = [("NoC_Msg", noc), ("RCCE", rcce), ("RCKMPI", mpich)];
@@ -147,7 +159,8 @@ fn cores(study: &Study, title: &str, collective: Collective, size: usize, librar
 }
 
 fn beside_oc_bcast(study: &Study) -> Figure {
-    let panel = |title: &str, size: usize| cores(study, title, Collective::Bcast, size, &["noc-msg", "oc-bcast"]);
+    let panel =
+        |title: &str, size: usize| cores(study, title, Collective::Bcast, size, &["noc-msg", "oc-bcast"]);
     let charts = vec![panel("a line (a)", 32), panel("256 KiB (b)", 256 << 10)];
     figure("fig 6.3", "broadcasts of NoC_Msg and OC-Bcast by cores", charts)
 }

@@ -424,7 +424,9 @@ fn alltoall(study: &Study) -> Vec<Finding> {
     let share = short.map(|block| study.alltoall("noc-msg", block) / study.alltoall("rckmpi", block));
     let uneven = [8, 32].map(|mean| study.alltoallv("noc-msg", mean) / study.alltoallv("rckmpi", mean));
     let best = short.into_iter().chain([1024, 4096]);
-    let best = best.map(|block| study.alltoall("rckmpi", block) / study.alltoall("noc-msg", block)).fold(0.0, f64::max);
+    let best = best
+        .map(|block| study.alltoall("rckmpi", block) / study.alltoall("noc-msg", block))
+        .fold(0.0, f64::max);
     let listed = |shares: &[f64]| {
         let each: Vec<String> = shares.iter().map(|s| format!("{:.0}", 100.0 * s)).collect();
         each.join(", ")

@@ -85,7 +85,8 @@ fn figure_3(study: &Study) -> Figure {
         let mut series = Vec::new();
         for lines in [1, 4, 8, 16] {
             let name = if lines == 1 { "1 line".to_owned() } else { format!("{lines} lines") };
-            let times = |of: &dyn Fn(usize) -> f64| (1..=9).map(|d| (d as f64, of(d) / 1e3)).collect::<Vec<_>>();
+            let times =
+                |of: &dyn Fn(usize) -> f64| (1..=9).map(|d| (d as f64, of(d) / 1e3)).collect::<Vec<_>>();
             series.push(simulated(&name, times(&|d| way.played(study, lines, at_distance(d)))));
             let formula = times(&|d| way.model(study, lines, d as u32));
             series.push(model(&format!("{name}, by formula"), &name, formula));
@@ -172,18 +173,27 @@ fn figure_8a(study: &Study) -> Figure {
 /// Throughput of long messages.
 fn figure_8b(study: &Study) -> Figure {
     let sizes = [1, 4, 16, 48, 96, 97, 192, 384, 768, 1536];
-    let last = sizes[sizes.len() - 1] as f64;
+    // Table 2 is of long messages; side by side, so that all can be seen.
     let printed = |k: usize| {
+        let at = match k {
+            2 => 2_500.0,
+            7 => 4_000.0,
+            47 => 6_400.0,
+            _ => 4_000.0,
+        };
         let rows = study.printed.table_2.iter().filter(move |t| t.k == k);
-        rows.map(move |t| (last, t.throughput)).collect::<Vec<_>>()
+        rows.map(move |t| (at, t.throughput)).collect::<Vec<_>>()
     };
     let mut series = Vec::new();
     for k in [2, 7, 47] {
-        let at = |&lines: &usize| (lines as f64, study.throughput(&study.oc_bcast(k, lines), Fidelity::Line, CHIP));
+        let at = |&lines: &usize| {
+            (lines as f64, study.throughput(&study.oc_bcast(k, lines), Fidelity::Line, CHIP))
+        };
         series.push(simulated(&format!("OC-Bcast, k = {k}"), sizes.iter().map(at)));
     }
-    let at =
-        |&lines: &usize| (lines as f64, study.throughput(&study.scatter_allgather(lines), Fidelity::Chunk, CHIP));
+    let at = |&lines: &usize| {
+        (lines as f64, study.throughput(&study.scatter_allgather(lines), Fidelity::Chunk, CHIP))
+    };
     // Shorter messages leave some ranks without a line.
     series.push(simulated("scatter-allgather", sizes.iter().filter(|&&l| l >= 48).map(at)));
     for k in [2, 7, 47] {

@@ -11,7 +11,8 @@ use crate::optimise::ramos_hoefler::{self as optimise, Large};
 use crate::paper::figure::{band, chart, linear, log, published, simulated};
 use crate::paper::Figure;
 
-const HOW: &str = "a simulated Xeon Phi 5110P, one thread a core, first run of a plan alone; bands are Table 4.1's \
+const HOW: &str =
+    "a simulated Xeon Phi 5110P, one thread a core, first run of a plan alone; bands are Table 4.1's \
                    models with the paper's parameters";
 
 pub(super) fn figures() -> Vec<Figure> {

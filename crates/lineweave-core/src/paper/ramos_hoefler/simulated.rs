@@ -27,7 +27,7 @@ pub(super) fn threads() -> impl Iterator<Item = usize> {
 
 pub(super) fn claims() -> Vec<Claim> {
     let n = Numbers::of_phi();
-    let mut out = vec![contention()];
+    let mut out = vec![contention(), contention_in_memory()];
     out.extend(small_trees(&n));
     out.extend([small_band(&n), large(&n), barriers(&n), reductions()]);
     out
@@ -44,7 +44,13 @@ pub(super) fn time(plan: &Plan) -> f64 {
     outcome.unwrap_or_else(|e| panic!("{} on the Xeon Phi: {e}", plan.name())).first.nanos()
 }
 
-pub(super) fn of_table(collective: Collective, name: &str, ranks: usize, bytes: usize, params: &Params) -> Plan {
+pub(super) fn of_table(
+    collective: Collective,
+    name: &str,
+    ranks: usize,
+    bytes: usize,
+    params: &Params,
+) -> Plan {
     let mut problem = Problem::flat(collective, ranks, bytes);
     problem.shape = coherent::placed(phi(), ranks).unwrap_or_else(|e| panic!("{e}"));
     problem.direct = true;
@@ -81,6 +87,23 @@ fn contention() -> Claim {
              R_L + R_R are 244"
         ),
         (slope - 56.2).abs() < 0.5 && bent < 1.0,
+    )
+}
+
+/// Figure 3.6b: the line is in memory at first.
+fn contention_in_memory() -> Claim {
+    let fit = SameLine::of(phi(), State::I, State::I).expect("Table 3.2 is in the machine file");
+    let off = |n: usize| last_reader(n, State::I) / fit.fitted(n as f64) - 1.0;
+    claim(
+        "fig 3.6b, simulated",
+        "Table 3.2's fit, from memory",
+        format!(
+            "{:+.0} % with 1 reader, {:+.0} % with 30, {:+.0} % with 59: once the first has it, readers are served from a cache",
+            off(1) * 100.0,
+            off(30) * 100.0,
+            off(59) * 100.0
+        ),
+        [1, 30, 59].into_iter().all(|n| off(n).abs() < 0.2),
     )
 }
 

@@ -4,7 +4,7 @@ use super::equations::S;
 use super::simulated::{bears, errors, ratio, Bench, Errors, DEARER, RANKS};
 use super::KEY;
 use crate::model::Form;
-use crate::paper::figure::{bytes, chart, linear, log, published_ranges, simulated};
+use crate::paper::figure::{bytes, chart, doubling, linear, log, model, published_ranges, simulated};
 use crate::paper::Figure;
 
 const HOW: &str =
@@ -18,11 +18,14 @@ pub(super) fn figures() -> Vec<Figure> {
 
 fn of_errors(figure: &Errors) -> Figure {
     let charts = bears().into_iter().zip(&figure.found).map(|(bears, found)| {
-        let series = ["tau-Lop", "log_nP", "LogGP"].into_iter().enumerate().map(|(i, name)| {
-            simulated(name, RANKS.iter().zip(found).map(move |(&p, e)| (p as f64, 100.0 * e[i])))
-        });
+        let of = |i: usize| RANKS.iter().zip(found).map(move |(&p, e)| (p as f64, 100.0 * e[i]));
+        let mut series = vec![simulated("tau-Lop", of(0)), simulated("log_nP", of(1))];
+        // The paper has none of LogGP in Fig. 10; elsewhere it can hide log_nP.
+        if figure.form != Form::BinomialBcast {
+            series.push(model("LogGP", "LogGP", of(2)));
+        }
         let title = format!("a cell bears {bears} copies");
-        chart(&title, log("ranks"), linear("mean relative error, %"), series.collect())
+        chart(&title, doubling("ranks"), linear("mean relative error, %"), series)
     });
     Figure::new(KEY, figure.item, &format!("errors of models, {}", figure.what), HOW, charts.collect())
 }
@@ -48,7 +51,7 @@ fn dearer() -> Figure {
         }
     }
     let charts = vec![
-        chart("recursive doubling by scatter", linear("ranks"), linear("times as long"), ratios),
+        chart("recursive doubling by scatter", doubling("ranks"), linear("times as long"), ratios),
         chart(
             &format!("a cell bears {} copies", benches[1].0),
             bytes("a rank's part"),

@@ -75,7 +75,8 @@ impl Bench {
     pub(super) fn mpich(&self, form: Form, ranks: usize, k: u64) -> f64 {
         let params = Params::new().with("chunk", S).with("slots", 2);
         let of = |collective, key: &str, method: &str| {
-            let params = if method.is_empty() { params.clone() } else { params.clone().with("method", method) };
+            let params =
+                if method.is_empty() { params.clone() } else { params.clone().with("method", method) };
             self.of_table(collective, key, ranks, k * S, &params)
         };
         match form {
@@ -247,7 +248,13 @@ pub(super) fn ratio(bench: &Bench, ranks: usize, k: u64) -> f64 {
 }
 
 fn claim(item: &str, claimed: &str, ours: String, holds: bool) -> Claim {
-    Claim { paper: KEY, item: item.to_owned(), claimed: claimed.to_owned(), ours, verdict: Verdict::of(holds) }
+    Claim {
+        paper: KEY,
+        item: item.to_owned(),
+        claimed: claimed.to_owned(),
+        ours,
+        verdict: Verdict::of(holds),
+    }
 }
 
 pub(super) fn claims() -> Vec<Claim> {
@@ -290,14 +297,14 @@ fn percent(errors: [f64; 3]) -> String {
 
 /// Figures 10, 11, 12, 15.
 fn compared(figure: &Errors) -> Claim {
-    let at = |errors: &[[f64; 3]], ranks: usize| {
-        errors[RANKS.iter().position(|&p| p == ranks).unwrap_or(0)]
-    };
+    let at = |errors: &[[f64; 3]], ranks: usize| errors[RANKS.iter().position(|&p| p == ranks).unwrap_or(0)];
     let (few, many) = (8, RANKS[RANKS.len() - 1]);
     let each: Vec<String> = bears()
         .iter()
         .zip(&figure.found)
-        .map(|(b, e)| format!("{b}: {} with 8 ranks, {} with {many}", percent(at(e, few)), percent(at(e, many))))
+        .map(|(b, e)| {
+            format!("{b}: {} with 8 ranks, {} with {many}", percent(at(e, few)), percent(at(e, many)))
+        })
         .collect();
     // With the number that Fig. 17 gives.
     let e = &figure.found[1];
@@ -329,13 +336,15 @@ fn compared(figure: &Errors) -> Claim {
 /// Figure 17.
 fn dearer() -> Claim {
     let found = calibration();
-    let each: Vec<String> = found
-        .ratios
-        .iter()
-        .map(|(b, r)| format!("{b}: {:.1}, {:.1}, {:.1}", r[0], r[1], r[2]))
-        .collect();
+    let each: Vec<String> =
+        found.ratios.iter().map(|(b, r)| format!("{b}: {:.1}, {:.1}, {:.1}", r[0], r[1], r[2])).collect();
     let range = match found.range {
-        Some((low, high)) => format!("so it is where a cell's memory bears {low} to {high} copies at full speed"),
+        Some((low, high)) if low == high => {
+            format!("so it is where a cell's memory bears {low} copies at full speed")
+        }
+        Some((low, high)) => {
+            format!("so it is where a cell's memory bears {low} to {high} copies at full speed")
+        }
         None => "so it is with no number of copies that a cell's memory bears at full speed".to_owned(),
     };
     let shared = DEARER.map(|p| ratio(&Bench::new("lusitania", true, 24.0, 1.5), p, 1));
