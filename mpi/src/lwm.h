@@ -160,12 +160,13 @@ struct lwm_comm {
     enum lwm_reason why;
     int rank, size;
     lw_comm *team;
+    /* The same ranks again, for calls that are started: mpi4py starts some before a blocking one at one rank and after it at another,
+     * which hosts bear. Null when there is none, and then they pass. */
+    lw_comm *started;
     struct lwm_nodes *nodes;
     uint64_t calls;
     /* Set when a barrier is nothing but lw_barrier. */
     bool plain_barrier;
-    /* Set once the helper thread carries on what is started. */
-    bool helped;
     uint64_t barriers;
     struct lwm_race races[LWM_TAKEN][LWM_RACE_CLASSES];
     struct lwm_comm *next;
