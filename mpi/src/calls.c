@@ -1,8 +1,8 @@
 /*
  * The course of one call: is the communicator one that lineweave serves, does it carry out this call, what was the outcome.
  *
- * Where asked to (LINEWEAVE_MPI_RACE=1, the default) it first compares: of the first calls of one kind and class of
- * size on a communicator, each side carries out some in turns. All ranks agree by the host on the sums of both times, and
+ * Where asked to (LINEWEAVE_MPI_RACE=1, the default) it first compares: of the first calls of one kind and power of two of
+ * bytes on a communicator, each side carries out some in turns. All ranks agree by the host on the sums of both times, and
  * who was slower is not called again. So a program never pays for long where lineweave is slower than its host.
  */
 #include "lwm.h"
@@ -15,7 +15,11 @@ struct lwm_count lwm_counts[LWM_KINDS][LWM_CLASSES];
 /* Calls in a turn, and turns: each side's first is to warm up, and its fastest other one counts, so that one interruption
  * decides nothing. Who is not clearly slower than the host keeps the call. */
 #define TURNS 8
-static uint32_t calls_a_turn(int size_class) { return size_class >= 5 ? 2 : 8; }
+/* The race classes of 1 KiB and of 256 KiB. Turns of short messages are long, so that ranks run ahead of each other in them as they
+ * will later. */
+#define SHORT 11
+#define LONG 19
+static uint32_t calls_a_turn(int race_class) { return race_class >= LONG ? 2 : race_class > SHORT ? 8 : 32; }
 
 static void add(uint64_t *counter, uint64_t n)
 {
@@ -87,7 +91,7 @@ bool lwm_mine(struct lwm_call *call, size_t bytes, bool alike)
     call->bytes = bytes;
     call->size_class = lwm_class(bytes);
     if (lwm_settings.race) {
-        call->race_class = alike ? call->size_class : 0;
+        call->race_class = alike ? lwm_race_class(bytes) : 0;
         struct lwm_race *race = &comm->races[call->kind][call->race_class];
         if (LWM_UNLIKELY(race->host)) return lwm_leave(call, LWM_WHY_RACE);
         if (LWM_UNLIKELY(!race->over)) {

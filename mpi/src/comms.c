@@ -53,8 +53,10 @@ static void retire(struct lwm_comm *comm)
 {
     lwm_comm_count(comm);
     lwm_started_finish(comm);
+    if (comm->started) lw_comm_free(comm->started);
     if (comm->team) lw_comm_free(comm->team);
     if (comm->nodes) lwm_nodes_free(comm->nodes);
+    comm->started = NULL;
     comm->team = NULL;
     comm->nodes = NULL;
     pthread_mutex_lock(&lock);
@@ -118,7 +120,9 @@ void lwm_comms_close(void)
 {
     for (struct lwm_comm *comm = records; comm; comm = comm->next) {
         lwm_started_finish(comm);
+        if (comm->started) lw_comm_free(comm->started);
         if (comm->team) lw_comm_free(comm->team);
+        comm->started = NULL;
         comm->team = NULL;
         if (comm->nodes) lwm_nodes_close(comm->nodes);
         comm->plain_barrier = false;
@@ -277,6 +281,17 @@ static lw_comm *meet(struct lwm_comm *comm, const struct card *cards, const int 
     return team;
 }
 
+/* What started calls run on, if all ranks can have it. The rank may next wait for a message in the host, and others for such a
+ * call, so a thread carries them on. */
+static void make_started(struct lwm_comm *comm)
+{
+    lw_comm *made = NULL;
+    int fine = lw_comm_dup(comm->team, &made) == LW_OK && lw_comm_set_progress(made, lwm_progress, NULL) == LW_OK &&
+               lw_comm_set_progress_thread(made, 1) == LW_OK, all = 0;
+    if (lwm_host.Allreduce(&fine, &all, 1, lwm_host.integer, lwm_host.min, comm->handle) == 0 && all) comm->started = made;
+    else if (made) lw_comm_free(made);
+}
+
 static void away(struct lwm_comm *comm, enum lwm_reason why)
 {
     comm->way = LWM_AWAY;
@@ -311,6 +326,7 @@ void lwm_comm_settle(struct lwm_comm *comm)
         if (agreed) {
             comm->team = team;
             comm->way = several ? LWM_NODES : LWM_TEAM;
+            if (!several) make_started(comm);
         } else {
             if (team) lw_comm_free(team);
             if (comm->nodes) lwm_nodes_free(comm->nodes);

@@ -94,6 +94,15 @@ static inline int lwm_class(size_t bytes)
     return bits <= 6 ? 1 : bits <= 10 ? 2 : bits <= 14 ? 3 : bits <= 18 ? 4 : bits <= 22 ? 5 : 6;
 }
 
+/* Contests are of finer classes, each power of two, since who is faster changes within a class of the report: 0 B, to 1, 2, 4 B .. 8 MiB,
+ * more. */
+#define LWM_RACE_CLASSES 26
+static inline int lwm_race_class(size_t bytes)
+{
+    int bits = bytes <= 1 ? (int)bytes : 65 - __builtin_clzll(bytes - 1);
+    return bits < LWM_RACE_CLASSES ? bits : LWM_RACE_CLASSES - 1;
+}
+
 /* What one rank has done in one kind of call of one class of size. */
 struct lwm_count {
     uint64_t taken, taken_bytes, taken_timed, taken_ns;
@@ -135,7 +144,7 @@ enum lwm_way {
     LWM_AWAY,  /* passes for ever, and `why` says why */
 };
 
-/* A contest of lineweave and the host for one kind of call and class of size. */
+/* A contest of lineweave and the host for one kind of call and race class. */
 struct lwm_race {
     uint32_t calls;
     uint8_t host;         /* 1: the host won, and is called from now on */
@@ -151,14 +160,15 @@ struct lwm_comm {
     enum lwm_reason why;
     int rank, size;
     lw_comm *team;
+    /* The same ranks again, for calls that are started: mpi4py starts some before a blocking one at one rank and after it at another,
+     * which hosts bear. Null when there is none, and then they pass. */
+    lw_comm *started;
     struct lwm_nodes *nodes;
     uint64_t calls;
     /* Set when a barrier is nothing but lw_barrier. */
     bool plain_barrier;
-    /* Set once the helper thread carries on what is started. */
-    bool helped;
     uint64_t barriers;
-    struct lwm_race races[LWM_TAKEN][LWM_CLASSES];
+    struct lwm_race races[LWM_TAKEN][LWM_RACE_CLASSES];
     struct lwm_comm *next;
 };
 

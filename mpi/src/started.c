@@ -261,7 +261,8 @@ static bool serves(struct lwm_call *call, const struct lwm_order *o, MPI_Comm ha
     /* Preparing may wait for other ranks, starting may not. */
     if (comm->way == LWM_NEW && o->again && comm->calls > lwm_settings.after) lwm_comm_settle(comm);
     if (comm->way == LWM_NODES) return lwm_leave(call, LWM_WHY_NODES);
-    return comm->way == LWM_TEAM ? true : lwm_leave(call, comm->why);
+    if (comm->way == LWM_TEAM) return comm->started ? true : lwm_leave(call, LWM_WHY_FAILED);
+    return lwm_leave(call, comm->why);
 }
 
 bool lwm_start(const struct lwm_order *o, MPI_Comm handle, MPI_Request *request, int *result)
@@ -276,7 +277,7 @@ bool lwm_start(const struct lwm_order *o, MPI_Comm handle, MPI_Request *request,
     enum found found = s ? prepare(s, o, comm, &plan, &why) : SHORT;
     size_t bytes = s ? s->bytes : 0;
     bool alike = o->kind != LWM_ALLTOALLV && o->kind != LWM_ALLTOALLW;
-    const struct lwm_race *race = &comm->races[o->kind][alike ? lwm_class(bytes) : 0];
+    const struct lwm_race *race = &comm->races[o->kind][alike ? lwm_race_class(bytes) : 0];
     if (found != LEAVE && race->over && race->host) {
         found = LEAVE;
         why = LWM_WHY_RACE;
@@ -297,13 +298,10 @@ bool lwm_start(const struct lwm_order *o, MPI_Comm handle, MPI_Request *request,
             status = lw_comm_dup(comm->team, &s->own);
             if (status == LW_OK) lw_comm_set_progress(s->own, lwm_progress, NULL);
             if (status == LW_OK) lw_comm_set_progress_thread(s->own, 1);
-        } else if (found == READY && !comm->helped) {
-            /* The rank may next wait for a message in the host, and others for this call. */
-            comm->helped = lw_comm_set_progress_thread(comm->team, 1) == LW_OK;
         }
         if (!o->again && status == LW_OK && lwm_is_timed(lwm_counts[call.kind][call.size_class].taken)) s->start_ns = lwm_now_ns();
         if (!o->again && status == LW_OK) status = lwm_started_begin(s);
-        if (status == LW_OK && found == READY) status = issue(o, o->again ? s->own : comm->team, &plan, &s->call);
+        if (status == LW_OK && found == READY) status = issue(o, o->again ? s->own : comm->started, &plan, &s->call);
         s->active = !o->again;
         if (status == LW_OK && !lwm_started_add(s)) status = LW_ERR_MEMORY;
     }

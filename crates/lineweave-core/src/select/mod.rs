@@ -8,9 +8,11 @@
 mod candidates;
 mod choices;
 mod explain;
+mod nodes;
 
 pub use choices::{Choices, ChoicesError, Found, Tuned, CHOICES_SCHEMA};
 pub use explain::explain;
+pub use nodes::{over_nodes, NoNodes, OverNodes, Phase};
 
 use crate::algorithm::{self, Algorithm, Problem};
 use crate::collective::{Association, Collective};
