@@ -85,7 +85,10 @@ impl Communicator {
         let Ready { spec, input, output, kept, packed_input, unpack, result, .. } =
             ready(slf, collective(py, name)?, [x, out, op], root)?;
         if packed_input.is_some() || unpack.is_some() {
-            return Err(raise::argument(py, "a handle needs contiguous arrays: what is packed once would not be packed again"));
+            return Err(raise::argument(
+                py,
+                "a handle needs contiguous arrays: what is packed once would not be packed again",
+            ));
         }
         let [a, b] = kept.map(|array| array.map_or_else(Kept::nothing, Array::keep));
         let result = result.map_or_else(|| py.None(), Bound::unbind);

@@ -7,10 +7,7 @@ use crate::rank::{Communicator, Seat};
 use pyo3::prelude::*;
 
 /// What is sent, packed if it has to be.
-fn outgoing<'py>(
-    x: &Bound<'py, PyAny>,
-    packed: &mut Option<Bound<'py, PyAny>>,
-) -> PyResult<Array<'py>> {
+fn outgoing<'py>(x: &Bound<'py, PyAny>, packed: &mut Option<Bound<'py, PyAny>>) -> PyResult<Array<'py>> {
     let array = Array::of(x, "x")?;
     match array.layout.dense {
         true => Ok(array),
@@ -23,8 +20,13 @@ fn incoming<'py>(out: &Bound<'py, PyAny>) -> PyResult<Array<'py>> {
     let array = Array::of(out, "out")?;
     match (array.layout.dense, array.layout.writable) {
         (true, true) => Ok(array),
-        (_, false) => Err(raise::argument(out.py(), "recv: `out` is read-only; give an array that may be written")),
-        (false, _) => Err(raise::argument(out.py(), "recv: `out` is not contiguous; give a contiguous array, and copy from that")),
+        (_, false) => {
+            Err(raise::argument(out.py(), "recv: `out` is read-only; give an array that may be written"))
+        }
+        (false, _) => Err(raise::argument(
+            out.py(),
+            "recv: `out` is not contiguous; give a contiguous array, and copy from that",
+        )),
     }
 }
 

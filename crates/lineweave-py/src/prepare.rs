@@ -196,7 +196,16 @@ impl<'py> Call<'_, 'py> {
         let whole = spec.input_bytes(rank, ranks).max(spec.output_bytes(rank, ranks));
         let result = if writes { made.or_else(|| self.out.cloned()) } else { None };
         let unpack = packed_output.zip(result.clone());
-        Ok(Ready { spec, input: input_start, output: output_start, whole, kept: [x, out], packed_input, unpack, result })
+        Ok(Ready {
+            spec,
+            input: input_start,
+            output: output_start,
+            whole,
+            kept: [x, out],
+            packed_input,
+            unpack,
+            result,
+        })
     }
 
     #[cold]

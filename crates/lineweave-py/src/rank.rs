@@ -1,8 +1,8 @@
 //! One rank's end of a team, as Python holds it.
 
 use crate::attend::{Attendance, Lock};
-use crate::operator::Last;
 use crate::held::Held;
+use crate::operator::Last;
 use crate::raise;
 use lineweave::sync::{AtomicU64, Ordering};
 use lineweave::{Error, Operator};

@@ -118,7 +118,9 @@ fn a_simulated_machine_is_measured_fitted_and_played() {
         whole.contains("78 cells") && whole.contains("| T_N@l3 |") && whole.contains("| simulated |"),
         "{whole}"
     );
-    scratch.run(&["report", "--machine", "generic-x86", "--simulate"]).refused(1, &["generic-x86", "[coherent]"]);
+    scratch
+        .run(&["report", "--machine", "generic-x86", "--simulate"])
+        .refused(1, &["generic-x86", "[coherent]"]);
 }
 
 #[test]
@@ -126,7 +128,9 @@ fn pictures_are_drawn_as_pixels() {
     let scratch = Scratch::new();
     let file = scratch.path().join("report.png");
     let name = file.to_str().unwrap();
-    scratch.run(&["report", "--profile", &scratch.file("p.toml", &profile()), "--format", "png", "-o", name]).accepted();
+    scratch
+        .run(&["report", "--profile", &scratch.file("p.toml", &profile()), "--format", "png", "-o", name])
+        .accepted();
     let bytes = std::fs::read(&file).unwrap();
     assert_eq!(&bytes[..8], b"\x89PNG\r\n\x1a\n");
     let side = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap());

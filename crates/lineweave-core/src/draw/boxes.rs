@@ -36,8 +36,7 @@ pub fn machine(topology: &Topology, title: &str, detail: &str, tree: &[(usize, u
     };
     let fits = |n: &Node| n.size.0 <= FITS.0 && n.size.1 <= FITS.1;
     let mut sizes = THREADS.into_iter().map(laid);
-    let (scale, root) =
-        sizes.find(|(_, n)| fits(n)).unwrap_or_else(|| laid(THREADS[THREADS.len() - 1]));
+    let (scale, root) = sizes.find(|(_, n)| fits(n)).unwrap_or_else(|| laid(THREADS[THREADS.len() - 1]));
     let mut svg = Svg::default();
     svg.heading(title, detail);
     let mut centres = vec![None; topology.cpus.len()];
@@ -159,7 +158,8 @@ fn paint(node: &Node, scale: Scale, at: Point, svg: &mut Svg, centres: &mut [Opt
         svg.open(&format!("CPU {}", node.name));
         svg.framed(at, node.size, "#fff", "#9aa5b4", 3.0);
         if scale.thread >= NUMBERED {
-            let size = (scale.thread * 0.42).min(13.0).min(1.5 * scale.thread / node.name.len().max(1) as f64);
+            let size =
+                (scale.thread * 0.42).min(13.0).min(1.5 * scale.thread / node.name.len().max(1) as f64);
             let place = (at.0 + scale.thread / 2.0, at.1 + scale.thread / 2.0 + size * 0.36);
             svg.text(place, size, SOFT, Anchor::Middle, false, &node.name);
         }
@@ -222,7 +222,8 @@ mod tests {
         for (cpus, numbered) in [(4, 4), (512, 0)] {
             let topology = Topology { cpus: (0..cpus).map(cpu).collect() };
             let svg = machine(&topology, "t", "d", &[]);
-            let width: f64 = svg.split_once(" width=\"").unwrap().1.split('"').next().unwrap().parse().unwrap();
+            let width: f64 =
+                svg.split_once(" width=\"").unwrap().1.split('"').next().unwrap().parse().unwrap();
             assert!((400.0..1000.0).contains(&width), "{width}");
             assert_eq!(svg.matches("text-anchor=\"middle\"").count(), numbered);
         }

@@ -42,7 +42,13 @@ pub fn spans(title: &str, detail: &str, spans: &[Span], label: fn(f64) -> String
         let y = TOP + (i as f64 + 0.5) * ROW;
         let apart = span.low > 0.0 || span.high < 0.0;
         let colour = if apart { SYNC } else { TRANSFER };
-        svg.open(&format!("{}: {} ({} .. {})", span.name, label(span.value), label(span.low), label(span.high)));
+        svg.open(&format!(
+            "{}: {} ({} .. {})",
+            span.name,
+            label(span.value),
+            label(span.low),
+            label(span.high)
+        ));
         svg.text((left - 10.0, y + 4.0), 11.0, INK, Anchor::End, false, &span.name);
         svg.line((at(span.low), y), (at(span.high), y), Stroke { colour, width: 2.0, dashed: false });
         svg.circle((at(span.value), y), 3.5, "#ffffff", Stroke { colour, width: 2.0, dashed: false });
@@ -67,10 +73,13 @@ mod tests {
     #[test]
     fn every_value_is_in_the_picture_and_coloured_by_whether_it_reaches_zero() {
         let span = |name: &str, low, value, high| Span { name: name.to_owned(), low, value, high };
-        let list = [span("a < b", -0.02, 0.01, 0.03), span("c", 0.1, 0.2, 0.31), span("d", 0.0, f64::NAN, 0.0)];
+        let list =
+            [span("a < b", -0.02, 0.01, 0.03), span("c", 0.1, 0.2, 0.31), span("d", 0.0, f64::NAN, 0.0)];
         let svg = spans("t", "d", &list, |x| format!("{:.0} %", x * 100.0));
         assert_eq!(svg.matches("<circle").count(), 2);
-        assert!(svg.contains("a &lt; b") && svg.contains(">50 %<") && svg.contains(SYNC) && !svg.contains("NaN"));
+        assert!(
+            svg.contains("a &lt; b") && svg.contains(">50 %<") && svg.contains(SYNC) && !svg.contains("NaN")
+        );
     }
 
     #[test]

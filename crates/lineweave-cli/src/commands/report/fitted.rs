@@ -7,8 +7,7 @@ use lineweave_core::model::Surface;
 use lineweave_core::units::{Bytes, Nanos};
 
 /// Lengths at which surfaces are read: from a line to 4 MiB.
-const SIZES: [usize; 9] =
-    [64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20];
+const SIZES: [usize; 9] = [64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20];
 /// Rows of residuals that are drawn; the rest is in the table.
 const RESIDUALS: usize = 40;
 
@@ -58,7 +57,8 @@ fn lines(subject: &Subject, section: &mut Section) {
             }
             None => curves.push(Curve { name, points: vec![at.0], measured: true, intervals: vec![at.1] }),
         }
-        let fit = subject.model.levels.iter().find(|c| c.level.name() == level).and_then(|c| c.lines.as_ref());
+        let fit =
+            subject.model.levels.iter().find(|c| c.level.name() == level).and_then(|c| c.lines.as_ref());
         if let Some(fitted) = fit.map(|f| f.at(n)).filter(|f| *f > 0.0) {
             let off = |ns: f64| ns / fitted - 1.0;
             let name = format!("{level}, {n:.0} lines");
@@ -130,9 +130,9 @@ fn residuals(subject: &Subject, section: &mut Section) {
     let detail = "mean of (measured - fitted) / measured in each segment; bars reach to the worst cell";
     let title = "What the fits leave unexplained";
     section.figures.push(draw::spans(title, detail, &spans.collect::<Vec<_>>(), percent));
-    let rows = residuals.iter().map(|r| {
-        vec![r.of.clone(), r.from.to_string(), r.to.to_string(), percent(r.bias), percent(r.worst)]
-    });
+    let rows = residuals
+        .iter()
+        .map(|r| vec![r.of.clone(), r.from.to_string(), r.to.to_string(), percent(r.bias), percent(r.worst)]);
     section.tables.push((vec!["fit", "from", "to", "bias", "worst"], rows.collect()));
 }
 

@@ -30,7 +30,8 @@ pub fn load(session: &mut Session) -> Result<Subject, CliError> {
     if machine.mesh.is_none() {
         let profile = measure(&machine)?;
         let file = PathBuf::from(format!("simulated {}", machine.name));
-        subject.model = fit(&profile).map_err(|e| CliError::malformed(&file, "profile that can be fitted", e))?;
+        subject.model =
+            fit(&profile).map_err(|e| CliError::malformed(&file, "profile that can be fitted", e))?;
         subject.origin = format!("probes of {} in virtual time", machine.name);
         subject.profile = Some(profile);
     }
