@@ -2,7 +2,7 @@
 # Both install what they need first (scripts/setup), so that they work on a fresh Debian or Ubuntu.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-mpi test-report mpi setup build install wheel fmt lint doc bench gallery screenshots simgrid clean
+.PHONY: help run test soak test-mpi test-report mpi setup build install wheel fmt lint doc bench gallery screenshots simgrid figures clean
 
 PREFIX ?= /usr/local
 
@@ -15,6 +15,12 @@ run: setup ## measure this machine, choose plans for it, run them: predicted bes
 
 test: setup ## every check, ending with "N passed, N failed"
 	scripts/test
+
+SECONDS ?= 600
+SEED ?=
+
+soak: setup ## random calls under load for ten minutes: SECONDS=600, SEED= of a run to repeat
+	LINEWEAVE_TEST_SOAK=$(SECONDS) $(if $(SEED),LINEWEAVE_TEST_SEED=$(SEED)) cargo test -p lineweave --test soak -- --nocapture
 
 test-mpi: setup ## the libraries for MPI under Open MPI, MPICH and Intel MPI from PyPI (downloads them)
 	scripts/test-mpi
@@ -65,6 +71,10 @@ test-report: ## open reports in a headless Chromium: nothing on the console, no 
 simgrid: ## compare simulated links with SimGrid (opt-in: needs python3-simgrid, or simgrid of PyPI)
 	cargo build --release --package lineweave-cli
 	python3 scripts/simgrid target/release/lineweave
+
+figures: ## draw the papers' figures anew, below papers/
+	cargo build --release --package lineweave-cli
+	target/release/lineweave papers --figures papers
 
 clean: ## remove what was built
 	cargo clean

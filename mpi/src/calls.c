@@ -124,8 +124,8 @@ bool lwm_nothing(struct lwm_call *call)
 
 static bool failed(struct lwm_call *call, const char *what, const char *why)
 {
-    lwm_say("%s of %zu bytes failed at rank %d: %s", what, call->bytes, call->comm->rank, why);
-    lwm_host.Comm_call_errhandler(call->comm->handle, LWM_ERR_OTHER);
+    lwm_say("%s of %zu bytes failed at rank %d: %s", what, call->bytes, call->comm ? call->comm->rank : lwm_world_rank, why);
+    lwm_host.Comm_call_errhandler(call->comm ? call->comm->handle : lwm_host.world, LWM_ERR_OTHER);
     call->result = LWM_ERR_OTHER;
     return true;
 }
@@ -144,6 +144,13 @@ bool lwm_done(struct lwm_call *call, lw_status status)
     count_taken(call);
     call->result = 0;
     return true;
+}
+
+int lwm_ended(enum lwm_kind kind, size_t bytes, uint64_t start_ns, struct lwm_comm *comm, lw_status status)
+{
+    struct lwm_call call = {.comm = comm, .kind = kind, .bytes = bytes, .size_class = lwm_class(bytes), .start_ns = start_ns};
+    lwm_done(&call, status);
+    return call.result;
 }
 
 bool lwm_leave(struct lwm_call *call, enum lwm_reason why)

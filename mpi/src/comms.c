@@ -12,6 +12,7 @@
 #define _GNU_SOURCE
 #include "lwm.h"
 #include "nodes.h"
+#include "started.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -51,6 +52,7 @@ static int no_copy(MPI_Comm comm, int key, void *extra, void *value, void *to, i
 static void retire(struct lwm_comm *comm)
 {
     lwm_comm_count(comm);
+    lwm_started_finish(comm);
     if (comm->team) lw_comm_free(comm->team);
     if (comm->nodes) lwm_nodes_free(comm->nodes);
     comm->team = NULL;
@@ -115,6 +117,7 @@ bool lwm_comms_open(void)
 void lwm_comms_close(void)
 {
     for (struct lwm_comm *comm = records; comm; comm = comm->next) {
+        lwm_started_finish(comm);
         if (comm->team) lw_comm_free(comm->team);
         comm->team = NULL;
         if (comm->nodes) lwm_nodes_close(comm->nodes);
@@ -236,7 +239,7 @@ static int place(const struct card *const *cards, int ranks, int *cpus, int *all
 
 /* Called while a rank waits in lineweave: the host moves what other ranks may need of this one before they come. Looking for a
  * message takes none away. (MPICH does nothing for others when asked about MPI_COMM_SELF.) */
-static void progress(void *unused)
+void lwm_progress(void *unused)
 {
     (void)unused;
     int flag;
@@ -266,7 +269,7 @@ static lw_comm *meet(struct lwm_comm *comm, const struct card *cards, const int 
             lwm_say("rank %d cannot join its node's team: %s", comm->rank, lw_last_error());
             team = NULL;
         } else {
-            lw_comm_set_progress(team, progress, NULL);
+            lw_comm_set_progress(team, lwm_progress, NULL);
         }
     }
     free(local);

@@ -54,7 +54,7 @@ static void *host_library(void)
     return found;
 }
 
-static void *pmpi(const char *name)
+void *lwm_pmpi(const char *name)
 {
     char text[80];
     snprintf(text, sizeof text, "PMPI_%s", name);
@@ -68,7 +68,7 @@ void *lwm_next_or_null(const char *name)
     char text[80];
     snprintf(text, sizeof text, "MPI_%s", name);
     void *found = dlsym(RTLD_NEXT, text);
-    return found ? found : pmpi(name);
+    return found ? found : lwm_pmpi(name);
 }
 
 void *lwm_next(const char *name)
@@ -111,7 +111,7 @@ static bool is_of_our_kind(void)
 
 bool lwm_host_open(void)
 {
-#define H(result, name, parameters) *(void **)&lwm_host.name = pmpi(#name);
+#define H(result, name, parameters) *(void **)&lwm_host.name = lwm_pmpi(#name);
 #include "host.def"
 #undef H
     const char *missing = NULL;
@@ -127,6 +127,7 @@ bool lwm_host_open(void)
     lwm_host.self = LWM_HANDLE(MPI_Comm, LWM_COMM_SELF);
     lwm_host.null = LWM_HANDLE(MPI_Comm, LWM_COMM_NULL);
     lwm_host.no_info = LWM_HANDLE(MPI_Info, LWM_INFO_NULL);
+    lwm_host.no_request = LWM_HANDLE(MPI_Request, LWM_REQUEST_NULL);
     lwm_host.no_type = LWM_HANDLE(MPI_Datatype, LWM_DATATYPE_NULL);
     lwm_host.byte = LWM_HANDLE(MPI_Datatype, LWM_BYTE);
     lwm_host.integer = LWM_HANDLE(MPI_Datatype, LWM_INT);

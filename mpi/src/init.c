@@ -62,6 +62,12 @@ static void begin(void)
     int rank = 0;
     lwm_host.Comm_rank(lwm_host.world, &rank);
     if (rank == 0) read_settings(true);
+    /* Rank 0's count: what is decided by them must be the same on all ranks. */
+    long long settings[3] = {lwm_settings.ranks_per_node, (long long)lwm_settings.after, lwm_settings.race};
+    if (lwm_host.Bcast(settings, 3, lwm_host.long_long, 0, lwm_host.world) != 0) return;
+    lwm_settings.ranks_per_node = (int)settings[0];
+    lwm_settings.after = (uint64_t)settings[1];
+    lwm_settings.race = settings[2] != 0;
     /* Whether all could: what follows is the same on all ranks. */
     int fine = lwm_types_open() && lw_check_version(LW_VERSION) == LW_OK && lwm_comms_open(), all = 0;
     if (lwm_host.Allreduce(&fine, &all, 1, lwm_host.integer, lwm_host.min, lwm_host.world) != 0 || !all) {
@@ -69,6 +75,8 @@ static void begin(void)
         return;
     }
     lwm_active = true;
+    struct lwm_comm *world = lwm_settings.after == 0 ? lwm_comm_of(lwm_host.world) : NULL;
+    if (world && world->way == LWM_NEW) lwm_comm_settle(world);
 }
 
 int MPI_Init(int *argc, char ***argv)

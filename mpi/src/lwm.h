@@ -30,6 +30,9 @@
 
 typedef int lwm_copy_attr(MPI_Comm, int, void *, void *, void *, int *);
 typedef int lwm_delete_attr(MPI_Comm, int, void *, void *);
+typedef int lwm_query(void *, MPI_Status *);
+typedef int lwm_free(void *);
+typedef int lwm_cancel(void *, int);
 
 struct lwm_host {
 #define H(result, name, parameters) result(*name) parameters;
@@ -37,6 +40,7 @@ struct lwm_host {
 #undef H
     MPI_Comm world, self, null;
     MPI_Info no_info;
+    MPI_Request no_request;
     MPI_Datatype no_type, byte, integer, long_long, real;
     MPI_Op sum, min, max;
 };
@@ -47,6 +51,8 @@ extern struct lwm_host lwm_host;
 void *lwm_next(const char *name);
 /* The same, or null. */
 void *lwm_next_or_null(const char *name);
+/* The host's PMPI_x, or null. */
+void *lwm_pmpi(const char *name);
 /* Finds the host. False, with the reason said, when it cannot be used: then everything passes. */
 bool lwm_host_open(void);
 /* The address of an object of the host. */
@@ -149,6 +155,8 @@ struct lwm_comm {
     uint64_t calls;
     /* Set when a barrier is nothing but lw_barrier. */
     bool plain_barrier;
+    /* Set once the helper thread carries on what is started. */
+    bool helped;
     uint64_t barriers;
     struct lwm_race races[LWM_TAKEN][LWM_CLASSES];
     struct lwm_comm *next;
@@ -173,6 +181,8 @@ static inline struct lwm_comm *lwm_comm_of(MPI_Comm comm)
 bool lwm_comms_open(void);
 void lwm_comms_count(void);
 void lwm_comms_close(void);
+/* Lets the host move messages while a rank waits in lineweave; a hook of lineweave's, hence the argument. */
+void lwm_progress(void *unused);
 /* Makes its team, if it is time to; afterwards its way is known. Called by all ranks at the same call. */
 void lwm_comm_settle(struct lwm_comm *comm);
 /* A number for each rank of MPI_COMM_WORLD: its node. */
@@ -207,6 +217,12 @@ int lwm_op_of(MPI_Op op, const struct lwm_type *type);
 
 /* lineweave's operator for one that the program made, or -1. The next call that uses it is on this type. */
 lw_op lwm_own_op(MPI_Op op, MPI_Datatype type);
+#ifdef LWM_OPENMPI
+/* Remembers one that was made in Fortran. */
+void lwm_remember_fortran_op(MPI_Op op, void (*function)(void *, void *, int *, MPI_Datatype *), int commutes);
+/* Whether an address is in the host's Fortran libraries (fortran.c). */
+bool lwm_is_fortran(const void *caller);
+#endif
 /* lineweave's operator for any, or -1; for the program's own, the type's element becomes bytes (folds.c). */
 lw_op lwm_combining(MPI_Op op, MPI_Datatype type, struct lwm_type *info);
 
@@ -247,6 +263,8 @@ bool lwm_done(struct lwm_call *call, lw_status status);
 bool lwm_leave(struct lwm_call *call, enum lwm_reason why);
 /* After the host has carried it out. */
 int lwm_passed(struct lwm_call *call, int result);
+/* Counts a started call that is over, or calls the error handler of its communicator (null: of MPI_COMM_WORLD); MPI's result. */
+int lwm_ended(enum lwm_kind kind, size_t bytes, uint64_t start_ns, struct lwm_comm *comm, lw_status status);
 /* Counts a call of a kind that always passes. */
 void lwm_count_passed(enum lwm_kind kind);
 

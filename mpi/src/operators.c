@@ -16,6 +16,7 @@ struct own {
     MPI_Op handle;
     narrow_fn *narrow;
     wide_fn *wide;
+    bool fortran;
     lw_op op;
     struct own *next;
 };
@@ -34,20 +35,27 @@ static void combine(const void *in, void *inout, size_t len, size_t size, void *
         return;
     }
     for (size_t done = 0; done < len;) {
+        /* Fortran's function gets the number by which Fortran knows the type. */
+        void *handle = &type;
+#ifdef LWM_OPENMPI
+        MPI_Fint known = own->fortran ? lwm_host.Type_c2f(type) : 0;
+        if (own->fortran) handle = &known;
+#endif
         int count = len - done < INT_MAX ? (int)(len - done) : INT_MAX;
-        own->narrow((char *)in + done * size, (char *)inout + done * size, &count, &type);
+        own->narrow((char *)in + done * size, (char *)inout + done * size, &count, handle);
         done += (size_t)count;
     }
 }
 
 /* One that cannot be remembered is as one that was never seen: its calls pass. All ranks make the same ones. */
-static void remember(MPI_Op handle, narrow_fn *narrow, wide_fn *wide, int commutes)
+static void remember(MPI_Op handle, narrow_fn *narrow, wide_fn *wide, bool fortran, int commutes)
 {
     struct own *own = calloc(1, sizeof *own);
     if (!own) return;
     own->handle = handle;
     own->narrow = narrow;
     own->wide = wide;
+    own->fortran = fortran;
     if (lw_op_create(combine, commutes, own, &own->op) != LW_OK) {
         free(own);
         return;
@@ -57,6 +65,10 @@ static void remember(MPI_Op handle, narrow_fn *narrow, wide_fn *wide, int commut
     all = own;
     pthread_mutex_unlock(&lock);
 }
+
+#ifdef LWM_OPENMPI
+void lwm_remember_fortran_op(MPI_Op op, narrow_fn *function, int commutes) { remember(op, function, NULL, true, commutes); }
+#endif
 
 lw_op lwm_own_op(MPI_Op op, MPI_Datatype type)
 {
@@ -75,7 +87,7 @@ int MPI_Op_create(narrow_fn *function, int commutes, MPI_Op *op)
     static __typeof__(&MPI_Op_create) next;
     if (!next) *(void **)&next = lwm_next("Op_create");
     int result = next(function, commutes, op);
-    if (result == 0 && lwm_active) remember(*op, function, NULL, commutes);
+    if (result == 0 && lwm_active) remember(*op, function, NULL, false, commutes);
     return result;
 }
 
@@ -85,7 +97,7 @@ int MPI_Op_create_c(wide_fn *function, int commutes, MPI_Op *op)
     static __typeof__(&MPI_Op_create_c) next;
     if (!next) *(void **)&next = lwm_next("Op_create_c");
     int result = next(function, commutes, op);
-    if (result == 0 && lwm_active) remember(*op, NULL, function, commutes);
+    if (result == 0 && lwm_active) remember(*op, NULL, function, false, commutes);
     return result;
 }
 #endif

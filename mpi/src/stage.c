@@ -51,6 +51,38 @@ void *lwm_scratch(int which, size_t bytes)
 /* Elements a piece. */
 static size_t a_piece(const struct lwm_type *info) { return info->size >= PIECE ? 1 : PIECE / (info->size ? info->size : 1); }
 
+/* MPI_BOTTOM, which MPICH 4.0 takes for a mistake in MPI_Pack: the same elements, seen from an address that is not null. */
+struct bottom {
+    char anchor;
+    MPI_Datatype type;
+};
+
+static bool see_from(struct bottom *bottom, int count, MPI_Datatype type)
+{
+    MPI_Aint back = -(MPI_Aint)(uintptr_t)&bottom->anchor;
+    return lwm_host.Type_create_hindexed(1, &count, &back, type, &bottom->type) == 0 && lwm_host.Type_commit(&bottom->type) == 0;
+}
+
+static int pack(const void *from, int count, MPI_Datatype type, void *to, int room, int *position, MPI_Comm comm)
+{
+    if (from) return lwm_host.Pack(from, count, type, to, room, position, comm);
+    struct bottom bottom;
+    if (!see_from(&bottom, count, type)) return LWM_ERR_OTHER;
+    int result = lwm_host.Pack(&bottom.anchor, 1, bottom.type, to, room, position, comm);
+    lwm_host.Type_free(&bottom.type);
+    return result;
+}
+
+static int unpack(const void *from, int room, int *position, void *to, int count, MPI_Datatype type, MPI_Comm comm)
+{
+    if (to) return lwm_host.Unpack(from, room, position, to, count, type, comm);
+    struct bottom bottom;
+    if (!see_from(&bottom, count, type)) return LWM_ERR_OTHER;
+    int result = lwm_host.Unpack(from, room, position, &bottom.anchor, 1, bottom.type, comm);
+    lwm_host.Type_free(&bottom.type);
+    return result;
+}
+
 bool lwm_pack(const void *from, size_t count, MPI_Datatype type, const struct lwm_type *info, void *to, MPI_Comm comm)
 {
     if (info->dense) {
@@ -62,7 +94,7 @@ bool lwm_pack(const void *from, size_t count, MPI_Datatype type, const struct lw
         int room = (int)((size_t)n * info->size);
         const char *start = (const char *)from + (ptrdiff_t)done * info->extent;
         if (info->size > PIECE) return false;
-        if (lwm_host.Pack(start, n, type, (char *)to + done * info->size, room, &position, comm) != 0) return false;
+        if (pack(start, n, type, (char *)to + done * info->size, room, &position, comm) != 0) return false;
         if (position != room) return false;
     }
     return true;
@@ -79,7 +111,7 @@ bool lwm_unpack(const void *from, void *to, size_t count, MPI_Datatype type, con
         int room = (int)((size_t)n * info->size);
         char *start = (char *)to + (ptrdiff_t)done * info->extent;
         if (info->size > PIECE) return false;
-        if (lwm_host.Unpack((const char *)from + done * info->size, room, &position, start, n, type, comm) != 0) return false;
+        if (unpack((const char *)from + done * info->size, room, &position, start, n, type, comm) != 0) return false;
     }
     return true;
 }

@@ -5,27 +5,19 @@
  * which tells the others first. Blocks with gaps, in another order or of derived types go through a row that is packed and
  * unpacked here.
  */
-#include "lwm.h"
+#include "blocks.h"
 #include "nodes.h"
 
 #include <string.h>
 
-/* A block, as its rank's type sees it. */
-struct block {
-    char *at;
-    size_t count, bytes;
-    MPI_Datatype type;
-    struct lwm_type info;
-};
-
-static long long number(const void *list, bool wide, int i)
+long long lwm_number(const void *list, bool wide, int i)
 {
     return wide ? ((const MPI_Count *)list)[i] : ((const int *)list)[i];
 }
 
-static bool block_of(const struct lwm_blocks *blocks, int i, struct block *to)
+bool lwm_block_of(const struct lwm_blocks *blocks, int i, struct lwm_block *to)
 {
-    long long count = number(blocks->counts, blocks->wide, i), place = 0;
+    long long count = lwm_number(blocks->counts, blocks->wide, i), place = 0;
     to->type = blocks->types ? blocks->types[i] : blocks->type;
     if (count < 0 || !lwm_type_of(to->type, &to->info)) return false;
     if (blocks->places) {
@@ -38,14 +30,13 @@ static bool block_of(const struct lwm_blocks *blocks, int i, struct block *to)
     return true;
 }
 
-/* Lengths in bytes, their sum, and whether the blocks lie in a row as they are. */
-static bool measure(const struct lwm_blocks *blocks, int ranks, size_t *lengths, size_t *total, bool *row)
+bool lwm_measure(const struct lwm_blocks *blocks, int ranks, size_t *lengths, size_t *total, bool *row)
 {
     *total = 0;
     *row = true;
     for (int i = 0; i < ranks; i++) {
-        struct block block;
-        if (!block_of(blocks, i, &block)) return false;
+        struct lwm_block block;
+        if (!lwm_block_of(blocks, i, &block)) return false;
         lengths[i] = block.bytes;
         if (block.bytes && (!block.info.dense || block.at != blocks->at + *total)) *row = false;
         *total += block.bytes;
@@ -57,8 +48,8 @@ static bool measure(const struct lwm_blocks *blocks, int ranks, size_t *lengths,
 static bool pack_all(const struct lwm_blocks *blocks, int ranks, char *row, MPI_Comm comm)
 {
     for (int i = 0; i < ranks; i++) {
-        struct block block;
-        if (!block_of(blocks, i, &block)) return false;
+        struct lwm_block block;
+        if (!lwm_block_of(blocks, i, &block)) return false;
         if (block.bytes && !lwm_pack(block.at, block.count, block.type, &block.info, row, comm)) return false;
         row += block.bytes;
     }
@@ -68,8 +59,8 @@ static bool pack_all(const struct lwm_blocks *blocks, int ranks, char *row, MPI_
 static bool unpack_all(const struct lwm_blocks *blocks, int ranks, const char *row, MPI_Comm comm)
 {
     for (int i = 0; i < ranks; i++) {
-        struct block block;
-        if (!block_of(blocks, i, &block)) return false;
+        struct lwm_block block;
+        if (!lwm_block_of(blocks, i, &block)) return false;
         if (block.bytes && !lwm_unpack(row, block.at, block.count, block.type, &block.info, comm)) return false;
         row += block.bytes;
     }
@@ -121,7 +112,7 @@ bool lwm_gatherv(struct lwm_call *call, struct lwm_buffer send, struct lwm_block
     size_t *lengths = lengths_for(ranks, 1), total = 0, bytes = 0;
     if (!lengths) return lwm_short(call);
     if (!in_place && !sound(&send, &bytes)) return lwm_leave(call, LWM_WHY_ARGUMENT);
-    if (takes && !measure(&recv, ranks, lengths, &total, &row)) return lwm_leave(call, LWM_WHY_ARGUMENT);
+    if (takes && !lwm_measure(&recv, ranks, lengths, &total, &row)) return lwm_leave(call, LWM_WHY_ARGUMENT);
     if (!lwm_mine(call, takes ? lengths[root] : bytes, false)) return false;
     lw_status status = lw_bcast(comm->team, lengths, sizeof *lengths * (size_t)ranks, LW_I8, root);
     if (status != LW_OK) return lwm_done(call, status);
@@ -148,7 +139,7 @@ bool lwm_scatterv(struct lwm_call *call, struct lwm_blocks send, struct lwm_buff
     size_t *lengths = lengths_for(ranks, 1), total = 0, bytes = 0;
     if (!lengths) return lwm_short(call);
     if (!in_place && !sound(&recv, &bytes)) return lwm_leave(call, LWM_WHY_ARGUMENT);
-    if (gives && !measure(&send, ranks, lengths, &total, &row)) return lwm_leave(call, LWM_WHY_ARGUMENT);
+    if (gives && !lwm_measure(&send, ranks, lengths, &total, &row)) return lwm_leave(call, LWM_WHY_ARGUMENT);
     if (!lwm_mine(call, gives ? lengths[root] : bytes, false)) return false;
     lw_status status = lw_bcast(comm->team, lengths, sizeof *lengths * (size_t)ranks, LW_I8, root);
     if (status != LW_OK) return lwm_done(call, status);
@@ -187,7 +178,7 @@ bool lwm_allgatherv(struct lwm_call *call, struct lwm_buffer send, struct lwm_bl
     size_t *lengths = lengths_for(ranks, 1), total = 0, bytes = 0;
     if (!lengths) return lwm_short(call);
     if (!in_place && !sound(&send, &bytes)) return lwm_leave(call, LWM_WHY_ARGUMENT);
-    if (!measure(&recv, ranks, lengths, &total, &row)) return lwm_leave(call, LWM_WHY_ARGUMENT);
+    if (!lwm_measure(&recv, ranks, lengths, &total, &row)) return lwm_leave(call, LWM_WHY_ARGUMENT);
     if (total == 0) return lwm_nothing(call);
     if (!lwm_mine(call, total, true)) return false;
     void *out = row ? recv.at : lwm_scratch(LWM_SCRATCH_OUT, total);
@@ -211,8 +202,8 @@ bool lwm_alltoallv(struct lwm_call *call, enum lwm_kind kind, struct lwm_blocks 
     bool in_place = send.at == LWM_IN_PLACE, give_row = false, take_row = false;
     size_t *gives = lengths_for(ranks, 2), *takes = gives ? gives + ranks : NULL, given = 0, total = 0;
     if (!gives) return lwm_short(call);
-    if (!in_place && !measure(&send, ranks, gives, &given, &give_row)) return lwm_leave(call, LWM_WHY_ARGUMENT);
-    if (!measure(&recv, ranks, takes, &total, &take_row)) return lwm_leave(call, LWM_WHY_ARGUMENT);
+    if (!in_place && !lwm_measure(&send, ranks, gives, &given, &give_row)) return lwm_leave(call, LWM_WHY_ARGUMENT);
+    if (!lwm_measure(&recv, ranks, takes, &total, &take_row)) return lwm_leave(call, LWM_WHY_ARGUMENT);
     if (!lwm_mine(call, total, false)) return false;
     void *out = take_row ? at_least(recv.at, total, LWM_SCRATCH_OUT) : lwm_scratch(LWM_SCRATCH_OUT, total);
     const void *in = LW_IN_PLACE;
@@ -239,7 +230,7 @@ bool lwm_reduce_scatter(struct lwm_call *call, const void *send, void *recv, con
     if (!lengths) return lwm_short(call);
     if (!lwm_type_of(type, &info)) return lwm_leave(call, LWM_WHY_ARGUMENT);
     for (int i = 0; i < ranks; i++) {
-        long long count = number(counts, wide, i);
+        long long count = lwm_number(counts, wide, i);
         if (count < 0) return lwm_leave(call, LWM_WHY_ARGUMENT);
         lengths[i] = (size_t)count;
         total += lengths[i];

@@ -1,7 +1,7 @@
 /*
  * The entry points that programs call, each in the form with ints and in the one with MPI_Count.
  */
-#include "lwm.h"
+#include "started.h"
 
 #define NEXT(name) \
     static __typeof__(&FORM(name)) next; \
@@ -14,6 +14,7 @@
 #define PLACE int
 #define WIDE false
 #include "collectives.inc"
+#include "started.inc"
 #include "passed.inc"
 #undef FORM
 #undef NAME
@@ -29,6 +30,7 @@
 #define PLACE MPI_Aint
 #define WIDE true
 #include "collectives.inc"
+#include "started.inc"
 #include "passed.inc"
 #undef FORM
 #undef NAME
@@ -56,17 +58,20 @@ int MPI_Barrier(MPI_Comm comm)
     return lwm_passed(&call, next(comm));
 }
 
-/* Those without counts, which always pass. */
 int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
 {
+    struct lwm_order order = {.kind = LWM_BARRIER};
+    int result;
+    if (lwm_start(&order, comm, request, &result)) return result;
     NEXT(Ibarrier)
-    lwm_count_passed(LWM_NONBLOCKING);
     return next(comm, request);
 }
 
 int MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+    struct lwm_order order = {.kind = LWM_BARRIER, .again = true};
+    int result;
+    if (lwm_start(&order, comm, request, &result)) return result;
     NEXT(Barrier_init)
-    lwm_count_passed(LWM_PERSISTENT);
     return next(comm, info, request);
 }

@@ -551,6 +551,14 @@ lw_status lw_team_free(struct lw_team *team);
 lw_status lw_comm_from_env(struct lw_comm **comm);
 
 /*
+ * The part of a team of several processes that this process was started for by Team::spawn_mixed: ranks *first to *first + *count - 1,
+ * which its threads join by lw_team_join. Threads of several processes that meet by lw_comm_connect form such a team too.
+ */
+lw_status lw_team_from_env(struct lw_team **team,
+                           int *first,
+                           int *count);
+
+/*
  * Joins `size` processes of one user that meet at a Unix socket: a path of at most 107 bytes, or @name, which leaves no
  * file behind. Rank 0 listens there, the others may come before or after it. Returns when all have come.
  */
@@ -608,6 +616,28 @@ lw_status lw_comm_create_group(struct lw_comm *comm,
  What comm takes of memory. 
  */
 lw_status lw_comm_memory(struct lw_comm *comm, struct lw_memory *memory);
+
+/*
+ * A buffer of `bytes` bytes, zero at first and aligned to a page, in memory that all ranks share; null when it is to have none. Every
+ * rank of comm calls it, and each says how many bytes it wants for itself. Where every rank gives such buffers to a call on
+ * comm, or on a communicator that is made from it later, long messages are read, combined and written where they lie,
+ * also between processes. LW_ERR_MEMORY when all ranks together want more than can be had. Freed by lw_free, or when the process ends.
+ */
+lw_status lw_alloc(struct lw_comm *comm,
+                   size_t bytes,
+                   void **buffer);
+
+/*
+ Gives the memory of a buffer of lw_alloc back. This rank alone calls it, also when comm was freed. Null is allowed. 
+ */
+lw_status lw_free(void *buffer);
+
+/*
+ * Whether long calls on comm find out if all ranks give buffers of lw_alloc: 0 for no. All ranks say the same between the same
+ * calls. lw_alloc turns it on; it costs a call that asks about as much as a barrier.
+ */
+lw_status lw_comm_set_shared_buffers(struct lw_comm *comm,
+                                     int32_t on);
 
 /*
  Returns when every rank has called it. 

@@ -16,6 +16,7 @@ pub mod handle;
 pub mod team;
 pub mod communicators;
 mod buffers;
+pub mod shared;
 pub mod operators;
 pub mod collectives;
 pub mod uneven;

@@ -88,7 +88,7 @@ impl From<Error> for Failure {
             Error::Timeout { .. } => LW_ERR_TIMEOUT,
             Error::Failed(_) | Error::NotMade { .. } => LW_ERR_FAILED,
             Error::Request(_) => LW_ERR_BUSY,
-            Error::Memory { .. } => LW_ERR_MEMORY,
+            Error::Memory { .. } | Error::Heap { .. } => LW_ERR_MEMORY,
             Error::System { .. } => LW_ERR_SYSTEM,
             Error::Profile { .. } | Error::Setting(_) | Error::Topology(_) | Error::Environment { .. } => {
                 LW_ERR_ENVIRONMENT

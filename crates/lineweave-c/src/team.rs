@@ -150,6 +150,27 @@ pub unsafe extern "C" fn lw_comm_from_env(comm: *mut *mut lw_comm) -> lw_status 
 }
 
 /**
+ * The part of a team of several processes that this process was started for by Team::spawn_mixed: ranks *first to *first + *count - 1,
+ * which its threads join by lw_team_join. Threads of several processes that meet by lw_comm_connect form such a team too.
+ */
+#[no_mangle]
+pub unsafe extern "C" fn lw_team_from_env(
+    team: *mut *mut lw_team,
+    first: *mut c_int,
+    count: *mut c_int,
+) -> lw_status {
+    guard(|| {
+        place_for(team)?;
+        place_for(first)?;
+        place_for(count)?;
+        let members = Arc::new(team::members_from_environment()?);
+        give(first, members.mine().start as c_int)?;
+        give(count, members.mine().len() as c_int)?;
+        give(team, Box::into_raw(Box::new(lw_team { state: AtomicU64::new(LIVE), members })))
+    })
+}
+
+/**
  * Joins `size` processes of one user that meet at a Unix socket: a path of at most 107 bytes, or @name, which leaves no
  * file behind. Rank 0 listens there, the others may come before or after it. Returns when all have come.
  */

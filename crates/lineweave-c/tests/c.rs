@@ -59,8 +59,22 @@ fn compile(source: &Path, more: &[&str]) -> Option<Result<PathBuf, String>> {
     })
 }
 
+/// A program as it is, or under valgrind (`scripts/valgrind`), which runs one thread at a time.
+fn command(program: &Path) -> Command {
+    if std::env::var_os("LINEWEAVE_TEST_VALGRIND").is_none() {
+        return Command::new(program);
+    }
+    let mut command = Command::new("valgrind");
+    command
+        .args(["--quiet", "--trace-children=yes", "--fair-sched=yes", "--leak-check=full"])
+        .args(["--errors-for-leak-kinds=definite", "--error-exitcode=97"])
+        .arg(program)
+        .env("LINEWEAVE_WAIT", "yield");
+    command
+}
+
 fn run(program: &Path, arguments: &[&str]) -> String {
-    let out = Command::new(program).args(arguments).output().expect("the program starts");
+    let out = command(program).args(arguments).output().expect("the program starts");
     let text = String::from_utf8_lossy(&out.stderr).into_owned();
     assert!(out.status.success(), "{} {arguments:?}: {}\n{text}", program.display(), out.status);
     String::from_utf8_lossy(&out.stdout).into_owned()
@@ -100,6 +114,16 @@ fn communicators_are_made_from_others() {
     for ranks in ["1", "2", "3", "6"] {
         run(&program, &["threads", ranks]);
         let socket = format!("@lineweave-c-comm-{}-{ranks}", std::process::id());
+        run(&program, &["connect", &socket, ranks]);
+    }
+}
+
+#[test]
+fn shared_buffers_are_used() {
+    let Some(program) = compiled("tests/shared.c") else { return };
+    for ranks in ["1", "2", "3", "6"] {
+        run(&program, &["threads", ranks]);
+        let socket = format!("@lineweave-c-shared-{}-{ranks}", std::process::id());
         run(&program, &["connect", &socket, ranks]);
     }
 }

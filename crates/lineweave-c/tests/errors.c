@@ -65,6 +65,22 @@ static lw_status arguments(lw_comm *comm, void *arg) {
     REFUSED(lw_allgatherv(comm, in, out, huge, LW_I32), LW_ERR_COUNT);
     REFUSED(lw_alltoallv(comm, in, huge, out, counts, LW_I32), LW_ERR_COUNT);
     REFUSED(lw_alltoallv(comm, in, counts, NULL, counts, LW_I32), LW_ERR_NULL);
+    /* What a negative number becomes. */
+    const size_t minus = (size_t)-1;
+    REFUSED(lw_bcast(comm, in, minus, LW_I32, 0), LW_ERR_COUNT);
+    REFUSED(lw_reduce(comm, in, out, minus, LW_I32, LW_SUM, 0), LW_ERR_COUNT);
+    REFUSED(lw_gather(comm, in, out, minus, LW_U8, 0), LW_ERR_COUNT);
+    REFUSED(lw_scatter(comm, in, out, minus, LW_U8, 0), LW_ERR_COUNT);
+    REFUSED(lw_scan(comm, in, out, minus / 2, LW_F64, LW_SUM), LW_ERR_COUNT);
+    REFUSED(lw_exscan(comm, in, out, minus, LW_F64, LW_SUM), LW_ERR_COUNT);
+    REFUSED(lw_reduce_scatter_block(comm, in, out, minus / 4, LW_I32, LW_SUM), LW_ERR_COUNT);
+    REFUSED(lw_alltoall(comm, in, out, minus / 8, LW_I32), LW_ERR_COUNT);
+    REFUSED(lw_send(comm, in, minus, LW_I32, 0, 0), LW_ERR_COUNT);
+    lw_request *request = NULL;
+    REFUSED(lw_iallreduce(comm, in, out, minus, LW_I32, LW_SUM, &request), LW_ERR_COUNT);
+    REFUSED(lw_iallreduce(comm, in, out, 1, LW_I32, LW_SUM, NULL), LW_ERR_NULL);
+    REFUSED(lw_iallreduce(comm, in, out, 1, LW_F64, LW_BAND, &request), LW_ERR_OP);
+    REFUSED(lw_alltoall(comm, in, (char *)in + 4, 2, LW_I32), LW_ERR_BUFFER);
     lw_op op;
     REFUSED(lw_op_create(NULL, 1, NULL, &op), LW_ERR_NULL);
     REFUSED(lw_op_create(nothing, 1, NULL, NULL), LW_ERR_NULL);
@@ -108,6 +124,12 @@ static lw_status freed_early(lw_comm *comm, void *arg) {
     EXPECT(lw_comm_free(comm) == LW_OK);
     REFUSED(lw_barrier(comm), LW_ERR_HANDLE);
     REFUSED(lw_comm_free(comm), LW_ERR_HANDLE);
+    lw_comm *copy = NULL;
+    lw_request *request = NULL;
+    int32_t word = 0;
+    REFUSED(lw_comm_dup(comm, &copy), LW_ERR_HANDLE);
+    REFUSED(lw_ibarrier(comm, &request), LW_ERR_HANDLE);
+    REFUSED(lw_send(comm, &word, 1, LW_I32, 0, 0), LW_ERR_HANDLE);
     EXPECT(lw_comm_rank(comm) == -1 && lw_comm_size(comm) == -1);
     return LW_OK;
 }

@@ -14,6 +14,7 @@ fn the_header_is_made_from_the_sources() {
         "handle",
         "team",
         "communicators",
+        "shared",
         "collectives",
         "uneven",
         "messages",

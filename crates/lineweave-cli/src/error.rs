@@ -32,6 +32,22 @@ pub enum CliError {
         /// The system's message.
         reason: io::Error,
     },
+    /// More flags than a message buffer has room for.
+    #[error("k={k}: of the {lines} lines of a message buffer of {machine} chunks take {taken}, so at most {fit} flags fit, one notification and k done flags: k is at most {most}; take a smaller k, or smaller chunks (-p chunk=..)")]
+    FlagBudget {
+        /// Name of the machine.
+        machine: String,
+        /// Asked for.
+        k: usize,
+        /// Limit.
+        most: usize,
+        /// Lines of a message buffer.
+        lines: usize,
+        /// Of those, for chunks.
+        taken: usize,
+        /// Flags that fit the rest.
+        fit: usize,
+    },
     /// A file whose text is not what it should be; the reason has the line.
     #[error("{path}: expected a {what}, found: {reason}")]
     Malformed {

@@ -124,6 +124,7 @@ impl Where {
                 false => 1,
             },
             direct: self.direct && collective.moves_data(),
+            attach: false,
             box_bytes,
             counter_bytes: usize::MAX,
             acc_bytes: None,

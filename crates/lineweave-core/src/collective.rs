@@ -79,7 +79,7 @@ impl Collective {
         Collective::Alltoall,
     ];
 
-    /// Those that `lineweave tune` measures unless told otherwise, and that benchmarks ship for: what most programs
+    /// Those that `lineweave tune` measures unless told otherwise: what most programs
     /// spend their time in. The others are chosen by the model.
     pub const TUNED: [Collective; 4] =
         [Collective::Barrier, Collective::Bcast, Collective::Reduce, Collective::Allreduce];

@@ -56,4 +56,9 @@ fn split_boxes() {
     for collective in [Collective::Bcast, Collective::Reduce, Collective::Allreduce] {
         proved(collective, "rckmpi", &variants, 9);
     }
+    let variants = [p(), p().with("chunk", 64).with("slots", 2)];
+    for collective in [Collective::Scatter, Collective::Allgather, Collective::Alltoall] {
+        proved(collective, "rckmpi", &variants, 9);
+    }
+    proved(Collective::Allgather, "rckmpi", &[p().with("method", "ring").with("slots", 3)], 8);
 }

@@ -69,6 +69,7 @@ fn claims_are_judged() {
         ("section A.2", Verdict::Holds),
         ("section A.2", Verdict::Holds),
         ("fig 3.6a, simulated", Verdict::Holds),
+        ("fig 3.6b, simulated", Verdict::Differs),
         ("fig 4.4, simulated, 60", Verdict::Holds),
         ("fig 4.4, simulated", Verdict::Differs),
         ("fig 4.5, simulated", Verdict::Differs),

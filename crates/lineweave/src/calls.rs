@@ -4,10 +4,12 @@
 mod blocks;
 mod messages;
 mod run;
+mod shared;
 mod window;
 mod uneven;
 
 pub(crate) use run::{contributions, CallPlan, Windows};
+pub use shared::SharedBuffer;
 pub use uneven::Place;
 pub(crate) use uneven::{expect_counts, Uneven};
 

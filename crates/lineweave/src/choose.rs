@@ -14,6 +14,7 @@ use crate::communicator::{Buffers, Engine, PlanId};
 use crate::error::Error;
 use crate::kernel::{scale_fn, Fold, ScaleFn};
 use crate::segment::{BankClass, Geometry};
+use crate::settings::Attach;
 use crate::team::Charter;
 use crate::tuning::{Chosen, Tuning};
 use lineweave_core::collective::{Association, Collective};
@@ -25,6 +26,34 @@ use lineweave_core::verify::{self, Proof};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// Whose buffers a plan may reach.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Reach {
+    /// The own: others' bytes come through boxes.
+    Own,
+    /// Everybody's, because ranks are threads of one process.
+    Threads,
+    /// Everybody's, because they lie in a heap.
+    Heap,
+    /// Everybody's, by system calls that copy.
+    Attach,
+}
+
+/// Shorter messages go through boxes: a system call that copies nothing took 0.45 us on a Xeon and 1.45 us on an EPYC (both in
+/// a VM), in which 16 KiB and more pass through a box.
+const ATTACH_FROM: usize = 16 << 10;
+
+impl Reach {
+    /// The kind of team, as choices name it.
+    fn team(self) -> &'static str {
+        match self {
+            Reach::Own | Reach::Attach => "processes",
+            Reach::Threads => "threads",
+            Reach::Heap => "shared",
+        }
+    }
+}
+
 /// What a choice depends on, besides the team.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Key {
@@ -33,6 +62,7 @@ pub(crate) struct Key {
     grain: usize,
     association: Association,
     root: usize,
+    reach: Reach,
 }
 
 /// The plans of one call: `plan` over windows of `window` bytes `whole` times, then `tail` for the rest.
@@ -53,7 +83,7 @@ pub(crate) struct Ready {
     pub sequence: Sequence,
     pub fold: Fold,
     pub scale: Option<ScaleFn>,
-    /// One window does, and it may run in place.
+    /// One window does, it may run in place, and nothing is asked before.
     pub simple: bool,
 }
 
@@ -86,6 +116,11 @@ pub(crate) struct Book {
     shape: Shape,
     tuning: Arc<Tuning>,
     direct: bool,
+    /// From which length on calls can ask for shared buffers.
+    ask_from: usize,
+    /// Whether ranks may copy out of each other's memory, and whether all can.
+    may_attach: bool,
+    attach: bool,
     pub check: bool,
     /// Whether results have to be reproducible.
     pub reproducible: bool,
@@ -99,14 +134,37 @@ pub(crate) struct Book {
 impl Book {
     pub fn new(charter: &Charter, library: &Library) -> Book {
         let tuning = Arc::new(charter.tuning.clone());
-        Book::with(charter.shape(), tuning, charter.direct, charter.check, charter.reproducible, library)
+        let may_attach = match charter.attach {
+            Attach::Auto => tuning.model.attach.is_some(),
+            Attach::On => true,
+            Attach::Off => false,
+        };
+        let (direct, check, reproducible) = (charter.direct, charter.check, charter.reproducible);
+        let book = Book::with(charter.shape(), tuning, direct, check, reproducible, library);
+        Book { may_attach, ..book }
+    }
+
+    /// Whether ranks are to try and reach each other's memory.
+    pub fn may_attach(&self) -> bool {
+        self.may_attach
+    }
+
+    /// Whether all ranks can reach all others' memory by cross-memory attach, and may.
+    pub fn attach(&self) -> bool {
+        self.attach
+    }
+
+    /// Says whether all ranks can reach all others' memory.
+    pub fn set_attach(&mut self, attach: bool) {
+        self.attach = attach;
     }
 
     /// For a communicator of these of the ranks, which reach each other's buffers if `direct`.
     pub fn of_members(&self, members: &[usize], direct: bool, library: &Library) -> Book {
         let cpus = members.iter().map(|&r| self.shape.cpu(Rank::from(r)).clone()).collect();
         let tuning = Arc::clone(&self.tuning);
-        Book::with(Shape::on(cpus), tuning, direct, self.check, self.reproducible, library)
+        let book = Book::with(Shape::on(cpus), tuning, direct, self.check, self.reproducible, library);
+        Book { may_attach: self.may_attach, attach: self.attach, ..book }
     }
 
     fn with(
@@ -118,8 +176,12 @@ impl Book {
         library: &Library,
     ) -> Book {
         let shelf = library.shelf(&shape, direct);
+        let ask_from = tuning.ask_from(&shape);
         Book {
             shape,
+            ask_from,
+            may_attach: false,
+            attach: false,
             tuning,
             direct,
             check,
@@ -140,11 +202,22 @@ impl Book {
             uneven: None,
             grain: key.grain,
             association: key.association,
-            direct: self.direct,
+            direct: key.reach != Reach::Own,
+            attach: key.reach == Reach::Attach,
             box_bytes: room.geometry.zones(BankClass::Large).slots,
             counter_bytes: room.counter_bytes,
             acc_bytes: None,
         }
+    }
+
+    /// From which length on calls can ask for shared buffers.
+    pub fn ask_from(&self) -> usize {
+        self.ask_from
+    }
+
+    /// Has calls be made ready anew.
+    pub fn forget_last(&mut self) {
+        self.last = [None; Collective::ALL.len()];
     }
 
     /// Whether ranks reach each other's private buffers.
@@ -170,15 +243,16 @@ impl Book {
             grain: if collective.folds() { call.element.size() } else { 1 },
             association: self.association(call),
             root: if collective.rooted() { call.root } else { 0 },
+            reach: self.reach(call.bytes()),
         }
     }
 
-    /// The kind of team, as choices name it.
-    fn team(&self) -> &'static str {
-        if self.direct {
-            "threads"
-        } else {
-            "processes"
+    /// Whose buffers plans for a message may reach when nobody was asked.
+    fn reach(&self, bytes: usize) -> Reach {
+        match self.direct {
+            true => Reach::Threads,
+            false if self.attach && bytes >= ATTACH_FROM => Reach::Attach,
+            false => Reach::Own,
         }
     }
 
@@ -191,7 +265,7 @@ impl Book {
 
     fn prove(&self, key: &Key, room: &Room<'_>) -> Result<Proven, Error> {
         let question = self.question(key, room);
-        let chosen = self.choose(&question)?;
+        let chosen = self.choose(&question, key.reach)?;
         Book::prove_choice(key, &question, &chosen)
     }
 
@@ -214,8 +288,8 @@ impl Book {
         })
     }
 
-    fn choose(&self, question: &Question) -> Result<Chosen, Error> {
-        self.tuning.choose(question, self.team()).map_err(|e| Error::NoPlan {
+    fn choose(&self, question: &Question, reach: Reach) -> Result<Chosen, Error> {
+        self.tuning.choose(question, reach.team()).map_err(|e| Error::NoPlan {
             collective: question.collective,
             bytes: question.bytes,
             ranks: question.shape.ranks(),
@@ -255,7 +329,8 @@ impl Engine {
     /// [`Error::NoPlan`].
     pub fn chosen(&self, call: &CallSpec) -> Result<Chosen, Error> {
         let book = self.book();
-        book.choose(&book.question(&book.key_of(call), &self.room()))
+        let key = book.key_of(call);
+        book.choose(&book.question(&key, &self.room()), key.reach)
     }
 
     /// Everything a call needs, from the last call of this collective if that was equal. By reference: copying
@@ -285,17 +360,30 @@ impl Engine {
             None => (Buffers::NONE.fold, None),
             Some(o) => (Fold::of(o, call.element).map_err(undefined)?, scale_fn(o, call.element)),
         };
-        let key = self.book().key_of(call);
-        let sequence = match self.book().known.get(&key) {
-            Some(&sequence) => sequence,
-            None => self.look_further(key)?,
-        };
-        self.book_mut().known.insert(key, sequence);
+        let sequence = self.sequence_of(self.book().key_of(call))?;
         let simple = sequence.whole == 1
+            && !self.asks(call)
             && sequence.tail.is_none()
             && (!has_two_buffers(call.collective) || self.runs_in_place(sequence.plan));
         let reproducible = self.book().reproducible;
         Ok(Ready { call: *call, reproducible, sequence, fold, scale, simple })
+    }
+
+    /// The plans of a call whose buffers are all shared.
+    ///
+    /// # Errors
+    /// Those of choosing a plan.
+    pub(crate) fn shared_sequence(&mut self, call: &CallSpec) -> Result<Sequence, Error> {
+        self.sequence_of(Key { reach: Reach::Heap, ..self.book().key_of(call) })
+    }
+
+    fn sequence_of(&mut self, key: Key) -> Result<Sequence, Error> {
+        if let Some(&sequence) = self.book().known.get(&key) {
+            return Ok(sequence);
+        }
+        let sequence = self.look_further(key)?;
+        self.book_mut().known.insert(key, sequence);
+        Ok(sequence)
     }
 
     fn look_further(&mut self, key: Key) -> Result<Sequence, Error> {

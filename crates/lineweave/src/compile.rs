@@ -53,6 +53,8 @@ pub const ACC: u32 = 2;
 pub const BANK: u32 = 3;
 /// First base of peers' buffers.
 pub const PEERS: u32 = 4;
+/// Bytes that are combined at a time where operands are copied first: they stay in a first-level cache.
+const PIECE: usize = 8192;
 
 /// One step. `at` is a flag's offset from the bank's base (for counters: from the counters' base), `home`
 /// counts who sleeps on flags there.
@@ -60,6 +62,10 @@ pub const PEERS: u32 = 4;
 pub enum Step {
     /// Copy bytes.
     Move { src: Addr, dst: Addr, len: usize },
+    /// Copy bytes from or to a buffer that may be another process's.
+    MoveReach { src: Addr, dst: Addr, len: usize },
+    /// Combine elements, some of which may be in another process.
+    FoldReach { a: Addr, b: Addr, dst: Addr, elements: usize },
     /// Combine elements: `dst = a (op) b`.
     Fold { a: Addr, b: Addr, dst: Addr, elements: usize },
     /// Raise a flag.
@@ -68,6 +74,8 @@ pub enum Step {
     SetBytes { at: usize, home: Home, value: u32, src: Addr, len: u32 },
     /// Store the address of a buffer beside a flag and raise it.
     SetAddress { at: usize, home: Home, value: u32, base: u32 },
+    /// Store where a buffer is in shared memory beside a flag and raise it.
+    SetPlace { at: usize, home: Home, value: u32, base: u32 },
     /// Wait for a value of this run.
     Wait { at: usize, home: Home, value: u32 },
     /// Wait for what the run `lag` runs ago set (`below` less than this run's base), if there was one.
@@ -76,6 +84,8 @@ pub enum Step {
     WaitBytes { at: usize, home: Home, value: u32, dst: Addr, len: u32 },
     /// Wait and take the address of a peer's buffer.
     WaitAddress { at: usize, home: Home, value: u32, base: u32 },
+    /// Wait and take where a peer's buffer is in shared memory.
+    WaitPlace { at: usize, home: Home, value: u32, base: u32, near: bool },
     /// Add one to a counter.
     Add { at: usize, home: Home },
     /// Wait for a counter: `each` adds a run, `value` of this one.
@@ -107,11 +117,22 @@ pub struct Compiled {
     pub counts: bool,
     /// Scratch bytes.
     pub acc: usize,
+    /// Bytes that are combined at a time where operands come from other processes, if any do.
+    pub piece: usize,
+    /// Bytes of an element.
+    pub grain: usize,
+    /// Ranks and processes whose buffers the bases from [`PEERS`] on are.
+    pub peers: Box<[(u32, u32)]>,
     /// Runs so far, which the counters' bases follow from.
     pub runs: u64,
 }
 
 impl Compiled {
+    /// The process of whose memory an address is.
+    pub fn pid(&self, addr: Addr) -> u32 {
+        self.peers[(addr.base - PEERS) as usize].1
+    }
+
     /// The exchange of payloads, when all that this rank does is to carry `in`, take the peer's, and fold both
     /// into `out`.
     pub fn swap(&self) -> Option<Swap> {
@@ -204,12 +225,13 @@ impl std::fmt::Display for Unfit {
     }
 }
 
-/// Resolves `rank`'s program. `counters` is how far the counters' page is used, and grows.
+/// Resolves `rank`'s program. Ranks that have no addresses in common tell each other `places`. `counters` is how far the counters' page is used, and grows.
 pub fn compile(
     plan: &Plan,
     proof: &Proof,
     rank: usize,
     segment: &Segment,
+    places: bool,
     counters: &mut usize,
 ) -> Result<Compiled, Unfit> {
     let geometry = segment.geometry();
@@ -223,6 +245,8 @@ pub fn compile(
     let mut compiler = Compiler {
         plan,
         segment,
+        places,
+        rank,
         placement,
         counters: counter_offsets(plan, counters)?,
         peers: Vec::new(),
@@ -230,8 +254,14 @@ pub fn compile(
     };
     let steps: Box<[Step]> = plan.programs[rank].iter().map(|op| compiler.step(op)).collect();
     Ok(Compiled {
-        steps,
         bases: PEERS as usize + compiler.peers.len(),
+        piece: if steps.iter().any(|s| matches!(s, Step::FoldReach { .. })) {
+            PIECE.max(plan.grain)
+        } else {
+            0
+        },
+        grain: plan.grain.max(1),
+        peers: compiler.peers.iter().map(|&space| compiler.owner(space)).collect(),
         stays: plan.reuse == Reuse::Same || twin,
         generations: if twin { GENERATION } else { 0 },
         class,
@@ -242,6 +272,7 @@ pub fn compile(
         counts: plan.flags.iter().any(|array| array.kind == FlagKind::Counter),
         acc: plan.acc,
         runs: 0,
+        steps,
     })
 }
 
@@ -330,6 +361,8 @@ fn counter_offsets(plan: &Plan, used: &mut usize) -> Result<Vec<Option<usize>>, 
 struct Compiler<'a> {
     plan: &'a Plan,
     segment: &'a Segment,
+    places: bool,
+    rank: usize,
     placement: Placement,
     counters: Vec<Option<usize>>,
     /// Peer buffers in the order in which they got bases.
@@ -340,6 +373,15 @@ struct Compiler<'a> {
 impl Compiler<'_> {
     fn step(&mut self, op: &Op) -> Step {
         match *op {
+            Op::Move { src, dst } if self.reaches([src, dst, dst]) => {
+                Step::MoveReach { src: self.addr(src), dst: self.addr(dst), len: src.len }
+            }
+            Op::Fold { a, b, dst } if self.reaches([a, b, dst]) => Step::FoldReach {
+                a: self.addr(a),
+                b: self.addr(b),
+                dst: self.addr(dst),
+                elements: dst.len / self.plan.grain,
+            },
             Op::Move { src, dst } => Step::Move { src: self.addr(src), dst: self.addr(dst), len: src.len },
             Op::Fold { a, b, dst } => Step::Fold {
                 a: self.addr(a),
@@ -354,14 +396,36 @@ impl Compiler<'_> {
                     Some(Carry::Bytes(region)) => {
                         Step::SetBytes { at, home, value, src: self.addr(region), len: region.len as u32 }
                     }
-                    Some(Carry::Address(space)) => {
-                        Step::SetAddress { at, home, value, base: self.base(space) }
-                    }
+                    Some(Carry::Address(space)) => match (self.base(space), self.places) {
+                        (base, false) => Step::SetAddress { at, home, value, base },
+                        (base, true) => Step::SetPlace { at, home, value, base },
+                    },
                 }
             }
             Op::Wait { flag, value, take } => self.wait(flag, value, take),
             Op::Add { flag } => Step::Add { at: self.flag(flag), home: self.home(flag) },
         }
+    }
+
+    /// Whether one of these may be in another process's memory.
+    fn reaches(&self, regions: [Region; 3]) -> bool {
+        let peer = |r: &Region| matches!(r.space, Space::PeerIn(_) | Space::PeerOut(_));
+        self.places && regions.iter().any(|r| peer(r) && !self.near(r.space))
+    }
+
+    /// Whether a peer's buffers are in this process.
+    fn near(&self, space: Space) -> bool {
+        let (owner, _) = self.owner(space);
+        self.segment.process(owner as usize) == self.segment.process(self.rank)
+    }
+
+    /// Whose buffer it is: rank and process.
+    fn owner(&self, space: Space) -> (u32, u32) {
+        let owner = match space {
+            Space::PeerIn(Rank(q)) | Space::PeerOut(Rank(q)) => q,
+            Space::In | Space::Out | Space::Acc | Space::Slot { .. } => self.rank as u32,
+        };
+        (owner, self.segment.pid(owner as usize))
     }
 
     fn wait(&mut self, flag: FlagRef, value: i32, take: Option<Take>) -> Step {
@@ -381,7 +445,10 @@ impl Compiler<'_> {
             Some(Take::Bytes(region)) => {
                 Step::WaitBytes { at, home, value, dst: self.addr(region), len: region.len as u32 }
             }
-            Some(Take::Address(space)) => Step::WaitAddress { at, home, value, base: self.base(space) },
+            Some(Take::Address(space)) => match (self.base(space), self.places) {
+                (base, false) => Step::WaitAddress { at, home, value, base },
+                (base, true) => Step::WaitPlace { at, home, value, base, near: self.near(space) },
+            },
         }
     }
 

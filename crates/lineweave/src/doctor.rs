@@ -245,7 +245,10 @@ fn clock(kernel: &Kernel) -> Finding {
 /// Teams that cannot go on and whose memory somebody still holds.
 fn stale() -> Finding {
     const WHAT: &str = "teams left behind";
-    let teams = who::teams(None).unwrap_or_default();
+    let mut teams = who::teams(None).unwrap_or_default();
+    // A team and its communicators hold one memory.
+    teams.retain(|t| t.failed.is_some() || t.at == 0);
+    teams.dedup_by_key(|t| t.id);
     let hung: Vec<String> = teams
         .iter()
         .filter(|t| {

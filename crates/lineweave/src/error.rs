@@ -256,6 +256,16 @@ pub enum Error {
         /// Who says so.
         source_of_limit: String,
     },
+    /// Not enough memory for buffers that ranks share.
+    #[error("shared buffers need {need} bytes and {available} are available ({source_of_limit}); ask for less, drop buffers that are not needed, or raise the limit")]
+    Heap {
+        /// Needed, by all ranks together where all asked for some.
+        need: u64,
+        /// Available.
+        available: u64,
+        /// Who says so.
+        source_of_limit: String,
+    },
     /// The operating system refused something.
     #[error("{what}: {reason}{advice}")]
     System {

@@ -1,12 +1,14 @@
 //! Running compiled steps: the innermost loop of the engine.
 
-use crate::compile::{Addr, Compiled, Step, ACC, IN, OUT};
+use crate::attach;
+use crate::compile::{Addr, Compiled, Step, ACC, IN, OUT, PEERS};
 use crate::kernel::{load_words, store_words, Copier, Fold, MAX_PAYLOAD};
+use crate::segment::{far, KnownHeaps};
 use crate::sync::AtomicU64;
 use crate::wait::{Interrupted, Vigil, Waiter};
+use rustix::io::Errno;
 
 /// Where one run's bytes and flags are.
-#[derive(Debug)]
 pub struct Frame<'a> {
     /// Start of every base (see `compile`), peers' to be filled in while running.
     pub bases: &'a mut [*mut u8],
@@ -14,6 +16,8 @@ pub struct Frame<'a> {
     pub bank: *mut u8,
     /// Start of rank 0's counters.
     pub counters: *mut u8,
+    /// Says where a place in shared memory is.
+    pub heaps: &'a KnownHeaps,
     /// Value of every flag before this run.
     pub base: u64,
     /// Runs of this plan in this bank before this one.
@@ -22,6 +26,10 @@ pub struct Frame<'a> {
     pub fold: Fold,
     /// How to copy.
     pub copy: Copier,
+    /// Room for operands that come from other processes.
+    pub room: *mut u8,
+    /// The rank whose memory could not be reached, and why.
+    pub unreached: Option<(u32, Errno)>,
 }
 
 impl Frame<'_> {
@@ -50,6 +58,85 @@ impl Frame<'_> {
                 _ => self.copy.copy_plain(from, to, len),
             }
         }
+    }
+
+    /// Where bytes are that may be another process's.
+    #[inline]
+    fn place(&self, addr: Addr) -> *mut u8 {
+        self.bases[addr.base as usize].wrapping_add(addr.offset)
+    }
+
+    /// [`Frame::transfer`] from or to what may be another process's.
+    ///
+    /// # Safety
+    /// That of [`Frame::transfer`].
+    unsafe fn reach(&mut self, plan: &Compiled, src: Addr, dst: Addr, len: usize) -> bool {
+        let (from, to) = (self.place(src), self.place(dst));
+        let (owner, done) = match (far(from), far(to)) {
+            (None, None) => {
+                // SAFETY: passed on; both are of this process.
+                unsafe { self.transfer(src, dst, len) };
+                return true;
+            }
+            // SAFETY: passed on, for the side of this process; the other one is its owner's, who waits for the flags of the plan.
+            (Some(remote), None) => (src, unsafe { attach::read(plan.pid(src), remote, to, len) }),
+            // SAFETY: as above.
+            (None, Some(remote)) => (dst, unsafe { attach::write(plan.pid(dst), remote, from, len) }),
+            // No plan has a rank copy between two others.
+            (Some(_), Some(_)) => (src, Err(Errno::NOSYS)),
+        };
+        self.note(plan, owner, done)
+    }
+
+    fn note(&mut self, plan: &Compiled, owner: Addr, done: Result<(), Errno>) -> bool {
+        if let Err(why) = done {
+            self.unreached = Some((plan.peers[(owner.base - PEERS) as usize].0, why));
+        }
+        done.is_ok()
+    }
+
+    /// Combines elements, some of which may be another process's: those are copied here first, or the result there, piece by piece.
+    ///
+    /// # Safety
+    /// The ranges must be valid for `elements` elements, and `dst` be equal to each operand or disjoint.
+    unsafe fn combine(&mut self, plan: &Compiled, a: Addr, b: Addr, dst: Addr, elements: usize) -> bool {
+        if [a, b, dst].iter().all(|&addr| far(self.place(addr)).is_none()) {
+            // SAFETY: passed on; all three are of this process.
+            return unsafe { self.fold.run(self.place(a), self.place(b), self.place(dst), elements) };
+        }
+        let most = plan.piece / plan.grain;
+        let mut done = 0;
+        while done < elements {
+            let count = most.min(elements - done);
+            let (at, len) = (done * plan.grain, count * plan.grain);
+            let mut here = [a, b, dst].map(|addr| self.place(addr).wrapping_add(at));
+            for (k, addr) in [a, b].into_iter().enumerate() {
+                let Some(remote) = far(here[k]) else { continue };
+                here[k] = self.room.wrapping_add(k * plan.piece);
+                // SAFETY: the room has a piece for each operand; the other side is as in `reach`.
+                let read = unsafe { attach::read(plan.pid(addr), remote, here[k], len) };
+                if !self.note(plan, addr, read) {
+                    return false;
+                }
+            }
+            let remote = far(here[2]);
+            if remote.is_some() {
+                here[2] = self.room.wrapping_add(2 * plan.piece);
+            }
+            // SAFETY: all three are of this process now, and `dst` equal to an operand or disjoint.
+            if !unsafe { self.fold.run(here[0], here[1], here[2], count) } {
+                return false;
+            }
+            if let Some(remote) = remote {
+                // SAFETY: as above.
+                let written = unsafe { attach::write(plan.pid(dst), remote, here[2], len) };
+                if !self.note(plan, dst, written) {
+                    return false;
+                }
+            }
+            done += count;
+        }
+        true
     }
 
     #[inline(always)]
@@ -203,6 +290,18 @@ unsafe fn one<P: Patience>(
                 return Err(patience.broken());
             }
         }
+        Step::MoveReach { src, dst, len } => {
+            // SAFETY: as above.
+            if !unsafe { frame.reach(plan, src, dst, len) } {
+                return Err(patience.broken());
+            }
+        }
+        Step::FoldReach { a, b, dst, elements } => {
+            // SAFETY: as above.
+            if !unsafe { frame.combine(plan, a, b, dst, elements) } {
+                return Err(patience.broken());
+            }
+        }
         Step::Set { at, home, value } => {
             patience.raise(frame.flag(at), frame.base + u64::from(value), home.sleepers());
         }
@@ -216,6 +315,12 @@ unsafe fn one<P: Patience>(
             let address = frame.bases[base as usize] as u64;
             // Relaxed: ordered by the raise below.
             frame.flag(at + 8).store(address, crate::sync::Ordering::Relaxed);
+            patience.raise(frame.flag(at), frame.base + u64::from(value), home.sleepers());
+        }
+        Step::SetPlace { at, home, value, base } => {
+            let place = frame.heaps.place(frame.bases[base as usize]);
+            // Relaxed: ordered by the raise below.
+            frame.flag(at + 8).store(place, crate::sync::Ordering::Relaxed);
             patience.raise(frame.flag(at), frame.base + u64::from(value), home.sleepers());
         }
         Step::Wait { at, home, value } => {
@@ -237,6 +342,12 @@ unsafe fn one<P: Patience>(
             // Relaxed: ordered by the wait above.
             let address = frame.flag(at + 8).load(crate::sync::Ordering::Relaxed);
             frame.bases[base as usize] = address as *mut u8;
+        }
+        Step::WaitPlace { at, home, value, base, near } => {
+            patience.wait(frame.flag(at), frame.base + u64::from(value), home.sleepers())?;
+            // Relaxed: ordered by the wait above.
+            let place = frame.flag(at + 8).load(crate::sync::Ordering::Relaxed);
+            frame.bases[base as usize] = frame.heaps.at_place(place, near);
         }
         Step::Add { at, home } => patience.add(frame.counter(at), home.sleepers()),
         Step::WaitCount { at, home, each, value } => {

@@ -30,6 +30,7 @@ pub mod progress;
 pub mod wait;
 pub mod segment;
 mod scratch;
+pub(crate) mod attach;
 pub mod process;
 mod compile;
 mod watch;
@@ -48,7 +49,7 @@ pub mod who;
 pub mod node;
 pub mod doctor;
 
-pub use calls::Place;
+pub use calls::{Place, SharedBuffer};
 pub use check::CallSpec;
 pub use choose::Adoptable;
 pub use communicator::Communicator;

@@ -28,6 +28,8 @@ pub fn register(started: &Arc<dyn Progress>) {
     let it = Arc::downgrade(started);
     OURS.with_borrow_mut(|ours| {
         if !ours.iter().any(|known| same(known, &it)) {
+            // Who never waits never turns: what is gone would be kept here for ever.
+            ours.retain(|known| known.strong_count() > 0);
             ours.push(it);
         }
     });
@@ -67,9 +69,11 @@ static HELPER: Helper = Helper { started: Mutex::new((Vec::new(), false)), more:
 
 /// How long the helper thread stays when there is nothing to do.
 const IDLE: Duration = Duration::from_millis(200);
-/// Turns without a pause after something was started; then one every [`PAUSE`].
+/// Turns without a pause after something was started; then pauses of [`PAUSE`], which grow up to [`LONGEST`] while nothing is
+/// started.
 const EAGER: u32 = 1 << 10;
 const PAUSE: Duration = Duration::from_micros(50);
+const LONGEST: Duration = Duration::from_millis(2);
 
 /// Has it carried on by the helper thread, which is started when there is none.
 pub fn help(started: &Arc<dyn Progress>) {
@@ -90,7 +94,7 @@ pub fn help(started: &Arc<dyn Progress>) {
 fn run_helper() {
     // The thread that started it may be a rank's and bound to its CPU.
     crate::affinity::unpin();
-    let mut turns: u32 = 0;
+    let (mut turns, mut left_last): (u32, usize) = (0, 0);
     loop {
         let turned = {
             let mut list = HELPER.started.lock().unwrap_or_else(PoisonError::into_inner);
@@ -108,8 +112,12 @@ fn run_helper() {
             }
             std::mem::take(&mut list.0)
         };
+        if turned.len() > left_last {
+            turns = 0;
+        }
         let left: Vec<Started> =
             turned.into_iter().filter(|it| it.upgrade().is_some_and(|it| it.progress())).collect();
+        left_last = left.len();
         let mut list = HELPER.started.lock().unwrap_or_else(PoisonError::into_inner);
         for it in left {
             if !list.0.iter().any(|known| same(known, &it)) {
@@ -121,7 +129,7 @@ fn run_helper() {
         if turns < EAGER {
             std::thread::yield_now();
         } else {
-            std::thread::sleep(PAUSE);
+            std::thread::sleep((PAUSE * (1 + (turns - EAGER) / 16)).min(LONGEST));
         }
     }
 }

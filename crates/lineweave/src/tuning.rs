@@ -11,11 +11,12 @@ use crate::wait::{Between, Budget};
 use lineweave_core::algorithm::{self, Algorithm};
 use lineweave_core::collective::Collective;
 use lineweave_core::machine;
-use lineweave_core::model::{fit, Model};
-use lineweave_core::plan::{Params, Plan, PlanError};
+use lineweave_core::model::{ceil_log2, fit, LevelCosts, Model};
+use lineweave_core::plan::{Layout, Params, Plan, PlanError};
 use lineweave_core::profile::{Fingerprint, Profile};
 use lineweave_core::select::{self, Choices, Question, SelectError};
-use lineweave_core::units::LINE;
+use lineweave_core::topology::Shape;
+use lineweave_core::units::{Rank, LINE};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -156,6 +157,17 @@ impl Tuning {
         Budget { exchange, ..Budget::of(policy, ranks, usable) }
     }
 
+    /// From which length on it can pay to ask whether all buffers are shared: where what is saved, a copy of the message at the
+    /// least, takes longer than the question, an exchange between the ranks that are farthest apart.
+    pub fn ask_from(&self, shape: &Shape) -> usize {
+        let far = (1..shape.ranks()).map(|r| shape.distance(Rank(0), Rank::from(r))).max();
+        let Some(costs) = far.map(|level| self.model.level(level).0) else { return usize::MAX };
+        let exchange = LevelCosts::by_layout(&costs.exchange, Layout::Alone).unwrap_or(costs.read);
+        let rounds = f64::from(ceil_log2(shape.ranks())) * 2.0;
+        let pays = |&bytes: &usize| self.model.copy.at(bytes, 1).nanos > rounds * exchange.value;
+        (10..30).map(|k| 1usize << k).find(pays).unwrap_or(usize::MAX)
+    }
+
     /// How ranks copy: non-temporal stores from where they were measured to win.
     pub fn copy_policy(&self) -> CopyPolicy {
         let from = self.model.nt_from.and_then(|bytes| usize::try_from(bytes).ok());
@@ -190,16 +202,23 @@ impl Tuning {
 
     /// Where nothing is forced.
     fn chosen(&self, question: &Question, team: &str) -> Result<Chosen, SelectError> {
-        if let Some(chosen) = self.measured(question, team) {
-            return Ok(chosen);
+        let measured = self.measured(question, team);
+        if let Some((chosen, _)) = measured.as_ref().filter(|_| !question.attach) {
+            return Ok(chosen.clone());
         }
         let choice = select::select(&self.model, question)?;
+        if let Some((chosen, nanos)) = measured {
+            // Measured without cross-memory attach, which takes over where it is predicted to be faster than that.
+            if !choice.plan().direct || choice.predicted.0 >= nanos {
+                return Ok(chosen);
+            }
+        }
         let algorithm = algorithm::find(question.collective, choice.algorithm)?;
         Ok(Chosen { algorithm, params: choice.params, window: choice.window, because: Because::Predicted })
     }
 
-    /// What measuring found at this size or the nearest, if that applies here.
-    fn measured(&self, question: &Question, team: &str) -> Option<Chosen> {
+    /// What measuring found at this size or the nearest, if that applies here, and how many ns such a call took.
+    fn measured(&self, question: &Question, team: &str) -> Option<(Chosen, f64)> {
         if question.uneven.is_some() {
             return None; // Measured were blocks of one length.
         }
@@ -224,7 +243,9 @@ impl Tuning {
         }
         // Made for another root or an odd size it may not apply; then the model decides.
         let plan = chosen.plan(question, window).ok()?;
-        (question.fits(&plan, self.model.line_bytes) && (!plan.direct || question.direct)).then_some(chosen)
+        let applies = question.fits(&plan, self.model.line_bytes) && (!plan.direct || question.direct);
+        let nanos = found.tuned.measured_ns * question.bytes as f64 / found.tuned.bytes.max(1) as f64;
+        applies.then_some((chosen, nanos))
     }
 }
 

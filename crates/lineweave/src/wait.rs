@@ -89,8 +89,10 @@ impl std::fmt::Debug for Waiter {
 const VIGIL: Duration = Duration::from_millis(5);
 /// The longest sleep without a look; bounds the time to notice a dead peer.
 const LONGEST_SLEEP: Duration = Duration::from_millis(50);
-/// A nap of a wait that no flag ends.
-const NAP: Duration = Duration::from_micros(100);
+/// The shortest and the longest nap of a wait that no flag ends, and by how much shorter than the time waited so far it is in
+/// between: a wait becomes longer by no more than that share, and one that lasts costs little.
+const NAPS: (Duration, Duration) = (Duration::from_micros(100), Duration::from_millis(5));
+const NAP_SHARE: u32 = 16;
 /// Polls between two calls of the progress hook, and between two looks at the clock while spinning.
 const POLLS_A_LOOK: u32 = 1 << 10;
 
@@ -197,7 +199,8 @@ impl Waiter {
             spin_loop();
         }
         vigil.begin();
-        let done = self.keep_looking(ready, |_| std::thread::sleep(NAP), vigil);
+        let nap = |_, waited: Duration| std::thread::sleep((waited / NAP_SHARE).clamp(NAPS.0, NAPS.1));
+        let done = self.keep_looking(ready, nap, vigil);
         vigil.end();
         done
     }
@@ -256,19 +259,20 @@ impl Waiter {
         vigil: &mut V,
     ) -> Result<(), Interrupted> {
         let order = self.order;
-        let sleep = |limit| sleep(flag, value, sleepers, order, limit);
+        let sleep = |limit, _| sleep(flag, value, sleepers, order, limit);
         self.keep_looking(|| flag::reached(flag, value), sleep, vigil)
     }
 
-    /// Looks whether it is `ready` as the budgets say; sleeps no longer than `sleep` is told.
+    /// Looks whether it is `ready` as the budgets say; sleeps no longer than `sleep` is told, with the time waited so far.
     fn keep_looking<V: Vigil>(
         &mut self,
         ready: impl Fn() -> bool,
-        sleep: impl Fn(Duration),
+        sleep: impl Fn(Duration, Duration),
         vigil: &mut V,
     ) -> Result<(), Interrupted> {
         let start = Instant::now();
         let mut looked = start;
+        let mut waited = Duration::ZERO;
         let mut polls: u32 = POLLS_A_LOOK.min(self.budget.spins);
         let mut yields: u32 = 0;
         loop {
@@ -297,14 +301,15 @@ impl Waiter {
                     continue;
                 }
             } else if self.hook.is_some() || crate::progress::any() {
-                sleep(Duration::from_millis(1));
+                sleep(Duration::from_millis(1), waited);
             } else {
-                sleep(LONGEST_SLEEP);
+                sleep(LONGEST_SLEEP, waited);
             }
             let now = Instant::now();
+            waited = now - start;
             if now - looked >= VIGIL {
                 looked = now;
-                vigil.check(now - start)?;
+                vigil.check(waited)?;
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Loss};
 use crate::process;
-use crate::segment::{RankState, Segment};
+use crate::segment::{Awaited, RankState, Segment};
 use crate::sync::Ordering;
 use crate::wait::{Interrupted, Vigil};
 use rustix::event::{PollFd, PollFlags};
@@ -64,8 +64,8 @@ pub struct Watch {
     /// A peer in another process that is stopped, since when of this wait; and when that was asked last.
     first_seen_stopped: Option<(usize, Duration)>,
     asked_stopped: Duration,
-    /// When this wait began, as noted for others to read.
-    noted: Option<u64>,
+    /// For whom this rank is noted to wait, for others to read.
+    noted: Option<Awaited>,
     /// The call under way, for messages.
     pub operation: &'static str,
     failure: Option<Error>,
@@ -127,20 +127,26 @@ impl Watch {
 
     /// [`Vigil::check`], and whether a rank that a message is awaited from, or has to be taken by, is gone.
     pub fn check_peer(&mut self, peer: Option<usize>, waited: Duration) -> Result<(), Interrupted> {
-        self.check(waited)?;
+        self.look(peer.map_or(Awaited::Flag, Awaited::Rank), waited)?;
         self.check_left(peer, waited)
     }
 
     /// The same where somebody else checks for losses: of the peer, whether it left, and the time limit.
     pub fn check_beside(&mut self, peer: Option<usize>, waited: Duration) -> Result<(), Interrupted> {
         self.check_left(peer, waited)?;
+        self.note(peer.map_or(Awaited::Flag, Awaited::Rank), waited);
         self.check_limit(waited)
     }
 
     fn check_left(&mut self, peer: Option<usize>, waited: Duration) -> Result<(), Interrupted> {
-        let Some(peer) = peer.filter(|&peer| self.segment.state(peer) == RankState::Left) else {
-            return Ok(());
+        let has_left = |&q: &usize| self.segment.state(q) == RankState::Left;
+        let mut others = (0..self.segment.ranks()).filter(|&q| q != self.rank);
+        let gone = match peer {
+            Some(peer) => Some(peer).filter(has_left),
+            // A flag that any of them may set: there must be one left.
+            None => others.clone().next().filter(|_| others.all(|q| has_left(&q))),
         };
+        let Some(peer) = gone else { return Ok(()) };
         // What it did before it left is still seen.
         let since = *self.first_seen_left.get_or_insert(waited);
         match waited >= since + GRACE {
@@ -169,6 +175,12 @@ impl Watch {
     fn sequence(&self, rank: usize) -> u64 {
         // Relaxed: read for a message, or after the acquire of the rank's final state.
         self.segment.sequence(rank).load(Ordering::Relaxed)
+    }
+
+    /// The error of a peer that was seen to be gone otherwise.
+    pub fn lose(&mut self, rank: usize, how: Loss) -> Error {
+        let Interrupted = self.lost(rank, how);
+        self.take_failure()
     }
 
     fn lost(&mut self, rank: usize, how: Loss) -> Interrupted {
@@ -262,12 +274,21 @@ impl Watch {
     }
 
     /// Tells whoever looks from outside that this rank waits.
-    fn note(&mut self, waited: Duration) {
-        let since = process::monotonic_ns().saturating_sub(waited.as_nanos() as u64);
-        // The first note of a wait stays, so that its beginning does not move.
-        if self.noted.is_none() {
-            self.noted = Some(since);
-            self.segment.note_wait(self.rank, since, self.sequence(self.rank), self.operation);
+    fn note(&mut self, awaited: Awaited, waited: Duration) {
+        // The first note of a wait stays, so that its beginning does not move; but of a call that is only polled beside a wait
+        // for one rank, the latter is what keeps this rank.
+        let stays = self.noted.is_some_and(|noted| noted == awaited || awaited == Awaited::Call);
+        if !stays {
+            let since = process::monotonic_ns().saturating_sub(waited.as_nanos() as u64);
+            self.noted = Some(awaited);
+            self.segment.note_wait(self.rank, since, self.sequence(self.rank), awaited, self.operation);
+        }
+    }
+
+    /// What was noted is over.
+    pub fn settle(&mut self) {
+        if self.noted.take().is_some() {
+            self.segment.clear_wait(self.rank);
         }
     }
 
@@ -293,15 +314,19 @@ impl Vigil for Watch {
     }
 
     fn end(&mut self) {
-        if self.noted.take().is_some() {
-            self.segment.clear_wait(self.rank);
-        }
+        self.settle();
         if let Some(attendant) = &mut self.attendant {
             attendant.end();
         }
     }
 
     fn check(&mut self, waited: Duration) -> Result<(), Interrupted> {
+        self.look(Awaited::Call, waited)
+    }
+}
+
+impl Watch {
+    fn look(&mut self, awaited: Awaited, waited: Duration) -> Result<(), Interrupted> {
         if let Some((rank, how)) = self.segment.failed() {
             return Err(self.lost(rank, how));
         }
@@ -320,7 +345,7 @@ impl Vigil for Watch {
         if let Some(rank) = self.stopped(waited) {
             return Err(self.lost(rank, Loss::Stopped));
         }
-        self.note(waited);
+        self.note(awaited, waited);
         self.check_limit(waited)?;
         if let Some(Err(why)) = self.attendant.as_mut().map(|attendant| attendant.look()) {
             self.segment.set_failed(self.rank, Loss::Failed);

@@ -3,21 +3,23 @@
 
 use crate::error::{Error, Loss};
 use crate::process::{self, ThreadState};
-use crate::segment::{Observed, ObservedRank, RankState, MEMFD_NAME};
+use crate::segment::{Awaited, Observed, ObservedRank, RankState, MEMFD_NAME};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A team as it was at one moment.
+/// A team, or a communicator made from one, as it was at one moment.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TeamView {
     /// The number of its memory's file, the same for all of its processes.
     pub id: u64,
-    /// Processes that hold its memory.
+    /// Where in that memory it begins: 0 for a team, and the same as long as it exists for a communicator made from it.
+    pub at: u64,
+    /// Processes that hold its memory; of a communicator made from a team those of its ranks.
     pub pids: Vec<u32>,
-    /// Bytes of memory in use.
+    /// Bytes of memory in use by the team and all communicators made from it.
     pub memory_bytes: u64,
     /// The rank whose loss ended it.
     pub failed: Option<(usize, Loss)>,
@@ -34,7 +36,8 @@ pub struct RankView {
     pub thread: Option<ThreadState>,
     /// How long it has been waiting, if it is.
     pub waiting: Option<Duration>,
-    /// For whom: the ranks that have not begun the call that it is in. None of them when all have.
+    /// For whom: the ranks that have not begun the call that it is in, and none when all have; or the other end of a
+    /// message. None for a window's flag, which any rank may set.
     pub waits_for: Vec<usize>,
 }
 
@@ -51,7 +54,8 @@ pub enum Missing {
     Elsewhere(Vec<usize>),
 }
 
-/// The teams of a process, or of all processes that this one may look at.
+/// The teams of a process, or of all processes that this one may look at, each followed by the communicators made from it
+/// that exist now.
 ///
 /// # Errors
 /// [`Error::System`] when the process does not exist or belongs to somebody else. Processes that cannot be looked at
@@ -85,7 +89,9 @@ pub fn teams(pid: Option<u32>) -> Result<Vec<TeamView>, Error> {
         let Ok(seen) = Observed::read(&file) else { continue };
         pids.sort_unstable();
         pids.dedup();
-        teams.push(TeamView::of(id, pids, seen, now));
+        // A team that all ranks have left is only the place where its communicators live on.
+        let there = seen.into_iter().filter(|seen| !seen.over);
+        teams.extend(there.map(|seen| TeamView::of(id, pids.clone(), seen, now)));
     }
     Ok(teams)
 }
@@ -108,12 +114,20 @@ fn memories(pid: u32) -> std::io::Result<Vec<((u64, u64), PathBuf)>> {
 }
 
 impl TeamView {
-    fn of(id: u64, pids: Vec<u32>, seen: Observed, now_ns: u64) -> TeamView {
+    fn of(id: u64, mut pids: Vec<u32>, seen: Observed, now_ns: u64) -> TeamView {
+        if seen.at > 0 {
+            pids = seen.ranks.iter().map(|r| r.pid).filter(|&pid| pid != 0).collect();
+            pids.sort_unstable();
+            pids.dedup();
+        }
         let sequences: Vec<u64> = seen.ranks.iter().map(|r| r.sequence).collect();
         let view = |says: ObservedRank| {
-            let waits_for = match &says.waiting {
-                Some(note) => (0..sequences.len()).filter(|&q| sequences[q] < note.sequence).collect(),
-                None => Vec::new(),
+            let waits_for = match says.waiting.as_ref().map(|note| (note.awaited, note.sequence)) {
+                Some((Awaited::Call, call)) => {
+                    (0..sequences.len()).filter(|&q| sequences[q] < call).collect()
+                }
+                Some((Awaited::Rank(rank), _)) => vec![rank],
+                Some((Awaited::Flag, _)) | None => Vec::new(),
             };
             RankView {
                 thread: process::thread(says.pid, says.thread),
@@ -126,7 +140,7 @@ impl TeamView {
             }
         };
         let ranks = seen.ranks.into_iter().map(view).collect();
-        TeamView { id, pids, memory_bytes: seen.memory_bytes, failed: seen.failed, ranks }
+        TeamView { id, at: seen.at, pids, memory_bytes: seen.memory_bytes, failed: seen.failed, ranks }
     }
 
     /// Who is missing, the plainest reason first; nothing where nobody waits.
@@ -223,6 +237,109 @@ mod tests {
             assert!(r.waiting.unwrap() < Duration::from_secs(60) && r.thread.is_some());
         }
         assert_eq!(view.ranks[1].says.sequence, 1);
+    }
+
+    /// What is seen of a team of this process's threads while `waits` holds of it, which are let go then.
+    fn seen(
+        ranks: usize,
+        job: impl Fn(&mut crate::Communicator, &dyn Fn()) -> Result<(), Error> + Sync,
+        waits: impl Fn(&TeamView) -> bool,
+    ) -> TeamView {
+        let (go, stay) = mpsc::channel::<()>();
+        let stay = std::sync::Mutex::new(stay);
+        let view = std::thread::scope(|scope| {
+            let team = scope.spawn(|| {
+                let stay_away = || stay.lock().unwrap().recv().unwrap_or(());
+                crate::team::threads(ranks, |mut comm| job(&mut comm, &stay_away))
+            });
+            let view = std::iter::repeat_with(|| {
+                std::thread::sleep(Duration::from_millis(10));
+                teams(Some(std::process::id())).unwrap().into_iter().find(&waits)
+            })
+            .take(1000)
+            .flatten()
+            .next();
+            go.send(()).unwrap();
+            team.join().unwrap().unwrap();
+            view
+        });
+        view.expect("a team that waits")
+    }
+
+    fn waits_in(view: &TeamView, rank: usize, operation: &str) -> bool {
+        view.ranks
+            .get(rank)
+            .is_some_and(|r| r.says.waiting.as_ref().is_some_and(|w| w.operation == operation))
+    }
+
+    #[test]
+    fn a_communicator_made_from_a_team_is_seen_beside_it() {
+        let view = seen(
+            5,
+            |comm, stay_away| {
+                // Ranks 3 and 4, the other way round: rank 1 of the part is 3.
+                let colour = (comm.rank() > 2).then_some(4);
+                let Some(mut part) = comm.split(colour, -(comm.rank() as i64))? else { return Ok(()) };
+                if part.rank() == 1 {
+                    stay_away();
+                }
+                let mut words = [1u64, 2];
+                part.start(vec![1u64], |b| crate::Operation::bcast(b, 1))?.wait()?;
+                part.allgather_in_place(&mut words)
+            },
+            |t| t.at > 0 && t.ranks.len() == 2 && waits_in(t, 0, "bcast"),
+        );
+        assert_eq!(
+            (view.pids.as_slice(), view.missing()),
+            ([std::process::id()].as_slice(), vec![Missing::Elsewhere(vec![1])])
+        );
+        assert_eq!(view.ranks[0].waits_for, [1]);
+    }
+
+    #[test]
+    fn a_wait_for_a_message_names_the_other_rank_also_beside_started_calls() {
+        for started in [false, true] {
+            let view = seen(
+                3,
+                |comm, stay_away| match comm.rank() {
+                    0 => {
+                        let call = match started {
+                            true => Some(comm.start((), |()| crate::Operation::barrier())?),
+                            false => None,
+                        };
+                        comm.recv(&mut [0u8], 2, 7)?;
+                        call.map_or_else(|| comm.barrier(), |call| call.wait())
+                    }
+                    1 => comm.barrier(),
+                    _ => {
+                        stay_away();
+                        comm.send(&[1u8], 0, 7)?;
+                        comm.barrier()
+                    }
+                },
+                |t| t.ranks.len() == 3 && waits_in(t, 0, "recv"),
+            );
+            assert_eq!(view.ranks[0].waits_for, [2], "beside started calls: {started}");
+            assert!(view.missing().contains(&Missing::Elsewhere(vec![2])), "{:?}", view.missing());
+        }
+    }
+
+    #[test]
+    fn a_wait_for_a_flag_names_nobody() {
+        let view = seen(
+            2,
+            |comm, stay_away| {
+                comm.window_create(64)?;
+                if comm.rank() == 1 {
+                    stay_away();
+                    return comm.flag_set(0, 3, 1);
+                }
+                comm.flag_wait(3, 1)
+            },
+            |t| t.ranks.len() == 2 && waits_in(t, 0, "flag_wait"),
+        );
+        assert_eq!(view.ranks[0].waits_for, [0usize; 0]);
+        assert_eq!(view.missing(), []);
     }
 
     #[test]

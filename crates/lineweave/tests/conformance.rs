@@ -106,6 +106,21 @@ fn wide_elements_and_own_operators_are_right_on_threads() {
 }
 
 #[test]
+fn shared_buffers_are_used_on_threads() {
+    let mut cases = 0;
+    for ranks in 1..=17 {
+        cases += run(ranks, |comm| common::shared::calls(comm, &[0, 1, 2049]));
+    }
+    for ranks in [1, 2, 5] {
+        cases += run(ranks, |comm| {
+            Ok(common::shared::in_place(comm, &[3, 20_001])? + common::shared::given_back(comm, 20)?)
+        });
+    }
+    println!("tally: conformance cases (shared buffers, threads) {cases}");
+    assert!(cases > 1000, "{cases} cases only");
+}
+
+#[test]
 fn an_operator_that_panics_is_named_by_all() {
     let outcomes = team::threads(3, |mut comm| {
         comm.barrier()?;

@@ -8,7 +8,8 @@ use lineweave::error::Loss;
 use lineweave::settings::{Settings, Wait};
 use lineweave::team::{self, Charter, Team};
 use lineweave::who::{self, Missing};
-use lineweave::{Communicator, Error, Operator};
+use lineweave::{Communicator, Error, Operation, Operator};
+use lineweave_core::collective::Collective;
 use rustix::process::{kill_process, Pid, Signal};
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
@@ -19,7 +20,9 @@ const JOB: &str = "FAULTS_TEST_JOB";
 /// Teams under way at once, so that waiting for the grace of a stopped rank costs no time.
 const AT_ONCE: usize = 3;
 /// Kinds of calls, and elements of a message: within a flag's line, a slot, and several windows.
-const CALLS: u64 = 6;
+const CALLS: u64 = 9;
+/// The one that any rank may end, and for which none is missed that left as one may.
+const FLAGS: u64 = 8;
 const COUNTS: [usize; 3] = [1, 3000, 60_000];
 /// Guard elements around each buffer, and what they hold.
 const GUARD: usize = 8;
@@ -96,6 +99,7 @@ fn one(seed: u64) {
         "seed {seed}: {ranks} ranks, {fault:?} of rank {victim} after {after:?}, waiting by {wait:?}"
     );
 
+    let calls = if fault == Fault::Leave && ranks > 2 { FLAGS } else { CALLS };
     let (mut settings, _) = Settings::from_environment().expect("settings");
     settings.wait = wait;
     let team = Team::with(Charter::new(ranks, &settings).expect("a charter")).expect("a team");
@@ -108,7 +112,7 @@ fn one(seed: u64) {
             _ => "endure 0".to_owned(),
         };
         let mut command = Command::new(&program);
-        command.env(JOB, format!("{does} {seed}")).stdout(Stdio::piped()).stderr(Stdio::null());
+        command.env(JOB, format!("{does} {seed} {calls}")).stdout(Stdio::piped()).stderr(Stdio::null());
         command
     };
     let mut children = team.spawn(command).expect("ranks start");
@@ -162,7 +166,7 @@ fn rank(job: &str) -> i32 {
     let mut words = job.split(' ');
     let does = words.next().expect("what to do");
     let mut number = || words.next().and_then(|w| w.parse::<u64>().ok()).expect("a number");
-    let (when, seed) = (number(), number());
+    let (when, seed, calls) = (number(), number(), number());
     let mut comm = match team::from_environment() {
         Ok(comm) => comm,
         Err(e) => {
@@ -170,12 +174,14 @@ fn rank(job: &str) -> i32 {
             return 1;
         }
     };
+    comm.window_create(64).expect("everybody is still there");
+    let mut flags = 0;
     // Making and proving plans is over before time is taken: on a loaded machine it takes longer than noticing a loss.
-    for which in 0..CALLS {
+    for which in 0..calls {
         for (root, count) in
             [0, comm.ranks() - 1].into_iter().flat_map(|root| COUNTS.map(|count| (root, count)))
         {
-            call(&mut comm, which, root, count).expect("everybody is still there");
+            call(&mut comm, which, root, count, &mut flags).expect("everybody is still there");
         }
     }
     println!("ready");
@@ -195,7 +201,7 @@ fn rank(job: &str) -> i32 {
         }
         let root = (comm.ranks() - 1) * random.below(2) as usize;
         let count = COUNTS[random.below(COUNTS.len() as u64) as usize];
-        if let Err(e) = call(&mut comm, random.below(CALLS), root, count) {
+        if let Err(e) = call(&mut comm, random.below(calls), root, count, &mut flags) {
             println!("{e}");
             return i32::from(!matches!(e, Error::PeerLost { .. }));
         }
@@ -224,9 +230,16 @@ impl Guarded {
     }
 }
 
-/// One of the calls.
-fn call(comm: &mut Communicator, which: u64, root: usize, count: usize) -> Result<(), Error> {
-    let ranks = comm.ranks();
+/// One of the calls. `flags` is the value of the last flag.
+fn call(
+    comm: &mut Communicator,
+    which: u64,
+    root: usize,
+    count: usize,
+    flags: &mut u64,
+) -> Result<(), Error> {
+    let (rank, ranks) = (comm.rank(), comm.ranks());
+    let (next, last) = ((rank + 1) % ranks, (rank + ranks - 1) % ranks);
     let mut input = Guarded::new(count, 1);
     let mut output = Guarded::new(count, 0);
     let mut all = Guarded::new(count * ranks, 2);
@@ -239,7 +252,23 @@ fn call(comm: &mut Communicator, which: u64, root: usize, count: usize) -> Resul
             comm.reduce(input.inner(), to, Operator::Sum, root)
         }
         4 => comm.allgather(input.inner(), all.inner()),
-        _ => comm.alltoall_in_place(all.inner()),
+        5 => comm.alltoall_in_place(all.inner()),
+        6 => comm.sendrecv(input.inner(), next, 1, output.inner(), last, 1).map(drop),
+        7 => {
+            // Two at once, one of which is waited for by tests.
+            let mut request = comm.start(vec![1u32; count], |b| {
+                Operation::in_place(Collective::Allreduce, Some(Operator::Sum), b, 0)
+            })?;
+            let other = comm.start(vec![0u32; count], |b| Operation::bcast(b, root))?;
+            while !request.test()? {
+                std::thread::yield_now();
+            }
+            other.wait().map(drop)
+        }
+        _ => {
+            *flags += 1;
+            comm.flag_set(next, 0, *flags).and_then(|()| comm.flag_wait(0, *flags))
+        }
     };
     for buffer in [&input, &output, &all] {
         buffer.check();

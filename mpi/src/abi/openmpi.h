@@ -30,6 +30,7 @@ typedef struct { int MPI_SOURCE, MPI_TAG, MPI_ERROR, cancelled; size_t count; } 
 #define LWM_STATUS_IGNORE ((MPI_Status *)0)
 #define LWM_UNDEFINED (-32766)
 #define LWM_ANY_SOURCE (-1)
+#define LWM_ANY_TAG (-1)
 #define LWM_ROOT (-4)
 #define LWM_PROC_NULL (-2)
 #define LWM_ERR_OTHER 16
@@ -43,6 +44,7 @@ typedef struct { int MPI_SOURCE, MPI_TAG, MPI_ERROR, cancelled; size_t count; } 
 #define LWM_COMM_NULL ompi_mpi_comm_null
 #define LWM_DATATYPE_NULL ompi_mpi_datatype_null
 #define LWM_INFO_NULL ompi_mpi_info_null
+#define LWM_REQUEST_NULL ompi_request_null
 #define LWM_BYTE ompi_mpi_byte
 #define LWM_INT ompi_mpi_int
 #define LWM_LONG_LONG ompi_mpi_long_long_int

@@ -31,6 +31,7 @@ typedef struct { int MPI_SOURCE, MPI_TAG, MPI_ERROR, reserved[5]; } MPI_Status;
 #define LWM_STATUS_IGNORE ((MPI_Status *)0)
 #define LWM_UNDEFINED (-32766)
 #define LWM_ANY_SOURCE (-1)
+#define LWM_ANY_TAG (-2)
 #define LWM_ROOT (-4)
 #define LWM_PROC_NULL (-3)
 #define LWM_ERR_OTHER 16
@@ -44,6 +45,7 @@ typedef struct { int MPI_SOURCE, MPI_TAG, MPI_ERROR, reserved[5]; } MPI_Status;
 #define LWM_COMM_NULL 0x100
 #define LWM_DATATYPE_NULL 0x200
 #define LWM_INFO_NULL 0x130
+#define LWM_REQUEST_NULL 0x180
 #define LWM_BYTE 0x00000247
 #define LWM_INT 0x00000209
 #define LWM_LONG_LONG 0x0000020b

@@ -18,17 +18,47 @@ pub struct Violated {
     pub factor: f64,
 }
 
-/// What lineweave's rows violate. A difference within the intervals is none.
+/// How far the exchange of two flags may differ between two cases that are compared.
+const MOVED: f64 = 1.5;
+
+/// The exchange of two flags beside each case of two ranks: what it took at least and at most, where these are so far apart that CPUs
+/// must have changed place meanwhile, as those of a virtual machine do.
+pub fn moved(rows: &[Row]) -> Option<(f64, f64)> {
+    let exchanges = rows.iter().filter(|r| r.subject == Subject::Floor).map(|r| r.median_ns);
+    let (low, high) = exchanges.fold((f64::INFINITY, 0.0f64), |(low, high), ns| (low.min(ns), high.max(ns)));
+    (high > MOVED * low).then_some((low, high))
+}
+
+/// Whether two of lineweave's rows were measured with CPUs at the same places, as far as that is known.
+fn alike(a: &Row, b: &Row, rows: &[Row]) -> bool {
+    let gauge = |of: &Row| {
+        let beside = |r: &&Row| {
+            r.subject == Subject::Floor
+                && (r.collective, r.ranks, r.bytes, r.team, r.buffers)
+                    == (of.collective, of.ranks, of.bytes, of.team, of.buffers)
+        };
+        rows.iter().find(beside).map(|r| r.median_ns)
+    };
+    match (gauge(a), gauge(b)) {
+        (Some(x), Some(y)) => x.max(y) <= MOVED * x.min(y),
+        _ => true,
+    }
+}
+
+/// What lineweave's rows violate. A difference within the intervals is none, and rows between which CPUs changed place are
+/// not compared.
 pub fn violated(rows: &[Row]) -> Vec<Violated> {
     let ours: Vec<&Row> = rows.iter().filter(|r| r.subject == Subject::Lineweave).collect();
     let mut found = Vec::new();
     for a in &ours {
-        for b in ours.iter().filter(|b| b.team == a.team && b.buffers == a.buffers) {
+        let like = |b: &&&Row| b.team == a.team && b.buffers == a.buffers && alike(a, b, rows);
+        for b in ours.iter().filter(like) {
             if let Some(rule) = bound(a, b) {
                 found.extend(compare(rule, a, b.median_ns, b.ci_high_ns, &name(b)));
             }
         }
-        found.extend(composed(a, &ours));
+        let comparable: Vec<&Row> = ours.iter().copied().filter(|b| alike(a, b, rows)).collect();
+        found.extend(composed(a, &comparable));
         found.extend(impatient(a, rows));
     }
     found
@@ -56,20 +86,71 @@ fn bound(a: &Row, b: &Row) -> Option<&'static str> {
     }
 }
 
-/// allreduce <= reduce + bcast.
-fn composed(a: &Row, ours: &[&Row]) -> Option<Violated> {
-    if a.collective != Collective::Allreduce {
-        return None;
+/// How long the parts of a composition are, for a message or block of so many bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Part {
+    /// As long.
+    Same,
+    /// All ranks' blocks together.
+    All,
+    /// A rank's share of it.
+    Share,
+}
+
+impl Part {
+    fn bytes(self, bytes: u64, ranks: u64) -> u64 {
+        match self {
+            Part::Same => bytes,
+            Part::All => bytes * ranks,
+            Part::Share => bytes.div_ceil(ranks),
+        }
     }
-    let part = |collective: Collective| {
-        ours.iter().find(|r| {
-            r.collective == collective
-                && (r.ranks, r.bytes, r.team, r.buffers) == (a.ranks, a.bytes, a.team, a.buffers)
-        })
-    };
-    let (reduce, bcast) = (part(Collective::Reduce)?, part(Collective::Bcast)?);
-    let (median, high) = (reduce.median_ns + bcast.median_ns, reduce.ci_high_ns + bcast.ci_high_ns);
-    compare("allreduce <= reduce + bcast", a, median, high, "reduce + bcast")
+}
+
+/// A collective that others together can replace, each of the length given: it must not take longer than they.
+type Composition = (&'static str, Collective, &'static [(Collective, Part)]);
+
+const COMPOSITIONS: [Composition; 11] = {
+    use Collective::{Allgather, Allreduce, Alltoall, Bcast, Exscan, Gather, Reduce, ReduceScatter, Scan, Scatter};
+    use Part::{All, Same, Share};
+    [
+        ("allreduce <= reduce + bcast", Allreduce, &[(Reduce, Same), (Bcast, Same)]),
+        ("allreduce <= reduce-scatter + allgather", Allreduce, &[(ReduceScatter, Share), (Allgather, Share)]),
+        ("reduce <= reduce-scatter + gather", Reduce, &[(ReduceScatter, Share), (Gather, Share)]),
+        ("bcast <= scatter + allgather", Bcast, &[(Scatter, Share), (Allgather, Share)]),
+        ("scatter <= bcast", Scatter, &[(Bcast, All)]),
+        ("gather <= allgather", Gather, &[(Allgather, Same)]),
+        ("allgather <= gather + bcast", Allgather, &[(Gather, Same), (Bcast, All)]),
+        ("allgather <= alltoall", Allgather, &[(Alltoall, Same)]),
+        ("reduce-scatter <= reduce + scatter", ReduceScatter, &[(Reduce, All), (Scatter, Same)]),
+        ("reduce-scatter <= allreduce", ReduceScatter, &[(Allreduce, All)]),
+        ("exscan <= scan", Exscan, &[(Scan, Same)]),
+    ]
+};
+
+/// Compositions that take less. A part of a length that was not measured is taken as the next longer one that was: that only
+/// takes longer.
+fn composed(a: &Row, ours: &[&Row]) -> Vec<Violated> {
+    let mut found = Vec::new();
+    for (rule, _, parts) in COMPOSITIONS.iter().filter(|(_, whole, _)| *whole == a.collective) {
+        let rows: Option<Vec<&Row>> = parts
+            .iter()
+            .map(|&(collective, part)| {
+                let least = part.bytes(a.bytes, a.ranks as u64);
+                let like = |r: &&&Row| {
+                    r.collective == collective
+                        && (r.ranks, r.team, r.buffers) == (a.ranks, a.team, a.buffers)
+                        && r.bytes >= least
+                };
+                ours.iter().filter(like).min_by_key(|r| r.bytes).copied()
+            })
+            .collect();
+        let Some(rows) = rows else { continue };
+        let (median, high) = rows.iter().fold((0.0, 0.0), |(m, h), r| (m + r.median_ns, h + r.ci_high_ns));
+        let names: Vec<String> = rows.iter().map(|r| format!("{} of {}", r.collective, Bytes(r.bytes))).collect();
+        found.extend(compare(rule, a, median, high, &names.join(" + ")));
+    }
+    found
 }
 
 /// The most that the library's way of waiting may cost, in times of the best.
@@ -104,11 +185,11 @@ fn name(row: &Row) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::super::definition::Buffers;
     use super::*;
 
-    fn row(collective: Collective, ranks: usize, bytes: u64, median_ns: f64) -> Row {
+    pub fn row(collective: Collective, ranks: usize, bytes: u64, median_ns: f64) -> Row {
         Row {
             collective,
             ranks,
@@ -159,6 +240,28 @@ mod tests {
         assert_eq!(violated(&[sound[0].clone(), slept(20.0)]), []);
         let impatient = violated(&[sound[0].clone(), slept(10.0)]);
         assert_eq!(impatient[0].guideline, "time <= 3 x the best way of waiting");
+        let parts = |allgather: f64| {
+            [
+                row(Bcast, 2, 1024, 500.0),
+                row(Collective::Scatter, 2, 1024, 100.0),
+                row(Collective::Allgather, 2, 8, 10.0),
+                row(Collective::Allgather, 2, 1024, allgather),
+            ]
+        };
+        // A share of 512 bytes was not measured: blocks of 1 KiB stand for it, and those of 8 bytes do not.
+        let said = violated(&parts(200.0));
+        assert_eq!(said[0].guideline, "bcast <= scatter + allgather");
+        assert!(said[0].found.ends_with("scatter of 1 KiB + allgather of 1 KiB 300 ns"), "{}", said[0].found);
+        assert_eq!(violated(&parts(450.0)), []);
+        // Unless CPUs changed place in between.
+        let mut drifted = parts(200.0).to_vec();
+        for (i, ns) in [(0, 160.0), (1, 30.0)] {
+            drifted.push(Row { subject: Subject::Floor, median_ns: ns, ..drifted[i].clone() });
+        }
+        assert_eq!((violated(&drifted), moved(&drifted)), (Vec::new(), Some((30.0, 160.0))));
+        assert_eq!(moved(&parts(1.0)), None);
+        let scatter = [row(Bcast, 2, 64, 50.0), row(Collective::Scatter, 2, 32, 60.0)];
+        assert_eq!(violated(&scatter)[0].guideline, "scatter <= bcast");
         // Within the intervals nothing is said.
         assert_eq!(broken(4, 29.5), [] as [&str; 0]);
         let more = [row(Barrier, 4, 0, 40.0), sound[0].clone()];

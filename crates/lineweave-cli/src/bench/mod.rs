@@ -1,6 +1,7 @@
 //! Benchmarks: definitions as data, and the peers that lineweave is compared with in the same run.
 
 pub mod definition;
+pub mod field;
 pub mod guidelines;
 pub mod mpi;
 pub mod peers;

@@ -88,7 +88,9 @@ impl Case {
         match subject {
             Subject::Lineweave | Subject::Spin | Subject::Yield | Subject::Sleep => true,
             Subject::OwnBarrier => self.collective.moves_data() && self.bytes <= LINE_BYTES,
-            Subject::Floor | Subject::Memcpy => self.floor() == Some(subject),
+            // Beyond a line it is no floor, and tells whether CPUs are still where they were.
+            Subject::Floor => self.ranks == 2,
+            Subject::Memcpy => self.floor() == Some(subject),
             Subject::Pthread | Subject::Libgomp | Subject::Libomp | Subject::StdBarrier => {
                 self.collective == Collective::Barrier
             }
@@ -131,7 +133,8 @@ impl Runner {
             let floor_of = floors
                 .get(&entrant.team)
                 .or_else(|| floors.values().next().filter(|_| floor == Some(Subject::Memcpy)));
-            let ratio = floor_of.and_then(|f| entrant.windows.ratio_to(f));
+            let is_gauge = entrant.subject == Subject::Floor && floor != Some(Subject::Floor);
+            let ratio = floor_of.filter(|_| !is_gauge).and_then(|f| entrant.windows.ratio_to(f));
             results.rows.push(entrant.row(case, floor.filter(|_| ratio.is_some()), ratio));
         }
         Ok(results)
@@ -225,6 +228,12 @@ impl Runner {
                 skipped.push(Skipped { subject, ranks: case.ranks, team, because });
             }
         };
+        if subject == Subject::Spin && case.ranks > self.cpus.len() {
+            // Each hand-over takes until the kernel takes the CPU away: a window would last for many seconds.
+            entrant.windows.miss();
+            skip(format!("{} ranks that only spin on {} CPUs wait for the kernel's clock", case.ranks, self.cpus.len()));
+            return Ok(());
+        }
         if let Some(wait) = subject.ours() {
             let repeat = &definition.repeat;
             let (collective, bytes) = match subject {

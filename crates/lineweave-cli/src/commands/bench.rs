@@ -3,7 +3,8 @@
 mod mpi;
 
 use super::rank_job;
-use crate::bench::guidelines::{violated, Violated};
+use crate::bench::field::{Beside, Field};
+use crate::bench::guidelines::{moved, violated, Violated};
 use crate::bench::python::measure;
 use crate::bench::record::{write, Provenance};
 use crate::bench::{Buffers, Case, Definition, Peers, Row, Runner, Skipped, Subject, Team};
@@ -33,7 +34,7 @@ enum Teams {
 /// What to measure.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
-    /// A benchmark that comes with lineweave (barrier, bcast, reduce, allreduce), a definition's file, or all; or `mpi`, the
+    /// A benchmark that comes with lineweave, which is named as its collective; a definition's file; or all; or `mpi`, the
     /// collectives of installed MPIs with lineweave before them and without; or `python`, the Python package beside mpi4py
     /// and gloo
     #[arg(default_value = "all")]
@@ -137,12 +138,27 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
         }
         report.rows.extend(shown);
     }
+    let beside = Field::shipped().map(|field| field.beside(&report.rows)).unwrap_or_default();
+    for line in &beside {
+        report.line(&mut session.out, "field", line)?;
+    }
+    if !session.out.is_json() {
+        others(&beside, &mut session.out)?;
+    }
     let violations = violated(&report.rows);
     for violation in &violations {
         report.line(&mut session.out, "guideline", violation)?;
     }
     if !session.out.is_json() {
         remarks(&report.skipped, &violations, &mut session.out)?;
+        if let Some((low, high)) = moved(&report.rows) {
+            session.out.line(&format!(
+                "\nThe exchange of two flags took from {} to {} in this run: CPUs changed place beneath it, as those of a virtual machine do. \
+                 Compare times by their ratio to the floor; guidelines are looked at only where it was alike.",
+                Nanos(low),
+                Nanos(high)
+            ))?;
+        }
     }
     if let Some(directory) = &arguments.record {
         let file = provenance.file(directory);
@@ -351,6 +367,27 @@ fn show(definition: &Definition, rows: &[Row], out: &mut Output) -> Result<(), C
             format!("{} .. {}", Nanos(row.ci_low_ns), Nanos(row.ci_high_ns)),
             row.ratio_to_floor.map_or_else(|| "-".to_owned(), |r| format!("{r:.2}")),
             how,
+        ]);
+    }
+    out.table(&shown)
+}
+
+/// Lineweave's processes beside the best of others.
+fn others(beside: &[Beside], out: &mut Output) -> Result<(), CliError> {
+    let Some(first) = beside.first() else { return Ok(()) };
+    out.line(&format!("\nprocesses beside the best of Open MPI, MPICH and Intel MPI, as measured on a {}", first.machine))?;
+    let mut shown = table(&["collective", "ranks", "bytes", "lineweave", "best", "ratio", "at most", ""], &[1, 2, 3, 4, 5, 6]);
+    for line in beside {
+        let missed = line.target.is_some_and(|most| line.ratio > most);
+        shown.add_row([
+            line.collective.to_string(),
+            line.ranks.to_string(),
+            if line.collective.moves_data() { Bytes(line.bytes).to_string() } else { "-".to_owned() },
+            Nanos(line.median_ns).to_string(),
+            Nanos(line.best_ns).to_string(),
+            format!("{:.2}", line.ratio),
+            line.target.map_or_else(|| "-".to_owned(), |most| format!("{most:.1}")),
+            if missed { "missed".to_owned() } else { String::new() },
         ]);
     }
     out.table(&shown)

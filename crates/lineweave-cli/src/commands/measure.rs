@@ -96,7 +96,7 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
         session.out.line("")?;
     }
     let model = fit(&profile).map_err(|e| CliError::malformed(&file, "profile that can be fitted", e))?;
-    show(&Head::of(&file, &profile), &model, false, session)
+    show(&Head::of(&file, &profile, session), &model, false, session)
 }
 
 fn report(bar: &ProgressBar, progress: &Progress) {

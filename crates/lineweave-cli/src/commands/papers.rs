@@ -1,21 +1,40 @@
 //! `lineweave papers`: what the papers print beside what comes out here, item by item.
 
 use crate::error::CliError;
+use crate::files::replace;
 use crate::output::table;
 use crate::session::Session;
-use lineweave_core::paper::{Claim, Finding, Item, Paper, TABLE};
+use lineweave_core::paper::{Claim, Figure, Finding, Item, Paper, TABLE};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
 
 /// Which.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
     /// Only papers whose key contains this: `petrovic`
     paper: Option<String>,
+    /// Draw the figures and tables that can be simulated instead, with the points that the papers print: DIR/KEY/ITEM.svg
+    #[arg(long, value_name = "DIR")]
+    figures: Option<PathBuf>,
 }
 
-/// Computes and prints them.
+/// A series of a figure, as JSON.
+#[derive(Serialize)]
+struct Drawn<'a> {
+    paper: &'static str,
+    item: &'a str,
+    file: &'a Path,
+    chart: &'a str,
+    series: &'a str,
+    source: &'static str,
+    /// To the right, and the lower and upper end of what is there.
+    points: Vec<[f64; 3]>,
+}
+
+/// Computes and prints them, or draws them.
 ///
 /// # Errors
-/// [`CliError::UnknownPaper`] when no key contains what was asked for, [`CliError::Output`].
+/// [`CliError::UnknownPaper`] when no key contains what was asked for, [`CliError::Write`], [`CliError::Output`].
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
     let asked = arguments.paper.as_deref().unwrap_or("");
     let papers: Vec<&Paper> = TABLE.iter().copied().filter(|p| p.key.contains(asked)).collect();
@@ -26,6 +45,13 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     let bar = session.out.progress(papers.len() as u64);
     for paper in papers {
         bar.set_message(paper.key);
+        if let Some(directory) = &arguments.figures {
+            for figure in (paper.figures)() {
+                bar.suspend(|| draw(&figure, directory, session))?;
+            }
+            bar.inc(1);
+            continue;
+        }
         let findings = (paper.findings)();
         bar.inc(1);
         match session.out.is_json() {
@@ -34,6 +60,38 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
         }
     }
     bar.finish_and_clear();
+    Ok(())
+}
+
+/// Writes a figure, and says where to or what is in it.
+fn draw(figure: &Figure, directory: &Path, session: &mut Session) -> Result<(), CliError> {
+    let directory = directory.join(figure.paper);
+    std::fs::create_dir_all(&directory).map_err(|reason| CliError::Write {
+        path: directory.clone(),
+        option: "--figures",
+        reason,
+    })?;
+    let file = directory.join(figure.file());
+    replace(&file, &figure.svg(), "--figures")?;
+    if !session.out.is_json() {
+        return session.out.line(&format!("{}: {}: {}", file.display(), figure.item, figure.title));
+    }
+    for chart in &figure.charts {
+        for series in &chart.series {
+            session.out.object(
+                "figure",
+                &Drawn {
+                    paper: figure.paper,
+                    item: &figure.item,
+                    file: &file,
+                    chart: &chart.title,
+                    series: &series.name,
+                    source: series.mark.name(),
+                    points: series.spots.iter().map(|s| [s.x, s.low, s.high]).collect(),
+                },
+            )?;
+        }
+    }
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use crate::output::table;
 use crate::session::Session;
 use lineweave::memory::approximate;
 use lineweave::process;
-use lineweave::segment::RankState;
+use lineweave::segment::{Awaited, RankState};
 use lineweave::who::{self, RankView, TeamView};
 use serde::Serialize;
 use std::time::Duration;
@@ -20,6 +20,7 @@ pub struct Arguments {
 #[derive(Serialize)]
 struct TeamRow<'a> {
     team: u64,
+    at_bytes: u64,
     ranks: usize,
     pids: &'a [u32],
     memory_bytes: u64,
@@ -36,6 +37,7 @@ struct MissingRow<'a> {
 #[derive(Serialize)]
 struct RankRow<'a> {
     team: u64,
+    at_bytes: u64,
     rank: usize,
     state: &'static str,
     pid: u32,
@@ -80,6 +82,7 @@ fn objects(team: &TeamView, session: &mut Session) -> Result<(), CliError> {
         "team",
         &TeamRow {
             team: team.id,
+            at_bytes: team.at,
             ranks: team.ranks.len(),
             pids: &team.pids,
             memory_bytes: team.memory_bytes,
@@ -92,6 +95,7 @@ fn objects(team: &TeamView, session: &mut Session) -> Result<(), CliError> {
             "rank",
             &RankRow {
                 team: team.id,
+                at_bytes: team.at,
                 rank,
                 state: state(view),
                 pid: view.says.pid,
@@ -116,13 +120,16 @@ fn text(team: &TeamView, session: &mut Session) -> Result<(), CliError> {
         .collect();
     let (shown, more) = processes.split_at(processes.len().min(4));
     let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
-    session.out.line(&format!(
-        "team {}: {} ranks, {} of memory, process {}{more}",
-        team.id,
-        team.ranks.len(),
-        approximate(team.memory_bytes),
-        shown.join(", ")
-    ))?;
+    let what = match team.at {
+        0 => format!(
+            "team {}: {} ranks, {} of memory",
+            team.id,
+            team.ranks.len(),
+            approximate(team.memory_bytes)
+        ),
+        at => format!("communicator {at:#x} of team {}: {} ranks", team.id, team.ranks.len()),
+    };
+    session.out.line(&format!("{what}, process {}{more}", shown.join(", ")))?;
     let mut rows =
         table(&["  rank", "pid", "thread", "cpu", "state", "call", "waiting in", "since", "for"], &[]);
     for (rank, view) in team.ranks.iter().enumerate() {
@@ -138,8 +145,9 @@ fn text(team: &TeamView, session: &mut Session) -> Result<(), CliError> {
             view.says.sequence.to_string(),
             note.map_or("-".to_owned(), |n| n.operation.clone()),
             view.waiting.map_or("-".to_owned(), since),
-            match (note, view.waits_for.as_slice()) {
+            match (note.map(|n| n.awaited), view.waits_for.as_slice()) {
                 (None, _) => "-".to_owned(),
+                (Some(Awaited::Flag), _) => "whoever sets the flag".to_owned(),
                 (Some(_), []) => "ranks within the same call".to_owned(),
                 (Some(_), ranks) => some(ranks),
             },

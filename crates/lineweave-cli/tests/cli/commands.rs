@@ -329,7 +329,8 @@ fn simulations_sweep_and_draw() {
     let windows = with(&["--bytes", "5000", "--window", "2KiB", "--ranks", "5", "--json"]).objects();
     assert_eq!((windows[0]["runs"].as_u64(), windows[0]["window_bytes"].as_u64()), (Some(2), Some(2048)));
     with(&["--bytes", "1KiB", "--ranks", "49"]).refused(1, &["49 ranks", "48 cores"]);
-    with(&["--bytes", "1MiB", "--mesh", "6x8x2", "--k", "64"]).refused(1, &["at most 64 flags fit"]);
+    with(&["--bytes", "1MiB", "--mesh", "6x8x2", "--k", "64"])
+        .refused(1, &["at most 64 flags fit", "at most 63"]);
     with(&["--bytes", "1KiB", "--mesh", "6x"]).refused(2, &["COLUMNSxROWS"]);
     scratch.run(&["simulate", "-c", "barrier", "-a", "rcce-barrier"]).refused(1, &["--machine"]);
     scratch

@@ -64,7 +64,7 @@ fn bench_compares_in_one_run_and_keeps_a_record() {
 #[test]
 fn what_cannot_be_benchmarked_is_refused() {
     let scratch = Scratch::new();
-    scratch.run(&["bench", "alltoall"]).refused(1, &["alltoall", "expected one of barrier, bcast"]);
+    scratch.run(&["bench", "gossip"]).refused(1, &["gossip", "expected one of barrier, bcast"]);
     scratch.run(&["bench", "bcast", "--bytes", "12"]).refused(1, &["12", "multiples of 8"]);
     scratch.run(&["bench", "barrier", "--ranks", "0"]).refused(1, &["ranks", "1 to 256"]);
     scratch.run(&["bench", "no-such.toml"]).refused(1, &["no-such.toml", "readable benchmark definition"]);

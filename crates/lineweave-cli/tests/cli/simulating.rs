@@ -2,6 +2,9 @@
 
 use crate::common::{first, Scratch};
 use serde_json::Value;
+use std::fs::File;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 fn of_kind<'a>(objects: &'a [Value], kind: &str) -> Vec<&'a Value> {
     objects.iter().filter(|o| o["kind"] == kind).collect()
@@ -57,4 +60,139 @@ fn a_described_machine_is_measured_and_fitted() {
     let fitted = scratch.run(&["fit", file, "--json"]).objects();
     assert!(first(&fitted, "fit")["machine"]["cpus"] == 60);
     scratch.run(&["measure", "--machine", "intel-scc"]).refused(1, &["intel-scc", "[coherent]"]);
+}
+
+#[test]
+fn what_cannot_be_simulated_says_why() {
+    let scratch = Scratch::new();
+    let scc = |more: &str| {
+        let arguments = format!("simulate --machine intel-scc {more}");
+        scratch.run(&arguments.split_whitespace().collect::<Vec<_>>())
+    };
+    // Too large for a message buffer.
+    scc("-c bcast -a flat -b 16KiB").refused(1, &["513 lines", "intel-scc has 256", "smaller chunks"]);
+    scc("-c bcast -a oc-bcast -b 1KiB -n 49").refused(1, &["49 ranks", "48 cores"]);
+    scc("-c bcast -a oc-bcast -b 1KiB --root 48").refused(1, &["root 48", "0 to 47"]);
+    // Flags, however short the message.
+    scc("-c bcast -a oc-bcast -b 32 --k 64").refused(1, &["k=64", "k is at most 63"]);
+    scc("-c bcast -a oc-bcast -b 32 --k 63").accepted();
+    scc("-c bcast -a oc-bcast -b 32 --k 0").refused(1, &["k=0"]);
+    // A mesh of one core, and meshes that are none.
+    for collective in ["-c barrier -a noc-msg", "-c bcast -a oc-bcast -b 1KiB"] {
+        scc(&format!("{collective} --mesh 1x1")).refused(1, &["a mesh of one core", "--mesh 2x1"]);
+    }
+    scratch.run(&["what-if", "--mesh", "1x1x1"]).refused(1, &["a mesh of one core"]);
+    scc("-c barrier -a noc-msg --mesh 0x4").refused(2, &["COLUMNSxROWS"]);
+    scc("-c barrier -a noc-msg --mesh 100000x100000").refused(2, &["COLUMNSxROWS"]);
+    // More than memory holds, in ops, ranks and runs.
+    scc("-c bcast -a oc-bcast -b 1TiB").refused(1, &["about 101264916763 ops", "windows"]);
+    scc("-c bcast -a oc-bcast -b 1TiB -n 4 --window 3KiB").refused(1, &["more than the limit of 4294967296"]);
+    scc("-c allgather -a all-read-all -b 32 --mesh 80x64x2").refused(1, &["10240 ranks", "fewer ranks"]);
+    scratch.run(&["plan", "bcast", "pipelined-kary", "-b", "1TiB", "-n", "48"]).refused(1, &["windows"]);
+    // Descriptions that do not say enough.
+    let machine = |name: &str| scratch.run(&["simulate", "--machine", name, "-c", "barrier", "-a", "tree"]);
+    machine("lusitania").refused(1, &["neither [mesh] nor [coherent]"]);
+    let text = include_str!("../../../../machines/intel-scc.toml");
+    let unknown = text.replace(
+        "port_ns = { value = 10.5, low = 10.0, high = 16.0, status = \"inferred\"",
+        "port_ns = { status = \"unknown\"",
+    );
+    assert_ne!(unknown, text);
+    machine(&scratch.file("port.toml", &unknown)).refused(1, &["`port_ns` is unknown", "Fig. 4"]);
+}
+
+#[test]
+fn an_interrupted_sweep_keeps_what_was_finished() {
+    let scratch = Scratch::new();
+    for json in [false, true] {
+        let (out, plot) = (scratch.path().join("out"), scratch.path().join("sweep.svg"));
+        // The third case takes minutes.
+        let mut arguments = vec!["simulate", "--machine", "intel-scc", "-c", "bcast", "-a", "oc-bcast"];
+        arguments.extend(["-b", "32,64,16MiB,128", "--plot", plot.to_str().unwrap()]);
+        if json {
+            arguments.push("--json");
+        }
+        let mut child = scratch
+            .command(&arguments)
+            .stdin(Stdio::null())
+            .stdout(File::create(&out).unwrap())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let rows = |text: &str| match json {
+            true => text.lines().filter(|l| l.ends_with('}')).count(),
+            false => text.lines().filter(|l| l.trim_start().starts_with("48 ")).count(),
+        };
+        let begun = Instant::now();
+        while rows(&std::fs::read_to_string(&out).unwrap()) < 2 {
+            assert!(begun.elapsed() < Duration::from_secs(120), "no row in time");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let interrupt = format!("kill -INT {}", child.id());
+        assert!(Command::new("sh").args(["-c", &interrupt]).status().unwrap().success());
+        assert!(!child.wait().unwrap().success());
+        assert_eq!(rows(&std::fs::read_to_string(&out).unwrap()), 2);
+        let drawn = std::fs::read_to_string(&plot).unwrap();
+        assert!(drawn.ends_with("</svg>\n") && drawn.matches("(simulated)").count() >= 1, "{drawn}");
+    }
+}
+
+#[test]
+fn blocks_of_different_lengths_are_simulated() {
+    let scratch = Scratch::new();
+    let base = ["simulate", "--machine", "intel-scc", "-c", "alltoall", "-a", "noc-msg", "-n", "2", "--json"];
+    let with = |counts: &str| {
+        let mut arguments = base.to_vec();
+        arguments.extend(["--counts", counts]);
+        scratch.run(&arguments)
+    };
+    let time = |counts: &str| first(&with(counts).objects(), "simulate")["time_ns"].as_f64().unwrap();
+    assert!(time("32,32,32,32") < time("32,320,32,32"));
+    with("32,32,32").refused(1, &["3 lengths of blocks: expected 4"]);
+}
+
+#[test]
+fn every_collective_is_simulated_by_every_algorithm_that_fits() {
+    let scratch = Scratch::new();
+    for machine in ["intel-scc", "xeon-phi-5110p", "power8-8247-42l"] {
+        for (collective, least) in [
+            ("barrier", 8),
+            ("bcast", 8),
+            ("reduce", 5),
+            ("allreduce", 7),
+            ("gather", 3),
+            ("scatter", 4),
+            ("allgather", 5),
+            ("reduce-scatter", 3),
+            ("scan", 3),
+            ("exscan", 3),
+            ("alltoall", 3),
+        ] {
+            let mut arguments =
+                vec!["simulate", "--machine", machine, "-c", collective, "-a", "all", "-n", "12"];
+            arguments.extend(["--fidelity", "chunk", "--json"]);
+            if collective != "barrier" {
+                arguments.extend(["-b", "64"]);
+            }
+            let objects = scratch.run(&arguments).objects();
+            let rows = of_kind(&objects, "simulate");
+            assert!(rows.len() >= least, "{machine} {collective}: {}", rows.len());
+        }
+    }
+}
+
+#[test]
+fn figures_are_drawn_with_what_the_papers_print() {
+    let scratch = Scratch::new();
+    let to = scratch.path().join("figures");
+    let to = to.to_str().unwrap();
+    let objects = scratch.run(&["papers", "chunduri", "--figures", to, "--json"]).objects();
+    let rows = of_kind(&objects, "figure");
+    let threads = rows.iter().find(|r| r["item"] == "table V" && r["source"] == "published").unwrap();
+    assert_eq!(threads["points"][7], serde_json::json!([8.0, 4.07, 4.07]));
+    let svg = std::fs::read_to_string(threads["file"].as_str().unwrap()).unwrap();
+    assert!(svg.starts_with("<svg") && svg.contains("tree, printed (published): 8, 4.07"));
+    let text = scratch.run(&["papers", "luczynski", "--figures", to]);
+    assert_eq!((text.status, text.out.as_str()), (Some(0), ""), "nothing is drawn of it");
+    scratch.run(&["papers", "chunduri", "--figures", "/dev/null/x"]).refused(1, &["--figures"]);
 }

@@ -93,7 +93,7 @@ fn follows(a: &Region, b: &Region) -> bool {
 }
 
 /// Pieces joined where they follow each other in every place; empty ones left out.
-fn joined<const N: usize>(pieces: impl IntoIterator<Item = [Region; N]>) -> Vec<[Region; N]> {
+pub(super) fn joined<const N: usize>(pieces: impl IntoIterator<Item = [Region; N]>) -> Vec<[Region; N]> {
     let mut out: Vec<[Region; N]> = Vec::new();
     for piece in pieces.into_iter().filter(|piece| piece[0].len > 0) {
         match out.last_mut() {

@@ -9,9 +9,11 @@
 //! 3. The receiver, which waits for it, copies the packet from its own buffer to its memory.
 //! 4. It raises the flag `ready` that the sender has for this receiver.
 //!
-//! A send is over when its last packet is written. At the end of a run ranks wait until all their sections are free, so
+//! With several slots a section, steps 1 and 3 of packets that follow each other overlap, as in MPICH's channel of shared memory
+//! (Rico-Gallego & Diaz-Martin 2015, Fig. 6). A send is over when its last packet is written. At the end of a run ranks wait until all their sections are free, so
 //! that runs follow each other without more.
 
+use super::pieces::joined;
 use super::ranks::{block, chunks};
 use super::trees::boxed;
 use super::{ParamSpec, Place, Scope};
@@ -21,14 +23,25 @@ use std::ops::Range;
 
 /// Parameters of every algorithm over split boxes.
 pub(super) const PARAMS: &[ParamSpec] = &[
-    ParamSpec { name: "chunk", default: "160", about: "bytes of a section: of a packet from one sender" },
+    CHUNK,
+    SLOTS,
     ParamSpec {
         name: "method",
         default: "auto",
         about: "auto, as MPICH chooses by length; or short or long",
     },
-    ParamSpec { name: "layout", default: "alone", about: "lines of the flags" },
+    LAYOUT,
 ];
+
+/// The parameter `chunk`.
+pub(super) const CHUNK: ParamSpec =
+    ParamSpec { name: "chunk", default: "160", about: "bytes of a packet from one sender" };
+/// The parameter `slots`.
+pub(super) const SLOTS: ParamSpec =
+    ParamSpec { name: "slots", default: "1", about: "packets that a section holds at once" };
+/// The parameter `layout`.
+pub(super) const LAYOUT: ParamSpec =
+    ParamSpec { name: "layout", default: "alone", about: "lines of the flags" };
 
 /// Whether MPICH's algorithm for short messages is to be taken, where it is for up to `most` bytes.
 pub(super) fn short(params: &Params, bytes: usize, most: usize) -> Result<bool, PlanError> {
@@ -49,8 +62,8 @@ pub(super) fn short(params: &Params, bytes: usize, most: usize) -> Result<bool, 
 pub(super) struct Channel {
     sent: FlagArrayId,
     ready: FlagArrayId,
-    /// For each sender its section.
-    sections: Vec<u16>,
+    /// For each sender the slots of its section.
+    sections: Vec<Vec<u16>>,
     chunk: usize,
     /// Packets from a rank to a rank so far, as sender and as receiver count them.
     given: BTreeMap<(usize, usize), i32>,
@@ -65,12 +78,13 @@ impl Channel {
     pub fn new(b: &mut Builder, params: &Params, longest: usize) -> Result<Channel, PlanError> {
         let grain = b.grain();
         let chunk = (params.int("chunk", 160, 1..usize::MAX)? / grain).max(1) * grain;
+        let slots = params.int("slots", 1, 1..65)?;
         let layout = params.read("layout", Layout::Alone)?;
         let ranks = b.ranks();
         Ok(Channel {
             sent: b.flags("sent", layout, ranks),
             ready: b.flags("ready", layout, ranks),
-            sections: (0..ranks).map(|_| b.slot(chunk.min(longest))).collect(),
+            sections: (0..ranks).map(|_| (0..slots).map(|_| b.slot(chunk.min(longest))).collect()).collect(),
             chunk,
             given: BTreeMap::new(),
             taken: BTreeMap::new(),
@@ -90,18 +104,22 @@ impl Channel {
         for i in 0..out.len().max(into.len()) {
             if let (Some((peer, src)), Some(range)) = (to, out.get(i)) {
                 let n = self.given.entry((rank, peer)).or_insert(0);
-                if *n > 0 {
-                    b.wait(rank, self.ready.at(rank, peer), *n);
+                let slots = &self.sections[rank];
+                let free = *n - slots.len() as i32 + 1;
+                if free > 0 {
+                    b.wait(rank, self.ready.at(rank, peer), free);
                 }
+                let slot = slots[*n as usize % slots.len()];
                 *n += 1;
-                b.mov(rank, part(src, range), boxed(peer, self.sections[rank], 0..range.len()));
+                b.mov(rank, part(src, range), boxed(peer, slot, 0..range.len()));
                 b.set(rank, self.sent.at(peer, rank), *n);
             }
             if let (Some((peer, dst)), Some(range)) = (from, into.get(i)) {
                 let n = self.taken.entry((peer, rank)).or_insert(0);
+                let slot = self.sections[peer][*n as usize % self.sections[peer].len()];
                 *n += 1;
                 b.wait(rank, self.sent.at(rank, peer), *n);
-                b.mov(rank, boxed(rank, self.sections[peer], 0..range.len()), part(dst, range));
+                b.mov(rank, boxed(rank, slot, 0..range.len()), part(dst, range));
                 b.set(rank, self.ready.at(peer, rank), *n);
             }
         }
@@ -111,6 +129,19 @@ impl Channel {
     pub fn message(&mut self, b: &mut Builder, from: usize, to: usize, src: Region, dst: Region) {
         self.exchange(b, from, Some((to, src)), None);
         self.exchange(b, to, None, Some((from, dst)));
+    }
+
+    /// Appends messages of pieces that lie apart, joined where they do not.
+    pub fn pieces(
+        &mut self,
+        b: &mut Builder,
+        from: usize,
+        to: usize,
+        pieces: impl IntoIterator<Item = [Region; 2]>,
+    ) {
+        for [src, dst] in joined(pieces) {
+            self.message(b, from, to, src, dst);
+        }
     }
 
     /// Every rank waits until what it sent has been taken.

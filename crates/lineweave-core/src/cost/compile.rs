@@ -25,6 +25,8 @@ pub enum Place {
     },
     /// A peer's input: new in every run.
     Fresh(u32),
+    /// A peer's buffer that a system call copies from or to.
+    Attached,
 }
 
 /// One op.
@@ -105,6 +107,7 @@ fn number<K: Hash + Eq>(numbers: &mut Numbers<K>, key: K) -> u32 {
 
 struct Compiler<'a> {
     plan: &'a Plan,
+    attach: bool,
     footprint: Footprint,
     flag_numbers: Numbers<FlagRef>,
     line_numbers: Numbers<(Rank, usize)>,
@@ -135,7 +138,8 @@ impl Compiler<'_> {
         Some(match region.space {
             Space::Acc => Place::Near,
             Space::In => Place::User,
-            Space::Out if !self.plan.direct => Place::User,
+            Space::Out if self.attach || !self.plan.direct => Place::User,
+            Space::PeerIn(q) | Space::PeerOut(q) if self.attach => peer(q).map(|_| Place::Attached)?,
             Space::Out => self.shared(Rank::from(rank), OUT, self.plan.bytes.max(region.end()), region),
             Space::Slot { rank, slot } => {
                 let size = *self.plan.slots.get(usize::from(slot))?;
@@ -205,6 +209,7 @@ const MANY: u32 = u32::MAX - 1;
 pub fn compile(plan: &Plan, line_bytes: usize, options: &Options) -> Result<Program, (Rank, usize)> {
     let mut c = Compiler {
         plan,
+        attach: options.attach,
         footprint: Footprint::of(plan, line_bytes.max(8)),
         flag_numbers: Numbers::default(),
         line_numbers: Numbers::default(),

@@ -52,11 +52,21 @@ pub struct Options {
     pub limit: f64,
     /// Whether to find the critical path.
     pub trace: bool,
+    /// Whether peers' buffers are reached by cross-memory attach.
+    pub attach: bool,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { runs: 4, concurrent: true, message: 0, banks: 2, limit: f64::INFINITY, trace: false }
+        Options {
+            runs: 4,
+            concurrent: true,
+            message: 0,
+            banks: 2,
+            limit: f64::INFINITY,
+            trace: false,
+            attach: false,
+        }
     }
 }
 

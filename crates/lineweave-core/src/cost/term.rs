@@ -49,6 +49,8 @@ pub enum Term {
     Copy,
     /// Copying what a peer wrote, or to where a peer read.
     Transfer(Level),
+    /// Copying by the kernel between processes.
+    Attach,
     /// Folding, including what its operands cost to fetch.
     Fold,
     /// The engine.
@@ -109,6 +111,7 @@ impl Term {
             Term::Add(_) => model.add,
             Term::Copy => model.copy.reported(bytes),
             Term::Transfer(level) => model.level(level).0.get.reported(bytes),
+            Term::Attach => model.attach.as_ref().unwrap_or(&model.copy).reported(bytes),
             Term::Fold => model.folds.first().map_or(model.overhead.fold, |f| f.private.reported(bytes)),
             Term::Overhead(Part::Set) => model.overhead.set,
             Term::Overhead(Part::Wait) => model.overhead.wait,
@@ -131,6 +134,7 @@ impl fmt::Display for Term {
             Term::Add(level) => format!("add@{level}"),
             Term::Copy => "copy[local]".to_owned(),
             Term::Transfer(level) => format!("copy[get,put]@{level}"),
+            Term::Attach => "attach".to_owned(),
             Term::Fold => "fold".to_owned(),
             Term::Overhead(part) => format!("overhead[{}]", part.name()),
             Term::Yield => "wake[yield]".to_owned(),

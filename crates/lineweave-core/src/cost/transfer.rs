@@ -32,6 +32,11 @@ impl Player<'_> {
         len: usize,
     ) -> (f64, Term) {
         let tau = self.concurrency(now, len);
+        if matches!((src, dst), (Place::Attached, _) | (_, Place::Attached)) {
+            let at = now + self.rates.mov + self.attached(len, tau);
+            self.began(at, len);
+            return (at, Term::Attach);
+        }
         let base = self.in_private(len, tau);
         let source = self.fetch(rank, bank, now, src, len, tau, base);
         let target = self.take_back(rank, bank, dst, len, tau, base);
@@ -60,6 +65,8 @@ impl Player<'_> {
         let base = costs.map_or(copied, |f| f.private.at(len, tau).nanos);
         let mut at = now + self.rates.fold + base + self.cold(rank, dst, len, copied);
         let mut not_before = f64::MIN;
+        let calls = operands.iter().chain([&dst]).filter(|p| matches!(p, Place::Attached)).count();
+        at += calls as f64 * if calls > 0 { self.attached(len, tau) } else { 0.0 };
         for place in operands {
             let mut extra = self.fetch(rank, bank, now, place, len, tau, copied);
             // A fold out of a slot was measured as such: the prefetcher hides part of the transfer.
@@ -77,6 +84,14 @@ impl Player<'_> {
         operands.into_iter().for_each(|p| self.served(rank, bank, p, len, at));
         self.began(at, len);
         at
+    }
+
+    /// A copy by the kernel; as long as one within private memory where it was not measured.
+    fn attached(&mut self, len: usize, tau: usize) -> f64 {
+        let model = self.rates.model;
+        let reading = model.attach.as_ref().unwrap_or(&model.copy).at(len, tau);
+        self.extrapolated |= reading.extrapolated;
+        reading.nanos
     }
 
     /// A copy within private memory.
@@ -106,7 +121,7 @@ impl Player<'_> {
         let owner = match place {
             Place::User => rank,
             Place::Fresh(q) => q,
-            Place::Near | Place::Shared { .. } => return 0.0,
+            Place::Near | Place::Attached | Place::Shared { .. } => return 0.0,
         };
         let reach = self.reach[owner as usize];
         if reach <= len {
@@ -128,7 +143,7 @@ impl Player<'_> {
         base: f64,
     ) -> Extra {
         let met = match src {
-            Place::Near | Place::User => return Extra::default(),
+            Place::Near | Place::User | Place::Attached => return Extra::default(),
             Place::Fresh(q) => Met { peer: q, bytes: len, served: f64::MIN, reuse: None },
             Place::Shared { buffer, start } => self.buffers[bank + buffer as usize].look(rank, start, len),
         };
@@ -142,7 +157,7 @@ impl Player<'_> {
 
     fn take_back(&mut self, rank: u32, bank: usize, dst: Place, len: usize, tau: usize, base: f64) -> Extra {
         match dst {
-            Place::Near | Place::User => Extra::default(),
+            Place::Near | Place::User | Place::Attached => Extra::default(),
             // A peer's buffer, which its owner has read since it was written last.
             Place::Fresh(q) => {
                 let met = Met { peer: q, bytes: len, served: f64::MIN, reuse: None };

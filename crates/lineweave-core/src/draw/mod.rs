@@ -4,6 +4,7 @@
 //! carries its op as a tooltip.
 
 mod boxes;
+mod chart;
 mod curves;
 mod heat;
 mod map;
@@ -17,6 +18,7 @@ mod trace;
 mod tree;
 
 pub use boxes::machine;
+pub use chart::{charts, number, Axis, Chart, Mark, Scale, Series, Spot};
 pub use curves::{curves, curves_on, Axes, Curve, Panel};
 pub use heat::heat;
 pub use map::{map, Cell};

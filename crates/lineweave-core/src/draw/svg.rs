@@ -148,6 +148,16 @@ impl Svg {
         );
     }
 
+    /// Text that runs upwards, its middle at `at`.
+    pub(super) fn text_up(&mut self, at: Point, size: f64, fill: &str, text: &str) {
+        let (x, y) = at;
+        let _ = write!(
+            self.body,
+            "<text x=\"{x:.1}\" y=\"{y:.1}\" font-size=\"{size:.1}\" fill=\"{fill}\" text-anchor=\"middle\" transform=\"rotate(-90 {x:.1} {y:.1})\">{}</text>",
+            escape(text)
+        );
+    }
+
     /// Text over lines: on a patch of the background.
     pub(super) fn label(&mut self, at: Point, size: f64, fill: &str, text: &str) {
         let width = width_of(text, size) + 4.0;

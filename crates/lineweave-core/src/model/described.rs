@@ -165,6 +165,7 @@ impl Model {
             patterns: Vec::new(),
             tricks: Vec::new(),
             nt_from: None,
+            attach: None,
             unidentified: missing.0,
             residuals: Vec::new(),
         }

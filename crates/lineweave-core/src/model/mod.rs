@@ -264,6 +264,9 @@ pub struct Model {
     /// memory and out of a peer's box, with intervals apart. `None` when they did not, or were not measured.
     #[serde(default)]
     pub nt_from: Option<u64>,
+    /// Copying m bytes out of another process's memory by a system call, where it was measured.
+    #[serde(default)]
+    pub attach: Option<Surface>,
     /// What the profile could not tell, and what stands in for it.
     #[serde(default)]
     pub unidentified: Vec<Unidentified>,

@@ -131,6 +131,7 @@ impl Values {
             patterns: Vec::new(),
             tricks: Vec::new(),
             nt_from: None,
+            attach: None,
             unidentified: Vec::new(),
             residuals: Vec::new(),
         }

@@ -18,6 +18,7 @@ pub static PAPER: Paper = Paper {
     cite: "Luczynski et al. 2024",
     about: "reductions on a wafer-scale mesh: contention, energy, distance and depth, and generated trees",
     findings,
+    figures: Vec::new,
 };
 
 /// T_R in cycles. Not known here; claims are looked at from 1 to 4.

@@ -5,11 +5,14 @@
 //! item by item what agrees. Nothing here is typed in but what a paper prints.
 
 pub mod chunduri;
+mod figure;
 mod luczynski;
 pub mod patil;
 pub mod petrovic;
 mod ramos_hoefler;
 mod rico_gallego;
+
+pub use figure::Figure;
 
 use serde::Serialize;
 
@@ -95,6 +98,8 @@ pub struct Paper {
     pub about: &'static str,
     /// Computes its findings anew. Pure; at most some seconds.
     pub findings: fn() -> Vec<Finding>,
+    /// Draws its figures and tables anew, those that can be simulated. Pure; at most some seconds.
+    pub figures: fn() -> Vec<Figure>,
 }
 
 /// The papers, in the order of the report.

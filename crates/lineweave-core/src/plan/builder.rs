@@ -19,6 +19,9 @@ impl FlagArrayId {
     }
 }
 
+/// Ops of all ranks that a plan may have: two copies of them, as plan and as program, stay below 4 GiB.
+pub const MAX_OPS: usize = 16 << 20;
+
 /// Collects ops rank by rank; empty transfers are left out.
 #[derive(Debug)]
 pub struct Builder {
@@ -28,6 +31,8 @@ pub struct Builder {
     next: Cursor,
     /// Waits for the previous run, by rank and op: their values are relative to a span known at the end.
     previous: Vec<(usize, usize)>,
+    /// Ops asked for; those beyond [`MAX_OPS`] are counted only.
+    ops: usize,
 }
 
 /// What the next allocation may share: see [`Builder::alike`].
@@ -69,6 +74,7 @@ impl Builder {
             asked: Vec::new(),
             next: Cursor::default(),
             previous: Vec::new(),
+            ops: 0,
         }
     }
 
@@ -209,7 +215,9 @@ impl Builder {
     /// Rank `rank` waits for what the previous run set `flag` to as `value` (1 ..= span): the acknowledgement
     /// that was not waited for then.
     pub fn wait_previous(&mut self, rank: usize, flag: FlagRef, value: i32) {
-        self.previous.push((rank, self.plan.programs[rank].len()));
+        if self.ops < MAX_OPS {
+            self.previous.push((rank, self.plan.programs[rank].len()));
+        }
         self.wait(rank, flag, value);
     }
 
@@ -246,8 +254,16 @@ impl Builder {
         self.plan
     }
 
+    /// Ops asked for so far. A plan of more than [`MAX_OPS`] lacks the rest.
+    pub fn ops(&self) -> usize {
+        self.ops
+    }
+
     fn push(&mut self, rank: usize, op: Op) {
-        self.plan.programs[rank].push(op);
+        self.ops += 1;
+        if self.ops <= MAX_OPS {
+            self.plan.programs[rank].push(op);
+        }
     }
 }
 

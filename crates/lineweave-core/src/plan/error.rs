@@ -17,6 +17,20 @@ pub enum PlanError {
         /// Limit.
         most: usize,
     },
+    /// More ops than can be held.
+    #[error("{algorithm} of {bytes} bytes among {ranks} ranks has about {ops} ops, and a plan takes at most {most}: take fewer ranks, larger chunks, or send the message in windows")]
+    TooLarge {
+        /// `collective/algorithm`.
+        algorithm: String,
+        /// Message length, or that of a block.
+        bytes: usize,
+        /// Ranks.
+        ranks: usize,
+        /// About how many.
+        ops: usize,
+        /// Limit.
+        most: usize,
+    },
     /// A root that is not a rank.
     #[error("root {root} is out of range: ranks are 0 to {}", ranks - 1)]
     RootOutOfRange {

@@ -23,7 +23,7 @@ mod cursor;
 mod parse;
 
 pub use blocks::{Blocks, Grid, Uneven};
-pub use builder::{Builder, FlagArrayId};
+pub use builder::{Builder, FlagArrayId, MAX_OPS};
 pub use error::PlanError;
 pub use flags::{FlagArray, FlagKind, FlagRef, Layout};
 pub use layout::Footprint;

@@ -177,7 +177,8 @@ impl<'a> Search<'a> {
     ) -> Candidate {
         let question = self.question;
         let message = question.bytes;
-        let options = Options { runs, message, banks: ring_banks(plan), limit, ..Options::default() };
+        let attach = question.attach;
+        let options = Options { runs, message, banks: ring_banks(plan), limit, attach, ..Options::default() };
         let cost = cost_with(self.model, &question.shape, plan, &options);
         let given_up = cost.total.0.is_infinite() && cost.stuck.is_none();
         let whole = message.checked_div(plan.bytes).unwrap_or(1);

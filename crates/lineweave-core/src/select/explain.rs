@@ -52,7 +52,8 @@ fn write_all(out: &mut String, model: &Model, question: &Question, choice: &Choi
         None => writeln!(out, "next: nothing else applies")?,
     }
 
-    let options = Options { message: question.bytes, trace: true, ..Options::default() };
+    let attach = question.attach;
+    let options = Options { message: question.bytes, trace: true, attach, ..Options::default() };
     let cost = cost_with(model, &question.shape, choice.plan(), &options);
     let mut shares: BTreeMap<Term, (f64, usize)> = BTreeMap::new();
     for step in &cost.critical {
@@ -73,7 +74,7 @@ fn write_all(out: &mut String, model: &Model, question: &Question, choice: &Choi
                 "  {percent:3.0} %  {:>8}  {} x {term}, which is {value} ns{}",
                 Nanos(*nanos).to_string(),
                 Times(*times as f64 / cost.critical_runs as f64),
-                if matches!(term, Term::Copy | Term::Transfer(_) | Term::Fold) {
+                if matches!(term, Term::Copy | Term::Transfer(_) | Term::Attach | Term::Fold) {
                     format!(" near {}", Bytes(typical_bytes(choice) as u64))
                 } else {
                     String::new()

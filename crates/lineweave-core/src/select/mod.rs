@@ -57,6 +57,8 @@ pub struct Question {
     pub association: Association,
     /// Whether ranks can reach each other's private buffers.
     pub direct: bool,
+    /// Whether they reach them by a system call that copies (cross-memory attach).
+    pub attach: bool,
     /// Bytes of slots that one bank of a rank holds, and of flags as many.
     pub box_bytes: usize,
     /// Bytes of counters that the plans of a call may have. They are never given back.
@@ -77,6 +79,7 @@ impl Question {
             grain,
             association: Association::Free,
             direct: false,
+            attach: false,
             box_bytes: 1 << 20,
             counter_bytes: usize::MAX,
             acc_bytes: None,

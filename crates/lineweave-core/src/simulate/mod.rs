@@ -9,6 +9,7 @@
 
 mod agenda;
 pub mod coherent;
+pub mod copies;
 mod fabric;
 pub mod measuring;
 pub mod mesh;
@@ -248,8 +249,14 @@ pub enum SimulateError {
         /// Cores of the machine.
         cores: usize,
     },
+    /// A mesh on which nobody can talk to anybody.
+    #[error("machine {machine}: a mesh of one core has nobody to exchange messages with: take one of at least 2 cores, such as --mesh 2x1")]
+    OneCore {
+        /// Its name.
+        machine: String,
+    },
     /// Too large to be held.
-    #[error("a simulation of {ops} ops takes about {needs} bytes, more than the limit of {limit}: take fewer ranks, a shorter message or larger chunks")]
+    #[error("a simulation of {ops} ops takes about {needs} bytes, more than the limit of {limit}: take fewer ranks or runs, a shorter message, or larger chunks or windows")]
     TooLarge {
         /// Ops of all ranks.
         ops: usize,
@@ -283,8 +290,9 @@ pub fn simulate(machine: &Machine, plan: &Plan, options: &Options) -> Result<Out
 fn within_memory(plan: &Plan, options: &Options) -> Result<(), SimulateError> {
     const OP: u64 = 96;
     const TRACED: u64 = 160;
+    const RUN: u64 = 64;
     let ops: usize = plan.programs.iter().map(Vec::len).sum();
-    let needs = ops as u64 * (OP + if options.trace { TRACED } else { 0 });
+    let needs = ops as u64 * (OP + if options.trace { TRACED } else { 0 }) + options.runs as u64 * RUN;
     if needs > options.memory_bytes {
         return Err(SimulateError::TooLarge { ops, needs, limit: options.memory_bytes });
     }

@@ -4,7 +4,7 @@ use super::expect_length;
 use super::uneven::Uneven;
 use crate::check::{self, CallSpec};
 use crate::choose::{has_two_buffers, Prepared, Ready, Sequence};
-use crate::communicator::{Buffers, Engine, Window};
+use crate::communicator::{Agreed, Buffers, Engine, Mode, Stop, Window};
 use crate::error::Error;
 use crate::kernel::{scale_fn, ElementType, Fold, ScaleFn};
 use lineweave_core::collective::{Collective, Extent};
@@ -99,12 +99,19 @@ impl Engine {
     ///
     /// # Safety
     /// As for [`crate::Communicator::call`].
-    #[inline]
+    #[inline(always)]
     pub unsafe fn call(&mut self, call: &CallSpec, input: *const u8, output: *mut u8) -> Result<(), Error> {
         // SAFETY: passed on.
         if let Some(done) = unsafe { self.repeat_swap(call, input, output) } {
             return done;
         }
+        // SAFETY: passed on.
+        unsafe { self.call_anew(call, input, output) }
+    }
+
+    /// A call that is not the last one again.
+    #[inline(never)]
+    unsafe fn call_anew(&mut self, call: &CallSpec, input: *const u8, output: *mut u8) -> Result<(), Error> {
         let collective = call.collective;
         if call.root >= self.ranks() {
             return Err(Error::Root { collective, root: call.root, ranks: self.ranks() });
@@ -114,7 +121,11 @@ impl Engine {
         }
         let Ready { ref sequence, fold, scale, simple, .. } = *self.ready(call)?;
         if !simple {
-            let plan = self.plan_call(call, input, output)?;
+            if self.asks(call) {
+                // SAFETY: passed on.
+                return unsafe { self.call_asking(call, input, output) };
+            }
+            let plan = self.plan_call(call, input, output, Agreed::NOTHING)?;
             // SAFETY: passed on.
             return unsafe { self.run_plan(plan, input, output) };
         }
@@ -137,6 +148,29 @@ impl Engine {
         Ok(())
     }
 
+    /// A call that goes by what buffers all ranks give.
+    ///
+    /// # Safety
+    /// As for [`Engine::call`].
+    #[cold]
+    unsafe fn call_asking(
+        &mut self,
+        call: &CallSpec,
+        input: *const u8,
+        output: *mut u8,
+    ) -> Result<(), Error> {
+        let in_place = self.find_alias(call, input, output)?;
+        self.begin(call.collective.name())?;
+        if self.book().check {
+            check::compare(self, call)?;
+        }
+        let mut agreement = self.ask(call, input, output, in_place);
+        let agreed = self.hear(&mut agreement, Mode::Block).map_err(Stop::into_error)?;
+        let plan = self.plan_call(call, input, output, agreed).inspect_err(|_| self.end())?;
+        // SAFETY: passed on.
+        unsafe { self.carry_out(plan, input, output) }
+    }
+
     /// A call without elements: checked and counted like any other.
     fn nothing_to_do(&mut self, call: &CallSpec) -> Result<(), Error> {
         self.begin(call.collective.name())?;
@@ -153,7 +187,12 @@ impl Engine {
 
     /// Whether input and output are one buffer in the way that calls in place have it; an error when they overlap in another.
     #[inline(always)]
-    fn find_alias(&self, call: &CallSpec, input: *const u8, output: *mut u8) -> Result<bool, Error> {
+    pub(crate) fn find_alias(
+        &self,
+        call: &CallSpec,
+        input: *const u8,
+        output: *mut u8,
+    ) -> Result<bool, Error> {
         let (collective, rank, ranks) = (call.collective, self.rank(), self.ranks());
         if !has_two_buffers(collective) || !self.has_output(call) {
             return Ok(false);
@@ -168,12 +207,13 @@ impl Engine {
         }
     }
 
-    /// Finds plans for a call, or makes them.
+    /// Finds plans for a call, or makes them: for shared buffers, if all ranks agreed that theirs are.
     pub fn plan_call(
         &mut self,
         call: &CallSpec,
         input: *const u8,
         output: *mut u8,
+        agreed: Agreed,
     ) -> Result<CallPlan, Error> {
         let collective = call.collective;
         if call.root >= self.ranks() {
@@ -191,17 +231,28 @@ impl Engine {
         if call.count == 0 && collective.moves_data() {
             return Ok(nothing);
         }
-        let Ready { sequence, fold, scale, .. } = *self.ready(call)?;
+        let Ready { mut sequence, fold, scale, .. } = *self.ready(call)?;
+        if agreed.shared {
+            let shared = self.shared_sequence(call)?;
+            // Every rank takes the same: what a copy of the input was made for could not be reached.
+            if !agreed.in_place || self.all_in_place(&shared) {
+                sequence = shared;
+            }
+        }
         let aliased = self.find_alias(call, input, output)?;
         let scale = scale.filter(|_| self.has_output(call)).map(|scale| (scale, call.count));
         // A window of one block may be where another block of the input lies.
         let blocks = aliased && collective.has_blocks();
-        let in_place =
-            self.runs_in_place(sequence.plan) && sequence.tail.is_none_or(|tail| self.runs_in_place(tail));
+        let in_place = self.all_in_place(&sequence);
         let copied = (blocks && !in_place).then(|| call.input_bytes(self.rank(), self.ranks()));
         // A message without bytes is one window all the same: a barrier.
         let windows = Windows::Even { sequence, at: 0, bytes: call.bytes().max(1) };
         Ok(CallPlan { windows, fold, scale, copied, aliased: aliased && !blocks, ..nothing })
+    }
+
+    /// Whether the plans of a call may run on one buffer.
+    fn all_in_place(&self, sequence: &Sequence) -> bool {
+        self.runs_in_place(sequence.plan) && sequence.tail.is_none_or(|tail| self.runs_in_place(tail))
     }
 
     /// The same for blocks of these lengths, in elements.
@@ -214,7 +265,7 @@ impl Engine {
     ) -> Result<CallPlan, Error> {
         let CallSpec { collective, element, operator, root, .. } = *call;
         if counts.iter().all(|&n| n == counts[0]) {
-            return self.plan_call(&CallSpec { count: counts[0], ..*call }, input, output);
+            return self.plan_call(&CallSpec { count: counts[0], ..*call }, input, output, Agreed::NOTHING);
         }
         let call = CallSpec { count: counts.iter().sum(), ..*call };
         let undefined = |e: crate::kernel::Undefined| Error::Operator(e.to_string());
@@ -280,17 +331,26 @@ impl Engine {
     ///
     /// # Safety
     /// As for the call that was planned.
-    unsafe fn run_plan(
+    unsafe fn run_plan(&mut self, plan: CallPlan, input: *const u8, output: *mut u8) -> Result<(), Error> {
+        self.begin(plan.call.collective.name())?;
+        if self.book().check {
+            check::compare_blocks(self, &plan.call, &plan.lengths)?;
+        }
+        // SAFETY: passed on.
+        unsafe { self.carry_out(plan, input, output) }
+    }
+
+    /// The same for a call that has begun.
+    ///
+    /// # Safety
+    /// As for the call that was planned.
+    unsafe fn carry_out(
         &mut self,
         mut plan: CallPlan,
         mut input: *const u8,
         output: *mut u8,
     ) -> Result<(), Error> {
         let (fold, collective) = (plan.fold, plan.call.collective);
-        self.begin(collective.name())?;
-        if self.book().check {
-            check::compare_blocks(self, &plan.call, &plan.lengths)?;
-        }
         if let Some(bytes) = plan.copied {
             self.reserve_shadow(bytes)?;
             // SAFETY: the caller vouches for the input.

@@ -133,7 +133,8 @@ impl Communicator {
     /// Waits until a flag of this rank has reached a value.
     ///
     /// # Errors
-    /// [`Error::Window`]; [`Error::PeerLost`] when a rank has died or failed, and [`Error::Timeout`].
+    /// [`Error::Window`]; [`Error::PeerLost`] when a rank has died or failed, or all others have left, and
+    /// [`Error::Timeout`].
     pub fn flag_wait(&mut self, flag: usize, value: u64) -> Result<(), Error> {
         self.is_flag("flag_wait", self.rank(), flag)?;
         self.do_errand("flag_wait", &mut FlagWait { flag, value })

@@ -82,12 +82,14 @@ fn blocks(key: &Key, ranks: usize) -> Uneven {
 
 impl Book {
     fn uneven_question(&self, key: &Key, room: &Room<'_>) -> Question {
+        let bytes = key.counts.iter().copied().max().unwrap_or(0);
         let even = super::Key {
             collective: key.collective,
-            bytes: key.counts.iter().copied().max().unwrap_or(0),
+            bytes,
             grain: key.grain,
             association: key.association,
             root: key.root,
+            reach: self.reach(bytes),
         };
         let uneven = Some(Arc::new(blocks(key, self.shape.ranks())));
         Question { uneven, ..self.question(&even, room) }
@@ -107,7 +109,7 @@ impl Book {
 
     fn prove_uneven(&self, key: &Key, room: &Room<'_>) -> Result<Vec<Proven>, Error> {
         let question = self.uneven_question(key, room);
-        let Chosen { algorithm, params, window, .. } = self.choose(&question)?;
+        let Chosen { algorithm, params, window, .. } = self.choose(&question, self.reach(question.bytes))?;
         let window = window.max(key.grain);
         let mut stretches: Vec<Proven> = Vec::new();
         for from in (0..question.bytes).step_by(window) {

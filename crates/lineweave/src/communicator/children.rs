@@ -246,7 +246,9 @@ impl Engine {
             copy: self.copy,
         };
         let family = Arc::clone(&self.family);
-        Ok(Engine::assemble(child, rank, ways, book, family, Reserved::new(false)))
+        let mut engine = Engine::assemble(child, rank, ways, book, family, Reserved::new(false));
+        engine.heaps = self.heaps.inherited();
+        Ok(engine)
     }
 }
 

@@ -1,5 +1,6 @@
 //! What one rank of a team runs: plans are proven and compiled here, and carried out.
 
+use super::heaps::Heaps;
 use super::join::Family;
 use super::memory::{Memory, Reserved};
 use super::queue::Job;
@@ -112,6 +113,9 @@ pub(crate) struct Engine {
     pub(super) rings: [Ring; 2],
     /// Rank 0's part of every bank, by class.
     pub(super) banks: [Vec<*mut u8>; 2],
+    /// Where shared buffers are, and how often ranks asked each other for them.
+    pub(super) heaps: Heaps,
+    pub(super) agreements: u64,
     pub(super) counters_start: *mut u8,
     /// This rank's `left` of each class, and the home that waits for it.
     pub(super) left: [*const AtomicU64; 2],
@@ -126,6 +130,8 @@ pub(crate) struct Engine {
     pub(super) counters: usize,
     pub(super) bases: Vec<*mut u8>,
     pub(super) scratch: Scratch,
+    /// For operands that come from another process's memory.
+    pub(super) reach_room: Scratch,
     /// A copy of `in`, when a plan cannot run in place and the caller does.
     pub(super) shadow: Scratch,
     pub(super) waiter: Waiter,
@@ -215,9 +221,11 @@ impl Engine {
     pub fn memory(&self) -> Memory {
         let plans: usize = self.plans.iter().map(|plan| size_of_val(&*plan.steps)).sum();
         Memory {
-            shared_bytes: self.reserved.bytes(self.segment.geometry()) + self.segment.extra_bytes(),
+            shared_bytes: self.reserved.bytes(self.segment.geometry())
+                + self.segment.extra_bytes()
+                + self.heaps.bytes(),
             address_bytes: self.segment.geometry().total(),
-            private_bytes: self.scratch.len() + self.shadow.len() + plans,
+            private_bytes: self.scratch.len() + self.reach_room.len() + self.shadow.len() + plans,
         }
     }
 
@@ -251,9 +259,11 @@ impl Engine {
         if plan.ranks != self.ranks() {
             return Err(no_plan(format!("it is for {} ranks and the team has {}", plan.ranks, self.ranks())));
         }
-        let compiled = compile::compile(plan, proof, self.rank, &self.segment, &mut self.counters)
+        let places = !self.book.direct();
+        let compiled = compile::compile(plan, proof, self.rank, &self.segment, places, &mut self.counters)
             .map_err(|unfit| no_plan(unfit.to_string()))?;
         self.scratch.grow(compiled.acc)?;
+        self.reach_room.grow(3 * compiled.piece)?;
         if self.bases.len() < compiled.bases {
             self.bases.resize(compiled.bases, std::ptr::null_mut());
         }

@@ -1,5 +1,7 @@
 //! Joining a team.
 
+use super::attach;
+use super::heaps::Heaps;
 use super::memory::Reserved;
 use super::{Engine, Options};
 use crate::choose::{Book, Library};
@@ -63,6 +65,7 @@ impl Engine {
         if claimed.is_err() {
             segment.set_failed(rank, Loss::Failed);
         }
+        attach::publish(&segment, rank, &family);
         segment.join(rank, family.process, able);
         claimed?;
         let start = Instant::now();
@@ -84,6 +87,10 @@ impl Engine {
                 });
             }
             std::thread::sleep(Duration::from_micros(50));
+        }
+        let mut book = book;
+        if book.may_attach() && !book.direct() {
+            book.set_attach(attach::all_reach_all(&segment, rank, &family, patience));
         }
         let order = if segment.all_able() { WakeFence::Membarrier } else { WakeFence::Full };
         let ways =
@@ -110,6 +117,8 @@ impl Engine {
             vacant: Vec::new(),
             banks: [BankClass::Small, BankClass::Large]
                 .map(|c| (0..Geometry::banks(c)).map(|b| segment.bank(c, b)).collect()),
+            heaps: Heaps::default(),
+            agreements: 0,
             counters_start: segment.counters(),
             left: [BankClass::Small, BankClass::Large].map(|c| std::ptr::from_ref(segment.left(rank, c))),
             home: Home::of(&segment, rank),
@@ -121,6 +130,7 @@ impl Engine {
             counters: 0,
             bases: vec![std::ptr::null_mut(); compile::PEERS as usize],
             scratch: Scratch::default(),
+            reach_room: Scratch::default(),
             shadow: Scratch::default(),
             waiter: Waiter::new(ways.budget, ways.order),
             watch: Watch::new(Arc::clone(&segment), rank, ways.timeout, processes),

@@ -142,9 +142,11 @@ pub(super) fn pause(tries: &mut u32) {
             crate::progress::turn();
             crate::sync::yield_now();
         }
-        _ => {
+        many => {
             crate::progress::turn();
-            std::thread::sleep(std::time::Duration::from_micros(50));
+            // The longer it lasts, the longer the naps: who waits for a second shall not look at it thousands of times.
+            let micros = (50 * (1 + u64::from(many - 1000) / 16)).min(2000);
+            std::thread::sleep(std::time::Duration::from_micros(micros));
         }
     }
 }

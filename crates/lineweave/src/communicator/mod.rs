@@ -3,9 +3,12 @@
 //! What it runs is in `engine`; it hands that to whoever carries started calls on (`lend`), and takes it back before a call that
 //! blocks.
 
+mod agreement;
+mod attach;
 mod children;
 mod engine;
 mod errand;
+mod heaps;
 mod join;
 pub mod lend;
 mod memory;
@@ -13,8 +16,10 @@ mod queue;
 mod short;
 mod windows;
 
+pub(crate) use agreement::Agreed;
 pub use engine::{Buffers, Options, PlanId};
 pub(crate) use engine::{Engine, Mode, Stop};
+pub(crate) use heaps::Allotted;
 pub(crate) use join::Family;
 pub(crate) use lend::Shared;
 pub use memory::Memory;
@@ -222,6 +227,12 @@ impl Communicator {
     /// ```
     pub fn set_reproducible(&mut self, reproducible: bool) -> bool {
         self.engine().set_reproducible(reproducible)
+    }
+
+    /// Whether its ranks reach each other's memory by cross-memory attach: they are in several processes, `LINEWEAVE_CMA` and the
+    /// profile ask for it, and the kernel permits it to all of them.
+    pub fn cross_memory(&self) -> bool {
+        self.engine_ref().book().attach()
     }
 
     /// Why this communicator cannot be used any more, if so.

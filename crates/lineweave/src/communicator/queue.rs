@@ -4,6 +4,7 @@
 //! through the stages of a call that blocks: plans are looked up or made, calls are compared if checks are on, windows are run,
 //! averages are divided. A stage stops where it would have to wait, and goes on from there the next time.
 
+use super::agreement::{Agreed, Agreement};
 use super::engine::{Buffers, Engine, Mode, PlanId, Stop};
 use super::windows::Run;
 use crate::calls::{contributions, CallPlan, Windows};
@@ -150,7 +151,14 @@ pub(crate) struct Job {
     pub ticket: Arc<Ticket>,
     /// Buffers that must live until it is over.
     pub keep: Option<Arc<dyn Any + Send + Sync>>,
+    opening: Option<Opening>,
     work: Option<Work>,
+}
+
+/// What comes before a call's plans are known, where that depends on what ranks agree on.
+struct Opening {
+    comparison: Option<Comparison>,
+    agreement: Option<Agreement>,
 }
 
 /// What is left to do of it.
@@ -178,7 +186,7 @@ impl Job {
         ticket: Arc<Ticket>,
         keep: Option<Arc<dyn Any + Send + Sync>>,
     ) -> Job {
-        Job { call, lengths, input: buffers.0, output: buffers.1, ticket, keep, work: None }
+        Job { call, lengths, input: buffers.0, output: buffers.1, ticket, keep, opening: None, work: None }
     }
 }
 
@@ -213,6 +221,7 @@ impl Engine {
             }
             self.looked = None;
             self.waited = Duration::ZERO;
+            self.watch.settle();
             let Job { ticket, keep, work, lengths, .. } = job;
             // Before anybody hears of it: who does takes the buffers back.
             drop((keep, work, lengths));
@@ -250,7 +259,10 @@ impl Engine {
 
     fn advance(&mut self, job: &mut Job, mode: Mode) -> Result<(), Stop> {
         if job.work.is_none() {
-            job.work = Some(self.make_work(job)?);
+            let asks = matches!(job.lengths, Lengths::Even) && self.asks(&job.call);
+            let agreed = if asks { self.open(job, mode)? } else { Agreed::NOTHING };
+            let work = self.make_work(job, agreed)?;
+            job.work = Some(Work { begun: asks, ..work });
         }
         let Some(work) = &mut job.work else { return Ok(()) };
         if !work.begun {
@@ -297,7 +309,33 @@ impl Engine {
         Ok(())
     }
 
-    fn make_work(&mut self, job: &Job) -> Result<Work, Error> {
+    /// Begins a call that asks, compares it, and hears what the others say of their buffers.
+    fn open(&mut self, job: &mut Job, mode: Mode) -> Result<Agreed, Stop> {
+        let (call, input, output) = (job.call, job.input, job.output);
+        let opening = match &mut job.opening {
+            Some(opening) => opening,
+            None => {
+                self.find_alias(&call, input, output)?;
+                self.begin(call.collective.name())?;
+                let comparison = self.book().check.then(|| Comparison::announce(self, &call, &[]));
+                job.opening.insert(Opening { comparison, agreement: None })
+            }
+        };
+        if let Some(comparison) = &mut opening.comparison {
+            comparison.go_on(self, mode)?;
+            opening.comparison = None;
+        }
+        let agreement = match &mut opening.agreement {
+            Some(agreement) => agreement,
+            None => {
+                let in_place = self.find_alias(&call, input, output)?;
+                opening.agreement.insert(self.ask(&call, input, output, in_place))
+            }
+        };
+        self.hear(agreement, mode)
+    }
+
+    fn make_work(&mut self, job: &Job, agreed: Agreed) -> Result<Work, Error> {
         let gathered;
         let counts = match &job.lengths {
             Lengths::Even => None,
@@ -310,7 +348,7 @@ impl Engine {
         };
         let (input, output) = (job.input, job.output);
         let plan = match counts {
-            None => self.plan_call(&job.call, input, output)?,
+            None => self.plan_call(&job.call, input, output, agreed)?,
             Some(counts) => self.plan_uneven(&job.call, counts, input, output)?,
         };
         let by = contributions(job.call.collective, self.rank(), self.ranks());

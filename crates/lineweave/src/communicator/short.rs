@@ -3,7 +3,7 @@
 //! What lies between leaving one call and entering the next decides whether it costs one line transfer or two: in a
 //! few nanoseconds the peer's poll takes the line that this rank is about to write. So a repeated call is
 //! recognised by a few comparisons, its addresses are at hand, and nothing else is done. It runs the same plan on the same
-//! flags.
+//! flags. It is compiled into the caller, where type and operator are known; the general path is not.
 
 use super::{Engine, PlanId};
 use crate::check::CallSpec;

@@ -59,14 +59,20 @@ impl Engine {
             bases,
             bank,
             counters: self.counters_start,
+            heaps: &self.heaps.known,
             base: self.base,
             earlier,
             fold: buffers.fold,
             copy: self.copy,
+            room: self.reach_room.start(),
+            unreached: None,
         };
         // SAFETY: proven when prepared; the caller vouches for the buffers and the order of runs.
         let outcome = unsafe { execute(plan, 0, &mut frame, &mut Blocking { waiter, vigil: watch }) };
         if let Err((_, interrupted)) = outcome {
+            if let Some((peer, why)) = frame.unreached {
+                return Err(self.unreached(peer, why));
+            }
             return Err(self.interrupted(interrupted));
         }
         self.leave(id, earlier);
@@ -99,10 +105,13 @@ impl Engine {
             bases,
             bank: run.bank,
             counters: self.counters_start,
+            heaps: &self.heaps.known,
             base: self.base,
             earlier: run.earlier,
             fold: buffers.fold,
             copy: self.copy,
+            room: self.reach_room.start(),
+            unreached: None,
         };
         // SAFETY: proven when prepared; the caller vouches for the buffers and the order of runs; peers' bases are those that
         // this run has taken so far.
@@ -113,13 +122,17 @@ impl Engine {
                 Mode::Poll => execute(plan, run.step, &mut frame, &mut Polling { waiter }),
             }
         };
+        let unreached = frame.unreached;
         match outcome {
             Ok(()) => {
                 self.leave(run.plan, run.earlier);
                 self.waited = std::time::Duration::ZERO;
                 Ok(())
             }
-            Err((_, Some(interrupted))) => Err(Stop::Failed(self.interrupted(interrupted))),
+            Err((_, Some(interrupted))) => Err(Stop::Failed(match unreached {
+                Some((peer, why)) => self.unreached(peer, why),
+                None => self.interrupted(interrupted),
+            })),
             Err((step, None)) => {
                 if run.step != step {
                     self.waited = std::time::Duration::ZERO;

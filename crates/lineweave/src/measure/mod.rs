@@ -4,10 +4,12 @@
 //! 2. Each probe offers cells to each crew, and names what this machine cannot tell.
 //! 3. Passes: in each, every crew comes together anew, in fresh memory, and visits its cells in a random order.
 //!    A machine that drifts (neighbours in a cloud, a CPU that warms up) so does to all cells alike.
+//!    After it every two CPUs meet once.
 //! 4. A cell's samples of all passes make its statistics; the gate flags what is odd.
 //!
 //! Probes time the functions that the engine calls, and are plans run by the engine where they can be.
 
+mod attach;
 mod cache;
 mod cell;
 pub mod clock;
@@ -17,6 +19,7 @@ mod fold;
 mod gate;
 mod line;
 mod overhead;
+mod pairs;
 mod pass;
 mod pingpong;
 mod plans;
@@ -37,6 +40,8 @@ use crate::topology::Hardware;
 use cell::{Crew, Key, Offer, Role, Task};
 use lineweave_core::profile::{Cell, Fingerprint, Profile, Stats, SCHEMA};
 use lineweave_core::topology::Topology;
+use pairs::Pairs;
+use random::Random;
 use std::time::{Duration, Instant};
 use timing::Samples;
 
@@ -121,6 +126,7 @@ pub fn measure(set: &ProbeSet, progress: &mut dyn FnMut(Progress)) -> Result<Pro
     }
     line::beyond(cpus, &mut found);
     copy::beyond(cpus, &mut found);
+    let mut pairs = Pairs::of(&set.topology);
     let mut cells = Vec::new();
     for (crew, who) in crews.iter().enumerate() {
         let mut offer = offers(who, set.largest);
@@ -137,7 +143,9 @@ pub fn measure(set: &ProbeSet, progress: &mut dyn FnMut(Progress)) -> Result<Pro
             break;
         }
         pass::run(set, &crews, &mut cells, pass, start, progress)?;
+        pairs.sweep(&mut Random::new(set.seed.wrapping_add(pass as u64)))?;
     }
+    pairs.unidentified.iter().for_each(|u| found.missing(&u.what, &u.because));
     let mut profile = Profile {
         schema: SCHEMA,
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -147,6 +155,7 @@ pub fn measure(set: &ProbeSet, progress: &mut dyn FnMut(Progress)) -> Result<Pro
         cells: timer(&clock),
     };
     profile.cells.extend(cells.iter().flat_map(closed));
+    profile.cells.extend(pairs.cells().filter_map(|(key, samples)| Some(cell_of(key, samples.stats()?))));
     profile.cells.extend(drift(&cells));
     gate::examine(&mut profile.cells);
     Ok(profile)
@@ -159,6 +168,7 @@ fn offers(crew: &Crew, largest: usize) -> Offer {
     signal::offer(crew, &mut offer);
     pingpong::offer(crew, &mut offer);
     stream::offer(crew, largest, &mut offer);
+    attach::offer(crew, largest, &mut offer);
     wake::offer(crew, &mut offer);
     trick::offer(crew, &mut offer);
     overhead::offer(crew, &mut offer);

@@ -10,21 +10,28 @@
 //! bank:   packed flags | paired flags | paired in two generations | flags alone | slots
 //! ```
 //!
+//! Buffers that ranks share lie further on in it too, in heaps (`heap.rs`).
+//!
 //! Communicators that are made from a team have segments of the same form, without a blob, further on in the same memfd
 //! ([`Pool`]). Their pages are reserved bank by bank, as plans need them. Rings for messages and windows take pages when they
 //! are used, in every segment.
 
 pub mod announce;
 mod geometry;
+mod heap;
+mod known;
 mod mail;
 mod pool;
 mod words;
+mod header;
 mod note;
 mod observe;
 
 pub use geometry::{BankClass, Geometry, Zones, COUNTER_BYTES};
+pub(crate) use heap::{expect_memory, parts, too_large, Heap, Ledger, Part, RankHeap};
+pub(crate) use known::{far, KnownHeaps};
 pub(crate) use mail::Mail;
-pub use note::WaitNote;
+pub use note::{Awaited, WaitNote};
 pub use observe::{Observed, ObservedRank};
 pub use pool::Pool;
 pub use words::RankState;
@@ -39,7 +46,6 @@ use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
-use words::header;
 
 /// The most ranks of a team: what one node can be expected to run.
 pub const MAX_RANKS: usize = 4096;
@@ -66,11 +72,6 @@ pub struct Segment {
 unsafe impl Send for Segment {}
 // SAFETY: as above.
 unsafe impl Sync for Segment {}
-
-/// What a segment's version word holds: a team may only consist of equal builds of the format.
-fn version_word() -> u64 {
-    env!("CARGO_PKG_VERSION").bytes().fold(1, |h, b| h.wrapping_mul(257) + u64::from(b))
-}
 
 impl Segment {
     /// A new segment, with `blob` to be read by every rank.
@@ -107,26 +108,22 @@ impl Segment {
         segment.reserve(0, geometry.areas_start())?;
         // Relaxed: published by the store of the magic below.
         segment.pool.end().store(total as u64, Ordering::Relaxed);
-        segment.describe();
         // SAFETY: the blob lies behind the header page and before the areas, reserved above; no other rank
         // knows the segment yet.
         unsafe { std::ptr::copy_nonoverlapping(blob.as_ptr(), segment.base.as_ptr().add(PAGE), blob.len()) };
-        // SYNC: segment
-        segment.header(header::MAGIC).store(MAGIC, Ordering::Release);
+        segment.describe();
         Ok(segment)
     }
 
-    /// Says in the header what it is, all but the magic.
+    /// Says in the header what it is; the magic comes last.
     fn describe(&self) {
-        for (word, value) in [
-            (header::VERSION, version_word()),
-            (header::RANKS, self.geometry.ranks as u64),
-            (header::BOX_BYTES, self.geometry.box_bytes as u64),
-            (header::BLOB_BYTES, self.geometry.blob_bytes as u64),
-        ] {
-            // Relaxed: published by the store of the magic, or with where the segment is.
+        let words = header::words(&self.geometry);
+        for (word, value) in words.into_iter().enumerate().skip(1) {
+            // Relaxed: published by the store of the magic.
             self.header(word).store(value, Ordering::Relaxed);
         }
+        // SYNC: segment
+        self.header(words::header::MAGIC).store(words[words::header::MAGIC], Ordering::Release);
     }
 
     /// Makes a segment for a communicator of `ranks` of this one's ranks, and returns where it begins.
@@ -158,7 +155,7 @@ impl Segment {
         self.open(at, ranks).inspect_err(|_| {
             let word = words::failure(rank, Loss::Failed).to_ne_bytes();
             // The header is there: its maker reserved it. Should this fail as well, the others' time limit ends it.
-            let _ = rustix::io::pwrite(self.fd(), &word, at + 8 * header::FAILED as u64);
+            let _ = rustix::io::pwrite(self.fd(), &word, at + 8 * words::header::FAILED as u64);
         })
     }
 
@@ -170,41 +167,25 @@ impl Segment {
         let size = rustix::fs::fstat(&fd)
             .map_err(|e| Error::system("reading the team's descriptor", e, "; was it inherited or closed?"))?
             .st_size as usize;
-        let foreign = |found: String| Error::Foreign {
-            expected: format!("a lineweave {} segment", env!("CARGO_PKG_VERSION")),
-            found,
-        };
         if size < PAGE {
-            return Err(foreign(format!("a file of {size} bytes")));
+            return Err(header::foreign(format!("a file of {size} bytes")));
         }
         let seals =
-            rustix::fs::fcntl_get_seals(&fd).map_err(|_| foreign("a file that is not a memfd".into()))?;
+            rustix::fs::fcntl_get_seals(&fd).map_err(|_| header::foreign("a file that is not a memfd"))?;
         if !seals.contains(SealFlags::SHRINK) {
-            return Err(foreign("a memfd that may shrink".into()));
+            return Err(header::foreign("a memfd that may shrink"));
         }
         let probe = map_bytes(fd.as_fd(), 0, PAGE)?;
         // SAFETY: the page just mapped is as large as the header and page-aligned.
         let word = |i: usize| unsafe { &*probe.as_ptr().cast::<AtomicU64>().add(i) };
         // SYNC: segment
-        let magic = word(header::MAGIC).load(Ordering::Acquire);
+        let magic = word(words::header::MAGIC).load(Ordering::Acquire);
         // Relaxed: ordered by the load of the magic above.
-        let read = |i: usize| word(i).load(Ordering::Relaxed);
-        let (version, ranks, box_bytes, blob) =
-            (read(header::VERSION), read(header::RANKS), read(header::BOX_BYTES), read(header::BLOB_BYTES));
+        let mut words: [u64; header::WORDS] = std::array::from_fn(|i| word(i).load(Ordering::Relaxed));
+        words[words::header::MAGIC] = magic;
         // SAFETY: mapped above and not used after this.
         unsafe { unmap(probe, PAGE) };
-        if magic != MAGIC {
-            return Err(foreign("a file without lineweave's mark".into()));
-        }
-        if version != version_word() {
-            return Err(foreign(format!("a segment of another version (mark {version:x})")));
-        }
-        let sane = ranks as usize <= MAX_RANKS && (box_bytes as usize) < size && (blob as usize) < size;
-        let geometry = Geometry::new(ranks as usize, box_bytes as usize, blob as usize);
-        // Communicators may have made it longer since.
-        if !sane || geometry.total() > size {
-            return Err(foreign(format!("a segment whose header does not fit its {size} bytes")));
-        }
+        let geometry = header::read(&words, size as u64)?;
         Segment::map(Arc::new(Pool::new(fd)?), 0, geometry)
     }
 
@@ -246,7 +227,7 @@ impl Segment {
     }
 
     /// The memory that this segment is a stretch of.
-    pub fn pool(&self) -> &Pool {
+    pub fn pool(&self) -> &Arc<Pool> {
         &self.pool
     }
 

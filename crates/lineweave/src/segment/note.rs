@@ -8,11 +8,42 @@ use crate::sync::Ordering;
 /// Words of a note behind `control::NOTE`.
 const SINCE: usize = 0;
 const SEQUENCE: usize = 1;
-const OPERATION: usize = 2;
+const AWAITED: usize = 2;
+const OPERATION: usize = 3;
 /// Words of a note in all.
-pub(super) const WORDS: usize = 5;
+pub(super) const WORDS: usize = 6;
 /// Bytes of an operation's name that are kept.
 const NAME_BYTES: usize = 8 * (WORDS - OPERATION);
+
+/// For whom a rank waits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Awaited {
+    /// For ranks within a call of all.
+    #[default]
+    Call,
+    /// For one rank: the other end of a message.
+    Rank(usize),
+    /// For a flag that any rank may set.
+    Flag,
+}
+
+impl Awaited {
+    fn word(self) -> u64 {
+        match self {
+            Awaited::Call => 0,
+            Awaited::Flag => u64::MAX,
+            Awaited::Rank(rank) => rank as u64 + 1,
+        }
+    }
+
+    fn of(word: u64) -> Awaited {
+        match word {
+            0 => Awaited::Call,
+            u64::MAX => Awaited::Flag,
+            rank => Awaited::Rank(rank as usize - 1),
+        }
+    }
+}
 
 /// A wait that lasts.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -21,13 +52,15 @@ pub struct WaitNote {
     pub since_ns: u64,
     /// The number of the call.
     pub sequence: u64,
+    /// For whom.
+    pub awaited: Awaited,
     /// The call.
     pub operation: String,
 }
 
 impl Segment {
     /// Says that `rank` has been waiting since `since_ns` in call number `sequence`.
-    pub fn note_wait(&self, rank: usize, since_ns: u64, sequence: u64, operation: &str) {
+    pub fn note_wait(&self, rank: usize, since_ns: u64, sequence: u64, awaited: Awaited, operation: &str) {
         let mut name = [0; NAME_BYTES];
         for (to, from) in name.iter_mut().zip(operation.bytes()) {
             *to = from;
@@ -35,6 +68,8 @@ impl Segment {
         let word = |i: usize| self.control(rank, control::NOTE + i);
         // Relaxed: published by the store below.
         word(SEQUENCE).store(sequence, Ordering::Relaxed);
+        // Relaxed: as above.
+        word(AWAITED).store(awaited.word(), Ordering::Relaxed);
         for (i, bytes) in name.chunks_exact(8).enumerate() {
             let value = bytes.iter().rev().fold(0, |value, &b| value << 8 | u64::from(b));
             // Relaxed: as above.
@@ -59,6 +94,7 @@ impl WaitNote {
         (words[SINCE] != 0).then(|| WaitNote {
             since_ns: words[SINCE],
             sequence: words[SEQUENCE],
+            awaited: Awaited::of(words[AWAITED]),
             operation: String::from_utf8_lossy(&name).into_owned(),
         })
     }

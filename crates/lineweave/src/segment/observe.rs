@@ -2,19 +2,24 @@
 //! into being, and no team notices.
 
 use super::note::{self, WaitNote};
-use super::words::{self, control, header};
-use super::{version_word, Geometry, RankState, MAGIC, MAX_RANKS, PAGE};
+use super::words::{self, control};
+use super::{header, Geometry, RankState, PAGE};
 use crate::error::{Error, Loss};
+use rustix::fs::SeekFrom;
 use std::fs::File;
 use std::os::unix::fs::{FileExt, MetadataExt};
 
-/// A team as it is at the moment.
+/// A team, or a communicator made from it, as it is at the moment.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Observed {
-    /// Bytes of memory that it has in use.
+    /// Where it begins in the team's memory: 0 for the team itself.
+    pub at: u64,
+    /// Bytes of memory that the team and all its communicators have in use.
     pub memory_bytes: u64,
     /// The rank whose loss ended it.
     pub failed: Option<(usize, Loss)>,
+    /// Whether every rank has left.
+    pub over: bool,
     /// Every rank.
     pub ranks: Vec<ObservedRank>,
 }
@@ -34,60 +39,78 @@ pub struct ObservedRank {
     pub waiting: Option<WaitNote>,
 }
 
+fn unreadable(e: std::io::Error) -> Error {
+    Error::system("reading a team's memory", e, "")
+}
+
+fn words_at(file: &File, offset: u64, count: usize) -> Result<Vec<u64>, Error> {
+    let mut bytes = vec![0; 8 * count];
+    file.read_exact_at(&mut bytes, offset).map_err(unreadable)?;
+    Ok(bytes.chunks_exact(8).map(|w| u64::from_ne_bytes(w.try_into().unwrap_or_default())).collect())
+}
+
 impl Observed {
-    /// Reads a team's memory.
+    /// Reads a team's memory: the team, and the communicators made from it that exist now, in their order.
+    ///
+    /// A communicator's header is the first of its pages to come into being and goes with the others, so the next one is where the
+    /// next page with data is. (The kernel tells: what is reserved and was never written is no data.)
     ///
     /// # Errors
     /// [`Error::Foreign`] when the file is not a segment of this version, [`Error::System`] when it cannot be read.
-    pub fn read(file: &File) -> Result<Observed, Error> {
-        let unreadable = |e: std::io::Error| Error::system("reading a team's memory", e, "");
+    pub fn read(file: &File) -> Result<Vec<Observed>, Error> {
         let meta = file.metadata().map_err(unreadable)?;
-        let words = |offset: usize, count: usize| -> Result<Vec<u64>, Error> {
-            let mut bytes = vec![0; 8 * count];
-            file.read_exact_at(&mut bytes, offset as u64).map_err(unreadable)?;
-            Ok(bytes.chunks_exact(8).map(|w| u64::from_ne_bytes(w.try_into().expect("8 bytes"))).collect())
-        };
-        let foreign = |found: &str| Error::Foreign {
-            expected: format!("a lineweave {} segment", env!("CARGO_PKG_VERSION")),
-            found: found.to_owned(),
-        };
         if meta.size() < PAGE as u64 {
-            return Err(foreign("a file shorter than a header"));
+            return Err(header::foreign("a file shorter than a header"));
         }
-        let head = words(0, header::FAILED + 1)?;
-        if head[header::MAGIC] != MAGIC {
-            return Err(foreign("a file without lineweave's mark"));
+        let (team, mut end) = Observed::at(file, 0, &meta)?;
+        let mut found = vec![team];
+        while let Ok(data) = rustix::fs::seek(file, SeekFrom::Data(end)) {
+            let at = data / PAGE as u64 * PAGE as u64;
+            match Observed::at(file, at, &meta) {
+                Ok((communicator, behind)) => {
+                    found.push(communicator);
+                    end = behind;
+                }
+                // It was given up while this looked.
+                Err(_) => end = at + PAGE as u64,
+            }
         }
-        if head[header::VERSION] != version_word() {
-            return Err(foreign("a segment of another version"));
-        }
-        let size = |word: usize| usize::try_from(head[word]).ok().filter(|&n| (n as u64) < meta.size());
-        let sizes = (size(header::RANKS), size(header::BOX_BYTES), size(header::BLOB_BYTES));
-        let (Some(ranks @ 1..=MAX_RANKS), Some(box_bytes), Some(blob)) = sizes else {
-            return Err(foreign("a segment whose header does not fit it"));
-        };
-        let geometry = Geometry::new(ranks, box_bytes, blob);
-        let ranks = (0..ranks)
+        Ok(found)
+    }
+
+    /// The one that begins at `at`, and where it ends.
+    fn at(file: &File, at: u64, meta: &std::fs::Metadata) -> Result<(Observed, u64), Error> {
+        let head = words_at(file, at, words::header::GONE + 1)?;
+        let first = head[..header::WORDS].try_into().map_err(|_| header::foreign("a short header"))?;
+        let geometry: Geometry = header::read(first, meta.size().saturating_sub(at))?;
+        let ranks = (0..geometry.ranks())
             .map(|rank| {
-                let page =
-                    words(geometry.areas_start() + rank * geometry.area(), control::NOTE + note::WORDS)?;
-                let note = page[control::NOTE..].try_into().expect("a note");
+                let area = at + (geometry.areas_start() + rank * geometry.area()) as u64;
+                let page = words_at(file, area, control::NOTE + note::WORDS)?;
+                let note = std::array::from_fn(|i| page[control::NOTE + i]);
                 Ok(ObservedRank {
                     state: RankState::of(page[control::STATE]),
                     pid: page[control::PID] as u32,
                     thread: page[control::THREAD] as u32,
                     sequence: page[control::SEQUENCE],
-                    waiting: WaitNote::of(note),
+                    waiting: WaitNote::of(&note),
                 })
             })
             .collect::<Result<_, Error>>()?;
-        Ok(Observed { memory_bytes: meta.blocks() * 512, failed: words::loss(head[header::FAILED]), ranks })
+        let seen = Observed {
+            at,
+            memory_bytes: meta.blocks() * 512,
+            failed: words::loss(head[words::header::FAILED]),
+            over: head[words::header::GONE] as usize >= geometry.ranks(),
+            ranks,
+        };
+        Ok((seen, at + geometry.total() as u64))
     }
 }
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use super::super::Segment;
+    use super::super::{Awaited, Segment};
     use super::*;
 
     #[test]
@@ -95,19 +118,45 @@ mod tests {
         let segment = Segment::create(3, 4096, b"charter").unwrap();
         segment.claim(1).unwrap();
         segment.join(1, 1, true);
-        segment.note_wait(1, 77, 12, "reduce-scatter");
+        segment.note_wait(1, 77, 12, Awaited::Rank(0), "reduce-scatter");
         segment.set_failed(2, Loss::Stopped);
         let file = File::from(rustix::io::dup(segment.fd()).unwrap());
-        let seen = Observed::read(&file).unwrap();
+        let found = Observed::read(&file).unwrap();
+        let seen = &found[0];
+        assert_eq!((found.len(), seen.at, seen.over), (1, 0, false));
         assert_eq!(seen.failed, Some((2, Loss::Stopped)));
         assert!(seen.memory_bytes > 0);
         let absent = ObservedRank { state: RankState::Absent, pid: 0, thread: 0, sequence: 0, waiting: None };
         assert_eq!((&seen.ranks[0], &seen.ranks[2]), (&absent, &absent));
         assert_eq!((seen.ranks[1].state, seen.ranks[1].pid), (RankState::Active, std::process::id()));
-        let note = WaitNote { since_ns: 77, sequence: 12, operation: "reduce-scatter".into() };
+        let (awaited, operation) = (Awaited::Rank(0), "reduce-scatter".into());
+        let note = WaitNote { since_ns: 77, sequence: 12, awaited, operation };
         assert_eq!(seen.ranks[1].waiting, Some(note));
         segment.clear_wait(1);
-        assert_eq!(Observed::read(&file).unwrap().ranks[1].waiting, None);
+        assert_eq!(Observed::read(&file).unwrap()[0].ranks[1].waiting, None);
+    }
+
+    #[test]
+    fn communicators_are_found_while_they_exist() {
+        let team = Segment::create(4, 65536, b"").unwrap();
+        let file = File::from(rustix::io::dup(team.fd()).unwrap());
+        let made: Vec<u64> = [3, 1, 2].map(|ranks| team.found(ranks).unwrap()).into();
+        let open: Vec<_> = made.iter().zip([3, 1, 2]).map(|(&at, n)| team.open(at, n).unwrap()).collect();
+        open[2].claim_part(1, 0..PAGE).unwrap();
+        open[2].sign(1, 9);
+        let found = |what: fn(&Observed) -> u64| -> Vec<u64> {
+            Observed::read(&file).unwrap().iter().map(what).collect()
+        };
+        assert_eq!(found(|seen| seen.at), [0, made[0], made[1], made[2]]);
+        assert_eq!(found(|seen| seen.ranks.len() as u64), [4, 3, 1, 2]);
+        let seen = &Observed::read(&file).unwrap()[3];
+        assert_eq!((seen.ranks[1].state, seen.ranks[1].pid), (RankState::Active, std::process::id()));
+        assert_eq!(seen.ranks[0].state, RankState::Absent);
+        open[1].depart();
+        assert_eq!(found(|seen| seen.at), [0, made[0], made[2]], "one was given back");
+        (0..3).for_each(|_| open[0].depart());
+        (0..4).for_each(|_| team.depart());
+        assert_eq!(found(|seen| u64::from(seen.over)), [1, 0], "the team is over, one communicator lives on");
     }
 
     #[test]

@@ -11,7 +11,7 @@
 //! right to trace it; and they outlive the team that they were made from.
 
 use super::words::header;
-use super::{Geometry, Segment, PAGE};
+use super::{Geometry, Heap, Segment, PAGE};
 use crate::error::Error;
 use crate::sync::{AtomicU64, Ordering};
 use rustix::fs::FallocateFlags;
@@ -19,7 +19,7 @@ use rustix::io::Errno;
 use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// One process's view of the memory.
 #[derive(Debug)]
@@ -29,6 +29,7 @@ pub struct Pool {
     first: NonNull<u8>,
     /// What is mapped, by where it begins: ranks of one process share a mapping.
     mapped: Mutex<HashMap<u64, Weak<Segment>>>,
+    heaps: Mutex<HashMap<u64, Weak<Heap>>>,
 }
 
 // SAFETY: the page stays mapped until the value is dropped and is only used as atomics.
@@ -40,7 +41,7 @@ impl Pool {
     /// Of a descriptor that has a first page.
     pub(super) fn new(fd: OwnedFd) -> Result<Pool, Error> {
         let first = super::map_bytes(fd.as_fd(), 0, PAGE)?;
-        Ok(Pool { fd, first, mapped: Mutex::default() })
+        Ok(Pool { fd, first, mapped: Mutex::default(), heaps: Mutex::default() })
     }
 
     /// The descriptor.
@@ -112,6 +113,12 @@ impl Pool {
         let segment = Arc::new(Segment::map(Arc::clone(pool), at, geometry)?);
         mapped.insert(at, Arc::downgrade(&segment));
         Ok(segment)
+    }
+
+    /// The heaps that are mapped, by where they begin.
+    pub(super) fn heaps(&self) -> MutexGuard<'_, HashMap<u64, Weak<Heap>>> {
+        // As above.
+        self.heaps.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Forgets a mapping that is gone.

@@ -13,8 +13,13 @@ pub(super) mod header {
     pub const RANKS: usize = 2;
     pub const BOX_BYTES: usize = 3;
     pub const BLOB_BYTES: usize = 4;
+    /// The version in words, for who finds another one than its own.
+    pub const VERSION_TEXT: usize = 5;
     pub const JOINED: usize = 8;
     pub const UNABLE: usize = 9;
+    /// Ranks that have tried to reach the others' memory, and those that could not.
+    pub const TRIED: usize = 10;
+    pub const SHUT: usize = 11;
     pub const FAILED: usize = 16;
     pub const END: usize = 24;
     pub const GONE: usize = 32;
@@ -37,6 +42,10 @@ pub(super) mod control {
     pub const ANNOUNCE: usize = 56;
     /// See `note.rs`.
     pub const NOTE: usize = 64;
+    /// Two words.
+    pub const AGREEMENT: usize = 128;
+    /// Where in the rank's process a word with the process's number is.
+    pub const PUBLISHED: usize = 136;
 }
 
 /// State of a rank as its peers see it.
@@ -128,6 +137,11 @@ impl Segment {
         self.control(rank, control::RESERVED)
     }
 
+    /// Where `rank` says how its buffers are, for the question number `turn`.
+    pub fn agreement(&self, rank: usize, turn: u64) -> &AtomicU64 {
+        self.control(rank, control::AGREEMENT + (turn % 2) as usize)
+    }
+
     /// Words where `rank` announces (see [`super::announce`]).
     pub fn announcements(&self, rank: usize) -> [&AtomicU64; announce::WORDS] {
         std::array::from_fn(|i| self.control(rank, control::ANNOUNCE + i))
@@ -193,6 +207,35 @@ impl Segment {
         // Relaxed: as above.
         self.control(rank, control::THREAD).store(thread, Ordering::Relaxed);
         self.set_state(rank, RankState::Active);
+    }
+
+    /// Says where in this process a word holds its number. To be followed by [`Segment::join`].
+    pub fn publish_word(&self, rank: usize, address: u64) {
+        // Relaxed: published by the count of those that joined.
+        self.control(rank, control::PUBLISHED).store(address, Ordering::Relaxed);
+    }
+
+    /// Where in its process `rank` said that a word is.
+    pub fn published_word(&self, rank: usize) -> u64 {
+        // Relaxed: only used after the join, which orders it.
+        self.control(rank, control::PUBLISHED).load(Ordering::Relaxed)
+    }
+
+    /// Says that a rank has tried to reach the memory of the others, and whether it could.
+    pub fn tried_attach(&self, able: bool) {
+        // Relaxed: published by the next line.
+        self.header(header::SHUT).fetch_add(u64::from(!able), Ordering::Relaxed);
+        // SYNC: tried
+        self.header(header::TRIED).fetch_add(1, Ordering::Release);
+    }
+
+    /// Whether all ranks reach the memory of all others, once all have tried.
+    pub fn all_attach(&self) -> Option<bool> {
+        // SYNC: tried
+        let tried = self.header(header::TRIED).load(Ordering::Acquire);
+        // Relaxed: ordered by the load above.
+        let open = || self.header(header::SHUT).load(Ordering::Relaxed) == 0;
+        (tried as usize >= self.ranks()).then(open)
     }
 
     /// Announces that `rank` has joined from this process; `able` is whether it can use `membarrier`.

@@ -5,7 +5,7 @@
 
 mod values;
 
-pub use values::{Bind, Forced, Wait};
+pub use values::{Attach, Bind, Forced, Wait};
 
 use crate::topology::Source;
 use serde::Serialize;
@@ -43,7 +43,7 @@ pub const BOX_BYTES: usize = 1 << 20;
 const CHECK: &str = if cfg!(debug_assertions) { "1" } else { "0" };
 
 /// The table.
-pub const VARIABLES: [Variable; 14] = [
+pub const VARIABLES: [Variable; 15] = [
     Variable {
         name: "LINEWEAVE_WAIT",
         values: "spin, yield, sleep or auto",
@@ -98,6 +98,13 @@ pub const VARIABLES: [Variable; 14] = [
         default: "none",
         about: "a wait longer than this is an error that names the rank waited for",
         set: |s, text| values::timeout(text).map(|v| s.timeout = v),
+    },
+    Variable {
+        name: "LINEWEAVE_CMA",
+        values: "auto, on or off",
+        default: "auto",
+        about: "cross-memory attach for large messages between processes: auto where the profile says that it wins",
+        set: |s, text| values::attach(text).map(|v| s.attach = v),
     },
     Variable {
         name: "LINEWEAVE_REPRODUCIBLE",
@@ -205,6 +212,8 @@ pub struct Settings {
     pub bind: Bind,
     /// The longest wait that is not an error.
     pub timeout: Option<Duration>,
+    /// Whether processes copy out of each other's memory.
+    pub attach: Attach,
     /// Whether a helper thread carries started calls on.
     pub progress_thread: bool,
     /// Algorithms to use whatever the model says.
@@ -234,6 +243,7 @@ impl Default for Settings {
             reproducible: false,
             bind: Bind::Auto,
             timeout: None,
+            attach: Attach::Auto,
             progress_thread: false,
             algorithms: Vec::new(),
             quiet: false,

@@ -78,6 +78,28 @@ impl PartialEq for Forced {
     }
 }
 
+/// Whether large messages are copied between processes by cross-memory attach.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Attach {
+    /// Where the kernel permits it and the profile says that it wins.
+    #[default]
+    Auto,
+    /// Where the kernel permits it; without a profile as if it took as long as any copy.
+    On,
+    /// Never.
+    Off,
+}
+
+pub(super) fn attach(text: &str) -> Result<Attach, String> {
+    match text {
+        "auto" => Ok(Attach::Auto),
+        "on" => Ok(Attach::On),
+        "off" => Ok(Attach::Off),
+        _ => Err(format!("`{text}`")),
+    }
+}
+
 pub(super) fn wait(text: &str) -> Result<Wait, String> {
     match text {
         "spin" => Ok(Wait::Spin),

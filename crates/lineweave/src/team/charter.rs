@@ -3,7 +3,7 @@
 use crate::cpus::UsableCpus;
 use crate::error::Error;
 use crate::segment::MAX_RANKS;
-use crate::settings::{Bind, Settings, Wait};
+use crate::settings::{Attach, Bind, Settings, Wait};
 use crate::topology::{Hardware, Source};
 use crate::tuning::Tuning;
 use lineweave_core::topology::{Cpu, Shape, Topology};
@@ -32,6 +32,8 @@ pub struct Charter {
     pub box_bytes: usize,
     /// Whether ranks reach each other's private buffers.
     pub direct: bool,
+    /// Whether processes copy out of each other's memory.
+    pub attach: Attach,
     /// Whether a helper thread carries started calls on.
     pub progress_thread: bool,
     /// By what plans are chosen.
@@ -125,6 +127,7 @@ impl Charter {
             timeout_ms: settings.timeout.map(|t| t.as_millis() as u64),
             box_bytes: settings.box_bytes,
             direct: false,
+            attach: settings.attach,
             progress_thread: settings.progress_thread,
             tuning,
         }

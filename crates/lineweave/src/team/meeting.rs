@@ -11,7 +11,7 @@
 //! That they can reach one Unix socket proves that they share a kernel; no launcher's word is needed for it.
 
 use super::processes::attach;
-use super::rendezvous::{address, own_user, peer_user, socket, version};
+use super::rendezvous::{address, host_of, own_user, peer_user, socket, version};
 use super::{Charter, Team};
 use crate::communicator::Communicator;
 use crate::cpus::UsableCpus;
@@ -337,7 +337,7 @@ fn guest(meeting: &Meeting<'_>, socket: &OwnedFd, clock: &mut Clock<'_>) -> Resu
     match word(0) {
         WELCOME => {}
         REFUSED_USER => return Err(Error::OtherUser { expected: word(1) as u32, found: own_user() }),
-        REFUSED_VERSION => return Err(foreign(format!("a host of version {:x}", word(1)))),
+        REFUSED_VERSION => return Err(foreign(host_of(word(1)))),
         REFUSED_SIZE => {
             return Err(refused(format!(
                 "the others expect {} ranks and this one {}",

@@ -1,12 +1,13 @@
-//! Teams of threads that the program brings itself.
+//! Teams of threads that the program brings itself, and the part of a larger team that is threads of this process.
 
 use super::{join, Charter, Team};
 use crate::communicator::{Communicator, Family};
 use crate::error::Error;
 use crate::segment::Segment;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A team whose ranks are joined one by one, by threads of this process.
+/// A team whose ranks are joined one by one, by threads of this process; or those of its ranks that this process has.
 ///
 /// ```
 /// let team = lineweave::team::Team::new(2)?.members();
@@ -24,6 +25,8 @@ pub struct Members {
     segment: Arc<Segment>,
     charter: Charter,
     family: Arc<Family>,
+    /// The ranks of this process.
+    mine: Range<usize>,
     taken: Mutex<Vec<bool>>,
 }
 
@@ -34,12 +37,27 @@ impl Team {
         let Team { segment, mut charter } = self;
         charter.direct = true;
         charter.bind = false;
-        let taken = Mutex::new(vec![false; charter.ranks()]);
-        Members { segment, charter, family: Arc::default(), taken }
+        let mine = 0..charter.ranks();
+        Members::of(segment, charter, Arc::default(), mine)
     }
 }
 
 impl Members {
+    pub(super) fn of(
+        segment: Arc<Segment>,
+        charter: Charter,
+        family: Arc<Family>,
+        mine: Range<usize>,
+    ) -> Members {
+        let taken = Mutex::new(vec![false; charter.ranks()]);
+        Members { segment, charter, family, mine, taken }
+    }
+
+    /// Those that threads of this process are to join.
+    pub fn mine(&self) -> Range<usize> {
+        self.mine.clone()
+    }
+
     /// The number of ranks.
     pub fn ranks(&self) -> usize {
         self.charter.ranks()
@@ -56,6 +74,7 @@ impl Members {
             let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
             let why = match taken.get(rank) {
                 None => Some("the team has no such rank"),
+                Some(_) if !self.mine.contains(&rank) => Some("it belongs to another process"),
                 Some(true) => Some("it was joined before"),
                 Some(false) => None,
             };

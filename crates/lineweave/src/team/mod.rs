@@ -5,6 +5,7 @@
 //! different plans.
 
 mod charter;
+mod local;
 mod meeting;
 mod members;
 mod processes;
@@ -13,7 +14,7 @@ mod rendezvous;
 pub use charter::Charter;
 pub use meeting::{meet, Meeting};
 pub use members::Members;
-pub use processes::{from_environment, RANK_VARIABLE, TEAM_VARIABLE};
+pub use processes::{from_environment, members_from_environment, RANK_VARIABLE, TEAM_VARIABLE};
 pub use rendezvous::{connect, connect_within, Host};
 
 use crate::affinity;

@@ -1,15 +1,14 @@
 //! Teams of processes whose ranks inherit the segment's descriptor.
 
-use super::{join, Charter, Team};
+use super::{join, local, Charter, Members, Team};
 use crate::communicator::Communicator;
 use crate::error::Error;
-use crate::segment::Segment;
 use crate::settings::LAUNCHERS;
 use rustix::io::FdFlags;
+use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
-use std::sync::Arc;
 
 /// The environment variable that names a rank's descriptor of the segment.
 pub const TEAM_VARIABLE: &str = LAUNCHERS[0];
@@ -23,12 +22,31 @@ impl Team {
     ///
     /// # Errors
     /// [`Error::System`] when a process cannot be started.
-    pub fn spawn(&self, mut command: impl FnMut(usize) -> Command) -> Result<Vec<Child>, Error> {
+    pub fn spawn(&self, command: impl FnMut(usize) -> Command) -> Result<Vec<Child>, Error> {
+        self.spawn_mixed(1, command)
+    }
+
+    /// Starts processes of `threads` ranks each, the last of which may have fewer; `command` makes each, and gets its number. In
+    /// it, threads join the team by [`members_from_environment`], or its one rank by [`from_environment`].
+    ///
+    /// # Errors
+    /// Those of [`Team::spawn`], and [`Error::TeamSize`] for processes without ranks.
+    pub fn spawn_mixed(
+        &self,
+        threads: usize,
+        mut command: impl FnMut(usize) -> Command,
+    ) -> Result<Vec<Child>, Error> {
+        let ranks = self.charter.ranks();
+        if threads == 0 {
+            return Err(Error::TeamSize { ranks: 0, most: ranks });
+        }
         let fd = self.segment.fd().as_raw_fd();
         let mut children: Vec<Child> = Vec::new();
-        for rank in 0..self.charter.ranks() {
-            let mut command = command(rank);
-            command.env(TEAM_VARIABLE, fd.to_string()).env(RANK_VARIABLE, rank.to_string());
+        for (process, first) in (0..ranks).step_by(threads).enumerate() {
+            let last = ranks.min(first + threads) - 1;
+            let mine = if first == last { first.to_string() } else { format!("{first}-{last}") };
+            let mut command = command(process);
+            command.env(TEAM_VARIABLE, fd.to_string()).env(RANK_VARIABLE, &mine);
             // SAFETY: between fork and exec only fcntl is called, which is async-signal-safe; the
             // descriptor is open in this process, and so in the child.
             unsafe {
@@ -45,7 +63,7 @@ impl Team {
                         let _ = child.kill();
                         let _ = child.wait();
                     }
-                    return Err(Error::system(format!("starting rank {rank}"), e, ""));
+                    return Err(Error::system(format!("starting rank {mine}"), e, ""));
                 }
             }
         }
@@ -70,43 +88,78 @@ impl Team {
     }
 }
 
+/// The value of a variable, as `read` has it.
+fn value<T>(
+    name: &'static str,
+    expected: &'static str,
+    read: impl FnOnce(&str) -> Option<T>,
+) -> Result<T, Error> {
+    let value = std::env::var(name);
+    value.as_ref().ok().and_then(|text| read(text)).ok_or_else(|| Error::Environment {
+        name,
+        expected,
+        found: value.map_or_else(|_| "not set".into(), |text| format!("`{text}`")),
+    })
+}
+
 /// Joins the team whose descriptor this process inherited, with the rank it was given.
 ///
 /// # Errors
 /// [`Error::Environment`] when either variable is missing or malformed; [`Error::Foreign`] when the descriptor
 /// is something else; those of joining.
 pub fn from_environment() -> Result<Communicator, Error> {
-    let number = |name: &'static str, expected: &'static str| -> Result<usize, Error> {
-        let value = std::env::var(name);
-        value.as_ref().ok().and_then(|text| text.parse().ok()).ok_or_else(|| Error::Environment {
-            name,
-            expected,
-            found: value.map_or_else(|_| "not set".into(), |text| format!("`{text}`")),
-        })
-    };
-    let fd = number(TEAM_VARIABLE, "the number of an open descriptor")?;
-    let rank = number(RANK_VARIABLE, "a rank")?;
-    let environment =
-        |expected: &'static str, found: String| Error::Environment { name: TEAM_VARIABLE, expected, found };
+    let fd = inherited()?;
+    attach(fd, value(RANK_VARIABLE, "a rank", |text| text.parse().ok())?)
+}
+
+/// The part of a team of several processes that this process was started for by [`Team::spawn_mixed`], or by [`Team::spawn`]: its ranks,
+/// which its threads then join.
+///
+/// # Errors
+/// Those of [`from_environment`].
+pub fn members_from_environment() -> Result<Members, Error> {
+    let fd = inherited()?;
+    let ranks = value(RANK_VARIABLE, "a rank, or the first and the last of some, such as 3-5", |text| {
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        let (first, last): (usize, usize) = (first.parse().ok()?, last.parse().ok()?);
+        (first <= last).then_some(first..last.checked_add(1)?)
+    })?;
+    let (segment, family) = local::share(fd)?;
+    expect_ranks(&ranks, segment.ranks())?;
+    let charter = Charter::from_bytes(segment.blob())?;
+    Ok(Members::of(segment, Charter { bind: false, ..charter }, family, ranks))
+}
+
+/// The team's descriptor that this process inherited.
+fn inherited() -> Result<OwnedFd, Error> {
+    let fd: usize = value(TEAM_VARIABLE, "the number of an open descriptor", |text| text.parse().ok())?;
     // SAFETY: only asked about before it is owned; a closed descriptor answers with an error.
     let borrowed = unsafe { std::os::fd::BorrowedFd::borrow_raw(fd as RawFd) };
-    rustix::io::fcntl_setfd(borrowed, FdFlags::CLOEXEC)
-        .map_err(|e| environment("an open descriptor", format!("{fd} ({e})")))?;
+    rustix::io::fcntl_setfd(borrowed, FdFlags::CLOEXEC).map_err(|e| Error::Environment {
+        name: TEAM_VARIABLE,
+        expected: "an open descriptor",
+        found: format!("{fd} ({e})"),
+    })?;
     // SAFETY: open, as just seen, and inherited for this purpose: nobody else in this process owns it.
-    let fd = unsafe { OwnedFd::from_raw_fd(fd as RawFd) };
-    attach(fd, rank)
+    Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
+}
+
+fn expect_ranks(given: &Range<usize>, ranks: usize) -> Result<(), Error> {
+    if given.end <= ranks {
+        return Ok(());
+    }
+    Err(Error::Environment {
+        name: RANK_VARIABLE,
+        expected: "a rank of the team",
+        found: format!("{} of {ranks}", given.end - 1),
+    })
 }
 
 /// Joins the team of a descriptor as `rank`.
 pub(super) fn attach(fd: OwnedFd, rank: usize) -> Result<Communicator, Error> {
-    let segment = Segment::attach(fd)?;
-    if rank >= segment.ranks() {
-        return Err(Error::Environment {
-            name: RANK_VARIABLE,
-            expected: "a rank of the team",
-            found: format!("{rank} of {}", segment.ranks()),
-        });
-    }
+    let (segment, family) = local::share(fd)?;
+    let end = rank.checked_add(1).unwrap_or(rank);
+    expect_ranks(&(rank..end), segment.ranks())?;
     let charter = Charter::from_bytes(segment.blob())?;
-    join(Arc::new(segment), &charter, rank, Arc::default())
+    join(segment, &charter, rank, family)
 }

@@ -168,8 +168,22 @@ fn serve_one(peer: BorrowedFd<'_>, team: &Team, free: &mut Vec<usize>) -> Result
     sent.map(|_| ()).map_err(lost)
 }
 
+/// The version's last eight characters.
 pub(super) fn version() -> u64 {
-    env!("CARGO_PKG_VERSION").bytes().fold(0, |h, b| h << 8 | u64::from(b))
+    packed(env!("CARGO_PKG_VERSION"))
+}
+
+fn packed(version: &str) -> u64 {
+    version.bytes().fold(0, |h, b| h << 8 | u64::from(b))
+}
+
+/// Which version a host says that it is.
+pub(super) fn host_of(version: u64) -> String {
+    let text: Vec<u8> = version.to_be_bytes().into_iter().skip_while(|&b| b == 0).collect();
+    match text.iter().all(u8::is_ascii_graphic) && !text.is_empty() {
+        true => format!("a host of lineweave {}", String::from_utf8_lossy(&text)),
+        false => format!("a host of another version (mark {version:x})"),
+    }
 }
 
 /// Joins the team hosted at `name`, as `rank` or as any free rank.
@@ -229,7 +243,7 @@ pub fn connect_within(name: &str, rank: Option<usize>, patience: Duration) -> Re
     match word(0) {
         WELCOME => {}
         REFUSED_USER => return Err(Error::OtherUser { expected: word(1) as u32, found: own_user() }),
-        REFUSED_VERSION => return Err(foreign(format!("a host of version {:x}", word(1)))),
+        REFUSED_VERSION => return Err(foreign(host_of(word(1)))),
         REFUSED_RANK => {
             return Err(Error::system(
                 format!("joining the team at `{name}`"),
@@ -247,4 +261,51 @@ pub fn connect_within(name: &str, rank: Option<usize>, patience: Duration) -> Re
         })
         .ok_or_else(|| foreign("an answer without a descriptor".into()))?;
     attach(fd, word(1) as usize)
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_of_another_version_is_named_with_this_one() {
+        let name = format!("@lineweave-test-version-{}", std::process::id());
+        let host = Host::bind(&name).unwrap();
+        let said = std::thread::scope(|scope| {
+            let rank = scope.spawn(|| connect(&name, None).unwrap_err().to_string());
+            let peer = rustix::net::accept(&host.socket).unwrap();
+            let mut hello = [0u8; 24];
+            rustix::net::recv(&peer, &mut hello[..], RecvFlags::empty()).unwrap();
+            let answer: Vec<u8> =
+                [REFUSED_VERSION, packed("0.12.3")].iter().flat_map(|w| w.to_le_bytes()).collect();
+            rustix::net::send(&peer, &answer, SendFlags::NOSIGNAL).unwrap();
+            rank.join().unwrap()
+        });
+        let ours = format!("expected a host of lineweave {}", env!("CARGO_PKG_VERSION"));
+        assert!(said.contains(&ours) && said.contains("found a host of lineweave 0.12.3"), "{said}");
+    }
+
+    #[test]
+    fn a_rank_of_another_version_is_refused_and_told_of_this_one() {
+        let name = format!("@lineweave-test-rank-{}", std::process::id());
+        let host = Host::bind(&name).unwrap();
+        let team = Team::new(1).unwrap();
+        let answer = std::thread::scope(|scope| {
+            let rank = scope.spawn(|| {
+                let socket = socket().unwrap();
+                rustix::net::connect(&socket, &address(&name).unwrap()).unwrap();
+                let hello: Vec<u8> =
+                    [HELLO, packed("9.9.9"), ANY].iter().flat_map(|w| w.to_le_bytes()).collect();
+                rustix::net::send(&socket, &hello, SendFlags::NOSIGNAL).unwrap();
+                let mut answer = [0u8; 16];
+                rustix::net::recv(&socket, &mut answer[..], RecvFlags::empty()).unwrap();
+                answer
+            });
+            // Nobody is welcome, so that serving ends with the time.
+            host.serve_within(&team, &[], Duration::from_millis(300)).unwrap();
+            rank.join().unwrap()
+        });
+        let word = |i: usize| u64::from_le_bytes(std::array::from_fn(|b| answer[i * 8 + b]));
+        assert_eq!((word(0), word(1)), (REFUSED_VERSION, version()));
+    }
 }

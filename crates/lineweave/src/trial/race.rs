@@ -95,6 +95,7 @@ impl Charter {
             grain: if collective.folds() { size_of::<f64>() } else { 1 },
             association: Association::wanted(true, self.reproducible),
             direct,
+            attach: false,
             box_bytes: geometry.zones(BankClass::Large).slots,
             counter_bytes: COUNTER_BYTES,
             acc_bytes: None,

@@ -14,6 +14,7 @@ use std::ops::Range;
 
 pub mod blocks;
 pub mod messages;
+pub mod shared;
 pub mod uneven;
 pub mod wide;
 
@@ -67,6 +68,17 @@ fn run_case(
     problem: &Problem,
     params: &lineweave_core::plan::Params,
 ) -> Outcome {
+    run_case_in(comm, algorithm, problem, params, None)
+}
+
+/// One case, with its buffers in a room for them.
+fn run_case_in(
+    comm: &mut Communicator,
+    algorithm: &algorithm::Algorithm,
+    problem: &Problem,
+    params: &lineweave_core::plan::Params,
+    mut room: Option<&mut [lineweave::SharedBuffer<u32>; 2]>,
+) -> Outcome {
     let Ok(plan) = algorithm.plan(problem, params) else { return Ok(0) };
     if plan.direct && !problem.direct {
         return Ok(0);
@@ -82,8 +94,13 @@ fn run_case(
     let taken = (grid.output_bytes(rank) / 4).max(problem.bytes / 4);
     let fold = fold_fn(Operator::Sum, ElementType::U32).map_err(|e| e.to_string())?;
     for run in 0..5 {
-        let input: Vec<u32> = (0..given).map(|i| contribution(rank, i, run)).collect();
-        let mut output = vec![u32::MAX; taken];
+        let mut own = (vec![0; given], vec![0; taken]);
+        let (input, output): (&mut [u32], &mut [u32]) = match &mut room {
+            None => (&mut own.0, &mut own.1),
+            Some([input, output]) => (&mut input[..given], &mut output[..taken]),
+        };
+        input.iter_mut().enumerate().for_each(|(i, x)| *x = contribution(rank, i, run));
+        output.fill(u32::MAX);
         let buffers =
             Buffers { input: input.as_ptr().cast(), output: output.as_mut_ptr().cast(), fold: fold.into() };
         // SAFETY: both buffers are as long as the plan's message and live for the run; all ranks run the

@@ -1,10 +1,12 @@
 //! `lineweave fit`: a model's parameters, how sure they are, and what is missing.
 
+mod distances;
 pub(super) mod parameters;
 
 use crate::error::CliError;
 use crate::output::table;
 use crate::session::{load_machine, load_profile, Session};
+use distances::Distances;
 use lineweave_core::model::Model;
 use lineweave_core::profile::{Fingerprint, Profile};
 use parameters::{parameters, Parameter};
@@ -29,6 +31,8 @@ pub(super) struct Head {
     machine: Option<Fingerprint>,
     measured_at: Option<String>,
     cells: Option<usize>,
+    #[serde(skip)]
+    distances: Option<Distances>,
 }
 
 /// Fits and shows.
@@ -52,9 +56,12 @@ pub(super) fn show(head: &Head, model: &Model, full: bool, session: &mut Session
 }
 
 impl Head {
-    /// Of a profile.
-    pub(super) fn of(file: &Path, profile: &Profile) -> Head {
+    /// Of a profile; where it is this machine's, its distances have the names that the topology gives them.
+    pub(super) fn of(file: &Path, profile: &Profile, session: &mut Session) -> Head {
+        let here = session.cached_profile().is_ok_and(|(here, _)| profile.matches(&here).is_ok());
+        let topology = if here { session.topology().ok() } else { None };
         Head {
+            distances: Distances::of(profile, topology.as_ref()),
             source: file.display().to_string(),
             machine: Some(profile.machine.clone()),
             measured_at: Some(profile.measured_at.clone()),
@@ -67,7 +74,7 @@ fn load(arguments: &Arguments, session: &mut Session) -> Result<(Head, Model), C
     if let Some(name) = session.machine_option().map(str::to_owned) {
         let machine = load_machine(&name)?;
         let source = format!("machine description {}: {}", machine.name, machine.title);
-        let head = Head { source, machine: None, measured_at: None, cells: None };
+        let head = Head { source, machine: None, measured_at: None, cells: None, distances: None };
         return Ok((head, Model::from_machine(&machine)));
     }
     let option = session.profile_option().map(PathBuf::from);
@@ -90,13 +97,16 @@ fn load(arguments: &Arguments, session: &mut Session) -> Result<(Head, Model), C
         },
     };
     let (profile, model) = load_profile(&file)?;
-    Ok((Head::of(&file, &profile), model))
+    Ok((Head::of(&file, &profile, session), model))
 }
 
 fn objects(head: &Head, model: &Model, list: &[Parameter], session: &mut Session) -> Result<(), CliError> {
     session.out.object("fit", head)?;
     for parameter in list {
         session.out.object("parameter", parameter)?;
+    }
+    if let Some(distances) = &head.distances {
+        distances.objects(session)?;
     }
     for residual in &model.residuals {
         session.out.object("residual", residual)?;
@@ -131,6 +141,9 @@ fn text(head: &Head, model: &Model, list: &[Parameter], session: &mut Session) -
         ]);
     }
     session.out.table(&rows)?;
+    if let Some(distances) = &head.distances {
+        distances.text(session)?;
+    }
     if !model.residuals.is_empty() {
         session.out.line("\nresiduals by segment of the range (a bias far from 0 % means another shape)")?;
         let mut rows = table(&["fit", "from", "to", "bias", "worst"], &[1, 2, 3, 4]);

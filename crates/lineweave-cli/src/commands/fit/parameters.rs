@@ -116,6 +116,9 @@ pub(in crate::commands) fn parameters(model: &Model) -> Vec<Parameter> {
         of_level(level, &mut list);
     }
     surface("copy", None, &model.copy, "copying within private memory", &mut list);
+    if let Some(attach) = &model.attach {
+        surface("attach", None, attach, "copying out of another process's memory (CMA)", &mut list);
+    }
     for fold in &model.folds {
         let name = format!("fold {} {}", fold.element, fold.op);
         surface(&name, None, &fold.private, "combining, both operands private", &mut list);

@@ -155,6 +155,7 @@ fn question(collective: Collective, shape: &Shape, bytes: usize, settings: &Sett
         grain: if collective.folds() { 8 } else { 1 },
         association: Association::Free,
         direct: false,
+        attach: false,
         box_bytes: settings.box_bytes,
         counter_bytes: usize::MAX,
         acc_bytes: None,

@@ -250,6 +250,7 @@ pub fn question(
         },
         association: lineweave_core::collective::Association::Free,
         direct: direct && collective.moves_data(),
+        attach: false,
         box_bytes: Settings::default().box_bytes,
         counter_bytes: usize::MAX,
         acc_bytes: None,

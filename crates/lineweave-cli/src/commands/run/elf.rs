@@ -68,6 +68,43 @@ pub fn read(path: &Path) -> io::Result<Program> {
     Ok(Program::Static)
 }
 
+/// Whether a library defines a name that others can find, and that `wanted` says yes to. False for what is no ELF file of this machine.
+///
+/// # Errors
+/// What the system says.
+pub fn defines(path: &Path, wanted: impl Fn(&[u8]) -> bool) -> io::Result<bool> {
+    /// The section of names that others can find.
+    const SHT_DYNSYM: u32 = 11;
+    let bytes = std::fs::read(path)?;
+    Ok(names(&bytes, SHT_DYNSYM).is_some_and(|mut names| names.any(wanted)))
+}
+
+/// The defined names of a section of that type; none where the file is cut or something else.
+fn names(bytes: &[u8], kind: u32) -> Option<impl Iterator<Item = &[u8]>> {
+    let u16_at = |at: usize| Some(u16::from_ne_bytes(bytes.get(at..at.checked_add(2)?)?.try_into().ok()?));
+    let u32_at = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at.checked_add(4)?)?.try_into().ok()?));
+    let u64_at = |at: usize| Some(u64::from_ne_bytes(bytes.get(at..at.checked_add(8)?)?.try_into().ok()?));
+    let order = if cfg!(target_endian = "little") { 1 } else { 2 };
+    if !bytes.starts_with(b"\x7fELF") || bytes.get(4..6)? != [2, order] {
+        return None;
+    }
+    let (table, size, count) = (u64_at(40)? as usize, usize::from(u16_at(58)?), usize::from(u16_at(60)?));
+    let header = |i: usize| i.checked_mul(size)?.checked_add(table);
+    let section = |at: usize| {
+        let (offset, length) = (u64_at(at.checked_add(24)?)? as usize, u64_at(at.checked_add(32)?)? as usize);
+        bytes.get(offset..offset.checked_add(length)?)
+    };
+    let found = (0..count).filter_map(header).find(|&at| u32_at(at.saturating_add(4)) == Some(kind))?;
+    let (symbols, strings) = (section(found)?, section(header(u32_at(found.checked_add(40)?)? as usize)?)?);
+    // An entry is 24 bytes: where its name is, four bytes on the kind, the section that defines it (0: none), and more.
+    Some(symbols.chunks_exact(24).filter_map(move |entry| {
+        let name = u32::from_ne_bytes([entry[0], entry[1], entry[2], entry[3]]) as usize;
+        let text = strings.get(name..)?;
+        let end = text.iter().position(|&b| b == 0)?;
+        ([entry[6], entry[7]] != [0, 0]).then_some(&text[..end])
+    }))
+}
+
 fn word(bytes: &[u8], at: usize) -> u64 {
     u64::from_ne_bytes(std::array::from_fn(|i| bytes[at + i]))
 }
@@ -95,6 +132,23 @@ mod tests {
         let text = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
         assert_eq!(read(&text).expect("readable"), Program::Other);
         assert!(read(Path::new("/no/such/file")).is_err());
+    }
+
+    #[test]
+    fn libraries_define_some_names_and_only_call_others() {
+        let maps = std::fs::read_to_string("/proc/self/maps").expect("readable");
+        let libc = maps.split_whitespace().find(|word| word.contains("/libc.so")).expect("the C library");
+        let has = |name: &'static [u8]| defines(Path::new(libc), move |n| n == name).expect("readable");
+        assert!(has(b"malloc") && !has(b"MPI_Init"));
+        // The C library gets this from the loader.
+        assert!(!has(b"__tls_get_addr"));
+        let text = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
+        assert!(!defines(&text, |_| true).expect("readable"));
+        let whole = std::fs::read(libc).expect("readable");
+        // What follows the names is what a cut file lacks.
+        for length in [0, 6, 40, 64, whole.len() / 2] {
+            assert!(names(&whole[..length], 11).is_none_or(|names| names.count() == 0), "cut at {length}");
+        }
     }
 
     #[test]

@@ -119,11 +119,9 @@ fn interposers(list: &OsStr) -> Vec<PathBuf> {
     names.map(PathBuf::from).filter(|path| has_mpi(path)).collect()
 }
 
-/// Whether a library's names include MPI_Init or a collective's.
+/// Whether a library has functions of MPI itself. (To call them, as the program's own libraries may, is another thing.)
 fn has_mpi(path: &Path) -> bool {
-    let Ok(bytes) = std::fs::read(path) else { return false };
-    let has = |name: &[u8]| bytes.windows(name.len()).any(|w| w == name);
-    has(b"\0MPI_Init\0") || has(b"\0MPI_Allreduce\0")
+    elf::defines(path, |name| name.starts_with(b"MPI_") || name.starts_with(b"mpi_")).unwrap_or(false)
 }
 
 #[cfg(test)]

@@ -2,9 +2,12 @@
 
 mod all;
 mod names;
+mod plot;
 mod report;
 
+use super::draw::svg;
 use crate::error::CliError;
+use crate::files::replace;
 use crate::question::{param, params, Param};
 use crate::session::{load_machine, Session};
 use crate::size::Size;
@@ -12,19 +15,20 @@ use lineweave_core::algorithm::Problem;
 use lineweave_core::collective::Collective;
 use lineweave_core::draw;
 use lineweave_core::machine::{Arbiter, Dimensions, Machine};
-use lineweave_core::plan::{Params, PlanError};
+use lineweave_core::plan::{Blocks, Params, PlanError, Uneven};
 use lineweave_core::simulate::mesh::{FlagCost, Settings};
 use lineweave_core::simulate::{coherent, simulate, Fidelity, Options, Outcome};
 use lineweave_core::topology::Shape;
 use lineweave_core::trace::Picos;
 use report::{Report, Row};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// What, where and how.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
-    /// barrier, bcast, reduce or allreduce
+    /// barrier, bcast, reduce, allreduce, gather, scatter, allgather, reduce-scatter, scan, exscan or alltoall
     #[arg(long, short, value_name = "COLLECTIVE")]
     collective: Collective,
     /// Name of the algorithm (`lineweave list`), or of what the machine's own libraries have: oc-bcast, noc-msg,
@@ -35,6 +39,9 @@ pub struct Arguments {
     /// Lengths of the message: bytes, or with KiB, MiB, GiB; several with commas between them
     #[arg(long, short, value_name = "SIZE,...", value_delimiter = ',')]
     bytes: Vec<Size>,
+    /// Lengths of blocks that differ: one for each rank, for alltoall one for each pair of ranks, giver by giver
+    #[arg(long, value_name = "SIZE,..", value_delimiter = ',', conflicts_with_all = ["bytes", "window"])]
+    counts: Vec<Size>,
     /// Numbers of ranks [default: the machine's cores]
     #[arg(long, short = 'n', value_name = "N,...", value_delimiter = ',')]
     ranks: Vec<usize>,
@@ -80,6 +87,9 @@ pub struct Arguments {
     /// Draw the first simulation as a timeline, to a name that ends in .svg
     #[arg(long, short, value_name = "FILE.svg")]
     output: Option<PathBuf>,
+    /// Draw the sweep's times as curves, over whatever varies most, to a name that ends in .svg
+    #[arg(long, value_name = "FILE.svg", value_parser = svg)]
+    plot: Option<PathBuf>,
     /// Draw how busy ports and links were in the first simulation, to a name that ends in .svg
     #[arg(long, value_name = "FILE.svg")]
     heat: Option<PathBuf>,
@@ -106,21 +116,36 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     let cases = cases(arguments, session, &machine)?;
     let bar = session.out.progress(cases.len() as u64);
     let mut report = Report::new(&machine, arguments.collective, cases.len());
+    let mut drawn = Vec::new();
     for (i, case) in cases.iter().enumerate() {
         bar.set_message(format!("{} ranks, {} bytes", case.ranks, case.bytes));
         if arguments.algorithm == all::NAME {
             let rows = all::rows(arguments, &machine, case)?;
             bar.inc(1);
             bar.suspend(|| report.ranking(&rows, session))?;
+            keep(arguments, &machine, &mut drawn, rows)?;
             continue;
         }
         let window = arguments.window.map(|w| w.0);
         let row = one(arguments, &machine, case, &arguments.algorithm, window, i == 0)?;
         bar.inc(1);
         bar.suspend(|| report.row(&row, session))?;
+        keep(arguments, &machine, &mut drawn, vec![row])?;
     }
     bar.finish_and_clear();
     report.finish(session)
+}
+
+/// Draws what is finished, each time anew: an interrupted sweep leaves a picture of what it had.
+fn keep(
+    arguments: &Arguments,
+    machine: &Machine,
+    drawn: &mut Vec<Row>,
+    rows: Vec<Row>,
+) -> Result<(), CliError> {
+    let Some(path) = &arguments.plot else { return Ok(()) };
+    drawn.extend(rows);
+    replace(path, &plot::sweep(machine, drawn), "--plot")
 }
 
 fn machine(arguments: &Arguments, session: &mut Session) -> Result<Machine, CliError> {
@@ -152,7 +177,12 @@ fn cases(arguments: &Arguments, session: &Session, machine: &Machine) -> Result<
     }
     let roots =
         if arguments.root.is_empty() || !collective.rooted() { vec![0] } else { arguments.root.clone() };
+    if !arguments.counts.is_empty() && !collective.has_blocks() {
+        session.out.warn(&format!("--counts has no effect: a {collective} has no blocks"));
+    }
+    let longest = arguments.counts.iter().map(|c| c.0).max();
     let bytes: Vec<usize> = match (collective.moves_data(), arguments.bytes.is_empty()) {
+        (true, true) if longest.is_some() => longest.into_iter().collect(),
         (true, true) => return Err(CliError::NoBytes(collective)),
         (true, false) => arguments.bytes.iter().map(|b| b.0).collect(),
         (false, _) => vec![0],
@@ -196,7 +226,15 @@ fn one(
         let mut problem = Problem::flat(collective, case.ranks, bytes);
         problem.shape = shape.clone();
         problem.root = case.root;
-        let natural = || [8, 4, 2].into_iter().find(|grain| bytes % grain == 0).unwrap_or(1);
+        if !arguments.counts.is_empty() && collective.has_blocks() {
+            let counts = arguments.counts.iter().map(|c| c.0).collect();
+            problem.blocks = Blocks::Uneven(Arc::new(match collective {
+                Collective::Alltoall => Uneven::by_pair(case.ranks, counts),
+                _ => Uneven::by_rank(counts),
+            }));
+        }
+        let divides = |grain: &usize| bytes % grain == 0 && arguments.counts.iter().all(|c| c.0 % grain == 0);
+        let natural = || [8, 4, 2].into_iter().find(divides).unwrap_or(1);
         problem.grain = if collective.folds() { natural() } else { 1 };
         algorithm.plan(&problem, &given)
     };

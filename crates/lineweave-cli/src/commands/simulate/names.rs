@@ -12,7 +12,7 @@ use lineweave_core::simulate::mesh::FlagCost;
 type Alias = (Collective, &'static str, &'static str, &'static [(&'static str, &'static str)]);
 
 /// RCCE's, RCCE_comm's, NoC_Msg's and RCKMPI's names.
-const ALIASES: [Alias; 12] = [
+const ALIASES: [Alias; 15] = [
     (Collective::Bcast, "rcce-bcast", "rcce", &[]),
     (Collective::Bcast, "ircce-bcast", "rcce", &[("slots", "2")]),
     (Collective::Bcast, "binomial", "rcce-comm-binomial", &[]),
@@ -24,6 +24,9 @@ const ALIASES: [Alias; 12] = [
     (Collective::Bcast, "rckmpi-bcast", "rckmpi", &[]),
     (Collective::Reduce, "rckmpi-reduce", "rckmpi", &[]),
     (Collective::Allreduce, "rckmpi-allreduce", "rckmpi", &[]),
+    (Collective::Scatter, "rckmpi-scatter", "rckmpi", &[]),
+    (Collective::Allgather, "rckmpi-allgather", "rckmpi", &[]),
+    (Collective::Alltoall, "rckmpi-alltoall", "rckmpi", &[]),
     (Collective::Barrier, "rckmpi-barrier", "dissemination", &[("m", "1"), ("layout", "alone")]),
 ];
 
@@ -116,12 +119,24 @@ fn sized(
         // A section for each rank, and `sent` and `ready` for each.
         "rckmpi" if params.get("chunk").is_none() => {
             let lines = lines.saturating_sub(2 * ranks.div_ceil(per_line));
-            params = params.with("chunk", (lines / ranks.max(1)).max(1) * line);
+            let slots = params.int("slots", 1, 1..usize::MAX)?;
+            params = params.with("chunk", (lines / ranks.max(1) / slots).max(1) * line);
         }
         // Two travelling blocks and a finished one, and three flags.
         "pipelined-ring" if params.get("chunk").is_none() => {
             let slots = params.int("slots", 2, 1..usize::MAX)?;
             params = params.with("chunk", (left(3 * per_line) / (slots + 1)).max(1) * line);
+        }
+        // Its chunks, a notification, and k done flags.
+        "oc-bcast" => {
+            let chunk = params.int("chunk", 96 * line, 1..usize::MAX)?.div_ceil(line);
+            let taken = params.int("slots", 2, 1..usize::MAX)? * chunk;
+            let fit = left_for_flags(lines, taken, per_line);
+            let (k, most) = (params.int("k", 7, 1..usize::MAX)?, fit.saturating_sub(1));
+            if k > most {
+                let machine = machine.name.clone();
+                return Err(CliError::FlagBudget { machine, k, most, lines, taken, fit });
+            }
         }
         "generated" => {
             // As OC-Bcast's chunks, which leave a quarter of the buffer to flags.
@@ -138,6 +153,11 @@ fn sized(
         _ => {}
     }
     Ok(params)
+}
+
+/// Flags that fit the lines that chunks leave.
+fn left_for_flags(lines: usize, taken: usize, per_line: usize) -> usize {
+    lines.saturating_sub(taken).saturating_mul(per_line)
 }
 
 fn box_lines(machine: &Machine) -> Option<usize> {

@@ -4,6 +4,7 @@ pub mod all_read_all;
 pub mod bruck;
 pub mod direct;
 pub mod hierarchical;
+pub mod rckmpi;
 pub mod ring;
 
 use super::Algorithm;
@@ -15,4 +16,5 @@ pub const TABLE: &[&Algorithm] = &[
     &ring::ALGORITHM,
     &direct::ALGORITHM,
     &hierarchical::ALGORITHM,
+    &rckmpi::ALGORITHM,
 ];

@@ -5,9 +5,16 @@ pub mod direct;
 pub mod flat;
 pub mod grid;
 pub mod pairwise;
+pub mod rckmpi;
 
 use super::Algorithm;
 
 /// Every algorithm, in the order of the listing.
-pub const TABLE: &[&Algorithm] =
-    &[&flat::ALGORITHM, &pairwise::ALGORITHM, &bruck::ALGORITHM, &direct::ALGORITHM, &grid::ALGORITHM];
+pub const TABLE: &[&Algorithm] = &[
+    &flat::ALGORITHM,
+    &pairwise::ALGORITHM,
+    &bruck::ALGORITHM,
+    &direct::ALGORITHM,
+    &grid::ALGORITHM,
+    &rckmpi::ALGORITHM,
+];

@@ -5,12 +5,18 @@ pub mod direct;
 mod down;
 pub mod flat;
 pub mod hierarchical;
+pub mod rckmpi;
 
 use super::{Algorithm, ParamSpec};
 
 /// Every algorithm, in the order of the listing.
-pub const TABLE: &[&Algorithm] =
-    &[&flat::ALGORITHM, &binomial::ALGORITHM, &direct::ALGORITHM, &hierarchical::ALGORITHM];
+pub const TABLE: &[&Algorithm] = &[
+    &flat::ALGORITHM,
+    &binomial::ALGORITHM,
+    &direct::ALGORITHM,
+    &hierarchical::ALGORITHM,
+    &rckmpi::ALGORITHM,
+];
 
 /// The parameter `source` of scatters down a tree.
 const SOURCE: ParamSpec = ParamSpec {

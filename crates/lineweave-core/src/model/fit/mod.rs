@@ -161,6 +161,7 @@ pub fn fit(profile: &Profile) -> Result<Model, FitError> {
         patterns,
         tricks,
         nt_from,
+        attach: cells.surface(&cells.with("attach", &[]))?,
         unidentified: notes.unidentified,
         residuals: notes.residuals,
     })

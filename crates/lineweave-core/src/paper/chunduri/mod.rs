@@ -2,6 +2,7 @@
 //!
 //! What can be counted is counted on plans (`steps`); latencies are simulated (`simulated`).
 
+mod figures;
 mod printed;
 mod simulated;
 mod steps;
@@ -19,6 +20,7 @@ pub static PAPER: Paper = Paper {
     cite: "Chunduri & Srinivasan 2015",
     about: "barriers for POWER8: flag layout, prefetching, tree degree, SMT",
     findings: || [steps::findings(), simulated::findings()].concat(),
+    figures: figures::figures,
 };
 
 const KEY: &str = "chunduri-2015";

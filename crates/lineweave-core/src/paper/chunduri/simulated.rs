@@ -15,14 +15,18 @@ use crate::topology::Shape;
 const RUNS: usize = 20;
 
 /// Prefetching as the machine does by default, and switched off (DSCR 40).
-const ON: Settings = Settings { flags_per_line: None, prefetch_lines: None, accesses_in_flight: None };
-const OFF: Settings = Settings { prefetch_lines: Some(0), ..ON };
+pub(super) const ON: Settings =
+    Settings { flags_per_line: None, prefetch_lines: None, accesses_in_flight: None };
+pub(super) const OFF: Settings = Settings { prefetch_lines: Some(0), ..ON };
+
+/// 32 integers a line, each of which two flags stand for.
+pub(super) const INTEGERS: Settings = Settings { flags_per_line: Some(64), ..ON };
 
 /// The paper's dissemination: the flag of a process, one line, which another process sets in each round.
-const DISSEMINATION: (&str, &[(&str, &str)]) = ("dissemination", &[("layout", "packed")]);
-const BINOMIAL: (&str, &[(&str, &str)]) = ("binomial", &[("home", "root"), ("layout", "paired")]);
+pub(super) const DISSEMINATION: (&str, &[(&str, &str)]) = ("dissemination", &[("layout", "packed")]);
+pub(super) const BINOMIAL: (&str, &[(&str, &str)]) = ("binomial", &[("home", "root"), ("layout", "paired")]);
 /// The paper does not say the degree of its release, but that it is low.
-const TOURNAMENT: (&str, &[(&str, &str)]) =
+pub(super) const TOURNAMENT: (&str, &[(&str, &str)]) =
     ("tournament", &[("home", "root"), ("layout", "paired"), ("release", "kary"), ("k", "2")]);
 const CENTRALIZED: (&str, &[(&str, &str)]) =
     ("centralized", &[("home", "root"), ("layout", "paired"), ("release", "each")]);
@@ -36,23 +40,23 @@ pub(super) fn findings() -> Vec<Finding> {
 }
 
 /// Microseconds from barrier to barrier.
-fn us(shape: &Shape, plan: &Plan, settings: Settings) -> f64 {
+pub(super) fn us(shape: &Shape, plan: &Plan, settings: Settings) -> f64 {
     let options = Options { runs: RUNS, coherent: settings, ..Options::default() };
     let outcome = coherent::simulate(power8(), shape, plan, &options);
     outcome.unwrap_or_else(|e| panic!("{}: {e}", plan.name())).each.nanos() / 1e3
 }
 
 /// A k-ary tree of `ranks` ranks, one a core.
-fn kary(ranks: usize, k: usize, settings: Settings) -> f64 {
+pub(super) fn kary(ranks: usize, k: usize, settings: Settings) -> f64 {
     let shape = on_cores(ranks);
     us(&shape, &barrier("tree", &shape, &tree(k)), settings)
 }
 
-fn chosen(ranks: usize, settings: Settings) -> f64 {
+pub(super) fn chosen(ranks: usize, settings: Settings) -> f64 {
     kary(ranks, printed().text.degree_chosen, settings)
 }
 
-fn named(shape: &Shape, (name, params): (&str, &[(&str, &str)]), settings: Settings) -> f64 {
+pub(super) fn named(shape: &Shape, (name, params): (&str, &[(&str, &str)]), settings: Settings) -> f64 {
     let params = params.iter().fold(Params::new(), |p, (key, value)| p.with(key, value));
     us(shape, &barrier(name, shape, &params), settings)
 }
@@ -82,7 +86,7 @@ fn shown(pairs: &[(f64, f64)]) -> String {
     each.join(", ")
 }
 
-fn by_chip(near: usize, rows: &[ByChip]) -> Vec<(f64, f64)> {
+pub(super) fn by_chip(near: usize, rows: &[ByChip]) -> Vec<(f64, f64)> {
     rows.iter().map(|row| (row.us, with_remote(near, row.remote))).collect()
 }
 
@@ -128,14 +132,8 @@ fn farther() -> Finding {
 /// One integer, one line, five lines a flag.
 fn flags() -> Finding {
     let text = &printed().text;
-    let shape = on_cores(24);
-    let time = |layout: &str, settings| {
-        let params = tree(text.degree_chosen).with("layout", layout);
-        us(&shape, &barrier("tree", &shape, &params), settings)
-    };
-    // 32 integers a line, each of which two flags stand for.
-    let packed = time("packed", Settings { flags_per_line: Some(64), ..ON });
-    let (line, five) = (time("paired", ON), time("spread5", ON));
+    let packed = laid_out("packed", INTEGERS);
+    let (line, five) = (laid_out("paired", ON), laid_out("spread5", ON));
     let printed = [text.one_integer_a_flag_us, text.one_line_a_flag_us, text.five_lines_a_flag_us];
     let pairs: Vec<(f64, f64)> = printed.into_iter().zip([packed, line, five]).collect();
     let holds = packed > line && line > five && within(&pairs, 2.0) == 3;
@@ -175,16 +173,19 @@ fn degrees() -> [Finding; 2] {
     ]
 }
 
-/// Lines a process. With a line or more a flag, arrival and release of a process are that far apart, and the next
+/// Lines a process, with the layouts that give them. With a line or more a flag, arrival and release of a process are that far apart, and the next
 /// process's twice as far.
-fn spacing() -> Finding {
+pub(super) const SPACINGS: [(usize, &str); 6] =
+    [(1, "paired"), (2, "alone"), (4, "spread2"), (6, "spread3"), (8, "spread4"), (10, "spread5")];
+
+/// 24 processes, flags laid out so.
+pub(super) fn laid_out(layout: &str, settings: Settings) -> f64 {
     let shape = on_cores(24);
-    let time = |layout: &str| {
-        us(&shape, &barrier("tree", &shape, &tree(printed().text.degree_chosen).with("layout", layout)), ON)
-    };
-    let layouts =
-        [(1, "paired"), (2, "alone"), (4, "spread2"), (6, "spread3"), (8, "spread4"), (10, "spread5")];
-    let times = layouts.map(|(n, layout)| (n, time(layout)));
+    us(&shape, &barrier("tree", &shape, &tree(printed().text.degree_chosen).with("layout", layout)), settings)
+}
+
+fn spacing() -> Finding {
+    let times = SPACINGS.map(|(n, layout)| (n, laid_out(layout, ON)));
     let least = times.iter().map(|t| t.1).fold(f64::INFINITY, f64::min);
     let reached = times.iter().find(|t| t.1 < least * 1.005).map(|t| t.0);
     let each: Vec<String> = times.iter().map(|(n, t)| format!("{n}: {t:.3}")).collect();
@@ -254,7 +255,7 @@ fn algorithms() -> Finding {
 }
 
 /// The chosen tree, binomial and centralized with `smt` processes a core.
-fn with_threads(smt: usize) -> [f64; 3] {
+pub(super) fn with_threads(smt: usize) -> [f64; 3] {
     let shape = placed(power8(), 24 * smt).unwrap_or_else(|e| panic!("{e}"));
     let kary = us(&shape, &barrier("tree", &shape, &tree(printed().text.degree_chosen)), OFF);
     [kary, named(&shape, BINOMIAL, OFF), named(&shape, CENTRALIZED, OFF)]

@@ -9,7 +9,7 @@ use crate::trace::Trace;
 use crate::units::Rank;
 
 /// A core, the core whose box it uses, whether it puts there rather than gets, and how often.
-type Use = (usize, usize, bool, usize);
+pub(in crate::paper) type Use = (usize, usize, bool, usize);
 
 pub(super) fn findings(study: &Study) -> Vec<Finding> {
     vec![link(study), port(study), unfair(study, false), unfair(study, true)]
@@ -33,7 +33,7 @@ fn plan(study: &Study, lines: usize, uses: &[Use]) -> Plan {
     b.finish()
 }
 
-fn traced(study: &Study, lines: usize, uses: &[Use]) -> Trace {
+pub(in crate::paper) fn traced(study: &Study, lines: usize, uses: &[Use]) -> Trace {
     let options = Options { trace: true, mesh: CHIP, ..Options::default() };
     let plan = plan(study, lines, uses);
     let outcome = simulate(study.machine, &plan, &options);
@@ -42,14 +42,14 @@ fn traced(study: &Study, lines: usize, uses: &[Use]) -> Trace {
 }
 
 /// Mean time of a core's calls that ended before `until`, in ns.
-fn mean(trace: &Trace, core: usize, until: u64) -> f64 {
+pub(in crate::paper) fn mean(trace: &Trace, core: usize, until: u64) -> f64 {
     let ends: Vec<u64> =
         trace.events.iter().filter(|e| e.rank.index() == core && e.end.0 <= until).map(|e| e.end.0).collect();
     ends.last().map_or(f64::NAN, |&last| last as f64 / ends.len() as f64 / 1e3)
 }
 
 /// When the first core has done all its calls.
-fn first_done(trace: &Trace, cores: usize) -> u64 {
+pub(in crate::paper) fn first_done(trace: &Trace, cores: usize) -> u64 {
     let done = |core: usize| {
         trace.events.iter().filter(|e| e.rank.index() == core).map(|e| e.end.0).max().unwrap_or(u64::MAX)
     };
@@ -78,6 +78,20 @@ fn link(study: &Study) -> Finding {
     )
 }
 
+/// A get over `d` routers when no core does anything else, in ns.
+pub(in crate::paper) fn get_alone(study: &Study, lines: usize, d: u32) -> f64 {
+    study.model.c_get_mpb(lines as u32, d).0
+}
+
+/// A call of one core to core 0, when no other core does anything, in ns.
+pub(super) fn alone(study: &Study, puts: bool, lines: usize, core: usize) -> f64 {
+    let d = (core / 2 % 6 + core / 12 + 1) as u32;
+    match puts {
+        true => study.model.c_put_mpb(lines as u32, d).0,
+        false => study.model.c_get_mpb(lines as u32, d).0,
+    }
+}
+
 /// Mean slowdown of 24 cores at one port.
 fn port(study: &Study) -> Finding {
     let slowed = |puts: bool| {
@@ -86,14 +100,8 @@ fn port(study: &Study) -> Finding {
         let uses: Vec<Use> = cores.iter().map(|&c| (c, 0, puts, 60)).collect();
         let trace = traced(study, lines, &uses);
         let until = first_done(&trace, study.printed.setup.cores);
-        let alone = |core: usize| {
-            let d = (core / 2 % 6 + core / 12 + 1) as u32;
-            match puts {
-                true => study.model.c_put_mpb(1, d).0,
-                false => study.model.c_get_mpb(lines as u32, d).0,
-            }
-        };
-        cores.iter().map(|&c| mean(&trace, c, until) / alone(c) - 1.0).sum::<f64>() / cores.len() as f64
+        let each = |&core: &usize| mean(&trace, core, until) / alone(study, puts, lines, core) - 1.0;
+        cores.iter().map(each).sum::<f64>() / cores.len() as f64
     };
     let (get, put) = (slowed(false), slowed(true));
     claim(

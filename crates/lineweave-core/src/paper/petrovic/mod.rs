@@ -3,7 +3,8 @@
 //! Formulas are in [`model::put_get`](crate::model::put_get); what the paper measured is simulated.
 
 mod claims;
-mod contention;
+pub(in crate::paper) mod contention;
+mod figures;
 mod tables;
 
 use super::{Finding, Paper};
@@ -26,6 +27,7 @@ pub static PAPER: Paper = Paper {
     about:
         "OC-Bcast, an RMA-based pipelined k-ary broadcast on the Intel SCC, with a LogP-based put/get model",
     findings,
+    figures: || figures::figures(&Study::new()),
 };
 
 #[derive(Deserialize, Debug)]
@@ -69,14 +71,14 @@ struct Printed {
 }
 
 /// What is printed, the machine, and its model.
-struct Study {
+pub(in crate::paper) struct Study {
     printed: Printed,
     machine: &'static Machine,
     model: PutGet,
 }
 
 impl Study {
-    fn new() -> Study {
+    pub(in crate::paper) fn new() -> Study {
         const TEXT: &str = include_str!("../../../../../papers/petrovic-2012/tables.toml");
         let printed = toml::from_str(TEXT).unwrap_or_else(|e| panic!("papers/{KEY}/tables.toml: {e}"));
         let machine = shipped().iter().find(|m| m.name == "intel-scc");

@@ -5,6 +5,7 @@
 
 mod claims;
 mod data;
+mod figures;
 mod parameters;
 mod simulated;
 mod states;
@@ -23,6 +24,7 @@ pub static PAPER: Paper = Paper {
     cite: "Ramos & Hoefler 2013",
     about: "cache-line model of coherent many-cores, and collectives optimised with it",
     findings,
+    figures: figures::figures,
 };
 
 fn findings() -> Vec<Finding> {

@@ -21,13 +21,13 @@ use crate::simulate::{coherent, simulate, Options};
 use crate::units::Rank;
 
 /// Numbers of threads of the figures' points looked at.
-fn threads() -> impl Iterator<Item = usize> {
+pub(super) fn threads() -> impl Iterator<Item = usize> {
     (4..=60).step_by(4)
 }
 
 pub(super) fn claims() -> Vec<Claim> {
     let n = Numbers::of_phi();
-    let mut out = vec![contention()];
+    let mut out = vec![contention(), contention_in_memory()];
     out.extend(small_trees(&n));
     out.extend([small_band(&n), large(&n), barriers(&n), reductions()]);
     out
@@ -39,12 +39,18 @@ fn claim(item: &str, claimed: &str, ours: String, holds: bool) -> Claim {
 }
 
 /// The first run of a plan, alone, in ns.
-fn time(plan: &Plan) -> f64 {
+pub(super) fn time(plan: &Plan) -> f64 {
     let outcome = simulate(phi(), plan, &Options::default());
     outcome.unwrap_or_else(|e| panic!("{} on the Xeon Phi: {e}", plan.name())).first.nanos()
 }
 
-fn of_table(collective: Collective, name: &str, ranks: usize, bytes: usize, params: &Params) -> Plan {
+pub(super) fn of_table(
+    collective: Collective,
+    name: &str,
+    ranks: usize,
+    bytes: usize,
+    params: &Params,
+) -> Plan {
     let mut problem = Problem::flat(collective, ranks, bytes);
     problem.shape = coherent::placed(phi(), ranks).unwrap_or_else(|e| panic!("{e}"));
     problem.direct = true;
@@ -53,16 +59,23 @@ fn of_table(collective: Collective, name: &str, ranks: usize, bytes: usize, para
     plan.unwrap_or_else(|e| panic!("{collective}/{name}: {e}"))
 }
 
+/// When the last of `n` threads has read one line, which is in a cache (E) or in memory (I).
+pub(super) fn last_reader(n: usize, state: State) -> f64 {
+    let mut b = Builder::new(Collective::Bcast, "readers", &Params::new(), n + 1, 0, 64, 1);
+    let slot = b.slot(64);
+    let space = match state {
+        State::I => Space::Slot { rank: Rank(0), slot },
+        State::M | State::E | State::S | State::F => Space::PeerIn(Rank(0)),
+    };
+    for rank in 1..=n {
+        b.mov(rank, Region::new(space, 0..64), Region::new(Space::Out, 0..64));
+    }
+    time(&b.finish())
+}
+
 /// Figure 3.6a: when the last of `n` threads has read one line.
 fn contention() -> Claim {
-    let last = |n: usize| {
-        let mut b = Builder::new(Collective::Bcast, "readers", &Params::new(), n + 1, 0, 64, 1);
-        b.slot(64);
-        for rank in 1..=n {
-            b.mov(rank, Region::new(Space::PeerIn(Rank(0)), 0..64), Region::new(Space::Out, 0..64));
-        }
-        time(&b.finish())
-    };
+    let last = |n: usize| last_reader(n, State::E);
     let (one, all) = (last(1), last(59));
     let slope = (all - one) / 58.0;
     let bent = (1..60).map(|n| (last(n) - one - slope * (n - 1) as f64).abs()).fold(0.0, f64::max);
@@ -77,9 +90,26 @@ fn contention() -> Claim {
     )
 }
 
+/// Figure 3.6b: the line is in memory at first.
+fn contention_in_memory() -> Claim {
+    let fit = SameLine::of(phi(), State::I, State::I).expect("Table 3.2 is in the machine file");
+    let off = |n: usize| last_reader(n, State::I) / fit.fitted(n as f64) - 1.0;
+    claim(
+        "fig 3.6b, simulated",
+        "Table 3.2's fit, from memory",
+        format!(
+            "{:+.0} % with 1 reader, {:+.0} % with 30, {:+.0} % with 59: once the first has it, readers are served from a cache",
+            off(1) * 100.0,
+            off(30) * 100.0,
+            off(59) * 100.0
+        ),
+        [1, 30, 59].into_iter().all(|n| off(n).abs() < 0.2),
+    )
+}
+
 /// A small broadcast with acknowledgements as section 4.1 has it. Children take the message from a line of their parent's
 /// that all of them poll (`shared`, the paper's own tree), or each from a line of its own.
-fn small(tree: &Tree, shared: bool) -> Plan {
+pub(super) fn small(tree: &Tree, shared: bool) -> Plan {
     let mut b = Builder::new(Collective::Bcast, "small", &Params::new(), tree.len(), 0, 8, 1);
     let ready = b.flags("ready", Layout::Alone, 1);
     let done = b.counters("done", Layout::Alone, 1);
@@ -108,21 +138,26 @@ fn small(tree: &Tree, shared: bool) -> Plan {
     b.finish()
 }
 
+/// The trees that the optimised one is compared with.
+pub(super) fn usual(p: usize) -> [(&'static str, Tree); 5] {
+    [
+        ("flat", Tree::flat(p)),
+        ("binomial", Tree::binomial(p)),
+        ("3-nomial", Tree::knomial(p, 3)),
+        ("Fibonacci, o = L/2", Tree::fibonacci(p, 0.5)),
+        ("Fibonacci, o = L/4", Tree::fibonacci(p, 0.25)),
+    ]
+}
+
+/// The optimised tree's small broadcast, in ns.
+pub(super) fn optimised(n: &Numbers, p: usize) -> f64 {
+    let degrees = optimise::small_broadcast(&n.reads, &n.t_c, p).choice;
+    time(&small(&Tree::by_degrees(p, &degrees), true))
+}
+
 /// Figure 4.4.
 fn small_trees(n: &Numbers) -> Vec<Claim> {
-    let usual = |p: usize| {
-        [
-            ("flat", Tree::flat(p)),
-            ("binomial", Tree::binomial(p)),
-            ("3-nomial", Tree::knomial(p, 3)),
-            ("Fibonacci, o = L/2", Tree::fibonacci(p, 0.5)),
-            ("Fibonacci, o = L/4", Tree::fibonacci(p, 0.25)),
-        ]
-    };
-    let ours = |p: usize| {
-        let degrees = optimise::small_broadcast(&n.reads, &n.t_c, p).choice;
-        time(&small(&Tree::by_degrees(p, &degrees), true))
-    };
+    let ours = |p: usize| optimised(n, p);
     let fastest = |p: usize| usual(p).iter().map(|(_, t)| time(&small(t, false))).fold(f64::MAX, f64::min);
     let (mut beaten, mut most) = (Vec::new(), 0.0f64);
     for p in threads() {
@@ -173,7 +208,7 @@ fn small_band(n: &Numbers) -> Claim {
                 min: small_broadcast(&polled, &n.t_c, &degrees).min,
                 max: small_broadcast(&n.reads, &n.t_c, &degrees).max,
             };
-            (time(&small(&Tree::by_degrees(p, &degrees), true)), band)
+            (optimised(n, p), band)
         })
         .collect();
     let printed: Vec<(f64, MinMax)> = threads()
@@ -199,15 +234,19 @@ fn small_band(n: &Numbers) -> Claim {
 }
 
 /// Figure 4.6: 8 KiB.
+pub(super) const LARGE: usize = 8192;
+
+/// A large broadcast, in ns.
+pub(super) fn large_time(way: Large, p: usize) -> f64 {
+    time(&of_table(Collective::Bcast, way.algorithm(), p, LARGE, &Params::new()))
+}
+
 fn large(n: &Numbers) -> Claim {
-    const BYTES: usize = 8192;
-    let run = |way: Large, p: usize| {
-        time(&of_table(Collective::Bcast, way.algorithm(), p, BYTES, &Params::new())) / 1e3
-    };
+    let run = |way: Large, p: usize| large_time(way, p) / 1e3;
     let from =
         threads().find(|&p| (p..=60).step_by(4).all(|q| run(Large::Flat, q) < run(Large::Pipelined, q)));
     let (flat, piped) = (run(Large::Flat, 60), run(Large::Pipelined, 60));
-    let band = Large::Flat.model(&n.reads, &n.t_c, &n.t_n, 60, BYTES / 64);
+    let band = Large::Flat.model(&n.reads, &n.t_c, &n.t_n, 60, LARGE / 64);
     claim(
         "fig 4.6, simulated",
         "for 8 kb the flat tree is faster than the pipelined broadcast, which takes no advantage of prefetching",
@@ -221,16 +260,17 @@ fn large(n: &Numbers) -> Claim {
     )
 }
 
+/// A dissemination barrier, in ns, and its model.
+pub(super) fn barrier_of(n: &Numbers, p: usize) -> (f64, MinMax) {
+    let radix = optimise::barrier(&n.reads, p, Growth::Full).choice;
+    let params = Params::new().with("m", radix.m);
+    let plan = of_table(Collective::Barrier, "dissemination", p, 0, &params);
+    (time(&plan), barrier_model(&n.reads, radix.m, radix.rounds))
+}
+
 /// Figure 4.7.
 fn barriers(n: &Numbers) -> Claim {
-    let times: Vec<(f64, MinMax)> = threads()
-        .map(|p| {
-            let radix = optimise::barrier(&n.reads, p, Growth::Full).choice;
-            let params = Params::new().with("m", radix.m);
-            let plan = of_table(Collective::Barrier, "dissemination", p, 0, &params);
-            (time(&plan), barrier_model(&n.reads, radix.m, radix.rounds))
-        })
-        .collect();
+    let times: Vec<(f64, MinMax)> = threads().map(|p| barrier_of(n, p)).collect();
     let (inside, off) = within(&times);
     let (last, band) = times[times.len() - 1];
     claim(
@@ -248,21 +288,22 @@ fn barriers(n: &Numbers) -> Claim {
     )
 }
 
-/// Figure 4.8.
-fn reductions() -> Claim {
+/// A small reduction, in ns, and its model.
+pub(super) fn reduction_of(p: usize) -> (f64, MinMax) {
     const KNOWN: &str = "the shipped Xeon Phi describes it";
     let reads = Numbers::of_phi().reads;
     let t_c = SameLine::of(phi(), State::E, State::E).expect(KNOWN);
     let t_n = multi_line(phi(), State::E, State::E).expect(KNOWN);
-    let times: Vec<(f64, MinMax)> = threads()
-        .map(|p| {
-            let degrees = optimise::reduction(&reads, &t_c, &t_n, Folding::Slope, p).choice;
-            let params = Params::new().with("degrees", list(&degrees));
-            // A line, which does not fit the flag's.
-            let plan = of_table(Collective::Reduce, "tree", p, 64, &params);
-            (time(&plan), reduction_model(&reads, &t_c, &t_n, Folding::Slope, &degrees))
-        })
-        .collect();
+    let degrees = optimise::reduction(&reads, &t_c, &t_n, Folding::Slope, p).choice;
+    let params = Params::new().with("degrees", list(&degrees));
+    // A line, which does not fit the flag's.
+    let plan = of_table(Collective::Reduce, "tree", p, 64, &params);
+    (time(&plan), reduction_model(&reads, &t_c, &t_n, Folding::Slope, &degrees))
+}
+
+/// Figure 4.8.
+fn reductions() -> Claim {
+    let times: Vec<(f64, MinMax)> = threads().map(reduction_of).collect();
     let (inside, off) = within(&times);
     let (last, band) = times[times.len() - 1];
     claim(

@@ -19,7 +19,6 @@ pub(super) fn claims() -> Vec<Claim> {
         twice(),
         strictly_twice(),
         twice_without_eq_22(),
-        measured_ratio(),
         eq_22_for_10(),
         concurrency_twice(),
         special_case(),
@@ -168,26 +167,6 @@ fn twice_without_eq_22() -> Claim {
     )
 }
 
-/// What tau-Lop leaves possible: from 2 to 2 (P - 1) / log2 P, where L is proportional to tau (Eq. 8's other bound).
-fn measured_ratio() -> Claim {
-    let most = |lg: u32| {
-        let p = 1u64 << lg;
-        let l = |t: crate::model::tau_lop::Term| t.tau as f64;
-        form(STEADY, Form::DoublingAllgather, p, S).cost(l) / form(STEADY, Form::Scatter, p, S).cost(l)
-    };
-    claim(
-        "fig 17",
-        "measured on Lusitania, recursive doubling is 2.5 to 3.5 times dearer than scatter for any m and P = 32, 64, 128",
-        format!(
-            "needs the machine. By Eq. 8 the ratio lies between 2 (L constant in tau) and 2 (P - 1) / log2 P (L proportional to tau): {:.1}, {:.1} and {:.1}, so 2.5 to 3.5 is within what the model permits and says that L grows slowly with tau",
-            most(5),
-            most(6),
-            most(7)
-        ),
-        Verdict::NotReproduced,
-    )
-}
-
 fn eq_22_for_10() -> Claim {
     // T10 - T22 = 2 L(S, 1) - L(S, 2), not negative by Eq. 8; at most 1 / (k + 1) of Eq. 10, when L(S, 2) = L(S, 1).
     let share = |k: u64, ratio: f64| (2.0 - ratio) / (2.0 + (k as f64 - 1.0) * ratio);
@@ -281,15 +260,9 @@ fn unmeasured() -> Vec<Claim> {
     };
     vec![
         claim(
-            "fig 7",
-            "mean relative error of a message on Metropolis 13.8 % with segments (Eq. 10), 30.2 % without (Eq. 11)",
+            "fig 9",
+            "tau-Lop's error of a binomial broadcast is less than log_nP's on Metropolis, and greater for what fits its caches",
             needs("Metropolis"),
-            Verdict::NotReproduced,
-        ),
-        claim(
-            "fig 9 to 12, 15",
-            "tau-Lop's error of collectives is less than LogGP's and log_nP's and does not grow with P",
-            needs("Lusitania and Metropolis"),
             Verdict::NotReproduced,
         ),
         claim(

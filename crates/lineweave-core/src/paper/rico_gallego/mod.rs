@@ -2,11 +2,14 @@
 //! the paper reasons from them.
 //!
 //! Equations are compared as exact expressions ([`Transfers`](crate::model::tau_lop::Transfers)), so what agrees agrees for
-//! every machine. Figures that need the paper's machines are not here; what the paper prints of them is under `machines/`.
+//! every machine. Figures of errors are simulated on machines of the paper's shapes (`simulated`); what the paper prints of them is
+//! under `machines/`.
 
 mod claims;
 mod equations;
 mod figures;
+mod figures_simulated;
+mod simulated;
 
 use super::{Finding, Item, Paper};
 
@@ -20,11 +23,12 @@ pub static PAPER: Paper = Paper {
     about:
         "tau-Lop: transfers and their concurrency; models of MPICH's and Open MPI's shared-memory collectives",
     findings,
+    figures: figures_simulated::figures,
 };
 
 fn findings() -> Vec<Finding> {
     let items = equations::items().into_iter().chain(figures::items()).map(Finding::Item);
-    items.chain(claims::claims().into_iter().map(Finding::Claim)).collect()
+    items.chain(claims::claims().into_iter().chain(simulated::claims()).map(Finding::Claim)).collect()
 }
 
 fn item(item: &str, agree: usize, of: usize, remark: &str) -> Item {

@@ -73,6 +73,9 @@ pub(super) fn check(
 ) -> Result<Footprint, SimulateError> {
     let name = || machine.name.clone();
     let cores = values.grid.tiles() * values.cores_per_tile as usize;
+    if cores < 2 {
+        return Err(SimulateError::OneCore { machine: name() });
+    }
     if plan.ranks > cores {
         return Err(SimulateError::TooManyRanks { machine: name(), ranks: plan.ranks, cores });
     }

@@ -1,0 +1,460 @@
+//! Charts with axes of their own: what was simulated as lines, what was published as diamonds, ranges as bands.
+
+use super::svg::{width_of, Anchor, Point, Stroke, Svg};
+use super::{INK, RULE, SOFT};
+use crate::units::Bytes;
+
+/// Colours of Okabe & Ito that stand out on white.
+const COLOURS: [&str; 7] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"];
+const BAND: &str = "#dbe9f6";
+const PAPER: &str = "#ffffff";
+const WIDTH: f64 = 430.0;
+const HEIGHT: f64 = 270.0;
+const LEFT: f64 = 78.0;
+const TOP: f64 = 92.0;
+/// Between two charts of a row, and room for numbers and title of the axis below one.
+const GAP: f64 = 96.0;
+const BELOW: f64 = 48.0;
+const LEGEND: f64 = 18.0;
+
+/// How an axis goes on.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Scale {
+    /// From 0.
+    Linear,
+    /// By powers of ten.
+    Log,
+    /// Lengths, by powers of two.
+    Bytes,
+    /// Numbers, by powers of two.
+    Doubling,
+    /// One after the other, from 0, with these names.
+    Names(Vec<String>),
+}
+
+/// An axis.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Axis {
+    /// Quantity and unit.
+    pub title: String,
+    /// How it goes on.
+    pub scale: Scale,
+}
+
+impl Axis {
+    /// An axis of this title and scale.
+    pub fn new(title: &str, scale: Scale) -> Axis {
+        Axis { title: title.to_owned(), scale }
+    }
+}
+
+/// Where the points of a series come from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mark {
+    /// Simulated: dots joined by lines.
+    Simulated,
+    /// By a closed form: dashed.
+    Model,
+    /// Printed in a paper: hollow diamonds.
+    Published,
+    /// Between the ends of what a closed form allows: a band.
+    Band,
+}
+
+impl Mark {
+    /// The name in data and tooltips.
+    pub fn name(self) -> &'static str {
+        match self {
+            Mark::Simulated => "simulated",
+            Mark::Model => "model",
+            Mark::Published => "published",
+            Mark::Band => "band",
+        }
+    }
+}
+
+/// A value, or a range of values.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Spot {
+    /// Where on the axis to the right.
+    pub x: f64,
+    /// The least.
+    pub low: f64,
+    /// The most: as the least, where it is one value.
+    pub high: f64,
+}
+
+/// Points of one thing.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Series {
+    /// Its name in the legend.
+    pub name: String,
+    /// Where they are from.
+    pub mark: Mark,
+    /// The series whose colour this one has; its own name, or that of what it is to be compared with.
+    pub colour_of: String,
+    /// The points.
+    pub spots: Vec<Spot>,
+}
+
+/// One pair of axes, and what is drawn on it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Chart {
+    /// What it shows.
+    pub title: String,
+    /// To the right.
+    pub x: Axis,
+    /// Upwards.
+    pub y: Axis,
+    /// Drawn in this order, bands first.
+    pub series: Vec<Series>,
+}
+
+/// A scale with its ends.
+struct Range<'a> {
+    axis: &'a Axis,
+    low: f64,
+    high: f64,
+}
+
+impl Range<'_> {
+    fn of(axis: &Axis, values: impl Iterator<Item = f64> + Clone) -> Range<'_> {
+        let positive = values.clone().filter(|v| v.is_finite() && *v > 0.0);
+        let most = values.filter(|v| v.is_finite()).fold(0.0, f64::max);
+        let least = positive.fold(f64::INFINITY, f64::min);
+        let powers = |base: f64| match least <= most {
+            true => {
+                let low = (least.log(base) + 1e-9).floor();
+                (low, (most.log(base) - 1e-9).ceil().max(low + 1.0))
+            }
+            false => (0.0, 1.0),
+        };
+        let (low, high) = match &axis.scale {
+            Scale::Linear => {
+                let step = step(most);
+                (0.0, (most / step - 1e-9).ceil().max(1.0) * step)
+            }
+            Scale::Log => powers(10.0),
+            Scale::Bytes | Scale::Doubling => powers(2.0),
+            Scale::Names(names) => (-0.5, names.len().max(1) as f64 - 0.5),
+        };
+        Range { axis, low, high }
+    }
+
+    /// From 0 to 1, or nothing for what has no place.
+    fn place(&self, value: f64) -> Option<f64> {
+        let at = match self.axis.scale {
+            Scale::Linear | Scale::Names(_) => value,
+            Scale::Log => value.log10(),
+            Scale::Bytes | Scale::Doubling => value.log2(),
+        };
+        at.is_finite().then(|| (at - self.low) / (self.high - self.low))
+    }
+
+    /// Where rules are, and what stands there.
+    fn ticks(&self) -> Vec<(f64, String)> {
+        let powers = |by: f64| {
+            let mut at = self.low;
+            std::iter::from_fn(move || {
+                let here = at;
+                at += by;
+                (here <= self.high + 1e-9).then_some(here)
+            })
+        };
+        match &self.axis.scale {
+            Scale::Linear => {
+                let step = step(self.high);
+                let count = (self.high / step).round() as usize;
+                (0..=count).map(|i| (i as f64 * step, short(i as f64 * step))).collect()
+            }
+            Scale::Log if self.high - self.low < 2.5 => powers(1.0)
+                .flat_map(|p| [1.0, 2.0, 5.0].map(|m| m * 10f64.powf(p)))
+                .filter(|v| v.log10() <= self.high + 1e-9)
+                .map(|v| (v, short(v)))
+                .collect(),
+            Scale::Log => powers(1.0).map(|p| (10f64.powf(p), short(10f64.powf(p)))).collect(),
+            Scale::Bytes => {
+                let by = ((self.high - self.low) / 6.0).ceil().max(1.0);
+                powers(by).map(|p| (2f64.powf(p), Bytes(2f64.powf(p).round() as u64).to_string())).collect()
+            }
+            Scale::Doubling => powers(1.0).map(|p| (2f64.powf(p), short(2f64.powf(p)))).collect(),
+            Scale::Names(names) => names.iter().enumerate().map(|(i, n)| (i as f64, n.clone())).collect(),
+        }
+    }
+}
+
+/// The distance of rules up to `most`: 1, 2 or 5 times a power of ten, some five of them.
+fn step(most: f64) -> f64 {
+    if most <= 0.0 || !most.is_finite() {
+        return 1.0;
+    }
+    let power = 10f64.powf((most / 5.0).log10().floor());
+    let wanted = most / 5.0 / power;
+    power * [1.0, 2.0, 5.0].into_iter().find(|s| *s >= wanted - 1e-9).unwrap_or(10.0)
+}
+
+/// A number in the fewest digits that tell it from its neighbours.
+pub fn number(value: f64) -> String {
+    let digits = match value.abs() {
+        v if v == 0.0 || v >= 100.0 => 0,
+        v if v >= 10.0 => 1,
+        v if v >= 1.0 => 2,
+        _ => 3,
+    };
+    let text = format!("{value:.digits$}");
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
+}
+
+/// [`number`], in thousands, millions and so on where it is long.
+fn short(value: f64) -> String {
+    let units = [(1e9, " G"), (1e6, " M"), (1e3, " k")];
+    match units.into_iter().find(|(unit, _)| value >= 10.0 * unit || (value >= *unit && *unit > 1e3)) {
+        Some((unit, name)) => number(value / unit) + name,
+        None => number(value),
+    }
+}
+
+/// Draws charts side by side, two a row, each with a legend below it. What has no place on a scale (not finite, or not
+/// positive by powers) is left out.
+pub fn charts(title: &str, detail: &str, charts: &[Chart]) -> String {
+    let mut svg = Svg::default();
+    svg.heading(title, detail);
+    let keys = keys(charts);
+    let colour = |key: &str| COLOURS[keys.iter().position(|k| k == key).unwrap_or(0) % COLOURS.len()];
+    let columns = charts.len().clamp(1, 2);
+    let mut top = TOP;
+    for row in charts.chunks(2) {
+        for (i, chart) in row.iter().enumerate() {
+            let corner = (LEFT + i as f64 * (WIDTH + GAP), top);
+            one(&mut svg, corner, chart, &colour);
+        }
+        let legend = row.iter().map(|c| c.series.len().div_ceil(legend_columns(c))).max().unwrap_or(0) as f64;
+        top += HEIGHT + BELOW + legend * LEGEND + 34.0;
+    }
+    let width = (LEFT + columns as f64 * (WIDTH + GAP) - GAP + 30.0)
+        .max(width_of(detail, 12.0) + 40.0)
+        .max(width_of(title, 17.0) + 40.0);
+    svg.finish(width, top - 14.0, title)
+}
+
+/// Names that have colours, in the order of their first use.
+fn keys(charts: &[Chart]) -> Vec<String> {
+    let mut keys: Vec<String> = Vec::new();
+    for series in charts.iter().flat_map(|c| &c.series).filter(|s| s.mark != Mark::Band) {
+        if !keys.contains(&series.colour_of) {
+            keys.push(series.colour_of.clone());
+        }
+    }
+    keys
+}
+
+fn one(svg: &mut Svg, corner: Point, chart: &Chart, colour: &dyn Fn(&str) -> &'static str) {
+    let spots = || chart.series.iter().flat_map(|s| &s.spots);
+    let x = Range::of(&chart.x, spots().map(|s| s.x));
+    let y = Range::of(&chart.y, spots().flat_map(|s| [s.low, s.high]));
+    let at = |across: f64, up: f64| {
+        Some((corner.0 + x.place(across)? * WIDTH, corner.1 + (1.0 - y.place(up)?) * HEIGHT))
+    };
+    svg.text((corner.0, corner.1 - 10.0), 13.0, INK, Anchor::Start, true, &chart.title);
+    let (bands, others): (Vec<&Series>, Vec<&Series>) =
+        chart.series.iter().partition(|s| s.mark == Mark::Band);
+    for series in &bands {
+        let low = series.spots.iter().filter_map(|s| at(s.x, s.low));
+        let high = series.spots.iter().rev().filter_map(|s| at(s.x, s.high));
+        svg.open(&tip(series, None));
+        svg.polygon(&low.chain(high).collect::<Vec<_>>(), BAND);
+        svg.close();
+    }
+    rules(svg, corner, &x, &y);
+    // Hollow, so that a dot at the same place is seen within.
+    for series in others.iter().filter(|s| s.mark == Mark::Published) {
+        for spot in &series.spots {
+            if let (Some(low), Some(high)) = (at(spot.x, spot.low), at(spot.x, spot.high)) {
+                svg.open(&tip(series, Some(spot)));
+                published(svg, low, high, colour(&series.colour_of));
+                svg.close();
+            }
+        }
+    }
+    let joined = !matches!(chart.x.scale, Scale::Names(_));
+    for series in others.iter().filter(|s| s.mark != Mark::Published) {
+        let stroke = stroke(series.mark, colour(&series.colour_of));
+        let points: Vec<(Point, &Spot)> =
+            series.spots.iter().filter_map(|s| Some((at(s.x, s.high)?, s))).collect();
+        for pair in points.windows(2).filter(|_| joined) {
+            svg.line(pair[0].0, pair[1].0, stroke);
+        }
+        for (point, spot) in points {
+            svg.open(&tip(series, Some(spot)));
+            let radius = if series.mark == Mark::Simulated { 2.8 } else { 1.2 };
+            svg.circle(point, radius, stroke.colour, Stroke { width: 0.0, ..stroke });
+            svg.close();
+        }
+    }
+    legend(svg, (corner.0, corner.1 + HEIGHT + BELOW), chart, colour);
+}
+
+fn stroke(mark: Mark, colour: &'static str) -> Stroke {
+    match mark {
+        Mark::Model => Stroke { colour, width: 1.4, dashed: true },
+        Mark::Simulated | Mark::Published | Mark::Band => Stroke { colour, width: 1.6, dashed: false },
+    }
+}
+
+/// What a mark says when it is pointed at.
+fn tip(series: &Series, spot: Option<&Spot>) -> String {
+    let kind = series.mark.name();
+    match spot {
+        None => format!("{} ({kind})", series.name),
+        Some(s) if s.low < s.high => {
+            format!("{} ({kind}): {}, {} to {}", series.name, number(s.x), number(s.low), number(s.high))
+        }
+        Some(s) => format!("{} ({kind}): {}, {}", series.name, number(s.x), number(s.high)),
+    }
+}
+
+/// A hollow diamond, or a bar with one at each end.
+fn published(svg: &mut Svg, low: Point, high: Point, colour: &'static str) {
+    let ends = if low == high { vec![high] } else { vec![low, high] };
+    if let [low, high] = ends[..] {
+        svg.line(low, high, Stroke { colour, width: 2.0, dashed: false });
+    }
+    for (x, y) in ends {
+        let diamond = |r: f64| [(x, y - r), (x + r, y), (x, y + r), (x - r, y)];
+        svg.polygon(&diamond(7.5), PAPER);
+        svg.polygon(&diamond(6.5), colour);
+        svg.polygon(&diamond(3.6), PAPER);
+    }
+}
+
+/// Rules, numbers and titles of both axes.
+fn rules(svg: &mut Svg, corner: Point, x: &Range, y: &Range) {
+    let rule = Stroke { colour: RULE, width: 1.0, dashed: false };
+    let inside = |place: &f64| (-1e-9..=1.0 + 1e-9).contains(place);
+    let mut free = f64::NEG_INFINITY;
+    for (value, label) in x.ticks() {
+        let Some(place) = x.place(value).filter(inside) else { continue };
+        let at = corner.0 + place * WIDTH;
+        svg.line((at, corner.1), (at, corner.1 + HEIGHT), rule);
+        // A name that would touch the one before is left out.
+        let half = width_of(&label, 11.0) / 2.0;
+        if at - half > free {
+            svg.text((at, corner.1 + HEIGHT + 16.0), 11.0, SOFT, Anchor::Middle, false, &label);
+            free = at + half + 4.0;
+        }
+    }
+    let mut free = f64::INFINITY;
+    for (value, label) in y.ticks() {
+        let Some(place) = y.place(value).filter(inside) else { continue };
+        let at = corner.1 + (1.0 - place) * HEIGHT;
+        svg.line((corner.0, at), (corner.0 + WIDTH, at), rule);
+        if at < free {
+            svg.text((corner.0 - 6.0, at + 4.0), 11.0, SOFT, Anchor::End, false, &label);
+            free = at - 12.0;
+        }
+    }
+    let middle = (corner.0 + WIDTH / 2.0, corner.1 + HEIGHT + 32.0);
+    svg.text(middle, 11.5, INK, Anchor::Middle, false, &x.axis.title);
+    svg.text_up((corner.0 - 58.0, corner.1 + HEIGHT / 2.0), 11.5, INK, &y.axis.title);
+}
+
+/// One column where a name is too long for two.
+fn legend_columns(chart: &Chart) -> usize {
+    let room = WIDTH / 2.0 - 40.0;
+    if chart.series.iter().all(|s| width_of(&s.name, 11.5) < room) {
+        2
+    } else {
+        1
+    }
+}
+
+fn legend(svg: &mut Svg, corner: Point, chart: &Chart, colour: &dyn Fn(&str) -> &'static str) {
+    let columns = legend_columns(chart);
+    for (i, series) in chart.series.iter().enumerate() {
+        let x = corner.0 + (i % columns) as f64 * (WIDTH / 2.0);
+        let y = corner.1 + (i / columns) as f64 * LEGEND;
+        let middle = (x + 13.0, y - 4.0);
+        let stroke = stroke(series.mark, colour(&series.colour_of));
+        match series.mark {
+            Mark::Band => svg.rect((x, y - 10.0), (26.0, 12.0), BAND, 1.0),
+            Mark::Published => published(svg, middle, middle, stroke.colour),
+            Mark::Simulated | Mark::Model => {
+                svg.line((x, y - 4.0), (x + 26.0, y - 4.0), stroke);
+                if series.mark == Mark::Simulated {
+                    svg.circle(middle, 2.6, stroke.colour, Stroke { width: 0.0, ..stroke });
+                }
+            }
+        }
+        svg.text((x + 33.0, y), 11.5, INK, Anchor::Start, false, &series.name);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn series(name: &str, mark: Mark, spots: &[(f64, f64, f64)]) -> Series {
+        let spots = spots.iter().map(|&(x, low, high)| Spot { x, low, high }).collect();
+        Series { name: name.to_owned(), mark, colour_of: "one".to_owned(), spots }
+    }
+
+    fn chart(scale: Scale, series: Vec<Series>) -> Chart {
+        Chart {
+            title: "a < b".to_owned(),
+            x: Axis::new("cores", scale),
+            y: Axis::new("us", Scale::Log),
+            series,
+        }
+    }
+
+    #[test]
+    fn every_mark_tells_its_value_and_what_it_is() {
+        let one = chart(
+            Scale::Linear,
+            vec![
+                series("ours", Mark::Simulated, &[(1.0, 2.5, 2.5), (4.0, 20.0, 20.0)]),
+                series("theirs", Mark::Published, &[(4.0, 16.6, 16.6), (2.0, 3.0, 5.0)]),
+                series("allowed", Mark::Band, &[(1.0, 2.0, 3.0), (4.0, 10.0, 30.0)]),
+            ],
+        );
+        let svg = charts("t", "d", &[one]);
+        for tip in [
+            "ours (simulated): 1, 2.5",
+            "ours (simulated): 4, 20",
+            "theirs (published): 4, 16.6",
+            "theirs (published): 2, 3 to 5",
+            "allowed (band)",
+        ] {
+            assert_eq!(svg.matches(&format!("<title>{tip}</title>")).count(), 1, "{tip}");
+        }
+        assert!(svg.contains("a &lt; b") && svg.contains(">cores<") && svg.contains("rotate(-90"));
+    }
+
+    #[test]
+    fn what_has_no_place_is_left_out() {
+        let bad = [(0.0, f64::NAN, f64::NAN), (1.0, 0.0, 0.0), (1.0, -3.0, -3.0)];
+        for scale in
+            [Scale::Linear, Scale::Log, Scale::Bytes, Scale::Doubling, Scale::Names(vec!["A".to_owned()])]
+        {
+            let svg = charts("t", "d", &[chart(scale, vec![series("s", Mark::Simulated, &bad)])]);
+            assert!(
+                !svg.contains("NaN") && !svg.contains("inf") && !svg.contains("<g><title>s (sim"),
+                "{svg}"
+            );
+        }
+        assert!(charts("t", "d", &[]).ends_with("</svg>\n"));
+    }
+
+    #[test]
+    fn numbers_are_short_and_rules_are_round() {
+        assert_eq!(
+            [0.0, 0.25, 1.5, 12.0, 16.6, 100.0, 2048.4].map(number),
+            ["0", "0.25", "1.5", "12", "16.6", "100", "2048"]
+        );
+        assert_eq!([2000.0, 1e4, 2e5, 1e6, 5e9].map(short), ["2000", "10 k", "200 k", "1 M", "5 G"]);
+        assert_eq!([4.9, 5.1, 37.0, 0.9, 0.0].map(step), [1.0, 2.0, 10.0, 0.2, 1.0]);
+    }
+}

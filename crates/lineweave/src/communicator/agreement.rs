@@ -1,0 +1,84 @@
+//! Whether all ranks give shared buffers to a call: found out together, so that all run the same plan.
+//!
+//! A rank sees of its own buffers whether they lie in a heap, and not of others'. So a call for which it matters begins with a
+//! question, whose place is fixed by the order of calls:
+//!
+//! 1. For its n-th question each rank raises a word of its control page to 4n, plus what it has to say: that one of its buffers
+//!    is private, that input and output are one buffer.
+//! 2. It waits until every other rank's word has come to 4n, and reads what it says.
+//!
+//! Questions take two words in turn. A word is raised again two questions later; by then its owner has seen everybody raise theirs
+//! for the question between, and so everybody has read this one.
+
+use super::{Engine, Mode, Stop};
+use crate::check::CallSpec;
+use crate::sync::Ordering;
+
+/// What a rank says in step 1.
+const PRIVATE: u64 = 1;
+/// As above.
+const IN_PLACE: u64 = 2;
+
+/// What all ranks said.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Agreed {
+    /// All buffers of all ranks lie in heaps that all of them know.
+    pub shared: bool,
+    /// At some rank input and output are one buffer.
+    pub in_place: bool,
+}
+
+impl Agreed {
+    /// When nobody was asked.
+    pub const NOTHING: Agreed = Agreed { shared: false, in_place: false };
+}
+
+/// A question under way.
+#[derive(Debug)]
+pub(crate) struct Agreement {
+    turn: u64,
+    /// The rank to be heard next.
+    next: usize,
+    said: u64,
+}
+
+impl Engine {
+    /// Whether a call asks: when shared buffers were made, between processes, from the length on from which they can pay.
+    #[inline]
+    pub(crate) fn asks(&self, call: &CallSpec) -> bool {
+        self.heaps.asks && !self.book().direct() && call.bytes() >= self.book().ask_from() && self.ranks() > 1
+    }
+
+    /// Says how this rank's buffers are (step 1).
+    pub(crate) fn ask(
+        &mut self,
+        call: &CallSpec,
+        input: *const u8,
+        output: *mut u8,
+        in_place: bool,
+    ) -> Agreement {
+        let (rank, ranks) = (self.rank, self.ranks());
+        let given = self.heaps.known.hold(input, call.input_bytes(rank, ranks));
+        let taken = self.heaps.known.hold(output, call.output_bytes(rank, ranks));
+        self.agreements += 1;
+        let turn = self.agreements;
+        let said = if given && taken { 0 } else { PRIVATE } | if in_place { IN_PLACE } else { 0 };
+        self.raise_word(|s| s.agreement(rank, turn), rank, 4 * turn + said);
+        Agreement { turn, next: 0, said }
+    }
+
+    /// Hears the others (step 2): all, or those that have spoken.
+    pub(crate) fn hear(&mut self, agreement: &mut Agreement, mode: Mode) -> Result<Agreed, Stop> {
+        let turn = agreement.turn;
+        while agreement.next < self.ranks() {
+            let other = agreement.next;
+            if other != self.rank {
+                self.await_word(|s| s.agreement(other, turn), other, 4 * turn, mode)?;
+                // Relaxed: ordered by the wait, and not raised again before this rank's next question.
+                agreement.said |= self.segment.agreement(other, turn).load(Ordering::Relaxed) & 3;
+            }
+            agreement.next += 1;
+        }
+        Ok(Agreed { shared: agreement.said & PRIVATE == 0, in_place: agreement.said & IN_PLACE != 0 })
+    }
+}

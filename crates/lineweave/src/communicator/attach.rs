@@ -1,0 +1,64 @@
+//! Whether the ranks of a team reach each other's private memory by cross-memory attach.
+//!
+//! 1. A rank publishes the address of a word of its memory that holds the number of its process.
+//! 2. When all have, it reads that word of every other process, and counts itself as one that has tried; as unable if one could not be
+//!    read, or holds another number: then the other's `pid` names a stranger here.
+//! 3. When all have tried, all know whether all are able.
+
+use super::join::Family;
+use super::Engine;
+use crate::attach;
+use crate::error::{Error, Loss};
+use crate::segment::Segment;
+use rustix::io::Errno;
+use std::time::{Duration, Instant};
+
+/// Step 1.
+pub(super) fn publish(segment: &Segment, rank: usize, family: &Family) {
+    segment.publish_word(rank, std::ptr::from_ref(&family.process) as u64);
+}
+
+/// Steps 2 and 3; to be called when all have joined. Nothing when the others do not try within `patience`.
+pub(super) fn all_reach_all(segment: &Segment, rank: usize, family: &Family, patience: Duration) -> bool {
+    let others = (0..segment.ranks()).filter(|&q| segment.process(q) != family.process);
+    let able = others.clone().all(|q| {
+        let mut found = 0u64;
+        let to = std::ptr::from_mut(&mut found).cast();
+        // SAFETY: a word of this rank's own; the other's word does not change.
+        let done = unsafe { attach::read(segment.pid(q), segment.published_word(q) as usize, to, 8) };
+        done.is_ok() && found == segment.process(q)
+    });
+    debug_assert!(rank < segment.ranks());
+    segment.tried_attach(able);
+    let start = Instant::now();
+    loop {
+        if let Some(all) = segment.all_attach() {
+            return all && others.count() > 0;
+        }
+        if start.elapsed() > patience || segment.failed().is_some() {
+            return false;
+        }
+        std::thread::sleep(Duration::from_micros(20));
+    }
+}
+
+impl Engine {
+    /// The error when the memory of `peer` could not be reached in the middle of a call.
+    #[cold]
+    pub(super) fn unreached(&mut self, peer: u32, why: Errno) -> Error {
+        let peer = peer as usize;
+        let error = match (self.watch.loss(), why) {
+            (Some(error), _) => error,
+            (None, Errno::SRCH) => self.watch.lose(peer, Loss::Died),
+            (None, why) => {
+                self.segment.set_failed(self.rank, Loss::Failed);
+                let pid = self.segment.pid(peer);
+                let what = format!("reaching the memory of rank {peer} (pid {pid})");
+                Error::system(what, why, "; set LINEWEAVE_CMA=off, and make a new communicator")
+            }
+        };
+        self.cool();
+        self.failed = Some(error.to_string());
+        error
+    }
+}

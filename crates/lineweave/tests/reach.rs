@@ -1,0 +1,171 @@
+//! Cross-memory attach: processes that copy out of each other's memory, that may not, and that die meanwhile. The test starts
+//! itself once a process, so it has no harness but prints what one would.
+
+// Messages are run in tests/messages.rs.
+#[allow(dead_code)]
+#[path = "common/mod.rs"]
+mod common;
+
+use lineweave::settings::{Attach, Settings};
+use lineweave::team::{self, Charter, Team};
+use lineweave::{CallSpec, Communicator, ElementType, Operator};
+use lineweave_core::collective::Collective;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+const JOB: &str = "REACH_TEST_JOB";
+
+fn main() {
+    if let Ok(job) = std::env::var(JOB) {
+        std::process::exit(ranks(&job));
+    }
+    if std::env::args().any(|a| a == "--list") {
+        return;
+    }
+    if !permitted() {
+        println!("SKIPPED: process_vm_readv between processes is not permitted here");
+        return;
+    }
+    let tests: [(&str, fn()); 4] = [
+        ("plans_reach_other_processes", plans_reach_other_processes),
+        ("calls_are_right_with_cross_memory_attach", calls_are_right_with_cross_memory_attach),
+        ("a_team_that_may_not_does_without", a_team_that_may_not_does_without),
+        ("a_rank_killed_while_its_memory_is_read_is_named", a_rank_killed_while_its_memory_is_read_is_named),
+    ];
+    println!("\nrunning {} tests", tests.len());
+    for (name, test) in tests {
+        test();
+        println!("test {name} ... ok");
+    }
+    println!("\ntest result: ok. {} passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n", tests.len());
+}
+
+fn start(ranks: usize, threads: usize, attach: Attach, job: &str) -> Vec<Child> {
+    let settings = Settings { attach, ..Settings::default() };
+    let team = Team::with(Charter::new(ranks, &settings).expect("a charter")).expect("a team");
+    let program = std::env::current_exe().expect("this program has a path");
+    let command = |_| {
+        let mut command = Command::new(&program);
+        command.env(JOB, job).stdout(Stdio::piped());
+        command
+    };
+    team.spawn_mixed(threads, command).expect("processes start")
+}
+
+fn said(children: Vec<Child>) -> Vec<String> {
+    let said = |child: Child| {
+        let out = child.wait_with_output().expect("a process can be awaited");
+        let text = String::from_utf8_lossy(&out.stdout).trim().to_owned();
+        assert!(out.status.success(), "a process ended with {}: {text}", out.status);
+        text
+    };
+    children.into_iter().map(said).collect()
+}
+
+fn permitted() -> bool {
+    said(start(2, 1, Attach::On, "able")) == ["true", "true"]
+}
+
+fn plans_reach_other_processes() {
+    for (ranks, threads) in [(2, 1), (3, 1), (5, 2)] {
+        said(start(ranks, threads, Attach::On, "plans"));
+    }
+}
+
+fn calls_are_right_with_cross_memory_attach() {
+    for (ranks, threads) in [(2, 1), (3, 1), (4, 2)] {
+        said(start(ranks, threads, Attach::On, "calls"));
+    }
+}
+
+fn a_team_that_may_not_does_without() {
+    assert_eq!(said(start(2, 1, Attach::Off, "able")), ["false", "false"]);
+    // One rank's memory is shut: nobody reaches into anybody's.
+    assert_eq!(said(start(3, 1, Attach::On, "shut")), ["false", "false", "false"]);
+    assert_eq!(said(start(2, 2, Attach::On, "able")), ["false"], "threads of one process need no attach");
+}
+
+fn a_rank_killed_while_its_memory_is_read_is_named() {
+    for victim in 0..2 {
+        let mut children = start(2, 1, Attach::On, "endless");
+        std::thread::sleep(Duration::from_millis(400));
+        let (killed, pid) = (Instant::now(), children[victim].id());
+        children[victim].kill().expect("a rank can be killed");
+        let texts: Vec<String> = children
+            .into_iter()
+            .map(|c| String::from_utf8_lossy(&c.wait_with_output().expect("it ends").stdout).into_owned())
+            .collect();
+        let (text, waited) = (&texts[1 - victim], killed.elapsed());
+        assert!(text.contains(&format!("rank {victim} (pid {pid}) died")), "it said `{text}`");
+        assert!(waited < Duration::from_secs(1), "noticed after {waited:?}");
+    }
+}
+
+/// What a process's threads do, each a rank; they say one thing.
+fn ranks(job: &str) -> i32 {
+    if job == "shut" && std::env::var(team::RANK_VARIABLE).is_ok_and(|r| r == "1") {
+        // No process but an administrator's may read this one's memory now; and an administrator's is told another number.
+        let undumpable = rustix::process::DumpableBehavior::NotDumpable;
+        let _ = rustix::process::set_dumpable_behavior(undumpable);
+    }
+    let members = team::members_from_environment().expect("ranks of this process");
+    let one = |rank: usize| {
+        let mut comm = members.join(rank).map_err(|e| e.to_string())?;
+        work(job, &mut comm)
+    };
+    let one = &one;
+    let outcomes: Vec<Result<String, String>> = std::thread::scope(|scope| {
+        let handles: Vec<_> = members.mine().map(|rank| scope.spawn(move || one(rank))).collect();
+        handles.into_iter().map(|handle| handle.join().expect("no rank panics")).collect()
+    });
+    let failed = outcomes.iter().any(Result::is_err);
+    match outcomes.into_iter().next() {
+        Some(Ok(text) | Err(text)) => println!("{text}"),
+        None => println!("no ranks"),
+    }
+    i32::from(failed)
+}
+
+fn work(job: &str, comm: &mut Communicator) -> Result<String, String> {
+    let say = common::say;
+    match job {
+        "able" => Ok(comm.cross_memory().to_string()),
+        "shut" => {
+            let reached = comm.cross_memory();
+            comm.barrier().map_err(say)?;
+            // An administrator reads it all the same.
+            let shut = !reached || rustix::process::geteuid().is_root();
+            Ok((!shut).to_string())
+        }
+        "plans" => Ok(common::algorithms(comm, &[0, 1, 13, 9001], true)?.to_string()),
+        "calls" => {
+            let call = CallSpec {
+                collective: Collective::Bcast,
+                element: ElementType::U8,
+                count: 1 << 20,
+                operator: None,
+                root: 0,
+            };
+            if !comm.question(&call).direct || comm.question(&CallSpec { count: 1000, ..call }).direct {
+                return Err("long messages are to be reached, and short ones not".into());
+            }
+            let cases = common::shared::calls(comm, &[5000, 20_001, (1 << 18) + 1])?;
+            let blocks = common::blocks::blocks(comm, &[30_000])? + common::blocks::scans(comm, &[30_000])?;
+            let uneven = common::uneven::uneven(comm, &[9999])?;
+            let wide = common::wide::wide(comm, &[2000])?;
+            Ok((cases + blocks + uneven + wide).to_string())
+        }
+        "endless" => {
+            let mut field = vec![1.0f64; 1 << 20];
+            let mut all = vec![0.0f64; 1 << 20];
+            loop {
+                let ended =
+                    comm.bcast(&mut field, 0).and_then(|()| comm.allreduce(&field, &mut all, Operator::Max));
+                if let Err(e) = ended {
+                    return Ok(e.to_string());
+                }
+            }
+        }
+        other => Err(format!("no job {other}")),
+    }
+}

@@ -1,0 +1,135 @@
+/*
+ * Calls from Fortran under Open MPI.
+ *
+ * Its Fortran libraries turn handles, truth values, MPI_IN_PLACE and MPI_BOTTOM into C's and call the PMPI_ functions, which other
+ * programs and tools call to reach the host itself. So those functions are defined here: what calls from one of the Fortran libraries is
+ * a program's call, and all else goes to the host. (Fortran of MPICH and Intel MPI calls the MPI_ functions.)
+ */
+#define _GNU_SOURCE
+#include "lwm.h"
+
+#ifdef LWM_OPENMPI
+#include <link.h>
+#include <string.h>
+
+/* Where the Fortran libraries' code is. They are loaded with the program. */
+#define RANGES 8
+static struct { uintptr_t from, to; } ranges[RANGES];
+static int many = -1;
+
+static int look_at(struct dl_phdr_info *info, size_t size, void *found)
+{
+    (void)size;
+    int *n = found;
+    const char *file = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
+    file = file ? file + 1 : "";
+    if (strncmp(file, "libmpi_mpifh", 12) != 0 && strncmp(file, "libmpi_usempi", 13) != 0) return 0;
+    for (int i = 0; i < info->dlpi_phnum && *n < RANGES; i++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+        if (part->p_type != PT_LOAD || !(part->p_flags & PF_X)) continue;
+        ranges[*n].from = info->dlpi_addr + part->p_vaddr;
+        ranges[*n].to = ranges[*n].from + part->p_memsz;
+        ++*n;
+    }
+    return 0;
+}
+
+bool lwm_is_fortran(const void *caller)
+{
+    int n = __atomic_load_n(&many, __ATOMIC_ACQUIRE);
+    if (LWM_UNLIKELY(n < 0)) {
+        /* Threads that look at the same time find the same. */
+        n = 0;
+        dl_iterate_phdr(look_at, &n);
+        __atomic_store_n(&many, n, __ATOMIC_RELEASE);
+    }
+    for (int i = 0; i < n; i++) {
+        if ((uintptr_t)caller >= ranges[i].from && (uintptr_t)caller < ranges[i].to) return true;
+    }
+    return false;
+}
+
+#define F(name, parameters, arguments) \
+    int MPI_##name parameters; \
+    int PMPI_##name parameters \
+    { \
+        static __typeof__(&MPI_##name) host; \
+        if (lwm_is_fortran(__builtin_return_address(0))) return MPI_##name arguments; \
+        if (LWM_UNLIKELY(!host)) *(void **)&host = lwm_pmpi(#name); \
+        return host arguments; \
+    }
+
+#define T MPI_Datatype
+#define Q MPI_Comm c, MPI_Request *q
+#define AGAIN MPI_Comm c, MPI_Info i, MPI_Request *q
+#define TWO const void *s, int sn, T st, void *r, int rn, T rt
+#define TWO_A s, sn, st, r, rn, rt
+#define TAKEN const void *s, int sn, T st, void *r, const int *rn, const int *rd, T rt
+#define TAKEN_A s, sn, st, r, rn, rd, rt
+#define GIVEN const void *s, const int *sn, const int *sd, T st, void *r, int rn, T rt
+#define GIVEN_A s, sn, sd, st, r, rn, rt
+#define BOTH const void *s, const int *sn, const int *sd, T st, void *r, const int *rn, const int *rd, T rt
+#define EACH const void *s, const int *sn, const int *sd, const T *st, void *r, const int *rn, const int *rd, const T *rt
+#define BOTH_A s, sn, sd, st, r, rn, rd, rt
+#define FOLD const void *s, void *r, int n, T t, MPI_Op op
+#define FOLDS const void *s, void *r, const int *n, T t, MPI_Op op
+#define FOLD_A s, r, n, t, op
+/* A collective that blocks, is started, or is prepared. */
+#define C3(name, started, again, parameters, arguments...) \
+    F(name, (parameters, MPI_Comm c), (arguments, c)) \
+    F(started, (parameters, Q), (arguments, c, q)) \
+    F(again, (parameters, AGAIN), (arguments, c, i, q))
+
+F(Init, (int *argc, char ***argv), (argc, argv))
+F(Init_thread, (int *argc, char ***argv, int level, int *got), (argc, argv, level, got))
+F(Finalize, (void), ())
+F(Barrier, (MPI_Comm c), (c))
+F(Ibarrier, (Q), (c, q))
+F(Barrier_init, (AGAIN), (c, i, q))
+#define ONE void *b, int n, T t, int root
+C3(Bcast, Ibcast, Bcast_init, ONE, b, n, t, root)
+#define TWO_ROOT TWO, int root
+C3(Gather, Igather, Gather_init, TWO_ROOT, TWO_A, root)
+C3(Scatter, Iscatter, Scatter_init, TWO_ROOT, TWO_A, root)
+C3(Allgather, Iallgather, Allgather_init, TWO, TWO_A)
+C3(Alltoall, Ialltoall, Alltoall_init, TWO, TWO_A)
+#define FOLD_ROOT FOLD, int root
+C3(Reduce, Ireduce, Reduce_init, FOLD_ROOT, FOLD_A, root)
+C3(Allreduce, Iallreduce, Allreduce_init, FOLD, FOLD_A)
+C3(Reduce_scatter_block, Ireduce_scatter_block, Reduce_scatter_block_init, FOLD, FOLD_A)
+C3(Scan, Iscan, Scan_init, FOLD, FOLD_A)
+C3(Exscan, Iexscan, Exscan_init, FOLD, FOLD_A)
+C3(Reduce_scatter, Ireduce_scatter, Reduce_scatter_init, FOLDS, FOLD_A)
+#define TAKEN_ROOT TAKEN, int root
+C3(Gatherv, Igatherv, Gatherv_init, TAKEN_ROOT, TAKEN_A, root)
+#define GIVEN_ROOT GIVEN, int root
+C3(Scatterv, Iscatterv, Scatterv_init, GIVEN_ROOT, GIVEN_A, root)
+C3(Allgatherv, Iallgatherv, Allgatherv_init, TAKEN, TAKEN_A)
+C3(Alltoallv, Ialltoallv, Alltoallv_init, BOTH, BOTH_A)
+C3(Alltoallw, Ialltoallw, Alltoallw_init, EACH, BOTH_A)
+
+F(Wait, (MPI_Request *q, MPI_Status *s), (q, s))
+F(Test, (MPI_Request *q, int *f, MPI_Status *s), (q, f, s))
+F(Waitall, (int n, MPI_Request *q, MPI_Status *s), (n, q, s))
+F(Testall, (int n, MPI_Request *q, int *f, MPI_Status *s), (n, q, f, s))
+F(Waitany, (int n, MPI_Request *q, int *i, MPI_Status *s), (n, q, i, s))
+F(Testany, (int n, MPI_Request *q, int *i, int *f, MPI_Status *s), (n, q, i, f, s))
+F(Waitsome, (int n, MPI_Request *q, int *m, int *w, MPI_Status *s), (n, q, m, w, s))
+F(Testsome, (int n, MPI_Request *q, int *m, int *w, MPI_Status *s), (n, q, m, w, s))
+F(Start, (MPI_Request *q), (q))
+F(Startall, (int n, MPI_Request *q), (n, q))
+F(Request_free, (MPI_Request *q), (q))
+F(Request_get_status, (MPI_Request q, int *f, MPI_Status *s), (q, f, s))
+F(Op_free, (MPI_Op *op), (op))
+
+/* A function of Fortran's gets the type as Fortran knows it. */
+typedef void lwm_user_fn(void *, void *, int *, MPI_Datatype *);
+int PMPI_Op_create(lwm_user_fn *function, int commutes, MPI_Op *op)
+{
+    static int (*host)(lwm_user_fn *, int, MPI_Op *);
+    if (LWM_UNLIKELY(!host)) *(void **)&host = lwm_pmpi("Op_create");
+    int result = host(function, commutes, op);
+    if (result == 0 && lwm_active && lwm_is_fortran(__builtin_return_address(0))) lwm_remember_fortran_op(*op, function, commutes);
+    return result;
+}
+#endif

@@ -1,0 +1,318 @@
+/*
+ * Starting collectives that are completed later, and preparing those that are started again and again.
+ *
+ * Decisions are those of the calls that block, from what is equal on all ranks. A call that is started must not wait, so a
+ * communicator gets no team by one; there is no comparing either, but what comparing said of the blocking call holds. What
+ * lineweave cannot start passes: operators of the program, which need the calling thread, and gatherv and scatterv, whose lengths
+ * only the root has. Rows to pack in belong to the call.
+ */
+#include "blocks.h"
+#include "started.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What lineweave is given. */
+struct plan {
+    const void *in;
+    void *out;
+    size_t count, *sends, *recvs;
+    lw_type type;
+    lw_op op;
+};
+
+/* A row of bytes that lives as long as the call. */
+static void *room(struct lwm_started *s, int which, size_t bytes)
+{
+    return posix_memalign(&s->rooms[which], 64, bytes ? bytes : 1) == 0 ? s->rooms[which] : (s->rooms[which] = NULL);
+}
+
+static bool add_piece(struct lwm_started *s, bool give, void *at, size_t count, MPI_Datatype type, const struct lwm_type *info, char *row)
+{
+    struct lwm_piece *grown = realloc(s->pieces, sizeof *grown * (size_t)(s->gives + s->takes + 1));
+    if (!grown) return false;
+    s->pieces = grown;
+    struct lwm_piece *piece = &grown[s->gives + s->takes];
+    *piece = (struct lwm_piece){.at = at, .count = count, .type = type, .info = *info, .row = row};
+    if (!info->predefined && !info->dense && lwm_host.Type_dup(type, &piece->type) == 0) piece->copied = true;
+    /* Pieces to give come first, and are added first. */
+    *(give ? &s->gives : &s->takes) += 1;
+    return true;
+}
+
+static bool apart(const void *a, size_t an, const void *b, size_t bn)
+{
+    return an == 0 || bn == 0 || (uintptr_t)a + an <= (uintptr_t)b || (uintptr_t)b + bn <= (uintptr_t)a;
+}
+
+/* Bytes to give: the buffer's own, or a row that it is packed in. */
+static const void *given(struct lwm_started *s, const struct lwm_buffer *b, const struct lwm_type *info, const void *out, size_t written)
+{
+    size_t bytes = (size_t)b->count * info->size;
+    if (info->dense && apart(b->at, bytes, out, written)) return b->at ? b->at : room(s, 0, 1);
+    char *row = room(s, 0, bytes);
+    return row && add_piece(s, true, b->at, (size_t)b->count, b->type, info, row) ? row : NULL;
+}
+
+static bool describe(const struct lwm_buffer *b, struct lwm_type *info, size_t *bytes)
+{
+    if (b->count < 0 || !lwm_type_of(b->type, info)) return false;
+    if (__builtin_mul_overflow((size_t)b->count, info->size, bytes)) return false;
+    return b->at || *bytes == 0 || !info->dense;
+}
+
+/* What a step of preparing found. */
+enum found { LEAVE, EMPTY, SHORT, READY };
+
+/* bcast, gather, scatter, allgather, alltoall. */
+static enum found move(struct lwm_started *s, const struct lwm_order *o, struct lwm_comm *comm, struct plan *p)
+{
+    size_t ranks = (size_t)comm->size, own = (size_t)comm->rank;
+    bool rooted = o->kind == LWM_BCAST || o->kind == LWM_GATHER || o->kind == LWM_SCATTER, root = !rooted || comm->rank == o->root;
+    if (rooted && (o->root < 0 || o->root >= comm->size)) return LEAVE;
+    /* Who gives and takes, and how many blocks. */
+    bool gives = o->kind == LWM_BCAST || o->kind == LWM_SCATTER ? root : true, takes = o->kind == LWM_BCAST ? !root : o->kind != LWM_GATHER || root;
+    size_t give = o->kind == LWM_SCATTER || o->kind == LWM_ALLTOALL ? ranks : 1;
+    size_t take = o->kind == LWM_GATHER || o->kind == LWM_ALLGATHER || o->kind == LWM_ALLTOALL ? ranks : 1;
+    bool give_in_place = gives && o->send.at == LWM_IN_PLACE && o->kind != LWM_SCATTER && o->kind != LWM_BCAST;
+    bool take_in_place = o->kind == LWM_SCATTER && root && o->recv.at == LWM_IN_PLACE;
+    struct lwm_type from, to;
+    size_t given_bytes = 0, taken_bytes = 0;
+    if (gives && !give_in_place && !describe(&o->send, &from, &given_bytes)) return LEAVE;
+    if (takes && !take_in_place && !describe(&o->recv, &to, &taken_bytes)) return LEAVE;
+    bool both = gives && takes && !give_in_place && !take_in_place;
+    if (both && given_bytes != taken_bytes) return LEAVE;
+    size_t block = gives && !give_in_place ? given_bytes : taken_bytes;
+    p->count = s->bytes = block;
+    if (block == 0) return EMPTY;
+    p->type = LW_I8;
+    p->out = take_in_place ? LW_IN_PLACE : NULL;
+    size_t written = takes && !take_in_place ? block * take : 0;
+    bool plain = !written || to.dense;
+    if (written) p->out = plain ? o->recv.at : room(s, 1, written);
+    if (written && !p->out) return SHORT;
+    if (give_in_place) {
+        p->in = LW_IN_PLACE;
+        size_t first = o->kind == LWM_ALLTOALL ? 0 : own, many = o->kind == LWM_ALLTOALL ? ranks : 1;
+        char *mine = (char *)o->recv.at + (ptrdiff_t)first * o->recv.count * to.extent;
+        if (!plain && !add_piece(s, true, mine, (size_t)o->recv.count * many, o->recv.type, &to, (char *)p->out + first * block)) return SHORT;
+    } else if (gives) {
+        struct lwm_buffer all = {o->send.at, o->send.count * (MPI_Count)give, o->send.type};
+        if (!(p->in = given(s, &all, &from, p->out, written))) return SHORT;
+    }
+    if (!plain && !add_piece(s, false, o->recv.at, (size_t)o->recv.count * take, o->recv.type, &to, p->out)) return SHORT;
+    return READY;
+}
+
+/* allgatherv, alltoallv, alltoallw. */
+static enum found move_uneven(struct lwm_started *s, const struct lwm_order *o, struct lwm_comm *comm, struct plan *p)
+{
+    int ranks = comm->size;
+    bool gathers = o->kind == LWM_ALLGATHERV, in_place = (gathers ? o->send.at : o->gives.at) == LWM_IN_PLACE;
+    size_t given_bytes = 0, taken_bytes = 0;
+    bool give_row = false, take_row = false;
+    struct lwm_type from;
+    s->lengths = calloc((size_t)ranks * 2, sizeof *s->lengths);
+    if (!s->lengths) return SHORT;
+    p->sends = s->lengths;
+    p->recvs = s->lengths + ranks;
+    if (gathers && !in_place && !describe(&o->send, &from, &given_bytes)) return LEAVE;
+    if (!gathers && !in_place && !lwm_measure(&o->gives, ranks, p->sends, &given_bytes, &give_row)) return LEAVE;
+    if (!lwm_measure(&o->takes, ranks, p->recvs, &taken_bytes, &take_row)) return LEAVE;
+    s->bytes = taken_bytes;
+    if (gathers && taken_bytes == 0) return EMPTY;
+    if (gathers && !in_place && given_bytes != p->recvs[comm->rank]) return LEAVE;
+    p->type = LW_I8;
+    p->out = take_row && o->takes.at ? o->takes.at : room(s, 1, taken_bytes);
+    if (!p->out) return SHORT;
+    p->in = LW_IN_PLACE;
+    if (!in_place && gathers) {
+        if (!(p->in = given(s, &o->send, &from, p->out, taken_bytes))) return SHORT;
+    } else if (!in_place) {
+        char *row = give_row && o->gives.at && apart(o->gives.at, given_bytes, p->out, taken_bytes) ? o->gives.at : NULL;
+        bool packs = !row;
+        if (packs && !(row = room(s, 0, given_bytes))) return SHORT;
+        p->in = row;
+        for (int i = 0; packs && i < ranks; i++) {
+            struct lwm_block b;
+            lwm_block_of(&o->gives, i, &b);
+            if (b.bytes && !add_piece(s, true, b.at, b.count, b.type, &b.info, row)) return SHORT;
+            row += b.bytes;
+        }
+    }
+    /* In place the row has what is given, too: of an allgatherv only the rank's own block. */
+    for (int pass = in_place ? 0 : 1; pass < 2 && !take_row; pass++) {
+        char *row = p->out;
+        for (int i = 0; i < ranks; i++) {
+            struct lwm_block b;
+            lwm_block_of(&o->takes, i, &b);
+            bool wanted = b.bytes && (pass == 1 || !gathers || i == comm->rank);
+            if (wanted && !add_piece(s, pass == 0, b.at, b.count, b.type, &b.info, row)) return SHORT;
+            row += b.bytes;
+        }
+    }
+    return READY;
+}
+
+/* reduce, allreduce, reduce_scatter_block, reduce_scatter, scan, exscan. */
+static enum found fold(struct lwm_started *s, const struct lwm_order *o, struct lwm_comm *comm, struct plan *p, enum lwm_reason *why)
+{
+    struct lwm_type info;
+    MPI_Datatype type = o->recv.type;
+    if (!lwm_type_of(type, &info)) return LEAVE;
+    size_t total = 0, own;
+    if (o->kind == LWM_REDUCE_SCATTER) {
+        if (!(s->lengths = calloc((size_t)comm->size, sizeof *s->lengths))) return SHORT;
+        for (int i = 0; i < comm->size; i++) {
+            long long n = lwm_number(o->takes.counts, o->takes.wide, i);
+            if (n < 0) return LEAVE;
+            s->lengths[i] = (size_t)n;
+            total += (size_t)n;
+        }
+        own = s->lengths[comm->rank];
+        p->recvs = s->lengths;
+    } else {
+        if (o->recv.count < 0) return LEAVE;
+        own = (size_t)o->recv.count;
+        total = o->kind == LWM_REDUCE_SCATTER_BLOCK ? own * (size_t)comm->size : own;
+    }
+    p->op = lwm_op_of(o->op, &info);
+    *why = info.combines == NOTHING ? LWM_WHY_TYPE : LWM_WHY_OP;
+    if (p->op < 0) return LEAVE;
+    *why = LWM_WHY_ARGUMENT;
+    if (o->kind == LWM_REDUCE && (o->root < 0 || o->root >= comm->size)) return LEAVE;
+    s->bytes = (o->kind == LWM_REDUCE_SCATTER ? total : own) * info.step;
+    if (total == 0) return EMPTY;
+    bool takes = !(o->kind == LWM_REDUCE && comm->rank != o->root) && !(o->kind == LWM_EXSCAN && comm->rank == 0);
+    bool in_place = o->send.at == LWM_IN_PLACE;
+    if (!o->send.at || (in_place && o->kind == LWM_REDUCE && !takes)) return LEAVE;
+    if ((takes || in_place) && own && (!o->recv.at || o->recv.at == LWM_IN_PLACE)) return LEAVE;
+    p->count = own;
+    p->type = info.element;
+    size_t read = total * info.step, written = in_place ? read : takes ? own * info.step : 0;
+    /* Bytes of pairs are moved with their gaps. */
+    struct lwm_type bytes = {.size = 1, .extent = 1, .dense = true, .predefined = true};
+    bool plain = !written || (o->recv.at && (uintptr_t)o->recv.at % info.align == 0);
+    p->out = plain ? o->recv.at : room(s, 1, written);
+    if (!plain && !p->out) return SHORT;
+    if (written == 0 && !p->out && !(p->out = room(s, 1, 1))) return SHORT;
+    p->in = LW_IN_PLACE;
+    if (in_place) {
+        if (!plain && !add_piece(s, true, o->recv.at, read, lwm_host.byte, &bytes, p->out)) return SHORT;
+    } else {
+        bool stays = (uintptr_t)o->send.at % info.align == 0 && apart(o->send.at, read, p->out, written);
+        p->in = stays ? o->send.at : room(s, 0, read);
+        if (!p->in || (!stays && !add_piece(s, true, o->send.at, read, lwm_host.byte, &bytes, (char *)p->in))) return SHORT;
+    }
+    if (takes && own && !plain && !add_piece(s, false, o->recv.at, own * info.step, lwm_host.byte, &bytes, p->out)) return SHORT;
+    return READY;
+}
+
+/* The call itself: started at once, or prepared. */
+#define EITHER(once, init, arguments...) (o->again ? init(team, ##arguments, to) : once(team, ##arguments, to))
+static lw_status issue(const struct lwm_order *o, lw_comm *team, const struct plan *p, lw_request **to)
+{
+    int root = o->root;
+    void *data = p->in ? (void *)p->in : p->out;
+    switch (o->kind) {
+    case LWM_BARRIER: return EITHER(lw_ibarrier, lw_comm_barrier_init);
+    case LWM_BCAST: return EITHER(lw_ibcast, lw_bcast_init, data, p->count, p->type, root);
+    case LWM_REDUCE: return EITHER(lw_ireduce, lw_reduce_init, p->in, p->out, p->count, p->type, p->op, root);
+    case LWM_ALLREDUCE: return EITHER(lw_iallreduce, lw_allreduce_init, p->in, p->out, p->count, p->type, p->op);
+    case LWM_GATHER: return EITHER(lw_igather, lw_gather_init, p->in, p->out, p->count, p->type, root);
+    case LWM_SCATTER: return EITHER(lw_iscatter, lw_scatter_init, p->in, p->out, p->count, p->type, root);
+    case LWM_ALLGATHER: return EITHER(lw_iallgather, lw_allgather_init, p->in, p->out, p->count, p->type);
+    case LWM_ALLTOALL: return EITHER(lw_ialltoall, lw_alltoall_init, p->in, p->out, p->count, p->type);
+    case LWM_REDUCE_SCATTER_BLOCK:
+        return EITHER(lw_ireduce_scatter_block, lw_reduce_scatter_block_init, p->in, p->out, p->count, p->type, p->op);
+    case LWM_SCAN: return EITHER(lw_iscan, lw_scan_init, p->in, p->out, p->count, p->type, p->op);
+    case LWM_EXSCAN: return EITHER(lw_iexscan, lw_exscan_init, p->in, p->out, p->count, p->type, p->op);
+    case LWM_REDUCE_SCATTER: return EITHER(lw_ireduce_scatter, lw_reduce_scatter_init, p->in, p->out, p->recvs, p->type, p->op);
+    case LWM_ALLGATHERV: return EITHER(lw_iallgatherv, lw_allgatherv_init, p->in, p->out, p->recvs, p->type);
+    default: return EITHER(lw_ialltoallv, lw_alltoallv_init, p->in, p->sends, p->out, p->recvs, p->type);
+    }
+}
+#undef EITHER
+
+static enum found prepare(struct lwm_started *s, const struct lwm_order *o, struct lwm_comm *comm, struct plan *p, enum lwm_reason *why)
+{
+    switch (o->kind) {
+    case LWM_BARRIER: return READY;
+    case LWM_BCAST:
+    case LWM_GATHER:
+    case LWM_SCATTER:
+    case LWM_ALLGATHER:
+    case LWM_ALLTOALL: return move(s, o, comm, p);
+    case LWM_ALLGATHERV:
+    case LWM_ALLTOALLV:
+    case LWM_ALLTOALLW: return move_uneven(s, o, comm, p);
+    default: return fold(s, o, comm, p, why);
+    }
+}
+
+/* Whether the communicator serves such calls; the reason if not. */
+static bool serves(struct lwm_call *call, const struct lwm_order *o, MPI_Comm handle)
+{
+    struct lwm_comm *comm = lwm_active ? lwm_comm_of(handle) : NULL;
+    call->comm = comm;
+    if (!comm) return lwm_leave(call, lwm_active ? LWM_WHY_ARGUMENT : LWM_WHY_INACTIVE);
+    comm->calls++;
+    if (o->kind == LWM_GATHERV || o->kind == LWM_SCATTERV) return lwm_leave(call, LWM_WHY_KIND);
+    /* Preparing may wait for other ranks, starting may not. */
+    if (comm->way == LWM_NEW && o->again && comm->calls > lwm_settings.after) lwm_comm_settle(comm);
+    if (comm->way == LWM_NODES) return lwm_leave(call, LWM_WHY_NODES);
+    return comm->way == LWM_TEAM ? true : lwm_leave(call, comm->why);
+}
+
+bool lwm_start(const struct lwm_order *o, MPI_Comm handle, MPI_Request *request, int *result)
+{
+    struct lwm_call call = {.kind = o->again ? LWM_PERSISTENT : LWM_NONBLOCKING};
+    *result = 0;
+    if (!serves(&call, o, handle)) return false;
+    struct lwm_comm *comm = call.comm;
+    struct lwm_started *s = calloc(1, sizeof *s);
+    struct plan plan = {0};
+    enum lwm_reason why = LWM_WHY_ARGUMENT;
+    enum found found = s ? prepare(s, o, comm, &plan, &why) : SHORT;
+    size_t bytes = s ? s->bytes : 0;
+    bool alike = o->kind != LWM_ALLTOALLV && o->kind != LWM_ALLTOALLW;
+    const struct lwm_race *race = &comm->races[o->kind][alike ? lwm_class(bytes) : 0];
+    if (found != LEAVE && race->over && race->host) {
+        found = LEAVE;
+        why = LWM_WHY_RACE;
+    }
+    call.bytes = bytes;
+    call.size_class = lwm_class(bytes);
+    if (found == LEAVE) {
+        lwm_started_free(s);
+        return lwm_leave(&call, why);
+    }
+    lw_status status = found == SHORT ? LW_ERR_MEMORY : LW_OK;
+    if (status == LW_OK) {
+        s->comm = comm;
+        s->handle_of_comm = handle;
+        s->kind = call.kind;
+        s->again = o->again;
+        if (o->again && found == READY) {
+            status = lw_comm_dup(comm->team, &s->own);
+            if (status == LW_OK) lw_comm_set_progress(s->own, lwm_progress, NULL);
+            if (status == LW_OK) lw_comm_set_progress_thread(s->own, 1);
+        } else if (found == READY && !comm->helped) {
+            /* The rank may next wait for a message in the host, and others for this call. */
+            comm->helped = lw_comm_set_progress_thread(comm->team, 1) == LW_OK;
+        }
+        if (!o->again && status == LW_OK && lwm_is_timed(lwm_counts[call.kind][call.size_class].taken)) s->start_ns = lwm_now_ns();
+        if (!o->again && status == LW_OK) status = lwm_started_begin(s);
+        if (status == LW_OK && found == READY) status = issue(o, o->again ? s->own : comm->team, &plan, &s->call);
+        s->active = !o->again;
+        if (status == LW_OK && !lwm_started_add(s)) status = LW_ERR_MEMORY;
+    }
+    if (status != LW_OK) {
+        lwm_done(&call, status);
+        *result = call.result;
+        lwm_started_free(s);
+        return true;
+    }
+    *request = s->handle;
+    return true;
+}
