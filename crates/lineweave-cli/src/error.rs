@@ -93,6 +93,14 @@ pub enum CliError {
     /// A plan that cannot be simulated.
     #[error(transparent)]
     Simulate(#[from] lineweave_core::simulate::SimulateError),
+    /// A rank of a program that was started failed.
+    #[error("rank {rank} ended with {how}")]
+    RankFailed {
+        /// Which.
+        rank: usize,
+        /// Its status.
+        how: String,
+    },
     /// Pixels are no text.
     #[error("a png is not written to standard output; name its file by -o, or ask for --format svg")]
     NoFile,

@@ -1,4 +1,4 @@
-"""The examples of the user guide (docs/python.md), run as they are printed."""
+"""The examples of the user guide (docs/python.md, docs/guide.md), run as they are printed."""
 
 import importlib.util
 import re
@@ -10,7 +10,8 @@ import pytest
 
 HERE = Path(__file__).parent
 GUIDE = next(p for p in (HERE / "python.md", HERE.parents[2] / "docs" / "python.md") if p.exists())
-BLOCKS = re.findall(r"(<!-- torch -->\n)?```python\n(.*?)```", GUIDE.read_text(), re.DOTALL)
+PATTERN = re.compile(r"(<!-- torch -->\n)?```python\n(.*?)```", re.DOTALL)
+BLOCKS = PATTERN.findall(GUIDE.read_text())
 PLAIN = [code for mark, code in BLOCKS if not mark]
 
 
@@ -43,6 +44,11 @@ def run(tmp_path, blocks):
 def test_examples_print_what_they_say(tmp_path):
     printed, shown = run(tmp_path, PLAIN)
     assert len(shown) >= 5 and printed == shown
+
+
+def test_the_example_to_begin_with(tmp_path):
+    printed, shown = run(tmp_path, [code for _, code in PATTERN.findall(GUIDE.with_name("guide.md").read_text())])
+    assert printed == shown != []
 
 
 def test_the_example_for_torch(tmp_path):

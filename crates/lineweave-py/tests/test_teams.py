@@ -9,6 +9,7 @@ import sys
 import textwrap
 import threading
 import time
+from pathlib import Path
 
 import lineweave
 import numpy as np
@@ -292,10 +293,15 @@ TEAM = r"""
 """
 
 
-def test_run_starts_ranks(tmp_path):
+@pytest.mark.parametrize("how", ["module", "command"])
+def test_run_starts_ranks(tmp_path, how):
     script = tmp_path / "script.py"
     script.write_text(textwrap.dedent(TEAM))
-    command = [sys.executable, "-m", "lineweave.run", "-n", "3", str(script)]
+    beside = Path(sys.executable).parent / "lineweave"
+    if how == "command" and not beside.exists():
+        pytest.skip("the command is not installed beside Python")
+    start = [sys.executable, "-m", "lineweave.run"] if how == "module" else [str(beside), "run"]
+    command = [*start, "-n", "3", str(script)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert sorted(done.stdout.split("\n")) == ["", "0 3 3", "1 3 3", "2 3 3"], done
 

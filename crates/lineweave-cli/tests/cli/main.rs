@@ -3,6 +3,7 @@
 mod bad_input;
 mod commands;
 mod common;
+mod guide;
 mod measuring;
 mod models;
 mod report;

@@ -1,10 +1,12 @@
-//! `lineweave run`: a program of MPI, with the library before it that takes over its collectives.
+//! `lineweave run`: a program of MPI, with the library before it that takes over its collectives; with `-n` a program of
+//! lineweave's own, once for each rank.
 //!
 //! It finds out which MPI the program loads, sets what the system shall preload, and becomes the program. Where nothing can be
 //! done it says so in one line, at rank 0, and the program runs as it would without.
 
 mod detect;
 mod elf;
+mod ranks;
 
 use crate::error::CliError;
 use crate::session::Session;
@@ -17,6 +19,9 @@ use std::process::Command;
 /// What to run.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
+    /// Start the program so many times, as the ranks of one team; a Python script by its interpreter
+    #[arg(long, short = 'n', value_name = "N", conflicts_with_all = ["report", "mpi"])]
+    ranks: Option<usize>,
     /// Write what was taken over, as JSON Lines, to this file at the end
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
@@ -53,6 +58,9 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
         say(session, &warning.to_string());
     }
     let [program, rest @ ..] = &arguments.program[..] else { return Ok(()) };
+    if let Some(ranks) = arguments.ranks {
+        return ranks::run(ranks, program, rest);
+    }
     let abi = match arguments.mpi {
         Some(abi) => Ok(abi),
         None => detect::abi(Path::new(program), rest),
