@@ -56,5 +56,5 @@ impl KnownHeaps {
 /// The address in its own process of what is private to another one.
 #[inline(always)]
 pub(crate) fn far(address: *const u8) -> Option<usize> {
-    (address as u64 & PLACE != 0).then(|| (address as u64 ^ PLACE) as usize)
+    (address as u64 & PLACE != 0).then_some((address as u64 ^ PLACE) as usize)
 }

@@ -78,9 +78,8 @@ pub fn soak(mut comm: Communicator, seed: u64, lasts: Duration) -> Result<Tally,
             break;
         }
     }
-    match warm || held.len() >= LAPS {
-        true => growth(&held).map_err(|what| format!("rank {}: {what}", main.comm.rank()))?,
-        false => {}
+    if warm || held.len() >= LAPS {
+        growth(&held).map_err(|what| format!("rank {}: {what}", main.comm.rank()))?;
     }
     Ok(tally)
 }

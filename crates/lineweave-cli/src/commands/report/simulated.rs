@@ -86,7 +86,7 @@ fn one(
     if choice.window < bytes && bytes % choice.window != 0 {
         return Ok(None);
     }
-    let windows = if choice.window == 0 { 1 } else { bytes / choice.window };
+    let windows = bytes.checked_div(choice.window).unwrap_or(1);
     let options = Options { fidelity: Fidelity::Chunk, runs: RUNS * windows, ..Options::default() };
     // What does not fit the machine's memory for messages is not played.
     let Ok(outcome) = simulate(machine, choice.plan(), &options) else { return Ok(None) };
