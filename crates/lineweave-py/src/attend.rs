@@ -60,15 +60,17 @@ impl Lock {
         true
     }
 
-    /// Takes it again.
-    pub(crate) fn acquire(&self) {
+    /// Takes it again, if it was let go of. Whether it was.
+    pub(crate) fn acquire(&self) -> bool {
         // SAFETY: as above.
-        if let Some(saved) = unsafe { &mut *self.saved.get() }.take() {
+        let saved = unsafe { &mut *self.saved.get() }.take();
+        if let Some(saved) = saved {
             // SAFETY: saved by this thread when it let go.
             unsafe { ffi::PyEval_RestoreThread(saved) };
             // Relaxed: as above.
             WAITING.fetch_sub(1, Ordering::Relaxed);
         }
+        saved.is_some()
     }
 }
 
@@ -101,10 +103,13 @@ impl Attendant for Attendance {
             return Ok(());
         }
         self.looked = Some(now);
-        self.lock.acquire();
-        // SAFETY: the lock was just taken.
+        // A call that is only polled is looked after with the lock held.
+        let taken = self.lock.acquire();
+        // SAFETY: the lock was just taken, or never let go of.
         let raised = unsafe { ffi::PyErr_CheckSignals() } != 0;
-        self.lock.release();
+        if taken {
+            self.lock.release();
+        }
         match raised {
             true => Err("a signal handler raised an exception".into()),
             false => Ok(()),
