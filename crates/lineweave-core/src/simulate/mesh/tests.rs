@@ -358,9 +358,9 @@ fn what_does_not_fit_is_refused_with_a_reason() {
 }
 
 #[test]
-fn a_mesh_of_one_core_works() {
+fn a_mesh_of_one_core_has_nobody_to_talk_to() {
     let machine = scc().with_dimensions("1x1".parse().unwrap()).unwrap();
     let plan = bcast("oc-bcast", 1, 10 * LINE, &Params::new());
-    let outcome = simulate(&machine, &plan, &Options::default()).unwrap();
-    assert_eq!((outcome.first, outcome.bound), (Picos(0), Some(Picos(0))));
+    let error = simulate(&machine, &plan, &Options::default()).unwrap_err().to_string();
+    assert!(error.contains("mesh of one core") && error.contains("--mesh 2x1"), "{error}");
 }
