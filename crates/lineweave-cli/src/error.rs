@@ -201,6 +201,20 @@ pub enum CliError {
     /// MPIs that cannot be measured.
     #[error("{0}; name the MPIs' directories, which have bin/mpirun, with --mpi")]
     Mpi(String),
+    /// Several nodes without what is between them.
+    #[error("what a message between two nodes costs is not known; give it with --link LATENCY_NS,BYTES_PER_NS, as a ping-pong of the MPI between them shows it")]
+    NoLink,
+    /// Nodes are alike.
+    #[error("{ranks} ranks cannot be divided among {nodes} nodes alike; give another --ranks, which counts those of all nodes")]
+    RanksOfNodes {
+        /// Ranks.
+        ranks: usize,
+        /// Nodes.
+        nodes: usize,
+    },
+    /// No cost over several nodes.
+    #[error(transparent)]
+    Nodes(#[from] lineweave_core::select::NoNodes),
     /// A program that was to be run.
     #[error("`{program}` cannot be started: {reason}")]
     Program {

@@ -1,5 +1,7 @@
 //! `lineweave explain`: what is chosen, and why.
 
+mod nodes;
+
 use crate::error::CliError;
 use crate::output::table;
 use crate::question::{team, Where};
@@ -28,6 +30,12 @@ pub struct Arguments {
     /// Choose for reproducible results, and show what that costs beside a free choice
     #[arg(long)]
     reproducible: bool,
+    /// Ranks are on so many nodes, as many on each, and an MPI goes between them; needs --link
+    #[arg(long, value_name = "N", conflicts_with_all = ["candidates", "reproducible", "counts", "root"])]
+    nodes: Option<usize>,
+    /// What a message between two nodes takes: when it is empty, in ns, and the bytes that go in a ns
+    #[arg(long, value_name = "NS,BYTES_PER_NS", value_parser = nodes::link, requires = "nodes")]
+    link: Option<nodes::Link>,
 }
 
 /// What a call runs, beside what the model alone says.
@@ -100,6 +108,9 @@ impl<'a> CandidateObject<'a> {
 /// # Errors
 /// A [`CliError`] when nothing can be chosen.
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
+    if let Some(nodes) = arguments.nodes {
+        return nodes::run(arguments, nodes, session);
+    }
     let found = find(arguments, session)?;
     match session.out.is_json() {
         true => objects(arguments, &found, session),

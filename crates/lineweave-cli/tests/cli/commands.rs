@@ -115,6 +115,33 @@ fn plan_without_an_algorithm_prints_the_one_that_explain_names() {
 }
 
 #[test]
+fn explain_covers_several_nodes() {
+    let scratch = Scratch::new();
+    let on = ["--machine", "epyc-milan-7763-2s", "--topology", "pack:2 core:2", "--json"];
+    let with = |first: &[&'static str]| [first, &on].concat();
+    let call = ["explain", "allreduce", "64", "--ranks", "8", "--nodes", "2", "--link", "1000,10"];
+    let objects = scratch.run(&with(&call)).objects();
+    assert_eq!((&objects[0]["kind"], &objects[0]["ranks"]), (&"nodes-call".into(), &8.into()));
+    let phases: Vec<f64> = objects[1..].iter().map(|o| o["predicted_ns"].as_f64().unwrap()).collect();
+    let sum: f64 = phases.iter().sum();
+    assert!((sum - objects[0]["predicted_ns"].as_f64().unwrap()).abs() < 1e-6, "{objects:?}");
+    // Its first phase is what the same ranks do on one node.
+    let reduce = scratch.run(&with(&["explain", "reduce", "64", "--ranks", "4"])).objects();
+    assert_eq!(
+        (phases.len(), reduce[0]["algorithm"].as_str()),
+        (3, objects[1]["algorithm"].as_str().and_then(|a| a.split(' ').next()))
+    );
+    scratch.run(&["explain", "allreduce", "64", "--nodes", "2"]).refused(1, &["--link"]);
+    scratch
+        .run(&["explain", "allreduce", "64", "--nodes", "3", "--ranks", "4", "--link", "1,1"])
+        .refused(1, &["4 ranks"]);
+    scratch
+        .run(&["explain", "scan", "64", "--nodes", "2", "--ranks", "4", "--link", "1,1"])
+        .refused(1, &["scan is left"]);
+    scratch.run(&["explain", "barrier", "--nodes", "2", "--link", "fast"]).refused(2, &["1500,12.5"]);
+}
+
+#[test]
 fn plan_counts_ops_and_memory() {
     let scratch = Scratch::new();
     let arguments = ["plan", "reduce", "binomial", "-n", "2", "-b", "4KiB", "--stats"];
