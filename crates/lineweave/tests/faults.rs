@@ -2,7 +2,7 @@
 //! error that names the lost rank and its process within a second, writes nothing it may not write, and nothing is left
 //! behind. The test starts itself once a rank, so it has no harness but prints what one would.
 //!
-//! `LINEWEAVE_TEST_FAULTS` says how many teams, 100 if it is not set; `LINEWEAVE_TEST_SEED` repeats a run.
+//! `LINEWEAVE_TEST_FAULTS` says how many teams, 200 if it is not set; `LINEWEAVE_TEST_SEED` repeats a run.
 
 use lineweave::error::Loss;
 use lineweave::settings::{Settings, Wait};
@@ -60,7 +60,7 @@ fn main() {
     let number =
         |name: &str, default: u64| std::env::var(name).map_or(default, |v| v.parse().expect("a number"));
     let seed = number("LINEWEAVE_TEST_SEED", u64::from(std::process::id()));
-    let teams = number("LINEWEAVE_TEST_FAULTS", 100);
+    let teams = number("LINEWEAVE_TEST_FAULTS", 200);
     println!("\nrunning 1 test\nseed {seed}");
     let next = Mutex::new(0);
     std::thread::scope(|scope| {

@@ -101,7 +101,7 @@ fn conformance(job: &str, sizes: &[usize]) {
         assert!(counts.windows(2).all(|w| w[0] == w[1]), "ranks ran different cases: {counts:?}");
         cases += counts[0];
     }
-    assert!(cases > 40, "{cases} cases only");
+    assert!(cases > 100, "{cases} cases only");
     println!("tally: conformance cases ({job}, processes) {cases}");
 }
 
