@@ -23,7 +23,7 @@ pub fn machine(subject: &Subject) -> Section {
     }
     if let Some(profile) = &subject.profile {
         section.text.push(format!(
-            "Measured at {} by lineweave {}: {} cells.",
+            "Measured ({}) by lineweave {}: {} cells.",
             profile.measured_at,
             profile.version,
             profile.cells.len()

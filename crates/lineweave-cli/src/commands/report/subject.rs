@@ -129,7 +129,10 @@ pub fn load(record: Option<&Path>, session: &mut Session) -> Result<Subject, Cli
         let choices = read_choices(&file, &profile.machine)?;
         return Ok(Subject {
             title: profile.machine.cpu.clone(),
-            origin: format!("profile {}, measured at {}", file.display(), profile.measured_at),
+            origin: public(
+                &format!("profile {}, measured at {}", file.display(), profile.measured_at),
+                std::env::var("HOME").ok(),
+            ),
             model,
             topology,
             fingerprint: Some(profile.machine.clone()),
@@ -157,7 +160,7 @@ pub fn load(record: Option<&Path>, session: &mut Session) -> Result<Subject, Cli
     let costs = session.costs()?;
     Ok(Subject {
         title: here.as_ref().map_or_else(|| "this machine".to_owned(), |f| f.cpu.clone()),
-        origin: costs.origin,
+        origin: public(&costs.origin, std::env::var("HOME").ok()),
         model: costs.tuning.model,
         topology: costs.topology,
         fingerprint: here,
@@ -198,6 +201,14 @@ pub fn described(
         timed: Vec::new(),
         timed_by: None,
     })
+}
+
+/// Reports are shown to others: whose home a file lies in stays out of them.
+fn public(origin: &str, home: Option<String>) -> String {
+    match home.filter(|home| home.len() > 1) {
+        Some(home) => origin.replace(&format!("{}/", home.trim_end_matches('/')), "~/"),
+        None => origin.to_owned(),
+    }
 }
 
 fn synthetic(text: &str, file: &Path, what: &'static str) -> Result<Topology, CliError> {
@@ -256,5 +267,19 @@ pub fn question(
         acc_bytes: None,
         uneven: None,
         shape,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::public;
+
+    #[test]
+    fn a_report_does_not_say_whose_home_a_profile_is_in() {
+        let origin = "profile /home/ada/.cache/lineweave/p.toml, measured";
+        let home = |path: &str| public(origin, Some(path.to_owned()));
+        assert_eq!(home("/home/ada"), "profile ~/.cache/lineweave/p.toml, measured");
+        assert_eq!(home("/home/ada/"), home("/home/ada"));
+        assert_eq!([home("/home/ad"), home("/"), public(origin, None)], [origin; 3]);
     }
 }
