@@ -7,7 +7,7 @@ from typing import Any, Callable
 
 from lineweave._errors import BadArgument
 
-ANY_SOURCE = ANY_TAG = -2
+ANY_SOURCE, ANY_TAG = -2, -1
 
 
 class _InPlace:
@@ -100,7 +100,7 @@ def _buffer(given: Any) -> tuple[Any, list[int] | None]:
     for part in rest:
         if isinstance(part, (Datatype, str)) or part is None:
             code = part.code if isinstance(part, Datatype) else part
-            if code is not None and _numpy().asarray(array).dtype != _numpy().dtype(code):
+            if code is not None and array is not None and _numpy().asarray(array).dtype != _numpy().dtype(code):
                 raise BadArgument(f"the buffer has elements of type {_numpy().asarray(array).dtype} and not {part!r}")
         elif isinstance(part, int):
             array = _numpy().asarray(array).reshape(-1)[:part]
@@ -127,9 +127,16 @@ def _one(given: Any) -> Any:
     return array
 
 
+def _tag(tag: int) -> int:
+    if tag == ANY_TAG:
+        raise BadArgument("a message is received under one tag; ANY_TAG is not offered")
+    return tag
+
+
 def _named(source: int, tag: int) -> int:
-    if source == ANY_SOURCE or tag == ANY_TAG:
-        raise BadArgument("a message is received from one rank and under one tag; ANY_SOURCE and ANY_TAG are not offered")
+    _tag(tag)
+    if source == ANY_SOURCE:
+        raise BadArgument("what is begun is received from one rank; ANY_SOURCE is for calls that block, such as Recv and Probe")
     return source
 
 

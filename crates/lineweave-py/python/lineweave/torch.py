@@ -1,8 +1,8 @@
 """A backend for torch.distributed: `import lineweave.torch`, then `init_process_group("lineweave")`.
 
 Collectives on CPU tensors run on lineweave, and are over when the call returns; with `async_op=True` what is returned is a
-finished `Work`. `send` and `recv` go by gloo. Groups with ranks on several nodes are composed of both
-(`lineweave._torch_nodes`).
+finished `Work`. `isend` and `irecv` are carried on whenever this rank waits for something of its team. Groups with ranks on several
+nodes are composed with gloo (`lineweave._torch_nodes`).
 """
 
 from __future__ import annotations
@@ -79,6 +79,10 @@ def _bytes(tensor: torch.Tensor) -> int:
     return int(tensor.numel() * tensor.element_size())
 
 
+def _raw_bytes(flat: torch.Tensor) -> torch.Tensor:
+    return flat.detach().reshape(-1).view(torch.uint8)
+
+
 class _Done(dist.Work):
     """Work that is over."""
 
@@ -110,6 +114,74 @@ class _Done(dist.Work):
         return future
 
 
+class _Message(dist.Work):
+    """A message that was started."""
+
+    def __init__(self, tensors: list[torch.Tensor], flat: torch.Tensor, request: Any, source: int) -> None:
+        super().__init__()
+        self._tensors, self._flat, self._request, self._from = tensors, flat, request, source
+        self._over = False
+
+    def wait(self, timeout: timedelta | None = None) -> bool:
+        if not self._over:
+            self._request.wait()
+            self._end()
+        return True
+
+    def _end(self) -> None:
+        self._over = True
+        (tensor,) = self._tensors
+        if self._from >= 0 and self._flat.data_ptr() != tensor.data_ptr():
+            tensor.copy_(self._flat)
+
+    def is_completed(self) -> bool:
+        if not self._over and self._request.test():
+            self._request.wait()
+            self._end()
+        return self._over
+
+    def is_success(self) -> bool:
+        return self._over
+
+    def exception(self) -> None:
+        return None
+
+    def synchronize(self) -> None:
+        self.wait()
+
+    def _source_rank(self) -> int:
+        return self._from
+
+    source_rank = _source_rank
+
+    def result(self) -> list[torch.Tensor]:
+        return self._tensors
+
+
+class _FromAnyone(_Message):
+    """One that is received from whichever rank sends first."""
+
+    def __init__(self, group: ProcessGroupLineweave, tensors: list[torch.Tensor], tag: int) -> None:
+        super().__init__(tensors, tensors[0], None, -1)
+        self._group, self._tag = group, tag
+
+    def _find(self, wait: bool) -> bool:
+        if self._request is None:
+            found = self._group._team.probe(None, self._tag, wait)
+            if found is None:
+                return False
+            message = self._group.recv(self._tensors, found[0], self._tag)
+            self._flat, self._request, self._from = message._flat, message._request, found[0]
+        return True
+
+    def wait(self, timeout: timedelta | None = None) -> bool:
+        self._find(True)
+        return super().wait(timeout)
+
+    def is_completed(self) -> bool:
+        return self._find(False) and super().is_completed()
+
+
 def _done(opts: Any, tensors: Sequence[Any]) -> _Done | None:
     # Who does not ask for work takes none for done (distributed_c10d), and making it costs more than a small collective.
     if opts is not None and not getattr(opts, "asyncOp", True):
@@ -130,9 +202,6 @@ class ProcessGroupLineweave(dist.ProcessGroup):
         self._team.set_timeout(seconds)
         self._raw = self._team._raw
         self._place, self._ranks = rank, size
-        self._gloo = (
-            dist.ProcessGroupGloo(dist.PrefixStore("lineweave/p2p", store), rank, size, timeout) if size > 1 else None
-        )
 
     def name(self) -> str:
         return "lineweave"
@@ -375,19 +444,18 @@ class ProcessGroupLineweave(dist.ProcessGroup):
 
     # Point to point.
 
-    def _partner(self) -> Any:
-        if self._gloo is None:
-            raise BadArgument("a group of one rank has nobody to send to")
-        return self._gloo
+    def send(self, tensors: list[torch.Tensor], destination: int, tag: int = 0) -> _Message:
+        (tensor,) = tensors
+        flat = _flat(tensor)
+        return _Message(tensors, flat, self._team.isend(_raw_bytes(flat), destination, tag), -1)
 
-    def send(self, tensors: list[torch.Tensor], destination: int, tag: int = 0) -> Any:
-        return self._partner().send(tensors, destination, tag)
+    def recv(self, tensors: list[torch.Tensor], source: int, tag: int = 0) -> _Message:
+        (tensor,) = tensors
+        flat = _flat(tensor)
+        return _Message(tensors, flat, self._team.irecv(_raw_bytes(flat), source, tag), source)
 
-    def recv(self, tensors: list[torch.Tensor], source: int, tag: int = 0) -> Any:
-        return self._partner().recv(tensors, source, tag)
-
-    def recv_anysource(self, tensors: list[torch.Tensor], tag: int = 0) -> Any:
-        return self._partner().recv_anysource(tensors, tag)
+    def recv_anysource(self, tensors: list[torch.Tensor], tag: int = 0) -> _Message:
+        return _FromAnyone(self, tensors, tag)
 
 
 def _create(store: Any, rank: int, size: int, timeout: timedelta) -> dist.ProcessGroup:
