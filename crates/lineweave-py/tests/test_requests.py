@@ -207,7 +207,7 @@ def uneven(team):
         given = np.full(counts[me] * n, me, "int64")
         requests = [
             team.iallgatherv(mine, counts),
-            team.igatherv(mine, counts, 1),
+            team.igatherv(mine, counts, n - 1),
             team.iscatterv(everything if me == 0 else None, counts, 0, np.empty(counts[me], "int32")),
             team.ireduce_scatterv(everything, counts),
             team.ialltoallv(given, [counts[me]] * n, counts),
@@ -215,7 +215,7 @@ def uneven(team):
         ]
         got = lineweave.wait_all(requests)
         assert np.array_equal(got[0], everything)
-        assert np.array_equal(got[1], everything) if me == 1 else got[1] is None
+        assert np.array_equal(got[1], everything) if me == n - 1 else got[1] is None
         assert np.array_equal(got[2], mine)
         assert np.array_equal(got[3], mine * n)
         assert np.array_equal(got[4], everything) and np.array_equal(got[5], everything)

@@ -7,13 +7,13 @@ import os
 import lineweave
 import numpy as np
 import pytest
-from conftest import DTYPES, values
+from conftest import values
 
 
 def shared(team):
     n, me = team.size, team.rank
     # Long enough to run direct, and short.
-    for dtype in DTYPES:
+    for dtype in ("float64", "int32", "uint8"):
         for shape in ((300_000,), (3, 5), ()):
             count = int(np.prod(shape))
             x, out = team.empty(shape, dtype), team.empty(shape, np.dtype(dtype))
@@ -49,7 +49,7 @@ def shared(team):
     return True
 
 
-@pytest.mark.parametrize("n", [1, 2, 4])
+@pytest.mark.parametrize("n", [1, 3])
 def test_collectives_on_shared_arrays(n, method):
     assert lineweave.spawn(shared, n, method=method) == [True] * n
 
@@ -100,7 +100,7 @@ def test_a_forked_child_takes_nothing_away(fork):
 
 
 def refused(team):
-    with pytest.raises(MemoryError, match="heap|memory"):
+    with pytest.raises(MemoryError, match="shared buffers need"):
         team.empty(1 << 50)
     with pytest.raises(lineweave.OutOfMemory):
         # More than there is on one rank alone: all hear of it.

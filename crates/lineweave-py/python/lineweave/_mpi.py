@@ -8,6 +8,7 @@ from typing import Any, Callable
 from lineweave._errors import BadArgument
 
 ANY_SOURCE, ANY_TAG = -2, -1
+UNDEFINED = -32766
 
 
 class _InPlace:
@@ -142,3 +143,17 @@ def _named(source: int, tag: int) -> int:
 
 def _flat(array: Any) -> Any:
     return None if array is None else _numpy().asarray(array).reshape(-1)
+
+
+def _pairs(sendbuf: Any, recvbuf: Any) -> tuple[Any, list[int], list[int], Any]:
+    (send, given), (out, taken) = _buffer(sendbuf), _buffer(recvbuf)
+    if given is None or taken is None:
+        raise BadArgument("Alltoallv: give counts with both buffers: [x, counts]")
+    return send, given, taken, out
+
+
+def _counted(given: Any, what: str) -> tuple[Any, list[int]]:
+    array, counts = _buffer(given)
+    if counts is None:
+        raise BadArgument(f"{what}: give the counts of all ranks at every rank, [x, counts], where x may be None if it is not used")
+    return array, counts

@@ -21,6 +21,7 @@ except ImportError as error:
 from lineweave import _lineweave
 from lineweave._errors import BadArgument, BadType
 from lineweave._team import Team, fresh_name
+from lineweave._torch_messages import FromAnyone, Message
 from lineweave._torch_nodes import ProcessGroupNodes, nodes
 
 # Numbers in the order of the runtime's lists.
@@ -112,74 +113,6 @@ class _Done(dist.Work):
         future: torch.futures.Future[Any] = torch.futures.Future()
         future.set_result(self._tensors)
         return future
-
-
-class _Message(dist.Work):
-    """A message that was started."""
-
-    def __init__(self, tensors: list[torch.Tensor], flat: torch.Tensor, request: Any, source: int) -> None:
-        super().__init__()
-        self._tensors, self._flat, self._request, self._from = tensors, flat, request, source
-        self._over = False
-
-    def wait(self, timeout: timedelta | None = None) -> bool:
-        if not self._over:
-            self._request.wait()
-            self._end()
-        return True
-
-    def _end(self) -> None:
-        self._over = True
-        (tensor,) = self._tensors
-        if self._from >= 0 and self._flat.data_ptr() != tensor.data_ptr():
-            tensor.copy_(self._flat)
-
-    def is_completed(self) -> bool:
-        if not self._over and self._request.test():
-            self._request.wait()
-            self._end()
-        return self._over
-
-    def is_success(self) -> bool:
-        return self._over
-
-    def exception(self) -> None:
-        return None
-
-    def synchronize(self) -> None:
-        self.wait()
-
-    def _source_rank(self) -> int:
-        return self._from
-
-    source_rank = _source_rank
-
-    def result(self) -> list[torch.Tensor]:
-        return self._tensors
-
-
-class _FromAnyone(_Message):
-    """One that is received from whichever rank sends first."""
-
-    def __init__(self, group: ProcessGroupLineweave, tensors: list[torch.Tensor], tag: int) -> None:
-        super().__init__(tensors, tensors[0], None, -1)
-        self._group, self._tag = group, tag
-
-    def _find(self, wait: bool) -> bool:
-        if self._request is None:
-            found = self._group._team.probe(None, self._tag, wait)
-            if found is None:
-                return False
-            message = self._group.recv(self._tensors, found[0], self._tag)
-            self._flat, self._request, self._from = message._flat, message._request, found[0]
-        return True
-
-    def wait(self, timeout: timedelta | None = None) -> bool:
-        self._find(True)
-        return super().wait(timeout)
-
-    def is_completed(self) -> bool:
-        return self._find(False) and super().is_completed()
 
 
 def _done(opts: Any, tensors: Sequence[Any]) -> _Done | None:
@@ -444,18 +377,18 @@ class ProcessGroupLineweave(dist.ProcessGroup):
 
     # Point to point.
 
-    def send(self, tensors: list[torch.Tensor], destination: int, tag: int = 0) -> _Message:
+    def send(self, tensors: list[torch.Tensor], destination: int, tag: int = 0) -> Message:
         (tensor,) = tensors
         flat = _flat(tensor)
-        return _Message(tensors, flat, self._team.isend(_raw_bytes(flat), destination, tag), -1)
+        return Message(tensors, flat, self._team.isend(_raw_bytes(flat), destination, tag), -1)
 
-    def recv(self, tensors: list[torch.Tensor], source: int, tag: int = 0) -> _Message:
+    def recv(self, tensors: list[torch.Tensor], source: int, tag: int = 0) -> Message:
         (tensor,) = tensors
         flat = _flat(tensor)
-        return _Message(tensors, flat, self._team.irecv(_raw_bytes(flat), source, tag), source)
+        return Message(tensors, flat, self._team.irecv(_raw_bytes(flat), source, tag), source)
 
-    def recv_anysource(self, tensors: list[torch.Tensor], tag: int = 0) -> _Message:
-        return _FromAnyone(self, tensors, tag)
+    def recv_anysource(self, tensors: list[torch.Tensor], tag: int = 0) -> Message:
+        return FromAnyone(self, tensors, tag)
 
 
 def _create(store: Any, rank: int, size: int, timeout: timedelta) -> dist.ProcessGroup:
