@@ -4,9 +4,9 @@
 //! its steps, and the engine is given back after each, for whoever else wants it. As soon as no call is left, it waits as any
 //! other wait does.
 
-use super::engine::{Engine, Mode};
 use super::lend::pause;
 use super::Communicator;
+use super::{Engine, Mode};
 use crate::error::Error;
 use crate::post::{Desk, Errand, Rings, Stopped};
 use crate::wait::Vigil;

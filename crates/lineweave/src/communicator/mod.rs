@@ -14,18 +14,20 @@ pub mod lend;
 mod memory;
 mod parcels;
 mod queue;
+mod run;
 mod short;
 mod windows;
 
 pub(crate) use agreement::Agreed;
-pub use engine::{Buffers, Options, PlanId};
-pub(crate) use engine::{Engine, Mode, Stop};
+pub(crate) use engine::Engine;
 pub(crate) use heaps::Allotted;
 pub(crate) use join::Family;
 pub(crate) use lend::Shared;
 pub use memory::Memory;
 pub use parcels::Message;
 pub(crate) use queue::{Job, Lengths, Pairs, Ticket, Window};
+pub use run::{Buffers, Options, PlanId};
+pub(crate) use run::{Mode, Stop};
 
 use crate::check::CallSpec;
 use crate::choose::{Adoptable, Book};
