@@ -242,6 +242,12 @@ impl Communicator {
         self.engine_ref().book().attach()
     }
 
+    /// Has long calls go by cross-memory attach where that is possible and predicted or measured to be faster, or no longer; returns
+    /// whether they did. All ranks must ask for the same between the same calls.
+    pub fn set_cross_memory(&mut self, on: bool) -> bool {
+        self.engine().set_cross_memory(on)
+    }
+
     /// Why this communicator cannot be used any more, if so.
     pub fn failure(&self) -> Option<&str> {
         self.engine_ref().failure()
@@ -303,6 +309,22 @@ impl Communicator {
     /// [`Error::NoPlan`].
     pub fn chosen(&self, call: &CallSpec) -> Result<Chosen, Error> {
         self.engine_ref().chosen(call)
+    }
+
+    /// The algorithm that a call of this size runs when all ranks give it shared buffers, and why.
+    ///
+    /// # Errors
+    /// [`Error::NoPlan`].
+    pub fn chosen_shared(&self, call: &CallSpec) -> Result<Chosen, Error> {
+        self.engine_ref().chosen_shared(call)
+    }
+
+    /// The best by the model of the plans that reach other ranks' buffers.
+    ///
+    /// # Errors
+    /// [`Error::NoPlan`] when ranks do not reach each other's for a call of this length, or no such plan applies.
+    pub fn best_direct(&self, call: &CallSpec) -> Result<Chosen, Error> {
+        self.engine_ref().best_direct(call)
     }
 
     /// The question that a call of this size poses to whoever chooses.
