@@ -267,6 +267,7 @@ fn trial(question: &Question, candidate: &Candidate, rules: &Rules, check: bool)
             params: candidate.params.clone(),
             window: candidate.window,
         }),
+        path: None,
         wait: None,
         check,
         // A few calls at least, also of a message that takes longer than a window.
