@@ -74,8 +74,8 @@ impl<'py> Uneven<'_, 'py> {
         let (mut request, mut idle) = (None, false);
         entered.run(py, 0, |comm| {
             idle = !comm.has_started();
-            // SAFETY: both are as long as the places say, aligned, and kept until the call is over.
             request = Some(match &self.taken {
+                // SAFETY: both are as long as the places say, aligned, and kept until the call is over.
                 None => unsafe { comm.start_uneven(&spec, &self.counts, input, output) },
                 // SAFETY: as above.
                 Some(taken) => unsafe { comm.start_pairs(&spec, &self.counts, taken, input, output) },
