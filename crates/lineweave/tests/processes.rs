@@ -159,6 +159,7 @@ fn shared_buffers_are_used_between_processes() {
     conformance("shared plans", &[2, 3, 5]);
     conformance("shared", &[1, 2, 3, 4]);
     conformance("shared around", &[2]);
+    conformance("shared uneven", &[2, 3, 4]);
     // Every process chooses and proves for itself.
     conformance("shared few", &[5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17]);
 }
@@ -417,6 +418,10 @@ fn work(job: &str, comm: &mut Communicator) -> Result<String, String> {
         // The window, an element less and one more, and several windows.
         "shared around" => {
             count(common::shared::calls(comm, &[(1 << 18) - 1, 1 << 18, (1 << 18) + 1, 700_001]))
+        }
+        // Longer than what a call asks from.
+        "shared uneven" => {
+            count(Ok(common::uneven::overlaps(comm)? + common::uneven::shared(comm, &[13, 40_000])?))
         }
         "shared few" => count(common::shared::calls(comm, &[4097])),
         "children" => {
