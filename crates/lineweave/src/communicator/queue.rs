@@ -5,8 +5,9 @@
 //! averages are divided. A stage stops where it would have to wait, and goes on from there the next time.
 
 use super::agreement::{Agreed, Agreement};
-use super::engine::{Buffers, Engine, Mode, PlanId, Stop};
+use super::run::{Buffers, Mode, PlanId, Stop};
 use super::windows::Run;
+use super::Engine;
 use crate::calls::{contributions, CallPlan, Preface, Windows};
 use crate::check::{CallSpec, Comparison};
 use crate::error::Error;
