@@ -41,8 +41,9 @@ bool lwm_nodes_allgather(struct lwm_call *call, const void *send, void *recv, si
 
 /* ---- of long messages (nodes_long.c) ---- */
 
-/* Messages from here on go through several leaders; from four times that on in pieces, whose phases overlap. */
-#define LWM_NODES_LONG ((size_t)128 << 10)
+/* Messages from here on go through several leaders and in pieces, whose phases overlap. With 256 KiB each piece's waiting cost more than
+ * that (4 ranks on 2 nodes emulated on 2 CPUs, where 1 MiB and more came out even). */
+#define LWM_NODES_LONG ((size_t)1 << 20)
 bool lwm_nodes_bcast_long(struct lwm_call *call, void *data, size_t bytes, int root);
 bool lwm_nodes_fold_long(struct lwm_call *call, const void *send, void *recv, size_t count, MPI_Datatype type, MPI_Op op,
                          const struct lwm_type *info, int combine, int root);

@@ -15,8 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The longest piece. */
+/* The longest piece, and the shortest. */
 #define PIECE ((size_t)1 << 20)
+#define LEAST ((size_t)1 << 19)
 /* Operations of the host that a leader has under way. */
 #define AHEAD 2
 
@@ -24,7 +25,7 @@
 static size_t piece_of(size_t bytes)
 {
     size_t piece = bytes / 4;
-    return piece < LWM_NODES_LONG ? LWM_NODES_LONG : piece > PIECE ? PIECE : piece;
+    return piece < LEAST ? LEAST : piece > PIECE ? PIECE : piece;
 }
 
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
@@ -72,13 +73,43 @@ static void cut(const struct lwm_nodes *nodes, size_t elements, size_t *lengths)
     }
 }
 
+/* To a root: through the leaders at its place, so that nothing has to be handed on; through the first ones where none leads there. */
+static bool reduce_long(struct lwm_call *call, const char *send, char *recv, size_t count, MPI_Datatype type, MPI_Op op,
+                        const struct lwm_type *info, int combine, int root)
+{
+    struct lwm_nodes *nodes = call->comm->nodes;
+    size_t width = info->step, many = piece_of(count * width) / width, room = many * width;
+    int place = nodes->place[root], through = place < nodes->leaders ? place : 0;
+    bool here = nodes->mine == nodes->node[root], leads = nodes->local == through, takes = call->comm->rank == root;
+    char *parts = lwm_scratch(LWM_SCRATCH_NODES, AHEAD * room);
+    if (!parts) return lwm_nodes_failed(call, LW_ERR_MEMORY);
+    MPI_Request started[AHEAD] = {lwm_host.no_request, lwm_host.no_request};
+    for (size_t k = 0, done = 0; done < count; k++, done += many) {
+        size_t n = least(many, count - done);
+        const char *in = send + done * width;
+        /* Of two pieces before, which the host may still read. */
+        OUTER(leads, lwm_host.Wait(&started[k % AHEAD], LWM_STATUS_IGNORE));
+        char *part = takes ? recv + done * width : parts + k % AHEAD * room;
+        if (!nodes->team && in != part) memcpy(part, in, n * width);
+        INNER(lw_reduce(nodes->team, in == part && leads ? LW_IN_PLACE : in, part, n, info->element, combine, through));
+        const void *from = here ? LWM_IN_PLACE : part;
+        OUTER(leads, lwm_host.Ireduce(from, part, (int)n, type, op, nodes->node[root], nodes->between, &started[k % AHEAD]));
+        if (!here || through == place) continue;
+        OUTER(leads, lwm_host.Wait(&started[k % AHEAD], LWM_STATUS_IGNORE));
+        INNER(lw_bcast(nodes->team, part, n * width, LW_I8, through));
+    }
+    for (int i = 0; i < AHEAD; i++) OUTER(leads, lwm_host.Wait(&started[i], LWM_STATUS_IGNORE));
+    return true;
+}
+
 bool lwm_nodes_fold_long(struct lwm_call *call, const void *send, void *recv, size_t count, MPI_Datatype type, MPI_Op op,
                          const struct lwm_type *info, int combine, int root)
 {
+    if (root >= 0) return reduce_long(call, send, recv, count, type, op, info, combine, root);
     struct lwm_nodes *nodes = call->comm->nodes;
     size_t width = info->step, many = piece_of(count * width) / width, pieces = (count + many - 1) / many;
     size_t room = (many + (size_t)nodes->leaders - 1) / (size_t)nodes->leaders * width;
-    bool leads = nodes->local < nodes->leaders, here = root >= 0 && nodes->mine == nodes->node[root];
+    bool leads = nodes->local < nodes->leaders;
     char *parts = leads ? lwm_scratch(LWM_SCRATCH_NODES, AHEAD * room) : NULL;
     size_t *lengths = lwm_scratch(LWM_SCRATCH_COUNTS, sizeof *lengths * (size_t)nodes->members[nodes->mine]);
     if ((leads && !parts) || !lengths) return lwm_nodes_failed(call, LW_ERR_MEMORY);
@@ -92,23 +123,16 @@ bool lwm_nodes_fold_long(struct lwm_call *call, const void *send, void *recv, si
             if (!nodes->team) memcpy(part, in, n * width);
             INNER(lw_reduce_scatter(nodes->team, in, part, lengths, info->element, combine));
             int own = (int)lengths[nodes->local];
-            MPI_Request *request = &started[k % AHEAD];
-            if (root < 0) {
-                OUTER(leads, lwm_host.Iallreduce(LWM_IN_PLACE, part, own, type, op, nodes->between, request));
-            } else {
-                const void *from = here ? LWM_IN_PLACE : part;
-                OUTER(leads, lwm_host.Ireduce(from, part, own, type, op, nodes->node[root], nodes->between, request));
-            }
+            OUTER(leads, lwm_host.Iallreduce(LWM_IN_PLACE, part, own, type, op, nodes->between, &started[k % AHEAD]));
         }
         if (k == 0) continue;
         /* The piece before. */
         size_t n = least(many, count - (k - 1) * many);
-        char *out = recv ? (char *)recv + (k - 1) * many * width : NULL, *part = leads ? parts + (k - 1) % AHEAD * room : NULL;
+        char *out = (char *)recv + (k - 1) * many * width, *part = leads ? parts + (k - 1) % AHEAD * room : NULL;
         OUTER(leads, lwm_host.Wait(&started[(k - 1) % AHEAD], LWM_STATUS_IGNORE));
         cut(nodes, n, lengths);
-        if (!nodes->team && (root < 0 || here)) memcpy(out, part, n * width);
-        if (root < 0) INNER(lw_allgatherv(nodes->team, part, out, lengths, info->element));
-        else if (here) INNER(lw_gatherv(nodes->team, part, out, lengths, info->element, nodes->place[root]));
+        if (!nodes->team) memcpy(out, part, n * width);
+        INNER(lw_allgatherv(nodes->team, part, out, lengths, info->element));
     }
     return true;
 }

@@ -11,10 +11,10 @@ use crate::collective::Collective;
 use crate::model::{AlphaBeta, Call, Form, Model, NoForm, Published};
 use crate::units::Nanos;
 
-/// Messages from here on go through several leaders, and in pieces of a fourth, at least this long.
-const LONG: usize = 128 << 10;
-/// Bytes of the longest piece.
-const PIECE: usize = 1 << 20;
+/// Messages from here on go in pieces of a fourth, and an allreduce's through several leaders.
+const LONG: usize = 1 << 20;
+/// Bytes of the shortest piece and of the longest.
+const PIECES: [usize; 2] = [1 << 19, 1 << 20];
 
 /// Why there is no cost over several nodes.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -73,7 +73,7 @@ pub fn over_nodes(
     let gamma = model.fold(question.grain).map(|fold| &fold.private);
     let whole = matches!(question.collective, Collective::Bcast | Collective::Reduce | Collective::Allreduce);
     let long = whole && question.bytes >= LONG;
-    let piece = (question.bytes / 4).clamp(LONG, PIECE);
+    let piece = (question.bytes / 4).clamp(PIECES[0], PIECES[1]);
     let pieces = if long { question.bytes.div_ceil(piece) } else { 1 };
     let bytes = if long { piece.min(question.bytes) } else { question.bytes };
     // Of a piece, what one leader has, in whole elements.
@@ -130,11 +130,6 @@ pub fn over_nodes(
             )?,
             // The root's node has it already.
             if nodes > 1 { within(Collective::Bcast, bytes, "the others")? } else { None },
-        ],
-        Collective::Reduce if long => [
-            within(Collective::ReduceScatter, part, "a node")?,
-            between(&[Form::BinomialReduce], bytes, bytes)?,
-            within(Collective::Gather, part, "the root's node")?,
         ],
         Collective::Allreduce if long => [
             within(Collective::ReduceScatter, part, "a node")?,
@@ -236,7 +231,7 @@ mod tests {
             parts,
             ["reduce-scatter within a node", "allreduce between 8 nodes", "allgather within a node"]
         );
-        assert_eq!((long.pieces, long.phases[0].bytes), (4, 128 << 10));
+        assert_eq!((long.pieces, long.phases[0].bytes), (2, 256 << 10));
     }
 
     #[test]
