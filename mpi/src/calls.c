@@ -38,6 +38,7 @@ bool lwm_begin(struct lwm_call *call, enum lwm_kind kind, MPI_Comm handle)
     call->comm = comm;
     if (LWM_UNLIKELY(!comm)) return lwm_leave(call, lwm_active ? LWM_WHY_ARGUMENT : LWM_WHY_INACTIVE);
     comm->calls++;
+    if (kind < LWM_HOT && LWM_UNLIKELY(comm->hot[kind].done)) lwm_count_hot(comm, kind);
     if (LWM_LIKELY(comm->way == LWM_TEAM)) return true;
     if (comm->way == LWM_NEW && comm->calls > lwm_settings.after) lwm_comm_settle(comm);
     if (comm->way == LWM_TEAM || comm->way == LWM_NODES) return true;
@@ -148,6 +149,35 @@ bool lwm_done(struct lwm_call *call, lw_status status)
     count_taken(call);
     call->result = 0;
     return true;
+}
+
+void lwm_count_hot(struct lwm_comm *comm, enum lwm_kind kind)
+{
+    struct lwm_hot *hot = &comm->hot[kind];
+    struct lwm_count *count = &lwm_counts[kind][hot->size_class];
+    add(&count->taken, hot->done);
+    add(&count->taken_bytes, hot->done * hot->bytes);
+    hot->done = 0;
+}
+
+void lwm_heat(const struct lwm_call *call, struct lwm_hot hot)
+{
+    struct lwm_comm *comm = call->comm;
+    const struct lwm_race *race = &comm->races[call->kind][call->race_class];
+    if (comm->way != LWM_TEAM || (lwm_settings.race && (!race->over || race->host))) return;
+    /* The next one that is timed goes the whole way. */
+    uint64_t taken = lwm_counts[call->kind][call->size_class].taken;
+    hot.left = taken < 16 ? 0 : 64 - (uint32_t)(taken & 63) + 1;
+    hot.size_class = call->size_class;
+    comm->hot[call->kind] = hot;
+}
+
+int lwm_repeat_failed(struct lwm_comm *comm, enum lwm_kind kind)
+{
+    struct lwm_call call = {.comm = comm, .kind = kind, .bytes = comm->hot[kind].bytes};
+    comm->hot[kind].left = 0;
+    lwm_done(&call, LW_ERR_FAILED);
+    return call.result;
 }
 
 int lwm_ended(enum lwm_kind kind, size_t bytes, uint64_t start_ns, struct lwm_comm *comm, lw_status status)

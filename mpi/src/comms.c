@@ -136,6 +136,10 @@ void lwm_comm_count(struct lwm_comm *comm)
     struct lwm_count *count = &lwm_counts[LWM_BARRIER][0];
     __atomic_fetch_add(&count->taken, comm->barriers, __ATOMIC_RELAXED);
     comm->barriers = 0;
+    for (int kind = 0; kind < LWM_HOT; kind++) {
+        lwm_count_hot(comm, kind);
+        comm->hot[kind].left = 0;
+    }
 }
 
 void lwm_comms_count(void)

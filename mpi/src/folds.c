@@ -78,5 +78,11 @@ bool lwm_fold(struct lwm_call *call, enum lwm_kind kind, const void *send, void 
         status = combine(comm->team, kind, in, out, (size_t)count, info.element, op, root);
     }
     if (status == LW_OK && takes && out != recv) memcpy(recv, out, bytes);
-    return lwm_done(call, status);
+    lwm_done(call, status);
+    bool known = !own && info.predefined && (kind == LWM_REDUCE || kind == LWM_ALLREDUCE);
+    if (known && call->result == 0) {
+        lwm_heat(call, (struct lwm_hot){.root = root, .type = type, .op = mpi_op, .count = count, .bytes = bytes, .align = info.align,
+                                        .element = info.element, .combine = op});
+    }
+    return true;
 }

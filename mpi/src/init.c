@@ -44,12 +44,14 @@ static long long whole(const char *name, long long otherwise, long long least, b
 
 static void read_settings(bool speaks)
 {
-    const char *report = getenv("LINEWEAVE_MPI_REPORT");
+    const char *report = getenv("LINEWEAVE_MPI_REPORT"), *link = getenv("LINEWEAVE_MPI_LINK");
     lwm_settings.quiet = whole("LINEWEAVE_QUIET", 0, 0, false) != 0;
     lwm_settings.ranks_per_node = (int)whole("LINEWEAVE_RANKS_PER_NODE", 0, 0, speaks);
+    lwm_settings.leaders = (int)whole("LINEWEAVE_MPI_LEADERS", 4, 1, speaks);
     lwm_settings.after = (uint64_t)whole("LINEWEAVE_MPI_AFTER", 4, 0, speaks);
     lwm_settings.race = whole("LINEWEAVE_MPI_RACE", 1, 0, speaks) != 0;
     lwm_settings.report = report && *report ? report : NULL;
+    lwm_settings.link = link && *link ? link : NULL;
 }
 
 /* After the host's MPI_Init. */
@@ -63,17 +65,20 @@ static void begin(void)
     lwm_host.Comm_rank(lwm_host.world, &rank);
     if (rank == 0) read_settings(true);
     /* Rank 0's count: what is decided by them must be the same on all ranks. */
-    long long settings[3] = {lwm_settings.ranks_per_node, (long long)lwm_settings.after, lwm_settings.race};
-    if (lwm_host.Bcast(settings, 3, lwm_host.long_long, 0, lwm_host.world) != 0) return;
+    long long settings[5] = {lwm_settings.ranks_per_node, (long long)lwm_settings.after, lwm_settings.race, lwm_settings.leaders,
+                             lwm_settings.link != NULL};
+    if (lwm_host.Bcast(settings, 5, lwm_host.long_long, 0, lwm_host.world) != 0) return;
     lwm_settings.ranks_per_node = (int)settings[0];
     lwm_settings.after = (uint64_t)settings[1];
     lwm_settings.race = settings[2] != 0;
+    lwm_settings.leaders = (int)settings[3];
     /* Whether all could: what follows is the same on all ranks. */
     int fine = lwm_types_open() && lw_check_version(LW_VERSION) == LW_OK && lwm_comms_open(), all = 0;
     if (lwm_host.Allreduce(&fine, &all, 1, lwm_host.integer, lwm_host.min, lwm_host.world) != 0 || !all) {
         if (rank == 0) lwm_say("not all ranks could set it up; nothing is taken over");
         return;
     }
+    if (settings[4]) lwm_link();
     lwm_active = true;
     struct lwm_comm *world = lwm_settings.after == 0 ? lwm_comm_of(lwm_host.world) : NULL;
     if (world && world->way == LWM_NEW) lwm_comm_settle(world);

@@ -125,9 +125,11 @@ void lwm_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 struct lwm_settings {
     bool quiet;
     int ranks_per_node;   /* 0: as they are */
+    int leaders;          /* ranks of a node that talk to other nodes */
     uint64_t after;       /* collectives on a communicator before it gets a team */
     bool race;            /* whether the host is kept where it is faster */
     const char *report;   /* a file, or null */
+    const char *link;     /* the same: for what messages between nodes take */
 };
 extern struct lwm_settings lwm_settings;
 /* Between MPI_Init and MPI_Finalize, with a host that can be used. */
@@ -152,6 +154,23 @@ struct lwm_race {
     uint64_t turn_ns, best_ns[2];  /* of the turn under way; of the fastest one of ours and of the host's */
 };
 
+/* A call that was made last and may come again, on predefined types and operators: what it is for lineweave, so that it is recognised
+ * by a few comparisons. What lies between two short calls decides whether a line goes between ranks once or twice. */
+struct lwm_hot {
+    uint32_t left;        /* calls until one goes the whole way, which counts and times it; 0: none is known */
+    uint32_t done;        /* calls not counted yet */
+    int root;
+    MPI_Datatype type;
+    MPI_Op op;
+    MPI_Count count;
+    size_t bytes, align;
+    lw_type element;
+    lw_op combine;
+    int size_class;
+};
+/* The kinds that are kept: to ALLTOALL. */
+#define LWM_HOT (LWM_ALLTOALL + 1)
+
 struct lwm_nodes;
 
 struct lwm_comm {
@@ -168,6 +187,7 @@ struct lwm_comm {
     /* Set when a barrier is nothing but lw_barrier. */
     bool plain_barrier;
     uint64_t barriers;
+    struct lwm_hot hot[LWM_HOT];
     struct lwm_race races[LWM_TAKEN][LWM_RACE_CLASSES];
     struct lwm_comm *next;
 };
@@ -177,6 +197,20 @@ extern struct lwm_comm *lwm_slots[LWM_SLOTS];
 static inline size_t lwm_slot(MPI_Comm comm)
 {
     return (size_t)((uint64_t)LWM_KEY(comm) * 0x9e3779b97f4a7c15u >> 54);
+}
+
+/* The communicator's call of this kind that may be repeated without the whole way; null when there is none. */
+static inline struct lwm_comm *lwm_hot(MPI_Comm comm, enum lwm_kind kind)
+{
+    struct lwm_comm *found = __atomic_load_n(&lwm_slots[lwm_slot(comm)], __ATOMIC_ACQUIRE);
+    return LWM_LIKELY(found && found->handle == comm && found->hot[kind].left > 1) ? found : NULL;
+}
+/* Whether buffers are as lineweave wants them: aligned, two, and not in place. */
+static inline bool lwm_plain(const struct lwm_hot *hot, const void *give, const void *take, size_t most)
+{
+    uintptr_t a = (uintptr_t)give, b = (uintptr_t)take;
+    bool there = give && take && give != LWM_IN_PLACE && take != LWM_IN_PLACE;
+    return there && ((a | b) & (hot->align - 1)) == 0 && (a > b ? a - b : b - a) >= most;
 }
 
 struct lwm_comm *lwm_comm_slow(MPI_Comm comm);
@@ -198,6 +232,8 @@ void lwm_comm_settle(struct lwm_comm *comm);
 /* A number for each rank of MPI_COMM_WORLD: its node. */
 extern int *lwm_node_of;
 extern int lwm_world_size, lwm_world_rank;
+/* Measures what messages between two nodes take (link.c); called by all ranks. */
+void lwm_link(void);
 /* Adds what a plain barrier counted beside the table. */
 void lwm_comm_count(struct lwm_comm *comm);
 
@@ -239,7 +275,8 @@ lw_op lwm_combining(MPI_Op op, MPI_Datatype type, struct lwm_type *info);
 /* ---- buffers that are not as lineweave needs them (stage.c) ---- */
 
 /* Bytes of this thread's scratch number `which`, valid until the next request of that number; null without memory. */
-enum { LWM_SCRATCH_IN, LWM_SCRATCH_OUT, LWM_SCRATCH_COUNTS, LWM_SCRATCH_NODES, LWM_SCRATCH_NODES_2, LWM_SCRATCHES };
+enum { LWM_SCRATCH_IN, LWM_SCRATCH_OUT, LWM_SCRATCH_COUNTS, LWM_SCRATCH_NODES, LWM_SCRATCH_NODES_2, LWM_SCRATCH_NODES_3,
+       LWM_SCRATCHES };
 void *lwm_scratch(int which, size_t bytes);
 bool lwm_pack(const void *from, size_t count, MPI_Datatype type, const struct lwm_type *info, void *to, MPI_Comm comm);
 bool lwm_unpack(const void *from, void *to, size_t count, MPI_Datatype type, const struct lwm_type *info, MPI_Comm comm);
@@ -269,6 +306,19 @@ bool lwm_nothing(struct lwm_call *call);
 bool lwm_short(struct lwm_call *call);
 /* Ends a call that lineweave carried out. Returns true. */
 bool lwm_done(struct lwm_call *call, lw_status status);
+/* Keeps a call that lineweave carried out, to be repeated; `hot` says what it is. */
+void lwm_heat(const struct lwm_call *call, struct lwm_hot hot);
+int lwm_repeat_failed(struct lwm_comm *comm, enum lwm_kind kind);
+/* One that was repeated; MPI's result. */
+static inline int lwm_repeated(struct lwm_comm *comm, enum lwm_kind kind, lw_status status)
+{
+    if (LWM_UNLIKELY(status != LW_OK)) return lwm_repeat_failed(comm, kind);
+    comm->hot[kind].left--;
+    comm->hot[kind].done++;
+    return 0;
+}
+/* Counts what was repeated. */
+void lwm_count_hot(struct lwm_comm *comm, enum lwm_kind kind);
 /* Leaves a call to the host. Returns false. */
 bool lwm_leave(struct lwm_call *call, enum lwm_reason why);
 /* After the host has carried it out. */

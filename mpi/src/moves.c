@@ -50,6 +50,13 @@ static const void *apart(const void *give, size_t given_bytes, const void *take,
     return copy ? memcpy(copy, give, given_bytes) : NULL;
 }
 
+/* Keeps a call whose buffers are all of one predefined type, as many elements each, to be repeated. */
+static void keep(const struct lwm_call *call, const struct lwm_buffer *buffer, const struct lwm_type *info, size_t bytes, int root)
+{
+    if (call->result != 0 || !info->predefined || !info->dense) return;
+    lwm_heat(call, (struct lwm_hot){.root = root, .type = buffer->type, .count = buffer->count, .bytes = bytes, .align = 1});
+}
+
 bool lwm_bcast(struct lwm_call *call, struct lwm_buffer buffer, int root, MPI_Comm handle)
 {
     if (!lwm_begin(call, LWM_BCAST, handle)) return false;
@@ -68,7 +75,9 @@ bool lwm_bcast(struct lwm_call *call, struct lwm_buffer buffer, int root, MPI_Co
         status = lw_bcast(call->comm->team, data, bytes, LW_I8, root);
     }
     if (status == LW_OK && !gives && !taken(call, &buffer, &info, data, (size_t)buffer.count)) return lwm_short(call);
-    return lwm_done(call, status);
+    lwm_done(call, status);
+    keep(call, &buffer, &info, bytes, root);
+    return true;
 }
 
 bool lwm_gather(struct lwm_call *call, struct lwm_buffer send, struct lwm_buffer recv, int root, MPI_Comm handle)
@@ -85,7 +94,7 @@ bool lwm_gather(struct lwm_call *call, struct lwm_buffer send, struct lwm_buffer
     else if (!describe(&send, &from, &bytes)) return lwm_leave(call, LWM_WHY_ARGUMENT);
     if (takes && bytes != block) return lwm_leave(call, LWM_WHY_ARGUMENT);
     if (bytes == 0) return lwm_nothing(call);
-    if (comm->way == LWM_NODES && !lwm_nodes_can(comm, bytes, root)) return lwm_leave(call, LWM_WHY_NODES);
+    if (comm->way == LWM_NODES && !lwm_nodes_can(comm, bytes)) return lwm_leave(call, LWM_WHY_NODES);
     if (!lwm_mine(call, bytes, true)) return false;
     char *out = takes ? room(&recv, &to, bytes * ranks) : NULL;
     if (takes && !out) return lwm_short(call);
@@ -122,7 +131,7 @@ bool lwm_scatter(struct lwm_call *call, struct lwm_buffer send, struct lwm_buffe
     else if (!describe(&recv, &to, &bytes)) return lwm_leave(call, LWM_WHY_ARGUMENT);
     if (gives && bytes != block) return lwm_leave(call, LWM_WHY_ARGUMENT);
     if (bytes == 0) return lwm_nothing(call);
-    if (comm->way == LWM_NODES) return lwm_leave(call, LWM_WHY_NODES);
+    if (comm->way == LWM_NODES && !lwm_nodes_can(comm, bytes)) return lwm_leave(call, LWM_WHY_NODES);
     if (!lwm_mine(call, bytes, true)) return false;
     const void *in = NULL;
     void *out = in_place ? LW_IN_PLACE : room(&recv, &to, bytes);
@@ -132,8 +141,15 @@ bool lwm_scatter(struct lwm_call *call, struct lwm_buffer send, struct lwm_buffe
         if (in && !in_place) in = apart(in, bytes * ranks, out, bytes);
         if (!in) return lwm_short(call);
     }
+    /* What the root gives itself in place has to go somewhere all the same. */
+    if (comm->way == LWM_NODES && in_place) out = lwm_scratch(LWM_SCRATCH_OUT, bytes);
     if (!out) return lwm_short(call);
-    lw_status status = lw_scatter(comm->team, in, out, bytes, LW_I8, root);
+    lw_status status = LW_OK;
+    if (comm->way == LWM_NODES) {
+        if (!lwm_nodes_scatter(call, in, out, bytes, root)) return true;
+    } else {
+        status = lw_scatter(comm->team, in, out, bytes, LW_I8, root);
+    }
     if (status == LW_OK && !in_place && !taken(call, &recv, &to, out, (size_t)recv.count)) return lwm_short(call);
     return lwm_done(call, status);
 }
@@ -152,7 +168,7 @@ static bool exchange(struct lwm_call *call, struct lwm_buffer send, struct lwm_b
     if (bytes != block) return lwm_leave(call, LWM_WHY_ARGUMENT);
     if (bytes == 0) return lwm_nothing(call);
     bool gathers = call->kind == LWM_ALLGATHER;
-    if (comm->way == LWM_NODES && !(gathers && lwm_nodes_can(comm, bytes, -1))) return lwm_leave(call, LWM_WHY_NODES);
+    if (comm->way == LWM_NODES && !(gathers && lwm_nodes_can(comm, bytes))) return lwm_leave(call, LWM_WHY_NODES);
     if (!lwm_mine(call, bytes, true)) return false;
     char *out = room(&recv, &to, bytes * ranks);
     if (!out) return lwm_short(call);
@@ -176,7 +192,9 @@ static bool exchange(struct lwm_call *call, struct lwm_buffer send, struct lwm_b
         status = lw_alltoall(comm->team, in, out, bytes, LW_I8);
     }
     if (status == LW_OK && !taken(call, &recv, &to, out, (size_t)recv.count * ranks)) return lwm_short(call);
-    return lwm_done(call, status);
+    lwm_done(call, status);
+    if (!in_place && send.type == recv.type && send.count == recv.count) keep(call, &recv, &to, bytes, 0);
+    return true;
 }
 
 bool lwm_allgather(struct lwm_call *call, struct lwm_buffer send, struct lwm_buffer recv, MPI_Comm comm)

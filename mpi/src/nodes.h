@@ -4,6 +4,18 @@
 
 #include "lwm.h"
 
+/* A communicator's nodes. A node's leaders are its first ranks in the communicator, as many on each. */
+struct lwm_nodes {
+    lw_comm *team;        /* this node's; null when the rank is alone there */
+    MPI_Comm between;     /* the host's: the leaders at this rank's place, by node; null at ranks that lead none */
+    int leaders;          /* on each node */
+    int size;             /* ranks of the communicator */
+    int many, mine;       /* nodes, and this rank's */
+    int local;            /* this rank in its node; below `leaders` it leads */
+    int *node, *place;    /* of each rank: its node by number, its place there */
+    int *members;         /* of each node: how many ranks */
+};
+
 /* What a rank knows of the nodes of its communicator; `team` is that of its own node, or null when it is alone there. Null
  * without memory. */
 struct lwm_nodes *lwm_nodes_make(struct lwm_comm *comm, const int *nodes, lw_comm *team);
@@ -20,10 +32,36 @@ bool lwm_nodes_bcast(struct lwm_call *call, void *data, size_t bytes, int root);
 /* reduce (at root) and allreduce (root -1). */
 bool lwm_nodes_fold(struct lwm_call *call, const void *send, void *recv, size_t count, MPI_Datatype type, MPI_Op op,
                     const struct lwm_type *info, int combine, int root);
-/* Whether blocks of that length can be gathered between nodes, at `root` or (-1) everywhere. */
-bool lwm_nodes_can(const struct lwm_comm *comm, size_t bytes, int root);
+/* Whether blocks of that length can go between nodes. */
+bool lwm_nodes_can(const struct lwm_comm *comm, size_t bytes);
 /* Blocks of `bytes`, packed. recv is null where nothing is taken. */
 bool lwm_nodes_gather(struct lwm_call *call, const void *send, void *recv, size_t bytes, int root);
+bool lwm_nodes_scatter(struct lwm_call *call, const void *send, void *recv, size_t bytes, int root);
 bool lwm_nodes_allgather(struct lwm_call *call, const void *send, void *recv, size_t bytes);
+
+/* ---- of long messages (nodes_long.c) ---- */
+
+/* Messages from here on go through several leaders and in pieces, whose phases overlap. With 256 KiB each piece's waiting cost more than
+ * that (4 ranks on 2 nodes emulated on 2 CPUs, where 1 MiB and more came out even). */
+#define LWM_NODES_LONG ((size_t)1 << 20)
+bool lwm_nodes_bcast_long(struct lwm_call *call, void *data, size_t bytes, int root);
+bool lwm_nodes_fold_long(struct lwm_call *call, const void *send, void *recv, size_t count, MPI_Datatype type, MPI_Op op,
+                         const struct lwm_type *info, int combine, int root);
+bool lwm_nodes_allgather_long(struct lwm_call *call, const void *send, void *recv, size_t bytes);
+
+/* Ends a call with an error of either side: the call's error handler is called. Returns false. */
+bool lwm_nodes_failed(struct lwm_call *call, lw_status status);
+
+/* A phase within the node; nothing to do for a rank alone. */
+#define INNER(action) \
+    do { \
+        lw_status inner = nodes->team ? (action) : LW_OK; \
+        if (inner != LW_OK) return lwm_nodes_failed(call, inner); \
+    } while (0)
+/* A phase between leaders, for who is one. */
+#define OUTER(leads, action) \
+    do { \
+        if ((leads) && (action) != 0) return lwm_nodes_failed(call, LW_OK); \
+    } while (0)
 
 #endif

@@ -47,6 +47,20 @@ pub(crate) fn check(
     Ok(buffer.cast_mut().cast())
 }
 
+/// A buffer that [`check`] takes as it is; none when it has to look closer.
+#[inline(always)]
+pub(crate) fn plain(buffer: *const c_void, bytes: usize, element: ElementType) -> Option<*mut u8> {
+    let start = buffer as usize;
+    if bytes == 0 {
+        return Some(std::ptr::without_provenance_mut(element.align()));
+    }
+    let sound = start != 0
+        && start & (element.align() - 1) == 0
+        && start.checked_add(bytes).is_some()
+        && !is_in_place(buffer);
+    sound.then(|| buffer.cast_mut().cast())
+}
+
 /// A count of elements in bytes, `times` over; less than half the address space, like everything in memory.
 #[inline]
 pub(crate) fn bytes(count: usize, element: ElementType, times: usize) -> Result<usize, Failure> {

@@ -5,8 +5,10 @@
 //! somebody else's memory.
 
 use crate::status::{guard, lw_status, Failure, LW_ERR_BUSY, LW_ERR_FAILED, LW_ERR_HANDLE, LW_ERR_NULL};
+use crate::types::{lw_op, lw_type};
 use lineweave::sync::{AtomicU64, Ordering};
-use lineweave::Communicator;
+use lineweave::{CallSpec, Communicator};
+use lineweave_core::collective::Collective;
 use std::any::Any;
 use std::cell::UnsafeCell;
 use std::collections::VecDeque;
@@ -23,6 +25,11 @@ pub(crate) const BUSY: u64 = u64::from_le_bytes(*b"lw-busy!");
 pub(crate) const FREED: u64 = u64::from_le_bytes(*b"lw-freed");
 /// A call in it panicked.
 const PANICKED: u64 = u64::from_le_bytes(*b"lw-panic");
+
+/// No collective was called.
+fn nothing_yet() -> UnsafeCell<[Option<Last>; Collective::ALL.len()]> {
+    UnsafeCell::new([None; Collective::ALL.len()])
+}
 
 /// Freed handles whose memory is kept.
 const KEPT: usize = 1024;
@@ -44,22 +51,41 @@ pub struct lw_comm {
     rank: usize,
     ranks: usize,
     inner: UnsafeCell<Option<Communicator>>,
+    last: UnsafeCell<[Option<Last>; Collective::ALL.len()]>,
 }
 
-// SAFETY: `inner` is touched only by who moved `state` from LIVE, EMPTY or PANICKED to BUSY or FREED; a program
+/// A collective as C called it last, and what that is for the runtime: most programs repeat it.
+#[derive(Clone, Copy)]
+pub(crate) struct Last {
+    pub count: usize,
+    pub element: lw_type,
+    pub operator: Option<lw_op>,
+    pub root: c_int,
+    pub spec: CallSpec,
+    /// Bytes of this rank's input and output.
+    pub bytes: [usize; 2],
+}
+
+// SAFETY: `inner` and `last` are touched only by who moved `state` from LIVE, EMPTY or PANICKED to BUSY or FREED; a program
 // that uses one communicator from two threads at once breaks the header's rule, and is told so where it is seen.
 unsafe impl Sync for lw_comm {}
 
 impl lw_comm {
     /// A rank that has not joined yet.
     pub(crate) fn empty(rank: usize, ranks: usize) -> lw_comm {
-        lw_comm { state: AtomicU64::new(EMPTY), rank, ranks, inner: UnsafeCell::new(None) }
+        lw_comm {
+            state: AtomicU64::new(EMPTY),
+            rank,
+            ranks,
+            inner: UnsafeCell::new(None),
+            last: nothing_yet(),
+        }
     }
 
     pub(crate) fn new(comm: Communicator) -> Arc<lw_comm> {
         let (rank, ranks) = (comm.rank(), comm.ranks());
         let (state, inner) = (AtomicU64::new(LIVE), UnsafeCell::new(Some(comm)));
-        Arc::new(lw_comm { state, rank, ranks, inner })
+        Arc::new(lw_comm { state, rank, ranks, inner, last: nothing_yet() })
     }
 
     pub(crate) fn state(&self) -> u64 {
@@ -166,6 +192,27 @@ pub(crate) fn enter(
             return Err(unusable(EMPTY));
         }
         comm.call(|| Err(unusable(FREED)), f)
+    })
+}
+
+/// The same with what was called last by this collective.
+#[inline(always)]
+pub(crate) fn enter_again(
+    comm: *const lw_comm,
+    collective: Collective,
+    f: impl FnOnce(&mut Communicator, &mut Option<Last>) -> Result<(), Failure>,
+) -> lw_status {
+    guard(|| {
+        let comm = handle(comm)?;
+        if comm.state() == EMPTY {
+            return Err(unusable(EMPTY));
+        }
+        let call = |inner: &mut Communicator| {
+            // SAFETY: in `call` the state is BUSY, so nobody else touches it.
+            let last = unsafe { &mut *comm.last.get() };
+            f(inner, &mut last[collective as usize])
+        };
+        comm.call(|| Err(unusable(FREED)), call)
     })
 }
 

@@ -202,7 +202,7 @@ pub enum CliError {
     #[error("{0}; name the MPIs' directories, which have bin/mpirun, with --mpi")]
     Mpi(String),
     /// Several nodes without what is between them.
-    #[error("what a message between two nodes costs is not known; give it with --link LATENCY_NS,BYTES_PER_NS, as a ping-pong of the MPI between them shows it")]
+    #[error("what a message between two nodes costs is not known; measure it by `lineweave run --link FILE` on them and give --link FILE, keep it by `lineweave profile link FILE`, or say --link LATENCY_NS,BYTES_PER_NS")]
     NoLink,
     /// Nodes are alike.
     #[error("{ranks} ranks cannot be divided among {nodes} nodes alike; give another --ranks, which counts those of all nodes")]

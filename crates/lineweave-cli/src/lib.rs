@@ -4,6 +4,7 @@ pub mod bench;
 pub mod error;
 pub mod size;
 pub mod files;
+pub mod link;
 pub mod output;
 pub mod session;
 pub mod question;

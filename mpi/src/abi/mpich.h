@@ -19,6 +19,7 @@ typedef int MPI_Op;
 typedef int MPI_Group;
 typedef int MPI_Info;
 typedef int MPI_Request;
+typedef int MPI_Win;
 typedef long MPI_Aint;
 typedef long long MPI_Count;
 typedef int MPI_Fint;

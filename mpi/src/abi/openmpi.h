@@ -21,6 +21,7 @@ typedef struct ompi_op_t *MPI_Op;
 typedef struct ompi_group_t *MPI_Group;
 typedef struct ompi_info_t *MPI_Info;
 typedef struct ompi_request_t *MPI_Request;
+typedef struct ompi_win_t *MPI_Win;
 typedef ptrdiff_t MPI_Aint;
 typedef long long MPI_Count;
 typedef int MPI_Fint;

@@ -19,6 +19,7 @@ typedef struct MPI_ABI_Op *MPI_Op;
 typedef struct MPI_ABI_Group *MPI_Group;
 typedef struct MPI_ABI_Info *MPI_Info;
 typedef struct MPI_ABI_Request *MPI_Request;
+typedef struct MPI_ABI_Win *MPI_Win;
 typedef ptrdiff_t MPI_Aint;
 typedef long long MPI_Count;
 typedef int MPI_Fint;

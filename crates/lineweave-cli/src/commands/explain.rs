@@ -30,11 +30,12 @@ pub struct Arguments {
     /// Choose for reproducible results, and show what that costs beside a free choice
     #[arg(long)]
     reproducible: bool,
-    /// Ranks are on so many nodes, as many on each, and an MPI goes between them; needs --link
+    /// Ranks are on so many nodes, as many on each, and an MPI goes between them
     #[arg(long, value_name = "N", conflicts_with_all = ["candidates", "reproducible", "counts", "root"])]
     nodes: Option<usize>,
-    /// What a message between two nodes takes: when it is empty, in ns, and the bytes that go in a ns
-    #[arg(long, value_name = "NS,BYTES_PER_NS", value_parser = nodes::link, requires = "nodes")]
+    /// What a message between two nodes takes: when it is empty, in ns, and the bytes that go in a ns; or a file of `lineweave run
+    /// --link` [default: as the profile has it]
+    #[arg(long, value_name = "NS,BYTES_PER_NS|FILE", value_parser = nodes::link, requires = "nodes")]
     link: Option<nodes::Link>,
 }
 

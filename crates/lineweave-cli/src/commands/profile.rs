@@ -1,11 +1,12 @@
-//! `lineweave profile`: profiles side by side.
+//! `lineweave profile`: profiles side by side, and what is added to one.
 
 use super::fit::parameters::{parameters, Parameter};
 use crate::error::CliError;
+use crate::files::replace;
 use crate::output::table;
 use crate::session::{load_profile, Session};
 use clap::Subcommand;
-use lineweave_core::model::Provenance;
+use lineweave_core::model::{link, Provenance};
 use lineweave_core::topology::Level;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -21,6 +22,19 @@ pub struct Arguments {
 enum What {
     /// Compare two profiles, parameter by parameter, and say which differences are significant
     Diff(Diff),
+    /// Keep in a profile what messages between nodes take, for `lineweave explain --nodes`
+    Link(Link),
+}
+
+/// What to keep, and where.
+#[derive(clap::Args, Debug)]
+struct Link {
+    /// What `lineweave run --link FILE` wrote
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// The profile [default: this machine's]
+    #[arg(long, value_name = "PROFILE")]
+    to: Option<PathBuf>,
 }
 
 /// Which ones.
@@ -58,12 +72,43 @@ struct Row {
     significant: Option<bool>,
 }
 
-/// Compares.
+/// Compares, or adds.
 ///
 /// # Errors
-/// A [`CliError`] when a profile cannot be read.
+/// A [`CliError`] when a file cannot be read or written.
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
-    let What::Diff(diff) = &arguments.what;
+    match &arguments.what {
+        What::Diff(diff) => compare(diff, session),
+        What::Link(link) => keep(link, session),
+    }
+}
+
+/// Replaces the profile's cells of messages between nodes.
+fn keep(link: &Link, session: &mut Session) -> Result<(), CliError> {
+    let added = crate::link::read(&link.file)?;
+    let to = match &link.to {
+        Some(to) => to.clone(),
+        None => session.cached_profile()?.1,
+    };
+    let (mut profile, _) = load_profile(&to)?;
+    profile.cells.retain(|cell| cell.probe != link::PROBE);
+    let cells = added.cells.len();
+    profile.cells.extend(added.cells);
+    replace(&to, &profile.to_toml(), "--to")?;
+    match session.out.is_json() {
+        true => session.out.object("profile-link", &Kept { file: to.display().to_string(), cells }),
+        false => session.out.line(&format!("{}: messages of {cells} lengths between nodes", to.display())),
+    }
+}
+
+/// Where they are now.
+#[derive(Serialize)]
+struct Kept {
+    file: String,
+    cells: usize,
+}
+
+fn compare(diff: &Diff, session: &mut Session) -> Result<(), CliError> {
     let (profile_a, model_a) = load_profile(&diff.a)?;
     let (profile_b, model_b) = load_profile(&diff.b)?;
     if let Err(why) = profile_a.matches(&profile_b.machine) {

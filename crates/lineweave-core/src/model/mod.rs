@@ -15,6 +15,7 @@ mod fit;
 mod fitted;
 mod hockney;
 mod least_squares;
+pub mod link;
 mod log_np;
 mod loggp;
 mod logp;

@@ -1,7 +1,8 @@
 //! What a call costs whose ranks are on several nodes: phases within nodes, as lineweave would carry them out, and one between
 //! the nodes' first ranks, by another library (MPI), of which only the time of a message is known.
 //!
-//! Phases follow each other as in `mpi/src/nodes.c`. Between nodes the cheapest published algorithm is taken, a message costing
+//! Phases follow each other as in `mpi/src/nodes.c` and, for long messages, `nodes_long.c`. There a node has several leaders, taken here
+//! to be all its ranks and to share one link; pieces follow each other through the phases. Between nodes the cheapest published algorithm is taken, a message costing
 //! alpha + beta m (Hockney 1994; stages after Thakur, Rabenseifner & Gropp 2005): what that library really does is its own affair,
 //! so this is a lower bound of its algorithms and an estimate of the whole. Nodes are alike, and the root is its node's first rank.
 
@@ -10,17 +11,17 @@ use crate::collective::Collective;
 use crate::model::{AlphaBeta, Call, Form, Model, NoForm, Published};
 use crate::units::Nanos;
 
-/// Messages beyond this go in pieces of [`PIECE`], so that a node hands on one while the next is under way.
+/// Messages from here on go in pieces of a fourth, and an allreduce's through several leaders.
 const LONG: usize = 1 << 20;
-/// Bytes of such a piece.
-const PIECE: usize = 1 << 19;
+/// Bytes of the shortest piece and of the longest.
+const PIECES: [usize; 2] = [1 << 19, 1 << 20];
 
 /// Why there is no cost over several nodes.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NoNodes {
     /// Only some collectives are carried out over several nodes.
-    #[error("{0} is left to the MPI when its ranks are on several nodes; barrier, bcast, reduce, allreduce, allgather and gather are not")]
+    #[error("{0} is left to the MPI when its ranks are on several nodes; barrier, bcast, reduce, allreduce, allgather, gather and scatter are not")]
     Collective(Collective),
     /// A phase has no plan.
     #[error(transparent)]
@@ -70,11 +71,13 @@ pub fn over_nodes(
     let local = question.shape.ranks();
     let ranks = local * nodes;
     let gamma = model.fold(question.grain).map(|fold| &fold.private);
-    let pieces = match question.collective {
-        Collective::Bcast if question.bytes > LONG => question.bytes.div_ceil(PIECE),
-        _ => 1,
-    };
-    let bytes = if pieces > 1 { PIECE } else { question.bytes };
+    let whole = matches!(question.collective, Collective::Bcast | Collective::Reduce | Collective::Allreduce);
+    let long = whole && question.bytes >= LONG;
+    let piece = (question.bytes / 4).clamp(PIECES[0], PIECES[1]);
+    let pieces = if long { question.bytes.div_ceil(piece) } else { 1 };
+    let bytes = if long { piece.min(question.bytes) } else { question.bytes };
+    // Of a piece, what one leader has, in whole elements.
+    let part = bytes.div_ceil(local).next_multiple_of(question.grain.max(1));
     let within = |collective: Collective, bytes: usize, from: &str| -> Result<Option<Phase>, NoNodes> {
         if local == 1 {
             return Ok(None);
@@ -128,6 +131,11 @@ pub fn over_nodes(
             // The root's node has it already.
             if nodes > 1 { within(Collective::Bcast, bytes, "the others")? } else { None },
         ],
+        Collective::Allreduce if long => [
+            within(Collective::ReduceScatter, part, "a node")?,
+            between(&[Form::DoublingAllreduce, Form::Rabenseifner, Form::RingAllreduce], bytes, bytes)?,
+            within(Collective::Allgather, part, "a node")?,
+        ],
         Collective::Reduce => [
             within(Collective::Reduce, bytes, "a node")?,
             between(&[Form::BinomialReduce], bytes, bytes)?,
@@ -149,6 +157,11 @@ pub fn over_nodes(
             within(Collective::Gather, bytes, "a node")?,
             between(&[Form::Scatter], bytes * local, bytes * ranks)?,
             None,
+        ],
+        Collective::Scatter => [
+            None,
+            between(&[Form::Scatter], bytes * local, bytes * ranks)?,
+            within(Collective::Scatter, bytes, "a node")?,
         ],
         other => return Err(NoNodes::Collective(other)),
     };
@@ -212,7 +225,13 @@ mod tests {
         let pieces = at(Collective::Bcast, 2, 8 << 20, 2, &link(1000.0, 1.0));
         let longest = pieces.phases.iter().map(|phase| phase.time.0).fold(0.0, f64::max);
         let once: f64 = pieces.phases.iter().map(|phase| phase.time.0).sum();
-        assert_eq!((pieces.pieces, pieces.predicted.0), (16, once + 15.0 * longest));
+        assert_eq!((pieces.pieces, pieces.predicted.0), (8, once + 7.0 * longest));
+        let parts: Vec<&str> = long.phases.iter().map(|phase| phase.what.as_str()).collect();
+        assert_eq!(
+            parts,
+            ["reduce-scatter within a node", "allreduce between 8 nodes", "allgather within a node"]
+        );
+        assert_eq!((long.pieces, long.phases[0].bytes), (2, 256 << 10));
     }
 
     #[test]

@@ -18,7 +18,8 @@ use thiserror::Error;
 pub const PREFIX: &str = "LINEWEAVE_";
 
 /// Set by whoever starts a rank, not by a person: see `team::from_environment`.
-pub const LAUNCHERS: [&str; 3] = ["LINEWEAVE_TEAM_FD", "LINEWEAVE_RANK", "LINEWEAVE_MPI_REPORT"];
+pub const LAUNCHERS: [&str; 4] =
+    ["LINEWEAVE_TEAM_FD", "LINEWEAVE_RANK", "LINEWEAVE_MPI_REPORT", "LINEWEAVE_MPI_LINK"];
 
 /// One environment variable.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +44,7 @@ pub const BOX_BYTES: usize = 1 << 20;
 const CHECK: &str = if cfg!(debug_assertions) { "1" } else { "0" };
 
 /// The table.
-pub const VARIABLES: [Variable; 15] = [
+pub const VARIABLES: [Variable; 16] = [
     Variable {
         name: "LINEWEAVE_WAIT",
         values: "spin, yield, sleep or auto",
@@ -135,12 +136,19 @@ pub const VARIABLES: [Variable; 15] = [
         about: "under MPI: say nothing, and no table at the end",
         set: |s, text| values::switch(text).map(|v| s.quiet = v),
     },
-    // The next three are read by the library that is preloaded; here they are checked and listed.
+    // The next four are read by the library that is preloaded; here they are checked and listed.
     Variable {
         name: "LINEWEAVE_RANKS_PER_NODE",
         values: "a number of ranks, or 0",
         default: "0",
         about: "under MPI: ranks that count as a node, to try several nodes on one; 0 for nodes as they are",
+        set: |_, text| values::number(text).map(|_| ()),
+    },
+    Variable {
+        name: "LINEWEAVE_MPI_LEADERS",
+        values: "a number of ranks",
+        default: "4",
+        about: "under MPI: ranks of a node that talk to other nodes, for long messages",
         set: |_, text| values::number(text).map(|_| ()),
     },
     Variable {

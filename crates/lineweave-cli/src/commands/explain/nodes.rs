@@ -4,31 +4,62 @@ use super::Arguments;
 use crate::error::CliError;
 use crate::output::table;
 use crate::question::Where;
-use crate::session::{Costs, Session};
+use crate::session::{load_profile, Costs, Session};
+use lineweave::tuning::Origin;
 use lineweave_core::collective::Collective;
-use lineweave_core::model::{AlphaBeta, Fitted, Provenance};
+use lineweave_core::model::{link, AlphaBeta, Fitted, Provenance};
+use lineweave_core::profile::Profile;
 use lineweave_core::select::over_nodes;
 use lineweave_core::units::{Bytes, Nanos};
 use serde::Serialize;
+use std::path::{Path, PathBuf};
 
-/// What a message between two nodes costs: `LATENCY_NS,BYTES_PER_NS`.
-#[derive(Clone, Copy, Debug)]
-pub struct Link {
-    latency_ns: f64,
-    bytes_per_ns: f64,
+/// Where it stands what a message between two nodes costs: `LATENCY_NS,BYTES_PER_NS`, or a file of `lineweave run --link`.
+#[derive(Clone, Debug)]
+pub enum Link {
+    /// As the user says.
+    Given {
+        /// Of an empty message.
+        latency_ns: f64,
+        /// That go in a ns.
+        bytes_per_ns: f64,
+    },
+    /// As measured.
+    File(PathBuf),
 }
 
-/// Reads `latency,rate`.
+/// Reads `latency,rate`, or the name of a file that is there.
 ///
 /// # Errors
 /// What was expected.
 pub fn link(text: &str) -> Result<Link, String> {
     let number = |text: &str| text.trim().parse().ok().filter(|n: &f64| n.is_finite() && *n > 0.0);
     let read = text.split_once(',').and_then(|(latency, rate)| Some((number(latency)?, number(rate)?)));
-    let (latency_ns, bytes_per_ns) = read.ok_or(
-        "expected the time of an empty message between two nodes in ns and the bytes that go in a ns, such as 1500,12.5",
-    )?;
-    Ok(Link { latency_ns, bytes_per_ns })
+    match read {
+        Some((latency_ns, bytes_per_ns)) => Ok(Link::Given { latency_ns, bytes_per_ns }),
+        None if Path::new(text).is_file() => Ok(Link::File(text.into())),
+        None => Err("expected the time of an empty message between two nodes in ns and the bytes that go in a ns, such as \
+                     1500,12.5, or a file that `lineweave run --link` wrote"
+            .to_owned()),
+    }
+}
+
+/// What a message between two nodes costs, and who says so: `--link`, else the profile that costs are taken from.
+fn cost(link: Option<&Link>, costs: &Costs) -> Result<(AlphaBeta, String), CliError> {
+    let fitted = |profile: &Profile, file: &Path| {
+        link::fit(profile).map_err(|e| CliError::malformed(file, "ping-pong between nodes", e))
+    };
+    let (found, file) = match (link, &costs.tuning.origin) {
+        (Some(&Link::Given { latency_ns, bytes_per_ns }), _) => {
+            let alpha = Fitted::new(latency_ns, Provenance::Cited);
+            let beta = Fitted::new(1.0 / bytes_per_ns, Provenance::Cited);
+            return Ok((AlphaBeta { alpha, beta }, "--link".to_owned()));
+        }
+        (Some(Link::File(file)), _) => (fitted(&crate::link::read(file)?, file)?, file),
+        (None, Origin::Profile { file }) => (fitted(&load_profile(file)?.0, file)?, file),
+        (None, Origin::Machine { .. }) => return Err(CliError::NoLink),
+    };
+    Ok((found.ok_or(CliError::NoLink)?, file.display().to_string()))
 }
 
 #[derive(Serialize)]
@@ -39,7 +70,10 @@ struct CallObject<'a> {
     bytes: usize,
     pieces: usize,
     latency_ns: f64,
+    latency_ci_ns: [f64; 2],
     bytes_per_ns: f64,
+    bytes_per_ns_ci: [f64; 2],
+    link: &'a str,
     predicted_ns: f64,
     costs: &'a str,
 }
@@ -59,26 +93,22 @@ struct PhaseObject<'a> {
 /// A [`CliError`] without a link, or when nothing can be chosen.
 pub(super) fn run(arguments: &Arguments, nodes: usize, session: &mut Session) -> Result<(), CliError> {
     let collective = arguments.collective;
-    let Some(link) = arguments.link else { return Err(CliError::NoLink) };
     let bytes = match arguments.bytes {
         Some(size) => size.0,
         None if collective.moves_data() => return Err(CliError::NoMessage(collective)),
         None => 0,
     };
     let settings = session.settings_warned()?;
-    let Costs { tuning, origin, topology } = session.costs()?;
+    let costs = session.costs()?;
+    let (link, said_by) = cost(arguments.link.as_ref(), &costs)?;
+    let Costs { tuning, origin, topology } = costs;
     let ranks = arguments.place.ranks.unwrap_or(nodes * topology.cpus.len().max(1));
     if nodes == 0 || ranks == 0 || ranks % nodes != 0 {
         return Err(CliError::RanksOfNodes { ranks, nodes });
     }
     let place = Where { ranks: Some(ranks / nodes), ..arguments.place.clone() };
     let question = place.question(session, collective, bytes, &topology, settings.box_bytes)?;
-    let beta = 1.0 / link.bytes_per_ns;
-    let cost = AlphaBeta {
-        alpha: Fitted::new(link.latency_ns, Provenance::Cited),
-        beta: Fitted::new(beta, Provenance::Cited),
-    };
-    let found = over_nodes(&tuning.model, &question, nodes, &cost)?;
+    let found = over_nodes(&tuning.model, &question, nodes, &link)?;
     if session.out.is_json() {
         let object = CallObject {
             collective,
@@ -86,8 +116,11 @@ pub(super) fn run(arguments: &Arguments, nodes: usize, session: &mut Session) ->
             ranks,
             bytes,
             pieces: found.pieces,
-            latency_ns: link.latency_ns,
-            bytes_per_ns: link.bytes_per_ns,
+            latency_ns: link.alpha.value,
+            latency_ci_ns: [link.alpha.ci_low, link.alpha.ci_high],
+            bytes_per_ns: 1.0 / link.beta.value,
+            bytes_per_ns_ci: [1.0 / link.beta.ci_high, 1.0 / link.beta.ci_low],
+            link: &said_by,
             predicted_ns: found.predicted.0,
             costs: &origin,
         };
@@ -109,11 +142,8 @@ pub(super) fn run(arguments: &Arguments, nodes: usize, session: &mut Session) ->
         true => format!(" of {}", Bytes(bytes as u64)),
         false => String::new(),
     };
-    session.out.line(&format!(
-        "{collective}{message} among {ranks} ranks on {nodes} nodes, a message between them taking {} and {} bytes a ns",
-        Nanos(link.latency_ns),
-        link.bytes_per_ns
-    ))?;
+    session.out.line(&format!("{collective}{message} among {ranks} ranks on {nodes} nodes"))?;
+    session.out.line(&format!("a message between them: {}, by {said_by}", describe(&link)))?;
     session.out.line(&format!("predicted: {} a call", found.predicted))?;
     if found.pieces > 1 {
         session.out.line(&format!("in {} pieces, whose phases overlap; of one piece:", found.pieces))?;
@@ -127,4 +157,19 @@ pub(super) fn run(arguments: &Arguments, nodes: usize, session: &mut Session) ->
     session
         .out
         .line("between nodes: the cheapest published algorithm; what the MPI does there is its own choice")
+}
+
+/// `1.50 us [1.48 us, 1.53 us] and 12.5 [12.1, 12.9] bytes a ns`.
+fn describe(link: &AlphaBeta) -> String {
+    let interval =
+        |is: bool, low: String, high: String| if is { format!(" [{low}, {high}]") } else { String::new() };
+    let (alpha, beta) = (&link.alpha, &link.beta);
+    let latency = interval(
+        alpha.ci_low < alpha.ci_high,
+        Nanos(alpha.ci_low).to_string(),
+        Nanos(alpha.ci_high).to_string(),
+    );
+    let rate = |ns_a_byte: f64| format!("{:.3}", 1.0 / ns_a_byte);
+    let rates = interval(beta.ci_low < beta.ci_high, rate(beta.ci_high), rate(beta.ci_low));
+    format!("{}{latency} and {}{rates} bytes a ns", Nanos(alpha.value), rate(beta.value))
 }

@@ -20,11 +20,14 @@ use std::process::Command;
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
     /// Start the program so many times, as the ranks of one team; a Python script by its interpreter
-    #[arg(long, short = 'n', value_name = "N", conflicts_with_all = ["report", "mpi"])]
+    #[arg(long, short = 'n', value_name = "N", conflicts_with_all = ["report", "link", "mpi"])]
     ranks: Option<usize>,
     /// Write what was taken over, as JSON Lines, to this file at the end
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
+    /// Measure what messages between the first two nodes take, when the program begins, and write it to this file
+    #[arg(long, value_name = "FILE")]
+    link: Option<PathBuf>,
     /// The MPI that the program loads [default: found out]
     #[arg(long, value_enum)]
     mpi: Option<Abi>,
@@ -80,8 +83,12 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
                 );
             }
             command.env(PRELOAD, preload(&library, &before));
-            if let Some(report) = &arguments.report {
-                command.env("LINEWEAVE_MPI_REPORT", report);
+            for (name, file) in
+                [("LINEWEAVE_MPI_REPORT", &arguments.report), ("LINEWEAVE_MPI_LINK", &arguments.link)]
+            {
+                if let Some(file) = file {
+                    command.env(name, file);
+                }
             }
         }
         Err(why) => say(session, &format!("{why}; it runs without lineweave")),

@@ -1,0 +1,110 @@
+/*
+ * What a message between two nodes takes, for `lineweave run --link FILE`: a ping-pong of the host between the first ranks of
+ * MPI_COMM_WORLD's first two nodes, in MPI_Init. Rank 0 writes half of each round trip as JSON Lines; what they mean is worked out by
+ * who reads them.
+ */
+#include "lwm.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A line for each length: from an empty message to one that any protocol takes for long. */
+static const int lengths[] = {0, 8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 2 << 20, 8 << 20};
+enum { LENGTHS = sizeof lengths / sizeof *lengths, WARM = 4, MOST = 60, LEAST = 6 };
+/* The time for a length. */
+#define WINDOW_NS 100000000u
+/* No program has begun yet, so nobody else uses it. */
+#define TAG 77
+
+static bool there_and_back(bool first, int peer, void *data, int bytes)
+{
+    MPI_Datatype byte = lwm_host.byte;
+    MPI_Comm world = lwm_host.world;
+    if (first && lwm_host.Send(data, bytes, byte, peer, TAG, world) != 0) return false;
+    if (lwm_host.Recv(data, bytes, byte, peer, TAG, world, LWM_STATUS_IGNORE) != 0) return false;
+    return first || lwm_host.Send(data, bytes, byte, peer, TAG, world) == 0;
+}
+
+/* Times messages of one length; how many samples, or -1. Both ranks make as many, which the first decides when it is warm. */
+static int time_length(bool first, int peer, void *data, int bytes, double *samples)
+{
+    uint64_t start = lwm_now_ns();
+    for (int i = 0; i < WARM; i++) {
+        if (i == 1) start = lwm_now_ns();
+        if (!there_and_back(first, peer, data, bytes)) return -1;
+    }
+    uint64_t once = (lwm_now_ns() - start) / (WARM - 1) + 1;
+    int many = once * MOST < WINDOW_NS ? MOST : (int)(WINDOW_NS / once) + 1;
+    if (many < LEAST) many = LEAST;
+    if (first && lwm_host.Send(&many, 1, lwm_host.integer, peer, TAG, lwm_host.world) != 0) return -1;
+    if (!first && lwm_host.Recv(&many, 1, lwm_host.integer, peer, TAG, lwm_host.world, LWM_STATUS_IGNORE) != 0) return -1;
+    for (int i = 0; i < many; i++) {
+        uint64_t left = lwm_now_ns();
+        if (!there_and_back(first, peer, data, bytes)) return -1;
+        samples[i] = (double)(lwm_now_ns() - left) / 2;
+    }
+    return many;
+}
+
+/* A host's name, or the MPI's first line, without what JSON would take for its own. */
+static void clean(char *text)
+{
+    for (char *c = text; *c; c++) {
+        if (*c == '\n' || *c == ',') *c = 0;
+        if (!*c) break;
+        if (*c == '"' || *c == '\\' || (unsigned char)*c < ' ') *c = ' ';
+    }
+}
+
+static bool write_head(FILE *file, const char *own, const char *other)
+{
+    char *version = calloc(1, LWM_LONGEST_VERSION + 1);
+    int length = 0;
+    if (!version || lwm_host.Get_library_version(version, &length) != 0) {
+        free(version);
+        return false;
+    }
+    clean(version);
+    fprintf(file, "{\"schema\":1,\"kind\":\"mpi-link\",\"mpi\":\"%s\",\"from\":\"%s\",\"to\":\"%s\"}\n", version, own, other);
+    free(version);
+    return true;
+}
+
+void lwm_link(void)
+{
+    int peer = -1;
+    for (int r = lwm_world_size - 1; r > 0; r--) {
+        if (lwm_node_of[r] != lwm_node_of[0]) peer = r;
+    }
+    bool first = lwm_world_rank == 0;
+    if (first && peer < 0) lwm_say("all ranks are on one node: no link was measured");
+    if (peer < 0 || (!first && lwm_world_rank != peer)) return;
+    char own[64] = "", other[64] = "";
+    gethostname(own, sizeof own - 1);
+    clean(own);
+    if (first) memcpy(other, own, sizeof own);
+    else peer = 0;
+    bool fine = lwm_host.Sendrecv(own, sizeof own, lwm_host.byte, peer, TAG, other, sizeof other, lwm_host.byte, peer, TAG,
+                                  lwm_host.world, LWM_STATUS_IGNORE) == 0;
+    other[sizeof other - 1] = 0;
+    void *data = calloc(1, (size_t)lengths[LENGTHS - 1]);
+    /* Who has no memory cannot answer. */
+    if (!data) lwm_host.Abort(lwm_host.world, 1);
+    FILE *file = first ? fopen(lwm_settings.link, "w") : NULL;
+    bool written = file && write_head(file, own, other);
+    for (int i = 0; i < LENGTHS && fine; i++) {
+        double samples[MOST + 1];
+        int many = time_length(first, peer, data, lengths[i], samples);
+        fine = many > 0;
+        if (!file || !fine) continue;
+        fprintf(file, "{\"schema\":1,\"kind\":\"mpi-link-message\",\"bytes\":%d,\"samples_ns\":[", lengths[i]);
+        for (int s = 0; s < many; s++) fprintf(file, "%s%.1f", s ? "," : "", samples[s]);
+        fprintf(file, "]}\n");
+    }
+    free(data);
+    if (file && (fclose(file) != 0 || !fine)) written = false;
+    if (first && !written) fprintf(stderr, "lineweave: %s: the link cannot be written: %s\n", lwm_settings.link, strerror(errno));
+}
