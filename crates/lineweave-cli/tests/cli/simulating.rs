@@ -89,6 +89,10 @@ fn what_cannot_be_simulated_says_why() {
     scc("-c bcast -a oc-bcast -b 1TiB -n 4 --window 3KiB").refused(1, &["more than the limit of 4294967296"]);
     scc("-c allgather -a all-read-all -b 32 --mesh 80x64x2").refused(1, &["10240 ranks", "fewer ranks"]);
     scratch.run(&["plan", "bcast", "pipelined-kary", "-b", "1TiB", "-n", "48"]).refused(1, &["windows"]);
+    // What has no effect, and what is not what its name says.
+    scc("-c barrier -a noc-msg --prefetch 2").warned(&["--prefetch has no effect"]);
+    scc("-c barrier -a noc-msg-published").warned(&["lineweave verify barrier/noc-msg-published"]);
+    scc("-c barrier -a noc-msg -o x.png").refused(2, &[".svg"]);
     // Descriptions that do not say enough.
     let machine = |name: &str| scratch.run(&["simulate", "--machine", name, "-c", "barrier", "-a", "tree"]);
     machine("lusitania").refused(1, &["neither [mesh] nor [coherent]"]);

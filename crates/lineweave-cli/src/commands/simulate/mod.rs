@@ -11,7 +11,7 @@ use crate::files::replace;
 use crate::question::{param, params, Param};
 use crate::session::{load_machine, Session};
 use crate::size::Size;
-use lineweave_core::algorithm::Problem;
+use lineweave_core::algorithm::{refuted, Problem};
 use lineweave_core::collective::Collective;
 use lineweave_core::draw;
 use lineweave_core::machine::{Arbiter, Dimensions, Machine};
@@ -85,13 +85,13 @@ pub struct Arguments {
     #[arg(long)]
     ideal: bool,
     /// Draw the first simulation as a timeline, to a name that ends in .svg
-    #[arg(long, short, value_name = "FILE.svg")]
+    #[arg(long, short, value_name = "FILE.svg", value_parser = svg)]
     output: Option<PathBuf>,
     /// Draw the sweep's times as curves, over whatever varies most, to a name that ends in .svg
     #[arg(long, value_name = "FILE.svg", value_parser = svg)]
     plot: Option<PathBuf>,
     /// Draw how busy ports and links were in the first simulation, to a name that ends in .svg
-    #[arg(long, value_name = "FILE.svg")]
+    #[arg(long, value_name = "FILE.svg", value_parser = svg)]
     heat: Option<PathBuf>,
 }
 
@@ -114,6 +114,13 @@ struct Case {
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
     let machine = machine(arguments, session)?;
     let cases = cases(arguments, session, &machine)?;
+    for option in idle(arguments, &machine) {
+        session.out.warn(&format!("{option} has no effect on {}", machine.name));
+    }
+    if refuted(arguments.collective).iter().any(|a| a.name == arguments.algorithm) {
+        let name = format!("{}/{}", arguments.collective, arguments.algorithm);
+        session.out.warn(&format!("{name} does not do what it should: `lineweave verify {name}` shows how"));
+    }
     let bar = session.out.progress(cases.len() as u64);
     let mut report = Report::new(&machine, arguments.collective, cases.len());
     let mut drawn = Vec::new();
@@ -134,6 +141,23 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     }
     bar.finish_and_clear();
     report.finish(session)
+}
+
+/// Options given that are of the other family of machines.
+fn idle(arguments: &Arguments, machine: &Machine) -> Vec<&'static str> {
+    let given = match machine.mesh {
+        Some(_) => vec![
+            ("--prefetch", arguments.prefetch.is_some()),
+            ("--flags-per-line", arguments.flags_per_line.is_some()),
+        ],
+        None => vec![
+            ("--flags", arguments.flags != FlagCost::default()),
+            ("--arbiter", arguments.arbiter.is_some()),
+            ("--ideal", arguments.ideal),
+            ("--heat", arguments.heat.is_some()),
+        ],
+    };
+    given.into_iter().filter_map(|(option, given)| given.then_some(option)).collect()
 }
 
 /// Draws what is finished, each time anew: an interrupted sweep leaves a picture of what it had.
@@ -173,12 +197,12 @@ fn cases(arguments: &Arguments, session: &Session, machine: &Machine) -> Result<
         false => arguments.k.iter().copied().map(Some).collect(),
     };
     if !collective.rooted() && !arguments.root.is_empty() {
-        session.out.warn(&format!("--root has no effect: a {collective} has no root"));
+        session.out.warn(&format!("--root has no effect: {collective} has no root"));
     }
     let roots =
         if arguments.root.is_empty() || !collective.rooted() { vec![0] } else { arguments.root.clone() };
     if !arguments.counts.is_empty() && !collective.has_blocks() {
-        session.out.warn(&format!("--counts has no effect: a {collective} has no blocks"));
+        session.out.warn(&format!("--counts has no effect: {collective} has no blocks"));
     }
     let longest = arguments.counts.iter().map(|c| c.0).max();
     let bytes: Vec<usize> = match (collective.moves_data(), arguments.bytes.is_empty()) {

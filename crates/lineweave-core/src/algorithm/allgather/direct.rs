@@ -21,7 +21,8 @@ pub static ALGORITHM: Algorithm = Algorithm {
     emit,
 };
 
-fn candidates(problem: &Problem) -> Vec<Params> {
+/// Where peers can be reached.
+pub(in super::super) fn candidates(problem: &Problem) -> Vec<Params> {
     match direct_applies(problem) {
         true => vec![Params::new()],
         false => Vec::new(),
@@ -29,8 +30,18 @@ fn candidates(problem: &Problem) -> Vec<Params> {
 }
 
 fn emit(b: &mut Builder, problem: &Problem, _: &Scope, params: &Params) -> Result<(), PlanError> {
+    read_blocks(&ALGORITHM, b, problem, params)
+}
+
+/// Every rank copies the blocks that it takes out of their owners' inputs.
+pub(in super::super) fn read_blocks(
+    algorithm: &Algorithm,
+    b: &mut Builder,
+    problem: &Problem,
+    params: &Params,
+) -> Result<(), PlanError> {
     let layout = params.read(LAYOUT.name, Layout::Alone)?;
-    check_direct(&ALGORITHM, problem, layout)?;
+    check_direct(algorithm, problem, layout)?;
     let (p, grid) = (b.ranks(), problem.grid());
     if p < 2 || grid.bytes == 0 {
         (0..p).for_each(|rank| keep_own(b, &grid, rank));

@@ -3,12 +3,11 @@
 //! The zero-copy protocol of Ramos & Hoefler 2013, 4.1.1, every rank a root: each block is copied once. Nobody returns
 //! before everybody is done. Needs direct access; any P.
 
-use super::super::pieces::{
-    check_direct, direct_applies, from_peers_inputs, keep_own, output, peer_input, LAYOUT,
-};
+use super::super::allgather::direct::{candidates, read_blocks};
+use super::super::pieces::LAYOUT;
 use super::super::{Algorithm, Problem, Scope};
 use crate::collective::Collective;
-use crate::plan::{Builder, Layout, Params, PlanError};
+use crate::plan::{Builder, Params, PlanError};
 
 /// The table line.
 pub static ALGORITHM: Algorithm = Algorithm {
@@ -21,27 +20,6 @@ pub static ALGORITHM: Algorithm = Algorithm {
     emit,
 };
 
-fn candidates(problem: &Problem) -> Vec<Params> {
-    match direct_applies(problem) {
-        true => vec![Params::new()],
-        false => Vec::new(),
-    }
-}
-
 fn emit(b: &mut Builder, problem: &Problem, _: &Scope, params: &Params) -> Result<(), PlanError> {
-    let layout = params.read(LAYOUT.name, Layout::Alone)?;
-    check_direct(&ALGORITHM, problem, layout)?;
-    let (p, grid) = (b.ranks(), problem.grid());
-    if p < 2 || grid.bytes == 0 {
-        (0..p).for_each(|rank| keep_own(b, &grid, rank));
-        return Ok(());
-    }
-    from_peers_inputs(
-        b,
-        layout,
-        |b, rank| keep_own(b, &grid, rank),
-        |b, rank, q| b.mov(rank, peer_input(q, grid.given(q, rank)), output(grid.taken(rank, q))),
-        |_, _| {},
-    );
-    Ok(())
+    read_blocks(&ALGORITHM, b, problem, params)
 }

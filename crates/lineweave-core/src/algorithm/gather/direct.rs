@@ -18,18 +18,30 @@ pub static ALGORITHM: Algorithm = Algorithm {
     about: "every rank writes its block into the root's buffer (threads, shared heap)",
     source: "Ramos & Hoefler 2013, section 4.1.1 (zero copy), applied to a gather",
     params: &[LAYOUT, direct::ACK],
-    candidates,
+    candidates: direct::ack_candidates,
     emit,
 };
 
-fn candidates(problem: &Problem) -> Vec<Params> {
-    direct::ack_candidates(problem)
+fn emit(b: &mut Builder, problem: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+    let grid = problem.grid();
+    blocks(&ALGORITHM, b, problem, s, params, Space::Out, |b, root, rank| {
+        b.mov(rank, input(grid.given(rank, root)), peer_output(root, grid.taken(root, rank)));
+    })
 }
 
-fn emit(b: &mut Builder, problem: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+/// The root gives its buffer, in `space`, and every other rank copies a block by `copy(b, root, rank)`.
+pub(in super::super) fn blocks(
+    algorithm: &Algorithm,
+    b: &mut Builder,
+    problem: &Problem,
+    s: &Scope,
+    params: &Params,
+    space: Space,
+    copy: impl Fn(&mut Builder, usize, usize),
+) -> Result<(), PlanError> {
     let layout = params.read(LAYOUT.name, Layout::Alone)?;
     let ack = params.read(direct::ACK.name, Ack::Flags)?;
-    check_direct(&ALGORITHM, problem, layout)?;
+    check_direct(algorithm, problem, layout)?;
     let grid = problem.grid();
     let ranks = direct::virtual_ranks(s);
     if s.bytes == 0 || ranks.len() < 2 {
@@ -41,13 +53,17 @@ fn emit(b: &mut Builder, problem: &Problem, s: &Scope, params: &Params) -> Resul
     let ready = b.flags("ready", layout, 1);
     let done = Done::new(b, ack, layout, &ranks, None);
     let (root, flag) = (grid.root, ready.at(grid.root, 0));
+    let peer = match space {
+        Space::In => Space::PeerIn(Rank::from(root)),
+        _ => Space::PeerOut(Rank::from(root)),
+    };
     for (v, &rank) in ranks.iter().enumerate() {
         if v == 0 {
-            b.set_address(rank, flag, 1, Space::Out);
+            b.set_address(rank, flag, 1, space);
             keep_own(b, &grid, root);
         } else {
-            b.wait_address(rank, flag, 1, Space::PeerOut(Rank::from(root)));
-            b.mov(rank, input(grid.given(rank, root)), peer_output(root, grid.taken(root, rank)));
+            b.wait_address(rank, flag, 1, peer);
+            copy(b, root, rank);
         }
         done.emit(b, v);
     }
