@@ -155,18 +155,24 @@ mod tests {
 
     #[test]
     fn distances_have_shades_of_their_own() {
-        let svg = pairs(&topology(4), "t", &|l| if l == Level::Core { 20.0 } else { 200.0 }, &|_, _| None, &[]);
+        let svg =
+            pairs(&topology(4), "t", &|l| if l == Level::Core { 20.0 } else { 200.0 }, &|_, _| None, &[]);
         assert!(svg.contains("core: 20.0 ns") && svg.contains("l3: 200 ns"), "{svg}");
         assert!(svg.contains(SHADES[1]) && svg.contains(SHADES[6]) && !svg.contains("NaN"));
     }
 
     #[test]
     fn what_was_measured_for_two_cpus_is_drawn_for_them() {
-        let measured = |a: usize, b: usize| (a.min(b) == 0 && a.max(b) < 3).then_some(if a + b == 1 { 30.0 } else { 50.0 });
+        let measured = |a: usize, b: usize| {
+            (a.min(b) == 0 && a.max(b) < 3).then_some(if a + b == 1 { 30.0 } else { 50.0 })
+        };
         let svg = pairs(&topology(2), "t", &|_| 100.0, &measured, &[]);
         assert!(svg.contains("<title>CPU 0 with CPU 1 to 1, core: 30.0 ns</title>"), "{svg}");
         assert!(svg.contains("<title>CPU 0 with CPU 2 to 2, l3: 50.0 ns</title>"), "{svg}");
-        assert!(svg.contains("<title>CPU 0 with CPU 3 to 3, l3: 100 ns</title>"), "one distance, another cost: {svg}");
+        assert!(
+            svg.contains("<title>CPU 0 with CPU 3 to 3, l3: 100 ns</title>"),
+            "one distance, another cost: {svg}"
+        );
         assert!(svg.contains("l3: 50.0 ns to 100 ns"), "{svg}");
     }
 

@@ -84,8 +84,7 @@ pub fn distances(subject: &Subject, tree: &Result<Tree, String>) -> Section {
         true => "Reading a line that another CPU modified",
         false => "From one CPU to another: a flag raised and seen",
     };
-    let pairs =
-        |tree: &[(usize, usize)]| draw::pairs(&subject.topology, title, &cost, &of, tree);
+    let pairs = |tree: &[(usize, usize)]| draw::pairs(&subject.topology, title, &cost, &of, tree);
     if !measured.is_empty() {
         let cpus = subject.topology.cpus.len();
         section.text.push(format!(
