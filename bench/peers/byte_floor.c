@@ -139,7 +139,7 @@ typedef void (*copy_fn)(const void *, void *, size_t);
 
 static int wide(void) {
 #if defined(__x86_64__)
-    return __builtin_cpu_supports("avx2");
+    return __builtin_cpu_supports("avx2") != 0;
 #else
     return 0;
 #endif

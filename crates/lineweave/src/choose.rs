@@ -147,9 +147,9 @@ impl Engine {
     }
 
     fn compile(&mut self, key: &Key, proven: &Proven) -> Result<Sequence, Error> {
-        let plan = self.prepare_proven(&proven.plan.0, &proven.plan.1)?;
+        let plan = self.prepare_window(&proven.plan.0, &proven.plan.1, key.bytes)?;
         let tail = match &proven.tail {
-            Some((plan, proof)) => Some(self.prepare_proven(plan, proof)?),
+            Some((plan, proof)) => Some(self.prepare_window(plan, proof, key.bytes)?),
             None => None,
         };
         // Where ranks exchange blocks, the copy is of the whole input, and made room for when first needed.

@@ -167,11 +167,9 @@ impl Subject {
     /// Whether the library itself is measured, and which way of waiting is forced then.
     pub fn ours(self) -> Option<Option<Wait>> {
         match self {
-            Subject::Lineweave
-            | Subject::OwnBarrier
-            | Subject::Boxes
-            | Subject::Attach
-            | Subject::Shared => Some(None),
+            Subject::Lineweave | Subject::OwnBarrier | Subject::Boxes | Subject::Attach | Subject::Shared => {
+                Some(None)
+            }
             Subject::Spin => Some(Some(Wait::Spin)),
             Subject::Yield => Some(Some(Wait::Yield)),
             Subject::Sleep => Some(Some(Wait::Sleep)),

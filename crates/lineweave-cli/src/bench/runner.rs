@@ -92,7 +92,10 @@ impl Case {
 
     /// Whether the loop that moves the fewest bytes is written for this.
     fn has_byte_floor(&self) -> bool {
-        self.collective == Collective::Allreduce && self.ranks == 2 && self.bytes >= BYTE_FLOOR_FROM && self.bytes % LINE_BYTES == 0
+        self.collective == Collective::Allreduce
+            && self.ranks == 2
+            && self.bytes >= BYTE_FLOOR_FROM
+            && self.bytes % LINE_BYTES == 0
     }
 
     /// Whether a subject has anything to say here, in a team of this kind.
@@ -203,7 +206,12 @@ impl Runner {
             | Subject::Attach
             | Subject::Shared => return Ok(Ok(String::new())),
             Subject::Memcpy => return Ok(Ok(case.buffers.name().to_owned())),
-            Subject::ByteFloor | Subject::Floor | Subject::Pthread | Subject::Libgomp | Subject::Libomp | Subject::StdBarrier => {}
+            Subject::ByteFloor
+            | Subject::Floor
+            | Subject::Pthread
+            | Subject::Libgomp
+            | Subject::Libomp
+            | Subject::StdBarrier => {}
         }
         let moved = (subject == Subject::ByteFloor).then_some((case.bytes, case.buffers));
         let key = (subject, team, case.ranks, moved);

@@ -143,9 +143,11 @@ impl Engine {
         if agreed.shared {
             let shared = self.shared_sequence(call)?;
             // Every rank takes the same: what a copy of the input was made for could not be reached.
-            if !agreed.in_place || self.all_in_place(&shared) {
-                sequence = shared;
-            }
+            sequence = match !agreed.in_place || self.all_in_place(&shared) {
+                true => shared,
+                // Asked for again: it may have been forgotten for the other.
+                false => self.ready(call)?.sequence,
+            };
         }
         let aliased = self.find_alias(call, input, output)?;
         let scale = scale.filter(|_| self.has_output(call)).map(|scale| (scale, call.count));
@@ -213,7 +215,8 @@ impl Engine {
         output: *mut u8,
         agreed: Agreed,
     ) -> Result<CallPlan, Error> {
-        let Preface { call, lengths, given, in_place, .. } = self.preface(call, Some(counts), input, output)?;
+        let Preface { call, lengths, given, in_place, .. } =
+            self.preface(call, Some(counts), input, output)?;
         if lengths.is_empty() {
             return self.plan_call(&call, input, output, agreed);
         }

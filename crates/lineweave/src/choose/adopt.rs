@@ -57,7 +57,8 @@ impl Engine {
         if key.reach == Reach::Own {
             return Err(no_plan("ranks do not reach each other's buffers for messages of this length"));
         }
-        book.best_direct(&question).ok_or_else(|| no_plan("no plan that reaches other ranks' buffers applies"))
+        book.best_direct(&question)
+            .ok_or_else(|| no_plan("no plan that reaches other ranks' buffers applies"))
     }
 
     /// Calls of this size run this choice from now on, whatever the tuning says, until

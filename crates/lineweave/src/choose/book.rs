@@ -350,4 +350,3 @@ pub(super) fn unordered(plan: &Plan) -> Error {
         why: format!("{} does not combine contributions in the order asked for", plan.name()),
     }
 }
-

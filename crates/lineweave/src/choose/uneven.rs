@@ -178,13 +178,10 @@ impl Engine {
         let proven = self.book().proven_uneven(&key, &self.room())?;
         let mut stretches = Vec::with_capacity(proven.len());
         for &Proven { ref plan, ref proof, from, window, times } in proven.iter() {
-            let plan = self.prepare_proven(plan, proof)?;
+            let plan = self.prepare_window(plan, proof, longest)?;
             stretches.push(Stretch { plan, from, window, times });
         }
-        let prepared = Arc::new(Prepared {
-            stretches,
-            in_place: proven.iter().all(|p| p.proof.in_place),
-        });
+        let prepared = Arc::new(Prepared { stretches, in_place: proven.iter().all(|p| p.proof.in_place) });
         let weight = ops(&proven) / self.ranks();
         let old = self.book_mut().uneven.0.insert(key, Arc::clone(&prepared), weight);
         self.give_up(old.iter().flat_map(|p| p.stretches.iter().map(|s| s.plan)));

@@ -146,7 +146,7 @@ impl Engine {
 
     /// What it takes of memory.
     pub fn memory(&self) -> Memory {
-        let plans: usize = self.plans.iter().map(|plan| size_of_val(&*plan.steps)).sum();
+        let plans: usize = self.plans.iter().map(Compiled::bytes).sum();
         Memory {
             shared_bytes: self.reserved.bytes(self.segment.geometry())
                 + self.segment.extra_bytes()
@@ -177,6 +177,19 @@ impl Engine {
     /// # Errors
     /// [`Error::NoPlan`] when it does not fit this team.
     pub fn prepare_proven(&mut self, plan: &Plan, proof: &Proof) -> Result<PlanId, Error> {
+        self.prepare_window(plan, proof, plan.bytes)
+    }
+
+    /// The same for a window of a message, or of blocks, of `message` bytes.
+    ///
+    /// # Errors
+    /// Those of [`Engine::prepare_proven`].
+    pub(crate) fn prepare_window(
+        &mut self,
+        plan: &Plan,
+        proof: &Proof,
+        message: usize,
+    ) -> Result<PlanId, Error> {
         let no_plan = |why: String| Error::NoPlan {
             collective: plan.collective,
             bytes: plan.bytes,
@@ -187,7 +200,8 @@ impl Engine {
             return Err(no_plan(format!("it is for {} ranks and the team has {}", plan.ranks, self.ranks())));
         }
         let places = !self.book.direct();
-        let compiled = compile::compile(plan, proof, self.rank, &self.segment, places, &mut self.counters)
+        let (rank, segment) = (self.rank, &self.segment);
+        let compiled = compile::compile(plan, message, proof, rank, segment, places, &mut self.counters)
             .map_err(|unfit| no_plan(unfit.to_string()))?;
         self.scratch.grow(compiled.acc)?;
         self.reach_room.grow(3 * compiled.piece)?;
@@ -210,7 +224,8 @@ impl Engine {
                 self.stay = None;
                 self.publish_left(stay.class, stay.uses);
             }
-            self.plans[id.0 as usize].steps = Box::new([]);
+            let plan = &mut self.plans[id.0 as usize];
+            (plan.steps, plan.doubles) = (Box::new([]), Box::new([]));
             self.vacant.push(id);
         }
     }

@@ -63,7 +63,7 @@ impl Engine {
             base: self.base,
             earlier,
             fold: buffers.fold,
-            copy: self.copy,
+            copy: self.copy.for_message(plan.message),
             room: self.reach_room.start(),
             unreached: None,
         };
@@ -109,7 +109,7 @@ impl Engine {
             base: self.base,
             earlier: run.earlier,
             fold: buffers.fold,
-            copy: self.copy,
+            copy: self.copy.for_message(plan.message),
             room: self.reach_room.start(),
             unreached: None,
         };

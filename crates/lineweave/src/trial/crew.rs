@@ -303,7 +303,8 @@ mod tests {
     fn shared_buffers_are_given_on_request_and_attach_is_refused_where_it_cannot_be() {
         let mut crew = crew(2);
         for buffers in [Rested::Reuse, Rested::Fresh] {
-            let shared = Trial { path: Some(DataPath::Shared), buffers, ..trial(Collective::Allreduce, 40_000) };
+            let shared =
+                Trial { path: Some(DataPath::Shared), buffers, ..trial(Collective::Allreduce, 40_000) };
             assert!(!crew.run(&shared).expect("an outcome").batches_ns.is_empty());
         }
         let private = crew.run(&trial(Collective::Allreduce, 40_000)).expect("private buffers again");

@@ -222,7 +222,8 @@ impl Bench {
             comm.forget(choice);
         }
         let samples = outcome?;
-        let algorithm = algorithm::find(trial.collective, &way.algorithm).map_err(|e| Refused::Trial(e.to_string()))?;
+        let algorithm =
+            algorithm::find(trial.collective, &way.algorithm).map_err(|e| Refused::Trial(e.to_string()))?;
         let mut question = comm.question(&call);
         question.direct |= trial.path == Some(DataPath::Shared);
         let plan = algorithm.plan(&question.window(way.window), &way.params);

@@ -131,6 +131,7 @@ fn shared_buffers_are_used_between_processes() {
     conformance("shared plans", &[2, 3, 5]);
     conformance("shared", &[1, 2, 3, 4]);
     conformance("shared around", &[2]);
+    conformance("shared uneven", &[2, 3, 4]);
     // Every process chooses and proves for itself.
     conformance("shared few", &[5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17]);
 }

@@ -55,6 +55,10 @@ fn work(job: &str, comm: &mut Communicator) -> Result<String, String> {
         "shared around" => {
             count(common::shared::calls(comm, &[(1 << 18) - 1, 1 << 18, (1 << 18) + 1, 700_001]))
         }
+        // Longer than what a call asks from.
+        "shared uneven" => {
+            count(Ok(common::uneven::overlaps(comm)? + common::uneven::shared(comm, &[13, 40_000])?))
+        }
         "shared few" => count(common::shared::calls(comm, &[4097])),
         "children" => {
             // Ranks are in communicators of different sizes.
