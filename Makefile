@@ -2,7 +2,7 @@
 # Both install what they need first (scripts/setup), so that they work on a fresh Debian or Ubuntu.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test soak test-mpi test-report mpi setup build install wheel fmt lint doc bench gallery screenshots simgrid figures clean
+.PHONY: help run test soak test-mpi test-report test-sdist test-torch mpi setup build install wheel sdist fmt lint doc bench gallery screenshots simgrid figures clean
 
 PREFIX ?= /usr/local
 
@@ -67,6 +67,15 @@ screenshots: ## the pictures of the docs (needs Chromium)
 test-report: ## open reports in a headless Chromium: nothing on the console, no requests, everything drawn
 	cargo build --package lineweave-cli
 	scripts/test-report target/debug/lineweave
+
+sdist: setup ## the wheel, and the Python package's sources with all crates that they need: target/wheels
+	scripts/wheel sdist
+
+test-sdist: setup ## build the package from its sources in a fresh environment without a network
+	scripts/test-sdist
+
+test-torch: ## torch's own tests of a backend, on lineweave's; PYTHON= one that has lineweave, torch and expecttest
+	$(or $(PYTHON),python3) scripts/test-torch
 
 simgrid: ## compare simulated links with SimGrid (opt-in: needs python3-simgrid, or simgrid of PyPI)
 	cargo build --release --package lineweave-cli

@@ -147,6 +147,28 @@ fn types_and_operators_are_right() {
 }
 
 #[test]
+fn threads_of_several_processes_join_a_team() {
+    let Some(program) = compiled("tests/team.c") else { return };
+    run(&program, &["alone"]);
+    for (ranks, threads) in [(4, 2), (3, 2), (2, 1)] {
+        let charter = lineweave::team::Charter::from_environment(ranks).expect("a charter");
+        let team = lineweave::team::Team::with(charter).expect("a team");
+        let started = team.spawn_mixed(threads, |_| {
+            let mut command = Command::new(&program);
+            command.arg("mixed").stdout(std::process::Stdio::piped());
+            command
+        });
+        let mut joined = 0;
+        for child in started.expect("processes start") {
+            let out = child.wait_with_output().expect("a child");
+            assert!(out.status.success(), "{ranks} ranks, {threads} a process: {}", out.status);
+            joined += String::from_utf8_lossy(&out.stdout).trim().parse::<usize>().expect("a number");
+        }
+        assert_eq!(joined, ranks);
+    }
+}
+
+#[test]
 fn calls_are_started_and_waited_for() {
     let Some(program) = compiled("tests/requests.c") else { return };
     run(&program, &[]);

@@ -65,6 +65,11 @@ static lw_status arguments(lw_comm *comm, void *arg) {
     REFUSED(lw_allgatherv(comm, in, out, huge, LW_I32), LW_ERR_COUNT);
     REFUSED(lw_alltoallv(comm, in, huge, out, counts, LW_I32), LW_ERR_COUNT);
     REFUSED(lw_alltoallv(comm, in, counts, NULL, counts, LW_I32), LW_ERR_NULL);
+    /* Displacements that make input and output overlap: neither apart, nor in place. */
+    size_t pairs[2] = {(size_t)rank + 1, (size_t)rank + 2};
+    REFUSED(lw_allgatherv(comm, in + 2, in, counts, LW_I32), LW_ERR_BUFFER);
+    REFUSED(lw_reduce_scatter(comm, in, in + 1, counts, LW_I32, LW_SUM), LW_ERR_BUFFER);
+    REFUSED(lw_alltoallv(comm, in, pairs, in + 1, pairs, LW_I32), LW_ERR_BUFFER);
     /* What a negative number becomes. */
     const size_t minus = (size_t)-1;
     REFUSED(lw_bcast(comm, in, minus, LW_I32, 0), LW_ERR_COUNT);

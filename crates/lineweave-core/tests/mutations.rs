@@ -2,6 +2,7 @@
 
 use lineweave_core::algorithm::{self, Algorithm, Problem};
 use lineweave_core::collective::Collective;
+use lineweave_core::plan::{Params, Plan};
 use lineweave_core::topology::{Cpu, Shape, Topology};
 use lineweave_core::verify::mutate::{judge, sample, Change, Verdict};
 use lineweave_core::verify::sweep::blocks;
@@ -54,33 +55,37 @@ struct Tally {
     missed: Vec<String>,
 }
 
-fn mutate(algorithm: &'static Algorithm) -> Tally {
-    let mut tally = Tally::default();
-    let mut seen = Vec::new();
+/// The plans of an algorithm that differ, each with the parameters that it was first met with.
+fn plans(algorithm: &Algorithm) -> Vec<(Plan, Params)> {
+    let mut found: Vec<(Plan, Params)> = Vec::new();
     for problem in problems(algorithm.collective) {
         for params in algorithm.trials(&problem) {
             let plan = algorithm.plan(&problem, &params).unwrap();
-            if seen.contains(&plan) {
-                continue;
+            if !found.iter().any(|(seen, _)| *seen == plan) {
+                found.push((plan, params));
             }
-            let proof = verify(&plan).unwrap_or_else(|v| panic!("{}: {v}", plan.name()));
-            for mutant in Change::ALL.into_iter().flat_map(|change| sample(&plan, change, MOST)) {
-                match judge(&plan, &proof, &mutant) {
-                    Verdict::Harmless => *tally.harmless.entry(mutant.change).or_default() += 1,
-                    Verdict::Caught(_) => *tally.caught.entry(mutant.change).or_default() += 1,
-                    Verdict::Missed => tally.missed.push(format!(
-                        "{} {params} of {} ranks, {} bytes: {:?} at rank {} op {} `{}`",
-                        plan.name(),
-                        plan.ranks,
-                        plan.bytes,
-                        mutant.change,
-                        mutant.rank,
-                        mutant.op,
-                        mutant.text
-                    )),
-                }
-            }
-            seen.push(plan);
+        }
+    }
+    found
+}
+
+fn mutate(plan: &Plan, params: &Params) -> Tally {
+    let mut tally = Tally::default();
+    let proof = verify(plan).unwrap_or_else(|v| panic!("{}: {v}", plan.name()));
+    for mutant in Change::ALL.into_iter().flat_map(|change| sample(plan, change, MOST)) {
+        match judge(plan, &proof, &mutant) {
+            Verdict::Harmless => *tally.harmless.entry(mutant.change).or_default() += 1,
+            Verdict::Caught(_) => *tally.caught.entry(mutant.change).or_default() += 1,
+            Verdict::Missed => tally.missed.push(format!(
+                "{} {params} of {} ranks, {} bytes: {:?} at rank {} op {} `{}`",
+                plan.name(),
+                plan.ranks,
+                plan.bytes,
+                mutant.change,
+                mutant.rank,
+                mutant.op,
+                mutant.text
+            )),
         }
     }
     tally
@@ -114,19 +119,28 @@ fn required(collective: Collective) -> &'static [Change] {
 #[test]
 fn every_mutation_is_caught() {
     let algorithms: Vec<&'static Algorithm> = algorithm::all().collect();
-    let next = Mutex::new(algorithms.iter());
-    let tallies = Mutex::new(Vec::new());
+    // By plan: some algorithms have many more than others.
+    let jobs: Vec<(usize, Plan, Params)> = algorithms
+        .iter()
+        .enumerate()
+        .flat_map(|(i, a)| plans(a).into_iter().map(move |(plan, params)| (i, plan, params)))
+        .collect();
+    let next = Mutex::new(jobs.iter());
+    let tallies: Mutex<Vec<Tally>> = Mutex::new(algorithms.iter().map(|_| Tally::default()).collect());
     let work = || loop {
-        let Some(&algorithm) = next.lock().unwrap().next() else { return };
-        let tally = mutate(algorithm);
-        tallies.lock().unwrap().push((algorithm, tally));
+        let Some((i, plan, params)) = next.lock().unwrap().next() else { return };
+        let one = mutate(plan, params);
+        let tally = &mut tallies.lock().unwrap()[*i];
+        one.caught.into_iter().for_each(|(change, n)| *tally.caught.entry(change).or_default() += n);
+        one.harmless.into_iter().for_each(|(change, n)| *tally.harmless.entry(change).or_default() += n);
+        tally.missed.extend(one.missed);
     };
     std::thread::scope(|scope| {
         scope.spawn(work);
         scope.spawn(work);
     });
-    let tallies = tallies.into_inner().unwrap();
-    assert_eq!(tallies.len(), algorithms.len());
+    let tallies: Vec<(&Algorithm, Tally)> =
+        algorithms.iter().copied().zip(tallies.into_inner().unwrap()).collect();
     let mut caught: BTreeMap<Change, usize> = BTreeMap::new();
     let mut complaints = Vec::new();
     for (algorithm, tally) in &tallies {

@@ -82,8 +82,13 @@ impl Communicator {
         root: usize,
     ) -> PyResult<Persistent> {
         let py = slf.py();
-        let Ready { spec, input, output, kept, packed_input, unpack, result, .. } =
-            ready(slf, collective(py, name)?, [x, out, op], root)?;
+        let prepared = ready(slf, collective(py, name)?, [x, out, op], root);
+        let Ready { spec, input, output, kept, packed_input, unpack, result, .. } = prepared.map_err(|error| {
+            match raise::is_callable_operator(py, &error) {
+                true => raise::argument(py, "a handle takes operators by name or numpy's functions for them; a function of two arrays is for calls that are made or started"),
+                false => error,
+            }
+        })?;
         if packed_input.is_some() || unpack.is_some() {
             return Err(raise::argument(
                 py,

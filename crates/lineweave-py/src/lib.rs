@@ -14,10 +14,12 @@ mod operator;
 mod rank;
 mod prepare;
 mod calls;
-mod uneven;
 mod requests;
+mod uneven;
 mod handle;
 mod messages;
+mod parcels;
+mod shared;
 mod start;
 
 use pyo3::prelude::*;
@@ -30,6 +32,8 @@ fn extension(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<rank::Communicator>()?;
     module.add_class::<handle::Persistent>()?;
     module.add_class::<requests::Request>()?;
+    module.add_class::<parcels::Parcel>()?;
+    module.add_class::<shared::Shared>()?;
     module.add_class::<rank::Seat>()?;
     module.add_class::<start::Threads>()?;
     module.add_class::<start::Launch>()?;

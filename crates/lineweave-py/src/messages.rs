@@ -4,10 +4,14 @@ use crate::array::Array;
 use crate::prepare::helper;
 use crate::raise;
 use crate::rank::{Communicator, Seat};
+use lineweave::ElementType;
 use pyo3::prelude::*;
 
 /// What is sent, packed if it has to be.
-fn outgoing<'py>(x: &Bound<'py, PyAny>, packed: &mut Option<Bound<'py, PyAny>>) -> PyResult<Array<'py>> {
+pub(crate) fn outgoing<'py>(
+    x: &Bound<'py, PyAny>,
+    packed: &mut Option<Bound<'py, PyAny>>,
+) -> PyResult<Array<'py>> {
     let array = Array::of(x, "x")?;
     match array.layout.dense {
         true => Ok(array),
@@ -16,7 +20,7 @@ fn outgoing<'py>(x: &Bound<'py, PyAny>, packed: &mut Option<Bound<'py, PyAny>>) 
 }
 
 /// Where something arrives.
-fn incoming<'py>(out: &Bound<'py, PyAny>) -> PyResult<Array<'py>> {
+pub(crate) fn incoming<'py>(out: &Bound<'py, PyAny>) -> PyResult<Array<'py>> {
     let array = Array::of(out, "out")?;
     match (array.layout.dense, array.layout.writable) {
         (true, true) => Ok(array),
@@ -31,10 +35,10 @@ fn incoming<'py>(out: &Bound<'py, PyAny>) -> PyResult<Array<'py>> {
 }
 
 /// Elements in so many bytes.
-fn elements(py: Python<'_>, bytes: usize, array: &Array<'_>) -> PyResult<usize> {
-    let size = array.layout.element.size();
+pub(crate) fn elements(py: Python<'_>, bytes: usize, element: ElementType) -> PyResult<usize> {
+    let size = element.size();
     if bytes % size != 0 {
-        return Err(raise::kind(py, format!("recv: {bytes} bytes came, which are no whole elements of {}; give `out` the type of what is sent", array.layout.element)));
+        return Err(raise::kind(py, format!("recv: {bytes} bytes came, which are no whole elements of {element}; give `out` the type of what is sent")));
     }
     Ok(bytes / size)
 }
@@ -59,7 +63,7 @@ impl Communicator {
         let mut entered = self.enter(py)?;
         // SAFETY: as above, and it may be written.
         let came = entered.run(py, room, |comm| unsafe { comm.recv_bytes(start, room, source, tag) })?;
-        elements(py, came, &array)
+        elements(py, came, array.layout.element)
     }
 
     /// Sends one message and receives another, whichever becomes possible first; returns how many elements came.
@@ -88,7 +92,7 @@ impl Communicator {
         let came = entered.run(py, bytes.max(room), |comm| unsafe {
             comm.sendrecv_bytes((start, bytes, to, send_tag), (room_start, room, source, recv_tag))
         })?;
-        elements(py, came, &taken)
+        elements(py, came, taken.layout.element)
     }
 
     /// The place in the team of the ranks that give the same colour, in the order of key and rank; nothing for none.

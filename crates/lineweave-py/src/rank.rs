@@ -26,7 +26,8 @@ pub(crate) fn forked() {
     FORKS.fetch_add(1, Ordering::Relaxed);
 }
 
-fn forks() -> u64 {
+/// How often it was.
+pub(crate) fn forks() -> u64 {
     // Relaxed: it changes in a fork only.
     FORKS.load(Ordering::Relaxed)
 }

@@ -50,21 +50,38 @@ impl Request {
             request = Some(unsafe { comm.start_call(&spec, input, output) }?);
             Ok(())
         })?;
-        let Some(request) = request else { return Err(raise::own(py, "Error", "the call was not started")) };
-        let mut objects = also;
-        objects.extend(packed_input.map(Bound::unbind));
-        objects.extend(unpack.as_ref().map(|(packed, _)| packed.clone().unbind()));
-        objects.extend(result.as_ref().map(|r| r.clone().unbind()));
-        let arrays = kept.into_iter().flatten().map(Array::keep).collect();
-        let holding = Holding::new(arrays, objects);
-        comm.held().add(&holding, idle);
+        let objects = also
+            .into_iter()
+            .chain(packed_input.map(Bound::unbind))
+            .chain(unpack.as_ref().map(|(packed, _)| packed.clone().unbind()))
+            .chain(result.as_ref().map(|r| r.clone().unbind()))
+            .collect();
+        let mut made = Request::of(slf, request, spec.collective, whole, (kept, objects, idle), result)?;
+        made.unpack = Mutex::new(unpack.map(|(a, b)| (a.unbind(), b.unbind())));
+        Ok(made)
+    }
+
+    /// One that was started, with what is kept until it is over; `idle` says that none was before.
+    pub(crate) fn of(
+        slf: &Bound<'_, Communicator>,
+        request: Option<lineweave::requests::Request>,
+        collective: Collective,
+        bytes: usize,
+        (kept, objects, idle): ([Option<Array<'_>>; 2], Vec<Py<PyAny>>, bool),
+        result: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<Request> {
+        let Some(request) = request else {
+            return Err(raise::own(slf.py(), "Error", "the call was not started"));
+        };
+        let holding = Holding::new(kept.into_iter().flatten().map(Array::keep).collect(), objects);
+        slf.get().held().add(&holding, idle);
         Ok(Request {
             comm: slf.clone().unbind(),
             state: Mutex::new(State::Started(request)),
             holding,
-            collective: spec.collective,
-            bytes: whole,
-            unpack: Mutex::new(unpack.map(|(a, b)| (a.unbind(), b.unbind()))),
+            collective,
+            bytes,
+            unpack: Mutex::new(None),
             result: result.map(Bound::unbind),
         })
     }
@@ -202,12 +219,7 @@ pub(crate) fn ready<'py>(
         _ => {}
     }
     let operator = match collective.folds() {
-        true => Some(comm.enter(py)?.operator(py, op).map_err(|error| {
-            match raise::is_callable_operator(py, &error) {
-                true => raise::argument(py, "a call that is started takes operators by name or numpy's functions for them; a function of two arrays is for calls that block"),
-                false => error,
-            }
-        })?),
+        true => Some(comm.enter(py)?.operator(py, op)?),
         false => None,
     };
     if collective == Collective::Barrier {

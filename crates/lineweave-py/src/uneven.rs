@@ -4,7 +4,8 @@ use crate::array::Array;
 use crate::prepare::{helper, Given};
 use crate::raise;
 use crate::rank::Communicator;
-use lineweave::{CallSpec, Place};
+use crate::requests::{collective, Request};
+use lineweave::{CallSpec, ElementType, Operator, Place};
 use lineweave_core::collective::Collective;
 use pyo3::prelude::*;
 
@@ -20,26 +21,100 @@ struct Uneven<'a, 'py> {
     taken: Option<Vec<usize>>,
 }
 
+/// A call whose buffers are known. They stay where they are as long as this lives.
+struct Laid<'py> {
+    spec: CallSpec,
+    input: *const u8,
+    output: *mut u8,
+    /// Bytes of the longer buffer.
+    whole: usize,
+    kept: [Option<Array<'py>>; 2],
+    /// What the call returns.
+    result: Option<Bound<'py, PyAny>>,
+}
+
 impl<'py> Uneven<'_, 'py> {
+    /// Makes the call.
     fn run(self, comm: &Communicator, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let mut entered = comm.enter(py)?;
         let operator = self.operator.map(|given| entered.operator(py, given)).transpose()?;
-        let (collective, rank) = (self.collective, comm.rank());
-        let x = self.x.map(|x| Array::of(x, "x")).transpose()?;
-        let given_out = self.out.map(|out| Array::of(out, "out")).transpose()?;
-        let Some(model) = x.as_ref().or(given_out.as_ref()).map(|a| a.layout) else {
-            return Err(raise::argument(py, format!("{collective}: this rank must give `x` or `out`")));
-        };
-        let element = model.element;
-        let counts = match &self.taken {
-            None => self.counts,
+        let gathered = match &self.taken {
+            None => None,
             Some(taken) => {
-                entered.run(py, 0, |comm| comm.counts_of_pairs(&self.counts, taken, element.size()))?
+                let size = self.model(py)?.size();
+                Some(entered.run(py, 0, |comm| comm.counts_of_pairs(&self.counts, taken, size))?)
             }
         };
-        let spec = CallSpec { collective, element, count: 0, operator, root: self.root };
-        let [input, output] = entered.run(py, 0, |comm| comm.uneven_places(&spec, &counts))?;
-        let made = match (output, &given_out, self.x) {
+        let counts = gathered.as_ref().unwrap_or(&self.counts);
+        let spec = self.spec(py, operator)?;
+        let places = entered.run(py, 0, |comm| comm.uneven_places(&spec, counts))?;
+        let Laid { input, output, whole, kept, result, .. } = self.lay(comm, py, spec, places)?;
+        // SAFETY: both are as long as the places say, aligned, and kept by the arrays for the call; that nobody else uses them is
+        // the caller's part.
+        entered.run(py, whole, |comm| unsafe { comm.call_uneven(&spec, counts, input, output) })?;
+        drop(kept);
+        Ok(result)
+    }
+
+    /// Starts it.
+    fn start(self, slf: &Bound<'py, Communicator>) -> PyResult<Request> {
+        let (py, comm) = (slf.py(), slf.get());
+        let mut entered = comm.enter(py)?;
+        let operator = self.operator.map(|given| entered.operator(py, given)).transpose()?;
+        let spec = self.spec(py, operator)?;
+        let places = match &self.taken {
+            None => entered.run(py, 0, |comm| comm.uneven_places(&spec, &self.counts))?,
+            // What others give is not known yet, and how long both buffers are does not depend on it.
+            Some(taken) => [&self.counts, taken].map(|counts| {
+                let elements = counts.iter().fold(0usize, |sum, &n| sum.saturating_add(n));
+                Some(Place { offset: 0, bytes: elements.saturating_mul(spec.element.size()) })
+            }),
+        };
+        let Laid { spec, input, output, whole, kept, result } = self.lay(comm, py, spec, places)?;
+        let (mut request, mut idle) = (None, false);
+        entered.run(py, 0, |comm| {
+            idle = !comm.has_started();
+            request = Some(match &self.taken {
+                // SAFETY: both are as long as the places say, aligned, and kept until the call is over.
+                None => unsafe { comm.start_uneven(&spec, &self.counts, input, output) },
+                // SAFETY: as above.
+                Some(taken) => unsafe { comm.start_pairs(&spec, &self.counts, taken, input, output) },
+            }?);
+            Ok(())
+        })?;
+        drop(entered);
+        let objects = [self.x.cloned(), self.out.cloned(), result.clone()].into_iter().flatten();
+        let objects = objects.map(Bound::unbind).collect();
+        Request::of(slf, request, spec.collective, whole, (kept, objects, idle), result)
+    }
+
+    /// The element type.
+    fn model(&self, py: Python<'py>) -> PyResult<ElementType> {
+        let Some(given) = self.x.or(self.out) else {
+            return Err(raise::argument(
+                py,
+                format!("{}: this rank must give `x` or `out`", self.collective),
+            ));
+        };
+        Ok(Array::of(given, "x")?.layout.element)
+    }
+
+    fn spec(&self, py: Python<'py>, operator: Option<Operator>) -> PyResult<CallSpec> {
+        let (collective, root) = (self.collective, self.root);
+        Ok(CallSpec { collective, element: self.model(py)?, count: 0, operator, root })
+    }
+
+    /// Finds out where the buffers are, whose places the counts give.
+    fn lay(
+        &self,
+        comm: &Communicator,
+        py: Python<'py>,
+        spec: CallSpec,
+        [input, output]: [Option<Place>; 2],
+    ) -> PyResult<Laid<'py>> {
+        let CallSpec { collective, element, .. } = spec;
+        let x = self.x.map(|x| Array::of(x, "x")).transpose()?;
+        let made = match (output, self.out, self.x) {
             (Some(place), None, Some(x)) => {
                 Some(helper(py, "flat")?.call1((x, place.bytes / element.size()))?)
             }
@@ -48,8 +123,11 @@ impl<'py> Uneven<'_, 'py> {
             }
             _ => None,
         };
-        let made_out = made.as_ref().map(|out| Array::of(out, "out")).transpose()?;
-        let out = made_out.as_ref().or(given_out.as_ref());
+        let out = made.as_ref().or(self.out).map(|out| Array::of(out, "out")).transpose()?;
+        if x.is_none() && input.is_some() && output.is_none() {
+            let rank = comm.rank();
+            return Err(raise::argument(py, format!("{collective}: rank {rank} must give `x`")));
+        }
         let in_place = x.is_none();
         let start = |array: Option<&Array<'_>>, place: Option<Place>, whose: &str| {
             let (Some(array), Some(place)) = (array, place) else { return Ok(std::ptr::null_mut()) };
@@ -83,22 +161,23 @@ impl<'py> Uneven<'_, 'py> {
             }
             Ok(layout.data.wrapping_add(offset))
         };
-        let source = if in_place { start(out, input, "out") } else { start(x.as_ref(), input, "x") }?;
-        let target = start(out, output, "out")?;
+        let source =
+            if in_place { start(out.as_ref(), input, "out") } else { start(x.as_ref(), input, "x") }?;
+        let target = start(out.as_ref(), output, "out")?;
         let bytes = [input, output].map(|place| place.map_or(0, |p| p.bytes));
-        if x.is_none() && input.is_some() && output.is_none() {
-            return Err(raise::argument(py, format!("{collective}: rank {rank} must give `x`")));
+        let result = output.and_then(|_| made.or_else(|| self.out.cloned()));
+        let whole = bytes[0].max(bytes[1]);
+        Ok(Laid { spec, input: source.cast_const(), output: target, whole, kept: [x, out], result })
+    }
+}
+
+/// The operator of a started call, which is none that the package calls.
+fn started(py: Python<'_>, error: PyErr) -> PyErr {
+    match raise::is_callable_operator(py, &error) {
+        true => {
+            raise::argument(py, "a call with counts takes operators by name or numpy's functions for them")
         }
-        // SAFETY: both are as long as the places say, aligned, and kept by the arrays for the call; that nobody else uses them is
-        // the caller's part.
-        entered.run(py, bytes[0].max(bytes[1]), |comm| unsafe {
-            comm.call_uneven(&spec, &counts, source, target)
-        })?;
-        drop((made_out, given_out, x));
-        Ok(match output {
-            Some(_) => made.or_else(|| self.out.cloned()),
-            None => None,
-        })
+        false => error,
     }
 }
 
@@ -168,5 +247,26 @@ impl Communicator {
         let collective = Collective::Alltoall;
         Uneven { collective, x, out, operator: None, root: 0, counts: given, taken: Some(taken) }
             .run(self, py)
+    }
+
+    /// Starts one of them by the name of its collective.
+    #[pyo3(signature = (name, x, counts, taken=None, out=None, op=None, root=0))]
+    #[expect(clippy::too_many_arguments, reason = "those of all of them")]
+    fn _start_uneven<'py>(
+        slf: &Bound<'py, Communicator>,
+        name: &str,
+        x: Given<'_, 'py>,
+        counts: Vec<usize>,
+        taken: Option<Vec<usize>>,
+        out: Given<'_, 'py>,
+        op: Given<'_, 'py>,
+        root: usize,
+    ) -> PyResult<Request> {
+        let py = slf.py();
+        let collective = collective(py, name)?;
+        let x = x.filter(|_| collective != Collective::Scatter || slf.get().rank() == root);
+        let operator = collective.folds().then_some(op);
+        let call = Uneven { collective, x, out, operator, root, counts, taken };
+        call.start(slf).map_err(|error| started(py, error))
     }
 }

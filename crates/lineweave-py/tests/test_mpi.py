@@ -72,6 +72,44 @@ SCRIPT = """
     request = comm.Iallreduce(x, y)
     request.Wait()
     assert (y == total).all()
+    # Messages begun, and from whomever.
+    right, left = (me + 1) % n, (me - 1) % n
+    got = np.empty(50_000)
+    both = [comm.Irecv(got, source=left, tag=3), comm.Isend(np.full(50_000, float(me)), dest=right, tag=3)]
+    MPI.Request.Waitall(both)
+    assert (got == left).all()
+    status = MPI.Status()
+    request = comm.Irecv([got, MPI.DOUBLE], source=left, tag=4)
+    comm.Send(np.arange(7.0), dest=right, tag=4)
+    request.Wait(status)
+    assert status.Get_source() == left and status.Get_tag() == 4 and status.Get_count(MPI.DOUBLE) == 7
+    begun = comm.isend({"from": me}, dest=right, tag=5)
+    assert comm.irecv(source=left, tag=5).wait() == {"from": left}
+    begun.wait()
+    begun = comm.isend([me] * 1000, dest=0, tag=6)
+    if me == 0:
+        found = sorted(comm.recv(source=MPI.ANY_SOURCE, tag=6)[0] for _ in range(n))
+        assert found == list(range(n))
+    begun.wait()
+    if me == 1:
+        comm.Send(np.arange(3.0), dest=0, tag=7)
+    elif me == 0:
+        comm.Probe(MPI.ANY_SOURCE, 7, status)
+        assert status.Get_source() == 1 and status.Get_count(MPI.DOUBLE) == 3
+        comm.Recv(got, source=MPI.ANY_SOURCE, tag=7, status=status)
+        assert status.Get_source() == 1 and got[2] == 2
+    assert comm.sendrecv(me, dest=right, source=left) == left
+    comm.Barrier()
+    uneven[:] = -1
+    comm.Iallgatherv(np.full(me + 1, me, "i"), [uneven, counts]).Wait()
+    assert (uneven == expected).all()
+    comm.Ialltoallv([np.full((me + 1) * n, me, "i"), [me + 1] * n], [uneven, counts]).Wait()
+    assert (uneven == expected).all()
+    digits[0] = me + 1
+    comm.Iallreduce(MPI.IN_PLACE, digits, op=own).Wait()
+    assert digits[0] == float("".join(str(r + 1) for r in range(n)))
+    comm.Iscan(x, y).Wait()
+    assert (y == sum(np.arange(4.0) + r for r in range(me + 1))).all()
     twin = comm.Dup()
     twin.Barrier()
     twin.Free()

@@ -116,8 +116,8 @@ def handles(team):
         team.handle("allreduce", np.ones((3, 3))[:, 0])
     with pytest.raises(lineweave.BadArgument, match="no collective"):
         team.handle("alreduce", x)
-    with pytest.raises(lineweave.BadArgument, match="calls that block"):
-        team.iallreduce(x, lambda a, b: a)
+    with pytest.raises(lineweave.BadArgument, match="made or started"):
+        team.handle("allreduce", x, op=lambda a, b: a)
     return True
 
 
@@ -160,6 +160,160 @@ def messages(team):
 @pytest.mark.parametrize("n", [2, 4])
 def test_messages(n, method):
     assert lineweave.spawn(messages, n, method=method) == [True] * n
+
+
+def left(a, b):
+    return a * 10 + b
+
+
+def functions(team):
+    me = team.rank
+    x = np.array([me + 1.0, me])
+    y = x.copy()
+    rows = np.arange(3.0)[:, None] * 100 + np.full((3, 2), me + 1.0)
+    got = lineweave.wait_all(
+        [
+            team.iallreduce(x, left),
+            team.iallreduce(y, left, y),
+            team.ireduce(x, left, root=1),
+            team.iscan(x, left),
+            team.iexscan(x, left),
+            team.ireduce_scatter(rows, left),
+        ]
+    )
+    assert got[0].tolist() == [123.0, 12.0] and got[1] is y and y.tolist() == [123.0, 12.0]
+    assert got[2].tolist() == [123.0, 12.0] if me == 1 else got[2] is None
+    assert got[3].tolist() == [[1, 0], [12, 1], [123, 12]][me]
+    assert got[4] is None if me == 0 else got[4].tolist() == [[1, 0], [12, 1]][me - 1]
+    assert got[5].tolist() == [me * 11100 + 123.0] * 2
+
+    async def main():
+        return float((await team.iallreduce(x, left))[0])
+
+    assert asyncio.run(main()) == 123.0
+    return True
+
+
+def test_functions_as_operators_of_started_calls(method):
+    assert lineweave.spawn(functions, 3, method=method) == [True] * 3
+
+
+def uneven(team):
+    n, me = team.size, team.rank
+    for scale in (1, 30_000):
+        counts = [(r + 1) * scale for r in range(n)]
+        mine = np.full(counts[me], me, "int32")
+        everything = np.concatenate([np.full(c, r, "int32") for r, c in enumerate(counts)])
+        given = np.full(counts[me] * n, me, "int64")
+        requests = [
+            team.iallgatherv(mine, counts),
+            team.igatherv(mine, counts, n - 1),
+            team.iscatterv(everything if me == 0 else None, counts, 0, np.empty(counts[me], "int32")),
+            team.ireduce_scatterv(everything, counts),
+            team.ialltoallv(given, [counts[me]] * n, counts),
+            team.ialltoallv(given, [counts[me]] * n, counts, np.empty(sum(counts), "int64")),
+        ]
+        got = lineweave.wait_all(requests)
+        assert np.array_equal(got[0], everything)
+        assert np.array_equal(got[1], everything) if me == n - 1 else got[1] is None
+        assert np.array_equal(got[2], mine)
+        assert np.array_equal(got[3], mine * n)
+        assert np.array_equal(got[4], everything) and np.array_equal(got[5], everything)
+    with pytest.raises(ValueError, match="expected by the counts"):
+        team.iallgatherv(mine, [1] * n)
+    with pytest.raises(ValueError, match="counts"):
+        team.iallgatherv(mine, [1])
+    with pytest.raises(ValueError, match="by name"):
+        team.ireduce_scatterv(everything, counts, left)
+    return True
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_started_calls_with_blocks_of_different_lengths(n, method):
+    assert lineweave.spawn(uneven, n, method=method) == [True] * n
+
+
+def started_messages(team):
+    me, n = team.rank, team.size
+    right, left_one = (me + 1) % n, (me - 1) % n
+    sizes = {1: 3, 2: 100_000, 3: 500_000, 4: 0}
+    taken = {tag: np.empty(count) for tag, count in sizes.items()}
+    # In the opposite order of sends.
+    receives = {tag: team.irecv(taken[tag], left_one, tag) for tag in reversed(sizes)}
+    sends = [team.isend(np.full(count, 10.0 * me + tag), right, tag) for tag, count in sizes.items()]
+    team.barrier()
+    assert "recv" in repr(receives[1]) and "send" in repr(sends[0])
+    for request in sends:
+        assert request.wait() is None
+    while not all(request.test() for request in receives.values()):
+        pass
+    for tag, count in sizes.items():
+        assert receives[tag].wait() == count and (taken[tag] == 10.0 * left_one + tag).all()
+
+    async def exchange():
+        out = np.empty(70_000)
+        coming = team.irecv(out, left_one)
+        await team.isend(np.full(70_000, float(me)), right)
+        return await coming, float(out[-1])
+
+    assert asyncio.run(exchange()) == (70_000, float(left_one))
+    # Objects, short and long, in one line, the last asked for first.
+    objects = [me, {"a": list(range(1000))}, "short", list(range(5000))]
+    coming = [team.irecv_object(left_one, 5) for _ in objects]
+    going = [team.isend_object(o, right, 5) for o in objects]
+    assert coming[3].wait() == objects[3] and coming[1].wait() == objects[1]
+    assert coming[0].wait() == left_one and coming[2].test() and coming[2].wait() == "short"
+    lineweave.wait_all(going)
+    # Dropped, and received by a call that blocks; from whomever.
+    team.isend(np.ones(200_000), right, 7)
+    out = np.empty(200_000)
+    source, size = team.probe(left_one, 7)
+    assert (source, size) == (left_one, 1_600_000) and team.recv(out, source, 7) == 200_000 and out[-1] == 1
+    assert team.probe(None, 8, wait=False) is None
+    team.barrier()
+    team.send(np.array([me]), right, 8)
+    source, size = team.probe(tag=8)
+    assert (source, size) == (left_one, 8)
+    word = np.zeros(1, "f4")
+    with pytest.raises(lineweave.Error, match="room|bytes"):
+        team.irecv(word, left_one, 8).wait()
+    with pytest.raises(lineweave.Error, match="rank"):
+        team.isend(word, n)
+    frozen = np.zeros(2)
+    frozen.flags.writeable = False
+    with pytest.raises(lineweave.BadArgument, match="read-only"):
+        team.irecv(frozen, left_one)
+    team.barrier()
+    return True
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_started_messages(n, method):
+    assert lineweave.spawn(started_messages, n, method=method) == [True] * n
+
+
+def unreceived(team):
+    if team.rank == 0:
+        team.isend(np.ones(300_000), 1)
+    team.close()
+    return True
+
+
+def test_a_team_is_closed_with_a_message_that_nobody_received(method):
+    assert lineweave.spawn(unreceived, 2, method=method) == [True] * 2
+
+
+def left_with_a_message(team):
+    team.set_timeout(20.0)
+    if team.rank == 1:
+        raise ValueError("no more")
+    team.irecv(np.ones(3), 1).wait()
+
+
+def test_a_message_whose_peer_failed_says_so(method):
+    with pytest.raises(lineweave.RankFailed, match="no more") as raised:
+        lineweave.spawn(left_with_a_message, 2, method=method)
+    assert raised.value.peer == 1 and "RankLost" in raised.value.reports[0]
 
 
 def left_behind(team):

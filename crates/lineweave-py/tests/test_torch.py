@@ -290,6 +290,57 @@ def test_calls_that_overlap():
     ranks(overlapping, 3)
 
 
+def messages(me, n):
+    right, left = (me + 1) % n, (me - 1) % n
+    for dtype in (*TYPES, torch.bool, torch.complex64):
+        x, y = torch.full((3, 4), me + 1).to(dtype), torch.empty((3, 4), dtype=dtype)
+        sent = dist.isend(x, right, tag=3)
+        dist.recv(y, left, tag=3)
+        sent.wait()
+        assert torch.equal(y, torch.full((3, 4), left + 1).to(dtype))
+    # Not contiguous, nothing at all, a number, and far longer than a ring, in another order than sent.
+    long = torch.arange(1_000_000.0) + me
+    sends = [dist.isend(x, right, tag=i) for i, x in enumerate([long, torch.ones(3, 4).t() * me, torch.empty(0), torch.tensor(me)])]
+    number, nothing, turned, back = torch.tensor(-1), torch.empty(0), torch.zeros(4, 6)[:, ::2], torch.empty(1_000_000)
+    receives = [dist.irecv(x, left, tag=3 - i) for i, x in enumerate([number, nothing, turned, back])]
+    dist.barrier()
+    while not receives[-1].is_completed():
+        pass
+    for work in receives + sends:
+        work.wait()
+    assert number.item() == left and (turned == left).all() and torch.equal(back, torch.arange(1_000_000.0) + left)
+    # From whomever.
+    if me == 0:
+        found = set()
+        for _ in range(n - 1):
+            x = torch.empty(2)
+            source = dist.recv(x, tag=9)
+            assert x.tolist() == [source, 5.0]
+            found.add(source)
+        assert found == set(range(1, n))
+    else:
+        dist.send(torch.tensor([float(me), 5.0]), 0, tag=9)
+    # Of a group, whose ranks have other numbers there.
+    group = dist.new_group([n - 2, n - 1])
+    if me == n - 2:
+        dist.send(torch.tensor([7]), n - 1, group=group)
+    elif me == n - 1:
+        x = torch.zeros(1, dtype=torch.int64)
+        dist.recv(x, n - 2, group=group)
+        assert x.item() == 7
+    objects = [{"a": me}] if me == 0 else [None]
+    if me == 0:
+        dist.send_object_list(objects, dst=1)
+    elif me == 1:
+        dist.recv_object_list(objects, src=0)
+        assert objects == [{"a": 0}]
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_messages_between_two_ranks(n):
+    ranks(messages, n)
+
+
 SCRIPT = """
 import lineweave.torch, torch, torch.distributed as dist
 dist.init_process_group("lineweave")

@@ -3,12 +3,14 @@
 
 mod blocks;
 mod messages;
+mod plan;
 mod run;
 mod shared;
 mod window;
 mod uneven;
 
-pub(crate) use run::{contributions, CallPlan, Windows};
+pub(crate) use plan::{CallPlan, Preface, Windows};
+pub(crate) use run::contributions;
 pub use shared::SharedBuffer;
 pub use uneven::Place;
 pub(crate) use uneven::{expect_counts, Uneven};

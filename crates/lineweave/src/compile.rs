@@ -8,95 +8,33 @@
 //! runs behind them. Then the plan stays where it is, and consecutive runs ride on one line's transfers: a
 //! two-rank allreduce of 8 bytes then took about half as long in an empty loop (see docs/findings.md).
 
-use crate::segment::{BankClass, Segment, Zones, COUNTER_BYTES};
-use crate::sync::AtomicU64;
-use lineweave_core::plan::{
-    Carry, FlagArray, FlagKind, FlagRef, Layout, Op, Plan, Region, Reuse, Space, Take,
-};
+mod merge;
+mod placement;
+mod step;
+
+pub use placement::Unfit;
+pub use step::{Addr, Double, Exchange, Home, Step, Swap, ACC, BANK, IN, OUT, PEERS};
+
+use crate::segment::{BankClass, Segment};
+use lineweave_core::plan::{Carry, FlagKind, FlagRef, Op, Plan, Region, Reuse, Space, Take};
 use lineweave_core::units::{Rank, LINE};
 use lineweave_core::verify::Proof;
+use merge::{doubled, half_of_all, rereads};
+use placement::{can_twin, counter_offsets, Placement, GENERATION};
 
-/// An address relative to one of the bases of a run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Addr {
-    /// Index into the bases: [`IN`], [`OUT`], [`ACC`], [`BANK`], then one for each peer buffer used.
-    pub base: u32,
-    /// Bytes from there.
-    pub offset: usize,
-}
-
-/// The count of sleepers at a flag's home, resolved.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Home(*const AtomicU64);
-
-impl Home {
-    /// The home of rank `rank`'s flags in a segment that outlives every use of this value.
-    pub fn of(segment: &Segment, rank: usize) -> Home {
-        Home(segment.sleepers(rank))
-    }
-
-    /// The count.
-    #[inline(always)]
-    pub fn sleepers<'a>(self) -> &'a AtomicU64 {
-        // SAFETY: the communicator that compiled the step keeps its segment mapped for as long as it runs it.
-        unsafe { &*self.0 }
-    }
-}
-
-/// Base of the input buffer.
-pub const IN: u32 = 0;
-/// Base of the output buffer.
-pub const OUT: u32 = 1;
-/// Base of the scratch memory.
-pub const ACC: u32 = 2;
-/// Base of the bank: rank 0's part of it.
-pub const BANK: u32 = 3;
-/// First base of peers' buffers.
-pub const PEERS: u32 = 4;
 /// Bytes that are combined at a time where operands are copied first: they stay in a first-level cache.
 const PIECE: usize = 8192;
-
-/// One step. `at` is a flag's offset from the bank's base (for counters: from the counters' base), `home`
-/// counts who sleeps on flags there.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Step {
-    /// Copy bytes.
-    Move { src: Addr, dst: Addr, len: usize },
-    /// Copy bytes from or to a buffer that may be another process's.
-    MoveReach { src: Addr, dst: Addr, len: usize },
-    /// Combine elements, some of which may be in another process.
-    FoldReach { a: Addr, b: Addr, dst: Addr, elements: usize },
-    /// Combine elements: `dst = a (op) b`.
-    Fold { a: Addr, b: Addr, dst: Addr, elements: usize },
-    /// Raise a flag.
-    Set { at: usize, home: Home, value: u32 },
-    /// Store a payload beside a flag and raise it.
-    SetBytes { at: usize, home: Home, value: u32, src: Addr, len: u32 },
-    /// Store the address of a buffer beside a flag and raise it.
-    SetAddress { at: usize, home: Home, value: u32, base: u32 },
-    /// Store where a buffer is in shared memory beside a flag and raise it.
-    SetPlace { at: usize, home: Home, value: u32, base: u32 },
-    /// Wait for a value of this run.
-    Wait { at: usize, home: Home, value: u32 },
-    /// Wait for what the run `lag` runs ago set (`below` less than this run's base), if there was one.
-    WaitEarlier { at: usize, home: Home, below: u32, lag: u32 },
-    /// Wait and copy the payload.
-    WaitBytes { at: usize, home: Home, value: u32, dst: Addr, len: u32 },
-    /// Wait and take the address of a peer's buffer.
-    WaitAddress { at: usize, home: Home, value: u32, base: u32 },
-    /// Wait and take where a peer's buffer is in shared memory.
-    WaitPlace { at: usize, home: Home, value: u32, base: u32, near: bool },
-    /// Add one to a counter.
-    Add { at: usize, home: Home },
-    /// Wait for a counter: `each` adds a run, `value` of this one.
-    WaitCount { at: usize, home: Home, each: u32, value: u32 },
-}
 
 /// A plan as one rank runs it.
 #[derive(Clone, Debug)]
 pub struct Compiled {
     /// The steps, in order.
     pub steps: Box<[Step]>,
+    /// Of the steps that fold into two places.
+    pub doubles: Box<[Double]>,
+    /// Half of what all ranks' buffers hold together, of the call of which this is a window: of a copy, its length. 0 where results are read
+    /// again soon, and should stay in a cache.
+    pub message: usize,
     /// How many bases the steps use.
     pub bases: usize,
     /// Runs follow each other in one bank.
@@ -128,6 +66,11 @@ pub struct Compiled {
 }
 
 impl Compiled {
+    /// What it takes of memory.
+    pub fn bytes(&self) -> usize {
+        size_of::<Compiled>() + size_of_val(&*self.steps) + size_of_val(&*self.doubles)
+    }
+
     /// The process of whose memory an address is.
     pub fn pid(&self, addr: Addr) -> u32 {
         self.peers[(addr.base - PEERS) as usize].1
@@ -160,74 +103,11 @@ impl Compiled {
     }
 }
 
-/// A plan that swaps one payload and folds it: the small allreduce of two ranks.
-#[derive(Clone, Copy, Debug)]
-pub struct Swap {
-    /// The flag to raise.
-    pub at: usize,
-    /// Its home.
-    pub home: Home,
-    /// To this, in this run.
-    pub value: u32,
-    /// The flag to wait for.
-    pub other: usize,
-    /// Its home.
-    pub theirs: Home,
-    /// Until it is this, in this run.
-    pub wanted: u32,
-    /// Payload in bytes: the whole message.
-    pub bytes: usize,
-    /// Whether this rank's contribution is the left operand.
-    pub left: bool,
-}
-
-/// A plan that only raises one flag and waits for another: the two-rank barrier.
-#[derive(Clone, Copy, Debug)]
-pub struct Exchange {
-    /// The flag to raise.
-    pub at: usize,
-    /// Its home.
-    pub home: Home,
-    /// To this, in this run.
-    pub value: u32,
-    /// The flag to wait for.
-    pub other: usize,
-    /// Its home.
-    pub theirs: Home,
-    /// Until it is this, in this run.
-    pub wanted: u32,
-}
-
-/// Why a proven plan cannot be compiled for a team.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Unfit {
-    /// Slots need more than a bank holds.
-    Slots { need: usize, have: usize },
-    /// Flags of a layout need more than a bank holds.
-    Flags { layout: Layout, need: usize, have: usize },
-    /// Counters need more than is left of their page.
-    Counters { need: usize, have: usize },
-}
-
-impl std::fmt::Display for Unfit {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Unfit::Slots { need, have } => {
-                write!(f, "its slots need {need} bytes at each rank and a bank holds {have}; raise LINEWEAVE_BOX_BYTES")
-            }
-            Unfit::Flags { layout, need, have } => {
-                write!(f, "its {layout} flags need {need} bytes at each rank and a bank holds {have}")
-            }
-            Unfit::Counters { need, have } => {
-                write!(f, "it needs {need} bytes of counters and {have} are left on this communicator")
-            }
-        }
-    }
-}
-
-/// Resolves `rank`'s program. Ranks that have no addresses in common tell each other `places`. `counters` is how far the counters' page is used, and grows.
+/// Resolves `rank`'s program of a plan for a message, or blocks, of `message` bytes. Ranks that have no addresses in common tell each other
+/// `places`. `counters` is how far the counters' page is used, and grows.
 pub fn compile(
     plan: &Plan,
+    message: usize,
     proof: &Proof,
     rank: usize,
     segment: &Segment,
@@ -252,7 +132,8 @@ pub fn compile(
         peers: Vec::new(),
         span: plan.span(),
     };
-    let steps: Box<[Step]> = plan.programs[rank].iter().map(|op| compiler.step(op)).collect();
+    let steps: Vec<Step> = plan.programs[rank].iter().map(|op| compiler.step(op)).collect();
+    let (steps, doubles) = doubled(&steps, plan.grain.max(1));
     Ok(Compiled {
         bases: PEERS as usize + compiler.peers.len(),
         piece: if steps.iter().any(|s| matches!(s, Step::FoldReach { .. })) {
@@ -272,90 +153,10 @@ pub fn compile(
         counts: plan.flags.iter().any(|array| array.kind == FlagKind::Counter),
         acc: plan.acc,
         runs: 0,
+        message: if rereads(plan) { 0 } else { half_of_all(plan, message) },
         steps,
+        doubles,
     })
-}
-
-/// Bytes between the generations: a flag and a payload of one word.
-const GENERATION: usize = 16;
-
-/// Whether a plan's flags and payloads leave room for a second generation on their lines.
-fn can_twin(plan: &Plan) -> bool {
-    let paired = |a: &FlagArray| a.layout == Layout::Paired && a.kind == FlagKind::Signal;
-    let small = |op: &Op| match op {
-        Op::Set { carry: Some(Carry::Bytes(region)), .. } => region.len <= GENERATION - 8,
-        Op::Set { .. } | Op::Wait { .. } | Op::Move { .. } | Op::Fold { .. } | Op::Add { .. } => true,
-    };
-    plan.reuse == Reuse::Ring
-        && plan.slots.iter().all(|&size| size == 0)
-        && plan.flags.iter().all(paired)
-        && plan.ops().all(|(_, op)| small(op))
-}
-
-/// Where a plan's flag arrays and slots start within a bank.
-struct Placement {
-    arrays: Vec<usize>,
-    slots: Vec<usize>,
-    /// Where the last of them ends.
-    end: usize,
-}
-
-impl Placement {
-    fn of(plan: &Plan, zones: &Zones, twin: bool) -> Result<Placement, Unfit> {
-        // Bytes used of the zones for packed, paired, and lone flags.
-        let mut used = [0usize; 3];
-        let mut arrays = Vec::with_capacity(plan.flags.len());
-        let mut end = 0;
-        for array in &plan.flags {
-            let (start, have) = if twin { zones.twin_flags() } else { zones.flags(array.layout) };
-            let zone = match array.layout {
-                Layout::Packed => 0,
-                Layout::Paired => 1,
-                Layout::Alone | Layout::Spread(_) => 2,
-            };
-            arrays.push(start + used[zone]);
-            if array.kind == FlagKind::Signal {
-                used[zone] += array.layout.lines(array.count, LINE) * LINE;
-                end = end.max(start + used[zone]);
-            }
-            if used[zone] > have {
-                return Err(Unfit::Flags { layout: array.layout, need: used[zone], have });
-            }
-        }
-        let mut at = 0;
-        let mut slots = Vec::with_capacity(plan.slots.len());
-        for size in &plan.slots {
-            slots.push(zones.slots_start() + at);
-            at += size.next_multiple_of(LINE);
-        }
-        if at > zones.slots {
-            return Err(Unfit::Slots { need: at, have: zones.slots });
-        }
-        if at > 0 {
-            end = zones.slots_start() + at;
-        }
-        Ok(Placement { arrays, slots, end })
-    }
-}
-
-/// Start of each counter array within the counters' page; signal arrays have none.
-fn counter_offsets(plan: &Plan, used: &mut usize) -> Result<Vec<Option<usize>>, Unfit> {
-    let mut at = *used;
-    let mut offsets = Vec::with_capacity(plan.flags.len());
-    for array in &plan.flags {
-        match array.kind {
-            FlagKind::Signal => offsets.push(None),
-            FlagKind::Counter => {
-                offsets.push(Some(at));
-                at += array.layout.lines(array.count, LINE) * LINE;
-            }
-        }
-    }
-    if at > COUNTER_BYTES {
-        return Err(Unfit::Counters { need: at - *used, have: COUNTER_BYTES - *used });
-    }
-    *used = at;
-    Ok(offsets)
 }
 
 struct Compiler<'a> {

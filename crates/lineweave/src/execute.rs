@@ -1,12 +1,13 @@
 //! Running compiled steps: the innermost loop of the engine.
 
 use crate::attach;
-use crate::compile::{Addr, Compiled, Step, ACC, IN, OUT, PEERS};
+use crate::compile::{Addr, Compiled, Double, Step, IN, OUT, PEERS};
 use crate::kernel::{load_words, store_words, Copier, Fold, MAX_PAYLOAD};
 use crate::segment::{far, KnownHeaps};
 use crate::sync::AtomicU64;
 use crate::wait::{Interrupted, Vigil, Waiter};
 use rustix::io::Errno;
+use std::mem::MaybeUninit;
 
 /// Where one run's bytes and flags are.
 pub struct Frame<'a> {
@@ -41,7 +42,7 @@ impl Frame<'_> {
     }
 
     /// Copies, unless `in` and `out` are one buffer and the plan copies a part of it to itself. Stores past the
-    /// caches are for private memory alone: what goes into a box or a peer's buffer is read next.
+    /// caches are for users' buffers alone: what goes into a box, a peer's buffer or scratch is read next.
     ///
     /// # Safety
     /// Both ranges must be valid for `len` bytes and be equal or disjoint.
@@ -54,7 +55,7 @@ impl Frame<'_> {
                 return;
             }
             match dst.base {
-                IN | OUT | ACC => self.copy.copy(from, to, len),
+                IN | OUT => self.copy.copy(from, to, len),
                 _ => self.copy.copy_plain(from, to, len),
             }
         }
@@ -139,6 +140,42 @@ impl Frame<'_> {
         true
     }
 
+    /// Combines elements into two places. What goes past the caches is combined piece by piece in the first of them, so that each
+    /// operand is read once and each destination written once.
+    ///
+    /// # Safety
+    /// That of [`Frame::combine`]; `also` is disjoint from all others, and all are of this process.
+    #[inline(never)] // its room would be in the frame of every run
+    unsafe fn combine_twice(&self, double: &Double, grain: usize) -> bool {
+        let Double { a, b, dst, also, elements } = *double;
+        let [a, b, dst, also] = [a, b, dst, also].map(|addr| self.at(addr));
+        let len = elements * grain;
+        let apart = !std::ptr::eq(a, dst) && !std::ptr::eq(b, dst);
+        if !apart || grain > PIECE || !self.copy.streams(len) {
+            // SAFETY: the caller's.
+            return unsafe {
+                let done = self.fold.run(a, b, dst, elements);
+                self.copy.copy_plain(dst, also, len);
+                done
+            };
+        }
+        let mut room = Piece([MaybeUninit::uninit(); PIECE]);
+        let piece = room.0.as_mut_ptr().cast::<u8>();
+        let most = PIECE / grain;
+        for from in (0..elements).step_by(most) {
+            let (count, at) = (most.min(elements - from), from * grain);
+            // SAFETY: the caller's, for a part of each; the piece holds so many elements and is aligned for all.
+            unsafe {
+                if !self.fold.run(a.add(at), b.add(at), piece, count) {
+                    return false;
+                }
+                self.copy.stream(piece, dst.add(at), count * grain);
+                self.copy.stream(piece, also.add(at), count * grain);
+            }
+        }
+        true
+    }
+
     #[inline(always)]
     fn flag(&self, at: usize) -> &AtomicU64 {
         // SAFETY: within the bank by the plan's footprint; flags are 8-byte aligned and only used as atomics.
@@ -160,6 +197,13 @@ impl Frame<'_> {
         unsafe { &*self.counters.add(at).cast::<AtomicU64>() }
     }
 }
+
+/// Bytes that are combined at a time before they go past the caches.
+const PIECE: usize = 4096;
+
+/// Room for them.
+#[repr(align(64))]
+struct Piece([MaybeUninit<u8>; PIECE]);
 
 /// What a step does when it has to wait.
 pub trait Patience {
@@ -287,6 +331,12 @@ unsafe fn one<P: Patience>(
             // SAFETY: as above, and `dst` is disjoint from or equal to each operand.
             let done = unsafe { frame.fold.run(frame.at(a), frame.at(b), frame.at(dst), elements) };
             if !done {
+                return Err(patience.broken());
+            }
+        }
+        Step::FoldTwice { number } => {
+            // SAFETY: as above; the copy was proven disjoint.
+            if !unsafe { frame.combine_twice(&plan.doubles[number as usize], plan.grain) } {
                 return Err(patience.broken());
             }
         }

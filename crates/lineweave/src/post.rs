@@ -10,11 +10,13 @@
 //!    them finds the other was there, and the sender does not return while somebody copies.
 //! 4. A receiver that asks for nothing takes nothing: the ring fills up, and the sender waits.
 //!
-//! What a rank waits for here is an [`Errand`] (`errand.rs`).
+//! What a rank waits for here is an [`Errand`] (`errand.rs`); messages that were started are [`Parcels`] (`parcels.rs`).
 
 mod errand;
+mod parcels;
 
 pub(crate) use errand::{Errand, Exchange, FlagWait};
+pub(crate) use parcels::{Delivery, Parcels};
 
 use crate::error::Error;
 use crate::flag;
@@ -80,6 +82,8 @@ pub(crate) struct Post {
 struct Source {
     mail: Mail,
     inbox: Inbox,
+    /// The message that comes in now, when nobody asked for it.
+    aside: Option<Aside>,
     kept: VecDeque<Kept>,
     kept_bytes: usize,
 }
@@ -115,12 +119,28 @@ pub(crate) struct Incoming {
 }
 
 /// A message that comes in several cells.
+#[derive(Clone, Copy)]
 struct UnderWay {
-    tag: u32,
     bytes: usize,
     done: usize,
-    /// Where it is kept, when it is not the one that is asked for.
-    aside: Option<Vec<u8>>,
+}
+
+/// One that will be kept.
+#[derive(Debug)]
+struct Aside {
+    tag: u32,
+    bytes: Vec<u8>,
+    done: usize,
+}
+
+/// What came of a look at a ring.
+enum Pulled {
+    /// No whole message.
+    Nothing,
+    /// One that is kept now.
+    Aside,
+    /// The one that is asked for, of so many bytes.
+    Whole(usize),
 }
 
 impl Outgoing {
@@ -149,13 +169,18 @@ impl Incoming {
     }
 }
 
-/// Everything that a step needs.
-pub(crate) struct Desk<'a> {
+/// What it takes to send and to receive.
+pub(crate) struct Rings<'a> {
     pub segment: &'a Segment,
     pub post: &'a mut Post,
     pub waiter: &'a mut Waiter,
-    pub watch: &'a mut Watch,
     pub rank: usize,
+}
+
+/// Everything that a step of an errand needs.
+pub(crate) struct Desk<'a> {
+    pub rings: Rings<'a>,
+    pub watch: &'a mut Watch,
 }
 
 impl Post {
@@ -177,9 +202,31 @@ impl Post {
         let place = &mut self.from[from];
         if place.is_none() {
             let (mail, inbox) = (segment.claim_mail(from, rank)?, Inbox::new(Geometry::MAIL_CELLS as u64));
-            *place = Some(Source { mail, inbox, kept: VecDeque::new(), kept_bytes: 0 });
+            *place = Some(Source { mail, inbox, aside: None, kept: VecDeque::new(), kept_bytes: 0 });
         }
         place.as_mut().ok_or_else(|| Error::Failed("a ring was not made ready".into()))
+    }
+}
+
+impl Source {
+    /// The message of this tag that was kept first.
+    fn take_kept(&mut self, tag: u32) -> Option<Vec<u8>> {
+        let at = self.kept.iter().position(|kept| kept.tag == tag)?;
+        let kept = self.kept.remove(at)?;
+        self.kept_bytes -= kept.bytes.len();
+        Some(kept.bytes)
+    }
+
+    /// The first cell of the next message, when no message is under way.
+    fn next(&self) -> Option<Head> {
+        let there = self.inbox.is_there(self.mail.sent());
+        // SAFETY: the cell was published by its sender, and stays until it is taken.
+        there.then(|| unsafe { self.mail.cell(self.inbox.cell()).cast::<Head>().read() })
+    }
+
+    /// Whether there is room to keep a message of so many bytes.
+    fn keeps(&self, bytes: usize) -> bool {
+        self.kept_bytes + bytes <= MOST_KEPT
     }
 }
 
@@ -204,9 +251,11 @@ impl Desk<'_> {
         peer: Option<usize>,
     ) -> Result<(), Interrupted> {
         let mut vigil = errand::OnPeer { watch: self.watch, peer };
-        self.waiter.wait(flag, value, self.segment.sleepers(home), &mut vigil)
+        self.rings.waiter.wait(flag, value, self.rings.segment.sleepers(home), &mut vigil)
     }
+}
 
+impl Rings<'_> {
     /// The flag and value that tell when more can be sent, or that a message given by its address was taken.
     fn awaits(&mut self, out: &Outgoing) -> Result<(Mail, u64), Error> {
         let (mail, outbox) = self.post.outbox(self.segment, self.rank, out.to)?;
@@ -259,73 +308,97 @@ impl Desk<'_> {
     /// # Safety
     /// The buffer must be valid.
     unsafe fn pull(&mut self, want: &mut Incoming) -> Result<Option<usize>, Error> {
-        let source = self.post.source(self.segment, self.rank, want.from)?;
-        if want.under_way.is_none() {
-            if let Some(at) = source.kept.iter().position(|kept| kept.tag == want.tag) {
-                let Some(kept) = source.kept.remove(at) else { return Ok(None) };
-                source.kept_bytes -= kept.bytes.len();
-                fits(want, kept.bytes.len())?;
-                // SAFETY: it fits the buffer, which the caller vouches for.
-                unsafe { crate::kernel::copy(kept.bytes.as_ptr(), want.start, kept.bytes.len()) };
-                return Ok(Some(kept.bytes.len()));
+        loop {
+            // SAFETY: the caller's.
+            match unsafe { self.pull_one(want.from, Some(want)) }? {
+                Pulled::Nothing => return Ok(None),
+                Pulled::Aside => {}
+                Pulled::Whole(bytes) => return Ok(Some(bytes)),
             }
         }
-        while source.inbox.is_there(source.mail.sent()) {
+    }
+
+    /// The same up to the end of one message; without one that is asked for, what comes is kept. Of those that are asked for, only
+    /// the one that is under way may be given, if one is.
+    ///
+    /// # Safety
+    /// The buffer must be valid.
+    unsafe fn pull_one(&mut self, from: usize, mut want: Option<&mut Incoming>) -> Result<Pulled, Error> {
+        let source = self.post.source(self.segment, self.rank, from)?;
+        if let Some(want) = want.as_deref().filter(|want| want.under_way.is_none()) {
+            if let Some(kept) = source.take_kept(want.tag) {
+                fits(want, kept.len())?;
+                // SAFETY: it fits the buffer, which the caller vouches for.
+                unsafe { crate::kernel::copy(kept.as_ptr(), want.start, kept.len()) };
+                return Ok(Pulled::Whole(kept.len()));
+            }
+        }
+        while let Some(head) = source.next() {
             let cell = source.mail.cell(source.inbox.cell());
-            // SAFETY: the cell was published by its sender, and stays until it is taken.
-            let head = unsafe { cell.cast::<Head>().read() };
-            let coming = match &mut want.under_way {
-                Some(coming) => coming,
-                none => {
-                    let asked = head.tag == want.tag;
-                    if !asked && source.kept_bytes + head.bytes > MOST_KEPT {
-                        let kept = source.kept_bytes + head.bytes;
-                        let (source_rank, tag) = (want.from, want.tag);
-                        return Err(Error::Unexpected { source_rank, tag, kept, most: MOST_KEPT });
-                    }
-                    let aside = (!asked).then(|| vec![0; head.bytes]);
-                    none.insert(UnderWay { tag: head.tag, bytes: head.bytes, done: 0, aside })
+            let coming = want.as_deref().and_then(|want| want.under_way);
+            match &mut want {
+                _ if source.aside.is_some() || coming.is_some() => {}
+                Some(want) if want.tag == head.tag => {
+                    want.under_way = Some(UnderWay { bytes: head.bytes, done: 0 });
                 }
+                want => {
+                    if !source.keeps(head.bytes) {
+                        let (tag, kept) = (want.as_ref().map_or(head.tag, |w| w.tag), source.kept_bytes);
+                        let kept = kept + head.bytes;
+                        return Err(Error::Unexpected { source_rank: from, tag, kept, most: MOST_KEPT });
+                    }
+                    source.aside = Some(Aside { tag: head.tag, bytes: vec![0; head.bytes], done: 0 });
+                }
+            }
+            let (to, room, bytes, done) = match (&mut source.aside, &mut want) {
+                (Some(aside), _) => {
+                    let bytes = aside.bytes.len();
+                    (aside.bytes.as_mut_ptr(), bytes, bytes, &mut aside.done)
+                }
+                (None, Some(Incoming { start, room, under_way: Some(coming), .. })) => {
+                    (*start, *room, coming.bytes, &mut coming.done)
+                }
+                (None, _) => return Ok(Pulled::Nothing),
             };
             let n = match head.direct {
-                0 => (source.mail.cell_bytes() - HEAD).min(coming.bytes - coming.done),
-                _ => coming.bytes,
+                0 => (source.mail.cell_bytes() - HEAD).min(bytes - *done),
+                _ => bytes,
             };
             let payload = match head.direct {
                 // SAFETY: behind the head, within the cell.
                 0 => unsafe { cell.add(HEAD) }.cast_const(),
                 _ => head.address as *const u8,
             };
-            let (to, room) = match &mut coming.aside {
-                Some(aside) => (aside.as_mut_ptr(), aside.len()),
-                None => (want.start, want.room),
-            };
             // What does not fit is passed over, and so is a message whose sender gave up.
             let revoked = head.direct != 0 && !take_over(cell, CLAIMED);
-            let fitting = if revoked { 0 } else { n.min(room.saturating_sub(coming.done)) };
+            let fitting = if revoked { 0 } else { n.min(room.saturating_sub(*done)) };
             // SAFETY: the cell's payload, or the message that its sender keeps until the cell is taken; it ends within
             // the buffer, which is the caller's, or the one just made for it.
-            unsafe { crate::kernel::copy(payload, to.wrapping_add(coming.done), fitting) };
-            coming.done += n;
+            unsafe { crate::kernel::copy(payload, to.wrapping_add(*done), fitting) };
+            *done += n;
+            let whole = *done >= bytes;
             let taken = source.inbox.advance();
             self.waiter.raise(source.mail.taken(), taken, self.segment.sleepers(self.rank));
-            if revoked {
-                want.under_way = None;
+            if !whole {
                 continue;
             }
-            if coming.done < coming.bytes {
-                continue;
-            }
-            let Some(UnderWay { tag, bytes, aside, .. }) = want.under_way.take() else { continue };
-            match aside {
-                Some(bytes) => {
+            match source.aside.take() {
+                Some(_) if revoked => {}
+                Some(Aside { tag, bytes, .. }) => {
                     source.kept_bytes += bytes.len();
                     source.kept.push_back(Kept { tag, bytes });
+                    return Ok(Pulled::Aside);
                 }
-                None => return fits(want, bytes).map(|()| Some(bytes)),
+                None => {
+                    let Some(want) = &mut want else { continue };
+                    want.under_way = None;
+                    if !revoked {
+                        return fits(want, bytes).map(|()| Pulled::Whole(bytes));
+                    }
+                }
             }
         }
-        Ok(None)
+        Ok(Pulled::Nothing)
     }
 
     /// Takes a direct message back that nobody has taken, or waits until who copies it has.

@@ -46,6 +46,14 @@ impl Ring {
         (need > self.known).then_some(need)
     }
 
+    /// By how much more than [`Ring::needs`] a rank may ask for without waiting for itself: half of the banks.
+    ///
+    /// A rank in the earliest use that anybody is in needs no bank that another one is still to leave, however much it asks
+    /// for within this bound, so that somebody can always go on.
+    pub fn half(&self) -> u64 {
+        self.banks / 2
+    }
+
     /// Notes what a look at all ranks' `left` showed.
     #[inline(always)]
     pub fn learn(&mut self, everybody_left: u64) {

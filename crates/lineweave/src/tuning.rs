@@ -5,7 +5,7 @@
 
 use crate::error::Error;
 use crate::kernel::CopyPolicy;
-use crate::settings::{Settings, Wait};
+use crate::settings::{Attach, Settings, Wait};
 use crate::topology::Hardware;
 use crate::wait::{Between, Budget};
 use lineweave_core::algorithm::{self, Algorithm};
@@ -16,9 +16,13 @@ use lineweave_core::plan::{Layout, Params, Plan, PlanError};
 use lineweave_core::profile::{Fingerprint, Profile};
 use lineweave_core::select::{self, Choices, Question, SelectError};
 use lineweave_core::topology::Shape;
-use lineweave_core::units::{Rank, LINE};
+use lineweave_core::units::{Bytes, Nanos, Rank, LINE};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
+
+/// Shorter messages go through boxes, and plans with cross-memory attach are not even costed: a system call that copies nothing took
+/// 0.45 us on a Xeon and 1.45 us on an EPYC (both in a VM), in which 16 KiB and more pass through a box.
+pub const ATTACH_FROM: usize = 16 << 10;
 
 /// Where a model came from.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -174,6 +178,41 @@ impl Tuning {
         from.map_or(CopyPolicy::PLAIN, |nt_from| CopyPolicy { nt_from })
     }
 
+    /// Whether plans with cross-memory attach are costed for messages of this length among processes that may use it, with this setting.
+    pub fn attaches(&self, setting: Attach, bytes: usize) -> bool {
+        let known = match setting {
+            Attach::Auto => self.model.attach.is_some(),
+            Attach::On => true,
+            Attach::Off => false,
+        };
+        known && bytes >= ATTACH_FROM
+    }
+
+    /// What becomes of cross-memory attach with this setting, in words.
+    pub fn about_attach(&self, setting: Attach) -> String {
+        const MESSAGE: usize = 1 << 20;
+        let from = Bytes(ATTACH_FROM as u64);
+        let raced = self.choices.iter().flat_map(|c| &c.choices).filter_map(|tuned| tuned.attach);
+        let (raced, won) = raced.fold((0, 0), |(all, won), one| (all + 1, won + usize::from(one)));
+        let raced = match raced {
+            0 => "the model chooses".to_owned(),
+            _ => format!("fastest in {won} of {raced} measured choices, for the rest the model chooses"),
+        };
+        match (setting, &self.model.attach) {
+            (Attach::Off, _) => "not used: LINEWEAVE_CMA is off".to_owned(),
+            (Attach::Auto, None) => {
+                "not used: what it costs here is unknown; run `lineweave tune`".to_owned()
+            }
+            (Attach::On, None) => format!("from {from} on, as if it took as long as any copy; {raced}"),
+            (Attach::Auto | Attach::On, Some(attach)) => format!(
+                "{} take {} by it, {} by a copy within a process; from {from} on {raced}",
+                Bytes(MESSAGE as u64),
+                Nanos(attach.at(MESSAGE, 1).nanos),
+                Nanos(self.model.copy.at(MESSAGE, 1).nanos)
+            ),
+        }
+    }
+
     /// Uses an algorithm for a collective whatever the model says.
     pub fn force(&mut self, collective: Collective, algorithm: &str, params: Params) {
         self.forced.retain(|f| f.collective != collective);
@@ -203,13 +242,13 @@ impl Tuning {
     /// Where nothing is forced.
     fn chosen(&self, question: &Question, team: &str) -> Result<Chosen, SelectError> {
         let measured = self.measured(question, team);
-        if let Some((chosen, _)) = measured.as_ref().filter(|_| !question.attach) {
+        if let Some((chosen, _)) = measured.as_ref().filter(|(_, found)| !question.attach || found.attach) {
             return Ok(chosen.clone());
         }
         let choice = select::select(&self.model, question)?;
-        if let Some((chosen, nanos)) = measured {
+        if let Some((chosen, found)) = measured {
             // Measured without cross-memory attach, which takes over where it is predicted to be faster than that.
-            if !choice.plan().direct || choice.predicted.0 >= nanos {
+            if !choice.plan().direct || choice.predicted.0 >= found.nanos {
                 return Ok(chosen);
             }
         }
@@ -217,8 +256,8 @@ impl Tuning {
         Ok(Chosen { algorithm, params: choice.params, window: choice.window, because: Because::Predicted })
     }
 
-    /// What measuring found at this size or the nearest, if that applies here, and how many ns such a call took.
-    fn measured(&self, question: &Question, team: &str) -> Option<(Chosen, f64)> {
+    /// What measuring found at this size or the nearest, if that applies here.
+    fn measured(&self, question: &Question, team: &str) -> Option<(Chosen, Measured)> {
         if question.uneven.is_some() {
             return None; // Measured were blocks of one length.
         }
@@ -245,8 +284,16 @@ impl Tuning {
         let plan = chosen.plan(question, window).ok()?;
         let applies = question.fits(&plan, self.model.line_bytes) && (!plan.direct || question.direct);
         let nanos = found.tuned.measured_ns * question.bytes as f64 / found.tuned.bytes.max(1) as f64;
-        applies.then_some((chosen, nanos))
+        applies.then_some((chosen, Measured { nanos, attach: found.tuned.attach.is_some() }))
     }
+}
+
+/// How a choice was measured.
+struct Measured {
+    /// What a call of the size that is asked for took, by proportion.
+    nanos: f64,
+    /// Beside plans with cross-memory attach.
+    attach: bool,
 }
 
 /// The profile's file within a machine's directory.

@@ -4,54 +4,13 @@
 //! sleeping when it is far from done. The budgets follow from the measured round trip and from whether ranks
 //! outnumber usable CPUs.
 
+mod budget;
+
+pub use budget::{Between, Budget};
+
 use crate::flag::{self, WakeFence};
-use crate::settings::Wait;
 use crate::sync::{load_fence, spin_loop, AtomicU64, FutexWord, Ordering};
 use std::time::{Duration, Instant};
-
-/// How long each way of waiting is tried before the next, in polls.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Budget {
-    /// Polls with nothing but a pause between them.
-    pub spins: u32,
-    /// Polls with a yield between them, after that.
-    pub yields: u32,
-    /// What lies between the polls of an exchange of two bare flags, the two-rank barrier.
-    pub exchange: Between,
-}
-
-/// What lies between two polls.
-///
-/// All but exchanges pause. A load fence made exchanges faster and swaps of payloads slower; two pauses and more, or
-/// none, made both slower (2-CPU Zen 3 VM, `lineweave bench barrier allreduce --ranks 2`).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Between {
-    /// The CPU's hint for polling loops.
-    Pause,
-    /// Nothing.
-    Nothing,
-    /// A fence for loads.
-    LoadFence,
-}
-
-impl Budget {
-    /// The budget of a policy for `ranks` ranks on `cpus` usable CPUs.
-    ///
-    /// Own CPUs: spin for about 20 000 pauses (some 0.5 ms: several times what waking a sleeper costs),
-    /// since giving up the CPU early can only lose. Shared CPUs: a poll or two catches a peer that runs on
-    /// the other CPU at this moment; then the awaited rank needs this CPU.
-    pub fn of(policy: Wait, ranks: usize, cpus: usize) -> Budget {
-        let crowded = ranks > cpus;
-        let (spins, yields) = match policy {
-            Wait::Spin => (u32::MAX, u32::MAX),
-            Wait::Yield => (if crowded { 2 } else { 2_000 }, u32::MAX),
-            Wait::Sleep => (if crowded { 2 } else { 1_000 }, 4),
-            Wait::Auto if crowded => (2, 2_000),
-            Wait::Auto => (20_000, 200),
-        };
-        Budget { spins, yields, exchange: Between::Pause }
-    }
-}
 
 /// What a waiting rank checks now and then.
 pub trait Vigil {
@@ -364,6 +323,7 @@ fn sleep_on(flag: &AtomicU64, seen: u32, limit: Duration) {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::settings::Wait;
 
     struct Patience(u32);
 

@@ -86,6 +86,11 @@ fn uneven_blocks_are_right_on_threads() {
     }
     cases += run(2, |comm| common::uneven::uneven(comm, &[(1 << 18) - 1, 1 << 18, (1 << 18) + 1]));
     cases += run(3, |comm| common::uneven::uneven(comm, &[200_001]));
+    for ranks in [2, 3, 5] {
+        cases += run(ranks, |comm| {
+            Ok(common::uneven::overlaps(comm)? + common::uneven::shared(comm, &[13, 9001])?)
+        });
+    }
     // More sets of lengths than are kept.
     let many: Vec<usize> = (1..40).collect();
     cases += run(2, |comm| common::uneven::uneven(comm, &many));

@@ -162,3 +162,127 @@ fn a_message_that_nobody_takes_times_out_and_is_taken_back() {
     assert!(said[0].contains("in send"), "{}", said[0]);
     assert!(said[1].contains("rank 0") && said[1].contains("failed"), "{}", said[1]);
 }
+
+/// A message of `bytes` bytes that `from` sends under `tag`.
+fn content(from: usize, tag: u32, bytes: usize) -> Vec<u8> {
+    (0..bytes).map(|i| (i * 7 + from * 31 + tag as usize * 3) as u8).collect()
+}
+
+#[test]
+fn started_messages_are_sorted_by_tag_and_carried_on_by_other_calls() {
+    // Short ones, longer than a ring, and longer than what is kept of messages that nobody asked for.
+    let sizes = [(0u32, 10usize), (1, 100_000), (2, 3_000_000), (3, 0)];
+    for (ranks, helped) in [(2, false), (3, true), (4, false)] {
+        let outcomes = team::threads(ranks, |mut comm| {
+            comm.set_progress_thread(helped);
+            let me = comm.rank();
+            let peers: Vec<usize> = (0..ranks).collect();
+            let given: Vec<Vec<u8>> = sizes.iter().map(|&(tag, n)| content(me, tag, n)).collect();
+            let mut taken = vec![Vec::new(); ranks * sizes.len()];
+            let mut messages = Vec::new();
+            // Receives in the opposite order of sends.
+            for &peer in &peers {
+                for (i, &(tag, n)) in sizes.iter().enumerate().rev() {
+                    let room = &mut taken[peer * sizes.len() + i];
+                    room.resize(n, 0);
+                    // SAFETY: rooms are not touched before all messages are over.
+                    messages.push(unsafe { comm.irecv_bytes(room.as_mut_ptr(), n, peer, tag) }?);
+                }
+            }
+            let mut sent = Vec::new();
+            for &peer in &peers {
+                for (message, &(tag, n)) in given.iter().zip(&sizes) {
+                    // SAFETY: as above.
+                    sent.push(unsafe { comm.isend_bytes(message.as_ptr(), n, peer, tag) }?);
+                }
+            }
+            // Neither waits for the other.
+            comm.barrier()?;
+            if me % 2 == 0 {
+                sent.reverse();
+            }
+            for message in &sent {
+                assert_eq!(comm.wait_message(message)?, 0);
+            }
+            for message in &mut messages {
+                while comm.test_message(message)?.is_none() {
+                    std::thread::yield_now();
+                }
+            }
+            for &peer in &peers {
+                for (i, &(tag, n)) in sizes.iter().enumerate() {
+                    assert!(
+                        taken[peer * sizes.len() + i] == content(peer, tag, n),
+                        "rank {me} from {peer}, tag {tag}"
+                    );
+                }
+            }
+            // The rings are the calls' again that block.
+            let mut word = [0u8];
+            comm.sendrecv(&[me as u8], (me + 1) % ranks, 9, &mut word, (me + ranks - 1) % ranks, 9)?;
+            assert_eq!(usize::from(word[0]), (me + ranks - 1) % ranks);
+            comm.barrier()
+        });
+        outcomes.expect("the team runs");
+    }
+}
+
+#[test]
+fn calls_that_block_line_up_behind_started_messages_and_probes_tell_what_came() {
+    let outcomes = team::threads(2, |mut comm| {
+        let other = 1 - comm.rank();
+        let mut late = vec![0u8; 40_000];
+        if comm.rank() == 0 {
+            let (first, second) = (content(0, 5, 2_000_000), content(0, 6, 40_000));
+            // SAFETY: both live until they are over.
+            let started = unsafe { comm.isend_bytes(first.as_ptr(), first.len(), other, 5) }?;
+            comm.send(&second, other, 6)?;
+            comm.wait_message(&started)?;
+            comm.send(&[1u8], other, 7)?;
+            comm.barrier()?;
+            return Ok(());
+        }
+        // SAFETY: it lives until it is over.
+        let last = unsafe { comm.irecv_bytes(late.as_mut_ptr(), 40_000, other, 6) }?;
+        // What comes first is longer than what is kept, and is asked for only now.
+        match comm.wait_message(&last) {
+            Err(Error::Unexpected { .. }) => {}
+            unexpected => panic!("{unexpected:?}"),
+        }
+        assert_eq!(comm.probe(None, 5, true)?, Some((0, 2_000_000)));
+        let mut room = vec![0u8; 2_000_000];
+        assert_eq!(comm.recv(&mut room, other, 5)?, 2_000_000);
+        assert!(room == content(0, 5, 2_000_000));
+        assert_eq!(comm.recv(&mut late, other, 6)?, 40_000);
+        assert!(late == content(0, 6, 40_000));
+        assert_eq!(comm.probe(Some(other), 7, true)?, Some((0, 1)));
+        assert_eq!(comm.probe(Some(other), 8, false)?, None);
+        assert_eq!(comm.recv(&mut [0u8], other, 7)?, 1);
+        // One that is too long for its room.
+        comm.barrier()?;
+        assert!(matches!(comm.probe(Some(2), 0, false), Err(Error::NoRank { .. })));
+        Ok(())
+    });
+    outcomes.expect("the team runs");
+}
+
+#[test]
+fn a_started_message_whose_peer_leaves_says_so() {
+    let outcomes = team::threads(2, |mut comm| {
+        let mut room = vec![0u8; 100];
+        if comm.rank() == 1 {
+            let big = content(1, 0, 200_000);
+            // SAFETY: it lives longer than the communicator, whose end is the message's.
+            let _lost = unsafe { comm.isend_bytes(big.as_ptr(), big.len(), 0, 0) }?;
+            drop(comm);
+            return Ok(());
+        }
+        // SAFETY: it lives until it is over.
+        let message = unsafe { comm.irecv_bytes(room.as_mut_ptr(), 100, 1, 3) }?;
+        match comm.wait_message(&message) {
+            Err(Error::PeerLost { rank: 1, .. }) => Ok(()),
+            unexpected => panic!("{unexpected:?}"),
+        }
+    });
+    outcomes.expect("the team runs");
+}

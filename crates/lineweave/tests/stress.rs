@@ -7,6 +7,9 @@ mod common;
 
 use lineweave::settings::{Settings, Wait};
 use lineweave::team::{Charter, Team};
+use lineweave::Operator;
+use lineweave_core::collective::Collective;
+use lineweave_core::plan::Params;
 use std::time::Duration;
 
 /// Mixed calls by `ranks` threads that wait so. A rank that hears nothing for a minute ends with an error that
@@ -43,4 +46,46 @@ fn nothing_hangs_with_32_ranks() {
         cases += stress(32, wait, 60);
     }
     println!("tally: conformance cases (stress, threads) {cases}");
+}
+
+/// Sizes that come once and never again: what was made for them is forgotten, and memory stops growing.
+#[test]
+fn ever_new_sizes_do_not_take_ever_more_memory() {
+    const SIZES: usize = 3000;
+    let mut charter = Charter::new(2, &Settings::default()).expect("a charter");
+    // To choose takes longer than to prove, and is not what this is about.
+    charter.tuning.force(Collective::Allreduce, "recursive-doubling", Params::new());
+    charter.tuning.force(Collective::Allgather, "ring", Params::new());
+    let held = Team::with(charter).expect("a team").threads(|mut comm| {
+        let mut held = Vec::new();
+        let mut repeated = [0u64; 7];
+        // From the longest on: buffers of the library's own are as long as they will be at once.
+        for (turn, words) in (1..=SIZES).rev().enumerate() {
+            let mut field = vec![comm.rank() as u64 + 1; words];
+            comm.allreduce_in_place(&mut field, Operator::Sum)?;
+            assert!(field.iter().all(|&x| x == 3), "{words} words");
+            if turn % 8 == 0 {
+                let counts = [words, 2 * words + 1];
+                let mut all = vec![0u32; counts[0] + counts[1]];
+                comm.allgatherv(&vec![comm.rank() as u32 + 5; counts[comm.rank()]], &mut all, &counts)?;
+                assert!(all[words - 1] == 5 && all[words] == 6, "{words} words");
+            }
+            // What is used all the time is not forgotten, nor are a barrier's plans.
+            repeated.fill(1);
+            comm.bcast(&mut repeated, 0)?;
+            comm.barrier()?;
+            held.push(comm.memory().private_bytes);
+        }
+        // The first sizes again, whose plans are long gone.
+        for words in (SIZES - 40..=SIZES).rev() {
+            let mut field = vec![1u64; words];
+            comm.allreduce_in_place(&mut field, Operator::Sum)?;
+            assert!(field.iter().all(|&x| x == 2), "{words} words again");
+        }
+        Ok(held)
+    });
+    for held in held.expect("a run") {
+        let (early, most) = (held[SIZES / 4], held[SIZES / 4..].iter().max().expect("a size"));
+        assert!(*most <= early + early / 20, "{early} bytes after {} sizes, {most} later", SIZES / 4);
+    }
 }

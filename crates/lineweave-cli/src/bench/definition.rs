@@ -1,6 +1,7 @@
 //! What a benchmark measures, read from `bench/definitions/*.toml` (schema: `bench/README.md`).
 
 use lineweave::settings::Wait;
+use lineweave::trial::DataPath;
 use lineweave_core::collective::Collective;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -91,6 +92,17 @@ pub enum Subject {
     /// The library when ranks sleep.
     #[serde(rename = "lineweave-sleep")]
     Sleep,
+    /// The library when bytes go through boxes only.
+    #[serde(rename = "lineweave-boxes")]
+    Boxes,
+    /// The library by its best plan with cross-memory attach.
+    #[serde(rename = "lineweave-attach")]
+    Attach,
+    /// The library when all buffers are shared memory.
+    #[serde(rename = "lineweave-shared")]
+    Shared,
+    /// The fewest bytes that an allreduce can move, by a loop written for it.
+    ByteFloor,
     /// The fastest hand-written two-rank exchange, every layout tried.
     Floor,
     /// The C library's copy of one message by one rank.
@@ -107,12 +119,16 @@ pub enum Subject {
 
 impl Subject {
     /// Every subject, in the order in which tables show them.
-    pub const ALL: [Subject; 11] = [
+    pub const ALL: [Subject; 15] = [
         Subject::Lineweave,
         Subject::OwnBarrier,
         Subject::Spin,
         Subject::Yield,
         Subject::Sleep,
+        Subject::Boxes,
+        Subject::Attach,
+        Subject::Shared,
+        Subject::ByteFloor,
         Subject::Floor,
         Subject::Memcpy,
         Subject::Pthread,
@@ -124,14 +140,41 @@ impl Subject {
     /// The library with each way of waiting.
     pub const WAITS: [Subject; 3] = [Subject::Spin, Subject::Yield, Subject::Sleep];
 
+    /// The library by each way that bytes can go between processes.
+    pub const PATHS: [Subject; 3] = [Subject::Boxes, Subject::Attach, Subject::Shared];
+
+    /// Which way the bytes of the library are made to go.
+    pub fn path(self) -> Option<DataPath> {
+        match self {
+            Subject::Boxes => Some(DataPath::Boxes),
+            Subject::Attach => Some(DataPath::Attach),
+            Subject::Shared => Some(DataPath::Shared),
+            Subject::Lineweave
+            | Subject::OwnBarrier
+            | Subject::Spin
+            | Subject::Yield
+            | Subject::Sleep
+            | Subject::ByteFloor
+            | Subject::Floor
+            | Subject::Memcpy
+            | Subject::Pthread
+            | Subject::Libgomp
+            | Subject::Libomp
+            | Subject::StdBarrier => None,
+        }
+    }
+
     /// Whether the library itself is measured, and which way of waiting is forced then.
     pub fn ours(self) -> Option<Option<Wait>> {
         match self {
-            Subject::Lineweave | Subject::OwnBarrier => Some(None),
+            Subject::Lineweave | Subject::OwnBarrier | Subject::Boxes | Subject::Attach | Subject::Shared => {
+                Some(None)
+            }
             Subject::Spin => Some(Some(Wait::Spin)),
             Subject::Yield => Some(Some(Wait::Yield)),
             Subject::Sleep => Some(Some(Wait::Sleep)),
-            Subject::Floor
+            Subject::ByteFloor
+            | Subject::Floor
             | Subject::Memcpy
             | Subject::Pthread
             | Subject::Libgomp
@@ -148,6 +191,10 @@ impl Subject {
             Subject::Spin => "lineweave-spin",
             Subject::Yield => "lineweave-yield",
             Subject::Sleep => "lineweave-sleep",
+            Subject::Boxes => "lineweave-boxes",
+            Subject::Attach => "lineweave-attach",
+            Subject::Shared => "lineweave-shared",
+            Subject::ByteFloor => "byte-floor",
             Subject::Floor => "floor",
             Subject::Memcpy => "memcpy",
             Subject::Pthread => "pthread",

@@ -41,7 +41,7 @@ pub struct Row {
     pub rounds: usize,
     /// Median over rounds of this subject's median by the floor's of the same round.
     pub ratio_to_floor: Option<f64>,
-    /// What the floor is here: `floor` or `memcpy`.
+    /// What the floor is here: `floor`, `byte-floor` or `memcpy`.
     pub floor: Option<Subject>,
     /// The algorithm that ran, with its parameters; lineweave only.
     pub algorithm: Option<String>,

@@ -16,6 +16,9 @@ use std::time::Duration;
 /// Messages up to one line travel with a flag, so that their floor is the exchange of two flags.
 const LINE_BYTES: u64 = 64;
 
+/// From here on time goes into bytes and not into synchronising, which the loop of the byte floor does twice.
+const BYTE_FLOOR_FROM: u64 = 64 << 10;
+
 /// A case of a benchmark: what all subjects are asked to do.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Case {
@@ -47,8 +50,11 @@ pub struct Runner {
     pub crews: BTreeMap<Team, Crew>,
     /// CPUs to pin to.
     pub cpus: Vec<usize>,
-    settings: BTreeMap<(Subject, Team, usize), Result<String, String>>,
+    settings: BTreeMap<SettingKey, Result<String, String>>,
 }
+
+/// What a peer's best setting depends on: message and buffers where it is a way of moving them.
+type SettingKey = (Subject, Team, usize, Option<(u64, Buffers)>);
 
 /// A subject of a case with its windows so far.
 struct Entrant {
@@ -77,20 +83,33 @@ impl Case {
     /// Who sets the floor here.
     pub fn floor(&self) -> Option<Subject> {
         match (self.collective.moves_data() && self.bytes > LINE_BYTES, self.ranks) {
+            (true, 2) if self.has_byte_floor() => Some(Subject::ByteFloor),
             (true, _) => Some(Subject::Memcpy),
             (false, 2) => Some(Subject::Floor),
             (false, _) => None,
         }
     }
 
-    /// Whether a subject has anything to say here.
-    fn takes(&self, subject: Subject) -> bool {
+    /// Whether the loop that moves the fewest bytes is written for this.
+    fn has_byte_floor(&self) -> bool {
+        self.collective == Collective::Allreduce
+            && self.ranks == 2
+            && self.bytes >= BYTE_FLOOR_FROM
+            && self.bytes % LINE_BYTES == 0
+    }
+
+    /// Whether a subject has anything to say here, in a team of this kind.
+    fn takes(&self, subject: Subject, team: Team) -> bool {
         match subject {
             Subject::Lineweave | Subject::Spin | Subject::Yield | Subject::Sleep => true,
+            Subject::Boxes | Subject::Attach | Subject::Shared => {
+                team == Team::Processes && self.collective.moves_data() && self.bytes > LINE_BYTES
+            }
+            Subject::ByteFloor => self.has_byte_floor(),
             Subject::OwnBarrier => self.collective.moves_data() && self.bytes <= LINE_BYTES,
             // Beyond a line it is no floor, and tells whether CPUs are still where they were.
             Subject::Floor => self.ranks == 2,
-            Subject::Memcpy => self.floor() == Some(subject),
+            Subject::Memcpy => self.collective.moves_data() && self.bytes > LINE_BYTES,
             Subject::Pthread | Subject::Libgomp | Subject::Libomp | Subject::StdBarrier => {
                 self.collective == Collective::Barrier
             }
@@ -148,7 +167,7 @@ impl Runner {
     ) -> Result<Vec<Entrant>, CliError> {
         let mut entrants = Vec::new();
         for &team in &definition.teams {
-            for &subject in definition.subjects.iter().filter(|s| case.takes(**s)) {
+            for &subject in definition.subjects.iter().filter(|s| case.takes(**s, team)) {
                 let once = subject == Subject::Memcpy && team != definition.teams[0];
                 if once {
                     continue;
@@ -178,13 +197,25 @@ impl Runner {
         team: Team,
     ) -> Result<Result<String, String>, CliError> {
         match subject {
-            Subject::Lineweave | Subject::OwnBarrier | Subject::Spin | Subject::Yield | Subject::Sleep => {
-                return Ok(Ok(String::new()));
-            }
+            Subject::Lineweave
+            | Subject::OwnBarrier
+            | Subject::Spin
+            | Subject::Yield
+            | Subject::Sleep
+            | Subject::Boxes
+            | Subject::Attach
+            | Subject::Shared => return Ok(Ok(String::new())),
             Subject::Memcpy => return Ok(Ok(case.buffers.name().to_owned())),
-            Subject::Floor | Subject::Pthread | Subject::Libgomp | Subject::Libomp | Subject::StdBarrier => {}
+            Subject::ByteFloor
+            | Subject::Floor
+            | Subject::Pthread
+            | Subject::Libgomp
+            | Subject::Libomp
+            | Subject::StdBarrier => {}
         }
-        if let Some(known) = self.settings.get(&(subject, team, case.ranks)) {
+        let moved = (subject == Subject::ByteFloor).then_some((case.bytes, case.buffers));
+        let key = (subject, team, case.ranks, moved);
+        if let Some(known) = self.settings.get(&key) {
             return Ok(known.clone());
         }
         let mut request = self.request(case, definition, subject, team);
@@ -195,7 +226,7 @@ impl Runner {
             Err(e @ (PeerError::Failed { .. } | PeerError::TimedOut { .. })) => Err(e.to_string()),
             Err(e) => return Err(e.into()),
         };
-        self.settings.insert((subject, team, case.ranks), best.clone());
+        self.settings.insert(key, best.clone());
         Ok(best)
     }
 
@@ -211,6 +242,7 @@ impl Runner {
             min_batches: repeat.min_batches,
             max_batches: repeat.max_batches,
             precision: repeat.precision,
+            variants: if subject == Subject::ByteFloor { case.buffers.name() } else { "all" },
         }
     }
 
@@ -252,6 +284,7 @@ impl Runner {
                     Buffers::Fresh => Rested::Fresh,
                 },
                 way: None,
+                path: subject.path(),
                 wait,
                 check: first,
                 window_ns: repeat.window_ns,

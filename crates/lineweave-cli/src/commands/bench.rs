@@ -54,6 +54,9 @@ pub struct Arguments {
     /// Measure the library with each way of waiting as well: spin, yield, sleep
     #[arg(long)]
     waits: bool,
+    /// Measure the library with each way that bytes can go between processes as well: boxes, cross-memory attach, shared buffers
+    #[arg(long)]
+    paths: bool,
     /// Fewer and shorter windows, and a third of the sizes
     #[arg(long)]
     quick: bool,
@@ -284,6 +287,9 @@ fn definitions(arguments: &Arguments) -> Result<Vec<Definition>, CliError> {
         }
         if arguments.waits {
             definition.subjects.extend(Subject::WAITS);
+        }
+        if arguments.paths && definition.collective.moves_data() {
+            definition.subjects.extend(Subject::PATHS);
         }
         // What was changed has to be a benchmark still.
         let text = toml::to_string(definition).unwrap_or_default();

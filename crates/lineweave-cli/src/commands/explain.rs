@@ -72,6 +72,8 @@ struct ChoiceObject<'a> {
     free_algorithm: Option<&'a str>,
     free_predicted_ns: Option<f64>,
     runner_up: Option<CandidateObject<'a>>,
+    attach: Option<CandidateObject<'a>>,
+    boxes: Option<CandidateObject<'a>>,
     costed: usize,
     reasons: &'a [String],
     costs: &'a str,
@@ -128,7 +130,10 @@ fn find(arguments: &Arguments, session: &mut Session) -> Result<Found, CliError>
     };
     let settings = session.settings_warned()?;
     let Costs { tuning, origin, topology } = session.costs()?;
-    let free = arguments.place.question(session, collective, bytes, &topology, settings.box_bytes)?;
+    let asked = arguments.place.question(session, collective, bytes, &topology, settings.box_bytes)?;
+    // Processes of this machine reach each other's buffers through the kernel, where it lets them.
+    let attach = !asked.direct && collective.moves_data() && tuning.attaches(settings.attach, bytes);
+    let free = Question { direct: asked.direct || attach, attach, ..asked };
     if arguments.reproducible && !collective.folds() {
         session.out.warn(&format!("--reproducible has no effect: a {collective} combines nothing"));
     }
@@ -136,7 +141,7 @@ fn find(arguments: &Arguments, session: &mut Session) -> Result<Found, CliError>
     let question = Question { association: Association::wanted(true, fixed), ..free.clone() };
     let free = if fixed { Some(select(&tuning.model, &free)?) } else { None };
     let choice = select(&tuning.model, &question)?;
-    let team = team(question.direct);
+    let team = team_of(&question);
     let chosen = tuning.choose(&question, team)?;
     let predicted = match chosen.because {
         Because::Predicted => choice.predicted,
@@ -156,13 +161,14 @@ fn find(arguments: &Arguments, session: &mut Session) -> Result<Found, CliError>
 
 fn objects(arguments: &Arguments, found: &Found, session: &mut Session) -> Result<(), CliError> {
     let Found { question, choice, chosen, .. } = found;
+    let [attach, boxes] = paths(found).map(|best| best.map(CandidateObject::of));
     let object = ChoiceObject {
         collective: question.collective,
         ranks: question.shape.ranks(),
         root: question.root,
         bytes: question.bytes,
         grain_bytes: question.grain,
-        team: team(question.direct),
+        team: team_of(question),
         algorithm: chosen.algorithm.name,
         params: &chosen.params,
         window_bytes: chosen.window,
@@ -177,6 +183,8 @@ fn objects(arguments: &Arguments, found: &Found, session: &mut Session) -> Resul
         free_algorithm: found.free.as_ref().map(|free| free.algorithm),
         free_predicted_ns: found.free.as_ref().map(|free| free.predicted.0),
         runner_up: choice.runner_up.as_ref().map(CandidateObject::of),
+        attach,
+        boxes,
         costed: choice.considered.len(),
         reasons: &choice.reasons,
         costs: &found.origin,
@@ -188,6 +196,34 @@ fn objects(arguments: &Arguments, found: &Found, session: &mut Session) -> Resul
         }
     }
     Ok(())
+}
+
+/// The kind of team that a question is about.
+fn team_of(question: &Question) -> &'static str {
+    team(question.direct && !question.attach)
+}
+
+/// The best of the plans that reach other processes' memory through the kernel, and the best of those through boxes.
+fn paths(found: &Found) -> [Option<&Candidate>; 2] {
+    let best = |reaches: bool| {
+        let of = |c: &&Candidate| found.question.attach && c.reaches(&found.question) == reaches;
+        found.choice.considered.iter().find(of)
+    };
+    [best(true), best(false)]
+}
+
+/// What becomes of cross-memory attach.
+fn attach_line(found: &Found) -> Option<String> {
+    let said = |c: &Candidate| {
+        let least = if c.given_up { "at least " } else { "" };
+        format!("{} at {least}{}", format!("{} {}", c.name, c.params).trim_end(), c.predicted)
+    };
+    let [Some(attach), Some(boxes)] = paths(found) else { return None };
+    Some(format!(
+        "by cross-memory attach, where the kernel lets ranks: {}; through boxes: {}",
+        said(attach),
+        said(boxes)
+    ))
 }
 
 /// What reproducible results cost.
@@ -229,6 +265,9 @@ fn text(arguments: &Arguments, found: &Found, session: &mut Session) -> Result<(
     }
     let explained = explain(&found.model, question, choice);
     session.out.text(&explained)?;
+    if let Some(line) = attach_line(found) {
+        session.out.line(&line)?;
+    }
     if let Some(free) = &found.free {
         session.out.line(&price(choice, free))?;
     }

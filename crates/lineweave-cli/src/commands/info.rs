@@ -39,7 +39,10 @@ pub fn run(_: &Arguments, session: &mut Session) -> Result<(), CliError> {
             let of = here.as_ref().unwrap_or(&node);
             // A profile that cannot be used is something to show here, not a reason to show nothing.
             match Tuning::load(&settings, &of.hardware, &of.fingerprint) {
-                Ok(tuning) => node.with_profile(tuning.origin.to_string()),
+                Ok(tuning) => {
+                    let attach = tuning.about_attach(settings.attach);
+                    node.with_profile(tuning.origin.to_string()).with_attach(attach)
+                }
                 Err(e) => node.with_profile("cannot be used").warn([e.to_string()]),
             }
         }

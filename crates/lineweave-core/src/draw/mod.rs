@@ -3,6 +3,7 @@
 //! Colours are Okabe & Ito's, which stay apart for colour-blind readers; every mark also differs in shape and
 //! carries its op as a tooltip.
 
+mod axis;
 mod boxes;
 mod chart;
 mod curves;
@@ -17,8 +18,9 @@ mod svg;
 mod trace;
 mod tree;
 
+pub use axis::{number, Axis, Scale};
 pub use boxes::machine;
-pub use chart::{charts, number, Axis, Chart, Mark, Scale, Series, Spot};
+pub use chart::{charts, Chart, Mark, Series, Spot};
 pub use curves::{curves, curves_on, Axes, Curve, Panel};
 pub use heat::heat;
 pub use map::{map, Cell};

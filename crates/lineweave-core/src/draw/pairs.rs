@@ -5,39 +5,43 @@ use super::svg::{width_of, Anchor, Stroke, Svg};
 use super::{INK, SOFT, TRANSFER};
 use crate::topology::{Cpu, Level, Topology};
 use crate::units::Nanos;
+use std::collections::BTreeMap;
 
 const TOP: f64 = 62.0;
 const LEFT: f64 = 60.0;
 /// CPUs beyond which only one a core, and then only some of them, are drawn.
 const MOST: usize = 128;
 
-/// Draws `cost` in ns for each two CPUs of `topology`; shades by logarithm. Costs that are not positive and finite
-/// are left white. Of more than 128 CPUs one a core is drawn, and of more cores an even choice; the picture says so.
+/// Draws in ns for each two CPUs of `topology` what was `measured` for them, by their numbers in the system, and where nothing was,
+/// the `cost` of their nearest common level; shades by logarithm. Costs that are not positive and finite are left white. Of more than 128 CPUs one a core is drawn, and of more cores an even choice; the picture says so.
 /// `tree` has pairs of indices into [`Topology::cpus`], giver first, in the order in which they are told: each is a mark in
 /// the row of the giver and the column of the taker, where both are drawn.
 pub fn pairs(
     topology: &Topology,
     title: &str,
     cost: &dyn Fn(Level) -> f64,
+    measured: &dyn Fn(usize, usize) -> Option<f64>,
     tree: &[(usize, usize)],
 ) -> String {
     let (cpus, which) = shown(topology);
     let cell = (640.0 / cpus.len().max(1) as f64).clamp(4.0, 64.0);
     let side = cpus.len() as f64 * cell;
     let sound = |ns: f64| (ns > 0.0 && ns.is_finite()).then_some(ns);
-    let mut levels: Vec<Level> = Vec::new();
+    let of = |a: &Cpu, b: &Cpu| sound(measured(a.os, b.os).unwrap_or_else(|| cost(a.common(b))));
+    // By level: the least and the greatest.
+    let mut levels: BTreeMap<Level, Option<(f64, f64)>> = BTreeMap::new();
     for (i, a) in cpus.iter().enumerate() {
-        for level in cpus[i + 1..].iter().map(|b| a.common(b)) {
-            if !levels.contains(&level) {
-                levels.push(level);
+        for b in &cpus[i + 1..] {
+            let extent = levels.entry(a.common(b)).or_default();
+            if let Some(ns) = of(a, b) {
+                let (low, high) = extent.unwrap_or((ns, ns));
+                *extent = Some((low.min(ns), high.max(ns)));
             }
         }
     }
-    levels.sort_unstable();
-    let known: Vec<f64> = levels.iter().filter_map(|&l| sound(cost(l))).collect();
-    let low = known.iter().copied().fold(f64::INFINITY, f64::min);
-    let high = known.iter().copied().fold(0.0, f64::max);
-    let shade = |level: Level| match sound(cost(level)) {
+    let low = levels.values().flatten().map(|e| e.0).fold(f64::INFINITY, f64::min);
+    let high = levels.values().flatten().map(|e| e.1).fold(0.0, f64::max);
+    let shade = |ns: Option<f64>| match ns {
         None => SHADES[0],
         // Of one distance there is nothing to compare.
         Some(_) if high <= low => SHADES[3],
@@ -48,32 +52,34 @@ pub fn pairs(
     };
     let mut svg = Svg::default();
     svg.heading(title, &which);
-    let name = |level: Level| match sound(cost(level)) {
-        Some(ns) => format!("{level}: {}", Nanos(ns)),
+    let name = |level: Level, extent: Option<(f64, f64)>| match extent {
+        Some((low, high)) if low < high => format!("{level}: {} to {}", Nanos(low), Nanos(high)),
+        Some((ns, _)) => format!("{level}: {}", Nanos(ns)),
         None => format!("{level}: not known"),
     };
     for (row, a) in cpus.iter().enumerate() {
         let y = TOP + row as f64 * cell;
         let mut column = 0;
-        // Neighbours of one distance are one mark.
+        // Neighbours of one distance and cost are one mark.
         while column < cpus.len() {
             if column == row {
                 column += 1;
                 continue;
             }
-            let level = a.common(cpus[column]);
+            let (level, ns) = (a.common(cpus[column]), of(a, cpus[column]));
             let mut end = column + 1;
-            while end < cpus.len() && end != row && a.common(cpus[end]) == level {
+            while end < cpus.len() && end != row && a.common(cpus[end]) == level && of(a, cpus[end]) == ns {
                 end += 1;
             }
             let last = cpus[end - 1].os;
-            svg.open(&format!("CPU {} with CPU {} to {last}, {}", a.os, cpus[column].os, name(level)));
+            let said = name(level, ns.map(|ns| (ns, ns)));
+            svg.open(&format!("CPU {} with CPU {} to {last}, {said}", a.os, cpus[column].os));
             let width = (end - column) as f64 * cell;
             let x = LEFT + column as f64 * cell;
-            svg.rect((x, y), (width - 0.6, cell - 0.6), shade(level), 0.0);
-            if let Some(text) = sound(cost(level)).map(|ns| Nanos(ns).to_string()) {
+            svg.rect((x, y), (width - 0.6, cell - 0.6), shade(ns), 0.0);
+            if let Some(text) = ns.map(|ns| Nanos(ns).to_string()) {
                 if tree.is_empty() && cell >= 30.0 && width_of(&text, 10.0) < width - 6.0 {
-                    let ink = if SHADES[5..].contains(&shade(level)) { SHADES[0] } else { INK };
+                    let ink = if SHADES[5..].contains(&shade(ns)) { SHADES[0] } else { INK };
                     let middle = (x + width / 2.0, y + cell / 2.0 + 3.5);
                     svg.text(middle, 10.0, ink, Anchor::Middle, false, &text);
                 }
@@ -109,10 +115,11 @@ pub fn pairs(
         false => "rows give and columns take; marks are the tree, in the order in which CPUs are told",
     };
     svg.text((LEFT, TOP + side + 14.0), 10.0, SOFT, Anchor::Start, false, legend);
-    for (i, &level) in levels.iter().enumerate() {
+    for (i, (&level, &extent)) in levels.iter().enumerate() {
         let y = TOP + side + 26.0 + i as f64 * 20.0;
-        svg.rect((LEFT, y), (14.0, 12.0), shade(level), 2.0);
-        svg.text((LEFT + 22.0, y + 10.0), 12.0, INK, Anchor::Start, false, &name(level));
+        // Of several the middle of their logarithms.
+        svg.rect((LEFT, y), (14.0, 12.0), shade(extent.map(|(low, high)| (low * high).sqrt())), 2.0);
+        svg.text((LEFT + 22.0, y + 10.0), 12.0, INK, Anchor::Start, false, &name(level, extent));
     }
     let height = TOP + side + 36.0 + levels.len() as f64 * 20.0;
     svg.finish((LEFT + side + 24.0).max(Svg::heading_width(title, &which)).max(520.0), height, title)
@@ -148,22 +155,38 @@ mod tests {
 
     #[test]
     fn distances_have_shades_of_their_own() {
-        let svg = pairs(&topology(4), "t", &|l| if l == Level::Core { 20.0 } else { 200.0 }, &[]);
+        let svg =
+            pairs(&topology(4), "t", &|l| if l == Level::Core { 20.0 } else { 200.0 }, &|_, _| None, &[]);
         assert!(svg.contains("core: 20.0 ns") && svg.contains("l3: 200 ns"), "{svg}");
         assert!(svg.contains(SHADES[1]) && svg.contains(SHADES[6]) && !svg.contains("NaN"));
     }
 
     #[test]
+    fn what_was_measured_for_two_cpus_is_drawn_for_them() {
+        let measured = |a: usize, b: usize| {
+            (a.min(b) == 0 && a.max(b) < 3).then_some(if a + b == 1 { 30.0 } else { 50.0 })
+        };
+        let svg = pairs(&topology(2), "t", &|_| 100.0, &measured, &[]);
+        assert!(svg.contains("<title>CPU 0 with CPU 1 to 1, core: 30.0 ns</title>"), "{svg}");
+        assert!(svg.contains("<title>CPU 0 with CPU 2 to 2, l3: 50.0 ns</title>"), "{svg}");
+        assert!(
+            svg.contains("<title>CPU 0 with CPU 3 to 3, l3: 100 ns</title>"),
+            "one distance, another cost: {svg}"
+        );
+        assert!(svg.contains("l3: 50.0 ns to 100 ns"), "{svg}");
+    }
+
+    #[test]
     fn the_tree_is_marked_at_giver_and_taker() {
-        let svg = pairs(&topology(4), "t", &|_| 20.0, &[(0, 3), (3, 7), (0, 99)]);
+        let svg = pairs(&topology(4), "t", &|_| 20.0, &|_, _| None, &[(0, 3), (3, 7), (0, 99)]);
         assert_eq!(svg.matches("<circle").count(), 2, "not for a CPU that is not there");
         assert!(svg.contains("<title>2. CPU 3 tells CPU 7</title>"), "{svg}");
     }
 
     #[test]
     fn large_machines_and_unknown_costs_are_drawn_too() {
-        let svg = pairs(&topology(300), "t", &|_| f64::NAN, &[]);
+        let svg = pairs(&topology(300), "t", &|_| f64::NAN, &|_, _| None, &[]);
         assert!(svg.contains("one core of every 3") && svg.contains("not known") && !svg.contains("NaN"));
-        assert!(pairs(&Topology::default(), "t", &|_| 1.0, &[]).ends_with("</svg>\n"));
+        assert!(pairs(&Topology::default(), "t", &|_| 1.0, &|_, _| None, &[]).ends_with("</svg>\n"));
     }
 }

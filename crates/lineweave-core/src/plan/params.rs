@@ -46,15 +46,16 @@ impl Params {
 
     /// A whole number within `range`, or its default.
     pub fn int(&self, name: &'static str, default: usize, range: Range<usize>) -> Result<usize, PlanError> {
-        let value = self.read(name, default)?;
-        if range.contains(&value) {
+        let value = self.get(name).map_or(Some(default), |text| text.parse().ok());
+        if let Some(value) = value.filter(|value| range.contains(value)) {
             return Ok(value);
         }
-        Err(PlanError::BadParameter {
-            name: name.to_owned(),
-            value: value.to_string(),
-            expected: format!("a whole number from {} to {}", range.start, range.end - 1),
-        })
+        let expected = match range.end {
+            usize::MAX => format!("a whole number from {} on", range.start),
+            end => format!("a whole number from {} to {}", range.start, end - 1),
+        };
+        let value = self.get(name).map_or_else(|| default.to_string(), str::to_owned);
+        Err(PlanError::BadParameter { name: name.to_owned(), value, expected })
     }
 }
 
@@ -74,6 +75,11 @@ mod tests {
         let params = Params::new().with("k", 0);
         let error = params.int("k", 2, 1..64).unwrap_err();
         assert_eq!(error.to_string(), "parameter k=0: expected a whole number from 1 to 63");
-        assert!(Params::new().with("k", "x").int("k", 2, 1..64).is_err());
+        let said = |params: Params, range| params.int("k", 2, range).unwrap_err().to_string();
+        assert_eq!(
+            said(Params::new().with("k", "x"), 1..64),
+            "parameter k=x: expected a whole number from 1 to 63"
+        );
+        assert_eq!(said(params, 1..usize::MAX), "parameter k=0: expected a whole number from 1 on");
     }
 }

@@ -30,6 +30,9 @@ pub struct Tuned {
     pub predicted_ns: f64,
     /// Measured cost of a call, in ns.
     pub measured_ns: f64,
+    /// Where plans with cross-memory attach were among those that were measured: whether one of them was the fastest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attach: Option<bool>,
 }
 
 /// A table of them for one machine.
@@ -168,6 +171,7 @@ mod tests {
             window: bytes,
             predicted_ns: 10.0,
             measured_ns: 11.0,
+            attach: None,
         }
     }
 

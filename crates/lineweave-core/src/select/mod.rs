@@ -183,6 +183,14 @@ pub struct Candidate {
     pub given_up: bool,
 }
 
+impl Candidate {
+    /// Whether its plan reaches other ranks' buffers.
+    pub fn reaches(&self, question: &Question) -> bool {
+        let algorithm = algorithm::find(question.collective, self.name);
+        algorithm.is_ok_and(|a| a.plan(&question.window(self.window), &self.params).is_ok_and(|p| p.direct))
+    }
+}
+
 /// The choice.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Choice {

@@ -281,7 +281,7 @@ pub fn simulate(machine: &Machine, plan: &Plan, options: &Options) -> Result<Out
         }
         (None, None) => Err(SimulateError::NoFamily {
             machine: machine.name.clone(),
-            lacks: "it has neither [mesh] nor [coherent]".to_owned(),
+            lacks: "it has neither [mesh] nor [coherent], which intel-scc and xeon-phi-5110p have".to_owned(),
         }),
     }
 }

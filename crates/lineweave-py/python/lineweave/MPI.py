@@ -49,82 +49,28 @@ from lineweave._mpi import (
     UINT16_T,
     UINT32_T,
     UINT64_T,
+    UNDEFINED,
     UNSIGNED,
     UNSIGNED_LONG,
     Datatype,
     Op,
     _buffer,
+    _counted,
     _flat,
     _named,
     _numpy,
     _one,
+    _pairs,
+    _tag,
 )
+from lineweave._mpi_requests import Prequest, Request, Status, _arrived, _begun
 from lineweave._team import Team, fresh_name
 
 Exception = Error  # noqa: A001  (the name that mpi4py gives it)
 
-UNDEFINED = -32766
 PROC_NULL = -1
 ROOT = -3
 THREAD_SINGLE, THREAD_FUNNELED, THREAD_SERIALIZED, THREAD_MULTIPLE = range(4)
-
-
-class Request:
-    """A call that was begun."""
-
-    def __init__(self, begun: lineweave.Request | None = None, keep: Any = None) -> None:
-        self._begun, self._keep = begun, keep
-
-    def Wait(self, status: Any = None) -> bool:
-        if self._begun is not None:
-            self._begun.wait()
-        return True
-
-    def Test(self, status: Any = None) -> bool:
-        return self._begun is None or self._begun.test()
-
-    def wait(self, status: Any = None) -> Any:
-        self.Wait()
-
-    def test(self, status: Any = None) -> tuple[bool, Any]:
-        return self.Test(), None
-
-    def __await__(self) -> Any:
-        if self._begun is not None:
-            yield from self._begun.__await__()
-
-    @staticmethod
-    def Waitall(requests: Sequence[Request], statuses: Any = None) -> bool:
-        for request in requests:
-            request.Wait()
-        return True
-
-    @staticmethod
-    def waitall(requests: Sequence[Request], statuses: Any = None) -> list[Any]:
-        return [request.wait() for request in requests]
-
-    @staticmethod
-    def Testall(requests: Sequence[Request], statuses: Any = None) -> bool:
-        return all([request.Test() for request in requests])
-
-
-class Prequest(Request):
-    """A call that is begun again and again."""
-
-    def __init__(self, handle: lineweave.Handle) -> None:
-        super().__init__()
-        self._handle = handle
-
-    def Start(self) -> None:
-        self._begun = self._handle.start()
-
-    def Free(self) -> None:
-        """Nothing to give back."""
-
-    @staticmethod
-    def Startall(requests: Sequence[Prequest]) -> None:
-        for request in requests:
-            request.Start()
 
 
 class Comm:
@@ -266,42 +212,69 @@ class Comm:
         team.scatterv(_buffer(sendbuf)[0] if team.rank == root else None, counts, root, out)
 
     def Alltoallv(self, sendbuf: Any, recvbuf: Any) -> None:
-        (send, given), (out, taken) = _buffer(sendbuf), _buffer(recvbuf)
-        if given is None or taken is None:
-            raise BadArgument("Alltoallv: give counts with both buffers: [x, counts]")
-        self._get().alltoallv(send, given, taken, out)
+        self._get().alltoallv(*_pairs(sendbuf, recvbuf))
 
     # The same, begun.
 
     def Ibarrier(self) -> Request:
-        return Request(self._get().ibarrier())
+        return _begun(self._get().ibarrier())
 
     def Ibcast(self, buf: Any, root: int = 0) -> Request:
-        return Request(self._get().ibcast(_one(buf), root))
+        return _begun(self._get().ibcast(_one(buf), root))
 
     def Iallreduce(self, sendbuf: Any, recvbuf: Any, op: Op = SUM) -> Request:
         out = _one(recvbuf)
-        return Request(self._get().iallreduce(out if sendbuf is IN_PLACE else _one(sendbuf), op._engine, out))
+        return _begun(self._get().iallreduce(out if sendbuf is IN_PLACE else _one(sendbuf), op._engine, out))
 
     def Ireduce(self, sendbuf: Any, recvbuf: Any, op: Op = SUM, root: int = 0) -> Request:
         team = self._get()
         out = _one(recvbuf) if team.rank == root else None
-        return Request(team.ireduce(out if sendbuf is IN_PLACE else _one(sendbuf), op._engine, root, out))
+        return _begun(team.ireduce(out if sendbuf is IN_PLACE else _one(sendbuf), op._engine, root, out))
 
     def Iallgather(self, sendbuf: Any, recvbuf: Any) -> Request:
-        return Request(self._get().iallgather(None if sendbuf is IN_PLACE else _one(sendbuf), _one(recvbuf)))
+        return _begun(self._get().iallgather(None if sendbuf is IN_PLACE else _one(sendbuf), _one(recvbuf)))
 
     def Igather(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> Request:
         team = self._get()
         send = None if sendbuf is IN_PLACE else _one(sendbuf)
-        return Request(team.igather(send, root, _one(recvbuf) if team.rank == root else None))
+        return _begun(team.igather(send, root, _one(recvbuf) if team.rank == root else None))
 
     def Iscatter(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> Request:
         team = self._get()
-        return Request(team.iscatter(_one(sendbuf) if team.rank == root else None, root, _one(recvbuf)))
+        return _begun(team.iscatter(_one(sendbuf) if team.rank == root else None, root, _one(recvbuf)))
 
     def Ialltoall(self, sendbuf: Any, recvbuf: Any) -> Request:
-        return Request(self._get().ialltoall(None if sendbuf is IN_PLACE else _one(sendbuf), _one(recvbuf)))
+        return _begun(self._get().ialltoall(None if sendbuf is IN_PLACE else _one(sendbuf), _one(recvbuf)))
+
+    def Iscan(self, sendbuf: Any, recvbuf: Any, op: Op = SUM) -> Request:
+        out = _one(recvbuf)
+        return _begun(self._get().iscan(out if sendbuf is IN_PLACE else _one(sendbuf), op._engine, out))
+
+    def Iexscan(self, sendbuf: Any, recvbuf: Any, op: Op = SUM) -> Request:
+        out = _one(recvbuf)
+        return _begun(self._get().iexscan(out if sendbuf is IN_PLACE else _one(sendbuf), op._engine, out))
+
+    def Ireduce_scatter_block(self, sendbuf: Any, recvbuf: Any, op: Op = SUM) -> Request:
+        return _begun(self._get().ireduce_scatter(_one(sendbuf), op._engine, _one(recvbuf)))
+
+    # Every rank has to give all counts here, also where MPI asks the root only: who begins a call does not wait for others.
+
+    def Iallgatherv(self, sendbuf: Any, recvbuf: Any) -> Request:
+        out, counts = _counted(recvbuf, "Iallgatherv")
+        return _begun(self._get().iallgatherv(None if sendbuf is IN_PLACE else _one(sendbuf), counts, out))
+
+    def Igatherv(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> Request:
+        team = self._get()
+        out, counts = _counted(recvbuf, "Igatherv")
+        return _begun(team.igatherv(_one(sendbuf), counts, root, out if team.rank == root else None))
+
+    def Iscatterv(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> Request:
+        team = self._get()
+        send, counts = _counted(sendbuf, "Iscatterv")
+        return _begun(team.iscatterv(send if team.rank == root else None, counts, root, _one(recvbuf)))
+
+    def Ialltoallv(self, sendbuf: Any, recvbuf: Any) -> Request:
+        return _begun(self._get().ialltoallv(*_pairs(sendbuf, recvbuf)))
 
     def Allreduce_init(self, sendbuf: Any, recvbuf: Any, op: Op = SUM, info: Any = None) -> Prequest:
         out = _one(recvbuf)
@@ -317,9 +290,11 @@ class Comm:
         if dest != PROC_NULL:
             self._get().send(_one(buf), dest, tag)
 
-    def Recv(self, buf: Any, source: int = ANY_SOURCE, tag: int = 0, status: Any = None) -> None:
+    def Recv(self, buf: Any, source: int = ANY_SOURCE, tag: int = 0, status: Status | None = None) -> None:
         if source != PROC_NULL:
-            self._get().recv(_one(buf), _named(source, tag), tag)
+            out = _one(buf)
+            source = self._found(source, tag)
+            _arrived(out, source, tag)(self._get().recv(out, source, tag), status or Status())
 
     def Sendrecv(
         self,
@@ -329,19 +304,73 @@ class Comm:
         recvbuf: Any = None,
         source: int = ANY_SOURCE,
         recvtag: int = 0,
-        status: Any = None,
+        status: Status | None = None,
     ) -> None:
-        if dest == PROC_NULL or source == PROC_NULL:
-            self.Send(sendbuf, dest, sendtag)
-            self.Recv(recvbuf, source, recvtag)
-        else:
-            self._get().sendrecv(_one(sendbuf), dest, _one(recvbuf), _named(source, recvtag), sendtag, recvtag)
+        sent = self.Isend(sendbuf, dest, sendtag)
+        self.Recv(recvbuf, source, recvtag, status)
+        sent.Wait()
+
+    def Isend(self, buf: Any, dest: int, tag: int = 0) -> Request:
+        return Request() if dest == PROC_NULL else _begun(self._get().isend(_one(buf), dest, tag))
+
+    def Irecv(self, buf: Any, source: int = ANY_SOURCE, tag: int = 0) -> Request:
+        if source == PROC_NULL:
+            return Request()
+        out = _one(buf)
+        return Request(self._get().irecv(out, _named(source, tag), tag), _arrived(out, source, tag))
+
+    def Probe(self, source: int = ANY_SOURCE, tag: int = 0, status: Status | None = None) -> bool:
+        return self._probe(source, tag, status, True)
+
+    def Iprobe(self, source: int = ANY_SOURCE, tag: int = 0, status: Status | None = None) -> bool:
+        return self._probe(source, tag, status, False)
+
+    def _probe(self, source: int, tag: int, status: Status | None, wait: bool) -> bool:
+        found = self._get().probe(None if source == ANY_SOURCE else source, _tag(tag), wait)
+        if found is not None and status is not None:
+            status._set(found[0], tag, found[1])
+        return found is not None
+
+    def _found(self, source: int, tag: int) -> int:
+        """The rank to receive from."""
+        if source != ANY_SOURCE:
+            return _named(source, tag)
+        found = self._get().probe(None, _tag(tag))
+        assert found is not None
+        return found[0]
 
     def send(self, obj: Any, dest: int, tag: int = 0) -> None:
-        self._get().send_object(obj, dest, tag)
+        if dest != PROC_NULL:
+            self._get().send_object(obj, dest, tag)
 
-    def recv(self, buf: Any = None, source: int = ANY_SOURCE, tag: int = 0, status: Any = None) -> Any:
-        return self._get().recv_object(_named(source, tag), tag)
+    def recv(self, buf: Any = None, source: int = ANY_SOURCE, tag: int = 0, status: Status | None = None) -> Any:
+        if source == PROC_NULL:
+            return None
+        source = self._found(source, tag)
+        if status is not None:
+            status._set(source, tag, 0)
+        return self._get().recv_object(source, tag)
+
+    def isend(self, obj: Any, dest: int, tag: int = 0) -> Request:
+        return Request() if dest == PROC_NULL else _begun(self._get().isend_object(obj, dest, tag))
+
+    def irecv(self, buf: Any = None, source: int = ANY_SOURCE, tag: int = 0) -> Request:
+        return Request() if source == PROC_NULL else Request(self._get().irecv_object(_named(source, tag), tag))
+
+    def sendrecv(
+        self,
+        sendobj: Any,
+        dest: int,
+        sendtag: int = 0,
+        recvbuf: Any = None,
+        source: int = ANY_SOURCE,
+        recvtag: int = 0,
+        status: Status | None = None,
+    ) -> Any:
+        sent = self.isend(sendobj, dest, sendtag)
+        found = self.recv(recvbuf, source, recvtag, status)
+        sent.wait()
+        return found
 
     # Objects.
 

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
+import math
+import operator
 import sys
 from typing import Any
+
+from lineweave._errors import BadArgument, BadType
 
 
 def _numpy() -> Any:
@@ -32,8 +37,6 @@ def like(x: Any, blocks: int, ranks: int) -> Any:
         shape = (ranks, *shape)
     elif blocks == -1:
         if not shape or shape[0] % ranks != 0:
-            from lineweave._errors import BadArgument
-
             raise BadArgument(
                 f"x has shape {shape}; its first extent must be divisible by the {ranks} ranks, or give `out`"
             )
@@ -42,6 +45,48 @@ def like(x: Any, blocks: int, ranks: int) -> Any:
     if _is_tensor(x):
         return x.new_empty(shape)
     return _numpy().empty(shape, x.dtype)
+
+
+def in_memory(memory: Any, shape: Any, dtype: Any) -> Any:
+    """An array of this shape and type in memory that the extension has, which it keeps alive: a tensor for a type of torch."""
+    buffer = _mapped(memory)
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(dtype, torch.dtype):
+        if buffer is None:
+            return torch.empty(shape, dtype=dtype)
+        return torch.frombuffer(buffer, dtype=dtype).view(shape)
+    return _numpy().ndarray(shape, dtype, buffer)
+
+
+def _mapped(memory: Any) -> Any:
+    # A class of its own, so that its object has attributes: who has the bytes has what keeps them.
+    class Mapped(ctypes.c_char * memory.bytes):  # type: ignore[misc]
+        pass
+
+    if memory.bytes == 0:
+        return None
+    mapped = Mapped.from_address(memory.address)
+    mapped.kept = memory
+    return mapped
+
+
+def extent(shape: Any, dtype: Any) -> tuple[tuple[int, ...], int]:
+    """The shape as a tuple, and how many bytes such an array has."""
+    try:
+        extents = tuple(int(n) for n in shape) if hasattr(shape, "__iter__") else (operator.index(shape),)
+    except (TypeError, ValueError) as error:
+        raise BadType(f"the shape is {shape!r}; expected a number or several") from error
+    if any(n < 0 for n in extents):
+        raise BadArgument(f"the shape is {extents}; no extent may be negative")
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(dtype, torch.dtype):
+        size = int(torch.empty((), dtype=dtype).element_size())
+    else:
+        kind = _numpy().dtype(dtype)
+        if kind.hasobject:
+            raise BadType(f"dtype {kind} holds Python objects, which have no place in shared memory; give it a numeric dtype")
+        size = int(kind.itemsize)
+    return extents, math.prod(extents) * size
 
 
 def flat(x: Any, count: int) -> Any:

@@ -48,6 +48,10 @@ class BadType(Error, TypeError):
     """A type of object or element that cannot be used."""
 
 
+class OutOfMemory(Error, MemoryError):
+    """Memory that all ranks share cannot be had."""
+
+
 class MeetingFailed(Error, TimeoutError):
     """The ranks of a team did not come to where they were to meet."""
 

@@ -4,9 +4,10 @@ their names or numpy's functions: much faster."""
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterable
+from typing import Any, Callable, Iterable, Tuple
 
 Operator = Callable[[Any, Any], Any]
+Begun = Tuple[Any, Callable[[Any], Any]]
 
 
 def _fold(op: Operator, parts: Iterable[Any]) -> Any:
@@ -24,32 +25,51 @@ def _deliver(total: Any, out: Any) -> Any:
     return out
 
 
-def _gathered(team: Any, x: Any, out: Any) -> Any:
-    return team.allgather(out if x is None else x)
+# Each says what is exchanged, and what makes the result of that. Calls that block wait for it at once.
 
 
-def allreduce(team: Any, x: Any, op: Operator, root: int, out: Any) -> Any:
-    return _deliver(_fold(op, _gathered(team, x, out)), out)
+def iallreduce(team: Any, x: Any, op: Operator, root: int, out: Any) -> Begun:
+    return team.iallgather(out if x is None else x), lambda parts: _deliver(_fold(op, parts), out)
 
 
-def reduce(team: Any, x: Any, op: Operator, root: int, out: Any) -> Any:
-    parts = team.gather(out if x is None else x, root)
-    return _deliver(_fold(op, parts), out) if team.rank == root else None
+def ireduce(team: Any, x: Any, op: Operator, root: int, out: Any) -> Begun:
+    def finish(parts: Any) -> Any:
+        return _deliver(_fold(op, parts), out) if team.rank == root else None
+
+    return team.igather(out if x is None else x, root), finish
 
 
-def reduce_scatter(team: Any, x: Any, op: Operator, root: int, out: Any) -> Any:
-    parts = team.alltoall(x)
-    rows = parts.reshape((team.size, parts.shape[0] // team.size, *parts.shape[1:]))
-    total = _fold(op, rows)
-    if parts.shape[0] == team.size and parts.ndim > 1:
-        total = total[0]
-    return _deliver(total, out)
+def ireduce_scatter(team: Any, x: Any, op: Operator, root: int, out: Any) -> Begun:
+    def finish(parts: Any) -> Any:
+        rows = parts.reshape((team.size, parts.shape[0] // team.size, *parts.shape[1:]))
+        total = _fold(op, rows)
+        if parts.shape[0] == team.size and parts.ndim > 1:
+            total = total[0]
+        return _deliver(total, out)
+
+    return team.ialltoall(x), finish
 
 
-def scan(team: Any, x: Any, op: Operator, root: int, out: Any) -> Any:
-    return _deliver(_fold(op, _gathered(team, x, out)[: team.rank + 1]), out)
+def iscan(team: Any, x: Any, op: Operator, root: int, out: Any) -> Begun:
+    def finish(parts: Any) -> Any:
+        return _deliver(_fold(op, parts[: team.rank + 1]), out)
+
+    return team.iallgather(out if x is None else x), finish
 
 
-def exscan(team: Any, x: Any, op: Operator, root: int, out: Any) -> Any:
-    parts = _gathered(team, x, out)[: team.rank]
-    return _deliver(_fold(op, parts), out) if team.rank > 0 else None
+def iexscan(team: Any, x: Any, op: Operator, root: int, out: Any) -> Begun:
+    def finish(parts: Any) -> Any:
+        return _deliver(_fold(op, parts[: team.rank]), out) if team.rank > 0 else None
+
+    return team.iallgather(out if x is None else x), finish
+
+
+def _blocking(begin: Callable[..., Any]) -> Callable[..., Any]:
+    def call(team: Any, x: Any, op: Operator, root: int, out: Any) -> Any:
+        exchange, finish = begin(team, x, op, root, out)
+        return finish(exchange.wait())
+
+    return call
+
+
+allreduce, reduce, reduce_scatter, scan, exscan = map(_blocking, (iallreduce, ireduce, ireduce_scatter, iscan, iexscan))

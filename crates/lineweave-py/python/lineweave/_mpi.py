@@ -7,7 +7,8 @@ from typing import Any, Callable
 
 from lineweave._errors import BadArgument
 
-ANY_SOURCE = ANY_TAG = -2
+ANY_SOURCE, ANY_TAG = -2, -1
+UNDEFINED = -32766
 
 
 class _InPlace:
@@ -100,7 +101,7 @@ def _buffer(given: Any) -> tuple[Any, list[int] | None]:
     for part in rest:
         if isinstance(part, (Datatype, str)) or part is None:
             code = part.code if isinstance(part, Datatype) else part
-            if code is not None and _numpy().asarray(array).dtype != _numpy().dtype(code):
+            if code is not None and array is not None and _numpy().asarray(array).dtype != _numpy().dtype(code):
                 raise BadArgument(f"the buffer has elements of type {_numpy().asarray(array).dtype} and not {part!r}")
         elif isinstance(part, int):
             array = _numpy().asarray(array).reshape(-1)[:part]
@@ -127,11 +128,32 @@ def _one(given: Any) -> Any:
     return array
 
 
+def _tag(tag: int) -> int:
+    if tag == ANY_TAG:
+        raise BadArgument("a message is received under one tag; ANY_TAG is not offered")
+    return tag
+
+
 def _named(source: int, tag: int) -> int:
-    if source == ANY_SOURCE or tag == ANY_TAG:
-        raise BadArgument("a message is received from one rank and under one tag; ANY_SOURCE and ANY_TAG are not offered")
+    _tag(tag)
+    if source == ANY_SOURCE:
+        raise BadArgument("what is begun is received from one rank; ANY_SOURCE is for calls that block, such as Recv and Probe")
     return source
 
 
 def _flat(array: Any) -> Any:
     return None if array is None else _numpy().asarray(array).reshape(-1)
+
+
+def _pairs(sendbuf: Any, recvbuf: Any) -> tuple[Any, list[int], list[int], Any]:
+    (send, given), (out, taken) = _buffer(sendbuf), _buffer(recvbuf)
+    if given is None or taken is None:
+        raise BadArgument("Alltoallv: give counts with both buffers: [x, counts]")
+    return send, given, taken, out
+
+
+def _counted(given: Any, what: str) -> tuple[Any, list[int]]:
+    array, counts = _buffer(given)
+    if counts is None:
+        raise BadArgument(f"{what}: give the counts of all ranks at every rank, [x, counts], where x may be None if it is not used")
+    return array, counts

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import collections
 import functools
 import pickle
 from typing import Any, Callable, Sequence, TypeVar
+
+from lineweave._errors import BadArgument
+from lineweave._requests import Request
 
 T = TypeVar("T")
 
@@ -26,6 +30,74 @@ def _padded(length: int) -> int:
     return 1 << max(length - 1, 63).bit_length()
 
 
+def _rest(tag: int) -> int:
+    # What does not fit into the first message has tags of its own, so that it is not taken for the first of the next object.
+    if tag >= 1 << 31:
+        raise BadArgument(f"tag {tag} is too large for an object; tags below {1 << 31} are for objects")
+    return tag | 1 << 31
+
+
+class _All:
+    """Several messages that are sent, as one."""
+
+    def __init__(self, requests: list[Request]) -> None:
+        self._requests = requests
+
+    def wait(self) -> None:
+        for request in self._requests:
+            request.wait()
+
+    def test(self) -> bool:
+        return all([request.test() for request in self._requests])
+
+    def __repr__(self) -> str:
+        return repr(self._requests[-1])
+
+
+class _Expected:
+    """An object that is being received. The second messages of all that were asked for under one tag are asked for in their order."""
+
+    def __init__(self, team: Any, source: int, tag: int, line: collections.deque[_Expected]) -> None:
+        self._team, self._source, self._tag, self._line = team, source, tag, line
+        self._first = bytearray(_LENGTH + _FIRST)
+        self._rest: bytearray | None = None
+        self._message = team.irecv(self._first, source, tag)
+        self._found: tuple[Any] | None = None
+
+    def _go_on(self, wait: bool) -> bool:
+        """One step: whether the message that is waited for has come."""
+        if wait:
+            self._message.wait()
+        elif not self._message.test():
+            return False
+        length = int.from_bytes(self._first[:_LENGTH], "little")
+        if self._rest is None and length > _FIRST:
+            self._rest = bytearray(length)
+            self._message = self._team.irecv(self._rest, self._source, _rest(self._tag))
+            return self._go_on(wait)
+        view = memoryview(self._first)[_LENGTH : _LENGTH + length] if self._rest is None else self._rest
+        self._found = (pickle.loads(view),)
+        return True
+
+    def _turn(self, wait: bool) -> bool:
+        while self._found is None:
+            if not self._line[0]._go_on(wait):
+                return False
+            self._line.popleft()
+        return True
+
+    def wait(self) -> Any:
+        self._turn(True)
+        assert self._found is not None
+        return self._found[0]
+
+    def test(self) -> bool:
+        return self._turn(False)
+
+    def __repr__(self) -> str:
+        return repr(self._message)
+
+
 class Objects:
     """The calls for objects, of a class that has those for arrays."""
 
@@ -39,24 +111,49 @@ class Objects:
     allreduce: Any
     send: Any
     recv: Any
+    isend: Any
+    irecv: Any
+    probe: Any
+    _expected: dict[tuple[int, int], collections.deque[_Expected]]
 
     def send_object(self, obj: Any, to: int, tag: int = 0) -> None:
         """Sends an object to a rank, which receives it under the same tag."""
         data, first = _bundle(obj)
         self.send(first, to, tag)
         if len(data) > _FIRST:
-            self.send(data, to, tag)
+            self.send(data, to, _rest(tag))
 
     def recv_object(self, source: int, tag: int = 0) -> Any:
         """Receives an object that a rank sent."""
+        if self._line(source, tag):
+            return self.irecv_object(source, tag).wait()
         first = bytearray(_LENGTH + _FIRST)
         self.recv(first, source, tag)
         length = int.from_bytes(first[:_LENGTH], "little")
         if length <= _FIRST:
             return pickle.loads(memoryview(first)[_LENGTH : _LENGTH + length])
         rest = bytearray(length)
-        self.recv(rest, source, tag)
+        self.recv(rest, source, _rest(tag))
         return pickle.loads(rest)
+
+    def isend_object(self, obj: Any, to: int, tag: int = 0) -> Request:
+        """Starts sending an object to a rank."""
+        data, first = _bundle(obj)
+        begun = [self.isend(first, to, tag)]
+        if len(data) > _FIRST:
+            begun.append(self.isend(data, to, _rest(tag)))
+        return Request(_All(begun))
+
+    def irecv_object(self, source: int, tag: int = 0) -> Request:
+        """Starts receiving an object from a rank; its `wait` returns it."""
+        line = self._line(source, tag)
+        line.append(_Expected(self, source, tag, line))
+        return Request(line[-1])
+
+    def _line(self, source: int, tag: int) -> collections.deque[_Expected]:
+        if not hasattr(self, "_expected"):
+            self._expected = {}
+        return self._expected.setdefault((source, tag), collections.deque())
 
     def bcast_object(self, obj: Any = None, root: int = 0) -> Any:
         """The root's object, at every rank."""
@@ -116,8 +213,6 @@ class Objects:
         """One object for each rank, given by the root."""
         if self.rank == root:
             if objects is None or len(objects) != self.size:
-                from lineweave._errors import BadArgument
-
                 found = "nothing" if objects is None else f"{len(objects)} objects"
                 raise BadArgument(f"scatter_object: the root gave {found}; expected {self.size}, one for each rank")
             parts = [pickle.dumps(o, pickle.HIGHEST_PROTOCOL) for o in objects]
@@ -142,8 +237,6 @@ class Objects:
     def alltoall_object(self, objects: Sequence[Any]) -> list[Any]:
         """One object for each rank, given by every rank; returns those for this one, by rank."""
         if len(objects) != self.size:
-            from lineweave._errors import BadArgument
-
             raise BadArgument(
                 f"alltoall_object: {len(objects)} objects were given; expected {self.size}, one for each rank"
             )

@@ -9,7 +9,7 @@ import weakref
 from types import TracebackType
 from typing import Any
 
-from lineweave import _lineweave
+from lineweave import _arrays, _lineweave
 from lineweave._objects import Objects
 from lineweave._requests import Started
 
@@ -45,6 +45,16 @@ class Team(_lineweave.Communicator, Objects, Started):
 
     def __reduce__(self) -> tuple[object, ...]:
         raise TypeError("a team cannot be pickled: let every process join by lineweave.connect")
+
+    def empty(self, shape: Any, dtype: Any = float) -> Any:
+        """An array of this rank in memory that all ranks share, zero at first: numpy's, or a tensor if `dtype` is torch's.
+
+        Every rank calls it, each with the shape that it wants. Where every rank gives such arrays to a call, long messages are read,
+        combined and written where they lie: copied once. The memory lives as long as the array or anything made of it without a
+        copy, also when the team is closed. Raises `OutOfMemory` on all ranks when there is not so much.
+        """
+        extents, size = _arrays.extent(shape, dtype)
+        return _arrays.in_memory(self._alloc(size), extents, dtype)
 
     def split(self, color: int | None, key: int = 0) -> Team | None:
         """Teams of the ranks that give one color, in the order of key and rank; `None` for ranks that give none. Every rank

@@ -46,7 +46,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _compare(ranks: int, given: argparse.Namespace) -> None:
-    subjects: list[str] = ["numpy/lineweave"]
+    subjects: list[str] = ["numpy/lineweave", "numpy/lineweave-shared"]
     if not given.skip_mpi:
         subjects += [f"numpy/{name}" for name in _MPIS]
     if not given.skip_torch:
@@ -102,7 +102,7 @@ def _launch(subject: str, ranks: int, window: float) -> Iterator[dict[str, Any]]
     kind, _, name = subject.partition("/")
     worker = ["-m", "lineweave.bench", "--worker", subject, "--window", str(window)]
     environment = dict(os.environ)
-    if kind == "numpy" and name == "lineweave":
+    if kind == "numpy" and name in ("lineweave", "lineweave-shared"):
         command = [sys.executable, "-m", "lineweave.run", "-n", str(ranks), "-m", *worker[1:]]
         return _run([command], [environment])
     if kind == "numpy":
@@ -181,8 +181,8 @@ def _worker(subject: str, window: float) -> None:
     kind, _, name = subject.partition("/")
     if kind == "torch":
         _torch(name, window)
-    elif name == "lineweave":
-        _numpy_lineweave(window)
+    elif name in ("lineweave", "lineweave-shared"):
+        _numpy_lineweave(window, name == "lineweave-shared")
     else:
         _numpy_mpi4py(window)
 
@@ -220,7 +220,7 @@ def _expect(found: float, expected: float) -> None:
         raise AssertionError(f"a wrong answer: {found} instead of {expected}")
 
 
-def _numpy_lineweave(window: float) -> None:
+def _numpy_lineweave(window: float, shared: bool) -> None:
     import numpy as np
 
     import lineweave
@@ -234,7 +234,8 @@ def _numpy_lineweave(window: float) -> None:
     runtime = f"lineweave {lineweave.__version__}"
     cases: list[tuple[str, int, Call, Callable[[], None]]] = [("barrier", 0, team.barrier, lambda: None)]
     for count in (n // 8 for n in _SIZES):
-        x, out = np.full(count, rank + 1.0), np.zeros(count)
+        x, out = (team.empty(count), team.empty(count)) if shared else (np.empty(count), np.zeros(count))
+        x[:] = rank + 1.0
 
         def call(x: Any = x, out: Any = out) -> None:
             team.allreduce(x, "sum", out)

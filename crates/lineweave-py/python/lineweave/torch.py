@@ -1,8 +1,8 @@
 """A backend for torch.distributed: `import lineweave.torch`, then `init_process_group("lineweave")`.
 
 Collectives on CPU tensors run on lineweave, and are over when the call returns; with `async_op=True` what is returned is a
-finished `Work`. `send` and `recv` go by gloo. Groups with ranks on several nodes are composed of both
-(`lineweave._torch_nodes`).
+finished `Work`. `isend` and `irecv` are carried on whenever this rank waits for something of its team. Groups with ranks on several
+nodes are composed with gloo (`lineweave._torch_nodes`).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ except ImportError as error:
 from lineweave import _lineweave
 from lineweave._errors import BadArgument, BadType
 from lineweave._team import Team, fresh_name
+from lineweave._torch_messages import FromAnyone, Message
 from lineweave._torch_nodes import ProcessGroupNodes, nodes
 
 # Numbers in the order of the runtime's lists.
@@ -79,6 +80,10 @@ def _bytes(tensor: torch.Tensor) -> int:
     return int(tensor.numel() * tensor.element_size())
 
 
+def _raw_bytes(flat: torch.Tensor) -> torch.Tensor:
+    return flat.detach().reshape(-1).view(torch.uint8)
+
+
 class _Done(dist.Work):
     """Work that is over."""
 
@@ -130,9 +135,6 @@ class ProcessGroupLineweave(dist.ProcessGroup):
         self._team.set_timeout(seconds)
         self._raw = self._team._raw
         self._place, self._ranks = rank, size
-        self._gloo = (
-            dist.ProcessGroupGloo(dist.PrefixStore("lineweave/p2p", store), rank, size, timeout) if size > 1 else None
-        )
 
     def name(self) -> str:
         return "lineweave"
@@ -375,19 +377,18 @@ class ProcessGroupLineweave(dist.ProcessGroup):
 
     # Point to point.
 
-    def _partner(self) -> Any:
-        if self._gloo is None:
-            raise BadArgument("a group of one rank has nobody to send to")
-        return self._gloo
+    def send(self, tensors: list[torch.Tensor], destination: int, tag: int = 0) -> Message:
+        (tensor,) = tensors
+        flat = _flat(tensor)
+        return Message(tensors, flat, self._team.isend(_raw_bytes(flat), destination, tag), -1)
 
-    def send(self, tensors: list[torch.Tensor], destination: int, tag: int = 0) -> Any:
-        return self._partner().send(tensors, destination, tag)
+    def recv(self, tensors: list[torch.Tensor], source: int, tag: int = 0) -> Message:
+        (tensor,) = tensors
+        flat = _flat(tensor)
+        return Message(tensors, flat, self._team.irecv(_raw_bytes(flat), source, tag), source)
 
-    def recv(self, tensors: list[torch.Tensor], source: int, tag: int = 0) -> Any:
-        return self._partner().recv(tensors, source, tag)
-
-    def recv_anysource(self, tensors: list[torch.Tensor], tag: int = 0) -> Any:
-        return self._partner().recv_anysource(tensors, tag)
+    def recv_anysource(self, tensors: list[torch.Tensor], tag: int = 0) -> Message:
+        return FromAnyone(self, tensors, tag)
 
 
 def _create(store: Any, rank: int, size: int, timeout: timedelta) -> dist.ProcessGroup:

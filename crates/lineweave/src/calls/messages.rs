@@ -1,7 +1,7 @@
 //! Messages from one rank to another. Calls that were started are carried on while one waits, but need not be over: the
 //! other rank may want the message before it makes them.
 
-use crate::communicator::Communicator;
+use crate::communicator::{Communicator, Message};
 use crate::error::Error;
 use crate::kernel::Element;
 use crate::post::{Exchange, Incoming, Outgoing};
@@ -118,6 +118,11 @@ impl Communicator {
         tag: u32,
     ) -> Result<(), Error> {
         let out = self.outgoing(rank, tag, start, bytes)?;
+        if self.has_parcels() {
+            // SAFETY: the caller's, and it is over when this returns.
+            let message = unsafe { self.start_sending(out, rank, tag) }?;
+            return self.wait_message(&message).map(|_| ());
+        }
         // SAFETY: the caller's, and it is over when this returns.
         let mut exchange = unsafe { Exchange::new(Some(out), None) };
         self.do_errand("send", &mut exchange).map(|_| ())
@@ -138,6 +143,11 @@ impl Communicator {
         tag: u32,
     ) -> Result<usize, Error> {
         let want = self.incoming(rank, tag, start, room)?;
+        if self.has_parcels() {
+            // SAFETY: the caller's, and it is over when this returns.
+            let message = unsafe { self.start_receiving(want, rank, tag) }?;
+            return self.wait_message(&message);
+        }
         // SAFETY: the caller's, and it is over when this returns.
         let mut exchange = unsafe { Exchange::new(None, Some(want)) };
         self.do_errand("recv", &mut exchange)
@@ -157,8 +167,75 @@ impl Communicator {
     ) -> Result<usize, Error> {
         let out = self.outgoing(to, send_tag, start, bytes)?;
         let want = self.incoming(from, recv_tag, room_start, room)?;
+        if self.has_parcels() {
+            // SAFETY: the caller's, and both are over when this returns, in whatever way.
+            let sent = unsafe { self.start_sending(out, to, send_tag) }?;
+            // SAFETY: as above.
+            let received = unsafe { self.start_receiving(want, from, recv_tag) };
+            let received = received.and_then(|message| self.wait_message(&message));
+            self.wait_message(&sent)?;
+            return received;
+        }
         // SAFETY: the caller's, and it is over when this returns.
         let mut exchange = unsafe { Exchange::new(Some(out), Some(want)) };
         self.do_errand("sendrecv", &mut exchange)
+    }
+
+    /// Starts [`Communicator::send_bytes`]: it is carried on whenever this rank waits or tests, in whatever call, and by the
+    /// helper thread if there is one. Messages to one rank go out in the order in which they were started. When the communicator is
+    /// dropped, what is not on its way by then is lost.
+    ///
+    /// # Errors
+    /// [`Error::NoRank`]; how the communicator failed before.
+    ///
+    /// # Safety
+    /// As for [`Communicator::send_bytes`], until [`Communicator::test_message`] or [`Communicator::wait_message`] says that it is
+    /// over, or the communicator is dropped.
+    ///
+    /// ```
+    /// let got = lineweave::team::threads(2, |mut comm| {
+    ///     let (mine, mut other) = ([comm.rank() as u64; 100_000], vec![0u64; 100_000]);
+    ///     let (bytes, peer) = (size_of_val(&mine), 1 - comm.rank());
+    ///     // SAFETY: both live until both messages are over.
+    ///     let (sent, mut got) = unsafe {
+    ///         let sent = comm.isend_bytes(mine.as_ptr().cast(), bytes, peer, 0)?;
+    ///         (sent, comm.irecv_bytes(other.as_mut_ptr().cast(), bytes, peer, 0)?)
+    ///     };
+    ///     while comm.test_message(&mut got)?.is_none() { /* something else */ }
+    ///     comm.wait_message(&sent)?;
+    ///     Ok(other[99_999])
+    /// })?;
+    /// assert_eq!(got, [1, 0]);
+    /// # Ok::<(), lineweave::Error>(())
+    /// ```
+    pub unsafe fn isend_bytes(
+        &mut self,
+        start: *const u8,
+        bytes: usize,
+        rank: usize,
+        tag: u32,
+    ) -> Result<Message, Error> {
+        let out = self.outgoing(rank, tag, start, bytes)?;
+        // SAFETY: the caller's.
+        unsafe { self.start_sending(out, rank, tag) }
+    }
+
+    /// Starts [`Communicator::recv_bytes`]. What comes from a rank goes to the first receive that was started and asks for its tag.
+    ///
+    /// # Errors
+    /// Those of [`Communicator::isend_bytes`].
+    ///
+    /// # Safety
+    /// As for [`Communicator::recv_bytes`], for as long as [`Communicator::isend_bytes`] says.
+    pub unsafe fn irecv_bytes(
+        &mut self,
+        start: *mut u8,
+        room: usize,
+        rank: usize,
+        tag: u32,
+    ) -> Result<Message, Error> {
+        let want = self.incoming(rank, tag, start, room)?;
+        // SAFETY: the caller's.
+        unsafe { self.start_receiving(want, rank, tag) }
     }
 }

@@ -1,6 +1,6 @@
 //! Shelves by where ranks sit: communicators of one shape choose and prove a plan once a process.
 
-use super::Shelf;
+use super::book::Shelf;
 use lineweave_core::topology::Shape;
 use std::sync::{Mutex, PoisonError};
 

@@ -4,7 +4,9 @@
 //! comes again, as it does in most programs; of many sets the older ones are forgotten. The blocks go window by window
 //! like others. A window covers less of them as the shorter ones end: windows that cover the same are runs of one plan.
 
-use super::{Book, Engine, Room};
+use super::book::{unordered, Book, Reach, Room};
+use super::recent::{Limits, Recent};
+use super::Engine;
 use crate::check::CallSpec;
 use crate::communicator::PlanId;
 use crate::error::Error;
@@ -13,11 +15,12 @@ use lineweave_core::collective::{Association, Collective};
 use lineweave_core::plan::{Plan, Uneven};
 use lineweave_core::select::Question;
 use lineweave_core::verify::{self, Proof};
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// How many sets of lengths are kept. Beyond that all are forgotten: every rank then does so at the same call.
-const KEPT: usize = 64;
+/// How many sets of lengths are kept, and ops of their plans: of a rank, on average of all, since ranks have to forget the same.
+const KEPT: Limits = Limits { entries: 64, weight: 1 << 18 };
+/// What ranks of a process share; ops of all ranks.
+const ON_SHELF: Limits = Limits { entries: 64, weight: 1 << 20 };
 
 /// What a choice depends on, besides the team.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -26,6 +29,7 @@ pub(super) struct Key {
     grain: usize,
     association: Association,
     root: usize,
+    reach: Reach,
     /// In bytes: one for each rank, or for each pair of them.
     counts: Arc<[usize]>,
 }
@@ -45,16 +49,20 @@ pub(crate) struct Stretch {
 /// A call with uneven blocks, ready to be run.
 #[derive(Debug)]
 pub(crate) struct Prepared {
-    /// The whole blocks.
-    pub blocks: Arc<Uneven>,
     pub stretches: Vec<Stretch>,
     /// Every plan is right when input and output are one buffer.
     pub in_place: bool,
 }
 
 /// One rank's.
-#[derive(Debug, Default)]
-pub(super) struct Known(HashMap<Key, Arc<Prepared>>);
+#[derive(Debug)]
+pub(super) struct Known(Recent<Key, Arc<Prepared>>);
+
+impl Default for Known {
+    fn default() -> Known {
+        Known(Recent::new(KEPT))
+    }
+}
 
 /// A stretch with its proven plan.
 #[derive(Debug)]
@@ -70,8 +78,18 @@ struct Proven {
 type Outcome = Result<Arc<Vec<Proven>>, Error>;
 
 /// What ranks and communicators of one process share, by lengths and room for counters.
-#[derive(Debug, Default)]
-pub(super) struct Shelf(Mutex<HashMap<(Key, usize), Outcome>>);
+#[derive(Debug)]
+pub(super) struct Shelf(Mutex<Recent<(Key, usize), Outcome>>);
+
+impl Default for Shelf {
+    fn default() -> Shelf {
+        Shelf(Mutex::new(Recent::new(ON_SHELF)))
+    }
+}
+
+fn ops(proven: &[Proven]) -> usize {
+    proven.iter().map(|p| p.plan.ops().count()).sum()
+}
 
 fn blocks(key: &Key, ranks: usize) -> Uneven {
     match key.collective {
@@ -83,13 +101,13 @@ fn blocks(key: &Key, ranks: usize) -> Uneven {
 impl Book {
     fn uneven_question(&self, key: &Key, room: &Room<'_>) -> Question {
         let bytes = key.counts.iter().copied().max().unwrap_or(0);
-        let even = super::Key {
+        let even = super::book::Key {
             collective: key.collective,
             bytes,
             grain: key.grain,
             association: key.association,
             root: key.root,
-            reach: self.reach(bytes),
+            reach: key.reach,
         };
         let uneven = Some(Arc::new(blocks(key, self.shape.ranks())));
         Question { uneven, ..self.question(&even, room) }
@@ -97,19 +115,20 @@ impl Book {
 
     /// Chooses and proves, or takes what is proven already.
     fn proven_uneven(&self, key: &Key, room: &Room<'_>) -> Outcome {
-        let prove = || self.prove_uneven(key, room).map(Arc::new);
         // A thread that panicked while proving left the map as it was.
         let mut shelf = self.shelf.uneven.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (key.clone(), room.counter_bytes);
-        if shelf.len() >= KEPT && !shelf.contains_key(&key) {
-            shelf.clear();
+        let place = (key.clone(), room.counter_bytes);
+        if let Some(known) = shelf.get(&place) {
+            return known.clone();
         }
-        shelf.entry(key).or_insert_with(prove).clone()
+        let outcome = self.prove_uneven(key, room).map(Arc::new);
+        shelf.insert(place, outcome.clone(), outcome.as_ref().map_or(1, |proven| ops(proven)));
+        outcome
     }
 
     fn prove_uneven(&self, key: &Key, room: &Room<'_>) -> Result<Vec<Proven>, Error> {
         let question = self.uneven_question(key, room);
-        let Chosen { algorithm, params, window, .. } = self.choose(&question, self.reach(question.bytes))?;
+        let Chosen { algorithm, params, window, .. } = self.choose(&question, key.reach)?;
         let window = window.max(key.grain);
         let mut stretches: Vec<Proven> = Vec::new();
         for from in (0..question.bytes).step_by(window) {
@@ -122,7 +141,7 @@ impl Book {
                     let proof = verify::verify(&plan)
                         .map_err(|v| Error::Refuted { plan: plan.name(), violation: Box::new(v) })?;
                     if !proof.meets(key.association) {
-                        return Err(super::unordered(&plan));
+                        return Err(unordered(&plan));
                     }
                     stretches.push(Proven { plan, proof, from, window, times: 1 });
                 }
@@ -133,38 +152,39 @@ impl Book {
 }
 
 impl Engine {
-    /// The plans for blocks of these lengths in bytes.
+    /// The plans for blocks of these lengths in bytes; `shared` if all buffers of all ranks lie in heaps.
     ///
     /// # Errors
     /// Those of choosing a plan.
-    pub(crate) fn uneven(&mut self, call: &CallSpec, counts: &[usize]) -> Result<Arc<Prepared>, Error> {
+    pub(crate) fn uneven(
+        &mut self,
+        call: &CallSpec,
+        counts: &[usize],
+        shared: bool,
+    ) -> Result<Arc<Prepared>, Error> {
         let collective = call.collective;
+        let longest = counts.iter().copied().max().unwrap_or(0);
         let key = Key {
             collective,
             grain: if collective.folds() { call.element.size() } else { 1 },
             association: self.book().association(call),
             root: if collective.rooted() { call.root } else { 0 },
+            reach: if shared { Reach::Heap } else { self.book().reach(longest) },
             counts: counts.into(),
         };
-        if let Some(known) = self.book().uneven.0.get(&key) {
+        if let Some(known) = self.book_mut().uneven.0.get(&key) {
             return Ok(Arc::clone(known));
         }
         let proven = self.book().proven_uneven(&key, &self.room())?;
-        if self.book().uneven.0.len() >= KEPT {
-            let old = std::mem::take(&mut self.book_mut().uneven.0);
-            self.give_up(old.values().flat_map(|p| p.stretches.iter().map(|s| s.plan)));
-        }
         let mut stretches = Vec::with_capacity(proven.len());
         for &Proven { ref plan, ref proof, from, window, times } in proven.iter() {
-            let plan = self.prepare_proven(plan, proof)?;
+            let plan = self.prepare_window(plan, proof, longest)?;
             stretches.push(Stretch { plan, from, window, times });
         }
-        let prepared = Arc::new(Prepared {
-            blocks: Arc::new(blocks(&key, self.ranks())),
-            stretches,
-            in_place: proven.iter().all(|p| p.proof.in_place),
-        });
-        self.book_mut().uneven.0.insert(key, Arc::clone(&prepared));
+        let prepared = Arc::new(Prepared { stretches, in_place: proven.iter().all(|p| p.proof.in_place) });
+        let weight = ops(&proven) / self.ranks();
+        let old = self.book_mut().uneven.0.insert(key, Arc::clone(&prepared), weight);
+        self.give_up(old.iter().flat_map(|p| p.stretches.iter().map(|s| s.plan)));
         Ok(prepared)
     }
 }

@@ -11,6 +11,7 @@
 //! for the question between, and so everybody has read this one.
 
 use super::{Engine, Mode, Stop};
+use crate::calls::Preface;
 use crate::check::CallSpec;
 use crate::sync::Ordering;
 
@@ -50,16 +51,11 @@ impl Engine {
     }
 
     /// Says how this rank's buffers are (step 1).
-    pub(crate) fn ask(
-        &mut self,
-        call: &CallSpec,
-        input: *const u8,
-        output: *mut u8,
-        in_place: bool,
-    ) -> Agreement {
-        let (rank, ranks) = (self.rank, self.ranks());
-        let given = self.heaps.known.hold(input, call.input_bytes(rank, ranks));
-        let taken = self.heaps.known.hold(output, call.output_bytes(rank, ranks));
+    pub(crate) fn ask(&mut self, preface: &Preface, input: *const u8, output: *mut u8) -> Agreement {
+        let rank = self.rank;
+        let given = self.heaps.known.hold(input, preface.given);
+        let taken = self.heaps.known.hold(output, preface.taken);
+        let in_place = preface.in_place;
         self.agreements += 1;
         let turn = self.agreements;
         let said = if given && taken { 0 } else { PRIVATE } | if in_place { IN_PLACE } else { 0 };

@@ -4,13 +4,14 @@ use super::heaps::Heaps;
 use super::join::Family;
 use super::memory::{Memory, Reserved};
 use super::queue::Job;
+use super::run::{Buffers, Mode, PlanId, Stop};
 use super::short::{Hot, HotSwap};
 use super::windows::Stay;
 use crate::choose::{Book, Room};
 use crate::compile::{self, Compiled, Home};
 use crate::error::{Error, Loss};
 use crate::flag;
-use crate::kernel::{take_panic, Copier, CopyPolicy, Fold};
+use crate::kernel::{take_panic, Copier, CopyPolicy};
 use crate::post::Post;
 use crate::ring::Ring;
 use crate::scratch::Scratch;
@@ -23,80 +24,6 @@ use lineweave_core::verify::{self, Proof};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-/// A plan that was proven and compiled on this communicator.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct PlanId(pub(crate) u32);
-
-/// Where one call's data is. Null and 0 where a rank has none.
-#[derive(Clone, Copy, Debug)]
-pub struct Buffers {
-    /// Start of `in`.
-    pub input: *const u8,
-    /// Start of `out`.
-    pub output: *mut u8,
-    /// Combines elements, for plans that fold.
-    pub fold: Fold,
-}
-
-impl Buffers {
-    /// No data: for a barrier.
-    pub const NONE: Buffers =
-        Buffers { input: std::ptr::null(), output: std::ptr::null_mut(), fold: Fold::kernel(no_fold) };
-}
-
-/// For plans without folds.
-///
-/// # Safety
-/// None: it does nothing.
-unsafe fn no_fold(_: *const u8, _: *const u8, _: *mut u8, _: usize) {}
-
-/// How a communicator is set up.
-#[derive(Clone, Copy, Debug)]
-pub struct Options {
-    /// How to wait.
-    pub budget: Budget,
-    /// The longest wait, if there is a limit.
-    pub timeout: Option<Duration>,
-    /// How to copy.
-    pub copy: CopyPolicy,
-    /// Whether a helper thread carries started calls on.
-    pub progress_thread: bool,
-}
-
-/// Whether to wait for other ranks, or to come back later.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Mode {
-    /// Wait.
-    Block,
-    /// Come back.
-    Poll,
-}
-
-/// Why something did not go on.
-#[derive(Debug)]
-pub(crate) enum Stop {
-    /// It has to wait for another rank; [`Mode::Block`] never ends so.
-    NotYet,
-    /// It cannot.
-    Failed(Error),
-}
-
-impl Stop {
-    /// The error of what was waited for.
-    pub fn into_error(self) -> Error {
-        match self {
-            Stop::Failed(error) => error,
-            Stop::NotYet => Error::Failed("a wait ended before what it waited for".into()),
-        }
-    }
-}
-
-impl From<Error> for Stop {
-    fn from(error: Error) -> Stop {
-        Stop::Failed(error)
-    }
-}
 
 /// What one rank runs, and all that it needs for it.
 pub(crate) struct Engine {
@@ -219,7 +146,7 @@ impl Engine {
 
     /// What it takes of memory.
     pub fn memory(&self) -> Memory {
-        let plans: usize = self.plans.iter().map(|plan| size_of_val(&*plan.steps)).sum();
+        let plans: usize = self.plans.iter().map(Compiled::bytes).sum();
         Memory {
             shared_bytes: self.reserved.bytes(self.segment.geometry())
                 + self.segment.extra_bytes()
@@ -250,6 +177,19 @@ impl Engine {
     /// # Errors
     /// [`Error::NoPlan`] when it does not fit this team.
     pub fn prepare_proven(&mut self, plan: &Plan, proof: &Proof) -> Result<PlanId, Error> {
+        self.prepare_window(plan, proof, plan.bytes)
+    }
+
+    /// The same for a window of a message, or of blocks, of `message` bytes.
+    ///
+    /// # Errors
+    /// Those of [`Engine::prepare_proven`].
+    pub(crate) fn prepare_window(
+        &mut self,
+        plan: &Plan,
+        proof: &Proof,
+        message: usize,
+    ) -> Result<PlanId, Error> {
         let no_plan = |why: String| Error::NoPlan {
             collective: plan.collective,
             bytes: plan.bytes,
@@ -260,7 +200,8 @@ impl Engine {
             return Err(no_plan(format!("it is for {} ranks and the team has {}", plan.ranks, self.ranks())));
         }
         let places = !self.book.direct();
-        let compiled = compile::compile(plan, proof, self.rank, &self.segment, places, &mut self.counters)
+        let (rank, segment) = (self.rank, &self.segment);
+        let compiled = compile::compile(plan, message, proof, rank, segment, places, &mut self.counters)
             .map_err(|unfit| no_plan(unfit.to_string()))?;
         self.scratch.grow(compiled.acc)?;
         self.reach_room.grow(3 * compiled.piece)?;
@@ -283,7 +224,8 @@ impl Engine {
                 self.stay = None;
                 self.publish_left(stay.class, stay.uses);
             }
-            self.plans[id.0 as usize].steps = Box::new([]);
+            let plan = &mut self.plans[id.0 as usize];
+            (plan.steps, plan.doubles) = (Box::new([]), Box::new([]));
             self.vacant.push(id);
         }
     }

@@ -4,16 +4,16 @@
 //! its steps, and the engine is given back after each, for whoever else wants it. As soon as no call is left, it waits as any
 //! other wait does.
 
-use super::engine::{Engine, Mode};
 use super::lend::pause;
 use super::Communicator;
+use super::{Engine, Mode};
 use crate::error::Error;
-use crate::post::{Desk, Errand, Stopped};
+use crate::post::{Desk, Errand, Rings, Stopped};
 use crate::wait::Vigil;
 use std::time::{Duration, Instant};
 
 /// How often a rank that is awaited is looked after.
-const LOOK: Duration = Duration::from_millis(5);
+pub(super) const LOOK: Duration = Duration::from_millis(5);
 
 impl Communicator {
     /// Does it, while started calls are carried on.
@@ -77,12 +77,30 @@ impl Communicator {
 }
 
 impl Engine {
+    /// Whether something can still be done with one rank, for which this one has waited so long elsewhere.
+    pub(super) fn look_beside(
+        &mut self,
+        operation: &'static str,
+        peer: Option<usize>,
+        waited: Duration,
+    ) -> Result<(), Error> {
+        let before = self.begin_errand(operation)?;
+        let looked = self.watch.check_peer(peer, waited).map_err(|i| self.interrupted(i));
+        self.watch.operation = before;
+        looked
+    }
+
+    /// Whether anything can still be done.
+    pub(super) fn expect_usable(&mut self) -> Result<(), Error> {
+        match self.failed.clone() {
+            Some(why) => Err(self.watch.loss().unwrap_or(Error::Failed(why))),
+            None => Ok(()),
+        }
+    }
+
     /// Begins something that is no call of all ranks and has no number.
     fn begin_errand(&mut self, operation: &'static str) -> Result<&'static str, Error> {
-        if let Some(why) = &self.failed {
-            let why = why.clone();
-            return Err(self.watch.loss().unwrap_or(Error::Failed(why)));
-        }
+        self.expect_usable()?;
         Ok(std::mem::replace(&mut self.watch.operation, operation))
     }
 
@@ -143,6 +161,6 @@ impl Engine {
 
     fn desk(&mut self) -> Desk<'_> {
         let Engine { segment, post, waiter, watch, rank, .. } = self;
-        Desk { segment, post, waiter, watch, rank: *rank }
+        Desk { rings: Rings { segment, post, waiter, rank: *rank }, watch }
     }
 }

@@ -90,7 +90,7 @@ impl Engine {
         }
         let mut book = book;
         if book.may_attach() && !book.direct() {
-            book.set_attach(attach::all_reach_all(&segment, rank, &family, patience));
+            book.set_can_attach(attach::all_reach_all(&segment, rank, &family, patience));
         }
         let order = if segment.all_able() { WakeFence::Membarrier } else { WakeFence::Full };
         let ways =

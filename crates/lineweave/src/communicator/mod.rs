@@ -12,18 +12,22 @@ mod heaps;
 mod join;
 pub mod lend;
 mod memory;
+mod parcels;
 mod queue;
+mod run;
 mod short;
 mod windows;
 
 pub(crate) use agreement::Agreed;
-pub use engine::{Buffers, Options, PlanId};
-pub(crate) use engine::{Engine, Mode, Stop};
+pub(crate) use engine::Engine;
 pub(crate) use heaps::Allotted;
 pub(crate) use join::Family;
 pub(crate) use lend::Shared;
 pub use memory::Memory;
+pub use parcels::Message;
 pub(crate) use queue::{Job, Lengths, Pairs, Ticket, Window};
+pub use run::{Buffers, Options, PlanId};
+pub(crate) use run::{Mode, Stop};
 
 use crate::check::CallSpec;
 use crate::choose::{Adoptable, Book};
@@ -54,6 +58,8 @@ pub struct Communicator {
     lent: Cell<bool>,
     /// Bytes of every rank's window.
     pub(crate) window: usize,
+    /// Messages that were started, while there are any.
+    parcels: Option<Arc<parcels::Parcelled>>,
 }
 
 impl std::fmt::Debug for Communicator {
@@ -90,7 +96,7 @@ impl Communicator {
     fn of(engine: Engine, helped: bool) -> Communicator {
         let (segment, rank) = (Arc::clone(&engine.segment), engine.rank());
         let shared = Arc::new(Shared::new(engine, helped));
-        Communicator { shared, segment, rank, lent: Cell::new(false), window: 0 }
+        Communicator { shared, segment, rank, lent: Cell::new(false), window: 0, parcels: None }
     }
 
     /// What it runs, with no started call left.
@@ -200,6 +206,7 @@ impl Communicator {
     pub fn abandon(&mut self, why: &str) {
         // Calls that were started would wait for others: they end here.
         self.shared.abandon(why);
+        self.end_parcels(why);
         self.engine().give_up_team(why);
     }
 
@@ -233,6 +240,12 @@ impl Communicator {
     /// profile ask for it, and the kernel permits it to all of them.
     pub fn cross_memory(&self) -> bool {
         self.engine_ref().book().attach()
+    }
+
+    /// Has long calls go by cross-memory attach where that is possible and predicted or measured to be faster, or no longer; returns
+    /// whether they did. All ranks must ask for the same between the same calls.
+    pub fn set_cross_memory(&mut self, on: bool) -> bool {
+        self.engine().set_cross_memory(on)
     }
 
     /// Why this communicator cannot be used any more, if so.
@@ -298,6 +311,22 @@ impl Communicator {
         self.engine_ref().chosen(call)
     }
 
+    /// The algorithm that a call of this size runs when all ranks give it shared buffers, and why.
+    ///
+    /// # Errors
+    /// [`Error::NoPlan`].
+    pub fn chosen_shared(&self, call: &CallSpec) -> Result<Chosen, Error> {
+        self.engine_ref().chosen_shared(call)
+    }
+
+    /// The best by the model of the plans that reach other ranks' buffers.
+    ///
+    /// # Errors
+    /// [`Error::NoPlan`] when ranks do not reach each other's for a call of this length, or no such plan applies.
+    pub fn best_direct(&self, call: &CallSpec) -> Result<Chosen, Error> {
+        self.engine_ref().best_direct(call)
+    }
+
     /// The question that a call of this size poses to whoever chooses.
     pub fn question(&self, call: &CallSpec) -> Question {
         self.engine_ref().question(call)
@@ -330,6 +359,7 @@ impl Drop for Communicator {
             // To complete them could mean to wait for ranks that wait for this one.
             self.shared.abandon("the rank panicked");
         }
+        self.end_parcels("the rank has left");
         // Requests may keep the engine's memory, but the rank leaves now.
         self.engine().depart();
     }

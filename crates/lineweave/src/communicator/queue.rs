@@ -5,9 +5,10 @@
 //! averages are divided. A stage stops where it would have to wait, and goes on from there the next time.
 
 use super::agreement::{Agreed, Agreement};
-use super::engine::{Buffers, Engine, Mode, PlanId, Stop};
+use super::run::{Buffers, Mode, PlanId, Stop};
 use super::windows::Run;
-use crate::calls::{contributions, CallPlan, Windows};
+use super::Engine;
+use crate::calls::{contributions, CallPlan, Preface, Windows};
 use crate::check::{CallSpec, Comparison};
 use crate::error::Error;
 use crate::kernel::{ElementType, Fold, ScaleFn};
@@ -259,9 +260,13 @@ impl Engine {
 
     fn advance(&mut self, job: &mut Job, mode: Mode) -> Result<(), Stop> {
         if job.work.is_none() {
-            let asks = matches!(job.lengths, Lengths::Even) && self.asks(&job.call);
-            let agreed = if asks { self.open(job, mode)? } else { Agreed::NOTHING };
-            let work = self.make_work(job, agreed)?;
+            let counts = self.counts_of(job)?;
+            let asks = match &counts {
+                None => self.asks(&job.call),
+                Some(counts) => self.asks_uneven(&job.call, counts),
+            };
+            let agreed = if asks { self.open(job, counts.as_deref(), mode)? } else { Agreed::NOTHING };
+            let work = self.make_work(job, counts.as_deref(), agreed)?;
             job.work = Some(Work { begun: asks, ..work });
         }
         let Some(work) = &mut job.work else { return Ok(()) };
@@ -310,14 +315,15 @@ impl Engine {
     }
 
     /// Begins a call that asks, compares it, and hears what the others say of their buffers.
-    fn open(&mut self, job: &mut Job, mode: Mode) -> Result<Agreed, Stop> {
-        let (call, input, output) = (job.call, job.input, job.output);
+    fn open(&mut self, job: &mut Job, counts: Option<&[usize]>, mode: Mode) -> Result<Agreed, Stop> {
+        let (input, output) = (job.input, job.output);
+        let preface = self.preface(&job.call, counts, input, output)?;
         let opening = match &mut job.opening {
             Some(opening) => opening,
             None => {
-                self.find_alias(&call, input, output)?;
+                let Preface { call, lengths, .. } = &preface;
                 self.begin(call.collective.name())?;
-                let comparison = self.book().check.then(|| Comparison::announce(self, &call, &[]));
+                let comparison = self.book().check.then(|| Comparison::announce(self, call, lengths));
                 job.opening.insert(Opening { comparison, agreement: None })
             }
         };
@@ -327,29 +333,29 @@ impl Engine {
         }
         let agreement = match &mut opening.agreement {
             Some(agreement) => agreement,
-            None => {
-                let in_place = self.find_alias(&call, input, output)?;
-                opening.agreement.insert(self.ask(&call, input, output, in_place))
-            }
+            None => opening.agreement.insert(self.ask(&preface, input, output)),
         };
         self.hear(agreement, mode)
     }
 
-    fn make_work(&mut self, job: &Job, agreed: Agreed) -> Result<Work, Error> {
-        let gathered;
-        let counts = match &job.lengths {
-            Lengths::Even => None,
-            Lengths::Uneven(counts) => Some(&counts[..]),
+    /// The lengths of a call's blocks, in elements, where they are given one by one.
+    fn counts_of(&self, job: &Job) -> Result<Option<Arc<[usize]>>, Error> {
+        match &job.lengths {
+            Lengths::Even => Ok(None),
+            Lengths::Uneven(counts) => Ok(Some(Arc::clone(counts))),
             Lengths::Gathered(pairs) => {
-                gathered = pairs.counts();
-                self.expect_taken(&gathered, &pairs.taken, job.call.element.size())?;
-                Some(&gathered[..])
+                let counts = pairs.counts();
+                self.expect_taken(&counts, &pairs.taken, job.call.element.size())?;
+                Ok(Some(counts.into()))
             }
-        };
+        }
+    }
+
+    fn make_work(&mut self, job: &Job, counts: Option<&[usize]>, agreed: Agreed) -> Result<Work, Error> {
         let (input, output) = (job.input, job.output);
         let plan = match counts {
             None => self.plan_call(&job.call, input, output, agreed)?,
-            Some(counts) => self.plan_uneven(&job.call, counts, input, output)?,
+            Some(counts) => self.plan_uneven(&job.call, counts, input, output, agreed)?,
         };
         let by = contributions(job.call.collective, self.rank(), self.ranks());
         let scale = plan.scale.map(|(scale, elements)| (scale, elements, by));

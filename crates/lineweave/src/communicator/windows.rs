@@ -63,7 +63,7 @@ impl Engine {
             base: self.base,
             earlier,
             fold: buffers.fold,
-            copy: self.copy,
+            copy: self.copy.for_message(plan.message),
             room: self.reach_room.start(),
             unreached: None,
         };
@@ -109,7 +109,7 @@ impl Engine {
             base: self.base,
             earlier: run.earlier,
             fold: buffers.fold,
-            copy: self.copy,
+            copy: self.copy.for_message(plan.message),
             room: self.reach_room.start(),
             unreached: None,
         };
@@ -198,14 +198,18 @@ impl Engine {
         Ok(bank)
     }
 
-    /// Waits until every rank has left all uses below `need`.
+    /// Waits until every rank has left all uses below `need`. Ranks that share CPUs wait for half of the ring once they have to wait
+    /// at all: who has run so far ahead holds nobody up, and a CPU that is handed over in every call costs more than the calls.
     #[cold]
     fn await_left(&mut self, class: BankClass, need: u64, mode: Mode) -> Result<(), Stop> {
+        let me = self.rank;
+        let others = (0..self.ranks()).filter(move |&q| q != me);
+        let lag = others.clone().any(|q| ring::left(self.segment.left(q, class)) < need);
+        let ahead = self.rings[class.index()].half();
+        let need =
+            if lag && mode == Mode::Block && self.waiter.budget().crowded { need + ahead } else { need };
         let mut least = u64::MAX;
-        for q in 0..self.ranks() {
-            if q == self.rank {
-                continue;
-            }
+        for q in others {
             self.await_word(|s| s.left(q, class), q, need, mode)?;
             least = least.min(ring::left(self.segment.left(q, class)));
         }

@@ -45,7 +45,34 @@ pub struct Copier {
     nt: CopyFn,
 }
 
+/// The shortest piece that goes past the caches where the whole does: each ends with a fence.
+const LEAST_STREAMED: usize = 4096;
+
 impl Copier {
+    /// For the pieces of a call, half of whose buffers' bytes is `message` (of a copy that is its length): what makes non-temporal stores
+    /// win is that the whole does not fit the caches, not how long one piece is.
+    #[inline(always)]
+    pub fn for_message(self, message: usize) -> Copier {
+        let nt_from = if message >= self.nt_from { self.nt_from.min(LEAST_STREAMED) } else { self.nt_from };
+        Copier { nt_from, ..self }
+    }
+
+    /// Whether a piece of this length goes past the caches into private memory.
+    #[inline(always)]
+    pub fn streams(&self, len: usize) -> bool {
+        len >= self.nt_from
+    }
+
+    /// Copies `len` bytes past the caches, whatever the policy.
+    ///
+    /// # Safety
+    ///
+    /// See [`CopyFn`].
+    pub unsafe fn stream(&self, src: *const u8, dst: *mut u8, len: usize) {
+        // SAFETY: the caller's.
+        unsafe { (self.nt)(src, dst, len) }
+    }
+
     /// The functions of a policy for this CPU.
     pub fn new(policy: CopyPolicy) -> Copier {
         let level = Level::best();
@@ -320,6 +347,15 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn pieces_of_a_long_message_stream_and_those_of_a_short_one_do_not() {
+        let copier = Copier::new(CopyPolicy { nt_from: 1 << 20 });
+        let (short, long) = (copier.for_message((1 << 20) - 1), copier.for_message(1 << 20));
+        assert!(!short.streams(LEAST_STREAMED) && short.streams(1 << 20));
+        assert!(long.streams(LEAST_STREAMED) && !long.streams(LEAST_STREAMED - 1));
+        assert!(!Copier::new(CopyPolicy::PLAIN).for_message(1 << 40).streams(1 << 40));
     }
 
     #[test]

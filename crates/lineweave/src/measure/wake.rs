@@ -7,8 +7,8 @@ use crate::error::Error;
 use crate::wait::{Between, Budget};
 use lineweave_core::plan::Layout;
 
-const YIELDING: Budget = Budget { spins: 0, yields: u32::MAX, exchange: Between::Pause };
-const SLEEPING: Budget = Budget { spins: 0, yields: 0, exchange: Between::Pause };
+const YIELDING: Budget = Budget { spins: 0, yields: u32::MAX, crowded: true, exchange: Between::Pause };
+const SLEEPING: Budget = Budget { spins: 0, yields: 0, crowded: true, exchange: Between::Pause };
 
 pub fn offer(crew: &Crew, offer: &mut Offer) {
     let place = match crew.role {

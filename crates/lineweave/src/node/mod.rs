@@ -32,6 +32,8 @@ pub struct NodeInfo {
     pub fingerprint_id: String,
     /// The profile in use and where it is from, said by whoever has looked for one.
     pub profile: Option<String>,
+    /// What becomes of cross-memory attach, and how fast it is; said by whoever has looked for a profile.
+    pub attach: Option<String>,
     /// Every environment variable read.
     pub settings: Vec<Row>,
     /// What a person should know.
@@ -63,6 +65,7 @@ impl NodeInfo {
             fingerprint,
             fingerprint_id,
             profile: None,
+            attach: None,
             settings: settings.rows.clone(),
             warnings: Vec::new(),
         }
@@ -78,6 +81,12 @@ impl NodeInfo {
     /// With a note on the profile in use.
     pub fn with_profile(mut self, note: impl Into<String>) -> NodeInfo {
         self.profile = Some(note.into());
+        self
+    }
+
+    /// With a note on cross-memory attach.
+    pub fn with_attach(mut self, note: impl Into<String>) -> NodeInfo {
+        self.attach = Some(note.into());
         self
     }
 

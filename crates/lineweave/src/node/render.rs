@@ -80,6 +80,9 @@ fn kernel(text: &mut Text, node: &NodeInfo) {
     let filter = if kernel.seccomp_filter { "; a seccomp filter may refuse it" } else { "" };
     let who = kernel.cross_memory.about();
     text.entry("cross memory", &format!("process_vm_readv by {who}{filter}"));
+    if let Some(note) = &node.attach {
+        text.entry("", note);
+    }
     let mut huge: Vec<String> = kernel
         .huge_pages
         .iter()

@@ -64,7 +64,7 @@ impl Exchange {
     fn refuse(&mut self, error: Error, desk: &mut Desk<'_>) -> Result<(), Error> {
         let cut = matches!(error, Error::Truncated { .. });
         if let Some(out) = self.out.take_if(|out| !cut && (!out.begun || out.direct)) {
-            desk.revoke(&out)?;
+            desk.rings.revoke(&out)?;
         }
         (self.want, self.received) = (None, Err(error));
         Ok(())
@@ -77,18 +77,18 @@ impl Errand for Exchange {
 
     fn step(&mut self, desk: &mut Desk<'_>) -> Result<Option<usize>, Stopped> {
         if let Some(out) = &mut self.out {
-            let received_at_once = self.want.as_ref().is_some_and(|want| want.from == desk.rank);
+            let received_at_once = self.want.as_ref().is_some_and(|want| want.from == desk.rings.rank);
             if !out.begun && !received_at_once {
-                desk.fits_oneself(out)?;
+                desk.rings.fits_oneself(out)?;
             }
             // SAFETY: who made this vouches for the message.
-            if unsafe { desk.push(out) }? {
+            if unsafe { desk.rings.push(out) }? {
                 self.out = None;
             }
         }
         if let Some(want) = &mut self.want {
             // SAFETY: who made this vouches for the buffer.
-            match unsafe { desk.pull(want) } {
+            match unsafe { desk.rings.pull(want) } {
                 Ok(None) => {}
                 Ok(Some(bytes)) => (self.want, self.received) = (None, Ok(bytes)),
                 Err(error) => self.refuse(error, desk)?,
@@ -105,19 +105,19 @@ impl Errand for Exchange {
         match (&self.out, &self.want) {
             (None, None) => {}
             (Some(out), None) => {
-                let (mail, value) = desk.awaits(out)?;
+                let (mail, value) = desk.rings.awaits(out)?;
                 desk.wait(mail.taken(), value, out.to, peer)?;
             }
             (None, Some(want)) => {
-                let (mail, value) = desk.wants(want)?;
-                desk.wait(mail.sent(), value, desk.rank, peer)?;
+                let (mail, value) = desk.rings.wants(want)?;
+                desk.wait(mail.sent(), value, desk.rings.rank, peer)?;
             }
             (Some(out), Some(want)) => {
-                let (theirs, taken) = desk.awaits(out)?;
-                let (mine, sent) = desk.wants(want)?;
+                let (theirs, taken) = desk.rings.awaits(out)?;
+                let (mine, sent) = desk.rings.wants(want)?;
                 let mut vigil = OnPeer { watch: desk.watch, peer };
                 let ready = || flag::reached(theirs.taken(), taken) || flag::reached(mine.sent(), sent);
-                desk.waiter.wait_until(ready, &mut vigil)?;
+                desk.rings.waiter.wait_until(ready, &mut vigil)?;
             }
         }
         Ok(())
@@ -129,7 +129,7 @@ impl Errand for Exchange {
     }
 
     fn give_up(&mut self, desk: &mut Desk<'_>) -> Result<(), Error> {
-        self.out.take().map_or(Ok(()), |out| desk.revoke(&out))
+        self.out.take().map_or(Ok(()), |out| desk.rings.revoke(&out))
     }
 }
 
@@ -143,12 +143,13 @@ impl Errand for FlagWait {
     type Done = ();
 
     fn step(&mut self, desk: &mut Desk<'_>) -> Result<Option<()>, Stopped> {
-        Ok(flag::reached(desk.segment.window_flag(desk.rank, self.flag), self.value).then_some(()))
+        Ok(flag::reached(desk.rings.segment.window_flag(desk.rings.rank, self.flag), self.value)
+            .then_some(()))
     }
 
     fn wait(&mut self, desk: &mut Desk<'_>) -> Result<(), Stopped> {
-        let flag = desk.segment.window_flag(desk.rank, self.flag);
-        Ok(desk.wait(flag, self.value, desk.rank, None)?)
+        let flag = desk.rings.segment.window_flag(desk.rings.rank, self.flag);
+        Ok(desk.wait(flag, self.value, desk.rings.rank, None)?)
     }
 
     fn peer(&self) -> Option<usize> {

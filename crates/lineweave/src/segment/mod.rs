@@ -304,6 +304,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_team_that_memory_or_addresses_do_not_suffice_for_is_refused() {
+        match Segment::create(MAX_RANKS, 1 << 40, &[]) {
+            Err(Error::Memory { need, available, .. }) => assert!(need > 1 << 52 && available < need),
+            other => panic!("{other:?}"),
+        }
+        let more = Segment::create(MAX_RANKS + 1, 1 << 20, &[]);
+        assert!(matches!(more, Err(Error::TeamSize { most: MAX_RANKS, .. })), "{more:?}");
+        // More addresses than a process has.
+        let team = Segment::create(1, 1 << 12, &[]).unwrap();
+        let error = map_bytes(team.fd(), 0, 1 << 60).expect_err("2^60 addresses").to_string();
+        assert!(error.contains(&(1u64 << 60).to_string()) && error.contains("mapping"), "{error}");
+    }
+
+    #[test]
     fn a_segment_is_attached_by_descriptor_with_its_blob() {
         let made = Segment::create(3, 4096, b"model").unwrap();
         let other = Segment::attach(rustix::io::dup(made.fd()).unwrap()).unwrap();

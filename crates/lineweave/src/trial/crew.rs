@@ -4,10 +4,11 @@
 //!    While others are measured it costs nothing.
 //! 2. All ranks carry out the trial and answer, each on its own line.
 
-use super::window::{Bench, Outcome, Refused, Trial};
+use super::window::{Bench, Outcome, Refused, Rested, Trial};
 use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::team::{Charter, Team};
+use lineweave_core::collective::Collective;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -119,6 +120,27 @@ impl Crew {
     /// The number of ranks.
     pub fn ranks(&self) -> usize {
         self.members.len()
+    }
+
+    /// Whether its ranks reach each other's memory by cross-memory attach.
+    ///
+    /// # Errors
+    /// Those of [`Crew::run`].
+    pub fn cross_memory(&mut self) -> Result<bool, CrewError> {
+        let trial = Trial {
+            collective: Collective::Barrier,
+            bytes: 0,
+            buffers: Rested::Reuse,
+            way: None,
+            path: None,
+            wait: None,
+            check: false,
+            window_ns: 1,
+            least: 1,
+            most: 1,
+            precision: 1.0,
+        };
+        Ok(self.run(&trial)?.cross_memory)
     }
 
     /// Has every rank carry out a trial. The caller sleeps meanwhile.
@@ -238,9 +260,8 @@ fn reply(bench: &mut Bench, comm: &mut Communicator, trial: &Trial) -> (Reply, b
 
 #[cfg(test)]
 mod tests {
-    use super::super::window::{Rested, Way};
+    use super::super::window::{DataPath, Way};
     use super::*;
-    use lineweave_core::collective::Collective;
     use lineweave_core::plan::Params;
 
     fn trial(collective: Collective, bytes: usize) -> Trial {
@@ -249,6 +270,7 @@ mod tests {
             bytes,
             buffers: Rested::Reuse,
             way: None,
+            path: None,
             wait: None,
             check: true,
             window_ns: 2_000_000,
@@ -275,6 +297,23 @@ mod tests {
                 assert!(outcome.batches_ns.iter().all(|ns| *ns > 0.0), "{collective}: {outcome:?}");
             }
         }
+    }
+
+    #[test]
+    fn shared_buffers_are_given_on_request_and_attach_is_refused_where_it_cannot_be() {
+        let mut crew = crew(2);
+        for buffers in [Rested::Reuse, Rested::Fresh] {
+            let shared =
+                Trial { path: Some(DataPath::Shared), buffers, ..trial(Collective::Allreduce, 40_000) };
+            assert!(!crew.run(&shared).expect("an outcome").batches_ns.is_empty());
+        }
+        let private = crew.run(&trial(Collective::Allreduce, 40_000)).expect("private buffers again");
+        assert!(!private.cross_memory && !crew.cross_memory().expect("an answer"));
+        let attach = Trial { path: Some(DataPath::Attach), ..trial(Collective::Bcast, 1 << 16) };
+        let error = crew.run(&attach).expect_err("threads need no attach").to_string();
+        assert!(error.contains("each other's memory"), "{error}");
+        let boxes = Trial { path: Some(DataPath::Boxes), ..trial(Collective::Bcast, 1 << 16) };
+        assert!(!crew.run(&boxes).expect("an outcome").batches_ns.is_empty());
     }
 
     #[test]

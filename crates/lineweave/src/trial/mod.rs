@@ -7,4 +7,4 @@ mod window;
 
 pub use crew::{serve, Crew, CrewError};
 pub use race::{race, shortlist, Race, Rules, Runner};
-pub use window::{Outcome, Rested, Trial, Way};
+pub use window::{DataPath, Outcome, Rested, Trial, Way};

@@ -1,7 +1,7 @@
 //! Measuring a choice against its rivals.
 //!
-//! 1. The shortlist: what the model predicts to be fastest, and the best of every other algorithm that it does
-//!    not predict to be far slower, since a model that errs does so by families.
+//! 1. The shortlist: what the model predicts to be fastest, and the best of every other algorithm, or of another way to move its
+//!    bytes, that it does not predict to be far slower, since a model that errs does so by families.
 //! 2. Rounds: one window of every runner, one after another, so that drift meets all alike. Whoever is far behind
 //!    after a round is out.
 //! 3. Runners are compared within rounds: the median over rounds of the ratio to the model's choice. Where ranks
@@ -112,13 +112,18 @@ pub fn shortlist(choice: &Choice, rules: &Rules) -> Vec<Candidate> {
     let Some(best) = list.first().map(|c| c.predicted.0) else { return list };
     let mut families = 0;
     for candidate in costed {
-        let known = list.iter().any(|c| c.name == candidate.name);
+        let known = list.iter().any(|c| family(c) == family(candidate));
         if families < rules.families && !known && candidate.predicted.0 <= best * rules.factor {
             list.push(candidate.clone());
             families += 1;
         }
     }
     list
+}
+
+/// What candidates have in common whose predictions err alike: the algorithm, and who moves the bytes.
+fn family(candidate: &Candidate) -> (&str, Option<&str>) {
+    (candidate.name, candidate.params.get("move"))
 }
 
 /// Steps 2 and 3. Nothing is left to race when every candidate is refused.
@@ -267,6 +272,7 @@ fn trial(question: &Question, candidate: &Candidate, rules: &Rules, check: bool)
             params: candidate.params.clone(),
             window: candidate.window,
         }),
+        path: None,
         wait: None,
         check,
         // A few calls at least, also of a message that takes longer than a window.

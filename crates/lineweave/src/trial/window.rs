@@ -2,6 +2,7 @@
 //!
 //! What is timed is the very call that a program makes; a trial may only say which algorithm answers it.
 
+use crate::calls::SharedBuffer;
 use crate::check::CallSpec;
 use crate::choose::Adoptable;
 use crate::communicator::Communicator;
@@ -47,6 +48,18 @@ pub enum Rested {
     Fresh,
 }
 
+/// By which way bytes go from rank to rank.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DataPath {
+    /// Through boxes.
+    Boxes,
+    /// From buffer to buffer by cross-memory attach: the plan that the model takes to be the best of those.
+    Attach,
+    /// As the library chooses where every buffer is shared memory.
+    Shared,
+}
+
 /// What to measure, the same for every rank.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Trial {
@@ -58,6 +71,9 @@ pub struct Trial {
     pub buffers: Rested,
     /// The algorithm, when it is not to be the library's own choice.
     pub way: Option<Way>,
+    /// The way of the bytes, when it is not to be the library's own choice.
+    #[serde(default)]
+    pub path: Option<DataPath>,
     /// How ranks wait, when it is not to be as they were set up.
     #[serde(default)]
     pub wait: Option<Wait>,
@@ -84,6 +100,12 @@ pub struct Outcome {
     pub way: Way,
     /// `forced`, `measured` or `predicted`: why that algorithm.
     pub because: String,
+    /// Whether it reached other ranks' buffers.
+    #[serde(default)]
+    pub direct: bool,
+    /// Whether ranks reach each other's memory by cross-memory attach.
+    #[serde(default)]
+    pub cross_memory: bool,
 }
 
 /// A page, so that buffers start on one.
@@ -96,7 +118,9 @@ struct Page([u64; 512]);
 pub struct Bench {
     input: Vec<Page>,
     output: Vec<Page>,
-    prepared: HashMap<(Collective, usize, Way), Adoptable>,
+    /// Input and output in memory that all ranks share, made for trials that ask for such and kept for those that follow at once.
+    shared: Option<[SharedBuffer<u64>; 2]>,
+    prepared: HashMap<(Collective, usize, Way, Option<DataPath>), Adoptable>,
 }
 
 impl std::fmt::Debug for Bench {
@@ -149,16 +173,42 @@ impl Bench {
     /// # Errors
     /// [`Refused`].
     pub fn run(&mut self, comm: &mut Communicator, trial: &Trial) -> Result<Outcome, Refused> {
+        let could = comm.cross_memory();
+        if trial.path == Some(DataPath::Attach) && !could {
+            let why = "ranks do not reach each other's memory: the kernel refuses, LINEWEAVE_CMA is off, or the profile has no \
+                       probe attach (run `lineweave measure`)";
+            return Err(Refused::Trial(why.to_owned()));
+        }
+        if trial.path != Some(DataPath::Shared) {
+            self.shared = None;
+        }
+        let before = matches!(trial.path, Some(DataPath::Boxes)).then(|| comm.set_cross_memory(false));
+        let outcome = self.run_on_path(comm, trial);
+        if let Some(before) = before {
+            comm.set_cross_memory(before);
+        }
+        comm.set_shared_buffers(false);
+        Ok(Outcome { cross_memory: could, ..outcome? })
+    }
+
+    fn run_on_path(&mut self, comm: &mut Communicator, trial: &Trial) -> Result<Outcome, Refused> {
         let call = trial.call();
-        let adopted = match &trial.way {
+        let refuse = |e: Error| Refused::Trial(e.to_string());
+        let way = match (&trial.way, trial.path) {
+            (Some(way), _) => Some(way.clone()),
+            (None, Some(DataPath::Attach)) => Some(Way::of(comm.best_direct(&call).map_err(refuse)?)),
+            (None, _) => None,
+        };
+        let adopted = match &way {
             None => None,
             Some(way) => Some(self.prepared(comm, trial, &call, way)?),
         };
-        let (way, because) = match &trial.way {
-            Some(way) => (way.clone(), "forced"),
-            None => described(comm, &call)?,
+        let slots = self.reserve(comm, trial)?;
+        let (way, because) = match (way, trial.path) {
+            (Some(way), _) => (way, "forced"),
+            (None, Some(DataPath::Shared)) => described(comm.chosen_shared(&call).map_err(refuse)?),
+            (None, _) => described(comm.chosen(&call).map_err(refuse)?),
         };
-        let slots = self.reserve(trial, comm.ranks());
         if let Some(choice) = &adopted {
             comm.adopt(choice);
         }
@@ -172,11 +222,18 @@ impl Bench {
             comm.forget(choice);
         }
         let samples = outcome?;
+        let algorithm =
+            algorithm::find(trial.collective, &way.algorithm).map_err(|e| Refused::Trial(e.to_string()))?;
+        let mut question = comm.question(&call);
+        question.direct |= trial.path == Some(DataPath::Shared);
+        let plan = algorithm.plan(&question.window(way.window), &way.params);
         Ok(Outcome {
             batches_ns: samples.values,
             disturbed: samples.disturbed,
             way,
             because: because.to_owned(),
+            direct: plan.is_ok_and(|plan| plan.direct),
+            cross_memory: false,
         })
     }
 
@@ -187,7 +244,7 @@ impl Bench {
         call: &CallSpec,
         way: &Way,
     ) -> Result<Adoptable, Refused> {
-        let key = (trial.collective, trial.bytes, way.clone());
+        let key = (trial.collective, trial.bytes, way.clone(), trial.path);
         if let Some(choice) = self.prepared.get(&key) {
             return Ok(*choice);
         }
@@ -202,19 +259,39 @@ impl Bench {
     }
 
     /// Makes room, touched by this rank first, and says how many buffers there are in it.
-    fn reserve(&mut self, trial: &Trial, ranks: usize) -> usize {
+    fn reserve(&mut self, comm: &mut Communicator, trial: &Trial) -> Result<usize, Refused> {
+        let ranks = comm.ranks();
         let pages = trial.buffer_bytes(ranks).div_ceil(size_of::<Page>());
         let slots = match trial.buffers {
             Rested::Reuse => 1,
             Rested::Fresh => (FRESH_BYTES / 2 / ranks / (pages * size_of::<Page>()).max(1)).max(2),
         };
+        if trial.path == Some(DataPath::Shared) {
+            let words = pages * slots * (size_of::<Page>() / size_of::<u64>());
+            if self.shared.as_ref().is_none_or(|[input, _]| input.len() < words) {
+                self.shared = None;
+                // Every rank hears of what cannot be had, and goes on.
+                let mut alloc = || comm.alloc::<u64>(words).map_err(|e| Refused::Trial(e.to_string()));
+                self.shared = Some([alloc()?, alloc()?]);
+            }
+            comm.set_shared_buffers(true);
+            return Ok(slots);
+        }
         for pool in [&mut self.input, &mut self.output] {
             if pool.len() < pages * slots {
                 *pool = Vec::new();
                 *pool = vec![Page([0; 512]); pages * slots];
             }
         }
-        slots
+        Ok(slots)
+    }
+
+    /// Where the buffers of a trial begin: pages, as many as were reserved.
+    fn pools(&mut self) -> [*mut Page; 2] {
+        match &mut self.shared {
+            Some(shared) => shared.each_mut().map(|buffer| buffer.as_mut_ptr().cast()),
+            None => [self.input.as_mut_ptr(), self.output.as_mut_ptr()],
+        }
     }
 
     fn timed(
@@ -228,7 +305,7 @@ impl Bench {
         if trial.check && trial.collective.moves_data() {
             self.check(comm, trial, call)?;
         }
-        let (input, output) = (self.input.as_mut_ptr(), self.output.as_mut_ptr());
+        let [input, output] = self.pools();
         let mut at = 0;
         let mut operation = |comm: &mut Communicator, count: usize| {
             if trial.collective == Collective::Barrier {
@@ -266,7 +343,11 @@ impl Bench {
         let given = call.input_bytes(rank, ranks).max(call.bytes()) / size_of::<f64>();
         let taken = call.output_bytes(rank, ranks).max(call.bytes()) / size_of::<f64>();
         let count = call.count;
-        let (input, output) = (words(&mut self.input, given), words(&mut self.output, taken));
+        // SAFETY: `reserve` made pages for the longest buffer of the call in both, which nobody else uses between calls.
+        let [input, output] = unsafe {
+            let [input, output] = self.pools();
+            [words(input, given), words(output, taken)]
+        };
         input.iter_mut().enumerate().for_each(|(i, from)| *from = mine(rank, i));
         for (i, to) in output.iter_mut().enumerate() {
             *to = if trial.collective == Collective::Bcast && rank == 0 { mine(0, i) } else { -1.0 };
@@ -323,22 +404,26 @@ fn budget_of(wait: Wait, comm: &Communicator) -> Budget {
 }
 
 /// The first words of a pool.
-fn words(pool: &mut [Page], count: usize) -> &mut [f64] {
-    debug_assert!(count <= pool.len() * 512);
-    // SAFETY: pages are plain initialised words, exclusively borrowed; any bits are an f64; `reserve` made at
-    // least `count` of them.
-    unsafe { std::slice::from_raw_parts_mut(pool.as_mut_ptr().cast::<f64>(), count) }
+///
+/// # Safety
+/// The pages from `pool` on must hold so many words and be nobody else's for as long as the slice lives.
+unsafe fn words<'a>(pool: *mut Page, count: usize) -> &'a mut [f64] {
+    // SAFETY: the caller's; pages are plain initialised words, of which any bits are an f64.
+    unsafe { std::slice::from_raw_parts_mut(pool.cast::<f64>(), count) }
+}
+
+impl Way {
+    fn of(chosen: Chosen) -> Way {
+        Way { algorithm: chosen.algorithm.name.to_owned(), params: chosen.params, window: chosen.window }
+    }
 }
 
 /// What the library's own choice is.
-fn described(comm: &Communicator, call: &CallSpec) -> Result<(Way, &'static str), Refused> {
-    let chosen = comm.chosen(call).map_err(|e| Refused::Trial(e.to_string()))?;
+fn described(chosen: Chosen) -> (Way, &'static str) {
     let because = match chosen.because {
         Because::Forced => "forced",
         Because::Measured => "measured",
         Because::Predicted => "predicted",
     };
-    let way =
-        Way { algorithm: chosen.algorithm.name.to_owned(), params: chosen.params, window: chosen.window };
-    Ok((way, because))
+    (Way::of(chosen), because)
 }

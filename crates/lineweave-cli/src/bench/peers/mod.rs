@@ -100,6 +100,8 @@ pub struct Request {
     pub max_batches: usize,
     /// End early when the interval of the median is narrower than this share of it.
     pub precision: f64,
+    /// Which variants of a program that has several are tried: `all`, or those of a kind that it knows.
+    pub variants: &'static str,
 }
 
 /// A hang is certain only long after a window should have ended: calibration and start-up take time too, most
@@ -144,7 +146,7 @@ impl Peers {
     pub fn survey(&self, request: &Request) -> Result<Vec<Measurement>, PeerError> {
         let (peer, _) = self.find(request)?;
         if peer.variants {
-            return self.launch(request, "all", &BTreeMap::new());
+            return self.launch(request, request.variants, &BTreeMap::new());
         }
         let crowded = request.ranks > request.cpus.len();
         let mut measured = Vec::new();
@@ -199,11 +201,14 @@ impl Peers {
         if request.cpus.is_empty() {
             return skip("no CPU was given to run on".to_owned());
         }
-        if peer.subject == Subject::Floor && request.cpus.len() < 2 {
+        if matches!(peer.subject, Subject::Floor | Subject::ByteFloor) && request.cpus.len() < 2 {
             return skip("it spins without yielding and needs two CPUs".to_owned());
         }
         if peer.subject == Subject::Memcpy && request.bytes == 0 {
             return skip("a copy needs a size".to_owned());
+        }
+        if peer.subject == Subject::ByteFloor && (request.bytes < 4096 || request.bytes % 64 != 0) {
+            return skip("its loop takes at least 4 KiB, and whole lines".to_owned());
         }
         match program {
             Ok(program) => Ok((peer, program)),
@@ -241,7 +246,7 @@ impl Peers {
             command.env(name, value.replace("{places}", &places.join(",")));
         }
         // A program that tries its variants in turn takes a window for each.
-        let windows = if variant == "all" { 32 } else { 1 };
+        let windows = if variant == request.variants { 32 } else { 1 };
         let limit = GRACE + request.window * 4 * windows;
         let failed = |reason| PeerError::Failed { subject, reason };
         let (status, printed, said) =

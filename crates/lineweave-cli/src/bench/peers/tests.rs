@@ -23,6 +23,7 @@ fn request(subject: Subject) -> Request {
         min_batches: 1,
         max_batches: 8,
         precision: 0.5,
+        variants: "all",
     }
 }
 
@@ -58,9 +59,27 @@ fn every_peer_that_was_built_measures_at_each_of_its_settings() {
                 );
             }
             Err(PeerError::Skipped { because, .. }) => {
-                let crowded = peer.subject == Subject::Floor && asked.cpus.len() < 2;
+                let spins = [Subject::Floor, Subject::ByteFloor].contains(&peer.subject);
+                let crowded = spins && asked.cpus.len() < 2;
                 assert!(absent.contains(&peer.subject) || crowded, "{}: {because}", peer.subject);
             }
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+#[test]
+fn the_byte_floor_is_right_in_every_way_and_told_by_its_buffers() {
+    let peers = built();
+    for (team, way) in [(Team::Threads, "direct"), (Team::Processes, "boxes")] {
+        // Some chunks, and one that is not whole.
+        let asked = Request { team, bytes: 40_000, variants: "reuse", ..request(Subject::ByteFloor) };
+        match peers.survey(&asked) {
+            Ok(measured) => {
+                let named = |m: &Measurement| m.setting.starts_with(&format!("reuse.{way}."));
+                assert!(measured.iter().all(named) && !measured.is_empty(), "{measured:?}");
+            }
+            Err(PeerError::Skipped { .. }) => {}
             Err(error) => panic!("{error}"),
         }
     }
@@ -92,6 +111,7 @@ fn what_a_peer_cannot_do_is_skipped_with_a_reason() {
     assert!(because(Request { cpus: Vec::new(), ..request(Subject::Pthread) }).contains("no CPU"));
     assert!(because(Request { cpus: vec![0], ..request(Subject::Floor) }).contains("two CPUs"));
     assert!(because(Request { bytes: 0, ..request(Subject::Memcpy) }).contains("size"));
+    assert!(because(Request { bytes: 4104, ..request(Subject::ByteFloor) }).contains("whole lines"));
     assert!(because(request(Subject::Lineweave)).contains("not a peer"));
 }
 

@@ -89,6 +89,7 @@ impl Timer {
                         params: row.params.clone(),
                         window: played.window,
                     }),
+                    path: None,
                     wait: None,
                     check: round == 0,
                     window_ns: window as u64,

@@ -4,7 +4,9 @@ use super::choices::Tree;
 use super::subject::Subject;
 use super::Section;
 use lineweave_core::draw;
+use lineweave_core::topology::Level;
 use lineweave_core::units::Nanos;
+use std::collections::BTreeMap;
 
 /// Packages, NUMA nodes, caches, cores and threads.
 pub fn machine(subject: &Subject) -> Section {
@@ -35,6 +37,34 @@ pub fn machine(subject: &Subject) -> Section {
     section
 }
 
+/// What was measured for two CPUs, by their numbers, the smaller first.
+fn measured_pairs(subject: &Subject) -> BTreeMap<(usize, usize), f64> {
+    let cells = subject.profile.iter().flat_map(|profile| profile.probe("pair"));
+    let number = |text: Option<&String>| text.and_then(|t| t.parse::<usize>().ok());
+    cells
+        .filter_map(|cell| {
+            let (a, b) = (number(cell.factors.get("a"))?, number(cell.factors.get("b"))?);
+            Some(((a.min(b), a.max(b)), cell.stats.median))
+        })
+        .collect()
+}
+
+/// The median of what was measured at each level.
+fn middles(subject: &Subject, measured: &BTreeMap<(usize, usize), f64>) -> BTreeMap<Level, f64> {
+    let cpu = |os: usize| subject.topology.cpus.iter().find(|cpu| cpu.os == os);
+    let mut found: BTreeMap<Level, Vec<f64>> = BTreeMap::new();
+    for (&(a, b), &ns) in measured {
+        if let (Some(a), Some(b)) = (cpu(a), cpu(b)) {
+            found.entry(a.common(b)).or_default().push(ns);
+        }
+    }
+    let middle = |mut all: Vec<f64>| {
+        all.sort_by(f64::total_cmp);
+        all[all.len() / 2]
+    };
+    found.into_iter().map(|(level, all)| (level, middle(all))).collect()
+}
+
 /// One line from CPU to CPU, and the tree that comes of it.
 pub fn distances(subject: &Subject, tree: &Result<Tree, String>) -> Section {
     let mut section = Section::new("distances", "From core to core");
@@ -42,9 +72,27 @@ pub fn distances(subject: &Subject, tree: &Result<Tree, String>) -> Section {
         return section
             .missing("The machine has one CPU: there is no other to reach; give another with --topology.");
     }
-    let cost = |level| subject.model.level(level).0.read.value;
-    let pairs = |title: &str, tree: &[(usize, usize)]| draw::pairs(&subject.topology, title, &cost, tree);
-    const TITLE: &str = "Reading a line that another CPU modified";
+    let measured = measured_pairs(subject);
+    let middles = middles(subject, &measured);
+    let cost = |level| match middles.is_empty() {
+        true => subject.model.level(level).0.read.value,
+        // Another quantity than what was measured would have another scale.
+        false => middles.get(&level).copied().unwrap_or(f64::NAN),
+    };
+    let of = |a: usize, b: usize| measured.get(&(a.min(b), a.max(b))).copied();
+    let title = match measured.is_empty() {
+        true => "Reading a line that another CPU modified",
+        false => "From one CPU to another: a flag raised and seen",
+    };
+    let pairs = |tree: &[(usize, usize)]| draw::pairs(&subject.topology, title, &cost, &of, tree);
+    if !measured.is_empty() {
+        let cpus = subject.topology.cpus.len();
+        section.text.push(format!(
+            "Of {} pairs of CPUs {} were measured one by one, half a round trip each; others have the median of those with the same nearest common level.",
+            cpus * (cpus - 1) / 2,
+            measured.len()
+        ));
+    }
     let mut rows = Vec::new();
     for costs in &subject.model.levels {
         let interval = match costs.read.ci_low < costs.read.ci_high {
@@ -58,13 +106,13 @@ pub fn distances(subject: &Subject, tree: &Result<Tree, String>) -> Section {
     match tree {
         Ok(tree) => {
             let detail = format!("{} among {} ranks, predicted {}", tree.name, tree.ranks, tree.predicted);
-            section.figures.push(pairs(TITLE, &tree.pairs));
+            section.figures.push(pairs(&tree.pairs));
             let title = "The tree of an 8-byte broadcast";
             section.figures.push(draw::machine(&subject.topology, title, &detail, &tree.pairs));
             section.text.push(format!("Chosen for a broadcast of 8 bytes: {detail}. The ring is the root, and the marks on the table of costs are the same tree."));
         }
         Err(why) => {
-            section.figures.push(pairs(TITLE, &[]));
+            section.figures.push(pairs(&[]));
             section.text.push(format!("No broadcast of 8 bytes fits: {why}."));
         }
     }

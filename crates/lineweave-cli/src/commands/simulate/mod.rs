@@ -66,8 +66,8 @@ pub struct Arguments {
     /// The machine's constants on a mesh of other dimensions: 160x64, or 100x51x2 for two cores a tile
     #[arg(long, value_name = "CxR[xK]")]
     mesh: Option<Dimensions>,
-    /// What a flag is: a line, a byte or a bit under a lock
-    #[arg(long, value_name = "line|byte|bit", default_value_t = FlagCost::Line)]
+    /// What a flag is: a line, a byte, a bit under a lock, or a byte as RCCE's code has it
+    #[arg(long, value_name = "line|byte|bit|rcce", default_value_t = FlagCost::Line)]
     flags: FlagCost,
     /// Accesses that a core has under way, instead of the machine's
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]

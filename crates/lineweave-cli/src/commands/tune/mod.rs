@@ -18,7 +18,7 @@ use lineweave::tuning::{Origin, Tuning, CHOICES_FILE};
 use lineweave_core::collective::Collective;
 use lineweave_core::model::fit;
 use lineweave_core::profile::Profile;
-use lineweave_core::select::{select, Choices, Tuned};
+use lineweave_core::select::{select, Choices, Question, Tuned};
 use lineweave_core::units::{Bytes, Nanos};
 use report::{ChoiceObject, Figures};
 use std::path::Path;
@@ -141,11 +141,14 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
             let charter =
                 Charter::with(ranks, &settings, &node.placement(), node.usable.effective, tuning.clone());
             let mut crew = crew(team, charter.clone())?;
+            let reach = team == Team::Processes && crew.cross_memory()?;
             let mut rows = Vec::new();
             for &(collective, bytes) in &cases {
                 bar.set_message(format!("{collective} {}, {ranks} {team}", Bytes(bytes as u64)));
                 let left = deadline.saturating_duration_since(Instant::now()) / (all - done) as u32;
-                let question = charter.question(collective, bytes, team == Team::Threads);
+                let attach = reach && collective.moves_data() && tuning.attaches(settings.attach, bytes);
+                let direct = attach || team == Team::Threads;
+                let question = Question { attach, ..charter.question(collective, bytes, direct) };
                 let choice = select(&tuning.model, &question)?;
                 let outcome = race(&mut crew, &question, &choice, &programme.rules(left));
                 done += 1;
@@ -164,7 +167,7 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
                     }
                     Err(e) => return Err(e.into()),
                 };
-                choices.insert(tuned(collective, ranks, bytes, team, &race));
+                choices.insert(tuned(&question, team, &race));
                 figures.take(&race, ranks > node.usable.effective);
                 let row = ChoiceObject::of(collective, ranks, bytes, team, &race);
                 if session.out.is_json() {
@@ -221,17 +224,18 @@ fn crew(team: Team, charter: Charter) -> Result<Crew, CliError> {
 }
 
 /// The fastest of a race, as programs look it up.
-fn tuned(collective: Collective, ranks: usize, bytes: usize, team: Team, race: &Race) -> Tuned {
+fn tuned(question: &Question, team: Team, race: &Race) -> Tuned {
     let best = race.best();
     Tuned {
-        collective,
-        ranks,
-        bytes,
+        collective: question.collective,
+        ranks: question.shape.ranks(),
+        bytes: question.bytes,
         team: team.name().to_owned(),
         algorithm: best.candidate.name.to_owned(),
         params: best.candidate.params.clone(),
         window: best.candidate.window,
         predicted_ns: best.candidate.predicted.0,
         measured_ns: best.stats.median,
+        attach: question.attach.then(|| best.candidate.reaches(question)),
     }
 }

@@ -42,7 +42,8 @@ pub static ALGORITHM: Algorithm = Algorithm {
 
 fn candidates(problem: &Problem) -> Vec<Params> {
     let mut out = Vec::new();
-    for chunk in [2048, 8192, 16384, 32768, 65536, 262_144] {
+    // Long chunks too: a ring that is larger than a core's caches has left the reader's when its slots are written again.
+    for chunk in [2048, 8192, 16384, 32768, 65536, 262_144, 524_288, 1 << 20] {
         if chunk > 2048 && chunk / 2 >= problem.bytes {
             break;
         }
@@ -66,7 +67,9 @@ fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), 
     let put = b.flags("put", layout, home.count(p));
     let folded = b.flags("folded", layout, home.count(p));
     let depth = chunks.len().min(2);
-    let given: Vec<u16> = (0..depth).map(|_| b.slot(largest)).collect();
+    // Nobody puts the slice that it folds itself.
+    let least = (0..p).map(|j| block(largest, grain, p, j).len()).min().unwrap_or(0);
+    let given: Vec<u16> = (0..depth).map(|_| b.slot(largest - least)).collect();
     let results: Vec<u16> = (0..depth).map(|_| b.slot(largest.div_ceil(p).next_multiple_of(grain))).collect();
     let brackets = Brackets::read(b, params, p, largest.div_ceil(p).next_multiple_of(grain))?;
     // Slice j of chunk t within the message; slots hold what lies between these bounds.
@@ -74,7 +77,12 @@ fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), 
         let within = block(chunks[t].len(), grain, p, j);
         chunks[t].start + within.start..chunks[t].start + within.end
     };
-    let in_chunk = |t: usize, range: Range<usize>| range.start - chunks[t].start..range.end - chunks[t].start;
+    // Where a part of chunk t lies in member j's slot, which has no place for j's slice.
+    let in_slot = |t: usize, j: usize, part: &Range<usize>| {
+        let own = slice(t, j);
+        let from = chunks[t].start + if part.start >= own.end { own.len() } else { 0 };
+        part.start - from..part.end - from
+    };
     for i in 0..p {
         let rank = s.members[i];
         let others = (1..p).map(|d| (i + d) % p);
@@ -89,7 +97,7 @@ fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), 
             if t < chunks.len() {
                 let own = slice(t, i);
                 for part in [chunks[t].start..own.start, own.end..chunks[t].end] {
-                    let slot = boxed(rank, given[t % depth], in_chunk(t, part.clone()));
+                    let slot = boxed(rank, given[t % depth], in_slot(t, i, &part));
                     b.mov(rank, s.from[i].at(part), slot);
                 }
                 b.set(rank, home.flag(put, s, i), t as i32 + 1);
@@ -103,7 +111,7 @@ fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), 
                 let source = |j: usize| -> Region {
                     match j == i {
                         true => s.from[i].at(range.clone()),
-                        false => boxed(s.members[j], given[u % depth], in_chunk(u, range.clone())),
+                        false => boxed(s.members[j], given[u % depth], in_slot(u, j, &range)),
                     }
                 };
                 brackets.fold(b, rank, p, source, result, result);
@@ -125,7 +133,7 @@ mod tests {
         let problem = Problem::flat(Collective::Allreduce, 4, 1000);
         let plan = ALGORITHM.plan(&problem, &Params::new().with("chunk", 100)).expect("a plan");
         assert_eq!(plan.reuse, Reuse::Same);
-        assert_eq!(plan.slots, vec![100, 100, 25, 25]);
+        assert_eq!(plan.slots, vec![75, 75, 25, 25]);
         assert_eq!(plan.flags.len(), 2);
         assert_eq!(plan.span(), 10);
     }

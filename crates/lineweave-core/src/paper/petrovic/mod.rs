@@ -53,6 +53,8 @@ struct Setup {
     cores: usize,
     chunk_lines: usize,
     line_bytes: usize,
+    rcce_lines: usize,
+    longest_lines: usize,
 }
 
 #[derive(Deserialize, Debug)]
@@ -103,7 +105,7 @@ impl Study {
     fn binomial(&self, flags: FlagCost, lines: usize) -> Plan {
         let left = match flags {
             FlagCost::Line => 157,
-            FlagCost::Byte | FlagCost::Bit => 251,
+            FlagCost::Byte | FlagCost::Bit | FlagCost::Rcce => 251,
         };
         let params = Params::new().with("chunk", left * self.printed.setup.line_bytes);
         self.bcast("rcce-comm-binomial", &params, lines)

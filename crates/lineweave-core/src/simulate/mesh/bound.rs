@@ -41,7 +41,7 @@ pub(super) fn bound(v: &Values, settings: Settings, plan: &Plan) -> Picos {
         Collective::Barrier => {
             let read_first = match settings.flags {
                 FlagCost::Line | FlagCost::Bit => c_mpb,
-                FlagCost::Byte => 0,
+                FlagCost::Byte | FlagCost::Rcce => 0,
             };
             v.put_box + read_first + across
         }

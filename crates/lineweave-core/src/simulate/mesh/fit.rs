@@ -7,23 +7,27 @@ use crate::simulate::{Options, SimulateError};
 use std::fmt;
 use std::str::FromStr;
 
-/// What a flag is, and what raising it costs. Reading one is always o_get^mpb + C_r^mpb(d).
+/// What a flag is, and what raising it costs. Reading one is o_get^mpb + C_r^mpb(d), but for RCCE's own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum FlagCost {
     /// A line of its own, put as a whole from the own buffer: C_put^mpb(1, d) = o_put^mpb + C_r^mpb(1) +
     /// C_w^mpb(d) (Petrovic et al. 2012, section 5.1; Table 2 follows from this).
     #[default]
     Line,
-    /// A byte of a line, written from a register: o_put^mpb + C_w^mpb(d). RCCE's 48 flags on two lines.
+    /// A byte of a line, written from a register: o_put^mpb + C_w^mpb(d). 48 flags on two lines.
     Byte,
     /// A bit of a line, changed under the lock of its tile: o_put^mpb, the lock taken and given back at
     /// C_r^mpb(d) each, C_r^mpb(d) and C_w^mpb(d).
     Bit,
+    /// A byte as RCCE has it (release of 22 December 2010, without `SINGLEBITFLAGS`): after the byte, `RCCE_put_char`
+    /// writes to a line of the own buffer that is there for nothing else, so that the write-combining buffer lets
+    /// the byte go: o_put^mpb + C_w^mpb(d) + C_w^mpb(1). `RCCE_wait_until` is a loop of loads, C_r^mpb(d) each.
+    Rcce,
 }
 
 impl FlagCost {
     /// Every one.
-    pub const ALL: [FlagCost; 3] = [FlagCost::Line, FlagCost::Byte, FlagCost::Bit];
+    pub const ALL: [FlagCost; 4] = [FlagCost::Line, FlagCost::Byte, FlagCost::Bit, FlagCost::Rcce];
 
     /// The name on the command line.
     pub fn name(self) -> &'static str {
@@ -31,6 +35,7 @@ impl FlagCost {
             FlagCost::Line => "line",
             FlagCost::Byte => "byte",
             FlagCost::Bit => "bit",
+            FlagCost::Rcce => "rcce",
         }
     }
 
@@ -38,7 +43,7 @@ impl FlagCost {
     pub fn per_line(self, line: usize) -> usize {
         match self {
             FlagCost::Line => 1,
-            FlagCost::Byte => line,
+            FlagCost::Byte | FlagCost::Rcce => line,
             FlagCost::Bit => 8 * line,
         }
     }
@@ -57,7 +62,7 @@ impl FromStr for FlagCost {
         FlagCost::ALL
             .into_iter()
             .find(|f| f.name() == name)
-            .ok_or_else(|| format!("unknown kind of flag `{name}`: expected line, byte or bit"))
+            .ok_or_else(|| format!("unknown kind of flag `{name}`: expected line, byte, bit or rcce"))
     }
 }
 

@@ -13,8 +13,8 @@
 //! 3. A tile's port serves one line at a time; requests wait as the arbiter says. A link is busy for the flits
 //!    of a packet, a controller for a line.
 //! 4. A flag is a line, a byte or a bit of a message buffer ([`FlagCost`]). Reading it is a get that ends in a
-//!    register: o_get^mpb + C_r^mpb(d); a core that waits reads again and again, which keeps the polled
-//!    port busy.
+//!    register: o_get^mpb + C_r^mpb(d), or, as in RCCE, a load: C_r^mpb(d). A core that waits reads again and
+//!    again, which keeps the polled port busy.
 //! 5. Private lines that a core touched last are in its cache and cost nothing (section 5.2.2), the first time
 //!    in a run excepted: a collective's buffers are not those of the last one.
 //!
@@ -253,23 +253,35 @@ impl MeshFabric {
         }
     }
 
+    /// What looking at a flag costs before its line is read.
+    fn look(&self) -> u64 {
+        match self.settings.flags {
+            FlagCost::Line | FlagCost::Byte | FlagCost::Bit => self.v.get_box,
+            FlagCost::Rcce => 0,
+        }
+    }
+
     /// A flag is raised: see [`FlagCost`].
     fn set(&mut self, turn: Turn, home: u32, cost: FlagCost, agenda: &mut Agenda) -> Step {
         let Turn { now, rank, stage, .. } = turn;
         // What is read first: the line to write, at home, or the line to change, at the flag's.
         let first = match cost {
             FlagCost::Line => rank,
-            FlagCost::Byte | FlagCost::Bit => home,
+            FlagCost::Byte | FlagCost::Bit | FlagCost::Rcce => home,
         };
         let lock = match cost {
             FlagCost::Bit => self.v.on_box + 2 * self.distance(rank, home) * self.v.hop,
-            FlagCost::Line | FlagCost::Byte => 0,
+            FlagCost::Line | FlagCost::Byte | FlagCost::Rcce => 0,
+        };
+        let after = match cost {
+            FlagCost::Rcce => self.v.on_box + 2 * self.v.hop,
+            FlagCost::Line | FlagCost::Byte | FlagCost::Bit => lock,
         };
         match stage {
             START => {
                 let begun = Picos(now.0 + self.v.put_box + lock);
                 match cost {
-                    FlagCost::Byte => self.request(begun, rank, home, self.v.long, AT_HOME),
+                    FlagCost::Byte | FlagCost::Rcce => self.request(begun, rank, home, self.v.long, AT_HOME),
                     FlagCost::Line | FlagCost::Bit => {
                         self.request(begun, rank, first, self.v.short, AT_FIRST)
                     }
@@ -287,7 +299,7 @@ impl MeshFabric {
                 self.request(at, rank, home, self.v.long, AT_HOME)
             }
             _ => match self.line(turn, home, [self.v.long, self.v.short], agenda) {
-                Step::Done { at, visible } => Step::Done { at: Picos(at.0 + lock), visible },
+                Step::Done { at, visible } => Step::Done { at: Picos(at.0 + after), visible },
                 other => other,
             },
         }
@@ -323,7 +335,7 @@ impl Fabric for MeshFabric {
             // One more than it was: read and written under a lock, whatever flags are.
             Access::Add { flag } => self.set(turn, flag.home, FlagCost::Bit, agenda),
             Access::Poll { flag } => {
-                let begun = if stage == START { Picos(now.0 + self.v.get_box) } else { now };
+                let begun = if stage == START { Picos(now.0 + self.look()) } else { now };
                 let packets = [self.v.short, self.v.long];
                 self.line(Turn { now: begun, ..turn }, flag.home, packets, agenda)
             }
@@ -340,7 +352,7 @@ impl Fabric for MeshFabric {
     }
 
     fn wait(&mut self, _: Picos, sampled: Picos, rank: u32, flag: FlagAt, _: &mut Agenda) {
-        let period = self.v.get_box + self.v.on_box + 2 * self.distance(rank, flag.home) * self.v.hop;
+        let period = self.look() + self.v.on_box + 2 * self.distance(rank, flag.home) * self.v.hop;
         let tile = self.tiles[flag.home as usize];
         self.ports[tile as usize].poll(rank, sampled, period);
     }

@@ -1,0 +1,255 @@
+//! How a call becomes windows of plans.
+
+use super::expect_length;
+use super::uneven::Uneven;
+use crate::check::CallSpec;
+use crate::choose::{has_two_buffers, Prepared, Ready, Sequence};
+use crate::communicator::{Agreed, Buffers, Engine, Window};
+use crate::error::Error;
+use crate::kernel::{scale_fn, Fold, ScaleFn};
+use lineweave_core::collective::Collective;
+use std::sync::Arc;
+
+/// The windows of a call that are left.
+#[derive(Debug)]
+pub(crate) enum Windows {
+    /// None.
+    Nothing,
+    /// Over a message or over blocks of one length: from `at` on, of so many bytes.
+    Even { sequence: Sequence, at: usize, bytes: usize },
+    /// Over blocks of different lengths: from window `turn` of a stretch on.
+    Uneven { prepared: Arc<Prepared>, stretch: usize, turn: usize },
+}
+
+impl Windows {
+    /// The next one.
+    pub fn now(&self) -> Option<Window> {
+        match self {
+            Windows::Nothing => None,
+            Windows::Even { sequence, at, bytes } => {
+                let (plan, window) = match sequence.tail {
+                    Some(tail) if bytes - at < sequence.window => (tail, bytes - at),
+                    _ => (sequence.plan, sequence.window.max(1)),
+                };
+                Some(Window { plan, at: *at, bytes: window })
+            }
+            Windows::Uneven { prepared, stretch, turn } => {
+                let stretch = prepared.stretches.get(*stretch)?;
+                let at = stretch.from + turn * stretch.window;
+                Some(Window { plan: stretch.plan, at, bytes: stretch.window })
+            }
+        }
+    }
+
+    /// That one is over.
+    pub fn advance(&mut self) {
+        let window = self.now().map_or(0, |window| window.bytes);
+        match self {
+            Windows::Nothing => {}
+            Windows::Even { at, bytes, .. } => {
+                *at += window;
+                if at >= bytes {
+                    *self = Windows::Nothing;
+                }
+            }
+            Windows::Uneven { prepared, stretch, turn } => {
+                *turn += 1;
+                if *turn == prepared.stretches[*stretch].times {
+                    (*stretch, *turn) = (*stretch + 1, 0);
+                }
+            }
+        }
+    }
+}
+
+/// A call that is ready to be carried out.
+pub(crate) struct CallPlan {
+    /// What is compared and named.
+    pub call: CallSpec,
+    pub windows: Windows,
+    pub fold: Fold,
+    /// What divides this rank's output in the end, and how many elements of it.
+    pub scale: Option<(ScaleFn, usize)>,
+    /// Bytes of the input of which a copy must be made first.
+    pub copied: Option<usize>,
+    /// Input and output are one buffer: a window is copied if its plan cannot run in place.
+    pub aliased: bool,
+    /// Of uneven blocks, in bytes.
+    pub lengths: Vec<usize>,
+}
+
+/// What of a call is known before its plans are.
+pub(crate) struct Preface {
+    /// What is compared and named.
+    pub call: CallSpec,
+    /// Of blocks that differ, in bytes.
+    pub lengths: Vec<usize>,
+    /// Bytes of this rank's input.
+    pub given: usize,
+    /// Bytes of its output.
+    pub taken: usize,
+    /// Input and output are one buffer, as calls in place have it.
+    pub in_place: bool,
+}
+
+impl Engine {
+    /// Whether input and output are one buffer in the way that calls in place have it; an error when they overlap in another.
+    #[inline(always)]
+    pub(crate) fn find_alias(
+        &self,
+        call: &CallSpec,
+        input: *const u8,
+        output: *mut u8,
+    ) -> Result<bool, Error> {
+        let (collective, rank, ranks) = (call.collective, self.rank(), self.ranks());
+        if !has_two_buffers(collective) || !self.has_output(call) {
+            return Ok(false);
+        }
+        if std::ptr::eq(input, call.input_in_place(rank, ranks, output)) {
+            return Ok(true);
+        }
+        let (given, taken) = (call.input_bytes(rank, ranks), call.output_bytes(rank, ranks));
+        match overlap(input, given, output, taken) {
+            true => Err(Error::Overlap { collective }),
+            false => Ok(false),
+        }
+    }
+
+    /// Finds plans for a call, or makes them: for shared buffers, if all ranks agreed that theirs are.
+    pub fn plan_call(
+        &mut self,
+        call: &CallSpec,
+        input: *const u8,
+        output: *mut u8,
+        agreed: Agreed,
+    ) -> Result<CallPlan, Error> {
+        let collective = call.collective;
+        if call.root >= self.ranks() {
+            return Err(Error::Root { collective, root: call.root, ranks: self.ranks() });
+        }
+        let nothing = CallPlan {
+            call: *call,
+            windows: Windows::Nothing,
+            fold: Buffers::NONE.fold,
+            scale: None,
+            copied: None,
+            aliased: false,
+            lengths: Vec::new(),
+        };
+        if call.count == 0 && collective.moves_data() {
+            return Ok(nothing);
+        }
+        let Ready { mut sequence, fold, scale, .. } = *self.ready(call)?;
+        if agreed.shared {
+            let shared = self.shared_sequence(call)?;
+            // Every rank takes the same: what a copy of the input was made for could not be reached.
+            sequence = match !agreed.in_place || self.all_in_place(&shared) {
+                true => shared,
+                // Asked for again: it may have been forgotten for the other.
+                false => self.ready(call)?.sequence,
+            };
+        }
+        let aliased = self.find_alias(call, input, output)?;
+        let scale = scale.filter(|_| self.has_output(call)).map(|scale| (scale, call.count));
+        // A window of one block may be where another block of the input lies.
+        let blocks = aliased && collective.has_blocks();
+        let in_place = self.all_in_place(&sequence);
+        let copied = (blocks && !in_place).then(|| call.input_bytes(self.rank(), self.ranks()));
+        // A message without bytes is one window all the same: a barrier.
+        let windows = Windows::Even { sequence, at: 0, bytes: call.bytes().max(1) };
+        Ok(CallPlan { windows, fold, scale, copied, aliased: aliased && !blocks, ..nothing })
+    }
+
+    /// Whether the plans of a call may run on one buffer.
+    fn all_in_place(&self, sequence: &Sequence) -> bool {
+        self.runs_in_place(sequence.plan) && sequence.tail.is_none_or(|tail| self.runs_in_place(tail))
+    }
+
+    /// What of a call is known before its plans are: for blocks of one length, or of those in `counts`, in elements.
+    ///
+    /// # Errors
+    /// [`Error::Root`], [`Error::Counts`]; [`Error::Overlap`] when input and output overlap in a way that no call in place has.
+    pub(crate) fn preface(
+        &self,
+        call: &CallSpec,
+        counts: Option<&[usize]>,
+        input: *const u8,
+        output: *mut u8,
+    ) -> Result<Preface, Error> {
+        let (rank, ranks) = (self.rank(), self.ranks());
+        let CallSpec { collective, element, operator, root, .. } = *call;
+        let Some(counts) = counts.filter(|counts| counts.iter().any(|&n| n != counts[0])) else {
+            let call = CallSpec { count: counts.map_or(call.count, |counts| counts[0]), ..*call };
+            let in_place = self.find_alias(&call, input, output)?;
+            let (given, taken) = (call.input_bytes(rank, ranks), call.output_bytes(rank, ranks));
+            return Ok(Preface { call, lengths: Vec::new(), given, taken, in_place });
+        };
+        let [from, to, _] =
+            Uneven { collective, operator, root, counts }.places(rank, ranks, element.size())?;
+        let [given, taken] = [from, to].map(|place| place.map_or(0, |(_, bytes)| bytes));
+        let in_place = match (from, to) {
+            (Some((from, _)), Some((to, _))) => {
+                std::ptr::eq(input.wrapping_sub(from), output.wrapping_sub(to))
+            }
+            _ => false,
+        };
+        if !in_place && overlap(input, given, output, taken) {
+            return Err(Error::Overlap { collective });
+        }
+        let call = CallSpec { count: counts.iter().sum(), ..*call };
+        let lengths = counts.iter().map(|n| n * element.size()).collect();
+        Ok(Preface { call, lengths, given, taken, in_place })
+    }
+
+    /// Whether a call with blocks of these lengths asks for shared buffers: by the longest.
+    pub(crate) fn asks_uneven(&self, call: &CallSpec, counts: &[usize]) -> bool {
+        self.asks(&CallSpec { count: counts.iter().copied().max().unwrap_or(0), ..*call })
+    }
+
+    /// The same for blocks of these lengths, in elements.
+    pub fn plan_uneven(
+        &mut self,
+        call: &CallSpec,
+        counts: &[usize],
+        input: *const u8,
+        output: *mut u8,
+        agreed: Agreed,
+    ) -> Result<CallPlan, Error> {
+        let Preface { call, lengths, given, in_place, .. } =
+            self.preface(call, Some(counts), input, output)?;
+        if lengths.is_empty() {
+            return self.plan_call(&call, input, output, agreed);
+        }
+        let CallSpec { collective, element, operator, .. } = call;
+        let undefined = |e: crate::kernel::Undefined| Error::Operator(e.to_string());
+        let (fold, scale) = match operator {
+            None => (Buffers::NONE.fold, None),
+            Some(o) => (Fold::of(o, element).map_err(undefined)?, scale_fn(o, element)),
+        };
+        // What a fold's window writes may be where another block of the input lies.
+        let copies = |prepared: &Prepared| collective.folds() || !prepared.in_place;
+        let mut prepared = self.uneven(&call, &lengths, agreed.shared)?;
+        // Every rank takes the same: what a copy of the input was made for could not be reached.
+        if agreed.shared && agreed.in_place && copies(&prepared) {
+            prepared = self.uneven(&call, &lengths, false)?;
+        }
+        let copied = (in_place && copies(&prepared)).then_some(given);
+        let windows = Windows::Uneven { prepared, stretch: 0, turn: 0 };
+        let scale = scale.map(|scale| (scale, counts[self.rank()]));
+        Ok(CallPlan { call, windows, fold, scale, copied, aliased: false, lengths })
+    }
+
+    /// Whether the other ranks give what this one takes; `counts` is what all give to all.
+    pub fn expect_taken(&self, counts: &[usize], taken: &[usize], element: usize) -> Result<(), Error> {
+        for (i, &expected) in taken.iter().enumerate() {
+            let found = counts[i * self.ranks() + self.rank()];
+            expect_length(Collective::Alltoall, "a block", expected * element, found * element)?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether `n` bytes from `a` on and `m` bytes from `b` on have one in common.
+fn overlap(a: *const u8, n: usize, b: *const u8, m: usize) -> bool {
+    n > 0 && m > 0 && (a as usize) < b as usize + m && (b as usize) < a as usize + n
+}

@@ -1,0 +1,352 @@
+//! What a rank's choices are made by, and what was chosen so far.
+
+use super::recent::{Limits, Recent};
+use super::{uneven, Library, Ready, Sequence};
+use crate::check::CallSpec;
+use crate::communicator::PlanId;
+use crate::error::Error;
+use crate::segment::{BankClass, Geometry};
+use crate::team::Charter;
+use crate::tuning::{Because, Chosen, Tuning, ATTACH_FROM};
+use lineweave_core::algorithm;
+use lineweave_core::collective::{Association, Collective};
+use lineweave_core::plan::{FlagKind, Plan};
+use lineweave_core::select::{self, Question};
+use lineweave_core::topology::Shape;
+use lineweave_core::units::Rank;
+use lineweave_core::verify::{self, Proof};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Whose buffers a plan may reach.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Reach {
+    /// The own: others' bytes come through boxes.
+    Own,
+    /// Everybody's, because ranks are threads of one process.
+    Threads,
+    /// Everybody's, because they lie in a heap.
+    Heap,
+    /// Everybody's, by system calls that copy.
+    Attach,
+}
+
+impl Reach {
+    /// The kind of team, as choices name it.
+    pub(super) fn team(self) -> &'static str {
+        match self {
+            Reach::Own | Reach::Attach => "processes",
+            Reach::Threads => "threads",
+            Reach::Heap => "shared",
+        }
+    }
+}
+
+/// What a choice depends on, besides the team.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Key {
+    pub collective: Collective,
+    pub bytes: usize,
+    pub grain: usize,
+    pub association: Association,
+    pub root: usize,
+    pub reach: Reach,
+}
+
+/// Proven plans that ranks and communicators of one process share, so that each is chosen and proven once. Some of them
+/// may have less room than others.
+pub(crate) type Shelf = Arc<Shelves>;
+
+/// How much is on a shelf: of sizes that come once and never again there would be more and more. Ops of all ranks, which are some
+/// 64 bytes each.
+const ON_SHELF: Limits = Limits { entries: 256, weight: 1 << 20 };
+
+/// How many calls a rank remembers the plans of. Ops of a rank, on average of all: ranks have to forget the same.
+const REMEMBERED: Limits = Limits { entries: 256, weight: 1 << 18 };
+
+/// What is on it, by call and room for counters.
+#[derive(Debug)]
+pub(crate) struct Shelves {
+    even: Mutex<Recent<(Key, usize), Outcome>>,
+    pub(super) uneven: uneven::Shelf,
+}
+
+impl Default for Shelves {
+    fn default() -> Shelves {
+        Shelves { even: Mutex::new(Recent::new(ON_SHELF)), uneven: uneven::Shelf::default() }
+    }
+}
+
+/// A choice with its proven plans, or why there is none.
+type Outcome = Result<Arc<Proven>, Error>;
+
+/// A choice with its proven plans.
+#[derive(Debug)]
+pub(super) struct Proven {
+    pub window: usize,
+    pub whole: usize,
+    pub plan: (Plan, Proof),
+    pub tail: Option<(Plan, Proof)>,
+}
+
+impl Proven {
+    fn plans(&self) -> impl Iterator<Item = &Plan> {
+        [Some(&self.plan), self.tail.as_ref()].into_iter().flatten().map(|(plan, _)| plan)
+    }
+
+    /// Whether a plan counts arrivals.
+    pub fn has_counters(&self) -> bool {
+        self.plans().flat_map(|plan| &plan.flags).any(|array| array.kind == FlagKind::Counter)
+    }
+
+    /// Of all ranks.
+    pub fn ops(&self) -> usize {
+        self.plans().map(|plan| plan.ops().count()).sum()
+    }
+}
+
+/// One rank's choices so far.
+#[derive(Debug)]
+pub(crate) struct Book {
+    pub(super) shape: Shape,
+    tuning: Arc<Tuning>,
+    direct: bool,
+    /// From which length on calls can ask for shared buffers.
+    ask_from: usize,
+    /// Whether ranks may copy out of each other's memory, whether all can, and whether they do.
+    may_attach: bool,
+    can_attach: bool,
+    attach: bool,
+    pub check: bool,
+    /// Whether results have to be reproducible.
+    pub reproducible: bool,
+    pub(super) shelf: Shelf,
+    known: Recent<Key, Sequence>,
+    /// What is never forgotten: choices of one's own, and plans with counters, whose room is not given back.
+    pub(super) kept: HashMap<Key, Sequence>,
+    pub(super) uneven: uneven::Known,
+    /// The last call of each collective: most programs repeat it.
+    pub(super) last: [Option<Ready>; Collective::ALL.len()],
+}
+
+impl Book {
+    pub fn new(charter: &Charter, library: &Library) -> Book {
+        let tuning = Arc::new(charter.tuning.clone());
+        let may_attach = tuning.attaches(charter.attach, usize::MAX);
+        let (direct, check, reproducible) = (charter.direct, charter.check, charter.reproducible);
+        let book = Book::with(charter.shape(), tuning, direct, check, reproducible, library);
+        Book { may_attach, ..book }
+    }
+
+    /// Whether ranks are to try and reach each other's memory.
+    pub fn may_attach(&self) -> bool {
+        self.may_attach
+    }
+
+    /// Whether all ranks can reach all others' memory by cross-memory attach, and do.
+    pub fn attach(&self) -> bool {
+        self.attach
+    }
+
+    /// Says whether all ranks can reach all others' memory; from now on they do.
+    pub fn set_can_attach(&mut self, can: bool) {
+        (self.can_attach, self.attach) = (can, can);
+    }
+
+    /// Has them do so, if they can, or no longer; whether they did.
+    pub fn set_attach(&mut self, attach: bool) -> bool {
+        std::mem::replace(&mut self.attach, attach && self.can_attach)
+    }
+
+    /// For a communicator of these of the ranks, which reach each other's buffers if `direct`.
+    pub fn of_members(&self, members: &[usize], direct: bool, library: &Library) -> Book {
+        let cpus = members.iter().map(|&r| self.shape.cpu(Rank::from(r)).clone()).collect();
+        let tuning = Arc::clone(&self.tuning);
+        let book = Book::with(Shape::on(cpus), tuning, direct, self.check, self.reproducible, library);
+        Book { may_attach: self.may_attach, can_attach: self.can_attach, attach: self.attach, ..book }
+    }
+
+    fn with(
+        shape: Shape,
+        tuning: Arc<Tuning>,
+        direct: bool,
+        check: bool,
+        reproducible: bool,
+        library: &Library,
+    ) -> Book {
+        let shelf = library.shelf(&shape, direct);
+        let ask_from = tuning.ask_from(&shape);
+        Book {
+            shape,
+            ask_from,
+            may_attach: false,
+            can_attach: false,
+            attach: false,
+            tuning,
+            direct,
+            check,
+            reproducible,
+            shelf,
+            known: Recent::new(REMEMBERED),
+            kept: HashMap::new(),
+            uneven: uneven::Known::default(),
+            last: [None; Collective::ALL.len()],
+        }
+    }
+
+    pub(super) fn question(&self, key: &Key, room: &Room<'_>) -> Question {
+        Question {
+            collective: key.collective,
+            shape: self.shape.clone(),
+            root: key.root,
+            bytes: key.bytes,
+            uneven: None,
+            grain: key.grain,
+            association: key.association,
+            direct: key.reach != Reach::Own,
+            attach: key.reach == Reach::Attach,
+            box_bytes: room.geometry.zones(BankClass::Large).slots,
+            counter_bytes: room.counter_bytes,
+            acc_bytes: None,
+        }
+    }
+
+    /// From which length on calls can ask for shared buffers.
+    pub fn ask_from(&self) -> usize {
+        self.ask_from
+    }
+
+    /// Has calls be made ready anew.
+    pub fn forget_last(&mut self) {
+        self.last = [None; Collective::ALL.len()];
+    }
+
+    /// Whether ranks reach each other's private buffers.
+    pub fn direct(&self) -> bool {
+        self.direct
+    }
+
+    /// What a call asks of the order and the brackets of what it combines.
+    pub(super) fn association(&self, call: &CallSpec) -> Association {
+        match call.operator {
+            Some(operator) if call.collective.folds() => {
+                Association::wanted(operator.commutes(), self.reproducible)
+            }
+            Some(_) | None => Association::Free,
+        }
+    }
+
+    pub(super) fn key_of(&self, call: &CallSpec) -> Key {
+        let collective = call.collective;
+        Key {
+            collective,
+            bytes: call.bytes(),
+            grain: if collective.folds() { call.element.size() } else { 1 },
+            association: self.association(call),
+            root: if collective.rooted() { call.root } else { 0 },
+            reach: self.reach(call.bytes()),
+        }
+    }
+
+    /// Whose buffers plans for a message may reach when nobody was asked.
+    pub(super) fn reach(&self, bytes: usize) -> Reach {
+        match self.direct {
+            true => Reach::Threads,
+            false if self.attach && bytes >= ATTACH_FROM => Reach::Attach,
+            false => Reach::Own,
+        }
+    }
+
+    /// Chooses and proves, or takes what is proven already.
+    pub(super) fn proven(&self, key: &Key, room: &Room<'_>) -> Outcome {
+        // A thread that panicked while proving left the map as it was.
+        let mut shelf = self.shelf.even.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = (*key, room.counter_bytes);
+        if let Some(known) = shelf.get(&place) {
+            return known.clone();
+        }
+        let outcome = self.prove(key, room).map(Arc::new);
+        shelf.insert(place, outcome.clone(), outcome.as_ref().map_or(1, |proven| proven.ops()));
+        outcome
+    }
+
+    fn prove(&self, key: &Key, room: &Room<'_>) -> Result<Proven, Error> {
+        let question = self.question(key, room);
+        let chosen = self.choose(&question, key.reach)?;
+        Book::prove_choice(key, &question, &chosen)
+    }
+
+    pub(super) fn prove_choice(key: &Key, question: &Question, chosen: &Chosen) -> Result<Proven, Error> {
+        let proven = |bytes: usize| -> Result<(Plan, Proof), Error> {
+            let plan = chosen.plan(question, bytes)?;
+            match verify::verify(&plan) {
+                Ok(proof) if proof.meets(key.association) => Ok((plan, proof)),
+                Ok(_) => Err(unordered(&plan)),
+                Err(v) => Err(Error::Refuted { plan: plan.name(), violation: Box::new(v) }),
+            }
+        };
+        let window = chosen.window.max(key.grain);
+        let rest = key.bytes % window;
+        Ok(Proven {
+            window,
+            whole: (key.bytes / window).max(usize::from(key.bytes == 0)),
+            plan: proven(if key.bytes < window { key.bytes } else { window })?,
+            tail: if rest > 0 && key.bytes > window { Some(proven(rest)?) } else { None },
+        })
+    }
+
+    /// The best by the model of those that reach other ranks' buffers.
+    pub(super) fn best_direct(&self, question: &Question) -> Option<Chosen> {
+        let choice = select::select(&self.tuning.model, question).ok()?;
+        let best = choice.considered.into_iter().find(|c| c.reaches(question))?;
+        let algorithm = algorithm::find(question.collective, best.name).ok()?;
+        Some(Chosen { algorithm, params: best.params, window: best.window, because: Because::Predicted })
+    }
+
+    /// The plans of a call that came before, if they are not forgotten.
+    pub(super) fn remembered(&mut self, key: &Key) -> Option<Sequence> {
+        self.kept.get(key).or_else(|| self.known.get(key)).copied()
+    }
+
+    /// Remembers a call's plans, and returns those that are to be given up for them. `weight` is the same on all ranks.
+    pub(super) fn remember(&mut self, key: Key, sequence: Sequence, weight: usize) -> Vec<PlanId> {
+        // What is called again and again is not looked up, and was used all the same.
+        let repeated: Vec<Key> = self.last.iter().flatten().map(|ready| self.key_of(&ready.call)).collect();
+        for key in repeated {
+            self.known.get(&key);
+        }
+        let gone = self.known.insert(key, sequence, weight);
+        let plans: Vec<PlanId> = gone.iter().flat_map(|s| [Some(s.plan), s.tail]).flatten().collect();
+        for last in &mut self.last {
+            if last.as_ref().is_some_and(|ready| plans.contains(&ready.sequence.plan)) {
+                *last = None;
+            }
+        }
+        plans
+    }
+
+    pub(super) fn choose(&self, question: &Question, reach: Reach) -> Result<Chosen, Error> {
+        self.tuning.choose(question, reach.team()).map_err(|e| Error::NoPlan {
+            collective: question.collective,
+            bytes: question.bytes,
+            ranks: question.shape.ranks(),
+            why: e.to_string(),
+        })
+    }
+}
+
+/// What plans may take of a communicator's memory. All ranks have the same, as they make the same calls.
+pub(crate) struct Room<'a> {
+    pub geometry: &'a Geometry,
+    pub counter_bytes: usize,
+}
+
+/// A plan that was chosen for an order that it does not keep.
+pub(super) fn unordered(plan: &Plan) -> Error {
+    Error::NoPlan {
+        collective: plan.collective,
+        bytes: plan.bytes,
+        ranks: plan.ranks,
+        why: format!("{} does not combine contributions in the order asked for", plan.name()),
+    }
+}

@@ -1,0 +1,104 @@
+//! What was used last of many: whatever is not asked for again for long is forgotten.
+//!
+//! All ranks of a communicator make the same calls, so they look up and forget the same at the same calls, as long as they give
+//! entries the same weight. Who repeats its last call never comes here (`Engine::ready`), and so pays nothing.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+
+/// How much is kept: both hold.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// Entries.
+    pub entries: usize,
+    /// Of all of them together, unless a single one is heavier.
+    pub weight: usize,
+}
+
+#[derive(Debug)]
+struct Entry<V> {
+    value: V,
+    weight: usize,
+    /// When it was asked for last.
+    used: u64,
+}
+
+/// A map that forgets.
+#[derive(Debug)]
+pub(super) struct Recent<K, V> {
+    entries: HashMap<K, Entry<V>>,
+    limits: Limits,
+    /// Goes up with each look and each entry, so that no two were used at one time.
+    clock: u64,
+    weight: usize,
+}
+
+impl<K: Clone + Eq + Hash, V> Recent<K, V> {
+    pub fn new(limits: Limits) -> Recent<K, V> {
+        Recent { entries: HashMap::new(), limits, clock: 0, weight: 0 }
+    }
+
+    /// What is known of `key`, which was used now.
+    pub fn get(&mut self, key: &K) -> Option<&V> {
+        let entry = self.entries.get_mut(key)?;
+        self.clock += 1;
+        entry.used = self.clock;
+        Some(&entry.value)
+    }
+
+    /// Adds an entry, and returns what had to go for it: what was used longest ago, and what was there for this key.
+    pub fn insert(&mut self, key: K, value: V, weight: usize) -> Vec<V> {
+        let mut gone: Vec<V> = self.remove(&key).into_iter().collect();
+        while !self.entries.is_empty()
+            && (self.entries.len() >= self.limits.entries || self.weight + weight > self.limits.weight)
+        {
+            let oldest = self.entries.iter().min_by_key(|(_, entry)| entry.used).map(|(key, _)| key.clone());
+            gone.extend(oldest.and_then(|key| self.remove(&key)));
+        }
+        self.clock += 1;
+        self.weight += weight;
+        self.entries.insert(key, Entry { value, weight, used: self.clock });
+        gone
+    }
+
+    pub fn remove(&mut self, key: &K) -> Option<V> {
+        let entry = self.entries.remove(key)?;
+        self.weight -= entry.weight;
+        Some(entry.value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_used_longest_ago_goes_first() {
+        let mut recent = Recent::new(Limits { entries: 3, weight: 100 });
+        for key in 0..3 {
+            assert!(recent.insert(key, 10 * key, 1).is_empty());
+        }
+        assert_eq!(recent.get(&0), Some(&0));
+        assert_eq!(recent.insert(3, 30, 1), [10]);
+        assert_eq!(recent.get(&1), None);
+        assert_eq!(recent.get(&0), Some(&0));
+        assert_eq!(recent.insert(0, 7, 1), [0], "one key, one entry");
+        assert_eq!(recent.remove(&2), Some(20));
+        assert!(recent.insert(4, 40, 1).is_empty());
+    }
+
+    #[test]
+    fn the_weight_of_all_is_limited_and_a_heavy_one_is_alone() {
+        let mut recent = Recent::new(Limits { entries: 100, weight: 10 });
+        for key in 0..3 {
+            assert!(recent.insert(key, key, 3).is_empty());
+        }
+        assert_eq!(recent.insert(3, 3, 4), [0]);
+        assert_eq!(recent.insert(4, 4, 99), [1, 2, 3]);
+        assert_eq!(recent.insert(5, 5, 1), [4]);
+        for key in 10..10_000 {
+            recent.insert(key, key, 1);
+        }
+        assert_eq!((recent.entries.len(), recent.weight), (10, 10));
+    }
+}

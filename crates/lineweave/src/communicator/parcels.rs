@@ -1,0 +1,304 @@
+//! Messages that are started and waited for later: who carries them on, and who waits.
+//!
+//! While there are any, the rank's ends of the rings are with them, behind a lock, so that whoever waits in whatever call of this
+//! thread, and the helper thread, can carry them on; calls that send or receive meanwhile line up behind them. When there are none
+//! any more, the next such call takes the rings back, and needs no lock again.
+
+use super::errand::LOOK;
+use super::lend::pause;
+use super::Communicator;
+use crate::error::Error;
+use crate::post::{Delivery, Incoming, Outgoing, Parcels};
+use crate::progress::{self, Progress};
+use crate::sync::Ordering;
+use crate::wait::{Vigil, Waiter};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Polls before a wait counts as one that is not over at once.
+const SHORT: u32 = 20;
+/// The most that a look of one who only tests counts for as time waited.
+const LONGEST_GAP: Duration = Duration::from_millis(50);
+
+/// The parcels of a rank, where others find them.
+pub(crate) struct Parcelled(Mutex<Parcels>);
+
+impl Parcelled {
+    fn lock(&self) -> MutexGuard<'_, Parcels> {
+        // Nothing that panics is done under the lock.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Progress for Parcelled {
+    fn progress(&self) -> bool {
+        match self.0.try_lock() {
+            Ok(mut parcels) => {
+                parcels.step();
+                !parcels.is_empty()
+            }
+            Err(_) => true,
+        }
+    }
+}
+
+/// A message that was started; made by [`Communicator::isend_bytes`] and [`Communicator::irecv_bytes`].
+#[derive(Debug)]
+pub struct Message {
+    delivery: Arc<Delivery>,
+    operation: &'static str,
+    peer: usize,
+    tag: u32,
+    /// When one who tests looked last, and for how long it has waited.
+    looked: Option<Instant>,
+    waited: Duration,
+}
+
+impl Message {
+    /// Tells whether it is over, to whoever has its buffer: it is not carried on by that.
+    pub fn ended(&self) -> impl Fn() -> bool + Send + Sync + 'static {
+        let delivery = Arc::clone(&self.delivery);
+        move || delivery.outcome().is_some()
+    }
+
+    fn new(delivery: Arc<Delivery>, operation: &'static str, peer: usize, tag: u32) -> Message {
+        Message { delivery, operation, peer, tag, looked: None, waited: Duration::ZERO }
+    }
+}
+
+impl Communicator {
+    /// Whether the rings are with parcels that are not over; takes them back when all are.
+    #[inline]
+    pub(crate) fn has_parcels(&mut self) -> bool {
+        self.parcels.is_some() && !self.take_rings_back()
+    }
+
+    #[cold]
+    fn take_rings_back(&mut self) -> bool {
+        let Some(parcels) = &self.parcels else { return true };
+        let mut locked = parcels.lock();
+        locked.step();
+        if !locked.is_empty() {
+            return false;
+        }
+        let post = std::mem::take(&mut locked.post);
+        drop(locked);
+        self.parcels = None;
+        self.with_engine(|engine| engine.post = post);
+        true
+    }
+
+    /// The parcels, to which the rings are given.
+    fn parcelled(&mut self) -> Arc<Parcelled> {
+        if let Some(parcels) = &self.parcels {
+            return Arc::clone(parcels);
+        }
+        let (segment, rank) = (Arc::clone(&self.segment), self.rank);
+        let (waiter, post) = self.with_engine(|engine| {
+            let waiter = Waiter::new(engine.waiter.budget(), engine.waiter.order());
+            (waiter, std::mem::take(&mut engine.post))
+        });
+        let made = Arc::new(Parcelled(Mutex::new(Parcels::new(segment, rank, waiter, post))));
+        self.parcels = Some(Arc::clone(&made));
+        made
+    }
+
+    fn start_parcel(
+        &mut self,
+        operation: &'static str,
+        (peer, tag): (usize, u32),
+        add: impl FnOnce(&mut Parcels) -> Arc<Delivery>,
+    ) -> Result<Message, Error> {
+        self.with_engine(|engine| engine.expect_usable())?;
+        let parcels = self.parcelled();
+        let delivery = add(&mut parcels.lock());
+        let message = Message::new(delivery, operation, peer, tag);
+        if message.delivery.outcome().is_none() {
+            let started: Arc<dyn Progress> = parcels;
+            progress::register(&started);
+            // Relaxed: a preference, of use as soon as it is seen.
+            if self.shared.helped.load(Ordering::Relaxed) {
+                progress::help(&started);
+            }
+        }
+        Ok(message)
+    }
+
+    /// Starts sending.
+    ///
+    /// # Safety
+    /// The message must be valid until it is over.
+    pub(crate) unsafe fn start_sending(
+        &mut self,
+        out: Outgoing,
+        to: usize,
+        tag: u32,
+    ) -> Result<Message, Error> {
+        // SAFETY: the caller's.
+        self.start_parcel("send", (to, tag), |parcels| unsafe { parcels.send(out) })
+    }
+
+    /// Starts receiving.
+    ///
+    /// # Safety
+    /// The buffer must be valid until it is over.
+    pub(crate) unsafe fn start_receiving(
+        &mut self,
+        want: Incoming,
+        from: usize,
+        tag: u32,
+    ) -> Result<Message, Error> {
+        // SAFETY: the caller's.
+        self.start_parcel("recv", (from, tag), |parcels| unsafe { parcels.receive(want) })
+    }
+
+    fn step_parcels(&mut self) {
+        if let Some(parcels) = &self.parcels {
+            parcels.lock().step();
+        }
+    }
+
+    /// Waits until a started message is over: sent, so that its buffer may be used again, or received; returns the bytes
+    /// received.
+    ///
+    /// # Errors
+    /// Those of [`Communicator::send`] and [`Communicator::recv`].
+    pub fn wait_message(&mut self, message: &Message) -> Result<usize, Error> {
+        let Message { delivery, operation, peer, tag, .. } = message;
+        let (peer, tag, receives) = (*peer, *tag, *operation == "recv");
+        let waited = self.await_beside(operation, Some(peer), |comm| {
+            comm.step_parcels();
+            let outcome = delivery.outcome();
+            match (&outcome, &comm.parcels) {
+                (None, Some(parcels)) if receives => {
+                    let mut parcels = parcels.lock();
+                    if let Err(error) = parcels.is_stuck(peer, tag) {
+                        parcels.end_one(delivery, &error);
+                    }
+                }
+                _ => {}
+            }
+            outcome.map(Ok)
+        });
+        match waited {
+            Ok(outcome) => outcome,
+            Err(error) => {
+                if let Some(parcels) = &self.parcels {
+                    parcels.lock().end_one(delivery, &error);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Polls, and looks now and then whether the peer is there.
+    fn await_beside<T>(
+        &mut self,
+        operation: &'static str,
+        peer: Option<usize>,
+        mut poll: impl FnMut(&mut Communicator) -> Option<Result<T, Error>>,
+    ) -> Result<T, Error> {
+        let (mut tries, mut began, mut turns) = (0, None::<Instant>, 0);
+        let mut looked = None;
+        let outcome = loop {
+            if let Some(outcome) = poll(self) {
+                break outcome;
+            }
+            turns += 1;
+            if turns >= SHORT {
+                let now = Instant::now();
+                let start = *began.get_or_insert_with(|| {
+                    self.with_engine(|engine| {
+                        engine.watch.forget();
+                        engine.watch.begin();
+                    });
+                    now
+                });
+                if now - *looked.get_or_insert(start) >= LOOK {
+                    looked = Some(now);
+                    let look = |engine: &mut super::Engine| engine.look_beside(operation, peer, now - start);
+                    if let Err(error) = self.with_engine(look) {
+                        break Err(error);
+                    }
+                }
+            }
+            pause(&mut tries);
+        };
+        if began.is_some() {
+            self.with_engine(|engine| engine.watch.end());
+        }
+        outcome
+    }
+
+    /// Whether a started message is over, after carrying it on a little: the bytes received, 0 for one that was sent.
+    ///
+    /// # Errors
+    /// Those of [`Communicator::wait_message`].
+    pub fn test_message(&mut self, message: &mut Message) -> Result<Option<usize>, Error> {
+        self.step_parcels();
+        progress::turn();
+        if let Some(outcome) = message.delivery.outcome() {
+            return outcome.map(Some);
+        }
+        let now = Instant::now();
+        let gap = now - *message.looked.get_or_insert(now);
+        if gap >= LOOK {
+            message.looked = Some(now);
+            message.waited += gap.min(LONGEST_GAP);
+            let (operation, peer, waited) = (message.operation, message.peer, message.waited);
+            let looked = self.with_engine(|engine| engine.look_beside(operation, Some(peer), waited));
+            if let (Err(error), Some(parcels)) = (&looked, &self.parcels) {
+                parcels.lock().end_one(&message.delivery, error);
+            }
+            self.with_engine(|engine| engine.watch.settle());
+            looked?;
+        }
+        Ok(None)
+    }
+
+    /// The rank that a message of this tag has come from, of those that are asked for, and its bytes; a receive from that rank
+    /// under that tag gets it. With `wait` it waits until there is one.
+    ///
+    /// # Errors
+    /// [`Error::NoRank`], [`Error::Memory`]; [`Error::PeerLost`] and [`Error::Timeout`] when it waits.
+    pub fn probe(
+        &mut self,
+        from: Option<usize>,
+        tag: u32,
+        wait: bool,
+    ) -> Result<Option<(usize, usize)>, Error> {
+        let ranks = self.ranks();
+        if let Some(rank) = from.filter(|&rank| rank >= ranks) {
+            return Err(Error::NoRank { what: "probe", rank, ranks });
+        }
+        self.with_engine(|engine| engine.expect_usable())?;
+        let sources = from.map_or(0..ranks, |rank| rank..rank + 1);
+        self.parcelled();
+        let poll = |comm: &mut Communicator| -> Option<Result<(usize, usize), Error>> {
+            let parcels = comm.parcelled();
+            let mut parcels = parcels.lock();
+            sources.clone().find_map(|from| match parcels.probe(from, tag) {
+                Ok(Some(bytes)) => Some(Ok((from, bytes))),
+                Ok(None) => None,
+                Err(error) => Some(Err(error)),
+            })
+        };
+        match wait {
+            true => self.await_beside("probe", from, poll).map(Some),
+            false => {
+                progress::turn();
+                poll(self).transpose()
+            }
+        }
+    }
+
+    /// Ends the messages that were started: this rank leaves.
+    pub(super) fn end_parcels(&mut self, why: &str) {
+        if let Some(parcels) = &self.parcels {
+            let mut parcels = parcels.lock();
+            // What the ring has room for is on its way.
+            parcels.step();
+            parcels.end_all(&Error::Failed(why.to_owned()));
+        }
+    }
+}

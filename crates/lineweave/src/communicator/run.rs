@@ -1,0 +1,80 @@
+//! What a run of a plan is given, and how it can stop.
+
+use crate::error::Error;
+use crate::kernel::{CopyPolicy, Fold};
+use crate::wait::Budget;
+use std::time::Duration;
+
+/// A plan that was proven and compiled on this communicator.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct PlanId(pub(crate) u32);
+
+/// Where one call's data is. Null and 0 where a rank has none.
+#[derive(Clone, Copy, Debug)]
+pub struct Buffers {
+    /// Start of `in`.
+    pub input: *const u8,
+    /// Start of `out`.
+    pub output: *mut u8,
+    /// Combines elements, for plans that fold.
+    pub fold: Fold,
+}
+
+impl Buffers {
+    /// No data: for a barrier.
+    pub const NONE: Buffers =
+        Buffers { input: std::ptr::null(), output: std::ptr::null_mut(), fold: Fold::kernel(no_fold) };
+}
+
+/// For plans without folds.
+///
+/// # Safety
+/// None: it does nothing.
+unsafe fn no_fold(_: *const u8, _: *const u8, _: *mut u8, _: usize) {}
+
+/// How a communicator is set up.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// How to wait.
+    pub budget: Budget,
+    /// The longest wait, if there is a limit.
+    pub timeout: Option<Duration>,
+    /// How to copy.
+    pub copy: CopyPolicy,
+    /// Whether a helper thread carries started calls on.
+    pub progress_thread: bool,
+}
+
+/// Whether to wait for other ranks, or to come back later.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Mode {
+    /// Wait.
+    Block,
+    /// Come back.
+    Poll,
+}
+
+/// Why something did not go on.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// It has to wait for another rank; [`Mode::Block`] never ends so.
+    NotYet,
+    /// It cannot.
+    Failed(Error),
+}
+
+impl Stop {
+    /// The error of what was waited for.
+    pub fn into_error(self) -> Error {
+        match self {
+            Stop::Failed(error) => error,
+            Stop::NotYet => Error::Failed("a wait ended before what it waited for".into()),
+        }
+    }
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Stop {
+        Stop::Failed(error)
+    }
+}

@@ -1,0 +1,102 @@
+//! Folds whose results go to two places, and which messages go past the caches.
+
+use super::step::{Addr, Double, Step, OUT, PEERS};
+use lineweave_core::collective::Extent;
+use lineweave_core::plan::{Carry, Op, Plan, Region, Space};
+
+/// Half the bytes of all ranks' buffers for a message, or blocks, of `message` bytes.
+pub(super) fn half_of_all(plan: &Plan, message: usize) -> usize {
+    let of = |extent: Extent| extent.bytes(plan.ranks, message);
+    let both = |rank: usize| {
+        let (root, collective) = (plan.root.index(), plan.collective);
+        of(collective.input(rank, root)).saturating_add(of(collective.output(rank, root)))
+    };
+    (0..plan.ranks).map(both).fold(0, usize::saturating_add) / 2
+}
+
+/// Whether some rank reads what was written to a user's buffer, but for folds into two places.
+pub(super) fn rereads(plan: &Plan) -> bool {
+    let result = |region: &Region| matches!(region.space, Space::Out | Space::PeerOut(_));
+    let from = |op: Option<&Op>, region: &Region| matches!(op, Some(Op::Move { src, .. }) if src == region);
+    let again = |ops: &[Op], i: usize| match &ops[i] {
+        Op::Move { src, .. } => {
+            let folded = i > 0 && matches!(&ops[i - 1], Op::Fold { dst, .. } if dst == src);
+            result(src) && (!folded || from(ops.get(i + 1), src))
+        }
+        Op::Fold { a, b, .. } => result(a) || result(b),
+        Op::Set { carry: Some(Carry::Bytes(region)), .. } => result(region),
+        Op::Set { .. } | Op::Wait { .. } | Op::Add { .. } => false,
+    };
+    plan.programs.iter().any(|ops| (0..ops.len()).any(|i| again(ops, i)))
+}
+
+/// Makes one step of each fold whose result is copied from one user's buffer to another's, once: it can go to both from the first cache.
+pub(super) fn doubled(steps: &[Step], grain: usize) -> (Box<[Step]>, Box<[Double]>) {
+    let (mut out, mut doubles) = (Vec::with_capacity(steps.len()), Vec::new());
+    let of_users = |addr: Addr| addr.base == OUT || addr.base >= PEERS;
+    let copied =
+        |step: Option<&Step>, from: Addr| matches!(step, Some(Step::Move { src, .. }) if *src == from);
+    let mut at = 0;
+    while at < steps.len() {
+        match (steps[at], steps.get(at + 1)) {
+            (Step::Fold { a, b, dst, elements }, Some(&Step::Move { src, dst: also, len }))
+                if src == dst
+                    && len == elements * grain
+                    && of_users(dst)
+                    && of_users(also)
+                    && !copied(steps.get(at + 2), dst) =>
+            {
+                out.push(Step::FoldTwice { number: doubles.len() as u32 });
+                doubles.push(Double { a, b, dst, also, elements });
+                at += 2;
+            }
+            (step, _) => {
+                out.push(step);
+                at += 1;
+            }
+        }
+    }
+    (out.into(), doubles.into())
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use lineweave_core::algorithm::{self, Problem};
+    use lineweave_core::collective::Collective;
+    use lineweave_core::plan::Params;
+
+    fn direct(ranks: usize, way: &str) -> Plan {
+        let problem =
+            Problem { direct: true, grain: 8, ..Problem::flat(Collective::Allreduce, ranks, 1 << 16) };
+        let algorithm = algorithm::find(Collective::Allreduce, "direct").expect("it is in the table");
+        algorithm.plan(&problem, &Params::new().with("move", way)).expect("a plan")
+    }
+
+    #[test]
+    fn what_is_written_once_and_not_read_again_may_go_past_the_caches() {
+        assert!(!rereads(&direct(2, "push")));
+        assert!(rereads(&direct(2, "pull")), "peers fetch what was folded");
+        assert!(rereads(&direct(3, "push")), "two peers get a copy each");
+        assert_eq!(
+            half_of_all(&direct(2, "push"), 1000),
+            2000,
+            "an input and an output at each of two ranks"
+        );
+    }
+
+    #[test]
+    fn a_fold_and_one_copy_of_its_result_are_one_step() {
+        let at = |base, offset| Addr { base, offset };
+        let fold = Step::Fold { a: at(0, 8), b: at(4, 8), dst: at(OUT, 8), elements: 2 };
+        let copy = |base| Step::Move { src: at(OUT, 8), dst: at(base, 8), len: 16 };
+        let (steps, doubles) = doubled(&[fold, copy(PEERS + 1), fold], 8);
+        assert_eq!(*steps, [Step::FoldTwice { number: 0 }, fold]);
+        assert_eq!(doubles[0].also, at(PEERS + 1, 8));
+        for apart in [&[fold, copy(PEERS), copy(PEERS + 1)][..], &[fold, copy(super::super::BANK)], &[fold]] {
+            let (steps, doubles) = doubled(apart, 8);
+            assert_eq!((&*steps, doubles.len()), (apart, 0));
+        }
+        assert!(doubled(&[fold, copy(PEERS)], 4).1.is_empty(), "a copy of another length");
+    }
+}

@@ -1,0 +1,133 @@
+//! What a rank's program consists of.
+
+use crate::segment::Segment;
+use crate::sync::AtomicU64;
+
+/// An address relative to one of the bases of a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Addr {
+    /// Index into the bases: [`IN`], [`OUT`], [`ACC`], [`BANK`], then one for each peer buffer used.
+    pub base: u32,
+    /// Bytes from there.
+    pub offset: usize,
+}
+
+/// The count of sleepers at a flag's home, resolved.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Home(*const AtomicU64);
+
+impl Home {
+    /// The home of rank `rank`'s flags in a segment that outlives every use of this value.
+    pub fn of(segment: &Segment, rank: usize) -> Home {
+        Home(segment.sleepers(rank))
+    }
+
+    /// The count.
+    #[inline(always)]
+    pub fn sleepers<'a>(self) -> &'a AtomicU64 {
+        // SAFETY: the communicator that compiled the step keeps its segment mapped for as long as it runs it.
+        unsafe { &*self.0 }
+    }
+}
+
+/// Base of the input buffer.
+pub const IN: u32 = 0;
+/// Base of the output buffer.
+pub const OUT: u32 = 1;
+/// Base of the scratch memory.
+pub const ACC: u32 = 2;
+/// Base of the bank: rank 0's part of it.
+pub const BANK: u32 = 3;
+/// First base of peers' buffers.
+pub const PEERS: u32 = 4;
+
+/// One step. `at` is a flag's offset from the bank's base (for counters: from the counters' base), `home`
+/// counts who sleeps on flags there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// Copy bytes.
+    Move { src: Addr, dst: Addr, len: usize },
+    /// Copy bytes from or to a buffer that may be another process's.
+    MoveReach { src: Addr, dst: Addr, len: usize },
+    /// Combine elements, some of which may be in another process.
+    FoldReach { a: Addr, b: Addr, dst: Addr, elements: usize },
+    /// Combine elements: `dst = a (op) b`.
+    Fold { a: Addr, b: Addr, dst: Addr, elements: usize },
+    /// Combine elements into two places: number `number` of [`Compiled::doubles`].
+    FoldTwice { number: u32 },
+    /// Raise a flag.
+    Set { at: usize, home: Home, value: u32 },
+    /// Store a payload beside a flag and raise it.
+    SetBytes { at: usize, home: Home, value: u32, src: Addr, len: u32 },
+    /// Store the address of a buffer beside a flag and raise it.
+    SetAddress { at: usize, home: Home, value: u32, base: u32 },
+    /// Store where a buffer is in shared memory beside a flag and raise it.
+    SetPlace { at: usize, home: Home, value: u32, base: u32 },
+    /// Wait for a value of this run.
+    Wait { at: usize, home: Home, value: u32 },
+    /// Wait for what the run `lag` runs ago set (`below` less than this run's base), if there was one.
+    WaitEarlier { at: usize, home: Home, below: u32, lag: u32 },
+    /// Wait and copy the payload.
+    WaitBytes { at: usize, home: Home, value: u32, dst: Addr, len: u32 },
+    /// Wait and take the address of a peer's buffer.
+    WaitAddress { at: usize, home: Home, value: u32, base: u32 },
+    /// Wait and take where a peer's buffer is in shared memory.
+    WaitPlace { at: usize, home: Home, value: u32, base: u32, near: bool },
+    /// Add one to a counter.
+    Add { at: usize, home: Home },
+    /// Wait for a counter: `each` adds a run, `value` of this one.
+    WaitCount { at: usize, home: Home, each: u32, value: u32 },
+}
+
+/// A fold and the copy of its result that follows it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Double {
+    /// The operands.
+    pub a: Addr,
+    /// As above.
+    pub b: Addr,
+    /// Where the result goes.
+    pub dst: Addr,
+    /// And where it goes as well.
+    pub also: Addr,
+    /// Of each.
+    pub elements: usize,
+}
+
+/// A plan that swaps one payload and folds it: the small allreduce of two ranks.
+#[derive(Clone, Copy, Debug)]
+pub struct Swap {
+    /// The flag to raise.
+    pub at: usize,
+    /// Its home.
+    pub home: Home,
+    /// To this, in this run.
+    pub value: u32,
+    /// The flag to wait for.
+    pub other: usize,
+    /// Its home.
+    pub theirs: Home,
+    /// Until it is this, in this run.
+    pub wanted: u32,
+    /// Payload in bytes: the whole message.
+    pub bytes: usize,
+    /// Whether this rank's contribution is the left operand.
+    pub left: bool,
+}
+
+/// A plan that only raises one flag and waits for another: the two-rank barrier.
+#[derive(Clone, Copy, Debug)]
+pub struct Exchange {
+    /// The flag to raise.
+    pub at: usize,
+    /// Its home.
+    pub home: Home,
+    /// To this, in this run.
+    pub value: u32,
+    /// The flag to wait for.
+    pub other: usize,
+    /// Its home.
+    pub theirs: Home,
+    /// Until it is this, in this run.
+    pub wanted: u32,
+}

@@ -1,0 +1,144 @@
+//! Ranks that die, leave, or call something else: what the others are told, and what is left.
+
+use crate::{finish, start, start_in};
+use lineweave::settings::Settings;
+use lineweave::team::{Charter, Team};
+use std::os::unix::fs::MetadataExt;
+use std::time::{Duration, Instant};
+
+pub fn a_killed_rank_is_named() {
+    for victim in 0..3 {
+        let mut children = start(3, "endless");
+        std::thread::sleep(Duration::from_millis(300));
+        let killed = Instant::now();
+        children[victim].kill().expect("a rank can be killed");
+        let pid = children[victim].id();
+        for (rank, child) in children.into_iter().enumerate() {
+            let output = child.wait_with_output().expect("a rank can be awaited");
+            if rank != victim {
+                let text = String::from_utf8_lossy(&output.stdout);
+                let waited = killed.elapsed();
+                assert!(text.contains(&format!("rank {victim} (pid {pid})")), "rank {rank} said `{text}`");
+                assert!(waited < Duration::from_secs(1), "rank {rank} noticed after {waited:?}");
+            }
+        }
+    }
+}
+
+pub fn a_rank_killed_while_calls_are_under_way_is_named() {
+    for job in ["waiting", "testing"] {
+        let mut children = start(3, job);
+        std::thread::sleep(Duration::from_millis(300));
+        let (killed, pid) = (Instant::now(), children[1].id());
+        children[1].kill().expect("a rank can be killed");
+        for (rank, child) in children.into_iter().enumerate().filter(|(rank, _)| *rank != 1) {
+            let output = child.wait_with_output().expect("a rank can be awaited");
+            let text = String::from_utf8_lossy(&output.stdout);
+            assert!(text.contains(&format!("rank 1 (pid {pid})")), "{job}: rank {rank} said `{text}`");
+            let waited = killed.elapsed();
+            assert!(waited < Duration::from_secs(1), "{job}: rank {rank} noticed after {waited:?}");
+        }
+    }
+}
+
+/// One rank dies while the others wait for a message of it, for one that passes it, to take one, and for a flag.
+pub fn a_rank_killed_among_messages_and_flags_is_named() {
+    for job in ["exchanging", "sending", "flagging"] {
+        let mut children = start(3, job);
+        std::thread::sleep(Duration::from_millis(300));
+        let (killed, pid) = (Instant::now(), children[1].id());
+        children[1].kill().expect("a rank can be killed");
+        for (rank, child) in children.into_iter().enumerate() {
+            let output = child.wait_with_output().expect("a rank can be awaited");
+            let text = String::from_utf8_lossy(&output.stdout);
+            let waited = killed.elapsed();
+            if rank != 1 {
+                assert!(
+                    text.contains(&format!("rank 1 (pid {pid}) died")),
+                    "{job}: rank {rank} said `{text}`"
+                );
+                assert!(waited < Duration::from_secs(1), "{job}: rank {rank} noticed after {waited:?}");
+            }
+        }
+    }
+}
+
+/// Every rank is killed amid calls, in its team and in communicators made from it: no process has their memory after that.
+pub fn nothing_is_left_of_a_team_that_is_killed() {
+    let team = Team::with(Charter::from_environment(3).expect("a charter")).expect("a team");
+    let mut children = start_in(&team, "splitting");
+    drop(team);
+    std::thread::sleep(Duration::from_millis(300));
+    let links = |pid: u32, of: &str| -> Vec<String> {
+        let entries = std::fs::read_dir(format!("/proc/{pid}/{of}"));
+        let paths = entries.into_iter().flatten().flatten().map(|e| e.path());
+        paths.filter_map(|p| Some(std::fs::metadata(p).ok()?.ino().to_string())).collect()
+    };
+    let seen = lineweave::who::teams(Some(children[0].id())).expect("a child can be looked at");
+    let memory = seen.first().expect("a rank has its team's memory").id.to_string();
+    assert!(links(children[0].id(), "fd").contains(&memory));
+    children.iter_mut().for_each(|child| child.kill().expect("a rank can be killed"));
+    for mut child in children {
+        child.wait().expect("a rank can be awaited");
+    }
+    let processes = std::fs::read_dir("/proc").expect("processes").flatten();
+    for pid in processes.filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok()) {
+        assert!(!links(pid, "fd").contains(&memory), "process {pid} has a descriptor of it");
+        let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+        let ours = |line: &str| line.contains("memfd:lineweave") && line.contains(&format!(" {memory} "));
+        assert!(!maps.lines().any(ours), "process {pid} has it mapped");
+    }
+    nothing_is_left_behind();
+}
+
+pub fn a_rank_killed_in_a_split_is_named() {
+    let mut children = start(4, "splitting");
+    std::thread::sleep(Duration::from_millis(300));
+    let (killed, pid) = (Instant::now(), children[2].id());
+    children[2].kill().expect("a rank can be killed");
+    let mut named = false;
+    for (rank, child) in children.into_iter().enumerate().filter(|(rank, _)| *rank != 2) {
+        let output = child.wait_with_output().expect("a rank can be awaited");
+        let text = String::from_utf8_lossy(&output.stdout);
+        named |= text.contains(&format!("(pid {pid}) died"));
+        // Who was in the part without rank 2 may hear first that its neighbours gave up because of that.
+        assert!(text.contains(") died") || text.contains(") left"), "rank {rank} said `{text}`");
+        let waited = killed.elapsed();
+        assert!(waited < Duration::from_secs(1), "rank {rank} noticed after {waited:?}");
+    }
+    assert!(named, "nobody named the process that died");
+}
+
+pub fn an_early_exit_is_named() {
+    let texts = finish(start(3, "early"));
+    for (rank, text) in texts.iter().enumerate().filter(|(r, _)| *r != 1) {
+        assert!(text.contains("rank 1") && text.contains("left"), "rank {rank} said `{text}`");
+    }
+}
+
+pub fn different_counts_are_named() {
+    let (mut settings, _) = Settings::from_environment().expect("settings");
+    settings.check = true;
+    let charter = Charter::new(3, &settings).expect("a charter");
+    let texts = finish(start_in(&Team::with(charter).expect("a team"), "mismatch"));
+    for text in &texts {
+        assert!(
+            text.contains("rank 2 called allreduce(9 x f32, sum)")
+                || text.contains("rank 0 called allreduce(8 x f32, sum)"),
+            "{text}"
+        );
+    }
+}
+
+/// No file in /dev/shm, and no memfd of ours in this process.
+pub fn nothing_is_left_behind() {
+    let names = |directory: &str| -> Vec<String> {
+        std::fs::read_dir(directory)
+            .map(|entries| entries.flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect())
+            .unwrap_or_default()
+    };
+    assert!(names("/dev/shm").iter().all(|n| !n.contains("lineweave")));
+    let descriptors = std::fs::read_dir("/proc/self/fd").expect("a process sees its descriptors");
+    let ours = descriptors.flatten().filter_map(|e| std::fs::read_link(e.path()).ok());
+    assert_eq!(ours.filter(|l| l.to_string_lossy().contains("memfd:lineweave")).count(), 0);
+}

@@ -1,0 +1,186 @@
+//! Processes: the conformance cases, rendezvous at a socket, and peers that die. The test starts itself once a
+//! rank, so it has no harness but prints what one would.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+#[path = "../common/children.rs"]
+mod children;
+#[path = "../common/started.rs"]
+mod started;
+
+mod lost;
+mod part;
+
+use lineweave::team::{self, Charter, Host, Team};
+use lineweave::Error;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+const JOB: &str = "PROCESSES_TEST_JOB";
+const SOCKET: &str = "PROCESSES_TEST_SOCKET";
+
+fn main() {
+    if let Ok(job) = std::env::var(JOB) {
+        std::process::exit(part::rank(&job));
+    }
+    // What `cargo test -- --list` and filters expect of a test binary without a harness.
+    if std::env::args().any(|a| a == "--list") {
+        return;
+    }
+    let tests: &[(&str, fn())] = &[
+        ("every_algorithm_delivers_between_processes", || conformance("algorithms", &[1, 2, 3, 4, 8])),
+        ("every_type_and_operator_is_right_between_processes", || conformance("types", &[2, 5])),
+        ("wide_elements_and_own_operators_are_right_between_processes", || conformance("wide", &[2, 3, 5])),
+        ("messages_arrive_between_processes", || conformance("messages", &[2, 3, 5])),
+        ("reproducible_sums_have_the_bits_of_threads", reproducible_sums_have_the_bits_of_threads),
+        ("blocks_and_scans_are_right_between_processes", || conformance("blocks", &[1, 2, 3, 5, 8])),
+        ("calls_follow_each_other_in_any_order_between_processes", || conformance("mixed", &[2, 3, 8])),
+        ("threads_of_several_processes_form_a_team", threads_of_several_processes_form_a_team),
+        ("shared_buffers_are_used_between_processes", shared_buffers_are_used_between_processes),
+        ("every_kind_of_communicator_is_right_between_processes", || {
+            conformance("children", &[1, 2, 3, 5, 8])
+        }),
+        ("started_calls_are_right_between_processes", || conformance("started", &[1, 2, 3, 5, 8])),
+        (
+            "a_rank_killed_while_calls_are_under_way_is_named",
+            lost::a_rank_killed_while_calls_are_under_way_is_named,
+        ),
+        ("a_rank_killed_in_a_split_is_named", lost::a_rank_killed_in_a_split_is_named),
+        (
+            "a_rank_killed_among_messages_and_flags_is_named",
+            lost::a_rank_killed_among_messages_and_flags_is_named,
+        ),
+        ("nothing_is_left_of_a_team_that_is_killed", lost::nothing_is_left_of_a_team_that_is_killed),
+        ("ranks_meet_at_a_socket", ranks_meet_at_a_socket),
+        ("a_rank_of_another_user_is_refused", a_rank_of_another_user_is_refused),
+        ("a_killed_rank_is_named_within_a_second", lost::a_killed_rank_is_named),
+        ("an_early_exit_is_named", lost::an_early_exit_is_named),
+        ("different_counts_are_named", lost::different_counts_are_named),
+        ("nothing_is_left_behind", lost::nothing_is_left_behind),
+    ];
+    let wanted = std::env::args().skip(1).find(|a| !a.starts_with('-')).unwrap_or_default();
+    println!("\nrunning {} tests", tests.len());
+    for (name, test) in tests.iter().filter(|(name, _)| name.contains(&wanted)) {
+        test();
+        println!("test {name} ... ok");
+    }
+    println!("\ntest result: ok. {} passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n", tests.len());
+}
+
+/// Starts one process a rank, each to do `job`.
+fn start(ranks: usize, job: &str) -> Vec<Child> {
+    let team = Team::with(Charter::from_environment(ranks).expect("a charter")).expect("a team");
+    start_in(&team, job)
+}
+
+fn start_in(team: &Team, job: &str) -> Vec<Child> {
+    let program = std::env::current_exe().expect("this program has a path");
+    let command = |_| {
+        let mut command = Command::new(&program);
+        command.env(JOB, job).stdout(Stdio::piped());
+        command
+    };
+    team.spawn(command).expect("ranks start")
+}
+
+/// What each rank printed; all must have ended well.
+fn finish(children: Vec<Child>) -> Vec<String> {
+    let outputs = children.into_iter().map(|c| c.wait_with_output().expect("a rank can be awaited"));
+    let texts: Vec<_> = outputs
+        .map(|o| {
+            let text = String::from_utf8_lossy(&o.stdout).trim().to_owned();
+            assert!(o.status.success(), "a rank ended with {}: {text}", o.status);
+            text
+        })
+        .collect();
+    texts
+}
+
+fn conformance(job: &str, sizes: &[usize]) {
+    let mut cases = 0;
+    for &ranks in sizes {
+        let texts = finish(start(ranks, job));
+        let counts: Vec<usize> = texts.iter().map(|t| t.parse().expect("a rank prints its cases")).collect();
+        assert!(counts.windows(2).all(|w| w[0] == w[1]), "ranks ran different cases: {counts:?}");
+        cases += counts[0];
+    }
+    assert!(cases > 100, "{cases} cases only");
+    println!("tally: conformance cases ({job}, processes) {cases}");
+}
+
+/// Ranks that are threads of processes: what each thread prints is one line of its process.
+fn threads_of_several_processes_form_a_team() {
+    for (ranks, threads) in [(6, 3), (5, 2), (4, 4)] {
+        let team = Team::with(Charter::from_environment(ranks).expect("a charter")).expect("a team");
+        let program = std::env::current_exe().expect("this program has a path");
+        let command = |_| {
+            let mut command = Command::new(&program);
+            command.env(JOB, "several").stdout(Stdio::piped());
+            command
+        };
+        let children = team.spawn_mixed(threads, command).expect("processes start");
+        assert_eq!(children.len(), ranks.div_ceil(threads));
+        for text in finish(children) {
+            assert!(text.starts_with("done "), "{text}");
+        }
+    }
+}
+
+fn shared_buffers_are_used_between_processes() {
+    conformance("shared plans", &[2, 3, 5]);
+    conformance("shared", &[1, 2, 3, 4]);
+    conformance("shared around", &[2]);
+    conformance("shared uneven", &[2, 3, 4]);
+    // Every process chooses and proves for itself.
+    conformance("shared few", &[5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17]);
+}
+
+fn reproducible_sums_have_the_bits_of_threads() {
+    for ranks in [3, 5] {
+        let threads = team::threads(ranks, |mut comm| part::sums(&mut comm)).expect("threads agree");
+        assert_eq!(finish(start(ranks, "sums")), threads, "{ranks} ranks");
+    }
+}
+
+fn ranks_meet_at_a_socket() {
+    let name = format!("@lineweave-test-{}", std::process::id());
+    let host = Host::bind(&name).expect("an abstract name is free");
+    let team = Team::with(Charter::from_environment(3).expect("a charter")).expect("a team");
+    let program = std::env::current_exe().expect("this program has a path");
+    let children: Vec<Child> = (0..3)
+        .map(|_| {
+            let mut command = Command::new(&program);
+            command.env(JOB, "socket").env(SOCKET, &name).stdout(Stdio::piped());
+            command.spawn().expect("a rank starts")
+        })
+        .collect();
+    host.serve(&team, &[]).expect("three ranks come");
+    let mut ranks = finish(children);
+    ranks.sort();
+    assert_eq!(ranks, ["0 of 3", "1 of 3", "2 of 3"]);
+    assert!(matches!(team::connect("@lineweave-test-nobody", None), Err(Error::System { .. })));
+}
+
+/// Only root can start processes of others, and they must be able to run this program.
+fn a_rank_of_another_user_is_refused() {
+    const NOBODY: u32 = 65534;
+    if !rustix::process::geteuid().is_root() {
+        return println!("SKIPPED: a rank of another user: only root can start one");
+    }
+    let name = format!("@lineweave-test-user-{}", std::process::id());
+    let host = Host::bind(&name).expect("an abstract name is free");
+    let team = Team::with(Charter::from_environment(1).expect("a charter")).expect("a team");
+    let mut command = Command::new(std::env::current_exe().expect("this program has a path"));
+    std::os::unix::process::CommandExt::uid(&mut command, NOBODY);
+    let started = command.env(JOB, "socket").env(SOCKET, &name).stdout(Stdio::piped()).spawn();
+    let child = match started {
+        Ok(child) => child,
+        Err(e) => return println!("SKIPPED: a rank of another user: it cannot run this program: {e}"),
+    };
+    host.serve_within(&team, &[], Duration::from_secs(2)).expect("refusing is no error");
+    let output = child.wait_with_output().expect("it ends by itself");
+    let said = String::from_utf8_lossy(&output.stdout);
+    let wanted = format!("the peer runs as user 0 and this rank as {NOBODY}");
+    assert!(!output.status.success() && said.contains(&wanted), "it said `{said}`");
+}
