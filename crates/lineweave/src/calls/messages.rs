@@ -194,8 +194,8 @@ impl Communicator {
     ///
     /// ```
     /// let got = lineweave::team::threads(2, |mut comm| {
-    ///     let (mine, mut other) = ([comm.rank() as u64; 100_000], vec![0u64; 100_000]);
-    ///     let (bytes, peer) = (size_of_val(&mine), 1 - comm.rank());
+    ///     let (mine, mut other) = (vec![comm.rank() as u64; 100_000], vec![0u64; 100_000]);
+    ///     let (bytes, peer) = (size_of_val(&mine[..]), 1 - comm.rank());
     ///     // SAFETY: both live until both messages are over.
     ///     let (sent, mut got) = unsafe {
     ///         let sent = comm.isend_bytes(mine.as_ptr().cast(), bytes, peer, 0)?;

@@ -260,6 +260,8 @@ impl Engine {
 
     fn advance(&mut self, job: &mut Job, mode: Mode) -> Result<(), Stop> {
         if job.work.is_none() {
+            // Not what a call left undone that failed: counts may not have been gathered.
+            self.expect_usable()?;
             let counts = self.counts_of(job)?;
             let asks = match &counts {
                 None => self.asks(&job.call),
