@@ -2,6 +2,7 @@
  * Every collective on communicators whose ranks lie on nodes in any order: as they come, backwards, dealt out, and without some. Each
  * root, short messages and long ones, in place too. Results are computed here. To be run with LINEWEAVE_RANKS_PER_NODE.
  */
+#include "expect.h"
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,13 +10,6 @@
 
 static int rank, ranks;
 static MPI_Comm comm;
-#define EXPECT(condition) \
-    do { \
-        if (!(condition)) { \
-            fprintf(stderr, "%s:%d: rank %d of %d: expected %s\n", __FILE__, __LINE__, rank, ranks, #condition); \
-            MPI_Abort(MPI_COMM_WORLD, 1); \
-        } \
-    } while (0)
 
 static int *in, *out, *spare;
 

@@ -8,6 +8,7 @@
  * with a team: calls that are over after their communicator was freed, and testing persistent calls without statuses. Open MPI 4
  * has no persistent collectives: -DNO_PERSISTENT.
  */
+#include "expect.h"
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,13 +16,6 @@
 #include <unistd.h>
 
 static int rank, ranks, team;
-#define EXPECT(condition) \
-    do { \
-        if (!(condition)) { \
-            fprintf(stderr, "%s:%d: rank %d of %d: expected %s\n", __FILE__, __LINE__, rank, ranks, #condition); \
-            MPI_Abort(MPI_COMM_WORLD, 1); \
-        } \
-    } while (0)
 
 enum { MANY = 9, COUNT = 40 };
 

@@ -1,6 +1,7 @@
 /*
  * MPI's rules where an interposer could break them. Results are computed here, by arithmetic, not taken from the host.
  */
+#include "expect.h"
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,13 +9,6 @@
 #include <unistd.h>
 
 static int rank, ranks;
-#define EXPECT(condition) \
-    do { \
-        if (!(condition)) { \
-            fprintf(stderr, "%s:%d: rank %d of %d: expected %s\n", __FILE__, __LINE__, rank, ranks, #condition); \
-            MPI_Abort(MPI_COMM_WORLD, 1); \
-        } \
-    } while (0)
 
 /* A large send that waits for its receiver, then a barrier: who waits in the barrier must keep the host going. */
 static void a_pending_send_goes_on_in_a_barrier(void)

@@ -4,6 +4,7 @@
  *
  *   storm COMMUNICATORS
  */
+#include "expect.h"
 #include <dirent.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -11,13 +12,6 @@
 #include <unistd.h>
 
 static int rank, ranks;
-#define EXPECT(condition) \
-    do { \
-        if (!(condition)) { \
-            fprintf(stderr, "%s:%d: rank %d of %d: expected %s\n", __FILE__, __LINE__, rank, ranks, #condition); \
-            MPI_Abort(MPI_COMM_WORLD, 1); \
-        } \
-    } while (0)
 
 static long resident_kib(void)
 {

@@ -1,4 +1,5 @@
 /* Threads that count rounds: nobody may be a round ahead of anybody. */
+#include "expect.h"
 #include "lineweave.h"
 #include <pthread.h>
 #include <stdatomic.h>
@@ -7,13 +8,6 @@
 
 #define THREADS 3
 #define ROUNDS 500
-#define EXPECT(what)                                                                    \
-    do {                                                                                \
-        if (!(what)) {                                                                  \
-            fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #what, lw_last_error()); \
-            exit(1);                                                                    \
-        }                                                                               \
-    } while (0)
 
 static lw_barrier_t barrier;
 static atomic_int entered, serial;

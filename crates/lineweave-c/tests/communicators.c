@@ -1,18 +1,11 @@
 /* Communicators made from others, among threads and among processes. */
+#include "expect.h"
 #include "lineweave.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#define EXPECT(what)                                                                    \
-    do {                                                                                \
-        if (!(what)) {                                                                  \
-            fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #what, lw_last_error()); \
-            exit(1);                                                                    \
-        }                                                                               \
-    } while (0)
 
 static int64_t sum(lw_comm *comm, int64_t mine) {
     int64_t all = 0;

@@ -1,4 +1,5 @@
 /* What is refused, and with which number. */
+#include "expect.h"
 #include "lineweave.h"
 #include <pthread.h>
 #include <stdio.h>
@@ -6,13 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define EXPECT(what)                                                                    \
-    do {                                                                                \
-        if (!(what)) {                                                                  \
-            fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #what, lw_last_error()); \
-            exit(1);                                                                    \
-        }                                                                               \
-    } while (0)
 #define REFUSED(call, status)                                  \
     do {                                                       \
         int found = (call);                                    \

@@ -1,5 +1,6 @@
 /* Types and operators beyond numbers, operators of the program, reproducible results, and messages.
  * operators threads N | env */
+#include "expect.h"
 #include "lineweave.h"
 #include <complex.h>
 #include <stdbool.h>
@@ -7,15 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EXPECT(what)                                                                         \
-    do {                                                                                     \
-        if (!(what)) {                                                                       \
-            fprintf(stderr, "%s:%d: rank %d of %d: %s: %s\n", __FILE__, __LINE__, rank, size, #what, \
-                    lw_last_error());                                                        \
-            exit(1);                                                                         \
-        }                                                                                    \
-    } while (0)
-#define WORKS(call) EXPECT((call) == LW_OK)
+#define WORKS(call) EXPECT_AT((call) == LW_OK)
 
 struct float_int { float value; int index; };
 struct double_int { double value; int index; };
@@ -27,11 +20,11 @@ struct short_int { short value; int index; };
     do {                                                                                  \
         struct name in[3] = {{(rank == size - 1) ? -5 : 1, rank}, {7, 100 - rank}, {rank % 3, rank}}, out[3]; \
         WORKS(lw_allreduce(comm, in, out, 3, lw, LW_MINLOC));                             \
-        EXPECT(out[0].value == -5 && out[0].index == size - 1);                           \
-        EXPECT(out[1].value == 7 && out[1].index == 101 - size);                          \
-        EXPECT(out[2].value == 0 && out[2].index == 0);                                   \
+        EXPECT_AT(out[0].value == -5 && out[0].index == size - 1);                           \
+        EXPECT_AT(out[1].value == 7 && out[1].index == 101 - size);                          \
+        EXPECT_AT(out[2].value == 0 && out[2].index == 0);                                   \
         WORKS(lw_reduce(comm, in, out, 3, lw, LW_MAXLOC, size - 1));                      \
-        EXPECT(rank != size - 1 || (out[2].value == (size < 3 ? size - 1 : 2) && out[2].index == out[2].value)); \
+        EXPECT_AT(rank != size - 1 || (out[2].value == (size < 3 ? size - 1 : 2) && out[2].index == out[2].value)); \
     } while (0)
 
 static void types(lw_comm *comm) {
@@ -43,16 +36,16 @@ static void types(lw_comm *comm) {
     SEARCH(short_int, LW_SHORT_INT);
     float complex f[2] = {rank + 1.0f * I, 1.0f * I}, fout[2];
     WORKS(lw_allreduce(comm, f, fout, 2, LW_COMPLEX_F32, LW_SUM));
-    EXPECT(crealf(fout[0]) == size * (size - 1) / 2 && cimagf(fout[0]) == size);
+    EXPECT_AT(crealf(fout[0]) == size * (size - 1) / 2 && cimagf(fout[0]) == size);
     double complex d = I, dout, power = 1;
     for (int r = 0; r < size; r++) power *= I;
     WORKS(lw_allreduce(comm, &d, &dout, 1, LW_COMPLEX_F64, LW_PROD));
-    EXPECT(creal(dout) == creal(power) && cimag(dout) == cimag(power));
+    EXPECT_AT(creal(dout) == creal(power) && cimag(dout) == cimag(power));
     bool b[2] = {rank == 0, true}, bout[2];
     WORKS(lw_allreduce(comm, b, bout, 2, LW_BOOL, LW_LOR));
-    EXPECT(bout[0] && bout[1]);
+    EXPECT_AT(bout[0] && bout[1]);
     WORKS(lw_allreduce(comm, b, bout, 2, LW_BOOL, LW_LAND));
-    EXPECT(bout[0] == (size == 1) && bout[1]);
+    EXPECT_AT(bout[0] == (size == 1) && bout[1]);
 }
 
 /* Maps x -> m x + c, one applied after the other: associative, and not commutative. */
@@ -94,19 +87,19 @@ static void own(lw_comm *comm, size_t n, int extra) {
     struct map *in = malloc(n * sizeof *in), *out = malloc(n * sizeof *out);
     for (size_t i = 0; i < n; i++) in[i] = map_of(rank, i);
     WORKS(lw_allreduce(comm, in, out, n, type, op));
-    for (size_t i = 0; i < n; i++) EXPECT(same(out[i], composed(0, size, i)));
+    for (size_t i = 0; i < n; i++) EXPECT_AT(same(out[i], composed(0, size, i)));
     for (int root = 0; root < size; root++) {
         WORKS(lw_reduce(comm, in, rank == root ? out : NULL, n, type, op, root));
-        for (size_t i = 0; rank == root && i < n; i++) EXPECT(same(out[i], composed(0, size, i)));
+        for (size_t i = 0; rank == root && i < n; i++) EXPECT_AT(same(out[i], composed(0, size, i)));
     }
     WORKS(lw_scan(comm, in, out, n, type, op));
-    for (size_t i = 0; i < n; i++) EXPECT(same(out[i], composed(0, rank + 1, i)));
+    for (size_t i = 0; i < n; i++) EXPECT_AT(same(out[i], composed(0, rank + 1, i)));
     WORKS(lw_exscan(comm, in, out, n, type, op));
-    for (size_t i = 0; rank > 0 && i < n; i++) EXPECT(same(out[i], composed(0, rank, i)));
+    for (size_t i = 0; rank > 0 && i < n; i++) EXPECT_AT(same(out[i], composed(0, rank, i)));
     size_t block = n / (size_t)size;
     WORKS(lw_reduce_scatter_block(comm, in, out, block, type, op));
-    for (size_t i = 0; i < block; i++) EXPECT(same(out[i], composed(0, size, block * (size_t)rank + i)));
-    EXPECT(size == 1 || combined > 0);
+    for (size_t i = 0; i < block; i++) EXPECT_AT(same(out[i], composed(0, size, block * (size_t)rank + i)));
+    EXPECT_AT(size == 1 || combined > 0);
     WORKS(lw_barrier(comm));
     WORKS(lw_op_free(made));
     free(in);
@@ -131,11 +124,11 @@ static void reproducible(lw_comm *comm, size_t n) {
         lw_op op = LW_SUM | (way == 0 ? LW_REPRODUCIBLE : 0);
         WORKS(lw_comm_set_reproducible(comm, way));
         WORKS(lw_allreduce(comm, in, out, n, LW_F64, op));
-        for (size_t i = 0; i < n; i++) EXPECT(out[i] == fixed(0, size, i));
+        for (size_t i = 0; i < n; i++) EXPECT_AT(out[i] == fixed(0, size, i));
         WORKS(lw_reduce(comm, in, out, n, LW_F64, op, size / 2));
-        for (size_t i = 0; rank == size / 2 && i < n; i++) EXPECT(out[i] == fixed(0, size, i));
+        for (size_t i = 0; rank == size / 2 && i < n; i++) EXPECT_AT(out[i] == fixed(0, size, i));
         WORKS(lw_scan(comm, in, out, n, LW_F64, op));
-        for (size_t i = 0; i < n; i++) EXPECT(out[i] == fixed(0, rank + 1, i));
+        for (size_t i = 0; i < n; i++) EXPECT_AT(out[i] == fixed(0, rank + 1, i));
     }
     WORKS(lw_comm_set_reproducible(comm, 0));
     free(in);
@@ -149,15 +142,15 @@ static void messages(lw_comm *comm, size_t n) {
     size_t got = 0;
     for (size_t i = 0; i < n; i++) in[i] = rank * 1000003 + (int32_t)i;
     WORKS(lw_sendrecv(comm, in, n, next, 4, out, n + 1, last, 4, LW_I32, &got));
-    EXPECT(got == n);
-    for (size_t i = 0; i < n; i++) EXPECT(out[i] == last * 1000003 + (int32_t)i);
+    EXPECT_AT(got == n);
+    for (size_t i = 0; i < n; i++) EXPECT_AT(out[i] == last * 1000003 + (int32_t)i);
     if (size > 1 && rank == 0) {
         for (uint32_t tag = 0; tag < 3; tag++) WORKS(lw_send(comm, in, n < 500 ? n : 500, LW_I32, 1, tag));
     } else if (rank == 1) {
         for (uint32_t tag = 3; tag-- > 0;) {
             WORKS(lw_recv(comm, out, n, LW_I32, 0, tag, &got));
-            EXPECT(got == (n < 500 ? n : 500));
-            for (size_t i = 0; i < got; i++) EXPECT(out[i] == (int32_t)i);
+            EXPECT_AT(got == (n < 500 ? n : 500));
+            for (size_t i = 0; i < got; i++) EXPECT_AT(out[i] == (int32_t)i);
         }
     }
     WORKS(lw_window_create(comm, 64));
@@ -166,13 +159,13 @@ static void messages(lw_comm *comm, size_t n) {
     WORKS(lw_flag_wait(comm, 3, n));
     int there = -1;
     WORKS(lw_get(comm, rank, 8, &there, sizeof there));
-    EXPECT(there == last);
-    EXPECT(lw_put(comm, next, 61, &rank, sizeof rank) == LW_ERR_COUNT);
+    EXPECT_AT(there == last);
+    EXPECT_AT(lw_put(comm, next, 61, &rank, sizeof rank) == LW_ERR_COUNT);
     WORKS(lw_barrier(comm));
-    EXPECT(lw_send(comm, in, n, LW_I32, size, 0) == LW_ERR_RANK);
-    EXPECT(lw_recv(comm, in, n, LW_I32, -1, 0, NULL) == LW_ERR_RANK);
+    EXPECT_AT(lw_send(comm, in, n, LW_I32, size, 0) == LW_ERR_RANK);
+    EXPECT_AT(lw_recv(comm, in, n, LW_I32, -1, 0, NULL) == LW_ERR_RANK);
     WORKS(lw_send(comm, in, 1, LW_I32, rank, 0));
-    EXPECT(lw_recv(comm, out, 0, LW_I32, rank, 0, &got) == LW_ERR_TRUNCATED);
+    EXPECT_AT(lw_recv(comm, out, 0, LW_I32, rank, 0, &got) == LW_ERR_TRUNCATED);
     WORKS(lw_barrier(comm));
     free(in);
     free(out);
@@ -196,7 +189,7 @@ static lw_status everything(lw_comm *comm, void *arg) {
 
 int main(int argc, char **argv) {
     int rank = 0, size = argc > 2 ? atoi(argv[2]) : 0;
-    EXPECT(argc > 1);
+    EXPECT_AT(argc > 1);
     if (strcmp(argv[1], "threads") == 0) {
         WORKS(lw_team_threads(size, everything, NULL));
     } else {

@@ -1,17 +1,10 @@
 /* Started and persistent calls. */
+#include "expect.h"
 #include "lineweave.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#define EXPECT(what)                                                                    \
-    do {                                                                                \
-        if (!(what)) {                                                                  \
-            fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #what, lw_last_error()); \
-            exit(1);                                                                    \
-        }                                                                               \
-    } while (0)
 
 enum { MOST = 8, N = 3 };
 

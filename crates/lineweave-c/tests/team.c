@@ -1,18 +1,11 @@
 /* A team of several processes with several threads each, as Team::spawn_mixed starts it: lw_team_from_env.
  * team mixed | alone */
+#include "expect.h"
 #include "lineweave.h"
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define EXPECT(what)                                                                         \
-    do {                                                                                     \
-        if (!(what)) {                                                                       \
-            fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #what, lw_last_error());  \
-            exit(1);                                                                         \
-        }                                                                                    \
-    } while (0)
 
 static lw_team *team;
 
