@@ -5,9 +5,8 @@
 
 use crate::error::Error;
 use crate::kernel::CopyPolicy;
-use crate::settings::{Attach, Settings, Wait};
+use crate::settings::{Attach, Settings};
 use crate::topology::Hardware;
-use crate::wait::{Between, Budget};
 use lineweave_core::algorithm::{self, Algorithm};
 use lineweave_core::collective::Collective;
 use lineweave_core::machine;
@@ -149,16 +148,6 @@ impl Tuning {
     /// By a model alone: for machines one does not have, and for tests.
     pub fn of_model(model: Model, origin: Origin) -> Tuning {
         Tuning { model, origin, choices: None, forced: Vec::new() }
-    }
-
-    /// How ranks wait: the policy's budgets, and what was measured to win between the polls of an exchange.
-    pub fn wait_budget(&self, policy: Wait, ranks: usize, usable: usize) -> Budget {
-        let exchange = match self.model.best_trick(&["load-fence", "no-pause"]) {
-            Some("load-fence") => Between::LoadFence,
-            Some("no-pause") => Between::Nothing,
-            Some(_) | None => Between::Pause,
-        };
-        Budget { exchange, ..Budget::of(policy, ranks, usable) }
     }
 
     /// From which length on it can pay to ask whether all buffers are shared: where what is saved, a copy of the message at the

@@ -6,10 +6,10 @@
 
 mod budget;
 
-pub use budget::{Between, Budget};
+pub use budget::Budget;
 
 use crate::flag::{self, WakeFence};
-use crate::sync::{load_fence, spin_loop, AtomicU64, FutexWord, Ordering};
+use crate::sync::{spin_loop, AtomicU64, FutexWord, Ordering};
 use std::time::{Duration, Instant};
 
 /// What a waiting rank checks now and then.
@@ -111,23 +111,7 @@ impl Waiter {
         sleepers: &AtomicU64,
         vigil: &mut V,
     ) -> Result<(), Interrupted> {
-        self.poll(flag, value, sleepers, vigil, || (), spin_loop)
-    }
-
-    /// [`Waiter::wait`] for the other flag of an exchange.
-    #[inline(always)]
-    pub fn wait_exchange<V: Vigil>(
-        &mut self,
-        flag: &AtomicU64,
-        value: u64,
-        sleepers: &AtomicU64,
-        vigil: &mut V,
-    ) -> Result<(), Interrupted> {
-        match self.budget.exchange {
-            Between::Pause => self.poll(flag, value, sleepers, vigil, || (), spin_loop),
-            Between::Nothing => self.poll(flag, value, sleepers, vigil, || (), || ()),
-            Between::LoadFence => self.poll(flag, value, sleepers, vigil, || (), load_fence),
-        }
+        self.poll(flag, value, sleepers, vigil, || ())
     }
 
     /// Waits until `flag` has reached `value`, and loads the word beside it. Every poll loads both: the peer may
@@ -142,7 +126,7 @@ impl Waiter {
         vigil: &mut V,
     ) -> Result<u64, Interrupted> {
         // Relaxed: ordered after the acquire of the flag.
-        self.poll(flag, value, sleepers, vigil, || word.load(Ordering::Relaxed), spin_loop)
+        self.poll(flag, value, sleepers, vigil, || word.load(Ordering::Relaxed))
     }
 
     /// Waits until `ready` says so, for what no single flag says: where it would sleep it naps.
@@ -172,7 +156,6 @@ impl Waiter {
         sleepers: &AtomicU64,
         vigil: &mut V,
         load: impl Fn() -> T,
-        between: impl Fn(),
     ) -> Result<T, Interrupted> {
         let look = || {
             let reached = flag::reached(flag, value);
@@ -186,7 +169,8 @@ impl Waiter {
         // A hook is called from the first look on: what a host library has to do can wait for some microseconds.
         let first = self.budget.spins.min(POLLS_A_LOOK);
         for _ in 0..first {
-            between();
+            // A fence for loads, or nothing, instead was quicker in a bare loop and slower here (docs/findings.md).
+            spin_loop();
             if let Some(loaded) = look() {
                 return Ok(loaded);
             }

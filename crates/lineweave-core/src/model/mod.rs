@@ -297,23 +297,6 @@ impl Model {
             |f: &FoldCosts| f.element.trim_start_matches(|c: char| c.is_alphabetic()).parse().unwrap_or(0);
         self.folds.iter().find(|f| size(f) == grain * 8).or_else(|| self.folds.first())
     }
-
-    /// Whether a trick beats the plain exchange: with intervals apart, and at its best as well, since a machine
-    /// that changes while it is measured sets medians apart by itself.
-    pub fn trick_wins(&self, name: &str) -> bool {
-        let trick = |name: &str| self.tricks.iter().find(|t| t.name == name);
-        match (trick(name), trick("plain")) {
-            (Some(t), Some(plain)) => t.cost.ci_high < plain.cost.ci_low && t.least < plain.least,
-            (None, _) | (_, None) => false,
-        }
-    }
-
-    /// The cheapest of these tricks that wins, if one does.
-    pub fn best_trick(&self, names: &[&'static str]) -> Option<&'static str> {
-        let cost =
-            |name: &str| self.tricks.iter().find(|t| t.name == name).map_or(f64::MAX, |t| t.cost.value);
-        names.iter().copied().filter(|name| self.trick_wins(name)).min_by(|a, b| cost(a).total_cmp(&cost(b)))
-    }
 }
 
 #[cfg(test)]

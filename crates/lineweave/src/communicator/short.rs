@@ -70,7 +70,7 @@ impl Engine {
         let sleepers = hot.their_home.sleepers();
         self.base += hot.span;
         self.waiter.raise(mine, value, hot.home.sleepers());
-        match self.waiter.wait_exchange(theirs, wanted, sleepers, &mut self.watch) {
+        match self.waiter.wait(theirs, wanted, sleepers, &mut self.watch) {
             Ok(()) => Some(Ok(())),
             Err(interrupted) => Some(Err(self.interrupted(interrupted))),
         }

@@ -11,22 +11,6 @@ pub struct Budget {
     pub yields: u32,
     /// Whether ranks outnumber usable CPUs, so that one that waits holds up another.
     pub crowded: bool,
-    /// What lies between the polls of an exchange of two bare flags, the two-rank barrier.
-    pub exchange: Between,
-}
-
-/// What lies between two polls.
-///
-/// All but exchanges pause. A load fence made exchanges faster and swaps of payloads slower; two pauses and more, or
-/// none, made both slower (2-CPU Zen 3 VM, `lineweave bench barrier allreduce --ranks 2`).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Between {
-    /// The CPU's hint for polling loops.
-    Pause,
-    /// Nothing.
-    Nothing,
-    /// A fence for loads.
-    LoadFence,
 }
 
 impl Budget {
@@ -44,6 +28,6 @@ impl Budget {
             Wait::Auto if crowded => (2, 2_000),
             Wait::Auto => (20_000, 200),
         };
-        Budget { spins, yields, crowded, exchange: Between::Pause }
+        Budget { spins, yields, crowded }
     }
 }
