@@ -346,8 +346,10 @@ impl Engine {
     #[inline]
     pub unsafe fn run(&mut self, plan: PlanId, buffers: Buffers) -> Result<(), Error> {
         if self.hot.as_ref().is_some_and(|hot| hot.plan == plan) {
-            if let Some(done) = self.repeat_exchange() {
-                return done;
+            match self.repeat_exchange() {
+                Ok(true) => return Ok(()),
+                Ok(false) => {}
+                Err(interrupted) => return Err(self.interrupted(interrupted)),
             }
         }
         self.begin("a plan")?;
@@ -359,7 +361,8 @@ impl Engine {
     }
 
     #[cold]
-    pub(super) fn interrupted(&mut self, _: Interrupted) -> Error {
+    #[inline(never)]
+    pub(crate) fn interrupted(&mut self, _: Interrupted) -> Error {
         self.hot = None;
         self.hot_swap = None;
         let error = match take_panic() {
