@@ -129,8 +129,7 @@ impl Engine {
         let sleepers = hot.their_home.sleepers();
         self.base += hot.span;
         self.waiter.raise(&mine[0], value, hot.home.sleepers());
-        let other =
-            self.waiter.wait_with_word(&theirs[0], &theirs[1], wanted, sleepers, &mut self.watch)?;
+        let other = self.waiter.wait_with_word(&theirs[0], &theirs[1], wanted, sleepers, &mut self.watch)?;
         let (a, b) = if hot.left { (own, other) } else { (other, own) };
         // SAFETY: the caller vouches for `output`.
         unsafe { write_word(output, (hot.fold)(a, b), hot.bytes) };
@@ -200,6 +199,7 @@ unsafe fn write_word(to: *mut u8, word: u64, bytes: usize) {
         if bytes == 4 && cfg!(target_endian = "little") {
             return to.cast::<u32>().write_unaligned(word as u32);
         }
-        word.to_ne_bytes().as_ptr().copy_to_nonoverlapping(to, bytes);
+        let word = word.to_ne_bytes();
+        word.as_ptr().copy_to_nonoverlapping(to, bytes);
     }
 }
