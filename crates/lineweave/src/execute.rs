@@ -1,7 +1,7 @@
 //! Running compiled steps: the innermost loop of the engine.
 
 use crate::attach;
-use crate::compile::{Addr, Compiled, Double, Step, IN, OUT, PEERS};
+use crate::compile::{Addr, Compiled, Double, Step, BANK, IN, OUT, PEERS};
 use crate::kernel::{load_words, store_words, Copier, Fold, MAX_PAYLOAD};
 use crate::segment::{far, KnownHeaps};
 use crate::sync::AtomicU64;
@@ -140,8 +140,8 @@ impl Frame<'_> {
         true
     }
 
-    /// Combines elements into two places. What goes past the caches is combined piece by piece in the first of them, so that each
-    /// operand is read once and each destination written once.
+    /// Combines elements into two places, piece by piece, so that what is written to the second comes from the first cache. Where users'
+    /// buffers go past the caches a piece is combined in scratch, so that each destination is written once.
     ///
     /// # Safety
     /// That of [`Frame::combine`]; `also` is disjoint from all others, and all are of this process.
@@ -149,28 +149,27 @@ impl Frame<'_> {
     unsafe fn combine_twice(&self, double: &Double, grain: usize) -> bool {
         let Double { a, b, dst, also, elements } = *double;
         let [a, b, dst, also] = [a, b, dst, also].map(|addr| self.at(addr));
-        let len = elements * grain;
         let apart = !std::ptr::eq(a, dst) && !std::ptr::eq(b, dst);
-        if !apart || grain > PIECE || !self.copy.streams(len) {
-            // SAFETY: the caller's.
-            return unsafe {
-                let done = self.fold.run(a, b, dst, elements);
-                self.copy.copy_plain(dst, also, len);
-                done
-            };
-        }
+        let streams = self.copy.streams(elements * grain);
+        let both = streams && apart && double.dst.base != BANK && grain <= PIECE;
         let mut room = Piece([MaybeUninit::uninit(); PIECE]);
-        let piece = room.0.as_mut_ptr().cast::<u8>();
-        let most = PIECE / grain;
+        let most = (PIECE / grain).max(1);
         for from in (0..elements).step_by(most) {
             let (count, at) = (most.min(elements - from), from * grain);
-            // SAFETY: the caller's, for a part of each; the piece holds so many elements and is aligned for all.
+            // SAFETY: the caller's, for a part of each; where the scratch is used it holds so many elements, and is aligned for all.
             unsafe {
+                let (dst, also) = (dst.add(at), also.add(at));
+                let piece = if both { room.0.as_mut_ptr().cast::<u8>() } else { dst };
                 if !self.fold.run(a.add(at), b.add(at), piece, count) {
                     return false;
                 }
-                self.copy.stream(piece, dst.add(at), count * grain);
-                self.copy.stream(piece, also.add(at), count * grain);
+                if both {
+                    self.copy.stream(piece, dst, count * grain);
+                }
+                match streams {
+                    true => self.copy.stream(piece, also, count * grain),
+                    false => self.copy.copy_plain(piece, also, count * grain),
+                }
             }
         }
         true
