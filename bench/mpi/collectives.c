@@ -135,8 +135,10 @@ static void measure(enum kind kind, size_t bytes, int fresh, double window_ns)
     }
     if (!sets) MPI_Abort(world, 4);
     check(kind, sets[0], bytes);
-    /* Warm: enough calls for any library to settle on what it does, then as many as make a batch of a ms. */
-    double once = batch(kind, sets, many, &next, bytes, bytes >= 1 << 18 ? 14 : 60);
+    /* Warm: enough calls for any library to settle on what it does (lineweave has compared itself with the MPI twice by then; Intel MPI is
+     * slow until its cells have all been used once), then as many as make a batch of a ms. */
+    size_t warm = ((size_t)60 << 20) / (bytes ? bytes : 1);
+    double once = batch(kind, sets, many, &next, bytes, warm < 70 ? 70 : warm > 3500 ? 3500 : (int)warm);
     once = batch(kind, sets, many, &next, bytes, bytes >= 1 << 18 ? 4 : 20);
     int calls = (int)(1e6 / once);
     calls = calls < 2 ? 2 : calls > 10000 ? 10000 : calls;

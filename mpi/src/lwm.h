@@ -146,11 +146,13 @@ enum lwm_way {
     LWM_AWAY,  /* passes for ever, and `why` says why */
 };
 
-/* A contest of lineweave and the host for one kind of call and race class. */
+/* Contests of lineweave and the host for one kind of call and race class. */
 struct lwm_race {
-    uint32_t calls;
-    uint8_t host;         /* 1: the host won, and is called from now on */
-    uint8_t over;
+    uint64_t left;        /* calls until the next contest; 0: one is under way */
+    uint32_t calls;       /* of the turn under way */
+    uint8_t turn;         /* of the contest under way */
+    uint8_t host;         /* 1: the host won the last one, and is called */
+    uint8_t contest;      /* how many are over */
     uint64_t turn_ns, best_ns[2];  /* of the turn under way; of the fastest one of ours and of the host's */
 };
 
@@ -184,9 +186,8 @@ struct lwm_comm {
     lw_comm *started;
     struct lwm_nodes *nodes;
     uint64_t calls;
-    /* Set when a barrier is nothing but lw_barrier. */
-    bool plain_barrier;
-    uint64_t barriers;
+    /* Barriers until one that is more than lw_barrier, and those that were not counted yet, these included. */
+    uint64_t plain_barriers, barriers;
     struct lwm_hot hot[LWM_HOT];
     struct lwm_race races[LWM_TAKEN][LWM_RACE_CLASSES];
     struct lwm_comm *next;

@@ -45,8 +45,8 @@
 int MPI_Barrier(MPI_Comm comm)
 {
     struct lwm_comm *known = __atomic_load_n(&lwm_slots[lwm_slot(comm)], __ATOMIC_ACQUIRE);
-    if (LWM_LIKELY(known && known->handle == comm && known->plain_barrier)) {
-        known->barriers++;
+    if (LWM_LIKELY(known && known->handle == comm && known->plain_barriers)) {
+        known->plain_barriers--;
         if (LWM_LIKELY(lw_barrier(known->team) == LW_OK)) return 0;
         struct lwm_call call = {.comm = known, .kind = LWM_BARRIER};
         lwm_done(&call, LW_ERR_FAILED);
