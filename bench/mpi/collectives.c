@@ -135,10 +135,14 @@ static void measure(enum kind kind, size_t bytes, int fresh, double window_ns)
     }
     if (!sets) MPI_Abort(world, 4);
     check(kind, sets[0], bytes);
-    /* Warm: enough calls for any library to settle on what it does (lineweave has compared itself with the MPI twice by then; Intel MPI is
-     * slow until its cells have all been used once), then as many as make a batch of a ms. */
-    size_t warm = ((size_t)60 << 20) / (bytes ? bytes : 1);
-    double once = batch(kind, sets, many, &next, bytes, warm < 70 ? 70 : warm > 3500 ? 3500 : (int)warm);
+    /* Warm: enough calls for any library to settle on what it does, but not much more than a tenth of a second: lineweave has compared itself
+     * with the MPI twice by then, and Intel MPI is slow until its cells have all been used once. Then as many as make a batch of a ms. */
+    int warm = bytes < 17 << 10 ? 3600 : bytes < 850 << 10 ? (int)((60 << 20) / bytes) : 70;
+    double once, warmed = 0;
+    for (int done = 0, some = warm < 100 ? warm : 100; done < warm && (done == 0 || warmed < 1e8); done += some) {
+        once = batch(kind, sets, many, &next, bytes, some);
+        warmed += once * some;
+    }
     once = batch(kind, sets, many, &next, bytes, bytes >= 1 << 18 ? 4 : 20);
     int calls = (int)(1e6 / once);
     calls = calls < 2 ? 2 : calls > 10000 ? 10000 : calls;

@@ -26,22 +26,24 @@ struct lwm_count lwm_counts[LWM_KINDS][LWM_CLASSES];
 /* The race class of 16 KiB, up to which turns of later contests are longest. */
 #define WARMS 15
 
-/* Calls in a turn under way. Of later contests the host's first one is so long that it has moved 8 MiB. */
-static uint32_t calls_a_turn(const struct lwm_race *race, int race_class)
+/* Calls in a turn. Of later contests the host's first one is so long that it has moved 8 MiB. */
+static uint32_t calls_a_turn(unsigned contest, unsigned turn, int race_class)
 {
-    if (race->contest == 0) return race_class >= LONG ? 2 : race_class > SHORT ? 8 : 32;
+    if (contest == 0) return race_class >= LONG ? 2 : race_class > SHORT ? 8 : 32;
     int doublings = race_class > WARMS ? race_class - WARMS : 0;
     uint32_t many = doublings > 6 ? 2 : 128u >> doublings;
-    return race->turn == 1 ? 4 * many : many;
+    return turn == 1 ? 4 * many : many;
 }
 
+/* A side that takes so many times as long as the other has lost at once: ranks that wait for each other without yielding a CPU that they
+ * share need milliseconds a call. Looked at after each 32 calls of the host's first turn, and after it. */
+#define CLEAR 16
+#define LOOK 32
+
 /* Calls from the end of a contest to the next: twice as many as that one has, then 16, 128 and so on. */
-static uint64_t calls_to_next(const struct lwm_race *race, int race_class)
+static uint64_t calls_to_next(unsigned contest, int race_class)
 {
-    struct lwm_race next = {.contest = 1};
-    uint64_t length = (uint64_t)(TURNS + 3) * calls_a_turn(&next, race_class);
-    unsigned later = race->contest < 12 ? race->contest : 12;
-    return length << (1 + 3 * later);
+    return (uint64_t)(TURNS + 3) * calls_a_turn(1, 0, race_class) << (1 + 3 * (contest < 12 ? contest : 12));
 }
 
 static void add(uint64_t *counter, uint64_t n)
@@ -72,31 +74,43 @@ bool lwm_begin(struct lwm_call *call, enum lwm_kind kind, MPI_Comm handle)
     return lwm_leave(call, comm->why);
 }
 
-/* Who is faster, by the sums over all ranks. Called by all ranks at the same call. */
-static void settle_race(struct lwm_call *call)
+/* Ends a contest after which the times of so many calls a side, summed over all ranks, are known. */
+static void settle_race(struct lwm_call *call, const long long ns[2], uint32_t many)
 {
     struct lwm_race *race = call->race;
-    uint32_t many = calls_a_turn(race, call->race_class);
-    long long mine[2] = {(long long)race->best_ns[0], (long long)race->best_ns[1]}, all[2];
-    race->left = calls_to_next(race, call->race_class);
+    race->left = calls_to_next(race->contest, call->race_class);
     race->contest++;
+    race->calls = 0;
     race->turn = 0;
-    race->best_ns[0] = race->best_ns[1] = 0;
-    if (lwm_host.Allreduce(mine, all, 2, lwm_host.long_long, lwm_host.sum, call->comm->handle) != 0) return;
-    race->host = all[0] > all[1] + all[1] / 50;
+    race->turn_ns = race->best_ns[0] = race->best_ns[1] = 0;
+    race->host = ns[0] > ns[1] + ns[1] / 50;
     struct lwm_count *count = &lwm_counts[call->kind][call->size_class];
     uint64_t size = (uint64_t)call->comm->size;
     add(&count->raced, many);
-    add(&count->raced_ours_ns, (uint64_t)all[0] / size);
-    add(&count->raced_theirs_ns, (uint64_t)all[1] / size);
+    add(&count->raced_ours_ns, (uint64_t)ns[0] / size);
+    add(&count->raced_theirs_ns, (uint64_t)ns[1] / size);
+}
+
+/* Whether the contest is over, by the sums over all ranks. Called by all ranks at the same call. */
+static bool is_over(struct lwm_call *call)
+{
+    struct lwm_race *race = call->race;
+    bool last = race->turn >= TURNS, within = race->turn == 1 && race->calls > 0 && race->calls % LOOK == 0;
+    if (!last && !within && !(race->turn == 2 && race->calls == 0)) return false;
+    uint32_t many = calls_a_turn(race->contest, 0, call->race_class);
+    long long mine[2] = {(long long)race->best_ns[0], (long long)race->best_ns[1]}, all[2] = {0, 0};
+    if (within) mine[1] = (long long)(race->turn_ns * many / race->calls);
+    if (lwm_host.Allreduce(mine, all, 2, lwm_host.long_long, lwm_host.sum, call->comm->handle) != 0) return false;
+    if (!last && all[0] < CLEAR * all[1] && all[1] < CLEAR * all[0]) return false;
+    settle_race(call, all, many);
+    return true;
 }
 
 /* Whose turn it is; true for lineweave's. */
 static bool turn(struct lwm_call *call)
 {
     struct lwm_race *race = call->race;
-    if (race->turn >= TURNS) {
-        settle_race(call);
+    if (is_over(call)) {
         call->race = NULL;
         return !race->host;
     }
@@ -108,11 +122,13 @@ static bool turn(struct lwm_call *call)
 static void ran(struct lwm_call *call, uint64_t took)
 {
     struct lwm_race *race = call->race;
+    uint32_t many = calls_a_turn(race->contest, race->turn, call->race_class);
     race->turn_ns += took;
-    if (++race->calls < calls_a_turn(race, call->race_class)) return;
-    uint64_t *best = &race->best_ns[race->turn % 2];
-    if (race->turn >= 2 && (*best == 0 || race->turn_ns < *best)) *best = race->turn_ns;
-    race->turn++;
+    if (++race->calls < many) return;
+    /* The first turns count until there is another. */
+    uint64_t ns = race->turn_ns * calls_a_turn(race->contest, 0, call->race_class) / many, *best = &race->best_ns[race->turn % 2];
+    if (race->turn < 4 || ns < *best) *best = ns;
+    if (race->turn < TURNS) race->turn++;
     race->calls = 0;
     race->turn_ns = 0;
 }
@@ -188,8 +204,9 @@ void lwm_count_hot(struct lwm_comm *comm, enum lwm_kind kind)
 {
     struct lwm_hot *hot = &comm->hot[kind];
     struct lwm_count *count = &lwm_counts[kind][hot->size_class];
-    add(&count->taken, hot->done);
-    add(&count->taken_bytes, hot->done * hot->bytes);
+    add(hot->host ? &count->passed : &count->taken, hot->done);
+    if (hot->host) add(&count->why[LWM_WHY_RACE], hot->done);
+    else add(&count->taken_bytes, hot->done * hot->bytes);
     if (lwm_settings.race) comm->races[kind][lwm_race_class(hot->bytes)].left -= hot->done;
     hot->done = 0;
 }
@@ -198,10 +215,12 @@ void lwm_heat(const struct lwm_call *call, struct lwm_hot hot)
 {
     struct lwm_comm *comm = call->comm;
     const struct lwm_race *race = &comm->races[call->kind][call->race_class];
-    if (comm->way != LWM_TEAM || (lwm_settings.race && (race->left == 0 || race->host))) return;
+    if (comm->way != LWM_TEAM || (lwm_settings.race && race->left == 0)) return;
     /* The next one that is timed goes the whole way, and so does the first of the next contest. */
-    uint64_t taken = lwm_counts[call->kind][call->size_class].taken;
-    hot.left = taken < 16 ? 0 : 64 - (uint32_t)(taken & 63) + 1;
+    const struct lwm_count *count = &lwm_counts[call->kind][call->size_class];
+    hot.host = lwm_settings.race && race->host;
+    uint64_t before = hot.host ? count->passed : count->taken;
+    hot.left = before < 16 ? 0 : 64 - (uint32_t)(before & 63) + 1;
     if (lwm_settings.race && hot.left > race->left) hot.left = (uint32_t)race->left + 1;
     hot.size_class = call->size_class;
     comm->hot[call->kind] = hot;

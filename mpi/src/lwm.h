@@ -169,6 +169,7 @@ struct lwm_hot {
     lw_type element;
     lw_op combine;
     int size_class;
+    bool host;            /* it passes, since the host won the contest */
 };
 /* The kinds that are kept: to ALLTOALL. */
 #define LWM_HOT (LWM_ALLTOALL + 1)
@@ -307,7 +308,7 @@ bool lwm_nothing(struct lwm_call *call);
 bool lwm_short(struct lwm_call *call);
 /* Ends a call that lineweave carried out. Returns true. */
 bool lwm_done(struct lwm_call *call, lw_status status);
-/* Keeps a call that lineweave carried out, to be repeated; `hot` says what it is. */
+/* Keeps a call that lineweave carried out, or the winner of a contest, to be repeated; `hot` says what it is. */
 void lwm_heat(const struct lwm_call *call, struct lwm_hot hot);
 int lwm_repeat_failed(struct lwm_comm *comm, enum lwm_kind kind);
 /* One that was repeated; MPI's result. */
@@ -317,6 +318,13 @@ static inline int lwm_repeated(struct lwm_comm *comm, enum lwm_kind kind, lw_sta
     comm->hot[kind].left--;
     comm->hot[kind].done++;
     return 0;
+}
+/* One that passed again; the host's result. */
+static inline int lwm_passed_again(struct lwm_hot *hot, int result)
+{
+    hot->left--;
+    hot->done++;
+    return result;
 }
 /* Counts what was repeated. */
 void lwm_count_hot(struct lwm_comm *comm, enum lwm_kind kind);

@@ -6,6 +6,7 @@
 #define NEXT(name) \
     static __typeof__(&FORM(name)) next; \
     if (LWM_UNLIKELY(!next)) *(void **)&next = lwm_next(NAME(name));
+#define NEXT_CALL(name, arguments) ({ NEXT(name) next arguments; })
 #define LWM_TEXT(x) #x
 
 #define FORM(name) MPI_##name
