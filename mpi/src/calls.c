@@ -36,9 +36,9 @@ static uint32_t calls_a_turn(unsigned contest, unsigned turn, int race_class)
 }
 
 /* A side that takes so many times as long as the other has lost at once: ranks that wait for each other without yielding a CPU that they
- * share need milliseconds a call. Looked at after each 32 calls of the host's first turn, and after it. */
+ * share need milliseconds a call. Looked at after 8 calls of the host's first turn, then after each 32, and after the turn. */
 #define CLEAR 16
-#define LOOK 32
+static bool looks(uint32_t calls) { return calls == 8 || (calls > 0 && calls % 32 == 0); }
 
 /* Calls from the end of a contest to the next: twice as many as that one has, then 16, 128 and so on. */
 static uint64_t calls_to_next(unsigned contest, int race_class)
@@ -95,7 +95,7 @@ static void settle_race(struct lwm_call *call, const long long ns[2], uint32_t m
 static bool is_over(struct lwm_call *call)
 {
     struct lwm_race *race = call->race;
-    bool last = race->turn >= TURNS, within = race->turn == 1 && race->calls > 0 && race->calls % LOOK == 0;
+    bool last = race->turn >= TURNS, within = race->turn == 1 && looks(race->calls);
     if (!last && !within && !(race->turn == 2 && race->calls == 0)) return false;
     uint32_t many = calls_a_turn(race->contest, 0, call->race_class);
     long long mine[2] = {(long long)race->best_ns[0], (long long)race->best_ns[1]}, all[2] = {0, 0};
