@@ -216,8 +216,20 @@ pub trait Patience {
     /// Adds one to a counter and wakes whoever sleeps on it.
     fn add(&self, flag: &AtomicU64, sleepers: &AtomicU64);
 
-    /// Goes on when `flag` has reached `value`.
-    fn wait(&mut self, flag: &AtomicU64, value: u64, sleepers: &AtomicU64) -> Result<(), Self::Stop>;
+    /// Goes on when `flag` has reached `value`; who raises it is `apart` or not (see [`Budget::apart`](crate::wait::Budget::apart)).
+    fn wait_for(
+        &mut self,
+        flag: &AtomicU64,
+        value: u64,
+        sleepers: &AtomicU64,
+        apart: bool,
+    ) -> Result<(), Self::Stop>;
+
+    /// The same for who is not known to be.
+    #[inline(always)]
+    fn wait(&mut self, flag: &AtomicU64, value: u64, sleepers: &AtomicU64) -> Result<(), Self::Stop> {
+        self.wait_for(flag, value, sleepers, false)
+    }
 
     /// The reason when an operator of the program failed.
     fn broken(&self) -> Self::Stop;
@@ -246,8 +258,14 @@ impl<V: Vigil> Patience for Blocking<'_, V> {
     }
 
     #[inline(always)]
-    fn wait(&mut self, flag: &AtomicU64, value: u64, sleepers: &AtomicU64) -> Result<(), Interrupted> {
-        self.waiter.wait(flag, value, sleepers, self.vigil)
+    fn wait_for(
+        &mut self,
+        flag: &AtomicU64,
+        value: u64,
+        sleepers: &AtomicU64,
+        apart: bool,
+    ) -> Result<(), Interrupted> {
+        self.waiter.wait_for(flag, value, sleepers, self.vigil, apart)
     }
 
     fn broken(&self) -> Interrupted {
@@ -274,7 +292,7 @@ impl Patience for Polling<'_> {
         self.waiter.add(flag, sleepers);
     }
 
-    fn wait(&mut self, flag: &AtomicU64, value: u64, _: &AtomicU64) -> Result<(), Self::Stop> {
+    fn wait_for(&mut self, flag: &AtomicU64, value: u64, _: &AtomicU64, _: bool) -> Result<(), Self::Stop> {
         if crate::flag::reached(flag, value) {
             Ok(())
         } else {
@@ -373,16 +391,16 @@ unsafe fn one<P: Patience>(
             frame.flag(at + 8).store(place, crate::sync::Ordering::Relaxed);
             patience.raise(frame.flag(at), frame.base + u64::from(value), home.sleepers());
         }
-        Step::Wait { at, home, value } => {
-            patience.wait(frame.flag(at), frame.base + u64::from(value), home.sleepers())?;
+        Step::Wait { at, home, value, apart } => {
+            patience.wait_for(frame.flag(at), frame.base + u64::from(value), home.sleepers(), apart)?;
         }
         Step::WaitEarlier { at, home, below, lag } => {
             if frame.earlier >= u64::from(lag) {
                 patience.wait(frame.flag(at), frame.base - u64::from(below), home.sleepers())?;
             }
         }
-        Step::WaitBytes { at, home, value, dst, len } => {
-            patience.wait(frame.flag(at), frame.base + u64::from(value), home.sleepers())?;
+        Step::WaitBytes { at, home, value, dst, len, apart } => {
+            patience.wait_for(frame.flag(at), frame.base + u64::from(value), home.sleepers(), apart)?;
             // SAFETY: proven in bounds; the caller vouches for the base and that it is writable.
             let payload = unsafe { std::slice::from_raw_parts_mut(frame.at(dst), len as usize) };
             load_words(frame.payload(at, payload.len()), payload);
