@@ -54,6 +54,9 @@ const NAPS: (Duration, Duration) = (Duration::from_micros(100), Duration::from_m
 const NAP_SHARE: u32 = 16;
 /// Polls between two calls of the progress hook, and between two looks at the clock while spinning.
 const POLLS_A_LOOK: u32 = 1 << 10;
+/// Yields for each call of the progress hook. Whoever is waited for on the same CPU comes after one or two, and a host library's
+/// hook may take as long as a yield: it may yield itself.
+const YIELDS_A_HOOK: u32 = 8;
 
 impl Waiter {
     /// With these budgets, waking peers in this way.
@@ -232,11 +235,16 @@ impl Waiter {
         let mut waited = Duration::ZERO;
         let mut polls: u32 = POLLS_A_LOOK.min(self.budget.spins);
         let mut yields: u32 = 0;
+        let mut until_hook: u32 = 0;
         loop {
             if ready() {
                 return Ok(());
             }
-            self.call_hook();
+            let yielding = polls >= self.budget.spins && yields < self.budget.yields;
+            until_hook = if yielding && until_hook > 0 { until_hook - 1 } else { YIELDS_A_HOOK - 1 };
+            if !yielding || until_hook == 0 {
+                self.call_hook();
+            }
             crate::progress::turn();
             if polls < self.budget.spins {
                 for _ in 0..POLLS_A_LOOK.min(self.budget.spins - polls) {
