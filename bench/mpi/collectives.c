@@ -135,13 +135,22 @@ static void measure(enum kind kind, size_t bytes, int fresh, double window_ns)
     }
     if (!sets) MPI_Abort(world, 4);
     check(kind, sets[0], bytes);
-    /* Warm: enough calls for any library to settle on what it does, then as many as make a batch of a ms. */
-    double once = batch(kind, sets, many, &next, bytes, bytes >= 1 << 18 ? 14 : 60);
-    once = batch(kind, sets, many, &next, bytes, bytes >= 1 << 18 ? 4 : 20);
+    /* Warm: enough calls for any library to settle on what it does, but not much more than half a second: lineweave has compared itself with
+     * the MPI twice by then, and Intel MPI is slow until its cells have all been used once. */
+    int warm = bytes < 17 << 10 ? 4600 : bytes < 900 << 10 ? (int)((75 << 20) / bytes) : 85;
+    double once = 0, spent = 0;
+    for (int done = 0, some = warm < 100 ? warm : 100; done < warm && (done == 0 || spent < 5e8); done += some) {
+        spent += batch(kind, sets, many, &next, bytes, some) * some;
+    }
+    /* As many as make a batch of a ms, by the fastest of some, since one interruption would make batches of few calls. */
+    for (int i = 0; i < 3; i++) {
+        double one = batch(kind, sets, many, &next, bytes, bytes >= 1 << 18 ? 4 : 20);
+        once = i == 0 || one < once ? one : once;
+    }
     int calls = (int)(1e6 / once);
     calls = calls < 2 ? 2 : calls > 10000 ? 10000 : calls;
     if (rank == 0) printf("%s %zu", names[kind], bytes);
-    double spent = 0;
+    spent = 0;
     for (int i = 0; i < 200 && (i < 5 || spent < window_ns); i++) {
         double one = batch(kind, sets, many, &next, bytes, calls);
         spent += one * calls;

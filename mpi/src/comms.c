@@ -66,7 +66,7 @@ static void retire(struct lwm_comm *comm)
     size_t slot = lwm_slot(comm->handle);
     if (lwm_slots[slot] == comm) __atomic_store_n(&lwm_slots[slot], NULL, __ATOMIC_RELEASE);
     comm->handle = lwm_host.null;
-    comm->plain_barrier = false;
+    comm->plain_barriers = 0;
     comm->next = vacant;
     vacant = comm;
     pthread_mutex_unlock(&lock);
@@ -125,7 +125,7 @@ void lwm_comms_close(void)
         comm->started = NULL;
         comm->team = NULL;
         if (comm->nodes) lwm_nodes_close(comm->nodes);
-        comm->plain_barrier = false;
+        comm->plain_barriers = 0;
         comm->way = LWM_AWAY;
         comm->why = LWM_WHY_INACTIVE;
     }
@@ -134,8 +134,8 @@ void lwm_comms_close(void)
 void lwm_comm_count(struct lwm_comm *comm)
 {
     struct lwm_count *count = &lwm_counts[LWM_BARRIER][0];
-    __atomic_fetch_add(&count->taken, comm->barriers, __ATOMIC_RELAXED);
-    comm->barriers = 0;
+    __atomic_fetch_add(&count->taken, comm->barriers - comm->plain_barriers, __ATOMIC_RELAXED);
+    comm->barriers = comm->plain_barriers = 0;
     for (int kind = 0; kind < LWM_HOT; kind++) {
         lwm_count_hot(comm, kind);
         comm->hot[kind].left = 0;

@@ -55,7 +55,14 @@ bool lwm_fold(struct lwm_call *call, enum lwm_kind kind, const void *send, void 
     bool between = comm->way == LWM_NODES;
     bool own = info.element >= LW_BYTES(0);
     if (between && (own || (kind != LWM_REDUCE && kind != LWM_ALLREDUCE))) return lwm_leave(call, LWM_WHY_NODES);
-    if (!lwm_mine(call, bytes, true)) return false;
+    /* What it is, to be repeated. */
+    bool known = !own && info.predefined && (kind == LWM_REDUCE || kind == LWM_ALLREDUCE);
+    struct lwm_hot hot = {.root = root, .type = type, .op = mpi_op, .count = count, .bytes = bytes, .align = info.align,
+                          .element = info.element, .combine = op};
+    if (!lwm_mine(call, bytes, true)) {
+        if (known) lwm_heat(call, hot);
+        return false;
+    }
 
     size_t read = bytes * blocks, written = in_place ? read : bytes;
     void *out = takes || in_place ? aligned(recv, info.align, LWM_SCRATCH_OUT, written) : recv;
@@ -79,10 +86,6 @@ bool lwm_fold(struct lwm_call *call, enum lwm_kind kind, const void *send, void 
     }
     if (status == LW_OK && takes && out != recv) memcpy(recv, out, bytes);
     lwm_done(call, status);
-    bool known = !own && info.predefined && (kind == LWM_REDUCE || kind == LWM_ALLREDUCE);
-    if (known && call->result == 0) {
-        lwm_heat(call, (struct lwm_hot){.root = root, .type = type, .op = mpi_op, .count = count, .bytes = bytes, .align = info.align,
-                                        .element = info.element, .combine = op});
-    }
+    if (known && call->result == 0) lwm_heat(call, hot);
     return true;
 }

@@ -146,11 +146,13 @@ enum lwm_way {
     LWM_AWAY,  /* passes for ever, and `why` says why */
 };
 
-/* A contest of lineweave and the host for one kind of call and race class. */
+/* Contests of lineweave and the host for one kind of call and race class. */
 struct lwm_race {
-    uint32_t calls;
-    uint8_t host;         /* 1: the host won, and is called from now on */
-    uint8_t over;
+    uint64_t left;        /* calls until the next contest; 0: one is under way */
+    uint32_t calls;       /* of the turn under way */
+    uint8_t turn;         /* of the contest under way */
+    uint8_t host;         /* 1: the host won the last one, and is called */
+    uint8_t contest;      /* how many are over */
     uint64_t turn_ns, best_ns[2];  /* of the turn under way; of the fastest one of ours and of the host's */
 };
 
@@ -167,6 +169,7 @@ struct lwm_hot {
     lw_type element;
     lw_op combine;
     int size_class;
+    bool host;            /* it passes, since the host won the contest */
 };
 /* The kinds that are kept: to ALLTOALL. */
 #define LWM_HOT (LWM_ALLTOALL + 1)
@@ -184,9 +187,8 @@ struct lwm_comm {
     lw_comm *started;
     struct lwm_nodes *nodes;
     uint64_t calls;
-    /* Set when a barrier is nothing but lw_barrier. */
-    bool plain_barrier;
-    uint64_t barriers;
+    /* Barriers until one that is more than lw_barrier, and those that were not counted yet, these included. */
+    uint64_t plain_barriers, barriers;
     struct lwm_hot hot[LWM_HOT];
     struct lwm_race races[LWM_TAKEN][LWM_RACE_CLASSES];
     struct lwm_comm *next;
@@ -306,7 +308,7 @@ bool lwm_nothing(struct lwm_call *call);
 bool lwm_short(struct lwm_call *call);
 /* Ends a call that lineweave carried out. Returns true. */
 bool lwm_done(struct lwm_call *call, lw_status status);
-/* Keeps a call that lineweave carried out, to be repeated; `hot` says what it is. */
+/* Keeps a call that lineweave carried out, or the winner of a contest, to be repeated; `hot` says what it is. */
 void lwm_heat(const struct lwm_call *call, struct lwm_hot hot);
 int lwm_repeat_failed(struct lwm_comm *comm, enum lwm_kind kind);
 /* One that was repeated; MPI's result. */
@@ -316,6 +318,13 @@ static inline int lwm_repeated(struct lwm_comm *comm, enum lwm_kind kind, lw_sta
     comm->hot[kind].left--;
     comm->hot[kind].done++;
     return 0;
+}
+/* One that passed again; the host's result. */
+static inline int lwm_passed_again(struct lwm_hot *hot, int result)
+{
+    hot->left--;
+    hot->done++;
+    return result;
 }
 /* Counts what was repeated. */
 void lwm_count_hot(struct lwm_comm *comm, enum lwm_kind kind);

@@ -53,7 +53,7 @@ static const void *apart(const void *give, size_t given_bytes, const void *take,
 /* Keeps a call whose buffers are all of one predefined type, as many elements each, to be repeated. */
 static void keep(const struct lwm_call *call, const struct lwm_buffer *buffer, const struct lwm_type *info, size_t bytes, int root)
 {
-    if (call->result != 0 || !info->predefined || !info->dense) return;
+    if (!info->predefined || !info->dense) return;
     lwm_heat(call, (struct lwm_hot){.root = root, .type = buffer->type, .count = buffer->count, .bytes = bytes, .align = 1});
 }
 
@@ -64,7 +64,10 @@ bool lwm_bcast(struct lwm_call *call, struct lwm_buffer buffer, int root, MPI_Co
     size_t bytes;
     if (!root_is_rank(call, root) || !describe(&buffer, &info, &bytes)) return lwm_leave(call, LWM_WHY_ARGUMENT);
     if (bytes == 0) return lwm_nothing(call);
-    if (!lwm_mine(call, bytes, true)) return false;
+    if (!lwm_mine(call, bytes, true)) {
+        keep(call, &buffer, &info, bytes, root);
+        return false;
+    }
     bool gives = call->comm->rank == root;
     void *data = gives ? (void *)given(call, &buffer, &info, bytes) : room(&buffer, &info, bytes);
     if (!data) return lwm_short(call);
@@ -76,7 +79,7 @@ bool lwm_bcast(struct lwm_call *call, struct lwm_buffer buffer, int root, MPI_Co
     }
     if (status == LW_OK && !gives && !taken(call, &buffer, &info, data, (size_t)buffer.count)) return lwm_short(call);
     lwm_done(call, status);
-    keep(call, &buffer, &info, bytes, root);
+    if (status == LW_OK) keep(call, &buffer, &info, bytes, root);
     return true;
 }
 
@@ -169,7 +172,11 @@ static bool exchange(struct lwm_call *call, struct lwm_buffer send, struct lwm_b
     if (bytes == 0) return lwm_nothing(call);
     bool gathers = call->kind == LWM_ALLGATHER;
     if (comm->way == LWM_NODES && !(gathers && lwm_nodes_can(comm, bytes))) return lwm_leave(call, LWM_WHY_NODES);
-    if (!lwm_mine(call, bytes, true)) return false;
+    bool alike = !in_place && send.type == recv.type && send.count == recv.count;
+    if (!lwm_mine(call, bytes, true)) {
+        if (alike) keep(call, &recv, &to, bytes, 0);
+        return false;
+    }
     char *out = room(&recv, &to, bytes * ranks);
     if (!out) return lwm_short(call);
     const void *in = LW_IN_PLACE;
@@ -193,7 +200,7 @@ static bool exchange(struct lwm_call *call, struct lwm_buffer send, struct lwm_b
     }
     if (status == LW_OK && !taken(call, &recv, &to, out, (size_t)recv.count * ranks)) return lwm_short(call);
     lwm_done(call, status);
-    if (!in_place && send.type == recv.type && send.count == recv.count) keep(call, &recv, &to, bytes, 0);
+    if (status == LW_OK && alike) keep(call, &recv, &to, bytes, 0);
     return true;
 }
 

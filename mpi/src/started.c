@@ -278,7 +278,7 @@ bool lwm_start(const struct lwm_order *o, MPI_Comm handle, MPI_Request *request,
     size_t bytes = s ? s->bytes : 0;
     bool alike = o->kind != LWM_ALLTOALLV && o->kind != LWM_ALLTOALLW;
     const struct lwm_race *race = &comm->races[o->kind][alike ? lwm_race_class(bytes) : 0];
-    if (found != LEAVE && race->over && race->host) {
+    if (found != LEAVE && race->host) {
         found = LEAVE;
         why = LWM_WHY_RACE;
     }

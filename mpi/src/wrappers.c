@@ -6,6 +6,7 @@
 #define NEXT(name) \
     static __typeof__(&FORM(name)) next; \
     if (LWM_UNLIKELY(!next)) *(void **)&next = lwm_next(NAME(name));
+#define NEXT_CALL(name, arguments) ({ NEXT(name) next arguments; })
 #define LWM_TEXT(x) #x
 
 #define FORM(name) MPI_##name
@@ -45,8 +46,8 @@
 int MPI_Barrier(MPI_Comm comm)
 {
     struct lwm_comm *known = __atomic_load_n(&lwm_slots[lwm_slot(comm)], __ATOMIC_ACQUIRE);
-    if (LWM_LIKELY(known && known->handle == comm && known->plain_barrier)) {
-        known->barriers++;
+    if (LWM_LIKELY(known && known->handle == comm && known->plain_barriers)) {
+        known->plain_barriers--;
         if (LWM_LIKELY(lw_barrier(known->team) == LW_OK)) return 0;
         struct lwm_call call = {.comm = known, .kind = LWM_BARRIER};
         lwm_done(&call, LW_ERR_FAILED);

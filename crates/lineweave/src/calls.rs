@@ -153,7 +153,7 @@ impl Communicator {
     /// `input` must be valid for reads of [`CallSpec::input_bytes`] and `output` for reads and writes of
     /// [`CallSpec::output_bytes`] (for a broadcast the root reads `input` and the others write `output`), both aligned
     /// for the element type, and nobody else may use them during the call.
-    #[inline]
+    #[inline(always)]
     pub unsafe fn call(&mut self, call: &CallSpec, input: *const u8, output: *mut u8) -> Result<(), Error> {
         // SAFETY: passed on.
         unsafe { self.engine().call(call, input, output) }

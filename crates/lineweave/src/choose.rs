@@ -47,7 +47,7 @@ pub(crate) struct Ready {
 impl Engine {
     /// Where the ranks sit.
     pub fn shape(&self) -> &Shape {
-        &self.book().shape
+        self.book().shape()
     }
 
     /// See [`crate::Communicator::reproducible`].

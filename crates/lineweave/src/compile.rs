@@ -11,16 +11,19 @@
 mod merge;
 mod placement;
 mod step;
+mod turns;
 
 pub use placement::Unfit;
 pub use step::{Addr, Double, Exchange, Home, Step, Swap, ACC, BANK, IN, OUT, PEERS};
 
 use crate::segment::{BankClass, Segment};
 use lineweave_core::plan::{Carry, FlagKind, FlagRef, Op, Plan, Region, Reuse, Space, Take};
+use lineweave_core::topology::Shape;
 use lineweave_core::units::{Rank, LINE};
 use lineweave_core::verify::Proof;
 use merge::{doubled, half_of_all, rereads};
 use placement::{can_twin, counter_offsets, Placement, GENERATION};
+use turns::Turns;
 
 /// Bytes that are combined at a time where operands are copied first: they stay in a first-level cache.
 const PIECE: usize = 8192;
@@ -79,7 +82,7 @@ impl Compiled {
     /// The exchange of payloads, when all that this rank does is to carry `in`, take the peer's, and fold both
     /// into `out`.
     pub fn swap(&self) -> Option<Swap> {
-        let [Step::SetBytes { at, home, value, src, len }, Step::WaitBytes { at: other, home: theirs, value: wanted, dst, len: taken }, Step::Fold { a, b, dst: out, .. }] =
+        let [Step::SetBytes { at, home, value, src, len }, Step::WaitBytes { at: other, home: theirs, value: wanted, dst, len: taken, .. }, Step::Fold { a, b, dst: out, .. }] =
             *self.steps
         else {
             return None;
@@ -95,7 +98,7 @@ impl Compiled {
     /// The flag to raise and the flag to wait for, when that is all this rank does.
     pub fn exchange(&self) -> Option<Exchange> {
         match *self.steps {
-            [Step::Set { at, home, value }, Step::Wait { at: other, home: theirs, value: wanted }] => {
+            [Step::Set { at, home, value }, Step::Wait { at: other, home: theirs, value: wanted, .. }] => {
                 Some(Exchange { at, home, value, other, theirs, wanted })
             }
             _ => None,
@@ -103,17 +106,29 @@ impl Compiled {
     }
 }
 
-/// Resolves `rank`'s program of a plan for a message, or blocks, of `message` bytes. Ranks that have no addresses in common tell each other
-/// `places`. `counters` is how far the counters' page is used, and grows.
+/// The rank that is compiled for, and the team around it.
+#[derive(Clone, Copy, Debug)]
+pub struct Seat<'a> {
+    /// Its number.
+    pub rank: usize,
+    /// The memory that the team shares.
+    pub segment: &'a Segment,
+    /// Where ranks sit.
+    pub shape: &'a Shape,
+    /// Ranks have no addresses in common, so they tell each other places.
+    pub places: bool,
+}
+
+/// Resolves one rank's program of a plan for a message, or blocks, of `message` bytes. `counters` is how far the counters' page is used,
+/// and grows.
 pub fn compile(
     plan: &Plan,
     message: usize,
     proof: &Proof,
-    rank: usize,
-    segment: &Segment,
-    places: bool,
+    seat: Seat<'_>,
     counters: &mut usize,
 ) -> Result<Compiled, Unfit> {
+    let Seat { rank, segment, shape, places } = seat;
     let geometry = segment.geometry();
     let zones = [BankClass::Small, BankClass::Large].map(|c| geometry.zones(c));
     let twin = proof.synchronizing && can_twin(plan) && Placement::of(plan, &zones[0], true).is_ok();
@@ -125,6 +140,7 @@ pub fn compile(
     let mut compiler = Compiler {
         plan,
         segment,
+        turns: Turns::of(plan, shape, rank),
         places,
         rank,
         placement,
@@ -132,7 +148,8 @@ pub fn compile(
         peers: Vec::new(),
         span: plan.span(),
     };
-    let steps: Vec<Step> = plan.programs[rank].iter().map(|op| compiler.step(op)).collect();
+    let ops = compiler.turns.order(&plan.programs[rank]);
+    let steps: Vec<Step> = ops.iter().map(|op| compiler.step(op)).collect();
     let (steps, doubles) = doubled(&steps, plan.grain.max(1));
     Ok(Compiled {
         bases: PEERS as usize + compiler.peers.len(),
@@ -162,6 +179,7 @@ pub fn compile(
 struct Compiler<'a> {
     plan: &'a Plan,
     segment: &'a Segment,
+    turns: Turns,
     places: bool,
     rank: usize,
     placement: Placement,
@@ -240,11 +258,13 @@ impl Compiler<'_> {
             let lag = (-value / self.span + 1) as u32;
             return Step::WaitEarlier { at, home, below: value.unsigned_abs(), lag };
         }
+        let apart = self.turns.apart(flag, value);
         let value = value as u32;
         match take {
-            None => Step::Wait { at, home, value },
+            None => Step::Wait { at, home, value, apart },
             Some(Take::Bytes(region)) => {
-                Step::WaitBytes { at, home, value, dst: self.addr(region), len: region.len as u32 }
+                let (dst, len) = (self.addr(region), region.len as u32);
+                Step::WaitBytes { at, home, value, dst, len, apart }
             }
             Some(Take::Address(space)) => match (self.base(space), self.places) {
                 (base, false) => Step::WaitAddress { at, home, value, base },

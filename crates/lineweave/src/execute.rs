@@ -1,7 +1,7 @@
 //! Running compiled steps: the innermost loop of the engine.
 
 use crate::attach;
-use crate::compile::{Addr, Compiled, Double, Step, IN, OUT, PEERS};
+use crate::compile::{Addr, Compiled, Double, Step, BANK, IN, OUT, PEERS};
 use crate::kernel::{load_words, store_words, Copier, Fold, MAX_PAYLOAD};
 use crate::segment::{far, KnownHeaps};
 use crate::sync::AtomicU64;
@@ -140,8 +140,8 @@ impl Frame<'_> {
         true
     }
 
-    /// Combines elements into two places. What goes past the caches is combined piece by piece in the first of them, so that each
-    /// operand is read once and each destination written once.
+    /// Combines elements into two places, piece by piece, so that what is written to the second comes from the first cache. Where users'
+    /// buffers go past the caches a piece is combined in scratch, so that each destination is written once.
     ///
     /// # Safety
     /// That of [`Frame::combine`]; `also` is disjoint from all others, and all are of this process.
@@ -149,28 +149,27 @@ impl Frame<'_> {
     unsafe fn combine_twice(&self, double: &Double, grain: usize) -> bool {
         let Double { a, b, dst, also, elements } = *double;
         let [a, b, dst, also] = [a, b, dst, also].map(|addr| self.at(addr));
-        let len = elements * grain;
         let apart = !std::ptr::eq(a, dst) && !std::ptr::eq(b, dst);
-        if !apart || grain > PIECE || !self.copy.streams(len) {
-            // SAFETY: the caller's.
-            return unsafe {
-                let done = self.fold.run(a, b, dst, elements);
-                self.copy.copy_plain(dst, also, len);
-                done
-            };
-        }
+        let streams = self.copy.streams(elements * grain);
+        let both = streams && apart && double.dst.base != BANK && grain <= PIECE;
         let mut room = Piece([MaybeUninit::uninit(); PIECE]);
-        let piece = room.0.as_mut_ptr().cast::<u8>();
-        let most = PIECE / grain;
+        let most = (PIECE / grain).max(1);
         for from in (0..elements).step_by(most) {
             let (count, at) = (most.min(elements - from), from * grain);
-            // SAFETY: the caller's, for a part of each; the piece holds so many elements and is aligned for all.
+            // SAFETY: the caller's, for a part of each; where the scratch is used it holds so many elements, and is aligned for all.
             unsafe {
+                let (dst, also) = (dst.add(at), also.add(at));
+                let piece = if both { room.0.as_mut_ptr().cast::<u8>() } else { dst };
                 if !self.fold.run(a.add(at), b.add(at), piece, count) {
                     return false;
                 }
-                self.copy.stream(piece, dst.add(at), count * grain);
-                self.copy.stream(piece, also.add(at), count * grain);
+                if both {
+                    self.copy.stream(piece, dst, count * grain);
+                }
+                match streams {
+                    true => self.copy.stream(piece, also, count * grain),
+                    false => self.copy.copy_plain(piece, also, count * grain),
+                }
             }
         }
         true
@@ -216,8 +215,20 @@ pub trait Patience {
     /// Adds one to a counter and wakes whoever sleeps on it.
     fn add(&self, flag: &AtomicU64, sleepers: &AtomicU64);
 
-    /// Goes on when `flag` has reached `value`.
-    fn wait(&mut self, flag: &AtomicU64, value: u64, sleepers: &AtomicU64) -> Result<(), Self::Stop>;
+    /// Goes on when `flag` has reached `value`; who raises it is `apart` or not (see [`Budget::apart`](crate::wait::Budget::apart)).
+    fn wait_for(
+        &mut self,
+        flag: &AtomicU64,
+        value: u64,
+        sleepers: &AtomicU64,
+        apart: bool,
+    ) -> Result<(), Self::Stop>;
+
+    /// The same for who is not known to be.
+    #[inline(always)]
+    fn wait(&mut self, flag: &AtomicU64, value: u64, sleepers: &AtomicU64) -> Result<(), Self::Stop> {
+        self.wait_for(flag, value, sleepers, false)
+    }
 
     /// The reason when an operator of the program failed.
     fn broken(&self) -> Self::Stop;
@@ -246,8 +257,14 @@ impl<V: Vigil> Patience for Blocking<'_, V> {
     }
 
     #[inline(always)]
-    fn wait(&mut self, flag: &AtomicU64, value: u64, sleepers: &AtomicU64) -> Result<(), Interrupted> {
-        self.waiter.wait(flag, value, sleepers, self.vigil)
+    fn wait_for(
+        &mut self,
+        flag: &AtomicU64,
+        value: u64,
+        sleepers: &AtomicU64,
+        apart: bool,
+    ) -> Result<(), Interrupted> {
+        self.waiter.wait_for(flag, value, sleepers, self.vigil, apart)
     }
 
     fn broken(&self) -> Interrupted {
@@ -274,7 +291,7 @@ impl Patience for Polling<'_> {
         self.waiter.add(flag, sleepers);
     }
 
-    fn wait(&mut self, flag: &AtomicU64, value: u64, _: &AtomicU64) -> Result<(), Self::Stop> {
+    fn wait_for(&mut self, flag: &AtomicU64, value: u64, _: &AtomicU64, _: bool) -> Result<(), Self::Stop> {
         if crate::flag::reached(flag, value) {
             Ok(())
         } else {
@@ -373,16 +390,16 @@ unsafe fn one<P: Patience>(
             frame.flag(at + 8).store(place, crate::sync::Ordering::Relaxed);
             patience.raise(frame.flag(at), frame.base + u64::from(value), home.sleepers());
         }
-        Step::Wait { at, home, value } => {
-            patience.wait(frame.flag(at), frame.base + u64::from(value), home.sleepers())?;
+        Step::Wait { at, home, value, apart } => {
+            patience.wait_for(frame.flag(at), frame.base + u64::from(value), home.sleepers(), apart)?;
         }
         Step::WaitEarlier { at, home, below, lag } => {
             if frame.earlier >= u64::from(lag) {
                 patience.wait(frame.flag(at), frame.base - u64::from(below), home.sleepers())?;
             }
         }
-        Step::WaitBytes { at, home, value, dst, len } => {
-            patience.wait(frame.flag(at), frame.base + u64::from(value), home.sleepers())?;
+        Step::WaitBytes { at, home, value, dst, len, apart } => {
+            patience.wait_for(frame.flag(at), frame.base + u64::from(value), home.sleepers(), apart)?;
             // SAFETY: proven in bounds; the caller vouches for the base and that it is writable.
             let payload = unsafe { std::slice::from_raw_parts_mut(frame.at(dst), len as usize) };
             load_words(frame.payload(at, payload.len()), payload);

@@ -54,6 +54,9 @@ const NAPS: (Duration, Duration) = (Duration::from_micros(100), Duration::from_m
 const NAP_SHARE: u32 = 16;
 /// Polls between two calls of the progress hook, and between two looks at the clock while spinning.
 const POLLS_A_LOOK: u32 = 1 << 10;
+/// Yields for each call of the progress hook. Whoever is waited for on the same CPU comes after one or two, and a host library's
+/// hook may take as long as a yield: it may yield itself.
+const YIELDS_A_HOOK: u32 = 8;
 
 impl Waiter {
     /// With these budgets, waking peers in this way.
@@ -111,7 +114,21 @@ impl Waiter {
         sleepers: &AtomicU64,
         vigil: &mut V,
     ) -> Result<(), Interrupted> {
-        self.poll(flag, value, sleepers, vigil, || ())
+        self.poll(flag, value, sleepers, vigil, self.budget.spins, || ())
+    }
+
+    /// The same, where who raises the flag is `apart`, or may be on this CPU.
+    #[inline(always)]
+    pub fn wait_for<V: Vigil>(
+        &mut self,
+        flag: &AtomicU64,
+        value: u64,
+        sleepers: &AtomicU64,
+        vigil: &mut V,
+        apart: bool,
+    ) -> Result<(), Interrupted> {
+        let spins = if apart { self.budget.apart } else { self.budget.spins };
+        self.poll(flag, value, sleepers, vigil, spins, || ())
     }
 
     /// Waits until `flag` has reached `value`, and loads the word beside it. Every poll loads both: the peer may
@@ -126,7 +143,7 @@ impl Waiter {
         vigil: &mut V,
     ) -> Result<u64, Interrupted> {
         // Relaxed: ordered after the acquire of the flag.
-        self.poll(flag, value, sleepers, vigil, || word.load(Ordering::Relaxed))
+        self.poll(flag, value, sleepers, vigil, self.budget.spins, || word.load(Ordering::Relaxed))
     }
 
     /// Waits until `ready` says so, for what no single flag says: where it would sleep it naps.
@@ -155,6 +172,7 @@ impl Waiter {
         value: u64,
         sleepers: &AtomicU64,
         vigil: &mut V,
+        spins: u32,
         load: impl Fn() -> T,
     ) -> Result<T, Interrupted> {
         let look = || {
@@ -167,8 +185,7 @@ impl Waiter {
         }
         // A short loop that the compiler keeps in the caller; nearly every wait ends here.
         // A hook is called from the first look on: what a host library has to do can wait for some microseconds.
-        let first = self.budget.spins.min(POLLS_A_LOOK);
-        for _ in 0..first {
+        for _ in 0..spins.min(POLLS_A_LOOK) {
             // A fence for loads, or nothing, instead was quicker in a bare loop and slower here (docs/findings.md).
             spin_loop();
             if let Some(loaded) = look() {
@@ -218,11 +235,16 @@ impl Waiter {
         let mut waited = Duration::ZERO;
         let mut polls: u32 = POLLS_A_LOOK.min(self.budget.spins);
         let mut yields: u32 = 0;
+        let mut until_hook: u32 = 0;
         loop {
             if ready() {
                 return Ok(());
             }
-            self.call_hook();
+            let yielding = polls >= self.budget.spins && yields < self.budget.yields;
+            until_hook = if yielding && until_hook > 0 { until_hook - 1 } else { YIELDS_A_HOOK - 1 };
+            if !yielding || until_hook == 0 {
+                self.call_hook();
+            }
             crate::progress::turn();
             if polls < self.budget.spins {
                 for _ in 0..POLLS_A_LOOK.min(self.budget.spins - polls) {

@@ -14,8 +14,10 @@ impl Engine {
     /// Returns when every rank has called it.
     #[inline(always)]
     pub fn barrier(&mut self) -> Result<(), Error> {
-        if let Some(done) = self.repeat_barrier() {
-            return done;
+        match self.repeat_barrier() {
+            Ok(true) => return Ok(()),
+            Ok(false) => {}
+            Err(interrupted) => return Err(self.interrupted(interrupted)),
         }
         // SAFETY: a barrier touches no buffer.
         unsafe { self.call(&CallSpec::BARRIER, std::ptr::null(), std::ptr::null_mut()) }?;
@@ -31,9 +33,13 @@ impl Engine {
     /// As for [`crate::Communicator::call`].
     #[inline(always)]
     pub unsafe fn call(&mut self, call: &CallSpec, input: *const u8, output: *mut u8) -> Result<(), Error> {
-        // SAFETY: passed on.
-        if let Some(done) = unsafe { self.repeat_swap(call, input, output) } {
-            return done;
+        if call.collective == Collective::Allreduce {
+            // SAFETY: passed on.
+            match unsafe { self.repeat_swap(call, input, output) } {
+                Ok(true) => return Ok(()),
+                Ok(false) => {}
+                Err(interrupted) => return Err(self.interrupted(interrupted)),
+            }
         }
         // SAFETY: passed on.
         unsafe { self.call_anew(call, input, output) }

@@ -130,6 +130,11 @@ pub(crate) struct Book {
 }
 
 impl Book {
+    /// Where the ranks sit.
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
     pub fn new(charter: &Charter, library: &Library) -> Book {
         let tuning = Arc::new(charter.tuning.clone());
         let may_attach = tuning.attaches(charter.attach, usize::MAX);

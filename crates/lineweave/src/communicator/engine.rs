@@ -8,7 +8,7 @@ use super::run::{Buffers, Mode, PlanId, Stop};
 use super::short::{Hot, HotSwap};
 use super::windows::Stay;
 use crate::choose::{Book, Room};
-use crate::compile::{self, Compiled, Home};
+use crate::compile::{self, Compiled, Home, Seat};
 use crate::error::{Error, Loss};
 use crate::flag;
 use crate::kernel::{take_panic, Copier, CopyPolicy};
@@ -200,8 +200,8 @@ impl Engine {
             return Err(no_plan(format!("it is for {} ranks and the team has {}", plan.ranks, self.ranks())));
         }
         let places = !self.book.direct();
-        let (rank, segment) = (self.rank, &self.segment);
-        let compiled = compile::compile(plan, message, proof, rank, segment, places, &mut self.counters)
+        let seat = Seat { rank: self.rank, segment: &self.segment, shape: self.book.shape(), places };
+        let compiled = compile::compile(plan, message, proof, seat, &mut self.counters)
             .map_err(|unfit| no_plan(unfit.to_string()))?;
         self.scratch.grow(compiled.acc)?;
         self.reach_room.grow(3 * compiled.piece)?;
@@ -346,8 +346,10 @@ impl Engine {
     #[inline]
     pub unsafe fn run(&mut self, plan: PlanId, buffers: Buffers) -> Result<(), Error> {
         if self.hot.as_ref().is_some_and(|hot| hot.plan == plan) {
-            if let Some(done) = self.repeat_exchange() {
-                return done;
+            match self.repeat_exchange() {
+                Ok(true) => return Ok(()),
+                Ok(false) => {}
+                Err(interrupted) => return Err(self.interrupted(interrupted)),
             }
         }
         self.begin("a plan")?;
@@ -359,7 +361,8 @@ impl Engine {
     }
 
     #[cold]
-    pub(super) fn interrupted(&mut self, _: Interrupted) -> Error {
+    #[inline(never)]
+    pub(crate) fn interrupted(&mut self, _: Interrupted) -> Error {
         self.hot = None;
         self.hot_swap = None;
         let error = match take_panic() {

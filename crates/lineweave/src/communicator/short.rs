@@ -4,13 +4,15 @@
 //! few nanoseconds the peer's poll takes the line that this rank is about to write. So a repeated call is
 //! recognised by a few comparisons, its addresses are at hand, and nothing else is done. It runs the same plan on the same
 //! flags. It is compiled into the caller, where type and operator are known; the general path is not.
+//!
+//! What it returns fits a register: whether it ran the call. Errors are long, so whoever called asks for one only then.
 
 use super::{Engine, PlanId};
 use crate::check::CallSpec;
 use crate::compile::Home;
-use crate::error::Error;
 use crate::kernel::{word_fold, WordFold};
 use crate::sync::{AtomicU64, Ordering};
+use crate::wait::Interrupted;
 
 /// An exchange of two flags in the bank where it ran last: the two-rank barrier is one store and one wait.
 #[derive(Clone, Copy, Debug)]
@@ -47,19 +49,19 @@ pub(super) struct HotSwap {
 }
 
 impl Engine {
-    /// Runs the barrier that was called last once more, if that is all there is to do.
+    /// Runs the barrier that was called last once more, if that is all there is to do: then it is true.
     #[inline(always)]
-    pub(crate) fn repeat_barrier(&mut self) -> Option<Result<(), Error>> {
-        if !self.hot.as_ref()?.barrier {
-            return None;
+    pub(crate) fn repeat_barrier(&mut self) -> Result<bool, Interrupted> {
+        if !self.hot.as_ref().is_some_and(|hot| hot.barrier) {
+            return Ok(false);
         }
         self.repeat_exchange()
     }
 
     /// By reference throughout: copying the addresses about costs as much as the barrier may.
     #[inline(always)]
-    pub(super) fn repeat_exchange(&mut self) -> Option<Result<(), Error>> {
-        let hot = self.hot.as_ref()?;
+    pub(super) fn repeat_exchange(&mut self) -> Result<bool, Interrupted> {
+        let Some(hot) = self.hot.as_ref() else { return Ok(false) };
         self.sequence += 1;
         // SAFETY: the sequence word, and flags of the bank that the plan stays in, in the segment that this
         // communicator keeps mapped.
@@ -70,10 +72,8 @@ impl Engine {
         let sleepers = hot.their_home.sleepers();
         self.base += hot.span;
         self.waiter.raise(mine, value, hot.home.sleepers());
-        match self.waiter.wait(theirs, wanted, sleepers, &mut self.watch) {
-            Ok(()) => Some(Ok(())),
-            Err(interrupted) => Some(Err(self.interrupted(interrupted))),
-        }
+        self.waiter.wait(theirs, wanted, sleepers, &mut self.watch)?;
+        Ok(true)
     }
 
     /// Prepares [`Engine::repeat_exchange`] after a run; `barrier` when it was called as one.
@@ -95,7 +95,7 @@ impl Engine {
         });
     }
 
-    /// Runs the allreduce that ran last once more, if it is a swap of payloads and its bank is free.
+    /// Runs the allreduce that ran last once more, if it is a swap of payloads and its bank is free: then it is true.
     ///
     /// # Safety
     /// As for [`Engine::call`].
@@ -105,13 +105,12 @@ impl Engine {
         call: &CallSpec,
         input: *const u8,
         output: *mut u8,
-    ) -> Option<Result<(), Error>> {
-        let hot = self.hot_swap.as_ref().filter(|hot| hot.call == *call)?;
+    ) -> Result<bool, Interrupted> {
+        let (Some(hot), Some(stay)) = (self.hot_swap.as_ref(), self.stay.as_mut()) else { return Ok(false) };
         let apart = (input as usize).abs_diff(output as usize);
-        if apart != 0 && apart < hot.bytes {
-            return None;
+        if hot.call != *call || (apart != 0 && apart < hot.bytes) {
+            return Ok(false);
         }
-        let stay = self.stay.as_mut()?;
         let generation = (stay.runs % 2) as usize;
         stay.runs += 1;
         self.sequence += 1;
@@ -130,15 +129,11 @@ impl Engine {
         let sleepers = hot.their_home.sleepers();
         self.base += hot.span;
         self.waiter.raise(&mine[0], value, hot.home.sleepers());
-        match self.waiter.wait_with_word(&theirs[0], &theirs[1], wanted, sleepers, &mut self.watch) {
-            Ok(other) => {
-                let (a, b) = if hot.left { (own, other) } else { (other, own) };
-                // SAFETY: the caller vouches for `output`.
-                unsafe { write_word(output, (hot.fold)(a, b), hot.bytes) };
-                Some(Ok(()))
-            }
-            Err(interrupted) => Some(Err(self.interrupted(interrupted))),
-        }
+        let other = self.waiter.wait_with_word(&theirs[0], &theirs[1], wanted, sleepers, &mut self.watch)?;
+        let (a, b) = if hot.left { (own, other) } else { (other, own) };
+        // SAFETY: the caller vouches for `output`.
+        unsafe { write_word(output, (hot.fold)(a, b), hot.bytes) };
+        Ok(true)
     }
 
     /// Prepares [`Engine::repeat_swap`] after a call that ran `plan` alone.
@@ -169,20 +164,25 @@ impl Engine {
     }
 }
 
-/// The first `bytes` bytes, 8 at most, in the low addresses of a word; zeros behind them.
+/// The first `bytes` bytes, 8 at most, in the low addresses of a word; zeros behind them. The usual lengths go through a register: a
+/// word that is put together in memory waits for its parts to arrive there.
 ///
 /// # Safety
 /// `from` must be valid for reads of as many.
 #[inline(always)]
 unsafe fn read_word(from: *const u8, bytes: usize) -> u64 {
-    if bytes == 8 {
-        // SAFETY: the caller's.
-        return unsafe { from.cast::<u64>().read_unaligned() };
-    }
-    let mut word = [0; 8];
     // SAFETY: the caller's, and a word has 8 bytes.
-    unsafe { from.copy_to_nonoverlapping(word.as_mut_ptr(), bytes) };
-    u64::from_ne_bytes(word)
+    unsafe {
+        if bytes == 8 {
+            return from.cast::<u64>().read_unaligned();
+        }
+        if bytes == 4 && cfg!(target_endian = "little") {
+            return u64::from(from.cast::<u32>().read_unaligned());
+        }
+        let mut word = [0; 8];
+        from.copy_to_nonoverlapping(word.as_mut_ptr(), bytes);
+        u64::from_ne_bytes(word)
+    }
 }
 
 /// The other way.
@@ -191,11 +191,15 @@ unsafe fn read_word(from: *const u8, bytes: usize) -> u64 {
 /// `to` must be valid for writes of `bytes` bytes, 8 at most.
 #[inline(always)]
 unsafe fn write_word(to: *mut u8, word: u64, bytes: usize) {
-    if bytes == 8 {
-        // SAFETY: the caller's.
-        return unsafe { to.cast::<u64>().write_unaligned(word) };
-    }
-    let word = word.to_ne_bytes();
     // SAFETY: the caller's, and a word has 8 bytes.
-    unsafe { word.as_ptr().copy_to_nonoverlapping(to, bytes) };
+    unsafe {
+        if bytes == 8 {
+            return to.cast::<u64>().write_unaligned(word);
+        }
+        if bytes == 4 && cfg!(target_endian = "little") {
+            return to.cast::<u32>().write_unaligned(word as u32);
+        }
+        let word = word.to_ne_bytes();
+        word.as_ptr().copy_to_nonoverlapping(to, bytes);
+    }
 }

@@ -63,12 +63,12 @@ pub enum Step {
     SetAddress { at: usize, home: Home, value: u32, base: u32 },
     /// Store where a buffer is in shared memory beside a flag and raise it.
     SetPlace { at: usize, home: Home, value: u32, base: u32 },
-    /// Wait for a value of this run.
-    Wait { at: usize, home: Home, value: u32 },
+    /// Wait for a value of this run, from a rank that is `apart` (see [`Budget::apart`](crate::wait::Budget::apart)) or not.
+    Wait { at: usize, home: Home, value: u32, apart: bool },
     /// Wait for what the run `lag` runs ago set (`below` less than this run's base), if there was one.
     WaitEarlier { at: usize, home: Home, below: u32, lag: u32 },
     /// Wait and copy the payload.
-    WaitBytes { at: usize, home: Home, value: u32, dst: Addr, len: u32 },
+    WaitBytes { at: usize, home: Home, value: u32, dst: Addr, len: u32, apart: bool },
     /// Wait and take the address of a peer's buffer.
     WaitAddress { at: usize, home: Home, value: u32, base: u32 },
     /// Wait and take where a peer's buffer is in shared memory.

@@ -7,8 +7,8 @@ use crate::error::Error;
 use crate::wait::Budget;
 use lineweave_core::plan::Layout;
 
-const YIELDING: Budget = Budget { spins: 0, yields: u32::MAX, crowded: true };
-const SLEEPING: Budget = Budget { spins: 0, yields: 0, crowded: true };
+const YIELDING: Budget = Budget { spins: 0, apart: 0, yields: u32::MAX, crowded: true };
+const SLEEPING: Budget = Budget { spins: 0, apart: 0, yields: 0, crowded: true };
 
 pub fn offer(crew: &Crew, offer: &mut Offer) {
     let place = match crew.role {

@@ -53,7 +53,8 @@ pub(super) fn run(arguments: &Arguments, session: &mut Session) -> Result<(), Cl
     for ranks in teams {
         let launches = if arguments.quick { 3 } else { arguments.launches as usize };
         let collectives = COLLECTIVES.map(str::to_owned).to_vec();
-        let order = Order { ranks, collectives, bytes: sizes.clone(), window_ms: WINDOW_MS, launches };
+        let (cpus, bytes) = (node.usable.cpus.len(), sizes.clone());
+        let order = Order { ranks, cpus, collectives, bytes, window_ms: WINDOW_MS, launches };
         let bar = session.out.progress((launches * 4 * mpis.len()) as u64);
         let rows = measure(&mpis, &order, &lineweave, |what| {
             bar.set_message(what.to_owned());
