@@ -9,9 +9,9 @@ use std::ffi::{c_int, c_void};
 
 /// `DLTensor` of dlpack.h; the first member of a `DLManagedTensor`.
 #[repr(C)]
-struct Tensor {
-    data: *mut c_void,
-    device: c_int,
+pub(crate) struct Tensor {
+    pub data: *mut c_void,
+    pub device: c_int,
     device_id: c_int,
     ndim: c_int,
     code: u8,
@@ -19,11 +19,65 @@ struct Tensor {
     lanes: u16,
     shape: *const i64,
     strides: *const i64,
-    byte_offset: u64,
+    pub byte_offset: u64,
 }
 
 /// `kDLCPU`.
-const CPU: c_int = 1;
+pub(crate) const CPU: c_int = 1;
+
+/// Extents are read as such.
+const _: () = assert!(size_of::<isize>() == size_of::<i64>());
+
+impl Tensor {
+    /// To be filled.
+    pub(crate) const EMPTY: Tensor = Tensor {
+        data: std::ptr::null_mut(),
+        device: 0,
+        device_id: 0,
+        ndim: 0,
+        code: 0,
+        bits: 0,
+        lanes: 0,
+        shape: std::ptr::null(),
+        strides: std::ptr::null(),
+        byte_offset: 0,
+    };
+
+    /// Extents and, unless elements lie one after the other, strides, in elements.
+    ///
+    /// # Safety
+    /// Filled by who has the tensor, which must live.
+    pub(crate) unsafe fn extents(&self) -> (&[isize], Option<&[isize]>) {
+        let words = |at: *const i64| match self.ndim {
+            0 => &[][..],
+            // SAFETY: as many as dimensions, by the header.
+            n => unsafe { std::slice::from_raw_parts(at.cast::<isize>(), n as usize) },
+        };
+        (words(self.shape), (!self.strides.is_null()).then(|| words(self.strides)))
+    }
+}
+
+/// The elements, and whether they are truth values.
+pub(crate) fn element_of(tensor: &Tensor) -> Option<(ElementType, bool)> {
+    let element = match (tensor.code, tensor.bits, tensor.lanes) {
+        (0, 8, 1) => ElementType::I8,
+        (0, 16, 1) => ElementType::I16,
+        (0, 32, 1) => ElementType::I32,
+        (0, 64, 1) => ElementType::I64,
+        (1 | 6, 8, 1) => ElementType::U8,
+        (1, 16, 1) => ElementType::U16,
+        (1, 32, 1) => ElementType::U32,
+        (1, 64, 1) => ElementType::U64,
+        (2, 16, 1) => ElementType::F16,
+        (2, 32, 1) => ElementType::F32,
+        (2, 64, 1) => ElementType::F64,
+        (4, 16, 1) => ElementType::BF16,
+        (5, 64, 1) => ElementType::ComplexF32,
+        (5, 128, 1) => ElementType::ComplexF64,
+        _ => return None,
+    };
+    Some((element, tensor.code == 6))
+}
 
 /// What a tensor is, and the capsule that keeps it.
 pub(crate) fn read<'py>(
@@ -48,43 +102,20 @@ pub(crate) fn read<'py>(
             ),
         ));
     }
-    let element = match (tensor.code, tensor.bits, tensor.lanes) {
-        (0, 8, 1) => ElementType::I8,
-        (0, 16, 1) => ElementType::I16,
-        (0, 32, 1) => ElementType::I32,
-        (0, 64, 1) => ElementType::I64,
-        (1 | 6, 8, 1) => ElementType::U8,
-        (1, 16, 1) => ElementType::U16,
-        (1, 32, 1) => ElementType::U32,
-        (1, 64, 1) => ElementType::U64,
-        (2, 16, 1) => ElementType::F16,
-        (2, 32, 1) => ElementType::F32,
-        (2, 64, 1) => ElementType::F64,
-        (4, 16, 1) => ElementType::BF16,
-        (5, 64, 1) => ElementType::ComplexF32,
-        (5, 128, 1) => ElementType::ComplexF64,
-        (code, bits, lanes) => {
-            let what = format!("of DLPack's type {code} with {bits} bits and {lanes} lanes");
-            return Err(layout::unknown(py, whose, &what));
-        }
+    let Some((element, truth)) = element_of(tensor) else {
+        let Tensor { code, bits, lanes, .. } = tensor;
+        let what = format!("of DLPack's type {code} with {bits} bits and {lanes} lanes");
+        return Err(layout::unknown(py, whose, &what));
     };
-    let n = tensor.ndim as usize;
-    let words = |at: *const i64| match n {
-        0 => &[][..],
-        // SAFETY: as many as dimensions, by the header.
-        _ => unsafe { std::slice::from_raw_parts(at, n) },
-    };
-    let shape: Vec<isize> = words(tensor.shape).iter().map(|&e| e as isize).collect();
-    let dense = tensor.strides.is_null() || {
-        let strides: Vec<isize> = words(tensor.strides).iter().map(|&s| s as isize).collect();
-        layout::is_dense(&shape, &strides, 1)
-    };
+    // SAFETY: the capsule keeps it.
+    let (shape, strides) = unsafe { tensor.extents() };
+    let dense = strides.is_none_or(|strides| layout::is_dense(shape, strides, 1));
     let data = tensor.data.cast::<u8>().wrapping_add(tensor.byte_offset as usize);
     let layout = Layout {
         data,
         count: shape.iter().product::<isize>() as usize,
         element,
-        truth: tensor.code == 6,
+        truth,
         // The unversioned exchange is only offered by who allows writing.
         writable: true,
         dense,

@@ -14,6 +14,7 @@ mod operator;
 mod rank;
 mod prepare;
 mod calls;
+mod tensors;
 mod requests;
 mod uneven;
 mod handle;
@@ -44,5 +45,7 @@ fn extension(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(attend::closing, module)?)?;
     module.add_function(wrap_pyfunction!(attend::waiting, module)?)?;
     module.add_function(wrap_pyfunction!(array::describe, module)?)?;
+    module.add_function(wrap_pyfunction!(tensors::learn_tensors, module)?)?;
+    module.add_function(wrap_pyfunction!(tensors::learn_options, module)?)?;
     Ok(())
 }

@@ -218,7 +218,7 @@ pub enum Error {
         sequence: u64,
     },
     /// A wait took longer than `LINEWEAVE_TIMEOUT`.
-    #[error("rank {waiting} waited {seconds:.1} s in {operation} (call {sequence}) for {missing}; the limit is LINEWEAVE_TIMEOUT")]
+    #[error("rank {waiting} waited {seconds:.1} s in {operation} (call {sequence}) for {missing}; the timeout is that of LINEWEAVE_TIMEOUT or set_timeout")]
     Timeout {
         /// Who waited.
         waiting: usize,

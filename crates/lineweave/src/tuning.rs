@@ -201,8 +201,8 @@ impl Tuning {
     }
 
     /// The algorithm for a question: forced, else measured, else predicted to be the fastest; of those that combine
-    /// contributions as the question asks. `team` is the kind of team that choices were measured on: `threads` or
-    /// `processes`.
+    /// contributions as the question asks. `team` is the kind of team that choices were measured on: `threads`, `processes` or
+    /// `shared`.
     ///
     /// # Errors
     /// [`SelectError`] when nothing fits.
@@ -249,12 +249,11 @@ impl Tuning {
         if question.uneven.is_some() {
             return None; // Measured were blocks of one length.
         }
-        let found = self.choices.as_ref()?.lookup(
-            question.collective,
-            question.shape.ranks(),
-            question.bytes,
-            team,
-        )?;
+        let choices = self.choices.as_ref()?;
+        let lookup =
+            |team: &str| choices.lookup(question.collective, question.shape.ranks(), question.bytes, team);
+        // Heaps are read and written as threads do each other's buffers, so where only those were measured that is known of them, too.
+        let found = lookup(team).or_else(|| lookup("threads").filter(|_| team == "shared"))?;
         if found.beyond {
             return None;
         }

@@ -12,17 +12,14 @@
 
 from __future__ import annotations
 
-import sys as _sys
 from typing import Any as _Any
 
 try:
     from lineweave import _lineweave
 except ImportError as _error:
-    raise ImportError(
-        f"lineweave's extension cannot be loaded: {_error}. It is built for Linux, for one kind of CPU and C library;"
-        f" this Python is {_sys.implementation.cache_tag} on {_sys.platform}. Install the wheel for this machine, or"
-        " build it here: pip install --no-binary lineweave lineweave"
-    ) from _error
+    from lineweave import _machine
+
+    raise ImportError(_machine.advice(_error)) from _error
 
 from lineweave import _launch
 from lineweave._errors import (

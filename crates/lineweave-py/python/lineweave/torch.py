@@ -53,6 +53,23 @@ _BY_HASH = {number: _OPERATORS[name] for number, name in _NAMES.items() if name 
 assert len(_BY_HASH) == len(_OPERATORS), "operators of torch.distributed have hashes of their own"
 
 
+
+
+def _examples() -> list[tuple[Any, int, bool]]:
+    """Options of an allreduce, and what is in them: by these the extension learns to read others."""
+    made = []
+    for name, number in _OPERATORS.items():
+        for asynchronous in (False, True):
+            options = dist.AllreduceOptions()
+            options.reduceOp, options.asyncOp = getattr(dist.ReduceOp, name), asynchronous
+            made.append((options, number, asynchronous))
+    return made
+
+
+# Whether small allreduces go without questions in Python.
+_QUICK = hasattr(dist.AllreduceOptions, "asyncOp") and _lineweave.learn_tensors(torch.Tensor) and _lineweave.learn_options(_examples())
+
+
 def _operator(op: Any, tensor: torch.Tensor) -> int:
     name = _NAMES.get(hash(op), "of this number")
     table, kind = (_LOGICAL, "bool") if tensor.dtype is torch.bool else (_OPERATORS, "tensors")
@@ -133,7 +150,7 @@ class ProcessGroupLineweave(dist.ProcessGroup):
         name = store.get("lineweave/name").decode()
         self._team = Team(_lineweave.meet(name, size, rank, seconds))
         self._team.set_timeout(seconds)
-        self._raw = self._team._raw
+        self._raw, self._quick = self._team._raw, self._team._allreduce_tensor
         self._place, self._ranks = rank, size
 
     def name(self) -> str:
@@ -178,6 +195,12 @@ class ProcessGroupLineweave(dist.ProcessGroup):
     # Reductions.
 
     def allreduce(self, tensors: list[torch.Tensor], opts: Any = None) -> Any:
+        if _QUICK and opts is not None:
+            wanted = self._quick(tensors, opts)
+            if wanted is None:
+                return None
+            if wanted:
+                return _Done(tensors)
         (tensor,) = tensors
         element = _ELEMENTS.get(tensor.dtype)
         if element is not None and tensor.is_contiguous() and tensor.is_cpu:

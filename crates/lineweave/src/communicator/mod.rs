@@ -13,6 +13,7 @@ mod join;
 pub mod lend;
 mod memory;
 mod parcels;
+mod prepare;
 mod queue;
 mod run;
 mod short;

@@ -1,6 +1,6 @@
 //! Folds whose results go to two places, and which messages go past the caches.
 
-use super::step::{Addr, Double, Step, OUT, PEERS};
+use super::step::{Addr, Double, Step, BANK, OUT, PEERS};
 use lineweave_core::collective::Extent;
 use lineweave_core::plan::{Carry, Op, Plan, Region, Space};
 
@@ -30,28 +30,24 @@ pub(super) fn rereads(plan: &Plan) -> bool {
     plan.programs.iter().any(|ops| (0..ops.len()).any(|i| again(ops, i)))
 }
 
-/// Makes one step of each fold whose result is copied from one user's buffer to another's, once: it can go to both from the first cache.
+/// Makes one step of each fold whose result is copied to a user's buffer, once: it can go to both places from the first cache. When the
+/// result is in a box and others are told of it before it is copied, they are told after: the copy costs less than fetching it again.
 pub(super) fn doubled(steps: &[Step], grain: usize) -> (Box<[Step]>, Box<[Double]>) {
     let (mut out, mut doubles) = (Vec::with_capacity(steps.len()), Vec::new());
-    let of_users = |addr: Addr| addr.base == OUT || addr.base >= PEERS;
-    let copied =
-        |step: Option<&Step>, from: Addr| matches!(step, Some(Step::Move { src, .. }) if *src == from);
     let mut at = 0;
     while at < steps.len() {
-        match (steps[at], steps.get(at + 1)) {
-            (Step::Fold { a, b, dst, elements }, Some(&Step::Move { src, dst: also, len }))
-                if src == dst
-                    && len == elements * grain
-                    && of_users(dst)
-                    && of_users(also)
-                    && !copied(steps.get(at + 2), dst) =>
-            {
+        let set = steps.get(at + 1).filter(|step| matches!(step, Step::Set { .. }));
+        let copy = at + 1 + usize::from(set.is_some());
+        let again = matches!(steps.get(copy), Some(Step::Move { src, .. }) if source_of(steps.get(copy + 1)) == Some(*src));
+        match double(steps[at], steps.get(copy), grain) {
+            Some(both) if !again && (set.is_none() || both.dst.base == BANK) => {
                 out.push(Step::FoldTwice { number: doubles.len() as u32 });
-                doubles.push(Double { a, b, dst, also, elements });
-                at += 2;
+                out.extend(set);
+                doubles.push(both);
+                at = copy + 1;
             }
-            (step, _) => {
-                out.push(step);
+            Some(_) | None => {
+                out.push(steps[at]);
                 at += 1;
             }
         }
@@ -59,9 +55,28 @@ pub(super) fn doubled(steps: &[Step], grain: usize) -> (Box<[Step]>, Box<[Double
     (out.into(), doubles.into())
 }
 
+fn source_of(step: Option<&Step>) -> Option<Addr> {
+    match step {
+        Some(Step::Move { src, .. }) => Some(*src),
+        _ => None,
+    }
+}
+
+/// A fold and the copy of all of its result from a user's buffer or a box to a user's buffer.
+fn double(fold: Step, copy: Option<&Step>, grain: usize) -> Option<Double> {
+    let (Step::Fold { a, b, dst, elements }, Some(&Step::Move { src, dst: also, len })) = (fold, copy) else {
+        return None;
+    };
+    let of_users = |addr: Addr| addr.base == OUT || addr.base >= PEERS;
+    let fits = src == dst && len == elements * grain && (of_users(dst) || dst.base == BANK) && of_users(also);
+    fits.then_some(Double { a, b, dst, also, elements })
+}
+
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use super::super::step::Home;
     use super::*;
+    use crate::segment::Segment;
     use lineweave_core::algorithm::{self, Problem};
     use lineweave_core::collective::Collective;
     use lineweave_core::plan::Params;
@@ -93,10 +108,19 @@ mod tests {
         let (steps, doubles) = doubled(&[fold, copy(PEERS + 1), fold], 8);
         assert_eq!(*steps, [Step::FoldTwice { number: 0 }, fold]);
         assert_eq!(doubles[0].also, at(PEERS + 1, 8));
-        for apart in [&[fold, copy(PEERS), copy(PEERS + 1)][..], &[fold, copy(super::super::BANK)], &[fold]] {
+        for apart in [&[fold, copy(PEERS), copy(PEERS + 1)][..], &[fold, copy(BANK)], &[fold]] {
             let (steps, doubles) = doubled(apart, 8);
             assert_eq!((&*steps, doubles.len()), (apart, 0));
         }
+        let segment = Segment::create(1, 4096, &[]).expect("a segment");
+        let told = Step::Set { at: 0, home: Home::of(&segment, 0), value: 1 };
+        let into_box = Step::Fold { a: at(0, 8), b: at(4, 8), dst: at(BANK, 64), elements: 2 };
+        let out_of_box = Step::Move { src: at(BANK, 64), dst: at(OUT, 8), len: 16 };
+        let (steps, doubles) = doubled(&[into_box, told, out_of_box], 8);
+        assert_eq!(*steps, [Step::FoldTwice { number: 0 }, told], "others are told after the copy");
+        assert_eq!((doubles[0].dst, doubles[0].also), (at(BANK, 64), at(OUT, 8)));
+        let pushed = [fold, told, copy(PEERS)];
+        assert_eq!(*doubled(&pushed, 8).0, pushed, "nobody is told late of what is not in a box");
         assert!(doubled(&[fold, copy(PEERS)], 4).1.is_empty(), "a copy of another length");
     }
 }

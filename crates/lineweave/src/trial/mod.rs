@@ -1,6 +1,7 @@
 //! Trials: collectives as programs call them, checked and timed window by window on teams that stay alive, so that
 //! windows of different subjects or algorithms can alternate.
 
+mod answer;
 mod crew;
 mod race;
 mod window;

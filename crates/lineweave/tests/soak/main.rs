@@ -75,6 +75,7 @@ fn teams(seed: u64, lasts: Duration) -> (u64, u64) {
         let tally = one.run(each).unwrap_or_else(|why| panic!("seed {seed}, team {teams} ({one}): {why}"));
         calls += tally.calls;
         teams += 1;
+        memory::trim();
         held.push(Held::now(0));
         println!(
             "team {teams} ({one}): {} calls in {} laps, {} KiB allocated, {} KiB shared",

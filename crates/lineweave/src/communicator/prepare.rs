@@ -1,0 +1,78 @@
+//! Plans become part of an engine, proved and compiled, and are given up again.
+
+use super::run::PlanId;
+use super::Engine;
+use crate::compile::{self, Seat};
+use crate::error::Error;
+use lineweave_core::plan::Plan;
+use lineweave_core::verify::{self, Proof};
+
+impl Engine {
+    /// Proves a plan and compiles it. Every rank must prepare the same plans in the same order.
+    ///
+    /// # Errors
+    /// [`Error::Refuted`] with the counter-example, or [`Error::NoPlan`] when it does not fit this team.
+    pub fn prepare(&mut self, plan: &Plan) -> Result<PlanId, Error> {
+        let proof = verify::verify(plan)
+            .map_err(|violation| Error::Refuted { plan: plan.name(), violation: Box::new(violation) })?;
+        self.prepare_proven(plan, &proof)
+    }
+
+    /// Compiles a plan whose proof is at hand.
+    ///
+    /// # Errors
+    /// [`Error::NoPlan`] when it does not fit this team.
+    pub fn prepare_proven(&mut self, plan: &Plan, proof: &Proof) -> Result<PlanId, Error> {
+        self.prepare_window(plan, proof, plan.bytes)
+    }
+
+    /// The same for a window of a message, or of blocks, of `message` bytes.
+    ///
+    /// # Errors
+    /// Those of [`Engine::prepare_proven`].
+    pub(crate) fn prepare_window(
+        &mut self,
+        plan: &Plan,
+        proof: &Proof,
+        message: usize,
+    ) -> Result<PlanId, Error> {
+        let no_plan = |why: String| Error::NoPlan {
+            collective: plan.collective,
+            bytes: plan.bytes,
+            ranks: plan.ranks,
+            why: format!("{}: {why}", plan.name()),
+        };
+        if plan.ranks != self.ranks() {
+            return Err(no_plan(format!("it is for {} ranks and the team has {}", plan.ranks, self.ranks())));
+        }
+        let places = !self.book.direct();
+        let seat = Seat { rank: self.rank, segment: &self.segment, shape: self.book.shape(), places };
+        let compiled = compile::compile(plan, message, proof, seat, &mut self.counters)
+            .map_err(|unfit| no_plan(unfit.to_string()))?;
+        self.scratch.grow(compiled.acc)?;
+        self.reach_room.grow(3 * compiled.piece)?;
+        if self.bases.len() < compiled.bases {
+            self.bases.resize(compiled.bases, std::ptr::null_mut());
+        }
+        if let Some(id) = self.vacant.pop() {
+            self.plans[id.0 as usize] = compiled;
+            return Ok(id);
+        }
+        self.plans.push(compiled);
+        Ok(PlanId(self.plans.len() as u32 - 1))
+    }
+
+    /// Gives plans up that will not be run again. Every rank must give up the same between the same calls.
+    pub(crate) fn give_up(&mut self, plans: impl Iterator<Item = PlanId>) {
+        self.cool();
+        for id in plans {
+            if let Some(stay) = self.stay.filter(|stay| stay.plan == id) {
+                self.stay = None;
+                self.publish_left(stay.class, stay.uses);
+            }
+            let plan = &mut self.plans[id.0 as usize];
+            (plan.steps, plan.doubles) = (Box::new([]), Box::new([]));
+            self.vacant.push(id);
+        }
+    }
+}
