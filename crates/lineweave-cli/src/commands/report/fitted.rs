@@ -86,9 +86,12 @@ fn transfers(subject: &Subject, section: &mut Section) {
     let curve = |name: String, surface: &Surface| {
         let nodes = || surface.bytes.iter().zip(&surface.cost).map(|(b, row)| (*b as f64, row[0]));
         let apart = nodes().filter(|(b, c)| *b > 0.0 && c.ci_low < c.ci_high);
+        // As far as it was measured, so that no interval stands where no line goes.
+        let beyond = surface.bytes.iter().map(|b| *b as usize).filter(|b| SIZES.iter().all(|m| m < b));
+        let sizes = SIZES.iter().copied().chain(beyond);
         Curve {
             name,
-            points: SIZES.iter().map(|m| (*m as f64, surface.at(*m, 1).nanos)).collect(),
+            points: sizes.map(|m| (m as f64, surface.at(m, 1).nanos)).collect(),
             measured: false,
             intervals: apart.map(|(b, c)| (b, c.ci_low, c.ci_high)).collect(),
         }

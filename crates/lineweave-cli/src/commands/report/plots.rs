@@ -88,7 +88,7 @@ pub fn distances(subject: &Subject, tree: &Result<Tree, String>) -> Section {
     if !measured.is_empty() {
         let cpus = subject.topology.cpus.len();
         section.text.push(format!(
-            "Of {} pairs of CPUs {} were measured one by one, half a round trip each; others have the median of those with the same nearest common level.",
+            "Pairs of CPUs: {}. Measured one by one, half a round trip each: {}; others have the median of those with the same nearest common level.",
             cpus * (cpus - 1) / 2,
             measured.len()
         ));
