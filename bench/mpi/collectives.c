@@ -139,7 +139,9 @@ static void measure(enum kind kind, size_t bytes, int fresh, double window_ns)
      * the MPI twice by then, and Intel MPI is slow until its cells have all been used once. */
     int warm = bytes < 17 << 10 ? 4600 : bytes < 900 << 10 ? (int)((75 << 20) / bytes) : 85;
     double once = 0, spent = 0;
-    for (int done = 0, some = warm < 100 ? warm : 100; done < warm && (done == 0 || spent < 5e8); done += some) {
+    for (int done = 0, some; done < warm && spent < 5e8; done += some) {
+        some = done == 0 ? 64 : 800;
+        if (some > warm - done) some = warm - done;
         spent += batch(kind, sets, many, &next, bytes, some) * some;
     }
     /* As many as make a batch of a ms, by the fastest of some, since one interruption would make batches of few calls. */

@@ -153,6 +153,10 @@ struct lwm_race {
     uint8_t turn;         /* of the contest under way */
     uint8_t host;         /* 1: the host won the last one, and is called */
     uint8_t contest;      /* how many are over */
+    uint8_t loose;        /* turns of the first contest between whose calls the program did other things; then whether it does */
+    uint8_t clear;        /* looks in a row at which lineweave was far ahead */
+    uint32_t looked_calls;
+    uint64_t began_ns, looked_ns;  /* the turn under way; of it, until the last look */
     uint64_t turn_ns, best_ns[2];  /* of the turn under way; of the fastest one of ours and of the host's */
 };
 
