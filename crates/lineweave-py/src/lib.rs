@@ -46,6 +46,5 @@ fn extension(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(attend::waiting, module)?)?;
     module.add_function(wrap_pyfunction!(array::describe, module)?)?;
     module.add_function(wrap_pyfunction!(tensors::learn_tensors, module)?)?;
-    module.add_function(wrap_pyfunction!(tensors::learn_options, module)?)?;
     Ok(())
 }

@@ -1,9 +1,7 @@
 //! The allreduce of torch.distributed without its questions in Python, which take longer than the call.
 //!
-//! 1. Where a tensor's data is, is asked through the function that DLPack's exchange of functions gives for its class
-//!    (`__dlpack_c_exchange_api__`, DLPack 1.2 and later): no capsule is made.
-//! 2. Operator and `asyncOp` lie in an object of C++ that torch hands over, and each question to it makes an object. Where the two
-//!    lie in it is found out by examples, whose answers are known; if they do not all agree, the questions are asked.
+//! Where a tensor's data is, is asked through the function that DLPack's exchange of functions gives for its class
+//! (`__dlpack_c_exchange_api__`, DLPack 1.2 and later): no capsule is made, and no attribute is looked up.
 
 use crate::dlpack::{element_of, Tensor, CPU};
 use crate::layout;
@@ -15,8 +13,6 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyType};
 use std::ffi::{c_int, c_void};
-use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::sync::OnceLock;
 
 /// `DLPackExchangeAPI`, of version 1.
@@ -33,23 +29,6 @@ struct Exchange {
 /// The class whose tensors can be described, and by what.
 static CLASS: AtomicU64 = AtomicU64::new(0);
 static DESCRIBE: OnceLock<unsafe extern "C" fn(*mut ffi::PyObject, *mut Tensor) -> c_int> = OnceLock::new();
-
-/// Where options lie.
-static OPTIONS: OnceLock<Options> = OnceLock::new();
-
-/// Bytes of the options that are looked at: they are shorter than torch's have been since they had an `asyncOp`.
-const SEEN: usize = 56;
-
-struct Options {
-    class: usize,
-    operator: usize,
-    asynchronous: usize,
-    /// By the byte of the operator.
-    operators: [Option<Operator>; 16],
-}
-
-/// Options that were made for this, the number of their operator in the order of the runtime's list, and their `asyncOp`.
-type Example<'py> = (Bound<'py, PyAny>, usize, bool);
 
 /// Learns how tensors of a class are described. Whether they can be.
 #[pyfunction]
@@ -72,65 +51,6 @@ pub(crate) fn learn_tensors(class: &Bound<'_, PyType>) -> PyResult<bool> {
         CLASS.store(class.as_ptr() as u64, Ordering::Relaxed);
     }
     Ok(true)
-}
-
-/// Learns where operator and `asyncOp` lie in options of C++. Whether it could be found out.
-#[pyfunction]
-pub(crate) fn learn_options(examples: Vec<Example<'_>>) -> bool {
-    OPTIONS.get().is_some() || find(&examples).is_some_and(|options| OPTIONS.set(options).is_ok())
-}
-
-/// The object of C++ behind one that pybind11 made: the first word after the head.
-const VALUE: usize = size_of::<ffi::PyObject>();
-
-fn find(examples: &[Example<'_>]) -> Option<Options> {
-    // Memory is read through the kernel, which refuses what is not there: an object need not be laid out as expected.
-    let memory = File::open("/proc/self/mem").ok()?;
-    let class = examples.first()?.0.get_type_ptr() as usize;
-    let mut seen = Vec::new();
-    for (object, operator, asynchronous) in examples {
-        let mut word = [0; size_of::<usize>()];
-        memory.read_exact_at(&mut word, (object.as_ptr() as usize + VALUE) as u64).ok()?;
-        let mut bytes = [0; SEEN];
-        memory.read_exact_at(&mut bytes, usize::from_ne_bytes(word) as u64).ok()?;
-        if object.get_type_ptr() as usize != class {
-            return None;
-        }
-        seen.push((bytes, *operator, *asynchronous));
-    }
-    let lone = |fits: &dyn Fn(usize) -> bool| {
-        let mut found = (0..SEEN).filter(|&at| fits(at));
-        found.next().filter(|_| found.next().is_none())
-    };
-    let asynchronous = lone(&|at| seen.iter().all(|(bytes, _, yes)| bytes[at] == u8::from(*yes)))?;
-    // A byte that is the same for the same operator, and another one for every other.
-    let agree = |at: usize| {
-        let same = |(a, p, _): &([u8; SEEN], usize, bool), (b, q, _): &([u8; SEEN], usize, bool)| {
-            (a[at] == b[at]) == (p == q)
-        };
-        seen.iter().all(|a| a.0[at] < 16 && seen.iter().all(|b| same(a, b)))
-    };
-    let operator = lone(&agree)?;
-    let mut operators = [None; 16];
-    for (bytes, number, _) in &seen {
-        operators[bytes[operator] as usize] = Some(*Operator::ALL.get(*number)?);
-    }
-    Some(Options { class, operator, asynchronous, operators })
-}
-
-/// Operator and `asyncOp`, if it is known where they lie.
-#[inline]
-fn options(given: &Bound<'_, PyAny>) -> Option<(Operator, bool)> {
-    let known = OPTIONS.get().filter(|known| known.class == given.get_type_ptr() as usize)?;
-    // SAFETY: an object of the class that the examples had, whose value was found there in all of them; it has as many bytes.
-    unsafe {
-        let value = *given.as_ptr().cast::<u8>().add(VALUE).cast::<*const u8>();
-        if value.is_null() {
-            return None;
-        }
-        let operator = *known.operators.get(*value.add(known.operator) as usize)?;
-        Some((operator?, *value.add(known.asynchronous) != 0))
-    }
 }
 
 /// A dense tensor on the CPU: its elements, their number and where they are.
@@ -158,25 +78,25 @@ fn dense(tensor: &Bound<'_, PyAny>) -> Option<(ElementType, usize, *mut u8)> {
 
 #[pymethods]
 impl Communicator {
-    /// torch.distributed's allreduce in place: `None` when it is done and nothing more is asked for, true when it is done and the
-    /// caller wants work, false when it was not made, since something about it has to be asked.
+    /// torch.distributed's allreduce in place, by the operator of this number. False when it was not made, since something about the tensor
+    /// has to be asked in Python.
     #[inline]
     fn _allreduce_tensor(
         &self,
         py: Python<'_>,
         tensors: &Bound<'_, PyList>,
-        given: &Bound<'_, PyAny>,
-    ) -> PyResult<Option<bool>> {
-        let Some((operator, asynchronous)) = options(given) else { return Ok(Some(false)) };
+        operator: usize,
+    ) -> PyResult<bool> {
+        let Some(&operator) = Operator::ALL.get(operator) else { return Ok(false) };
         if tensors.len() != 1 {
-            return Ok(Some(false));
+            return Ok(false);
         }
         let tensor = tensors.get_item(0)?;
-        let Some((element, count, start)) = dense(&tensor) else { return Ok(Some(false)) };
+        let Some((element, count, start)) = dense(&tensor) else { return Ok(false) };
         let (collective, root) = (Collective::Allreduce, 0);
         let spec = CallSpec { collective, element, count, operator: Some(operator), root };
         // SAFETY: so many elements of a tensor that `tensor` keeps.
         self.enter(py)?.run(py, spec.bytes(), |comm| unsafe { comm.call(&spec, start, start) })?;
-        Ok(asynchronous.then_some(true))
+        Ok(true)
     }
 }

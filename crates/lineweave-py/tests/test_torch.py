@@ -368,22 +368,21 @@ def quick(rank, size):
     group, found = dist.group.WORLD, []
     for dtype in (torch.float32, torch.float64, torch.bfloat16, torch.int64, torch.uint8):
         for name in ("SUM", "PRODUCT", "MIN", "MAX"):
-            options = dist.AllreduceOptions()
-            options.reduceOp, options.asyncOp = getattr(dist.ReduceOp, name), name == "MIN"
             x = torch.arange(1, 7).reshape(2, 3).to(dtype) + rank
-            wanted = group._quick([x], options)
-            assert wanted is (True if name == "MIN" else None), (dtype, name, wanted)
+            assert group._quick([x], lineweave.torch._OPERATORS[name]), (dtype, name)
             each = torch.stack([torch.arange(1, 7).reshape(2, 3).to(dtype) + r for r in range(size)])
             folds = {"SUM": each.sum, "PRODUCT": each.prod, "MIN": each.amin, "MAX": each.amax}
             assert torch.equal(x, folds[name](0).to(dtype)), (dtype, name, x)
     # What has to be asked about is left alone.
-    options = dist.AllreduceOptions()
     wide = torch.ones(4, 4)
     for tensors in ([wide[:, 1]], [wide.t()[1:3]], [torch.ones(3, dtype=torch.bool)], [torch.ones(0)], [wide, wide]):
-        assert group._quick(tensors, options) is False
-    options.reduceOp = dist._make_nccl_premul_sum(2.0)
-    assert group._quick([torch.ones(3)], options) is False
+        assert not group._quick(tensors, 0)
     assert wide.sum().item() == 16.0
+    # Who asks for work gets it.
+    for asynchronous in (False, True):
+        work = dist.all_reduce(wide, async_op=asynchronous)
+        assert (work is not None) == asynchronous and (work is None or work.wait())
+    assert torch.equal(wide, torch.full((4, 4), float(size * size)))
 
 
 @pytest.mark.skipif(not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"), reason="torch does not describe tensors by functions")
@@ -392,25 +391,3 @@ def test_allreduce_without_questions_is_the_same():
 
     assert lineweave.torch._QUICK
     ranks(quick, 2)
-
-
-def test_options_that_do_not_agree_are_not_believed():
-    program = """
-import torch.distributed as dist
-from lineweave._lineweave import learn_options
-
-def options(name, asynchronous):
-    made = dist.AllreduceOptions()
-    made.reduceOp, made.asyncOp = getattr(dist.ReduceOp, name), asynchronous
-    return made
-
-names = ["SUM", "PRODUCT", "MIN", "MAX"]
-right = [(options(name, yes), n, yes) for n, name in enumerate(names) for yes in (False, True)]
-assert not learn_options([])
-assert not learn_options([(object(), 0, False), (object(), 1, True)])
-assert not learn_options([(o, n, not yes if n == 2 else yes) for o, n, yes in right])
-assert not learn_options([(o, (n + yes) % 4, yes) for o, n, yes in right])
-assert not learn_options([(dist.BarrierOptions(), n, yes) for o, n, yes in right])
-assert learn_options(right)
-"""
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)

@@ -53,21 +53,8 @@ _BY_HASH = {number: _OPERATORS[name] for number, name in _NAMES.items() if name 
 assert len(_BY_HASH) == len(_OPERATORS), "operators of torch.distributed have hashes of their own"
 
 
-
-
-def _examples() -> list[tuple[Any, int, bool]]:
-    """Options of an allreduce, and what is in them: by these the extension learns to read others."""
-    made = []
-    for name, number in _OPERATORS.items():
-        for asynchronous in (False, True):
-            options = dist.AllreduceOptions()
-            options.reduceOp, options.asyncOp = getattr(dist.ReduceOp, name), asynchronous
-            made.append((options, number, asynchronous))
-    return made
-
-
-# Whether small allreduces go without questions in Python.
-_QUICK = hasattr(dist.AllreduceOptions, "asyncOp") and _lineweave.learn_tensors(torch.Tensor) and _lineweave.learn_options(_examples())
+# Whether tensors can be described to the extension without questions in Python.
+_QUICK = _lineweave.learn_tensors(torch.Tensor)
 
 
 def _operator(op: Any, tensor: torch.Tensor) -> int:
@@ -196,11 +183,9 @@ class ProcessGroupLineweave(dist.ProcessGroup):
 
     def allreduce(self, tensors: list[torch.Tensor], opts: Any = None) -> Any:
         if _QUICK and opts is not None:
-            wanted = self._quick(tensors, opts)
-            if wanted is None:
-                return None
-            if wanted:
-                return _Done(tensors)
+            operator = _BY_HASH.get(hash(opts.reduceOp))
+            if operator is not None and self._quick(tensors, operator):
+                return _Done(tensors) if opts.asyncOp else None
         (tensor,) = tensors
         element = _ELEMENTS.get(tensor.dtype)
         if element is not None and tensor.is_contiguous() and tensor.is_cpu:
