@@ -305,8 +305,15 @@ fn profile_error(file: &Path, why: String) -> Error {
 /// # Errors
 /// [`Error::Profile`] with line and reason.
 pub fn read_profile(file: &Path) -> Result<Profile, Error> {
-    let text = std::fs::read_to_string(file).map_err(|e| profile_error(file, e.to_string()))?;
-    Profile::from_toml(&text).map_err(|e| profile_error(file, e.to_string()))
+    parse_profile(file, &text_of(file)?)
+}
+
+fn text_of(file: &Path) -> Result<String, Error> {
+    std::fs::read_to_string(file).map_err(|e| profile_error(file, e.to_string()))
+}
+
+fn parse_profile(file: &Path, text: &str) -> Result<Profile, Error> {
+    Profile::from_toml(text).map_err(|e| profile_error(file, e.to_string()))
 }
 
 /// What was read last, and what came of it: a program that makes a team for each of many communicators reads the same files each time,
@@ -321,14 +328,13 @@ static LAST: Mutex<Option<Last>> = Mutex::new(None);
 
 /// The model of a profile's file, and the choices beside it.
 fn read(file: &Path, fingerprint: &Fingerprint) -> Result<(Model, Option<Choices>), Error> {
-    let text = std::fs::read_to_string(file).map_err(|e| profile_error(file, e.to_string()))?;
     let beside = file.with_file_name(CHOICES_FILE);
-    let texts = (text, std::fs::read_to_string(&beside).ok());
+    let texts = (text_of(file)?, std::fs::read_to_string(&beside).ok());
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = last.as_ref().filter(|l| l.texts == texts && l.fingerprint == *fingerprint) {
         return Ok(known.result.clone());
     }
-    let profile = Profile::from_toml(&texts.0).map_err(|e| profile_error(file, e.to_string()))?;
+    let profile = parse_profile(file, &texts.0)?;
     profile.matches(fingerprint).map_err(|e| profile_error(file, e.to_string()))?;
     let model = fit(&profile).map_err(|e| profile_error(file, e.to_string()))?;
     let choices = texts.1.as_deref().map(Choices::from_toml).transpose();
@@ -371,5 +377,54 @@ fn largest_window(
             });
         }
         window = half / question.grain * question.grain;
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use lineweave_core::profile::{Cell, Stats};
+
+    #[test]
+    fn files_are_read_again_when_they_or_the_machine_changed() {
+        let directory = std::env::temp_dir().join(format!("lineweave-tuning-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).expect("a directory");
+        let (file, beside) = (directory.join(PROFILE_FILE), directory.join(CHOICES_FILE));
+        let machine =
+            Fingerprint { cpu: "c".into(), cpus: 2, line_bytes: 64, topology: "core:2 pu:1".into() };
+        let factor = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let line = Cell {
+            probe: "line".into(),
+            factors: [factor("access", "read"), factor("state", "modified"), factor("level", "l3")].into(),
+            unit: "ns".into(),
+            stats: Stats::of(&[39.0, 40.0, 41.0], 0).expect("samples"),
+            flagged: Vec::new(),
+        };
+        let profile = Profile {
+            schema: lineweave_core::profile::SCHEMA,
+            version: "0.1.0".into(),
+            measured_at: "2026-01-01T00:00:00Z".into(),
+            machine: machine.clone(),
+            unidentified: Vec::new(),
+            cells: vec![line],
+        };
+        std::fs::write(&file, profile.to_toml()).expect("a profile");
+        let first = read(&file, &machine).expect("a model");
+        assert_eq!(first.1, None);
+        assert_eq!(read(&file, &machine).expect("the same"), first);
+        let other = Fingerprint { cpus: 3, ..machine.clone() };
+        assert!(read(&file, &other).expect_err("another machine").to_string().contains("another machine"));
+        let choices = Choices {
+            schema: lineweave_core::select::CHOICES_SCHEMA,
+            machine: machine.id(),
+            choices: Vec::new(),
+        };
+        std::fs::write(&beside, choices.to_toml()).expect("choices");
+        assert_eq!(read(&file, &machine).expect("a model"), (first.0.clone(), Some(choices)));
+        std::fs::write(&beside, "schema = \"no\"").expect("other choices");
+        assert!(read(&file, &machine).expect_err("malformed").to_string().contains(CHOICES_FILE));
+        std::fs::remove_file(&beside).expect("no choices any more");
+        assert_eq!(read(&file, &machine).expect("a model"), first);
+        std::fs::remove_dir_all(&directory).expect("removed");
     }
 }

@@ -38,7 +38,8 @@ pub(super) fn doubled(steps: &[Step], grain: usize) -> (Box<[Step]>, Box<[Double
     while at < steps.len() {
         let set = steps.get(at + 1).filter(|step| matches!(step, Step::Set { .. }));
         let copy = at + 1 + usize::from(set.is_some());
-        let again = matches!(steps.get(copy), Some(Step::Move { src, .. }) if source_of(steps.get(copy + 1)) == Some(*src));
+        let copied = source_of(steps.get(copy));
+        let again = copied.is_some() && copied == source_of(steps.get(copy + 1));
         match double(steps[at], steps.get(copy), grain) {
             Some(both) if !again && (set.is_none() || both.dst.base == BANK) => {
                 out.push(Step::FoldTwice { number: doubles.len() as u32 });
@@ -69,7 +70,10 @@ fn double(fold: Step, copy: Option<&Step>, grain: usize) -> Option<Double> {
     };
     let of_users = |addr: Addr| addr.base == OUT || addr.base >= PEERS;
     let fits = src == dst && len == elements * grain && (of_users(dst) || dst.base == BANK) && of_users(also);
-    fits.then_some(Double { a, b, dst, also, elements })
+    // Piece by piece, so what is written must not be an operand of a later piece.
+    let same_or_apart =
+        |x: Addr| x.base != also.base || x.offset == also.offset || x.offset.abs_diff(also.offset) >= len;
+    (fits && same_or_apart(a) && same_or_apart(b)).then_some(Double { a, b, dst, also, elements })
 }
 
 #[cfg(all(test, not(loom)))]
@@ -121,6 +125,8 @@ mod tests {
         assert_eq!((doubles[0].dst, doubles[0].also), (at(BANK, 64), at(OUT, 8)));
         let pushed = [fold, told, copy(PEERS)];
         assert_eq!(*doubled(&pushed, 8).0, pushed, "nobody is told late of what is not in a box");
+        let shifted = Step::Move { src: at(OUT, 8), dst: at(4, 16), len: 16 };
+        assert!(doubled(&[fold, shifted], 8).1.is_empty(), "a later piece's operand");
         assert!(doubled(&[fold, copy(PEERS)], 4).1.is_empty(), "a copy of another length");
     }
 }

@@ -150,7 +150,7 @@ impl Frame<'_> {
     /// buffers go past the caches a piece is combined in scratch, so that each destination is written once.
     ///
     /// # Safety
-    /// That of [`Frame::combine`]; `also` is disjoint from all others, and all are of this process.
+    /// That of [`Frame::combine`]; `also` is disjoint from `dst` and equal to or disjoint from each operand, and all are of this process.
     #[inline(never)] // its room would be in the frame of every run
     pub(super) unsafe fn combine_twice(&self, double: &Double, grain: usize) -> bool {
         let Double { a, b, dst, also, elements } = *double;
