@@ -9,6 +9,7 @@ use crate::status::{guard, lw_status, Failure, LW_ERR_BUSY, LW_ERR_HANDLE, LW_ER
 use crate::team::size;
 use lineweave::sync::{AtomicU64, Ordering};
 use lineweave::team::{Members, Team};
+use lineweave::Again;
 use std::cell::RefCell;
 use std::ffi::{c_int, c_void};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -37,8 +38,15 @@ struct Barrier {
 }
 
 impl Barrier {
+    #[inline(always)]
     fn wait(&self, place: usize) -> Result<(), Failure> {
-        self.places[place].call(|| Ok(self.members.join(place)?), |comm| Ok(comm.barrier()?))
+        let comm = &self.places[place];
+        let join = || Ok(self.members.join(place)?);
+        match comm.again(|comm, _| comm.try_barrier_again()) {
+            Again::Done => Ok(()),
+            Again::Waits => comm.call(join, |comm| Ok(comm.end_barrier()?)),
+            Again::Other => comm.call(join, |comm| Ok(comm.barrier()?)),
+        }
     }
 
     fn free(&self) -> std::sync::MutexGuard<'_, Vec<usize>> {

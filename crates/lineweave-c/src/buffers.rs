@@ -47,6 +47,14 @@ pub(crate) fn check(
     Ok(buffer.cast_mut().cast())
 }
 
+/// Whether [`check`] takes a buffer of at most 16 bytes as it is, by comparisons alone.
+#[inline(always)]
+pub(crate) fn is_plain(buffer: *const c_void, align: usize) -> bool {
+    let start = buffer as usize;
+    // Not null, and not so near to the end of all addresses, where LW_IN_PLACE is.
+    start.wrapping_sub(1) < IN_PLACE - 16 && start & (align - 1) == 0
+}
+
 /// A buffer that [`check`] takes as it is; none when it has to look closer.
 #[inline(always)]
 pub(crate) fn plain(buffer: *const c_void, bytes: usize, element: ElementType) -> Option<*mut u8> {

@@ -1,11 +1,11 @@
 //! Collectives with one length for all ranks.
 
-use crate::buffers::{bytes, check, is_in_place, not_in_place, plain};
-use crate::handle::{enter, enter_again, lw_comm, Last};
+use crate::buffers::{bytes, check, is_in_place, is_plain, not_in_place, plain};
+use crate::handle::{again, enter, enter_again, lw_comm, Last, Lasts};
 use crate::operators::{as_asked, asks_for_reproducible};
-use crate::status::{lw_status, Failure, LW_ERR_ROOT};
+use crate::status::{lw_status, Failure, LW_ERR_ROOT, LW_OK};
 use crate::types::{element, lw_op, lw_type, made, operator};
-use lineweave::{CallSpec, Communicator};
+use lineweave::{Again, CallSpec, Communicator};
 use lineweave_core::collective::{Collective, Extent};
 use std::ffi::{c_int, c_void};
 
@@ -98,13 +98,15 @@ impl Call {
     #[inline(always)]
     fn run(&self, comm: *const lw_comm) -> lw_status {
         enter_again(comm, self.collective, |comm, last| {
-            if let Some(known) = last.as_ref().filter(|known| self.is(known)) {
+            if let Some(known) = last.as_mut().filter(|known| self.is(known)) {
                 let element = known.spec.element;
                 if let (Some(input), Some(output)) =
                     (plain(self.input, known.bytes[0], element), plain(self.output, known.bytes[1], element))
                 {
                     // SAFETY: as in `run_anew`.
-                    return Ok(unsafe { comm.call(&known.spec, input, output) }?);
+                    unsafe { comm.call(&known.spec, input, output) }?;
+                    known.ticket = comm.allreduce_ticket(&known.spec);
+                    return Ok(());
                 }
             }
             self.run_anew(comm, last)
@@ -131,7 +133,9 @@ impl Call {
             let extents = [spec.collective.input(rank, spec.root), spec.collective.output(rank, spec.root)];
             let bytes = extents.map(|extent| extent.bytes(ranks, spec.bytes()));
             let Call { count, element, operator, root, .. } = *self;
-            Last { count, element, operator, root, spec, bytes }
+            let ticket = comm.allreduce_ticket(&spec);
+            let align = spec.element.align();
+            Last { count, element, operator, root, spec, bytes, align, ticket }
         });
         Ok(())
     }
@@ -167,6 +171,21 @@ impl Call {
 /** Returns when every rank has called it. */
 #[no_mangle]
 pub unsafe extern "C" fn lw_barrier(comm: *mut lw_comm) -> lw_status {
+    match again(comm, |comm, _| comm.try_barrier_again()) {
+        Again::Done => LW_OK,
+        Again::Waits => end_barrier(comm),
+        Again::Other => barrier_anew(comm),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn end_barrier(comm: *mut lw_comm) -> lw_status {
+    enter(comm, |comm| Ok(comm.end_barrier()?))
+}
+
+#[inline(never)]
+fn barrier_anew(comm: *mut lw_comm) -> lw_status {
     enter(comm, |comm| Ok(comm.barrier()?))
 }
 
@@ -210,7 +229,62 @@ pub unsafe extern "C" fn lw_allreduce(
     r#type: lw_type,
     op: lw_op,
 ) -> lw_status {
-    Call::of(Collective::Allreduce, sendbuf, recvbuf, count, r#type).by(op).run(comm)
+    let call = |comm: &mut Communicator, last: &Lasts| {
+        // SAFETY: passed on.
+        unsafe { repeat_allreduce(comm, last, sendbuf, recvbuf, count, r#type, op) }
+    };
+    match again(comm, call) {
+        Again::Done => LW_OK,
+        Again::Waits => end_allreduce(comm, recvbuf),
+        Again::Other => allreduce_anew(comm, sendbuf, recvbuf, count, r#type, op),
+    }
+}
+
+/// Begins an allreduce that is the last one again, with buffers that need no closer look.
+///
+/// # Safety
+/// The buffers are as the header asks for.
+#[inline(always)]
+unsafe fn repeat_allreduce(
+    comm: &mut Communicator,
+    last: &Lasts,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: usize,
+    element: lw_type,
+    op: lw_op,
+) -> Again {
+    let Some(&Last { ticket: Some(ticket), align, .. }) = last[Collective::Allreduce as usize]
+        .as_ref()
+        .filter(|known| known.count == count && known.element == element && known.operator == Some(op))
+    else {
+        return Again::Other;
+    };
+    let input = if is_in_place(sendbuf) { recvbuf.cast_const() } else { sendbuf };
+    if !is_plain(input, align) || !is_plain(recvbuf, align) {
+        return Again::Other;
+    }
+    // SAFETY: passed on; it is the call that the ticket is of.
+    unsafe { comm.try_allreduce_again(ticket, input.cast(), recvbuf.cast()) }
+}
+
+#[cold]
+#[inline(never)]
+fn end_allreduce(comm: *mut lw_comm, recvbuf: *mut c_void) -> lw_status {
+    // SAFETY: what began the call checked the buffer.
+    enter(comm, |comm| Ok(unsafe { comm.end_allreduce(recvbuf.cast()) }?))
+}
+
+#[inline(never)]
+fn allreduce_anew(
+    comm: *mut lw_comm,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: usize,
+    element: lw_type,
+    op: lw_op,
+) -> lw_status {
+    Call::of(Collective::Allreduce, sendbuf, recvbuf, count, element).by(op).run(comm)
 }
 
 /**

@@ -7,12 +7,13 @@
 use crate::status::{guard, lw_status, Failure, LW_ERR_BUSY, LW_ERR_FAILED, LW_ERR_HANDLE, LW_ERR_NULL};
 use crate::types::{lw_op, lw_type};
 use lineweave::sync::{AtomicU64, Ordering};
-use lineweave::{CallSpec, Communicator};
+use lineweave::{Again, CallSpec, Communicator};
 use lineweave_core::collective::Collective;
 use std::any::Any;
 use std::cell::UnsafeCell;
 use std::collections::VecDeque;
 use std::ffi::{c_int, c_void};
+use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Nothing in it yet.
@@ -26,8 +27,11 @@ pub(crate) const FREED: u64 = u64::from_le_bytes(*b"lw-freed");
 /// A call in it panicked.
 const PANICKED: u64 = u64::from_le_bytes(*b"lw-panic");
 
+/// What was called last, by collective.
+pub(crate) type Lasts = [Option<Last>; Collective::ALL.len()];
+
 /// No collective was called.
-fn nothing_yet() -> UnsafeCell<[Option<Last>; Collective::ALL.len()]> {
+fn nothing_yet() -> UnsafeCell<Lasts> {
     UnsafeCell::new([None; Collective::ALL.len()])
 }
 
@@ -51,7 +55,7 @@ pub struct lw_comm {
     rank: usize,
     ranks: usize,
     inner: UnsafeCell<Option<Communicator>>,
-    last: UnsafeCell<[Option<Last>; Collective::ALL.len()]>,
+    last: UnsafeCell<Lasts>,
 }
 
 /// A collective as C called it last, and what that is for the runtime: most programs repeat it.
@@ -64,10 +68,14 @@ pub(crate) struct Last {
     pub spec: CallSpec,
     /// Bytes of this rank's input and output.
     pub bytes: [usize; 2],
+    /// Of its elements.
+    pub align: usize,
+    /// Of an allreduce that can be made again in steps.
+    pub ticket: Option<NonZeroU64>,
 }
 
-// SAFETY: `inner` and `last` are touched only by who moved `state` from LIVE, EMPTY or PANICKED to BUSY or FREED; a program
-// that uses one communicator from two threads at once breaks the header's rule, and is told so where it is seen.
+// SAFETY: `inner` and `last` are touched only by who moved `state` from LIVE, EMPTY or PANICKED to BUSY or FREED, and by
+// `again`, which calls nobody who could come back here and is over before anything else in its thread begins; a program that uses one communicator from two threads at once breaks the header's rule, and is told so where it is seen.
 unsafe impl Sync for lw_comm {}
 
 impl lw_comm {
@@ -117,6 +125,18 @@ impl lw_comm {
             Some(comm) => f(comm),
             None => Err(unusable(FREED)),
         }
+    }
+
+    /// Begins the last call again, if nothing else is to be done. It is not marked as a call: `f` neither waits for long, panics nor
+    /// calls the program.
+    #[inline(always)]
+    pub(crate) fn again(&self, f: impl FnOnce(&mut Communicator, &Lasts) -> Again) -> Again {
+        if self.state() != LIVE {
+            return Again::Other;
+        }
+        // SAFETY: as said where `Sync` is.
+        let (inner, last) = unsafe { (&mut *self.inner.get(), &*self.last.get()) };
+        inner.as_mut().map_or(Again::Other, |comm| f(comm, last))
     }
 
     /// Leaves the team. The state is `to` afterwards, and nothing can be called in it.
@@ -195,7 +215,17 @@ pub(crate) fn enter(
     })
 }
 
-/// The same with what was called last by this collective.
+/// [`lw_comm::again`] in a communicator that C gave; what is not one is for [`enter`] to find.
+#[inline(always)]
+pub(crate) fn again(comm: *const lw_comm, f: impl FnOnce(&mut Communicator, &Lasts) -> Again) -> Again {
+    if comm.is_null() || !comm.is_aligned() {
+        return Again::Other;
+    }
+    // SAFETY: as in `handle`.
+    unsafe { &*comm }.again(f)
+}
+
+/// [`enter`] with what was called last by this collective.
 #[inline(always)]
 pub(crate) fn enter_again(
     comm: *const lw_comm,

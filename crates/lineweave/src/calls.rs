@@ -1,6 +1,7 @@
 //! The collectives as a Rust program calls them. Those that exchange blocks are in [`blocks`], and in [`uneven`] with
 //! blocks of different lengths.
 
+mod again;
 mod blocks;
 mod messages;
 mod plan;
@@ -26,7 +27,7 @@ impl Communicator {
     ///
     /// # Errors
     /// [`Error::PeerLost`] or [`Error::Timeout`] when a peer does not come.
-    #[inline]
+    #[inline(always)] // a call, with registers saved for the general path, is longer than what it does
     pub fn barrier(&mut self) -> Result<(), Error> {
         self.engine().barrier()
     }

@@ -52,6 +52,8 @@ pub mod doctor;
 pub use calls::{Place, SharedBuffer};
 pub use check::CallSpec;
 pub use choose::Adoptable;
+#[doc(hidden)]
+pub use communicator::Again;
 pub use communicator::Communicator;
 pub use error::Error;
 pub use kernel::{Block, Element, ElementType, Operator};

@@ -3,22 +3,27 @@
 //! The profile that `lineweave tune` saved for this machine is used when it is there; until then the shipped
 //! machine description nearest to this CPU, and whoever asks is told so.
 
+mod files;
+
+use files::read;
+pub use files::{cache_directory, read_profile, CHOICES_FILE, PROFILE_FILE};
+
 use crate::error::Error;
 use crate::kernel::CopyPolicy;
-use crate::settings::{Attach, Settings};
+use crate::settings::{Attach, Settings, Wait};
 use crate::topology::Hardware;
+use crate::wait::{Between, Budget};
 use lineweave_core::algorithm::{self, Algorithm};
 use lineweave_core::collective::Collective;
 use lineweave_core::machine;
-use lineweave_core::model::{ceil_log2, fit, LevelCosts, Model};
+use lineweave_core::model::{ceil_log2, LevelCosts, Model};
 use lineweave_core::plan::{Layout, Params, Plan, PlanError};
-use lineweave_core::profile::{Fingerprint, Profile};
+use lineweave_core::profile::Fingerprint;
 use lineweave_core::select::{self, Choices, Question, SelectError};
 use lineweave_core::topology::Shape;
 use lineweave_core::units::{Bytes, Nanos, Rank, LINE};
 use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::path::PathBuf;
 
 /// Shorter messages go through boxes, and plans with cross-memory attach are not even costed: a system call that copies nothing took
 /// 0.45 us on a Xeon and 1.45 us on an EPYC (both in a VM), in which 16 KiB and more pass through a box.
@@ -153,6 +158,12 @@ impl Tuning {
         (10..30).map(|k| 1usize << k).find(pays).unwrap_or(usize::MAX)
     }
 
+    /// How ranks wait: as the policy says, with a load fence between the looks of an exchange where it was measured to win.
+    pub fn wait_budget(&self, policy: Wait, ranks: usize, usable: usize) -> Budget {
+        let exchange = if self.model.trick_wins("load-fence") { Between::LoadFence } else { Between::Pause };
+        Budget { exchange, ..Budget::of(policy, ranks, usable) }
+    }
+
     /// How ranks copy: non-temporal stores from where they were measured to win.
     pub fn copy_policy(&self) -> CopyPolicy {
         let from = self.model.nt_from.and_then(|bytes| usize::try_from(bytes).ok());
@@ -283,67 +294,6 @@ struct Measured {
     attach: bool,
 }
 
-/// The profile's file within a machine's directory.
-pub const PROFILE_FILE: &str = "profile.toml";
-/// The choices' file beside it.
-pub const CHOICES_FILE: &str = "choices.toml";
-
-/// Where this machine's profile and choices are kept: `$XDG_CACHE_HOME/lineweave/<fingerprint>`. Nothing when
-/// neither that variable nor `HOME` is set.
-pub fn cache_directory(fingerprint: &Fingerprint) -> Option<PathBuf> {
-    let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
-    let cache = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?;
-    Some(cache.join("lineweave").join(fingerprint.id()))
-}
-
-fn profile_error(file: &Path, why: String) -> Error {
-    Error::Profile { file: file.to_owned(), why }
-}
-
-/// Reads a profile's file.
-///
-/// # Errors
-/// [`Error::Profile`] with line and reason.
-pub fn read_profile(file: &Path) -> Result<Profile, Error> {
-    parse_profile(file, &text_of(file)?)
-}
-
-fn text_of(file: &Path) -> Result<String, Error> {
-    std::fs::read_to_string(file).map_err(|e| profile_error(file, e.to_string()))
-}
-
-fn parse_profile(file: &Path, text: &str) -> Result<Profile, Error> {
-    Profile::from_toml(text).map_err(|e| profile_error(file, e.to_string()))
-}
-
-/// What was read last, and what came of it: a program that makes a team for each of many communicators reads the same files each time,
-/// and to make a model of them takes 9 ms.
-struct Last {
-    texts: (String, Option<String>),
-    fingerprint: Fingerprint,
-    result: (Model, Option<Choices>),
-}
-
-static LAST: Mutex<Option<Last>> = Mutex::new(None);
-
-/// The model of a profile's file, and the choices beside it.
-fn read(file: &Path, fingerprint: &Fingerprint) -> Result<(Model, Option<Choices>), Error> {
-    let beside = file.with_file_name(CHOICES_FILE);
-    let texts = (text_of(file)?, std::fs::read_to_string(&beside).ok());
-    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(known) = last.as_ref().filter(|l| l.texts == texts && l.fingerprint == *fingerprint) {
-        return Ok(known.result.clone());
-    }
-    let profile = parse_profile(file, &texts.0)?;
-    profile.matches(fingerprint).map_err(|e| profile_error(file, e.to_string()))?;
-    let model = fit(&profile).map_err(|e| profile_error(file, e.to_string()))?;
-    let choices = texts.1.as_deref().map(Choices::from_toml).transpose();
-    let choices = choices.map_err(|e| profile_error(&beside, e.to_string()))?;
-    let result = (model, choices);
-    *last = Some(Last { texts, fingerprint: fingerprint.clone(), result: result.clone() });
-    Ok(result)
-}
-
 /// The shipped description nearest to this CPU, as a model.
 fn nearest(hardware: &Hardware) -> (Model, Origin) {
     let machines = machine::shipped();
@@ -377,54 +327,5 @@ fn largest_window(
             });
         }
         window = half / question.grain * question.grain;
-    }
-}
-
-#[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-    use lineweave_core::profile::{Cell, Stats};
-
-    #[test]
-    fn files_are_read_again_when_they_or_the_machine_changed() {
-        let directory = std::env::temp_dir().join(format!("lineweave-tuning-{}", std::process::id()));
-        std::fs::create_dir_all(&directory).expect("a directory");
-        let (file, beside) = (directory.join(PROFILE_FILE), directory.join(CHOICES_FILE));
-        let machine =
-            Fingerprint { cpu: "c".into(), cpus: 2, line_bytes: 64, topology: "core:2 pu:1".into() };
-        let factor = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        let line = Cell {
-            probe: "line".into(),
-            factors: [factor("access", "read"), factor("state", "modified"), factor("level", "l3")].into(),
-            unit: "ns".into(),
-            stats: Stats::of(&[39.0, 40.0, 41.0], 0).expect("samples"),
-            flagged: Vec::new(),
-        };
-        let profile = Profile {
-            schema: lineweave_core::profile::SCHEMA,
-            version: "0.1.0".into(),
-            measured_at: "2026-01-01T00:00:00Z".into(),
-            machine: machine.clone(),
-            unidentified: Vec::new(),
-            cells: vec![line],
-        };
-        std::fs::write(&file, profile.to_toml()).expect("a profile");
-        let first = read(&file, &machine).expect("a model");
-        assert_eq!(first.1, None);
-        assert_eq!(read(&file, &machine).expect("the same"), first);
-        let other = Fingerprint { cpus: 3, ..machine.clone() };
-        assert!(read(&file, &other).expect_err("another machine").to_string().contains("another machine"));
-        let choices = Choices {
-            schema: lineweave_core::select::CHOICES_SCHEMA,
-            machine: machine.id(),
-            choices: Vec::new(),
-        };
-        std::fs::write(&beside, choices.to_toml()).expect("choices");
-        assert_eq!(read(&file, &machine).expect("a model"), (first.0.clone(), Some(choices)));
-        std::fs::write(&beside, "schema = \"no\"").expect("other choices");
-        assert!(read(&file, &machine).expect_err("malformed").to_string().contains(CHOICES_FILE));
-        std::fs::remove_file(&beside).expect("no choices any more");
-        assert_eq!(read(&file, &machine).expect("a model"), first);
-        std::fs::remove_dir_all(&directory).expect("removed");
     }
 }

@@ -6,10 +6,10 @@
 
 mod budget;
 
-pub use budget::Budget;
+pub use budget::{Between, Budget};
 
 use crate::flag::{self, WakeFence};
-use crate::sync::{spin_loop, AtomicU64, FutexWord, Ordering};
+use crate::sync::{spin_loop, AtomicU64, FutexWord};
 use std::time::{Duration, Instant};
 
 /// What a waiting rank checks now and then.
@@ -54,6 +54,8 @@ const NAPS: (Duration, Duration) = (Duration::from_micros(100), Duration::from_m
 const NAP_SHARE: u32 = 16;
 /// Polls between two calls of the progress hook, and between two looks at the clock while spinning.
 const POLLS_A_LOOK: u32 = 1 << 10;
+/// Looks of a short path: about a microsecond of them, after which a call more does not count.
+const LOOKS_A_GLANCE: u32 = 64;
 /// Yields for each call of the progress hook. Whoever is waited for on the same CPU comes after one or two, and a host library's
 /// hook may take as long as a yield: it may yield itself.
 const YIELDS_A_HOOK: u32 = 8;
@@ -91,6 +93,13 @@ impl Waiter {
         self.wake(flag, sleepers);
     }
 
+    /// Raises a flag; whether somebody sleeps on it, whom [`Waiter::wake`] wakes.
+    #[inline(always)]
+    pub fn post(&self, flag: &AtomicU64, value: u64, sleepers: &AtomicU64) -> bool {
+        flag::raise(flag, value);
+        flag::has_sleepers(sleepers, self.order)
+    }
+
     /// Adds one to a counter and wakes whoever sleeps on it.
     #[inline(always)]
     pub fn add(&self, flag: &AtomicU64, sleepers: &AtomicU64) {
@@ -98,8 +107,9 @@ impl Waiter {
         self.wake(flag, sleepers);
     }
 
+    /// Wakes whoever sleeps on a flag that was raised.
     #[inline(always)]
-    fn wake(&self, flag: &AtomicU64, sleepers: &AtomicU64) {
+    pub fn wake(&self, flag: &AtomicU64, sleepers: &AtomicU64) {
         if flag::has_sleepers(sleepers, self.order) {
             wake_all(flag);
         }
@@ -114,7 +124,7 @@ impl Waiter {
         sleepers: &AtomicU64,
         vigil: &mut V,
     ) -> Result<(), Interrupted> {
-        self.poll(flag, value, sleepers, vigil, self.budget.spins, || ())
+        self.poll(flag, value, sleepers, vigil, self.budget.spins)
     }
 
     /// The same, where who raises the flag is `apart`, or may be on this CPU.
@@ -128,22 +138,19 @@ impl Waiter {
         apart: bool,
     ) -> Result<(), Interrupted> {
         let spins = if apart { self.budget.apart } else { self.budget.spins };
-        self.poll(flag, value, sleepers, vigil, spins, || ())
+        self.poll(flag, value, sleepers, vigil, spins)
     }
 
-    /// Waits until `flag` has reached `value`, and loads the word beside it. Every poll loads both: the peer may
-    /// take the line for its next set as soon as this rank's own is out, and a load after the wait would then fetch it back.
+    /// What lies between the looks of an exchange.
     #[inline(always)]
-    pub fn wait_with_word<V: Vigil>(
-        &mut self,
-        flag: &AtomicU64,
-        word: &AtomicU64,
-        value: u64,
-        sleepers: &AtomicU64,
-        vigil: &mut V,
-    ) -> Result<u64, Interrupted> {
-        // Relaxed: ordered after the acquire of the flag.
-        self.poll(flag, value, sleepers, vigil, self.budget.spins, || word.load(Ordering::Relaxed))
+    pub fn between(&self) -> Between {
+        self.budget.exchange
+    }
+
+    /// Looks for a moment, as a short path does, which leaves longer waits to others.
+    #[inline(always)]
+    pub fn glance<T>(&self, look: impl Fn() -> Option<T>, between: impl Fn()) -> Option<T> {
+        look_for(self.budget.spins.min(LOOKS_A_GLANCE), look, between)
     }
 
     /// Waits until `ready` says so, for what no single flag says: where it would sleep it naps.
@@ -166,34 +173,21 @@ impl Waiter {
     }
 
     #[inline(always)]
-    fn poll<T, V: Vigil>(
+    fn poll<V: Vigil>(
         &mut self,
         flag: &AtomicU64,
         value: u64,
         sleepers: &AtomicU64,
         vigil: &mut V,
         spins: u32,
-        load: impl Fn() -> T,
-    ) -> Result<T, Interrupted> {
-        let look = || {
-            let reached = flag::reached(flag, value);
-            let loaded = load();
-            reached.then_some(loaded)
-        };
-        if let Some(loaded) = look() {
-            return Ok(loaded);
-        }
-        // A short loop that the compiler keeps in the caller; nearly every wait ends here.
+    ) -> Result<(), Interrupted> {
+        // Nearly every wait ends here.
         // A hook is called from the first look on: what a host library has to do can wait for some microseconds.
-        for _ in 0..spins.min(POLLS_A_LOOK) {
-            // A fence for loads, or nothing, instead was quicker in a bare loop and slower here (docs/findings.md).
-            spin_loop();
-            if let Some(loaded) = look() {
-                return Ok(loaded);
-            }
+        let look = || flag::reached(flag, value).then_some(());
+        match look_for(spins.min(POLLS_A_LOOK), look, spin_loop) {
+            Some(()) => Ok(()),
+            None => self.wait_long(flag, value, sleepers, vigil),
         }
-        self.wait_long(flag, value, sleepers, vigil)?;
-        Ok(load())
     }
 
     #[cold]
@@ -285,6 +279,21 @@ impl Waiter {
             hook();
         }
     }
+}
+
+/// Looks once and up to `more` times more: a short loop that the compiler keeps in the caller.
+#[inline(always)]
+fn look_for<T>(more: u32, look: impl Fn() -> Option<T>, between: impl Fn()) -> Option<T> {
+    if let Some(seen) = look() {
+        return Some(seen);
+    }
+    for _ in 0..more {
+        between();
+        if let Some(seen) = look() {
+            return Some(seen);
+        }
+    }
+    None
 }
 
 fn sleep(flag: &AtomicU64, value: u64, sleepers: &AtomicU64, order: WakeFence, limit: Duration) {

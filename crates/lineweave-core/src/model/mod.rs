@@ -297,6 +297,16 @@ impl Model {
             |f: &FoldCosts| f.element.trim_start_matches(|c: char| c.is_alphabetic()).parse().unwrap_or(0);
         self.folds.iter().find(|f| size(f) == grain * 8).or_else(|| self.folds.first())
     }
+
+    /// Whether a trick was measured and beats the plain exchange: with intervals apart, and at its best as well, since a
+    /// machine that changes while it is measured sets medians apart by itself.
+    pub fn trick_wins(&self, name: &str) -> bool {
+        let trick = |name: &str| self.tricks.iter().find(|t| t.name == name);
+        match (trick(name), trick("plain")) {
+            (Some(t), Some(plain)) => t.cost.ci_high < plain.cost.ci_low && t.least < plain.least,
+            (None, _) | (_, None) => false,
+        }
+    }
 }
 
 #[cfg(test)]

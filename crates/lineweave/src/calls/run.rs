@@ -4,7 +4,7 @@ use super::plan::{CallPlan, Preface};
 use super::uneven::Uneven;
 use crate::check::{self, CallSpec};
 use crate::choose::Ready;
-use crate::communicator::{Agreed, Buffers, Engine, Mode, Stop, Window};
+use crate::communicator::{Again, Agreed, Buffers, Engine, Mode, Stop, Window};
 use crate::error::Error;
 use crate::kernel::ElementType;
 use lineweave_core::collective::{Collective, Extent};
@@ -14,11 +14,17 @@ impl Engine {
     /// Returns when every rank has called it.
     #[inline(always)]
     pub fn barrier(&mut self) -> Result<(), Error> {
-        match self.repeat_barrier() {
-            Ok(true) => return Ok(()),
-            Ok(false) => {}
-            Err(interrupted) => return Err(self.interrupted(interrupted)),
+        match self.repeat_barrier(self.between()) {
+            Again::Done => Ok(()),
+            Again::Waits => self.end_exchange(),
+            Again::Other => self.barrier_anew(),
         }
+    }
+
+    /// A barrier that is not the last call again. Apart from [`Engine::barrier`], whose callers would otherwise save registers for it.
+    #[cold]
+    #[inline(never)]
+    fn barrier_anew(&mut self) -> Result<(), Error> {
         // SAFETY: a barrier touches no buffer.
         unsafe { self.call(&CallSpec::BARRIER, std::ptr::null(), std::ptr::null_mut()) }?;
         if !self.book().check {
@@ -36,9 +42,10 @@ impl Engine {
         if call.collective == Collective::Allreduce {
             // SAFETY: passed on.
             match unsafe { self.repeat_swap(call, input, output) } {
-                Ok(true) => return Ok(()),
-                Ok(false) => {}
-                Err(interrupted) => return Err(self.interrupted(interrupted)),
+                Again::Done => return Ok(()),
+                // SAFETY: passed on.
+                Again::Waits => return unsafe { self.end_swap(output) },
+                Again::Other => {}
             }
         }
         // SAFETY: passed on.

@@ -5,7 +5,7 @@ use super::join::Family;
 use super::memory::{Memory, Reserved};
 use super::queue::Job;
 use super::run::{Buffers, Mode, PlanId, Stop};
-use super::short::{Hot, HotSwap};
+use super::short::{Again, Hot, HotSwap};
 use super::windows::Stay;
 use crate::choose::{Book, Room};
 use crate::compile::{Compiled, Home};
@@ -17,7 +17,7 @@ use crate::ring::Ring;
 use crate::scratch::Scratch;
 use crate::segment::{RankState, Segment, COUNTER_BYTES};
 use crate::sync::{AtomicU64, Ordering};
-use crate::wait::{Budget, Interrupted, ProgressHook, Waiter};
+use crate::wait::{Between, Budget, Interrupted, ProgressHook, Waiter};
 use crate::watch::{Attendant, Watch};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -130,6 +130,12 @@ impl Engine {
     /// How this rank waits.
     pub fn wait_budget(&self) -> Budget {
         self.waiter.budget()
+    }
+
+    /// What lies between the looks of an exchange that is compiled into its caller.
+    #[inline(always)]
+    pub(crate) fn between(&self) -> Between {
+        self.waiter.between()
     }
 
     /// Changes how this rank copies.
@@ -276,10 +282,10 @@ impl Engine {
     #[inline]
     pub unsafe fn run(&mut self, plan: PlanId, buffers: Buffers) -> Result<(), Error> {
         if self.hot.as_ref().is_some_and(|hot| hot.plan == plan) {
-            match self.repeat_exchange() {
-                Ok(true) => return Ok(()),
-                Ok(false) => {}
-                Err(interrupted) => return Err(self.interrupted(interrupted)),
+            match self.repeat_exchange(self.between()) {
+                Again::Done => return Ok(()),
+                Again::Waits => return self.end_exchange(),
+                Again::Other => {}
             }
         }
         self.begin("a plan")?;

@@ -29,6 +29,7 @@ pub use parcels::Message;
 pub(crate) use queue::{Job, Lengths, Pairs, Ticket, Window};
 pub use run::{Buffers, Options, PlanId};
 pub(crate) use run::{Mode, Stop};
+pub use short::Again;
 
 use crate::check::CallSpec;
 use crate::choose::{Adoptable, Book};
@@ -108,6 +109,13 @@ impl Communicator {
         }
         // SAFETY: not lent, so nobody but the owner touches it, and the owner is borrowed.
         unsafe { &mut *self.shared.engine.get() }
+    }
+
+    /// What it runs, if no started call is left. It is not waited for here.
+    #[inline(always)]
+    pub(crate) fn idle_engine(&mut self) -> Option<&mut Engine> {
+        // SAFETY: as above.
+        (!self.lent.get()).then(|| unsafe { &mut *self.shared.engine.get() })
     }
 
     fn engine_ref(&self) -> &Engine {

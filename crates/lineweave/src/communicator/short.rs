@@ -5,14 +5,29 @@
 //! recognised by a few comparisons, its addresses are at hand, and nothing else is done. It runs the same plan on the same
 //! flags. It is compiled into the caller, where type and operator are known; the general path is not.
 //!
-//! What it returns fits a register: whether it ran the call. Errors are long, so whoever called asks for one only then.
+//! It is straight code: what it returns fits a register, and a wait that is not over in a moment, or a peer to be woken, is left to
+//! a function of its own. A call further in would have the caller save registers each time.
 
 use super::{Engine, PlanId};
 use crate::check::CallSpec;
 use crate::compile::Home;
+use crate::error::Error;
+use crate::flag;
 use crate::kernel::{word_fold, WordFold};
-use crate::sync::{AtomicU64, Ordering};
-use crate::wait::Interrupted;
+use crate::sync::{load_fence, spin_loop, AtomicU64, Ordering};
+use crate::wait::Between;
+use std::num::NonZeroU64;
+
+/// How far a call came as the last one again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Again {
+    /// It is over.
+    Done,
+    /// It is another call than the last one: nothing was done.
+    Other,
+    /// It has begun, and is to be ended by waiting.
+    Waits,
+}
 
 /// An exchange of two flags in the bank where it ran last: the two-rank barrier is one store and one wait.
 #[derive(Clone, Copy, Debug)]
@@ -46,22 +61,37 @@ pub(super) struct HotSwap {
     fold: WordFold,
     /// Whether this rank's contribution is the left operand.
     left: bool,
+    /// The number of the call that prepared it, which no other has.
+    ticket: NonZeroU64,
+}
+
+impl HotSwap {
+    /// Combines both contributions.
+    ///
+    /// # Safety
+    /// `output` must be valid for writes of the payload's length.
+    #[inline(always)]
+    unsafe fn give(&self, own: u64, other: u64, output: *mut u8) {
+        let (a, b) = if self.left { (own, other) } else { (other, own) };
+        // SAFETY: the caller's.
+        unsafe { write_word(output, (self.fold)(a, b), self.bytes) };
+    }
 }
 
 impl Engine {
-    /// Runs the barrier that was called last once more, if that is all there is to do: then it is true.
+    /// Makes the barrier that was called last once more; [`Engine::end_exchange`] ends it if it waits. `between` lies between looks.
     #[inline(always)]
-    pub(crate) fn repeat_barrier(&mut self) -> Result<bool, Interrupted> {
+    pub(crate) fn repeat_barrier(&mut self, between: Between) -> Again {
         if !self.hot.as_ref().is_some_and(|hot| hot.barrier) {
-            return Ok(false);
+            return Again::Other;
         }
-        self.repeat_exchange()
+        self.repeat_exchange(between)
     }
 
     /// By reference throughout: copying the addresses about costs as much as the barrier may.
     #[inline(always)]
-    pub(super) fn repeat_exchange(&mut self) -> Result<bool, Interrupted> {
-        let Some(hot) = self.hot.as_ref() else { return Ok(false) };
+    pub(super) fn repeat_exchange(&mut self, between: Between) -> Again {
+        let Some(hot) = self.hot.as_ref() else { return Again::Other };
         self.sequence += 1;
         // SAFETY: the sequence word, and flags of the bank that the plan stays in, in the segment that this
         // communicator keeps mapped.
@@ -69,11 +99,35 @@ impl Engine {
         // Relaxed: as in `begin`.
         published.store(self.sequence, Ordering::Relaxed);
         let (value, wanted) = (self.base + hot.value, self.base + hot.wanted);
-        let sleepers = hot.their_home.sleepers();
         self.base += hot.span;
-        self.waiter.raise(mine, value, hot.home.sleepers());
-        self.waiter.wait(theirs, wanted, sleepers, &mut self.watch)?;
-        Ok(true)
+        if self.waiter.post(mine, value, hot.home.sleepers()) {
+            return Again::Waits;
+        }
+        let look = || flag::reached(theirs, wanted).then_some(());
+        let seen = match between {
+            Between::Pause => self.waiter.glance(look, spin_loop),
+            Between::LoadFence => self.waiter.glance(look, load_fence),
+        };
+        if seen.is_some() {
+            Again::Done
+        } else {
+            Again::Waits
+        }
+    }
+
+    /// Ends an exchange that [`Engine::repeat_exchange`] began.
+    ///
+    /// # Errors
+    /// [`Error::PeerLost`] or [`Error::Timeout`].
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn end_exchange(&mut self) -> Result<(), Error> {
+        let Some(hot) = self.hot.as_ref() else { return Ok(()) };
+        // SAFETY: as in `repeat_exchange`.
+        let (mine, theirs) = unsafe { (&*hot.mine, &*hot.theirs) };
+        let (wanted, sleepers) = (self.base - hot.span + hot.wanted, hot.their_home.sleepers());
+        self.waiter.wake(mine, hot.home.sleepers());
+        self.waiter.wait(theirs, wanted, sleepers, &mut self.watch).map_err(|i| self.interrupted(i))
     }
 
     /// Prepares [`Engine::repeat_exchange`] after a run; `barrier` when it was called as one.
@@ -95,26 +149,28 @@ impl Engine {
         });
     }
 
-    /// Runs the allreduce that ran last once more, if it is a swap of payloads and its bank is free: then it is true.
+    /// Makes the allreduce that ran last once more, if it is a swap of payloads and its bank is free; [`Engine::end_swap`] ends
+    /// it if it waits. `is_last` tells whether that one is meant.
     ///
     /// # Safety
     /// As for [`Engine::call`].
     #[inline(always)]
-    pub(crate) unsafe fn repeat_swap(
+    unsafe fn repeat_swap_if(
         &mut self,
-        call: &CallSpec,
+        is_last: impl FnOnce(&HotSwap) -> bool,
         input: *const u8,
         output: *mut u8,
-    ) -> Result<bool, Interrupted> {
-        let (Some(hot), Some(stay)) = (self.hot_swap.as_ref(), self.stay.as_mut()) else { return Ok(false) };
+    ) -> Again {
+        let (Some(hot), Some(stay)) = (self.hot_swap.as_ref(), self.stay.as_mut()) else {
+            return Again::Other;
+        };
         let apart = (input as usize).abs_diff(output as usize);
-        if hot.call != *call || (apart != 0 && apart < hot.bytes) {
-            return Ok(false);
+        if !is_last(hot) || (apart != 0 && apart < hot.bytes) {
+            return Again::Other;
         }
         let generation = (stay.runs % 2) as usize;
         stay.runs += 1;
         self.sequence += 1;
-        self.watch.operation = "allreduce";
         // SAFETY: the sequence word, and flags and the words behind them of the bank that the plan stays in, in
         // the segment that this communicator keeps mapped.
         let (published, mine, theirs) =
@@ -126,14 +182,84 @@ impl Engine {
         // Relaxed: published with the flag.
         mine[1].store(own, Ordering::Relaxed);
         let (value, wanted) = (self.base + hot.value, self.base + hot.wanted);
-        let sleepers = hot.their_home.sleepers();
         self.base += hot.span;
-        self.waiter.raise(&mine[0], value, hot.home.sleepers());
-        let other = self.waiter.wait_with_word(&theirs[0], &theirs[1], wanted, sleepers, &mut self.watch)?;
-        let (a, b) = if hot.left { (own, other) } else { (other, own) };
+        if self.waiter.post(&mine[0], value, hot.home.sleepers()) {
+            return Again::Waits;
+        }
+        // Every look loads the word as well: the peer may take the line for its next set as soon as this rank's own is out, and
+        // a load after the look would then fetch it back. A load fence between looks loses here (docs/findings.md).
+        let look = || {
+            let reached = flag::reached(&theirs[0], wanted);
+            // Relaxed: ordered after the acquire of the flag.
+            let word = theirs[1].load(Ordering::Relaxed);
+            reached.then_some(word)
+        };
+        match self.waiter.glance(look, spin_loop) {
+            Some(other) => {
+                // SAFETY: the caller vouches for `output`.
+                unsafe { hot.give(own, other, output) };
+                Again::Done
+            }
+            None => Again::Waits,
+        }
+    }
+
+    /// The allreduce `call`, if it is the one that ran last.
+    ///
+    /// # Safety
+    /// As for [`Engine::call`].
+    #[inline(always)]
+    pub(crate) unsafe fn repeat_swap(&mut self, call: &CallSpec, input: *const u8, output: *mut u8) -> Again {
+        // SAFETY: passed on.
+        unsafe { self.repeat_swap_if(|hot| hot.call == *call, input, output) }
+    }
+
+    /// The same for who has the ticket of the call, which is compared sooner.
+    ///
+    /// # Safety
+    /// As for [`Engine::call`] with the call that the ticket is of.
+    #[inline(always)]
+    pub(crate) unsafe fn repeat_swap_of(
+        &mut self,
+        ticket: NonZeroU64,
+        input: *const u8,
+        output: *mut u8,
+    ) -> Again {
+        // SAFETY: passed on.
+        unsafe { self.repeat_swap_if(|hot| hot.ticket == ticket, input, output) }
+    }
+
+    /// What [`Engine::repeat_swap_of`] knows `call` by while it is the allreduce that ran last.
+    pub(crate) fn swap_ticket(&self, call: &CallSpec) -> Option<NonZeroU64> {
+        self.hot_swap.as_ref().filter(|hot| hot.call == *call).map(|hot| hot.ticket)
+    }
+
+    /// Ends a swap that [`Engine::repeat_swap`] began with this output.
+    ///
+    /// # Errors
+    /// [`Error::PeerLost`] or [`Error::Timeout`].
+    ///
+    /// # Safety
+    /// As for [`Engine::call`].
+    #[cold]
+    #[inline(never)]
+    pub(crate) unsafe fn end_swap(&mut self, output: *mut u8) -> Result<(), Error> {
+        let (Some(hot), Some(stay)) = (self.hot_swap.as_ref(), self.stay.as_ref()) else { return Ok(()) };
+        let generation = ((stay.runs - 1) % 2) as usize;
+        // SAFETY: as in `repeat_swap_if`.
+        let (mine, theirs) = unsafe { (&*hot.mine[generation], &*hot.theirs[generation]) };
+        let (wanted, sleepers) = (self.base - hot.span + hot.wanted, hot.their_home.sleepers());
+        self.watch.operation = "allreduce";
+        self.waiter.wake(&mine[0], hot.home.sleepers());
+        let waited = self.waiter.wait(&theirs[0], wanted, sleepers, &mut self.watch);
+        // Relaxed: the own word, and one that is ordered after the acquire of its flag.
+        let [own, other] = [mine, theirs].map(|line| line[1].load(Ordering::Relaxed));
+        if let Err(interrupted) = waited {
+            return Err(self.interrupted(interrupted));
+        }
         // SAFETY: the caller vouches for `output`.
-        unsafe { write_word(output, (hot.fold)(a, b), hot.bytes) };
-        Ok(true)
+        unsafe { hot.give(own, other, output) };
+        Ok(())
     }
 
     /// Prepares [`Engine::repeat_swap`] after a call that ran `plan` alone.
@@ -160,6 +286,7 @@ impl Engine {
             span: compiled.span,
             fold,
             left: swap.left,
+            ticket: NonZeroU64::new(self.sequence)?,
         })
     }
 }

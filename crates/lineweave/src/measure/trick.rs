@@ -1,6 +1,6 @@
 //! Probe `trick`: the exchange of two ranks on one line, written by hand, with one signalling trick each
 //! (MEASURING.md, "Line sharing"). `plain` is the store and the paused poll
-//! that the engine uses unless `no-pause` or `load-fence` wins.
+//! that the engine uses, but for its two-rank barrier where `load-fence` wins.
 
 use super::cache;
 use super::cell::{Crew, Hand, Key, Offer, Role, Task};

@@ -122,7 +122,7 @@ impl Charter {
             bind: bound.is_some(),
             usable,
             wait: settings.wait,
-            check: settings.check || cfg!(debug_assertions),
+            check: settings.check,
             reproducible: settings.reproducible,
             timeout_ms: settings.timeout.map(|t| t.as_millis() as u64),
             box_bytes: settings.box_bytes,

@@ -22,7 +22,6 @@ use crate::choose::Book;
 use crate::communicator::{Communicator, Family, Options};
 use crate::error::Error;
 use crate::segment::Segment;
-use crate::wait::Budget;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -134,7 +133,7 @@ fn join(
         let _ = affinity::bind(charter.cpus[rank].os);
     }
     let options = Options {
-        budget: Budget::of(charter.wait, charter.ranks(), charter.usable),
+        budget: charter.tuning.wait_budget(charter.wait, charter.ranks(), charter.usable),
         timeout: charter.timeout(),
         copy: charter.tuning.copy_policy(),
         progress_thread: charter.progress_thread,

@@ -214,7 +214,7 @@ impl Bench {
         }
         let budget = comm.wait_budget();
         if let Some(wait) = trial.wait {
-            comm.set_wait_budget(budget_of(wait, comm));
+            comm.set_wait_budget(Budget { exchange: budget.exchange, ..budget_of(wait, comm) });
         }
         let outcome = self.timed(comm, trial, &call, slots);
         comm.set_wait_budget(budget);

@@ -13,6 +13,17 @@ pub struct Budget {
     pub yields: u32,
     /// Whether ranks outnumber usable CPUs, so that one that waits holds up another.
     pub crowded: bool,
+    /// What lies between the looks of an exchange of two bare flags, the two-rank barrier.
+    pub exchange: Between,
+}
+
+/// What lies between two looks at a flag. All but exchanges pause (docs/findings.md, "What lies between two polls").
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Between {
+    /// The CPU's hint for polling loops.
+    Pause,
+    /// A fence for loads.
+    LoadFence,
 }
 
 /// Polls of a wait that goes on while this CPU could be handed over.
@@ -35,7 +46,7 @@ impl Budget {
             Wait::Auto => (20_000, 200),
         };
         let apart = if crowded { spins.max(APART) } else { spins };
-        Budget { spins, apart, yields, crowded }
+        Budget { spins, apart, yields, crowded, exchange: Between::Pause }
     }
 }
 
