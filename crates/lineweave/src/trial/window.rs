@@ -306,19 +306,25 @@ impl Bench {
             self.check(comm, trial, call)?;
         }
         let [input, output] = self.pools();
+        let buffers = |slot: usize| {
+            // Within the pools: `reserve` made `slots` times `pages` pages.
+            let [from, to] = [input, output].map(|pool| pool.wrapping_add(slot * pages).cast::<u8>());
+            (if trial.collective == Collective::Bcast { to.cast_const() } else { from.cast_const() }, to)
+        };
         let mut at = 0;
         let mut operation = |comm: &mut Communicator, count: usize| {
             if trial.collective == Collective::Barrier {
                 return (0..count).try_for_each(|_| comm.barrier());
             }
+            if slots == 1 {
+                // What finds the next buffers would count as part of the call, and a call of a word is not longer than that.
+                let (from, to) = buffers(0);
+                // SAFETY: as below, with a first buffer alone.
+                return (0..count).try_for_each(|_| unsafe { comm.call(call, from, to) });
+            }
             (0..count).try_for_each(|_| {
-                // Within the pools: `reserve` made `slots` times `pages` pages.
-                let (from, to) = (
-                    input.wrapping_add(at * pages).cast::<u8>(),
-                    output.wrapping_add(at * pages).cast::<u8>(),
-                );
+                let (from, to) = buffers(at);
                 at = if at + 1 == slots { 0 } else { at + 1 };
-                let from = if trial.collective == Collective::Bcast { to } else { from };
                 // SAFETY: both pools are this rank's own, exclusively borrowed and live for the call,
                 // page-aligned, and hold the longest buffer of the call from there on.
                 unsafe { comm.call(call, from, to) }
