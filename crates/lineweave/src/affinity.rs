@@ -59,6 +59,11 @@ pub fn mask() -> Result<Vec<usize>, AffinityError> {
     }
 }
 
+/// Whether the calling thread may run on this CPU alone.
+pub fn is_held_on(cpu: usize) -> bool {
+    mask().is_ok_and(|cpus| cpus == [cpu])
+}
+
 fn mask_from_proc(root: &Root) -> Option<Vec<usize>> {
     let status = root.read("/proc/thread-self/status")?;
     let list = status.lines().find_map(|l| l.strip_prefix("Cpus_allowed_list:"))?;
@@ -136,6 +141,7 @@ mod tests {
                 pin(cpu).expect("a CPU of the own mask");
                 assert_eq!(current_cpu(), cpu);
                 assert_eq!(mask(), Ok(vec![cpu]));
+                assert!(is_held_on(cpu) && !is_held_on(cpu + 1));
             }
         })
         .join()

@@ -115,6 +115,8 @@ pub struct Seat<'a> {
     pub segment: &'a Segment,
     /// Where ranks sit.
     pub shape: &'a Shape,
+    /// It stays on the CPU that the shape names.
+    pub held: bool,
     /// Ranks have no addresses in common, so they tell each other places.
     pub places: bool,
 }
@@ -128,7 +130,7 @@ pub fn compile(
     seat: Seat<'_>,
     counters: &mut usize,
 ) -> Result<Compiled, Unfit> {
-    let Seat { rank, segment, shape, places } = seat;
+    let Seat { rank, segment, shape, held, places } = seat;
     let geometry = segment.geometry();
     let zones = [BankClass::Small, BankClass::Large].map(|c| geometry.zones(c));
     let twin = proof.synchronizing && can_twin(plan) && Placement::of(plan, &zones[0], true).is_ok();
@@ -140,7 +142,7 @@ pub fn compile(
     let mut compiler = Compiler {
         plan,
         segment,
-        turns: Turns::of(plan, shape, rank),
+        turns: if held { Turns::of(plan, shape, rank) } else { Turns::default() },
         places,
         rank,
         placement,

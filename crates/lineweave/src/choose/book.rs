@@ -111,6 +111,8 @@ pub(crate) struct Book {
     pub(super) shape: Shape,
     tuning: Arc<Tuning>,
     direct: bool,
+    /// Whether this rank stays on the CPU that its shape names: nobody but lineweave, its starter or the program can see to that.
+    held: bool,
     /// From which length on calls can ask for shared buffers.
     ask_from: usize,
     /// Whether ranks may copy out of each other's memory, whether all can, and whether they do.
@@ -135,12 +137,17 @@ impl Book {
         &self.shape
     }
 
-    pub fn new(charter: &Charter, library: &Library) -> Book {
+    pub fn new(charter: &Charter, held: bool, library: &Library) -> Book {
         let tuning = Arc::new(charter.tuning.clone());
         let may_attach = tuning.attaches(charter.attach, usize::MAX);
         let (direct, check, reproducible) = (charter.direct, charter.check, charter.reproducible);
         let book = Book::with(charter.shape(), tuning, direct, check, reproducible, library);
-        Book { may_attach, ..book }
+        Book { may_attach, held, ..book }
+    }
+
+    /// Whether this rank stays on its CPU.
+    pub fn held(&self) -> bool {
+        self.held
     }
 
     /// Whether ranks are to try and reach each other's memory.
@@ -168,7 +175,8 @@ impl Book {
         let cpus = members.iter().map(|&r| self.shape.cpu(Rank::from(r)).clone()).collect();
         let tuning = Arc::clone(&self.tuning);
         let book = Book::with(Shape::on(cpus), tuning, direct, self.check, self.reproducible, library);
-        Book { may_attach: self.may_attach, can_attach: self.can_attach, attach: self.attach, ..book }
+        let Book { held, may_attach, can_attach, attach, .. } = *self;
+        Book { held, may_attach, can_attach, attach, ..book }
     }
 
     fn with(
@@ -183,6 +191,7 @@ impl Book {
         let ask_from = tuning.ask_from(&shape);
         Book {
             shape,
+            held: false,
             ask_from,
             may_attach: false,
             can_attach: false,

@@ -11,7 +11,7 @@ use lineweave_core::topology::Shape;
 use lineweave_core::units::Rank;
 use std::collections::{HashMap, HashSet};
 
-/// What one rank knows of who sets its flags. Empty where every rank has a CPU of its own: then there is one way to wait.
+/// What one rank knows of who sets its flags. Empty where every rank has a CPU of its own, or may run on any: then there is one way to wait.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
     setters: HashMap<FlagRef, usize>,

@@ -138,6 +138,7 @@ fn join(
         copy: charter.tuning.copy_policy(),
         progress_thread: charter.progress_thread,
     };
-    let book = Book::new(charter, &family.library);
+    let held = affinity::is_held_on(charter.cpus[rank].os);
+    let book = Book::new(charter, held, &family.library);
     Communicator::join(segment, rank, options, book, family, PATIENCE)
 }
