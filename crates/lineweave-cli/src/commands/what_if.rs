@@ -184,7 +184,7 @@ fn picture(machine: &Machine, rows: &[Row]) -> String {
         }
     }
     let cores = |n: f64| format!("{n:.0}");
-    let labels = Axes { x: cores, y: |n| format!("{n}") };
+    let labels = Axes { base: 2.0, x: cores, y: |n| format!("{n}") };
     let detail = format!("over numbers of cores; above 1 links are busier than ports; {}", machine.title);
     curves_on("What limits a mesh: links or ports", &detail, &panels, labels)
 }

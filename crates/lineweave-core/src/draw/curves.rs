@@ -50,7 +50,9 @@ pub struct Panel {
 /// How numbers stand on the axes.
 #[derive(Clone, Copy, Debug)]
 pub struct Axes {
-    /// Powers of two, from left to right.
+    /// Of which number there are powers from left to right: 2 for lengths, 10 for times.
+    pub base: f64,
+    /// From left to right.
     pub x: fn(f64) -> String,
     /// Powers of ten, upwards.
     pub y: fn(f64) -> String,
@@ -60,7 +62,7 @@ pub struct Axes {
 /// finite are left out.
 pub fn curves(title: &str, detail: &str, panels: &[Panel]) -> String {
     let bytes = |n: f64| Bytes(n.round() as u64).to_string();
-    curves_on(title, detail, panels, Axes { x: bytes, y: |n| Nanos(n).to_string() })
+    curves_on(title, detail, panels, Axes { base: 2.0, x: bytes, y: |n| Nanos(n).to_string() })
 }
 
 /// [`curves`] of other things.
@@ -82,7 +84,7 @@ pub fn curves_on(title: &str, detail: &str, panels: &[Panel], labels: Axes) -> S
             false => (0.0, 1.0),
         }
     };
-    let (x, y) = (range(|p| p.0, 2.0), range(|p| p.1, 10.0));
+    let (x, y) = (range(|p| p.0, labels.base), range(|p| p.1, 10.0));
     let wide = if panels.len() == 1 { ALONE } else { WIDTH };
     let mut names: Vec<&str> = Vec::new();
     for curve in panels.iter().flat_map(|p| &p.curves) {
@@ -93,7 +95,7 @@ pub fn curves_on(title: &str, detail: &str, panels: &[Panel], labels: Axes) -> S
     for (i, panel) in panels.iter().enumerate() {
         let corner = (LEFT + (i % 2) as f64 * (WIDTH + GAP), TOP + (i / 2) as f64 * (HEIGHT + GAP));
         let at = |p: &(f64, f64)| {
-            let fx = (p.0.log2() - x.0) / (x.1 - x.0);
+            let fx = (p.0.log(labels.base) - x.0) / (x.1 - x.0);
             let fy = (p.1.log10() - y.0) / (y.1 - y.0);
             (corner.0 + fx * wide, corner.1 + (1.0 - fy) * HEIGHT)
         };
@@ -146,7 +148,7 @@ fn axes(svg: &mut Svg, corner: (f64, f64), wide: f64, (x, y): ((f64, f64), (f64,
     while power <= x.1 + 1e-9 {
         let at = corner.0 + (power - x.0) / (x.1 - x.0) * wide;
         svg.line((at, corner.1), (at, corner.1 + HEIGHT), rule);
-        let label = (labels.x)(2f64.powf(power));
+        let label = (labels.x)(labels.base.powf(power));
         svg.text((at, corner.1 + HEIGHT + 16.0), 11.0, SOFT, Anchor::Middle, false, &label);
         power += step;
     }
@@ -183,6 +185,16 @@ mod tests {
         for part in svg.split("cx=\"").skip(1) {
             let x: f64 = part.split('"').next().unwrap().parse().unwrap();
             assert!((0.0..1100.0).contains(&x), "{x}");
+        }
+    }
+
+    #[test]
+    fn times_from_left_to_right_go_by_tens() {
+        let time = |n: f64| Nanos(n).to_string();
+        let panels = [panel("times", vec![(30.0, 40.0), (2000.0, 3000.0)])];
+        let svg = curves_on("t", "d", &panels, Axes { base: 10.0, x: time, y: time });
+        for n in [10.0, 100.0, 1000.0, 10000.0] {
+            assert_eq!(svg.matches(&format!(">{}<", time(n))).count(), 2, "once on each axis: {n}");
         }
     }
 

@@ -70,7 +70,7 @@ fn lines(subject: &Subject, section: &mut Section) {
         section.text.push(how.to_owned());
         return;
     }
-    let axes = Axes { x: |n| format!("{n:.0}"), y: time };
+    let axes = Axes { base: 2.0, x: |n| format!("{n:.0}"), y: time };
     let panels = [Panel { title: "T_N(N) by lines".to_owned(), curves }];
     let detail = "half a round trip; bars are 95 % intervals of what was measured";
     section.figures.push(draw::curves_on("Handing over N lines", detail, &panels, axes));
@@ -111,7 +111,7 @@ fn transfers(subject: &Subject, section: &mut Section) {
     for panel in &mut panels {
         panel.curves.insert(0, curve("private memory".to_owned(), &model.copy));
     }
-    let axes = Axes { x: |n| Bytes(n.round() as u64).to_string(), y: time };
+    let axes = Axes { base: 2.0, x: |n| Bytes(n.round() as u64).to_string(), y: time };
     let detail = "one transfer at a time, m bytes, by distance; bars are 95 % intervals";
     section.figures.push(draw::curves_on("L(m, 1)", detail, &panels, axes));
 }

@@ -123,7 +123,7 @@ pub fn section(subject: &Subject, session: &mut Session) -> Result<Section, CliE
     let panels = [Panel { title: "predicted (upwards) by measured".to_owned(), curves }];
     let detail = "points on the line are predicted as measured; below it the prediction is too low";
     let title = "Predicted against measured";
-    section.figures.push(curves_on(title, detail, &panels, Axes { x: time, y: time }));
+    section.figures.push(curves_on(title, detail, &panels, Axes { base: 10.0, x: time, y: time }));
     let rows = pairs.iter().map(|p| {
         let times = [Nanos(p.predicted).to_string(), Nanos(p.measured).to_string()];
         let ratio = format!("{:.2}", p.predicted / p.measured);
