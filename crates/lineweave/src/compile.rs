@@ -54,6 +54,8 @@ pub struct Compiled {
     pub in_place: bool,
     /// Bytes of a bank that it uses, from the bank's start.
     pub extent: usize,
+    /// Bytes of slots, each run's of which may lie in another place of the bank; 0 where they have to stay.
+    pub walks: usize,
     /// It has counters.
     pub counts: bool,
     /// Scratch bytes.
@@ -139,6 +141,8 @@ pub fn compile(
         Err(_) => (BankClass::Large, Placement::of(plan, &zones[1], false)?),
     };
     let extent = placement.end;
+    let stays = plan.reuse == Reuse::Same || twin;
+    let slots = extent.saturating_sub(zones[class.index()].slots_start());
     let mut compiler = Compiler {
         plan,
         segment,
@@ -162,7 +166,8 @@ pub fn compile(
         },
         grain: plan.grain.max(1),
         peers: compiler.peers.iter().map(|&space| compiler.owner(space)).collect(),
-        stays: plan.reuse == Reuse::Same || twin,
+        stays,
+        walks: if stays || class == BankClass::Small { 0 } else { slots },
         generations: if twin { GENERATION } else { 0 },
         class,
         span: plan.span() as u64,

@@ -48,6 +48,8 @@ pub struct Options {
     pub message: usize,
     /// Banks of a [`Reuse::Ring`](crate::plan::Reuse) plan.
     pub banks: usize,
+    /// Bytes of slots that a rank writes before runs come back to the same ones; 0 for as many as the banks' runs write.
+    pub walk: u64,
     /// Give up when a clock passes this time, in ns.
     pub limit: f64,
     /// Whether to find the critical path.
@@ -63,6 +65,7 @@ impl Default for Options {
             concurrent: true,
             message: 0,
             banks: 2,
+            walk: 0,
             limit: f64::INFINITY,
             trace: false,
             attach: false,

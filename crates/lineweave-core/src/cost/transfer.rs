@@ -171,7 +171,11 @@ impl Player<'_> {
                 let met = self.buffers[bank + buffer as usize].write(rank, start, len, stranger, stamp);
                 let mut extra = self.surplus(rank, met, len, tau, base, |near| near.put);
                 // Long writes flow while the peer reads what went before; that was measured as a whole.
-                if let (Some(level), Some(reuse), true) = (extra.level, met.reuse, len >= CONCURRENT_FROM) {
+                let reuse = match self.options.walk {
+                    0 => met.reuse,
+                    walk => Some(met.reuse.map_or(walk, |reuse| reuse.max(walk))),
+                };
+                if let (Some(level), Some(reuse), true) = (extra.level, reuse, len >= CONCURRENT_FROM) {
                     if let Some(per_byte) = self.rates.at(level).stream(reuse) {
                         let share = met.bytes as f64 / len as f64;
                         extra.nanos = (per_byte * met.bytes as f64 - base * share).max(0.0);

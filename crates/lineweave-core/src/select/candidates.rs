@@ -1,6 +1,6 @@
 //! The search over algorithms, parameters and windows.
 
-use super::{ring_banks, Candidate, Question};
+use super::{ring_banks, walk, Candidate, Question};
 use crate::algorithm::{self, Algorithm};
 use crate::cost::{cost_with, Options};
 use crate::model::Model;
@@ -178,7 +178,8 @@ impl<'a> Search<'a> {
         let question = self.question;
         let message = question.bytes;
         let attach = question.attach;
-        let options = Options { runs, message, banks: ring_banks(plan), limit, attach, ..Options::default() };
+        let (banks, walk) = (ring_banks(plan), walk(plan, question.box_bytes));
+        let options = Options { runs, message, banks, walk, limit, attach, ..Options::default() };
         let cost = cost_with(self.model, &question.shape, plan, &options);
         let given_up = cost.total.0.is_infinite() && cost.stuck.is_none();
         let whole = message.checked_div(plan.bytes).unwrap_or(1);

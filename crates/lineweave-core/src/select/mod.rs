@@ -17,7 +17,7 @@ pub use nodes::{over_nodes, NoNodes, OverNodes, Phase};
 use crate::algorithm::{self, Algorithm, Problem};
 use crate::collective::{Association, Collective};
 use crate::model::Model;
-use crate::plan::{Blocks, FlagKind, Params, Plan, PlanError, Uneven};
+use crate::plan::{Blocks, FlagKind, Params, Plan, PlanError, Reuse, Uneven};
 use crate::topology::Shape;
 use crate::units::{Bytes, Nanos};
 use crate::verify;
@@ -37,6 +37,16 @@ pub fn ring_banks(plan: &Plan) -> usize {
     match plan.slots.iter().sum::<usize>() {
         0..=SMALL_SLOTS => SMALL_BANKS,
         _ => LARGE_BANKS,
+    }
+}
+
+/// Bytes of slots that a rank's runs of a plan walk through before they come to the same place again, where its slots lie in another
+/// place of a large bank in each run: all of what the banks hold.
+pub fn walk(plan: &Plan, box_bytes: usize) -> u64 {
+    let slots = plan.slots.iter().sum::<usize>();
+    match plan.reuse {
+        Reuse::Ring if slots > SMALL_SLOTS => (LARGE_BANKS * slots * (box_bytes / slots).max(1)) as u64,
+        Reuse::Ring | Reuse::Same => 0,
     }
 }
 

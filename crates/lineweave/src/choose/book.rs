@@ -120,6 +120,8 @@ pub(crate) struct Book {
     can_attach: bool,
     attach: bool,
     pub check: bool,
+    /// Whether the slots of successive runs lie in other places of a large bank.
+    pub walk: bool,
     /// Whether results have to be reproducible.
     pub reproducible: bool,
     pub(super) shelf: Shelf,
@@ -142,7 +144,7 @@ impl Book {
         let may_attach = tuning.attaches(charter.attach, usize::MAX);
         let (direct, check, reproducible) = (charter.direct, charter.check, charter.reproducible);
         let book = Book::with(charter.shape(), tuning, direct, check, reproducible, library);
-        Book { may_attach, held, ..book }
+        Book { may_attach, held, walk: charter.walk, ..book }
     }
 
     /// Whether this rank stays on its CPU.
@@ -175,8 +177,8 @@ impl Book {
         let cpus = members.iter().map(|&r| self.shape.cpu(Rank::from(r)).clone()).collect();
         let tuning = Arc::clone(&self.tuning);
         let book = Book::with(Shape::on(cpus), tuning, direct, self.check, self.reproducible, library);
-        let Book { held, may_attach, can_attach, attach, .. } = *self;
-        Book { held, may_attach, can_attach, attach, ..book }
+        let Book { held, walk, may_attach, can_attach, attach, .. } = *self;
+        Book { held, walk, may_attach, can_attach, attach, ..book }
     }
 
     fn with(
@@ -198,6 +200,7 @@ impl Book {
             attach: false,
             tuning,
             direct,
+            walk: true,
             check,
             reproducible,
             shelf,

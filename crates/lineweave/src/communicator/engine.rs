@@ -6,7 +6,7 @@ use super::memory::{Memory, Reserved};
 use super::queue::Job;
 use super::run::{Buffers, Mode, PlanId, Stop};
 use super::short::{Again, Hot, HotSwap};
-use super::windows::Stay;
+use super::windows::{Stay, Walk};
 use crate::choose::{Book, Room};
 use crate::compile::{Compiled, Home};
 use crate::error::{Error, Loss};
@@ -46,6 +46,8 @@ pub(crate) struct Engine {
     pub(super) left: [*const AtomicU64; 2],
     pub(super) home: Home,
     pub(super) stay: Option<Stay>,
+    /// Where in large banks the slots of the next runs lie.
+    pub(super) walk: Walk,
     /// Set while the plan that stays is a two-rank barrier, last called as such.
     pub(super) hot: Option<Hot>,
     /// Set while the last allreduce was a swap of payloads.

@@ -3,6 +3,7 @@
 use super::attach;
 use super::heaps::Heaps;
 use super::memory::Reserved;
+use super::windows::Walk;
 use super::{Engine, Options};
 use crate::choose::{Book, Library};
 use crate::compile::{self, Home};
@@ -124,6 +125,7 @@ impl Engine {
             home: Home::of(&segment, rank),
             rings: [BankClass::Small, BankClass::Large].map(|c| Ring::new(Geometry::banks(c) as u64)),
             stay: None,
+            walk: Walk::new(segment.geometry()),
             hot: None,
             hot_swap: None,
             base: 0,

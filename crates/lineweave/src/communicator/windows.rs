@@ -5,7 +5,8 @@ use crate::compile::{ACC, BANK, IN, OUT};
 use crate::error::Error;
 use crate::execute::{execute, Blocking, Frame, Polling};
 use crate::ring;
-use crate::segment::BankClass;
+use crate::segment::{BankClass, Geometry};
+use lineweave_core::select::LARGE_BANKS;
 
 /// The bank that the last plan ran in, while it may be run there again.
 #[derive(Clone, Copy, Debug)]
@@ -19,11 +20,52 @@ pub(super) struct Stay {
     pub runs: u64,
 }
 
+/// Where a run has its flags and its slots.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    bank: *mut u8,
+    /// The bank as slots are counted from.
+    slots: *mut u8,
+}
+
+impl Place {
+    fn fixed(bank: *mut u8) -> Place {
+        Place { bank, slots: bank }
+    }
+}
+
+/// Slots of successive runs lie behind each other, to the end of the large bank and from its start again. A run has its bank for itself, so they may
+/// lie anywhere in it; all ranks make the same runs, so they know where.
+///
+/// Where it pays: a line that both ranks' own caches hold has to be taken away from one of them before it is written, and that is the slowest
+/// thing two cores can do with it. Out of a bank that is larger than these caches it has gone by itself (docs/findings.md).
+#[derive(Debug)]
+pub(super) struct Walk {
+    /// Bytes of a bank's slots.
+    bytes: usize,
+    /// Where the next ones begin, by bank.
+    next: [usize; LARGE_BANKS],
+}
+
+impl Walk {
+    pub fn new(geometry: &Geometry) -> Walk {
+        Walk { bytes: geometry.zones(BankClass::Large).slots, next: [0; LARGE_BANKS] }
+    }
+
+    /// Where `slots` bytes of slots lie in the next run in this bank, from where the bank's slots begin.
+    fn step(&mut self, bank: u64, slots: usize) -> usize {
+        let next = &mut self.next[bank as usize];
+        let here = if *next + slots <= self.bytes { *next } else { 0 };
+        *next = here + slots;
+        here
+    }
+}
+
 /// A run that is under way.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
     plan: PlanId,
-    bank: *mut u8,
+    place: Place,
     /// Runs of the plan in this bank before it.
     earlier: u64,
     /// The next step.
@@ -37,15 +79,15 @@ impl Engine {
     /// As for [`Engine::run`].
     #[inline(always)]
     pub(crate) unsafe fn run_window(&mut self, id: PlanId, buffers: Buffers) -> Result<(), Error> {
-        let (bank, earlier) = match &mut self.stay {
+        let (Place { bank, slots }, earlier) = match &mut self.stay {
             Some(stay) if stay.plan == id => {
                 let earlier = stay.runs;
                 stay.runs += 1;
                 let generation = (earlier % 2) as usize * self.plans[id.0 as usize].generations;
-                (stay.bank.wrapping_add(generation), earlier)
+                (Place::fixed(stay.bank.wrapping_add(generation)), earlier)
             }
             _ => match self.enter(id, Mode::Block) {
-                Ok(bank) => (bank, 0),
+                Ok(place) => (place, 0),
                 Err(stop) => return Err(stop.into_error()),
             },
         };
@@ -54,7 +96,7 @@ impl Engine {
         bases[IN as usize] = buffers.input.cast_mut();
         bases[OUT as usize] = buffers.output;
         bases[ACC as usize] = self.scratch.start();
-        bases[BANK as usize] = bank;
+        bases[BANK as usize] = slots;
         let mut frame = Frame {
             bases,
             bank,
@@ -85,9 +127,10 @@ impl Engine {
             let earlier = stay.runs;
             stay.runs += 1;
             let generation = (earlier % 2) as usize * self.plans[id.0 as usize].generations;
-            return Ok(Run { plan: id, bank: stay.bank.wrapping_add(generation), earlier, step: 0 });
+            let place = Place::fixed(stay.bank.wrapping_add(generation));
+            return Ok(Run { plan: id, place, earlier, step: 0 });
         }
-        Ok(Run { plan: id, bank: self.enter(id, mode)?, earlier: 0, step: 0 })
+        Ok(Run { plan: id, place: self.enter(id, mode)?, earlier: 0, step: 0 })
     }
 
     /// Carries a run on: to its end, or to where it would have to wait. Nothing else may be run in between.
@@ -100,10 +143,10 @@ impl Engine {
         bases[IN as usize] = buffers.input.cast_mut();
         bases[OUT as usize] = buffers.output;
         bases[ACC as usize] = self.scratch.start();
-        bases[BANK as usize] = run.bank;
+        bases[BANK as usize] = run.place.slots;
         let mut frame = Frame {
             bases,
-            bank: run.bank,
+            bank: run.place.bank,
             counters: self.counters_start,
             heaps: &self.heaps.known,
             base: self.base,
@@ -172,15 +215,17 @@ impl Engine {
 
     /// Leaves the last plan's bank and takes the next one for `id`.
     #[inline(always)]
-    fn enter(&mut self, id: PlanId, mode: Mode) -> Result<*mut u8, Stop> {
+    fn enter(&mut self, id: PlanId, mode: Mode) -> Result<Place, Stop> {
         self.cool();
         if let Some(stay) = self.stay.take() {
             self.publish_left(stay.class, stay.uses);
         }
-        let (class, stays, extent, counts) = {
+        let (class, stays, extent, slots, counts) = {
             let plan = &self.plans[id.0 as usize];
-            (plan.class, plan.stays, plan.extent, plan.counts)
+            (plan.class, plan.stays, plan.extent, plan.walks, plan.counts)
         };
+        let walk = if slots > 0 && self.book.walk { self.walk.bytes } else { 0 };
+        let extent = if walk > slots { extent - slots + walk } else { extent };
         let bank = self.rings[class.index()].next();
         if !self.reserved.covers(class, bank, extent, counts) {
             self.reserve(class, bank, extent, counts, mode)?;
@@ -191,11 +236,12 @@ impl Engine {
         let ring = &mut self.rings[class.index()];
         let bank = ring.enter();
         let uses = ring.uses();
+        let step = if walk > slots { self.walk.step(bank, slots) } else { 0 };
         let bank = self.banks[class.index()][bank as usize];
         if stays {
             self.stay = Some(Stay { plan: id, class, uses, bank, runs: 1 });
         }
-        Ok(bank)
+        Ok(Place { bank, slots: bank.wrapping_add(step) })
     }
 
     /// Waits until every rank has left all uses below `need`. Ranks that share CPUs wait for half of the ring once they have to wait
@@ -215,5 +261,39 @@ impl Engine {
         }
         self.rings[class.index()].learn(least.min(self.rings[class.index()].uses()));
         Ok(())
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_walk_through_the_whole_bank_and_never_out_of_it() {
+        let geometry = Geometry::new(2, 1 << 20, 0);
+        let all = geometry.zones(BankClass::Large).slots;
+        for slots in [64, 8192, 65536, 3 << 16, all / 2, all / 2 + 64, all] {
+            let mut walk = Walk::new(&geometry);
+            let mut seen = Vec::new();
+            for _ in 0..2 * (all / slots) {
+                let at = walk.step(1, slots);
+                assert!(at + slots <= all, "{slots} bytes at {at}");
+                seen.push(at);
+            }
+            let (first, second) = seen.split_at(all / slots);
+            assert_eq!(first, second, "{slots}: the same places in the same order");
+            assert!(first.windows(2).all(|w| w[1] == w[0] + slots), "{slots}: behind each other");
+            assert_eq!(walk.step(0, slots), 0, "banks are apart");
+        }
+    }
+
+    #[test]
+    fn slots_of_different_lengths_follow_each_other() {
+        let geometry = Geometry::new(2, 1 << 20, 0);
+        let mut walk = Walk::new(&geometry);
+        assert_eq!(
+            [100 << 10, 8 << 10, 900 << 10, 1 << 20, 4 << 10].map(|n| walk.step(0, n)),
+            [0, 100 << 10, 108 << 10, 0, 0]
+        );
     }
 }

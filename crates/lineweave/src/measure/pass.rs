@@ -144,6 +144,8 @@ fn charter(set: &ProbeSet, crew: &Crew) -> Charter {
     charter.cpus.clone_from(&crew.cpus);
     charter.bind = true;
     charter.check = false;
+    // Probes tell what it costs to come back to a place by when that was.
+    charter.walk = false;
     charter.timeout_ms = Some(PATIENCE.as_millis() as u64);
     charter
 }

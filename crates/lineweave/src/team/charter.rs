@@ -34,6 +34,8 @@ pub struct Charter {
     pub direct: bool,
     /// Whether processes copy out of each other's memory.
     pub attach: Attach,
+    /// Whether the slots of successive runs lie in other places of a large bank.
+    pub walk: bool,
     /// Whether a helper thread carries started calls on.
     pub progress_thread: bool,
     /// By what plans are chosen.
@@ -128,6 +130,7 @@ impl Charter {
             box_bytes: settings.box_bytes,
             direct: false,
             attach: settings.attach,
+            walk: true,
             progress_thread: settings.progress_thread,
             tuning,
         }

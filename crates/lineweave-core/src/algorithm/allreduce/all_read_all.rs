@@ -83,7 +83,8 @@ fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), 
         if carried {
             brackets.fold(b, rank, p, |j| if j == i { own } else { at(j) }, at(i), to);
         } else {
-            brackets.fold(b, rank, p, at, to, to);
+            // Of two, the first fold is the last, so the contribution itself can be read; the box is farther away.
+            brackets.fold(b, rank, p, |j| if j == i && p == 2 { own } else { at(j) }, to, to);
         }
     }
     Ok(())

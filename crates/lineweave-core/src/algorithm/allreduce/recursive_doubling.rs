@@ -128,7 +128,9 @@ fn through_slots(b: &mut Builder, s: &Scope, core: Core, pair: FlagArrayId) {
             b.wait(rank, pair.at(home, 2 * round + 1 - side), 1);
             let theirs = boxed(partner, slot, whole.clone());
             let dst = slots.get(round + 1).map_or(to, |&next| mine(next));
-            fold_in_order(b, rank, side, mine(slot), theirs, dst);
+            // What is in the box is needed by others; this rank has it nearer.
+            let own = if round == 0 && !host { from } else { mine(slot) };
+            fold_in_order(b, rank, side, own, theirs, dst);
         }
         if host {
             b.mov(rank, to, boxed(rank, for_guest, whole.clone()));

@@ -111,7 +111,8 @@ fn emit(b: &mut Builder, s: &Scope, params: &Params, kind: Kind) -> Result<(), P
             }
             // 3. The result.
             match (kind, before) {
-                (Kind::Inclusive, _) => b.mov(rank, with_own, out),
+                (Kind::Inclusive, None) => b.mov(rank, own, out),
+                (Kind::Inclusive, Some(_)) => b.mov(rank, with_own, out),
                 (Kind::Exclusive, Some(before)) => b.mov(rank, before, out),
                 (Kind::Exclusive, None) => {}
             }
