@@ -3,7 +3,7 @@
 use super::attach;
 use super::heaps::Heaps;
 use super::memory::Reserved;
-use super::windows::Walk;
+use super::walk::Walk;
 use super::{Engine, Options};
 use crate::choose::{Book, Library};
 use crate::compile::{self, Home};

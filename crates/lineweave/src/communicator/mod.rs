@@ -17,6 +17,7 @@ mod prepare;
 mod queue;
 mod run;
 mod short;
+mod walk;
 mod windows;
 
 pub(crate) use agreement::Agreed;

@@ -100,7 +100,7 @@ impl Programme {
         let pressed = each < Duration::from_millis(60);
         Rules {
             top: if pressed { 2 } else { 4 },
-            families: if pressed { 2 } else { 4 },
+            families: if pressed { 2 } else { 6 },
             factor: 4.0,
             rounds: 3,
             window: (each / 16).clamp(Duration::from_millis(2), Duration::from_millis(20)),

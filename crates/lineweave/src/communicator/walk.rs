@@ -1,0 +1,68 @@
+//! Where in a large bank the slots of a run lie.
+//!
+//! Those of successive runs lie behind each other, to the end of the bank and from its start again. A run has its bank for
+//! itself, so they may lie anywhere in it; all ranks make the same runs, so they know where.
+//!
+//! Where it pays: a line that both ranks' own caches hold has to be taken away from one of them before it is written, and that
+//! is the slowest thing two cores can do with it. Out of a bank that is larger than these caches it has gone by itself
+//! (docs/findings.md, "Streams through a ring").
+
+use crate::segment::{BankClass, Geometry};
+use lineweave_core::select::LARGE_BANKS;
+
+/// The way of the slots through each large bank.
+#[derive(Debug)]
+pub(super) struct Walk {
+    /// Bytes of a bank's slots.
+    pub bytes: usize,
+    /// Where the next ones begin, by bank.
+    next: [usize; LARGE_BANKS],
+}
+
+impl Walk {
+    pub fn new(geometry: &Geometry) -> Walk {
+        Walk { bytes: geometry.zones(BankClass::Large).slots, next: [0; LARGE_BANKS] }
+    }
+
+    /// Where `slots` bytes of slots lie in the next run in this bank, from where the bank's slots begin.
+    pub fn step(&mut self, bank: u64, slots: usize) -> usize {
+        let next = &mut self.next[bank as usize];
+        let here = if *next + slots <= self.bytes { *next } else { 0 };
+        *next = here + slots;
+        here
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_walk_through_the_whole_bank_and_never_out_of_it() {
+        let geometry = Geometry::new(2, 1 << 20, 0);
+        let all = geometry.zones(BankClass::Large).slots;
+        for slots in [64, 8192, 65536, 3 << 16, all / 2, all / 2 + 64, all] {
+            let mut walk = Walk::new(&geometry);
+            let mut seen = Vec::new();
+            for _ in 0..2 * (all / slots) {
+                let at = walk.step(1, slots);
+                assert!(at + slots <= all, "{slots} bytes at {at}");
+                seen.push(at);
+            }
+            let (first, second) = seen.split_at(all / slots);
+            assert_eq!(first, second, "{slots}: the same places in the same order");
+            assert!(first.windows(2).all(|w| w[1] == w[0] + slots), "{slots}: behind each other");
+            assert_eq!(walk.step(0, slots), 0, "banks are apart");
+        }
+    }
+
+    #[test]
+    fn slots_of_different_lengths_follow_each_other() {
+        let geometry = Geometry::new(2, 1 << 20, 0);
+        let mut walk = Walk::new(&geometry);
+        assert_eq!(
+            [100 << 10, 8 << 10, 900 << 10, 1 << 20, 4 << 10].map(|n| walk.step(0, n)),
+            [0, 100 << 10, 108 << 10, 0, 0]
+        );
+    }
+}
