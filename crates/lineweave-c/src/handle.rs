@@ -75,7 +75,8 @@ pub(crate) struct Last {
 }
 
 // SAFETY: `inner` and `last` are touched only by who moved `state` from LIVE, EMPTY or PANICKED to BUSY or FREED, and by
-// `again`, which calls nobody who could come back here and is over before anything else in its thread begins; a program that uses one communicator from two threads at once breaks the header's rule, and is told so where it is seen.
+// `again`, which calls nobody who could come back here and is over before anything else in its thread begins; a program
+// that uses one communicator from two threads at once breaks the header's rule, and is told so where it is seen.
 unsafe impl Sync for lw_comm {}
 
 impl lw_comm {
