@@ -195,7 +195,7 @@ int main(int argc, char **argv)
             size_t bytes = strtoull(text, NULL, 10);
             if (kind == BARRIER) {
                 if (first) measure(kind, 0, 0, window_ns);
-            } else if (bytes > 0 && !(folds(kind) && bytes % 8)) {
+            } else if (!folds(kind) || bytes % 8 == 0) {
                 measure(kind, bytes, fresh, window_ns);
             }
         }

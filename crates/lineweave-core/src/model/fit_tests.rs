@@ -212,7 +212,7 @@ fn non_temporal_stores_are_used_from_where_they_win_everywhere_above() {
             p.cells.push(cell("copy", &f, ratio * plain, 1e-6, &mut Noise(9)));
         }
     }
-    assert_eq!(fit(&p).unwrap().nt_from, Some(4096));
+    assert_eq!(fit(&p).unwrap().nt_from, Some((1024 + 4096) / 2));
     p.cells.last_mut().unwrap().stats.ci_high = 1e9;
     assert_eq!(fit(&p).unwrap().nt_from, None);
 }

@@ -263,8 +263,9 @@ pub struct Model {
     /// Tricks that were tried.
     #[serde(default)]
     pub tricks: Vec<Trick>,
-    /// Bytes from which on copies with non-temporal stores won at every measured size, both within private
-    /// memory and out of a peer's box, with intervals apart. `None` when they did not, or were not measured.
+    /// Bytes from which on copies use non-temporal stores: midway between the largest measured size at which they did not win, both
+    /// within private memory and out of a peer's box with intervals apart, and the next one. `None` when they did not win at
+    /// the largest, or were not measured.
     #[serde(default)]
     pub nt_from: Option<u64>,
     /// Copying m bytes out of another process's memory by a system call, where it was measured.

@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 /// Banks that runs of a [`Reuse::Ring`](crate::plan::Reuse) plan take in turn when its slots are small: how far a
 /// rank may run ahead of the slowest before it must look.
-pub const SMALL_BANKS: usize = 16;
+pub const SMALL_BANKS: usize = 64;
 /// The same for larger plans: enough to overlap one window with the next.
 pub const LARGE_BANKS: usize = 2;
 /// Bytes of slots that a small bank holds at each rank.

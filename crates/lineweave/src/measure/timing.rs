@@ -166,7 +166,8 @@ fn agreed(comm: &mut Communicator, mine: f64) -> Result<f64, Error> {
     Ok(most[0])
 }
 
-/// How many operations a batch needs to be as long as the rules want, warming up meanwhile.
+/// How many operations a batch needs to be as long as the rules want, warming up meanwhile. Past the budget half as long will do, but
+/// not less: a batch that ends before ranks which share CPUs have run ahead of each other measures their coming together.
 fn batch_length(
     comm: &mut Communicator,
     rules: &Rules,
@@ -184,12 +185,13 @@ fn batch_length(
         let [each, passed] = shared;
         let need = (aim / each).ceil().clamp(1.0, MOST) as usize;
         let warm = passed >= rules.warm.as_secs_f64();
+        let late = passed >= rules.budget.as_secs_f64() && need <= count.saturating_mul(2);
         // An estimate from a batch much shorter than the aim is not trusted further than 16 times.
         let next = need.min(count.saturating_mul(16));
-        if warm && (next <= count || passed >= rules.budget.as_secs_f64()) {
-            return Ok(need.min(count.max(1)).max(1));
+        if warm && (next <= count || late) {
+            return Ok(need.min(count));
         }
-        count = next.max(1);
+        count = next;
     }
 }
 

@@ -11,9 +11,9 @@ use lineweave_core::units::{Bytes, Nanos};
 use std::path::PathBuf;
 
 const COLLECTIVES: [&str; 6] = ["barrier", "bcast", "reduce", "allreduce", "allgather", "alltoall"];
-/// From a word to 16 MiB.
-const SIZES: [usize; 12] =
-    [8, 64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 8 << 20, 16 << 20];
+/// From nothing to 16 MiB.
+const SIZES: [usize; 13] =
+    [0, 8, 64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 8 << 20, 16 << 20];
 /// How long a case is measured in a launch.
 const WINDOW_MS: u32 = 20;
 
@@ -46,7 +46,8 @@ pub(super) fn run(arguments: &Arguments, session: &mut Session) -> Result<(), Cl
     let mut report = Report::default();
     report.line(&mut session.out, "record", &provenance)?;
     let sizes: Vec<usize> = match arguments.bytes.is_empty() {
-        true => SIZES.iter().copied().step_by(if arguments.quick { 3 } else { 1 }).collect(),
+        true if arguments.quick => SIZES.into_iter().skip(1).step_by(3).collect(),
+        true => SIZES.to_vec(),
         false => arguments.bytes.iter().map(|size| size.0).collect(),
     };
     let teams = if arguments.ranks.is_empty() { vec![2] } else { arguments.ranks.clone() };

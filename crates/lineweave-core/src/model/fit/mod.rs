@@ -258,7 +258,8 @@ fn fit_patterns(cells: &Cells) -> Result<Vec<NamedSurface>, FitError> {
 /// pays for it not being in a cache, which the probe does not see.
 const NT_GAIN: f64 = 0.8;
 
-/// The size from which on non-temporal stores win (MEASURING.md: a trick is used only where it wins).
+/// The size from which on non-temporal stores win (MEASURING.md: a trick is used only where it wins): midway between the largest probed
+/// size at which they do not and the next one.
 fn fit_nt(cells: &Cells) -> Result<Option<u64>, FitError> {
     let mut wins: Option<BTreeMap<u64, bool>> = None;
     for pattern in ["local", "get"] {
@@ -276,5 +277,7 @@ fn fit_nt(cells: &Cells) -> Result<Option<u64>, FitError> {
         wins = Some(here);
     }
     let wins = wins.unwrap_or_default();
-    Ok(wins.iter().rev().take_while(|(_, &won)| won).last().map(|(&bytes, _)| bytes))
+    let Some((&least, _)) = wins.iter().rev().take_while(|(_, &won)| won).last() else { return Ok(None) };
+    let lost = wins.range(..least).next_back();
+    Ok(Some(lost.map_or(least, |(&below, _)| below.midpoint(least))))
 }
