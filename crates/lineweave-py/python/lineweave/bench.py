@@ -26,6 +26,8 @@ _SIZES = (8, 64 << 10, 1 << 20)
 _BATCH_NS = 200_000
 
 Call = Callable[[], object]
+# A collective, its bytes, the call, and what checks the answer.
+Case = tuple[str, int, Call, Callable[[], None]]
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -53,7 +55,7 @@ def _compare(ranks: int, given: argparse.Namespace) -> None:
         if importlib.util.find_spec("torch") is None:
             _skip(ranks, "torch", "torch is not installed: pip install torch")
         else:
-            subjects += ["torch/lineweave", "torch/gloo"]
+            subjects += ["torch/lineweave", "torch/gloo", "torch/alone"]
     samples: dict[tuple[str, str, int], list[float]] = {}
     runtimes: dict[str, str] = {}
     for _ in range(given.rounds):
@@ -210,9 +212,16 @@ def _measure(
     return samples
 
 
-def _report(collective: str, size: int, samples: list[float], runtime: str) -> None:
-    line = {"collective": collective, "bytes": size, "runtime": runtime, "samples_ns": [round(s, 1) for s in samples]}
-    print(json.dumps(line) + "\n", end="", flush=True)
+def _time(cases: list[Case], window: float, rank: int, agree: Callable[[int], int], runtime: str) -> None:
+    for collective, size, call, check in cases:
+        samples = [round(s, 1) for s in _measure(call, window, rank, agree, check)]
+        if rank == 0:
+            line = {"collective": collective, "bytes": size, "runtime": runtime, "samples_ns": samples}
+            print(json.dumps(line) + "\n", end="", flush=True)
+
+
+def _unchecked() -> None:
+    pass
 
 
 def _expect(found: float, expected: float) -> None:
@@ -232,7 +241,7 @@ def _numpy_lineweave(window: float, shared: bool) -> None:
         return int(team.bcast_object(n))
 
     runtime = f"lineweave {lineweave.__version__}"
-    cases: list[tuple[str, int, Call, Callable[[], None]]] = [("barrier", 0, team.barrier, lambda: None)]
+    cases: list[Case] = [("barrier", 0, team.barrier, _unchecked)]
     for count in (n // 8 for n in _SIZES):
         x, out = (team.empty(count), team.empty(count)) if shared else (np.empty(count), np.zeros(count))
         x[:] = rank + 1.0
@@ -241,10 +250,7 @@ def _numpy_lineweave(window: float, shared: bool) -> None:
             team.allreduce(x, "sum", out)
 
         cases.append(("allreduce", 8 * count, call, lambda out=out: _expect(out[-1], size * (size + 1) / 2)))
-    for collective, length, call, check in cases:
-        samples = _measure(call, window, rank, agree, check)
-        if rank == 0:
-            _report(collective, length, samples, runtime)
+    _time(cases, window, rank, agree, runtime)
     team.barrier()
 
 
@@ -255,7 +261,7 @@ def _numpy_mpi4py(window: float) -> None:
     comm = MPI.COMM_WORLD
     rank, size = comm.Get_rank(), comm.Get_size()
     runtime = MPI.Get_library_version().split("\n")[0].split(",")[0].strip()
-    cases: list[tuple[str, int, Call, Callable[[], None]]] = [("barrier", 0, comm.Barrier, lambda: None)]
+    cases: list[Case] = [("barrier", 0, comm.Barrier, _unchecked)]
     for count in (n // 8 for n in _SIZES):
         x, out = np.full(count, rank + 1.0), np.zeros(count)
 
@@ -263,10 +269,7 @@ def _numpy_mpi4py(window: float) -> None:
             comm.Allreduce(x, out)
 
         cases.append(("allreduce", 8 * count, call, lambda out=out: _expect(out[-1], size * (size + 1) / 2)))
-    for collective, length, call, check in cases:
-        samples = _measure(call, window, rank, comm.bcast, check)
-        if rank == 0:
-            _report(collective, length, samples, runtime)
+    _time(cases, window, rank, comm.bcast, runtime)
     comm.Barrier()
 
 
@@ -274,25 +277,35 @@ def _torch(backend: str, window: float) -> None:
     import torch
     import torch.distributed as dist
 
-    if backend == "lineweave":
+    cpus = len(os.sched_getaffinity(0))
+    if backend != "gloo":
         import lineweave.torch  # noqa: F401
     torch.set_num_threads(1)
-    dist.init_process_group(backend)
+    dist.init_process_group("gloo" if backend == "gloo" else "lineweave")
     rank, size = dist.get_rank(), dist.get_world_size()
-    runtime = f"torch {torch.__version__}"
 
     def agree(n: int) -> int:
         said = torch.tensor([n])
         dist.broadcast(said, 0)
         return int(said.item())
 
-    cases: list[tuple[str, int, Call, Callable[[], None]]] = [("barrier", 0, dist.barrier, lambda: None)]
-    for count in (n // 4 for n in _SIZES):
-        x = torch.zeros(count)
-        cases.append(("allreduce", 4 * count, lambda x=x: dist.all_reduce(x), lambda: None))
     ones = torch.ones(1000)
     dist.all_reduce(ones)
     _expect(ones[-1].item(), float(size))
+    cases = _torch_alone(rank, size, size > cpus) if backend == "alone" else _torch_together()
+    _time(cases, window, rank, agree, f"torch {torch.__version__}")
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+def _torch_together() -> list[Case]:
+    import torch
+    import torch.distributed as dist
+
+    cases: list[Case] = [("barrier", 0, dist.barrier, _unchecked)]
+    for count in (n // 4 for n in _SIZES):
+        x = torch.zeros(count)
+        cases.append(("allreduce", 4 * count, lambda x=x: dist.all_reduce(x), _unchecked))
     model = torch.nn.Sequential(*(m for _ in range(3) for m in (torch.nn.Linear(256, 256), torch.nn.ReLU())))
     parallel = torch.nn.parallel.DistributedDataParallel(model)
     optimizer = torch.optim.SGD(parallel.parameters(), lr=0.01)
@@ -304,13 +317,25 @@ def _torch(backend: str, window: float) -> None:
         loss.backward()
         optimizer.step()
 
-    cases.append(("ddp-step", 4 * sum(p.numel() for p in model.parameters()), step, lambda: None))
-    for collective, length, call, check in cases:
-        samples = _measure(call, window, rank, agree, check)
-        if rank == 0:
-            _report(collective, length, samples, runtime)
-    dist.barrier()
-    dist.destroy_process_group()
+    cases.append(("ddp-step", 4 * sum(p.numel() for p in model.parameters()), step, _unchecked))
+    return cases
+
+
+def _torch_alone(rank: int, size: int, crowded: bool) -> list[Case]:
+    """The floor of a short call: what torch itself takes for one in a group of this rank alone, and where ranks share CPUs, for
+    handing the CPU over once."""
+    import torch
+    import torch.distributed as dist
+
+    own = [dist.new_group([member]) for member in range(size)][rank]
+    x = torch.zeros(_SIZES[0] // 4)
+
+    def call() -> None:
+        dist.all_reduce(x, group=own)
+        if crowded:
+            os.sched_yield()
+
+    return [("allreduce", _SIZES[0], call, _unchecked)]
 
 
 if __name__ == "__main__":
