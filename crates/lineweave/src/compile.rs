@@ -18,6 +18,7 @@ pub use step::{Addr, Double, Exchange, Home, Step, Swap, ACC, BANK, IN, OUT, PEE
 
 use crate::segment::{BankClass, Segment};
 use lineweave_core::plan::{Carry, FlagKind, FlagRef, Op, Plan, Region, Reuse, Space, Take};
+use lineweave_core::select::small_slots;
 use lineweave_core::topology::Shape;
 use lineweave_core::units::{Rank, LINE};
 use lineweave_core::verify::Proof;
@@ -135,10 +136,12 @@ pub fn compile(
     let Seat { rank, segment, shape, held, places } = seat;
     let geometry = segment.geometry();
     let zones = [BankClass::Small, BankClass::Large].map(|c| geometry.zones(c));
-    let twin = proof.synchronizing && can_twin(plan) && Placement::of(plan, &zones[0], true).is_ok();
-    let (class, placement) = match Placement::of(plan, &zones[0], twin) {
-        Ok(placement) => (BankClass::Small, placement),
-        Err(_) => (BankClass::Large, Placement::of(plan, &zones[1], false)?),
+    let near = plan.slots.iter().sum::<usize>() <= small_slots(shape);
+    let small = |twin| Placement::of(plan, &zones[0], twin).ok().filter(|_| near);
+    let twin = proof.synchronizing && can_twin(plan) && small(true).is_some();
+    let (class, placement) = match small(twin) {
+        Some(placement) => (BankClass::Small, placement),
+        None => (BankClass::Large, Placement::of(plan, &zones[1], false)?),
     };
     let extent = placement.end;
     let stays = plan.reuse == Reuse::Same || twin;

@@ -178,9 +178,10 @@ impl<'a> Search<'a> {
         let question = self.question;
         let message = question.bytes;
         let attach = question.attach;
-        let (banks, walk) = (ring_banks(plan), walk(plan, question.box_bytes));
+        let shape = &question.shape;
+        let (banks, walk) = (ring_banks(plan, shape), walk(plan, shape, question.box_bytes));
         let options = Options { runs, message, banks, walk, limit, attach, ..Options::default() };
-        let cost = cost_with(self.model, &question.shape, plan, &options);
+        let cost = cost_with(self.model, shape, plan, &options);
         let given_up = cost.total.0.is_infinite() && cost.stuck.is_none();
         let whole = message.checked_div(plan.bytes).unwrap_or(1);
         let each = self.per_run(plan, cost.total.0, cost.first.0);
@@ -188,7 +189,7 @@ impl<'a> Search<'a> {
             None | Some(0) => 0.0,
             Some(left) => match algorithm.plan(&question.window(left), params) {
                 Ok(tail) => {
-                    let cost = cost_with(self.model, &question.shape, &tail, &options);
+                    let cost = cost_with(self.model, shape, &tail, &options);
                     self.per_run(&tail, cost.total.0, cost.first.0)
                 }
                 Err(_) => f64::INFINITY,
@@ -217,7 +218,7 @@ impl<'a> Search<'a> {
                 let shape = &self.question.shape;
                 let far = (1..plan.ranks).map(|r| shape.distance(Rank(0), Rank::from(r)));
                 let scan: f64 = far.map(|l| self.model.level(l).0.read.value).sum();
-                let banks = ring_banks(plan) as f64;
+                let banks = ring_banks(plan, shape) as f64;
                 steady.max(first / banks) + scan / banks
             }
             Reuse::Ring | Reuse::Same => steady,

@@ -31,21 +31,26 @@ pub const SMALL_BANKS: usize = 64;
 pub const LARGE_BANKS: usize = 2;
 /// Bytes of slots that a small bank holds at each rank.
 pub const SMALL_SLOTS: usize = 4096;
+/// As many of them as are used where each rank has a CPU: more take half as long where they walk through a large bank, which lets ranks run
+/// less far ahead.
+const NEAR_SLOTS: usize = 2048;
+
+/// Bytes of a plan's slots at each rank up to which its runs take small banks.
+pub fn small_slots(shape: &Shape) -> usize {
+    if shape.oversubscription() > 1 { SMALL_SLOTS } else { NEAR_SLOTS }
+}
 
 /// The banks that a plan's runs take in turn.
-pub fn ring_banks(plan: &Plan) -> usize {
-    match plan.slots.iter().sum::<usize>() {
-        0..=SMALL_SLOTS => SMALL_BANKS,
-        _ => LARGE_BANKS,
-    }
+pub fn ring_banks(plan: &Plan, shape: &Shape) -> usize {
+    if plan.slots.iter().sum::<usize>() <= small_slots(shape) { SMALL_BANKS } else { LARGE_BANKS }
 }
 
 /// Bytes of slots that a rank's runs of a plan walk through before they come to the same place again, where its slots lie in another
 /// place of a large bank in each run: all of what the banks hold.
-pub fn walk(plan: &Plan, box_bytes: usize) -> u64 {
+pub fn walk(plan: &Plan, shape: &Shape, box_bytes: usize) -> u64 {
     let slots = plan.slots.iter().sum::<usize>();
     match plan.reuse {
-        Reuse::Ring if slots > SMALL_SLOTS => (LARGE_BANKS * slots * (box_bytes / slots).max(1)) as u64,
+        Reuse::Ring if slots > small_slots(shape) => (LARGE_BANKS * slots * (box_bytes / slots).max(1)) as u64,
         Reuse::Ring | Reuse::Same => 0,
     }
 }

@@ -174,24 +174,30 @@ fn batch_length(
     batch: &mut dyn FnMut(&mut Communicator, usize) -> Result<f64, Error>,
 ) -> Result<usize, Error> {
     const MOST: f64 = 1e6;
+    /// Batches of one length, the fastest of which counts: one interruption would make all batches of the window short.
+    const TRIES: u32 = 3;
     let clock = Clock::get();
     let aim = (rules.batch.as_nanos() as f64).max(clock.shortest_ns() + clock.cost_ns());
     let start = Instant::now();
-    let mut count = 1usize;
+    let (mut count, mut each, mut tries) = (1usize, f64::INFINITY, 0);
     loop {
         let mine = batch(comm, count)?.max(1e-3);
         let mut shared = [mine, start.elapsed().as_secs_f64()];
         comm.allreduce_in_place(&mut shared, Operator::Max)?;
-        let [each, passed] = shared;
+        let [this, passed] = shared;
+        each = each.min(this);
+        tries += 1;
         let need = (aim / each).ceil().clamp(1.0, MOST) as usize;
         let warm = passed >= rules.warm.as_secs_f64();
         let late = passed >= rules.budget.as_secs_f64() && need <= count.saturating_mul(2);
         // An estimate from a batch much shorter than the aim is not trusted further than 16 times.
         let next = need.min(count.saturating_mul(16));
-        if warm && (next <= count || late) {
+        if warm && (next <= count || late) && (tries >= TRIES || late || each * count as f64 >= 16.0 * aim) {
             return Ok(need.min(count));
         }
-        count = next;
+        if next > count {
+            (count, each, tries) = (next, f64::INFINITY, 0);
+        }
     }
 }
 
