@@ -80,20 +80,25 @@ fn tune_keeps_what_it_measured_and_choices_follow_it() {
     let objects = scratch.run(&["tune", "--quick", "--ranks", "2", "--bytes", "4KiB", "--json"]).objects();
     assert!(first(&objects, "measured")["cells"].as_u64().is_some_and(|n| n > 10));
     let choices: Vec<&Value> = objects.iter().filter(|o| o["kind"] == "choice").collect();
-    assert_eq!(choices.len(), 8, "four collectives, threads and processes");
+    let summary = first(&objects, "tune");
+    let moved = summary["moved"].as_array().expect("cases that met another machine than was measured");
+    assert_eq!(choices.len() + moved.len(), 8, "four collectives, threads and processes: {moved:?}");
+    assert_eq!(summary["cases"], choices.len());
     for choice in &choices {
         let number = |key: &str| choice[key].as_f64().unwrap_or_else(|| panic!("{key}: {choice}"));
         assert!(number("predicted_ns") > 0.0 && number("measured_ns") > 0.0 && number("regret") >= 0.0);
     }
-    let summary = first(&objects, "tune");
-    assert!(summary["plans"].as_u64() >= Some(8) && summary["cases"] == 8);
+    assert!(summary["plans"].as_u64() >= Some(choices.len() as u64));
     assert_eq!(summary["remarks"].as_array().map(Vec::len), Some(0), "{}", summary["remarks"]);
 
     // Programs choose by it from now on.
     assert!(scratch.run(&["info"]).accepted().contains("profile.toml"));
-    let best = choices.iter().find(|c| c["collective"] == "bcast" && c["team"] == "processes").unwrap();
+    // Where the machine was another one at the time, the model chooses.
+    let best = choices.iter().find(|c| c["collective"] == "bcast" && c["team"] == "processes");
     let found = scratch.run(&["explain", "bcast", "4KiB", "-n", "2", "--json"]).objects();
     let found = first(&found, "choice");
-    assert_eq!(found["because"], "measured");
-    assert_eq!((&found["algorithm"], &found["params"]), (&best["best_algorithm"], &best["best_params"]));
+    assert_eq!(found["because"], if best.is_some() { "measured" } else { "predicted" });
+    if let Some(best) = best {
+        assert_eq!((&found["algorithm"], &found["params"]), (&best["best_algorithm"], &best["best_params"]));
+    }
 }

@@ -37,12 +37,20 @@ const NEAR_SLOTS: usize = 2048;
 
 /// Bytes of a plan's slots at each rank up to which its runs take small banks.
 pub fn small_slots(shape: &Shape) -> usize {
-    if shape.oversubscription() > 1 { SMALL_SLOTS } else { NEAR_SLOTS }
+    if shape.oversubscription() > 1 {
+        SMALL_SLOTS
+    } else {
+        NEAR_SLOTS
+    }
 }
 
 /// The banks that a plan's runs take in turn.
 pub fn ring_banks(plan: &Plan, shape: &Shape) -> usize {
-    if plan.slots.iter().sum::<usize>() <= small_slots(shape) { SMALL_BANKS } else { LARGE_BANKS }
+    if plan.slots.iter().sum::<usize>() <= small_slots(shape) {
+        SMALL_BANKS
+    } else {
+        LARGE_BANKS
+    }
 }
 
 /// Bytes of slots that a rank's runs of a plan walk through before they come to the same place again, where its slots lie in another
@@ -50,7 +58,9 @@ pub fn ring_banks(plan: &Plan, shape: &Shape) -> usize {
 pub fn walk(plan: &Plan, shape: &Shape, box_bytes: usize) -> u64 {
     let slots = plan.slots.iter().sum::<usize>();
     match plan.reuse {
-        Reuse::Ring if slots > small_slots(shape) => (LARGE_BANKS * slots * (box_bytes / slots).max(1)) as u64,
+        Reuse::Ring if slots > small_slots(shape) => {
+            (LARGE_BANKS * slots * (box_bytes / slots).max(1)) as u64
+        }
         Reuse::Ring | Reuse::Same => 0,
     }
 }

@@ -3,9 +3,11 @@
 
 mod answer;
 mod crew;
+mod gauge;
 mod race;
 mod window;
 
 pub use crew::{serve, Crew, CrewError};
+pub use gauge::Gauge;
 pub use race::{race, shortlist, Race, Rules, Runner};
 pub use window::{DataPath, Outcome, Rested, Trial, Way};

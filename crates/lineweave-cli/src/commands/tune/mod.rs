@@ -13,14 +13,15 @@ use lineweave::measure::{measure, ProbeSet};
 use lineweave::node::NodeInfo;
 use lineweave::settings::Settings;
 use lineweave::team::Charter;
-use lineweave::trial::{race, Crew, CrewError, Race, Rules};
+use lineweave::trial::{race, Crew, CrewError, Gauge, Race, Rules};
 use lineweave::tuning::{Origin, Tuning, CHOICES_FILE};
 use lineweave_core::collective::Collective;
 use lineweave_core::model::fit;
 use lineweave_core::profile::Profile;
-use lineweave_core::select::{select, Choices, Question, Tuned};
+use lineweave_core::select::{select, Choice, Choices, Question, Tuned};
 use lineweave_core::units::{Bytes, Nanos};
 use report::{ChoiceObject, Figures};
+use std::collections::VecDeque;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -39,6 +40,8 @@ const QUICK_RANKS: [usize; 2] = [2, 4];
 /// Seconds for choices, together. Whatever does not fit is measured more briefly, not left out.
 const SECONDS: f64 = 100.0;
 const QUICK_SECONDS: f64 = 24.0;
+/// Races of a case, the later ones at the end, until one falls into a time when the machine is as its profile says.
+const TRIES: usize = 3;
 
 /// How.
 #[derive(clap::Args, Debug)]
@@ -143,26 +146,36 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
                 Charter::with(ranks, &settings, &node.placement(), node.usable.effective, tuning.clone());
             let mut crew = crew(team, charter.clone())?;
             let reach = team == Team::Processes && crew.cross_memory()?;
+            let gauge = Gauge::of(&charter, &tuning.model);
             let mut rows = Vec::new();
-            for &(collective, bytes) in &cases {
+            let mut queue: VecDeque<_> = cases.iter().map(|&case| (case, TRIES)).collect();
+            while let Some(((collective, bytes), tries)) = queue.pop_front() {
                 bar.set_message(format!("{collective} {}, {ranks} {team}", Bytes(bytes as u64)));
                 let left = deadline.saturating_duration_since(Instant::now()) / (all - done) as u32;
                 let attach = reach && collective.moves_data() && tuning.attaches(settings.attach, bytes);
                 let direct = attach || team == Team::Threads;
                 let question = Question { attach, ..charter.question(collective, bytes, direct) };
                 let choice = select(&tuning.model, &question)?;
-                let outcome = race(&mut crew, &question, &choice, &programme.rules(left));
+                let outcome = gauged(&mut crew, gauge.as_ref(), &question, &choice, &programme.rules(left));
+                if matches!(outcome, Ok((_, Some(_)))) && tries > 1 {
+                    queue.push_back(((collective, bytes), tries - 1));
+                    continue;
+                }
                 done += 1;
                 bar.inc(1);
                 let race = match outcome {
-                    Ok(Some(race)) => race,
-                    Ok(None) => {
-                        figures.nothing(collective, ranks, bytes, team);
+                    Ok((_, Some(reading))) => {
+                        figures.moved(collective, ranks, bytes, team, reading);
+                        continue;
+                    }
+                    Ok((Some(race), None)) => race,
+                    Ok((None, None)) => {
+                        figures.remark(collective, ranks, bytes, team, &"no candidate could be run");
                         continue;
                     }
                     Err(broken @ CrewError::Broken { .. }) => {
                         // One plan that hangs or crashes is a finding; the others are measured on a new team.
-                        figures.broken(collective, ranks, bytes, team, &broken);
+                        figures.remark(collective, ranks, bytes, team, &broken);
                         crew = self::crew(team, charter.clone())?;
                         continue;
                     }
@@ -222,6 +235,22 @@ fn crew(team: Team, charter: Charter) -> Result<Crew, CliError> {
         Team::Threads => Crew::threads(charter)?,
         Team::Processes => Crew::processes(charter, rank_job::command()?)?,
     })
+}
+
+/// A race, and how many times as long as the profile says a barrier took beside it if that makes it another machine: what wins there
+/// would lose later.
+fn gauged(
+    crew: &mut Crew,
+    gauge: Option<&Gauge>,
+    question: &Question,
+    choice: &Choice,
+    rules: &Rules,
+) -> Result<(Option<Race>, Option<f64>), CrewError> {
+    let read = |crew: &mut Crew| gauge.map(|gauge| gauge.read(crew)).transpose();
+    let before = read(crew)?;
+    let race = race(crew, question, choice, rules)?;
+    let after = read(crew)?;
+    Ok((race, [before, after].into_iter().flatten().find(|&reading| Gauge::moved(reading))))
 }
 
 /// The fastest of a race, as programs look it up.

@@ -4,7 +4,7 @@ use crate::bench::Team;
 use crate::error::CliError;
 use crate::output::{table, Output};
 use lineweave::node::NodeInfo;
-use lineweave::trial::{CrewError, Race, Runner};
+use lineweave::trial::{Race, Runner};
 use lineweave_core::collective::Collective;
 use lineweave_core::model::Model;
 use lineweave_core::plan::Params;
@@ -90,6 +90,8 @@ pub struct Figures {
     pairs: [Vec<(f64, f64)>; 2],
     regrets: Vec<f64>,
     proved: usize,
+    moved: Vec<String>,
+    readings: Vec<f64>,
     remarks: Vec<String>,
 }
 
@@ -108,6 +110,7 @@ struct Summary<'a> {
     seconds: f64,
     profile_file: String,
     choices_file: String,
+    moved: &'a [String],
     remarks: &'a [String],
 }
 
@@ -158,20 +161,20 @@ impl Figures {
         self.remarks.extend(race.refused.iter().map(|why| format!("not run: {why}")));
     }
 
-    /// No candidate of a case could be run.
-    pub fn nothing(&mut self, collective: Collective, ranks: usize, bytes: usize, team: Team) {
-        let bytes = Bytes(bytes as u64);
-        self.remarks.push(format!("{collective} of {bytes} among {ranks} {team}: no candidate could be run"));
+    /// A race at a time when a barrier took so many times what the profile says.
+    pub fn moved(&mut self, collective: Collective, ranks: usize, bytes: usize, team: Team, reading: f64) {
+        self.moved.push(format!("{collective} of {} among {ranks} {team}", Bytes(bytes as u64)));
+        self.readings.push(reading);
     }
 
-    /// A rank failed.
-    pub fn broken(
+    /// Why a case has no choice.
+    pub fn remark(
         &mut self,
         collective: Collective,
         ranks: usize,
         bytes: usize,
         team: Team,
-        why: &CrewError,
+        why: &dyn std::fmt::Display,
     ) {
         self.remarks.push(format!("{collective} of {} among {ranks} {team}: {why}", Bytes(bytes as u64)));
     }
@@ -348,6 +351,7 @@ pub fn summary(
         seconds: took.as_secs_f64(),
         profile_file: profile.display().to_string(),
         choices_file: choices.display().to_string(),
+        moved: &figures.moved,
         remarks: &figures.remarks,
     };
     if out.is_json() {
@@ -382,6 +386,15 @@ pub fn summary(
         if let Some(text) = errors.text(on) {
             out.line(&format!("  model    {text}"))?;
         }
+    }
+    if !figures.moved.is_empty() {
+        let of = |pick: fn(f64, f64) -> f64| figures.readings.iter().copied().reduce(pick).unwrap_or(1.0);
+        out.line(&format!(
+            "  note     not kept: {}; beside them a barrier took {:.2} to {:.2} times what the profile says: tune again at another time",
+            figures.moved.join(", "),
+            of(f64::min),
+            of(f64::max),
+        ))?;
     }
     for remark in &figures.remarks {
         out.line(&format!("  note     {remark}"))?;
