@@ -230,21 +230,22 @@ void lwm_count_hot(struct lwm_comm *comm, enum lwm_kind kind)
     add(hot->host ? &count->passed : &count->taken, hot->done);
     if (hot->host) add(&count->why[LWM_WHY_RACE], hot->done);
     else add(&count->taken_bytes, hot->done * hot->bytes);
-    if (lwm_settings.race) comm->races[kind][lwm_race_class(hot->bytes)].left -= hot->done;
+    if (lwm_settings.race && hot->bytes > 0) comm->races[kind][lwm_race_class(hot->bytes)].left -= hot->done;
     hot->done = 0;
 }
 
 void lwm_heat(const struct lwm_call *call, struct lwm_hot hot)
 {
     struct lwm_comm *comm = call->comm;
-    const struct lwm_race *race = &comm->races[call->kind][call->race_class];
-    if (comm->way != LWM_TEAM || (lwm_settings.race && race->left == 0)) return;
+    /* Empty ones are not compared. */
+    const struct lwm_race *race = lwm_settings.race && hot.bytes > 0 ? &comm->races[call->kind][call->race_class] : NULL;
+    if (comm->way != LWM_TEAM || (race && race->left == 0)) return;
     /* The next one that is timed goes the whole way, and so does the first of the next contest. */
     const struct lwm_count *count = &lwm_counts[call->kind][call->size_class];
-    hot.host = lwm_settings.race && race->host;
+    hot.host = race && race->host;
     uint64_t before = hot.host ? count->passed : count->taken;
     hot.left = before < 16 ? 0 : 64 - (uint32_t)(before & 63) + 1;
-    if (lwm_settings.race && hot.left > race->left) hot.left = (uint32_t)race->left + 1;
+    if (race && hot.left > race->left) hot.left = (uint32_t)race->left + 1;
     hot.size_class = call->size_class;
     comm->hot[call->kind] = hot;
 }

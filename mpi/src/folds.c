@@ -46,19 +46,22 @@ bool lwm_fold(struct lwm_call *call, enum lwm_kind kind, const void *send, void 
     lw_op op = lwm_combining(mpi_op, type, &info);
     if (op < 0) return lwm_leave(call, info.combines == NOTHING ? LWM_WHY_TYPE : LWM_WHY_OP);
     size_t bytes = (size_t)count * info.step, blocks = kind == LWM_REDUCE_SCATTER_BLOCK ? (size_t)comm->size : 1;
-    if (bytes == 0) return lwm_nothing(call);
+    bool own = info.element >= LW_BYTES(0);
+    /* What it is, to be repeated. */
+    bool known = !own && info.predefined && (kind == LWM_REDUCE || kind == LWM_ALLREDUCE);
+    struct lwm_hot hot = {.root = root, .type = type, .op = mpi_op, .count = count, .bytes = bytes, .align = info.align,
+                          .element = info.element, .combine = op};
+    if (bytes == 0) {
+        if (known) lwm_heat(call, hot);
+        return lwm_nothing(call);
+    }
     /* Only the root's recvbuf counts in a reduce, and no rank 0's in an exscan. */
     bool takes = !(kind == LWM_REDUCE && comm->rank != root) && !(kind == LWM_EXSCAN && comm->rank == 0);
     bool in_place = send == LWM_IN_PLACE;
     if (!send || (in_place && kind == LWM_REDUCE && !takes)) return lwm_leave(call, LWM_WHY_ARGUMENT);
     if ((takes || in_place) && (!recv || recv == LWM_IN_PLACE)) return lwm_leave(call, LWM_WHY_ARGUMENT);
     bool between = comm->way == LWM_NODES;
-    bool own = info.element >= LW_BYTES(0);
     if (between && (own || (kind != LWM_REDUCE && kind != LWM_ALLREDUCE))) return lwm_leave(call, LWM_WHY_NODES);
-    /* What it is, to be repeated. */
-    bool known = !own && info.predefined && (kind == LWM_REDUCE || kind == LWM_ALLREDUCE);
-    struct lwm_hot hot = {.root = root, .type = type, .op = mpi_op, .count = count, .bytes = bytes, .align = info.align,
-                          .element = info.element, .combine = op};
     if (!lwm_mine(call, bytes, true)) {
         if (known) lwm_heat(call, hot);
         return false;

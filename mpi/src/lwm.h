@@ -315,6 +315,8 @@ bool lwm_done(struct lwm_call *call, lw_status status);
 /* Keeps a call that lineweave carried out, or the winner of a contest, to be repeated; `hot` says what it is. */
 void lwm_heat(const struct lwm_call *call, struct lwm_hot hot);
 int lwm_repeat_failed(struct lwm_comm *comm, enum lwm_kind kind);
+/* Carries one out, unless it moves nothing. */
+#define LWM_REPEAT(hot, status) (LWM_LIKELY((hot)->bytes != 0) ? (status) : LW_OK)
 /* One that was repeated; MPI's result. */
 static inline int lwm_repeated(struct lwm_comm *comm, enum lwm_kind kind, lw_status status)
 {

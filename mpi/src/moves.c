@@ -63,7 +63,10 @@ bool lwm_bcast(struct lwm_call *call, struct lwm_buffer buffer, int root, MPI_Co
     struct lwm_type info;
     size_t bytes;
     if (!root_is_rank(call, root) || !describe(&buffer, &info, &bytes)) return lwm_leave(call, LWM_WHY_ARGUMENT);
-    if (bytes == 0) return lwm_nothing(call);
+    if (bytes == 0) {
+        keep(call, &buffer, &info, bytes, root);
+        return lwm_nothing(call);
+    }
     if (!lwm_mine(call, bytes, true)) {
         keep(call, &buffer, &info, bytes, root);
         return false;
@@ -169,10 +172,13 @@ static bool exchange(struct lwm_call *call, struct lwm_buffer send, struct lwm_b
     if (in_place) bytes = block;
     else if (!describe(&send, &from, &bytes)) return lwm_leave(call, LWM_WHY_ARGUMENT);
     if (bytes != block) return lwm_leave(call, LWM_WHY_ARGUMENT);
-    if (bytes == 0) return lwm_nothing(call);
+    bool alike = !in_place && send.type == recv.type && send.count == recv.count;
+    if (bytes == 0) {
+        if (alike) keep(call, &recv, &to, bytes, 0);
+        return lwm_nothing(call);
+    }
     bool gathers = call->kind == LWM_ALLGATHER;
     if (comm->way == LWM_NODES && !(gathers && lwm_nodes_can(comm, bytes))) return lwm_leave(call, LWM_WHY_NODES);
-    bool alike = !in_place && send.type == recv.type && send.count == recv.count;
     if (!lwm_mine(call, bytes, true)) {
         if (alike) keep(call, &recv, &to, bytes, 0);
         return false;

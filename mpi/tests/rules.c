@@ -136,6 +136,28 @@ static void in_place_and_empty(void)
     }
 }
 
+/* Empty calls, often enough to be repeated without the whole way, and others between them. */
+static void empty_calls_touch_nothing(void)
+{
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int turn = 0; turn < 6; turn++) {
+        int in[64], out[64], sum = -1;
+        for (int r = 0; r < ranks; r++) in[r] = 10 * rank + r, out[r] = -1;
+        for (int i = 0; i < 70 + 13 * turn; i++) {
+            EXPECT(MPI_Bcast(out, 0, MPI_INT, 0, MPI_COMM_WORLD) == MPI_SUCCESS);
+            EXPECT(MPI_Reduce(in, out, 0, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD) == MPI_SUCCESS);
+            EXPECT(MPI_Allreduce(in, out, 0, MPI_INT, MPI_SUM, MPI_COMM_WORLD) == MPI_SUCCESS);
+            EXPECT(MPI_Allgather(in, 0, MPI_INT, out, 0, MPI_INT, MPI_COMM_WORLD) == MPI_SUCCESS);
+            EXPECT(MPI_Alltoall(in, 0, MPI_INT, out, 0, MPI_INT, MPI_COMM_WORLD) == MPI_SUCCESS);
+        }
+        for (int r = 0; r < ranks; r++) EXPECT(out[r] == -1);
+        MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        EXPECT(sum == ranks * (ranks - 1) / 2);
+        MPI_Alltoall(in, 1, MPI_INT, out, 1, MPI_INT, MPI_COMM_WORLD);
+        for (int r = 0; r < ranks; r++) EXPECT(out[r] == 10 * r + rank);
+    }
+}
+
 /* Blocks of different lengths, in reverse order and with gaps at the taker. */
 static void uneven_blocks_find_their_places(void)
 {
@@ -217,6 +239,7 @@ int main(int argc, char **argv)
     operators_of_the_program_keep_the_order_of_ranks();
     pairs_find_the_least_and_where();
     in_place_and_empty();
+    empty_calls_touch_nothing();
     uneven_blocks_find_their_places();
     large_messages_are_right();
     communicators_come_and_go(argc > 1 ? atoi(argv[1]) : 300);

@@ -23,11 +23,10 @@ pub struct Gauge {
 }
 
 impl Gauge {
-    /// For teams whose ranks have a CPU each: where they share CPUs, the scheduler decides what a barrier takes. None, either, where a barrier
-    /// costs nothing.
+    /// For teams of several ranks with a CPU each: where they share CPUs, the scheduler decides what a barrier takes.
     pub fn of(charter: &Charter, model: &Model) -> Option<Gauge> {
         let question = charter.question(Collective::Barrier, 0, false);
-        if question.shape.oversubscription() > 1 {
+        if question.shape.ranks() < 2 || question.shape.oversubscription() > 1 {
             return None;
         }
         let predicted = select(model, &question).ok()?.predicted.0;
@@ -74,7 +73,7 @@ mod tests {
     fn a_barrier_is_gauged_where_each_rank_has_a_cpu() {
         let charter = Charter::new(1, &Settings::default()).expect("a charter");
         let model = Values::default().model();
-        assert!(Gauge::of(&charter, &model).is_none(), "a barrier of one rank costs nothing");
+        assert!(Gauge::of(&charter, &model).is_none(), "one rank waits for nobody");
         let charter = Charter::new(2, &Settings::default()).expect("a charter");
         let mut crew = Crew::threads(charter.clone()).expect("a crew");
         if charter.shape().oversubscription() == 1 {
