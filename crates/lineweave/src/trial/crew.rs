@@ -127,20 +127,7 @@ impl Crew {
     /// # Errors
     /// Those of [`Crew::run`].
     pub fn cross_memory(&mut self) -> Result<bool, CrewError> {
-        let trial = Trial {
-            collective: Collective::Barrier,
-            bytes: 0,
-            buffers: Rested::Reuse,
-            way: None,
-            path: None,
-            wait: None,
-            check: false,
-            window_ns: 1,
-            least: 1,
-            most: 1,
-            precision: 1.0,
-        };
-        Ok(self.run(&trial)?.cross_memory)
+        Ok(self.run(&Trial::barriers())?.cross_memory)
     }
 
     /// Has every rank carry out a trial. The caller sleeps meanwhile.

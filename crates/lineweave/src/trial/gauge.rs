@@ -5,7 +5,7 @@
 //! profile makes of it.
 
 use super::crew::{Crew, CrewError};
-use super::window::{Rested, Trial};
+use super::window::{Trial, Way};
 use crate::team::Charter;
 use lineweave_core::collective::Collective;
 use lineweave_core::model::Model;
@@ -19,6 +19,7 @@ const WINDOW_NS: u64 = 1_000_000;
 /// The barrier of a team, as a gauge of the machine under it.
 #[derive(Debug)]
 pub struct Gauge {
+    way: Way,
     predicted: f64,
 }
 
@@ -29,8 +30,12 @@ impl Gauge {
         if question.shape.ranks() < 2 || question.shape.oversubscription() > 1 {
             return None;
         }
-        let predicted = select(model, &question).ok()?.predicted.0;
-        (predicted > 0.0).then_some(Gauge { predicted })
+        let choice = select(model, &question).ok()?;
+        let predicted = choice.predicted.0;
+        // Whatever LINEWEAVE_ALGORITHM says: what was predicted is what is run.
+        let way =
+            Way { algorithm: choice.algorithm.to_owned(), params: choice.params, window: choice.window };
+        (predicted > 0.0).then_some(Gauge { way, predicted })
     }
 
     /// How many times as long as predicted a barrier takes now.
@@ -39,17 +44,12 @@ impl Gauge {
     /// Those of [`Crew::run`].
     pub fn read(&self, crew: &mut Crew) -> Result<f64, CrewError> {
         let trial = Trial {
-            collective: Collective::Barrier,
-            bytes: 0,
-            buffers: Rested::Reuse,
-            way: None,
-            path: None,
-            wait: None,
-            check: false,
+            way: Some(self.way.clone()),
             window_ns: WINDOW_NS,
             least: 5,
             most: 16,
             precision: 0.05,
+            ..Trial::barriers()
         };
         let batches = crew.run(&trial)?.batches_ns;
         // The fastest batch: an interruption does not make another machine.
@@ -80,7 +80,7 @@ mod tests {
             let gauge = Gauge::of(&charter, &model).expect("a gauge");
             let reading = gauge.read(&mut crew).expect("a reading");
             assert!(reading > 0.0 && reading.is_finite(), "{reading}");
-            let fast = Gauge { predicted: gauge.predicted * 1e6 };
+            let fast = Gauge { predicted: gauge.predicted * 1e6, ..gauge };
             assert!(Gauge::moved(fast.read(&mut crew).expect("a reading")));
         }
         let crowd = Charter::new(64, &Settings::default()).expect("a charter");

@@ -148,6 +148,23 @@ impl From<Error> for Refused {
 }
 
 impl Trial {
+    /// The library's barrier, as briefly as it goes.
+    pub(super) fn barriers() -> Trial {
+        Trial {
+            collective: Collective::Barrier,
+            bytes: 0,
+            buffers: Rested::Reuse,
+            way: None,
+            path: None,
+            wait: None,
+            check: false,
+            window_ns: 1,
+            least: 1,
+            most: 1,
+            precision: 1.0,
+        }
+    }
+
     /// The longest buffer that a rank needs, in bytes.
     fn buffer_bytes(&self, ranks: usize) -> usize {
         let extents = [self.collective.input(0, 0), self.collective.output(0, 0)];
