@@ -4,11 +4,10 @@
 //!    While others are measured it costs nothing.
 //! 2. All ranks carry out the trial and answer, each on its own line.
 
-use super::window::{Bench, Outcome, Refused, Rested, Trial};
+use super::window::{Bench, Outcome, Refused, Trial};
 use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::team::{Charter, Team};
-use lineweave_core::collective::Collective;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -247,8 +246,9 @@ fn reply(bench: &mut Bench, comm: &mut Communicator, trial: &Trial) -> (Reply, b
 
 #[cfg(test)]
 mod tests {
-    use super::super::window::{DataPath, Way};
+    use super::super::window::{DataPath, Rested, Way};
     use super::*;
+    use lineweave_core::collective::Collective;
     use lineweave_core::plan::Params;
 
     fn trial(collective: Collective, bytes: usize) -> Trial {
