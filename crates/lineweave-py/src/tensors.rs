@@ -9,8 +9,9 @@ use crate::rank::Communicator;
 use lineweave::sync::{AtomicU64, Ordering};
 use lineweave::{CallSpec, ElementType, Operator};
 use lineweave_core::collective::Collective;
-use pyo3::ffi;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::{ffi, intern};
 use pyo3::types::{PyList, PyType};
 use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
@@ -76,27 +77,76 @@ fn dense(tensor: &Bound<'_, PyAny>) -> Option<(ElementType, usize, *mut u8)> {
     (found.device == CPU && alike && !truth && count > 0).then_some((element, count, start))
 }
 
-#[pymethods]
-impl Communicator {
-    /// torch.distributed's allreduce in place, by the operator of this number. False when it was not made, since something about the tensor
-    /// has to be asked in Python.
+/// `allreduce` of a process group of torch.distributed on a team: what torch calls in place of a method, so that between its code and
+/// the runtime there is no other in Python.
+///
+/// An object that is called, and not a method of one: functions of extensions are what torch takes, from C++, for those of its own class.
+#[pyclass(frozen, module = "lineweave._lineweave")]
+pub(crate) struct TensorReduction {
+    team: Py<Communicator>,
+    /// The hashes of torch's operators, and which they are here.
+    operators: Vec<(isize, Operator)>,
+    /// Makes the call where something about the tensor has to be asked in Python.
+    asked: Py<PyAny>,
+    /// Makes what stands for a call that is over.
+    done: Py<PyAny>,
+}
+
+impl TensorReduction {
+    /// Makes the call if nothing has to be asked in Python. Whether it was made.
     #[inline]
-    fn _allreduce_tensor(
-        &self,
-        py: Python<'_>,
-        tensors: &Bound<'_, PyList>,
-        operator: usize,
-    ) -> PyResult<bool> {
-        let Some(&operator) = Operator::ALL.get(operator) else { return Ok(false) };
+    fn direct(&self, tensors: &Bound<'_, PyAny>, opts: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let py = tensors.py();
+        let Ok(tensors) = tensors.cast_exact::<PyList>() else { return Ok(false) };
         if tensors.len() != 1 {
             return Ok(false);
         }
+        let operator = opts.getattr(intern!(py, "reduceOp"))?.hash()?;
+        let Some(&(_, operator)) = self.operators.iter().find(|known| known.0 == operator) else { return Ok(false) };
         let tensor = tensors.get_item(0)?;
         let Some((element, count, start)) = dense(&tensor) else { return Ok(false) };
         let (collective, root) = (Collective::Allreduce, 0);
         let spec = CallSpec { collective, element, count, operator: Some(operator), root };
         // SAFETY: so many elements of a tensor that `tensor` keeps.
-        self.enter(py)?.run(py, spec.bytes(), |comm| unsafe { comm.call(&spec, start, start) })?;
+        self.team.get().enter(py)?.run(py, spec.bytes(), |comm| unsafe { comm.call(&spec, start, start) })?;
         Ok(true)
+    }
+}
+
+#[pymethods]
+impl TensorReduction {
+    /// For a team: by `operators`, pairs of a hash and the number of the operator in the runtime's list.
+    #[new]
+    fn new(
+        team: Py<Communicator>,
+        operators: Vec<(isize, usize)>,
+        asked: Py<PyAny>,
+        done: Py<PyAny>,
+    ) -> PyResult<TensorReduction> {
+        let known = |(hash, number): (isize, usize)| Some((hash, *Operator::ALL.get(number)?));
+        let operators: Option<Vec<_>> = operators.into_iter().map(known).collect();
+        let operators =
+            operators.ok_or_else(|| PyValueError::new_err("an operator that the runtime does not have"))?;
+        Ok(TensorReduction { team, operators, asked, done })
+    }
+
+    /// Folds the one tensor of a list in place. What stands for the call, unless the options say that nobody asks for it.
+    #[pyo3(signature = (tensors, opts=None))]
+    fn __call__<'py>(
+        &self,
+        py: Python<'py>,
+        tensors: &Bound<'py, PyAny>,
+        opts: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let Some(given) = opts else { return self.asked.bind(py).call1((tensors, opts)) };
+        if !self.direct(tensors, given)? {
+            return self.asked.bind(py).call1((tensors, opts));
+        }
+        // Releases of torch that do not ask take work at all times.
+        let wanted = given.getattr_opt(intern!(py, "asyncOp"))?;
+        if wanted.is_none_or(|wanted| wanted.is_truthy().unwrap_or(true)) {
+            return self.done.bind(py).call1((tensors,));
+        }
+        Ok(py.None().into_bound(py))
     }
 }

@@ -362,32 +362,40 @@ def test_torchrun_starts_ranks(tmp_path):
     assert "sum [2.0, 2.0, 2.0]" in done.stdout
 
 
-def quick(rank, size):
-    import lineweave.torch
+def described(rank, size):
+    from lineweave import _lineweave, _torch_reductions
 
-    group, found = dist.group.WORLD, []
+    asked = []
+    operators = list(_torch_reductions._BY_HASH.items())
+    team = dist.group.WORLD._team
+    reduction = _lineweave.TensorReduction(team, operators, lambda tensors, opts: asked.append(tensors), _torch_reductions.Done)
+    options = dist.AllreduceOptions()
+    options.asyncOp = False
     for dtype in (torch.float32, torch.float64, torch.bfloat16, torch.int64, torch.uint8):
         for name in ("SUM", "PRODUCT", "MIN", "MAX"):
             x = torch.arange(1, 7).reshape(2, 3).to(dtype) + rank
-            assert group._quick([x], lineweave.torch._OPERATORS[name]), (dtype, name)
+            options.reduceOp = getattr(dist.ReduceOp, name)
+            assert reduction([x], options) is None
             each = torch.stack([torch.arange(1, 7).reshape(2, 3).to(dtype) + r for r in range(size)])
             folds = {"SUM": each.sum, "PRODUCT": each.prod, "MIN": each.amin, "MAX": each.amax}
             assert torch.equal(x, folds[name](0).to(dtype)), (dtype, name, x)
+    assert not asked
     # What has to be asked about is left alone.
     wide = torch.ones(4, 4)
-    for tensors in ([wide[:, 1]], [wide.t()[1:3]], [torch.ones(3, dtype=torch.bool)], [torch.ones(0)], [wide, wide]):
-        assert not group._quick(tensors, 0)
-    assert wide.sum().item() == 16.0
+    left = [[wide[:, 1]], [wide.t()[1:3]], [torch.ones(3, dtype=torch.bool)], [torch.ones(0)], [wide, wide], (wide,)]
+    for tensors in left:
+        reduction(tensors, options)
+    reduction([wide])
+    assert len(asked) == len(left) + 1 and wide.sum().item() == 16.0
     # Who asks for work gets it.
     for asynchronous in (False, True):
         work = dist.all_reduce(wide, async_op=asynchronous)
         assert (work is not None) == asynchronous and (work is None or work.wait())
     assert torch.equal(wide, torch.full((4, 4), float(size * size)))
+    with pytest.raises(ValueError, match="operator"):
+        _lineweave.TensorReduction(team, [(0, 1000)], print, print)
 
 
 @pytest.mark.skipif(not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"), reason="torch does not describe tensors by functions")
 def test_allreduce_without_questions_is_the_same():
-    import lineweave.torch
-
-    assert lineweave.torch._QUICK
-    ranks(quick, 2)
+    ranks(described, 2)

@@ -1,4 +1,4 @@
-from typing import Any, Sequence
+from typing import Any, Callable, Sequence
 
 __version__: str
 MAX_RANKS: int
@@ -74,7 +74,6 @@ class Communicator:
     def _raw(
         self, collective: int, element: int, operator: int, root: int, count: int, input: int, output: int
     ) -> None: ...
-    def _allreduce_tensor(self, tensors: list[Any], operator: int) -> bool: ...
 
 class Persistent:
     """A call that is made many times on the same arrays."""
@@ -89,6 +88,18 @@ class Request:
     def target(self) -> Any: ...
     def wait(self) -> Any: ...
     def test(self) -> bool: ...
+
+class TensorReduction:
+    """`allreduce` of a process group of torch."""
+
+    def __init__(
+        self,
+        team: Communicator,
+        operators: list[tuple[int, int]],
+        asked: Callable[[list[Any], Any], Any],
+        done: Callable[[list[Any]], Any],
+    ) -> None: ...
+    def __call__(self, tensors: list[Any], opts: Any = None) -> Any: ...
 
 class Parcel:
     """A message that was started."""

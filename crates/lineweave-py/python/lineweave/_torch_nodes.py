@@ -20,6 +20,7 @@ import torch.distributed as dist
 
 from lineweave import _lineweave
 from lineweave._team import Team, fresh_name
+from lineweave._torch_reductions import ELEMENTS, NAMES, OPERATORS, done
 
 # What of gloo is used as it is.
 _GLOO = (
@@ -114,11 +115,6 @@ class ProcessGroupNodes(dist.ProcessGroup):
     def set_timeout(self, timeout: timedelta) -> None:
         self._team.set_timeout(timeout.total_seconds())
 
-    def _done(self, opts: Any, tensors: list[Any]) -> Any:
-        from lineweave.torch import _done
-
-        return _done(opts, tensors)
-
     def _where(self, rank: int) -> tuple[int, int]:
         """The node of a rank, and its place there."""
         return next((i, ranks.index(rank)) for i, ranks in enumerate(self._members) if rank in ranks)
@@ -127,15 +123,13 @@ class ProcessGroupNodes(dist.ProcessGroup):
 
     def _reduce(self, tensor: torch.Tensor, op: Any, root: int | None) -> bool:
         """Whether it was done: not for what only gloo or nobody has."""
-        from lineweave.torch import _ELEMENTS, _NAMES, _OPERATORS
-
-        name = _NAMES.get(hash(op))
-        if tensor.dtype not in _ELEMENTS or name not in _OPERATORS or tensor.layout is not torch.strided:
+        name = NAMES.get(hash(op))
+        if tensor.dtype not in ELEMENTS or name not in OPERATORS or tensor.layout is not torch.strided:
             return False
         average = name == "AVG"
         total = tensor.detach().clone(memory_format=torch.contiguous_format)
-        inner = _OPERATORS["SUM"] if average else _OPERATORS[name]
-        start, element, count = total.data_ptr(), _ELEMENTS[tensor.dtype], total.numel()
+        inner = OPERATORS["SUM"] if average else OPERATORS[name]
+        start, element, count = total.data_ptr(), ELEMENTS[tensor.dtype], total.numel()
         # 2 is reduce and 1 is bcast, in the order of the runtime's list.
         self._team._raw(2, element, inner, 0, count, start, start)
         if self._leaders is not None:
@@ -159,7 +153,7 @@ class ProcessGroupNodes(dist.ProcessGroup):
         for tensor in tensors:
             if not self._reduce(tensor, opts.reduceOp, None):
                 self._gloo.allreduce([tensor], opts).wait()
-        return self._done(opts, tensors)
+        return done(opts, tensors)
 
     def allreduce_coalesced(self, tensors: list[torch.Tensor], opts: Any = None) -> Any:
         return self.allreduce(tensors, opts)
@@ -167,7 +161,7 @@ class ProcessGroupNodes(dist.ProcessGroup):
     def reduce(self, tensors: list[torch.Tensor], opts: Any) -> Any:
         if not self._reduce(tensors[0], opts.reduceOp, opts.rootRank):
             self._gloo.reduce(tensors, opts).wait()
-        return self._done(opts, tensors)
+        return done(opts, tensors)
 
     def broadcast(self, tensors: list[torch.Tensor], opts: Any) -> Any:
         (tensor,) = tensors
@@ -185,13 +179,13 @@ class ProcessGroupNodes(dist.ProcessGroup):
             self._team._raw(1, 4, -1, 0, count, start, start)
         if flat.data_ptr() != tensor.data_ptr():
             tensor.copy_(flat)
-        return self._done(opts, tensors)
+        return done(opts, tensors)
 
     def all_gather_single(self, output: torch.Tensor, tensor: torch.Tensor, opts: Any = None) -> Any:
         parts = [torch.empty_like(tensor, memory_format=torch.contiguous_format) for _ in range(self._ranks)]
         self.allgather([parts], [tensor])
         output.copy_(torch.cat([part.reshape(-1) for part in parts]).view(output.shape))
-        return self._done(opts, [output])
+        return done(opts, [output])
 
     _allgather_base = all_gather_single
 
@@ -200,7 +194,7 @@ class ProcessGroupNodes(dist.ProcessGroup):
         sizes = {len(ranks) for ranks in self._members}
         if len(sizes) > 1 or tensor.numel() == 0 or any(part.numel() != tensor.numel() for part in parts):
             self._gloo.allgather(outputs, inputs).wait()
-            return self._done(opts, outputs)
+            return done(opts, outputs)
         mine = tensor.detach().contiguous().reshape(-1).view(torch.uint8)
         here = torch.empty((sizes.pop(), mine.numel()), dtype=torch.uint8)
         leads = self._leaders is not None
@@ -214,14 +208,14 @@ class ProcessGroupNodes(dist.ProcessGroup):
             for j, rank in enumerate(ranks):
                 part = parts[rank]
                 part.copy_(everything[i, j].view(part.dtype).view(part.shape))
-        return self._done(opts, outputs)
+        return done(opts, outputs)
 
     def barrier(self, opts: Any = None) -> Any:
         self._team.barrier()
         if self._leaders is not None:
             self._leaders.barrier().wait()
         self._team.barrier()
-        return self._done(opts, [])
+        return done(opts, [])
 
 
 def _by_gloo(name: str) -> Any:

@@ -327,7 +327,7 @@ def _torch_alone(rank: int, size: int, crowded: bool) -> list[Case]:
     import torch
     import torch.distributed as dist
 
-    own = [dist.new_group([member]) for member in range(size)][rank]
+    own: Any = [dist.new_group([member]) for member in range(size)][rank]
     x = torch.zeros(_SIZES[0] // 4)
 
     def call() -> None:

@@ -19,65 +19,16 @@ except ImportError as error:
     ) from error
 
 from lineweave import _lineweave
-from lineweave._errors import BadArgument, BadType
+from lineweave._errors import BadArgument
 from lineweave._team import Team, fresh_name
 from lineweave._torch_messages import FromAnyone, Message
 from lineweave._torch_nodes import ProcessGroupNodes, nodes
+from lineweave._torch_reductions import ALLREDUCE, Done, done, flat_of, fold, numbers, reduction
 
 # Numbers in the order of the runtime's lists.
-_BCAST, _REDUCE, _ALLREDUCE, _GATHER, _SCATTER, _ALLGATHER, _REDUCE_SCATTER = 1, 2, 3, 4, 5, 6, 7
+_BCAST, _REDUCE, _GATHER, _SCATTER, _ALLGATHER, _REDUCE_SCATTER = 1, 2, 4, 5, 6, 7
 _ALLTOALL = 10
 _U8 = 4
-_ELEMENTS = {
-    torch.int8: 0,
-    torch.int16: 1,
-    torch.int32: 2,
-    torch.int64: 3,
-    torch.uint8: 4,
-    torch.float16: 8,
-    torch.bfloat16: 9,
-    torch.float32: 10,
-    torch.float64: 11,
-}
-for _name, _number in (("uint16", 5), ("uint32", 6), ("uint64", 7)):
-    if hasattr(torch, _name):
-        _ELEMENTS[getattr(torch, _name)] = _number
-_SUM, _AVG = 0, 4
-_OPERATORS = {"SUM": 0, "PRODUCT": 1, "MIN": 2, "MAX": 3, "AVG": 4, "BAND": 5, "BOR": 6, "BXOR": 7}
-# On bool.
-_LOGICAL = {"SUM": 9, "PRODUCT": 8, "MIN": 8, "MAX": 9, "BAND": 8, "BOR": 9, "BXOR": 10}
-
-# By hash, which is the number of the operator: taking that out of the options and comparing costs several times as much.
-_NAMES = {hash(getattr(dist.ReduceOp, name)): name for name in (*_OPERATORS, "PREMUL_SUM")}
-_BY_HASH = {number: _OPERATORS[name] for number, name in _NAMES.items() if name in _OPERATORS}
-assert len(_BY_HASH) == len(_OPERATORS), "operators of torch.distributed have hashes of their own"
-
-
-# Whether tensors can be described to the extension without questions in Python.
-_QUICK = _lineweave.learn_tensors(torch.Tensor)
-
-
-def _operator(op: Any, tensor: torch.Tensor) -> int:
-    name = _NAMES.get(hash(op), "of this number")
-    table, kind = (_LOGICAL, "bool") if tensor.dtype is torch.bool else (_OPERATORS, "tensors")
-    if name not in table:
-        raise BadArgument(f"the operator {name} is not offered on {kind}; expected {', '.join(table)}")
-    return table[name]
-
-
-def _refuse(tensor: torch.Tensor) -> BadType:
-    if tensor.device.type != "cpu":
-        return BadType(f"lineweave's backend is for CPU tensors, and this one is on {tensor.device}; give it tensor.cpu()")
-    if tensor.layout is not torch.strided:
-        return BadType(f"lineweave's backend is for dense tensors, and this one is {tensor.layout}; give it tensor.to_dense()")
-    return BadType(f"{tensor.dtype} cannot be reduced; expected one of {', '.join(map(str, _ELEMENTS))}, or bool")
-
-
-def _flat(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor, if it is dense on the CPU and its elements lie one after the other; else a copy that does."""
-    if tensor.device.type != "cpu" or tensor.layout is not torch.strided:
-        raise _refuse(tensor)
-    return tensor.contiguous()
 
 
 def _bytes(tensor: torch.Tensor) -> int:
@@ -86,44 +37,6 @@ def _bytes(tensor: torch.Tensor) -> int:
 
 def _raw_bytes(flat: torch.Tensor) -> torch.Tensor:
     return flat.detach().reshape(-1).view(torch.uint8)
-
-
-class _Done(dist.Work):
-    """Work that is over."""
-
-    def __init__(self, tensors: Sequence[Any]) -> None:
-        super().__init__()
-        self._tensors = list(tensors)
-
-    def wait(self, timeout: timedelta | None = None) -> bool:
-        return True
-
-    def is_completed(self) -> bool:
-        return True
-
-    def is_success(self) -> bool:
-        return True
-
-    def exception(self) -> None:
-        return None
-
-    def synchronize(self) -> None:
-        return None
-
-    def result(self) -> list[Any]:
-        return self._tensors
-
-    def get_future(self) -> Any:
-        future: torch.futures.Future[Any] = torch.futures.Future()
-        future.set_result(self._tensors)
-        return future
-
-
-def _done(opts: Any, tensors: Sequence[Any]) -> _Done | None:
-    # Who does not ask for work takes none for done (distributed_c10d), and making it costs more than a small collective.
-    if opts is not None and not getattr(opts, "asyncOp", True):
-        return None
-    return _Done(tensors)
 
 
 class ProcessGroupLineweave(dist.ProcessGroup):
@@ -137,7 +50,8 @@ class ProcessGroupLineweave(dist.ProcessGroup):
         name = store.get("lineweave/name").decode()
         self._team = Team(_lineweave.meet(name, size, rank, seconds))
         self._team.set_timeout(seconds)
-        self._raw, self._quick = self._team._raw, self._team._allreduce_tensor
+        self._raw = self._team._raw
+        self.allreduce = reduction(self._team)
         self._place, self._ranks = rank, size
 
     def name(self) -> str:
@@ -181,42 +95,16 @@ class ProcessGroupLineweave(dist.ProcessGroup):
 
     # Reductions.
 
-    def allreduce(self, tensors: list[torch.Tensor], opts: Any = None) -> Any:
-        if _QUICK and opts is not None:
-            operator = _BY_HASH.get(hash(opts.reduceOp))
-            if operator is not None and self._quick(tensors, operator):
-                return _Done(tensors) if opts.asyncOp else None
-        (tensor,) = tensors
-        element = _ELEMENTS.get(tensor.dtype)
-        if element is not None and tensor.is_contiguous() and tensor.is_cpu:
-            # The common case, without anything that is not needed.
-            start = tensor.data_ptr()
-            operator = _SUM if opts is None else _BY_HASH.get(hash(opts.reduceOp))
-            if operator is not None:
-                self._raw(_ALLREDUCE, element, operator, 0, tensor.numel(), start, start)
-                return None if opts is not None and not opts.asyncOp else _Done(tensors)
-        self._fold(_ALLREDUCE, tensor, None if opts is None else opts.reduceOp, 0)
-        return _done(opts, tensors)
-
-    def _fold(self, collective: int, tensor: torch.Tensor, op: Any, root: int) -> None:
-        flat = _flat(tensor)
-        element = _U8 if tensor.dtype is torch.bool else _ELEMENTS.get(tensor.dtype)
-        if element is None:
-            raise _refuse(tensor)
-        operator = _operator(op if op is not None else dist.ReduceOp.SUM, tensor)
-        start = flat.data_ptr()
-        self._raw(collective, element, operator, root, flat.numel(), start, start)
-        if flat.data_ptr() != tensor.data_ptr() and (collective == _ALLREDUCE or root == self._place):
-            tensor.copy_(flat)
+    # allreduce: what `__init__` puts there. torch takes it from the object, from C++ too.
 
     def allreduce_coalesced(self, tensors: list[torch.Tensor], opts: Any = None) -> Any:
         for tensor in tensors:
-            self._fold(_ALLREDUCE, tensor, None if opts is None else opts.reduceOp, 0)
-        return _done(opts, tensors)
+            fold(self._team, ALLREDUCE, tensor, None if opts is None else opts.reduceOp, 0)
+        return done(opts, tensors)
 
     def reduce(self, tensors: list[torch.Tensor], opts: Any) -> Any:
-        self._fold(_REDUCE, tensors[0], opts.reduceOp, opts.rootRank)
-        return _done(opts, tensors)
+        fold(self._team, _REDUCE, tensors[0], opts.reduceOp, opts.rootRank)
+        return done(opts, tensors)
 
     def reduce_scatter_single(self, output: torch.Tensor, tensor: torch.Tensor, opts: Any = None) -> Any:
         if tensor.numel() != output.numel() * self._ranks or tensor.dtype is not output.dtype:
@@ -224,15 +112,12 @@ class ProcessGroupLineweave(dist.ProcessGroup):
                 f"reduce_scatter: the input has {tensor.numel()} elements of {tensor.dtype} and the output"
                 f" {output.numel()} of {output.dtype}, among {self._ranks} ranks"
             )
-        given, taken = _flat(tensor), _flat(output)
-        element = _U8 if tensor.dtype is torch.bool else _ELEMENTS.get(tensor.dtype)
-        if element is None:
-            raise _refuse(tensor)
-        operator = _operator(dist.ReduceOp.SUM if opts is None else opts.reduceOp, tensor)
+        given, taken = flat_of(tensor), flat_of(output)
+        element, operator = numbers(tensor, None if opts is None else opts.reduceOp)
         self._raw(_REDUCE_SCATTER, element, operator, 0, taken.numel(), given.data_ptr(), taken.data_ptr())
         if taken.data_ptr() != output.data_ptr():
             output.copy_(taken)
-        return _done(opts, [output])
+        return done(opts, [output])
 
     _reduce_scatter_base = reduce_scatter_single
 
@@ -242,12 +127,12 @@ class ProcessGroupLineweave(dist.ProcessGroup):
             raise BadArgument("reduce_scatter: tensors of one size are expected; give tensors as long as the output")
         given = torch.cat([tensor.reshape(-1) for tensor in inputs[0]])
         self.reduce_scatter_single(outputs[0], given, opts)
-        return _done(opts, outputs)
+        return done(opts, outputs)
 
     def reduce_scatter_single_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
         for output, tensor in zip(outputs, inputs):
             self.reduce_scatter_single(output, tensor, opts)
-        return _done(opts, outputs)
+        return done(opts, outputs)
 
     reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
 
@@ -255,12 +140,12 @@ class ProcessGroupLineweave(dist.ProcessGroup):
 
     def broadcast(self, tensors: list[torch.Tensor], opts: Any) -> Any:
         (tensor,) = tensors
-        flat = _flat(tensor)
+        flat = flat_of(tensor)
         start = flat.data_ptr()
         self._raw(_BCAST, _U8, -1, opts.rootRank, _bytes(flat), start, start)
         if start != tensor.data_ptr():
             tensor.copy_(flat)
-        return _done(opts, tensors)
+        return done(opts, tensors)
 
     def all_gather_single(self, output: torch.Tensor, tensor: torch.Tensor, opts: Any = None) -> Any:
         if _bytes(output) != _bytes(tensor) * self._ranks:
@@ -268,11 +153,11 @@ class ProcessGroupLineweave(dist.ProcessGroup):
                 f"all_gather: the output has {output.numel()} elements; expected {tensor.numel()} from each of the"
                 f" {self._ranks} ranks"
             )
-        given, taken = _flat(tensor), _flat(output)
+        given, taken = flat_of(tensor), flat_of(output)
         self._raw(_ALLGATHER, _U8, -1, 0, _bytes(given), given.data_ptr(), taken.data_ptr())
         if taken.data_ptr() != output.data_ptr():
             output.copy_(taken)
-        return _done(opts, [output])
+        return done(opts, [output])
 
     _allgather_base = all_gather_single
 
@@ -284,37 +169,37 @@ class ProcessGroupLineweave(dist.ProcessGroup):
         self.all_gather_single(everything, tensor)
         for part, row in zip(parts, everything):
             part.copy_(row.view(part.shape))
-        return _done(opts, outputs)
+        return done(opts, outputs)
 
     def _allgather_uneven(self, parts: list[torch.Tensor], tensor: torch.Tensor, outputs: Any, opts: Any) -> Any:
         for root, part in enumerate(parts):
-            flat = _flat(tensor if root == self._place else part)
+            flat = flat_of(tensor if root == self._place else part)
             start = flat.data_ptr()
             self._raw(_BCAST, _U8, -1, root, _bytes(part), start, start)
             if root == self._place or start != part.data_ptr():
                 part.copy_(flat.view(part.shape))
-        return _done(opts, outputs)
+        return done(opts, outputs)
 
     def all_gather_single_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
         for output, tensor in zip(outputs, inputs):
             self.all_gather_single(output, tensor)
-        return _done(opts, outputs)
+        return done(opts, outputs)
 
     allgather_into_tensor_coalesced = all_gather_single_coalesced
 
     def allgather_coalesced(self, outputs: list[list[torch.Tensor]], inputs: list[torch.Tensor], opts: Any = None) -> Any:
         for i, tensor in enumerate(inputs):
             self.allgather([[row[i] for row in outputs]], [tensor])
-        return _done(opts, outputs)
+        return done(opts, outputs)
 
     def gather_single(self, output: torch.Tensor | None, tensor: torch.Tensor, opts: Any) -> Any:
-        given = _flat(tensor)
-        taken = _flat(output) if self._place == opts.rootRank and output is not None else None
+        given = flat_of(tensor)
+        taken = flat_of(output) if self._place == opts.rootRank and output is not None else None
         start = 0 if taken is None else taken.data_ptr()
         self._raw(_GATHER, _U8, -1, opts.rootRank, _bytes(given), given.data_ptr(), start)
         if taken is not None and output is not None and start != output.data_ptr():
             output.copy_(taken)
-        return _done(opts, [] if output is None else [output])
+        return done(opts, [] if output is None else [output])
 
     def gather(self, outputs: list[list[torch.Tensor]], inputs: list[torch.Tensor], opts: Any) -> Any:
         (tensor,) = inputs
@@ -324,11 +209,11 @@ class ProcessGroupLineweave(dist.ProcessGroup):
         if here and everything is not None:
             for part, row in zip(outputs[0], everything):
                 part.copy_(row.view(part.shape))
-        return _done(opts, outputs)
+        return done(opts, outputs)
 
     def scatter(self, outputs: list[torch.Tensor], inputs: list[list[torch.Tensor]], opts: Any) -> Any:
         (output,) = outputs
-        taken = _flat(output)
+        taken = flat_of(output)
         given = None
         if self._place == opts.rootRank:
             given = torch.cat([tensor.reshape(-1) for tensor in inputs[0]])
@@ -338,7 +223,7 @@ class ProcessGroupLineweave(dist.ProcessGroup):
         self._raw(_SCATTER, _U8, -1, opts.rootRank, _bytes(taken), start, taken.data_ptr())
         if taken.data_ptr() != output.data_ptr():
             output.copy_(taken)
-        return _done(opts, outputs)
+        return done(opts, outputs)
 
     def all_to_all_single(
         self,
@@ -348,7 +233,7 @@ class ProcessGroupLineweave(dist.ProcessGroup):
         input_splits: Sequence[int] | None = None,
         opts: Any = None,
     ) -> Any:
-        given, taken = _flat(tensor), _flat(output)
+        given, taken = flat_of(tensor), flat_of(output)
         if not output_splits and not input_splits:
             if _bytes(given) != _bytes(taken) or given.numel() % self._ranks != 0:
                 raise BadArgument(
@@ -366,7 +251,7 @@ class ProcessGroupLineweave(dist.ProcessGroup):
             self._team.alltoallv(view_in, sizes_in, sizes_out, view_out)
         if taken.data_ptr() != output.data_ptr():
             output.copy_(taken)
-        return _done(opts, [output])
+        return done(opts, [output])
 
     alltoall_base = all_to_all_single
 
@@ -377,22 +262,22 @@ class ProcessGroupLineweave(dist.ProcessGroup):
         self._team.alltoallv(given, sizes_in, sizes_out, taken)
         for output, part in zip(outputs, taken.split(sizes_out)):
             output.copy_(part.view(output.dtype).view(output.shape))
-        return _done(opts, outputs)
+        return done(opts, outputs)
 
     def barrier(self, opts: Any = None) -> Any:
         self._team.barrier()
-        return None if opts is not None and not opts.asyncOp else _Done([])
+        return done(opts, [])
 
     # Point to point.
 
     def send(self, tensors: list[torch.Tensor], destination: int, tag: int = 0) -> Message:
         (tensor,) = tensors
-        flat = _flat(tensor)
+        flat = flat_of(tensor)
         return Message(tensors, flat, self._team.isend(_raw_bytes(flat), destination, tag), -1)
 
     def recv(self, tensors: list[torch.Tensor], source: int, tag: int = 0) -> Message:
         (tensor,) = tensors
-        flat = _flat(tensor)
+        flat = flat_of(tensor)
         return Message(tensors, flat, self._team.irecv(_raw_bytes(flat), source, tag), source)
 
     def recv_anysource(self, tensors: list[torch.Tensor], tag: int = 0) -> Message:

@@ -1,0 +1,129 @@
+"""What torch.distributed's reductions are to the runtime: types, operators, and the call itself (`lineweave.torch`)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import partial
+from typing import Any, Sequence
+
+import torch
+import torch.distributed as dist
+
+from lineweave import _lineweave
+from lineweave._errors import BadArgument, BadType
+from lineweave._team import Team
+
+# Numbers in the order of the runtime's lists.
+ALLREDUCE = 3
+_U8 = 4
+ELEMENTS = {
+    torch.int8: 0,
+    torch.int16: 1,
+    torch.int32: 2,
+    torch.int64: 3,
+    torch.uint8: 4,
+    torch.float16: 8,
+    torch.bfloat16: 9,
+    torch.float32: 10,
+    torch.float64: 11,
+}
+for _name, _number in (("uint16", 5), ("uint32", 6), ("uint64", 7)):
+    if hasattr(torch, _name):
+        ELEMENTS[getattr(torch, _name)] = _number
+OPERATORS = {"SUM": 0, "PRODUCT": 1, "MIN": 2, "MAX": 3, "AVG": 4, "BAND": 5, "BOR": 6, "BXOR": 7}
+# On bool.
+_LOGICAL = {"SUM": 9, "PRODUCT": 8, "MIN": 8, "MAX": 9, "BAND": 8, "BOR": 9, "BXOR": 10}
+
+# By hash, which is the number of the operator: taking that out of the options and comparing costs several times as much.
+NAMES = {hash(getattr(dist.ReduceOp, name)): name for name in (*OPERATORS, "PREMUL_SUM")}
+_BY_HASH = {number: OPERATORS[name] for number, name in NAMES.items() if name in OPERATORS}
+assert len(_BY_HASH) == len(OPERATORS), "operators of torch.distributed have hashes of their own"
+
+_lineweave.learn_tensors(torch.Tensor)
+
+
+class Done(dist.Work):
+    """Work that is over."""
+
+    def __init__(self, tensors: Sequence[Any]) -> None:
+        super().__init__()
+        self._tensors = list(tensors)
+
+    def wait(self, timeout: timedelta | None = None) -> bool:
+        return True
+
+    def is_completed(self) -> bool:
+        return True
+
+    def is_success(self) -> bool:
+        return True
+
+    def exception(self) -> None:
+        return None
+
+    def synchronize(self) -> None:
+        return None
+
+    def result(self) -> list[Any]:
+        return self._tensors
+
+    def get_future(self) -> Any:
+        future: torch.futures.Future[Any] = torch.futures.Future()
+        future.set_result(self._tensors)
+        return future
+
+
+def done(opts: Any, tensors: Sequence[Any]) -> Done | None:
+    # Who does not ask for work takes none for done (distributed_c10d), and making it costs more than a small collective.
+    if opts is not None and not getattr(opts, "asyncOp", True):
+        return None
+    return Done(tensors)
+
+
+def _refuse(tensor: torch.Tensor) -> BadType:
+    if not tensor.is_cpu:
+        return BadType(f"lineweave's backend is for CPU tensors, and this one is on {tensor.device}; give it tensor.cpu()")
+    if tensor.layout is not torch.strided:
+        return BadType(f"lineweave's backend is for dense tensors, and this one is {tensor.layout}; give it tensor.to_dense()")
+    return BadType(f"{tensor.dtype} cannot be reduced; expected one of {', '.join(map(str, ELEMENTS))}, or bool")
+
+
+def flat_of(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor, if it is dense on the CPU and its elements lie one after the other; else a copy that does."""
+    if not tensor.is_cpu or tensor.layout is not torch.strided:
+        raise _refuse(tensor)
+    return tensor.contiguous()
+
+
+def numbers(tensor: torch.Tensor, op: Any) -> tuple[int, int]:
+    """The numbers of the runtime for the elements of a tensor, and for an operator on them: a sum where none is given."""
+    truth = tensor.dtype is torch.bool
+    element = _U8 if truth else ELEMENTS.get(tensor.dtype)
+    if element is None:
+        raise _refuse(tensor)
+    name = "SUM" if op is None else NAMES.get(hash(op), "of this number")
+    table, kind = (_LOGICAL, "bool") if truth else (OPERATORS, "tensors")
+    if name not in table:
+        raise BadArgument(f"the operator {name} is not offered on {kind}; expected {', '.join(table)}")
+    return element, table[name]
+
+
+def fold(team: Team, collective: int, tensor: torch.Tensor, op: Any, root: int) -> None:
+    """An allreduce or a reduce in place."""
+    flat = flat_of(tensor)
+    element, operator = numbers(tensor, op)
+    start = flat.data_ptr()
+    team._raw(collective, element, operator, root, flat.numel(), start, start)
+    if start != tensor.data_ptr() and (collective == ALLREDUCE or root == team.rank):
+        tensor.copy_(flat)
+
+
+def reduction(team: Team) -> Any:
+    """`allreduce` of a process group on a team: by the extension, but for tensors about which it would have to ask in Python."""
+    return _lineweave.TensorReduction(team, list(_BY_HASH.items()), partial(_asked, team), Done)
+
+
+def _asked(team: Team, tensors: list[torch.Tensor], opts: Any) -> Any:
+    (tensor,) = tensors
+    fold(team, ALLREDUCE, tensor, None if opts is None else opts.reduceOp, 0)
+    return done(opts, tensors)
