@@ -4,11 +4,13 @@
  *   boxes    they are not (processes): each puts the half that the other adds into its box, adds its own half out of its input and
  *            the other's box, stores that in its output and its box, and copies the other half out of the other's box; in chunks, of
  *            which one is put while another is added and a third is fetched
+ *   back     likewise, but each rank stores its sum in the other's box, where the operand was: lines go over and back, and are the
+ *            writer's own when it puts the next chunk
  *
  *   store    plain, or nt: results are stored past the caches (into private memory only)
  *   buffers  reuse: the same each time; fresh: a walk over many, together far larger than the last cache
  *
- * A variant's name is buffers.way.store, for boxes with the bytes of a chunk behind it. */
+ * A variant's name is buffers.way.store, where there are boxes with the bytes of a chunk behind it. */
 #include "peer.h"
 
 #if defined(__x86_64__)
@@ -19,6 +21,7 @@
 #define FRESH_BYTES ((size_t)256 << 20)
 /* Boxes hold so many chunks of each kind. */
 #define DEPTH 2
+#define SHORTEST_CHUNK ((size_t)8192)
 #define LARGEST_CHUNK ((size_t)1 << 20)
 
 struct shared {
@@ -30,11 +33,15 @@ struct buffers {
     double *in, *out;
 };
 
+enum way { DIRECT, BOXES, BACK };
+static const char *const ways[] = {"direct", "boxes", "back"};
+
 struct work {
     struct shared *shared;
     struct buffers of[2]; /* with processes a rank may use its own alone */
     size_t bytes, stride, slots, chunk;
-    int boxes, nt;
+    enum way way;
+    int nt;
 };
 
 static __thread uint64_t epoch;
@@ -225,15 +232,41 @@ static void once_boxes(const struct work *work, int rank, size_t offset) {
     meet(shared, rank);
 }
 
+/* A rank's flag is at 2 t + 1 when chunk t is put, and at 2 t + 2 when its sum is there. Only the two of them touch a box, each when the
+ * other has done so. */
+static void once_back(const struct work *work, int rank, size_t offset) {
+    struct shared *shared = work->shared;
+    const double *in = work->of[rank].in + offset;
+    double *out = work->of[rank].out + offset;
+    add_fn add = adder(work->nt, 1);
+    copy_fn fetch = copier(work->nt);
+    int peer = 1 - rank;
+    double *own = (double *)shared->boxes[rank][0][0], *other = (double *)shared->boxes[peer][0][0];
+    for (size_t start = 0; start < work->bytes; start += work->chunk) {
+        size_t len = work->bytes - start < work->chunk ? work->bytes - start : work->chunk;
+        size_t half = len / 16 * 8, mine = rank ? len - half : half;
+        size_t from = (start + (rank ? half : 0)) / sizeof(double), to = (start + (peer ? half : 0)) / sizeof(double);
+        memcpy(own, in + to, len - mine);
+        raise_flag(shared, rank, epoch + 1);
+        await_flag(shared, peer, epoch + 1);
+        add(in + from, other, out + from, other, mine / sizeof(double));
+        raise_flag(shared, rank, epoch + 2);
+        await_flag(shared, peer, epoch + 2);
+        fetch(own, out + to, len - mine);
+        epoch += 2;
+    }
+}
+
 static void batch(void *state, int rank, long count) {
     const struct work *work = state;
     touch(work, rank);
     for (long i = 0; i < count; i++) {
         size_t offset = at * work->stride / sizeof(double);
-        if (work->boxes)
-            once_boxes(work, rank, offset);
-        else
-            once_direct(work, rank, offset);
+        switch (work->way) {
+        case DIRECT: once_direct(work, rank, offset); break;
+        case BOXES: once_boxes(work, rank, offset); break;
+        case BACK: once_back(work, rank, offset); break;
+        }
         at = at + 1 == work->slots ? 0 : at + 1;
     }
 }
@@ -244,8 +277,8 @@ static double *private_pages(size_t bytes) {
     return memory;
 }
 
-static void run(const struct peer_options *options, const char *name, int fresh, int boxes, int nt, size_t chunk) {
-    struct work work = {.bytes = options->bytes, .boxes = boxes, .nt = nt, .chunk = chunk};
+static void run(const struct peer_options *options, const char *name, int fresh, enum way way, int nt, size_t chunk) {
+    struct work work = {.bytes = options->bytes, .way = way, .nt = nt, .chunk = chunk};
     work.stride = (options->bytes + 4095) / 4096 * 4096;
     work.slots = 1;
     if (fresh) work.slots = work.stride < FRESH_BYTES / 8 ? FRESH_BYTES / 4 / work.stride : 2;
@@ -282,22 +315,24 @@ int main(int argc, char **argv) {
     if (options.cpu_count < 2 || options.cpus[0] == options.cpus[1])
         peer_usage(argv[0], "it spins without yielding and needs two CPUs");
     int found = 0;
+    /* Threads have no boxes and no chunks. */
+    enum way first = options.processes ? BOXES : DIRECT, last = options.processes ? BACK : DIRECT;
+    size_t longest = options.processes ? LARGEST_CHUNK : SHORTEST_CHUNK;
     for (int fresh = 0; fresh < 2; fresh++)
         for (int nt = 0; nt <= wide(); nt++)
-            for (size_t chunk = 8192; chunk <= LARGEST_CHUNK; chunk *= 4) {
-                char name[64];
-                const char *buffers = fresh ? "fresh" : "reuse", *store = nt ? "nt" : "plain";
-                /* Threads have no chunks. */
-                if (!options.processes && chunk > 8192) break;
-                if (options.processes)
-                    snprintf(name, sizeof name, "%s.boxes.%s.%zu", buffers, store, chunk);
-                else
-                    snprintf(name, sizeof name, "%s.direct.%s", buffers, store);
-                int whole_kind = strcmp(options.variant, buffers) == 0;
-                if (strcmp(options.variant, "all") != 0 && !whole_kind && strcmp(options.variant, name) != 0) continue;
-                found = 1;
-                run(&options, name, fresh, options.processes, nt, chunk);
-            }
+            for (enum way way = first; way <= last; way++)
+                for (size_t chunk = SHORTEST_CHUNK; chunk <= longest; chunk *= 4) {
+                    char name[64];
+                    const char *buffers = fresh ? "fresh" : "reuse", *store = nt ? "nt" : "plain";
+                    if (way == DIRECT)
+                        snprintf(name, sizeof name, "%s.%s.%s", buffers, ways[way], store);
+                    else
+                        snprintf(name, sizeof name, "%s.%s.%s.%zu", buffers, ways[way], store, chunk);
+                    int whole_kind = strcmp(options.variant, buffers) == 0;
+                    if (strcmp(options.variant, "all") != 0 && !whole_kind && strcmp(options.variant, name) != 0) continue;
+                    found = 1;
+                    run(&options, name, fresh, way, nt, chunk);
+                }
     if (!found) peer_usage(argv[0], "--variant: no such variant");
     return 0;
 }

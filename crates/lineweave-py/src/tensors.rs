@@ -11,8 +11,8 @@ use lineweave::{CallSpec, ElementType, Operator};
 use lineweave_core::collective::Collective;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::{ffi, intern};
 use pyo3::types::{PyList, PyType};
+use pyo3::{ffi, intern};
 use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 
@@ -102,7 +102,9 @@ impl TensorReduction {
             return Ok(false);
         }
         let operator = opts.getattr(intern!(py, "reduceOp"))?.hash()?;
-        let Some(&(_, operator)) = self.operators.iter().find(|known| known.0 == operator) else { return Ok(false) };
+        let Some(&(_, operator)) = self.operators.iter().find(|known| known.0 == operator) else {
+            return Ok(false);
+        };
         let tensor = tensors.get_item(0)?;
         let Some((element, count, start)) = dense(&tensor) else { return Ok(false) };
         let (collective, root) = (Collective::Allreduce, 0);

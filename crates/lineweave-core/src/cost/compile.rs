@@ -10,7 +10,7 @@ use std::hash::{BuildHasherDefault, Hash, Hasher};
 pub const NOBODY: u32 = u32::MAX;
 
 /// Where an operand lies.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Place {
     /// Private memory that stays in the cache.
     Near,

@@ -126,6 +126,34 @@ fn three_ranks_reading_one_slot_are_served_in_turn() {
 }
 
 #[test]
+fn a_sum_in_the_place_of_its_operand_takes_its_lines_once() {
+    let model = values().model();
+    use crate::plan::{Region, Space};
+    let plan = |back: bool| {
+        let mut b = Builder::new(Collective::Reduce, "back", &Params::new(), 2, 0, 640, 1);
+        let f = b.flags("ready", Layout::Alone, 1);
+        let (given, other) = (b.slot(640), b.slot(640));
+        let boxed = |rank: u32, slot| Region::new(Space::Slot { rank: Rank(rank), slot }, 0..640);
+        b.mov(1, Region::new(Space::In, 0..640), boxed(1, given));
+        b.set(1, f.at(1, 0), 1);
+        b.wait(0, f.at(1, 0), 1);
+        b.fold(
+            0,
+            Region::new(Space::In, 0..640),
+            boxed(1, given),
+            boxed(u32::from(back), if back { given } else { other }),
+        );
+        b.ring();
+        b.finish()
+    };
+    let cost = |back| {
+        cost_with(&model, &Shape::flat(2), &plan(back), &Options { runs: 1, ..Options::default() }).first.0
+    };
+    // Ten lines that the other rank has to give up: an ownership of 20 and 80 of a put, where a private copy takes 32.
+    near(cost(false) - cost(true), 20.0 + 80.0 - 32.0);
+}
+
+#[test]
 fn a_late_waiter_pays_one_read() {
     let model = values().model();
     let mut b = Builder::new(Collective::Barrier, "late", &Params::new(), 2, 0, 1 << 20, 1);

@@ -4,6 +4,7 @@
 pub mod all_read_all;
 pub(super) mod core_ranks;
 pub mod direct;
+pub mod fold_back;
 pub mod hierarchical;
 pub mod noc_msg;
 pub mod pipelined_ring;
@@ -27,6 +28,7 @@ pub const TABLE: &[&Algorithm] = &[
     &pipelined_ring::ALGORITHM,
     &rabenseifner::ALGORITHM,
     &slices::ALGORITHM,
+    &fold_back::ALGORITHM,
     &direct::ALGORITHM,
     &hierarchical::ALGORITHM,
     &rcce::ALGORITHM,
