@@ -17,6 +17,7 @@ pub use placement::Unfit;
 pub use step::{Addr, Double, Exchange, Home, Step, Swap, ACC, BANK, IN, OUT, PEERS};
 
 use crate::segment::{BankClass, Segment};
+use lineweave_core::model::Model;
 use lineweave_core::plan::{Carry, FlagKind, FlagRef, Op, Plan, Region, Reuse, Space, Take};
 use lineweave_core::select::small_slots;
 use lineweave_core::topology::Shape;
@@ -116,6 +117,8 @@ pub struct Seat<'a> {
     pub rank: usize,
     /// The memory that the team shares.
     pub segment: &'a Segment,
+    /// By what plans are chosen, and their banks.
+    pub model: &'a Model,
     /// Where ranks sit.
     pub shape: &'a Shape,
     /// It stays on the CPU that the shape names.
@@ -133,10 +136,10 @@ pub fn compile(
     seat: Seat<'_>,
     counters: &mut usize,
 ) -> Result<Compiled, Unfit> {
-    let Seat { rank, segment, shape, held, places } = seat;
+    let Seat { rank, segment, model, shape, held, places } = seat;
     let geometry = segment.geometry();
     let zones = [BankClass::Small, BankClass::Large].map(|c| geometry.zones(c));
-    let near = plan.slots.iter().sum::<usize>() <= small_slots(shape);
+    let near = plan.slots.iter().sum::<usize>() <= small_slots(model, shape);
     let small = |twin| Placement::of(plan, &zones[0], twin).ok().filter(|_| near);
     let twin = proof.synchronizing && can_twin(plan) && small(true).is_some();
     let (class, placement) = match small(twin) {

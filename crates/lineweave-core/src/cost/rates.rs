@@ -120,10 +120,7 @@ impl Near<'_> {
 
     /// ns a byte of a stream whose writer comes back to a place after `reuse` bytes, where it was measured.
     pub fn stream(&self, reuse: u64) -> Option<f64> {
-        let surface = self.stream?;
-        let (&least, &most) = (surface.bytes.first()?, surface.bytes.last()?);
-        let ring = reuse.clamp(least, most);
-        Some(surface.at(ring as usize, 1).nanos / ring as f64)
+        self.stream?.per_byte(reuse)
     }
 
     /// Two sets at once, to both seen.

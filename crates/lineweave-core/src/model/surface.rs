@@ -103,6 +103,12 @@ impl Surface {
         Some(Surface { bytes, taus, cost })
     }
 
+    /// ns a byte of a transfer alone, as it is at the nearest measured size.
+    pub fn per_byte(&self, bytes: u64) -> Option<f64> {
+        let nearest = bytes.clamp(*self.bytes.first()?, *self.bytes.last()?);
+        Some(self.at(nearest as usize, 1).nanos / nearest as f64)
+    }
+
     /// Whether the axes ascend and the grid is full: what every function here relies on.
     pub fn is_well_formed(&self) -> bool {
         let ascends = |n: usize, less: &dyn Fn(usize) -> bool| n > 0 && (1..n).all(less);

@@ -179,7 +179,8 @@ impl<'a> Search<'a> {
         let message = question.bytes;
         let attach = question.attach;
         let shape = &question.shape;
-        let (banks, walk) = (ring_banks(plan, shape), walk(plan, shape, question.box_bytes));
+        let (banks, walk) =
+            (ring_banks(plan, self.model, shape), walk(plan, self.model, shape, question.box_bytes));
         let options = Options { runs, message, banks, walk, limit, attach, ..Options::default() };
         let cost = cost_with(self.model, shape, plan, &options);
         let given_up = cost.total.0.is_infinite() && cost.stuck.is_none();
@@ -218,7 +219,7 @@ impl<'a> Search<'a> {
                 let shape = &self.question.shape;
                 let far = (1..plan.ranks).map(|r| shape.distance(Rank(0), Rank::from(r)));
                 let scan: f64 = far.map(|l| self.model.level(l).0.read.value).sum();
-                let banks = ring_banks(plan, shape) as f64;
+                let banks = ring_banks(plan, self.model, shape) as f64;
                 steady.max(first / banks) + scan / banks
             }
             Reuse::Ring | Reuse::Same => steady,

@@ -53,7 +53,7 @@ fn write_all(out: &mut String, model: &Model, question: &Question, choice: &Choi
     }
 
     let attach = question.attach;
-    let walk = super::walk(choice.plan(), &question.shape, question.box_bytes);
+    let walk = super::walk(choice.plan(), model, &question.shape, question.box_bytes);
     let options = Options { message: question.bytes, walk, trace: true, attach, ..Options::default() };
     let cost = cost_with(model, &question.shape, choice.plan(), &options);
     let mut shares: BTreeMap<Term, (f64, usize)> = BTreeMap::new();

@@ -5,11 +5,13 @@
 //! without talking to each other. Ties are broken by latency, then by the number of ops, then by the order of the
 //! table.
 
+mod banks;
 mod candidates;
 mod choices;
 mod explain;
 mod nodes;
 
+pub use banks::{ring_banks, small_slots, walk, LARGE_BANKS, SMALL_BANKS, SMALL_SLOTS};
 pub use choices::{Choices, ChoicesError, Found, Tuned, CHOICES_SCHEMA};
 pub use explain::explain;
 pub use nodes::{over_nodes, NoNodes, OverNodes, Phase};
@@ -17,53 +19,12 @@ pub use nodes::{over_nodes, NoNodes, OverNodes, Phase};
 use crate::algorithm::{self, Algorithm, Problem};
 use crate::collective::{Association, Collective};
 use crate::model::Model;
-use crate::plan::{Blocks, FlagKind, Params, Plan, PlanError, Reuse, Uneven};
+use crate::plan::{Blocks, FlagKind, Params, Plan, PlanError, Uneven};
 use crate::topology::Shape;
 use crate::units::{Bytes, Nanos};
 use crate::verify;
 use std::ops::Range;
 use std::sync::Arc;
-
-/// Banks that runs of a [`Reuse::Ring`](crate::plan::Reuse) plan take in turn when its slots are small: how far a
-/// rank may run ahead of the slowest before it must look.
-pub const SMALL_BANKS: usize = 64;
-/// The same for larger plans: enough to overlap one window with the next.
-pub const LARGE_BANKS: usize = 2;
-/// Bytes of slots that a small bank holds at each rank.
-pub const SMALL_SLOTS: usize = 4096;
-/// As many of them as are used where each rank has a CPU: more take half as long where they walk through a large bank, which lets ranks run
-/// less far ahead.
-const NEAR_SLOTS: usize = 2048;
-
-/// Bytes of a plan's slots at each rank up to which its runs take small banks.
-pub fn small_slots(shape: &Shape) -> usize {
-    if shape.oversubscription() > 1 {
-        SMALL_SLOTS
-    } else {
-        NEAR_SLOTS
-    }
-}
-
-/// The banks that a plan's runs take in turn.
-pub fn ring_banks(plan: &Plan, shape: &Shape) -> usize {
-    if plan.slots.iter().sum::<usize>() <= small_slots(shape) {
-        SMALL_BANKS
-    } else {
-        LARGE_BANKS
-    }
-}
-
-/// Bytes of slots that a rank's runs of a plan walk through before they come to the same place again, where its slots lie in another
-/// place of a large bank in each run: all of what the banks hold.
-pub fn walk(plan: &Plan, shape: &Shape, box_bytes: usize) -> u64 {
-    let slots = plan.slots.iter().sum::<usize>();
-    match plan.reuse {
-        Reuse::Ring if slots > small_slots(shape) => {
-            (LARGE_BANKS * slots * (box_bytes / slots).max(1)) as u64
-        }
-        Reuse::Ring | Reuse::Same => 0,
-    }
-}
 
 /// What a choice is wanted for.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -10,6 +10,7 @@ use crate::team::Charter;
 use crate::tuning::{Because, Chosen, Tuning, ATTACH_FROM};
 use lineweave_core::algorithm;
 use lineweave_core::collective::{Association, Collective};
+use lineweave_core::model::Model;
 use lineweave_core::plan::{FlagKind, Plan};
 use lineweave_core::select::{self, Question};
 use lineweave_core::topology::Shape;
@@ -134,6 +135,11 @@ pub(crate) struct Book {
 }
 
 impl Book {
+    /// What costs are predicted by.
+    pub fn model(&self) -> &Model {
+        &self.tuning.model
+    }
+
     /// Where the ranks sit.
     pub fn shape(&self) -> &Shape {
         &self.shape

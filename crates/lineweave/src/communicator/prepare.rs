@@ -46,8 +46,8 @@ impl Engine {
             return Err(no_plan(format!("it is for {} ranks and the team has {}", plan.ranks, self.ranks())));
         }
         let places = !self.book.direct();
-        let (shape, held) = (self.book.shape(), self.book.held());
-        let seat = Seat { rank: self.rank, segment: &self.segment, shape, held, places };
+        let (model, shape, held) = (self.book.model(), self.book.shape(), self.book.held());
+        let seat = Seat { rank: self.rank, segment: &self.segment, model, shape, held, places };
         let compiled = compile::compile(plan, message, proof, seat, &mut self.counters)
             .map_err(|unfit| no_plan(unfit.to_string()))?;
         self.scratch.grow(compiled.acc)?;

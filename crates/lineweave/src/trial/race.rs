@@ -1,7 +1,7 @@
 //! Measuring a choice against its rivals.
 //!
-//! 1. The shortlist: what the model predicts to be fastest, and the best of every other algorithm, or of another way to move its
-//!    bytes, that it does not predict to be far slower, since a model that errs does so by families.
+//! 1. The shortlist: what the model predicts to be fastest, the same with flags laid out otherwise, and the best of every other algorithm,
+//!    or of another way to move its bytes, that it does not predict to be far slower, since a model that errs does so by families.
 //! 2. Rounds: one window of every runner, one after another, so that drift meets all alike. Whoever is far behind
 //!    after a round is out.
 //! 3. Runners are compared within rounds: the median over rounds of the ratio to the model's choice. Where ranks
@@ -14,7 +14,7 @@ use super::window::{Rested, Trial, Way};
 use crate::segment::{BankClass, Geometry, COUNTER_BYTES};
 use crate::team::Charter;
 use lineweave_core::collective::{Association, Collective};
-use lineweave_core::plan::Plan;
+use lineweave_core::plan::{Layout, Plan};
 use lineweave_core::profile::Stats;
 use lineweave_core::select::{Candidate, Choice, Question};
 use lineweave_core::{algorithm, verify};
@@ -110,6 +110,10 @@ pub fn shortlist(choice: &Choice, rules: &Rules) -> Vec<Candidate> {
     let mut list: Vec<Candidate> =
         costed.iter().filter(|c| !c.given_up).take(rules.top.max(1)).map(|c| (*c).clone()).collect();
     let Some(best) = list.first().map(|c| c.predicted.0) else { return list };
+    let otherwise = |c: &&&Candidate| family(c) == family(&list[0]) && apart(c) != apart(&list[0]);
+    if !list.iter().any(|c| otherwise(&&c)) {
+        list.extend(costed.iter().find(otherwise).map(|c| (*c).clone()));
+    }
     let mut families = 0;
     for candidate in costed {
         let known = list.iter().any(|c| family(c) == family(candidate));
@@ -124,6 +128,12 @@ pub fn shortlist(choice: &Choice, rules: &Rules) -> Vec<Candidate> {
 /// What candidates have in common whose predictions err alike: the algorithm, and who moves the bytes.
 fn family(candidate: &Candidate) -> (&str, Option<&str>) {
     (candidate.name, candidate.params.get("move"))
+}
+
+/// Whether each flag has a line to itself.
+fn apart(candidate: &Candidate) -> bool {
+    let layout = candidate.params.get("layout").and_then(|name| name.parse().ok());
+    matches!(layout, Some(Layout::Alone | Layout::Spread(_)))
 }
 
 /// Steps 2 and 3. Nothing is left to race when every candidate is refused.
@@ -327,6 +337,11 @@ mod tests {
         assert!(later[0] != later[1] && !list[..2].iter().any(|c| later.contains(&c.name)), "{later:?}");
         let narrow = shortlist(&choice, &Rules { factor: 0.0, ..rules() });
         assert_eq!(narrow, list[..2], "only by prediction when nothing slower is allowed for");
+        let question = Question::flat(Collective::Allreduce, 2, 64, 8);
+        let choice = select(&Values::default().model(), &question).expect("a choice");
+        let both = shortlist(&choice, &Rules { top: 1, families: 0, ..rules() });
+        assert_eq!((both.len(), family(&both[0])), (2, family(&both[1])));
+        assert_ne!(apart(&both[0]), apart(&both[1]), "flags laid out otherwise");
     }
 
     #[test]
