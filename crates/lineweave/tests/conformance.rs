@@ -5,9 +5,12 @@
 #[allow(dead_code)]
 mod common;
 
-use lineweave::settings::Settings;
+use lineweave::settings::{Forced, Settings};
 use lineweave::team::{self, Charter, Team};
 use lineweave::{Error, Operator};
+use lineweave_core::algorithm;
+use lineweave_core::collective::Collective;
+use lineweave_core::plan::Params;
 use std::time::Duration;
 
 fn run(ranks: usize, f: impl Fn(&mut lineweave::Communicator) -> common::Outcome + Sync) -> usize {
@@ -127,22 +130,32 @@ fn shared_buffers_are_used_on_threads() {
 
 #[test]
 fn an_operator_that_panics_is_named_by_all() {
-    let outcomes = team::threads(3, |mut comm| {
-        comm.barrier()?;
-        let me = comm.rank();
-        let operator = Operator::new(true, move |_: &[u64], _: &mut [u64]| assert!(me != 1, "bad element"));
-        let said: Vec<String> = (0..40)
-            .map_while(|_| comm.allreduce_in_place(&mut [1u64; 900], operator).err())
-            .map(|e| e.to_string())
-            .collect();
-        let said = match said.first() {
-            Some(said) => said.clone(),
-            None => comm.barrier().expect_err("rank 1 failed").to_string(),
-        };
-        let after = comm.barrier().expect_err("the communicator failed").to_string();
-        Ok((said, after))
-    })
-    .expect("ranks return");
+    // Whatever this machine's profile says, each rank combines.
+    let everybody = Forced {
+        collective: Collective::Allreduce,
+        algorithm: algorithm::find(Collective::Allreduce, "all-read-all").expect("it is in the table"),
+        params: Params::new(),
+    };
+    let settings = Settings { algorithms: vec![everybody], ..Settings::default() };
+    let team = Team::with(Charter::new(3, &settings).expect("a charter")).expect("a team");
+    let outcomes = team
+        .threads(|mut comm| {
+            comm.barrier()?;
+            let me = comm.rank();
+            let operator =
+                Operator::new(true, move |_: &[u64], _: &mut [u64]| assert!(me != 1, "bad element"));
+            let said: Vec<String> = (0..40)
+                .map_while(|_| comm.allreduce_in_place(&mut [1u64; 900], operator).err())
+                .map(|e| e.to_string())
+                .collect();
+            let said = match said.first() {
+                Some(said) => said.clone(),
+                None => comm.barrier().expect_err("rank 1 failed").to_string(),
+            };
+            let after = comm.barrier().expect_err("the communicator failed").to_string();
+            Ok((said, after))
+        })
+        .expect("ranks return");
     for (rank, (said, after)) in outcomes.iter().enumerate() {
         match rank {
             1 => assert_eq!(said, "rank 1 panicked: bad element"),
