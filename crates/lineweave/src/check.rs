@@ -188,8 +188,15 @@ impl Comparison {
         while self.next < engine.ranks() {
             let other = self.next;
             if other != rank {
-                engine.await_word(|s| s.check(other, sequence)[0], other, sequence, mode)?;
-                self.compare_with(engine, other)?;
+                let announced = |engine: &mut Engine, mode| {
+                    engine.await_word(|s| s.check(other, sequence)[0], other, sequence, mode)
+                };
+                let waited = announced(engine, mode);
+                // Since this rank looked last, the other one may have announced its call, compared it with this one's, and failed.
+                if waited.is_ok() || announced(engine, Mode::Poll).is_ok() {
+                    self.compare_with(engine, other)?;
+                }
+                waited?;
             }
             self.next += 1;
         }
