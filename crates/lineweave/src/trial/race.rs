@@ -110,9 +110,10 @@ pub fn shortlist(choice: &Choice, rules: &Rules) -> Vec<Candidate> {
     let mut list: Vec<Candidate> =
         costed.iter().filter(|c| !c.given_up).take(rules.top.max(1)).map(|c| (*c).clone()).collect();
     let Some(best) = list.first().map(|c| c.predicted.0) else { return list };
-    let otherwise = |c: &&&Candidate| family(c) == family(&list[0]) && apart(c) != apart(&list[0]);
-    if !list.iter().any(|c| otherwise(&&c)) {
-        list.extend(costed.iter().find(otherwise).map(|c| (*c).clone()));
+    let otherwise = |c: &Candidate| family(c) == family(&list[0]) && apart(c) != apart(&list[0]);
+    if !list.iter().any(otherwise) {
+        let found = costed.iter().find(|c| otherwise(c)).map(|c| (*c).clone());
+        list.extend(found);
     }
     let mut families = 0;
     for candidate in costed {

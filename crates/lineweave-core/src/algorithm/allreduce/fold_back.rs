@@ -16,7 +16,7 @@
 //! `t - 1`, and each took chunk `t - 2` before that; runs take turns in a ring of banks. Any P.
 
 use super::super::brackets::{Brackets, ORDER};
-use super::super::ranks::{block, chunks};
+use super::super::ranks::chunks;
 use super::super::trees::boxed;
 use super::super::{Algorithm, ParamSpec, Place, Problem, Scope};
 use crate::collective::Collective;
@@ -36,7 +36,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
             about: "bytes of the message under way at once, for all slices",
         },
         super::HOME,
-        ParamSpec { name: "layout", default: "paired", about: "lines of the flags" },
+        super::CHUNKED_LAYOUT,
         ORDER,
     ],
     candidates,
@@ -48,9 +48,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     // Two ranks hold the lines of a slot in turn: it shall stay in their caches beside what they give and take.
     let longest = if problem.ranks() == 2 { 262_144 } else { 1 << 20 };
     for chunk in [16384, 65536, 131_072, 262_144, 1 << 20].into_iter().filter(|&chunk| chunk <= longest) {
-        for (home, layout) in [("root", Layout::Paired), ("own", Layout::Alone)] {
-            out.push(Params::new().with("chunk", chunk).with("home", home).with("layout", layout));
-        }
+        out.extend(super::by_homes(chunk));
         if chunk >= problem.bytes {
             break;
         }
@@ -83,10 +81,7 @@ fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), 
         let rank = s.members[i];
         let others = (1..p).map(|d| (i + d) % p);
         for (t, chunk) in chunks_of.iter().enumerate() {
-            let slice = |j: usize| -> Range<usize> {
-                let within = block(chunk.len(), grain, p, j);
-                chunk.start + within.start..chunk.start + within.end
-            };
+            let slice = |j: usize| super::slice(chunk, grain, p, j);
             let place = |j: usize, part: &Range<usize>| -> Region {
                 boxed(s.members[j], slots[t % depth], part.start - chunk.start..part.end - chunk.start)
             };

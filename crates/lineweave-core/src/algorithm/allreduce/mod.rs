@@ -16,8 +16,10 @@ pub mod reduce_bcast;
 pub mod ring;
 pub mod slices;
 
+use super::ranks::block;
 use super::{Algorithm, ParamSpec, Problem, Scope};
 use crate::plan::{Builder, FlagArrayId, FlagRef, Layout, Params, PlanError};
+use std::ops::Range;
 
 /// Every algorithm, in the order of the listing.
 pub const TABLE: &[&Algorithm] = &[
@@ -42,6 +44,24 @@ const HOME: ParamSpec = ParamSpec {
     default: "root",
     about: "flags that all read: root, side by side in one place; own, each at its rank",
 };
+
+/// Lines of the flags of algorithms that go chunk by chunk.
+const CHUNKED_LAYOUT: ParamSpec =
+    ParamSpec { name: "layout", default: "paired", about: "lines of the flags" };
+
+/// The parameter sets of such an algorithm for chunks of this many bytes.
+fn by_homes(chunk: usize) -> impl Iterator<Item = Params> {
+    let both = [("root", Layout::Paired), ("own", Layout::Alone)];
+    both.into_iter().map(move |(home, layout)| {
+        Params::new().with("chunk", chunk).with("home", home).with("layout", layout)
+    })
+}
+
+/// The slice of a chunk of the message that member `j` of `p` folds.
+fn slice(chunk: &Range<usize>, grain: usize, p: usize, j: usize) -> Range<usize> {
+    let within = block(chunk.len(), grain, p, j);
+    chunk.start + within.start..chunk.start + within.end
+}
 
 /// Where the flags lie that everybody reads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

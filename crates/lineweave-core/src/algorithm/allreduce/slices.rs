@@ -33,7 +33,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
             about: "bytes of the message under way at once, for all slices",
         },
         super::HOME,
-        ParamSpec { name: "layout", default: "paired", about: "lines of the flags" },
+        super::CHUNKED_LAYOUT,
         ORDER,
     ],
     candidates,
@@ -47,9 +47,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
         if chunk > 2048 && chunk / 2 >= problem.bytes {
             break;
         }
-        for (home, layout) in [("root", Layout::Paired), ("own", Layout::Alone)] {
-            out.push(Params::new().with("chunk", chunk).with("home", home).with("layout", layout));
-        }
+        out.extend(super::by_homes(chunk));
     }
     out
 }
@@ -73,10 +71,7 @@ fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), 
     let results: Vec<u16> = (0..depth).map(|_| b.slot(largest.div_ceil(p).next_multiple_of(grain))).collect();
     let brackets = Brackets::read(b, params, p, largest.div_ceil(p).next_multiple_of(grain))?;
     // Slice j of chunk t within the message; slots hold what lies between these bounds.
-    let slice = |t: usize, j: usize| -> Range<usize> {
-        let within = block(chunks[t].len(), grain, p, j);
-        chunks[t].start + within.start..chunks[t].start + within.end
-    };
+    let slice = |t: usize, j: usize| super::slice(&chunks[t], grain, p, j);
     // Where a part of chunk t lies in member j's slot, which has no place for j's slice.
     let in_slot = |t: usize, j: usize, part: &Range<usize>| {
         let own = slice(t, j);
