@@ -8,6 +8,7 @@
 //! runs behind them. Then the plan stays where it is, and consecutive runs ride on one line's transfers: a
 //! two-rank allreduce of 8 bytes then took about half as long in an empty loop (see docs/findings.md).
 
+mod ahead;
 mod merge;
 mod placement;
 mod step;
@@ -125,6 +126,8 @@ pub struct Seat<'a> {
     pub held: bool,
     /// Ranks have no addresses in common, so they tell each other places.
     pub places: bool,
+    /// It takes the lines of its next run for writing while it waits in this one, where that pays.
+    pub ahead: bool,
 }
 
 /// Resolves one rank's program of a plan for a message, or blocks, of `message` bytes. `counters` is how far the counters' page is used,
@@ -136,7 +139,7 @@ pub fn compile(
     seat: Seat<'_>,
     counters: &mut usize,
 ) -> Result<Compiled, Unfit> {
-    let Seat { rank, segment, model, shape, held, places } = seat;
+    let Seat { rank, segment, model, shape, held, places, ahead } = seat;
     let geometry = segment.geometry();
     let zones = [BankClass::Small, BankClass::Large].map(|c| geometry.zones(c));
     let near = plan.slots.iter().sum::<usize>() <= small_slots(model, shape);
@@ -163,6 +166,10 @@ pub fn compile(
     let ops = compiler.turns.order(&plan.programs[rank]);
     let steps: Vec<Step> = ops.iter().map(|op| compiler.step(op)).collect();
     let (steps, doubles) = doubled(&steps, plan.grain.max(1));
+    // Those that do not synchronise run ahead of their readers, which may be at the next bank's lines still.
+    let turns = class == BankClass::Small && !stays && proof.synchronizing;
+    let ahead = ahead && turns && shape.oversubscription() <= 1;
+    let steps = if ahead { ahead::insert(steps, &compiler.written()) } else { steps };
     Ok(Compiled {
         bases: PEERS as usize + compiler.peers.len(),
         piece: if steps.iter().any(|s| matches!(s, Step::FoldReach { .. })) {
@@ -237,6 +244,17 @@ impl Compiler<'_> {
             Op::Wait { flag, value, take } => self.wait(flag, value, take),
             Op::Add { flag } => Step::Add { at: self.flag(flag), home: self.home(flag) },
         }
+    }
+
+    /// Offsets in a bank, and lengths, of what this rank writes to slots.
+    fn written(&mut self) -> Vec<(usize, usize)> {
+        let plan = self.plan;
+        let ops = plan.programs[self.rank].iter().filter_map(|op| match *op {
+            Op::Move { dst, .. } | Op::Fold { dst, .. } => Some(dst),
+            Op::Set { .. } | Op::Wait { .. } | Op::Add { .. } => None,
+        });
+        let slots = ops.filter(|dst| matches!(dst.space, Space::Slot { .. }) && dst.len > 0);
+        slots.map(|dst| (self.addr(dst).offset, dst.len)).collect()
     }
 
     /// Whether one of these may be in another process's memory.

@@ -6,8 +6,9 @@ pub use frame::Frame;
 
 use crate::compile::{Compiled, Step};
 use crate::kernel::{load_words, store_words};
-use crate::sync::AtomicU64;
+use crate::sync::{prefetch_for_write, AtomicU64};
 use crate::wait::{Interrupted, Vigil, Waiter};
+use lineweave_core::units::LINE;
 
 /// What a step does when it has to wait.
 pub trait Patience {
@@ -194,6 +195,11 @@ unsafe fn one<P: Patience>(
             // Relaxed: ordered by the raise below.
             frame.flag(at + 8).store(place, crate::sync::Ordering::Relaxed);
             patience.raise(frame.flag(at), frame.base + u64::from(value), home.sleepers());
+        }
+        Step::Ahead { at, lines } => {
+            for line in 0..lines as usize {
+                prefetch_for_write(frame.next.wrapping_add(at + line * LINE));
+            }
         }
         Step::Wait { at, home, value, apart } => {
             patience.wait_for(frame.flag(at), frame.base + u64::from(value), home.sleepers(), apart)?;

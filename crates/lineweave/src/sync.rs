@@ -58,6 +58,19 @@ pub fn has_load_fence() -> bool {
     cfg!(all(target_arch = "x86_64", not(loom)))
 }
 
+/// Ask for the line at `at`, to write it soon. A hint: nothing happens at an address that is not mapped, nor where the CPU has no such
+/// instruction.
+#[inline(always)]
+pub fn prefetch_for_write(at: *const u8) {
+    #[cfg(all(target_arch = "x86_64", not(loom)))]
+    // SAFETY: a hint that touches no memory of the program and faults at no address; 64-bit x86 CPUs without it do nothing.
+    unsafe {
+        core::arch::asm!("prefetchw [{}]", in(reg) at, options(nostack, preserves_flags));
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(loom))))]
+    let _ = at;
+}
+
 /// Offer the CPU to whoever else can run.
 #[inline]
 pub fn yield_now() {

@@ -9,6 +9,7 @@ use lineweave::settings::{Settings, Wait};
 use lineweave::team::{Charter, Team};
 use lineweave::Operator;
 use lineweave_core::collective::Collective;
+use lineweave_core::model::{Fitted, Provenance, Trick};
 use lineweave_core::plan::Params;
 use std::time::Duration;
 
@@ -46,6 +47,38 @@ fn nothing_hangs_with_32_ranks() {
         cases += stress(32, wait, 60);
     }
     println!("tally: conformance cases (stress, threads) {cases}");
+}
+
+/// Lines of the next run are taken while this one waits: a hint, which must not change what arrives.
+#[test]
+fn lines_taken_ahead_arrive_as_they_were_written() {
+    let mut charter = Charter::new(2, &Settings::default()).expect("a charter");
+    let cost = |ns: f64| Fitted { value: ns, ci_low: ns, ci_high: ns, provenance: Provenance::Measured };
+    let trick = |(name, ns): (&str, f64)| Trick { name: name.to_owned(), cost: cost(ns), least: ns };
+    charter.tuning.model.tricks = [("lines", 470.0), ("lines-ahead", 390.0)].map(trick).to_vec();
+    assert!(charter.tuning.model.trick_beats("lines-ahead", "lines"));
+    let rounds = Team::with(charter).expect("a team").threads(|mut comm| {
+        let me = comm.rank() as u64;
+        for round in 0..1000u64 {
+            let words = [64, 128, 131, 256, 511, 512][(round % 6) as usize];
+            let (mine, theirs) = (round * 2 + me, round * 2 + 1 - me);
+            let mut all = vec![0; 2 * words];
+            comm.allgather(&vec![mine; words], &mut all)?;
+            let (first, second) = all.split_at(words);
+            let expected = [mine.min(theirs), mine.max(theirs)];
+            assert!(first.iter().all(|&x| x == expected[0]) && second.iter().all(|&x| x == expected[1]));
+            let mut sum = vec![mine; words];
+            comm.allreduce_in_place(&mut sum, Operator::Sum)?;
+            assert!(sum.iter().all(|&x| x == mine + theirs), "round {round}");
+            let mut taken = vec![0; 2 * words];
+            comm.alltoall(&[vec![mine; words], vec![mine + 7; words]].concat(), &mut taken)?;
+            let lot = 7 * me;
+            assert!(taken[..words].iter().all(|&x| x == expected[0] + lot), "round {round}");
+            assert!(taken[words..].iter().all(|&x| x == expected[1] + lot), "round {round}");
+        }
+        Ok(())
+    });
+    assert_eq!(rounds.expect("no failure").len(), 2);
 }
 
 /// Sizes that come once and never again: what was made for them is forgotten, and memory stops growing.

@@ -302,8 +302,13 @@ impl Model {
     /// Whether a trick was measured and beats the plain exchange: with intervals apart, and at its best as well, since a
     /// machine that changes while it is measured sets medians apart by itself.
     pub fn trick_wins(&self, name: &str) -> bool {
+        self.trick_beats(name, "plain")
+    }
+
+    /// The same against another one.
+    pub fn trick_beats(&self, name: &str, other: &str) -> bool {
         let trick = |name: &str| self.tricks.iter().find(|t| t.name == name);
-        match (trick(name), trick("plain")) {
+        match (trick(name), trick(other)) {
             (Some(t), Some(plain)) => t.cost.ci_high < plain.cost.ci_low && t.least < plain.least,
             (None, _) | (_, None) => false,
         }

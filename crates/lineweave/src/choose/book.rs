@@ -123,6 +123,8 @@ pub(crate) struct Book {
     pub check: bool,
     /// Whether the slots of successive runs lie in other places of a large bank.
     pub walk: bool,
+    /// Whether a rank takes the lines of its next run for writing while it waits in this one.
+    pub ahead: bool,
     /// Whether results have to be reproducible.
     pub reproducible: bool,
     pub(super) shelf: Shelf,
@@ -197,6 +199,7 @@ impl Book {
     ) -> Book {
         let shelf = library.shelf(&shape, direct);
         let ask_from = tuning.ask_from(&shape);
+        let ahead = tuning.model.trick_beats("lines-ahead", "lines");
         Book {
             shape,
             held: false,
@@ -207,6 +210,7 @@ impl Book {
             tuning,
             direct,
             walk: true,
+            ahead,
             check,
             reproducible,
             shelf,

@@ -146,6 +146,11 @@ impl Engine {
         self.copy = Copier::new(copy);
     }
 
+    /// Changes whether plans that are prepared from now on take the lines of their next run ahead, for measuring; whether they did.
+    pub(crate) fn set_ahead(&mut self, ahead: bool) -> bool {
+        std::mem::replace(&mut self.book.ahead, ahead)
+    }
+
     /// The memory that the team shares.
     pub fn segment(&self) -> &Segment {
         &self.segment

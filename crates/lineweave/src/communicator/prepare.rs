@@ -47,7 +47,8 @@ impl Engine {
         }
         let places = !self.book.direct();
         let (model, shape, held) = (self.book.model(), self.book.shape(), self.book.held());
-        let seat = Seat { rank: self.rank, segment: &self.segment, model, shape, held, places };
+        let ahead = self.book.ahead;
+        let seat = Seat { rank: self.rank, segment: &self.segment, model, shape, held, places, ahead };
         let compiled = compile::compile(plan, message, proof, seat, &mut self.counters)
             .map_err(|unfit| no_plan(unfit.to_string()))?;
         self.scratch.grow(compiled.acc)?;

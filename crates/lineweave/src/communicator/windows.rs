@@ -25,11 +25,13 @@ struct Place {
     bank: *mut u8,
     /// The bank as slots are counted from.
     slots: *mut u8,
+    /// The bank of the next run, where runs take turns.
+    next: *mut u8,
 }
 
 impl Place {
     fn fixed(bank: *mut u8) -> Place {
-        Place { bank, slots: bank }
+        Place { bank, slots: bank, next: bank }
     }
 }
 
@@ -51,7 +53,7 @@ impl Engine {
     /// As for [`Engine::run`].
     #[inline(always)]
     pub(crate) unsafe fn run_window(&mut self, id: PlanId, buffers: Buffers) -> Result<(), Error> {
-        let (Place { bank, slots }, earlier) = match &mut self.stay {
+        let (Place { bank, slots, next }, earlier) = match &mut self.stay {
             Some(stay) if stay.plan == id => {
                 let earlier = stay.runs;
                 stay.runs += 1;
@@ -72,6 +74,7 @@ impl Engine {
         let mut frame = Frame {
             bases,
             bank,
+            next,
             counters: self.counters_start,
             heaps: &self.heaps.known,
             base: self.base,
@@ -119,6 +122,7 @@ impl Engine {
         let mut frame = Frame {
             bases,
             bank: run.place.bank,
+            next: run.place.next,
             counters: self.counters_start,
             heaps: &self.heaps.known,
             base: self.base,
@@ -208,12 +212,13 @@ impl Engine {
         let ring = &mut self.rings[class.index()];
         let bank = ring.enter();
         let uses = ring.uses();
+        let next = self.banks[class.index()][ring.next() as usize];
         let step = if walk > slots { self.walk.step(bank, slots) } else { 0 };
         let bank = self.banks[class.index()][bank as usize];
         if stays {
             self.stay = Some(Stay { plan: id, class, uses, bank, runs: 1 });
         }
-        Ok(Place { bank, slots: bank.wrapping_add(step) })
+        Ok(Place { bank, slots: bank.wrapping_add(step), next })
     }
 
     /// Waits until every rank has left all uses below `need`. Ranks that share CPUs wait for half of the ring once they have to wait

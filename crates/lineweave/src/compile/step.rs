@@ -63,6 +63,8 @@ pub enum Step {
     SetAddress { at: usize, home: Home, value: u32, base: u32 },
     /// Store where a buffer is in shared memory beside a flag and raise it.
     SetPlace { at: usize, home: Home, value: u32, base: u32 },
+    /// Take so many lines of the next bank for writing.
+    Ahead { at: usize, lines: u32 },
     /// Wait for a value of this run, from a rank that is `apart` (see [`Budget::apart`](crate::wait::Budget::apart)) or not.
     Wait { at: usize, home: Home, value: u32, apart: bool },
     /// Wait for what the run `lag` runs ago set (`below` less than this run's base), if there was one.

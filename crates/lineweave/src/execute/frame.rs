@@ -14,6 +14,8 @@ pub struct Frame<'a> {
     pub bases: &'a mut [*mut u8],
     /// Start of rank 0's part of the bank.
     pub bank: *mut u8,
+    /// That of the next bank of its ring.
+    pub next: *mut u8,
     /// Start of rank 0's counters.
     pub counters: *mut u8,
     /// Says where a place in shared memory is.

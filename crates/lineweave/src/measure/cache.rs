@@ -55,12 +55,6 @@ mod arch {
     }
 
     #[inline(always)]
-    pub fn prefetchw(at: *const u8) {
-        // SAFETY: a hint; no address faults. Used where `has_prefetchw`.
-        unsafe { asm!("prefetchw [{}]", in(reg) at, options(nostack, preserves_flags)) }
-    }
-
-    #[inline(always)]
     pub fn cldemote(at: *const u8) {
         // SAFETY: a hint; no address faults. `cldemote [rax]` by its bytes, a no-op where it is not known.
         unsafe { asm!(".byte 0x0f, 0x1c, 0x00", in("rax") at, options(nostack, preserves_flags)) }
@@ -108,13 +102,11 @@ mod arch {
     pub fn has_umwait() -> bool {
         false
     }
-    pub fn prefetchw(_: *const u8) {}
     pub fn cldemote(_: *const u8) {}
     pub fn umonitor(_: *const u8) {}
     pub fn umwait() {}
 }
 
 pub use arch::{
-    cldemote, flush, has_cldemote, has_prefetchw, has_umwait, prefetchw, serialize, settle, umonitor, umwait,
-    FLUSHES,
+    cldemote, flush, has_cldemote, has_prefetchw, has_umwait, serialize, settle, umonitor, umwait, FLUSHES,
 };

@@ -25,6 +25,11 @@ pub fn stream(ring: usize, chunk: usize) -> Result<Plan, Error> {
     of_table("flat", &Problem::flat(Collective::Bcast, 2, ring), &params)
 }
 
+/// A block from each of two ranks to the other, through boxes.
+pub fn exchange_of_blocks(bytes: usize) -> Result<Plan, Error> {
+    of_table("all-read-all", &Problem::flat(Collective::Allgather, 2, bytes), &Params::new())
+}
+
 fn of_table(algorithm: &str, problem: &Problem, params: &Params) -> Result<Plan, Error> {
     let &Problem { collective, bytes, .. } = problem;
     let no_plan = |why: String| Error::NoPlan { collective, bytes, ranks: problem.ranks(), why };

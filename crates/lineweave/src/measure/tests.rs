@@ -35,7 +35,10 @@ fn a_profile_is_complete_readable_and_can_be_fitted() {
     assert!(near.lines.is_some() && near.hockney.is_some());
     assert_eq!(near.get.taus, [1, 2]);
     assert_eq!((near.signal.len(), near.exchange.len()), (5, 5));
-    assert!(model.tricks.iter().any(|t| t.name == "no-pause"));
+    let tricks: Vec<&str> = model.tricks.iter().map(|t| t.name.as_str()).collect();
+    assert!(tricks.contains(&"no-pause"), "{tricks:?}");
+    assert_eq!(tricks.contains(&"lines-ahead"), tricks.contains(&"lines"), "one is compared with the other");
+    assert_eq!(tricks.contains(&"lines-ahead"), tricks.contains(&"prefetchw"), "the same instruction");
     let because = |what: &str| model.unidentified.iter().find(|u| u.what == what).map(|u| u.because.clone());
     assert!(because("T_C").is_some_and(|b| b.contains("need 3 CPUs")), "{:?}", model.unidentified);
 }

@@ -1,13 +1,15 @@
 //! Probe `trick`: the exchange of two ranks on one line, written by hand, with one signalling trick each
 //! (MEASURING.md, "Line sharing"). `plain` is the store and the paused poll
-//! that the engine uses, but for its two-rank barrier where `load-fence` wins.
+//! that the engine uses, but for its two-rank barrier where `load-fence` wins. `lines` is an exchange of 1 KiB through boxes by the engine, and
+//! `lines-ahead` the same where a rank takes the lines of its next run for writing while it waits.
 
 use super::cache;
 use super::cell::{Crew, Hand, Key, Offer, Role, Task};
+use super::plans;
 use super::timing::{collect_samples, Rules, Samples};
 use crate::error::Error;
 use crate::flag;
-use crate::sync::{has_load_fence, load_fence, spin_loop, AtomicU64, Ordering};
+use crate::sync::{has_load_fence, load_fence, prefetch_for_write, spin_loop, AtomicU64, Ordering};
 use lineweave_core::units::LINE;
 
 /// Sets the own flag to a value and waits until the other has it; whether it came.
@@ -25,6 +27,9 @@ const TRICKS: [Trick; 7] = [
     ("cldemote", cache::has_cldemote, cldemote),
     ("umwait", cache::has_umwait, umwait),
 ];
+
+/// Bytes of a block of `lines`.
+const BLOCK: usize = 1024;
 
 /// Polls after which a peer is taken for lost: a minute or so.
 const PATIENCE: u64 = 1 << 31;
@@ -44,6 +49,21 @@ pub fn offer(crew: &Crew, offer: &mut Offer) {
         let key = Key::new("trick").with("name", name).with("level", crew.level);
         offer.tasks.push(Task::new(key, 2.0, move |hand, rules| samples(hand, rules, index, exchange)));
     }
+    if !cache::has_prefetchw() {
+        offer.missing("trick[lines-ahead]".to_owned(), "this CPU does not have the instruction");
+        return;
+    }
+    for (name, ahead) in [("lines", false), ("lines-ahead", true)] {
+        let key = Key::new("trick").with("name", name).with("level", crew.level);
+        offer.tasks.push(Task::new(key, 2.0, move |hand, rules| lines(hand, rules, ahead)));
+    }
+}
+
+fn lines(hand: &mut Hand<'_>, rules: &Rules, ahead: bool) -> Result<Samples, Error> {
+    let before = hand.comm.engine().set_ahead(ahead);
+    let samples = plans::time(hand, rules, &plans::exchange_of_blocks(BLOCK)?);
+    hand.comm.engine().set_ahead(before);
+    samples
 }
 
 fn samples(hand: &mut Hand<'_>, rules: &Rules, index: usize, exchange: Exchange) -> Result<Samples, Error> {
@@ -101,7 +121,7 @@ fn prefetchw(mine: &AtomicU64, other: &AtomicU64, value: u64) -> bool {
     flag::raise(mine, value);
     let came = poll(other, value, spin_loop);
     // The next thing this rank does with the line is a store.
-    cache::prefetchw(std::ptr::from_ref(mine).cast());
+    prefetch_for_write(std::ptr::from_ref(mine).cast());
     came
 }
 
