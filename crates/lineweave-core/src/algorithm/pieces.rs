@@ -61,6 +61,11 @@ impl Packed {
         Packed { starts }
     }
 
+    /// Those of all members but `own`, whose place takes no room.
+    pub fn of_others(members: usize, own: usize, len: impl Fn(usize) -> usize) -> Packed {
+        Packed::new((0..members).map(|j| if j == own { 0 } else { len(j) }))
+    }
+
     /// All of them together.
     pub fn total(&self) -> usize {
         self.starts[self.starts.len() - 1]

@@ -148,7 +148,7 @@ pub(in crate::commands) fn parameters(model: &Model) -> Vec<Parameter> {
     }
     for trick in &model.tricks {
         let name = format!("trick {}", trick.name);
-        list.push(Parameter::new(&name, trick.cost, "an exchange of two ranks with this trick"));
+        list.push(Parameter::new(&name, trick.cost, "an exchange of two ranks with this trick, or without"));
     }
     list
 }

@@ -32,7 +32,7 @@ fn emit(b: &mut Builder, problem: &Problem, _: &Scope, params: &Params) -> Resul
         return Ok(());
     }
     b.ring();
-    let packed: Vec<Packed> = (0..p).map(|i| Packed::new((0..p).map(|j| grid.len(i, j)))).collect();
+    let packed: Vec<Packed> = (0..p).map(|i| Packed::of_others(p, i, |j| grid.len(i, j))).collect();
     let slot = b.slot(packed.iter().map(Packed::total).max().unwrap_or(0));
     let written = b.flags("written", layout, 1);
     for rank in 0..p {

@@ -37,7 +37,7 @@ fn emit(b: &mut Builder, problem: &Problem, _: &Scope, params: &Params) -> Resul
     }
     b.ring();
     let carried = grid.bytes <= layout.payload();
-    let packed: Vec<Packed> = (0..p).map(|i| Packed::new((0..p).map(|j| grid.len(i, j)))).collect();
+    let packed: Vec<Packed> = (0..p).map(|i| Packed::of_others(p, i, |j| grid.len(i, j))).collect();
     let largest = packed.iter().map(Packed::total).max().unwrap_or(0);
     let slot = b.slot(if carried { 0 } else { largest });
     let shared = layout == Layout::Paired;

@@ -4,7 +4,7 @@
 //! order. An input that fits beside a flag rides with it. Any P.
 
 use super::super::brackets::{Brackets, ORDER};
-use super::super::pieces::{copy, input, keep_own, layouts, output, Packed, LAYOUT};
+use super::super::pieces::{copy, input, keep_own, layouts, output, part, Packed, LAYOUT};
 use super::super::trees::boxed;
 use super::super::{Algorithm, Place, Problem, Scope};
 use crate::collective::Collective;
@@ -36,19 +36,21 @@ fn emit(b: &mut Builder, problem: &Problem, _: &Scope, params: &Params) -> Resul
     let packed = Packed::new((0..p).map(|j| grid.len(j, j)));
     let carried = packed.total() <= layout.payload();
     let written = b.flags("written", layout, 1);
-    let slot = b.slot(if carried { 0 } else { packed.total() });
+    let boxes: Vec<Packed> = (0..p).map(|i| Packed::of_others(p, i, |j| grid.len(j, j))).collect();
+    let largest = boxes.iter().map(Packed::total).max().unwrap_or(0);
+    let slot = b.slot(if carried { 0 } else { largest });
     // With the flags, each input is taken to a place of its own, the own one among them.
     let scratch = b.acc(if carried { p * packed.total() } else { 0 });
     let longest = (0..p).map(|j| grid.len(j, j)).max().unwrap_or(0);
     let brackets = Brackets::read(b, params, p, longest)?;
     for rank in 0..p {
-        let store = |j: usize| -> Region {
+        let store = |j: usize| Place::acc(scratch + j * packed.total()).at(0..packed.total());
+        let piece = |j: usize, block: usize| -> Region {
             match carried {
-                true => Place::acc(scratch + j * packed.total()).at(0..packed.total()),
-                false => boxed(j, slot, 0..packed.total()),
+                true => part(store(j), packed.at(block)),
+                false => boxed(j, slot, boxes[j].at(block)),
             }
         };
-        let piece = |j: usize, block: usize| super::super::pieces::part(store(j), packed.at(block));
         // 1. What others need; all of it where it must be one piece.
         let blocks = (0..p).filter(|&j| carried || j != rank);
         copy(b, rank, blocks.map(|j| [input(grid.given(rank, j)), piece(rank, j)]));
