@@ -89,6 +89,8 @@ fn ever_new_sizes_do_not_take_ever_more_memory() {
     // To choose takes longer than to prove, and is not what this is about.
     charter.tuning.force(Collective::Allreduce, "recursive-doubling", Params::new());
     charter.tuning.force(Collective::Allgather, "ring", Params::new());
+    // Short plans would have a step more than long ones where this machine's profile has them take lines ahead.
+    charter.tuning.model.tricks.clear();
     let held = Team::with(charter).expect("a team").threads(|mut comm| {
         let mut held = Vec::new();
         let mut repeated = [0u64; 7];
