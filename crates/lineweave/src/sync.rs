@@ -58,12 +58,22 @@ pub fn has_load_fence() -> bool {
     cfg!(all(target_arch = "x86_64", not(loom)))
 }
 
-/// Ask for the line at `at`, to write it soon. A hint: nothing happens at an address that is not mapped, nor where the CPU has no such
-/// instruction.
+/// Whether the CPU has [`prefetch_for_write`] (CPUID 8000_0001 ECX bit 8).
+pub fn has_prefetch_for_write() -> bool {
+    #[cfg(all(target_arch = "x86_64", not(loom)))]
+    {
+        use core::arch::x86_64::__cpuid;
+        __cpuid(0x8000_0000).eax >= 0x8000_0001 && __cpuid(0x8000_0001).ecx & (1 << 8) != 0
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(loom))))]
+    false
+}
+
+/// Ask for the line at `at`, to write it soon: a hint, for where [`has_prefetch_for_write`]. Nothing happens at an address that is not mapped.
 #[inline(always)]
 pub fn prefetch_for_write(at: *const u8) {
     #[cfg(all(target_arch = "x86_64", not(loom)))]
-    // SAFETY: a hint that touches no memory of the program and faults at no address; 64-bit x86 CPUs without it do nothing.
+    // SAFETY: a hint, which faults at no address and changes no byte; whoever calls has seen that the CPU has it.
     unsafe {
         core::arch::asm!("prefetchw [{}]", in(reg) at, options(nostack, preserves_flags));
     }

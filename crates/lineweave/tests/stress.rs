@@ -57,6 +57,10 @@ fn lines_taken_ahead_arrive_as_they_were_written() {
     let trick = |(name, ns): (&str, f64)| Trick { name: name.to_owned(), cost: cost(ns), least: ns };
     charter.tuning.model.tricks = [("lines", 470.0), ("lines-ahead", 390.0)].map(trick).to_vec();
     assert!(charter.tuning.model.trick_beats("lines-ahead", "lines"));
+    // Threads would reach each other's buffers, and write to no boxes.
+    charter.tuning.force(Collective::Allgather, "all-read-all", Params::new());
+    charter.tuning.force(Collective::Allreduce, "recursive-doubling", Params::new());
+    charter.tuning.force(Collective::Alltoall, "flat", Params::new());
     let rounds = Team::with(charter).expect("a team").threads(|mut comm| {
         let me = comm.rank() as u64;
         for round in 0..1000u64 {

@@ -6,6 +6,7 @@ use crate::check::CallSpec;
 use crate::communicator::PlanId;
 use crate::error::Error;
 use crate::segment::{BankClass, Geometry};
+use crate::sync::has_prefetch_for_write;
 use crate::team::Charter;
 use crate::tuning::{Because, Chosen, Tuning, ATTACH_FROM};
 use lineweave_core::algorithm;
@@ -199,7 +200,8 @@ impl Book {
     ) -> Book {
         let shelf = library.shelf(&shape, direct);
         let ask_from = tuning.ask_from(&shape);
-        let ahead = tuning.model.trick_beats("lines-ahead", "lines");
+        // A profile may be of another machine.
+        let ahead = has_prefetch_for_write() && tuning.model.trick_beats("lines-ahead", "lines");
         Book {
             shape,
             held: false,

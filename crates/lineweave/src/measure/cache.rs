@@ -31,17 +31,8 @@ mod arch {
         unsafe { _mm_lfence() }
     }
 
-    fn extended(bit: u32) -> bool {
-        __cpuid(0x8000_0000).eax >= 0x8000_0001 && __cpuid(0x8000_0001).ecx & (1 << bit) != 0
-    }
-
     fn feature7(bit: u32) -> bool {
         __cpuid(0).eax >= 7 && __cpuid_count(7, 0).ecx & (1 << bit) != 0
-    }
-
-    /// CPUID 8000_0001 ECX bit 8.
-    pub fn has_prefetchw() -> bool {
-        extended(8)
     }
 
     /// CPUID 7 ECX bit 25.
@@ -93,9 +84,6 @@ mod arch {
         // The clock and the fence of a full barrier are the portable way to end what came before.
         crate::sync::fence(crate::sync::Ordering::SeqCst); // SYNC: sleepers (its order is not relied on)
     }
-    pub fn has_prefetchw() -> bool {
-        false
-    }
     pub fn has_cldemote() -> bool {
         false
     }
@@ -107,6 +95,4 @@ mod arch {
     pub fn umwait() {}
 }
 
-pub use arch::{
-    cldemote, flush, has_cldemote, has_prefetchw, has_umwait, serialize, settle, umonitor, umwait, FLUSHES,
-};
+pub use arch::{cldemote, flush, has_cldemote, has_umwait, serialize, settle, umonitor, umwait, FLUSHES};

@@ -9,7 +9,9 @@ use super::plans;
 use super::timing::{collect_samples, Rules, Samples};
 use crate::error::Error;
 use crate::flag;
-use crate::sync::{has_load_fence, load_fence, prefetch_for_write, spin_loop, AtomicU64, Ordering};
+use crate::sync::{
+    has_load_fence, has_prefetch_for_write, load_fence, prefetch_for_write, spin_loop, AtomicU64, Ordering,
+};
 use lineweave_core::units::LINE;
 
 /// Sets the own flag to a value and waits until the other has it; whether it came.
@@ -23,7 +25,7 @@ const TRICKS: [Trick; 7] = [
     ("no-pause", || true, no_pause),
     ("load-fence", has_load_fence, fenced),
     ("xchg", || true, xchg),
-    ("prefetchw", cache::has_prefetchw, prefetchw),
+    ("prefetchw", has_prefetch_for_write, prefetchw),
     ("cldemote", cache::has_cldemote, cldemote),
     ("umwait", cache::has_umwait, umwait),
 ];
@@ -49,7 +51,7 @@ pub fn offer(crew: &Crew, offer: &mut Offer) {
         let key = Key::new("trick").with("name", name).with("level", crew.level);
         offer.tasks.push(Task::new(key, 2.0, move |hand, rules| samples(hand, rules, index, exchange)));
     }
-    if !cache::has_prefetchw() {
+    if !has_prefetch_for_write() {
         offer.missing("trick[lines-ahead]".to_owned(), "this CPU does not have the instruction");
         return;
     }
@@ -60,8 +62,9 @@ pub fn offer(crew: &Crew, offer: &mut Offer) {
 }
 
 fn lines(hand: &mut Hand<'_>, rules: &Rules, ahead: bool) -> Result<Samples, Error> {
+    let plan = plans::exchange_of_blocks(BLOCK)?;
     let before = hand.comm.engine().set_ahead(ahead);
-    let samples = plans::time(hand, rules, &plans::exchange_of_blocks(BLOCK)?);
+    let samples = plans::time(hand, rules, &plan);
     hand.comm.engine().set_ahead(before);
     samples
 }
