@@ -81,8 +81,14 @@ impl Collective {
 
     /// Those that `lineweave tune` measures unless told otherwise: what most programs
     /// spend their time in. The others are chosen by the model.
-    pub const TUNED: [Collective; 4] =
-        [Collective::Barrier, Collective::Bcast, Collective::Reduce, Collective::Allreduce];
+    pub const TUNED: [Collective; 6] = [
+        Collective::Barrier,
+        Collective::Bcast,
+        Collective::Reduce,
+        Collective::Allreduce,
+        Collective::Allgather,
+        Collective::Alltoall,
+    ];
 
     /// The name used on the command line, in plans and in records.
     pub fn name(self) -> &'static str {

@@ -17,7 +17,7 @@ mod turns;
 pub use placement::Unfit;
 pub use step::{Addr, Double, Exchange, Home, Step, Swap, ACC, BANK, IN, OUT, PEERS};
 
-use crate::segment::{BankClass, Segment};
+use crate::segment::{BankClass, Mapped, Segment};
 use lineweave_core::model::Model;
 use lineweave_core::plan::{Carry, FlagKind, FlagRef, Op, Plan, Region, Reuse, Space, Take};
 use lineweave_core::select::small_slots;
@@ -26,6 +26,7 @@ use lineweave_core::units::{Rank, LINE};
 use lineweave_core::verify::Proof;
 use merge::{doubled, half_of_all, rereads};
 use placement::{can_twin, counter_offsets, Placement, GENERATION};
+use std::collections::BTreeSet;
 use turns::Turns;
 
 /// Bytes that are combined at a time where operands are copied first: they stay in a first-level cache.
@@ -59,6 +60,10 @@ pub struct Compiled {
     pub extent: usize,
     /// Bytes of slots, each run's of which may lie in another place of the bank; 0 where they have to stay.
     pub walks: usize,
+    /// Ranks in whose areas it has flags or slots.
+    pub areas: Box<[u32]>,
+    /// What is mapped of all of these areas.
+    pub mapped: Mapped,
     /// It has counters.
     pub counts: bool,
     /// Scratch bytes.
@@ -161,6 +166,7 @@ pub fn compile(
         placement,
         counters: counter_offsets(plan, counters)?,
         peers: Vec::new(),
+        areas: BTreeSet::new(),
         span: plan.span(),
     };
     let ops = compiler.turns.order(&plan.programs[rank]);
@@ -187,6 +193,8 @@ pub fn compile(
         synchronizing: proof.synchronizing,
         in_place: proof.in_place,
         extent,
+        areas: compiler.areas.into_iter().collect(),
+        mapped: Mapped::NONE,
         counts: plan.flags.iter().any(|array| array.kind == FlagKind::Counter),
         acc: plan.acc,
         runs: 0,
@@ -206,6 +214,8 @@ struct Compiler<'a> {
     counters: Vec<Option<usize>>,
     /// Peer buffers in the order in which they got bases.
     peers: Vec<Space>,
+    /// In whose areas there are flags or slots.
+    areas: BTreeSet<u32>,
     span: i32,
 }
 
@@ -305,7 +315,8 @@ impl Compiler<'_> {
     }
 
     /// Offset of a flag from the bank's base, or of a counter from the counters' base.
-    fn flag(&self, flag: FlagRef) -> usize {
+    fn flag(&mut self, flag: FlagRef) -> usize {
+        self.areas.insert(flag.home.0);
         let array = flag.array as usize;
         let start = self.counters[array].unwrap_or(self.placement.arrays[array]);
         let within = self.plan.flags[array].layout.offset(flag.index as usize, LINE);
@@ -319,6 +330,7 @@ impl Compiler<'_> {
     fn addr(&mut self, region: Region) -> Addr {
         let within = match region.space {
             Space::Slot { rank: Rank(rank), slot } => {
+                self.areas.insert(rank);
                 rank as usize * self.segment.area_stride() + self.placement.slots[slot as usize]
             }
             Space::In | Space::Out | Space::Acc | Space::PeerIn(_) | Space::PeerOut(_) => 0,

@@ -16,7 +16,7 @@ use crate::kernel::{take_panic, Copier, CopyPolicy};
 use crate::post::Post;
 use crate::ring::Ring;
 use crate::scratch::Scratch;
-use crate::segment::{RankState, Segment, COUNTER_BYTES};
+use crate::segment::{Mapped, RankState, Segment, COUNTER_BYTES};
 use crate::sync::{AtomicU64, Ordering};
 use crate::wait::{Between, Budget, Interrupted, ProgressHook, Waiter};
 use crate::watch::{Attendant, Watch};
@@ -31,6 +31,8 @@ pub(crate) struct Engine {
     pub(super) family: Arc<Family>,
     /// What of the banks is backed by memory.
     pub(super) reserved: Reserved,
+    /// What of each rank's banks is mapped in this process.
+    pub(super) mapped: Vec<Mapped>,
     /// What was taken last of the announcements of each rank that made any for this one.
     pub(super) announced: HashMap<usize, u64>,
     pub(super) plans: Vec<Compiled>,

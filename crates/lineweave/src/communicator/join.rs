@@ -13,7 +13,7 @@ use crate::kernel::Copier;
 use crate::post::Post;
 use crate::ring::Ring;
 use crate::scratch::Scratch;
-use crate::segment::{BankClass, Geometry, RankState, Segment};
+use crate::segment::{BankClass, Geometry, Mapped, RankState, Segment};
 use crate::wait::{Budget, Waiter};
 use crate::watch::{Processes, Watch};
 use std::collections::{HashMap, VecDeque};
@@ -113,6 +113,7 @@ impl Engine {
             rank,
             family,
             reserved,
+            mapped: vec![Mapped::NONE; segment.ranks()],
             announced: HashMap::new(),
             plans: Vec::new(),
             vacant: Vec::new(),

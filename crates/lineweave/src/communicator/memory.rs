@@ -12,9 +12,9 @@
 //! So nobody touches a page that is not there, which lack of memory would answer with a signal, and pages lie near the rank
 //! whose area they are in.
 
-use super::{Engine, Mode, Stop};
+use super::{Engine, Mode, PlanId, Stop};
 use crate::error::{Error, Loss};
-use crate::segment::{BankClass, Geometry};
+use crate::segment::{BankClass, Geometry, Mapped};
 use std::ops::Range;
 
 /// What a communicator takes of memory.
@@ -108,6 +108,23 @@ impl Engine {
         }
         self.reserved.shared = count;
         Ok(())
+    }
+
+    /// Maps what a run of a plan touches in a bank up to `end`, and more for the next ones.
+    #[cold]
+    pub(super) fn map_ahead(&mut self, id: PlanId, bank: u64, end: usize) {
+        let plan = &mut self.plans[id.0 as usize];
+        let class = plan.class;
+        plan.mapped = Mapped::ALL;
+        for &area in &plan.areas {
+            let mapped = &mut self.mapped[area as usize];
+            if !mapped.covers(class, bank, end) {
+                let backed = |bank| self.reserved.banks[class.index()][bank as usize];
+                let part = mapped.grow(self.segment.geometry(), class, bank, end, backed);
+                self.segment.map_part(area as usize, part);
+            }
+            plan.mapped = plan.mapped.and(mapped);
+        }
     }
 
     fn reserve_own(&mut self, class: BankClass, bank: u64, extent: usize, counts: bool) -> Result<(), Error> {

@@ -196,12 +196,12 @@ impl Engine {
         if let Some(stay) = self.stay.take() {
             self.publish_left(stay.class, stay.uses);
         }
-        let (class, stays, extent, slots, counts) = {
+        let (class, stays, own, slots, counts) = {
             let plan = &self.plans[id.0 as usize];
             (plan.class, plan.stays, plan.extent, plan.walks, plan.counts)
         };
         let walk = if slots > 0 && self.book.walk { self.walk.bytes } else { 0 };
-        let extent = if walk > slots { extent - slots + walk } else { extent };
+        let extent = if walk > slots { own - slots + walk } else { own };
         let bank = self.rings[class.index()].next();
         if !self.reserved.covers(class, bank, extent, counts) {
             self.reserve(class, bank, extent, counts, mode)?;
@@ -214,6 +214,9 @@ impl Engine {
         let uses = ring.uses();
         let next = self.banks[class.index()][ring.next() as usize];
         let step = if walk > slots { self.walk.step(bank, slots) } else { 0 };
+        if !self.plans[id.0 as usize].mapped.covers(class, bank, own + step) {
+            self.map_ahead(id, bank, own + step);
+        }
         let bank = self.banks[class.index()][bank as usize];
         if stays {
             self.stay = Some(Stay { plan: id, class, uses, bank, runs: 1 });
