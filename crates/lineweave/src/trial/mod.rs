@@ -5,9 +5,10 @@ mod answer;
 mod crew;
 mod gauge;
 mod race;
+mod shortlist;
 mod window;
 
 pub use crew::{serve, Crew, CrewError};
 pub use gauge::Gauge;
-pub use race::{race, shortlist, Race, Rules, Runner};
+pub use race::{race, Race, Rules, Runner};
 pub use window::{DataPath, Outcome, Rested, Trial, Way};

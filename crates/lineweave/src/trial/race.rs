@@ -1,9 +1,6 @@
 //! Measuring a choice against its rivals.
 //!
-//! 1. The shortlist: what the model predicts to be fastest, the same with flags laid out otherwise, and the best of every other algorithm,
-//!    or of another way to move its bytes, that it does not predict to be far slower, since a model that errs does so by families. Of
-//!    those whose boxes take more than a core's own caches have room for beside a long message, which the model does not add up, the best
-//!    whose boxes take less runs as well.
+//! 1. Who runs: the shortlist (`shortlist.rs`).
 //! 2. Rounds: one window of every runner, one after another, so that drift meets all alike. Whoever is far behind
 //!    after a round is out.
 //! 3. Runners are compared within rounds: the median over rounds of the ratio to the model's choice. Where ranks
@@ -12,11 +9,12 @@
 //!    choice once more, and only these windows say by how much it is faster, if at all.
 
 use super::crew::{Crew, CrewError};
+use super::shortlist::shortlist;
 use super::window::{Rested, Trial, Way};
 use crate::segment::{BankClass, Geometry, COUNTER_BYTES};
 use crate::team::Charter;
 use lineweave_core::collective::{Association, Collective};
-use lineweave_core::plan::{Layout, Plan, Reuse};
+use lineweave_core::plan::Plan;
 use lineweave_core::profile::Stats;
 use lineweave_core::select::{Candidate, Choice, Question};
 use lineweave_core::{algorithm, verify};
@@ -25,18 +23,14 @@ use std::time::{Duration, Instant};
 /// Calls that a window has room for, by prediction.
 const FEWEST_CALLS: f64 = 8.0;
 
-/// Bytes of boxes that stay in a core's own caches beside a long message. Rings of so many were the fastest for a bcast and a reduce of
-/// 1 MiB among 2 processes of a Xeon with 2 MiB of L2 a core; those of 1 MiB took 1.5 times as long.
-const CLOSE: usize = 256 << 10;
-
 /// How thoroughly a choice is measured.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Rules {
     /// Candidates by prediction.
     pub top: usize,
-    /// The best of so many other algorithms ...
+    /// The best of so many other algorithms, twice as many where ranks share CPUs ...
     pub families: usize,
-    /// ... unless it is predicted to take longer than this many times the best.
+    /// ... unless it is predicted to take longer than this many times the best; twice as many where ranks share CPUs.
     pub factor: f64,
     /// Windows of each.
     pub rounds: usize,
@@ -107,61 +101,6 @@ impl Charter {
             acc_bytes: None,
         }
     }
-}
-
-/// Step 1.
-pub fn shortlist(question: &Question, choice: &Choice, rules: &Rules) -> Vec<Candidate> {
-    let sound = |c: &&Candidate| c.predicted.0.is_finite() && c.predicted.0 > 0.0;
-    let costed: Vec<&Candidate> = choice.considered.iter().filter(sound).collect();
-    let mut list: Vec<Candidate> =
-        costed.iter().filter(|c| !c.given_up).take(rules.top.max(1)).map(|c| (*c).clone()).collect();
-    let Some(best) = list.first().map(|c| c.predicted.0) else { return list };
-    let otherwise = |c: &Candidate| family(c) == family(&list[0]) && apart(c) != apart(&list[0]);
-    if !list.iter().any(otherwise) {
-        let found = costed.iter().find(|c| otherwise(c)).map(|c| (*c).clone());
-        list.extend(found);
-    }
-    let mut families = 0;
-    for candidate in &costed {
-        let known = list.iter().any(|c| family(c) == family(candidate));
-        if families < rules.families && !known && candidate.predicted.0 <= best * rules.factor {
-            list.push((*candidate).clone());
-            families += 1;
-        }
-    }
-    for i in 0..list.len() {
-        let kin = |c: &Candidate| family(c) == family(&list[i]);
-        if !list.iter().any(|c| kin(c) && close(question, c)) {
-            let found = costed.iter().find(|c| kin(c) && close(question, c)).map(|c| (*c).clone());
-            list.extend(found.filter(|c| c.predicted.0 <= best * rules.factor));
-        }
-    }
-    list
-}
-
-/// What candidates have in common whose predictions err alike: the algorithm, and who moves the bytes.
-fn family(candidate: &Candidate) -> (&str, Option<&str>) {
-    (candidate.name, candidate.params.get("move"))
-}
-
-/// Whether a rank's boxes, of all runs that follow each other, stay in its CPU's own caches.
-fn close(question: &Question, candidate: &Candidate) -> bool {
-    if question.bytes <= CLOSE {
-        return true;
-    }
-    let algorithm = algorithm::find(question.collective, candidate.name).ok();
-    let plan = algorithm.and_then(|a| a.plan(&question.window(candidate.window), &candidate.params).ok());
-    // Runs that take turns in banks walk through all of them.
-    plan.is_some_and(|p| match p.slots.iter().sum() {
-        0 => true,
-        bytes => p.reuse == Reuse::Same && bytes <= CLOSE,
-    })
-}
-
-/// Whether each flag has a line to itself.
-fn apart(candidate: &Candidate) -> bool {
-    let layout = candidate.params.get("layout").and_then(|name| name.parse().ok());
-    matches!(layout, Some(Layout::Alone | Layout::Spread(_)))
 }
 
 /// Steps 2 and 3. Nothing is left to race when every candidate is refused.
@@ -352,30 +291,6 @@ mod tests {
             drop: 1e9,
             limit: Duration::from_secs(60),
         }
-    }
-
-    #[test]
-    fn the_shortlist_begins_with_the_choice_and_reaches_other_families() {
-        let question = Question::flat(Collective::Bcast, 4, 1 << 16, 1);
-        let choice = select(&Values::default().model(), &question).expect("a choice");
-        let list = shortlist(&question, &choice, &rules());
-        assert_eq!((list[0].name, &list[0].params), (choice.algorithm, &choice.params));
-        assert_eq!(list.len(), 4);
-        let later: Vec<&str> = list[2..].iter().map(|c| c.name).collect();
-        assert!(later[0] != later[1] && !list[..2].iter().any(|c| later.contains(&c.name)), "{later:?}");
-        let narrow = shortlist(&question, &choice, &Rules { factor: 0.0, ..rules() });
-        assert_eq!(narrow, list[..2], "only by prediction when nothing slower is allowed for");
-        let question = Question::flat(Collective::Allreduce, 2, 64, 8);
-        let choice = select(&Values::default().model(), &question).expect("a choice");
-        let both = shortlist(&question, &choice, &Rules { top: 1, families: 0, ..rules() });
-        assert_eq!((both.len(), family(&both[0])), (2, family(&both[1])));
-        assert_ne!(apart(&both[0]), apart(&both[1]), "flags laid out otherwise");
-        let question = Question::flat(Collective::Reduce, 2, 1 << 20, 8);
-        let choice = select(&Values::default().model(), &question).expect("a choice");
-        let list = shortlist(&question, &choice, &Rules { families: 6, ..rules() });
-        let pipelined: Vec<bool> =
-            list.iter().filter(|c| c.name == "pipelined").map(|c| close(&question, c)).collect();
-        assert!(pipelined.contains(&true), "rings within a core's own caches: {list:?}");
     }
 
     #[test]
