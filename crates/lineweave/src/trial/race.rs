@@ -275,13 +275,13 @@ fn prove(question: &Question, candidate: &Candidate) -> Result<usize, String> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::settings::Settings;
     use lineweave_core::model::Values;
     use lineweave_core::select::select;
 
-    fn rules() -> Rules {
+    pub(in crate::trial) fn rules() -> Rules {
         Rules {
             top: 2,
             families: 2,

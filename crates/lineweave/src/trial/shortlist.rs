@@ -104,25 +104,13 @@ fn apart(candidate: &Candidate) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::race::tests::rules;
     use super::*;
     use lineweave_core::collective::Collective;
     use lineweave_core::model::Values;
     use lineweave_core::select::select;
     use lineweave_core::topology::Shape;
     use lineweave_core::units::Rank;
-    use std::time::Duration;
-
-    fn rules() -> Rules {
-        Rules {
-            top: 2,
-            families: 2,
-            factor: 100.0,
-            rounds: 2,
-            window: Duration::from_millis(2),
-            drop: 1e9,
-            limit: Duration::from_secs(60),
-        }
-    }
 
     #[test]
     fn the_shortlist_begins_with_the_choice_and_reaches_other_families() {
