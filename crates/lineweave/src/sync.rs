@@ -63,7 +63,11 @@ pub fn has_prefetch_for_write() -> bool {
     #[cfg(all(target_arch = "x86_64", not(loom)))]
     {
         use core::arch::x86_64::__cpuid;
-        __cpuid(0x8000_0000).eax >= 0x8000_0001 && __cpuid(0x8000_0001).ecx & (1 << 8) != 0
+        // A virtual machine is left for each CPUID, and every communicator asks.
+        static HAS: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
+        *HAS.get_or_init(|| {
+            __cpuid(0x8000_0000).eax >= 0x8000_0001 && __cpuid(0x8000_0001).ecx & (1 << 8) != 0
+        })
     }
     #[cfg(not(all(target_arch = "x86_64", not(loom))))]
     false
