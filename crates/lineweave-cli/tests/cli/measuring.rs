@@ -82,7 +82,7 @@ fn tune_keeps_what_it_measured_and_choices_follow_it() {
     let choices: Vec<&Value> = objects.iter().filter(|o| o["kind"] == "choice").collect();
     let summary = first(&objects, "tune");
     let moved = summary["moved"].as_array().expect("cases that met another machine than was measured");
-    assert_eq!(choices.len() + moved.len(), 8, "four collectives, threads and processes: {moved:?}");
+    assert_eq!(choices.len() + moved.len(), 12, "six collectives, threads and processes: {moved:?}");
     assert_eq!(summary["cases"], choices.len());
     for choice in &choices {
         let number = |key: &str| choice[key].as_f64().unwrap_or_else(|| panic!("{key}: {choice}"));

@@ -49,7 +49,7 @@ const TRIES: usize = 3;
 /// How.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
-    /// About 50 seconds: fewer sizes and team sizes, wider intervals
+    /// Less than a minute: fewer sizes and team sizes, wider intervals
     #[arg(long)]
     quick: bool,
     /// Team sizes, such as 2 or 2,4,8
