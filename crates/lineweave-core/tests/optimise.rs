@@ -88,7 +88,7 @@ const ENGINE: f64 = 16.0;
 
 /// Where all ranks are as near, closed forms of trees and rounds are those of the plan. Reductions are up to an eighth
 /// faster: the children of unequal subtrees arrive apart, so that a parent folds early ones while it waits. So are
-/// barriers, by some percent, in rounds of several peers: the later flags arrive while the first is awaited.
+/// barriers, up to a tenth, in rounds of several peers: the later flags arrive while the first is awaited.
 #[test]
 fn closed_forms_are_played_where_distances_are_even() {
     for method in methods().into_iter().filter(|m| m.of_model && m.small) {
@@ -98,7 +98,7 @@ fn closed_forms_are_played_where_distances_are_even() {
             assert!(played <= 1.03 * closed + ENGINE, "{name}");
             let least = match method.collective {
                 Collective::Reduce => 0.85,
-                Collective::Barrier => 0.95,
+                Collective::Barrier => 0.9,
                 _ => 0.97,
             };
             assert!(played >= least * closed, "{name}");
@@ -106,7 +106,9 @@ fn closed_forms_are_played_where_distances_are_even() {
     }
 }
 
-/// A tree over latencies between ranks is played as it was computed, whatever the machine: within 5 %.
+/// A tree over latencies between ranks is played as it was computed, whatever the machine: at most 5 % slower, and down to a tenth
+/// faster where the last of several sets to far ranks leaves early, since two are under way at once. Reductions are up to a fifth
+/// faster: lines of children that have come meanwhile are fetched in a row, where the tree was computed with a read for each.
 #[test]
 fn trees_over_latencies_are_played_as_computed() {
     for name in ["xeon-phi-5110p", "epyc-rome-7742-2s", "power9-2s", "sapphire-rapids"] {
@@ -114,7 +116,8 @@ fn trees_over_latencies_are_played_as_computed() {
             for ranks in [2, 8, 32, 60] {
                 let (closed, played) = beside(&method, name, ranks);
                 let name = format!("{name} {:?} {ranks}: {closed} {played}", method.collective);
-                assert!(played >= closed && played <= 1.05 * closed + ENGINE, "{name}");
+                let least = if method.collective == Collective::Reduce { 0.8 } else { 0.9 };
+                assert!(played >= least * closed && played <= 1.05 * closed + ENGINE, "{name}");
             }
         }
     }

@@ -85,8 +85,9 @@ fn one_message_agrees() {
 
 /// Where L is the same for all tau the closed form has a message for each of ceil(log2 P) stages, since a rank sends to its
 /// children one after the other. In the plan a rank writes its slot once and all its children get at once: the
-/// cost is a message for each hop of the longest way, which is the most one-bits of any rank. For powers of two that is
-/// the same; for 5 ranks two and not three.
+/// cost is a message for each hop of the longest way, which is the most one-bits of any rank, and for flags that leave one
+/// after the other at most half an ownership a child. For powers of two the messages are the same; for 5 ranks two and not
+/// three.
 #[test]
 fn trees_agree_for_powers_of_two_and_part_by_what_goes_in_turn() {
     for p in 2..=17usize {
@@ -94,7 +95,11 @@ fn trees_agree_for_powers_of_two_and_part_by_what_goes_in_turn() {
         let message = 100.0 + 4096.0 / 4.0;
         let hops = (0..p).map(usize::count_ones).max().unwrap_or(0);
         near(closed, f64::from(crate::model::ceil_log2(p)) * message);
-        near(played, f64::from(hops) * message);
+        let flags = played - f64::from(hops) * message;
+        assert!(
+            (0.0..=10.0 * f64::from(crate::model::ceil_log2(p))).contains(&flags),
+            "{p}: {played}, {flags} for flags"
+        );
     }
 }
 
@@ -142,8 +147,7 @@ fn a_collective_transfer_is_no_row_of_messages() {
 
 /// Open MPI's tree: a further segment takes two stages in the closed form, 2 L(S, tau), since a transfer from box to box is one
 /// L like any other. Played, that transfer is a get out of the parent's box and a put into the own one, whose lines the
-/// children have; with the copy to the user buffer an inner rank spends two gets and a put on a segment, and waits for
-/// flags: half as much again.
+/// children have, and the copy to the user buffer finds the segment in the cache: a get, a put, and waits for flags.
 #[test]
 fn the_pipelines_part_by_a_put_a_segment() {
     let of = |k: usize| both("two-segment-tree", Collective::Bcast, 8, k * 8192, 8192);
@@ -151,7 +155,7 @@ fn the_pipelines_part_by_a_put_a_segment() {
     let (closed, played) = ((closed_b - closed_a) / 32.0, (played_b - played_a) / 32.0);
     let (get, put, signal) = (30.0 + 1024.0, 20.0 + 1024.0, 50.0);
     near(closed, get + put + signal);
-    let flags = played - (2.0 * get + put);
+    let flags = played - (get + put);
     assert!((0.0..2.0 * signal).contains(&flags), "{played} a segment: {flags} beside the copies");
 }
 

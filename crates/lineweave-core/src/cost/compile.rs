@@ -1,30 +1,32 @@
 //! A plan with its flags, lines and shared buffers numbered densely, ready to be played.
 
 use super::Options;
-use crate::plan::{Carry, FlagKind, FlagRef, Footprint, Layout, Op, Plan, Region, Reuse, Space, Take};
+use crate::plan::{Carry, FlagKind, FlagRef, Footprint, Op, Plan, Region, Reuse, Space, Take};
 use crate::units::Rank;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
-
-/// No rank.
-pub const NOBODY: u32 = u32::MAX;
 
 /// Where an operand lies.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Place {
     /// Private memory that stays in the cache.
     Near,
-    /// A user's buffer: as near as the whole message.
+    /// A user's buffer that nobody else reaches: as near as the whole message.
     User,
-    /// Bytes that others read or write.
-    Shared {
+    /// Bytes of a slot, which others read or write.
+    Slot {
+        /// Index of the buffer in its bank.
+        buffer: u32,
+        /// First byte.
+        start: usize,
+    },
+    /// A user's buffer that others reach, the same in all runs.
+    Reached {
         /// Index of the buffer.
         buffer: u32,
         /// First byte.
         start: usize,
     },
-    /// A peer's input: new in every run.
-    Fresh(u32),
     /// A peer's buffer that a system call copies from or to.
     Attached,
 }
@@ -49,11 +51,6 @@ pub enum Instruction {
 pub struct FlagInfo {
     /// Its line.
     pub line: u32,
-    /// The layout that its cost is looked up by: a flag that has its line for itself is `Alone`, whatever its
-    /// array's layout is.
-    pub layout: Layout,
-    /// The one rank that waits for it, or [`NOBODY`].
-    pub reader: u32,
     /// How much it grows from run to run.
     pub span: i64,
 }
@@ -67,10 +64,42 @@ pub struct Program {
     pub flags: Vec<FlagInfo>,
     /// Lines of one bank.
     pub lines: usize,
-    /// Sizes of the shared buffers of one bank.
-    pub buffers: Vec<usize>,
-    /// Banks that runs alternate between.
+    /// For each line of a bank, the ranks that wait for a flag on it.
+    pub readers: Vec<Vec<u32>>,
+    /// Sizes of the slots of one bank, and the last rank that reads each.
+    pub slots: Vec<(usize, Rank)>,
+    /// Sizes and owners of users' buffers that others reach.
+    pub reached: Vec<(usize, Rank)>,
+    /// Banks that runs alternate between, of those that are played.
     pub banks: usize,
+    /// Whether a bank is entered only after everybody has left it.
+    pub guarded: bool,
+}
+
+impl Program {
+    /// For each rank, how much memory its buffers are in: as much as the whole message, and what its plan reaches of others'.
+    pub fn reach(&self, plan: &Plan, message: usize) -> Vec<usize> {
+        let windows = message.checked_div(plan.bytes).unwrap_or(1).max(1);
+        let own = |rank| plan.grid().reach(rank, message.max(plan.bytes));
+        let mut reached = vec![0; plan.ranks];
+        if !self.reached.is_empty() {
+            for (rank, ops) in self.ops.iter().enumerate() {
+                let bytes = |places: &[Place], len: usize| {
+                    places.iter().filter(|p| matches!(p, Place::Reached { .. })).count() * len
+                };
+                reached[rank] = ops
+                    .iter()
+                    .map(|op| match *op {
+                        Instruction::Move { src, dst, len } => bytes(&[src, dst], len),
+                        Instruction::Fold { a, b, dst, len } => bytes(&[a, b, dst], len),
+                        Instruction::Set { .. } | Instruction::Wait { .. } | Instruction::Add { .. } => 0,
+                    })
+                    .sum();
+            }
+        }
+        // A copy of so many bytes touches twice as many.
+        (0..plan.ranks).map(|rank| own(rank).max(reached[rank] * windows / 2)).collect()
+    }
 }
 
 /// A fast hash for small keys (FxHash's multiplication); plans are compiled far more often than they run.
@@ -108,16 +137,38 @@ fn number<K: Hash + Eq>(numbers: &mut Numbers<K>, key: K) -> u32 {
 struct Compiler<'a> {
     plan: &'a Plan,
     attach: bool,
+    span: i64,
     footprint: Footprint,
     flag_numbers: Numbers<FlagRef>,
     line_numbers: Numbers<(Rank, usize)>,
-    buffer_numbers: Numbers<(Rank, u32)>,
     flags: Vec<FlagInfo>,
-    buffers: Vec<usize>,
+    readers: Vec<Vec<u32>>,
+    slots: Buffers,
+    reached: Buffers,
 }
 
-/// The out buffer of a rank among its slots.
-const OUT: u32 = u32::MAX;
+/// Buffers of ranks, numbered.
+#[derive(Default)]
+struct Buffers {
+    numbers: Numbers<(Rank, u32)>,
+    sizes: Vec<(usize, Rank)>,
+}
+
+impl Buffers {
+    fn number(&mut self, rank: Rank, which: u32, size: usize) -> u32 {
+        let buffer = number(&mut self.numbers, (rank, which));
+        if buffer as usize == self.sizes.len() {
+            self.sizes.push((0, rank));
+        }
+        let known = &mut self.sizes[buffer as usize].0;
+        *known = (*known).max(size);
+        buffer
+    }
+}
+
+/// A rank's buffers.
+const IN: u32 = 0;
+const OUT: u32 = 1;
 
 impl Compiler<'_> {
     fn flag(&mut self, flag: FlagRef) -> Option<u32> {
@@ -128,55 +179,62 @@ impl Compiler<'_> {
         let id = number(&mut self.flag_numbers, flag);
         if id as usize == self.flags.len() {
             let line = number(&mut self.line_numbers, self.footprint.flag_line(flag));
-            self.flags.push(FlagInfo { line, layout: array.layout, reader: NOBODY, span: 0 });
+            if line as usize == self.readers.len() {
+                self.readers.push(Vec::new());
+            }
+            let span = if array.kind == FlagKind::Signal { self.span } else { 0 };
+            self.flags.push(FlagInfo { line, span });
         }
         Some(id)
     }
 
     fn place(&mut self, rank: usize, region: Region) -> Option<Place> {
+        let own = Rank::from(rank);
         let peer = |q: Rank| (q.index() < self.plan.ranks).then_some(q);
         Some(match region.space {
             Space::Acc => Place::Near,
-            Space::In => Place::User,
-            Space::Out if self.attach || !self.plan.direct => Place::User,
+            Space::In | Space::Out if self.attach || !self.plan.direct => Place::User,
             Space::PeerIn(q) | Space::PeerOut(q) if self.attach => peer(q).map(|_| Place::Attached)?,
-            Space::Out => self.shared(Rank::from(rank), OUT, self.plan.bytes.max(region.end()), region),
+            Space::In => self.user(own, IN, region),
+            Space::Out => self.user(own, OUT, region),
+            Space::PeerIn(q) => self.user(peer(q)?, IN, region),
+            Space::PeerOut(q) => self.user(peer(q)?, OUT, region),
             Space::Slot { rank, slot } => {
                 let size = *self.plan.slots.get(usize::from(slot))?;
                 if region.end() > size {
                     return None;
                 }
-                self.shared(peer(rank)?, u32::from(slot), size, region)
-            }
-            Space::PeerIn(q) => Place::Fresh(peer(q)?.0),
-            Space::PeerOut(q) => {
-                let q = peer(q)?;
-                self.shared(q, OUT, self.plan.bytes.max(region.end()), region)
+                let buffer = self.slots.number(peer(rank)?, u32::from(slot), size);
+                Place::Slot { buffer, start: region.offset }
             }
         })
     }
 
-    fn shared(&mut self, rank: Rank, slot: u32, size: usize, region: Region) -> Place {
-        let buffer = number(&mut self.buffer_numbers, (rank, slot));
-        if buffer as usize == self.buffers.len() {
-            self.buffers.push(size);
+    fn user(&mut self, rank: Rank, which: u32, region: Region) -> Place {
+        let buffer = self.reached.number(rank, which, self.plan.bytes.max(region.end()));
+        Place::Reached { buffer, start: region.offset }
+    }
+
+    /// A slot is with whoever reads it last when the next run begins.
+    fn read_by(&mut self, rank: usize, place: Place) {
+        if let Place::Slot { buffer, .. } = place {
+            self.slots.sizes[buffer as usize].1 = Rank::from(rank);
         }
-        let size = &mut self.buffers[buffer as usize];
-        *size = (*size).max(region.end());
-        Place::Shared { buffer, start: region.offset }
     }
 
     fn instruction(&mut self, rank: usize, op: &Op) -> Option<Instruction> {
         Some(match *op {
             Op::Move { src, dst } => {
-                Instruction::Move { src: self.place(rank, src)?, dst: self.place(rank, dst)?, len: src.len }
+                let (src_place, dst) = (self.place(rank, src)?, self.place(rank, dst)?);
+                self.read_by(rank, src_place);
+                Instruction::Move { src: src_place, dst, len: src.len }
             }
-            Op::Fold { a, b, dst } => Instruction::Fold {
-                a: self.place(rank, a)?,
-                b: self.place(rank, b)?,
-                dst: self.place(rank, dst)?,
-                len: dst.len,
-            },
+            Op::Fold { a, b, dst } => {
+                let operands = [self.place(rank, a)?, self.place(rank, b)?];
+                operands.into_iter().for_each(|place| self.read_by(rank, place));
+                let [a, b] = operands;
+                Instruction::Fold { a, b, dst: self.place(rank, dst)?, len: dst.len }
+            }
             Op::Set { flag, value, carry } => {
                 let carries = matches!(carry, Some(Carry::Bytes(_) | Carry::Address(_)));
                 Instruction::Set { flag: self.flag(flag)?, value, carries }
@@ -184,13 +242,10 @@ impl Compiler<'_> {
             Op::Wait { flag, value, take } => {
                 let takes = matches!(take, Some(Take::Bytes(_) | Take::Address(_)));
                 let flag = self.flag(flag)?;
-                let info = &mut self.flags[flag as usize];
-                info.reader = match info.reader {
-                    NOBODY => rank as u32,
-                    one if one == rank as u32 => one,
-                    // Several ranks poll it: nobody exchanges over it. Restored below.
-                    _ => MANY,
-                };
+                let readers = &mut self.readers[self.flags[flag as usize].line as usize];
+                if readers.last() != Some(&(rank as u32)) {
+                    readers.push(rank as u32);
+                }
                 Instruction::Wait { flag, value, takes }
             }
             Op::Add { flag } => {
@@ -202,20 +257,19 @@ impl Compiler<'_> {
     }
 }
 
-/// Several readers, while compiling.
-const MANY: u32 = u32::MAX - 1;
-
 /// Numbers everything, or names the first op that refers to what the plan does not have.
 pub fn compile(plan: &Plan, line_bytes: usize, options: &Options) -> Result<Program, (Rank, usize)> {
     let mut c = Compiler {
         plan,
         attach: options.attach,
+        span: i64::from(plan.span()),
         footprint: Footprint::of(plan, line_bytes.max(8)),
         flag_numbers: Numbers::default(),
         line_numbers: Numbers::default(),
-        buffer_numbers: Numbers::default(),
         flags: Vec::new(),
-        buffers: Vec::new(),
+        readers: Vec::new(),
+        slots: Buffers::default(),
+        reached: Buffers::default(),
     };
     let mut ops = Vec::with_capacity(plan.ranks);
     for (rank, program) in plan.programs.iter().enumerate() {
@@ -225,25 +279,18 @@ pub fn compile(plan: &Plan, line_bytes: usize, options: &Options) -> Result<Prog
         }
         ops.push(compiled);
     }
-    let lines = c.line_numbers.len();
-    let mut on_line = vec![0u32; lines];
-    c.flags.iter().for_each(|f| on_line[f.line as usize] += 1);
-    let span = i64::from(plan.span());
-    for (flag, id) in &c.flag_numbers {
-        let info = &mut c.flags[*id as usize];
-        if info.reader == MANY {
-            info.reader = NOBODY;
-        }
-        if on_line[info.line as usize] == 1 && !matches!(info.layout, Layout::Spread(_)) {
-            info.layout = Layout::Alone;
-        }
-        if plan.flags[flag.array as usize].kind == FlagKind::Signal {
-            info.span = span;
-        }
-    }
     let banks = match plan.reuse {
         Reuse::Same => 1,
         Reuse::Ring => options.banks.min(options.runs),
     };
-    Ok(Program { ops, flags: c.flags, lines, buffers: c.buffers, banks })
+    Ok(Program {
+        ops,
+        flags: c.flags,
+        lines: c.readers.len(),
+        readers: c.readers,
+        slots: c.slots.sizes,
+        reached: c.reached.sizes,
+        banks,
+        guarded: plan.reuse == Reuse::Ring,
+    })
 }

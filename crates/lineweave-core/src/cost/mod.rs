@@ -2,34 +2,34 @@
 //!
 //! # What is counted
 //!
-//! 1. Every rank has a clock; ops are played in the order of time. A move or fold costs its bytes; more where
-//!    its source was last written by a peer (a `get` at that distance), or its destination last read by one
-//!    (a `put`); readers of the same bytes are served one after the other (T_C's slope a line).
-//! 2. A set takes the flag's line away from whoever has it. Which flags share a line is read from the plan's
-//!    [`Footprint`](crate::plan::Footprint), so layouts differ in cost: writers of one line follow each other;
-//!    a rank that fetched the line after several sets has seen them all.
-//! 3. A wait that polls sees the set one `signal` later; a wait that comes later pays one read transfer, or
-//!    nothing if it has fetched the line since. Two ranks that set for each other at the same time and then
-//!    wait pay one `exchange`; between that and two separate signals the cost is interpolated over the time
-//!    between the sets.
+//! 1. Every rank has a clock; ops are played in the order of time. What flags cost comes out of [`crate::lines`]: transfers of
+//!    their lines, stores on their way, ranks that poll. Which flags share a line is read from the plan's
+//!    [`Footprint`](crate::plan::Footprint). No measurement of a whole collective enters.
+//! 2. A move or fold costs its bytes as in private memory, and what it adds to fetch those that other caches have (`get`), or to take
+//!    back those that others have read (`put`), by size, distance and number of copies at once: L(m, tau). Who has which
+//!    bytes is kept by stretches with one history, which do what lines do.
+//! 3. Loads of lines that were written before their reader came follow each other in a row and cost what T_N adds for one more line
+//!    (Ramos & Hoefler 2013, Eq. 3.1). A wait that a core could not foresee ends a row.
 //! 4. Ranks that share a CPU run in turn: a rank that must wait hands over, and each hand-over costs
 //!    `wake[yield]`, also when the next rank must wait as well.
-//! 5. Several runs follow each other, as in a measuring loop; the cost is the time from run to run.
+//! 5. Several runs follow each other, as in a measuring loop; the cost is the time from run to run. A bank is entered when all ranks
+//!    have left what it held before. Users' buffers are the same in all runs, and nobody writes to them in between.
 //!
 //! Valid for plans that `verify` accepts. Memory bandwidth beyond L(m, tau), and interference of other
 //! programs, are outside.
 
 mod compile;
+mod copies;
 mod data;
-mod flags;
 mod play;
 mod rates;
 mod schedule;
 mod term;
 mod trace;
 mod transfer;
+mod wires;
 
-pub use term::{LayoutKey, Part, Term};
+pub use term::{Part, Term};
 
 use crate::model::Model;
 use crate::plan::Plan;
@@ -92,7 +92,7 @@ pub struct Cost {
     /// From run to run, when runs follow each other. Infinite when the plan cannot finish (see `stuck`), or when
     /// the limit was passed.
     pub total: Nanos,
-    /// The first run alone, everybody starting at once, until the last is done.
+    /// A run alone, everybody starting at once with lines as runs before left them, until the last is done.
     pub first: Nanos,
     /// For each rank, from run to run.
     pub per_rank: Vec<Nanos>,

@@ -1,33 +1,32 @@
-//! A model's numbers in tables, net of what the player adds by itself.
+//! A model's numbers in tables, and what lines cost between the ranks of a shape.
 
-use crate::model::{LevelCosts, Model, Surface};
-use crate::plan::Layout;
+use crate::lines::{Found, Prices};
+use crate::machine::{Protocol, State};
+use crate::model::{Model, Surface};
 use crate::topology::{Level, Shape};
+use crate::trace::Picos;
+use crate::units::Rank;
 
-/// Costs at one distance, in ns.
-#[derive(Clone, Debug)]
+/// Costs at one distance.
+#[derive(Clone, Copy, Debug)]
 pub struct Near<'m> {
-    /// R_R.
-    pub read: f64,
-    /// Ownership.
-    pub own: f64,
+    /// R_R, in picoseconds.
+    read: u64,
+    /// Ownership of a line that is modified there, and of one that is not.
+    own: [u64; 2],
     /// Reading a peer's bytes.
     pub get: &'m Surface,
     /// Writing where a peer read.
     pub put: &'m Surface,
-    /// Flowing through a ring.
-    stream: Option<&'m Surface>,
-    signal: [f64; 4],
-    exchange: [f64; 4],
 }
 
-/// Everything the player looks up.
+/// Everything the player looks up. Times are in ns.
 #[derive(Clone, Debug)]
 pub struct Rates<'m> {
     levels: Vec<Near<'m>>,
     /// The model.
     pub model: &'m Model,
-    /// Overheads: set, wait, move, fold, run.
+    /// A set.
     pub set: f64,
     /// A satisfied wait.
     pub wait: f64,
@@ -39,55 +38,42 @@ pub struct Rates<'m> {
     pub run: f64,
     /// Same-line contention.
     pub contention: f64,
-    /// Between stores to different lines.
-    pub issue: f64,
-    /// Ranks of one CPU.
-    pub local: f64,
-    /// Fetch-and-add at the nearest distance.
+    /// Between loads of lines in a row.
+    row: f64,
+    /// Between stores to lines of others, in picoseconds.
+    pub gap: u64,
+    /// R_L.
+    local: u64,
+    /// R_I.
+    invalid: u64,
+    /// A store after a read that took the line over.
+    upgrade: Option<u64>,
+    /// A fetch-and-add beyond the ownership of its line.
     pub add: f64,
 }
 
-/// A wait that ends after an exchange cannot end sooner than this share of the exchange: what is left when
-/// overheads measured apart exceed the exchange measured as a whole.
-const FLOOR: f64 = 0.25;
-
-fn column(layout: Layout) -> usize {
-    match layout {
-        Layout::Packed => 0,
-        Layout::Paired => 1,
-        Layout::Alone => 2,
-        Layout::Spread(_) => 3,
-    }
+/// Nanoseconds as whole picoseconds.
+pub fn picos(ns: f64) -> Picos {
+    Picos((ns * 1e3).round() as u64)
 }
 
 impl<'m> Rates<'m> {
-    /// The tables of a model. Exchanges were measured by running a plan, so the run's and the set's own
-    /// cost, which the player adds, are taken off; from signals the set's.
+    /// The tables of a model.
     pub fn of(model: &'m Model) -> Rates<'m> {
         let o = &model.overhead;
-        let net = |list: &[crate::model::LayoutCost], layout, own_cost: f64, other: f64| {
-            let whole = LevelCosts::by_layout(list, layout).map_or(other, |f| f.value);
-            (whole - own_cost).max(whole * FLOOR)
+        let near = |&level: &Level| {
+            let costs = model.level(level).0;
+            let own = costs.own_modified.unwrap_or(costs.own);
+            Near {
+                read: picos(costs.read.value).0,
+                own: [picos(own.value).0, picos(costs.own.value).0],
+                get: &costs.get,
+                put: &costs.put,
+            }
         };
-        let layouts = [Layout::Packed, Layout::Paired, Layout::Alone, Layout::Spread(2)];
-        let levels = Level::ALL
-            .iter()
-            .map(|&level| {
-                let costs = model.level(level).0;
-                let both = costs.read.value + costs.own.value;
-                Near {
-                    read: costs.read.value,
-                    own: costs.own.value,
-                    get: &costs.get,
-                    put: &costs.put,
-                    stream: costs.stream.as_ref(),
-                    signal: layouts.map(|l| net(&costs.signal, l, o.set.value, both)),
-                    exchange: layouts.map(|l| net(&costs.exchange, l, o.set.value + o.run.value, both)),
-                }
-            })
-            .collect();
+        let nearest = &model.levels[0];
         Rates {
-            levels,
+            levels: Level::ALL.iter().map(near).collect(),
             model,
             set: o.set.value,
             wait: o.wait.value,
@@ -95,15 +81,23 @@ impl<'m> Rates<'m> {
             fold: o.fold.value,
             run: o.run.value,
             contention: model.contention.c.value,
-            issue: model.issue.value,
-            local: model.local.value,
-            add: model.add.value,
+            row: model.issue.value,
+            gap: picos(model.between_stores(nearest.level).value).0,
+            local: picos(model.local.value).0,
+            invalid: picos(model.invalid.value).0,
+            upgrade: nearest.upgrade().map(|u| picos(u.value).0),
+            add: (model.add.value - nearest.own.value).max(0.0),
         }
     }
 
-    /// The ownership transfer at the nearest measured distance, never zero.
-    pub fn nearest_own(&self) -> f64 {
-        self.model.levels.first().map_or(1.0, |l| l.own.value).max(1e-3)
+    /// Whether a read of a modified line takes it over.
+    pub fn takes_over(&self) -> bool {
+        self.upgrade.is_some()
+    }
+
+    /// A load behind others, of a line at this distance.
+    pub fn in_row(&self, level: Level) -> f64 {
+        self.row.min(self.at(level).read as f64 / 1e3)
     }
 
     /// Costs at a distance.
@@ -112,25 +106,72 @@ impl<'m> Rates<'m> {
     }
 }
 
-impl Near<'_> {
-    /// Set to seen by a poller, after the set's own cost.
-    pub fn signal(&self, layout: Layout) -> f64 {
-        self.signal[column(layout)]
+/// Ranks on the caches of their CPUs: ranks of one CPU share its caches.
+#[derive(Clone, Debug)]
+pub struct Sitting<'a> {
+    /// The tables.
+    pub rates: Rates<'a>,
+    shape: &'a Shape,
+    /// For each rank, the number of its cache.
+    pub cache: Vec<u32>,
+    /// For each cache, a rank on it.
+    rank: Vec<u32>,
+}
+
+impl<'a> Sitting<'a> {
+    /// The ranks of a shape.
+    pub fn of(model: &'a Model, shape: &'a Shape) -> Sitting<'a> {
+        let mut numbers = std::collections::HashMap::new();
+        let mut rank = Vec::new();
+        let cache = (0..shape.ranks() as u32)
+            .map(|r| {
+                let next = numbers.len() as u32;
+                let of = *numbers.entry(shape.cpu(Rank(r)).os).or_insert(next);
+                if of == next {
+                    rank.push(r);
+                }
+                of
+            })
+            .collect();
+        Sitting { rates: Rates::of(model), shape, cache, rank }
     }
 
-    /// ns a byte of a stream whose writer comes back to a place after `reuse` bytes, where it was measured.
-    pub fn stream(&self, reuse: u64) -> Option<f64> {
-        self.stream?.per_byte(reuse)
-    }
-
-    /// Two sets at once, to both seen.
-    pub fn exchange(&self, layout: Layout) -> f64 {
-        self.exchange[column(layout)]
+    /// The distance of two caches.
+    pub fn level(&self, a: u32, b: u32) -> Level {
+        self.shape.distance(Rank(self.rank[a as usize]), Rank(self.rank[b as usize]))
     }
 }
 
-/// The distance of two ranks, or `None` when they share a CPU and so its caches.
-pub fn distance(shape: &Shape, a: u32, b: u32) -> Option<Level> {
-    let (a, b) = (crate::units::Rank(a), crate::units::Rank(b));
-    (a != b && shape.cpu(a).os != shape.cpu(b).os).then(|| shape.distance(a, b))
+impl Prices for Sitting<'_> {
+    fn protocol(&self) -> Protocol {
+        Protocol::Mesi
+    }
+
+    fn hit(&self) -> u64 {
+        self.rates.local
+    }
+
+    fn read(&self, core: u32, from: u32, _: State) -> u64 {
+        self.rates.at(self.level(core, from)).read
+    }
+
+    fn own(&self, core: u32, from: u32, state: State) -> u64 {
+        self.rates.at(self.level(core, from)).own[usize::from(state != State::M)]
+    }
+
+    fn memory(&mut self, now: Picos, _: u32, _: u32) -> (Picos, u64) {
+        (now, self.rates.invalid)
+    }
+
+    fn service(&self, _: Found, _: u64) -> u64 {
+        picos(self.rates.contention).0
+    }
+
+    fn nth(&self, _: Found, _: u64, first: u64) -> u64 {
+        first
+    }
+
+    fn upgrade(&self) -> Option<u64> {
+        self.rates.upgrade
+    }
 }

@@ -60,8 +60,8 @@ impl Cpus {
 enum Waiting {
     /// Nothing: it can run.
     No,
-    /// Since then, for something seen at that time (infinite: nobody has raised it).
-    For { since: f64, seen: f64 },
+    /// For something seen at that time (infinite: nobody has raised it).
+    For { seen: f64 },
     /// All its runs are done.
     Done,
 }
@@ -89,6 +89,8 @@ pub struct Agenda {
     of: Vec<usize>,
     waiting: Vec<Waiting>,
     heap: BinaryHeap<Reverse<(Time, usize, u32)>>,
+    /// Ranks that are not done.
+    at_work: usize,
     yielding: f64,
 }
 
@@ -98,8 +100,9 @@ impl Agenda {
         let waiting = vec![Waiting::No; cpus.of.len()];
         let heap = (0..cpus.ranks.len()).map(|c| Reverse((Time(0.0), c, 0))).collect();
         let cpu = |ranks| Cpu { ranks, turn: 0, blocked: None, looked: 0.0, next: None, generation: 0 };
+        let at_work = waiting.len();
         let list = cpus.ranks.into_iter().map(cpu).collect();
-        Agenda { cpus: list, of: cpus.of, waiting, heap, yielding: yielding.max(0.0) }
+        Agenda { cpus: list, of: cpus.of, waiting, heap, at_work, yielding: yielding.max(0.0) }
     }
 
     /// The next CPU that is due, its rank and the time.
@@ -120,9 +123,21 @@ impl Agenda {
         None
     }
 
-    /// When the next CPU is due, at the soonest.
-    pub fn soonest(&self) -> f64 {
-        self.heap.peek().map_or(f64::INFINITY, |Reverse((time, _, _))| time.0)
+    /// When the next CPU is due.
+    pub fn soonest(&mut self) -> f64 {
+        while let Some(Reverse((time, c, generation))) = self.heap.peek() {
+            let cpu = &self.cpus[*c];
+            if cpu.generation == *generation && !cpu.ranks.is_empty() {
+                return time.0;
+            }
+            self.heap.pop();
+        }
+        f64::INFINITY
+    }
+
+    /// Whether all ranks have done all that they had to do.
+    pub fn idle(&self) -> bool {
+        self.at_work == 0
     }
 
     /// The running rank of a CPU goes on at `now`, after others.
@@ -131,15 +146,16 @@ impl Agenda {
         self.heap.push(Reverse((Time(now), cpu, generation)));
     }
 
-    /// The running rank waits for what is seen at `seen`.
-    pub fn block(&mut self, cpu: usize, rank: u32, now: f64, seen: f64) {
-        self.waiting[rank as usize] = Waiting::For { since: now, seen };
+    /// The running rank waits for what it will be told of.
+    pub fn block(&mut self, cpu: usize, rank: u32, now: f64) {
+        self.waiting[rank as usize] = Waiting::For { seen: f64::INFINITY };
         self.look(cpu, now);
     }
 
     /// The running rank is done.
     pub fn retire(&mut self, cpu: usize, rank: u32, now: f64) {
         self.waiting[rank as usize] = Waiting::Done;
+        self.at_work -= 1;
         let c = &mut self.cpus[cpu];
         c.ranks.remove(c.turn);
         if c.ranks.is_empty() {
@@ -153,7 +169,7 @@ impl Agenda {
 
     /// What a waiting rank waits for will be seen at `seen`.
     pub fn notify(&mut self, rank: u32, seen: f64) {
-        if let Waiting::For { seen: s, .. } = &mut self.waiting[rank as usize] {
+        if let Waiting::For { seen: s } = &mut self.waiting[rank as usize] {
             *s = seen;
         }
         let c = self.of[rank as usize];
@@ -165,18 +181,10 @@ impl Agenda {
         }
     }
 
-    /// Since when a rank waits.
-    pub fn since(&self, rank: u32) -> f64 {
-        match self.waiting[rank as usize] {
-            Waiting::For { since, .. } => since,
-            Waiting::No | Waiting::Done => 0.0,
-        }
-    }
-
     /// A rank that has waited goes on: when it saw what it waited for.
     pub fn take_seen(&mut self, rank: u32) -> Option<f64> {
         match self.waiting[rank as usize] {
-            Waiting::For { seen, .. } => {
+            Waiting::For { seen } => {
                 self.waiting[rank as usize] = Waiting::No;
                 Some(seen)
             }
@@ -221,7 +229,7 @@ impl Agenda {
         let n = cpu.ranks.len();
         let ready = match self.waiting[cpu.ranks[turn] as usize] {
             Waiting::No => since,
-            Waiting::For { seen, .. } => seen,
+            Waiting::For { seen } => seen,
             Waiting::Done => f64::INFINITY,
         };
         if n == 1 || self.yielding <= 0.0 || ready.is_infinite() {

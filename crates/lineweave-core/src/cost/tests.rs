@@ -7,16 +7,17 @@ use crate::model::Values;
 use crate::plan::{Builder, Layout, Params};
 use crate::topology::{Cpu, Level, Topology};
 
-/// Round numbers: R_R 30, ownership 20, so a signal 50; exchanges 40 (paired) and 52 (alone); overheads 1,
-/// a run 2; contention 7.
+/// Round numbers: R_R 30, ownership 20, so a signal 50; a read takes a modified line over for nothing; overheads 1, a run 2;
+/// contention 7; one more line 8; R_L nothing.
 fn values() -> Values {
     Values {
         levels: vec![(Level::L3, 30.0, 20.0)],
         overhead: 1.0,
-        exchange_paired: 40.0,
+        exchange_paired: 30.0,
         exchange_alone: 52.0,
         contention: 7.0,
         per_line: 8.0,
+        local: 0.0,
         ..Values::default()
     }
 }
@@ -37,32 +38,87 @@ fn near(a: f64, b: f64) {
     assert!((a - b).abs() < 1e-6, "{a} is not {b}");
 }
 
+/// Each possession of the line carries both flags and lets its rank go two runs on: one transfer a run, and two where each
+/// flag has a line of its own.
 #[test]
-fn the_exchange_plan_costs_what_the_exchange_probe_measured() {
+fn two_ranks_alone_on_one_line_pay_one_transfer_a_run() {
     let model = values().model();
     let shape = Shape::flat(2);
-    near(cost(&model, &shape, &exchange(Layout::Paired)).total.0, 40.0);
-    near(cost(&model, &shape, &exchange(Layout::Alone)).total.0, 52.0);
+    let options = Options { runs: 40, ..Options::default() };
+    let of = |layout| cost_with(&model, &shape, &exchange(layout), &options).total.0;
+    let (together, apart) = (of(Layout::Paired), of(Layout::Alone));
+    // Two runs with their overheads fit into the half of a transfer in which the line is still there.
+    assert!((30.0..33.0).contains(&together), "{together}");
+    // A run, a set, and a signal.
+    near(apart, 2.0 + 1.0 + 20.0 + 30.0);
 }
 
+/// In a butterfly of four the partner of the round before has the line: each round pays what two lines do.
 #[test]
-fn the_cheaper_layout_is_the_one_measured_cheaper() {
-    let shape = Shape::flat(2);
-    let order = |values: Values| {
-        let m = values.model();
-        let of = |l| cost(&m, &shape, &exchange(l)).total.0;
-        of(Layout::Paired) < of(Layout::Alone)
+fn a_butterfly_on_shared_lines_does_not_ride_on_one_transfer() {
+    let model = values().model();
+    let plan = |ranks| {
+        let problem = Problem::flat(Collective::Barrier, ranks, 0);
+        let params = Params::new().with("layout", Layout::Packed);
+        crate::algorithm::find(Collective::Barrier, "exchange").unwrap().plan(&problem, &params).unwrap()
     };
-    assert!(order(values()));
-    assert!(!order(Values { exchange_paired: 80.0, ..values() }));
+    let options = Options { runs: 40, ..Options::default() };
+    let of = |ranks| cost_with(&model, &Shape::flat(ranks), &plan(ranks), &options).total.0;
+    assert!(of(4) > 3.0 * of(2), "{} {}", of(4), of(2));
 }
 
 #[test]
 fn critical_steps_add_up_to_the_total() {
     let model = values().model();
-    let c = cost(&model, &Shape::flat(2), &exchange(Layout::Paired));
+    let c = cost(&model, &Shape::flat(2), &exchange(Layout::Alone));
     near(c.critical.iter().map(|s| s.nanos.0).sum(), c.total.0);
-    assert!(c.critical.iter().any(|s| matches!(s.why, Term::Exchange(LayoutKey::Paired, Level::L3))));
+    assert!(c.critical.iter().any(|s| s.why == Term::Own(Level::L3)));
+    assert!(c.critical.iter().any(|s| s.why == Term::Read(Level::L3)));
+}
+
+/// Answers on one line cost a transfer of ownership each; on lines of their own they come in a row.
+#[test]
+fn writers_of_one_line_follow_each_other() {
+    let model = values().model();
+    let answers = |layout| {
+        let ranks = 9;
+        let mut b = Builder::new(Collective::Barrier, "answers", &Params::new(), ranks, 0, 0, 1);
+        let f = b.flags("answer", layout, ranks - 1);
+        for r in 1..ranks {
+            b.set(r, f.at(0, r - 1), 1);
+        }
+        for r in 1..ranks {
+            b.wait(0, f.at(0, r - 1), 1);
+        }
+        b.ring();
+        let plan = b.finish();
+        cost_with(&model, &Shape::flat(ranks), &plan, &Options { runs: 1, ..Options::default() }).first.0
+    };
+    // Run, set, ownership one after the other, and the root's reads in between.
+    assert!(answers(Layout::Packed) > 2.0 + 1.0 + 8.0 * 20.0, "{}", answers(Layout::Packed));
+    // All are owned at once; the first is seen, the second read, and the others follow in a row.
+    near(answers(Layout::Alone), 2.0 + 1.0 + 20.0 + 30.0 + 30.0 + 6.0 * 8.0);
+}
+
+/// Stores to lines that others poll leave one after the other.
+#[test]
+fn a_setter_of_many_polled_lines_pays_for_each() {
+    let model = values().model();
+    let last = |ranks: usize| {
+        let mut b = Builder::new(Collective::Barrier, "set", &Params::new(), ranks, 0, 0, 1);
+        let f = b.flags("go", Layout::Alone, ranks - 1);
+        for r in 1..ranks {
+            b.set(0, f.at(r, r - 1), 1);
+        }
+        for r in 1..ranks {
+            b.wait(r, f.at(r, r - 1), 1);
+        }
+        b.ring();
+        let plan = b.finish();
+        cost_with(&model, &Shape::flat(ranks), &plan, &Options { runs: 1, ..Options::default() }).first.0
+    };
+    // Two are under way at once, so half an ownership apart.
+    near(last(10) - last(2), 8.0 * 10.0);
 }
 
 /// Rank 0 and rank 1 set in turn.
@@ -75,8 +131,8 @@ fn an_alternating_pair_pays_two_signals_a_run() {
     b.wait(0, f.at(0, 0), 1);
     b.wait(1, f.at(1, 0), 1);
     b.set(1, f.at(0, 0), 1);
-    // Two signals of 50, which contain the sets, and rank 0's own start of a run.
-    near(cost(&model, &Shape::flat(2), &b.finish()).total.0, 2.0 * 50.0 + 2.0);
+    // Two sets and signals, and rank 0's own start of a run.
+    near(cost(&model, &Shape::flat(2), &b.finish()).total.0, 2.0 * 51.0 + 2.0);
 }
 
 #[test]
@@ -88,7 +144,7 @@ fn a_flat_broadcast_of_two_ranks_is_a_put_a_signal_and_a_get() {
     let c = cost_with(&model, &shape, &plan, &Options { runs: 1, ..Options::default() });
     // Private copies 0.05 ns a byte, get and put 8 ns a line beside a read of 30 or an ownership of 20.
     let put = 1.0 + 20.0 + 8.0;
-    let signal = 50.0;
+    let signal = 1.0 + 50.0;
     let get = 1.0 + 30.0 + 8.0;
     near(c.first.0, 2.0 + put + signal + get);
 }
@@ -99,8 +155,8 @@ fn carrying_spares_the_put_and_the_get() {
     let problem = Problem::flat(Collective::Bcast, 2, 8);
     let plan = bcast::binomial::ALGORITHM.plan(&problem, &Params::new()).unwrap();
     let c = cost_with(&model, &Shape::flat(2), &plan, &Options { runs: 1, ..Options::default() });
-    // Run 2, set 1 and 1 for the bytes, signal net of the set 49, taking the bytes 1.
-    near(c.first.0, 2.0 + 2.0 + 49.0 + 1.0);
+    // Run 2, set 1 and 1 for the bytes, signal 50, taking the bytes 1.
+    near(c.first.0, 2.0 + 2.0 + 50.0 + 1.0);
 }
 
 #[test]
@@ -121,8 +177,8 @@ fn three_ranks_reading_one_slot_are_served_in_turn() {
     let c = cost_with(&model, &Shape::flat(3), &b.finish(), &Options { runs: 1, ..Options::default() });
     let put = 1.0 + 20.0 + 80.0;
     let get = 1.0 + 30.0 + 80.0;
-    // The second reader sees the flag 7 ns after the first, and its ten lines are served after the first's.
-    near(c.first.0, 2.0 + put + 50.0 + get + 10.0 * 7.0);
+    // The first reader takes the flag's line over, so the second is served after it; and its ten lines after the first's.
+    near(c.first.0, 2.0 + put + 51.0 + get + 10.0 * 7.0);
 }
 
 #[test]
@@ -143,6 +199,10 @@ fn a_sum_in_the_place_of_its_operand_takes_its_lines_once() {
             boxed(1, given),
             boxed(u32::from(back), if back { given } else { other }),
         );
+        b.set(0, f.at(0, 0), 1);
+        b.wait(1, f.at(0, 0), 1);
+        let result = boxed(u32::from(back), if back { given } else { other });
+        b.mov(1, result, Region::new(Space::Out, 0..640));
         b.ring();
         b.finish()
     };
@@ -262,7 +322,7 @@ fn deferred_acknowledgements_let_the_next_run_start_early() {
     };
     let shape = Shape::flat(2);
     let of = |v| cost(&model, &shape, &plan(v)).total.0;
-    near(of(1), 102.0);
+    near(of(1), 2.0 * 51.0 + 2.0);
     assert!(of(-1) < of(1), "{} {}", of(-1), of(1));
 }
 

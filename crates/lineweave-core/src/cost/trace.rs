@@ -52,10 +52,29 @@ impl Log {
         self.last[rank as usize]
     }
 
+    /// The entry of two that ended later.
+    pub fn later(&self, a: usize, b: usize) -> usize {
+        let end = |entry: usize| self.entries.get(entry).map_or(f64::MIN, |e| e.end);
+        if end(a) >= end(b) {
+            a
+        } else {
+            b
+        }
+    }
+
     /// The rank was busy until `end`.
     pub fn spend(&mut self, rank: u32, op: Option<usize>, end: f64, term: Term) -> usize {
         let cause = self.last(rank);
         self.push(Entry { rank, op, end, term, cause })
+    }
+
+    /// Something that happens beside what its rank does meanwhile.
+    pub fn aside(&mut self, entry: Entry) -> usize {
+        if !self.wanted {
+            return NONE;
+        }
+        self.entries.push(entry);
+        self.entries.len() - 1
     }
 
     /// The rank will see something.
@@ -80,13 +99,9 @@ impl Log {
                 self.push(Entry { rank, op: Some(op), end: at, term: Term::Yield, cause });
             }
             (Some(entry), looked) => {
-                let idle = self.last(rank);
-                let waited = entry.term != Term::Local || entry.cause != idle;
-                if waited {
-                    self.push(entry);
-                }
+                self.push(entry);
                 let term = if looked.is_some() { Term::Yield } else { Term::Overhead(Part::Wait) };
-                if at > entry.end || !waited {
+                if at > entry.end {
                     self.spend(rank, Some(op), at, term);
                 }
             }

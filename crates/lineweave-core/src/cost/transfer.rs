@@ -1,15 +1,15 @@
 //! The time of moves and folds.
 
-use super::compile::{Place, NOBODY};
+use super::compile::Place;
 use super::data::Met;
 use super::play::Player;
-use super::rates::{distance, Near};
+use super::rates::Near;
 use super::term::Term;
 use crate::model::Surface;
 use crate::topology::Level;
 
-/// Copies below this size come and go too quickly to slow each other.
-const CONCURRENT_FROM: usize = 4096;
+/// What shorter writes cost is the wait for their first lines, wherever those are.
+const FLOWS: usize = 16 << 10;
 
 /// What fetching operands, or taking back a destination, adds to the time in private memory.
 #[derive(Clone, Copy, Default)]
@@ -31,20 +31,22 @@ impl Player<'_> {
         dst: Place,
         len: usize,
     ) -> (f64, Term) {
-        let tau = self.concurrency(now, len);
+        let op = self.runners[rank as usize].pc;
+        let tau = self.copies.at_once(rank, op, now, len);
         if matches!((src, dst), (Place::Attached, _) | (_, Place::Attached)) {
-            let at = now + self.rates.mov + self.attached(len, tau);
-            self.began(at, len);
+            let at = now + self.wires.sitting.rates.mov + self.attached(len, tau);
+            self.copies.began(rank, op, now, at, len);
             return (at, Term::Attach);
         }
         let base = self.in_private(len, tau);
         let source = self.fetch(rank, bank, now, src, len, tau, base);
+        let source = self.in_row(rank, source);
         let target = self.take_back(rank, bank, dst, len, tau, base);
         let cold = self.cold(rank, src, len, base) + self.cold(rank, dst, len, base);
-        let spent = now + self.rates.mov + base + cold + source.nanos + target.nanos;
+        let spent = now + self.wires.sitting.rates.mov + base + cold + source.nanos + target.nanos;
         let at = spent.max(source.not_before);
         self.served(rank, bank, src, len, at);
-        self.began(at, len);
+        self.copies.began(rank, op, now, at, len);
         (at, source.level.or(target.level).map_or(Term::Copy, Term::Transfer))
     }
 
@@ -58,12 +60,15 @@ impl Player<'_> {
         dst: Place,
         len: usize,
     ) -> f64 {
-        let tau = self.concurrency(now, len);
+        let op = self.runners[rank as usize].pc;
+        let tau = self.copies.at_once(rank, op, now, len);
         let copied = self.in_private(len, tau);
-        let model = self.rates.model;
+        let model = self.wires.sitting.rates.model;
         let costs = model.fold(self.grain);
-        let base = costs.map_or(copied, |f| f.private.at(len, tau).nanos);
-        let mut at = now + self.rates.fold + base + self.cold(rank, dst, len, copied);
+        // Folds were measured alone; others slow them as they slow copies.
+        let alone = self.in_private(len, 1).max(1e-9);
+        let base = costs.map_or(copied, |f| f.private.at(len, 1).nanos * copied / alone);
+        let mut at = now + self.wires.sitting.rates.fold + base + self.cold(rank, dst, len, copied);
         let mut not_before = f64::MIN;
         let calls = operands.iter().chain([&dst]).filter(|p| matches!(p, Place::Attached)).count();
         at += calls as f64 * if calls > 0 { self.attached(len, tau) } else { 0.0 };
@@ -71,12 +76,14 @@ impl Player<'_> {
             let mut extra = self.fetch(rank, bank, now, place, len, tau, copied);
             // A fold out of a slot was measured as such: the prefetcher hides part of the transfer.
             if let (Some(slot), true) = (costs.and_then(|f| f.slot.as_ref()), extra.nanos > 0.0) {
-                let near = self.rates.model.levels.first().map(|l| l.level);
+                let near = self.wires.sitting.rates.model.levels.first().map(|l| l.level);
                 if near == extra.level {
-                    extra.nanos = (slot.at(len, tau).nanos - base).max(0.0);
+                    let get = &self.wires.sitting.rates.model.levels[0].get;
+                    let slower = get.at(len, tau).nanos / get.at(len, 1).nanos.max(1e-9);
+                    extra.nanos = (slot.at(len, 1).nanos * slower - base).max(0.0);
                 }
             }
-            at += extra.nanos + self.cold(rank, place, len, copied);
+            at += self.in_row(rank, extra).nanos + self.cold(rank, place, len, copied);
             not_before = not_before.max(extra.not_before);
         }
         // Lines that a sum goes back to have just come for its operand.
@@ -86,13 +93,26 @@ impl Player<'_> {
         at += self.take_back(rank, bank, dst, len, tau, copied).nanos;
         let at = at.max(not_before);
         operands.into_iter().for_each(|p| self.served(rank, bank, p, len, at));
-        self.began(at, len);
+        self.copies.began(rank, op, now, at, len);
         at
+    }
+
+    /// Loads that follow others without a wait between them begin while those are under way: they cost what one more line does.
+    fn in_row(&mut self, rank: u32, extra: Extra) -> Extra {
+        let Some(level) = extra.level else { return extra };
+        let rates = &self.wires.sitting.rates;
+        let row = rates.in_row(level);
+        let hidden = (rates.model.level(level).0.read.value - row).max(0.0);
+        let nanos = match std::mem::replace(&mut self.runners[rank as usize].in_row, true) {
+            true => (extra.nanos - hidden).max(row.min(extra.nanos)),
+            false => extra.nanos,
+        };
+        Extra { nanos, ..extra }
     }
 
     /// A copy by the kernel; as long as one within private memory where it was not measured.
     fn attached(&mut self, len: usize, tau: usize) -> f64 {
-        let model = self.rates.model;
+        let model = self.wires.sitting.rates.model;
         let reading = model.attach.as_ref().unwrap_or(&model.copy).at(len, tau);
         self.extrapolated |= reading.extrapolated;
         reading.nanos
@@ -100,38 +120,22 @@ impl Player<'_> {
 
     /// A copy within private memory.
     fn in_private(&mut self, len: usize, tau: usize) -> f64 {
-        let reading = self.rates.model.copy.at(len, tau);
+        let reading = self.wires.sitting.rates.model.copy.at(len, tau);
         self.extrapolated |= reading.extrapolated;
         reading.nanos
     }
 
-    /// Copies under way at `now`, this one included.
-    fn concurrency(&mut self, now: f64, len: usize) -> usize {
-        if !self.options.concurrent || len < CONCURRENT_FROM {
-            return 1;
-        }
-        self.active.retain(|&end| end > now);
-        self.active.len() + 1
-    }
-
-    fn began(&mut self, until: f64, len: usize) {
-        if self.options.concurrent && len >= CONCURRENT_FROM {
-            self.active.push(until);
-        }
-    }
-
     /// A user's buffer is as far away as all of it is: half of a copy's two sides.
     fn cold(&self, rank: u32, place: Place, len: usize, base: f64) -> f64 {
-        let owner = match place {
-            Place::User => rank,
-            Place::Fresh(q) => q,
-            Place::Near | Place::Attached | Place::Shared { .. } => return 0.0,
-        };
-        let reach = self.reach[owner as usize];
+        match place {
+            Place::User | Place::Reached { .. } => {}
+            Place::Near | Place::Attached | Place::Slot { .. } => return 0.0,
+        }
+        let reach = self.reach[rank as usize];
         if reach <= len {
             return 0.0;
         }
-        let whole = self.rates.model.copy.at(reach, 1).nanos;
+        let whole = self.wires.sitting.rates.model.copy.at(reach, 1).nanos;
         (0.5 * (whole * len as f64 / reach as f64 - base)).max(0.0)
     }
 
@@ -146,53 +150,51 @@ impl Player<'_> {
         tau: usize,
         base: f64,
     ) -> Extra {
+        let cache = self.wires.sitting.cache[rank as usize];
         let met = match src {
             Place::Near | Place::User | Place::Attached => return Extra::default(),
-            Place::Fresh(q) => Met { peer: q, bytes: len, served: f64::MIN, reuse: None },
-            Place::Shared { buffer, start } => self.buffers[bank + buffer as usize].look(rank, start, len),
+            Place::Slot { buffer, start } => self.slots[bank + buffer as usize].look(cache, start, len),
+            Place::Reached { buffer, start } => self.reached[buffer as usize].look(cache, start, len),
         };
         let mut extra = self.surplus(rank, met, len, tau, base, |near| near.get);
         if extra.level.is_some() && met.served > now {
-            let lines = met.bytes.div_ceil(self.rates.model.line_bytes.max(1));
-            extra.not_before = met.served + self.rates.contention * lines as f64;
+            let lines = met.bytes.div_ceil(self.wires.sitting.rates.model.line_bytes.max(1));
+            extra.not_before = met.served + self.wires.sitting.rates.contention * lines as f64;
         }
         extra
     }
 
     fn take_back(&mut self, rank: u32, bank: usize, dst: Place, len: usize, tau: usize, base: f64) -> Extra {
-        match dst {
-            Place::Near | Place::User | Place::Attached => Extra::default(),
-            // A peer's buffer, which its owner has read since it was written last.
-            Place::Fresh(q) => {
-                let met = Met { peer: q, bytes: len, served: f64::MIN, reuse: None };
-                self.surplus(rank, met, len, tau, base, |near| near.put)
-            }
-            Place::Shared { buffer, start } => {
-                let ranks = self.shape.ranks() as u32;
-                let stranger = if ranks > 1 { (rank + 1) % ranks } else { NOBODY };
-                let stamp = self.put[rank as usize];
-                self.put[rank as usize] += len as u64;
-                let met = self.buffers[bank + buffer as usize].write(rank, start, len, stranger, stamp);
-                let mut extra = self.surplus(rank, met, len, tau, base, |near| near.put);
-                // Long writes flow while the peer reads what went before; that was measured as a whole.
-                let reuse = match self.options.walk {
-                    0 => met.reuse,
-                    walk => Some(met.reuse.map_or(walk, |reuse| reuse.max(walk))),
-                };
-                if let (Some(level), Some(reuse), true) = (extra.level, reuse, len >= CONCURRENT_FROM) {
-                    if let Some(per_byte) = self.rates.at(level).stream(reuse) {
-                        let share = met.bytes as f64 / len as f64;
-                        extra.nanos = (per_byte * met.bytes as f64 - base * share).max(0.0);
-                    }
-                }
-                extra
-            }
+        let cache = self.wires.sitting.cache[rank as usize];
+        let (buffer, start) = match dst {
+            Place::Near | Place::User | Place::Attached => return Extra::default(),
+            Place::Slot { buffer, start } => (&mut self.slots[bank + buffer as usize], start),
+            Place::Reached { buffer, start } => (&mut self.reached[buffer as usize], start),
+        };
+        let stamp = self.put[rank as usize];
+        self.put[rank as usize] += len as u64;
+        let met = buffer.write(cache, start, len, stamp);
+        let mut extra = self.surplus(rank, met, len, tau, base, |near| near.put);
+        // Where a rank comes back to after many bytes is as near as that much memory: peers' caches gave it up meanwhile.
+        let reuse = match self.options.walk {
+            0 => met.reuse,
+            walk => Some(met.reuse.map_or(walk, |reuse| reuse.max(walk))),
+        };
+        if let (Some(level), Some(reuse), true) = (extra.level, reuse, len >= FLOWS) {
+            let far = (reuse as usize).max(len);
+            let put = self.wires.sitting.rates.at(level).put.at(far, tau).nanos / far as f64;
+            let share = met.bytes as f64 / len as f64;
+            extra.nanos = extra.nanos.min((put * met.bytes as f64 - base * share).max(0.0));
         }
+        extra
     }
 
     fn served(&mut self, rank: u32, bank: usize, src: Place, len: usize, at: f64) {
-        if let Place::Shared { buffer, start } = src {
-            self.buffers[bank + buffer as usize].read(rank, start, len, at);
+        let cache = self.wires.sitting.cache[rank as usize];
+        match src {
+            Place::Slot { buffer, start } => self.slots[bank + buffer as usize].read(cache, start, len, at),
+            Place::Reached { buffer, start } => self.reached[buffer as usize].read(cache, start, len, at),
+            Place::Near | Place::User | Place::Attached => {}
         }
     }
 
@@ -205,9 +207,10 @@ impl Player<'_> {
         base: f64,
         surface: impl Fn(&Near<'s>) -> &'s Surface,
     ) -> Extra {
-        let level = (met.peer != NOBODY).then(|| distance(self.shape, rank, met.peer)).flatten();
+        let sitting = &self.wires.sitting;
+        let level = met.from.map(|from| sitting.level(sitting.cache[rank as usize], from));
         let (Some(level), true) = (level, len > 0) else { return Extra::default() };
-        let reading = surface(self.rates.at(level)).at(len, tau);
+        let reading = surface(self.wires.sitting.rates.at(level)).at(len, tau);
         self.extrapolated |= reading.extrapolated;
         let share = met.bytes as f64 / len as f64;
         let nanos = (reading.nanos - base).max(0.0) * share;

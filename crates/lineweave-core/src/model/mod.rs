@@ -115,6 +115,9 @@ pub struct LevelCosts {
     pub read_clean: Option<Fitted>,
     /// Taking ownership of a line the other has.
     pub own: Fitted,
+    /// The same of a line that it has modified, where it was measured.
+    #[serde(default)]
+    pub own_modified: Option<Fitted>,
     /// Set to seen by a polling peer, one way, per layout.
     pub signal: Vec<LayoutCost>,
     /// Two ranks setting and waiting at once, per layout.
@@ -133,6 +136,15 @@ pub struct LevelCosts {
 }
 
 impl LevelCosts {
+    /// What a store costs to a line that was just read from the one cache that had modified it: what a flag and its answer on one
+    /// line take beyond the read. `None` where that is half of an ownership transfer or more, so that such a read takes nothing over.
+    pub fn upgrade(&self) -> Option<Fitted> {
+        let one_line = self.signal.iter().filter(|s| matches!(s.layout, Layout::Packed | Layout::Paired));
+        let least = one_line.map(|s| s.cost).min_by(|a, b| a.value.total_cmp(&b.value))?;
+        let upgrade = least.less(self.read).at_least(0.0);
+        (upgrade.value < 0.5 * self.own.value).then_some(upgrade)
+    }
+
     /// The cost for a layout: as measured, or the one measured for the most similar layout, a thousandth
     /// dearer, so that a layout nobody measured never wins by a tie.
     pub fn by_layout(list: &[LayoutCost], layout: Layout) -> Option<Fitted> {
@@ -243,8 +255,11 @@ pub struct Model {
     pub invalid: Fitted,
     /// T_C.
     pub contention: Contention,
-    /// Between stores to different lines of others: what a setter of many flags pays for each.
+    /// Between loads of lines in a row: what one more line costs.
     pub issue: Fitted,
+    /// Between stores to lines that others poll, where it was measured.
+    #[serde(default)]
+    pub stores: Option<Fitted>,
     /// A fetch-and-add on a line that others have.
     pub add: Fitted,
     /// By distance, nearest first; never empty.
@@ -279,7 +294,20 @@ pub struct Model {
     pub residuals: Vec<Residual>,
 }
 
+/// Stores to lines that others poll leave a core as if two were under way at a time: half of an ownership transfer apart, where no
+/// probe said otherwise.
+const BETWEEN_STORES: f64 = 0.5;
+
 impl Model {
+    /// How long after one store to a line of a rank at this distance the next leaves a core.
+    pub fn between_stores(&self, level: Level) -> Fitted {
+        let own = self.level(level).0.own;
+        match self.stores {
+            Some(nearest) => nearest.inferred(own.value / self.levels[0].own.value.max(1e-9)),
+            None => own.inferred(BETWEEN_STORES),
+        }
+    }
+
     /// The costs at a distance. A level that was not measured takes those of the next farther one, which is
     /// on the safe side, or else of the nearest; the flag says whether it is the very level.
     pub fn level(&self, level: Level) -> (&LevelCosts, bool) {

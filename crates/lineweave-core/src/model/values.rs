@@ -85,7 +85,8 @@ impl Values {
                     read: given(read),
                     read_clean: None,
                     own: given(own),
-                    signal: by(read + own, read + own),
+                    own_modified: None,
+                    signal: by(scale(self.exchange_paired, read, own), read + own),
                     exchange: by(
                         scale(self.exchange_paired, read, own),
                         scale(self.exchange_alone, read, own),
@@ -116,6 +117,7 @@ impl Values {
                 b: given(self.levels[0].1 + self.local - self.contention),
             },
             issue: given(self.per_line),
+            stores: None,
             add: given(self.levels[0].2),
             levels,
             copy: Surface::line(zero, given(self.per_byte_local)),

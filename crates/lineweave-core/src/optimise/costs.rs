@@ -3,8 +3,7 @@
 //! They say what `cost` plays where nothing but the critical path counts: ranks start together, lines are where the
 //! run before left them, flags lie on lines of their own. What they leave out is named at each.
 
-use crate::model::{LevelCosts, Model};
-use crate::plan::Layout;
+use crate::model::Model;
 use crate::topology::Level;
 
 /// What the steps of small collectives cost at one distance, in ns.
@@ -18,6 +17,8 @@ pub struct Steps {
     pub contention: f64,
     /// From one set to the next.
     pub gap: f64,
+    /// From one load to the next, of lines that were set before one looks.
+    pub row: f64,
     /// A satisfied wait.
     pub wait: f64,
     /// A fold of a few bytes, and moving them out of their line.
@@ -31,16 +32,18 @@ impl Steps {
         let o = &model.overhead;
         let both = costs.read.value + costs.own.value;
         Steps {
-            signal: LevelCosts::by_layout(&costs.signal, Layout::Alone).map_or(both, |f| f.value),
+            signal: both + o.set.value,
             read: costs.read.value,
             contention: model.contention.c.value,
-            gap: model.issue.value.max(o.set.value),
+            gap: model.between_stores(level).value.max(o.set.value),
+            row: model.issue.value.min(costs.read.value),
             wait: o.wait.value,
             fold: o.mov.value + o.fold.value + model.fold(8).map_or(0.0, |f| f.private.at(8, 1).nanos),
         }
     }
 
-    /// `k` children poll one line of their parent: the last has it a signal and k - 1 contentions later.
+    /// `k` children poll one line of their parent: the last has it a signal and k - 1 contentions later. Where a read takes a
+    /// modified line over ([`LevelCosts::upgrade`](crate::model::LevelCosts::upgrade)) the second is served a read later, which this leaves out.
     pub fn shared(&self, k: usize) -> f64 {
         self.signal + self.contention * (k as f64 - 1.0)
     }
@@ -53,13 +56,24 @@ impl Steps {
     /// A parent folds what `k` children left at it at the same time: the first arrives by a signal, lines of the others
     /// have to be fetched. Children of unequal subtrees arrive apart, which this leaves out.
     pub fn gather(&self, k: usize) -> f64 {
-        self.signal + (k as f64 - 1.0) * self.read + k as f64 * self.fold
+        self.signal + self.after_first(k) + k as f64 * self.fold
     }
 
-    /// A round in which everybody tells `m` others and hears from `m`: sets one after the other, then one signal, and
-    /// the lines of the other flags fetched. Waits of later rounds overlap with that, which this leaves out.
+    /// Lines of `k` flags, the first of which has been awaited and the others were set meanwhile: one is fetched, the rest follow in
+    /// a row.
+    fn after_first(&self, k: usize) -> f64 {
+        let others = k as f64 - 1.0;
+        if k > 1 {
+            self.read + (others - 1.0) * self.row
+        } else {
+            0.0
+        }
+    }
+
+    /// A round in which everybody tells `m` others and hears from `m`: the last of the sets that leave one after the other is seen
+    /// a signal later, or else the lines of the flags after the first are fetched later than that.
     pub fn round(&self, m: usize) -> f64 {
         let others = m as f64 - 1.0;
-        others * self.gap + self.signal + others * self.read
+        self.signal + (others * self.gap).max(self.after_first(m))
     }
 }

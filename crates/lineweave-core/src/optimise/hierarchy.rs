@@ -69,7 +69,7 @@ pub fn hierarchy(model: &Model, shape: &Shape, way: Way) -> Optimum<Hierarchy> {
     let (choice, cost_ns) = best.unwrap_or(empty);
     let latencies = match way {
         Way::Down => Latencies::of(model, shape),
-        Way::Up => Latencies::folding(model, shape),
+        Way::Up => Latencies::folding_in_a_row(model, shape),
     };
     // Polled lines serve readers every c where stores leave every gap: the bound takes the faster.
     let latencies = latencies.with_gap_at_most(match way {

@@ -89,9 +89,14 @@ impl Latencies {
         Latencies::by_level(model, shape, |s| (s.signal + s.fold, s.read + s.fold))
     }
 
+    /// The least that folding takes: lines of children that have come meanwhile are fetched in a row.
+    pub fn folding_in_a_row(model: &Model, shape: &Shape) -> Latencies {
+        Latencies::by_level(model, shape, |s| (s.signal + s.fold, s.row + s.fold))
+    }
+
     /// The same where a receiver only looks at what others have set.
     pub fn hearing(model: &Model, shape: &Shape) -> Latencies {
-        Latencies::by_level(model, shape, |s| (s.signal, s.read))
+        Latencies::by_level(model, shape, |s| (s.signal, s.row))
     }
 
     fn by_level(model: &Model, shape: &Shape, times: impl Fn(&Steps) -> (f64, f64)) -> Latencies {

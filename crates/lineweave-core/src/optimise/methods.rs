@@ -145,7 +145,9 @@ pub fn methods() -> Vec<Method> {
             Ok(up.map(|h| hierarchical(&h)))
         }),
         method(Reduce, "matrix", "the model's signal and fold between each two ranks, any tree", true, |c| {
-            Ok(matrix::reduce(&Latencies::folding(c.model, c.shape), c.root).map(|s| edges(&s)))
+            let found = matrix::reduce(&Latencies::folding(c.model, c.shape), c.root);
+            let bound_ns = matrix::bound(&Latencies::folding_in_a_row(c.model, c.shape), c.root);
+            Ok(Optimum { bound_ns, ..found }.map(|s| edges(&s)))
         }),
     ]
 }
@@ -202,7 +204,8 @@ fn flat_degrees(c: &Case) -> Result<Optimum<Chosen>, CacheLineError> {
 fn fold_degrees(c: &Case) -> Result<Optimum<Chosen>, CacheLineError> {
     let steps = c.steps();
     let (found, cost_ns) = levels::degrees(c.shape.ranks(), |k| steps.gather(k));
-    let bound_ns = matrix::bound(&Latencies::folding(c.model, c.shape), c.root);
+    let latencies = Latencies::folding_in_a_row(c.model, c.shape);
+    let bound_ns = matrix::bound(&latencies, c.root);
     Ok(Optimum { choice: tree(&found), cost_ns, bound_ns, exact: true })
 }
 

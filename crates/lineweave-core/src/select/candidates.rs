@@ -4,7 +4,7 @@ use super::{ring_banks, walk, Candidate, Question};
 use crate::algorithm::{self, Algorithm};
 use crate::cost::{cost_with, Options};
 use crate::model::Model;
-use crate::plan::{Op, Params, Plan, Reuse, Space};
+use crate::plan::{Op, Params, Plan, PlanError, Reuse, Space};
 use crate::units::{Nanos, Rank};
 use std::cmp::Ordering;
 
@@ -14,10 +14,24 @@ const WINDOWS: usize = 3;
 const SMALLEST: usize = 4096;
 /// How many of the first are played in full.
 const FINALISTS: usize = 4;
-/// Ops played in the first pass, at most; a play of an op takes some 50 ns.
-const BUDGET: usize = 1_500_000;
+/// Ops built and played in the first pass, at most, and as many more for each rank; an op takes some 200 ns.
+const BUDGET: (usize, usize) = (200_000, 8_000);
+/// So many ops are made in the time in which one is played.
+const MADE: usize = 4;
+/// Ops of a plan for each rank, at most: a longer one takes more time to make and to prove than it can save, and
+/// the same algorithm has it in smaller windows.
+const OPS_A_RANK: usize = 1024;
+/// Plans of windows larger than this are made for a part of the window first, which tells how many ops the whole has.
+const PROBED: usize = 64 << 10;
+/// As many times smaller is that part.
+const PART: usize = 16;
+/// Ops that each rank may have for every other one, in the part: no plan of that is too long.
+const FEW: usize = 4;
 /// The first pass plays two runs; a candidate that needs longer than this many times the best is given up.
 const GIVE_UP: f64 = 4.0;
+
+/// How long calls follow each other without a pause, in ns: as long as a batch of `bench` and `tune`.
+const BATCH: f64 = 50e3;
 
 /// A search under way.
 pub struct Search<'a> {
@@ -67,6 +81,18 @@ impl Walk {
         answer
     }
 
+    /// Whether a plan would have more ops than is sensible, judged by one for a part of its window.
+    fn is_too_long(&self, question: &Question, params: &Params, budget: &mut usize) -> bool {
+        let part = self.window / PART / question.grain * question.grain;
+        if self.window <= PROBED || part == 0 {
+            return false;
+        }
+        let most = |plan: &Plan| plan.programs.iter().map(Vec::len).max().unwrap_or(0);
+        let part = self.algorithm.plan(&question.window(part), params);
+        spend(budget, &part);
+        part.is_ok_and(|plan| most(&plan) * PART > OPS_A_RANK.max(PART * FEW * question.shape.ranks()))
+    }
+
     fn new(algorithm: &'static Algorithm, place: usize, question: &Question) -> Walk {
         let mut windows = windows(question);
         windows.reverse();
@@ -74,8 +100,19 @@ impl Walk {
         Walk { algorithm, place, windows, window: 0, params, fits: false, fitting: 0, asked: Vec::new() }
     }
 
-    fn next(&mut self, question: &Question, line_bytes: usize, unfit: &mut usize) -> Option<(Params, Plan)> {
+    /// The next plan that fits; none when there is none, or when a search that `may_stop` has spent its budget.
+    fn next(
+        &mut self,
+        question: &Question,
+        line_bytes: usize,
+        unfit: &mut usize,
+        budget: &mut usize,
+        may_stop: bool,
+    ) -> Option<(Params, Plan)> {
         loop {
+            if may_stop && *budget == 0 {
+                return None;
+            }
             let Some(params) = self.params.next() else {
                 self.fitting += usize::from(std::mem::take(&mut self.fits));
                 if self.fitting == WINDOWS {
@@ -85,7 +122,13 @@ impl Walk {
                 self.params = question.candidates(self.algorithm, self.window).into_iter();
                 continue;
             };
-            match self.algorithm.plan(&question.window(self.window), &params) {
+            if self.is_too_long(question, &params, budget) {
+                *unfit += 1;
+                continue;
+            }
+            let plan = self.algorithm.plan(&question.window(self.window), &params);
+            spend(budget, &plan);
+            match plan {
                 Ok(plan) if question.fits(&plan, line_bytes) && self.associates(question, &params) => {
                     self.fits = true;
                     return Some((params, plan));
@@ -96,10 +139,22 @@ impl Walk {
     }
 }
 
+/// Making an op takes a fraction of playing it.
+fn spend(budget: &mut usize, plan: &Result<Plan, PlanError>) {
+    if let Ok(plan) = plan {
+        *budget = budget.saturating_sub(ops(plan) / MADE);
+    }
+}
+
+fn ops(plan: &Plan) -> usize {
+    plan.programs.iter().map(Vec::len).sum()
+}
+
 impl<'a> Search<'a> {
     /// Nothing searched yet.
     pub fn new(model: &'a Model, question: &'a Question) -> Search<'a> {
-        Search { model, question, found: Vec::new(), unfit: 0, budget: BUDGET, best: f64::INFINITY }
+        let budget = BUDGET.0 + BUDGET.1 * question.shape.ranks();
+        Search { model, question, found: Vec::new(), unfit: 0, budget, best: f64::INFINITY }
     }
 
     /// Costs every candidate roughly, then the best of them in full.
@@ -110,7 +165,9 @@ impl<'a> Search<'a> {
         // Algorithms take turns, so that each has had its first candidates costed when the budget is spent.
         while !walks.is_empty() {
             walks.retain_mut(|walk| {
-                let next = walk.next(self.question, self.model.line_bytes, &mut self.unfit);
+                let may_stop = self.best.is_finite();
+                let line = self.model.line_bytes;
+                let next = walk.next(self.question, line, &mut self.unfit, &mut self.budget, may_stop);
                 let Some((params, plan)) = next else { return false };
                 let candidate = self.rough(walk.algorithm, &params, &plan);
                 if !candidate.given_up {
@@ -148,6 +205,7 @@ impl<'a> Search<'a> {
     /// Two runs, unless even the busiest rank's own work takes longer than the best so far.
     fn rough(&mut self, algorithm: &'static Algorithm, params: &Params, plan: &Plan) -> Candidate {
         let repeats = repeats(self.question.bytes, plan.bytes);
+        let ops = ops(plan);
         let floor = floor(self.model, plan, self.question.shape.oversubscription() <= 1);
         if floor * repeats > self.best {
             return Candidate {
@@ -156,12 +214,11 @@ impl<'a> Search<'a> {
                 window: plan.bytes,
                 predicted: Nanos(floor * repeats),
                 latency: Nanos(floor),
-                ops: plan.programs.iter().map(Vec::len).sum(),
+                ops,
                 extrapolated: false,
                 given_up: true,
             };
         }
-        let ops: usize = plan.programs.iter().map(Vec::len).sum();
         self.budget = self.budget.saturating_sub(2 * ops);
         self.evaluate(algorithm, params, plan, 2, self.best * GIVE_UP * 2.0 / repeats)
     }
@@ -196,15 +253,18 @@ impl<'a> Search<'a> {
                 Err(_) => f64::INFINITY,
             },
         };
-        let predicted =
-            if given_up { limit * whole as f64 / runs as f64 } else { each * whole as f64 + tail };
+        let steady = each * whole as f64 + tail;
+        // The first call of a batch begins when everybody is there and nothing is under way.
+        let calls = (BATCH / steady.max(1.0)).ceil().max(1.0);
+        let lead = (cost.first.0 - each).max(0.0);
+        let predicted = if given_up { limit * whole as f64 / runs as f64 } else { steady + lead / calls };
         Candidate {
             name: algorithm.name,
             params: params.clone(),
             window: plan.bytes,
             predicted: Nanos(predicted),
             latency: if given_up { Nanos(limit) } else { cost.first },
-            ops: plan.programs.iter().map(Vec::len).sum(),
+            ops: ops(plan),
             extrapolated: cost.extrapolated,
             given_up,
         }

@@ -21,7 +21,7 @@ fn choices_are_deterministic_and_survive_the_models_text() {
 }
 
 #[test]
-fn the_layout_of_a_two_rank_barrier_follows_the_measured_exchange() {
+fn two_ranks_share_a_line_where_a_read_takes_it_over() {
     let q = Question::flat(Collective::Barrier, 2, 0, 1);
     let chosen = |paired: f64, alone: f64| {
         let v = Values { exchange_paired: paired, exchange_alone: alone, contention: 30.0, ..values() };
@@ -29,11 +29,11 @@ fn the_layout_of_a_two_rank_barrier_follows_the_measured_exchange() {
         model.add.value = 100.0;
         select(&model, &q).unwrap()
     };
-    let together = chosen(40.0, 52.0);
-    assert_eq!(together.params.get("layout"), Some("paired"), "{together:?}");
+    let on_one_line = |choice: &Choice| matches!(choice.params.get("layout"), Some("paired" | "packed"));
+    let together = chosen(32.0, 52.0);
+    assert!(on_one_line(&together), "{together:?}");
     let apart = chosen(90.0, 45.0);
-    assert_ne!(apart.params.get("layout"), Some("paired"), "{apart:?}");
-    assert!(apart.predicted.0 <= 46.0, "{}", apart.predicted);
+    assert!(!on_one_line(&apart), "{apart:?}");
 }
 
 #[test]

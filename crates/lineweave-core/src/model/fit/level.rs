@@ -51,6 +51,7 @@ pub(super) fn fit_level(
         );
         read.inferred(1.0)
     });
+    let own_modified = line("own", "modified");
     if signal.is_empty() {
         notes.missing(format!("signal@{level}"), "no cell; a read and an ownership transfer stand in");
         let both = read.plus(own).inferred(1.0);
@@ -93,7 +94,20 @@ pub(super) fn fit_level(
     let stream = cells.surface(&cells.at("stream", level, &[]))?;
     let read_clean = line("read", "exclusive").or_else(|| line("read", "shared"));
     debug_assert!(local.value.is_finite());
-    Ok(Some(LevelCosts { level, read, read_clean, own, signal, exchange, lines, hockney, get, put, stream }))
+    Ok(Some(LevelCosts {
+        level,
+        read,
+        read_clean,
+        own,
+        own_modified,
+        signal,
+        exchange,
+        lines,
+        hockney,
+        get,
+        put,
+        stream,
+    }))
 }
 
 /// T_N(N) = o N + q - p / N, Ramos & Hoefler Eq. 3.1.

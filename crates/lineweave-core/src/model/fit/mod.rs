@@ -152,6 +152,7 @@ pub fn fit(profile: &Profile) -> Result<Model, FitError> {
         invalid,
         contention,
         issue,
+        stores: None,
         add,
         levels,
         copy,

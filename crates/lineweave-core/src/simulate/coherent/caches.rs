@@ -2,10 +2,10 @@
 
 use super::super::{Access, Agenda, Agent, Fabric, FlagAt, Lanes, Place, Step};
 use super::costs::Costs;
-use super::line::Want;
 use super::memory::Memory;
+use super::requests::Want;
+use crate::lines::{Prices, Stores};
 use crate::trace::Picos;
-use std::collections::VecDeque;
 
 /// A rank under way.
 #[derive(Clone, Debug, Default)]
@@ -18,12 +18,10 @@ pub(super) struct Hand {
     pub(super) sampled: Picos,
     /// Misses of the current op, of loads and of stores.
     loads: u64,
-    stores: u64,
+    writes: u64,
     /// What it waits for has been set on this line, and is visible from this time on.
     pub(super) set: Option<(u32, Picos)>,
-    /// Stores that wait for their turn, and how many are under way.
-    pub(super) buffer: VecDeque<(u32, FlagAt)>,
-    pub(super) under_way: usize,
+    pub(super) stores: Stores<(u32, FlagAt)>,
 }
 
 /// Caches that agree.
@@ -32,8 +30,6 @@ pub(super) struct Caches {
     pub(super) costs: Costs,
     pub(super) memory: Memory,
     pub(super) hands: Vec<Hand>,
-    /// When each node's memory is free.
-    pub(super) nodes: Vec<Picos>,
     /// Whether a whole move or fold is played at once.
     chunks: bool,
 }
@@ -44,15 +40,15 @@ pub(super) const SERVED: u8 = 1;
 const NEXT: u8 = 2;
 
 impl Caches {
-    pub(super) fn new(costs: Costs, memory: Memory, cores: &[u32], nodes: usize, chunks: bool) -> Caches {
+    pub(super) fn new(costs: Costs, memory: Memory, cores: &[u32], chunks: bool) -> Caches {
         let hand = |&core: &u32| Hand { core, ..Hand::default() };
         let hands = cores.iter().map(hand).collect();
-        Caches { costs, memory, hands, nodes: vec![Picos(0); nodes], chunks }
+        Caches { costs, memory, hands, chunks }
     }
 
     /// When a line that a core has can be read: it may still be on its way.
     fn ready(&self, now: Picos, core: u32, line: u32) -> Option<Picos> {
-        self.memory.lines[line as usize].arrives(core).map(|at| now.max(at))
+        self.memory.lines[line as usize].line.arrives(core).map(|at| now.max(at))
     }
 
     /// Lines `place .. place + len`, loaded or stored one after the other.
@@ -73,13 +69,15 @@ impl Caches {
             return Step::Done { at: now, visible: now };
         }
         let line = self.memory.touch(next);
-        let it = &mut self.memory.lines[line as usize];
+        let it = &mut self.memory.lines[line as usize].line;
         let hit = if stores { it.owned_by(core) } else { it.held_by(core) };
         if hit {
-            it.modified |= stores;
+            if stores {
+                it.written();
+            }
             let at = if stores { now } else { self.ready(now, core, line).unwrap_or(now) };
             self.hands[rank as usize].cursor += 1;
-            return Step::Later { at: Picos(at.0 + self.costs.local), stage: NEXT };
+            return Step::Later { at: Picos(at.0 + self.costs.hit()), stage: NEXT };
         }
         let want = self.miss_of(rank, agent, stores);
         self.ask(now, line, want, agenda);
@@ -89,8 +87,8 @@ impl Caches {
     fn miss_of(&mut self, rank: u32, agent: Agent, stores: bool) -> Want {
         let hand = &mut self.hands[rank as usize];
         if stores {
-            hand.stores += 1;
-            Want::Write { rank, agent, nth: hand.stores }
+            hand.writes += 1;
+            Want::Write { rank, agent, nth: hand.writes }
         } else {
             hand.loads += 1;
             Want::Read { rank, agent, nth: hand.loads }
@@ -104,16 +102,18 @@ impl Caches {
         let mut at = now;
         for number in first..if len > 0 { last + 1 } else { first } {
             let line = self.memory.touch(number);
-            let it = &self.memory.lines[line as usize];
+            let it = &self.memory.lines[line as usize].line;
             let hit = if stores { it.owned_by(core) } else { it.held_by(core) };
             if hit {
                 let ready = if stores { at } else { self.ready(at, core, line).unwrap_or(at) };
-                at = Picos(ready.0 + self.costs.local);
-                self.memory.lines[line as usize].modified |= stores;
+                at = Picos(ready.0 + self.costs.hit());
+                if stores {
+                    self.memory.lines[line as usize].line.written();
+                }
                 continue;
             }
             let want = self.miss_of(rank, 0, stores);
-            let start = at.max(self.memory.lines[line as usize].serves(want));
+            let start = at.max(self.memory.lines[line as usize].line.serves(want.is_write()));
             at = match want {
                 Want::Write { nth, .. } => self.write(start, core, line, nth),
                 Want::Read { nth, .. } => self.read(start, core, line, nth),
@@ -141,7 +141,7 @@ impl Caches {
         // Polled ahead until now.
         self.memory.lines[line as usize].watchers.retain(|&r| r != rank);
         match self.ready(now, core, line) {
-            Some(ready) => Step::Done { at: Picos(ready.0 + self.costs.local), visible: ready },
+            Some(ready) => Step::Done { at: Picos(ready.0 + self.costs.hit()), visible: ready },
             None => {
                 self.miss(now, core, line, Want::Read { rank, agent, nth: 1 }, agenda);
                 Step::Parked
@@ -155,7 +155,7 @@ impl Caches {
         if let Err(at) = it.watchers.binary_search(&rank) {
             it.watchers.insert(at, rank);
         }
-        if !it.held_by(core) && !it.polled_for(core) {
+        if !it.line.held_by(core) && !it.polled_for(core) {
             self.miss(now, core, line, Want::Poll { core }, agenda);
         }
     }
@@ -191,7 +191,7 @@ impl Fabric for Caches {
         match *access {
             Access::Call(_) => {
                 let hand = &mut self.hands[r];
-                (hand.agent, hand.loads, hand.stores, hand.cursor) = (agent, 0, 0, 0);
+                (hand.agent, hand.loads, hand.writes, hand.cursor) = (agent, 0, 0, 0);
                 Step::Done { at: now, visible: now }
             }
             Access::Combine { .. } => Step::Done { at: now, visible: now },
@@ -203,24 +203,24 @@ impl Fabric for Caches {
             Access::Set { flag, .. } => {
                 let number = self.memory.of_flag(flag);
                 let line = self.memory.touch(number);
-                let at = Picos(now.0 + self.costs.local);
+                let at = Picos(now.0 + self.costs.hit());
                 let hand = &mut self.hands[r];
-                let idle = hand.buffer.is_empty() && hand.under_way == 0;
-                if idle && self.memory.lines[line as usize].owned_by(hand.core) {
-                    self.memory.lines[line as usize].modified = true;
+                let it = &mut self.memory.lines[line as usize].line;
+                if hand.stores.idle() && it.owned_by(hand.core) {
+                    it.written();
                     return Step::Done { at, visible: at };
                 }
-                hand.buffer.push_back((line, flag));
+                hand.stores.push((line, flag));
                 self.drain(now, rank, agenda);
                 Step::Posted { at }
             }
             Access::Add { flag } => {
                 let number = self.memory.of_flag(flag);
                 let line = self.memory.touch(number);
-                let owned = self.memory.lines[line as usize].owned_by(self.hands[r].core);
-                if stage == SERVED || owned {
-                    self.memory.lines[line as usize].modified = true;
-                    return Step::Done { at: Picos(now.0 + self.costs.local), visible: now };
+                let it = &mut self.memory.lines[line as usize].line;
+                if stage == SERVED || it.owned_by(self.hands[r].core) {
+                    it.written();
+                    return Step::Done { at: Picos(now.0 + self.costs.hit()), visible: now };
                 }
                 self.ask(now, line, Want::Write { rank, agent, nth: 1 }, agenda);
                 Step::Parked
@@ -231,7 +231,7 @@ impl Fabric for Caches {
     fn alarm(&mut self, now: Picos, resource: u32, agenda: &mut Agenda) {
         match resource.checked_sub(self.hands.len() as u32) {
             None => {
-                self.hands[resource as usize].under_way -= 1;
+                self.hands[resource as usize].stores.landed();
                 self.drain(now, resource, agenda);
             }
             Some(line) => {
@@ -263,7 +263,7 @@ impl Fabric for Caches {
         let line = self.memory.touch(number);
         let hand = &mut self.hands[rank as usize];
         let it = &mut self.memory.lines[line as usize];
-        if let Some(arrives) = it.arrives(hand.core) {
+        if let Some(arrives) = it.line.arrives(hand.core) {
             it.watchers.retain(|&r| r != rank);
             // It has been fetched since, or was written by a thread of the same core.
             return Some(if arrives > visible { arrives } else { Picos(visible.0 + self.costs.sibling) });

@@ -2,16 +2,18 @@
 
 use super::super::SimulateError;
 use super::Settings;
+use crate::lines::{Found, Prices};
 use crate::machine::{Location, Machine, Protocol, State, Status, Value};
 use crate::topology::{Cpu, Level, Shape};
+use crate::trace::Picos;
 
 /// Costs between the cores that ranks sit on.
 #[derive(Clone, Debug)]
 pub(super) struct Costs {
-    pub(super) protocol: Protocol,
+    protocol: Protocol,
     pub(super) line_bytes: usize,
     /// R_L.
-    pub(super) local: u64,
+    local: u64,
     /// A line written by another thread of the core.
     pub(super) sibling: u64,
     cores: usize,
@@ -19,22 +21,16 @@ pub(super) struct Costs {
     between: Vec<[u64; 3]>,
     /// Core by NUMA node: a line that no cache has.
     memory: Vec<u64>,
-    nodes: usize,
+    /// When each node's memory is free.
+    nodes: Vec<Picos>,
     /// How long a node's memory is busy with a line; `None` where its bandwidth is unknown.
-    pub(super) memory_line: Option<u64>,
+    memory_line: Option<u64>,
     /// How much later another reader of a line is served, by whether a cache has it; `None` where unknown.
     service: [Option<u64>; 2],
     /// Slope and start-up of lines in a row, by whether a cache has them; `None` where unknown.
     rows: [Option<(u64, u64)>; 2],
     pub(super) in_flight: usize,
     pub(super) prefetch: usize,
-}
-
-/// Whether some cache has a line.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Found {
-    Cached = 0,
-    Memory = 1,
 }
 
 fn picos(ns: f64) -> u64 {
@@ -82,7 +78,7 @@ impl Costs {
             cores: cores.len(),
             between,
             memory: Vec::new(),
-            nodes,
+            nodes: vec![Picos(0); nodes],
             memory_line: None,
             service: [Found::Cached, Found::Memory].map(|f| service(machine, f)),
             rows: [Found::Cached, Found::Memory].map(|f| row(machine, f)),
@@ -101,7 +97,7 @@ impl Costs {
     }
 
     /// Moving a line from one core's cache, where it is in this state, to another's.
-    pub(super) fn between(&self, a: u32, b: u32, state: State) -> u64 {
+    fn between(&self, a: u32, b: u32, state: State) -> u64 {
         let [modified, exclusive, shared] = self.between[a as usize * self.cores + b as usize];
         match state {
             State::M => modified,
@@ -109,27 +105,52 @@ impl Costs {
             State::S | State::F | State::I => shared,
         }
     }
+}
 
-    /// Fetching a line from a node's memory.
-    pub(super) fn memory(&self, core: u32, node: u32) -> u64 {
-        self.memory[core as usize * self.nodes + node as usize]
+impl Prices for Costs {
+    fn protocol(&self) -> Protocol {
+        self.protocol
     }
 
-    /// How long a line that was asked for keeps others waiting. Where T_C was not measured a line serves one
-    /// request after the other, each a transfer long.
-    pub(super) fn service(&self, found: Found, transfer: u64) -> u64 {
+    fn hit(&self) -> u64 {
+        self.local
+    }
+
+    fn read(&self, core: u32, from: u32, state: State) -> u64 {
+        self.between(core, from, state)
+    }
+
+    fn own(&self, core: u32, from: u32, state: State) -> u64 {
+        self.between(core, from, state)
+    }
+
+    fn memory(&mut self, now: Picos, core: u32, node: u32) -> (Picos, u64) {
+        let time = self.memory[core as usize * self.nodes.len() + node as usize];
+        let Some(busy) = self.memory_line else { return (now, time) };
+        let free = &mut self.nodes[node as usize];
+        let start = now.max(*free);
+        *free = Picos(start.0 + busy);
+        (start, time)
+    }
+
+    /// Where T_C was not measured a line serves one request after the other, each a transfer long.
+    fn service(&self, found: Found, transfer: u64) -> u64 {
         self.service[found as usize].unwrap_or(transfer)
     }
 
-    /// The `nth` line in a row (from 1) that an op misses, when one alone takes `first`: what T_N's `o` and
-    /// `p / N` add for it. Where T_N was not measured, as many as the core keeps in flight overlap.
-    pub(super) fn nth(&self, found: Found, nth: u64, first: u64) -> u64 {
+    /// What T_N's `o` and `p / N` add. Where T_N was not measured, as many as the core keeps in flight overlap.
+    fn nth(&self, found: Found, nth: u64, first: u64) -> u64 {
         match (nth, self.rows[found as usize]) {
             (0 | 1, _) => first,
             // o holds the hit on the other buffer's line, which is charged where it happens.
             (n, Some((o, p))) => o.saturating_sub(self.local) + p / (n * (n - 1)),
             (_, None) => first / self.in_flight as u64,
         }
+    }
+
+    /// The papers' machines share a line that was modified.
+    fn upgrade(&self) -> Option<u64> {
+        None
     }
 }
 

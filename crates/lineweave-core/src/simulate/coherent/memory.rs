@@ -1,9 +1,11 @@
 //! Which line a place lies on: boxes and private buffers of all ranks, numbered without gaps.
 
 use super::super::{Buffer, FlagAt, Place, Program};
-use super::line::Line;
+use super::requests::Want;
+use crate::lines::Line;
 use crate::plan::{Carry, Op, Plan, Region, Space, Take};
 use crate::trace::Picos;
+use std::collections::VecDeque;
 use std::mem::size_of;
 
 /// All lines; those that nobody touched yet take four bytes each.
@@ -14,11 +16,35 @@ pub(super) struct Memory {
     parts: [usize; 4],
     each: usize,
     slab: Vec<u32>,
-    pub(super) lines: Vec<Line>,
+    pub(super) lines: Vec<Asked>,
     /// The place of each touched line.
     places: Vec<usize>,
     /// For each rank its core and its node.
     homes: Vec<(u32, u32)>,
+}
+
+/// A line that somebody has touched, and who asks for it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Asked {
+    pub(super) line: Line,
+    /// Requests in the order of their arrival.
+    pub(super) queue: VecDeque<Want>,
+    /// When its queue is looked at next.
+    pub(super) alarm: Option<Picos>,
+    /// Ranks that poll it.
+    pub(super) watchers: Vec<u32>,
+}
+
+impl Asked {
+    /// Whether it answers at once.
+    pub(super) fn is_idle(&self, now: Picos) -> bool {
+        self.queue.is_empty() && self.line.serves(false) <= now
+    }
+
+    /// Whether ranks of `core` have asked for it on their own.
+    pub(super) fn polled_for(&self, core: u32) -> bool {
+        self.queue.contains(&Want::Poll { core })
+    }
 }
 
 const UNTOUCHED: u32 = u32::MAX;
@@ -53,7 +79,7 @@ impl Memory {
     /// About how many bytes it takes to hold a plan's memory, when every line is touched.
     pub(super) fn needs(plan: &Plan, program: &Program, line_bytes: usize) -> u64 {
         let each: usize = Memory::parts(plan, program, line_bytes).iter().sum();
-        let a_line = size_of::<u32>() + size_of::<Line>() + size_of::<usize>() + size_of::<(u32, Picos)>();
+        let a_line = size_of::<u32>() + size_of::<Asked>() + size_of::<usize>() + size_of::<(u32, Picos)>();
         (each * plan.ranks * a_line) as u64
     }
 
@@ -107,7 +133,7 @@ impl Memory {
             let (core, node) = self.homes[owner];
             let private = within >= self.parts[0];
             self.slab[number] = self.lines.len() as u32;
-            self.lines.push(Line::new(node, private.then_some(core)));
+            self.lines.push(Asked { line: Line::new(node, private.then_some(core)), ..Asked::default() });
             self.places.push(number);
         }
         self.slab[number]

@@ -1,23 +1,18 @@
 //! Machines whose caches agree: what a load or store costs depends on who has the line, and where.
 //!
-//! # What is modelled
+//! [`crate::lines`] says what becomes of a line. Here:
 //!
-//! 1. Each core has one cache, which its hardware threads share. A line is in no cache (it comes from memory,
-//!    R_I and more from a farther node), exclusive or modified in one, or shared by several. A hit costs R_L,
-//!    a miss R by state and distance of the core that answers: the nearest that has it (`mesi`; also `mesif`,
-//!    as Ramos & Hoefler 2013 find a forwarder in every package, section 1.3.4), or the last that wrote it (`gols`).
-//! 2. A line serves its requests one after the other, in the order of their arrival, at its home: a read
-//!    keeps it busy for T_C's slope `c`, so that n readers of one line take R_R + c (n - 1) (Ramos & Hoefler
+//! 1. Each core has one cache, which its hardware threads share. A hit costs R_L, a miss R by state and distance of the core that
+//!    answers: the nearest that has it (`mesi`; also `mesif`, as Ramos & Hoefler 2013 find a forwarder in every package,
+//!    section 1.3.4), or the last that wrote it (`gols`); a line in no cache R_I, and more from a farther node.
+//! 2. A read keeps its line busy for T_C's slope `c`, so that n readers of one line take R_R + c (n - 1) (Ramos & Hoefler
 //!    2013, Eq. 3.2); where `c` is unknown, for a whole transfer.
-//! 3. A store takes the line from all that have it, once all that was served before has arrived, which costs
-//!    R by the farthest of them. Ranks that poll the line ask for it again at that moment and queue: pollers
-//!    delay the next writer, and flags on one line disturb each other.
-//! 4. Sets go through a store buffer: the rank goes on, and as many stores as the machine keeps in flight are
-//!    under way at once. Of flags that a rank waits for one after the other it polls as many at once.
-//! 5. A poll that misses makes the prefetcher fetch the next lines of that box, but for lines that are under way:
+//! 3. As many stores as the machine keeps in flight are under way at once. Of flags that a rank waits for one after the other
+//!    it polls as many at once.
+//! 4. A poll that misses makes the prefetcher fetch the next lines of that box, but for lines that are under way:
 //!    flags that lie within its reach are taken from their writers.
-//! 6. Lines that one op misses in a row cost R for the first, and what T_N adds for each more (Eq. 3.1).
-//! 7. A node's memory serves one line after the other at its bandwidth, where that is known.
+//! 5. Lines that one op misses in a row cost R for the first, and what T_N adds for each more (Eq. 3.1).
+//! 6. A node's memory serves one line after the other at its bandwidth, where that is known.
 //!
 //! # What is not
 //!
@@ -28,7 +23,6 @@
 
 mod caches;
 mod costs;
-mod line;
 mod memory;
 mod requests;
 
@@ -86,7 +80,7 @@ pub fn simulate(
     let homes = of_rank.iter().map(|&c| (c, cores[c as usize].numa as u32)).collect();
     let memory = memory::Memory::of(plan, &program, costs.line_bytes, homes);
     let chunks = options.fidelity == Fidelity::Chunk;
-    let mut caches = caches::Caches::new(costs, memory, &of_rank, nodes, chunks);
+    let mut caches = caches::Caches::new(costs, memory, &of_rank, chunks);
     let played = play(&mut caches, &program, options.runs.max(1), options.fidelity, options.trace)?;
     Ok(Outcome::of(plan, played, options.trace))
 }

@@ -1,93 +1,50 @@
-//! What becomes of a request for a line: who answers, what that does to its state, and whom it makes wait.
+//! What becomes of a request for a line: when it is served, and whom that wakes. What it costs says [`crate::lines`].
 
-use super::super::Agenda;
+use super::super::{Agenda, Agent, FlagAt};
 use super::caches::{Caches, SERVED};
-use super::costs::Found;
-use super::line::Want;
-use crate::machine::{Protocol, State};
+use crate::lines::Leave;
 use crate::trace::Picos;
 
+/// What somebody wants of a line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Want {
+    /// A rank's load misses; `nth` counts the op's misses in a row, from 1.
+    Read { rank: u32, agent: Agent, nth: u64 },
+    /// A rank's store misses and the rank waits for it.
+    Write { rank: u32, agent: Agent, nth: u64 },
+    /// A store from a rank's buffer.
+    Store { rank: u32, flag: FlagAt },
+    /// Ranks of a core poll the line and have lost it.
+    Poll { core: u32 },
+    /// The prefetcher of a core.
+    Prefetch { core: u32 },
+}
+
+impl Want {
+    /// Whether others lose the line.
+    pub(super) fn is_write(self) -> bool {
+        match self {
+            Want::Write { .. } | Want::Store { .. } => true,
+            Want::Read { .. } | Want::Poll { .. } | Want::Prefetch { .. } => false,
+        }
+    }
+}
+
 impl Caches {
-    /// Who answers a core's request for a line, and after what time.
-    fn supplier(&self, core: u32, line: u32) -> (Found, u64) {
-        let it = &self.memory.lines[line as usize];
-        let state = it.state();
-        let transfer = |from: u32| self.costs.between(core, from, state);
-        let nearest = || it.holders.iter().map(|h| transfer(h.0)).min();
-        let answer = match self.costs.protocol {
-            Protocol::Mesi | Protocol::Mesif => nearest(),
-            Protocol::Gols => it.answers.filter(|&a| it.held_by(a)).map(transfer).or_else(nearest),
-        };
-        match answer {
-            Some(time) => (Found::Cached, time),
-            None => (Found::Memory, self.costs.memory(core, it.node)),
-        }
-    }
-
-    /// When a request to memory that is made at `now` is served.
-    fn busy_memory(&mut self, now: Picos, line: u32) -> Picos {
-        let node = self.memory.lines[line as usize].node as usize;
-        match self.costs.memory_line {
-            None => now,
-            Some(busy) => {
-                let start = now.max(self.nodes[node]);
-                self.nodes[node] = Picos(start.0 + busy);
-                start
-            }
-        }
-    }
-
     /// A core reads a line, served from `now` on; `nth` counts misses in a row. Returns when it has arrived.
     pub(super) fn read(&mut self, now: Picos, core: u32, line: u32, nth: u64) -> Picos {
-        if let Some(arrives) = self.memory.lines[line as usize].arrives(core) {
-            return Picos(now.max(arrives).0 + self.costs.local);
-        }
-        let (found, transfer) = self.supplier(core, line);
-        let start = if found == Found::Memory { self.busy_memory(now, line) } else { now };
-        let arrived = Picos(start.0 + self.costs.nth(found, nth, transfer));
-        let service = self.costs.service(found, transfer);
-        let it = &mut self.memory.lines[line as usize];
-        let alone = it.holders.is_empty();
-        it.owner = alone.then_some(core);
-        if alone {
-            it.answers = Some(core);
-        }
-        // Whoever shares a line finds it as memory has it, unless the owner keeps answering for it.
-        it.modified &= self.costs.protocol == Protocol::Gols;
-        it.holders.push((core, arrived));
-        it.free = Picos(start.0 + service);
-        it.settled = it.settled.max(arrived);
-        arrived
+        self.memory.lines[line as usize].line.read(now, core, nth, &mut self.costs)
     }
 
     /// A core makes a line its own, served from `now` on. Returns when nobody else has it any more.
     pub(super) fn write(&mut self, now: Picos, core: u32, line: u32, nth: u64) -> Picos {
-        let it = &self.memory.lines[line as usize];
-        // A shared line is invalidated at the price of an exclusive one (Ramos & Hoefler 2013, Eq. 2.9).
-        let state = if it.state() == State::M { State::M } else { State::E };
-        let others = it.holders.iter().filter(|h| h.0 != core);
-        let farthest = others.map(|h| self.costs.between(core, h.0, state)).max();
-        let alone = it.held_by(core);
-        let done = match farthest {
-            Some(time) => Picos(now.0 + self.costs.nth(Found::Cached, nth, time)),
-            None if alone => Picos(now.0 + self.costs.local),
-            None => {
-                let (start, time) = (self.busy_memory(now, line), self.supplier(core, line).1);
-                Picos(start.0 + self.costs.nth(Found::Memory, nth, time))
-            }
-        };
-        let it = &mut self.memory.lines[line as usize];
-        it.holders.clear();
-        it.holders.push((core, done));
-        (it.owner, it.answers, it.modified) = (Some(core), Some(core), true);
-        (it.free, it.settled) = (done, done);
-        done
+        self.memory.lines[line as usize].line.write(now, core, nth, &mut self.costs)
     }
 
     /// Serves the requests for a line whose turn it is, and says when the next is due.
     pub(super) fn serve(&mut self, now: Picos, line: u32, agenda: &mut Agenda) {
         while let Some(&want) = self.memory.lines[line as usize].queue.front() {
-            let at = self.memory.lines[line as usize].serves(want);
+            let at = self.memory.lines[line as usize].line.serves(want.is_write());
             if at > now {
                 let it = &mut self.memory.lines[line as usize];
                 if it.alarm.is_none_or(|alarm| alarm > at || alarm <= now) {
@@ -124,6 +81,8 @@ impl Caches {
             Want::Store { rank, flag } => {
                 let core = self.hands[rank as usize].core;
                 let at = self.write(now, core, line, 1);
+                let at = self.hands[rank as usize].stores.lands(at);
+                self.memory.lines[line as usize].line.keep(at);
                 agenda.land(flag, at);
                 agenda.alarm(at, rank);
                 self.invalidated(now, core, line, agenda);
@@ -168,7 +127,7 @@ impl Caches {
         for number in self.memory.behind(line, self.costs.prefetch) {
             let next = self.memory.touch(number);
             let it = &self.memory.lines[next as usize];
-            if !it.held_by(core) && it.is_idle(now) {
+            if !it.line.held_by(core) && it.is_idle(now) {
                 self.grant(now, next, Want::Prefetch { core }, agenda);
             }
         }
@@ -188,9 +147,9 @@ impl Caches {
 
     /// Sends stores on their way as long as there is room.
     pub(super) fn drain(&mut self, now: Picos, rank: u32, agenda: &mut Agenda) {
-        while self.hands[rank as usize].under_way < self.costs.in_flight {
-            let Some((line, flag)) = self.hands[rank as usize].buffer.pop_front() else { return };
-            self.hands[rank as usize].under_way += 1;
+        while let Leave::Now((line, flag)) =
+            self.hands[rank as usize].stores.leave(now, self.costs.in_flight, 0)
+        {
             self.ask(now, line, Want::Store { rank, flag }, agenda);
         }
     }

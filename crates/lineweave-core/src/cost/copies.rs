@@ -1,0 +1,71 @@
+//! Copies that are under way at once, which slow each other by L(m, tau).
+
+use super::compile::Instruction;
+
+/// Copies below this size come and go too quickly to slow each other.
+pub const FROM: usize = 4096;
+/// Of more copies at once than these, each counts for several.
+const COUNTED: usize = 64;
+
+/// A copy under way.
+#[derive(Clone, Copy, Debug)]
+struct Copy {
+    rank: u32,
+    op: u32,
+    began: f64,
+    end: f64,
+    /// Time that others ran beside it, added up.
+    beside: f64,
+}
+
+/// All of them. A copy that begins cannot know what begins while it lasts; runs are alike, so it takes what was beside the same op of the
+/// run before.
+#[derive(Debug)]
+pub struct Copies {
+    active: Vec<Copy>,
+    /// For each rank and op, how many ran at once in the last run that is over, that one included.
+    last: Vec<Vec<f32>>,
+    counts: bool,
+}
+
+impl Copies {
+    /// None yet.
+    pub fn new(ops: &[Vec<Instruction>], counts: bool) -> Copies {
+        let last = if counts { ops.iter().map(|ops| vec![0.0; ops.len()]).collect() } else { Vec::new() };
+        Copies { active: Vec::new(), last, counts }
+    }
+
+    /// How many copies run while one of `len` bytes does that begins at `now`, this one included.
+    pub fn at_once(&mut self, rank: u32, op: usize, now: f64, len: usize) -> usize {
+        if !self.counts || len < FROM {
+            return 1;
+        }
+        let last = &mut self.last;
+        self.active.retain(|copy| {
+            if copy.end <= now {
+                let beside = copy.beside / (copy.end - copy.began).max(1e-9);
+                last[copy.rank as usize][copy.op as usize] = 1.0 + beside as f32;
+            }
+            copy.end > now
+        });
+        match self.last[rank as usize][op] {
+            0.0 => self.active.len() + 1,
+            known => known.round() as usize,
+        }
+    }
+
+    /// One began, and runs until `end`.
+    pub fn began(&mut self, rank: u32, op: usize, now: f64, end: f64, len: usize) {
+        if !self.counts || len < FROM || end <= now {
+            return;
+        }
+        let mut beside = 0.0;
+        let step = self.active.len().div_ceil(COUNTED).max(1);
+        for copy in self.active.iter_mut().step_by(step) {
+            let both = (end.min(copy.end) - now).max(0.0) * step as f64;
+            copy.beside += both;
+            beside += both;
+        }
+        self.active.push(Copy { rank, op: op as u32, began: now, end, beside });
+    }
+}

@@ -1,0 +1,506 @@
+//! Flags on their lines while a plan is played: requests, stores on their way, and ranks that poll.
+
+use super::compile::Program;
+use super::rates::{picos, Sitting};
+use super::term::Term;
+use super::trace::{Entry, Log};
+use crate::lines::{Leave, Line, Stores};
+use crate::topology::Level;
+use crate::trace::Picos;
+use std::cmp::Ordering;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// Stores to lines of others that a core has under way at once: the one that is served, and the next.
+const AT_ONCE: usize = 2;
+
+/// A store, or an atomic add, that a rank has issued.
+#[derive(Clone, Copy, Debug)]
+pub struct Store {
+    rank: u32,
+    line: u32,
+    flag: u32,
+    value: i64,
+    /// The rank waits for it, and adds.
+    atomic: bool,
+    op: usize,
+    /// The log entry of the op.
+    entry: usize,
+    /// The farthest that had the line.
+    level: Option<Level>,
+}
+
+/// What somebody wants of a line.
+#[derive(Clone, Copy, Debug)]
+enum Want {
+    Poll(u32),
+    Store(Store),
+}
+
+/// What happens at some time.
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    Serve(u32),
+    Drain(u32),
+    Land(Store),
+    Arrive { rank: u32, line: u32 },
+}
+
+/// An event in its order: of those at one time, the one that was foreseen first.
+#[derive(Clone, Copy, Debug)]
+struct Due {
+    at: Picos,
+    number: u64,
+    event: Event,
+}
+
+impl PartialEq for Due {
+    fn eq(&self, other: &Due) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Due {}
+
+impl PartialOrd for Due {
+    fn partial_cmp(&self, other: &Due) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Due {
+    /// The heap gives its greatest first.
+    fn cmp(&self, other: &Due) -> Ordering {
+        (other.at, other.number).cmp(&(self.at, self.number))
+    }
+}
+
+/// What a rank waits for.
+#[derive(Clone, Copy, Debug)]
+struct Watch {
+    flag: u32,
+    line: u32,
+    wanted: i64,
+    /// Whether a load of it is under way.
+    asked: bool,
+}
+
+/// A rank has seen what it waited for.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen {
+    /// Who.
+    pub rank: u32,
+    /// When, in ns.
+    pub at: f64,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Queue {
+    wants: VecDeque<Want>,
+    /// When it is looked at next.
+    alarm: Option<Picos>,
+    /// Ranks that poll the line, and some that did.
+    watchers: Vec<u32>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Hand {
+    stores: Stores<Store>,
+    watch: Option<Watch>,
+    /// The line among whose watchers it was put last.
+    listed: Option<u32>,
+    drains: Option<Picos>,
+}
+
+/// All flags of all banks.
+pub struct Wires<'a> {
+    /// Who sits where, and what lines cost.
+    pub sitting: Sitting<'a>,
+    lines: Vec<Line>,
+    queues: Vec<Queue>,
+    hands: Vec<Hand>,
+    values: Vec<i64>,
+    /// For each flag who raised it last, and the log entry of that.
+    raised: Vec<(u32, usize)>,
+    /// Whether levels are asked for.
+    explains: bool,
+    events: BinaryHeap<Due>,
+    count: u64,
+    seen: Vec<Seen>,
+}
+
+impl<'a> Wires<'a> {
+    /// All flags as the runs before left them: their readers have the lines.
+    pub fn new(sitting: Sitting<'a>, program: &Program, explains: bool) -> Wires<'a> {
+        let mut bank = Vec::with_capacity(program.lines);
+        for readers in &program.readers {
+            let mut caches: Vec<u32> = readers.iter().map(|&r| sitting.cache[r as usize]).collect();
+            caches.sort_unstable();
+            caches.dedup();
+            bank.push(Line::read_by(0, caches));
+        }
+        let lines: Vec<Line> = (0..program.banks).flat_map(|_| bank.iter().cloned()).collect();
+        let flags = program.flags.len() * program.banks;
+        Wires {
+            queues: vec![Queue::default(); lines.len()],
+            lines,
+            hands: vec![Hand::default(); sitting.cache.len()],
+            values: vec![0; flags],
+            raised: vec![(0, usize::MAX); flags],
+            explains,
+            events: BinaryHeap::new(),
+            count: 0,
+            seen: Vec::new(),
+            sitting,
+        }
+    }
+
+    /// When the next event is due, in ns.
+    pub fn next(&self) -> f64 {
+        self.events.peek().map_or(f64::INFINITY, |due| due.at.nanos())
+    }
+
+    /// What ranks have seen since this was last asked.
+    pub fn take_seen(&mut self) -> Option<Seen> {
+        self.seen.pop()
+    }
+
+    fn at(&mut self, at: Picos, event: Event) {
+        self.count += 1;
+        self.events.push(Due { at, number: self.count, event });
+    }
+
+    fn cache(&self, rank: u32) -> u32 {
+        self.sitting.cache[rank as usize]
+    }
+
+    /// A rank issues a store at `now`.
+    pub fn store(&mut self, now: f64, store: Store, log: &mut Log) {
+        let (now, rank) = (picos(now), store.rank as usize);
+        self.hands[rank].stores.push(store);
+        self.drain(now, store.rank, log);
+    }
+
+    /// An add of a rank that shares its CPU, done at once; returns when.
+    pub fn add_at_once(&mut self, now: f64, store: Store, log: &mut Log) -> f64 {
+        let cache = self.cache(store.rank);
+        let line = &mut self.lines[store.line as usize];
+        let start = picos(now).max(line.serves(true));
+        let done = line.write(start, cache, 1, &mut self.sitting);
+        self.land(done, store, log);
+        self.invalidated(done, store.line, cache);
+        done.nanos() + self.sitting.rates.add
+    }
+
+    /// Whether a flag has its value at `now` for a rank that looks and then does something else: when it has read it.
+    pub fn glance(&mut self, now: f64, rank: u32, line: u32, flag: u32, wanted: i64) -> Option<f64> {
+        if self.values[flag as usize] < wanted {
+            return None;
+        }
+        let cache = self.cache(rank);
+        let it = &mut self.lines[line as usize];
+        let start = if it.held_by(cache) { picos(now) } else { picos(now).max(it.serves(false)) };
+        let at = it.read(start, cache, 1, &mut self.sitting);
+        self.taken_over(start, line);
+        Some(at.nanos())
+    }
+
+    /// A rank begins to wait at `now`; when it has seen the value already, or else it will be among the [seen](Wires::take_seen).
+    pub fn wait(
+        &mut self,
+        now: f64,
+        rank: u32,
+        line: u32,
+        flag: u32,
+        wanted: i64,
+        in_row: bool,
+    ) -> Option<f64> {
+        let at = picos(now);
+        let cache = self.cache(rank);
+        let mut watch = Watch { flag, line, wanted, asked: false };
+        match self.lines[line as usize].arrives(cache) {
+            Some(arrived) if arrived <= at => {
+                if self.values[flag as usize] >= wanted {
+                    return Some(now);
+                }
+            }
+            Some(arrives) => {
+                watch.asked = true;
+                self.at(arrives, Event::Arrive { rank, line });
+            }
+            // Somebody asked for it, but it is still here.
+            None if self.lines[line as usize].still_there(cache, at) && self.is_raised(flag, wanted) => {
+                return Some(now);
+            }
+            // A load behind a store of the same core to the same line gets it with that store.
+            None if self.stores_to(rank, line) => {}
+            // Raised already: a load like any other, and one that follows others is under way with them.
+            None if in_row && self.values[flag as usize] >= wanted && self.free(at, line) => {
+                self.lines[line as usize].read(at, cache, 1, &mut self.sitting);
+                self.taken_over(at, line);
+                let level = self.raised(rank, flag).0;
+                return Some(now + self.sitting.rates.in_row(level));
+            }
+            None => {
+                watch.asked = true;
+                self.queues[line as usize].wants.push_back(Want::Poll(rank));
+            }
+        }
+        let hand = &mut self.hands[rank as usize];
+        hand.watch = Some(watch);
+        if hand.listed != Some(line) {
+            hand.listed = Some(line);
+            self.queues[line as usize].watchers.push(rank);
+        }
+        if watch.asked {
+            self.serve(at, line);
+        }
+        None
+    }
+
+    /// Whether a line answers a load at once.
+    fn free(&self, now: Picos, line: u32) -> bool {
+        self.queues[line as usize].wants.is_empty() && self.lines[line as usize].serves(false) <= now
+    }
+
+    /// Whether a flag has a value.
+    pub fn is_raised(&self, flag: u32, wanted: i64) -> bool {
+        self.values[flag as usize] >= wanted
+    }
+
+    fn stores_to(&self, rank: u32, line: u32) -> bool {
+        let waits = self.hands[rank as usize].stores.waiting().any(|s| s.line == line);
+        let queued = |want: &Want| matches!(want, Want::Store(s) if s.rank == rank);
+        waits || self.queues[line as usize].wants.iter().any(queued)
+    }
+
+    /// Handles the next event.
+    pub fn step(&mut self, log: &mut Log) {
+        let Some(Due { at, event, .. }) = self.events.pop() else { return };
+        match event {
+            Event::Serve(line) => {
+                if self.queues[line as usize].alarm == Some(at) {
+                    self.queues[line as usize].alarm = None;
+                    self.serve(at, line);
+                }
+            }
+            Event::Drain(rank) => {
+                self.hands[rank as usize].drains = None;
+                self.drain(at, rank, log);
+            }
+            Event::Land(store) => {
+                self.land(at, store, log);
+                self.hands[store.rank as usize].stores.landed();
+                self.drain(at, store.rank, log);
+            }
+            Event::Arrive { rank, line } => self.arrive(at, rank, line),
+        }
+    }
+
+    /// Sends stores on their way.
+    fn drain(&mut self, now: Picos, rank: u32, log: &mut Log) {
+        let (gap, cache) = (self.sitting.rates.gap, self.cache(rank));
+        loop {
+            let hand = &mut self.hands[rank as usize];
+            // A line that is the core's own takes the store at once, where none is before it.
+            let first = hand.stores.waiting().next().copied();
+            if let (Some(store), true) = (first, hand.stores.nothing_under_way()) {
+                let line = &mut self.lines[store.line as usize];
+                let still = line.still_there(cache, now);
+                if still || line.owned_by(cache) {
+                    if still {
+                        line.written_while_leaving(self.sitting.rates.takes_over());
+                    } else {
+                        line.written();
+                    }
+                    self.hands[rank as usize].stores.take(true);
+                    self.land(now, store, log);
+                    continue;
+                }
+                if line.owner() == Some(cache) && line.serves(true) <= now {
+                    let done = line.write(now, cache, 1, &mut self.sitting);
+                    self.hands[rank as usize].stores.take(false);
+                    self.at(done, Event::Land(store));
+                    return;
+                }
+            }
+            match self.hands[rank as usize].stores.leave(now, AT_ONCE, gap) {
+                Leave::Now(store) => {
+                    self.queues[store.line as usize].wants.push_back(Want::Store(store));
+                    self.serve(now, store.line);
+                }
+                Leave::At(at) => {
+                    let hand = &mut self.hands[rank as usize];
+                    if hand.drains.is_none_or(|drains| drains > at) {
+                        hand.drains = Some(at);
+                        self.at(at, Event::Drain(rank));
+                    }
+                    return;
+                }
+                Leave::Stays => return,
+            }
+        }
+    }
+
+    /// Serves the requests for a line whose turn it is.
+    fn serve(&mut self, now: Picos, line: u32) {
+        while let Some(&want) = self.queues[line as usize].wants.front() {
+            let at = self.lines[line as usize].serves(matches!(want, Want::Store(_)));
+            if at > now {
+                let queue = &mut self.queues[line as usize];
+                if queue.alarm.is_none_or(|alarm| alarm > at || alarm <= now) {
+                    queue.alarm = Some(at);
+                    self.at(at, Event::Serve(line));
+                }
+                return;
+            }
+            self.queues[line as usize].wants.pop_front();
+            let it = &mut self.lines[line as usize];
+            match want {
+                Want::Poll(rank) => {
+                    let at = it.read(now, self.sitting.cache[rank as usize], 1, &mut self.sitting);
+                    self.at(at, Event::Arrive { rank, line });
+                    self.taken_over(now, line);
+                }
+                Want::Store(mut store) => {
+                    let cache = self.sitting.cache[store.rank as usize];
+                    if self.explains {
+                        store.level = it.others(cache).map(|other| self.sitting.level(cache, other)).max();
+                    }
+                    let done = it.write(now, cache, 1, &mut self.sitting);
+                    let atomic = if store.atomic { picos(self.sitting.rates.add).0 } else { 0 };
+                    let at = self.hands[store.rank as usize].stores.lands(Picos(done.0 + atomic));
+                    it.keep(at);
+                    self.at(at, Event::Land(store));
+                    self.invalidated(now, line, cache);
+                }
+            }
+        }
+    }
+
+    /// A read may have taken the line over from ranks that poll it.
+    fn taken_over(&mut self, now: Picos, line: u32) {
+        let it = &self.lines[line as usize];
+        if let (Some(owner), false) = (it.owner(), self.queues[line as usize].watchers.is_empty()) {
+            self.invalidated(now, line, owner);
+        }
+    }
+
+    /// Only `cache` has the line now: whoever else polls it asks again.
+    fn invalidated(&mut self, now: Picos, line: u32, cache: u32) {
+        let mut watchers = std::mem::take(&mut self.queues[line as usize].watchers);
+        let mut asks = false;
+        watchers.retain(|&rank| {
+            let other = self.sitting.cache[rank as usize] != cache;
+            let hand = &mut self.hands[rank as usize];
+            match &mut hand.watch {
+                Some(watch) if watch.line == line => {
+                    if other && !watch.asked {
+                        watch.asked = true;
+                        asks = true;
+                        self.queues[line as usize].wants.push_back(Want::Poll(rank));
+                    }
+                    true
+                }
+                _ => {
+                    if hand.listed == Some(line) {
+                        hand.listed = None;
+                    }
+                    false
+                }
+            }
+        });
+        self.queues[line as usize].watchers = watchers;
+        if asks {
+            let at = self.lines[line as usize].serves(false).max(now);
+            let queue = &mut self.queues[line as usize];
+            if queue.alarm.is_none_or(|alarm| alarm > at || alarm <= now) {
+                queue.alarm = Some(at);
+                self.at(at, Event::Serve(line));
+            }
+        }
+    }
+
+    /// A store takes effect: its own core sees it.
+    fn land(&mut self, now: Picos, store: Store, log: &mut Log) {
+        let flag = store.flag as usize;
+        if store.atomic {
+            self.values[flag] += 1;
+            self.seen.push(Seen { rank: store.rank, at: now.nanos() });
+        } else {
+            self.values[flag] = self.values[flag].max(store.value);
+        }
+        let entry = match store.level {
+            None => store.entry,
+            Some(level) => {
+                let (rank, op, end) = (store.rank, Some(store.op), now.nanos());
+                log.aside(Entry { rank, op, end, term: Term::Own(level), cause: store.entry })
+            }
+        };
+        self.raised[flag] = (store.rank, entry);
+        let cache = self.cache(store.rank);
+        for i in 0..self.queues[store.line as usize].watchers.len() {
+            let rank = self.queues[store.line as usize].watchers[i];
+            if self.cache(rank) == cache {
+                self.arrive_if(now, rank, store.line);
+            }
+        }
+        // A rank that waited for its line with this store, in vain.
+        if let Some(watch) = self.hands[store.rank as usize].watch {
+            if watch.line == store.line && !watch.asked && !self.lines[store.line as usize].held_by(cache) {
+                if let Some(watch) = &mut self.hands[store.rank as usize].watch {
+                    watch.asked = true;
+                }
+                self.queues[store.line as usize].wants.push_back(Want::Poll(store.rank));
+                self.serve(now, store.line);
+            }
+        }
+    }
+
+    /// A line that a rank asked for is there.
+    fn arrive(&mut self, now: Picos, rank: u32, line: u32) {
+        match &mut self.hands[rank as usize].watch {
+            Some(watch) if watch.line == line && watch.asked => watch.asked = false,
+            _ => return,
+        }
+        if self.arrive_if(now, rank, line) {
+            return;
+        }
+        // Taken away while it was on its way.
+        let cache = self.cache(rank);
+        if !self.lines[line as usize].held_by(cache) && !self.stores_to(rank, line) {
+            if let Some(watch) = &mut self.hands[rank as usize].watch {
+                watch.asked = true;
+            }
+            self.queues[line as usize].wants.push_back(Want::Poll(rank));
+            self.serve(now, line);
+        }
+    }
+
+    /// A rank looks at the line that it polls; whether it saw what it waits for.
+    fn arrive_if(&mut self, now: Picos, rank: u32, line: u32) -> bool {
+        match self.hands[rank as usize].watch {
+            Some(watch) if watch.line == line && self.values[watch.flag as usize] >= watch.wanted => {
+                self.hands[rank as usize].watch = None;
+                self.seen.push(Seen { rank, at: now.nanos() });
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// How far a rank is from who raised a flag last, and the log entry of that.
+    pub fn raised(&self, rank: u32, flag: u32) -> (Level, usize) {
+        let (writer, entry) = self.raised[flag as usize];
+        (self.sitting.level(self.cache(rank), self.cache(writer)), entry)
+    }
+
+    /// A set of a rank.
+    pub fn set(rank: u32, line: u32, flag: u32, value: i64, op: usize, entry: usize) -> Store {
+        Store { rank, line, flag, value, atomic: false, op, entry, level: None }
+    }
+
+    /// An add of a rank.
+    pub fn add(rank: u32, line: u32, flag: u32, op: usize, entry: usize) -> Store {
+        Store { rank, line, flag, value: 0, atomic: true, op, entry, level: None }
+    }
+}

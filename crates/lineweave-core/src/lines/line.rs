@@ -1,0 +1,204 @@
+//! One cache line.
+
+use super::Prices;
+use crate::machine::{Protocol, State};
+use crate::trace::Picos;
+
+/// Whether some cache has a line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Found {
+    /// One has it.
+    Cached = 0,
+    /// It is in memory only.
+    Memory = 1,
+}
+
+/// Who has a line, and when it can be asked for again.
+#[derive(Clone, Debug, Default)]
+pub struct Line {
+    /// Cores that have it, or to which it is on its way, and when it arrives there.
+    holders: Vec<(u32, Picos)>,
+    /// The core that may write it.
+    owner: Option<u32>,
+    /// Whether memory is out of date: modified rather than exclusive.
+    modified: bool,
+    /// Whether its owner read it and has not written it yet.
+    taken_over: bool,
+    /// The core that answers for a shared line, where the protocol names one.
+    answers: Option<u32>,
+    /// From when the next request is served.
+    free: Picos,
+    /// Who had it for itself until it was served to somebody else, when it leaves there, and to whom.
+    leaves: Option<(u32, Picos, u32)>,
+    /// When all that was served has arrived. A line is taken away only then.
+    settled: Picos,
+    /// The NUMA node of its memory.
+    node: u32,
+}
+
+impl Line {
+    /// A line of a node's memory that nobody has, or one core exclusively.
+    pub fn new(node: u32, owner: Option<u32>) -> Line {
+        Line {
+            holders: owner.into_iter().map(|core| (core, Picos(0))).collect(),
+            owner,
+            modified: false,
+            taken_over: false,
+            answers: owner,
+            free: Picos(0),
+            leaves: None,
+            settled: Picos(0),
+            node,
+        }
+    }
+
+    /// A line that these cores read last.
+    pub fn read_by(node: u32, cores: impl IntoIterator<Item = u32>) -> Line {
+        let holders: Vec<(u32, Picos)> = cores.into_iter().map(|core| (core, Picos(0))).collect();
+        let owner = if holders.len() == 1 { Some(holders[0].0) } else { None };
+        let answers = holders.first().map(|h| h.0);
+        Line { holders, owner, answers, ..Line::new(node, None) }
+    }
+
+    /// When it arrives, or arrived, at a core that has it.
+    pub fn arrives(&self, core: u32) -> Option<Picos> {
+        self.holders.iter().find(|h| h.0 == core).map(|h| h.1)
+    }
+
+    /// Who has it besides a core.
+    pub fn others(&self, core: u32) -> impl Iterator<Item = u32> + '_ {
+        self.holders.iter().map(|h| h.0).filter(move |&other| other != core)
+    }
+
+    /// Whether a core can read it.
+    pub fn held_by(&self, core: u32) -> bool {
+        self.arrives(core).is_some()
+    }
+
+    /// Whether a core can write it, and nothing is in the way.
+    pub fn owned_by(&self, core: u32) -> bool {
+        self.owner == Some(core) && !self.taken_over
+    }
+
+    /// Whether a core that had it for itself can still write it: a request takes half of a transfer to get there.
+    pub fn still_there(&self, core: u32, now: Picos) -> bool {
+        self.leaves.is_some_and(|(owner, until, _)| owner == core && now < until)
+    }
+
+    /// The core that it leaves has written it meanwhile, so that it arrives modified; `takes_over` as for a read of a modified line.
+    pub fn written_while_leaving(&mut self, takes_over: bool) {
+        let Some((owner, _, to)) = self.leaves else { return };
+        let between_two = self.holders.len() == 2 && self.held_by(owner);
+        if let (Some(arrives), None, true) = (self.arrives(to), self.owner, takes_over && between_two) {
+            self.holders = vec![(to, arrives)];
+            (self.owner, self.answers, self.taken_over) = (Some(to), Some(to), true);
+            self.free = self.free.max(arrives);
+        }
+    }
+
+    /// The core that has it for itself.
+    pub fn owner(&self) -> Option<u32> {
+        self.owner
+    }
+
+    /// The owner has written it.
+    pub fn written(&mut self) {
+        self.modified = true;
+    }
+
+    /// Its owner's store takes effect at `until` only, after others before it: nobody is served before.
+    pub fn keep(&mut self, until: Picos) {
+        self.free = self.free.max(until);
+        self.settled = self.settled.max(until);
+    }
+
+    /// Its state in the caches that have it.
+    pub fn state(&self) -> State {
+        match (self.owner, self.modified) {
+            (Some(_), true) => State::M,
+            (Some(_), false) => State::E,
+            (None, _) => State::S,
+        }
+    }
+
+    /// When a request is served, others not counted: a store takes the line away, a load does not.
+    pub fn serves(&self, store: bool) -> Picos {
+        match store {
+            true => self.free.max(self.settled),
+            false => self.free,
+        }
+    }
+
+    /// Who answers a core that reads it, and after what time; `None` for memory.
+    fn supplier(&self, core: u32, prices: &impl Prices) -> Option<u64> {
+        let state = self.state();
+        let from = |core_from: u32| prices.read(core, core_from, state);
+        let nearest = || self.holders.iter().map(|h| from(h.0)).min();
+        match prices.protocol() {
+            Protocol::Mesi | Protocol::Mesif => nearest(),
+            Protocol::Gols => self.answers.filter(|&a| self.held_by(a)).map(from).or_else(nearest),
+        }
+    }
+
+    /// A core reads it, served from `now` on; `nth` counts misses in a row. Returns when it has arrived.
+    pub fn read(&mut self, now: Picos, core: u32, nth: u64, prices: &mut impl Prices) -> Picos {
+        if let Some(arrives) = self.arrives(core) {
+            return Picos(now.max(arrives).0 + prices.hit());
+        }
+        let (found, start, transfer) = match self.supplier(core, prices) {
+            Some(transfer) => (Found::Cached, now, transfer),
+            None => {
+                let (start, transfer) = prices.memory(now, core, self.node);
+                (Found::Memory, start, transfer)
+            }
+        };
+        let arrived = Picos(start.0 + prices.nth(found, nth, transfer));
+        let takes_over = self.state() == State::M && prices.upgrade().is_some();
+        self.leaves = self.owner.map(|owner| (owner, Picos(start.0 + transfer / 2), core));
+        self.free = match takes_over {
+            true => arrived,
+            false => Picos(start.0 + prices.service(found, transfer)),
+        };
+        if takes_over {
+            self.holders.clear();
+        }
+        let alone = self.holders.is_empty();
+        self.owner = alone.then_some(core);
+        self.taken_over = takes_over;
+        if alone {
+            self.answers = Some(core);
+        }
+        // Whoever shares a line finds it as memory has it, unless the owner keeps answering for it.
+        self.modified &= prices.protocol() == Protocol::Gols && !takes_over;
+        self.holders.push((core, arrived));
+        self.settled = self.settled.max(arrived);
+        arrived
+    }
+
+    /// A core makes it its own, served from `now` on. Returns when nobody else has it any more.
+    pub fn write(&mut self, now: Picos, core: u32, nth: u64, prices: &mut impl Prices) -> Picos {
+        // A shared line is invalidated at the price of an exclusive one (Ramos & Hoefler 2013, Eq. 2.9).
+        let state = match self.state() {
+            State::E if self.taken_over => State::M,
+            State::S => State::E,
+            other => other,
+        };
+        let farthest = self.others(core).map(|other| prices.own(core, other, state)).max();
+        let leaves = |time: u64| self.owner.map(|owner| (owner, Picos(now.0 + time / 2), core));
+        self.leaves = farthest.and_then(leaves).filter(|leaves| leaves.0 != core);
+        let done = match farthest {
+            Some(time) => Picos(now.0 + prices.nth(Found::Cached, nth, time)),
+            None if self.taken_over => Picos(now.0 + prices.upgrade().unwrap_or(0).max(prices.hit())),
+            None if self.held_by(core) => Picos(now.0 + prices.hit()),
+            None => {
+                let (start, time) = prices.memory(now, core, self.node);
+                Picos(start.0 + prices.nth(Found::Memory, nth, time))
+            }
+        };
+        self.holders.clear();
+        self.holders.push((core, done));
+        (self.owner, self.answers, self.modified, self.taken_over) = (Some(core), Some(core), true, false);
+        (self.free, self.settled) = (done, done);
+        done
+    }
+}

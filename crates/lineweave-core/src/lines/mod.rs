@@ -1,0 +1,56 @@
+//! What a cache line does: who has it, what a load or a store of it costs, and whom that makes wait.
+//!
+//! One automaton with two drivers. [`crate::cost`] plays plans on a model, fast, to choose among them; [`crate::simulate`] plays
+//! them on a described machine, line by line, with a trace. Both ask the same [`Line`] and send stores through the same
+//! [`Stores`]; what differs is where [`Prices`] come from.
+//!
+//! 1. A line is in no cache, in one cache that may write it, or shared by several (Ramos & Hoefler 2013, section 1.2).
+//! 2. Its home serves requests one after the other, in the order of their arrival. A read keeps it busy for the slope of
+//!    T_C (Eq. 3.2); a read of a modified line until it has arrived, since until then nobody else can supply it.
+//! 3. A store takes the line from everybody who has it, at the price of the farthest, after all that was served before
+//!    has arrived. Several writers of one line follow each other: each pays for ownership.
+//! 4. Whoever polls a line keeps a copy. When a store takes it away, the poller asks again at that moment and queues, so that pollers
+//!    delay the next writer.
+//! 5. A read of a line that one other cache has modified may take it over whole ([`Prices::upgrade`]): the store
+//!    that follows finds it there. The request takes half of the transfer to get to the owner, who still writes meanwhile. That is
+//!    why two ranks that exchange over one line pay one transfer a run, and why a third rank, or a partner that changes, ends it.
+//! 6. Stores leave a core in order, and those to lines of others some time apart ([`Stores`]).
+//!
+//! Not here: capacity and eviction (copies of measured sizes have them), and links between caches.
+
+mod line;
+mod stores;
+
+pub use line::{Found, Line};
+pub use stores::{Leave, Stores};
+
+use crate::machine::{Protocol, State};
+use crate::trace::Picos;
+
+/// What transfers of a line cost, in picoseconds.
+pub trait Prices {
+    /// Who answers for a line that several caches share.
+    fn protocol(&self) -> Protocol;
+
+    /// A line that the core has.
+    fn hit(&self) -> u64;
+
+    /// Reading a line that `from` has in this state.
+    fn read(&self, core: u32, from: u32, state: State) -> u64;
+
+    /// Taking a line away from `from`, which has it in this state.
+    fn own(&self, core: u32, from: u32, state: State) -> u64;
+
+    /// A line that no cache has, from the memory of a node: from when it is served when it is asked for at `now`, and how long it takes.
+    fn memory(&mut self, now: Picos, core: u32, node: u32) -> (Picos, u64);
+
+    /// How long a line that was asked for keeps others waiting, when the transfer takes this long.
+    fn service(&self, found: Found, transfer: u64) -> u64;
+
+    /// The `nth` line in a row, from 1, when one alone takes `first`.
+    fn nth(&self, found: Found, nth: u64, first: u64) -> u64;
+
+    /// What a store costs to a line that was just read out of the one cache that had modified it, where such a read takes
+    /// the line over; `None` where both caches share it then.
+    fn upgrade(&self) -> Option<u64>;
+}

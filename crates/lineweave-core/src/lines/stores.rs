@@ -1,0 +1,85 @@
+//! A core's stores on their way to lines that others have.
+
+use crate::trace::Picos;
+use std::collections::VecDeque;
+
+/// Stores that leave in order, at most so many under way at once, and some time apart.
+#[derive(Clone, Debug)]
+pub struct Stores<T> {
+    waiting: VecDeque<T>,
+    under_way: usize,
+    /// When the next may leave.
+    next: Picos,
+    /// When the last that left takes effect: none overtakes another.
+    lands: Picos,
+}
+
+/// What becomes of the first store that waits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Leave<T> {
+    /// It leaves now.
+    Now(T),
+    /// It leaves at this time.
+    At(Picos),
+    /// There is none, or another has to land before.
+    Stays,
+}
+
+impl<T> Default for Stores<T> {
+    fn default() -> Stores<T> {
+        Stores { waiting: VecDeque::new(), under_way: 0, next: Picos(0), lands: Picos(0) }
+    }
+}
+
+impl<T> Stores<T> {
+    /// One more.
+    pub fn push(&mut self, store: T) {
+        self.waiting.push_back(store);
+    }
+
+    /// Whether nothing waits and nothing is under way.
+    pub fn idle(&self) -> bool {
+        self.waiting.is_empty() && self.nothing_under_way()
+    }
+
+    /// Whether the first that waits has none before it.
+    pub fn nothing_under_way(&self) -> bool {
+        self.under_way == 0
+    }
+
+    /// Takes the first out, whose line is the core's own: it takes effect now, or as one under way.
+    pub fn take(&mut self, now: bool) -> Option<T> {
+        self.under_way += usize::from(!now && !self.waiting.is_empty());
+        self.waiting.pop_front()
+    }
+
+    /// Those that wait.
+    pub fn waiting(&self) -> impl Iterator<Item = &T> {
+        self.waiting.iter()
+    }
+
+    /// Lets the first go, where fewer than `at_once` are under way and `gap` has passed since the one before left.
+    pub fn leave(&mut self, now: Picos, at_once: usize, gap: u64) -> Leave<T> {
+        if self.under_way >= at_once || self.waiting.is_empty() {
+            return Leave::Stays;
+        }
+        if self.next > now {
+            return Leave::At(self.next);
+        }
+        let Some(store) = self.waiting.pop_front() else { return Leave::Stays };
+        self.under_way += 1;
+        self.next = Picos(now.0 + gap);
+        Leave::Now(store)
+    }
+
+    /// The line of one under way is there at `at`: when that store takes effect.
+    pub fn lands(&mut self, at: Picos) -> Picos {
+        self.lands = self.lands.max(at);
+        self.lands
+    }
+
+    /// One under way has taken effect.
+    pub fn landed(&mut self) {
+        self.under_way -= 1;
+    }
+}
