@@ -89,9 +89,9 @@ fn emit(b: &mut Builder, problem: &Problem, _: &Scope, params: &Params) -> Resul
     let slot = b.slot(packed.iter().map(Packed::total).max().unwrap_or(0));
     let given = b.flags("given", layout, 1);
     let count = |i: usize| i32::try_from(i + 1).unwrap_or(i32::MAX);
-    for rank in 0..p {
+    for (rank, partners) in order.iter().enumerate() {
         keep_own(b, &grid, rank);
-        for (i, &other) in order[rank].iter().enumerate() {
+        for (i, &other) in partners.iter().enumerate() {
             b.mov(rank, input(grid.given(rank, other)), boxed(rank, slot, packed[rank].at(i)));
             b.set(rank, given.at(rank, 0), count(i));
             if grid.len(other, rank) > 0 {

@@ -219,9 +219,8 @@ fn special_case() -> Claim {
         "section 3.2",
         "log_2 P is tau-Lop with n = 2 and k = 1",
         format!(
-            "with an L that does not grow with tau a binomial broadcast among 2 to 1024 ranks differs by {:.0e}, a \
-             recursive-doubling allgather by {:.0e}",
-            tree, doubling
+            "with an L that does not grow with tau a binomial broadcast among 2 to 1024 ranks differs by {tree:.0e}, a \
+             recursive-doubling allgather by {doubling:.0e}"
         ),
         tree < 1e-9 && doubling < 1e-9,
     )
