@@ -2,12 +2,12 @@
 # Both install what they need first (scripts/setup), so that they work on a fresh Debian or Ubuntu.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test soak test-mpi test-report test-sdist test-torch mpi setup build install wheel sdist fmt lint doc bench gallery screenshots simgrid figures clean
+.PHONY: help run test test-core test-runtime test-c test-python test-mpi test-mpi-all soak test-report test-sdist test-torch mpi setup build install wheel sdist fmt lint doc bench gallery screenshots simgrid figures clean
 
 PREFIX ?= /usr/local
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: setup ## measure this machine, choose plans for it, run them: predicted beside measured
 	cargo build --release --package lineweave-cli
@@ -16,13 +16,28 @@ run: setup ## measure this machine, choose plans for it, run them: predicted bes
 test: setup ## every check, ending with "N passed, N failed"
 	scripts/test
 
+test-core: setup ## of these: plans, algorithms, proofs, models, simulation, papers
+	scripts/test core
+
+test-runtime: setup ## of these: teams, calls, engine and the command
+	scripts/test runtime
+
+test-c: setup ## of these: the C libraries
+	scripts/test c
+
+test-python: setup ## of these: the Python package
+	scripts/test python
+
+test-mpi: setup ## of these: the libraries for MPI, under the MPIs that are installed
+	scripts/test mpi
+
 SECONDS ?= 600
 SEED ?=
 
 soak: setup ## random calls under load for ten minutes: SECONDS=600, SEED= of a run to repeat
 	LINEWEAVE_TEST_SOAK=$(SECONDS) $(if $(SEED),LINEWEAVE_TEST_SEED=$(SEED)) cargo test -p lineweave --test soak -- --nocapture
 
-test-mpi: setup ## the libraries for MPI under Open MPI, MPICH and Intel MPI from PyPI (downloads them)
+test-mpi-all: setup ## the libraries for MPI under Open MPI, MPICH and Intel MPI from PyPI (downloads them)
 	scripts/test-mpi
 
 mpi: setup ## build the libraries that `lineweave run` preloads
@@ -56,7 +71,7 @@ bench: setup ## compare with the floor, pthread, libgomp, libomp and std::barrie
 	cargo build --release --package lineweave-cli
 	target/release/lineweave bench
 
-gallery: setup ## a page each of all described machines, and of this one if it was measured: gallery/
+gallery: setup ## a page of each described machine, in gallery/; GALLERY=NAME=PROFILE adds measured ones
 	cargo build --release --package lineweave-cli
 	scripts/gallery target/release/lineweave $(GALLERY)
 

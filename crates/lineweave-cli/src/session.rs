@@ -20,15 +20,14 @@ pub struct Globals {
     /// Print JSON Lines: one object a line with "schema" and "kind" (docs/json.md)
     #[arg(long, global = true)]
     pub json: bool,
-    /// What stands in place of this machine: a synthetic string such as "pack:2 numa:4 l3:2 core:8", or an
+    /// Use this topology instead of the machine's: a string such as "pack:2 numa:4 l3:2 core:8", or an
     /// hwloc XML file
     #[arg(long, global = true, value_name = "STRING|FILE.xml")]
     pub topology: Option<String>,
-    /// Costs of a machine one need not have: a shipped description's name (`lineweave list --machines`) or
-    /// a file
+    /// Use the costs of a described machine: its name (`lineweave list --machines`) or a file
     #[arg(long, global = true, value_name = "NAME|FILE", conflicts_with = "profile")]
     pub machine: Option<String>,
-    /// Costs as measured: a profile
+    /// Use the costs of this profile
     #[arg(long, global = true, value_name = "FILE")]
     pub profile: Option<PathBuf>,
     /// No warnings and no progress

@@ -24,3 +24,8 @@ pub mod simulate;
 pub mod what_if;
 pub mod draw;
 pub mod paper;
+
+/// The example of the README, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct WrittenExamples;

@@ -137,7 +137,7 @@ pub fn limit(
     in_flight: u32,
     traffic: Traffic,
 ) -> Result<Found, SimulateError> {
-    let machine = machine.with_dimensions(mesh).ok_or_else(|| SimulateError::NoFamily {
+    let machine = machine.with_dimensions(mesh, None).ok_or_else(|| SimulateError::NoFamily {
         machine: machine.name.clone(),
         lacks: "ports and links are those of [mesh], which it has not".to_owned(),
     })?;

@@ -16,10 +16,16 @@ fn steps_and_claims_are_as_found() {
     for finding in &findings {
         println!("{finding:?}");
         if let Finding::Item(item) = finding {
-            assert_eq!((item.item.as_str(), item.agree, item.of), ("section 5.5, steps", 48, 48));
+            let expected = match item.item.as_str() {
+                "section 5.5, steps" => (48, 48),
+                // All but alltoall's two lengths.
+                "chapter 4, links" => (336, 338),
+                other => panic!("no such item is expected: {other}"),
+            };
+            assert_eq!((item.agree, item.of), expected, "{item:?}");
         }
     }
-    assert_eq!(of(Verdict::Holds), ["fig 6.1", "fig 6.2a", "fig 6.2c", "fig 6.3, many cores", "fig 6.5a"]);
+    assert_eq!(of(Verdict::Holds), ["fig 6.1", "fig 6.2a", "fig 6.2c", "fig 6.5a"]);
     assert_eq!(
         of(Verdict::Differs),
         [
@@ -28,6 +34,7 @@ fn steps_and_claims_are_as_found() {
             "fig 6.2a, RCKMPI",
             "fig 6.2b",
             "fig 6.3, few cores",
+            "fig 6.3, many cores",
             "fig 6.4b",
             "fig 6.4c",
             "fig 6.4, RCKMPI",

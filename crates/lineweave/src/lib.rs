@@ -60,7 +60,9 @@ pub use kernel::{Block, Element, ElementType, Operator};
 pub use requests::{Operation, Persistent, Repeated, Request, Scope};
 pub use watch::Attendant;
 
-/// The examples of the README, as tests.
+/// The examples of the READMEs and the guide, as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
-pub struct ReadmeExamples;
+#[doc = include_str!("../README.md")]
+#[doc = include_str!("../../../docs/guide.md")]
+pub struct WrittenExamples;

@@ -30,7 +30,7 @@ pub struct Arguments {
     /// Choose for reproducible results, and show what that costs beside a free choice
     #[arg(long)]
     reproducible: bool,
-    /// Ranks are on so many nodes, as many on each, and an MPI goes between them
+    /// Spread the ranks evenly over so many nodes, which an MPI connects
     #[arg(long, value_name = "N", conflicts_with_all = ["candidates", "reproducible", "counts", "root"])]
     nodes: Option<usize>,
     /// What a message between two nodes takes: when it is empty, in ns, and the bytes that go in a ns; or a file of `lineweave run

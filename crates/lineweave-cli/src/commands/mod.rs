@@ -34,45 +34,45 @@ use clap::Subcommand;
 /// What can be asked for.
 #[derive(Subcommand, Debug)]
 pub enum Command {
-    /// Measure this machine, choose and prove plans for it, run them: predicted beside measured, and kept
+    /// Measure this machine, choose the fastest plans for it, and keep them for all programs
     Tune(tune::Arguments),
-    /// Show this node, every setting with where it came from, and by what plans are chosen
+    /// Show this machine, every setting and where it came from, and which costs decide
     Info(info::Arguments),
-    /// Say what keeps lineweave from its best on this node, and what to do about it
+    /// Say what slows lineweave down on this machine, and what to do about it
     Doctor(doctor::Arguments),
-    /// Show running and hung teams: each rank's call, what it waits for and since when, and who is missing
+    /// Show running and hung teams: each rank's call, what it waits for, and who is missing
     Who(who::Arguments),
     /// List the algorithms with their parameters and sources, or the machine descriptions
     List(list::Arguments),
-    /// Print the plan of an algorithm, or of the one that would be chosen, as text
+    /// Print a plan as text: of an algorithm, or the one that would be chosen
     Plan(plan::Arguments),
     /// Draw a plan as SVG
     Draw(draw::Arguments),
     /// Prove plans, or show a counter-example
     Verify(verify::Arguments),
-    /// Run a program of MPI whose collectives lineweave takes over: `mpirun -n 4 lineweave run -- ./app`
+    /// Run an MPI program with lineweave's collectives: `mpirun -n 4 lineweave run -- ./app`
     Run(run::Arguments),
-    /// Measure collectives beside the floor, memcpy and other barriers, all in one run
+    /// Measure collectives beside hand-written loops, memcpy, other barriers and MPIs
     Bench(bench::Arguments),
-    /// Say what is chosen for a message, what it is predicted to cost, and what decided it
+    /// Explain a choice: which plan, its predicted time, the runner-up, and what decided
     Explain(explain::Arguments),
-    /// Measure this machine and keep its profile, by which plans are chosen from then on
+    /// Measure this machine and keep its profile; choices use it from then on
     Measure(measure::Arguments),
-    /// Show the parameters of a profile with their intervals, and what cannot be identified
+    /// Show a profile's parameters with their intervals, and which ones it cannot tell
     Fit(fit::Arguments),
-    /// Write one page about a machine and what is chosen on it: pictures, curves, intervals, what is not known
+    /// Write a page about a machine: its distances, its costs, and what is chosen on it
     Report(report::Arguments),
-    /// Compare profiles: which parameters differ, and whether that is significant
+    /// Compare two profiles: which parameters differ, and whether significantly
     Profile(profile::Arguments),
-    /// Find the parameters that cost least in closed forms, and how far from a bound they are
+    /// Find the cheapest parameters of a tree, barrier or pipeline, and their distance to a bound
     Optimise(optimise::Arguments),
-    /// Show what every published model says of every algorithm, and how wrong it is
+    /// Compare published models: what each predicts for each algorithm, and how wrong it is
     Models(models::Arguments),
-    /// Play plans in virtual time on a machine that need not be there, with contention
+    /// Simulate plans, with contention, on a described machine
     Simulate(simulate::Arguments),
-    /// Find from which number of cores and accesses in flight on links limit a mesh rather than ports
+    /// Compare links and ports of a growing mesh: which of them limits it
     WhatIf(what_if::Arguments),
-    /// Compute what the papers print anew, and say item by item what agrees
+    /// Reproduce the papers: what they print beside what comes out here
     Papers(papers::Arguments),
     /// Print a script that completes this command's arguments in a shell
     Completions(completions::Arguments),

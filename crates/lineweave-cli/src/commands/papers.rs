@@ -4,6 +4,7 @@ use crate::error::CliError;
 use crate::files::replace;
 use crate::output::table;
 use crate::session::Session;
+use lineweave_core::paper::limit::{Judged, Limit, LIMITS};
 use lineweave_core::paper::{Claim, Figure, Finding, Item, Paper, TABLE};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -60,6 +61,12 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
         }
     }
     bar.finish_and_clear();
+    if !session.out.is_json() && arguments.figures.is_none() {
+        session.out.line("limits, by the words of a claim:")?;
+        for Limit { name, share, why } in LIMITS {
+            session.out.line(&format!("  {name}, {:.0} %: {why}", 100.0 * share))?;
+        }
+    }
     Ok(())
 }
 
@@ -112,8 +119,19 @@ fn report(paper: &Paper, findings: &[Finding], session: &mut Session) -> Result<
             Finding::Item(Item { item, agree, of, remark, .. }) => {
                 items.add_row([format!("  {item}"), agree.to_string(), of.to_string(), remark.clone()]);
             }
-            Finding::Claim(Claim { item, claimed, ours, verdict, .. }) => {
-                claims.add_row([&format!("  {item}"), claimed, ours, verdict.name()]);
+            Finding::Claim(Claim { item, claimed, ours, verdict, judged, .. }) => {
+                let verdict = match judged {
+                    None => verdict.name().to_owned(),
+                    Some(Judged { limit, off, turns }) => format!(
+                        "{}: off {:.1} %, limit {:.0} % ({}){}",
+                        verdict.name(),
+                        100.0 * off,
+                        100.0 * limit.share,
+                        limit.name,
+                        if *turns { ", turns within a factor of 2 of it" } else { "" }
+                    ),
+                };
+                claims.add_row([&format!("  {item}"), claimed, ours, &verdict]);
             }
         }
     }

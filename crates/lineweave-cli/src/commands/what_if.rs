@@ -1,4 +1,4 @@
-//! `lineweave what-if`: from which number of cores and accesses in flight on links limit a mesh rather than ports.
+//! `lineweave what-if`: whether links or ports limit a mesh as its cores and their accesses in flight grow.
 
 use super::draw::svg;
 use crate::error::CliError;

@@ -13,7 +13,7 @@ use std::time::Duration;
 /// Whose teams.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
-    /// Only the teams of this process; without it, of every process that may be looked at
+    /// Show only the teams of this process [default: of all processes that you may look at]
     pid: Option<u32>,
 }
 

@@ -80,6 +80,22 @@ impl Tiles {
         (tile % self.columns, tile / self.columns)
     }
 
+    /// The place of a member within its tile.
+    pub fn core(self, member: usize) -> usize {
+        member % self.cores
+    }
+
+    /// The members of the tile in this column and row, none where there is no such tile.
+    pub fn at(self, column: usize, row: usize) -> Range<usize> {
+        let start = self.members.min((row * self.columns + column) * self.cores);
+        start..if column < self.columns { self.members.min(start + self.cores) } else { start }
+    }
+
+    /// Columns, and rows with a member.
+    pub fn size(self) -> (usize, usize) {
+        (self.columns, self.tiles().div_ceil(self.columns))
+    }
+
     /// The core of a tile that deals with other tiles.
     fn lead(self, tile: usize, root: usize) -> usize {
         (tile * self.cores + root % self.cores).min(self.members - 1)

@@ -50,6 +50,9 @@ fn estimates(model: &Model, segment: u64) -> Estimates {
         log_np: Ok(LogNp::two(Surface::line(f(50.0), f(0.125)))),
         mlog_np: Err(missing("mlog_nP")),
         tau_lop: Ok(TauLop { copy, sync, start, packing: None, way }),
+        put_get: Err(missing("put/get")),
+        min_max: Err(missing("min-max, best")),
+        min_max_worst: Err(missing("min-max, worst")),
         gamma: None,
         unidentified: Vec::new(),
     }
@@ -178,9 +181,10 @@ fn rows_hold_every_model_and_say_what_is_missing() {
     let names: Vec<&str> = rows.iter().map(|r| r.algorithm.name).collect();
     assert_eq!(names, ["flat", "binomial", "two-segment-tree", "scatter-ring", "scatter-doubling"]);
     for row in &rows {
-        assert_eq!(row.predictions.len(), 9);
+        assert_eq!(row.predictions.len(), 12);
         for p in &row.predictions {
-            let known = !["LogP", "LogGP", "PLogP", "mlog_nP"].contains(&p.model);
+            let missing = ["LogP", "LogGP", "PLogP", "mlog_nP", "put/get", "min-max, best", "min-max, worst"];
+            let known = !missing.contains(&p.model);
             assert_eq!(p.time.is_ok(), known, "{} {}", row.form, p.model);
         }
     }

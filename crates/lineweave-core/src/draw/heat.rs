@@ -133,6 +133,7 @@ mod tests {
             time: Picos(100),
             ports: vec![port; 2],
             links: vec![[Picos(25), Picos(0), Picos(0), Picos(0)], [Picos(0); 4]],
+            controllers: vec![Picos(0)],
         };
         let svg = heat(&load, "a < b");
         assert_eq!(svg.matches("<g><title>tile").count(), 2);

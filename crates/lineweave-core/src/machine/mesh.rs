@@ -256,14 +256,20 @@ impl fmt::Display for Dimensions {
 
 impl Machine {
     /// A machine with this one's constants and other dimensions, for studies of scale; `None` when this one is
-    /// no mesh. Memory controllers sit at both ends of the first and of the middle row.
-    pub fn with_dimensions(&self, dimensions: Dimensions) -> Option<Machine> {
+    /// no mesh. `controllers` memory controllers, or as many a core as this machine has, sit at both ends of rows that are
+    /// evenly spread, and evenly over all tiles where there are more than such ends.
+    pub fn with_dimensions(&self, dimensions: Dimensions, controllers: Option<u32>) -> Option<Machine> {
         let mesh = self.mesh.as_ref()?;
         let Dimensions { columns, rows, cores_per_tile } = dimensions;
         let source = format!("{} with other dimensions", self.name);
         let made = |n: u32| Value { value: Some(f64::from(n)), ..inferred(&source) };
-        let mut at = vec![(0, 0), (columns - 1, 0), (0, rows / 2), (columns - 1, rows / 2)];
-        at.dedup();
+        let scaled = || {
+            let cores = mesh.columns.value? * mesh.rows.value? * mesh.cores_per_tile.value?;
+            let each = mesh.controllers.value.as_ref()?.0.len() as f64 / cores.max(1.0);
+            Some((dimensions.cores() as f64 * each).round() as u32)
+        };
+        let most = columns.saturating_mul(rows);
+        let at = spread(columns, rows, controllers.or_else(scaled).unwrap_or(1).clamp(1, most));
         let mesh = Mesh {
             columns: made(columns),
             rows: made(rows),
@@ -282,6 +288,17 @@ impl Machine {
     }
 }
 
+/// Tiles of `n` controllers, at most one a tile.
+fn spread(columns: u32, rows: u32, n: u32) -> Vec<(u32, u32)> {
+    let wide = |part: u32, of: u32, length: u32| (u64::from(part) * u64::from(length) / u64::from(of)) as u32;
+    let ends = n.div_ceil(2);
+    if ends <= rows && columns > 1 {
+        let both = (0..ends).flat_map(|i| [(0, wide(i, ends, rows)), (columns - 1, wide(i, ends, rows))]);
+        return both.take(n as usize).collect();
+    }
+    (0..n).map(|i| wide(i, n, columns * rows)).map(|tile| (tile % columns, tile / columns)).collect()
+}
+
 fn inferred<T>(source: &str) -> Value<T> {
     Value { value: None, low: None, high: None, status: super::Status::Inferred, source: source.to_owned() }
 }
@@ -289,6 +306,27 @@ fn inferred<T>(source: &str) -> Value<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// As many cores a controller as the SCC has, 12, and at the same places on its own mesh.
+    #[test]
+    fn controllers_grow_with_the_mesh() {
+        let scc = super::super::shipped().iter().find(|m| m.name == "intel-scc").unwrap();
+        let at = |mesh: &str, n: Option<u32>| {
+            let made = scc.with_dimensions(mesh.parse().unwrap(), n).unwrap();
+            made.mesh.unwrap().controllers.value.unwrap().0
+        };
+        assert_eq!(at("6x4x2", None), [(0, 0), (5, 0), (0, 2), (5, 2)]);
+        assert_eq!((at("12x8x2", None).len(), at("160x64", None).len()), (16, 853));
+        assert_eq!(at("12x8x2", None)[2..4], [(0, 1), (11, 1)]);
+        assert_eq!((at("160x64", Some(4)).len(), at("1x1", None)), (4, vec![(0, 0)]));
+        for (mesh, n) in [("160x64", None), ("1x7", Some(3)), ("3x2", Some(100))] {
+            let all = at(mesh, n);
+            let mut once = all.clone();
+            once.sort_unstable();
+            once.dedup();
+            assert_eq!(once.len(), all.len(), "{mesh}: at most one a tile");
+        }
+    }
 
     #[test]
     fn dimensions_are_read() {

@@ -137,8 +137,16 @@ fn intervals_hold_the_truth_at_their_rate() {
 fn fitted_models_predict_the_machine_they_were_fitted_to() {
     let e = estimate(&profile(&mut Stream(11)), Level::L3, 0).unwrap();
     for (name, model) in e.all() {
+        if name == "put/get" {
+            assert!(model.unwrap_err().to_string().contains("no message buffers"));
+            continue;
+        }
         let model = model.unwrap_or_else(|e| panic!("{name}: {e}"));
         assert_eq!(model.name(), name);
+        // They know lines, which this machine's messages are not made of.
+        if name.starts_with("min-max") {
+            continue;
+        }
         for m in [64u64, 1024, 16 << 10, 1 << 20] {
             // LogP sends lines, whose gap is a byte's time 64 times; the rest is linear.
             let (said, truth) = (model.message(m), message(m as f64));

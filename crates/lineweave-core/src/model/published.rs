@@ -123,14 +123,19 @@ pub trait Published: std::fmt::Debug {
     /// # Errors
     /// [`NoForm`] when the model or the algorithm has no such form, or a value is missing.
     fn collective(&self, call: &Call<'_>) -> Result<Reading, NoForm> {
-        let mut sum = Sum::default();
-        for stage in call.stages()? {
-            let level = call.channel.map(|d| d.of(stage.hop));
-            sum.add(self.message_over(stage.bytes, level), stage.times);
-            sum.add(call.folding(self.name(), stage.folded, 1)?, stage.times);
-        }
-        Ok(sum.reading())
+        in_a_row(self, call)
     }
+}
+
+/// The stages of a call one after the other, each as long as one of its messages and its folding.
+pub(super) fn in_a_row<M: Published + ?Sized>(model: &M, call: &Call<'_>) -> Result<Reading, NoForm> {
+    let mut sum = Sum::default();
+    for stage in call.stages()? {
+        let level = call.channel.map(|d| d.of(stage.hop));
+        sum.add(model.message_over(stage.bytes, level), stage.times);
+        sum.add(call.folding(model.name(), stage.folded, 1)?, stage.times);
+    }
+    Ok(sum.reading())
 }
 
 /// A sum of readings.

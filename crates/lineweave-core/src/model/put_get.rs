@@ -12,12 +12,20 @@
 //! Not valid where more than about 24 cores use one buffer at once, for links that are busy, and for cores with
 //! several accesses in flight: there, simulate.
 
+use super::published::{ceil_log2, in_a_row, Call, NoForm, Published};
+use super::stages::Form;
+use super::surface::Reading;
 use crate::machine::{Machine, Mesh, Value};
 use crate::units::Nanos;
 
-/// The parameters of Table 1.
+/// The name in reports.
+pub const NAME: &str = "put/get";
+
+/// The parameters of Table 1, and the length of a line.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PutGet {
+    /// Bytes of a cache line.
+    pub line_bytes: u64,
     /// L^hop: a packet through one router.
     pub hop: Nanos,
     /// o^mpb: a line from or to a message buffer, without the way.
@@ -42,6 +50,7 @@ impl PutGet {
         let mesh: &Mesh = machine.mesh.as_ref()?;
         let ns = |v: &Value| v.value.map(Nanos);
         Some(PutGet {
+            line_bytes: machine.line_bytes.value.filter(|n| *n >= 1.0)? as u64,
             hop: ns(&mesh.hop_ns)?,
             on_box: ns(&mesh.box_ns)?,
             memory_write: ns(&mesh.memory_write_ns)?,
@@ -130,16 +139,17 @@ impl PutGet {
         ((self.c_r_mpb(1) + self.c_w_mpb(1)) * levels + self.c_r_mem(1) + self.c_w_mem(1)) * f64::from(m)
     }
 
-    /// L_binomial^critical(P, m), Eq. 14, all distances 1: ceil(log2 P) times a put from the cache and a get to
-    /// memory, and the root's first read, without flags.
+    /// L_binomial^critical(P, m), the first form of Eq. 14, all distances 1: ceil(log2 P) times a put from the cache
+    /// and a get to memory, without flags. As printed, the root's message is in its cache from the start.
     pub fn binomial_latency(&self, p: usize, m: u32) -> Nanos {
-        let rounds = ceil_log2(p) as f64;
-        (self.c_w_mpb(1) * f64::from(m) + self.c_get_mem(m, 1, 1)) * rounds + self.c_r_mem(1) * f64::from(m)
+        let rounds = f64::from(ceil_log2(p));
+        (self.c_w_mpb(1) * f64::from(m) + self.c_get_mem(m, 1, 1)) * rounds
     }
 
-    /// The second form of Eq. 14, per call overheads left out.
+    /// The second form of Eq. 14: per call overheads left out, and the root's read of its message from memory, which
+    /// the first form lacks, added.
     pub fn binomial_latency_simple(&self, p: usize, m: u32) -> Nanos {
-        let rounds = ceil_log2(p) as f64;
+        let rounds = f64::from(ceil_log2(p));
         let round = self.c_r_mpb(1) + self.c_w_mpb(1) + self.c_w_mem(1);
         (round * rounds + self.c_r_mem(1)) * f64::from(m)
     }
@@ -205,6 +215,34 @@ impl PutGet {
     }
 }
 
+impl Published for PutGet {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    /// A send and its receive (section 5.2.2), all distances 1: C_put^mem(m) + C_get^mem(m); a message without bytes is
+    /// a flag that is set and read.
+    fn message(&self, bytes: u64) -> Reading {
+        let m = u32::try_from(bytes.div_ceil(self.line_bytes)).unwrap_or(u32::MAX);
+        let time = match m {
+            0 => self.flag_set(1) + self.flag_read(1),
+            m => self.c_put_mem(m, 1, 1) + self.c_get_mem(m, 1, 1),
+        };
+        Reading { nanos: time.0, extrapolated: false }
+    }
+
+    /// A binomial broadcast by Eq. 14, everything else as messages in a row.
+    fn collective(&self, call: &Call<'_>) -> Result<Reading, NoForm> {
+        match call.form {
+            Form::BinomialBcast if call.ranks > 1 && call.bytes > 0 => {
+                let m = u32::try_from(call.bytes.div_ceil(self.line_bytes)).unwrap_or(u32::MAX);
+                Ok(Reading { nanos: self.binomial_latency(call.ranks, m).0, extrapolated: false })
+            }
+            _ => in_a_row(self, call),
+        }
+    }
+}
+
 /// Levels below the root of a k-ary tree of `p` nodes that is filled level by level: the O(log_k P) of Eq. 13.
 pub fn kary_depth(p: usize, k: usize) -> usize {
     let (mut depth, mut level, mut reached) = (0, 1usize, 1usize);
@@ -214,10 +252,6 @@ pub fn kary_depth(p: usize, k: usize) -> usize {
         depth += 1;
     }
     depth
-}
-
-fn ceil_log2(p: usize) -> usize {
-    p.next_power_of_two().trailing_zeros() as usize
 }
 
 #[cfg(test)]
@@ -245,6 +279,32 @@ mod tests {
         // 36.4 MB/s: an interior core moves a line in 879 ns.
         assert!((1.0 / m.oc_bcast_throughput_simple() - 879.0).abs() < 1e-9);
         assert!((m.flag_read(1).0 - 466.0).abs() < 1e-9);
+    }
+
+    /// Eq. 13 and 14 by hand for 48 cores and one line: depth 2 with k = 7, 6 rounds of the binomial tree.
+    #[test]
+    fn latencies_are_the_printed_forms() {
+        let m = scc();
+        let near =
+            |ns: Nanos, by_hand: f64| assert!((ns.0 - by_hand).abs() < 1e-9, "{} is not {by_hand}", ns.0);
+        let (r, w, r_mem, w_mem) = (m.c_r_mpb(1).0, m.c_w_mpb(1).0, m.c_r_mem(1).0, m.c_w_mem(1).0);
+        near(m.binomial_latency(48, 1), 5028.0);
+        near(m.binomial_latency_simple(48, 1), 6.0 * (r + w + w_mem) + r_mem);
+        near(m.binomial_latency_simple(48, 1) - m.c_r_mem(1), 5028.0 - 6.0 * m.get_memory.0);
+        near(m.oc_bcast_latency(48, 1, 7), m.put_memory.0 + r_mem + w + 2.0 * (m.get_box.0 + r + w) + 702.0);
+        near(m.oc_bcast_latency_simple(48, 1, 7), 2.0 * (r + w) + r_mem + w_mem);
+    }
+
+    /// Two ranks: a message of 3 lines, and Eq. 14 for 8 ranks.
+    #[test]
+    fn calls_are_messages_or_equation_14() {
+        let m = scc();
+        let at = |form, p, bytes| m.collective(&Call::new(form, p, bytes)).unwrap().nanos;
+        let message = m.c_put_mem(3, 1, 1) + m.c_get_mem(3, 1, 1);
+        assert_eq!(m.message(65).nanos, message.0);
+        assert_eq!(at(Form::FlatBcast, 5, 65), 4.0 * message.0);
+        assert_eq!(at(Form::BinomialBcast, 8, 65), m.binomial_latency(8, 3).0);
+        assert!(at(Form::DisseminationBarrier, 8, 0) > 0.0);
     }
 
     #[test]

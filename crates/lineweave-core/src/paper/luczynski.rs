@@ -2,6 +2,7 @@
 //!
 //! The paper itself was not at hand: its model and its claims are those that the design notes of this project cite.
 
+use super::limit::Outcome;
 use super::{Claim, Finding, Item, Paper, Verdict};
 use crate::algorithm::row_trees::{bound, fixed, generate, RowCosts};
 use crate::algorithm::{self, Problem};
@@ -143,25 +144,14 @@ fn corner() -> Finding {
 }
 
 fn vendor() -> Finding {
-    Finding::Claim(Claim {
-        paper: KEY,
-        item: "measured".to_owned(),
-        claimed: "up to 3.27 times as fast as the vendor's, predicted within 4 %".to_owned(),
-        ours: "needs the machine".to_owned(),
-        verdict: Verdict::NotReproduced,
-    })
+    let claimed = "up to 3.27 times as fast as the vendor's, predicted within 4 %";
+    claim("measured", claimed, "needs the machine".to_owned(), Verdict::NotReproduced)
 }
 
 fn item(item: &str, agree: usize, of: usize, remark: String) -> Finding {
     Finding::Item(Item { paper: KEY, item: item.to_owned(), agree, of, remark })
 }
 
-fn claim(item: &str, claimed: &str, ours: String, holds: bool) -> Finding {
-    Finding::Claim(Claim {
-        paper: KEY,
-        item: item.to_owned(),
-        claimed: claimed.to_owned(),
-        ours,
-        verdict: Verdict::of(holds),
-    })
+fn claim(item: &str, claimed: &str, ours: String, outcome: impl Into<Outcome>) -> Finding {
+    Finding::Claim(Claim::new(KEY, item, claimed, ours, outcome))
 }

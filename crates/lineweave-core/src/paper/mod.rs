@@ -6,6 +6,7 @@
 
 pub mod chunduri;
 mod figure;
+pub mod limit;
 mod luczynski;
 pub mod patil;
 pub mod petrovic;
@@ -14,6 +15,7 @@ mod rico_gallego;
 
 pub use figure::Figure;
 
+use limit::Judged;
 use serde::Serialize;
 
 /// A published table, formula or figure, and how many of its entries come out as printed.
@@ -77,6 +79,22 @@ pub struct Claim {
     pub ours: String,
     /// What became of it.
     pub verdict: Verdict,
+    /// What the verdict hangs on, where that is a limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub judged: Option<Judged>,
+}
+
+impl Claim {
+    fn new(
+        paper: &'static str,
+        item: &str,
+        claimed: &str,
+        ours: String,
+        outcome: impl Into<limit::Outcome>,
+    ) -> Claim {
+        let limit::Outcome { verdict, judged } = outcome.into();
+        Claim { paper, item: item.to_owned(), claimed: claimed.to_owned(), ours, verdict, judged }
+    }
 }
 
 /// One line of a report.

@@ -21,13 +21,16 @@ use measured::Times;
 use std::path::{Path, PathBuf};
 
 /// Models, by the names that `--model` takes.
-const MODELS: [&str; 9] = [
+const MODELS: [&str; 12] = [
     "Hockney",
     "LogP",
     "LogGP",
     "PLogP",
     "log_nP",
     "mlog_nP",
+    lineweave_core::model::put_get::NAME,
+    lineweave_core::model::cache_line::BEST,
+    lineweave_core::model::cache_line::WORST,
     "tau-Lop",
     lineweave_core::closed_form::WHOLE,
     lineweave_core::closed_form::PLAYED,

@@ -19,13 +19,13 @@ use std::process::Command;
 /// What to run.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
-    /// Start the program so many times, as the ranks of one team; a Python script by its interpreter
+    /// Start N processes as the ranks of one team; a Python script runs in its interpreter
     #[arg(long, short = 'n', value_name = "N", conflicts_with_all = ["report", "link", "mpi"])]
     ranks: Option<usize>,
     /// Write what was taken over, as JSON Lines, to this file at the end
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Measure what messages between the first two nodes take, when the program begins, and write it to this file
+    /// When the program begins, measure messages between the first two nodes and write the times to this file
     #[arg(long, value_name = "FILE")]
     link: Option<PathBuf>,
     /// The MPI that the program loads [default: found out]

@@ -66,6 +66,9 @@ pub struct Arguments {
     /// The machine's constants on a mesh of other dimensions: 160x64, or 100x51x2 for two cores a tile
     #[arg(long, value_name = "CxR[xK]")]
     mesh: Option<Dimensions>,
+    /// Memory controllers of that mesh [default: as many a core as the machine has]
+    #[arg(long, value_name = "N", requires = "mesh", value_parser = clap::value_parser!(u32).range(1..))]
+    controllers: Option<u32>,
     /// What a flag is: a line, a byte, a bit under a lock, or a byte as RCCE's code has it
     #[arg(long, value_name = "line|byte|bit|rcce", default_value_t = FlagCost::Line)]
     flags: FlagCost,
@@ -178,7 +181,8 @@ fn machine(arguments: &Arguments, session: &mut Session) -> Result<Machine, CliE
     match arguments.mesh {
         None => Ok(machine),
         Some(dimensions) => {
-            machine.with_dimensions(dimensions).ok_or_else(|| CliError::NoMesh { name: machine.name.clone() })
+            let made = machine.with_dimensions(dimensions, arguments.controllers);
+            made.ok_or_else(|| CliError::NoMesh { name: machine.name.clone() })
         }
     }
 }
@@ -323,6 +327,8 @@ fn one(
             .then(|| case.bytes as f64 / time.nanos() * 1e3),
         port_share: outcome.load.as_ref().map(|l| l.busiest_port().0),
         link_share: outcome.load.as_ref().map(|l| l.busiest_link().0),
+        controllers: outcome.load.as_ref().map(|l| l.controllers.len()),
+        controller_share: outcome.load.as_ref().map(|l| l.busiest_controller().0),
         events: outcome.events + last.map_or(0, |l| l.events),
         seconds,
     })

@@ -12,7 +12,7 @@ use lineweave_core::simulate::mesh::FlagCost;
 type Alias = (Collective, &'static str, &'static str, &'static [(&'static str, &'static str)]);
 
 /// RCCE's, RCCE_comm's, NoC_Msg's and RCKMPI's names.
-const ALIASES: [Alias; 15] = [
+const ALIASES: [Alias; 14] = [
     (Collective::Bcast, "rcce-bcast", "rcce", &[]),
     (Collective::Bcast, "ircce-bcast", "rcce", &[("slots", "2")]),
     (Collective::Bcast, "binomial", "rcce-comm-binomial", &[]),
@@ -20,7 +20,6 @@ const ALIASES: [Alias; 15] = [
     (Collective::Barrier, "rcce-barrier", "centralized", &[("release", "each"), ("layout", "alone")]),
     (Collective::Reduce, "rcce-reduce", "rcce", &[]),
     (Collective::Allreduce, "rcce-allreduce", "rcce", &[]),
-    (Collective::Alltoall, "noc-msg", "grid", &[]),
     (Collective::Bcast, "rckmpi-bcast", "rckmpi", &[]),
     (Collective::Reduce, "rckmpi-reduce", "rckmpi", &[]),
     (Collective::Allreduce, "rckmpi-allreduce", "rckmpi", &[]),
@@ -64,17 +63,8 @@ pub fn find(
             }
         }
     }
-    // What it calls a column and a row of cores, the table's algorithm has as a row of consecutive ranks.
-    if let (Some((Collective::Alltoall, "noc-msg", ..)), None, Some(mesh)) =
-        (alias, params.get("columns"), &machine.mesh)
-    {
-        if let (Some(columns), Some(cores)) = (mesh.columns.value, mesh.cores_per_tile.value) {
-            params = params.with("columns", ((columns * cores) as usize).min(ranks));
-        }
-    }
-    if let (true, true, None, Some(lines)) =
-        (noc_msg, collective.moves_data(), params.get("chunk"), box_lines(machine))
-    {
+    let chunked = algorithm.params.iter().any(|p| p.name == "chunk");
+    if let (true, true, None, Some(lines)) = (noc_msg, chunked, params.get("chunk"), box_lines(machine)) {
         // Flags of a rank: at most one a link and core of its tile each way, and one for its own parent each way.
         let line = machine.line_bytes.value.map_or(32, |l| l as usize);
         let cores = params.int("cores", 2, 1..usize::MAX)?;

@@ -92,6 +92,8 @@ mod tests {
             throughput_mbps: None,
             port_share: None,
             link_share: None,
+            controllers: None,
+            controller_share: None,
             events: 1,
             seconds: 0.0,
         }

@@ -33,6 +33,8 @@ pub struct Row {
     pub throughput_mbps: Option<f64>,
     pub port_share: Option<f64>,
     pub link_share: Option<f64>,
+    pub controllers: Option<usize>,
+    pub controller_share: Option<f64>,
     pub events: u64,
     #[serde(skip)]
     pub seconds: f64,
@@ -78,7 +80,7 @@ impl Report {
                 super::shown(&row.params),
             ))?;
             session.out.line(&format!(
-                "{:>6}  {:>5}  {:>4}  {:>9}  {:>5}  {:>9}  {:>9}  {:>9}  {:>5}  {:>7}  {:>6}  {:>6}  {:>10}",
+                "{:>6}  {:>5}  {:>4}  {:>9}  {:>5}  {:>9}  {:>9}  {:>9}  {:>5}  {:>7}  {:>6}  {:>6}  {:>6}  {:>10}",
                 "RANKS",
                 "ROOT",
                 "K",
@@ -91,13 +93,14 @@ impl Report {
                 "MB/S",
                 "PORT",
                 "LINK",
+                "MEMORY",
                 "EVENTS"
             ))?;
         }
         let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
         let share = |share: Option<f64>| or_dash(share.map(|s| format!("{:.1} %", 100.0 * s)));
         session.out.line(&format!(
-            "{:>6}  {:>5}  {:>4}  {:>9}  {:>5}  {:>9}  {:>9}  {:>9}  {:>5}  {:>7}  {:>6}  {:>6}  {:>10}",
+            "{:>6}  {:>5}  {:>4}  {:>9}  {:>5}  {:>9}  {:>9}  {:>9}  {:>5}  {:>7}  {:>6}  {:>6}  {:>6}  {:>10}",
             row.ranks,
             row.root,
             row.params.get("k").unwrap_or("-"),
@@ -110,6 +113,7 @@ impl Report {
             or_dash(row.throughput_mbps.map(|t| format!("{t:.2}"))),
             share(row.port_share),
             share(row.link_share),
+            share(row.controller_share),
             row.events
         ))?;
         session.out.flush()
@@ -133,8 +137,8 @@ impl Report {
         let bytes = Bytes(first.bytes as u64);
         session.out.line(&format!("{} of {bytes}, {} ranks{root}\n", first.collective, first.ranks))?;
         let mut rows_table = table(
-            &["algorithm", "time", "ratio", "MB/s", "port", "link", "window", "parameters"],
-            &[1, 2, 3, 4, 5],
+            &["algorithm", "time", "ratio", "MB/s", "port", "link", "memory", "window", "parameters"],
+            &[1, 2, 3, 4, 5, 6],
         );
         let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
         let share = |share: Option<f64>| or_dash(share.map(|s| format!("{:.1} %", 100.0 * s)));
@@ -146,6 +150,7 @@ impl Report {
                 or_dash(row.throughput_mbps.map(|t| format!("{t:.2}"))),
                 share(row.port_share),
                 share(row.link_share),
+                share(row.controller_share),
                 or_dash(row.window_bytes.map(|w| Bytes(w as u64).to_string())),
                 super::shown(&row.params),
             ]);

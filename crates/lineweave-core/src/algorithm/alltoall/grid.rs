@@ -1,7 +1,7 @@
 //! Grid: ranks form rows and columns; blocks go along the row to the right column, then along the column.
 //!
-//! Patil 2014, sections 4.3 and 5.6 (NoC_Msg), whose mesh is such a grid: first all within a column exchange, then the
-//! columns do. Here the first exchange is within a row of consecutive ranks, which are near each other, and the second
+//! The order is that of NoC_Msg on a mesh (Patil 2014, sections 4.3 and 5.6: `noc_msg.rs`), where blocks go straight to
+//! their takers. Here they are passed on, so that there are fewer and longer messages: the first exchange is within a row of consecutive ranks, which are near each other, and the second
 //! between rows: P - 1 far blocks a rank become one run of blocks a row.
 //!
 //! 1. Each rank puts its blocks into its box, those for one column together, and says so.
@@ -22,7 +22,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
     collective: Collective::Alltoall,
     name: "grid",
     about: "blocks go along rows to the right column, then along columns",
-    source: "Patil 2014, sections 4.3 and 5.6",
+    source: "after Patil 2014, sections 4.3 and 5.6",
     params: &[
         ParamSpec {
             name: "columns",

@@ -4,6 +4,7 @@ pub mod bruck;
 pub mod direct;
 pub mod flat;
 pub mod grid;
+pub mod noc_msg;
 pub mod pairwise;
 pub mod rckmpi;
 
@@ -16,5 +17,6 @@ pub const TABLE: &[&Algorithm] = &[
     &bruck::ALGORITHM,
     &direct::ALGORITHM,
     &grid::ALGORITHM,
+    &noc_msg::ALGORITHM,
     &rckmpi::ALGORITHM,
 ];

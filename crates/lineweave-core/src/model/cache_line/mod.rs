@@ -14,6 +14,7 @@ mod bandwidth;
 mod clusters;
 mod collectives;
 mod ping_pong;
+mod published;
 
 pub use bandwidth::{bandwidth, CopyRate};
 pub use clusters::{cells, clusters, Cell, Cluster, NOISE};
@@ -22,6 +23,7 @@ pub use collectives::{
     small_broadcast, small_broadcast_level, Folding, MinMax,
 };
 pub use ping_pong::{estimate, Comparison, Sample};
+pub use published::{MinMaxModel, BEST, WORST};
 
 use super::described::known;
 use super::{Contention, Fitted, MultiLine};

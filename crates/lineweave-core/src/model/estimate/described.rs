@@ -1,6 +1,8 @@
 //! What a machine's description says of the published models: what is printed of it, and nothing assumed.
 
+use super::super::cache_line::MinMaxModel;
 use super::super::published::NotKnown;
+use super::super::put_get::{self, PutGet};
 use super::super::surface::{Point, Surface};
 use super::super::tau_lop::{Start, TauLop, Way};
 use super::super::{AlphaBeta, Fitted, LogNp, MLogNp, Provenance};
@@ -24,7 +26,7 @@ impl Estimates {
     /// What a machine's description says of the published models between ranks at `level`: Hockney from T_N's asymptote,
     /// or else a line's transfer and the copy rate; tau-Lop, and log_nP as its case tau = 1 (Eq. 5 and 11), from
     /// published L(m, tau) of the ring set-up, or else of another. The LogP family needs overheads, which no description
-    /// has. Nothing is assumed.
+    /// has. Put/get needs a mesh with message buffers, min-max R, T_C and T_N. Nothing is assumed.
     pub fn from_machine(machine: &Machine, level: Level, segment: u64) -> Estimates {
         let lacks = |model, value: &str, because: String| NotKnown {
             model,
@@ -45,6 +47,7 @@ impl Estimates {
             lacks(model, "L(m, tau)", because)
         };
         let log_np = surface.clone().map(|s| LogNp::two(alone(&s))).ok_or_else(|| no_surface("log_nP"));
+        let min_max = MinMaxModel::of_machine(machine, level);
         let zero = Fitted::new(0.0, Provenance::Inferred);
         let tau_lop = surface.map(|copy| TauLop {
             copy,
@@ -66,6 +69,11 @@ impl Estimates {
             },
             log_np,
             tau_lop: tau_lop.ok_or_else(|| no_surface("tau-Lop")),
+            put_get: PutGet::of(machine).ok_or_else(|| {
+                lacks(put_get::NAME, "o^mpb", "its file has no table `mesh` with all of Table 1".to_owned())
+            }),
+            min_max_worst: min_max.clone().map(MinMaxModel::at_worst),
+            min_max,
             gamma: described(&machine.rates.fold_bytes_per_ns)
                 .map(|rate| Surface::line(Fitted::new(0.0, rate.provenance), per_byte(rate))),
             unidentified: Vec::new(),

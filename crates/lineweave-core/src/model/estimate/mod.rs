@@ -11,14 +11,18 @@
 //! - PLogP: L + g(m) = T(m), by Kielmann et al.'s g(m) = T(m) - T(0) + g(0); L and g(0) apart need a saturated link, which no
 //!   probe makes;
 //! - log_nP: o(m) = T(m) / 2 (Rico-Gallego & Diaz-Martin Eq. 5); mlog_nP the same a level;
+//! - put/get: nothing, as the machines that are measured have no message buffers;
+//! - min-max: R_L, R_R, R_I, T_C and T_N of the fit at that distance;
 //! - tau-Lop: c(m, tau) is the mean of `put` and `get`, since in the chosen ring set-up each rank does both in turn (section
 //!   5); made monotone; y(1) is half of an empty message, whose two transfers are synchronisation alone.
 
 mod described;
 
+use super::cache_line::{self, MinMaxModel};
 use super::cells::{fitted, Cells};
 use super::least_squares::{weighted, Observation};
 use super::published::{NotKnown, Published};
+use super::put_get::{self, PutGet};
 use super::surface::{Point, Surface};
 use super::tau_lop::{Start, TauLop, Way};
 use super::{AlphaBeta, FitError, Fitted, LevelCosts, LogGp, LogNp, LogP, MLogNp, PLogP, Provenance};
@@ -51,6 +55,12 @@ pub struct Estimates {
     pub mlog_np: Known<MLogNp>,
     /// tau-Lop.
     pub tau_lop: Known<TauLop>,
+    /// Put and get through message buffers.
+    pub put_get: Known<PutGet>,
+    /// The cache-line model's min-max forms, read as best case.
+    pub min_max: Known<MinMaxModel>,
+    /// The same, read as worst case.
+    pub min_max_worst: Known<MinMaxModel>,
     /// gamma(m, tau), where folding was measured.
     pub gamma: Option<Surface>,
     /// What cannot be told apart or is not there, and what that means.
@@ -70,6 +80,9 @@ impl Estimates {
             ("PLogP", part(&self.plogp)),
             ("log_nP", part(&self.log_np)),
             ("mlog_nP", part(&self.mlog_np)),
+            (put_get::NAME, part(&self.put_get)),
+            (cache_line::BEST, part(&self.min_max)),
+            (cache_line::WORST, part(&self.min_max_worst)),
             ("tau-Lop", part(&self.tau_lop)),
         ]
     }
@@ -138,8 +151,17 @@ pub fn estimate(profile: &Profile, level: Level, segment: u64) -> Result<Estimat
         true => Err(reader.lacks("mlog_nP", "T(m)", "no cell times a message at any distance")),
         false => Ok(MLogNp { channels }),
     };
+    let min_max = MinMaxModel::of_model(&super::fit(profile)?, level);
     Ok(Estimates {
         level,
+        put_get: Err(NotKnown {
+            model: put_get::NAME,
+            value: "o^mpb".to_owned(),
+            machine: reader.machine.clone(),
+            because: "it has coherent caches and no message buffers; take --machine intel-scc".to_owned(),
+        }),
+        min_max: Ok(min_max),
+        min_max_worst: Ok(min_max.at_worst()),
         hockney: reader.hockney(&here),
         plogp: reader.plogp(&here, &overheads),
         log_np: reader.log_np(&here),

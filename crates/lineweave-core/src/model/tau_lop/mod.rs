@@ -18,7 +18,7 @@ mod transfers;
 pub use message::Way;
 pub use transfers::{Kind, Term, Transfers};
 
-use super::published::{Call, NoForm, Published, Sum};
+use super::published::{Call, NoForm, NotKnown, Published, Sum};
 use super::surface::{Reading, Surface};
 use super::Fitted;
 
@@ -46,7 +46,8 @@ impl Start {
 pub struct TauLop {
     /// c(m, tau), bare copies, in ns.
     pub copy: Surface,
-    /// y(tau) by tau, ascending, in ns; beyond the last the last holds. Empty: none.
+    /// y(tau) by tau, ascending, in ns; beyond the last the last holds. Empty: L(m, tau) is known as a whole only, and
+    /// what has no bytes has no time.
     pub sync: Vec<(u32, Fitted)>,
     /// o(m).
     pub start: Start,
@@ -77,11 +78,21 @@ impl TauLop {
     /// The time of an expression; gamma from the call.
     ///
     /// # Errors
-    /// [`NoForm::NotKnown`] when it folds and gamma is not there.
+    /// [`NoForm::NotKnown`] when it folds and gamma is not there, or when it has transfers without bytes, which are
+    /// synchronisation alone, and y(tau) is not known apart from c(m, tau).
     pub fn cost(&self, expression: &Transfers, call: &Call<'_>) -> Result<Reading, NoForm> {
         let mut sum = Sum::default();
         for (term, count) in expression.terms() {
             let reading = match term.kind {
+                Kind::Transfer if term.bytes == 0 && self.sync.is_empty() => {
+                    return Err(NoForm::NotKnown(NotKnown {
+                        model: self.name(),
+                        value: "y(tau)".to_owned(),
+                        machine: "the machine".to_owned(),
+                        because: "its L(m, tau) was published as a whole, and no synchronisation apart"
+                            .to_owned(),
+                    }));
+                }
                 Kind::Transfer => self.transfer(term.bytes, term.tau),
                 Kind::Fold => call.folding(self.name(), term.bytes, term.tau)?,
             };
@@ -184,6 +195,11 @@ mod tests {
         // The last stage has one message among 5 ranks, and four among 8.
         assert!((bcast(5) - (5.0 + 2.0 * (l(1) + l(2) + l(1)))).abs() < 1e-6);
         assert!(m.collective(&Call::new(Form::BinomialReduce, 4, 64)).is_err());
+        // Where synchronisation is not known apart, a barrier's time is not 0 but unknown.
+        let whole = TauLop { sync: Vec::new(), ..m.clone() };
+        let error = whole.collective(&Call::new(Form::DisseminationBarrier, 4, 0)).unwrap_err();
+        assert!(error.to_string().starts_with("tau-Lop needs y(tau)"), "{error}");
+        assert!(whole.collective(&Call::new(Form::BinomialBcast, 4, 64)).is_ok());
         let gamma = Surface::line(Fitted::cited(3.0), Fitted::cited(0.0));
         let call = Call { gamma: Some(&gamma), ..Call::new(Form::BinomialReduce, 2, 64) };
         assert!(

@@ -7,7 +7,8 @@ mod printed;
 mod simulated;
 mod steps;
 
-use super::{Claim, Finding, Item, Paper, Verdict};
+use super::limit::Outcome;
+use super::{Claim, Finding, Item, Paper};
 use crate::algorithm::{find, Problem};
 use crate::collective::Collective;
 use crate::machine::{shipped, Machine};
@@ -29,9 +30,8 @@ fn item(item: &str, agree: usize, of: usize, remark: &str) -> Finding {
     Finding::Item(Item { paper: KEY, item: item.to_owned(), agree, of, remark: remark.to_owned() })
 }
 
-fn claim(item: &str, claimed: &str, ours: &str, verdict: Verdict) -> Finding {
-    let (item, claimed, ours) = (item.to_owned(), claimed.to_owned(), ours.to_owned());
-    Finding::Claim(Claim { paper: KEY, item, claimed, ours, verdict })
+fn claim(item: &str, claimed: &str, ours: &str, outcome: impl Into<Outcome>) -> Finding {
+    Finding::Claim(Claim::new(KEY, item, claimed, ours.to_owned(), outcome))
 }
 
 /// The paper's machine.

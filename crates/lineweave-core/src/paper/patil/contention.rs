@@ -1,6 +1,7 @@
 //! Section 1.1.1: gets of all cores across the mesh, and puts of all cores to one.
 
 use super::{claim, Study, MHZ};
+use crate::paper::limit::{NUMBER, SAME};
 use crate::paper::petrovic::contention::{first_done, get_alone, mean, traced, Use};
 use crate::paper::petrovic::Study as Chip;
 use crate::paper::Finding;
@@ -63,7 +64,7 @@ pub(super) fn findings(study: &Study) -> Vec<Finding> {
                 "no length is stated; gets of 48 cores, each from the one opposite, beside the same gets alone: {}",
                 each.join(", ")
             ),
-            grown.iter().all(|g| *g > 0.1),
+            grown.iter().all(|g| *g > SAME.share),
         ),
         claim(
             "fig 1.3",
@@ -74,7 +75,7 @@ pub(super) fn findings(study: &Study) -> Vec<Finding> {
                 (many / two - 1.0) * 100.0,
                 (c.put_48 / c.put_2 - 1.0) * 100.0
             ),
-            (many / c.put_48 - 1.0).abs() < 0.2,
+            NUMBER.beside(many, c.put_48),
         ),
     ]
 }

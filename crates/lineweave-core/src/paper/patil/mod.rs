@@ -6,8 +6,9 @@
 mod claims;
 mod contention;
 mod figures;
+mod links;
 
-use super::{Claim, Finding, Paper, Verdict};
+use super::{limit, Claim, Finding, Paper};
 use crate::algorithm::{self, Problem};
 use crate::collective::Collective;
 use crate::machine::{shipped, Machine};
@@ -97,13 +98,9 @@ impl Study {
         let mut params = Params::new();
         if name.starts_with("noc-msg") {
             params = params.with("columns", self.printed.setup.columns);
-            if !collective.rooted() {
+            if !collective.rooted() && collective != Collective::Alltoall {
                 params = params.with("root", root);
             }
-        }
-        // What the thesis calls columns and rows of cores are rows of consecutive ranks here.
-        if name == "grid" {
-            params = params.with("columns", (2 * self.printed.setup.columns).min(ranks));
         }
         if name == "centralized" {
             params = params.with("release", "each").with("layout", "alone");
@@ -129,7 +126,6 @@ impl Study {
         match (library, collective) {
             ("rcce", Collective::Barrier) => "centralized",
             ("rckmpi", Collective::Barrier) => "dissemination",
-            ("noc-msg", Collective::Alltoall) => "grid",
             _ => library,
         }
     }
@@ -140,11 +136,12 @@ impl Study {
         self.us(collective, name, self.printed.setup.cores, bytes)
     }
 
-    /// An alltoall of a library on all cores, in us; NoC_Msg's in windows of what fits its message buffers.
+    /// An alltoall of a library on all cores, in us; NoC_Msg's in windows of whole lines: two runs' blocks for each other core
+    /// fit a message buffer.
     fn alltoall(&self, library: &str, block: usize) -> f64 {
-        const WINDOW: usize = 48;
+        const WINDOW: usize = 64;
         let name = Study::of_library(library, Collective::Alltoall);
-        if name != "grid" || block <= WINDOW {
+        if name != "noc-msg" || block <= WINDOW {
             return self.library(library, Collective::Alltoall, block);
         }
         let plan = self.plan(Collective::Alltoall, name, self.printed.setup.cores, 0, WINDOW);
@@ -159,7 +156,7 @@ impl Study {
         problem.blocks = Blocks::Uneven(Arc::new(Uneven::by_pair(cores, lens)));
         let name = Study::of_library(library, Collective::Alltoall);
         let params = match name {
-            "grid" => Params::new().with("columns", 2 * self.printed.setup.columns),
+            "noc-msg" => Params::new().with("columns", self.printed.setup.columns),
             _ => Params::new(),
         };
         let made = algorithm::find(Collective::Alltoall, name).and_then(|a| a.plan(&problem, &params));
@@ -182,18 +179,13 @@ impl Study {
 fn findings() -> Vec<Finding> {
     let study = Study::new();
     let mut out = claims::roots(&study);
+    out.push(links::finding(&study));
     out.extend(contention::findings(&study));
     out.extend(claims::findings(&study));
     out
 }
 
 /// A claim, with its numbers.
-fn claim(item: &str, claimed: &str, ours: String, holds: bool) -> Finding {
-    Finding::Claim(Claim {
-        paper: KEY,
-        item: item.to_owned(),
-        claimed: claimed.to_owned(),
-        ours,
-        verdict: Verdict::of(holds),
-    })
+fn claim(item: &str, claimed: &str, ours: String, outcome: impl Into<limit::Outcome>) -> Finding {
+    Finding::Claim(Claim::new(KEY, item, claimed, ours, outcome))
 }

@@ -7,6 +7,7 @@ pub(in crate::paper) mod contention;
 mod figures;
 mod tables;
 
+use super::limit::Outcome;
 use super::{Finding, Paper};
 use crate::algorithm::{self, Problem};
 use crate::collective::Collective;
@@ -14,7 +15,7 @@ use crate::machine::{shipped, Machine};
 use crate::model::put_get::PutGet;
 use crate::plan::{Params, Plan};
 use crate::simulate::mesh::{FlagCost, Settings};
-use crate::simulate::{simulate, Fidelity, Options, Outcome};
+use crate::simulate::{self, simulate, Fidelity, Options};
 use serde::Deserialize;
 
 /// Key of the paper.
@@ -29,18 +30,6 @@ pub static PAPER: Paper = Paper {
     findings,
     figures: || figures::figures(&Study::new()),
 };
-
-#[derive(Deserialize, Debug)]
-struct Table1 {
-    hop: f64,
-    on_box: f64,
-    memory_write: f64,
-    memory_read: f64,
-    put_box: f64,
-    get_box: f64,
-    put_memory: f64,
-    get_memory: f64,
-}
 
 #[derive(Deserialize, Debug)]
 struct Throughput {
@@ -66,7 +55,6 @@ struct Measured {
 
 #[derive(Deserialize, Debug)]
 struct Printed {
-    table_1: Table1,
     table_2: Vec<Throughput>,
     setup: Setup,
     measured: Measured,
@@ -115,7 +103,7 @@ impl Study {
         self.bcast("rcce-comm-scatter-allgather", &Params::new().with("chunk", 157 * 32), lines)
     }
 
-    fn play(&self, plan: &Plan, fidelity: Fidelity, runs: usize, mesh: Settings) -> Outcome {
+    fn play(&self, plan: &Plan, fidelity: Fidelity, runs: usize, mesh: Settings) -> simulate::Outcome {
         let options = Options { fidelity, runs, mesh, ..Options::default() };
         simulate(self.machine, plan, &options)
             .unwrap_or_else(|e| panic!("{} of {} bytes: {e}", plan.name(), plan.bytes))
@@ -148,14 +136,8 @@ fn findings() -> Vec<Finding> {
 }
 
 /// A claim, with its numbers.
-fn claim(item: &str, claimed: &str, ours: String, holds: bool) -> Finding {
-    Finding::Claim(super::Claim {
-        paper: KEY,
-        item: item.to_owned(),
-        claimed: claimed.to_owned(),
-        ours,
-        verdict: super::Verdict::of(holds),
-    })
+fn claim(item: &str, claimed: &str, ours: String, outcome: impl Into<Outcome>) -> Finding {
+    Finding::Claim(super::Claim::new(KEY, item, claimed, ours, outcome))
 }
 
 fn item(item: &str, agree: usize, of: usize, remark: String) -> Finding {

@@ -15,7 +15,8 @@ use crate::model::cache_line::{
 use crate::optimise::list;
 use crate::optimise::radix::Growth;
 use crate::optimise::ramos_hoefler::{self as optimise, Large};
-use crate::paper::{Claim, Verdict};
+use crate::paper::limit::{Outcome, NUMBER};
+use crate::paper::Claim;
 use crate::plan::{Builder, Layout, Params, Plan, Region, Space};
 use crate::simulate::{coherent, simulate, Options};
 use crate::units::Rank;
@@ -33,9 +34,8 @@ pub(super) fn claims() -> Vec<Claim> {
     out
 }
 
-fn claim(item: &str, claimed: &str, ours: String, holds: bool) -> Claim {
-    let (item, claimed) = (item.to_owned(), claimed.to_owned());
-    Claim { paper: KEY, item, claimed, ours, verdict: Verdict::of(holds) }
+fn claim(item: &str, claimed: &str, ours: String, outcome: impl Into<Outcome>) -> Claim {
+    Claim::new(KEY, item, claimed, ours, outcome)
 }
 
 /// The first run of a plan, alone, in ns.
@@ -78,15 +78,21 @@ fn contention() -> Claim {
     let last = |n: usize| last_reader(n, State::E);
     let (one, all) = (last(1), last(59));
     let slope = (all - one) / 58.0;
-    let bent = (1..60).map(|n| (last(n) - one - slope * (n - 1) as f64).abs()).fold(0.0, f64::max);
+    // The slope is the description's own; where the line begins is not.
+    let fit = |n: usize| 56.2 * n as f64 + 320.5;
+    let off = |n: usize| last(n) / fit(n) - 1.0;
+    let worst = (1..60).map(|n| off(n).abs()).fold(0.0, f64::max);
     claim(
         "fig 3.6a, simulated",
-        "the last of n readers of one line has it 56.2 ns later for each, after 320.5 ns",
+        "the last of n readers of one line has it after 56.2 n + 320.5 ns",
         format!(
-            "{slope:.1} ns a reader (c is the description's), off a line by at most {bent:.1} ns; {one:.0} ns for one, where the fit has 377 and \
-             R_L + R_R are 244"
+            "{:+.0} % with 1 reader, {:+.0} % with 59: {slope:.1} ns a reader, which the description has from there, and {one:.0} ns for one, \
+             where the fit has {:.0} and R_L + R_R are 244",
+            off(1) * 100.0,
+            off(59) * 100.0,
+            fit(1)
         ),
-        (slope - 56.2).abs() < 0.5 && bent < 1.0,
+        NUMBER.of(worst),
     )
 }
 
@@ -103,7 +109,7 @@ fn contention_in_memory() -> Claim {
             off(30) * 100.0,
             off(59) * 100.0
         ),
-        [1, 30, 59].into_iter().all(|n| off(n).abs() < 0.2),
+        NUMBER.of([1, 30, 59].into_iter().map(|n| off(n).abs()).fold(0.0, f64::max)),
     )
 }
 

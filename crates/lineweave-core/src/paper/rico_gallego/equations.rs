@@ -3,7 +3,7 @@
 use super::super::Item;
 use super::item;
 use crate::model::tau_lop::{Transfers, Way};
-use crate::model::{Call, Fitted, Form, LogGp, LogNp, Published, Surface};
+use crate::model::{Call, Fitted, Form, LogGp, Published};
 
 /// Segments of 8 KiB, as the paper configures both libraries.
 pub(super) const S: u64 = 8192;
@@ -28,7 +28,7 @@ pub(super) fn loggp(segment: u64) -> LogGp {
 }
 
 pub(super) fn items() -> Vec<Item> {
-    vec![equation_7(), messages(), equation_12(), collectives(), equation_20(), simplified()]
+    vec![equation_7(), messages(), collectives(), simplified()]
 }
 
 fn close(a: f64, b: f64) -> bool {
@@ -72,19 +72,6 @@ fn messages() -> Item {
     item("eq 9 to 11, 22", agree, of, "Eq. 9 with n = 2 for k = 1 to 64 gives Eq. 10, with k = 1 Eq. 11, with n = k = 1 KNEM's L(m, 1); k L(S, 2) back to back")
 }
 
-fn equation_12() -> Item {
-    let messages: Vec<Transfers> = (1..=8).map(|k| Way::MPICH.message(k * S)).collect();
-    let (mut agree, mut of) = (0, 0);
-    for a in logs().map(|lg| 1u64 << lg) {
-        for m in &messages {
-            let each = sum(m.terms().map(|(t, n)| Transfers::one(t.bytes, a * t.tau).times(n)));
-            of += 1;
-            agree += usize::from(m.beside(a) == each);
-        }
-    }
-    item("eq 12", agree, of, "A || T(m) is the sum of L(S, A tau_j), for A = 2 to 1024 and 1 to 8 segments")
-}
-
 fn collectives() -> Item {
     let (mut agree, mut of) = (0, 0);
     let mut check = |found: Transfers, printed: Transfers| {
@@ -111,16 +98,6 @@ fn collectives() -> Item {
         check(at(way, Form::RingAllgather, whole), l(2 * k * (p - 1), p));
     }
     item("eq 13 to 18, 21", agree, of, "sums over the stages of the algorithms for P = 2 to 1024 and 16 segments, against the printed right-hand sides (Eq. 18 and 21 with P || applied once, see claims)")
-}
-
-fn equation_20() -> Item {
-    let line = Surface::line(Fitted::cited(40.0), Fitted::cited(0.0));
-    let model = LogNp::two(line);
-    let agree = logs().filter(|&lg| {
-        let printed: f64 = (0..lg).map(|i| 40.0 * f64::from(2u32 << i)).sum();
-        close(model.doubling_allgather(1 << lg, S).nanos, printed)
-    });
-    item("eq 20", agree.count(), logs().count(), "the sum of 2^(i + 1) o is 2 (P - 1) o, P = 2 to 1024")
 }
 
 fn simplified() -> Item {

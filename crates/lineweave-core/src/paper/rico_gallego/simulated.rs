@@ -15,7 +15,7 @@ use crate::collective::Collective;
 use crate::machine::shipped;
 use crate::model::tau_lop::{Transfers, Way};
 use crate::model::{levels, Form};
-use crate::paper::{Claim, Verdict};
+use crate::paper::Claim;
 use crate::plan::{Builder, Params, Plan, Region, Space};
 use crate::simulate::copies::{simulate, Rates};
 use crate::simulate::Options;
@@ -248,13 +248,7 @@ pub(super) fn ratio(bench: &Bench, ranks: usize, k: u64) -> f64 {
 }
 
 fn claim(item: &str, claimed: &str, ours: String, holds: bool) -> Claim {
-    Claim {
-        paper: KEY,
-        item: item.to_owned(),
-        claimed: claimed.to_owned(),
-        ours,
-        verdict: Verdict::of(holds),
-    }
+    Claim::new(KEY, item, claimed, ours, holds)
 }
 
 pub(super) fn claims() -> Vec<Claim> {

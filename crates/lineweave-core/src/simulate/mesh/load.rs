@@ -29,12 +29,20 @@ pub struct Load {
     pub ports: Vec<PortLoad>,
     /// For each tile, the time that its links to the east, west, south and north were busy.
     pub links: Vec<[Picos; 4]>,
+    /// For each memory controller, the time that it was busy: less than the longest of these no plan takes that moves as
+    /// many lines through it.
+    pub controllers: Vec<Picos>,
 }
 
 impl Load {
     /// The busiest port's share of the time, and its tile.
     pub fn busiest_port(&self) -> (f64, usize) {
         busiest(self.ports.iter().map(|p| p.busy), self.time)
+    }
+
+    /// The busiest memory controller's share of the time, and which that is.
+    pub fn busiest_controller(&self) -> (f64, usize) {
+        busiest(self.controllers.iter().copied(), self.time)
     }
 
     /// The busiest link's share of the time, and its tile.
@@ -68,6 +76,7 @@ impl MeshFabric {
                 .chunks(4)
                 .map(|l| [Picos(l[0].busy), Picos(l[1].busy), Picos(l[2].busy), Picos(l[3].busy)])
                 .collect(),
+            controllers: self.controllers.iter().map(|c| Picos(c.busy)).collect(),
         }
     }
 }

@@ -27,6 +27,7 @@ mod bulk;
 mod cache;
 mod fit;
 mod load;
+mod overlap;
 mod port;
 mod queue;
 mod route;
@@ -34,6 +35,7 @@ mod values;
 
 pub use fit::FlagCost;
 pub use load::{Load, PortLoad};
+pub use overlap::{overlaps, Overlaps};
 
 use self::bucket::Bucket;
 use self::cache::Cache;

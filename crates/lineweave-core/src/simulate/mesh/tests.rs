@@ -301,7 +301,7 @@ fn routings_and_dimensions_are_parameters() {
     let plan = bcast("oc-bcast", 240, 96 * LINE, &Params::new());
     let dimensions: Dimensions = "20x6x2".parse().unwrap();
     let time = |routing| {
-        let mut machine = scc().with_dimensions(dimensions).unwrap();
+        let mut machine = scc().with_dimensions(dimensions, Some(4)).unwrap();
         machine.mesh.as_mut().unwrap().routing.value = Some(routing);
         let options = Options { fidelity: Fidelity::Chunk, ..Options::default() };
         simulate(&machine, &plan, &options).unwrap().first
@@ -317,7 +317,7 @@ fn what_does_not_fit_is_refused_with_a_reason() {
     };
     let plain = Settings::default();
     // 2 x 96 lines leave room for 64 flags: k <= 63.
-    let double = scc().with_dimensions("6x8x2".parse().unwrap()).unwrap();
+    let double = scc().with_dimensions("6x8x2".parse().unwrap(), None).unwrap();
     let wide = |k: usize| bcast("oc-bcast", 96, 200 * LINE, &Params::new().with("k", k));
     assert!(simulate(&double, &wide(63), &Options::default()).is_ok());
     let error = refused(&double, &wide(64), plain);
@@ -359,7 +359,7 @@ fn what_does_not_fit_is_refused_with_a_reason() {
 
 #[test]
 fn a_mesh_of_one_core_has_nobody_to_talk_to() {
-    let machine = scc().with_dimensions("1x1".parse().unwrap()).unwrap();
+    let machine = scc().with_dimensions("1x1".parse().unwrap(), None).unwrap();
     let plan = bcast("oc-bcast", 1, 10 * LINE, &Params::new());
     let error = simulate(&machine, &plan, &Options::default()).unwrap_err().to_string();
     assert!(error.contains("mesh of one core") && error.contains("--mesh 2x1"), "{error}");
