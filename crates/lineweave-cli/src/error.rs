@@ -177,6 +177,14 @@ pub enum CliError {
     /// A topology that cannot be had.
     #[error(transparent)]
     Topology(#[from] lineweave::topology::TopologyError),
+    /// An algorithm that cannot be read.
+    #[error("`{written}` is no choice: expected as it is printed, NAME parameter=value ... by SIZE, or NAME(parameter=value,...); found {found}")]
+    Written {
+        /// What was given.
+        written: String,
+        /// What was found.
+        found: String,
+    },
     /// A plan that cannot be made.
     #[error(transparent)]
     Plan(#[from] lineweave_core::plan::PlanError),

@@ -5,9 +5,9 @@ use crate::session::{Costs, Session};
 use crate::size::Size;
 use clap::Args;
 use lineweave::ElementType;
-use lineweave_core::algorithm;
+use lineweave_core::algorithm::{self, spec::Spec};
 use lineweave_core::collective::{Association, Collective};
-use lineweave_core::plan::{Params, Plan, PlanError, Uneven};
+use lineweave_core::plan::{Plan, PlanError, Uneven};
 use lineweave_core::select::Question;
 use lineweave_core::topology::{Shape, Topology};
 use std::io::Read;
@@ -133,11 +133,6 @@ impl Where {
 }
 
 impl Wanted {
-    /// The parameters given.
-    pub fn params(&self) -> Params {
-        params(&self.params)
-    }
-
     /// The length of the message.
     ///
     /// # Errors
@@ -163,11 +158,13 @@ impl Wanted {
     ) -> Result<Plan, CliError> {
         let bytes = self.bytes(collective)?;
         let settings = session.settings_warned()?;
-        if let Some(name) = algorithm {
-            let algorithm = algorithm::find_to_look_at(collective, name)?;
+        if let Some(written) = algorithm {
+            let given = given(collective, written, &self.params)?;
+            let algorithm = algorithm::find_to_look_at(collective, &given.name)?;
             let topology = session.topology()?;
             let question = self.place.question(session, collective, bytes, &topology, settings.box_bytes)?;
-            return Ok(algorithm.plan(&question.window(question.bytes), &self.params())?);
+            let window = given.window.map_or(question.bytes, |window| window.min(question.bytes));
+            return Ok(algorithm.plan(&question.window(window), &given.params)?);
         }
         let Costs { tuning, topology, .. } = session.costs()?;
         let question = self.place.question(session, collective, bytes, &topology, settings.box_bytes)?;
@@ -182,9 +179,16 @@ impl Wanted {
     }
 }
 
-/// The parameters of a command line.
-pub fn params(list: &[Param]) -> Params {
-    list.iter().fold(Params::new(), |params, p| params.with(&p.name, &p.value))
+/// An algorithm as it is printed, perhaps behind its collective, with what `--param` adds or changes.
+///
+/// # Errors
+/// [`CliError::Written`] with what was expected.
+pub fn given(collective: Collective, written: &str, more: &[Param]) -> Result<Spec, CliError> {
+    let own = written.strip_prefix(&format!("{collective}/")).unwrap_or(written);
+    let mut spec: Spec =
+        own.parse().map_err(|found| CliError::Written { written: written.to_owned(), found })?;
+    spec.params = more.iter().fold(spec.params, |params, p| params.with(&p.name, &p.value));
+    Ok(spec)
 }
 
 /// The kind of team whose ranks reach each other like this, as measured choices name it.

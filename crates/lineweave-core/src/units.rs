@@ -132,6 +132,26 @@ impl fmt::Display for Bytes {
     }
 }
 
+impl std::str::FromStr for Bytes {
+    type Err = String;
+
+    /// Whole bytes, or with `B`, `KiB`, `MiB` or `GiB`.
+    fn from_str(text: &str) -> Result<Bytes, String> {
+        let text = text.trim();
+        let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+        let (digits, unit) = text.split_at(end);
+        let unit = match unit.trim() {
+            "" | "B" => 1u64,
+            "KiB" => 1 << 10,
+            "MiB" => 1 << 20,
+            "GiB" => 1 << 30,
+            other => return Err(format!("the unit `{other}`")),
+        };
+        let number: u64 = digits.parse().map_err(|_| format!("no number in `{text}`"))?;
+        number.checked_mul(unit).map(Bytes).ok_or_else(|| "too large a size".to_owned())
+    }
+}
+
 /// A number of cache lines.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -152,6 +172,7 @@ mod tests {
     fn sizes_keep_odd_bytes() {
         assert_eq!(Bytes(65536).to_string(), "64 KiB");
         assert_eq!(Bytes(65537).to_string(), "65537 B");
+        assert!([0, 1, 65536, 65537, 3 << 30].iter().all(|&b| Bytes(b).to_string().parse() == Ok(Bytes(b))));
         assert_eq!(Bytes(65).lines(64), Lines(2));
     }
 }

@@ -362,6 +362,35 @@ def test_torchrun_starts_ranks(tmp_path):
     assert "sum [2.0, 2.0, 2.0]" in done.stdout
 
 
+def enter_with_threads(rank, size, port, folder):
+    import lineweave.torch  # noqa: F401
+
+    torch.set_num_threads(3)
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+    dist.init_process_group("lineweave", rank=rank, world_size=size, timeout=timedelta(seconds=60))
+    torch.save((torch.get_num_threads(), len(os.sched_getaffinity(0))), os.path.join(folder, str(rank)))
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+@pytest.mark.parametrize("bind", [None, "none"])
+def test_a_rank_that_is_bound_to_one_cpu_computes_with_one_thread(tmp_path, monkeypatch, bind):
+    n = lineweave_cpus()
+    if not 2 <= n <= 8:
+        pytest.skip(f"as many ranks as CPUs are bound, and this machine has {n}")
+    if bind is not None:
+        monkeypatch.setenv("LINEWEAVE_BIND", bind)
+    torch.multiprocessing.spawn(enter_with_threads, (n, free_port(), str(tmp_path)), nprocs=n)
+    expected = (1, 1) if bind is None else (3, n)
+    assert [torch.load(tmp_path / str(rank)) for rank in range(n)] == [expected] * n
+
+
+def lineweave_cpus():
+    from lineweave import _lineweave
+
+    return _lineweave.usable_cpus()
+
+
 def described(rank, size):
     from lineweave import _lineweave, _torch_reductions
 

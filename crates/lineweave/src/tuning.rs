@@ -13,6 +13,7 @@ use crate::kernel::CopyPolicy;
 use crate::settings::{Attach, Settings, Wait};
 use crate::topology::Hardware;
 use crate::wait::{Between, Budget};
+use lineweave_core::algorithm::spec::Spec;
 use lineweave_core::algorithm::{self, Algorithm};
 use lineweave_core::collective::Collective;
 use lineweave_core::machine;
@@ -63,6 +64,8 @@ struct Forced {
     collective: Collective,
     algorithm: String,
     params: Params,
+    #[serde(default)]
+    window: Option<usize>,
 }
 
 /// What choices are made by; equal on all ranks of a team.
@@ -128,6 +131,7 @@ impl Tuning {
                 collective: f.collective,
                 algorithm: f.algorithm.name.to_owned(),
                 params: f.params.clone(),
+                window: f.window,
             })
             .collect();
         let file = settings.profile.clone().or_else(|| {
@@ -206,9 +210,10 @@ impl Tuning {
     }
 
     /// Uses an algorithm for a collective whatever the model says.
-    pub fn force(&mut self, collective: Collective, algorithm: &str, params: Params) {
+    pub fn force(&mut self, collective: Collective, choice: Spec) {
         self.forced.retain(|f| f.collective != collective);
-        self.forced.push(Forced { collective, algorithm: algorithm.to_owned(), params });
+        let Spec { name, params, window } = choice;
+        self.forced.push(Forced { collective, algorithm: name, params, window });
     }
 
     /// The algorithm for a question: forced, else measured, else predicted to be the fastest; of those that combine
@@ -225,7 +230,10 @@ impl Tuning {
             if !question.associates(algorithm, &f.params) {
                 return self.chosen(question, team);
             }
-            let window = largest_window(question, algorithm, &f.params)?;
+            let window = match f.window {
+                Some(window) => asked_window(question, algorithm, &f.params, window)?,
+                None => largest_window(question, algorithm, &f.params)?,
+            };
             return Ok(Chosen { algorithm, params: f.params.clone(), window, because: Because::Forced });
         }
         self.chosen(question, team)
@@ -302,6 +310,21 @@ fn nearest(hardware: &Hardware) -> (Model, Origin) {
         .unwrap_or((0, "no description names this CPU".to_owned()));
     let machine = &machines[index];
     (Model::from_machine(machine), Origin::Machine { name: machine.name.clone(), why })
+}
+
+/// The window that is asked for, in whole elements; the largest that fits where it does not.
+fn asked_window(
+    question: &Question,
+    algorithm: &'static Algorithm,
+    params: &Params,
+    window: usize,
+) -> Result<usize, SelectError> {
+    let whole = window.min(question.bytes) / question.grain * question.grain;
+    let plan = algorithm.plan(&question.window(whole), params)?;
+    match (whole > 0 || question.bytes == 0) && question.fits(&plan, LINE) {
+        true => Ok(whole),
+        false => largest_window(question, algorithm, params),
+    }
 }
 
 /// The largest window of an algorithm that fits: the whole message, or the largest power of two that does.

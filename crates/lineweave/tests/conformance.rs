@@ -135,6 +135,7 @@ fn an_operator_that_panics_is_named_by_all() {
         collective: Collective::Allreduce,
         algorithm: algorithm::find(Collective::Allreduce, "all-read-all").expect("it is in the table"),
         params: Params::new(),
+        window: None,
     };
     let settings = Settings { algorithms: vec![everybody], ..Settings::default() };
     let team = Team::with(Charter::new(3, &settings).expect("a charter")).expect("a team");

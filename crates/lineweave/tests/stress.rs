@@ -8,6 +8,7 @@ mod common;
 use lineweave::settings::{Settings, Wait};
 use lineweave::team::{Charter, Team};
 use lineweave::Operator;
+use lineweave_core::algorithm::spec::Spec;
 use lineweave_core::collective::Collective;
 use lineweave_core::model::{Fitted, Provenance, Trick};
 use lineweave_core::plan::Params;
@@ -58,9 +59,9 @@ fn lines_taken_ahead_arrive_as_they_were_written() {
     charter.tuning.model.tricks = [("lines", 470.0), ("lines-ahead", 390.0)].map(trick).to_vec();
     assert!(charter.tuning.model.trick_beats("lines-ahead", "lines"));
     // Threads would reach each other's buffers, and write to no boxes.
-    charter.tuning.force(Collective::Allgather, "all-read-all", Params::new());
-    charter.tuning.force(Collective::Allreduce, "recursive-doubling", Params::new());
-    charter.tuning.force(Collective::Alltoall, "flat", Params::new());
+    charter.tuning.force(Collective::Allgather, Spec::named("all-read-all"));
+    charter.tuning.force(Collective::Allreduce, Spec::named("recursive-doubling"));
+    charter.tuning.force(Collective::Alltoall, Spec::named("flat"));
     let rounds = Team::with(charter).expect("a team").threads(|mut comm| {
         let me = comm.rank() as u64;
         for round in 0..1000u64 {
@@ -91,8 +92,8 @@ fn ever_new_sizes_do_not_take_ever_more_memory() {
     const SIZES: usize = 3000;
     let mut charter = Charter::new(2, &Settings::default()).expect("a charter");
     // To choose takes longer than to prove, and is not what this is about.
-    charter.tuning.force(Collective::Allreduce, "recursive-doubling", Params::new());
-    charter.tuning.force(Collective::Allgather, "ring", Params::new());
+    charter.tuning.force(Collective::Allreduce, Spec::named("recursive-doubling"));
+    charter.tuning.force(Collective::Allgather, Spec::named("ring"));
     // Short plans would have a step more than long ones where this machine's profile has them take lines ahead.
     charter.tuning.model.tricks.clear();
     let held = Team::with(charter).expect("a team").threads(|mut comm| {

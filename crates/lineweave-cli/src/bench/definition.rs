@@ -105,6 +105,8 @@ pub enum Subject {
     ByteFloor,
     /// The fastest hand-written two-rank exchange, every layout tried.
     Floor,
+    /// The fastest of many hand-written barriers, broadcasts or allreduces of three and more ranks.
+    HandFloor,
     /// The C library's copy of one message by one rank.
     Memcpy,
     /// `pthread_barrier_t`.
@@ -119,7 +121,7 @@ pub enum Subject {
 
 impl Subject {
     /// Every subject, in the order in which tables show them.
-    pub const ALL: [Subject; 15] = [
+    pub const ALL: [Subject; 16] = [
         Subject::Lineweave,
         Subject::OwnBarrier,
         Subject::Spin,
@@ -130,6 +132,7 @@ impl Subject {
         Subject::Shared,
         Subject::ByteFloor,
         Subject::Floor,
+        Subject::HandFloor,
         Subject::Memcpy,
         Subject::Pthread,
         Subject::Libgomp,
@@ -156,6 +159,7 @@ impl Subject {
             | Subject::Sleep
             | Subject::ByteFloor
             | Subject::Floor
+            | Subject::HandFloor
             | Subject::Memcpy
             | Subject::Pthread
             | Subject::Libgomp
@@ -175,6 +179,7 @@ impl Subject {
             Subject::Sleep => Some(Some(Wait::Sleep)),
             Subject::ByteFloor
             | Subject::Floor
+            | Subject::HandFloor
             | Subject::Memcpy
             | Subject::Pthread
             | Subject::Libgomp
@@ -196,6 +201,7 @@ impl Subject {
             Subject::Shared => "lineweave-shared",
             Subject::ByteFloor => "byte-floor",
             Subject::Floor => "floor",
+            Subject::HandFloor => "hand-floor",
             Subject::Memcpy => "memcpy",
             Subject::Pthread => "pthread",
             Subject::Libgomp => "libgomp",

@@ -2,7 +2,8 @@
 
 use super::definition::{Buffers, Subject, Team};
 use super::peers::stats;
-use lineweave::trial::Outcome;
+use lineweave::trial::{Outcome, Way};
+use lineweave_core::algorithm::spec::Named;
 use lineweave_core::collective::Collective;
 use serde::Serialize;
 
@@ -43,7 +44,7 @@ pub struct Row {
     pub ratio_to_floor: Option<f64>,
     /// What the floor is here: `floor`, `byte-floor` or `memcpy`.
     pub floor: Option<Subject>,
-    /// The algorithm that ran, with its parameters; lineweave only.
+    /// The algorithm that ran, with parameters and window; lineweave only.
     pub algorithm: Option<String>,
     /// Bytes of a window; lineweave only.
     pub window_bytes: Option<usize>,
@@ -97,13 +98,10 @@ impl Windows {
     }
 }
 
-/// An algorithm with its parameters on one line.
-pub fn algorithm_name(outcome: &Outcome) -> String {
-    let way = &outcome.way;
-    match way.params.0.is_empty() {
-        true => way.algorithm.clone(),
-        false => format!("{} {}", way.algorithm, way.params),
-    }
+/// What ran, as other commands and `LINEWEAVE_ALGORITHM` take it.
+pub fn algorithm_name(outcome: &Outcome, message: u64) -> String {
+    let Way { algorithm, params, window } = &outcome.way;
+    Named::new(algorithm, params).by(*window, message as usize).to_string()
 }
 
 #[cfg(test)]

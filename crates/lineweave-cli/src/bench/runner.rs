@@ -16,6 +16,9 @@ use std::time::Duration;
 /// Messages up to one line travel with a flag, so that their floor is the exchange of two flags.
 const LINE_BYTES: u64 = 64;
 
+/// What the loops of three and more ranks move.
+const WORD_BYTES: u64 = 8;
+
 /// From here on time goes into bytes and not into synchronising, which the loop of the byte floor does twice.
 const BYTE_FLOOR_FROM: u64 = 64 << 10;
 
@@ -54,7 +57,7 @@ pub struct Runner {
 }
 
 /// What a peer's best setting depends on: message and buffers where it is a way of moving them.
-type SettingKey = (Subject, Team, usize, Option<(u64, Buffers)>);
+type SettingKey = (Subject, Team, usize, Option<(Collective, u64, Buffers)>);
 
 /// A subject of a case with its windows so far.
 struct Entrant {
@@ -86,8 +89,21 @@ impl Case {
             (true, 2) if self.has_byte_floor() => Some(Subject::ByteFloor),
             (true, _) => Some(Subject::Memcpy),
             (false, 2) => Some(Subject::Floor),
+            (false, _) if self.has_hand_floor() => Some(Subject::HandFloor),
             (false, _) => None,
         }
+    }
+
+    /// Whether the loops of three and more ranks are written for this.
+    fn has_hand_floor(&self) -> bool {
+        let written = match self.collective {
+            Collective::Barrier => true,
+            Collective::Bcast | Collective::Allreduce => {
+                self.bytes == WORD_BYTES && self.buffers == Buffers::Reuse
+            }
+            _ => false,
+        };
+        written && self.ranks > 2
     }
 
     /// Whether the loop that moves the fewest bytes is written for this.
@@ -109,6 +125,7 @@ impl Case {
             Subject::OwnBarrier => self.collective.moves_data() && self.bytes <= LINE_BYTES,
             // Beyond a line it is no floor, and tells whether CPUs are still where they were.
             Subject::Floor => self.ranks == 2,
+            Subject::HandFloor => self.has_hand_floor(),
             Subject::Memcpy => self.collective.moves_data() && self.bytes > LINE_BYTES,
             Subject::Pthread | Subject::Libgomp | Subject::Libomp | Subject::StdBarrier => {
                 self.collective == Collective::Barrier
@@ -208,12 +225,17 @@ impl Runner {
             Subject::Memcpy => return Ok(Ok(case.buffers.name().to_owned())),
             Subject::ByteFloor
             | Subject::Floor
+            | Subject::HandFloor
             | Subject::Pthread
             | Subject::Libgomp
             | Subject::Libomp
             | Subject::StdBarrier => {}
         }
-        let moved = (subject == Subject::ByteFloor).then_some((case.bytes, case.buffers));
+        let moved = match subject {
+            Subject::ByteFloor => Some((case.collective, case.bytes, case.buffers)),
+            Subject::HandFloor => Some((case.collective, WORD_BYTES, case.buffers)),
+            _ => None,
+        };
         let key = (subject, team, case.ranks, moved);
         if let Some(known) = self.settings.get(&key) {
             return Ok(known.clone());
@@ -242,7 +264,11 @@ impl Runner {
             min_batches: repeat.min_batches,
             max_batches: repeat.max_batches,
             precision: repeat.precision,
-            variants: if subject == Subject::ByteFloor { case.buffers.name() } else { "all" },
+            variants: match subject {
+                Subject::ByteFloor => case.buffers.name(),
+                Subject::HandFloor => case.collective.name(),
+                _ => "all",
+            },
         }
     }
 
@@ -350,7 +376,7 @@ impl Entrant {
             rounds: self.windows.medians.len(),
             ratio_to_floor,
             floor,
-            algorithm: self.ours.as_ref().map(algorithm_name),
+            algorithm: self.ours.as_ref().map(|o| algorithm_name(o, case.bytes)),
             window_bytes: self.ours.as_ref().map(|o| o.way.window),
             because: self.ours.map(|o| o.because),
             setting: (!self.setting.is_empty()).then_some(self.setting),

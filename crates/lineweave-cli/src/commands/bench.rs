@@ -10,6 +10,7 @@ use crate::bench::record::{write, Provenance};
 use crate::bench::{Buffers, Case, Definition, Peers, Row, Runner, Skipped, Subject, Team};
 use crate::error::CliError;
 use crate::output::{table, Output, SCHEMA};
+use crate::question::given;
 use crate::session::Session;
 use crate::size::Size;
 use clap::ValueEnum;
@@ -18,6 +19,7 @@ use lineweave::settings::Settings;
 use lineweave::team::Charter;
 use lineweave::trial::Crew;
 use lineweave::tuning::{Origin, Tuning};
+use lineweave_core::algorithm::spec::parts;
 use lineweave_core::units::{Bytes, Nanos};
 use serde::Serialize;
 use serde_json::Value;
@@ -42,6 +44,10 @@ pub struct Arguments {
     /// Team sizes, such as 2 or 2,4,8 [default: the definition's]
     #[arg(long, value_name = "N,..", value_delimiter = ',')]
     ranks: Vec<usize>,
+    /// Algorithms to use whatever the model says, as they are printed or as LINEWEAVE_ALGORITHM has them:
+    /// `tree degrees=2,2,1 by 4 KiB`, of the benchmark's collective, or `bcast/binomial;reduce/flat`
+    #[arg(long, value_name = "CHOICE")]
+    algorithm: Option<String>,
     /// Message sizes, such as 8,64KiB [default: the definition's]
     #[arg(long, value_name = "SIZE,..", value_delimiter = ',')]
     bytes: Vec<Size>,
@@ -92,7 +98,10 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
         return mpi::run(arguments, session);
     }
     let definitions = definitions(arguments)?;
-    let (settings, node, tuning) = here(session)?;
+    let (settings, node, mut tuning) = here(session)?;
+    if let Some(written) = &arguments.algorithm {
+        force(&mut tuning, written, &definitions)?;
+    }
     let mut runner = Runner::new(Peers::build(&peers_directory(arguments))?, node.usable.cpus.clone());
     let provenance = Provenance::gather(&node, chosen_by(&tuning));
     let mut report = Report::default();
@@ -169,6 +178,28 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
         if !session.out.is_json() {
             session.out.line(&format!("recorded in {}", file.display()))?;
         }
+    }
+    Ok(())
+}
+
+/// Has these choices used. A choice that does not begin with its collective is for the collective that is measured, if it is one.
+fn force(tuning: &mut Tuning, written: &str, definitions: &[Definition]) -> Result<(), CliError> {
+    let one = definitions.first().map(|d| d.collective);
+    let one = one.filter(|one| definitions.iter().all(|d| d.collective == *one));
+    for (_, choice) in parts(written, &[';']) {
+        let of =
+            choice.split_once(['/', '=']).and_then(|(name, rest)| Some((name.trim().parse().ok()?, rest)));
+        let (collective, choice) = match (of, one) {
+            (Some(found), _) => found,
+            (None, Some(collective)) => (collective, choice),
+            (None, None) => {
+                let found = "no collective before it, and several are measured".to_owned();
+                return Err(CliError::Written { written: choice.trim().to_owned(), found });
+            }
+        };
+        let spec = given(collective, choice, &[])?;
+        spec.algorithm(collective)?;
+        tuning.force(collective, spec);
     }
     Ok(())
 }

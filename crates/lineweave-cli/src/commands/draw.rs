@@ -17,7 +17,7 @@ pub struct Arguments {
     /// barrier, bcast, reduce, allreduce, gather, scatter, allgather, reduce-scatter, scan, exscan or alltoall
     #[arg(required_unless_present = "plan")]
     collective: Option<Collective>,
-    /// Name of the algorithm (`lineweave list`) [default: the one that would be chosen]
+    /// The algorithm: a name of `lineweave list`, or as it is printed, with parameters and window [default: the one that would be chosen]
     algorithm: Option<String>,
     #[command(flatten)]
     wanted: Wanted,

@@ -8,6 +8,7 @@ use crate::question::{team, Where};
 use crate::session::{Costs, Session};
 use crate::size::Size;
 use lineweave::tuning::{Because, Chosen};
+use lineweave_core::algorithm::spec::Named;
 use lineweave_core::collective::{Association, Collective};
 use lineweave_core::model::Model;
 use lineweave_core::plan::Params;
@@ -89,10 +90,11 @@ struct CandidateObject<'a> {
     ops: usize,
     extrapolated: bool,
     given_up: bool,
+    calibrated: bool,
 }
 
 impl<'a> CandidateObject<'a> {
-    fn of(candidate: &'a Candidate) -> CandidateObject<'a> {
+    fn of(candidate: &'a Candidate, question: &Question) -> CandidateObject<'a> {
         CandidateObject {
             algorithm: candidate.name,
             params: &candidate.params,
@@ -102,6 +104,7 @@ impl<'a> CandidateObject<'a> {
             ops: candidate.ops,
             extrapolated: candidate.extrapolated,
             given_up: candidate.given_up,
+            calibrated: candidate.calibrated(question),
         }
     }
 }
@@ -161,7 +164,7 @@ fn find(arguments: &Arguments, session: &mut Session) -> Result<Found, CliError>
 
 fn objects(arguments: &Arguments, found: &Found, session: &mut Session) -> Result<(), CliError> {
     let Found { question, choice, chosen, .. } = found;
-    let [attach, boxes] = paths(found).map(|best| best.map(CandidateObject::of));
+    let [attach, boxes] = paths(found).map(|best| best.map(|c| CandidateObject::of(c, question)));
     let object = ChoiceObject {
         collective: question.collective,
         ranks: question.shape.ranks(),
@@ -182,7 +185,7 @@ fn objects(arguments: &Arguments, found: &Found, session: &mut Session) -> Resul
         reproducible: question.association == Association::Fixed,
         free_algorithm: found.free.as_ref().map(|free| free.algorithm),
         free_predicted_ns: found.free.as_ref().map(|free| free.predicted.0),
-        runner_up: choice.runner_up.as_ref().map(CandidateObject::of),
+        runner_up: choice.runner_up.as_ref().map(|c| CandidateObject::of(c, question)),
         attach,
         boxes,
         costed: choice.considered.len(),
@@ -192,7 +195,7 @@ fn objects(arguments: &Arguments, found: &Found, session: &mut Session) -> Resul
     session.out.object("choice", &object)?;
     if arguments.candidates {
         for candidate in &choice.considered {
-            session.out.object("candidate", &CandidateObject::of(candidate))?;
+            session.out.object("candidate", &CandidateObject::of(candidate, question))?;
         }
     }
     Ok(())
@@ -216,7 +219,7 @@ fn paths(found: &Found) -> [Option<&Candidate>; 2] {
 fn attach_line(found: &Found) -> Option<String> {
     let said = |c: &Candidate| {
         let least = if c.given_up { "at least " } else { "" };
-        format!("{} at {least}{}", format!("{} {}", c.name, c.params).trim_end(), c.predicted)
+        format!("{} at {least}{}", c.named(found.question.bytes), c.predicted)
     };
     let [Some(attach), Some(boxes)] = paths(found) else { return None };
     Some(format!(
@@ -228,20 +231,16 @@ fn attach_line(found: &Found) -> Option<String> {
 
 /// What reproducible results cost.
 fn price(fixed: &Choice, free: &Choice) -> String {
-    let name = format!("{} {}", free.algorithm, free.params);
+    let name = Named::new(free.algorithm, &free.params);
     let more = (fixed.predicted.0 / free.predicted.0.max(1e-9) - 1.0) * 100.0;
     match more > 0.05 {
         true => format!(
-            "reproducible: {} a call, {more:.1} % more than the free choice, {}, at {}",
-            fixed.predicted,
-            name.trim_end(),
-            free.predicted
+            "reproducible: {} a call, {more:.1} % more than the free choice, {name}, at {}",
+            fixed.predicted, free.predicted
         ),
-        false => format!(
-            "reproducible: at no cost; the free choice, {}, is predicted {}",
-            name.trim_end(),
-            free.predicted
-        ),
+        false => {
+            format!("reproducible: at no cost; the free choice, {name}, is predicted {}", free.predicted)
+        }
     }
 }
 
@@ -254,13 +253,11 @@ fn text(arguments: &Arguments, found: &Found, session: &mut Session) -> Result<(
         Because::Measured => Some("it was the fastest when measured at this size or the nearest"),
     };
     if let Some(why) = why {
-        let name = format!("{} {}", chosen.algorithm.name, chosen.params);
+        let name = Named::new(chosen.algorithm.name, &chosen.params).by(chosen.window, question.bytes);
         let measured = found.measured_ns.map(|ns| format!(", measured {}", Nanos(ns))).unwrap_or_default();
-        session.out.line(&format!(
-            "a call runs {}, because {why}: predicted {}{measured}",
-            name.trim_end(),
-            found.predicted
-        ))?;
+        session
+            .out
+            .line(&format!("a call runs {name}, because {why}: predicted {}{measured}", found.predicted))?;
         session.out.line("by the model alone:")?;
     }
     let explained = explain(&found.model, question, choice);
@@ -276,11 +273,14 @@ fn text(arguments: &Arguments, found: &Found, session: &mut Session) -> Result<(
     }
     let mut rows = table(&["predicted", "alone", "ops", "window", "plan", ""], &[0, 1, 2, 3]);
     for c in &choice.considered {
-        let given_up = if c.given_up { "at least" } else { "" };
-        let name = format!("{} {}", c.name, c.params);
+        let remark = match (c.given_up, c.calibrated(question)) {
+            (true, _) => "at least",
+            (false, true) => "calibrated: a probe times this very plan",
+            (false, false) => "",
+        };
         let window = Bytes(c.window as u64).to_string();
         let cells = [c.predicted.to_string(), c.latency.to_string(), c.ops.to_string(), window];
-        rows.add_row(cells.into_iter().chain([name.trim_end().to_owned(), given_up.to_owned()]));
+        rows.add_row(cells.into_iter().chain([c.named(question.bytes).to_string(), remark.to_owned()]));
     }
     session.out.line("")?;
     session.out.table(&rows)

@@ -81,14 +81,19 @@ fn tune_keeps_what_it_measured_and_choices_follow_it() {
     assert!(first(&objects, "measured")["cells"].as_u64().is_some_and(|n| n > 10));
     let choices: Vec<&Value> = objects.iter().filter(|o| o["kind"] == "choice").collect();
     let summary = first(&objects, "tune");
-    let moved = summary["moved"].as_array().expect("cases that met another machine than was measured");
-    assert_eq!(choices.len() + moved.len(), 12, "six collectives, threads and processes: {moved:?}");
+    let not_kept = summary["not_kept"].as_array().expect("reasons for which races are not kept");
+    let lost: u64 = not_kept.iter().filter_map(|cause| cause["races"].as_u64()).sum();
+    assert_eq!(choices.len() as u64 + lost, 12, "six collectives, threads and processes: {not_kept:?}");
     assert_eq!(summary["cases"], choices.len());
     for choice in &choices {
         let number = |key: &str| choice[key].as_f64().unwrap_or_else(|| panic!("{key}: {choice}"));
         assert!(number("predicted_ns") > 0.0 && number("measured_ns") > 0.0 && number("regret") >= 0.0);
     }
     assert!(summary["plans"].as_u64() >= Some(choices.len() as u64));
+    let families = summary["families"].as_array().expect("families");
+    let told: u64 = families.iter().filter_map(|f| f["candidates"].as_u64()).sum();
+    assert_eq!(summary["within_cpus"]["candidates"].as_u64(), Some(told), "each candidate is in one family");
+    assert!(families.iter().all(|f| f["mean_factor"].as_f64() > Some(0.0) && f["worst"].is_string()));
     assert_eq!(summary["remarks"].as_array().map(Vec::len), Some(0), "{}", summary["remarks"]);
 
     // Programs choose by it from now on.

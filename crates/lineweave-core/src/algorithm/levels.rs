@@ -5,75 +5,13 @@
 //! left form groups, each group's leader (the root where it is one of them, otherwise the first) goes on to the
 //! next level, and the last level, `machine`, holds all that are left.
 
-use super::{Algorithm, Place, Scope};
-use crate::collective::Collective;
-use crate::plan::{Params, PlanError};
+use super::spec::parts;
+pub use super::spec::Spec;
+use super::{Place, Scope};
 use crate::topology::{Level, Shape};
 use crate::units::Rank;
 use std::fmt;
 use std::str::FromStr;
-
-/// An algorithm by name, with parameters: `name` or `name(a=1;b=2)`.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Spec {
-    /// The algorithm's name within its collective.
-    pub name: String,
-    /// Its parameters.
-    pub params: Params,
-}
-
-impl Spec {
-    /// An algorithm with every parameter at its default.
-    pub fn named(name: &str) -> Spec {
-        Spec { name: name.to_owned(), params: Params::new() }
-    }
-
-    /// The algorithm that this names, after a check of the parameters' names.
-    ///
-    /// # Errors
-    /// [`PlanError::UnknownAlgorithm`], [`PlanError::UnknownParameter`]; [`PlanError::NotApplicable`] for a
-    /// hierarchical one, which cannot be part of another.
-    pub fn find(&self, collective: Collective) -> Result<&'static Algorithm, PlanError> {
-        let algorithm = super::find(collective, &self.name)?;
-        algorithm.check_params(&self.params)?;
-        if algorithm.name == "hierarchical" {
-            return Err(algorithm.not_applicable("it cannot be a part of another algorithm"));
-        }
-        Ok(algorithm)
-    }
-}
-
-impl fmt::Display for Spec {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.name)?;
-        if !self.params.0.is_empty() {
-            let params: Vec<String> = self.params.0.iter().map(|(k, v)| format!("{k}={v}")).collect();
-            write!(f, "({})", params.join(";"))?;
-        }
-        Ok(())
-    }
-}
-
-impl FromStr for Spec {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Spec, String> {
-        let expected = || format!("an algorithm as `name` or `name(parameter=value;...)`, not `{text}`");
-        let (name, rest) = match text.split_once('(') {
-            None => (text, ""),
-            Some((name, rest)) => (name, rest.strip_suffix(')').ok_or_else(expected)?),
-        };
-        if name.is_empty() || name.contains([')', ';', '=']) {
-            return Err(expected());
-        }
-        let mut params = Params::new();
-        for part in rest.split(';').filter(|part| !part.is_empty()) {
-            let (key, value) = part.split_once('=').ok_or_else(expected)?;
-            params = params.with(key, value);
-        }
-        Ok(Spec { name: name.to_owned(), params })
-    }
-}
 
 /// The value of the parameter `levels`: what each level plays, nearest first.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -104,7 +42,7 @@ impl FromStr for Levels {
             return Ok(Levels::Auto);
         }
         let mut list: Vec<(Level, Spec)> = Vec::new();
-        for part in split_outside(text) {
+        for (_, part) in parts(text, &[',']) {
             let (level, spec) = part.split_once(':').ok_or_else(|| {
                 format!("`auto` or `level:algorithm,...` nearest level first, not `{part}`")
             })?;
@@ -114,26 +52,11 @@ impl FromStr for Levels {
             }
             list.push((level, spec));
         }
+        if list.is_empty() {
+            return Err("`auto` or `level:algorithm,...` nearest level first, not nothing".to_owned());
+        }
         Ok(Levels::Given(list))
     }
-}
-
-/// The parts of a list separated by commas outside parentheses.
-fn split_outside(text: &str) -> Vec<&str> {
-    let (mut parts, mut depth, mut start) = (Vec::new(), 0usize, 0);
-    for (i, c) in text.char_indices() {
-        match c {
-            '(' => depth += 1,
-            ')' => depth = depth.saturating_sub(1),
-            ',' if depth == 0 => {
-                parts.push(&text[start..i]);
-                start = i + 1;
-            }
-            _ => {}
-        }
-    }
-    parts.push(&text[start..]);
-    parts
 }
 
 /// Some members of a scope that play one level together.

@@ -23,6 +23,7 @@ pub mod reduce_scatter;
 pub mod row_trees;
 pub mod scan;
 pub mod scatter;
+pub mod spec;
 mod split_box;
 pub mod trees;
 mod two_sided;

@@ -19,10 +19,6 @@ pub fn explain(model: &Model, question: &Question, choice: &Choice) -> String {
     out
 }
 
-fn named(name: &str, params: &crate::plan::Params) -> String {
-    format!("{name} {params}").trim_end().to_owned()
-}
-
 fn write_all(out: &mut String, model: &Model, question: &Question, choice: &Choice) -> std::fmt::Result {
     let ranks = question.shape.ranks();
     let bytes = Bytes(question.bytes as u64);
@@ -32,12 +28,7 @@ fn write_all(out: &mut String, model: &Model, question: &Question, choice: &Choi
         (true, true) if question.uneven.is_some() => format!(" of blocks of up to {bytes}"),
         (true, true) => format!(" of blocks of {bytes}"),
     };
-    writeln!(
-        out,
-        "{}{size} among {ranks} ranks: {}",
-        question.collective,
-        named(choice.algorithm, &choice.params)
-    )?;
+    writeln!(out, "{}{size} among {ranks} ranks: {}", question.collective, choice.named(question.bytes))?;
     if choice.window < question.bytes {
         let n = question.bytes.div_ceil(choice.window.max(1));
         writeln!(out, "in {n} windows of {}", Bytes(choice.window as u64))?;
@@ -46,7 +37,7 @@ fn write_all(out: &mut String, model: &Model, question: &Question, choice: &Choi
     match &choice.runner_up {
         Some(next) => {
             let slower = (next.predicted.0 / choice.predicted.0.max(1e-9) - 1.0) * 100.0;
-            let what = named(next.name, &next.params);
+            let what = next.named(question.bytes);
             writeln!(out, "next: {what}, predicted {}, {slower:.1} % slower", next.predicted)?;
         }
         None => writeln!(out, "next: nothing else applies")?,

@@ -16,10 +16,12 @@ pub use choices::{Choices, ChoicesError, Found, Tuned, CHOICES_SCHEMA};
 pub use explain::explain;
 pub use nodes::{over_nodes, NoNodes, OverNodes, Phase};
 
+use crate::algorithm::spec::Named;
 use crate::algorithm::{self, Algorithm, Problem};
 use crate::collective::{Association, Collective};
 use crate::model::Model;
 use crate::plan::{Blocks, FlagKind, Params, Plan, PlanError, Uneven};
+use crate::probe;
 use crate::topology::Shape;
 use crate::units::{Bytes, Nanos};
 use crate::verify;
@@ -170,6 +172,19 @@ pub struct Candidate {
 }
 
 impl Candidate {
+    /// As it is written where a message of so many bytes is sent.
+    pub fn named(&self, message: usize) -> Named<'_> {
+        Named::new(self.name, &self.params).by(self.window, message)
+    }
+
+    /// Whether its plan is one that a probe times as a whole: then prediction and measurement agree whatever the model is worth.
+    pub fn calibrated(&self, question: &Question) -> bool {
+        let plan = || {
+            algorithm::find(question.collective, self.name)?.plan(&question.window(self.window), &self.params)
+        };
+        question.shape.ranks() == 2 && plan().is_ok_and(|plan| probe::repeated_by(&plan))
+    }
+
     /// Whether its plan reaches other ranks' buffers.
     pub fn reaches(&self, question: &Question) -> bool {
         let algorithm = algorithm::find(question.collective, self.name);
@@ -198,6 +213,11 @@ pub struct Choice {
 }
 
 impl Choice {
+    /// As it is written where a message of so many bytes is sent.
+    pub fn named(&self, message: usize) -> Named<'_> {
+        Named::new(self.algorithm, &self.params).by(self.window, message)
+    }
+
     /// The plan of one window.
     pub fn plan(&self) -> &Plan {
         &self.plan

@@ -85,7 +85,7 @@ pub fn over_nodes(
         let grain = if collective.folds() { question.grain } else { 1 };
         let part = Question { collective, root: 0, bytes, grain, uneven: None, ..question.clone() };
         let choice = select(model, &part)?;
-        let algorithm = format!("{} {}", choice.algorithm, choice.params).trim_end().to_owned();
+        let algorithm = choice.named(bytes).to_string();
         let what = format!("{collective} within {from}");
         Ok(Some(Phase { what, algorithm, bytes, time: choice.predicted, between: false }))
     };

@@ -18,9 +18,9 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from lineweave import _lineweave
-from lineweave._team import Team, fresh_name
+from lineweave._team import fresh_name
 from lineweave._torch_reductions import ELEMENTS, NAMES, OPERATORS, done
+from lineweave._torch_team import meet
 
 # What of gloo is used as it is.
 _GLOO = (
@@ -69,8 +69,7 @@ class ProcessGroupNodes(dist.ProcessGroup):
         if rank == here[0]:
             store.set(f"lineweave/name/{self._node}", fresh_name())
         name = store.get(f"lineweave/name/{self._node}").decode()
-        self._team = Team(_lineweave.meet(name, len(here), here.index(rank), seconds))
-        self._team.set_timeout(seconds)
+        self._team = meet(name, len(here), here.index(rank), seconds)
         self._gloo = dist.ProcessGroupGloo(dist.PrefixStore("lineweave/all", store), rank, size, timeout)
         self._leaders = None
         if rank == here[0]:

@@ -18,12 +18,12 @@ except ImportError as error:
         f"lineweave.torch needs torch with torch.distributed, which cannot be imported: {error}; pip install torch"
     ) from error
 
-from lineweave import _lineweave
 from lineweave._errors import BadArgument
-from lineweave._team import Team, fresh_name
+from lineweave._team import fresh_name
 from lineweave._torch_messages import FromAnyone, Message
 from lineweave._torch_nodes import ProcessGroupNodes, nodes
 from lineweave._torch_reductions import ALLREDUCE, Done, done, flat_of, fold, numbers, reduction
+from lineweave._torch_team import meet
 
 # Numbers in the order of the runtime's lists.
 _BCAST, _REDUCE, _GATHER, _SCATTER, _ALLGATHER, _REDUCE_SCATTER = 1, 2, 4, 5, 6, 7
@@ -48,8 +48,7 @@ class ProcessGroupLineweave(dist.ProcessGroup):
         if rank == 0:
             store.set("lineweave/name", fresh_name())
         name = store.get("lineweave/name").decode()
-        self._team = Team(_lineweave.meet(name, size, rank, seconds))
-        self._team.set_timeout(seconds)
+        self._team = meet(name, size, rank, seconds)
         self._raw = self._team._raw
         self.allreduce = reduction(self._team)
         self._place, self._ranks = rank, size

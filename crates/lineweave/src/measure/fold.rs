@@ -1,4 +1,5 @@
-//! Probe `fold`: combining m bytes, of private memory or straight out of a peer's box.
+//! Probe `fold`: combining m bytes, of private memory or straight out of a peer's box; and out of peers' buffers while tau ranks do so,
+//! each out of the next one's, which its owner has just written: what plans live on that reach private buffers.
 
 use super::cell::{Crew, Hand, Key, Offer, Role, Task};
 use super::clock::Clock;
@@ -12,10 +13,21 @@ const TYPES: [ElementType; 4] = [ElementType::F32, ElementType::F64, ElementType
 /// Bytes folded in a sample, at least.
 const SAMPLE: usize = 16 << 10;
 
+/// Whose bytes are combined with the own ones.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Source {
+    Private,
+    /// Rank 0's, by the last rank.
+    Slot,
+    /// The next rank's, by so many ranks at once.
+    Peers(usize),
+}
+
 pub fn offer(crew: &Crew, largest: usize, offer: &mut Offer) {
+    concurrent(crew, largest, offer);
     let source = match crew.role {
-        Role::Solo => "private",
-        Role::Pair => "slot",
+        Role::Solo => Source::Private,
+        Role::Pair => Source::Slot,
         Role::SameCpu | Role::Crowd => return,
     };
     for element in TYPES {
@@ -25,13 +37,35 @@ pub fn offer(crew: &Crew, largest: usize, offer: &mut Offer) {
                 .with("type", element)
                 .with("op", Operator::Sum)
                 .with("bytes", bytes)
-                .with("source", source);
+                .with("source", if source == Source::Slot { "slot" } else { "private" });
             if crew.role == Role::Pair {
                 key = key.with("level", crew.level);
             }
-            offer
-                .tasks
-                .push(Task::new(key, 0.5, move |hand, rules| samples(hand, rules, fold, element, bytes)));
+            offer.tasks.push(Task::new(key, 0.5, move |hand, rules| {
+                samples(hand, rules, (fold, element), bytes, source)
+            }));
+        }
+    }
+}
+
+/// Sums of f64 out of peers' buffers, two, four, eight ... at once, and all.
+fn concurrent(crew: &Crew, largest: usize, offer: &mut Offer) {
+    let ranks = crew.cpus.len();
+    let mut taus: Vec<usize> = match crew.role {
+        Role::Pair => vec![2],
+        Role::Crowd => (2..).map(|i| 1 << i).take_while(|&tau| tau < ranks).chain([ranks]).collect(),
+        Role::Solo | Role::SameCpu => return,
+    };
+    taus.dedup();
+    let element = ElementType::F64;
+    let Ok(fold) = fold_fn(Operator::Sum, element) else { return };
+    for bytes in SIZES.into_iter().filter(|&b| b <= largest) {
+        for &tau in &taus {
+            let key = Key::new("fold").with("type", element).with("op", Operator::Sum).with("bytes", bytes);
+            let key = key.with("source", "peers").with("tau", tau).with("level", crew.level);
+            offer.tasks.push(Task::new(key, 0.5, move |hand, rules| {
+                samples(hand, rules, (fold, element), bytes, Source::Peers(tau))
+            }));
         }
     }
 }
@@ -39,27 +73,32 @@ pub fn offer(crew: &Crew, largest: usize, offer: &mut Offer) {
 fn samples(
     hand: &mut Hand<'_>,
     rules: &Rules,
-    fold: FoldFn,
-    element: ElementType,
+    (fold, element): (FoldFn, ElementType),
     bytes: usize,
+    source: Source,
 ) -> Result<Samples, Error> {
-    let (rank, last) = (hand.comm.rank(), hand.comm.ranks() - 1);
-    let (input, output, source) = (hand.input, hand.output, hand.shared[0]);
-    let slot = last > 0;
+    let (rank, ranks) = (hand.comm.rank(), hand.comm.ranks());
+    let (input, output, own) = (hand.input, hand.output, hand.shared[rank]);
+    let next = (rank + 1) % ranks;
+    // Who combines, out of what, and who writes it before.
+    let (acts, from, writes) = match source {
+        Source::Private => (true, input, false),
+        Source::Slot => (rank + 1 == ranks, hand.shared[0], rank == 0),
+        Source::Peers(tau) => (rank < tau, hand.shared[next], (rank + ranks - 1) % ranks < tau),
+    };
     let count = (SAMPLE / bytes).max(1);
     let clock = Clock::get();
     let mut order: Vec<usize> = (0..count).collect();
     let random = &mut hand.random;
     collect_timed(hand.comm, rules, &mut |comm| {
         random.shuffle(&mut order);
-        if slot && rank == 0 {
+        if writes {
             // SAFETY: both buffers hold `count * bytes` bytes at least; nobody reads them before the barrier.
-            unsafe { copy(input, source, count * bytes) };
+            unsafe { copy(input, own, count * bytes) };
         }
         comm.barrier()?;
         let mut nanos = 0.0;
-        if rank == last {
-            let from = if slot { source } else { input };
+        if acts {
             let start = clock.now();
             for &i in &order {
                 // SAFETY: as above; places are aligned to lines, and `output` is the left operand itself.
@@ -67,7 +106,7 @@ fn samples(
                     let acc = output.add(i * bytes);
                     fold(acc, from.add(i * bytes), acc, bytes / element.size());
                 }
-                if slot {
+                if source != Source::Private {
                     super::cache::serialize();
                 }
             }
@@ -76,4 +115,26 @@ fn samples(
         comm.barrier()?;
         Ok(nanos)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lineweave_core::topology::{Cpu, Level};
+
+    #[test]
+    fn peers_buffers_are_combined_by_as_many_as_there_are() {
+        let cpu = |os| Cpu { os, core: os, l3: 0, numa: 0, package: 0, kind: 0 };
+        let offered = |role, cpus: usize| {
+            let mut all = Offer::default();
+            offer(&Crew { role, cpus: (0..cpus).map(cpu).collect(), level: Level::L3 }, 1 << 10, &mut all);
+            let keys = all.tasks.iter().map(|t| t.keys[0].to_string());
+            keys.filter(|key| key.contains("source=peers")).collect::<Vec<_>>()
+        };
+        assert_eq!(offered(Role::Pair, 2).len(), 2);
+        let crowd = offered(Role::Crowd, 6);
+        assert_eq!(crowd.len(), 4, "four at once and six, of 64 B and 1 KiB: {crowd:?}");
+        assert!(crowd.iter().any(|key| key.contains("tau=6")), "{crowd:?}");
+        assert!(offered(Role::Solo, 1).is_empty());
+    }
 }

@@ -25,6 +25,7 @@ mod pingpong;
 mod plans;
 mod random;
 mod signal;
+mod star;
 mod stream;
 pub mod timing;
 mod trick;
@@ -126,6 +127,7 @@ pub fn measure(set: &ProbeSet, progress: &mut dyn FnMut(Progress)) -> Result<Pro
     }
     line::beyond(cpus, &mut found);
     copy::beyond(cpus, &mut found);
+    star::beyond(cpus, &mut found);
     let mut pairs = Pairs::of(&set.topology);
     let mut cells = Vec::new();
     for (crew, who) in crews.iter().enumerate() {
@@ -166,6 +168,7 @@ fn offers(crew: &Crew, largest: usize) -> Offer {
     let mut offer = Offer::default();
     line::offer(crew, &mut offer);
     signal::offer(crew, &mut offer);
+    star::offer(crew, &mut offer);
     pingpong::offer(crew, &mut offer);
     stream::offer(crew, largest, &mut offer);
     attach::offer(crew, largest, &mut offer);

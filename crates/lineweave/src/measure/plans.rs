@@ -6,7 +6,8 @@ use crate::communicator::Buffers;
 use crate::error::Error;
 use lineweave_core::algorithm::{find, Problem};
 use lineweave_core::collective::Collective;
-use lineweave_core::plan::{Layout, Params, Plan};
+use lineweave_core::plan::{Params, Plan};
+use lineweave_core::probe::{streamed, STREAMED};
 
 pub use lineweave_core::probe::{call_and_answer, ping_pong};
 
@@ -16,13 +17,8 @@ pub fn barrier(algorithm: &str, ranks: usize, params: &Params) -> Result<Plan, E
 }
 
 /// As many bytes as a ring of slots holds, from rank 0 to rank 1, a slot at a time.
-pub fn stream(ring: usize, chunk: usize) -> Result<Plan, Error> {
-    let params = Params::new()
-        .with("chunk", chunk)
-        .with("slots", ring / chunk)
-        .with("notify", "each")
-        .with("layout", Layout::Paired);
-    of_table("flat", &Problem::flat(Collective::Bcast, 2, ring), &params)
+pub fn stream(ring: usize) -> Result<Plan, Error> {
+    of_table("flat", &Problem::flat(Collective::Bcast, 2, ring), &streamed(ring / STREAMED))
 }
 
 /// A block from each of two ranks to the other, through boxes.

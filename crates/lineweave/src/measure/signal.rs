@@ -5,16 +5,14 @@
 
 use super::cell::{scaled, Crew, Key, Offer, Role, Task};
 use super::plans;
-use lineweave_core::plan::{Layout, Params};
-
-const LAYOUTS: [Layout; 5] =
-    [Layout::Packed, Layout::Paired, Layout::Alone, Layout::Spread(2), Layout::Spread(4)];
+use lineweave_core::plan::Params;
+use lineweave_core::probe::EXCHANGED;
 
 pub fn offer(crew: &Crew, offer: &mut Offer) {
     if crew.role != Role::Pair {
         return;
     }
-    for layout in LAYOUTS {
+    for layout in EXCHANGED {
         let key = |probe| Key::new(probe).with("layout", layout).with("level", crew.level);
         offer.tasks.push(Task::new(key("signal").with("pollers", 1), 3.0, move |hand, rules| {
             Ok(scaled(plans::time(hand, rules, &plans::call_and_answer(layout))?, 0.5))

@@ -7,21 +7,20 @@
 use super::cell::{Crew, Key, Offer, Role, Task};
 use super::plans;
 use crate::segment::BankClass;
+use lineweave_core::probe::STREAMED;
 
 /// From well within a core's caches to what a large bank holds.
 const RINGS: [usize; 5] = [64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20];
-/// Bytes of a slot.
-const CHUNK: usize = 16 << 10;
 
 pub fn offer(crew: &Crew, largest: usize, offer: &mut Offer) {
     if crew.role != Role::Pair {
         return;
     }
     for ring in RINGS.into_iter().filter(|&r| r <= largest) {
-        let key = Key::new("stream").with("bytes", ring).with("chunk", CHUNK).with("level", crew.level);
+        let key = Key::new("stream").with("bytes", ring).with("chunk", STREAMED).with("level", crew.level);
         offer.tasks.push(Task::new(key, 1.5, move |hand, rules| {
             debug_assert!(ring <= hand.comm.segment().geometry().zones(BankClass::Large).slots);
-            plans::time(hand, rules, &plans::stream(ring, CHUNK)?)
+            plans::time(hand, rules, &plans::stream(ring)?)
         }));
     }
 }

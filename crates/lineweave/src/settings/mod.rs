@@ -123,8 +123,8 @@ pub const VARIABLES: [Variable; 16] = [
     },
     Variable {
         name: "LINEWEAVE_ALGORITHM",
-        values: "collective=algorithm(parameter=value,...), several separated by `;`, such as \
-                 `barrier=exchange(layout=paired);bcast=binomial`",
+        values: "collective=algorithm parameter=value ... by SIZE, or algorithm(parameter=value,...), as it is printed; several \
+                 separated by `;`, such as `barrier=exchange(layout=paired);bcast=tree degrees=2,2,1 by 4 KiB`",
         default: "chosen by the model",
         about: "algorithms to use whatever the model says",
         set: |s, text| values::forced(text).map(|v| s.algorithms = v),

@@ -74,7 +74,7 @@ fn a_malformed_value_is_named_with_what_was_expected() {
         ("LINEWEAVE_ALGORITHM", "gossip=ring", "none of barrier"),
         ("LINEWEAVE_ALGORITHM", "bcast=pigeon", "pigeon"),
         ("LINEWEAVE_ALGORITHM", "bcast=binomial(feathers=2)", "`feathers`"),
-        ("LINEWEAVE_ALGORITHM", "bcast=binomial(", "does not end"),
+        ("LINEWEAVE_ALGORITHM", "bcast=binomial(", "without its `)`"),
         ("LINEWEAVE_ALGORITHM", "bcast=binomial;bcast=binomial", "two algorithms"),
         ("LINEWEAVE_ALGORITHM", ";", "no algorithm"),
     ] {

@@ -2,9 +2,11 @@
 //! was expected.
 
 use crate::sysfile::parse_cpus_in_order;
-use lineweave_core::algorithm::{self, Algorithm};
+use lineweave_core::algorithm::spec::{self, Spec};
+use lineweave_core::algorithm::Algorithm;
 use lineweave_core::collective::Collective;
 use lineweave_core::plan::Params;
+use lineweave_core::units::Bytes;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -68,6 +70,8 @@ pub struct Forced {
     pub algorithm: &'static Algorithm,
     /// Its parameters; those not given have their defaults. Values are checked when a plan is made.
     pub params: Params,
+    /// Bytes of a window; the largest that fits, where it is not given or does not fit.
+    pub window: Option<usize>,
 }
 
 impl PartialEq for Forced {
@@ -75,6 +79,7 @@ impl PartialEq for Forced {
         self.collective == other.collective
             && self.algorithm.name == other.algorithm.name
             && self.params == other.params
+            && self.window == other.window
     }
 }
 
@@ -125,17 +130,10 @@ pub(super) fn number(text: &str) -> Result<u32, String> {
 
 /// A size within bounds, in bytes.
 pub(super) fn size(text: &str, least: u64, most: u64) -> Result<usize, String> {
-    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (digits, unit) = text.split_at(end);
-    let unit = match unit.trim() {
-        "" | "B" => 1u64,
-        "KiB" => 1 << 10,
-        "MiB" => 1 << 20,
-        "GiB" => 1 << 30,
-        other => return Err(format!("the unit `{other}`")),
-    };
-    let number: u64 = digits.parse().map_err(|_| format!("no number in `{text}`"))?;
-    let bytes = number.checked_mul(unit).filter(|&b| b <= most).ok_or("too large a size")?;
+    let Bytes(bytes) = text.parse()?;
+    if bytes > most {
+        return Err("too large a size".to_owned());
+    }
     if bytes < least {
         return Err(format!("{bytes} bytes, too small a size"));
     }
@@ -165,11 +163,12 @@ pub(super) fn timeout(text: &str) -> Result<Option<Duration>, String> {
     }
 }
 
-/// Forced algorithms: `barrier=exchange(layout=paired);bcast=binomial`.
+/// Forced algorithms: `barrier=exchange(layout=paired);bcast=tree degrees=2,2,1 by 4 KiB`, or `bcast/tree ...` as a listing has it.
 pub(super) fn forced(text: &str) -> Result<Vec<Forced>, String> {
     let mut all: Vec<Forced> = Vec::new();
-    for part in text.split(';').map(str::trim).filter(|p| !p.is_empty()) {
-        let (name, choice) = part.split_once('=').ok_or_else(|| format!("`{part}`, which has no `=`"))?;
+    for (_, part) in spec::parts(text, &[';']) {
+        let (name, choice) =
+            part.split_once(['=', '/']).ok_or_else(|| format!("`{}`, which has no `=`", part.trim()))?;
         let collective: Collective = name.trim().parse().map_err(|_| {
             let known: Vec<&str> = Collective::ALL.into_iter().map(Collective::name).collect();
             format!("the collective `{}`, which is none of {}", name.trim(), known.join(", "))
@@ -177,36 +176,12 @@ pub(super) fn forced(text: &str) -> Result<Vec<Forced>, String> {
         if all.iter().any(|f| f.collective == collective) {
             return Err(format!("two algorithms for {collective}"));
         }
-        let (name, rest) = match choice.split_once('(') {
-            Some((name, rest)) => {
-                let inside = rest.trim().strip_suffix(')');
-                (name, inside.ok_or_else(|| format!("`{part}`, which does not end in `)`"))?)
-            }
-            None => (choice, ""),
-        };
-        let algorithm = algorithm::find(collective, name.trim()).map_err(|e| e.to_string())?;
-        all.push(Forced { collective, algorithm, params: params(algorithm, rest)? });
+        let spec: Spec = choice.parse()?;
+        let algorithm = spec.algorithm(collective).map_err(|e| e.to_string())?;
+        all.push(Forced { collective, algorithm, params: spec.params, window: spec.window });
     }
     if all.is_empty() {
         return Err("no algorithm".to_owned());
     }
     Ok(all)
-}
-
-fn params(algorithm: &Algorithm, text: &str) -> Result<Params, String> {
-    let mut params = Params::new();
-    for part in text.split(',').map(str::trim).filter(|p| !p.is_empty()) {
-        let (name, value) = part.split_once('=').ok_or_else(|| format!("`{part}`, which has no `=`"))?;
-        let name = name.trim();
-        if !algorithm.params.iter().any(|p| p.name == name) {
-            let known: Vec<&str> = algorithm.params.iter().map(|p| p.name).collect();
-            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-            return Err(format!("{algorithm:?}'s parameter `{name}`; it has: {known}"));
-        }
-        if params.get(name).is_some() {
-            return Err(format!("two values of {algorithm:?}'s `{name}`"));
-        }
-        params = params.with(name, value.trim());
-    }
-    Ok(params)
 }

@@ -132,13 +132,14 @@ fn join(
         // Refusal is no failure: ranks then run where the system puts them, and `lineweave info` says so.
         let _ = affinity::bind(charter.cpus[rank].os);
     }
+    let held = affinity::is_held_on(charter.cpus[rank].os);
+    let budget = charter.tuning.wait_budget(charter.wait, charter.ranks(), charter.usable);
     let options = Options {
-        budget: charter.tuning.wait_budget(charter.wait, charter.ranks(), charter.usable),
+        budget: if held { budget } else { budget.on_any_cpu(charter.wait) },
         timeout: charter.timeout(),
         copy: charter.tuning.copy_policy(),
         progress_thread: charter.progress_thread,
     };
-    let held = affinity::is_held_on(charter.cpus[rank].os);
     let book = Book::new(charter, held, &family.library);
     Communicator::join(segment, rank, options, book, family, PATIENCE)
 }

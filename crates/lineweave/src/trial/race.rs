@@ -1,12 +1,14 @@
-//! Measuring a choice against its rivals.
+//! Measuring a choice against its rivals, by successive halving.
 //!
-//! 1. Who runs: the shortlist (`shortlist.rs`).
-//! 2. Rounds: one window of every runner, one after another, so that drift meets all alike. Whoever is far behind
-//!    after a round is out.
-//! 3. Runners are compared within rounds: the median over rounds of the ratio to the model's choice. Where ranks
-//!    outnumber CPUs the scheduler sways a window more than the machine drifts: then by all windows together.
-//! 4. Of many runners the luckiest looks fastest. So the fastest, when it is not the choice, runs against the
-//!    choice once more, and only these windows say by how much it is faster, if at all.
+//! 1. Who runs: the shortlist (`shortlist.rs`), the model's choice first.
+//! 2. Rounds: one window of every runner that is left, one after another, so that drift meets all alike. Whoever is clearly slower than
+//!    the fastest of a round is out, and so is the slower half of the others; the windows of those that are left are twice as long.
+//! 3. Runners are compared within the rounds that both ran: the median of the ratios. Where ranks outnumber CPUs the scheduler sways a
+//!    window more than the machine drifts: then by all windows together.
+//! 4. Of many runners the luckiest looks fastest. So the fastest, when it is not the choice and the choice is not clearly slower, runs
+//!    against the choice once more, and only these windows say by how much it is faster, if at all.
+//!
+//! A race keeps its time: all windows that may still come share what is left, and none but the first two begins when nothing is.
 
 use super::crew::{Crew, CrewError};
 use super::shortlist::shortlist;
@@ -14,14 +16,16 @@ use super::window::{Rested, Trial, Way};
 use crate::segment::{BankClass, Geometry, COUNTER_BYTES};
 use crate::team::Charter;
 use lineweave_core::collective::{Association, Collective};
-use lineweave_core::plan::Plan;
 use lineweave_core::profile::Stats;
 use lineweave_core::select::{Candidate, Choice, Question};
-use lineweave_core::{algorithm, verify};
 use std::time::{Duration, Instant};
 
-/// Calls that a window has room for, by prediction.
-const FEWEST_CALLS: f64 = 8.0;
+/// Windows of either in the last comparison.
+const LAST: usize = 3;
+/// The shortest window that tells anything, and what a window takes besides: ranks are woken, warmed up and answer.
+const SHORTEST: Duration = Duration::from_micros(500);
+/// A longer one tells no more.
+const LONGEST: Duration = Duration::from_millis(20);
 
 /// How thoroughly a choice is measured.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -32,13 +36,9 @@ pub struct Rules {
     pub families: usize,
     /// ... unless it is predicted to take longer than this many times the best; twice as many where ranks share CPUs.
     pub factor: f64,
-    /// Windows of each.
-    pub rounds: usize,
-    /// How long a window lasts.
-    pub window: Duration,
-    /// Whoever takes longer than this many times the fastest of a round is out.
+    /// Whoever takes longer than this many times the fastest of a round is clearly slower.
     pub drop: f64,
-    /// No further round begins after this time.
+    /// How long the race takes.
     pub limit: Duration,
 }
 
@@ -49,7 +49,7 @@ pub struct Runner {
     pub candidate: Candidate,
     /// ns a call, over all its windows.
     pub stats: Stats,
-    /// Median over rounds of its time by that of the model's choice.
+    /// Its time by that of the model's choice.
     pub relative: f64,
 }
 
@@ -58,9 +58,9 @@ pub struct Runner {
 pub struct Race {
     /// The model's choice, first, then its rivals as they were shortlisted.
     pub runners: Vec<Runner>,
-    /// Plans proved beforehand.
-    pub proved: usize,
-    /// Candidates that were not run: a refuted plan, or one that the team refuses; in words.
+    /// Candidates that were not run, because the time was over.
+    pub untimed: usize,
+    /// Candidates that the team refused: their plans are refuted or do not fit; in words.
     pub refused: Vec<String>,
 }
 
@@ -103,143 +103,194 @@ impl Charter {
     }
 }
 
-/// Steps 2 and 3. Nothing is left to race when every candidate is refused.
+/// Who runs in a race: pure, and for long messages the most of the work.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Field {
+    question: Question,
+    /// The model's choice first.
+    candidates: Vec<Candidate>,
+}
+
+impl Field {
+    /// Step 1.
+    pub fn of(question: &Question, choice: &Choice, rules: &Rules) -> Field {
+        Field { question: question.clone(), candidates: shortlist(question, choice, rules) }
+    }
+
+    /// The model's choice, and what won at other sizes, with the same parameters if they were costed for this one.
+    pub fn between(question: &Question, choice: &Choice, winners: &[&Candidate]) -> Field {
+        let sound = |c: &&Candidate| c.predicted.0.is_finite() && c.predicted.0 > 0.0;
+        let costed: Vec<&Candidate> = choice.considered.iter().filter(sound).collect();
+        let mut candidates: Vec<Candidate> = costed.first().map(|c| (*c).clone()).into_iter().collect();
+        for winner in winners {
+            let named = || costed.iter().filter(|c| c.name == winner.name);
+            let found = named().find(|c| c.params == winner.params).or_else(|| named().next());
+            if let Some(found) = found.filter(|found| !candidates.contains(found)) {
+                candidates.push((*found).clone());
+            }
+        }
+        Field { question: question.clone(), candidates }
+    }
+
+    /// What is asked.
+    pub fn question(&self) -> &Question {
+        &self.question
+    }
+
+    /// How many run.
+    pub fn len(&self) -> usize {
+        self.candidates.len()
+    }
+
+    /// Whether nobody does.
+    pub fn is_empty(&self) -> bool {
+        self.candidates.is_empty()
+    }
+}
+
+/// Steps 2 to 4. Nothing is left to race when every candidate is refused.
 ///
 /// # Errors
 /// [`CrewError::Broken`] when a rank failed.
-pub fn race(
-    crew: &mut Crew,
-    question: &Question,
-    choice: &Choice,
-    rules: &Rules,
-) -> Result<Option<Race>, CrewError> {
+pub fn race(crew: &mut Crew, field: &Field, rules: &Rules) -> Result<Option<Race>, CrewError> {
     let start = Instant::now();
-    let (mut proved, mut refused) = (0, Vec::new());
-    let mut field: Vec<(Candidate, Laps)> = Vec::new();
-    for candidate in shortlist(question, choice, rules) {
-        match prove(question, &candidate) {
-            Ok(plans) => {
-                proved += plans;
-                field.push((candidate, Laps::default()));
+    let question = &field.question;
+    let crowded = question.shape.oversubscription() > 1;
+    let left = || rules.limit.saturating_sub(start.elapsed());
+    let (mut refused, mut untimed) = (Vec::new(), 0);
+    let mut runners: Vec<(Candidate, Laps)> =
+        field.candidates.iter().map(|c| (c.clone(), Laps::default())).collect();
+    let mut alive: Vec<usize> = (0..runners.len()).collect();
+    for round in 0.. {
+        // Each later round takes as long as this one: half as many windows, twice as long. The last comparison is one more.
+        let rounds = alive.len().max(2).ilog2() + 1;
+        let window = (left() / (rounds * alive.len().max(1) as u32)).clamp(SHORTEST, LONGEST);
+        let mut ran = Vec::new();
+        for (place, &i) in alive.iter().enumerate() {
+            if (round > 0 || place > 1) && left().is_zero() {
+                untimed += if round == 0 { alive.len() - place } else { 0 };
+                break;
             }
-            Err(why) => refused.push(why),
-        }
-    }
-    for round in 0..rules.rounds.max(1) {
-        for (candidate, laps) in field.iter_mut().filter(|(_, laps)| !laps.out) {
-            if let Some(why) = laps.run(crew, &trial(question, candidate, rules, round == 0))? {
-                refused.push(format!("{} {}: {why}", candidate.name, candidate.params));
+            let (candidate, laps) = &mut runners[i];
+            match laps.run(crew, round, &trial(question, candidate, window, round == 0))? {
+                None => ran.push(i),
+                Some(why) => refused.push(format!("{}: {why}", candidate.named(question.bytes))),
             }
         }
-        let now = |laps: &Laps| laps.medians.get(round).copied();
-        let fastest = field.iter().filter_map(|(_, l)| now(l)).fold(f64::INFINITY, f64::min);
-        for (_, laps) in field.iter_mut().skip(1) {
-            laps.out |= now(laps).is_none_or(|m| m > fastest * rules.drop);
+        // A round that was broken off compares nobody, unless it is the first.
+        if round > 0 && ran.len() < alive.len() {
+            break;
         }
-        if start.elapsed() > rules.limit {
+        let now = |i: usize| runners[i].1.median(round).unwrap_or(f64::INFINITY);
+        alive = faster_half(ran.into_iter().map(|i| (i, now(i))).collect(), rules.drop);
+        if alive.len() < 2 || (round > 0 && alive.len() == 2) || left().is_zero() {
             break;
         }
     }
-    field.retain(|(_, laps)| !laps.medians.is_empty());
-    if field.is_empty() {
-        return Ok(None);
+    let Some(best) = fastest(&runners, &alive, crowded) else { return Ok(None) };
+    // The choice itself may have been refused: then the next is compared with.
+    let first = runners.iter().position(|(_, laps)| laps.ran()).unwrap_or(best);
+    let versus_first = |i: usize, from: usize| runners[i].1.relative(&runners[first].1, from, crowded);
+    let mut relative: Vec<f64> =
+        (0..runners.len()).map(|i| versus_first(i, 0).unwrap_or(f64::INFINITY)).collect();
+    let near = relative[best] * rules.drop >= 1.0;
+    if best != first && near && !left().is_zero() {
+        let from = runners.iter().map(|(_, laps)| laps.windows.len()).max().unwrap_or(0);
+        for lap in 0..LAST {
+            let window = (left() / (2 * (LAST - lap)) as u32).clamp(SHORTEST, LONGEST);
+            for i in [first, best] {
+                let (candidate, laps) = &mut runners[i];
+                laps.run(crew, from + lap, &trial(question, candidate, window, false))?;
+            }
+        }
+        relative[best] = runners[best].1.relative(&runners[first].1, from, crowded).unwrap_or(f64::INFINITY);
     }
-    let crowded = question.shape.oversubscription() > 1;
-    let mut relative: Vec<f64> = field
-        .iter()
-        .map(|(_, laps)| laps.relative(&field[0].1, 0, crowded).unwrap_or(f64::INFINITY))
-        .collect();
-    let fastest = (0..field.len()).min_by(|&a, &b| relative[a].total_cmp(&relative[b])).unwrap_or(0);
-    if fastest > 0 {
-        let confirmed = confirm(crew, question, rules, &mut field, fastest, crowded)?;
-        // What was not confirmed does not beat what was.
-        for (i, relative) in relative.iter_mut().enumerate().skip(1) {
-            *relative = if i == fastest { confirmed } else { relative.max(confirmed.min(1.0)) };
+    // What did not come that far does not beat what did.
+    for (i, other) in relative.clone().into_iter().enumerate() {
+        if i != first && i != best {
+            relative[i] = other.max(relative[best].min(1.0));
         }
     }
-    let runners = field
+    let runners = runners
         .into_iter()
         .zip(relative)
+        .skip(first)
         .filter_map(|((candidate, laps), relative)| {
             Some(Runner { candidate, stats: Stats::of(&laps.batches_ns(0), laps.disturbed)?, relative })
         })
         .collect();
-    Ok(Some(Race { runners, proved, refused }))
+    Ok(Some(Race { runners, untimed, refused }))
 }
 
-/// Step 4: the ratio of one runner to the first.
-fn confirm(
-    crew: &mut Crew,
-    question: &Question,
-    rules: &Rules,
-    field: &mut [(Candidate, Laps)],
-    other: usize,
-    crowded: bool,
-) -> Result<f64, CrewError> {
-    let from = field[0].1.medians.len().max(field[other].1.medians.len());
-    // Whoever ran fewer rounds starts level.
-    for i in [0, other] {
-        field[i].1.level(from);
-    }
-    for _ in 0..rules.rounds.max(1) {
-        for i in [0, other] {
-            let (candidate, laps) = &mut field[i];
-            laps.run(crew, &trial(question, candidate, rules, false))?;
-        }
-    }
-    Ok(field[other].1.relative(&field[0].1, from, crowded).unwrap_or(f64::INFINITY))
+/// Who goes on of a round: the faster half, two at the least, without those that are clearly slower than the fastest.
+fn faster_half(mut ran: Vec<(usize, f64)>, drop: f64) -> Vec<usize> {
+    ran.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let fastest = ran.first().map_or(f64::INFINITY, |r| r.1);
+    ran.truncate(ran.len().div_ceil(2).max(2));
+    ran.into_iter().filter(|r| r.1 <= fastest * drop).map(|r| r.0).collect()
 }
 
-/// One candidate's windows.
+/// Of those that are left, who is faster than the first of them in the rounds that both ran.
+fn fastest(runners: &[(Candidate, Laps)], alive: &[usize], crowded: bool) -> Option<usize> {
+    let &first = alive.first()?;
+    let ratio = |&i: &usize| runners[i].1.relative(&runners[first].1, 0, crowded).unwrap_or(f64::INFINITY);
+    alive.iter().copied().min_by(|a, b| ratio(a).total_cmp(&ratio(b)))
+}
+
+/// One candidate's windows, by round; empty where it did not run.
 #[derive(Default)]
 struct Laps {
     windows: Vec<Vec<f64>>,
-    medians: Vec<f64>,
     disturbed: usize,
-    out: bool,
 }
 
 impl Laps {
-    /// One window; the reason when the crew refuses, upon which there are no more.
-    fn run(&mut self, crew: &mut Crew, trial: &Trial) -> Result<Option<String>, CrewError> {
+    /// One window; the reason when the crew refuses.
+    fn run(&mut self, crew: &mut Crew, round: usize, trial: &Trial) -> Result<Option<String>, CrewError> {
         match crew.run(trial) {
             Ok(outcome) => {
-                self.medians.push(Stats::of(&outcome.batches_ns, 0).map_or(f64::NAN, |s| s.median));
+                self.windows.resize(round, Vec::new());
                 self.windows.push(outcome.batches_ns);
                 self.disturbed += outcome.disturbed;
                 Ok(None)
             }
-            Err(CrewError::Refused { rank, why }) => {
-                self.out = true;
-                Ok(Some(format!("rank {rank}: {why}")))
-            }
+            Err(CrewError::Refused { rank, why }) => Ok(Some(format!("rank {rank}: {why}"))),
             Err(broken) => Err(broken),
         }
     }
 
-    /// As many windows as the other; those it did not run are empty.
-    fn level(&mut self, windows: usize) {
-        self.medians.resize(windows, f64::NAN);
-        self.windows.resize(windows, Vec::new());
+    fn ran(&self) -> bool {
+        self.windows.iter().any(|w| !w.is_empty())
+    }
+
+    /// Of one round.
+    fn median(&self, round: usize) -> Option<f64> {
+        Some(Stats::of(self.windows.get(round)?, 0)?.median)
     }
 
     fn batches_ns(&self, from: usize) -> Vec<f64> {
         self.windows.get(from..).unwrap_or_default().concat()
     }
 
-    /// How its windows from one on compare with another's.
+    /// How its windows from one on compare with another's, in the rounds that both ran.
     fn relative(&self, other: &Laps, from: usize, crowded: bool) -> Option<f64> {
+        let rounds = from..self.windows.len().min(other.windows.len());
+        let both = |round: &usize| !self.windows[*round].is_empty() && !other.windows[*round].is_empty();
         if crowded {
-            let of = |laps: &Laps| Some(Stats::of(&laps.batches_ns(from), 0)?.median);
+            let of = |laps: &Laps| {
+                let all: Vec<f64> =
+                    rounds.clone().filter(both).flat_map(|round| laps.windows[round].clone()).collect();
+                Some(Stats::of(&all, 0)?.median)
+            };
             return Some(of(self)? / of(other)?);
         }
-        let pairs = self.medians.iter().zip(&other.medians).skip(from);
-        let ratios: Vec<f64> = pairs.map(|(a, b)| a / b).filter(|r| r.is_finite()).collect();
+        let ratios: Vec<f64> =
+            rounds.filter_map(|round| Some(self.median(round)? / other.median(round)?)).collect();
         Some(Stats::of(&ratios, 0)?.median)
     }
 }
 
-fn trial(question: &Question, candidate: &Candidate, rules: &Rules, check: bool) -> Trial {
+fn trial(question: &Question, candidate: &Candidate, window: Duration, check: bool) -> Trial {
     Trial {
         collective: question.collective,
         bytes: question.bytes,
@@ -252,26 +303,11 @@ fn trial(question: &Question, candidate: &Candidate, rules: &Rules, check: bool)
         path: None,
         wait: None,
         check,
-        // A few calls at least, also of a message that takes longer than a window.
-        window_ns: (rules.window.as_nanos() as f64).max(FEWEST_CALLS * candidate.predicted.0) as u64,
+        window_ns: window.as_nanos() as u64,
         least: 24,
         most: 400,
         precision: 0.01,
     }
-}
-
-/// Proves the plans of a candidate: its window's, and that of what is left of the message.
-fn prove(question: &Question, candidate: &Candidate) -> Result<usize, String> {
-    let name = |e: &dyn std::fmt::Display| format!("{} {}: {e}", candidate.name, candidate.params);
-    let algorithm = algorithm::find(question.collective, candidate.name).map_err(|e| name(&e))?;
-    let left = question.bytes.checked_rem(candidate.window).unwrap_or(0);
-    let mut proved = 0;
-    for bytes in [Some(candidate.window), (left > 0).then_some(left)].into_iter().flatten() {
-        let plan: Plan = algorithm.plan(&question.window(bytes), &candidate.params).map_err(|e| name(&e))?;
-        verify::verify(&plan).map_err(|violation| name(&violation))?;
-        proved += 1;
-    }
-    Ok(proved)
 }
 
 #[cfg(test)]
@@ -282,31 +318,68 @@ pub(super) mod tests {
     use lineweave_core::select::select;
 
     pub(in crate::trial) fn rules() -> Rules {
-        Rules {
-            top: 2,
-            families: 2,
-            factor: 100.0,
-            rounds: 2,
-            window: Duration::from_millis(2),
-            drop: 1e9,
-            limit: Duration::from_secs(60),
-        }
+        Rules { top: 2, families: 2, factor: 100.0, drop: 1e9, limit: Duration::from_secs(60) }
+    }
+
+    fn raced(collective: Collective, bytes: usize, rules: &Rules) -> (Choice, Field, Race) {
+        let charter = Charter::new(2, &Settings::default()).expect("a charter");
+        let mut crew = Crew::threads(charter.clone()).expect("a crew");
+        let question = charter.question(collective, bytes, true);
+        let choice = select(&Values::default().model(), &question).expect("a choice");
+        let field = Field::of(&question, &choice, rules);
+        let race = race(&mut crew, &field, rules).expect("a race").expect("a runner");
+        (choice, field, race)
     }
 
     #[test]
-    fn a_race_measures_proved_candidates_and_compares_them_with_the_choice() {
-        let charter = Charter::new(2, &Settings::default()).expect("a charter");
-        let model = Values::default().model();
-        let mut crew = Crew::threads(charter.clone()).expect("a crew");
+    fn a_race_measures_candidates_and_compares_them_with_the_choice() {
         for (collective, bytes) in [(Collective::Barrier, 0), (Collective::Allreduce, 4096)] {
-            let question = charter.question(collective, bytes, true);
-            let choice = select(&model, &question).expect("a choice");
-            let race = race(&mut crew, &question, &choice, &rules()).expect("a race").expect("a runner");
+            let (choice, field, race) = raced(collective, bytes, &rules());
             assert_eq!(race.refused, [] as [String; 0]);
-            assert!(race.runners.len() >= 2 && race.proved >= race.runners.len());
+            assert!(race.runners.len() >= 2 && race.runners.len() == field.len() && race.untimed == 0);
             assert_eq!(race.chosen().candidate.name, choice.algorithm);
             assert_eq!(race.chosen().relative, 1.0);
             assert!(race.best().relative <= 1.0 && race.regret() >= 0.0);
         }
+    }
+
+    #[test]
+    fn a_race_without_time_runs_the_choice_and_one_rival_and_says_what_did_not_run() {
+        let (_, field, race) =
+            raced(Collective::Allreduce, 4096, &Rules { families: 6, limit: Duration::ZERO, ..rules() });
+        assert!(field.len() > 2, "{field:?}");
+        assert_eq!((race.runners.len(), race.untimed), (2, field.len() - 2));
+    }
+
+    #[test]
+    fn what_is_clearly_slower_runs_once_and_rounds_compare_those_that_both_ran() {
+        let laps = |windows: &[f64]| Laps {
+            windows: windows.iter().map(|&w| if w > 0.0 { vec![w] } else { Vec::new() }).collect(),
+            disturbed: 0,
+        };
+        // The second is faster where both ran; the first alone met a fast third round.
+        let (first, second) = (laps(&[100.0, 300.0, 50.0]), laps(&[80.0, 240.0, 0.0]));
+        assert_eq!(second.relative(&first, 0, false), Some(0.8));
+        assert_eq!(second.relative(&first, 2, false), None, "a round that one of them missed");
+        assert_eq!(laps(&[0.0]).relative(&first, 0, true), None);
+        let times = [100.0, 104.0, 110.0, 160.0, 90.0, 500.0];
+        let ran = |times: &[f64]| times.iter().copied().enumerate().collect::<Vec<_>>();
+        assert_eq!(faster_half(ran(&times), 1.5), [4, 0, 1]);
+        assert_eq!(faster_half(ran(&times), 1.1), [4]);
+        assert_eq!(faster_half(ran(&[100.0, 151.0]), 1.5), [0], "clearly slower");
+        assert_eq!(faster_half(ran(&[100.0, 149.0]), 1.5), [0, 1]);
+        assert!(faster_half(Vec::new(), 1.5).is_empty());
+    }
+
+    #[test]
+    fn winners_of_other_sizes_run_beside_the_choice() {
+        let charter = Charter::new(2, &Settings::default()).expect("a charter");
+        let question = charter.question(Collective::Bcast, 4096, true);
+        let choice = select(&Values::default().model(), &question).expect("a choice");
+        let other = choice.runner_up.clone().expect("a runner-up");
+        let field = Field::between(&question, &choice, &[&choice.considered[0], &other, &other]);
+        assert_eq!(field.len(), 2, "each once: {field:?}");
+        assert_eq!(field.candidates[0].name, choice.algorithm);
+        assert_eq!(field.candidates[1].name, other.name);
     }
 }

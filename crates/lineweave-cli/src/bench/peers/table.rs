@@ -69,9 +69,10 @@ struct Table {
 /// A source by its file name, and the header that all of them share.
 pub const HEADER: (&str, &str) = ("peer.h", include_str!("../../../../../bench/peers/peer.h"));
 
-const SOURCES: [(&str, &str); 6] = [
+const SOURCES: [(&str, &str); 7] = [
     ("floor.c", include_str!("../../../../../bench/peers/floor.c")),
     ("byte_floor.c", include_str!("../../../../../bench/peers/byte_floor.c")),
+    ("hand_floor.c", include_str!("../../../../../bench/peers/hand_floor.c")),
     ("memcpy.c", include_str!("../../../../../bench/peers/memcpy.c")),
     ("pthread_barrier.c", include_str!("../../../../../bench/peers/pthread_barrier.c")),
     ("omp_barrier.c", include_str!("../../../../../bench/peers/omp_barrier.c")),

@@ -46,7 +46,7 @@ fn every_peer_that_was_built_measures_at_each_of_its_settings() {
     let peers = built();
     let absent: Vec<Subject> = peers.missing().map(|(subject, _)| subject).collect();
     for (peer, _) in &peers.peers {
-        let asked = request(peer.subject);
+        let asked = Request { ranks: peer.ranks[0].max(2), ..request(peer.subject) };
         match peers.survey(&asked) {
             Ok(measured) => {
                 assert!(!absent.contains(&peer.subject));
@@ -84,6 +84,32 @@ fn the_byte_floor_is_right_in_every_way_and_told_by_its_buffers() {
             Err(error) => panic!("{error}"),
         }
     }
+}
+
+#[test]
+fn the_hand_floor_is_right_in_every_way_also_where_ranks_outnumber_cpus() {
+    let peers = built();
+    for (team, ranks) in [(Team::Threads, 3), (Team::Processes, 3), (Team::Threads, 7)] {
+        for variants in ["barrier", "bcast", "allreduce"] {
+            let window = Duration::from_millis(2);
+            let asked = Request { team, ranks, bytes: 8, variants, window, ..request(Subject::HandFloor) };
+            match peers.survey(&asked) {
+                // The program compares every answer, and fails when one is wrong.
+                Ok(measured) => {
+                    let waits = if ranks > asked.cpus.len() { ".yield" } else { "" };
+                    let sound =
+                        |m: &Measurement| m.setting.starts_with(variants) && m.setting.ends_with(waits);
+                    assert!(!measured.is_empty() && measured.iter().all(sound), "{measured:?}");
+                }
+                Err(PeerError::Skipped { .. }) => {
+                    assert!(peers.missing().any(|(s, _)| s == Subject::HandFloor));
+                }
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+    let error = peers.survey(&Request { ranks: 3, variants: "gossip", ..request(Subject::HandFloor) });
+    assert!(error.is_err(), "{error:?}");
 }
 
 #[test]

@@ -42,8 +42,7 @@ pub fn tree(subject: &Subject) -> Result<Tree, CliError> {
         .collect();
     let choice = select(&subject.model, &question(Collective::Bcast, shape, 8, false))?;
     let pairs = draw::tree(choice.plan()).into_iter().map(|(a, b)| (at[a], at[b])).collect();
-    let name = format!("{} {}", choice.algorithm, choice.params);
-    Ok(Tree { name: name.trim_end().to_owned(), predicted: choice.predicted, ranks, pairs })
+    Ok(Tree { name: choice.named(8).to_string(), predicted: choice.predicted, ranks, pairs })
 }
 
 /// A map a collective.
@@ -102,10 +101,7 @@ fn cell(
         Ok(choice) => {
             let next = choice.runner_up.as_ref();
             let next = next.map_or_else(String::new, |c| format!("; next: {} {}", c.name, c.predicted));
-            let about = format!(
-                "{place}: {} {}, predicted {}{next}",
-                choice.algorithm, choice.params, choice.predicted
-            );
+            let about = format!("{place}: {}, predicted {}{next}", choice.named(bytes), choice.predicted);
             Ok(draw::Cell { name: Some(choice.algorithm.to_owned()), about })
         }
         Err(why @ SelectError::NothingFits { .. }) => {

@@ -95,7 +95,7 @@ fn one(
         ranks,
         bytes,
         team: "simulated".to_owned(),
-        algorithm: format!("{} {}", choice.algorithm, choice.params).trim_end().to_owned(),
+        algorithm: choice.named(bytes).to_string(),
         predicted_ns: choice.predicted.0,
         measured_ns: outcome.each.nanos() * windows as f64,
     }))

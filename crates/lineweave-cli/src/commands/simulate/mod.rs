@@ -8,7 +8,7 @@ mod report;
 use super::draw::svg;
 use crate::error::CliError;
 use crate::files::replace;
-use crate::question::{param, params, Param};
+use crate::question::{given, param, Param};
 use crate::session::{load_machine, Session};
 use crate::size::Size;
 use lineweave_core::algorithm::{refuted, Problem};
@@ -31,9 +31,9 @@ pub struct Arguments {
     /// barrier, bcast, reduce, allreduce, gather, scatter, allgather, reduce-scatter, scan, exscan or alltoall
     #[arg(long, short, value_name = "COLLECTIVE")]
     collective: Collective,
-    /// Name of the algorithm (`lineweave list`), or of what the machine's own libraries have: oc-bcast, noc-msg,
-    /// binomial, scatter-allgather, rcce-bcast, ircce-bcast, rckmpi-bcast and so on; all: every one of the table, fastest
-    /// first, in windows where a box is too small
+    /// The algorithm: a name of `lineweave list`, or as it is printed, with parameters and window; or what the machine's own libraries
+    /// have: oc-bcast, noc-msg, binomial, scatter-allgather, rcce-bcast, ircce-bcast, rckmpi-bcast and so on; all: every one of the
+    /// table, fastest first, in windows where a box is too small
     #[arg(long, short, value_name = "NAME")]
     algorithm: String,
     /// Lengths of the message: bytes, or with KiB, MiB, GiB; several with commas between them
@@ -120,8 +120,14 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     for option in idle(arguments, &machine) {
         session.out.warn(&format!("{option} has no effect on {}", machine.name));
     }
-    if refuted(arguments.collective).iter().any(|a| a.name == arguments.algorithm) {
-        let name = format!("{}/{}", arguments.collective, arguments.algorithm);
+    let written = given(arguments.collective, &arguments.algorithm, &[])?;
+    if written.window.is_some() && arguments.runs > 1 {
+        session.out.warn(
+            "--runs has no effect: the algorithm is given with a window, of which the message takes several",
+        );
+    }
+    if refuted(arguments.collective).iter().any(|a| a.name == written.name) {
+        let name = format!("{}/{}", arguments.collective, written.name);
         session.out.warn(&format!("{name} does not do what it should: `lineweave verify {name}` shows how"));
     }
     let bar = session.out.progress(cases.len() as u64);
@@ -236,11 +242,14 @@ fn one(
     first: bool,
 ) -> Result<Row, CliError> {
     let collective = arguments.collective;
-    let mut given = params(&arguments.params);
+    let mut spec = given(collective, name, &arguments.params)?;
     if let Some(k) = case.k {
-        given = given.with("k", k);
+        spec.params = spec.params.with("k", k);
     }
-    let (algorithm, given) = names::find(collective, name, machine, arguments.flags, case.ranks, given)?;
+    let asked = asked.or(spec.window);
+    // `bcast/binomial` is always the table's.
+    let exact = name.starts_with(&format!("{collective}/"));
+    let (algorithm, given) = names::find(collective, spec, exact, machine, arguments.flags, case.ranks)?;
     if case.ranks > lineweave_core::algorithm::MAX_RANKS {
         let most = lineweave_core::algorithm::MAX_RANKS;
         return Err(PlanError::TooManyRanks { ranks: case.ranks, most }.into());

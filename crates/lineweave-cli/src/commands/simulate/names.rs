@@ -1,6 +1,7 @@
 //! Names of algorithms: the table's, and those under which the machines' own libraries know theirs.
 
 use crate::error::CliError;
+use lineweave_core::algorithm::spec::Spec;
 use lineweave_core::algorithm::{self, Algorithm};
 use lineweave_core::collective::Collective;
 use lineweave_core::machine::Machine;
@@ -33,21 +34,21 @@ const ALIASES: [Alias; 14] = [
 const RCCE_BYTES: usize = 251 * 32;
 
 /// The algorithm of this name, with what follows from machine and name among its parameters. On a mesh a name of
-/// RCCE's, RCCE_comm's or NoC_Msg's comes first; `bcast/binomial` is always the table's.
+/// RCCE's, RCCE_comm's or NoC_Msg's comes first, unless exactly the table's is meant.
 pub fn find(
     collective: Collective,
-    name: &str,
+    written: Spec,
+    exact: bool,
     machine: &Machine,
     flags: FlagCost,
     ranks: usize,
-    mut params: Params,
 ) -> Result<(&'static Algorithm, Params), CliError> {
-    let exact = name.strip_prefix(&format!("{collective}/"));
+    let Spec { name, mut params, .. } = written;
     let alias = ALIASES
         .iter()
-        .filter(|_| exact.is_none() && machine.mesh.is_some())
+        .filter(|_| !exact && machine.mesh.is_some())
         .find(|(c, alias, _, _)| *c == collective && *alias == name);
-    let algorithm = algorithm::find_to_look_at(collective, alias.map_or(exact.unwrap_or(name), |a| a.2))?;
+    let algorithm = algorithm::find_to_look_at(collective, alias.map_or(name.as_str(), |a| a.2))?;
     for (name, value) in alias.map_or(&[][..], |a| a.3) {
         if params.get(name).is_none() {
             params = params.with(name, value);

@@ -1,6 +1,11 @@
 //! `lineweave tune`: the whole path on this machine. Measures what a cache line costs, fits a model, chooses and
 //! proves plans, runs them beside their rivals, and keeps what it found for programs to use.
+//!
+//! Of each team: the choices and their rivals are worked out on all CPUs at once, then raced one after the other; then the sizes between
+//! those whose neighbours were won by different plans.
 
+mod figures;
+mod programme;
 mod report;
 
 use super::rank_job;
@@ -9,49 +14,39 @@ use crate::error::CliError;
 use crate::files::{fuller, replace};
 use crate::session::Session;
 use crate::size::Size;
+use figures::{Cause, Figures};
 use lineweave::measure::{measure, ProbeSet};
 use lineweave::node::NodeInfo;
 use lineweave::settings::Settings;
 use lineweave::team::Charter;
-use lineweave::trial::{race, Crew, CrewError, Gauge, Race, Rules};
+use lineweave::trial::{race, Crew, CrewError, Field, Gauge, Race};
 use lineweave::tuning::{Origin, Tuning, CHOICES_FILE};
 use lineweave_core::collective::Collective;
 use lineweave_core::model::fit;
 use lineweave_core::profile::Profile;
-use lineweave_core::select::{select, Choice, Choices, Question, Tuned};
+use lineweave_core::select::{select, Candidate, Choices, Question, SelectError, Tuned};
 use lineweave_core::units::{Bytes, Nanos};
-use report::{ChoiceObject, Figures};
-use std::collections::VecDeque;
+use programme::{rules, weight, Case, Programme, Time, BETWEEN};
+use report::ChoiceObject;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Steps of a progress bar over something continuous.
 const STEPS: u64 = 1000;
-
-/// Message sizes, each eight times the one before, from a word to what no cache of a core holds; and 1 MiB, as much as goes through a box in
-/// one piece, which is often fastest another way than twice or a quarter of it.
-const SIZES: [usize; 9] = [8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 1 << 20, 2 << 20, 16 << 20];
-/// The sizes of a quick run: one that travels with a flag, one within a cache, one beyond.
-const QUICK_SIZES: [usize; 3] = [8, 4 << 10, 1 << 20];
-/// Team sizes: the smallest, and what most programs run on a small machine; more ranks than CPUs is a test of
-/// waiting.
-const RANKS: [usize; 3] = [2, 4, 8];
-const QUICK_RANKS: [usize; 2] = [2, 4];
-/// The most bytes of all blocks that a rank gives or gets, unless sizes are asked for: an alltoall of 16 MiB among 8 ranks on 2 CPUs takes
-/// a seventh of a second.
-const MOST: usize = 32 << 20;
-/// Seconds for choices, together. Whatever does not fit is measured more briefly, not left out.
-const SECONDS: f64 = 150.0;
-const QUICK_SECONDS: f64 = 36.0;
-/// Races of a case, the later ones at the end, until one falls into a time when the machine is as its profile says.
+/// Races of a case, the later ones at the end, until one falls into a time when the machine is as otherwise.
 const TRIES: usize = 3;
 
 /// How.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
-    /// Less than a minute: fewer sizes and team sizes, wider intervals
+    /// Half a minute: fewer sizes and team sizes, wider intervals
     #[arg(long)]
     quick: bool,
+    /// For everything together; less time means fewer rivals and wider intervals [default: 55 on 2 CPUs, 10 more for each doubling]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(5..=3600))]
+    seconds: Option<u16>,
     /// Team sizes, such as 2 or 2,4,8
     #[arg(long, value_name = "N,..", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..=256))]
     ranks: Vec<u16>,
@@ -73,55 +68,6 @@ fn words(text: &str) -> Result<Size, String> {
     }
 }
 
-/// What is asked of each team.
-struct Programme {
-    ranks: Vec<usize>,
-    sizes: Vec<usize>,
-    collectives: Vec<Collective>,
-    /// Bytes of all blocks that a rank gives or gets.
-    most: usize,
-}
-
-impl Programme {
-    fn of(arguments: &Arguments) -> Programme {
-        let quick = arguments.quick;
-        let or =
-            |given: Vec<usize>, default: &[usize]| if given.is_empty() { default.to_vec() } else { given };
-        let ranks = arguments.ranks.iter().map(|&r| usize::from(r)).collect();
-        let sizes = arguments.bytes.iter().map(|s| s.0).collect();
-        Programme {
-            ranks: or(ranks, if quick { &QUICK_RANKS } else { &RANKS }),
-            sizes: or(sizes, if quick { &QUICK_SIZES } else { &SIZES }),
-            collectives: match arguments.collectives.is_empty() {
-                true => Collective::TUNED.to_vec(),
-                false => arguments.collectives.clone(),
-            },
-            most: if arguments.bytes.is_empty() { MOST } else { usize::MAX },
-        }
-    }
-
-    fn cases(&self, ranks: usize) -> Vec<(Collective, usize)> {
-        let sizes = |c: Collective| if c.moves_data() { self.sizes.clone() } else { vec![0] };
-        let fits = |c: Collective, bytes| !c.has_blocks() || bytes * ranks <= self.most;
-        let cases = self.collectives.iter().flat_map(|&c| sizes(c).into_iter().map(move |b| (c, b)));
-        cases.filter(|&(c, bytes)| fits(c, bytes)).collect()
-    }
-
-    /// How thoroughly a case is measured when this much time is left for each that remains.
-    fn rules(&self, each: Duration) -> Rules {
-        let pressed = each < Duration::from_millis(60);
-        Rules {
-            top: if pressed { 2 } else { 4 },
-            families: if pressed { 2 } else { 6 },
-            factor: 4.0,
-            rounds: 3,
-            window: (each / 16).clamp(Duration::from_millis(2), Duration::from_millis(20)),
-            drop: 1.5,
-            limit: each,
-        }
-    }
-}
-
 /// Measures, fits, chooses, proves, runs, shows and saves.
 ///
 /// # Errors
@@ -131,88 +77,246 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     let settings = session.settings_of_this_machine()?;
     let node = NodeInfo::gather(&settings, &[])?;
     let (_, file) = session.cached_profile()?;
-    report::head(&node, &mut session.out)?;
+    let programme = Programme::of(arguments, node.usable.effective);
+    report::head(&node, &programme, &mut session.out)?;
 
-    let profile = measured(arguments.quick, &settings, session)?;
+    let profile = measured(&programme, arguments.quick, &settings, session)?;
     let model = fit(&profile).map_err(|e| CliError::malformed(&file, "profile that can be fitted", e))?;
     report::measured(&profile, &model, start.elapsed(), &mut session.out)?;
     save_profile(&file, &profile, session)?;
 
-    let programme = Programme::of(arguments);
     let tuning = Tuning::of_model(model, Origin::Profile { file: file.clone() });
-    let mut choices = known(&file.with_file_name(CHOICES_FILE), &profile);
-    let mut figures = Figures::default();
+    let kept = file.with_file_name(CHOICES_FILE);
     let teams = [Team::Threads, Team::Processes];
-    let all = programme.ranks.iter().map(|&ranks| teams.len() * programme.cases(ranks).len()).sum::<usize>();
-    let deadline =
-        Instant::now() + Duration::from_secs_f64(if arguments.quick { QUICK_SECONDS } else { SECONDS });
-    let bar = session.out.progress(all as u64);
-    let mut done = 0;
+    let steps =
+        |ranks: &usize| teams.len() * (programme.cases(*ranks).len() + programme.between(*ranks).len());
+    let mut tune = Tune {
+        settings: &settings,
+        node: &node,
+        profile: &profile,
+        tuning: &tuning,
+        time: programme.time(start, teams.len()),
+        choices: known(&kept, &profile),
+        figures: Figures::default(),
+        bar: session.out.progress(programme.ranks.iter().map(steps).sum::<usize>() as u64),
+    };
     for &ranks in &programme.ranks {
         for team in teams {
-            let charter =
-                Charter::with(ranks, &settings, &node.placement(), node.usable.effective, tuning.clone());
-            let mut crew = crew(team, charter.clone())?;
-            let reach = team == Team::Processes && crew.cross_memory()?;
-            let gauge = Gauge::of(&charter, &tuning.model);
-            let mut rows = Vec::new();
-            let mut queue: VecDeque<_> =
-                programme.cases(ranks).into_iter().map(|case| (case, TRIES)).collect();
-            while let Some(((collective, bytes), tries)) = queue.pop_front() {
-                bar.set_message(format!("{collective} {}, {ranks} {team}", Bytes(bytes as u64)));
-                let left = deadline.saturating_duration_since(Instant::now()) / (all - done) as u32;
-                let attach = reach && collective.moves_data() && tuning.attaches(settings.attach, bytes);
-                let direct = attach || team == Team::Threads;
-                let question = Question { attach, ..charter.question(collective, bytes, direct) };
-                let choice = select(&tuning.model, &question)?;
-                let outcome = gauged(&mut crew, gauge.as_ref(), &question, &choice, &programme.rules(left));
-                if matches!(outcome, Ok((_, Some(_)))) && tries > 1 {
-                    queue.push_back(((collective, bytes), tries - 1));
-                    continue;
-                }
-                done += 1;
-                bar.inc(1);
-                let race = match outcome {
-                    Ok((_, Some(reading))) => {
-                        figures.moved(collective, ranks, bytes, team, reading);
-                        continue;
-                    }
-                    Ok((Some(race), None)) => race,
-                    Ok((None, None)) => {
-                        figures.remark(collective, ranks, bytes, team, &"no candidate could be run");
-                        continue;
-                    }
-                    Err(broken @ CrewError::Broken { .. }) => {
-                        // One plan that hangs or crashes is a finding; the others are measured on a new team.
-                        figures.remark(collective, ranks, bytes, team, &broken);
-                        crew = self::crew(team, charter.clone())?;
-                        continue;
-                    }
-                    Err(e) => return Err(e.into()),
-                };
-                choices.insert(tuned(&question, team, &race));
-                figures.take(&race, ranks > node.usable.effective);
-                let row = ChoiceObject::of(collective, ranks, bytes, team, &race);
-                if session.out.is_json() {
-                    session.out.object("choice", &row)?;
-                }
-                rows.push(row);
-            }
+            let rows = tune.team(&programme, ranks, team, session)?;
             if !session.out.is_json() {
-                bar.suspend(|| report::choices(ranks, team, node.usable.effective, &rows, &mut session.out))?;
+                let bar = tune.bar.clone();
+                let cpus = node.usable.effective;
+                bar.suspend(|| report::choices(ranks, team, cpus, &rows, &mut session.out))?;
             }
         }
     }
-    bar.finish_and_clear();
-    let kept = file.with_file_name(CHOICES_FILE);
-    replace(&kept, &choices.to_toml(), "XDG_CACHE_HOME")?;
-    report::summary(&figures, start.elapsed(), &file, &kept, &mut session.out)
+    tune.bar.finish_and_clear();
+    replace(&kept, &tune.choices.to_toml(), "XDG_CACHE_HOME")?;
+    report::summary(&tune.figures, start.elapsed(), &file, &kept, &mut session.out)
+}
+
+/// What all teams have in common.
+struct Tune<'a> {
+    settings: &'a Settings,
+    node: &'a NodeInfo,
+    profile: &'a Profile,
+    tuning: &'a Tuning,
+    time: Time,
+    choices: Choices,
+    figures: Figures,
+    bar: indicatif::ProgressBar,
+}
+
+/// A team while it is raced.
+struct Raced {
+    ranks: usize,
+    team: Team,
+    charter: Charter,
+    crew: Crew,
+    gauge: Option<Gauge>,
+    /// Whether processes reach each other's memory.
+    reach: bool,
+    /// Who won, by case.
+    won: BTreeMap<Case, Candidate>,
+    rows: Vec<ChoiceObject>,
+}
+
+impl Tune<'_> {
+    /// Races one team.
+    fn team(
+        &mut self,
+        programme: &Programme,
+        ranks: usize,
+        team: Team,
+        session: &mut Session,
+    ) -> Result<Vec<ChoiceObject>, CliError> {
+        let cases = programme.cases(ranks);
+        if self.time.is_over() {
+            self.too_late(cases.len() + programme.between(ranks).len());
+            return Ok(Vec::new());
+        }
+        let placement = self.node.placement();
+        let charter =
+            Charter::with(ranks, self.settings, &placement, self.node.usable.effective, self.tuning.clone());
+        let mut crew = crew(team, charter.clone())?;
+        let reach = team == Team::Processes && crew.cross_memory()?;
+        let gauge = Gauge::of(&charter, self.profile);
+        let (won, rows) = (BTreeMap::new(), Vec::new());
+        let mut raced = Raced { ranks, team, charter, crew, gauge, reach, won, rows };
+
+        let share = self.time.share(weight(*cases.first().unwrap_or(&(Collective::Barrier, 0)), ranks));
+        let fields =
+            self.fields(&raced, &cases, &|question, choice| Field::of(question, choice, &rules(share)))?;
+        self.too_late(cases.len() - fields.len());
+        self.races(fields, 1.0, &mut raced, session)?;
+
+        // Between two sizes that the same plan won it is taken to win as well.
+        let mut needed: BTreeMap<Case, Vec<Candidate>> = BTreeMap::new();
+        for case in programme.between(ranks) {
+            let winner = |size: Option<usize>| Some(raced.won.get(&(case.0, size?))?.clone());
+            let winners: Vec<Candidate> =
+                programme.neighbours(case.1).into_iter().filter_map(winner).collect();
+            let alike = |a: &Candidate, b: &Candidate| a.name == b.name && a.params == b.params;
+            match &winners[..] {
+                [a, b] if alike(a, b) => self.figures.interpolated += 1,
+                _ if self.time.is_over() => self.figures.not_kept(Cause::TimeOver, 1.0),
+                _ => {
+                    needed.insert(case, winners);
+                    continue;
+                }
+            }
+            self.time.close(weight(case, ranks) * BETWEEN);
+            self.bar.inc(1);
+        }
+        let cases: Vec<Case> = needed.keys().copied().collect();
+        let fields = self.fields(&raced, &cases, &|question, choice| {
+            let winners = needed.get(&(question.collective, question.bytes));
+            Field::between(question, choice, &winners.into_iter().flatten().collect::<Vec<_>>())
+        })?;
+        self.too_late(cases.len() - fields.len());
+        self.races(fields, BETWEEN, &mut raced, session)?;
+        raced.rows.sort_by_key(ChoiceObject::case);
+        Ok(raced.rows)
+    }
+
+    /// So many races do not begin, because the time is over.
+    fn too_late(&mut self, races: usize) {
+        self.bar.inc(races as u64);
+        (0..races).for_each(|_| self.figures.not_kept(Cause::TimeOver, 1.0));
+    }
+
+    /// Who runs in the races of these cases, worked out on all CPUs while the team sleeps; of none that the time is over for.
+    fn fields(
+        &self,
+        raced: &Raced,
+        cases: &[Case],
+        of: &(dyn Fn(&Question, &lineweave_core::select::Choice) -> Field + Sync),
+    ) -> Result<Vec<Field>, CliError> {
+        let questions = cases.iter().map(|&(collective, bytes)| {
+            let moves = collective.moves_data();
+            let attach = raced.reach && moves && self.tuning.attaches(self.settings.attach, bytes);
+            let direct = attach || raced.team == Team::Threads;
+            Question { attach, ..raced.charter.question(collective, bytes, direct) }
+        });
+        // Long messages first: they take longest.
+        let mut open: Vec<(usize, Question)> = questions.enumerate().collect();
+        open.sort_by_key(|(_, question)| question.bytes);
+        let (open, found) = (Mutex::new(open), Mutex::new(BTreeMap::new()));
+        let next = || match self.time.is_over() {
+            true => None,
+            false => open.lock().unwrap_or_else(PoisonError::into_inner).pop(),
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..self.node.usable.effective.max(1) {
+                scope.spawn(|| {
+                    while let Some((i, question)) = next() {
+                        let field =
+                            select(&self.tuning.model, &question).map(|choice| of(&question, &choice));
+                        found.lock().unwrap_or_else(PoisonError::into_inner).insert(i, field);
+                    }
+                });
+            }
+        });
+        let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Ok(found.into_values().collect::<Result<Vec<Field>, SelectError>>()?)
+    }
+
+    /// Races them, and keeps what was found.
+    fn races(
+        &mut self,
+        fields: Vec<Field>,
+        part: f64,
+        raced: &mut Raced,
+        session: &mut Session,
+    ) -> Result<(), CliError> {
+        let mut queue: VecDeque<(Field, usize)> = fields.into_iter().map(|field| (field, TRIES)).collect();
+        while let Some((field, tries)) = queue.pop_front() {
+            let question = field.question().clone();
+            let case = (question.collective, question.bytes);
+            self.bar.set_message(format!(
+                "{} {}, {} {}",
+                case.0,
+                Bytes(case.1 as u64),
+                raced.ranks,
+                raced.team
+            ));
+            let weight = weight(case, raced.ranks) * part;
+            // Earlier races keep their shares, but on a busy machine even the shortest may take longer than that.
+            if self.time.is_over() {
+                self.figures.not_kept(Cause::TimeOver, 1.0);
+                self.time.close(weight);
+                self.bar.inc(1);
+                continue;
+            }
+            let outcome = gauged(raced, &field, self.time.share(weight));
+            let moved = matches!(outcome, Ok((_, Some(_))));
+            if moved && tries > 1 && !self.time.is_over() {
+                queue.push_back((field, tries - 1));
+                continue;
+            }
+            self.time.close(weight);
+            self.bar.inc(1);
+            let race = match outcome {
+                Ok((_, Some(reading))) => {
+                    self.figures.not_kept(Cause::Moved, reading);
+                    continue;
+                }
+                Ok((Some(race), None)) => race,
+                Ok((None, None)) => {
+                    self.figures.not_kept(Cause::NobodyRan, 1.0);
+                    continue;
+                }
+                Err(broken @ CrewError::Broken { .. }) => {
+                    // One plan that hangs or crashes is a finding; the others are measured on a new team.
+                    self.figures.remark(case, raced.ranks, raced.team, &broken);
+                    raced.crew = crew(raced.team, raced.charter.clone())?;
+                    continue;
+                }
+                Err(e) => return Err(e.into()),
+            };
+            self.choices.insert(tuned(&question, raced.team, &race));
+            raced.won.insert(case, race.best().candidate.clone());
+            self.figures.take(&race, &question, raced.ranks > self.node.usable.effective);
+            let row = ChoiceObject::of(case, raced.ranks, raced.team, &question, &race);
+            if session.out.is_json() {
+                session.out.object("choice", &row)?;
+            }
+            raced.rows.push(row);
+        }
+        Ok(())
+    }
 }
 
 /// Measures this machine, with a bar.
-fn measured(quick: bool, settings: &Settings, session: &Session) -> Result<Profile, CliError> {
+fn measured(
+    programme: &Programme,
+    quick: bool,
+    settings: &Settings,
+    session: &Session,
+) -> Result<Profile, CliError> {
     let set = ProbeSet::of_this_machine(settings)?;
     let set = if quick { set.quick() } else { set };
+    let set = ProbeSet { budget: programme.probing().min(set.budget), ..set };
     let bar = session.out.progress(STEPS);
     let profile = measure(&set, &mut |progress| {
         bar.set_position((progress.fraction.clamp(0.0, 1.0) * STEPS as f64) as u64);
@@ -246,18 +350,18 @@ fn crew(team: Team, charter: Charter) -> Result<Crew, CliError> {
     })
 }
 
-/// A race, and how many times as long as the profile says a barrier took beside it if that makes it another machine: what wins there
-/// would lose later.
+/// A race, and how many times as long as otherwise a barrier took beside it if that makes it another machine: what wins there would lose
+/// later.
 fn gauged(
-    crew: &mut Crew,
-    gauge: Option<&Gauge>,
-    question: &Question,
-    choice: &Choice,
-    rules: &Rules,
+    raced: &mut Raced,
+    field: &Field,
+    limit: Duration,
 ) -> Result<(Option<Race>, Option<f64>), CrewError> {
-    let read = |crew: &mut Crew| gauge.map(|gauge| gauge.read(crew)).transpose();
+    let start = Instant::now();
+    let Raced { crew, gauge, .. } = raced;
+    let mut read = |crew: &mut Crew| gauge.as_mut().map(|gauge| gauge.read(crew)).transpose();
     let before = read(crew)?;
-    let race = race(crew, question, choice, rules)?;
+    let race = race(crew, field, &rules(limit.saturating_sub(start.elapsed())))?;
     let after = read(crew)?;
     Ok((race, [before, after].into_iter().flatten().find(|&reading| Gauge::moved(reading))))
 }

@@ -1,14 +1,18 @@
 //! What `lineweave tune` shows.
 
+use super::figures::{Errors, Family, Figures, NotKept};
+use super::programme::{Case, Programme};
 use crate::bench::Team;
 use crate::error::CliError;
 use crate::output::{table, Output};
 use lineweave::node::NodeInfo;
-use lineweave::trial::{Race, Runner};
+use lineweave::trial::Race;
+use lineweave_core::algorithm::spec::Named;
 use lineweave_core::collective::Collective;
 use lineweave_core::model::Model;
 use lineweave_core::plan::Params;
 use lineweave_core::profile::Profile;
+use lineweave_core::select::Question;
 use lineweave_core::units::{Bytes, Nanos};
 use serde::Serialize;
 use std::path::Path;
@@ -31,6 +35,8 @@ pub struct ChoiceObject {
     samples: usize,
     /// Measured by predicted.
     measured_to_predicted: f64,
+    /// The measurement repeats a probe.
+    calibrated: bool,
     regret: f64,
     rivals: usize,
     best_algorithm: &'static str,
@@ -41,7 +47,13 @@ pub struct ChoiceObject {
 
 impl ChoiceObject {
     /// Of a race.
-    pub fn of(collective: Collective, ranks: usize, bytes: usize, team: Team, race: &Race) -> ChoiceObject {
+    pub fn of(
+        (collective, bytes): Case,
+        ranks: usize,
+        team: Team,
+        question: &Question,
+        race: &Race,
+    ) -> ChoiceObject {
         let (chosen, best) = (race.chosen(), race.best());
         ChoiceObject {
             collective,
@@ -57,6 +69,7 @@ impl ChoiceObject {
             ci_high_ns: chosen.stats.ci_high,
             samples: chosen.stats.samples,
             measured_to_predicted: chosen.stats.median / chosen.candidate.predicted.0,
+            calibrated: chosen.candidate.calibrated(question),
             regret: race.regret(),
             rivals: race.runners.len() - 1,
             best_algorithm: best.candidate.name,
@@ -64,6 +77,11 @@ impl ChoiceObject {
             best_window_bytes: best.candidate.window,
             best_measured_ns: best.stats.median,
         }
+    }
+
+    /// The case that it is of.
+    pub fn case(&self) -> Case {
+        (self.collective, self.bytes)
     }
 
     /// The wider half of the 95 % interval of the median, as a share of it.
@@ -83,105 +101,32 @@ impl ChoiceObject {
     }
 }
 
-/// The summary's figures, as they come in.
-#[derive(Default)]
-pub struct Figures {
-    /// Measured and predicted of every candidate that was run, on teams within the CPUs and beyond them.
-    pairs: [Vec<(f64, f64)>; 2],
-    regrets: Vec<f64>,
-    proved: usize,
-    moved: Vec<String>,
-    readings: Vec<f64>,
-    remarks: Vec<String>,
-}
-
 /// The summary.
 #[derive(Serialize)]
 struct Summary<'a> {
     cases: usize,
     plans: usize,
     candidates: usize,
+    calibrated: usize,
     mean_proportional_error: Option<f64>,
     mean_relative_error: Option<f64>,
     within_cpus: Errors,
     beyond_cpus: Errors,
+    families: Vec<Family>,
+    mean_regret: f64,
     median_regret: f64,
     worst_regret: f64,
+    interpolated: usize,
+    not_kept: Vec<NotKept>,
+    given_up: Option<String>,
     seconds: f64,
     profile_file: String,
     choices_file: String,
-    moved: &'a [String],
     remarks: &'a [String],
 }
 
-/// A model's errors over some candidates; nothing without any.
-#[derive(Serialize)]
-struct Errors {
-    candidates: usize,
-    mean_proportional: Option<f64>,
-    median_proportional: Option<f64>,
-    mean_relative: Option<f64>,
-}
-
-impl Errors {
-    fn of(pairs: &[(f64, f64)]) -> Errors {
-        let proportional = |&(m, p): &(f64, f64)| m.max(p) / m.min(p);
-        let mean = |of: &dyn Fn(&(f64, f64)) -> f64| {
-            (!pairs.is_empty()).then(|| pairs.iter().map(of).sum::<f64>() / pairs.len() as f64)
-        };
-        let mut sorted: Vec<f64> = pairs.iter().map(proportional).collect();
-        sorted.sort_by(f64::total_cmp);
-        Errors {
-            candidates: pairs.len(),
-            mean_proportional: mean(&proportional),
-            median_proportional: sorted.get(sorted.len() / 2).copied(),
-            mean_relative: mean(&|&(m, p)| (m - p).abs() / m),
-        }
-    }
-
-    fn text(&self, on: &str) -> Option<String> {
-        Some(format!(
-            "measured / predicted is off by a factor of {:.2} ({:.2} on average; mean relative error {}) {on}",
-            self.median_proportional?,
-            self.mean_proportional?,
-            percent(self.mean_relative?)
-        ))
-    }
-}
-
-impl Figures {
-    /// Counts a race; `beyond`: of more ranks than CPUs.
-    pub fn take(&mut self, race: &Race, beyond: bool) {
-        let pair = |r: &Runner| (r.stats.median, r.candidate.predicted.0);
-        // Where costing was given up the prediction is a bound, not a prediction.
-        self.pairs[usize::from(beyond)]
-            .extend(race.runners.iter().filter(|r| !r.candidate.given_up).map(pair));
-        self.regrets.push(race.regret());
-        self.proved += race.proved;
-        self.remarks.extend(race.refused.iter().map(|why| format!("not run: {why}")));
-    }
-
-    /// A race at a time when a barrier took so many times what the profile says.
-    pub fn moved(&mut self, collective: Collective, ranks: usize, bytes: usize, team: Team, reading: f64) {
-        self.moved.push(format!("{collective} of {} among {ranks} {team}", Bytes(bytes as u64)));
-        self.readings.push(reading);
-    }
-
-    /// Why a case has no choice.
-    pub fn remark(
-        &mut self,
-        collective: Collective,
-        ranks: usize,
-        bytes: usize,
-        team: Team,
-        why: &dyn std::fmt::Display,
-    ) {
-        self.remarks.push(format!("{collective} of {} among {ranks} {team}: {why}", Bytes(bytes as u64)));
-    }
-}
-
-/// The machine, in two lines.
-pub fn head(node: &NodeInfo, out: &mut Output) -> Result<(), CliError> {
+/// The machine, and how long it will take.
+pub fn head(node: &NodeInfo, programme: &Programme, out: &mut Output) -> Result<(), CliError> {
     if out.is_json() {
         return Ok(());
     }
@@ -196,6 +141,13 @@ pub fn head(node: &NodeInfo, out: &mut Output) -> Result<(), CliError> {
     for warning in &node.warnings {
         out.line(&format!("  note: {warning}"))?;
     }
+    let ranks: Vec<String> = programme.ranks.iter().map(ToString::to_string).collect();
+    out.line(&format!(
+        "takes {:.0} s: {:.0} s of probes, then races among {} ranks, threads and processes",
+        programme.seconds,
+        programme.probing().as_secs_f64(),
+        ranks.join(", ")
+    ))?;
     out.flush()
 }
 
@@ -293,7 +245,10 @@ pub fn choices(
             Nanos(row.predicted_ns).to_string(),
             Nanos(row.measured_ns).to_string(),
             row.spread(),
-            format!("{:.2}", row.measured_to_predicted),
+            match row.calibrated {
+                true => "calibrated".to_owned(),
+                false => format!("{:.2}", row.measured_to_predicted),
+            },
             percent(row.regret),
             match row.is_best() {
                 true => "the choice".to_owned(),
@@ -307,16 +262,9 @@ pub fn choices(
     out.flush()
 }
 
-/// An algorithm with its parameters, and its window where the message takes several.
+/// A choice as other commands and `LINEWEAVE_ALGORITHM` take it.
 fn described(algorithm: &str, params: &Params, window: usize, bytes: usize) -> String {
-    let mut text = algorithm.to_owned();
-    if !params.0.is_empty() {
-        text += &format!(" {params}");
-    }
-    if window < bytes {
-        text += &format!(" by {}", Bytes(window as u64));
-    }
-    text
+    Named::new(algorithm, params).by(window, bytes).to_string()
 }
 
 fn percent(share: f64) -> String {
@@ -325,6 +273,10 @@ fn percent(share: f64) -> String {
         s => format!("{:.0} %", s * 100.0),
     }
 }
+
+/// Families that are named: those whose mean is farther off than this factor, and so many at most.
+const OFF: f64 = 1.25;
+const NAMED: usize = 8;
 
 /// What it all came to.
 pub fn summary(
@@ -338,66 +290,92 @@ pub fn summary(
     regrets.sort_by(f64::total_cmp);
     let all = Errors::of(&figures.pairs.concat());
     let [within_cpus, beyond_cpus] = [0, 1].map(|i| Errors::of(&figures.pairs[i]));
+    let remarks = figures.remarks();
+    let [mean_proportional_error, mean_relative_error] = all.means();
     let summary = Summary {
         cases: regrets.len(),
-        plans: figures.proved,
+        plans: figures.plans,
         candidates: all.candidates,
-        mean_proportional_error: all.mean_proportional,
-        mean_relative_error: all.mean_relative,
+        calibrated: figures.calibrated,
+        mean_proportional_error,
+        mean_relative_error,
         within_cpus,
         beyond_cpus,
+        families: figures.families(),
+        mean_regret: regrets.iter().sum::<f64>() / regrets.len().max(1) as f64,
         median_regret: regrets.get(regrets.len() / 2).copied().unwrap_or(0.0),
         worst_regret: regrets.last().copied().unwrap_or(0.0),
+        interpolated: figures.interpolated,
+        not_kept: figures.not_kept_because(),
+        given_up: figures.given_up(),
         seconds: took.as_secs_f64(),
         profile_file: profile.display().to_string(),
         choices_file: choices.display().to_string(),
-        moved: &figures.moved,
-        remarks: &figures.remarks,
+        remarks: &remarks,
     };
     if out.is_json() {
         return out.object("tune", &summary);
     }
     let none = regrets.iter().filter(|r| **r < 0.05).count();
     out.line("\nSUMMARY")?;
-    for (what, found) in [
-        ("plans", format!("{} proved before they ran", summary.plans)),
-        (
-            "choices",
-            format!(
-                "median regret {}, worst {}; {none} of {} within 5 % of the fastest measured",
-                percent(summary.median_regret),
-                percent(summary.worst_regret),
-                summary.cases
-            ),
+    let mut line = |what: &str, found: &str| out.line(&format!("  {what:<8} {found}"));
+    line("plans", &format!("{} ran, each proved before", summary.plans))?;
+    line(
+        "choices",
+        &format!(
+            "mean regret {}, median {}, worst {}; {none} of {} within 5 % of the fastest measured",
+            percent(summary.mean_regret),
+            percent(summary.median_regret),
+            percent(summary.worst_regret),
+            summary.cases
         ),
-        (
-            "kept",
-            format!(
-                "{} and {} beside it: programs use them from now on",
-                summary.profile_file,
-                file_name(choices)
-            ),
-        ),
-        ("took", format!("{:.0} s", summary.seconds)),
-    ] {
-        out.line(&format!("  {what:<8} {found}"))?;
+    )?;
+    if summary.interpolated > 0 {
+        line(
+            "between",
+            &format!("{} sizes follow their neighbours, which one plan won", summary.interpolated),
+        )?;
     }
+    line(
+        "kept",
+        &format!(
+            "{} and {} beside it: programs use them from now on",
+            summary.profile_file,
+            file_name(choices)
+        ),
+    )?;
+    line("took", &format!("{:.0} s", summary.seconds))?;
     for (errors, on) in [(&summary.within_cpus, "within the CPUs"), (&summary.beyond_cpus, "beyond them")] {
         if let Some(text) = errors.text(on) {
-            out.line(&format!("  model    {text}"))?;
+            line("model", &text)?;
         }
     }
-    if !figures.moved.is_empty() {
-        let of = |pick: fn(f64, f64) -> f64| figures.readings.iter().copied().reduce(pick).unwrap_or(1.0);
-        out.line(&format!(
-            "  note     not kept: {}; beside them a barrier took {:.2} to {:.2} times what the profile says: tune again at another time",
-            figures.moved.join(", "),
-            of(f64::min),
-            of(f64::max),
-        ))?;
+    if summary.calibrated > 0 {
+        line(
+            "model",
+            &format!("without {} calibrated candidates, which repeat a probe", summary.calibrated),
+        )?;
     }
-    for remark in &figures.remarks {
-        out.line(&format!("  note     {remark}"))?;
+    let off = |f: &&Family| f.mean_factor.ln().abs() > OFF.ln();
+    for family in summary.families.iter().filter(off).take(NAMED) {
+        line(
+            "off",
+            &format!(
+                "{}/{}: predicted / measured {:.2} over {}, at worst {:.2} ({})",
+                family.collective,
+                family.algorithm,
+                family.mean_factor,
+                family.candidates,
+                family.worst_factor,
+                family.worst
+            ),
+        )?;
+    }
+    for NotKept { races, because } in &summary.not_kept {
+        line("note", &format!("{races} races not kept: {because}"))?;
+    }
+    for note in summary.given_up.iter().chain(summary.remarks) {
+        line("note", note)?;
     }
     Ok(())
 }

@@ -3,12 +3,13 @@
 mod sweep;
 
 use crate::error::CliError;
-use crate::question::{read_plan, Where};
+use crate::question::{given, param, read_plan, Param, Where};
 use crate::session::Session;
 use crate::size::Size;
+use lineweave_core::algorithm::spec::Spec;
 use lineweave_core::algorithm::{self, Algorithm};
 use lineweave_core::collective::Collective;
-use lineweave_core::plan::{Params, Plan};
+use lineweave_core::plan::Plan;
 use lineweave_core::verify::mutate::{judge, mutants, Mutant, Verdict};
 use lineweave_core::verify::{verify, Proof};
 use serde::Serialize;
@@ -42,8 +43,8 @@ pub struct Arguments {
     #[arg(long, short, value_name = "SIZE", requires = "ranks")]
     bytes: Option<Size>,
     /// A parameter of the algorithm; may be repeated
-    #[arg(long = "param", short, value_name = "NAME=VALUE", value_parser = crate::question::param, requires = "ranks")]
-    params: Vec<crate::question::Param>,
+    #[arg(long = "param", short, value_name = "NAME=VALUE", value_parser = param, requires = "ranks")]
+    params: Vec<Param>,
     #[command(flatten)]
     place: Where,
 }
@@ -188,19 +189,21 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     }
 }
 
+/// An algorithm, and how it was written.
+type Written = (&'static Algorithm, Spec);
+
 /// The collective and algorithm that a name means, if it means any.
-fn named(name: &str) -> Option<Result<(Collective, Option<&'static Algorithm>), CliError>> {
+fn named(name: &str, params: &[Param]) -> Option<Result<(Collective, Option<Written>), CliError>> {
     let (collective, algorithm) = match name.split_once('/') {
         Some((collective, algorithm)) => (collective, Some(algorithm)),
         None => (name, None),
     };
     let collective: Collective = collective.parse().ok()?;
-    Some(match algorithm {
-        None => Ok((collective, None)),
-        Some(name) => algorithm::find_to_look_at(collective, name)
-            .map(|a| (collective, Some(a)))
-            .map_err(CliError::from),
-    })
+    let written = |name: &str| {
+        let spec = given(collective, name, params)?;
+        Ok((algorithm::find_to_look_at(collective, &spec.name)?, spec))
+    };
+    Some(algorithm.map(written).transpose().map(|written| (collective, written)))
 }
 
 fn target(arguments: &Arguments, session: &mut Session) -> Result<Target, CliError> {
@@ -208,13 +211,18 @@ fn target(arguments: &Arguments, session: &mut Session) -> Result<Target, CliErr
         return many(arguments, algorithm::all().collect(), session);
     };
     let path = Path::new(name);
-    match named(name) {
+    match named(name, &arguments.params) {
         Some(found) if !path.exists() => match found? {
             (collective, None) => many(arguments, algorithm::table(collective).to_vec(), session),
-            (_, Some(algorithm)) if arguments.place.ranks.is_none() => {
+            (_, Some((algorithm, spec))) if arguments.place.ranks.is_none() => {
+                if spec != Spec::named(&spec.name) {
+                    session.out.warn(
+                        "parameters and windows have no effect on a sweep over all sizes: give --ranks",
+                    );
+                }
                 many(arguments, vec![algorithm], session)
             }
-            (collective, Some(algorithm)) => one(arguments, collective, algorithm, session).map(Target::Plan),
+            (collective, Some(written)) => one(arguments, collective, &written, session).map(Target::Plan),
         },
         _ if name == "-" || path.exists() || name.contains('.') => {
             unused(arguments, "a plan's file", session);
@@ -259,7 +267,7 @@ fn unused(arguments: &Arguments, on: &str, session: &Session) {
 fn one(
     arguments: &Arguments,
     collective: Collective,
-    algorithm: &'static Algorithm,
+    (algorithm, spec): &Written,
     session: &mut Session,
 ) -> Result<Plan, CliError> {
     let bytes = match arguments.bytes.or(arguments.place.longest()) {
@@ -269,8 +277,8 @@ fn one(
     };
     let topology = session.topology()?;
     let question = arguments.place.question(session, collective, bytes, &topology, usize::MAX)?;
-    let params: Params = crate::question::params(&arguments.params);
-    Ok(algorithm.plan(&question.window(question.bytes), &params)?)
+    let window = spec.window.map_or(question.bytes, |window| window.min(question.bytes));
+    Ok(algorithm.plan(&question.window(window), &spec.params)?)
 }
 
 /// Proves one plan and says what the proof knows.

@@ -1,0 +1,239 @@
+//! What the races of `lineweave tune` come to: the model's errors, regrets, and why races are not kept.
+
+use super::programme::Case;
+use crate::bench::Team;
+use lineweave::trial::{Race, Runner};
+use lineweave_core::collective::Collective;
+use lineweave_core::select::Question;
+use lineweave_core::units::Bytes;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// The summary's figures, as they come in.
+#[derive(Default)]
+pub struct Figures {
+    /// Measured and predicted of every candidate that was run, on teams within the CPUs and beyond them.
+    pub pairs: [Vec<(f64, f64)>; 2],
+    /// How much slower the model's choice is than the fastest measured, by race.
+    pub regrets: Vec<f64>,
+    /// Candidates that ran; each rank proved their plans before.
+    pub plans: usize,
+    /// Those among them whose measurement repeats a probe.
+    pub calibrated: usize,
+    /// Sizes between two that one plan won.
+    pub interpolated: usize,
+    /// Rivals that did not run because the time of their race was over.
+    pub untimed: usize,
+    families: BTreeMap<(Collective, &'static str), Vec<Factor>>,
+    causes: BTreeMap<Cause, Vec<f64>>,
+    /// What refused to run, and how often, by what it said.
+    refused: BTreeMap<String, usize>,
+    remarks: Vec<String>,
+}
+
+/// Why a race has no choice.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Cause {
+    /// The machine was another one at the time.
+    Moved,
+    /// All candidates were refused.
+    NobodyRan,
+    /// The time was over before it began.
+    TimeOver,
+}
+
+/// One candidate's prediction beside what it took, within the CPUs.
+#[derive(Clone, Debug)]
+struct Factor {
+    /// Predicted by measured.
+    factor: f64,
+    of: String,
+}
+
+/// A model's errors over some candidates; nothing without any.
+#[derive(Serialize)]
+pub struct Errors {
+    pub candidates: usize,
+    mean_proportional: Option<f64>,
+    median_proportional: Option<f64>,
+    mean_relative: Option<f64>,
+}
+
+/// How the model errs about one algorithm, on teams within the CPUs.
+#[derive(Serialize)]
+pub struct Family {
+    pub collective: Collective,
+    pub algorithm: &'static str,
+    pub candidates: usize,
+    /// Geometric mean of predicted by measured: below 1 the model takes it to be faster than it is.
+    pub mean_factor: f64,
+    /// The one farthest from 1.
+    pub worst_factor: f64,
+    /// Which that is.
+    pub worst: String,
+}
+
+/// A reason for which races are not kept.
+#[derive(Serialize)]
+pub struct NotKept {
+    pub races: usize,
+    pub because: String,
+}
+
+impl Errors {
+    pub fn of(pairs: &[(f64, f64)]) -> Errors {
+        let proportional = |&(m, p): &(f64, f64)| m.max(p) / m.min(p);
+        let mean = |of: &dyn Fn(&(f64, f64)) -> f64| {
+            (!pairs.is_empty()).then(|| pairs.iter().map(of).sum::<f64>() / pairs.len() as f64)
+        };
+        let mut sorted: Vec<f64> = pairs.iter().map(proportional).collect();
+        sorted.sort_by(f64::total_cmp);
+        Errors {
+            candidates: pairs.len(),
+            mean_proportional: mean(&proportional),
+            median_proportional: sorted.get(sorted.len() / 2).copied(),
+            mean_relative: mean(&|&(m, p)| (m - p).abs() / m),
+        }
+    }
+
+    /// Mean of the larger by the smaller of both, and mean relative error.
+    pub fn means(&self) -> [Option<f64>; 2] {
+        [self.mean_proportional, self.mean_relative]
+    }
+
+    pub fn text(&self, on: &str) -> Option<String> {
+        Some(format!(
+            "measured / predicted is off by a factor of {:.2} ({:.2} on average; mean relative error {:.0} %) {on}",
+            self.median_proportional?,
+            self.mean_proportional?,
+            self.mean_relative? * 100.0
+        ))
+    }
+}
+
+impl Figures {
+    /// Counts a race; `beyond`: of more ranks than CPUs.
+    pub fn take(&mut self, race: &Race, question: &Question, beyond: bool) {
+        self.plans += race.runners.len();
+        self.untimed += race.untimed;
+        self.regrets.push(race.regret());
+        for why in &race.refused {
+            *self.refused.entry(why.clone()).or_default() += 1;
+        }
+        // Where costing was given up the prediction is a bound, not a prediction; and a probe again tells nothing of the model.
+        let (calibrated, told): (Vec<&Runner>, Vec<&Runner>) = race
+            .runners
+            .iter()
+            .filter(|r| !r.candidate.given_up)
+            .partition(|r| r.candidate.calibrated(question));
+        self.calibrated += calibrated.len();
+        for Runner { candidate, stats, .. } in told {
+            self.pairs[usize::from(beyond)].push((stats.median, candidate.predicted.0));
+            if !beyond {
+                let bytes = Bytes(question.bytes as u64);
+                let of =
+                    format!("{}, {bytes} among {}", candidate.named(question.bytes), question.shape.ranks());
+                let factor = Factor { factor: candidate.predicted.0 / stats.median, of };
+                self.families.entry((question.collective, candidate.name)).or_default().push(factor);
+            }
+        }
+    }
+
+    /// A race without a choice; beside it a barrier took so many times what it takes otherwise.
+    pub fn not_kept(&mut self, cause: Cause, reading: f64) {
+        self.causes.entry(cause).or_default().push(reading);
+    }
+
+    /// A finding about one case.
+    pub fn remark(&mut self, case: Case, ranks: usize, team: Team, why: &dyn std::fmt::Display) {
+        self.remarks.push(format!("{} of {} among {ranks} {team}: {why}", case.0, Bytes(case.1 as u64)));
+    }
+
+    /// By family, the farthest off first.
+    pub fn families(&self) -> Vec<Family> {
+        let far = |factor: f64| factor.ln().abs();
+        let of = |(&(collective, algorithm), all): (&(Collective, &'static str), &Vec<Factor>)| {
+            let mean = all.iter().map(|f| f.factor.ln()).sum::<f64>() / all.len() as f64;
+            let worst = all.iter().max_by(|a, b| far(a.factor).total_cmp(&far(b.factor)))?;
+            Some(Family {
+                collective,
+                algorithm,
+                candidates: all.len(),
+                mean_factor: mean.exp(),
+                worst_factor: worst.factor,
+                worst: worst.of.clone(),
+            })
+        };
+        let mut families: Vec<Family> = self.families.iter().filter_map(of).collect();
+        families.sort_by(|a, b| far(b.mean_factor).total_cmp(&far(a.mean_factor)));
+        families
+    }
+
+    /// One line a cause.
+    pub fn not_kept_because(&self) -> Vec<NotKept> {
+        let line = |(cause, readings): (&Cause, &Vec<f64>)| {
+            let of = |pick: fn(f64, f64) -> f64| readings.iter().copied().reduce(pick).unwrap_or(1.0);
+            let because = match cause {
+                Cause::Moved => format!(
+                    "a barrier beside them took {:.2} to {:.2} times what the same barrier takes otherwise: CPUs changed place; \
+                     tune again at another time",
+                    of(f64::min),
+                    of(f64::max)
+                ),
+                Cause::NobodyRan => "no candidate could be run".to_owned(),
+                Cause::TimeOver => "the time was over; --seconds gives more".to_owned(),
+            };
+            NotKept { races: readings.len(), because }
+        };
+        self.causes.iter().map(line).collect()
+    }
+
+    /// What was given up to keep the time, if anything.
+    pub fn given_up(&self) -> Option<String> {
+        let n = self.untimed;
+        (n > 0).then(|| {
+            format!("{n} rivals did not run, because the time of their races was over; --seconds gives more")
+        })
+    }
+
+    /// What else was found, each once.
+    pub fn remarks(&self) -> Vec<String> {
+        let refused = self.refused.iter().map(|(why, n)| match n {
+            1 => format!("not run: {why}"),
+            _ => format!("not run, {n} times: {why}"),
+        });
+        refused.chain(self.remarks.iter().cloned()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cause_is_one_line_however_many_races_it_spoiled() {
+        let mut figures = Figures::default();
+        assert!(figures.not_kept_because().is_empty() && figures.given_up().is_none());
+        for reading in [3.2, 7.0, 0.2] {
+            figures.not_kept(Cause::Moved, reading);
+        }
+        let lines = figures.not_kept_because();
+        assert_eq!((lines.len(), lines[0].races), (1, 3));
+        assert!(lines[0].because.contains("0.20 to 7.00"), "{}", lines[0].because);
+        figures.untimed = 2;
+        assert!(figures.given_up().is_some_and(|why| why.starts_with("2 rivals")));
+    }
+
+    #[test]
+    fn the_family_that_is_farthest_off_comes_first() {
+        let mut figures = Figures::default();
+        for (name, factor) in [("exchange", 0.25), ("exchange", 0.5), ("tree", 1.1), ("tree", 0.9)] {
+            let all = figures.families.entry((Collective::Barrier, name)).or_default();
+            all.push(Factor { factor, of: format!("{name} at {factor}") });
+        }
+        let families = figures.families();
+        assert_eq!(families.iter().map(|f| f.algorithm).collect::<Vec<_>>(), ["exchange", "tree"]);
+        assert!((families[0].mean_factor - 0.125f64.sqrt()).abs() < 1e-12);
+        assert_eq!((families[0].worst_factor, families[0].worst.as_str()), (0.25, "exchange at 0.25"));
+    }
+}
