@@ -11,7 +11,6 @@ use lineweave::Operator;
 use lineweave_core::algorithm::spec::Spec;
 use lineweave_core::collective::Collective;
 use lineweave_core::model::{Fitted, Provenance, Trick};
-use lineweave_core::plan::Params;
 use std::time::Duration;
 
 /// Mixed calls by `ranks` threads that wait so. A rank that hears nothing for a minute ends with an error that
