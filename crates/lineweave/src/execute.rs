@@ -7,7 +7,8 @@ pub use frame::Frame;
 use crate::compile::{Compiled, Step};
 use crate::kernel::{load_words, store_words};
 use crate::sync::{prefetch_for_write, AtomicU64};
-use crate::wait::{Interrupted, Vigil, Waiter};
+use crate::wait::{Interrupted, Waiter};
+use crate::watch::Watch;
 use lineweave_core::units::LINE;
 
 /// What a step does when it has to wait.
@@ -36,20 +37,23 @@ pub trait Patience {
         self.wait_for(flag, value, sleepers, false)
     }
 
+    /// Begins to reach other ranks' buffers, one of whose addresses was just taken.
+    fn visit(&mut self) -> Result<(), Self::Stop>;
+
     /// The reason when an operator of the program failed.
     fn broken(&self) -> Self::Stop;
 }
 
 /// Waits, however long it takes.
 #[derive(Debug)]
-pub struct Blocking<'a, V> {
+pub struct Blocking<'a> {
     /// How.
     pub waiter: &'a mut Waiter,
     /// Who looks after it.
-    pub vigil: &'a mut V,
+    pub vigil: &'a mut Watch,
 }
 
-impl<V: Vigil> Patience for Blocking<'_, V> {
+impl Patience for Blocking<'_> {
     type Stop = Interrupted;
 
     #[inline(always)]
@@ -73,6 +77,11 @@ impl<V: Vigil> Patience for Blocking<'_, V> {
         self.waiter.wait_for(flag, value, sleepers, self.vigil, apart)
     }
 
+    #[inline(always)]
+    fn visit(&mut self) -> Result<(), Interrupted> {
+        self.vigil.visit()
+    }
+
     fn broken(&self) -> Interrupted {
         Interrupted
     }
@@ -83,6 +92,8 @@ impl<V: Vigil> Patience for Blocking<'_, V> {
 pub struct Polling<'a> {
     /// Whose peers are woken.
     pub waiter: &'a Waiter,
+    /// Who looks after it.
+    pub watch: &'a mut Watch,
 }
 
 impl Patience for Polling<'_> {
@@ -103,6 +114,10 @@ impl Patience for Polling<'_> {
         } else {
             Err(None)
         }
+    }
+
+    fn visit(&mut self) -> Result<(), Self::Stop> {
+        self.watch.visit().map_err(Some)
     }
 
     fn broken(&self) -> Self::Stop {
@@ -220,12 +235,14 @@ unsafe fn one<P: Patience>(
             // Relaxed: ordered by the wait above.
             let address = frame.flag(at + 8).load(crate::sync::Ordering::Relaxed);
             frame.bases[base as usize] = address as *mut u8;
+            patience.visit()?;
         }
         Step::WaitPlace { at, home, value, base, near } => {
             patience.wait(frame.flag(at), frame.base + u64::from(value), home.sleepers())?;
             // Relaxed: ordered by the wait above.
             let place = frame.flag(at + 8).load(crate::sync::Ordering::Relaxed);
             frame.bases[base as usize] = frame.heaps.at_place(place, near);
+            patience.visit()?;
         }
         Step::Add { at, home } => patience.add(frame.counter(at), home.sleepers()),
         Step::WaitCount { at, home, each, value } => {

@@ -22,6 +22,11 @@ pub trait Vigil {
 
     /// Called when such a wait is over.
     fn end(&mut self) {}
+
+    /// Called when it ended with its flag: whether what waited may go on.
+    fn resume(&mut self) -> Result<(), Interrupted> {
+        Ok(())
+    }
 }
 
 /// A wait that ended without its flag; the reason is kept by the [`Vigil`].
@@ -202,7 +207,8 @@ impl Waiter {
         vigil.begin();
         let done = self.keep_waiting(flag, value, sleepers, vigil);
         vigil.end();
-        done
+        done?;
+        vigil.resume()
     }
 
     fn keep_waiting<V: Vigil>(

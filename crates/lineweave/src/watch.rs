@@ -1,6 +1,7 @@
 //! Watching over a wait: are the awaited ranks still there, and is the time limit kept?
 
 use crate::error::{Error, Loss};
+use crate::flag::WakeFence;
 use crate::process;
 use crate::segment::{Awaited, RankState, Segment};
 use crate::sync::Ordering;
@@ -70,6 +71,9 @@ pub struct Watch {
     pub operation: &'static str,
     failure: Option<Error>,
     attendant: Option<Box<dyn Attendant>>,
+    /// How visits of others' buffers are ordered, and whether one is under way.
+    order: WakeFence,
+    visiting: bool,
 }
 
 impl std::fmt::Debug for Watch {
@@ -80,7 +84,13 @@ impl std::fmt::Debug for Watch {
 
 impl Watch {
     /// For `rank` of a team; a wait may last `limit`.
-    pub fn new(segment: Arc<Segment>, rank: usize, limit: Option<Duration>, opened: Arc<Processes>) -> Watch {
+    pub fn new(
+        segment: Arc<Segment>,
+        rank: usize,
+        limit: Option<Duration>,
+        opened: Arc<Processes>,
+        order: WakeFence,
+    ) -> Watch {
         Watch {
             segment,
             rank,
@@ -95,6 +105,47 @@ impl Watch {
             operation: "",
             failure: None,
             attendant: None,
+            order,
+            visiting: false,
+        }
+    }
+
+    /// Begins a visit of other ranks' buffers: an error when their addresses may be void.
+    #[inline(always)]
+    pub fn visit(&mut self) -> Result<(), Interrupted> {
+        self.visiting = true;
+        self.segment.visit(self.rank, self.order).map_err(|by| self.turned_away(by))
+    }
+
+    #[cold]
+    fn turned_away(&mut self, by: usize) -> Interrupted {
+        self.visiting = false;
+        let (rank, how) = self.segment.failed().unwrap_or((by, Loss::Failed));
+        self.lost(rank, how)
+    }
+
+    /// Ends it, if one is under way; whether one was.
+    #[inline(always)]
+    pub fn end_visit(&mut self) -> bool {
+        let visiting = std::mem::take(&mut self.visiting);
+        if visiting {
+            self.segment.end_visit(self.rank);
+        }
+        visiting
+    }
+
+    /// Ends all visits, this rank's call having failed: others use no address of it after this.
+    pub fn close(&mut self) {
+        self.visiting = false;
+        let Watch { segment, attendant, .. } = self;
+        let mut waits = false;
+        // A visitor may be in an operator that wants the lock which the attendant lets go of.
+        segment.close(self.rank, self.order, || {
+            waits = true;
+            attendant.iter_mut().for_each(|attendant| attendant.begin());
+        });
+        if waits {
+            attendant.iter_mut().for_each(|attendant| attendant.end());
         }
     }
 
@@ -215,6 +266,8 @@ impl Watch {
             let Some(pid) = Pid::from_raw(self.segment.pid(q) as i32) else { continue };
             match self.opened.open(pid) {
                 Ok(fd) => open.push((q, fd)),
+                // One that has left, and was reaped, is not lost.
+                Err(rustix::io::Errno::SRCH) if self.segment.state(q) != RankState::Active => {}
                 Err(rustix::io::Errno::SRCH) => gone = Some(q),
                 // No pidfds (old kernel, seccomp): then only departures and time limits are noticed.
                 Err(_) => {}
@@ -308,6 +361,10 @@ impl Watch {
 
 impl Vigil for Watch {
     fn begin(&mut self) {
+        // A rank that fails waits for visitors, so these do not wait for others.
+        if self.visiting {
+            self.segment.end_visit(self.rank);
+        }
         if let Some(attendant) = &mut self.attendant {
             attendant.begin();
         }
@@ -317,6 +374,13 @@ impl Vigil for Watch {
         self.settle();
         if let Some(attendant) = &mut self.attendant {
             attendant.end();
+        }
+    }
+
+    fn resume(&mut self) -> Result<(), Interrupted> {
+        match self.visiting {
+            true => self.visit(),
+            false => Ok(()),
         }
     }
 

@@ -203,6 +203,9 @@ impl Engine {
         if let Some(why) = &self.failed {
             return Err(Error::Failed(why.clone()));
         }
+        if self.busy {
+            return Err(self.cut_off());
+        }
         self.hot = None;
         self.sequence += 1;
         self.busy = true;
@@ -210,6 +213,15 @@ impl Engine {
         // Relaxed: peers read it only for messages, or after the acquire of this rank's final state.
         self.own_sequence().store(self.sequence, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// The error of a call after one that neither ended nor failed: something that the program gave to be called while it waits panicked.
+    #[cold]
+    fn cut_off(&mut self) -> Error {
+        self.segment.set_failed(self.rank, Loss::Failed);
+        let why = "a call was left by a panic or for lack of memory";
+        self.failed = Some(why.to_owned());
+        Error::Failed(why.to_owned())
     }
 
     /// Forgets how to repeat the last call, because another plan is to carry it out.
@@ -309,8 +321,9 @@ impl Engine {
     #[cold]
     #[inline(never)]
     pub(crate) fn interrupted(&mut self, _: Interrupted) -> Error {
-        self.hot = None;
-        self.hot_swap = None;
+        self.cool();
+        // Others may still be at buffers that are the caller's again in a moment.
+        self.watch.close();
         let error = match take_panic() {
             // Nobody waits any longer for what this rank cannot do.
             Some(message) => {

@@ -136,7 +136,7 @@ impl Engine {
             reach_room: Scratch::default(),
             shadow: Scratch::default(),
             waiter: Waiter::new(ways.budget, ways.order),
-            watch: Watch::new(Arc::clone(&segment), rank, ways.timeout, processes),
+            watch: Watch::new(Arc::clone(&segment), rank, ways.timeout, processes, ways.order),
             copy: ways.copy,
             sequence: 0,
             sequence_word: segment.sequence(rank),

@@ -90,6 +90,18 @@ pub(crate) enum Lengths {
     Gathered(Arc<Pairs>),
 }
 
+impl Lengths {
+    /// Whether both are the same lengths.
+    pub fn equal(&self, other: &Lengths) -> bool {
+        match (self, other) {
+            (Lengths::Even, Lengths::Even) => true,
+            (Lengths::Uneven(a), Lengths::Uneven(b)) => a == b,
+            (Lengths::Gathered(a), Lengths::Gathered(b)) => a.given == b.given && a.taken == b.taken,
+            (Lengths::Even | Lengths::Uneven(_) | Lengths::Gathered(_), _) => false,
+        }
+    }
+}
+
 /// What the ranks of an alltoall of different lengths tell each other.
 #[derive(Debug)]
 pub(crate) struct Pairs {
@@ -236,6 +248,9 @@ impl Engine {
     /// Ends all started calls with an error: this rank will not carry them on.
     pub(super) fn abandon(&mut self, why: &str, wakers: &mut Vec<Waker>) {
         self.busy |= !self.queue.is_empty();
+        if self.busy {
+            self.watch.close();
+        }
         self.failed.get_or_insert_with(|| why.to_owned());
         for job in std::mem::take(&mut self.queue) {
             let Job { ticket, keep, .. } = job;

@@ -5,7 +5,7 @@ use crate::compile::{ACC, BANK, IN, OUT};
 use crate::error::Error;
 use crate::execute::{execute, Blocking, Frame, Polling};
 use crate::ring;
-use crate::segment::BankClass;
+use crate::segment::{BankClass, Unwinding};
 
 /// The bank that the last plan ran in, while it may be run there again.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +44,8 @@ pub(super) struct Run {
     earlier: u64,
     /// The next step.
     step: usize,
+    /// It has taken addresses of other ranks' buffers.
+    visits: bool,
 }
 
 impl Engine {
@@ -65,7 +67,8 @@ impl Engine {
                 Err(stop) => return Err(stop.into_error()),
             },
         };
-        let Engine { plans, bases, waiter, watch, .. } = self;
+        let Engine { plans, bases, waiter, watch, segment, rank, .. } = self;
+        let unwinding = Unwinding { segment, rank: *rank, order: waiter.order() };
         let plan = &plans[id.0 as usize];
         bases[IN as usize] = buffers.input.cast_mut();
         bases[OUT as usize] = buffers.output;
@@ -86,6 +89,8 @@ impl Engine {
         };
         // SAFETY: proven when prepared; the caller vouches for the buffers and the order of runs.
         let outcome = unsafe { execute(plan, 0, &mut frame, &mut Blocking { waiter, vigil: watch }) };
+        std::mem::forget(unwinding);
+        watch.end_visit();
         if let Err((_, interrupted)) = outcome {
             if let Some((peer, why)) = frame.unreached {
                 return Err(self.unreached(peer, why));
@@ -103,9 +108,9 @@ impl Engine {
             stay.runs += 1;
             let generation = (earlier % 2) as usize * self.plans[id.0 as usize].generations;
             let place = Place::fixed(stay.bank.wrapping_add(generation));
-            return Ok(Run { plan: id, place, earlier, step: 0 });
+            return Ok(Run { plan: id, place, earlier, step: 0, visits: false });
         }
-        Ok(Run { plan: id, place: self.enter(id, mode)?, earlier: 0, step: 0 })
+        Ok(Run { plan: id, place: self.enter(id, mode)?, earlier: 0, step: 0, visits: false })
     }
 
     /// Carries a run on: to its end, or to where it would have to wait. Nothing else may be run in between.
@@ -113,7 +118,11 @@ impl Engine {
     /// # Safety
     /// As for [`Engine::run`], until the run is over.
     pub(super) unsafe fn go_on(&mut self, run: &mut Run, buffers: Buffers, mode: Mode) -> Result<(), Stop> {
-        let Engine { plans, bases, waiter, watch, .. } = self;
+        if run.visits {
+            self.watch.visit().map_err(|interrupted| Stop::Failed(self.interrupted(interrupted)))?;
+        }
+        let Engine { plans, bases, waiter, watch, segment, rank, .. } = self;
+        let unwinding = Unwinding { segment, rank: *rank, order: waiter.order() };
         let plan = &plans[run.plan.0 as usize];
         bases[IN as usize] = buffers.input.cast_mut();
         bases[OUT as usize] = buffers.output;
@@ -138,9 +147,11 @@ impl Engine {
             match mode {
                 Mode::Block => execute(plan, run.step, &mut frame, &mut Blocking { waiter, vigil: watch })
                     .map_err(|(step, interrupted)| (step, Some(interrupted))),
-                Mode::Poll => execute(plan, run.step, &mut frame, &mut Polling { waiter }),
+                Mode::Poll => execute(plan, run.step, &mut frame, &mut Polling { waiter, watch }),
             }
         };
+        std::mem::forget(unwinding);
+        run.visits = watch.end_visit();
         let unreached = frame.unreached;
         match outcome {
             Ok(()) => {

@@ -27,6 +27,7 @@ mod words;
 mod header;
 mod note;
 mod observe;
+mod visit;
 
 pub use geometry::{BankClass, Geometry, Zones, COUNTER_BYTES};
 pub(crate) use heap::{expect_memory, parts, too_large, Heap, Ledger, Part, RankHeap};
@@ -36,6 +37,7 @@ pub use mapped::Mapped;
 pub use note::{Awaited, WaitNote};
 pub use observe::{Observed, ObservedRank};
 pub use pool::Pool;
+pub(crate) use visit::Unwinding;
 pub use words::RankState;
 
 use crate::error::{Error, Loss};

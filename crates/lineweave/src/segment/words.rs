@@ -21,6 +21,8 @@ pub(super) mod header {
     pub const TRIED: usize = 10;
     pub const SHUT: usize = 11;
     pub const FAILED: usize = 16;
+    /// See `visit.rs`.
+    pub const CLOSED: usize = 17;
     pub const END: usize = 24;
     pub const GONE: usize = 32;
     pub const SLEEPERS: usize = 40;
@@ -46,6 +48,8 @@ pub(super) mod control {
     pub const AGREEMENT: usize = 128;
     /// Where in the rank's process a word with the process's number is.
     pub const PUBLISHED: usize = 136;
+    /// See `visit.rs`.
+    pub const VISITING: usize = 144;
 }
 
 /// State of a rank as its peers see it.
