@@ -23,6 +23,7 @@ pub mod topology;
 pub mod settings;
 pub mod kernel;
 pub mod error;
+mod called;
 pub mod flag;
 pub mod ring;
 pub mod mail;

@@ -1,5 +1,6 @@
 //! Watching over a wait: are the awaited ranks still there, and is the time limit kept?
 
+use crate::called::SLOTS;
 use crate::error::{Error, Loss};
 use crate::flag::WakeFence;
 use crate::process;
@@ -19,6 +20,9 @@ const GRACE: Duration = Duration::from_millis(100);
 const STOPPED_GRACE: Duration = Duration::from_millis(250);
 /// How often a wait asks whether peers are stopped. That takes a file each, so large teams are asked less often.
 const STOPPED_LOOK: Duration = Duration::from_millis(50);
+/// Calls that are compared with those of others at a look, by all of them together; and the fewest of each.
+const COMPARED: usize = 1024;
+const LEAST_COMPARED: usize = 8;
 /// Ranks up to which that is how often.
 const PEERS_A_LOOK: usize = 64;
 
@@ -122,6 +126,38 @@ impl Watch {
         self.visiting = false;
         let (rank, how) = self.segment.failed().unwrap_or((by, Loss::Failed));
         self.lost(rank, how)
+    }
+
+    /// What was carried beside a flag is no address of this call.
+    #[cold]
+    pub fn foreign_address(&mut self) -> Interrupted {
+        self.failure = Some(self.differing().unwrap_or_else(|| {
+            Error::Failed("another rank carried something that is no address of this call".to_owned())
+        }));
+        Interrupted
+    }
+
+    /// The error when another rank called something else than this one, of the last calls of both.
+    fn differing(&self) -> Option<Error> {
+        let (rank, last) = (self.rank, self.sequence(self.rank));
+        let depth = (COMPARED / self.segment.ranks()).clamp(LEAST_COMPARED, SLOTS as usize) as u64;
+        let calls = (0..depth).map_while(|back| last.checked_sub(back));
+        calls.filter_map(|number| Some((number, self.segment.called(rank, number)?))).find_map(
+            |(number, mine)| {
+                let others = (0..self.segment.ranks()).filter(|&other| other != rank);
+                others.filter_map(|other| Some((other, self.segment.called(other, number)?))).find_map(
+                    |(other, theirs)| {
+                        (mine != theirs).then(|| Error::Mismatch {
+                            sequence: number,
+                            rank,
+                            call: mine.to_string(),
+                            other,
+                            other_call: theirs.to_string(),
+                        })
+                    },
+                )
+            },
+        )
     }
 
     /// Ends it, if one is under way; whether one was.
@@ -391,6 +427,10 @@ impl Vigil for Watch {
 
 impl Watch {
     fn look(&mut self, awaited: Awaited, waited: Duration) -> Result<(), Interrupted> {
+        if let Some(error) = self.differing() {
+            self.failure = Some(error);
+            return Err(Interrupted);
+        }
         if let Some((rank, how)) = self.segment.failed() {
             return Err(self.lost(rank, how));
         }

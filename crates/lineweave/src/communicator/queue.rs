@@ -8,6 +8,7 @@ use super::agreement::{Agreed, Agreement};
 use super::run::{Buffers, Mode, PlanId, Stop};
 use super::windows::Run;
 use super::Engine;
+use crate::called::Called;
 use crate::calls::{contributions, CallPlan, Preface, Windows};
 use crate::check::{CallSpec, Comparison};
 use crate::error::Error;
@@ -177,6 +178,7 @@ struct Opening {
 /// What is left to do of it.
 struct Work {
     call: CallSpec,
+    called: Called,
     windows: Windows,
     fold: Fold,
     /// To divide by at the end, how many elements and by what.
@@ -205,9 +207,10 @@ impl Job {
 
 impl Work {
     fn of(plan: CallPlan, output_scaled: Option<(ScaleFn, usize, NonZeroU32)>) -> Work {
-        let CallPlan { call, windows, fold, copied, aliased, lengths, .. } = plan;
+        let CallPlan { call, called, windows, fold, copied, aliased, lengths, .. } = plan;
         Work {
             call,
+            called,
             windows,
             fold,
             scale: output_scaled,
@@ -224,6 +227,13 @@ impl Work {
 impl Engine {
     /// Carries the started calls on in their order: to their end, up to `until`, or to where one would have to wait.
     pub(super) fn carry_on(&mut self, mode: Mode, until: Option<&Ticket>, wakers: &mut Vec<Waker>) {
+        if self.is_inherited() {
+            // The parent carries them on.
+            std::mem::take(&mut self.queue)
+                .iter()
+                .for_each(|job| job.ticket.finish(Err(Error::Forked), wakers));
+            return;
+        }
         while let Some(mut job) = self.queue.pop_front() {
             let mut outcome = self.advance(&mut job, mode);
             if matches!(outcome, Err(Stop::NotYet)) {
@@ -288,7 +298,8 @@ impl Engine {
         }
         let Some(work) = &mut job.work else { return Ok(()) };
         if !work.begun {
-            self.begin(work.call.collective.name())?;
+            let called = work.called;
+            self.begin(work.call.collective.name(), called)?;
             work.begun = true;
             if self.book().check {
                 work.comparison = Some(Comparison::announce(self, &work.call, &work.lengths));
@@ -339,7 +350,8 @@ impl Engine {
             Some(opening) => opening,
             None => {
                 let Preface { call, lengths, .. } = &preface;
-                self.begin(call.collective.name())?;
+                let called = call.called(self.reproducible()).of_blocks(lengths);
+                self.begin(call.collective.name(), called)?;
                 let comparison = self.book().check.then(|| Comparison::announce(self, call, lengths));
                 job.opening.insert(Opening { comparison, agreement: None })
             }

@@ -44,7 +44,9 @@ impl<B: Send + 'static> Persistent<B> {
         // SAFETY: made by `Box::into_raw`, and calls use it only while active.
         let recipe = describe(unsafe { &mut *self.keep.0 }).resolve(comm)?;
         if recipe.call != self.recipe.call || !recipe.lengths.equal(&self.recipe.lengths) {
-            return Err(Error::Request("its buffers have other lengths than when it was prepared; prepare another one"));
+            return Err(Error::Request(
+                "its buffers have other lengths than when it was prepared; prepare another one",
+            ));
         }
         self.recipe = recipe;
         Ok(())
