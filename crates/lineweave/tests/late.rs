@@ -5,12 +5,12 @@
 #![cfg(not(loom))]
 
 use lineweave::settings::Settings;
+use lineweave::sync::{AtomicBool, Ordering};
 use lineweave::team::{Charter, Team};
 use lineweave::{Attendant, Communicator, Error, Operation, Operator};
 use lineweave_core::collective::Collective;
 use std::cell::Cell;
 use std::panic::{catch_unwind, AssertUnwindSafe};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Barrier;
 use std::time::Duration;
 
