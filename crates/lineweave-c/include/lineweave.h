@@ -187,7 +187,7 @@ typedef struct lw_barrier_t {
 #define LW_ERR_RANK 11
 
 /*
- Ranks called different things (found with LINEWEAVE_CHECK=1). 
+ Ranks called different things. 
  */
 #define LW_ERR_MISMATCH 12
 
@@ -235,6 +235,11 @@ typedef struct lw_barrier_t {
  lineweave panicked, which is a bug in it. The communicator cannot be used any more. 
  */
 #define LW_ERR_PANIC 21
+
+/*
+ The process was forked since: the communicator belongs to the parent. Let the child make or join a team of its own. 
+ */
+#define LW_ERR_FORKED 22
 
 /*
  A message is longer than the buffer for it. It is lost; the communicator can be used on. 

@@ -32,7 +32,7 @@ pub const LW_ERR_BUSY: lw_status = 9;
 pub const LW_ERR_SIZE: lw_status = 10;
 /** No such rank, it was joined before, or no list of ranks, colour or level that makes a communicator. */
 pub const LW_ERR_RANK: lw_status = 11;
-/** Ranks called different things (found with LINEWEAVE_CHECK=1). */
+/** Ranks called different things. */
 pub const LW_ERR_MISMATCH: lw_status = 12;
 /** Another rank died, left or failed. The communicator cannot be used any more. */
 pub const LW_ERR_PEER: lw_status = 13;
@@ -52,6 +52,8 @@ pub const LW_ERR_VERSION: lw_status = 19;
 pub const LW_ERR_PLAN: lw_status = 20;
 /** lineweave panicked, which is a bug in it. The communicator cannot be used any more. */
 pub const LW_ERR_PANIC: lw_status = 21;
+/** The process was forked since: the communicator belongs to the parent. Let the child make or join a team of its own. */
+pub const LW_ERR_FORKED: lw_status = 22;
 
 /** A message is longer than the buffer for it. It is lost; the communicator can be used on. */
 pub const LW_ERR_TRUNCATED: lw_status = 30;
@@ -87,6 +89,7 @@ impl From<Error> for Failure {
             Error::PeerLost { .. } => LW_ERR_PEER,
             Error::Timeout { .. } => LW_ERR_TIMEOUT,
             Error::Failed(_) | Error::NotMade { .. } => LW_ERR_FAILED,
+            Error::Forked => LW_ERR_FORKED,
             Error::Request(_) => LW_ERR_BUSY,
             Error::Memory { .. } | Error::Heap { .. } => LW_ERR_MEMORY,
             Error::System { .. } => LW_ERR_SYSTEM,
@@ -170,6 +173,7 @@ pub extern "C" fn lw_strerror(status: lw_status) -> *const c_char {
         LW_ERR_VERSION => c"another version of lineweave, or another user",
         LW_ERR_PLAN => c"no plan fits, or one was refuted",
         LW_ERR_PANIC => c"lineweave panicked, which is a bug in it",
+        LW_ERR_FORKED => c"the communicator belongs to the process that this one was forked from",
         _ => c"not a status of lineweave",
     };
     text.as_ptr()

@@ -107,15 +107,30 @@ fn every_collective_is_right() {
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("c-{}.socket", std::process::id()));
     run(&program, &["connect", &file.to_string_lossy(), "2"]);
     assert!(!file.exists(), "the socket is left behind");
-    let charter = lineweave::team::Charter::from_environment(3).expect("a charter");
+    spawn(&program, 3, &["env"], true);
+}
+
+/// One process for each rank.
+fn spawn(program: &Path, ranks: usize, arguments: &[&str], check: bool) {
+    let (mut settings, _) = lineweave::settings::Settings::from_environment().expect("settings");
+    settings.check = check;
+    let charter = lineweave::team::Charter::new(ranks, &settings).expect("a charter");
     let team = lineweave::team::Team::with(charter).expect("a team");
     let started = team.spawn(|_| {
-        let mut command = Command::new(&program);
-        command.arg("env");
+        let mut command = Command::new(program);
+        command.args(arguments);
         command
     });
     for mut child in started.expect("processes start") {
-        assert!(child.wait().expect("a child").success());
+        assert!(child.wait().expect("a child").success(), "{}", program.display());
+    }
+}
+
+#[test]
+fn a_forked_child_is_refused() {
+    let Some(program) = compiled("tests/fork.c") else { return };
+    for (ranks, check) in [(2, false), (2, true), (3, false)] {
+        spawn(&program, ranks, &[], check);
     }
 }
 

@@ -7,6 +7,7 @@
 //! A line is stored again two calls later. By then its owner has passed step 2 of the next call, so every
 //! other rank has stored that call's line, and so has finished comparing this one.
 
+use crate::called::Called;
 use crate::communicator::{Engine, Mode, Stop};
 use crate::error::Error;
 use crate::kernel::{ElementType, Operator};
@@ -51,6 +52,12 @@ impl CallSpec {
     /// Bytes of the output of `rank`, one of `ranks`.
     pub fn output_bytes(&self, rank: usize, ranks: usize) -> usize {
         self.collective.output(rank, self.root).bytes(ranks, self.bytes())
+    }
+
+    /// By which ranks know it when they wait for each other.
+    pub(crate) fn called(&self, reproducible: bool) -> Called {
+        let folds = self.operator.map(|operator| (operator, self.element));
+        Called::new(self.collective, self.bytes(), self.root, folds, reproducible)
     }
 
     /// Where the input of `rank` lies when the call is in place: in the output, or for a scatter's root around it.

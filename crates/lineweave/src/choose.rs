@@ -14,6 +14,7 @@ pub(crate) use uneven::Prepared;
 
 use book::{Key, Proven, Reach};
 
+use crate::called::Called;
 use crate::check::CallSpec;
 use crate::communicator::{Buffers, Engine, PlanId};
 use crate::error::Error;
@@ -40,6 +41,8 @@ pub(crate) struct Ready {
     pub sequence: Sequence,
     pub fold: Fold,
     pub scale: Option<ScaleFn>,
+    /// By which ranks know it.
+    pub called: Called,
     /// One window does, it may run in place, and nothing is asked before.
     pub simple: bool,
 }
@@ -119,7 +122,8 @@ impl Engine {
             && sequence.tail.is_none()
             && (!has_two_buffers(call.collective) || self.runs_in_place(sequence.plan));
         let reproducible = self.book().reproducible;
-        Ok(Ready { call: *call, reproducible, sequence, fold, scale, simple })
+        let called = call.called(reproducible);
+        Ok(Ready { call: *call, reproducible, sequence, fold, scale, called, simple })
     }
 
     /// The plans of a call whose buffers are all shared.

@@ -17,6 +17,7 @@ mod turns;
 pub use placement::Unfit;
 pub use step::{Addr, Double, Exchange, Home, Step, Swap, ACC, BANK, IN, OUT, PEERS};
 
+use crate::called::mix;
 use crate::segment::{BankClass, Mapped, Segment};
 use lineweave_core::model::Model;
 use lineweave_core::plan::{Carry, FlagKind, FlagRef, Op, Plan, Region, Reuse, Space, Take};
@@ -74,6 +75,8 @@ pub struct Compiled {
     pub grain: usize,
     /// Ranks and processes whose buffers the bases from [`PEERS`] on are.
     pub peers: Box<[(u32, u32)]>,
+    /// Differs for plans that differ, and is equal on all ranks.
+    pub digest: u64,
     /// Runs so far, which the counters' bases follow from.
     pub runs: u64,
 }
@@ -197,11 +200,22 @@ pub fn compile(
         mapped: Mapped::NONE,
         counts: plan.flags.iter().any(|array| array.kind == FlagKind::Counter),
         acc: plan.acc,
+        digest: digest(plan),
         runs: 0,
         message: if rereads(plan) { 0 } else { half_of_all(plan, message) },
         steps,
         doubles,
     })
+}
+
+/// A word that tells plans apart: by what they are called and how much there is of them.
+fn digest(plan: &Plan) -> u64 {
+    let name = format!("{} {} {:?} {}", plan.name(), plan.params, plan.reuse, plan.direct);
+    let sizes = [plan.bytes, plan.root.index(), plan.grain, plan.acc];
+    let lengths =
+        sizes.into_iter().chain(plan.slots.iter().copied()).chain(plan.programs.iter().map(Vec::len));
+    let words = name.bytes().map(u64::from).chain(lengths.map(|n| n as u64));
+    words.fold(0, |sum, word| mix(sum ^ word))
 }
 
 struct Compiler<'a> {
@@ -276,7 +290,17 @@ impl Compiler<'_> {
     /// Whether a peer's buffers are in this process.
     fn near(&self, space: Space) -> bool {
         let (owner, _) = self.owner(space);
-        self.segment.process(owner as usize) == self.segment.process(self.rank)
+        self.segment.is_here(owner as usize)
+    }
+
+    /// Bytes of a peer's buffer up to the last one that this rank reaches.
+    fn reached(&self, space: Space) -> usize {
+        let regions = self.plan.programs[self.rank].iter().flat_map(|op| match *op {
+            Op::Move { src, dst } => [Some(src), Some(dst), None],
+            Op::Fold { a, b, dst } => [Some(a), Some(b), Some(dst)],
+            Op::Set { .. } | Op::Wait { .. } | Op::Add { .. } => [None; 3],
+        });
+        regions.flatten().filter(|r| r.space == space).map(|r| r.offset + r.len).max().unwrap_or(0)
     }
 
     /// Whose buffer it is: rank and process.
@@ -309,7 +333,14 @@ impl Compiler<'_> {
             }
             Some(Take::Address(space)) => match (self.base(space), self.places) {
                 (base, false) => Step::WaitAddress { at, home, value, base },
-                (base, true) => Step::WaitPlace { at, home, value, base, near: self.near(space) },
+                (base, true) => Step::WaitPlace {
+                    at,
+                    home,
+                    value,
+                    base,
+                    near: self.near(space),
+                    bytes: self.reached(space),
+                },
             },
         }
     }

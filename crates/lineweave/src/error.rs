@@ -187,7 +187,7 @@ pub enum Error {
     /// An operator that the element type does not have.
     #[error("{0}")]
     Operator(String),
-    /// Ranks called different things (found by the checks of `LINEWEAVE_CHECK=1`).
+    /// Ranks called different things: found by those that wait for each other, and before data moves with `LINEWEAVE_CHECK=1`.
     #[error("call {sequence} differs between ranks: rank {rank} called {call}, rank {other} called {other_call}; every rank must call the same collective with the same count, type, operator and root")]
     Mismatch {
         /// Sequence number of the call on this communicator.
@@ -243,6 +243,9 @@ pub enum Error {
         /// The host's words.
         why: String,
     },
+    /// The communicator belongs to the process that this one was forked from.
+    #[error("this communicator was made before the process was forked, and belongs to the parent; let the child make or join a team of its own")]
+    Forked,
     /// The communicator failed before.
     #[error("this communicator failed earlier ({0}); make a new one")]
     Failed(String),

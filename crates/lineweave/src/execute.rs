@@ -4,10 +4,13 @@ mod frame;
 
 pub use frame::Frame;
 
+use crate::called::is_plain;
 use crate::compile::{Compiled, Step};
+use crate::flag::Goal;
 use crate::kernel::{load_words, store_words};
 use crate::sync::{prefetch_for_write, AtomicU64};
-use crate::wait::{Interrupted, Vigil, Waiter};
+use crate::wait::{Interrupted, Waiter};
+use crate::watch::Watch;
 use lineweave_core::units::LINE;
 
 /// What a step does when it has to wait.
@@ -21,20 +24,23 @@ pub trait Patience {
     /// Adds one to a counter and wakes whoever sleeps on it.
     fn add(&self, flag: &AtomicU64, sleepers: &AtomicU64);
 
-    /// Goes on when `flag` has reached `value`; who raises it is `apart` or not (see [`Budget::apart`](crate::wait::Budget::apart)).
+    /// Goes on when `flag` is at its goal; who raises it is `apart` or not (see [`Budget::apart`](crate::wait::Budget::apart)).
     fn wait_for(
         &mut self,
         flag: &AtomicU64,
-        value: u64,
+        goal: Goal,
         sleepers: &AtomicU64,
         apart: bool,
     ) -> Result<(), Self::Stop>;
 
     /// The same for who is not known to be.
     #[inline(always)]
-    fn wait(&mut self, flag: &AtomicU64, value: u64, sleepers: &AtomicU64) -> Result<(), Self::Stop> {
-        self.wait_for(flag, value, sleepers, false)
+    fn wait(&mut self, flag: &AtomicU64, goal: Goal, sleepers: &AtomicU64) -> Result<(), Self::Stop> {
+        self.wait_for(flag, goal, sleepers, false)
     }
+
+    /// Begins to reach other ranks' buffers, one of whose addresses was just taken; `known` is whether it was carried by this call.
+    fn visit(&mut self, known: bool) -> Result<(), Self::Stop>;
 
     /// The reason when an operator of the program failed.
     fn broken(&self) -> Self::Stop;
@@ -42,14 +48,14 @@ pub trait Patience {
 
 /// Waits, however long it takes.
 #[derive(Debug)]
-pub struct Blocking<'a, V> {
+pub struct Blocking<'a> {
     /// How.
     pub waiter: &'a mut Waiter,
     /// Who looks after it.
-    pub vigil: &'a mut V,
+    pub vigil: &'a mut Watch,
 }
 
-impl<V: Vigil> Patience for Blocking<'_, V> {
+impl Patience for Blocking<'_> {
     type Stop = Interrupted;
 
     #[inline(always)]
@@ -66,11 +72,19 @@ impl<V: Vigil> Patience for Blocking<'_, V> {
     fn wait_for(
         &mut self,
         flag: &AtomicU64,
-        value: u64,
+        goal: Goal,
         sleepers: &AtomicU64,
         apart: bool,
     ) -> Result<(), Interrupted> {
-        self.waiter.wait_for(flag, value, sleepers, self.vigil, apart)
+        self.waiter.wait_for(flag, goal, sleepers, self.vigil, apart)
+    }
+
+    #[inline(always)]
+    fn visit(&mut self, known: bool) -> Result<(), Interrupted> {
+        match known {
+            true => self.vigil.visit(),
+            false => Err(self.vigil.foreign_address()),
+        }
     }
 
     fn broken(&self) -> Interrupted {
@@ -83,6 +97,8 @@ impl<V: Vigil> Patience for Blocking<'_, V> {
 pub struct Polling<'a> {
     /// Whose peers are woken.
     pub waiter: &'a Waiter,
+    /// Who looks after it.
+    pub watch: &'a mut Watch,
 }
 
 impl Patience for Polling<'_> {
@@ -97,11 +113,17 @@ impl Patience for Polling<'_> {
         self.waiter.add(flag, sleepers);
     }
 
-    fn wait_for(&mut self, flag: &AtomicU64, value: u64, _: &AtomicU64, _: bool) -> Result<(), Self::Stop> {
-        if crate::flag::reached(flag, value) {
-            Ok(())
-        } else {
-            Err(None)
+    fn wait_for(&mut self, flag: &AtomicU64, goal: Goal, _: &AtomicU64, _: bool) -> Result<(), Self::Stop> {
+        match goal.is_reached(flag) {
+            true => Ok(()),
+            false => Err(None),
+        }
+    }
+
+    fn visit(&mut self, known: bool) -> Result<(), Self::Stop> {
+        match known {
+            true => self.watch.visit().map_err(Some),
+            false => Err(Some(self.watch.foreign_address())),
         }
     }
 
@@ -176,25 +198,25 @@ unsafe fn one<P: Patience>(
             }
         }
         Step::Set { at, home, value } => {
-            patience.raise(frame.flag(at), frame.base + u64::from(value), home.sleepers());
+            patience.raise(frame.flag(at), frame.value(value), home.sleepers());
         }
         Step::SetBytes { at, home, value, src, len } => {
             // SAFETY: proven in bounds; the caller vouches for the base.
             let payload = unsafe { std::slice::from_raw_parts(frame.at(src), len as usize) };
             store_words(frame.payload(at, payload.len()), payload);
-            patience.raise(frame.flag(at), frame.base + u64::from(value), home.sleepers());
+            patience.raise(frame.flag(at), frame.value(value), home.sleepers());
         }
         Step::SetAddress { at, home, value, base } => {
-            let address = frame.bases[base as usize] as u64;
+            let address = frame.bases[base as usize] as u64 ^ frame.key.of_addresses();
             // Relaxed: ordered by the raise below.
             frame.flag(at + 8).store(address, crate::sync::Ordering::Relaxed);
-            patience.raise(frame.flag(at), frame.base + u64::from(value), home.sleepers());
+            patience.raise(frame.flag(at), frame.value(value), home.sleepers());
         }
         Step::SetPlace { at, home, value, base } => {
-            let place = frame.heaps.place(frame.bases[base as usize]);
+            let place = frame.heaps.place(frame.bases[base as usize]) ^ frame.key.of_addresses();
             // Relaxed: ordered by the raise below.
             frame.flag(at + 8).store(place, crate::sync::Ordering::Relaxed);
-            patience.raise(frame.flag(at), frame.base + u64::from(value), home.sleepers());
+            patience.raise(frame.flag(at), frame.value(value), home.sleepers());
         }
         Step::Ahead { at, lines } => {
             for line in 0..lines as usize {
@@ -202,35 +224,39 @@ unsafe fn one<P: Patience>(
             }
         }
         Step::Wait { at, home, value, apart } => {
-            patience.wait_for(frame.flag(at), frame.base + u64::from(value), home.sleepers(), apart)?;
+            patience.wait_for(frame.flag(at), frame.goal(value), home.sleepers(), apart)?;
         }
         Step::WaitEarlier { at, home, below, lag } => {
             if frame.earlier >= u64::from(lag) {
-                patience.wait(frame.flag(at), frame.base - u64::from(below), home.sleepers())?;
+                let goal = Goal::of_call(frame.base.wrapping_sub(u64::from(below)));
+                patience.wait(frame.flag(at), goal, home.sleepers())?;
             }
         }
         Step::WaitBytes { at, home, value, dst, len, apart } => {
-            patience.wait_for(frame.flag(at), frame.base + u64::from(value), home.sleepers(), apart)?;
+            patience.wait_for(frame.flag(at), frame.goal(value), home.sleepers(), apart)?;
             // SAFETY: proven in bounds; the caller vouches for the base and that it is writable.
             let payload = unsafe { std::slice::from_raw_parts_mut(frame.at(dst), len as usize) };
             load_words(frame.payload(at, payload.len()), payload);
         }
         Step::WaitAddress { at, home, value, base } => {
-            patience.wait(frame.flag(at), frame.base + u64::from(value), home.sleepers())?;
+            patience.wait(frame.flag(at), frame.goal(value), home.sleepers())?;
             // Relaxed: ordered by the wait above.
-            let address = frame.flag(at + 8).load(crate::sync::Ordering::Relaxed);
+            let address = frame.flag(at + 8).load(crate::sync::Ordering::Relaxed) ^ frame.key.of_addresses();
             frame.bases[base as usize] = address as *mut u8;
+            patience.visit(is_plain(address))?;
         }
-        Step::WaitPlace { at, home, value, base, near } => {
-            patience.wait(frame.flag(at), frame.base + u64::from(value), home.sleepers())?;
+        Step::WaitPlace { at, home, value, base, near, bytes } => {
+            patience.wait(frame.flag(at), frame.goal(value), home.sleepers())?;
             // Relaxed: ordered by the wait above.
-            let place = frame.flag(at + 8).load(crate::sync::Ordering::Relaxed);
-            frame.bases[base as usize] = frame.heaps.at_place(place, near);
+            let place = frame.flag(at + 8).load(crate::sync::Ordering::Relaxed) ^ frame.key.of_addresses();
+            let found = frame.heaps.at_place(place, near, bytes);
+            frame.bases[base as usize] = found.unwrap_or(std::ptr::null_mut());
+            patience.visit(found.is_some())?;
         }
         Step::Add { at, home } => patience.add(frame.counter(at), home.sleepers()),
         Step::WaitCount { at, home, each, value } => {
             let target = plan.runs * u64::from(each) + u64::from(value);
-            patience.wait(frame.counter(at), target, home.sleepers())?;
+            patience.wait(frame.counter(at), Goal::at_least(target), home.sleepers())?;
         }
     }
     Ok(())

@@ -12,6 +12,7 @@
 //! sees the other. Where the kernel offers it, the sleeper pays for both sides with `membarrier`, and the
 //! writer's fence is only for the compiler: then setting a flag costs one store and one load.
 
+use crate::called::COUNT_BITS;
 use crate::sync::{fence, AtomicU64, Ordering};
 
 /// Raises a flag (step 2).
@@ -33,6 +34,41 @@ pub fn add(flag: &AtomicU64) {
 pub fn reached(flag: &AtomicU64, value: u64) -> bool {
     // SYNC: flag
     flag.load(Ordering::Acquire) >= value
+}
+
+/// What a wait is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Goal {
+    from: u64,
+    /// By how much more a flag may be.
+    more: u64,
+}
+
+impl Goal {
+    /// This value, or any above it.
+    #[inline(always)]
+    pub fn at_least(value: u64) -> Goal {
+        Goal { from: value, more: u64::MAX - value }
+    }
+
+    /// This value of a plan's flag, with the key of its call in the highest bits, or one that the same call's flags have later.
+    #[inline(always)]
+    pub fn of_call(value: u64) -> Goal {
+        Goal { from: value, more: (1 << (COUNT_BITS - 1)) - 1 }
+    }
+
+    /// Whether a flag of this value is at it.
+    #[inline(always)]
+    pub fn is_met(self, seen: u64) -> bool {
+        seen.wrapping_sub(self.from) <= self.more
+    }
+
+    /// Whether a flag is at it (step 3).
+    #[inline(always)]
+    pub fn is_reached(self, flag: &AtomicU64) -> bool {
+        // SYNC: flag
+        self.is_met(flag.load(Ordering::Acquire))
+    }
 }
 
 /// A flag's value, for a decision to sleep; nothing may be read because of it.

@@ -226,7 +226,7 @@ impl Source {
 
     /// Whether there is room to keep a message of so many bytes.
     fn keeps(&self, bytes: usize) -> bool {
-        self.kept_bytes + bytes <= MOST_KEPT
+        bytes <= MOST_KEPT - self.kept_bytes
     }
 }
 
@@ -334,6 +334,10 @@ impl Rings<'_> {
             }
         }
         while let Some(head) = source.next() {
+            // An address is one of this process only if a thread of this process wrote it.
+            if head.direct != 0 && !self.segment.is_here(from) {
+                return Err(Error::Failed(format!("rank {from} sent an address of another process")));
+            }
             let cell = source.mail.cell(source.inbox.cell());
             let coming = want.as_deref().and_then(|want| want.under_way);
             match &mut want {
@@ -344,7 +348,7 @@ impl Rings<'_> {
                 want => {
                     if !source.keeps(head.bytes) {
                         let (tag, kept) = (want.as_ref().map_or(head.tag, |w| w.tag), source.kept_bytes);
-                        let kept = kept + head.bytes;
+                        let kept = kept.saturating_add(head.bytes);
                         return Err(Error::Unexpected { source_rank: from, tag, kept, most: MOST_KEPT });
                     }
                     source.aside = Some(Aside { tag: head.tag, bytes: vec![0; head.bytes], done: 0 });

@@ -1,6 +1,31 @@
 //! What the kernel says of other processes and their threads.
 
+use crate::sync::{Count, Ordering};
 use crate::sysfile::Root;
+use std::sync::Once;
+
+/// How often this process is the child of a fork, since lineweave came to be in use in it or a parent.
+static FORKS: Count = Count::new(0);
+
+/// That number: what was made under another one belongs to a parent.
+#[inline(always)]
+pub fn forks() -> u64 {
+    // Relaxed: it changes in a fork only, when there is no other thread.
+    FORKS.load(Ordering::Relaxed)
+}
+
+/// Has forks counted from now on.
+pub(crate) fn count_forks() {
+    extern "C" fn in_child() {
+        // Relaxed: as above.
+        FORKS.fetch_add(1, Ordering::Relaxed);
+    }
+    static ONCE: Once = Once::new();
+    // SAFETY: the function does nothing but add to a word. Without memory for its registration, forks are not noticed.
+    ONCE.call_once(|| unsafe {
+        libc::pthread_atfork(None, None, Some(in_child));
+    });
+}
 
 /// A thread as the scheduler sees it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -14,6 +14,9 @@ use core::sync::atomic as origin;
 /// An atomic 64-bit word: flags, and the words of a payload beside one.
 pub type AtomicU64 = origin::AtomicU64;
 
+/// A 64-bit count that is nobody's to wait for, and may be static: loom's words may not.
+pub type Count = core::sync::atomic::AtomicU64;
+
 /// An atomic 32-bit word: what a futex sleeps on.
 pub type AtomicU32 = origin::AtomicU32;
 

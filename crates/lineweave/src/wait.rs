@@ -8,7 +8,7 @@ mod budget;
 
 pub use budget::{Between, Budget};
 
-use crate::flag::{self, WakeFence};
+use crate::flag::{self, Goal, WakeFence};
 use crate::sync::{spin_loop, AtomicU64, FutexWord};
 use std::time::{Duration, Instant};
 
@@ -22,6 +22,11 @@ pub trait Vigil {
 
     /// Called when such a wait is over.
     fn end(&mut self) {}
+
+    /// Called when it ended with its flag: whether what waited may go on.
+    fn resume(&mut self) -> Result<(), Interrupted> {
+        Ok(())
+    }
 }
 
 /// A wait that ended without its flag; the reason is kept by the [`Vigil`].
@@ -124,21 +129,21 @@ impl Waiter {
         sleepers: &AtomicU64,
         vigil: &mut V,
     ) -> Result<(), Interrupted> {
-        self.poll(flag, value, sleepers, vigil, self.budget.spins)
+        self.poll(flag, Goal::at_least(value), sleepers, vigil, self.budget.spins)
     }
 
-    /// The same, where who raises the flag is `apart`, or may be on this CPU.
+    /// Waits for a plan's flag, which is raised by who is `apart`, or may be on this CPU.
     #[inline(always)]
     pub fn wait_for<V: Vigil>(
         &mut self,
         flag: &AtomicU64,
-        value: u64,
+        goal: Goal,
         sleepers: &AtomicU64,
         vigil: &mut V,
         apart: bool,
     ) -> Result<(), Interrupted> {
         let spins = if apart { self.budget.apart } else { self.budget.spins };
-        self.poll(flag, value, sleepers, vigil, spins)
+        self.poll(flag, goal, sleepers, vigil, spins)
     }
 
     /// What lies between the looks of an exchange.
@@ -176,17 +181,17 @@ impl Waiter {
     fn poll<V: Vigil>(
         &mut self,
         flag: &AtomicU64,
-        value: u64,
+        goal: Goal,
         sleepers: &AtomicU64,
         vigil: &mut V,
         spins: u32,
     ) -> Result<(), Interrupted> {
         // Nearly every wait ends here.
         // A hook is called from the first look on: what a host library has to do can wait for some microseconds.
-        let look = || flag::reached(flag, value).then_some(());
+        let look = || goal.is_reached(flag).then_some(());
         match look_for(spins.min(POLLS_A_LOOK), look, spin_loop) {
             Some(()) => Ok(()),
-            None => self.wait_long(flag, value, sleepers, vigil),
+            None => self.wait_long(flag, goal, sleepers, vigil),
         }
     }
 
@@ -195,26 +200,27 @@ impl Waiter {
     fn wait_long<V: Vigil>(
         &mut self,
         flag: &AtomicU64,
-        value: u64,
+        goal: Goal,
         sleepers: &AtomicU64,
         vigil: &mut V,
     ) -> Result<(), Interrupted> {
         vigil.begin();
-        let done = self.keep_waiting(flag, value, sleepers, vigil);
+        let done = self.keep_waiting(flag, goal, sleepers, vigil);
         vigil.end();
-        done
+        done?;
+        vigil.resume()
     }
 
     fn keep_waiting<V: Vigil>(
         &mut self,
         flag: &AtomicU64,
-        value: u64,
+        goal: Goal,
         sleepers: &AtomicU64,
         vigil: &mut V,
     ) -> Result<(), Interrupted> {
         let order = self.order;
-        let sleep = |limit, _| sleep(flag, value, sleepers, order, limit);
-        self.keep_looking(|| flag::reached(flag, value), sleep, vigil)
+        let sleep = |limit, _| sleep(flag, goal, sleepers, order, limit);
+        self.keep_looking(|| goal.is_reached(flag), sleep, vigil)
     }
 
     /// Looks whether it is `ready` as the budgets say; sleeps no longer than `sleep` is told, with the time waited so far.
@@ -296,10 +302,10 @@ fn look_for<T>(more: u32, look: impl Fn() -> Option<T>, between: impl Fn()) -> O
     None
 }
 
-fn sleep(flag: &AtomicU64, value: u64, sleepers: &AtomicU64, order: WakeFence, limit: Duration) {
+fn sleep(flag: &AtomicU64, goal: Goal, sleepers: &AtomicU64, order: WakeFence, limit: Duration) {
     flag::announce_sleeper(sleepers, order);
     let seen = flag::peek(flag);
-    if seen < value {
+    if !goal.is_met(seen) {
         sleep_on(flag, seen as u32, limit);
     }
     flag::retire_sleeper(sleepers);

@@ -1,6 +1,8 @@
 //! Watching over a wait: are the awaited ranks still there, and is the time limit kept?
 
+use crate::called::SLOTS;
 use crate::error::{Error, Loss};
+use crate::flag::WakeFence;
 use crate::process;
 use crate::segment::{Awaited, RankState, Segment};
 use crate::sync::Ordering;
@@ -18,6 +20,9 @@ const GRACE: Duration = Duration::from_millis(100);
 const STOPPED_GRACE: Duration = Duration::from_millis(250);
 /// How often a wait asks whether peers are stopped. That takes a file each, so large teams are asked less often.
 const STOPPED_LOOK: Duration = Duration::from_millis(50);
+/// Calls that are compared with those of others at a look, by all of them together; and the fewest of each.
+const COMPARED: usize = 1024;
+const LEAST_COMPARED: usize = 8;
 /// Ranks up to which that is how often.
 const PEERS_A_LOOK: usize = 64;
 
@@ -70,6 +75,9 @@ pub struct Watch {
     pub operation: &'static str,
     failure: Option<Error>,
     attendant: Option<Box<dyn Attendant>>,
+    /// How visits of others' buffers are ordered, and whether one is under way.
+    order: WakeFence,
+    visiting: bool,
 }
 
 impl std::fmt::Debug for Watch {
@@ -80,7 +88,13 @@ impl std::fmt::Debug for Watch {
 
 impl Watch {
     /// For `rank` of a team; a wait may last `limit`.
-    pub fn new(segment: Arc<Segment>, rank: usize, limit: Option<Duration>, opened: Arc<Processes>) -> Watch {
+    pub fn new(
+        segment: Arc<Segment>,
+        rank: usize,
+        limit: Option<Duration>,
+        opened: Arc<Processes>,
+        order: WakeFence,
+    ) -> Watch {
         Watch {
             segment,
             rank,
@@ -95,6 +109,79 @@ impl Watch {
             operation: "",
             failure: None,
             attendant: None,
+            order,
+            visiting: false,
+        }
+    }
+
+    /// Begins a visit of other ranks' buffers: an error when their addresses may be void.
+    #[inline(always)]
+    pub fn visit(&mut self) -> Result<(), Interrupted> {
+        self.visiting = true;
+        self.segment.visit(self.rank, self.order).map_err(|by| self.turned_away(by))
+    }
+
+    #[cold]
+    fn turned_away(&mut self, by: usize) -> Interrupted {
+        self.visiting = false;
+        let (rank, how) = self.segment.failed().unwrap_or((by, Loss::Failed));
+        self.lost(rank, how)
+    }
+
+    /// What was carried beside a flag is no address of this call.
+    #[cold]
+    pub fn foreign_address(&mut self) -> Interrupted {
+        self.failure = Some(self.differing().unwrap_or_else(|| {
+            Error::Failed("another rank carried something that is no address of this call".to_owned())
+        }));
+        Interrupted
+    }
+
+    /// The error when another rank called something else than this one, of the last calls of both.
+    fn differing(&self) -> Option<Error> {
+        let (rank, last) = (self.rank, self.sequence(self.rank));
+        let depth = (COMPARED / self.segment.ranks()).clamp(LEAST_COMPARED, SLOTS as usize) as u64;
+        let calls = (0..depth).map_while(|back| last.checked_sub(back));
+        calls.filter_map(|number| Some((number, self.segment.called(rank, number)?))).find_map(
+            |(number, mine)| {
+                let others = (0..self.segment.ranks()).filter(|&other| other != rank);
+                others.filter_map(|other| Some((other, self.segment.called(other, number)?))).find_map(
+                    |(other, theirs)| {
+                        (mine != theirs).then(|| Error::Mismatch {
+                            sequence: number,
+                            rank,
+                            call: mine.to_string(),
+                            other,
+                            other_call: theirs.to_string(),
+                        })
+                    },
+                )
+            },
+        )
+    }
+
+    /// Ends it, if one is under way; whether one was.
+    #[inline(always)]
+    pub fn end_visit(&mut self) -> bool {
+        let visiting = std::mem::take(&mut self.visiting);
+        if visiting {
+            self.segment.end_visit(self.rank);
+        }
+        visiting
+    }
+
+    /// Ends all visits, this rank's call having failed: others use no address of it after this.
+    pub fn close(&mut self) {
+        self.visiting = false;
+        let Watch { segment, attendant, .. } = self;
+        let mut waits = false;
+        // A visitor may be in an operator that wants the lock which the attendant lets go of.
+        segment.close(self.rank, self.order, || {
+            waits = true;
+            attendant.iter_mut().for_each(|attendant| attendant.begin());
+        });
+        if waits {
+            attendant.iter_mut().for_each(|attendant| attendant.end());
         }
     }
 
@@ -215,6 +302,8 @@ impl Watch {
             let Some(pid) = Pid::from_raw(self.segment.pid(q) as i32) else { continue };
             match self.opened.open(pid) {
                 Ok(fd) => open.push((q, fd)),
+                // One that has left, and was reaped, is not lost.
+                Err(rustix::io::Errno::SRCH) if self.segment.state(q) != RankState::Active => {}
                 Err(rustix::io::Errno::SRCH) => gone = Some(q),
                 // No pidfds (old kernel, seccomp): then only departures and time limits are noticed.
                 Err(_) => {}
@@ -308,6 +397,10 @@ impl Watch {
 
 impl Vigil for Watch {
     fn begin(&mut self) {
+        // A rank that fails waits for visitors, so these do not wait for others.
+        if self.visiting {
+            self.segment.end_visit(self.rank);
+        }
         if let Some(attendant) = &mut self.attendant {
             attendant.begin();
         }
@@ -320,6 +413,13 @@ impl Vigil for Watch {
         }
     }
 
+    fn resume(&mut self) -> Result<(), Interrupted> {
+        match self.visiting {
+            true => self.visit(),
+            false => Ok(()),
+        }
+    }
+
     fn check(&mut self, waited: Duration) -> Result<(), Interrupted> {
         self.look(Awaited::Call, waited)
     }
@@ -327,6 +427,10 @@ impl Vigil for Watch {
 
 impl Watch {
     fn look(&mut self, awaited: Awaited, waited: Duration) -> Result<(), Interrupted> {
+        if let Some(error) = self.differing() {
+            self.failure = Some(error);
+            return Err(Interrupted);
+        }
         if let Some((rank, how)) = self.segment.failed() {
             return Err(self.lost(rank, how));
         }

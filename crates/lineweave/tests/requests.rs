@@ -136,17 +136,14 @@ fn persistent_calls_are_started_again() {
             let cases = started::cases(comm, 6);
             let mut calls = Vec::new();
             for case in &cases {
-                calls.push(comm.init(case.buffers(), |b| case.describe(b)).map_err(|e| e.to_string())?);
+                let again = case.clone();
+                calls.push(comm.init(case.buffers(), move |b| again.describe(b)).map_err(|e| e.to_string())?);
             }
             let mut done = 0;
             for _ in 0..3 {
+                // New buffers, which have other addresses.
                 for (call, case) in calls.iter_mut().zip(&cases) {
                     *call.buffers().map_err(|e| e.to_string())? = case.buffers();
-                }
-                // New buffers have other addresses: prepared again, as a program with one set would not.
-                calls.clear();
-                for case in &cases {
-                    calls.push(comm.init(case.buffers(), |b| case.describe(b)).map_err(|e| e.to_string())?);
                 }
                 for call in &mut calls {
                     call.start(comm).map_err(|e| e.to_string())?;
@@ -352,4 +349,36 @@ fn a_panic_with_calls_under_way_ends_them_everywhere() {
     });
     assert!(matches!(outcome, Err(Error::Panicked { rank: 1, .. })), "{outcome:?}");
     assert!(start.elapsed() < Duration::from_secs(5));
+}
+
+#[test]
+fn prepared_calls_use_the_buffers_that_they_have_now() {
+    let settings = Settings { check: false, ..Settings::default() };
+    let team = Team::with(Charter::new(2, &settings).expect("a charter")).expect("a team");
+    let n = 20_000;
+    let outcome = team.threads(|mut comm| {
+        let buffers = (vec![1u8; n], vec![0u8; n]);
+        let mut sum = comm.init(buffers, |(a, b)| Operation::allreduce(a, b, Operator::Sum))?;
+        sum.start(&mut comm)?;
+        sum.wait()?;
+        // Another one of the same length, while the first one still exists.
+        let first = std::mem::replace(&mut sum.buffers()?.1, vec![7; n]);
+        sum.buffers()?.0.fill(2);
+        sum.start(&mut comm)?;
+        sum.wait()?;
+        assert!(first.iter().all(|&x| x == 2), "written after it was replaced");
+        assert!(sum.buffers()?.1.iter().all(|&x| x == 4), "the new one has the result");
+        sum.buffers()?.1.truncate(n / 2);
+        let length = sum.start(&mut comm).expect_err("too short for the result").to_string();
+        let (a, b) = sum.buffers()?;
+        a.truncate(n / 2);
+        assert_eq!(a.len(), b.len());
+        let changed = sum.start(&mut comm).expect_err("another call").to_string();
+        comm.barrier()?;
+        Ok((length, changed))
+    });
+    for (length, changed) in outcome.expect("the communicator stays usable") {
+        assert!(length.contains("output is 10000 bytes long and 20000 were expected"), "{length}");
+        assert!(changed.contains("other lengths than when it was prepared"), "{changed}");
+    }
 }

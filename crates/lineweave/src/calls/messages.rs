@@ -88,8 +88,7 @@ impl Communicator {
 
     /// Whether `rank` can read this one's memory: it is a thread of the same process.
     fn reaches(&self, rank: usize) -> bool {
-        let segment = self.segment();
-        segment.process(rank) == segment.process(self.rank()) && rank != self.rank()
+        self.segment().is_here(rank) && rank != self.rank()
     }
 
     fn outgoing(&self, to: usize, tag: u32, start: *const u8, bytes: usize) -> Result<Outgoing, Error> {

@@ -2,6 +2,7 @@
 
 use super::expect_length;
 use super::uneven::Uneven;
+use crate::called::Called;
 use crate::check::CallSpec;
 use crate::choose::{has_two_buffers, Prepared, Ready, Sequence};
 use crate::communicator::{Agreed, Buffers, Engine, Window};
@@ -66,6 +67,8 @@ impl Windows {
 pub(crate) struct CallPlan {
     /// What is compared and named.
     pub call: CallSpec,
+    /// By which ranks know it.
+    pub called: Called,
     pub windows: Windows,
     pub fold: Fold,
     /// What divides this rank's output in the end, and how many elements of it.
@@ -129,6 +132,7 @@ impl Engine {
         }
         let nothing = CallPlan {
             call: *call,
+            called: call.called(self.reproducible()),
             windows: Windows::Nothing,
             fold: Buffers::NONE.fold,
             scale: None,
@@ -236,7 +240,8 @@ impl Engine {
         let copied = (in_place && copies(&prepared)).then_some(given);
         let windows = Windows::Uneven { prepared, stretch: 0, turn: 0 };
         let scale = scale.map(|scale| (scale, counts[self.rank()]));
-        Ok(CallPlan { call, windows, fold, scale, copied, aliased: false, lengths })
+        let called = call.called(self.reproducible()).of_blocks(&lengths);
+        Ok(CallPlan { call, called, windows, fold, scale, copied, aliased: false, lengths })
     }
 
     /// Whether the other ranks give what this one takes; `counts` is what all give to all.

@@ -62,7 +62,7 @@ impl Engine {
         if call.count == 0 && collective.moves_data() {
             return self.nothing_to_do(call);
         }
-        let Ready { ref sequence, fold, scale, simple, .. } = *self.ready(call)?;
+        let Ready { ref sequence, fold, scale, called, simple, .. } = *self.ready(call)?;
         if !simple {
             if self.asks(call) {
                 // SAFETY: passed on.
@@ -74,7 +74,7 @@ impl Engine {
         }
         let plan = sequence.plan;
         self.find_alias(call, input, output)?;
-        self.begin(collective.name())?;
+        self.begin(collective.name(), called)?;
         if self.book().check {
             check::compare(self, call)?;
         }
@@ -105,7 +105,7 @@ impl Engine {
     ) -> Result<(), Error> {
         let preface = self.preface(call, counts, input, output)?;
         let Preface { call, ref lengths, .. } = preface;
-        self.begin(call.collective.name())?;
+        self.begin(call.collective.name(), call.called(self.reproducible()).of_blocks(lengths))?;
         if self.book().check {
             check::compare_blocks(self, &call, lengths)?;
         }
@@ -122,7 +122,7 @@ impl Engine {
 
     /// A call without elements: checked and counted like any other.
     fn nothing_to_do(&mut self, call: &CallSpec) -> Result<(), Error> {
-        self.begin(call.collective.name())?;
+        self.begin(call.collective.name(), call.called(self.reproducible()))?;
         if self.book().check {
             check::compare(self, call)?;
         }
@@ -166,7 +166,7 @@ impl Engine {
     /// # Safety
     /// As for the call that was planned.
     unsafe fn run_plan(&mut self, plan: CallPlan, input: *const u8, output: *mut u8) -> Result<(), Error> {
-        self.begin(plan.call.collective.name())?;
+        self.begin(plan.call.collective.name(), plan.called)?;
         if self.book().check {
             check::compare_blocks(self, &plan.call, &plan.lengths)?;
         }

@@ -140,7 +140,15 @@ impl Communicator {
         self.do_errand("flag_wait", &mut FlagWait { flag, value })
     }
 
+    fn expect_own(&self) -> Result<(), Error> {
+        match self.segment().is_inherited() {
+            true => Err(Error::Forked),
+            false => Ok(()),
+        }
+    }
+
     fn is_flag(&self, what: &'static str, rank: usize, flag: usize) -> Result<(), Error> {
+        self.expect_own()?;
         let made = self.window > 0;
         let have = if made { Geometry::WINDOW_FLAGS } else { 0 };
         match (rank < self.ranks(), flag < have) {
@@ -157,6 +165,7 @@ impl Communicator {
         from: usize,
         bytes: usize,
     ) -> Result<*mut u8, Error> {
+        self.expect_own()?;
         let have = self.window;
         if rank >= self.ranks() {
             return Err(Error::NoRank { what, rank, ranks: self.ranks() });

@@ -47,6 +47,7 @@ impl Engine {
     #[cold]
     pub(super) fn unreached(&mut self, peer: u32, why: Errno) -> Error {
         let peer = peer as usize;
+        self.watch.close();
         let error = match (self.watch.loss(), why) {
             (Some(error), _) => error,
             (None, Errno::SRCH) => self.watch.lose(peer, Loss::Died),

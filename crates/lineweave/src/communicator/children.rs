@@ -186,6 +186,7 @@ impl Communicator {
 impl Engine {
     fn usable(&self) -> Result<(), Error> {
         match &self.failed {
+            _ if self.is_inherited() => Err(Error::Forked),
             Some(why) => Err(Error::Failed(why.clone())),
             None => Ok(()),
         }
@@ -216,6 +217,7 @@ impl Engine {
         if claimed.is_err() {
             child.set_failed(rank, Loss::Failed);
         } else {
+            child.settle_here(rank);
             child.sign(rank, self.family.process);
         }
         let (joined, sleepers) = (child.joined_word(), child.header_sleepers());
@@ -236,7 +238,7 @@ impl Engine {
             child.depart();
             return Err(self.interrupted(interrupted));
         }
-        let here = |&r: &usize| self.segment.process(r) == self.family.process;
+        let here = |&r: &usize| self.segment.is_here(r);
         let direct = self.book.direct() || (members.len() > 1 && members.iter().all(here));
         let book = self.book.of_members(members, direct, &self.family.library);
         let ways = Ways {

@@ -8,12 +8,14 @@ use super::run::{Buffers, Mode, PlanId, Stop};
 use super::short::{Again, Hot, HotSwap};
 use super::walk::Walk;
 use super::windows::Stay;
+use crate::called::{Called, SLOTS};
 use crate::choose::{Book, Room};
 use crate::compile::{Compiled, Home};
 use crate::error::{Error, Loss};
 use crate::flag;
 use crate::kernel::{take_panic, Copier, CopyPolicy};
 use crate::post::Post;
+use crate::process;
 use crate::ring::Ring;
 use crate::scratch::Scratch;
 use crate::segment::{Mapped, RankState, Segment, COUNTER_BYTES};
@@ -70,10 +72,16 @@ pub(crate) struct Engine {
     pub(super) sequence: u64,
     /// Where peers read it.
     pub(super) sequence_word: *const AtomicU64,
+    /// The call under way, or the last one; all up to it; and where peers read its words.
+    pub(super) called: Called,
+    pub(super) history: u64,
+    pub(super) called_words: *const [AtomicU64; 2],
     pub(super) book: Book,
     /// In a call; dropping the communicator now is a failure that peers are told of.
     pub(super) busy: bool,
     pub(super) failed: Option<String>,
+    /// See [`process::forks`].
+    pub(super) forks: u64,
     /// Calls that were started and are not over, in their order.
     pub(super) queue: VecDeque<Job>,
     /// When a call that was only polled was last looked after, and for how long it has been waiting.
@@ -199,9 +207,15 @@ impl Engine {
 
     /// Begins a call: numbers it and lets peers see the number.
     #[inline(always)]
-    pub(crate) fn begin(&mut self, operation: &'static str) -> Result<(), Error> {
+    pub(crate) fn begin(&mut self, operation: &'static str, called: Called) -> Result<(), Error> {
         if let Some(why) = &self.failed {
             return Err(Error::Failed(why.clone()));
+        }
+        if self.is_inherited() {
+            return Err(Error::Forked);
+        }
+        if self.busy {
+            return Err(self.cut_off());
         }
         self.hot = None;
         self.sequence += 1;
@@ -209,7 +223,27 @@ impl Engine {
         self.watch.operation = operation;
         // Relaxed: peers read it only for messages, or after the acquire of this rank's final state.
         self.own_sequence().store(self.sequence, Ordering::Relaxed);
+        if called != self.called {
+            (self.called, self.history, self.hot_swap) = (called, called.after(self.history), None);
+        }
+        // SAFETY: words of the segment, which this communicator keeps mapped.
+        unsafe { publish(called, self.called_words, self.sequence) };
         Ok(())
+    }
+
+    /// Whether it belongs to the process that this one was forked from.
+    #[inline(always)]
+    pub(super) fn is_inherited(&self) -> bool {
+        self.forks != process::forks()
+    }
+
+    /// The error of a call after one that neither ended nor failed: something that the program gave to be called while it waits panicked.
+    #[cold]
+    fn cut_off(&mut self) -> Error {
+        self.segment.set_failed(self.rank, Loss::Failed);
+        let why = "a call was left by a panic or for lack of memory";
+        self.failed = Some(why.to_owned());
+        Error::Failed(why.to_owned())
     }
 
     /// Forgets how to repeat the last call, because another plan is to carry it out.
@@ -298,7 +332,8 @@ impl Engine {
                 Again::Other => {}
             }
         }
-        self.begin("a plan")?;
+        let called = Called::plan(self.plans[plan.0 as usize].digest);
+        self.begin("a plan", called)?;
         // SAFETY: passed on.
         unsafe { self.run_window(plan, buffers) }?;
         self.end();
@@ -309,8 +344,9 @@ impl Engine {
     #[cold]
     #[inline(never)]
     pub(crate) fn interrupted(&mut self, _: Interrupted) -> Error {
-        self.hot = None;
-        self.hot_swap = None;
+        self.cool();
+        // Others may still be at buffers that are the caller's again in a moment.
+        self.watch.close();
         let error = match take_panic() {
             // Nobody waits any longer for what this rank cannot do.
             Some(message) => {
@@ -330,10 +366,25 @@ impl Engine {
     }
 }
 
+/// Lets peers see the words of a rank's call number `number`.
+///
+/// # Safety
+/// `slots` must be the rank's pairs of words, in a mapped segment.
+#[inline(always)]
+pub(super) unsafe fn publish(called: Called, slots: *const [AtomicU64; 2], number: u64) {
+    // SAFETY: there are so many; they are only ever used as atomics.
+    let words = unsafe { &*slots.add((number % SLOTS) as usize) };
+    let [what, bytes] = called.words(number);
+    // SYNC: called
+    words[1].store(bytes, Ordering::Release);
+    // SYNC: called
+    words[0].store(what, Ordering::Release);
+}
+
 impl Engine {
     /// Leaves the team: peers that wait for this rank will not do so for long.
     pub(super) fn depart(&mut self) {
-        if std::mem::replace(&mut self.gone, true) {
+        if std::mem::replace(&mut self.gone, true) || self.is_inherited() {
             return;
         }
         if let Some(stay) = self.stay.take() {

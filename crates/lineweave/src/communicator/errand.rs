@@ -92,6 +92,9 @@ impl Engine {
 
     /// Whether anything can still be done.
     pub(super) fn expect_usable(&mut self) -> Result<(), Error> {
+        if self.is_inherited() {
+            return Err(Error::Forked);
+        }
         match self.failed.clone() {
             Some(why) => Err(self.watch.loss().unwrap_or(Error::Failed(why))),
             None => Ok(()),

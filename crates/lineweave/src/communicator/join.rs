@@ -5,12 +5,14 @@ use super::heaps::Heaps;
 use super::memory::Reserved;
 use super::walk::Walk;
 use super::{Engine, Options};
+use crate::called::Called;
 use crate::choose::{Book, Library};
 use crate::compile::{self, Home};
 use crate::error::{Error, Loss};
 use crate::flag::WakeFence;
 use crate::kernel::Copier;
 use crate::post::Post;
+use crate::process;
 use crate::ring::Ring;
 use crate::scratch::Scratch;
 use crate::segment::{BankClass, Geometry, Mapped, RankState, Segment};
@@ -67,6 +69,7 @@ impl Engine {
             segment.set_failed(rank, Loss::Failed);
         }
         attach::publish(&segment, rank, &family);
+        segment.settle_here(rank);
         segment.join(rank, family.process, able);
         claimed?;
         let start = Instant::now();
@@ -136,13 +139,17 @@ impl Engine {
             reach_room: Scratch::default(),
             shadow: Scratch::default(),
             waiter: Waiter::new(ways.budget, ways.order),
-            watch: Watch::new(Arc::clone(&segment), rank, ways.timeout, processes),
+            watch: Watch::new(Arc::clone(&segment), rank, ways.timeout, processes, ways.order),
             copy: ways.copy,
             sequence: 0,
             sequence_word: segment.sequence(rank),
+            called: Called::default(),
+            history: 0,
+            called_words: std::ptr::from_ref(segment.called_words(rank, 0)[0]).cast(),
             book,
             busy: false,
             failed: None,
+            forks: process::forks(),
             queue: VecDeque::new(),
             looked: None,
             waited: Duration::ZERO,

@@ -214,6 +214,9 @@ impl Communicator {
 
     /// Leaves the team as one who failed: peers that wait for this rank, or will, get [`Error::PeerLost`] at once.
     pub fn abandon(&mut self, why: &str) {
+        if self.segment.is_inherited() {
+            return;
+        }
         // Calls that were started would wait for others: they end here.
         self.shared.abandon(why);
         self.end_parcels(why);
@@ -365,6 +368,9 @@ impl Communicator {
 
 impl Drop for Communicator {
     fn drop(&mut self) {
+        if self.segment.is_inherited() {
+            return;
+        }
         if self.lent.get() && std::thread::panicking() {
             // To complete them could mean to wait for ranks that wait for this one.
             self.shared.abandon("the rank panicked");

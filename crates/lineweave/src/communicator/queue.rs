@@ -8,6 +8,7 @@ use super::agreement::{Agreed, Agreement};
 use super::run::{Buffers, Mode, PlanId, Stop};
 use super::windows::Run;
 use super::Engine;
+use crate::called::Called;
 use crate::calls::{contributions, CallPlan, Preface, Windows};
 use crate::check::{CallSpec, Comparison};
 use crate::error::Error;
@@ -90,6 +91,18 @@ pub(crate) enum Lengths {
     Gathered(Arc<Pairs>),
 }
 
+impl Lengths {
+    /// Whether both are the same lengths.
+    pub fn equal(&self, other: &Lengths) -> bool {
+        match (self, other) {
+            (Lengths::Even, Lengths::Even) => true,
+            (Lengths::Uneven(a), Lengths::Uneven(b)) => a == b,
+            (Lengths::Gathered(a), Lengths::Gathered(b)) => a.given == b.given && a.taken == b.taken,
+            (Lengths::Even | Lengths::Uneven(_) | Lengths::Gathered(_), _) => false,
+        }
+    }
+}
+
 /// What the ranks of an alltoall of different lengths tell each other.
 #[derive(Debug)]
 pub(crate) struct Pairs {
@@ -165,6 +178,7 @@ struct Opening {
 /// What is left to do of it.
 struct Work {
     call: CallSpec,
+    called: Called,
     windows: Windows,
     fold: Fold,
     /// To divide by at the end, how many elements and by what.
@@ -193,9 +207,10 @@ impl Job {
 
 impl Work {
     fn of(plan: CallPlan, output_scaled: Option<(ScaleFn, usize, NonZeroU32)>) -> Work {
-        let CallPlan { call, windows, fold, copied, aliased, lengths, .. } = plan;
+        let CallPlan { call, called, windows, fold, copied, aliased, lengths, .. } = plan;
         Work {
             call,
+            called,
             windows,
             fold,
             scale: output_scaled,
@@ -212,6 +227,13 @@ impl Work {
 impl Engine {
     /// Carries the started calls on in their order: to their end, up to `until`, or to where one would have to wait.
     pub(super) fn carry_on(&mut self, mode: Mode, until: Option<&Ticket>, wakers: &mut Vec<Waker>) {
+        if self.is_inherited() {
+            // The parent carries them on.
+            std::mem::take(&mut self.queue)
+                .iter()
+                .for_each(|job| job.ticket.finish(Err(Error::Forked), wakers));
+            return;
+        }
         while let Some(mut job) = self.queue.pop_front() {
             let mut outcome = self.advance(&mut job, mode);
             if matches!(outcome, Err(Stop::NotYet)) {
@@ -236,6 +258,9 @@ impl Engine {
     /// Ends all started calls with an error: this rank will not carry them on.
     pub(super) fn abandon(&mut self, why: &str, wakers: &mut Vec<Waker>) {
         self.busy |= !self.queue.is_empty();
+        if self.busy {
+            self.watch.close();
+        }
         self.failed.get_or_insert_with(|| why.to_owned());
         for job in std::mem::take(&mut self.queue) {
             let Job { ticket, keep, .. } = job;
@@ -273,7 +298,8 @@ impl Engine {
         }
         let Some(work) = &mut job.work else { return Ok(()) };
         if !work.begun {
-            self.begin(work.call.collective.name())?;
+            let called = work.called;
+            self.begin(work.call.collective.name(), called)?;
             work.begun = true;
             if self.book().check {
                 work.comparison = Some(Comparison::announce(self, &work.call, &work.lengths));
@@ -324,7 +350,8 @@ impl Engine {
             Some(opening) => opening,
             None => {
                 let Preface { call, lengths, .. } = &preface;
-                self.begin(call.collective.name())?;
+                let called = call.called(self.reproducible()).of_blocks(lengths);
+                self.begin(call.collective.name(), called)?;
                 let comparison = self.book().check.then(|| Comparison::announce(self, call, lengths));
                 job.opening.insert(Opening { comparison, agreement: None })
             }

@@ -8,12 +8,15 @@
 //! It is straight code: what it returns fits a register, and a wait that is not over in a moment, or a peer to be woken, is left to
 //! a function of its own. A call further in would have the caller save registers each time.
 
+use super::engine::publish;
 use super::{Engine, PlanId};
+use crate::called::{Called, Key};
 use crate::check::CallSpec;
 use crate::compile::Home;
 use crate::error::Error;
-use crate::flag;
+use crate::flag::Goal;
 use crate::kernel::{word_fold, WordFold};
+use crate::process::forks;
 use crate::sync::{load_fence, spin_loop, AtomicU64, Ordering};
 use crate::wait::Between;
 use std::num::NonZeroU64;
@@ -42,6 +45,7 @@ pub(super) struct Hot {
     their_home: Home,
     wanted: u64,
     span: u64,
+    called: Called,
 }
 
 /// A swap of payloads of a word at most in the bank where it ran last: the small allreduce of two ranks.
@@ -58,6 +62,7 @@ pub(super) struct HotSwap {
     their_home: Home,
     wanted: u64,
     span: u64,
+    called: Called,
     fold: WordFold,
     /// Whether this rank's contribution is the left operand.
     left: bool,
@@ -92,18 +97,25 @@ impl Engine {
     #[inline(always)]
     pub(super) fn repeat_exchange(&mut self, between: Between) -> Again {
         let Some(hot) = self.hot.as_ref() else { return Again::Other };
+        if self.forks != forks() {
+            return Again::Other;
+        }
         self.sequence += 1;
         // SAFETY: the sequence word, and flags of the bank that the plan stays in, in the segment that this
         // communicator keeps mapped.
         let (published, mine, theirs) = unsafe { (&*self.sequence_word, &*hot.mine, &*hot.theirs) };
         // Relaxed: as in `begin`.
         published.store(self.sequence, Ordering::Relaxed);
-        let (value, wanted) = (self.base + hot.value, self.base + hot.wanted);
+        let (value, wanted) = (self.base.wrapping_add(hot.value), self.base.wrapping_add(hot.wanted));
         self.base += hot.span;
-        if self.waiter.post(mine, value, hot.home.sleepers()) {
+        let sleeps = self.waiter.post(mine, value, hot.home.sleepers());
+        // While the line is under way.
+        // SAFETY: words of the segment.
+        unsafe { publish(hot.called, self.called_words, self.sequence) };
+        if sleeps {
             return Again::Waits;
         }
-        let look = || flag::reached(theirs, wanted).then_some(());
+        let look = || Goal::of_call(wanted).is_reached(theirs).then_some(());
         let seen = match between {
             Between::Pause => self.waiter.glance(look, spin_loop),
             Between::LoadFence => self.waiter.glance(look, load_fence),
@@ -125,9 +137,12 @@ impl Engine {
         let Some(hot) = self.hot.as_ref() else { return Ok(()) };
         // SAFETY: as in `repeat_exchange`.
         let (mine, theirs) = unsafe { (&*hot.mine, &*hot.theirs) };
-        let (wanted, sleepers) = (self.base - hot.span + hot.wanted, hot.their_home.sleepers());
+        let wanted = Goal::of_call((self.base - hot.span).wrapping_add(hot.wanted));
+        let sleepers = hot.their_home.sleepers();
         self.waiter.wake(mine, hot.home.sleepers());
-        self.waiter.wait(theirs, wanted, sleepers, &mut self.watch).map_err(|i| self.interrupted(i))
+        self.waiter
+            .wait_for(theirs, wanted, sleepers, &mut self.watch, false)
+            .map_err(|i| self.interrupted(i))
     }
 
     /// Prepares [`Engine::repeat_exchange`] after a run; `barrier` when it was called as one.
@@ -135,17 +150,19 @@ impl Engine {
     pub(crate) fn keep_exchange(&mut self, barrier: bool) {
         let Some(stay) = self.stay else { return };
         let plan = &self.plans[stay.plan.0 as usize];
+        let key = Key::new(self.history, plan.digest).of_flags();
         let flag = |at: usize| stay.bank.wrapping_add(at).cast_const().cast::<AtomicU64>();
         self.hot = plan.exchange().map(|e| Hot {
             plan: stay.plan,
             barrier,
             mine: flag(e.at),
             home: e.home,
-            value: u64::from(e.value),
+            value: key + u64::from(e.value),
             theirs: flag(e.other),
             their_home: e.theirs,
-            wanted: u64::from(e.wanted),
+            wanted: key + u64::from(e.wanted),
             span: plan.span,
+            called: self.called,
         });
     }
 
@@ -165,7 +182,7 @@ impl Engine {
             return Again::Other;
         };
         let apart = (input as usize).abs_diff(output as usize);
-        if !is_last(hot) || (apart != 0 && apart < hot.bytes) {
+        if !is_last(hot) || (apart != 0 && apart < hot.bytes) || self.forks != forks() {
             return Again::Other;
         }
         let generation = (stay.runs % 2) as usize;
@@ -181,15 +198,19 @@ impl Engine {
         let own = unsafe { read_word(input, hot.bytes) };
         // Relaxed: published with the flag.
         mine[1].store(own, Ordering::Relaxed);
-        let (value, wanted) = (self.base + hot.value, self.base + hot.wanted);
+        let (value, wanted) = (self.base.wrapping_add(hot.value), self.base.wrapping_add(hot.wanted));
         self.base += hot.span;
-        if self.waiter.post(&mine[0], value, hot.home.sleepers()) {
+        let sleeps = self.waiter.post(&mine[0], value, hot.home.sleepers());
+        // While the line is under way.
+        // SAFETY: words of the segment.
+        unsafe { publish(hot.called, self.called_words, self.sequence) };
+        if sleeps {
             return Again::Waits;
         }
         // Every look loads the word as well: the peer may take the line for its next set as soon as this rank's own is out, and
         // a load after the look would then fetch it back. A load fence between looks loses here (docs/findings.md).
         let look = || {
-            let reached = flag::reached(&theirs[0], wanted);
+            let reached = Goal::of_call(wanted).is_reached(&theirs[0]);
             // Relaxed: ordered after the acquire of the flag.
             let word = theirs[1].load(Ordering::Relaxed);
             reached.then_some(word)
@@ -248,10 +269,11 @@ impl Engine {
         let generation = ((stay.runs - 1) % 2) as usize;
         // SAFETY: as in `repeat_swap_if`.
         let (mine, theirs) = unsafe { (&*hot.mine[generation], &*hot.theirs[generation]) };
-        let (wanted, sleepers) = (self.base - hot.span + hot.wanted, hot.their_home.sleepers());
+        let wanted = Goal::of_call((self.base - hot.span).wrapping_add(hot.wanted));
+        let sleepers = hot.their_home.sleepers();
         self.watch.operation = "allreduce";
         self.waiter.wake(&mine[0], hot.home.sleepers());
-        let waited = self.waiter.wait(&theirs[0], wanted, sleepers, &mut self.watch);
+        let waited = self.waiter.wait_for(&theirs[0], wanted, sleepers, &mut self.watch, false);
         // Relaxed: the own word, and one that is ordered after the acquire of its flag.
         let [own, other] = [mine, theirs].map(|line| line[1].load(Ordering::Relaxed));
         if let Err(interrupted) = waited {
@@ -272,6 +294,7 @@ impl Engine {
         let compiled = &self.plans[plan.0 as usize];
         let swap = compiled.swap()?;
         let fold = word_fold(call.operator?, call.element)?;
+        let key = Key::new(self.history, compiled.digest).of_flags();
         let line =
             |at: usize| [0, compiled.generations].map(|g| stay.bank.wrapping_add(at + g).cast_const().cast());
         Some(HotSwap {
@@ -279,11 +302,12 @@ impl Engine {
             bytes: swap.bytes,
             mine: line(swap.at),
             home: swap.home,
-            value: u64::from(swap.value),
+            value: key + u64::from(swap.value),
             theirs: line(swap.other),
             their_home: swap.theirs,
-            wanted: u64::from(swap.wanted),
+            wanted: key + u64::from(swap.wanted),
             span: compiled.span,
+            called: self.called,
             fold,
             left: swap.left,
             ticket: NonZeroU64::new(self.sequence)?,

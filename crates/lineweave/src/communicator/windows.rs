@@ -1,11 +1,12 @@
 //! Running one window: banks are entered and left here.
 
 use super::{Buffers, Engine, Mode, PlanId, Stop};
+use crate::called::Key;
 use crate::compile::{ACC, BANK, IN, OUT};
 use crate::error::Error;
 use crate::execute::{execute, Blocking, Frame, Polling};
 use crate::ring;
-use crate::segment::BankClass;
+use crate::segment::{BankClass, Unwinding};
 
 /// The bank that the last plan ran in, while it may be run there again.
 #[derive(Clone, Copy, Debug)]
@@ -17,6 +18,17 @@ pub(super) struct Stay {
     pub bank: *mut u8,
     /// Runs in this bank so far.
     pub runs: u64,
+    /// Of the call that runs there, where ranks may be in several runs at once.
+    key: Option<Key>,
+}
+
+impl Stay {
+    /// Whether a run of a call with this key goes on in the bank. A plan whose ranks may be some runs apart waits for flags of
+    /// several runs, which must have one key.
+    #[inline(always)]
+    fn is_for(&self, plan: PlanId, key: Key) -> bool {
+        self.plan == plan && self.key.is_none_or(|of| of == key)
+    }
 }
 
 /// Where a run has its flags and its slots.
@@ -44,6 +56,10 @@ pub(super) struct Run {
     earlier: u64,
     /// The next step.
     step: usize,
+    /// The mark of its flags.
+    key: Key,
+    /// It has taken addresses of other ranks' buffers.
+    visits: bool,
 }
 
 impl Engine {
@@ -53,19 +69,21 @@ impl Engine {
     /// As for [`Engine::run`].
     #[inline(always)]
     pub(crate) unsafe fn run_window(&mut self, id: PlanId, buffers: Buffers) -> Result<(), Error> {
+        let key = Key::new(self.history, self.plans[id.0 as usize].digest);
         let (Place { bank, slots, next }, earlier) = match &mut self.stay {
-            Some(stay) if stay.plan == id => {
+            Some(stay) if stay.is_for(id, key) => {
                 let earlier = stay.runs;
                 stay.runs += 1;
                 let generation = (earlier % 2) as usize * self.plans[id.0 as usize].generations;
                 (Place::fixed(stay.bank.wrapping_add(generation)), earlier)
             }
-            _ => match self.enter(id, Mode::Block) {
+            _ => match self.enter(id, key, Mode::Block) {
                 Ok(place) => (place, 0),
                 Err(stop) => return Err(stop.into_error()),
             },
         };
-        let Engine { plans, bases, waiter, watch, .. } = self;
+        let Engine { plans, bases, waiter, watch, segment, rank, .. } = self;
+        let unwinding = Unwinding { segment, rank: *rank, order: waiter.order() };
         let plan = &plans[id.0 as usize];
         bases[IN as usize] = buffers.input.cast_mut();
         bases[OUT as usize] = buffers.output;
@@ -77,7 +95,8 @@ impl Engine {
             next,
             counters: self.counters_start,
             heaps: &self.heaps.known,
-            base: self.base,
+            base: self.base + key.of_flags(),
+            key,
             earlier,
             fold: buffers.fold,
             copy: self.copy.for_message(plan.message),
@@ -86,6 +105,8 @@ impl Engine {
         };
         // SAFETY: proven when prepared; the caller vouches for the buffers and the order of runs.
         let outcome = unsafe { execute(plan, 0, &mut frame, &mut Blocking { waiter, vigil: watch }) };
+        std::mem::forget(unwinding);
+        watch.end_visit();
         if let Err((_, interrupted)) = outcome {
             if let Some((peer, why)) = frame.unreached {
                 return Err(self.unreached(peer, why));
@@ -98,14 +119,15 @@ impl Engine {
 
     /// Takes a bank for a run that [`Engine::go_on`] carries out, as soon as there is one.
     pub(super) fn begin_run(&mut self, id: PlanId, mode: Mode) -> Result<Run, Stop> {
-        if let Some(stay) = self.stay.as_mut().filter(|stay| stay.plan == id) {
+        let key = Key::new(self.history, self.plans[id.0 as usize].digest);
+        if let Some(stay) = self.stay.as_mut().filter(|stay| stay.is_for(id, key)) {
             let earlier = stay.runs;
             stay.runs += 1;
             let generation = (earlier % 2) as usize * self.plans[id.0 as usize].generations;
             let place = Place::fixed(stay.bank.wrapping_add(generation));
-            return Ok(Run { plan: id, place, earlier, step: 0 });
+            return Ok(Run { plan: id, place, earlier, step: 0, key, visits: false });
         }
-        Ok(Run { plan: id, place: self.enter(id, mode)?, earlier: 0, step: 0 })
+        Ok(Run { plan: id, place: self.enter(id, key, mode)?, earlier: 0, step: 0, key, visits: false })
     }
 
     /// Carries a run on: to its end, or to where it would have to wait. Nothing else may be run in between.
@@ -113,7 +135,11 @@ impl Engine {
     /// # Safety
     /// As for [`Engine::run`], until the run is over.
     pub(super) unsafe fn go_on(&mut self, run: &mut Run, buffers: Buffers, mode: Mode) -> Result<(), Stop> {
-        let Engine { plans, bases, waiter, watch, .. } = self;
+        if run.visits {
+            self.watch.visit().map_err(|interrupted| Stop::Failed(self.interrupted(interrupted)))?;
+        }
+        let Engine { plans, bases, waiter, watch, segment, rank, .. } = self;
+        let unwinding = Unwinding { segment, rank: *rank, order: waiter.order() };
         let plan = &plans[run.plan.0 as usize];
         bases[IN as usize] = buffers.input.cast_mut();
         bases[OUT as usize] = buffers.output;
@@ -125,7 +151,8 @@ impl Engine {
             next: run.place.next,
             counters: self.counters_start,
             heaps: &self.heaps.known,
-            base: self.base,
+            base: self.base + run.key.of_flags(),
+            key: run.key,
             earlier: run.earlier,
             fold: buffers.fold,
             copy: self.copy.for_message(plan.message),
@@ -138,9 +165,11 @@ impl Engine {
             match mode {
                 Mode::Block => execute(plan, run.step, &mut frame, &mut Blocking { waiter, vigil: watch })
                     .map_err(|(step, interrupted)| (step, Some(interrupted))),
-                Mode::Poll => execute(plan, run.step, &mut frame, &mut Polling { waiter }),
+                Mode::Poll => execute(plan, run.step, &mut frame, &mut Polling { waiter, watch }),
             }
         };
+        std::mem::forget(unwinding);
+        run.visits = watch.end_visit();
         let unreached = frame.unreached;
         match outcome {
             Ok(()) => {
@@ -191,7 +220,7 @@ impl Engine {
 
     /// Leaves the last plan's bank and takes the next one for `id`.
     #[inline(always)]
-    fn enter(&mut self, id: PlanId, mode: Mode) -> Result<Place, Stop> {
+    fn enter(&mut self, id: PlanId, key: Key, mode: Mode) -> Result<Place, Stop> {
         self.cool();
         if let Some(stay) = self.stay.take() {
             self.publish_left(stay.class, stay.uses);
@@ -219,7 +248,8 @@ impl Engine {
         }
         let bank = self.banks[class.index()][bank as usize];
         if stays {
-            self.stay = Some(Stay { plan: id, class, uses, bank, runs: 1 });
+            let key = Some(key).filter(|_| self.plans[id.0 as usize].generations == 0);
+            self.stay = Some(Stay { plan: id, class, uses, bank, runs: 1, key });
         }
         Ok(Place { bank, slots: bank.wrapping_add(step), next })
     }

@@ -73,8 +73,8 @@ pub enum Step {
     WaitBytes { at: usize, home: Home, value: u32, dst: Addr, len: u32, apart: bool },
     /// Wait and take the address of a peer's buffer.
     WaitAddress { at: usize, home: Home, value: u32, base: u32 },
-    /// Wait and take where a peer's buffer is in shared memory.
-    WaitPlace { at: usize, home: Home, value: u32, base: u32, near: bool },
+    /// Wait and take where a peer's buffer is in shared memory, of which so many bytes are reached.
+    WaitPlace { at: usize, home: Home, value: u32, base: u32, near: bool, bytes: usize },
     /// Add one to a counter.
     Add { at: usize, home: Home },
     /// Wait for a counter: `each` adds a run, `value` of this one.

@@ -1,7 +1,9 @@
 //! Where one run's bytes and flags are, and how they are moved: within this process, or from and to another's memory.
 
 use crate::attach;
+use crate::called::Key;
 use crate::compile::{Addr, Compiled, Double, BANK, IN, OUT, PEERS};
+use crate::flag::Goal;
 use crate::kernel::{Copier, Fold, MAX_PAYLOAD};
 use crate::segment::{far, KnownHeaps};
 use crate::sync::AtomicU64;
@@ -20,8 +22,10 @@ pub struct Frame<'a> {
     pub counters: *mut u8,
     /// Says where a place in shared memory is.
     pub heaps: &'a KnownHeaps,
-    /// Value of every flag before this run.
+    /// Value of every flag before this run, with the key of the call.
     pub base: u64,
+    /// That key.
+    pub key: Key,
     /// Runs of this plan in this bank before this one.
     pub earlier: u64,
     /// Combines elements; unused by plans without folds.
@@ -35,6 +39,18 @@ pub struct Frame<'a> {
 }
 
 impl Frame<'_> {
+    /// What a flag is raised to in this run.
+    #[inline(always)]
+    pub(super) fn value(&self, value: u32) -> u64 {
+        self.base.wrapping_add(u64::from(value))
+    }
+
+    /// What a flag of this run is waited for.
+    #[inline(always)]
+    pub(super) fn goal(&self, value: u32) -> Goal {
+        Goal::of_call(self.value(value))
+    }
+
     #[inline(always)]
     pub(super) fn at(&self, addr: Addr) -> *mut u8 {
         // SAFETY: the compiler of the plan numbered the bases, and the checker proved offsets to lie within

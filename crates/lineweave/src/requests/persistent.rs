@@ -7,10 +7,15 @@ use crate::progress;
 use std::any::Any;
 use std::sync::Arc;
 
+/// Says what to do with buffers.
+type Describe<B> = dyn for<'b> FnMut(&'b mut B) -> Operation<'b> + Send;
+
 /// A call that can be started again when it is over. Its buffers are its own until it is dropped.
 pub struct Persistent<B = ()> {
     shared: Arc<Shared>,
     recipe: Recipe,
+    /// Of buffers that a program may replace between two starts: where they are is asked again.
+    describe: Option<Box<Describe<B>>>,
     ticket: Arc<Ticket>,
     keep: Arc<Keep<B>>,
     /// It was started and not yet seen to be over.
@@ -27,15 +32,31 @@ impl<B> std::fmt::Debug for Persistent<B> {
 }
 
 impl<B: Send + 'static> Persistent<B> {
+    /// A call on buffers that stay where they are as long as it may be started.
     pub(super) fn new(comm: &Communicator, recipe: Recipe, keep: Keep<B>) -> Persistent<B> {
         let (shared, ticket) = (Arc::clone(comm.shared()), Arc::default());
-        Persistent { shared, recipe, ticket, keep: Arc::new(keep), active: false }
+        Persistent { shared, recipe, describe: None, ticket, keep: Arc::new(keep), active: false }
+    }
+
+    /// Finds out where the buffers are now.
+    fn find_buffers(&mut self, comm: &Communicator) -> Result<(), Error> {
+        let Some(describe) = &mut self.describe else { return Ok(()) };
+        // SAFETY: made by `Box::into_raw`, and calls use it only while active.
+        let recipe = describe(unsafe { &mut *self.keep.0 }).resolve(comm)?;
+        if recipe.call != self.recipe.call || !recipe.lengths.equal(&self.recipe.lengths) {
+            return Err(Error::Request(
+                "its buffers have other lengths than when it was prepared; prepare another one",
+            ));
+        }
+        self.recipe = recipe;
+        Ok(())
     }
 
     /// Starts it on the communicator that it was prepared for.
     ///
     /// # Errors
-    /// [`Error::Request`] when it is of another communicator, or was started and not waited for.
+    /// [`Error::Request`] when it is of another communicator, or was started and not waited for, or when its buffers have changed in
+    /// length.
     pub fn start(&mut self, comm: &mut Communicator) -> Result<(), Error> {
         if !Arc::ptr_eq(&self.shared, comm.shared()) {
             return Err(Error::Request("it was prepared for another communicator"));
@@ -43,6 +64,7 @@ impl<B: Send + 'static> Persistent<B> {
         if self.active {
             return Err(Error::Request("it was started before; wait for it first"));
         }
+        self.find_buffers(comm)?;
         self.ticket.reset();
         self.active = true;
         let keep = Arc::clone(&self.keep) as Arc<dyn Any + Send + Sync>;
@@ -82,7 +104,7 @@ impl<B: Send + 'static> Persistent<B> {
         self.test().map(|_| ())
     }
 
-    /// Its buffers, while it is not under way: to fill them and to read the result.
+    /// Its buffers, while it is not under way: to fill them and to read the result, or to put others of the same length in their place.
     ///
     /// # Errors
     /// [`Error::Request`] when it was started and not waited for.
@@ -97,7 +119,7 @@ impl<B: Send + 'static> Persistent<B> {
 
 impl Communicator {
     /// Prepares a call that is to be started again and again, with buffers that it owns; `describe` says what to do with
-    /// them.
+    /// them, and is asked at each start.
     ///
     /// # Errors
     /// Those of [`Communicator::start`].
@@ -122,11 +144,11 @@ impl Communicator {
     pub fn init<B: Send + 'static>(
         &mut self,
         buffers: B,
-        describe: impl for<'b> FnOnce(&'b mut B) -> Operation<'b>,
+        mut describe: impl for<'b> FnMut(&'b mut B) -> Operation<'b> + Send + 'static,
     ) -> Result<Persistent<B>, Error> {
         let keep = Keep::new(buffers);
         // SAFETY: made by `Box::into_raw`, and nobody else has it yet.
         let recipe = describe(unsafe { &mut *keep.0 }).resolve(self)?;
-        Ok(Persistent::new(self, recipe, keep))
+        Ok(Persistent { describe: Some(Box::new(describe)), ..Persistent::new(self, recipe, keep) })
     }
 }

@@ -84,6 +84,7 @@ impl Heap {
         if let Some(heap) = heaps.get(&at).and_then(std::sync::Weak::upgrade) {
             return Ok(heap);
         }
+        pool.expect_within(at, span)?;
         let base = map_bytes(pool.fd(), at, span)?;
         let heap = Arc::new(Heap { base, at, span, ranks, pool: Arc::clone(pool) });
         heaps.retain(|_, heap| heap.strong_count() > 0);
@@ -154,6 +155,15 @@ impl RankHeap {
     pub fn claim(self: &Arc<Self>, head: usize, offset: usize, bytes: usize) -> Result<Part, Error> {
         let heap = &self.0;
         let pages = pages(bytes);
+        // What another rank says of the heap is checked before anything is touched there.
+        let end = offset.checked_add(pages).filter(|&end| end <= heap.span);
+        if end.is_none() || head % PAGE != 0 || head < PAGE || offset < head + PAGE {
+            return Err(Error::system(
+                "the shared heap",
+                format!("no part lies at {head}"),
+                "; make a new communicator",
+            ));
+        }
         let part = Part { heap: Arc::clone(self), head, offset, pages };
         // Relaxed: the word is the whole message.
         heap.word(0, first::BYTES).fetch_add(pages as u64, Ordering::Relaxed);
@@ -170,6 +180,9 @@ impl RankHeap {
 impl Drop for RankHeap {
     fn drop(&mut self) {
         let heap = &self.0;
+        if heap.pool.is_inherited() {
+            return;
+        }
         // SYNC: heap-gone
         let gone = heap.word(0, first::GONE).fetch_add(1, Ordering::AcqRel) + 1;
         if gone as usize == heap.ranks {
@@ -199,6 +212,9 @@ impl Part {
 impl Drop for Part {
     fn drop(&mut self) {
         let heap = &self.heap.0;
+        if heap.pool.is_inherited() {
+            return;
+        }
         if self.pages > 0 {
             heap.pool.release(heap.at + self.offset as u64, self.pages);
         }
@@ -316,6 +332,32 @@ mod tests {
         assert_eq!(ranks[0].heap().bytes(), 0);
         drop(ranks);
         assert_eq!(team.pool().occupied_bytes().unwrap(), before, "nothing is left");
+    }
+
+    #[test]
+    fn what_another_rank_says_of_a_heap_is_checked() {
+        let team = Segment::create(2, 4096, b"").unwrap();
+        let heap = Heap::found(&team.pool, 2, 1 << 20).unwrap();
+        let (at, span) = heap.extent();
+        let own = Arc::new(RankHeap::new(heap));
+        let lies =
+            [(PAGE + 8, 2 * PAGE, 8), (0, PAGE, 8), (PAGE, PAGE, 8), (PAGE, span, 8), (PAGE, 2 * PAGE, span)];
+        for (head, offset, bytes) in lies {
+            let error = own.claim(head, offset, bytes).expect_err("no such part").to_string();
+            assert!(error.contains("no part lies at"), "{head} {offset} {bytes}: {error}");
+        }
+        for at in [at + 8, 1 << 60, u64::MAX - 4095] {
+            let error = Heap::open(&team.pool, at, span, 2).expect_err("not in the memory").to_string();
+            assert!(error.contains("are not in its"), "{error}");
+        }
+        let mut known = super::super::KnownHeaps::default();
+        known.adopt(Arc::clone(&own.0));
+        let place = known.place(own.heap().base.as_ptr());
+        assert!(known.at_place(place, false, span).is_some() && known.at_place(place, true, span).is_some());
+        for (word, bytes) in [(place, span + 1), (place + 1, span), (place + span as u64, 1), (1 << 50, 1)] {
+            assert_eq!(known.at_place(word, false, bytes), None, "{word:x}, {bytes} bytes");
+            assert_eq!(known.at_place(word, true, bytes), None, "{word:x}, {bytes} bytes");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The heaps that a communicator knows: what addresses in them are called between processes.
 
 use super::{Heap, RankHeap};
+use crate::called::is_plain;
 use std::sync::Arc;
 
 /// The communicator's own first, if it has one, and those of the communicators that it was made from.
@@ -37,18 +38,19 @@ impl KnownHeaps {
         place.map_or(address as u64, |place| place | PLACE)
     }
 
-    /// The address in this process of what such a word of another rank names. What is private to another process has the mark of
-    /// [`far`]; ranks of this process (`near`) have their addresses in common with this one.
+    /// The address in this process of the `bytes` bytes that such a word of another rank names. What is private to another process has the mark of
+    /// [`far`]; ranks of this process (`near`) have their addresses in common with this one. Nothing for what is neither a place in a
+    /// heap nor an address: another call's mark makes such of both.
     #[inline]
-    pub fn at_place(&self, word: u64, near: bool) -> *mut u8 {
+    pub fn at_place(&self, word: u64, near: bool, bytes: usize) -> Option<*mut u8> {
         match (word & PLACE != 0, near) {
-            (false, true) => std::ptr::with_exposed_provenance_mut(word as usize),
-            (false, false) => std::ptr::without_provenance_mut((word | PLACE) as usize),
             (true, _) => {
-                let place = word ^ PLACE;
-                let here = self.0.iter().find_map(|heap| heap.heap().at_place(place));
-                here.unwrap_or(std::ptr::null_mut())
+                let start = self.0.iter().find_map(|heap| heap.heap().at_place(word ^ PLACE))?;
+                self.hold(start, bytes).then_some(start)
             }
+            (false, _) if !is_plain(word) => None,
+            (false, true) => Some(std::ptr::with_exposed_provenance_mut(word as usize)),
+            (false, false) => Some(std::ptr::without_provenance_mut((word | PLACE) as usize)),
         }
     }
 }

@@ -27,6 +27,7 @@ mod words;
 mod header;
 mod note;
 mod observe;
+mod visit;
 
 pub use geometry::{BankClass, Geometry, Zones, COUNTER_BYTES};
 pub(crate) use heap::{expect_memory, parts, too_large, Heap, Ledger, Part, RankHeap};
@@ -36,11 +37,12 @@ pub use mapped::Mapped;
 pub use note::{Awaited, WaitNote};
 pub use observe::{Observed, ObservedRank};
 pub use pool::Pool;
+pub(crate) use visit::Unwinding;
 pub use words::RankState;
 
 use crate::error::{Error, Loss};
 use crate::memory::available_memory;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicBool, AtomicU64, Ordering};
 use crate::sysfile::Root;
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
@@ -67,6 +69,8 @@ pub struct Segment {
     pool: Arc<Pool>,
     /// Where it begins in the pool.
     at: u64,
+    /// Which ranks are threads of this process. Kept here: what other processes can write proves nothing about addresses.
+    here: Box<[AtomicBool]>,
 }
 
 // SAFETY: the mapping stays valid until the last owner drops it; all shared words are atomics, and other
@@ -193,7 +197,8 @@ impl Segment {
 
     fn map(pool: Arc<Pool>, at: u64, geometry: Geometry) -> Result<Segment, Error> {
         let base = map_bytes(pool.fd(), at, geometry.total())?;
-        Ok(Segment { base, geometry, pool, at })
+        let here = (0..geometry.ranks).map(|_| AtomicBool::new(false)).collect();
+        Ok(Segment { base, geometry, pool, at, here })
     }
 
     /// Reserves pages, so that touching them cannot fail later.
@@ -226,6 +231,24 @@ impl Segment {
     /// The descriptor, to be inherited or sent.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.pool.fd()
+    }
+
+    /// Says that `rank` is a thread of this process. To be followed by its join.
+    pub(crate) fn settle_here(&self, rank: usize) {
+        // Relaxed: published by the join.
+        self.here[rank].store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a rank is a thread of this process, so that its addresses are this one's.
+    pub fn is_here(&self, rank: usize) -> bool {
+        // Relaxed: only used after the join, which orders it.
+        self.here[rank].load(Ordering::Relaxed)
+    }
+
+    /// Whether it belongs to the process that this one was forked from.
+    #[inline(always)]
+    pub fn is_inherited(&self) -> bool {
+        self.pool.is_inherited()
     }
 
     /// The memory that this segment is a stretch of.
@@ -341,6 +364,10 @@ mod tests {
         one.sign(2, 77);
         assert_eq!(elsewhere.process(2), 77);
         assert_eq!(team.pool().occupied_bytes().unwrap() - before, 2 * PAGE as u64);
+        for lie in [at + 1, 1 << 60, u64::MAX - 4095] {
+            let error = team.open(lie, 3).expect_err("not in the memory").to_string();
+            assert!(error.contains("are not in its"), "{error}");
+        }
         let next = team.found(1).unwrap();
         assert!(next >= at + one.geometry().total() as u64);
         drop(team);

@@ -13,6 +13,7 @@
 use super::words::header;
 use super::{Geometry, Heap, Segment, PAGE};
 use crate::error::Error;
+use crate::process;
 use crate::sync::{AtomicU64, Ordering};
 use rustix::fs::FallocateFlags;
 use rustix::io::Errno;
@@ -30,6 +31,8 @@ pub struct Pool {
     /// What is mapped, by where it begins: ranks of one process share a mapping.
     mapped: Mutex<HashMap<u64, Weak<Segment>>>,
     heaps: Mutex<HashMap<u64, Weak<Heap>>>,
+    /// See [`crate::process::forks`].
+    forks: u64,
 }
 
 // SAFETY: the page stays mapped until the value is dropped and is only used as atomics.
@@ -41,7 +44,14 @@ impl Pool {
     /// Of a descriptor that has a first page.
     pub(super) fn new(fd: OwnedFd) -> Result<Pool, Error> {
         let first = super::map_bytes(fd.as_fd(), 0, PAGE)?;
-        Ok(Pool { fd, first, mapped: Mutex::default(), heaps: Mutex::default() })
+        process::count_forks();
+        Ok(Pool { fd, first, mapped: Mutex::default(), heaps: Mutex::default(), forks: process::forks() })
+    }
+
+    /// Whether this process has it from the one it was forked from, to which it belongs.
+    #[inline(always)]
+    pub fn is_inherited(&self) -> bool {
+        process::forks() != self.forks
     }
 
     /// The descriptor.
@@ -72,7 +82,7 @@ impl Pool {
     pub(super) fn take(&self, bytes: usize) -> Result<u64, Error> {
         // Relaxed: the word is the whole message.
         let at = self.end().fetch_add(bytes as u64, Ordering::Relaxed);
-        let end = at + bytes as u64;
+        let end = at.saturating_add(bytes as u64);
         expect_room_in_files(end, "memory for a communicator")?;
         loop {
             let size = rustix::fs::fstat(&self.fd).map(|s| s.st_size as u64);
@@ -110,9 +120,25 @@ impl Pool {
         if let Some(segment) = mapped.get(&at).and_then(Weak::upgrade) {
             return Ok(segment);
         }
+        pool.expect_within(at, geometry.total())?;
         let segment = Arc::new(Segment::map(Arc::clone(pool), at, geometry)?);
         mapped.insert(at, Arc::downgrade(&segment));
         Ok(segment)
+    }
+
+    /// Whether a stretch that another rank speaks of lies in the memory: nobody makes that shorter.
+    ///
+    /// # Errors
+    /// [`Error::System`].
+    pub(super) fn expect_within(&self, at: u64, bytes: usize) -> Result<(), Error> {
+        let size = rustix::fs::fstat(&self.fd).map(|s| s.st_size as u64).unwrap_or(0);
+        match at.checked_add(bytes as u64).filter(|&end| end <= size && at % PAGE as u64 == 0) {
+            Some(_) => Ok(()),
+            None => {
+                let why = format!("{bytes} bytes from {at} on are not in its {size}");
+                Err(Error::system("the team's memory", why, "; make a new communicator"))
+            }
+        }
     }
 
     /// The heaps that are mapped, by where they begin.

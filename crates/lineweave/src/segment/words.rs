@@ -2,6 +2,7 @@
 
 use super::geometry::BankClass;
 use super::{announce, Segment, PAGE};
+use crate::called::{self, Called};
 use crate::error::Loss;
 use crate::ring;
 use crate::sync::{AtomicU64, Ordering};
@@ -21,6 +22,8 @@ pub(super) mod header {
     pub const TRIED: usize = 10;
     pub const SHUT: usize = 11;
     pub const FAILED: usize = 16;
+    /// See `visit.rs`.
+    pub const CLOSED: usize = 17;
     pub const END: usize = 24;
     pub const GONE: usize = 32;
     pub const SLEEPERS: usize = 40;
@@ -46,6 +49,10 @@ pub(super) mod control {
     pub const AGREEMENT: usize = 128;
     /// Where in the rank's process a word with the process's number is.
     pub const PUBLISHED: usize = 136;
+    /// See `visit.rs`.
+    pub const VISITING: usize = 144;
+    /// See `called.rs`: two words for each call that is kept.
+    pub const CALLED: usize = 192;
 }
 
 /// State of a rank as its peers see it.
@@ -135,6 +142,24 @@ impl Segment {
     /// How often `rank` has reserved memory for plans. All ranks do so for the same plans.
     pub fn reserved(&self, rank: usize) -> &AtomicU64 {
         self.control(rank, control::RESERVED)
+    }
+
+    /// Where `rank` keeps the words of its call number `number`.
+    #[inline(always)]
+    pub fn called_words(&self, rank: usize, number: u64) -> [&AtomicU64; 2] {
+        let slot = control::CALLED + 2 * (number % called::SLOTS) as usize;
+        [self.control(rank, slot), self.control(rank, slot + 1)]
+    }
+
+    /// What `rank` called as its call number `number`, if it has come to it, and not to many others since.
+    pub fn called(&self, rank: usize, number: u64) -> Option<Called> {
+        let [what, bytes] = self.called_words(rank, number);
+        // SYNC: called
+        let words = [what.load(Ordering::Acquire), bytes.load(Ordering::Acquire)];
+        // Relaxed: who began to write the words of a later call has stored its number before them.
+        let last = self.sequence(rank).load(Ordering::Relaxed);
+        let kept = number > 0 && last >= number && last - number < called::SLOTS;
+        Called::of_words(words, number).filter(|_| kept)
     }
 
     /// Where `rank` says how its buffers are, for the question number `turn`.

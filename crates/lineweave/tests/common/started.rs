@@ -7,6 +7,7 @@ use lineweave_core::collective::Collective;
 pub type Buffers = (Vec<u32>, Vec<u32>);
 
 /// A call: what it is called, and how it is made with a rank's buffers, started or not.
+#[derive(Clone)]
 pub struct Case {
     pub name: String,
     which: usize,

@@ -116,6 +116,11 @@ pub fn an_early_exit_is_named() {
     }
 }
 
+/// A rank leaves well and its process is reaped, while another one waits for a third.
+pub fn a_rank_that_left_is_not_dead() {
+    assert_eq!(finish(start(3, "leaving")), ["left", "fine", "fine"]);
+}
+
 pub fn different_counts_are_named() {
     let (mut settings, _) = Settings::from_environment().expect("settings");
     settings.check = true;

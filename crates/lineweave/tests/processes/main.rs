@@ -56,6 +56,7 @@ fn main() {
         ("a_rank_of_another_user_is_refused", a_rank_of_another_user_is_refused),
         ("a_killed_rank_is_named_within_a_second", lost::a_killed_rank_is_named),
         ("an_early_exit_is_named", lost::an_early_exit_is_named),
+        ("a_rank_that_left_is_not_dead", lost::a_rank_that_left_is_not_dead),
         ("different_counts_are_named", lost::different_counts_are_named),
         ("nothing_is_left_behind", lost::nothing_is_left_behind),
     ];

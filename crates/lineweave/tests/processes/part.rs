@@ -141,6 +141,23 @@ fn work(job: &str, comm: &mut Communicator) -> Result<String, String> {
             }
             Ok(comm.barrier().expect_err("rank 1 does not come").to_string())
         }
+        "leaving" => {
+            let pause = |ms| std::thread::sleep(std::time::Duration::from_millis(ms));
+            let mut word = [0u64];
+            match comm.rank() {
+                0 => return Ok("left".into()),
+                1 => {
+                    pause(600);
+                    comm.send(&[42u64], 2, 5).map_err(|e| e.to_string())?;
+                }
+                _ => {
+                    pause(200);
+                    comm.recv(&mut word, 1, 5).map_err(|e| e.to_string())?;
+                    assert_eq!(word, [42]);
+                }
+            }
+            Ok("fine".into())
+        }
         "mismatch" => {
             let mut buffer = vec![1.0f32; if comm.rank() == 2 { 9 } else { 8 }];
             let outcome = comm.allreduce_in_place(&mut buffer, Operator::Sum);

@@ -4,6 +4,7 @@ use crate::random::Random;
 use crate::sample::{Affine, Sample};
 use lineweave::{CallSpec, Communicator, Element, ElementType, Error, Operation, Operator};
 use lineweave_core::collective::Collective;
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// Elements around each buffer that no call may touch.
@@ -39,7 +40,7 @@ impl<T: Copy> Buffers<T> {
 
 /// A call seen from one rank, with data that depend on `salt`.
 pub struct Part<'c> {
-    call: &'c Call,
+    call: Cow<'c, Call>,
     rank: usize,
     ranks: usize,
     root: usize,
@@ -96,11 +97,17 @@ impl Call {
                 (counts.clone(), counts)
             }
         };
-        Part { call: self, rank, ranks, root: self.root % ranks, salt, given, taken }
+        Part { call: Cow::Borrowed(self), rank, ranks, root: self.root % ranks, salt, given, taken }
     }
 }
 
 impl Part<'_> {
+    /// The same with a call of its own.
+    pub fn into_owned(self) -> Part<'static> {
+        let Part { call, rank, ranks, root, salt, given, taken } = self;
+        Part { call: Cow::Owned(call.into_owned()), rank, ranks, root, salt, given, taken }
+    }
+
     fn is(&self, which: &[Collective]) -> bool {
         which.contains(&self.call.collective)
     }
@@ -171,7 +178,9 @@ impl Part<'_> {
 
     /// Where in the input of `rank` the block for this one begins.
     fn given_before(&self, rank: usize) -> usize {
-        let theirs = Part { rank, given: Vec::new(), taken: Vec::new(), ..*self };
+        let call = Cow::Borrowed(&*self.call);
+        let Part { ranks, root, salt, .. } = *self;
+        let theirs = Part { call, rank, ranks, root, salt, given: Vec::new(), taken: Vec::new() };
         (0..self.rank).map(|to| theirs.pair(to)).sum()
     }
 

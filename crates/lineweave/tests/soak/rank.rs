@@ -217,9 +217,9 @@ fn persistent(comm: &mut Communicator, calls: &[Call], random: &mut Random) -> R
     let times = 1 + random.below(4);
     let salt = random.below(1000);
     with_type!(call.element, T => {
-        let first = call.part(comm, salt);
+        let first = call.part(comm, salt).into_owned();
         let mut prepared: Persistent<Buffers<T>> =
-            comm.init(first.buffers::<T>(), |b| first.describe(b)).map_err(say)?;
+            comm.init(first.buffers::<T>(), move |b| first.describe(b)).map_err(say)?;
         for turn in 0..times {
             let part = call.part(comm, salt + turn);
             prepared.buffers().map_err(say)?.fill_from(part.buffers::<T>());

@@ -1,0 +1,214 @@
+//! What a rank calls, in two words: by which ranks that call different things find out, and say what.
+//!
+//! 1. A rank that begins a call writes its words to the place for the call's number on its control page ([`SLOTS`] in turn). Nobody
+//!    else touches the line, so that costs two stores.
+//! 2. Values of a plan's flags carry a [`Key`] of the plan and of all that the rank has called, so no wait ends by the flag of another
+//!    call, or after one that differed; and no payload, slot or address of one is taken
+//!    ([`Goal::of_call`](crate::flag::Goal::of_call)).
+//! 3. So who calls something else than its peers waits. A rank whose wait lasts some milliseconds compares its last calls with those
+//!    of every other rank, and names the first that differs.
+//!
+//! Compared is what decides which bytes go where: collective, bytes, root; for reductions the type and the operator too.
+//! `LINEWEAVE_CHECK=1` compares the element types of all calls as well, and before data moves (`check.rs`).
+
+use crate::kernel::{ElementType, Operator};
+use lineweave_core::collective::Collective;
+
+/// Calls that a rank keeps the words of.
+pub const SLOTS: u64 = 64;
+
+/// One call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Called {
+    /// Collective, root, element and operator; the highest bits are the call's number's in a slot.
+    what: u64,
+    /// Of the message or of a block; a fingerprint where blocks differ in length.
+    bytes: u64,
+}
+
+/// Bits of `what`.
+const ROOT: u32 = 8;
+const ELEMENT: u32 = 24;
+const OPERATOR: u32 = 32;
+const REPRODUCIBLE: u64 = 1 << 40;
+const UNEVEN: u64 = 1 << 41;
+const PLAN: u64 = 1 << 42;
+const NUMBER: u32 = 48;
+
+/// Codes of what has none of its own.
+const BLOCKS: usize = 0xff;
+const USERS: usize = 0xf0;
+
+impl Called {
+    /// A call of `bytes` bytes.
+    pub fn new(
+        collective: Collective,
+        bytes: usize,
+        root: usize,
+        folds: Option<(Operator, ElementType)>,
+        reproducible: bool,
+    ) -> Called {
+        let mut what = collective as u64 | (root as u64) << ROOT;
+        if let Some((operator, element)) = folds {
+            let element = ElementType::ALL.iter().position(|&e| e == element).unwrap_or(BLOCKS);
+            let operator = match operator {
+                // Numbers of user-defined operators differ between ranks.
+                Operator::User(user) => USERS + usize::from(user.commutes()),
+                known => 1 + Operator::ALL.iter().position(|&o| o == known).unwrap_or(0),
+            };
+            what |= (element as u64) << ELEMENT | (operator as u64) << OPERATOR;
+            what |= if reproducible { REPRODUCIBLE } else { 0 };
+        }
+        Called { what, bytes: bytes as u64 }
+    }
+
+    /// The same with blocks of these lengths in bytes, if there are any.
+    pub fn of_blocks(self, lengths: &[usize]) -> Called {
+        if lengths.is_empty() {
+            return self;
+        }
+        let mixed = lengths.iter().fold(lengths.len() as u64, |sum, &n| mix(sum ^ n as u64));
+        Called { what: self.what | UNEVEN, bytes: mixed }
+    }
+
+    /// A plan that a program runs by itself.
+    pub fn plan(digest: u64) -> Called {
+        Called { what: PLAN, bytes: digest }
+    }
+
+    /// What a rank has called, that came to this call from `earlier`. A call that is repeated adds nothing: flags count runs.
+    #[inline(always)]
+    pub fn after(&self, earlier: u64) -> u64 {
+        mix(self.what ^ mix(self.bytes ^ earlier))
+    }
+
+    /// The words for a slot, the second of which is to be written first.
+    #[inline(always)]
+    pub fn words(&self, number: u64) -> [u64; 2] {
+        [self.what | (number / SLOTS) << NUMBER, self.bytes]
+    }
+
+    /// The call of this number, if these are its words.
+    pub fn of_words([what, bytes]: [u64; 2], number: u64) -> Option<Called> {
+        let wanted = (number / SLOTS) << NUMBER;
+        let called = Called { what: what & !(u64::MAX << NUMBER), bytes };
+        (what & (u64::MAX << NUMBER) == wanted).then_some(called)
+    }
+}
+
+impl std::fmt::Display for Called {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let field = |shift: u32, bits: u32| (self.what >> shift & ((1 << bits) - 1)) as usize;
+        if self.what & PLAN != 0 {
+            return write!(f, "a plan of its own ({:016x})", self.bytes);
+        }
+        let Some(collective) = Collective::ALL.iter().find(|&&c| c as usize == field(0, ROOT)) else {
+            return f.write_str("something else");
+        };
+        write!(f, "{collective}(")?;
+        let mut comma = "";
+        let element = ElementType::ALL.get(field(ELEMENT, 8)).filter(|_| collective.folds());
+        if collective.moves_data() {
+            match element {
+                _ if self.what & UNEVEN != 0 => write!(f, "blocks of lengths {:016x}", self.bytes)?,
+                Some(element) => write!(f, "{} x {}", self.bytes / element.size() as u64, element.name())?,
+                None => write!(f, "{} bytes", self.bytes)?,
+            }
+            comma = ", ";
+        }
+        if collective.folds() {
+            match field(OPERATOR, 8) {
+                0 => {}
+                USERS.. => write!(f, ", a user-defined operator")?,
+                known => write!(f, ", {}", Operator::ALL.get(known - 1).map_or("?", |o| o.name()))?,
+            }
+            if self.what & REPRODUCIBLE != 0 {
+                f.write_str(", reproducible")?;
+            }
+        }
+        if collective.rooted() {
+            write!(f, "{comma}root {}", field(ROOT, 16))?;
+        }
+        f.write_str(")")
+    }
+}
+
+/// Spreads every bit over the highest ones.
+#[inline(always)]
+pub fn mix(word: u64) -> u64 {
+    let mixed = (word ^ word >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed ^ mixed >> 29
+}
+
+/// The mark of a run's flags and addresses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Key(u64);
+
+/// Bits of a flag that count runs; the key's lie above. At ten million runs a second they last for half a year.
+pub const COUNT_BITS: u32 = 48;
+/// Bits of an address that processes use, and the number of those above that can hold a mark: the highest says something else.
+const ADDRESS_BITS: u32 = 48;
+const MARK_BITS: u32 = 15;
+
+impl Key {
+    /// Of a plan, by a rank that has called this ([`Called::after`]).
+    #[inline(always)]
+    pub fn new(history: u64, plan: u64) -> Key {
+        Key(mix(history ^ plan))
+    }
+
+    /// Added to a flag's value.
+    #[inline(always)]
+    pub fn of_flags(self) -> u64 {
+        self.0 << COUNT_BITS
+    }
+
+    /// Exclusive-ored to an address, by who carries it and by who takes it. It consists of other bits than the flags' key.
+    #[inline(always)]
+    pub fn of_addresses(self) -> u64 {
+        (self.0 >> 16 & ((1 << MARK_BITS) - 1)) << ADDRESS_BITS
+    }
+}
+
+/// Whether an address has no mark left.
+#[inline(always)]
+pub fn is_plain(address: u64) -> bool {
+    address >> ADDRESS_BITS & ((1 << MARK_BITS) - 1) == 0
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_say_what_they_are() {
+        let sum = Some((Operator::Sum, ElementType::F64));
+        let reduce = Called::new(Collective::Reduce, 80, 3, sum, true);
+        assert_eq!(reduce.to_string(), "reduce(10 x f64, sum, reproducible, root 3)");
+        assert_eq!(Called::new(Collective::Barrier, 0, 0, None, false).to_string(), "barrier()");
+        let gather = Called::new(Collective::Gather, 0, 2, None, false).of_blocks(&[8, 9]);
+        assert!(gather.to_string().starts_with("gather(blocks of lengths "), "{gather}");
+        assert_ne!(gather, Called::new(Collective::Gather, 0, 2, None, false).of_blocks(&[9, 8]));
+        for number in [0, 5, 63, 64, 1 << 30] {
+            assert_eq!(Called::of_words(reduce.words(number), number), Some(reduce));
+            assert_eq!(Called::of_words(reduce.words(number), number + SLOTS), None);
+        }
+    }
+
+    #[test]
+    fn calls_that_differ_a_little_have_other_marks() {
+        let mut keys = std::collections::BTreeSet::new();
+        let mut calls = 0;
+        for collective in Collective::ALL {
+            for bytes in [1, 8, 16, 64, 4096, 1 << 20, 4 << 20, 1_000_000, 4_000_000] {
+                for root in 0..8 {
+                    let called = Called::new(collective, bytes, root, None, false);
+                    keys.insert(Key::new(called.after(7), 1).of_flags());
+                    calls += 1;
+                }
+            }
+        }
+        // By chance some 8 pairs of 65536 are the same.
+        assert!(calls - keys.len() < 25, "{} marks of {calls} calls", keys.len());
+    }
+}
