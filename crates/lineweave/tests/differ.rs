@@ -120,7 +120,7 @@ fn judge(kind: &str, first: usize, others: usize, said: &[String]) {
 fn part(comm: &mut Communicator, kind: &str, n: usize) -> String {
     let (rank, ranks) = (comm.rank(), comm.ranks());
     // Before and after it: what lies beside a buffer is not to be seen or written.
-    let beside = vec![0x5Au8; 64];
+    let beside = [0x5Au8; 64];
     // Ranks have run ahead of each other before, and boxes hold what an earlier call left there.
     let before = comm.bcast(&mut vec![0x77u8; 1 << 16], 0).and_then(|()| comm.barrier());
     if let Err(error) = before {

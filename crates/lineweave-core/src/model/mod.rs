@@ -137,10 +137,15 @@ pub struct LevelCosts {
 
 impl LevelCosts {
     /// What a store costs to a line that was just read from the one cache that had modified it: what a flag and its answer on one
-    /// line take beyond the read. `None` where that is half of an ownership transfer or more, so that such a read takes nothing over.
+    /// line take beyond the read, or else two ranks that set for each other on one line. `None` where that is half of an
+    /// ownership transfer or more, so that such a read takes nothing over.
     pub fn upgrade(&self) -> Option<Fitted> {
-        let one_line = self.signal.iter().filter(|s| matches!(s.layout, Layout::Packed | Layout::Paired));
-        let least = one_line.map(|s| s.cost).min_by(|a, b| a.value.total_cmp(&b.value))?;
+        let one_line = |costs: &[LayoutCost]| {
+            let shared = costs.iter().filter(|s| matches!(s.layout, Layout::Packed | Layout::Paired));
+            shared.map(|s| s.cost).min_by(|a, b| a.value.total_cmp(&b.value))
+        };
+        let (signal, exchange) = (one_line(&self.signal), one_line(&self.exchange));
+        let least = [signal, exchange].into_iter().flatten().min_by(|a, b| a.value.total_cmp(&b.value))?;
         let upgrade = least.less(self.read).at_least(0.0);
         (upgrade.value < 0.5 * self.own.value).then_some(upgrade)
     }

@@ -19,6 +19,8 @@ pub struct Steps {
     pub gap: f64,
     /// From one load to the next, of lines that were set before one looks.
     pub row: f64,
+    /// Whether a read of a modified line takes it over.
+    pub takes_over: bool,
     /// A satisfied wait.
     pub wait: f64,
     /// A fold of a few bytes, and moving them out of their line.
@@ -37,15 +39,20 @@ impl Steps {
             contention: model.contention.c.value,
             gap: model.between_stores(level).value.max(o.set.value),
             row: model.issue.value.min(costs.read.value),
+            takes_over: costs.upgrade().is_some(),
             wait: o.wait.value,
             fold: o.mov.value + o.fold.value + model.fold(8).map_or(0.0, |f| f.private.at(8, 1).nanos),
         }
     }
 
-    /// `k` children poll one line of their parent: the last has it a signal and k - 1 contentions later. Where a read takes a
-    /// modified line over ([`LevelCosts::upgrade`](crate::model::LevelCosts::upgrade)) the second is served a read later, which this leaves out.
+    /// `k` children poll one line of their parent: the first has it a signal later. Where its read takes the line over the second
+    /// is served a read after it; each further one comes a contention later.
     pub fn shared(&self, k: usize) -> f64 {
-        self.signal + self.contention * (k as f64 - 1.0)
+        let further = k as f64 - 1.0;
+        match (k, self.takes_over) {
+            (0 | 1, _) | (_, false) => self.signal + self.contention * further,
+            (_, true) => self.signal + self.read + self.contention * (further - 1.0),
+        }
     }
 
     /// A parent sets a flag for each of `k` children: the last one's `k - 1` gaps later.

@@ -72,7 +72,16 @@ mod tests {
     use super::*;
 
     fn steps(gap: f64, contention: f64) -> Steps {
-        Steps { signal: 100.0, read: 50.0, contention, gap, row: 50.0, wait: 0.0, fold: 0.0 }
+        Steps {
+            signal: 100.0,
+            read: 50.0,
+            contention,
+            gap,
+            row: 50.0,
+            takes_over: false,
+            wait: 0.0,
+            fold: 0.0,
+        }
     }
 
     #[test]
