@@ -85,7 +85,7 @@ impl From<Error> for Failure {
             Error::Operator(_) => LW_ERR_OP,
             Error::Mismatch { .. } => LW_ERR_MISMATCH,
             Error::PeerLost { .. } => LW_ERR_PEER,
-            Error::Timeout { .. } => LW_ERR_TIMEOUT,
+            Error::Timeout { .. } | Error::Meeting { .. } => LW_ERR_TIMEOUT,
             Error::Failed(_) | Error::NotMade { .. } => LW_ERR_FAILED,
             Error::Request(_) => LW_ERR_BUSY,
             Error::Memory { .. } | Error::Heap { .. } => LW_ERR_MEMORY,

@@ -5,17 +5,18 @@
 //! different plans.
 
 mod charter;
+mod door;
+mod host;
 mod local;
 mod meeting;
 mod members;
 mod processes;
-mod rendezvous;
 
 pub use charter::Charter;
+pub use host::{connect, connect_within, Host};
 pub use meeting::{meet, Meeting};
 pub use members::Members;
 pub use processes::{from_environment, members_from_environment, RANK_VARIABLE, TEAM_VARIABLE};
-pub use rendezvous::{connect, connect_within, Host};
 
 use crate::affinity;
 use crate::choose::Book;
