@@ -263,6 +263,7 @@ unsafe fn meet(
 fn host(path: &str, charter: Charter) -> Result<Communicator, Failure> {
     let team = Team::with(charter)?;
     let missing = Host::bind(path)?.serve_within(&team, &[0], PATIENCE)?;
+    missing.iter().for_each(|&rank| team.give_up(rank));
     if !missing.is_empty() {
         let why = format!("ranks {missing:?} did not come within {:.0} s", PATIENCE.as_secs_f64());
         return Err(lineweave::Error::Meeting { name: path.to_owned(), why }.into());

@@ -180,7 +180,7 @@ fn address(name: &str) -> Result<SocketAddrUnix, Error> {
 fn socket() -> Result<OwnedFd, Error> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
-        .map_err(|e| Error::system("opening a Unix socket", e, ""))
+        .map_err(|e| Error::system("opening a Unix socket", e, "; check `ulimit -n`"))
 }
 
 /// The user at the other end.
@@ -205,7 +205,7 @@ pub(super) struct Door {
 impl Door {
     /// Opens a door at a path or at an abstract `@name`; nothing, if the name is in use.
     pub fn open(name: &str) -> Result<Option<Door>, Error> {
-        let failed = |e| Error::system(format!("listening at `{name}`"), e, "");
+        let failed = |e| Error::system(format!("listening at `{name}` (bind, listen)"), e, "");
         let socket = socket()?;
         match rustix::net::bind(&socket, &address(name)?) {
             Ok(()) => {}
@@ -305,9 +305,13 @@ impl Guest {
         poll(&mut polled, Some(&Timespec::default())) == Ok(0)
     }
 
-    /// Answers; a guest that is welcome gets the descriptor.
-    pub fn answer(&self, what: Answer, fd: Option<BorrowedFd<'_>>) -> Result<(), Errno> {
-        answer(&self.socket, what, fd)
+    /// Answers; a guest that is welcome gets the descriptor. Whether it was still there to hear it.
+    pub fn answer(&self, what: Answer, fd: Option<BorrowedFd<'_>>) -> Result<bool, Error> {
+        match answer(&self.socket, what, fd) {
+            Ok(()) => Ok(true),
+            Err(Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN) => Ok(false),
+            Err(e) => Err(Error::system("answering a rank that asks for its team (sendmsg)", e, "")),
+        }
     }
 }
 
@@ -340,7 +344,7 @@ pub(super) fn ask(
     clock: &mut Clock<'_>,
 ) -> Result<Communicator, Error> {
     let refused = |why: String| Error::Meeting { name: name.to_owned(), why };
-    let lost = |e: Errno| Error::system(format!("talking to the host at `{name}`"), e, "");
+    let lost = |e: Errno| Error::system(format!("talking to the host at `{name}` (send, recvmsg)"), e, "");
     let foreign = |found: String| Error::Foreign {
         expected: format!("a host of lineweave {}", env!("CARGO_PKG_VERSION")),
         found,

@@ -63,13 +63,19 @@ impl Host {
             let fits = guest.hello.ranks.is_none_or(|expected| expected == ranks);
             let seat = free.iter().position(|&r| guest.hello.rank.is_none_or(|wanted| wanted == r));
             // A guest that hangs up in between is as if it had never come.
-            let _ = match seat {
-                _ if !fits => guest.answer(Answer::Size(ranks), None),
-                None => guest.answer(Answer::Taken, None),
-                Some(i) => guest.answer(Answer::Welcome(free[i]), Some(team.descriptor())).map(|()| {
-                    free.remove(i);
-                }),
-            };
+            match seat {
+                _ if !fits => {
+                    guest.answer(Answer::Size(ranks), None)?;
+                }
+                None => {
+                    guest.answer(Answer::Taken, None)?;
+                }
+                Some(i) => {
+                    if guest.answer(Answer::Welcome(free[i]), Some(team.descriptor()))? {
+                        free.remove(i);
+                    }
+                }
+            }
         }
         Ok(free)
     }

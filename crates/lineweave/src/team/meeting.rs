@@ -82,8 +82,7 @@ fn host(meeting: &Meeting<'_>, door: &Door, clock: &mut Clock<'_>) -> Result<(Te
             guests.retain(Guest::is_here);
             let present = guests.len() + 1;
             for guest in &guests {
-                // Whoever is gone by now needs no answer.
-                let _ = guest.answer(Answer::Late(present), None);
+                guest.answer(Answer::Late(present), None)?;
             }
             let why = absent(present, Some(ranks), clock.seconds());
             return Err(Error::Meeting { name: meeting.name.to_owned(), why });
@@ -102,8 +101,9 @@ fn host(meeting: &Meeting<'_>, door: &Door, clock: &mut Clock<'_>) -> Result<(Te
             (wanted.is_some_and(|rank| rank >= ranks) || is_taken(&guests)).then_some(Answer::Taken)
         };
         match refusal {
-            // As above.
-            Some(why) => drop(guest.answer(why, None)),
+            Some(why) => {
+                guest.answer(why, None)?;
+            }
             None => guests.push(guest),
         }
         if guests.len() + 1 == ranks {
@@ -114,7 +114,7 @@ fn host(meeting: &Meeting<'_>, door: &Door, clock: &mut Clock<'_>) -> Result<(Te
     let places = seats(&hellos, ranks);
     let team = Team::with(charter(meeting, &hellos, &places)?)?;
     for (guest, &rank) in guests.iter().zip(&places[1..]) {
-        if guest.answer(Answer::Welcome(rank), Some(team.descriptor())).is_err() {
+        if !guest.answer(Answer::Welcome(rank), Some(team.descriptor()))? {
             team.segment.set_failed(rank, Loss::Died);
         }
     }

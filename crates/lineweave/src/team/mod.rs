@@ -21,7 +21,7 @@ pub use processes::{from_environment, members_from_environment, RANK_VARIABLE, T
 use crate::affinity;
 use crate::choose::Book;
 use crate::communicator::{Communicator, Family, Options};
-use crate::error::Error;
+use crate::error::{Error, Loss};
 use crate::segment::Segment;
 use std::sync::Arc;
 use std::time::Duration;
@@ -89,11 +89,22 @@ impl Team {
         let results: Vec<Result<T, Error>> = std::thread::scope(|scope| {
             let handles: Vec<_> = (0..charter.ranks())
                 .map(|rank| {
-                    scope.spawn(move || f(join(Arc::clone(segment), charter, rank, Arc::clone(family))?))
+                    let run = move || f(join(Arc::clone(segment), charter, rank, Arc::clone(family))?);
+                    std::thread::Builder::new().spawn_scoped(scope, run).map_err(|e| {
+                        // Those that were started do not wait for it.
+                        segment.set_failed(rank, Loss::Failed);
+                        let what = format!("starting the thread of rank {rank} (clone)");
+                        Error::system(
+                            what,
+                            e,
+                            "; use fewer ranks, or raise `ulimit -u` or the container's limit",
+                        )
+                    })
                 })
                 .collect();
-            let outcome = |(rank, handle): (usize, std::thread::ScopedJoinHandle<'_, Result<T, Error>>)| {
-                handle.join().unwrap_or_else(|panic| {
+            type Handle<'a, T> = Result<std::thread::ScopedJoinHandle<'a, Result<T, Error>>, Error>;
+            let outcome = |(rank, handle): (usize, Handle<'_, T>)| {
+                handle?.join().unwrap_or_else(|panic| {
                     let message = panic
                         .downcast_ref::<String>()
                         .cloned()
@@ -135,7 +146,7 @@ fn join(
     }
     let options = Options {
         budget: charter.tuning.wait_budget(charter.wait, charter.ranks(), charter.usable),
-        timeout: charter.timeout(),
+        limits: charter.limits(),
         copy: charter.tuning.copy_policy(),
         progress_thread: charter.progress_thread,
     };
