@@ -12,7 +12,7 @@ help: ## show this list
 run: ## measure this machine, choose plans for it, run them: predicted beside measured
 	@echo "make run: setup, then the command (lineweave-core, lineweave, lineweave-cli; some 2 minutes when nothing is built yet), then about 1 minute of measuring"
 	@$(MAKE) --no-print-directory setup
-	cargo build --release --package lineweave-cli
+	cargo build --locked --release --package lineweave-cli
 	target/release/lineweave tune
 
 test: setup ## every check, ending with "N passed, N failed"
@@ -37,7 +37,7 @@ SECONDS ?= 600
 SEED ?=
 
 soak: setup ## random calls under load for ten minutes: SECONDS=600, SEED= of a run to repeat
-	LINEWEAVE_TEST_SOAK=$(SECONDS) $(if $(SEED),LINEWEAVE_TEST_SEED=$(SEED)) cargo test -p lineweave --test soak -- --nocapture
+	LINEWEAVE_TEST_SOAK=$(SECONDS) $(if $(SEED),LINEWEAVE_TEST_SEED=$(SEED)) cargo test --locked -p lineweave --test soak -- --nocapture
 
 test-mpi-all: setup ## the libraries for MPI under Open MPI, MPICH and Intel MPI from PyPI (downloads them)
 	scripts/test-mpi
@@ -49,12 +49,12 @@ setup: ## install what is missing (as root), or say in one line what to install
 	@scripts/setup
 
 build: setup ## build everything, optimised
-	cargo build --release --workspace
+	cargo build --locked --release --workspace
 
 install: setup ## install command, C header and libraries below PREFIX (/usr/local); DESTDIR for packages
-	cargo build --release --package lineweave-cli --package lineweave-c
+	cargo build --locked --release --package lineweave-cli --package lineweave-c
 	mpi/build release
-	cargo build --release --package lineweave-c
+	cargo build --locked --release --package lineweave-c
 	scripts/install "$(PREFIX)" "$(DESTDIR)"
 
 wheel: setup ## build the Python package, with the command in it: target/wheels
@@ -64,25 +64,25 @@ fmt: ## format the sources
 	cargo fmt --all
 
 lint: setup ## clippy on all targets, warnings denied
-	cargo clippy --workspace --all-targets -- -D warnings
+	cargo clippy --locked --workspace --all-targets -- -D warnings
 
 doc: setup ## the library's documentation, in target/doc
-	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
 
 bench: setup ## compare with the floor, pthread, libgomp, libomp and std::barrier in one run
-	cargo build --release --package lineweave-cli
+	cargo build --locked --release --package lineweave-cli
 	target/release/lineweave bench
 
 gallery: setup ## a page of each described machine, in gallery/; GALLERY=NAME=PROFILE adds measured ones
-	cargo build --release --package lineweave-cli
+	cargo build --locked --release --package lineweave-cli
 	scripts/gallery target/release/lineweave $(GALLERY)
 
 screenshots: ## the pictures of the docs (needs Chromium)
-	cargo build --release --package lineweave-cli
+	cargo build --locked --release --package lineweave-cli
 	scripts/screenshots target/release/lineweave
 
 test-report: ## open reports in a headless Chromium: nothing on the console, no requests, everything drawn
-	cargo build --package lineweave-cli
+	cargo build --locked --package lineweave-cli
 	scripts/test-report target/debug/lineweave
 
 sdist: setup ## the wheel, and the Python package's sources with all crates that they need: target/wheels
@@ -95,11 +95,11 @@ test-torch: ## torch's own tests of a backend, on lineweave's; PYTHON= one that 
 	$(or $(PYTHON),python3) scripts/test-torch
 
 simgrid: ## compare simulated links with SimGrid (opt-in: needs python3-simgrid, or simgrid of PyPI)
-	cargo build --release --package lineweave-cli
+	cargo build --locked --release --package lineweave-cli
 	python3 scripts/simgrid target/release/lineweave
 
 figures: ## draw the papers' figures anew, below papers/
-	cargo build --release --package lineweave-cli
+	cargo build --locked --release --package lineweave-cli
 	target/release/lineweave papers --figures papers
 
 clean: ## remove what was built

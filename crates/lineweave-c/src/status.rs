@@ -87,7 +87,7 @@ impl From<Error> for Failure {
             Error::Operator(_) => LW_ERR_OP,
             Error::Mismatch { .. } => LW_ERR_MISMATCH,
             Error::PeerLost { .. } => LW_ERR_PEER,
-            Error::Timeout { .. } => LW_ERR_TIMEOUT,
+            Error::Timeout { .. } | Error::Meeting { .. } => LW_ERR_TIMEOUT,
             Error::Failed(_) | Error::NotMade { .. } => LW_ERR_FAILED,
             Error::Forked => LW_ERR_FORKED,
             Error::Request(_) => LW_ERR_BUSY,

@@ -2,8 +2,8 @@
 
 use crate::handle::{give, lw_comm, no_handle, place_for, retire, FREED, LIVE};
 use crate::status::{
-    guard, keep, kept, lw_status, Failure, LW_ERR_FAILED, LW_ERR_HANDLE, LW_ERR_NULL, LW_ERR_PEER,
-    LW_ERR_RANK, LW_ERR_SIZE, LW_OK,
+    guard, kept, lw_status, Failure, LW_ERR_FAILED, LW_ERR_HANDLE, LW_ERR_NULL, LW_ERR_PEER, LW_ERR_RANK,
+    LW_ERR_SIZE, LW_OK,
 };
 use lineweave::sync::{AtomicU64, Ordering};
 use lineweave::team::{self, Charter, Host, Members, Team, PATIENCE};
@@ -259,19 +259,14 @@ unsafe fn meet(
     give_comm(comm, joined)
 }
 
-/// Listens for all ranks, and joins as rank 0.
+/// Listens for all others, and joins as rank 0.
 fn host(path: &str, charter: Charter) -> Result<Communicator, Failure> {
     let team = Team::with(charter)?;
-    let host = Host::bind(path)?;
-    let (joined, served) = std::thread::scope(|scope| {
-        let serving = scope.spawn(|| host.serve_within(&team, &[], PATIENCE));
-        let joined = team::connect(path, Some(0));
-        (joined, serving.join())
-    });
-    match served {
-        Ok(Ok(())) => {}
-        Ok(Err(error)) => keep(&error.to_string()),
-        Err(panic) => std::panic::resume_unwind(panic),
+    let missing = Host::bind(path)?.serve_within(&team, &[0], PATIENCE)?;
+    missing.iter().for_each(|&rank| team.give_up(rank));
+    if !missing.is_empty() {
+        let why = format!("ranks {missing:?} did not come within {:.0} s", PATIENCE.as_secs_f64());
+        return Err(lineweave::Error::Meeting { name: path.to_owned(), why }.into());
     }
-    Ok(joined?)
+    Ok(team.join(0)?)
 }

@@ -59,6 +59,11 @@ pub fn mask() -> Result<Vec<usize>, AffinityError> {
     }
 }
 
+/// Whether the system refuses to tell the mask, whatever its length.
+pub fn is_refused() -> bool {
+    sched_getaffinity(None).is_err_and(|e| e != Errno::INVAL)
+}
+
 /// Whether the calling thread may run on this CPU alone.
 pub fn is_held_on(cpu: usize) -> bool {
     mask().is_ok_and(|cpus| cpus == [cpu])

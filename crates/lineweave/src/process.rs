@@ -2,6 +2,8 @@
 
 use crate::sync::{Count, Ordering};
 use crate::sysfile::Root;
+use rustix::io::Errno;
+use rustix::process::Pid;
 use std::sync::Once;
 
 /// How often this process is the child of a fork, since lineweave came to be in use in it or a parent.
@@ -39,6 +41,28 @@ pub struct ThreadState {
 /// The state of a process, unless it is gone.
 pub fn state(pid: u32) -> Option<char> {
     parse(&Root::live().read(format!("/proc/{pid}/stat"))?).map(|s| s.state)
+}
+
+/// How a process is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum How {
+    /// As far as can be seen, it runs or waits.
+    Runs,
+    /// It is stopped by a signal.
+    Stopped,
+    /// It is gone, or waits to be awaited.
+    Ended,
+}
+
+/// How a process is, also where there is no descriptor left to read a file by.
+pub fn how(pid: u32) -> How {
+    match (state(pid), Pid::from_raw(pid as i32)) {
+        (Some('T'), _) => How::Stopped,
+        (Some('Z' | 'X'), _) => How::Ended,
+        // No file may also mean that none can be opened, or that there is no `/proc`.
+        (None, Some(pid)) if rustix::process::test_kill_process(pid) == Err(Errno::SRCH) => How::Ended,
+        _ => How::Runs,
+    }
 }
 
 /// The state of a thread, unless it is gone.
@@ -83,5 +107,8 @@ mod tests {
         let me = rustix::thread::gettid().as_raw_nonzero().get() as u32;
         assert!(thread(std::process::id(), me).is_some());
         assert_eq!(state(u32::MAX), None);
+        assert_eq!(how(std::process::id()), How::Runs);
+        // The largest number of a process is smaller.
+        assert_eq!(how(1 << 30), How::Ended);
     }
 }

@@ -1,6 +1,30 @@
 //! Reading the kernel's text files (`/proc`, `/sys`) below a root that tests can replace.
 
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+
+/// The longest file that is read as a profile, a record, a plan or the like, and more than any of them has.
+const LONGEST: u64 = 256 << 20;
+
+/// A file's text. One that is longer than any of ours is an error, such as a device that never ends.
+///
+/// # Errors
+/// The system's, and [`io::ErrorKind::InvalidData`].
+pub fn text(file: &Path) -> io::Result<String> {
+    text_of(std::fs::File::open(file)?)
+}
+
+/// [`text`] of what was opened already.
+///
+/// # Errors
+/// Those of [`text`].
+pub fn text_of(file: impl Read) -> io::Result<String> {
+    let mut text = String::new();
+    match file.take(LONGEST + 1).read_to_string(&mut text)? as u64 > LONGEST {
+        true => Err(io::Error::new(io::ErrorKind::InvalidData, format!("more than {} MiB", LONGEST >> 20))),
+        false => Ok(text),
+    }
+}
 
 /// Where `/` is: the machine's own, or a directory that imitates it.
 #[derive(Clone, Debug, PartialEq, Eq)]

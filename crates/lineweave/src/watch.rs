@@ -16,10 +16,8 @@ use std::time::Duration;
 
 /// After a peer's process is seen dead, how long a flag that it may have raised before is still awaited.
 const GRACE: Duration = Duration::from_millis(100);
-/// How long a peer may be stopped. A job that is stopped and continued as a whole continues rank by rank.
-const STOPPED_GRACE: Duration = Duration::from_millis(250);
-/// How often a wait asks whether peers are stopped. That takes a file each, so large teams are asked less often.
-const STOPPED_LOOK: Duration = Duration::from_millis(50);
+/// How often a wait asks `/proc` how peers are. That takes a file each, so large teams are asked less often.
+const PROC_LOOK: Duration = Duration::from_millis(50);
 /// Calls that are compared with those of others at a look, by all of them together; and the fewest of each.
 const COMPARED: usize = 1024;
 const LEAST_COMPARED: usize = 8;
@@ -41,6 +39,18 @@ impl Processes {
         open.insert(pid.as_raw_nonzero().get(), Arc::clone(&fd));
         Ok(fd)
     }
+
+    /// Closes those that no communicator uses.
+    fn close(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}
+
+/// How long a wait may last, and how long a peer may be stopped meanwhile, where there are limits.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Limits {
+    pub wait: Option<Duration>,
+    pub stopped: Option<Duration>,
 }
 
 /// Whose lock the calling thread holds, and who may call it off while it waits: an interpreter.
@@ -59,16 +69,18 @@ pub trait Attendant: Send {
 pub struct Watch {
     segment: Arc<Segment>,
     rank: usize,
-    limit: Option<Duration>,
+    limits: Limits,
     /// Peers in other processes, known from the first look on.
     processes: Option<Vec<(usize, Arc<OwnedFd>)>>,
     opened: Arc<Processes>,
     first_seen_dead: Option<(usize, Duration)>,
     /// Since when of this wait the one rank that it is for has left.
     first_seen_left: Option<Duration>,
-    /// A peer in another process that is stopped, since when of this wait; and when that was asked last.
+    /// A peer in another process that is stopped, since when of this wait.
     first_seen_stopped: Option<(usize, Duration)>,
-    asked_stopped: Duration,
+    /// A peer whose process has ended by what `/proc` says, and when of this wait it was asked last.
+    ended: Option<usize>,
+    asked_proc: Duration,
     /// For whom this rank is noted to wait, for others to read.
     noted: Option<Awaited>,
     /// The call under way, for messages.
@@ -82,29 +94,33 @@ pub struct Watch {
 
 impl std::fmt::Debug for Watch {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Watch").field("rank", &self.rank).field("limit", &self.limit).finish_non_exhaustive()
+        f.debug_struct("Watch")
+            .field("rank", &self.rank)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
     }
 }
 
 impl Watch {
-    /// For `rank` of a team; a wait may last `limit`.
+    /// For `rank` of a team.
     pub fn new(
         segment: Arc<Segment>,
         rank: usize,
-        limit: Option<Duration>,
+        limits: Limits,
         opened: Arc<Processes>,
         order: WakeFence,
     ) -> Watch {
         Watch {
             segment,
             rank,
-            limit,
+            limits,
             processes: None,
             opened,
             first_seen_dead: None,
             first_seen_left: None,
             first_seen_stopped: None,
-            asked_stopped: Duration::ZERO,
+            ended: None,
+            asked_proc: Duration::ZERO,
             noted: None,
             operation: "",
             failure: None,
@@ -185,14 +201,14 @@ impl Watch {
         }
     }
 
-    /// How long a wait may last.
-    pub fn limit(&self) -> Option<Duration> {
-        self.limit
+    /// How long a wait may last, and how long a peer may be stopped.
+    pub fn limits(&self) -> Limits {
+        self.limits
     }
 
     /// Changes how long a wait may last.
     pub fn set_limit(&mut self, limit: Option<Duration>) {
-        self.limit = limit;
+        self.limits.wait = limit;
     }
 
     /// Sets who attends long waits.
@@ -243,7 +259,7 @@ impl Watch {
     }
 
     fn check_limit(&mut self, waited: Duration) -> Result<(), Interrupted> {
-        let Some(limit) = self.limit.filter(|&limit| waited >= limit) else { return Ok(()) };
+        let Some(limit) = self.limits.wait.filter(|&limit| waited >= limit) else { return Ok(()) };
         self.failure = Some(Error::Timeout {
             waiting: self.rank,
             operation: self.operation.to_owned(),
@@ -305,7 +321,12 @@ impl Watch {
                 // One that has left, and was reaped, is not lost.
                 Err(rustix::io::Errno::SRCH) if self.segment.state(q) != RankState::Active => {}
                 Err(rustix::io::Errno::SRCH) => gone = Some(q),
-                // No pidfds (old kernel, seccomp): then only departures and time limits are noticed.
+                // The program needs descriptors more: `/proc` tells as well, somewhat later.
+                Err(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE) => {
+                    self.opened.close();
+                    return (Vec::new(), None);
+                }
+                // No pidfds (old kernel, seccomp): as above.
                 Err(_) => {}
             }
         }
@@ -338,28 +359,41 @@ impl Watch {
             .find(|&q| self.segment.state(q) == RankState::Active)
     }
 
-    /// A peer whose process has been stopped for too long.
-    fn stopped(&mut self, waited: Duration) -> Option<usize> {
-        if waited < self.asked_stopped {
-            self.asked_stopped = Duration::ZERO; // Another wait than the one that asked.
+    /// Asks `/proc`, every so often, which peers' processes have ended or are stopped.
+    fn ask_proc(&mut self, waited: Duration) {
+        if waited < self.asked_proc {
+            self.asked_proc = Duration::ZERO; // Another wait than the one that asked.
             self.first_seen_stopped = None;
         }
-        let gap = STOPPED_LOOK * self.segment.ranks().div_ceil(PEERS_A_LOOK) as u32;
-        if waited < self.asked_stopped + gap {
-            return None;
+        let gap = PROC_LOOK * self.segment.ranks().div_ceil(PEERS_A_LOOK) as u32;
+        if waited < self.asked_proc + gap {
+            return;
         }
-        self.asked_stopped = waited;
+        self.asked_proc = waited;
+        let (mut ended, mut stopped) = (None, None);
         let me = std::process::id();
-        let is_stopped = |&q: &usize| {
-            let pid = self.segment.pid(q);
-            pid != me && self.segment.state(q) == RankState::Active && process::state(pid) == Some('T')
-        };
-        let found = (0..self.segment.ranks()).filter(|&q| q != self.rank).find(is_stopped);
-        self.first_seen_stopped = match (found, self.first_seen_stopped) {
+        for q in (0..self.segment.ranks()).filter(|&q| q != self.rank && self.segment.pid(q) != me) {
+            let seen = match process::how(self.segment.pid(q)) {
+                process::How::Runs => continue,
+                process::How::Ended => &mut ended,
+                process::How::Stopped => &mut stopped,
+            };
+            // Asked after: a rank says that it has left before its process ends.
+            if seen.is_none() && self.segment.state(q) == RankState::Active {
+                *seen = Some(q);
+            }
+        }
+        self.ended = ended;
+        self.first_seen_stopped = match (stopped, self.first_seen_stopped) {
             (Some(q), Some((seen, since))) if q == seen => Some((q, since)),
             (found, _) => found.map(|q| (q, waited)),
         };
-        self.first_seen_stopped.filter(|(_, since)| waited >= *since + STOPPED_GRACE).map(|(q, _)| q)
+    }
+
+    /// A peer whose process has been stopped for too long.
+    fn stopped(&self, waited: Duration) -> Option<usize> {
+        let limit = self.limits.stopped?;
+        self.first_seen_stopped.filter(|(_, since)| waited >= *since + limit).map(|(q, _)| q)
     }
 
     /// Tells whoever looks from outside that this rank waits.
@@ -385,7 +419,11 @@ impl Watch {
         let mine = self.sequence(self.rank);
         let missing: Vec<String> = (0..self.segment.ranks())
             .filter(|&q| self.sequence(q) < mine)
-            .map(|q| format!("rank {q} (pid {}, at call {})", self.segment.pid(q), self.sequence(q)))
+            .map(|q| {
+                let pid = self.segment.pid(q);
+                let stopped = if process::how(pid) == process::How::Stopped { ", stopped" } else { "" };
+                format!("rank {q} (pid {pid}, at call {}{stopped})", self.sequence(q))
+            })
             .collect();
         if missing.is_empty() {
             "ranks that are all within this call".to_owned()
@@ -437,7 +475,8 @@ impl Watch {
         if let Some((rank, how)) = self.departed() {
             return Err(self.lost(rank, how));
         }
-        if let Some(rank) = self.dead() {
+        self.ask_proc(waited);
+        if let Some(rank) = self.dead().or(self.ended) {
             match self.first_seen_dead {
                 Some((seen, since)) if seen == rank && waited >= since + GRACE => {
                     return Err(self.lost(rank, Loss::Died));

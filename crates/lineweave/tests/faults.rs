@@ -102,6 +102,7 @@ fn one(seed: u64) {
     let calls = if fault == Fault::Leave && ranks > 2 { FLAGS } else { CALLS };
     let (mut settings, _) = Settings::from_environment().expect("settings");
     settings.wait = wait;
+    settings.stop_timeout = Some(Duration::from_millis(250));
     let team = Team::with(Charter::new(ranks, &settings).expect("a charter")).expect("a team");
     let program = std::env::current_exe().expect("this program has a path");
     let command = |rank: usize| {

@@ -244,7 +244,7 @@ impl Engine {
         let ways = Ways {
             budget: self.waiter.budget(),
             order: self.waiter.order(),
-            timeout: self.watch.limit(),
+            limits: self.watch.limits(),
             copy: self.copy,
         };
         let family = Arc::clone(&self.family);

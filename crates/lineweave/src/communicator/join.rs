@@ -17,7 +17,7 @@ use crate::ring::Ring;
 use crate::scratch::Scratch;
 use crate::segment::{BankClass, Geometry, Mapped, RankState, Segment};
 use crate::wait::{Budget, Waiter};
-use crate::watch::{Processes, Watch};
+use crate::watch::{Limits, Processes, Watch};
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -45,7 +45,7 @@ impl Default for Family {
 pub(super) struct Ways {
     pub budget: Budget,
     pub order: WakeFence,
-    pub timeout: Option<Duration>,
+    pub limits: Limits,
     pub copy: Copier,
 }
 
@@ -97,8 +97,8 @@ impl Engine {
             book.set_can_attach(attach::all_reach_all(&segment, rank, &family, patience));
         }
         let order = if segment.all_able() { WakeFence::Membarrier } else { WakeFence::Full };
-        let ways =
-            Ways { budget: options.budget, order, timeout: options.timeout, copy: Copier::new(options.copy) };
+        let (budget, limits, copy) = (options.budget, options.limits, Copier::new(options.copy));
+        let ways = Ways { budget, order, limits, copy };
         Ok(Engine::assemble(segment, rank, ways, book, family, Reserved::new(true)))
     }
 
@@ -139,7 +139,7 @@ impl Engine {
             reach_room: Scratch::default(),
             shadow: Scratch::default(),
             waiter: Waiter::new(ways.budget, ways.order),
-            watch: Watch::new(Arc::clone(&segment), rank, ways.timeout, processes, ways.order),
+            watch: Watch::new(Arc::clone(&segment), rank, ways.limits, processes, ways.order),
             copy: ways.copy,
             sequence: 0,
             sequence_word: segment.sequence(rank),

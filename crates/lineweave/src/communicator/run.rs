@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::kernel::{CopyPolicy, Fold};
 use crate::wait::Budget;
-use std::time::Duration;
+use crate::watch::Limits;
 
 /// A plan that was proven and compiled on this communicator.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -37,8 +37,8 @@ unsafe fn no_fold(_: *const u8, _: *const u8, _: *mut u8, _: usize) {}
 pub struct Options {
     /// How to wait.
     pub budget: Budget,
-    /// The longest wait, if there is a limit.
-    pub timeout: Option<Duration>,
+    /// The longest wait, and the longest stop of a peer.
+    pub limits: Limits,
     /// How to copy.
     pub copy: CopyPolicy,
     /// Whether a helper thread carries started calls on.

@@ -78,7 +78,7 @@ impl Mapped {
 impl Segment {
     /// Maps a part of the area of `rank`, for which there is memory. Returns whether the kernel can: before Linux 5.14 it maps what is touched,
     /// and nothing else.
-    pub fn map_part(&self, rank: usize, part: Range<usize>) -> bool {
+    pub(crate) fn map_part(&self, rank: usize, part: Range<usize>) -> bool {
         let area = self.geometry.areas_start() + rank * self.geometry.area();
         let page = rustix::param::page_size();
         let start = (area + part.start) / page * page;

@@ -45,6 +45,7 @@ use crate::memory::available_memory;
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
 use crate::sysfile::Root;
 use rustix::fs::{MemfdFlags, SealFlags};
+use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags};
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -85,7 +86,7 @@ impl Segment {
     /// # Errors
     /// [`Error::TeamSize`], [`Error::Memory`] when the header cannot be reserved or the whole cannot be had,
     /// [`Error::System`] when the kernel has no memfd.
-    pub fn create(ranks: usize, box_bytes: usize, blob: &[u8]) -> Result<Segment, Error> {
+    pub(crate) fn create(ranks: usize, box_bytes: usize, blob: &[u8]) -> Result<Segment, Error> {
         if ranks == 0 || ranks > MAX_RANKS {
             return Err(Error::TeamSize { ranks, most: MAX_RANKS });
         }
@@ -97,19 +98,13 @@ impl Segment {
         }
         pool::expect_room_in_files(total as u64, "the team's memory")?;
         let fd = rustix::fs::memfd_create(MEMFD_NAME, MemfdFlags::ALLOW_SEALING | MemfdFlags::CLOEXEC)
-            .map_err(|e| {
-                Error::system(
-                    "memfd_create for the team's memory",
-                    e,
-                    "; lineweave needs Linux 3.17 or later",
-                )
-            })?;
+            .map_err(|e| Error::system("memfd_create for the team's memory", e, no_memfd(e)))?;
         rustix::fs::ftruncate(&fd, total as u64)
-            .map_err(|e| Error::system(format!("sizing the team's memory to {total} bytes"), e, ""))?;
+            .map_err(|e| Error::system(format!("ftruncate of the team's memory to {total} bytes"), e, ""))?;
         // Nobody can shrink it under a reader: that would be a SIGBUS. It grows with the communicators.
         let seals = SealFlags::SHRINK | SealFlags::SEAL;
         rustix::fs::fcntl_add_seals(&fd, seals)
-            .map_err(|e| Error::system("sealing the team's memory", e, ""))?;
+            .map_err(|e| Error::system("sealing the team's memory (fcntl)", e, ""))?;
         let segment = Segment::map(Arc::new(Pool::new(fd)?), 0, geometry)?;
         segment.reserve(0, geometry.areas_start())?;
         // Relaxed: published by the store of the magic below.
@@ -136,7 +131,7 @@ impl Segment {
     ///
     /// # Errors
     /// [`Error::Memory`], [`Error::System`].
-    pub fn found(&self, ranks: usize) -> Result<u64, Error> {
+    pub(crate) fn found(&self, ranks: usize) -> Result<u64, Error> {
         let geometry = Geometry::new(ranks, self.geometry.box_bytes, 0);
         let at = self.pool.take(geometry.total())?;
         let segment = self.open(at, ranks)?;
@@ -149,7 +144,7 @@ impl Segment {
     ///
     /// # Errors
     /// [`Error::System`] when it cannot be mapped.
-    pub fn open(&self, at: u64, ranks: usize) -> Result<Arc<Segment>, Error> {
+    pub(crate) fn open(&self, at: u64, ranks: usize) -> Result<Arc<Segment>, Error> {
         Pool::open(&self.pool, at, Geometry::new(ranks, self.geometry.box_bytes, 0))
     }
 
@@ -157,19 +152,23 @@ impl Segment {
     ///
     /// # Errors
     /// Those of [`Segment::open`].
-    pub fn open_as(&self, rank: usize, at: u64, ranks: usize) -> Result<Arc<Segment>, Error> {
-        self.open(at, ranks).inspect_err(|_| {
-            let word = words::failure(rank, Loss::Failed).to_ne_bytes();
-            // The header is there: its maker reserved it. Should this fail as well, the others' time limit ends it.
-            let _ = rustix::io::pwrite(self.fd(), &word, at + 8 * words::header::FAILED as u64);
-        })
+    pub(crate) fn open_as(&self, rank: usize, at: u64, ranks: usize) -> Result<Arc<Segment>, Error> {
+        self.open(at, ranks).inspect_err(|_| say_failed(self.fd(), at, rank))
+    }
+
+    /// Has the other ranks of a team find it failed, without mapping it.
+    pub(crate) fn give_up(fd: BorrowedFd<'_>, rank: usize) {
+        let mut magic = [0; 8];
+        if rustix::io::pread(fd, &mut magic, 0) == Ok(8) && u64::from_ne_bytes(magic) == MAGIC {
+            say_failed(fd, 0, rank);
+        }
     }
 
     /// Maps a segment that another rank created.
     ///
     /// # Errors
     /// [`Error::Foreign`] when the descriptor is not a segment of this version.
-    pub fn attach(fd: OwnedFd) -> Result<Segment, Error> {
+    pub(crate) fn attach(fd: OwnedFd) -> Result<Segment, Error> {
         let size = rustix::fs::fstat(&fd)
             .map_err(|e| Error::system("reading the team's descriptor", e, "; was it inherited or closed?"))?
             .st_size as usize;
@@ -210,7 +209,7 @@ impl Segment {
     ///
     /// # Errors
     /// [`Error::Memory`].
-    pub fn claim(&self, rank: usize) -> Result<(), Error> {
+    pub(crate) fn claim(&self, rank: usize) -> Result<(), Error> {
         self.claim_part(rank, 0..self.geometry.area())
     }
 
@@ -218,7 +217,7 @@ impl Segment {
     ///
     /// # Errors
     /// [`Error::Memory`].
-    pub fn claim_part(&self, rank: usize, part: Range<usize>) -> Result<(), Error> {
+    pub(crate) fn claim_part(&self, rank: usize, part: Range<usize>) -> Result<(), Error> {
         self.reserve(self.geometry.areas_start() + rank * self.geometry.area() + part.start, part.len())
     }
 
@@ -273,20 +272,20 @@ impl Segment {
     }
 
     /// The start of rank 0's part of a bank; rank `q`'s lies `q * self.area_stride()` further.
-    pub fn bank(&self, class: BankClass, bank: usize) -> *mut u8 {
+    pub(crate) fn bank(&self, class: BankClass, bank: usize) -> *mut u8 {
         let offset = self.geometry.areas_start() + self.geometry.bank(class, bank);
         // SAFETY: within the mapping by construction of the geometry.
         unsafe { self.base.as_ptr().add(offset) }
     }
 
     /// The start of rank 0's counters.
-    pub fn counters(&self) -> *mut u8 {
+    pub(crate) fn counters(&self) -> *mut u8 {
         // SAFETY: within the mapping by construction of the geometry.
         unsafe { self.base.as_ptr().add(self.geometry.areas_start() + PAGE) }
     }
 
     /// Distance between the areas of consecutive ranks.
-    pub fn area_stride(&self) -> usize {
+    pub(crate) fn area_stride(&self) -> usize {
         self.geometry.area()
     }
 }
@@ -296,6 +295,23 @@ impl Drop for Segment {
         // SAFETY: the mapping is owned by this value, and communicators hold it by reference count.
         unsafe { unmap(self.base, self.geometry.total()) };
         self.pool.close(self.at);
+    }
+}
+
+/// Says in the header at `at` that a rank failed.
+fn say_failed(fd: BorrowedFd<'_>, at: u64, rank: usize) {
+    let word = words::failure(rank, Loss::Failed).to_ne_bytes();
+    // The header is there: its maker reserved it. Should this fail as well, the others' time limit ends it.
+    let _ = rustix::io::pwrite(fd, &word, at + 8 * words::header::FAILED as u64);
+}
+
+/// What to do about a memfd that cannot be had.
+fn no_memfd(e: Errno) -> &'static str {
+    match e {
+        Errno::NOSYS => "; lineweave needs Linux 3.17 or later",
+        Errno::MFILE | Errno::NFILE => "; close descriptors, or raise `ulimit -n`",
+        Errno::PERM | Errno::ACCESS => "; allow memfd_create in the sandbox or its seccomp filter",
+        _ => "",
     }
 }
 
@@ -312,7 +328,7 @@ fn map_bytes(fd: BorrowedFd<'_>, at: u64, bytes: usize) -> Result<NonNull<u8>, E
         )
     }
     .map_err(|e| {
-        Error::system(format!("mapping {bytes} bytes of the team's memory"), e, "; check `ulimit -v`")
+        Error::system(format!("mapping {bytes} bytes of the team's memory (mmap)"), e, "; check `ulimit -v`")
     })?;
     NonNull::new(start.cast::<u8>()).ok_or_else(|| Error::system("mapping the team's memory", "null", ""))
 }

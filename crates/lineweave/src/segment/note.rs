@@ -60,7 +60,14 @@ pub struct WaitNote {
 
 impl Segment {
     /// Says that `rank` has been waiting since `since_ns` in call number `sequence`.
-    pub fn note_wait(&self, rank: usize, since_ns: u64, sequence: u64, awaited: Awaited, operation: &str) {
+    pub(crate) fn note_wait(
+        &self,
+        rank: usize,
+        since_ns: u64,
+        sequence: u64,
+        awaited: Awaited,
+        operation: &str,
+    ) {
         let mut name = [0; NAME_BYTES];
         for (to, from) in name.iter_mut().zip(operation.bytes()) {
             *to = from;
@@ -80,7 +87,7 @@ impl Segment {
     }
 
     /// Says that `rank` waits no longer.
-    pub fn clear_wait(&self, rank: usize) {
+    pub(crate) fn clear_wait(&self, rank: usize) {
         // Relaxed: as above.
         self.control(rank, control::NOTE + SINCE).store(0, Ordering::Relaxed);
     }

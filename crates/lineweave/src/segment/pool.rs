@@ -92,7 +92,9 @@ impl Pool {
             match rustix::fs::ftruncate(&self.fd, end) {
                 // Another one has made it longer meanwhile, and nobody can make it shorter.
                 Ok(()) | Err(Errno::PERM | Errno::INTR) => {}
-                Err(e) => return Err(Error::system(format!("{bytes} bytes for a communicator"), e, "")),
+                Err(e) => {
+                    return Err(Error::system(format!("{bytes} bytes for a communicator (ftruncate)"), e, ""))
+                }
             }
         }
     }
@@ -158,9 +160,10 @@ impl Pool {
 
 /// Refuses what the limit on the size of files does not allow: going beyond would be a signal.
 pub(super) fn expect_room_in_files(end: u64, what: &str) -> Result<(), Error> {
-    let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
-    if limit.is_some_and(|limit| end > limit) || end > i64::MAX as u64 {
-        let why = format!("it would end at byte {end} and files are limited to {limit:?}");
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize).current.unwrap_or(u64::MAX);
+    let limit = limit.min(i64::MAX as u64);
+    if end > limit {
+        let why = format!("it would end at byte {end} and files are limited to {limit} bytes");
         return Err(Error::system(what, why, "; raise `ulimit -f`"));
     }
     Ok(())

@@ -4,7 +4,6 @@ use super::geometry::BankClass;
 use super::{announce, Segment, PAGE};
 use crate::called::{self, Called};
 use crate::error::Loss;
-use crate::ring;
 use crate::sync::{AtomicU64, Ordering};
 
 /// Words of the header.
@@ -117,30 +116,30 @@ impl Segment {
 
     /// Sleepers on flags whose home is `rank`.
     #[inline(always)]
-    pub fn sleepers(&self, rank: usize) -> &AtomicU64 {
+    pub(crate) fn sleepers(&self, rank: usize) -> &AtomicU64 {
         self.control(rank, control::SLEEPERS)
     }
 
     /// How many uses of a ring `rank` has left.
     #[inline(always)]
-    pub fn left(&self, rank: usize, class: BankClass) -> &AtomicU64 {
+    pub(crate) fn left(&self, rank: usize, class: BankClass) -> &AtomicU64 {
         self.control(rank, control::LEFT + class.index())
     }
 
     /// The sequence number of the call that `rank` entered last.
     #[inline(always)]
-    pub fn sequence(&self, rank: usize) -> &AtomicU64 {
+    pub(crate) fn sequence(&self, rank: usize) -> &AtomicU64 {
         self.control(rank, control::SEQUENCE)
     }
 
     /// Words where `rank` announces its call number `sequence` for the checks; the first is the flag.
-    pub fn check(&self, rank: usize, sequence: u64) -> [&AtomicU64; 8] {
+    pub(crate) fn check(&self, rank: usize, sequence: u64) -> [&AtomicU64; 8] {
         let line = control::CHECK + 8 * (sequence % 2) as usize;
         std::array::from_fn(|i| self.control(rank, line + i))
     }
 
     /// How often `rank` has reserved memory for plans. All ranks do so for the same plans.
-    pub fn reserved(&self, rank: usize) -> &AtomicU64 {
+    pub(crate) fn reserved(&self, rank: usize) -> &AtomicU64 {
         self.control(rank, control::RESERVED)
     }
 
@@ -163,33 +162,33 @@ impl Segment {
     }
 
     /// Where `rank` says how its buffers are, for the question number `turn`.
-    pub fn agreement(&self, rank: usize, turn: u64) -> &AtomicU64 {
+    pub(crate) fn agreement(&self, rank: usize, turn: u64) -> &AtomicU64 {
         self.control(rank, control::AGREEMENT + (turn % 2) as usize)
     }
 
     /// Words where `rank` announces (see [`super::announce`]).
-    pub fn announcements(&self, rank: usize) -> [&AtomicU64; announce::WORDS] {
+    pub(crate) fn announcements(&self, rank: usize) -> [&AtomicU64; announce::WORDS] {
         std::array::from_fn(|i| self.control(rank, control::ANNOUNCE + i))
     }
 
     /// Sleepers on words of the header.
-    pub fn header_sleepers(&self) -> &AtomicU64 {
+    pub(crate) fn header_sleepers(&self) -> &AtomicU64 {
         self.header(header::SLEEPERS)
     }
 
     /// How many ranks have joined, to be waited for.
-    pub fn joined_word(&self) -> &AtomicU64 {
+    pub(crate) fn joined_word(&self) -> &AtomicU64 {
         self.header(header::JOINED)
     }
 
     /// A number of the process of a rank that, unlike the kernel's, no two processes of a team have.
-    pub fn process(&self, rank: usize) -> u64 {
+    pub(crate) fn process(&self, rank: usize) -> u64 {
         // Relaxed: only used after the join, which orders it.
         self.control(rank, control::PROCESS).load(Ordering::Relaxed)
     }
 
     /// Counts a rank that will not touch the segment again. The last one gives its memory back.
-    pub fn depart(&self) {
+    pub(crate) fn depart(&self) {
         // SYNC: depart
         let gone = self.header(header::GONE).fetch_add(1, Ordering::AcqRel) + 1;
         if gone as usize == self.ranks() {
@@ -198,19 +197,19 @@ impl Segment {
     }
 
     /// The process of a rank, 0 before it joined.
-    pub fn pid(&self, rank: usize) -> u32 {
+    pub(crate) fn pid(&self, rank: usize) -> u32 {
         // Relaxed: only used after the join, which orders it.
         self.control(rank, control::PID).load(Ordering::Relaxed) as u32
     }
 
     /// The state of a rank.
-    pub fn state(&self, rank: usize) -> RankState {
+    pub(crate) fn state(&self, rank: usize) -> RankState {
         // SYNC: rank-state
         RankState::of(self.control(rank, control::STATE).load(Ordering::Acquire))
     }
 
     /// Publishes the state of a rank.
-    pub fn set_state(&self, rank: usize, state: RankState) {
+    pub(crate) fn set_state(&self, rank: usize, state: RankState) {
         let word = match state {
             RankState::Absent => 0,
             RankState::Active => 1,
@@ -223,7 +222,7 @@ impl Segment {
 
     /// Says which process `rank` is in; [`Segment::process`] has the number `process`. To be followed by a count in
     /// [`Segment::joined_word`].
-    pub fn sign(&self, rank: usize, process: u64) {
+    pub(crate) fn sign(&self, rank: usize, process: u64) {
         // Relaxed: published by the count.
         self.control(rank, control::PROCESS).store(process, Ordering::Relaxed);
         // Relaxed: as above.
@@ -235,19 +234,19 @@ impl Segment {
     }
 
     /// Says where in this process a word holds its number. To be followed by [`Segment::join`].
-    pub fn publish_word(&self, rank: usize, address: u64) {
+    pub(crate) fn publish_word(&self, rank: usize, address: u64) {
         // Relaxed: published by the count of those that joined.
         self.control(rank, control::PUBLISHED).store(address, Ordering::Relaxed);
     }
 
     /// Where in its process `rank` said that a word is.
-    pub fn published_word(&self, rank: usize) -> u64 {
+    pub(crate) fn published_word(&self, rank: usize) -> u64 {
         // Relaxed: only used after the join, which orders it.
         self.control(rank, control::PUBLISHED).load(Ordering::Relaxed)
     }
 
     /// Says that a rank has tried to reach the memory of the others, and whether it could.
-    pub fn tried_attach(&self, able: bool) {
+    pub(crate) fn tried_attach(&self, able: bool) {
         // Relaxed: published by the next line.
         self.header(header::SHUT).fetch_add(u64::from(!able), Ordering::Relaxed);
         // SYNC: tried
@@ -255,7 +254,7 @@ impl Segment {
     }
 
     /// Whether all ranks reach the memory of all others, once all have tried.
-    pub fn all_attach(&self) -> Option<bool> {
+    pub(crate) fn all_attach(&self) -> Option<bool> {
         // SYNC: tried
         let tried = self.header(header::TRIED).load(Ordering::Acquire);
         // Relaxed: ordered by the load above.
@@ -264,7 +263,7 @@ impl Segment {
     }
 
     /// Announces that `rank` has joined from this process; `able` is whether it can use `membarrier`.
-    pub fn join(&self, rank: usize, process: u64, able: bool) {
+    pub(crate) fn join(&self, rank: usize, process: u64, able: bool) {
         self.sign(rank, process);
         // SYNC: join
         self.header(header::UNABLE).fetch_add(u64::from(!able), Ordering::AcqRel);
@@ -273,25 +272,25 @@ impl Segment {
     }
 
     /// How many ranks have joined.
-    pub fn joined(&self) -> usize {
+    pub(crate) fn joined(&self) -> usize {
         // SYNC: join
         self.header(header::JOINED).load(Ordering::Acquire) as usize
     }
 
     /// Whether every rank that joined can use `membarrier`.
-    pub fn all_able(&self) -> bool {
+    pub(crate) fn all_able(&self) -> bool {
         // Relaxed: read after everybody's join was seen.
         self.header(header::UNABLE).load(Ordering::Relaxed) == 0
     }
 
     /// The rank whose loss ended this team, and how it was lost.
-    pub fn failed(&self) -> Option<(usize, Loss)> {
+    pub(crate) fn failed(&self) -> Option<(usize, Loss)> {
         // Relaxed: the word is the whole message.
         loss(self.header(header::FAILED).load(Ordering::Relaxed))
     }
 
     /// Records that `rank` is lost; the first record stays.
-    pub fn set_failed(&self, rank: usize, how: Loss) {
+    pub(crate) fn set_failed(&self, rank: usize, how: Loss) {
         // Relaxed: the word is the whole message, here and on failure.
         let _ = self.header(header::FAILED).compare_exchange(
             0,
@@ -299,10 +298,5 @@ impl Segment {
             Ordering::Relaxed, // Relaxed: as above.
             Ordering::Relaxed, // Relaxed: as above.
         );
-    }
-
-    /// The lowest `left` of all ranks in a ring.
-    pub fn least_left(&self, class: BankClass) -> u64 {
-        (0..self.ranks()).map(|q| ring::left(self.left(q, class))).min().unwrap_or(0)
     }
 }

@@ -44,7 +44,7 @@ pub const BOX_BYTES: usize = 1 << 20;
 const CHECK: &str = if cfg!(debug_assertions) { "1" } else { "0" };
 
 /// The table.
-pub const VARIABLES: [Variable; 16] = [
+pub const VARIABLES: [Variable; 17] = [
     Variable {
         name: "LINEWEAVE_WAIT",
         values: "spin, yield, sleep or auto",
@@ -99,6 +99,13 @@ pub const VARIABLES: [Variable; 16] = [
         default: "none",
         about: "a wait longer than this is an error that names the rank waited for",
         set: |s, text| values::timeout(text).map(|v| s.timeout = v),
+    },
+    Variable {
+        name: "LINEWEAVE_STOP_TIMEOUT",
+        values: "seconds above 0, or none",
+        default: "none",
+        about: "a rank that is stopped (SIGSTOP, Ctrl-Z) for longer while others wait for it is lost",
+        set: |s, text| values::timeout(text).map(|v| s.stop_timeout = v),
     },
     Variable {
         name: "LINEWEAVE_CMA",
@@ -220,6 +227,8 @@ pub struct Settings {
     pub bind: Bind,
     /// The longest wait that is not an error.
     pub timeout: Option<Duration>,
+    /// How long a rank may be stopped while others wait for it.
+    pub stop_timeout: Option<Duration>,
     /// Whether processes copy out of each other's memory.
     pub attach: Attach,
     /// Whether a helper thread carries started calls on.
@@ -251,6 +260,7 @@ impl Default for Settings {
             reproducible: false,
             bind: Bind::Auto,
             timeout: None,
+            stop_timeout: None,
             attach: Attach::Auto,
             progress_thread: false,
             algorithms: Vec::new(),

@@ -34,6 +34,7 @@ fn every_value_is_read_and_its_origin_kept() {
         ("LINEWEAVE_PROGRESS_THREAD", "1"),
         ("LINEWEAVE_BIND", "3,0-1"),
         ("LINEWEAVE_TIMEOUT", "0.5"),
+        ("LINEWEAVE_STOP_TIMEOUT", "2s"),
         ("LINEWEAVE_ALGORITHM", "bcast=binomial"),
         ("LINEWEAVE_QUIET", "1"),
         ("LINEWEAVE_RANKS_PER_NODE", "2"),
@@ -50,6 +51,7 @@ fn every_value_is_read_and_its_origin_kept() {
     assert!(settings.check && settings.reproducible && settings.progress_thread && settings.quiet);
     assert_eq!(settings.bind, Bind::Cpus(vec![3, 0, 1]), "ranks take CPUs in the order given");
     assert_eq!(settings.timeout, Some(Duration::from_millis(500)));
+    assert_eq!(settings.stop_timeout, Some(Duration::from_secs(2)));
     assert_eq!(settings.algorithms[0].algorithm.name, "binomial");
     assert!(settings.rows.iter().all(|r| r.origin == Origin::Environment));
     assert_eq!(settings.rows[3].value, "64KiB");

@@ -6,6 +6,7 @@ use crate::segment::MAX_RANKS;
 use crate::settings::{Attach, Bind, Settings, Wait};
 use crate::topology::{Hardware, Source};
 use crate::tuning::Tuning;
+use crate::watch::Limits;
 use lineweave_core::topology::{Cpu, Shape, Topology};
 use lineweave_core::units::Rank;
 use serde::{Deserialize, Serialize};
@@ -28,6 +29,8 @@ pub struct Charter {
     pub reproducible: bool,
     /// The longest wait in milliseconds, if there is a limit.
     pub timeout_ms: Option<u64>,
+    /// How long a rank may be stopped, in milliseconds, if there is a limit.
+    pub stop_timeout_ms: Option<u64>,
     /// Bytes of slots in a large bank, at each rank.
     pub box_bytes: usize,
     /// Whether ranks reach each other's private buffers.
@@ -127,6 +130,7 @@ impl Charter {
             check: settings.check,
             reproducible: settings.reproducible,
             timeout_ms: settings.timeout.map(|t| t.as_millis() as u64),
+            stop_timeout_ms: settings.stop_timeout.map(|t| t.as_millis() as u64),
             box_bytes: settings.box_bytes,
             direct: false,
             attach: settings.attach,
@@ -146,9 +150,10 @@ impl Charter {
         Shape::on(self.cpus.clone())
     }
 
-    /// The longest wait, if there is a limit.
-    pub fn timeout(&self) -> Option<Duration> {
-        self.timeout_ms.map(Duration::from_millis)
+    /// The longest wait, and the longest stop, where there are limits.
+    pub(crate) fn limits(&self) -> Limits {
+        let of = |ms: Option<u64>| ms.map(Duration::from_millis);
+        Limits { wait: of(self.timeout_ms), stopped: of(self.stop_timeout_ms) }
     }
 
     /// The form in which it lies in the segment.

@@ -5,22 +5,23 @@
 //! different plans.
 
 mod charter;
+mod door;
+mod host;
 mod local;
 mod meeting;
 mod members;
 mod processes;
-mod rendezvous;
 
 pub use charter::Charter;
+pub use host::{connect, connect_within, Host};
 pub use meeting::{meet, Meeting};
 pub use members::Members;
 pub use processes::{from_environment, members_from_environment, RANK_VARIABLE, TEAM_VARIABLE};
-pub use rendezvous::{connect, connect_within, Host};
 
 use crate::affinity;
 use crate::choose::Book;
 use crate::communicator::{Communicator, Family, Options};
-use crate::error::Error;
+use crate::error::{Error, Loss};
 use crate::segment::Segment;
 use std::sync::Arc;
 use std::time::Duration;
@@ -88,11 +89,22 @@ impl Team {
         let results: Vec<Result<T, Error>> = std::thread::scope(|scope| {
             let handles: Vec<_> = (0..charter.ranks())
                 .map(|rank| {
-                    scope.spawn(move || f(join(Arc::clone(segment), charter, rank, Arc::clone(family))?))
+                    let run = move || f(join(Arc::clone(segment), charter, rank, Arc::clone(family))?);
+                    std::thread::Builder::new().spawn_scoped(scope, run).map_err(|e| {
+                        // Those that were started do not wait for it.
+                        segment.set_failed(rank, Loss::Failed);
+                        let what = format!("starting the thread of rank {rank} (clone)");
+                        Error::system(
+                            what,
+                            e,
+                            "; use fewer ranks, or raise `ulimit -u` or the container's limit",
+                        )
+                    })
                 })
                 .collect();
-            let outcome = |(rank, handle): (usize, std::thread::ScopedJoinHandle<'_, Result<T, Error>>)| {
-                handle.join().unwrap_or_else(|panic| {
+            type Handle<'a, T> = Result<std::thread::ScopedJoinHandle<'a, Result<T, Error>>, Error>;
+            let outcome = |(rank, handle): (usize, Handle<'_, T>)| {
+                handle?.join().unwrap_or_else(|panic| {
                     let message = panic
                         .downcast_ref::<String>()
                         .cloned()
@@ -136,7 +148,7 @@ fn join(
     let budget = charter.tuning.wait_budget(charter.wait, charter.ranks(), charter.usable);
     let options = Options {
         budget: if held { budget } else { budget.on_any_cpu(charter.wait) },
-        timeout: charter.timeout(),
+        limits: charter.limits(),
         copy: charter.tuning.copy_policy(),
         progress_thread: charter.progress_thread,
     };

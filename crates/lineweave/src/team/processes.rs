@@ -2,11 +2,12 @@
 
 use super::{join, local, Charter, Members, Team};
 use crate::communicator::Communicator;
-use crate::error::Error;
+use crate::error::{Error, Loss};
+use crate::segment::Segment;
 use crate::settings::LAUNCHERS;
 use rustix::io::FdFlags;
 use std::ops::Range;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 
@@ -75,6 +76,11 @@ impl Team {
     /// The descriptor that processes started by other means than [`Team::spawn`] have to inherit, for [`from_environment`].
     pub fn descriptor(&self) -> std::os::fd::BorrowedFd<'_> {
         self.segment.fd()
+    }
+
+    /// Tells those that have joined, and wait for this rank, that it does not come.
+    pub fn give_up(&self, rank: usize) {
+        self.segment.set_failed(rank, Loss::Failed);
     }
 
     /// Makes this process one rank of a team of processes.
@@ -157,7 +163,11 @@ fn expect_ranks(given: &Range<usize>, ranks: usize) -> Result<(), Error> {
 
 /// Joins the team of a descriptor as `rank`.
 pub(super) fn attach(fd: OwnedFd, rank: usize) -> Result<Communicator, Error> {
-    let (segment, family) = local::share(fd)?;
+    let twin = rustix::io::dup(&fd);
+    let (segment, family) = local::share(fd).inspect_err(|_| {
+        // The others do not wait for it; without a descriptor to tell them by, their patience ends it.
+        twin.iter().for_each(|fd| Segment::give_up(fd.as_fd(), rank));
+    })?;
     let end = rank.checked_add(1).unwrap_or(rank);
     expect_ranks(&(rank..end), segment.ranks())?;
     let charter = Charter::from_bytes(segment.blob())?;

@@ -6,6 +6,7 @@
 
 use super::synthetic::MOST_CPUS;
 use super::{Cache, CacheKind, CoreKind, Hardware, MemoryNode, Sets, Source, TopologyError};
+use std::io::ErrorKind;
 use std::path::Path;
 
 /// A description of some hundred sockets takes a few megabytes.
@@ -19,8 +20,11 @@ pub fn read(path: &Path) -> Result<Hardware, TopologyError> {
     if length > LARGEST {
         return Err(wrong(format!("{length} bytes, more than any machine's topology takes")));
     }
-    let bytes = std::fs::read(path).map_err(|e| unreadable(e.to_string()))?;
-    let text = String::from_utf8(bytes).map_err(|_| wrong("bytes that are not UTF-8".to_owned()))?;
+    let text = crate::sysfile::text(path).map_err(|e| match e.kind() {
+        // Not UTF-8, or a device without an end.
+        ErrorKind::InvalidData => wrong(e.to_string()),
+        _ => unreadable(e.to_string()),
+    })?;
     if text.trim().is_empty() {
         return Err(wrong("an empty file".to_owned()));
     }

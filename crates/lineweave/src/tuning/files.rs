@@ -1,6 +1,7 @@
 //! The files that measuring leaves: where they are, and what they say.
 
 use crate::error::Error;
+use crate::sysfile;
 use lineweave_core::model::{fit, Model};
 use lineweave_core::profile::{Fingerprint, Profile};
 use lineweave_core::select::Choices;
@@ -33,7 +34,7 @@ pub fn read_profile(file: &Path) -> Result<Profile, Error> {
 }
 
 fn text_of(file: &Path) -> Result<String, Error> {
-    std::fs::read_to_string(file).map_err(|e| profile_error(file, e.to_string()))
+    sysfile::text(file).map_err(|e| profile_error(file, e.to_string()))
 }
 
 fn parse_profile(file: &Path, text: &str) -> Result<Profile, Error> {
@@ -53,7 +54,7 @@ static LAST: Mutex<Option<Last>> = Mutex::new(None);
 /// The model of a profile's file, and the choices beside it.
 pub(super) fn read(file: &Path, fingerprint: &Fingerprint) -> Result<(Model, Option<Choices>), Error> {
     let beside = file.with_file_name(CHOICES_FILE);
-    let texts = (text_of(file)?, std::fs::read_to_string(&beside).ok());
+    let texts = (text_of(file)?, sysfile::text(&beside).ok());
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = last.as_ref().filter(|l| l.texts == texts && l.fingerprint == *fingerprint) {
         return Ok(known.result.clone());

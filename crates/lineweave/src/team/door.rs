@@ -1,0 +1,439 @@
+//! The door of a team: a Unix socket at which processes of one user get the team's descriptor.
+//!
+//! 1. Somebody opens the door at a path, or at an abstract name (`@name`), which leaves no file behind.
+//! 2. A guest connects, and makes sure that the door is its own user's.
+//! 3. The host lets in whoever comes, asks the kernel for the guest's user, and hangs up on those of others before it
+//!    reads anything.
+//! 4. The guest says which version it is, how many ranks it expects, which rank it wants (or any), and on which CPUs it may run.
+//! 5. The host answers with a rank and, as ancillary data (`SCM_RIGHTS`), the team's descriptor; or with the reason for refusing.
+//!
+//! Sockets do not block, and both sides wait by a [`Clock`]. A guest that says nothing holds nobody up, and is let go after
+//! a while, or when its descriptor is needed.
+
+use super::processes::attach;
+use crate::communicator::Communicator;
+use crate::cpus::UsableCpus;
+use crate::error::Error;
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType,
+};
+use std::collections::BTreeSet;
+use std::io::{IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// "lineweave" at the door, and the version of its two messages.
+const MARK: u64 = u64::from_le_bytes(*b"lw-door1");
+/// Said by a guest that takes any rank, or comes to a team of any size.
+const ANY: u64 = u64::MAX;
+/// Words of a set of CPUs in a message.
+const MASK: usize = 128;
+/// A guest's message: mark, version, ranks, wanted rank, CPUs.
+const WORDS: usize = 4 + MASK;
+
+/// How long to wait before looking at the clock, and asking whether to go on, again.
+const LOOK: Duration = Duration::from_millis(50);
+/// How long a guest may say nothing: it speaks as soon as it is connected.
+const SILENCE: Duration = Duration::from_secs(5);
+
+/// What a host answers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Answer {
+    /// Come in, as this rank.
+    Welcome(usize),
+    /// The host is of this version.
+    Version(u64),
+    /// The team has so many ranks.
+    Size(usize),
+    /// The wanted rank, or any, is not free.
+    Taken,
+    /// So many had come when the time was over.
+    Late(usize),
+}
+
+impl Answer {
+    fn words(self) -> [u64; 2] {
+        match self {
+            Answer::Welcome(rank) => [0, rank as u64],
+            // The number of the answer that every version understands.
+            Answer::Version(version) => [2, version],
+            Answer::Size(ranks) => [3, ranks as u64],
+            Answer::Taken => [4, 0],
+            Answer::Late(present) => [5, present as u64],
+        }
+    }
+
+    fn read([code, detail]: [u64; 2]) -> Option<Answer> {
+        Some(match code {
+            0 => Answer::Welcome(detail as usize),
+            2 => Answer::Version(detail),
+            3 => Answer::Size(detail as usize),
+            4 => Answer::Taken,
+            5 => Answer::Late(detail as usize),
+            _ => return None,
+        })
+    }
+}
+
+fn bytes(words: &[u64]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+fn word(bytes: &[u8], i: usize) -> u64 {
+    u64::from_le_bytes(std::array::from_fn(|b| bytes[i * 8 + b]))
+}
+
+/// What a guest says.
+#[derive(Debug, Default)]
+pub(super) struct Hello {
+    /// Ranks of the team that it expects, or any.
+    pub ranks: Option<usize>,
+    /// The rank that it wants, or any.
+    pub rank: Option<usize>,
+    /// Where it may run.
+    pub cpus: BTreeSet<usize>,
+}
+
+impl Hello {
+    /// The calling thread's.
+    pub fn own(ranks: Option<usize>, rank: Option<usize>) -> Hello {
+        let cpus = UsableCpus::of_this_thread().cpus.into_iter().filter(|&cpu| cpu < MASK * 64).collect();
+        Hello { ranks, rank, cpus }
+    }
+
+    fn words(&self) -> [u64; WORDS] {
+        let mut words = [0u64; WORDS];
+        let number = |n: Option<usize>| n.map_or(ANY, |n| n as u64);
+        words[..4].copy_from_slice(&[MARK, version(), number(self.ranks), number(self.rank)]);
+        for &cpu in &self.cpus {
+            words[4 + cpu / 64] |= 1 << (cpu % 64);
+        }
+        words
+    }
+
+    /// Of a message, unless it is another version's or anything else.
+    fn read(bytes: &[u8]) -> Option<Hello> {
+        if bytes.len() != WORDS * 8 || word(bytes, 0) != MARK || word(bytes, 1) != version() {
+            return None;
+        }
+        let number = |i| Some(word(bytes, i)).filter(|&n| n != ANY).map(|n| n as usize);
+        let cpus = (0..MASK * 64).filter(|cpu| word(bytes, 4 + cpu / 64) >> (cpu % 64) & 1 == 1).collect();
+        Some(Hello { ranks: number(2), rank: number(3), cpus })
+    }
+}
+
+/// Until when to wait, and whether to go on.
+pub(super) struct Clock<'a> {
+    began: Instant,
+    patience: Option<Duration>,
+    look: &'a mut dyn FnMut() -> Result<(), Error>,
+}
+
+impl Clock<'_> {
+    /// From now, for so long if there is a limit. `look` is called every so often, and ends the wait by an error.
+    pub fn new(patience: Option<Duration>, look: &mut dyn FnMut() -> Result<(), Error>) -> Clock<'_> {
+        Clock { began: Instant::now(), patience, look }
+    }
+
+    fn left(&self) -> Duration {
+        self.patience.map_or(LOOK, |patience| patience.saturating_sub(self.began.elapsed()))
+    }
+
+    /// The limit, for messages.
+    pub fn seconds(&self) -> f64 {
+        self.patience.unwrap_or_default().as_secs_f64()
+    }
+
+    /// Sleeps; whether there is time left.
+    pub fn wait(&mut self, pause: Duration) -> Result<bool, Error> {
+        (self.look)()?;
+        std::thread::sleep(pause);
+        Ok(!self.left().is_zero())
+    }
+
+    /// Waits until one of these is ready, but not for long; whether there is time left.
+    fn poll(&mut self, polled: &mut [PollFd<'_>]) -> Result<bool, Error> {
+        (self.look)()?;
+        let limit = Timespec::try_from(self.left().min(LOOK)).expect("a short time fits");
+        match poll(polled, Some(&limit)) {
+            Ok(_) | Err(Errno::INTR) => Ok(!self.left().is_zero()),
+            Err(e) => Err(Error::system("waiting for the other ranks (poll)", e, "")),
+        }
+    }
+}
+
+fn address(name: &str) -> Result<SocketAddrUnix, Error> {
+    let made = match name.strip_prefix('@') {
+        Some(name) => SocketAddrUnix::new_abstract_name(name.as_bytes()),
+        None => SocketAddrUnix::new(name),
+    };
+    made.map_err(|e| {
+        Error::system(format!("the socket name `{name}`"), e, "; give a path of at most 107 bytes, or @name")
+    })
+}
+
+fn socket() -> Result<OwnedFd, Error> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
+        .map_err(|e| Error::system("opening a Unix socket", e, "; check `ulimit -n`"))
+}
+
+/// The user at the other end.
+fn peer_user(socket: &OwnedFd) -> Result<u32, Error> {
+    rustix::net::sockopt::socket_peercred(socket)
+        .map(|c| c.uid.as_raw())
+        .map_err(|e| Error::system("asking for the peer's user", e, ""))
+}
+
+fn own_user() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+/// A door that is open.
+#[derive(Debug)]
+pub(super) struct Door {
+    socket: OwnedFd,
+    /// The file to remove, unless the name is abstract.
+    file: Option<PathBuf>,
+}
+
+impl Door {
+    /// Opens a door at a path or at an abstract `@name`; nothing, if the name is in use.
+    pub fn open(name: &str) -> Result<Option<Door>, Error> {
+        let failed = |e| Error::system(format!("listening at `{name}` (bind, listen)"), e, "");
+        let socket = socket()?;
+        match rustix::net::bind(&socket, &address(name)?) {
+            Ok(()) => {}
+            Err(Errno::ADDRINUSE) => return Ok(None),
+            Err(e) => return Err(failed(e)),
+        }
+        let door = Door { socket, file: (!name.starts_with('@')).then(|| PathBuf::from(name)) };
+        rustix::net::listen(&door.socket, 4096).map_err(failed)?;
+        Ok(Some(door))
+    }
+
+    /// Where guests come in.
+    pub fn hall(&self) -> Hall<'_> {
+        Hall { door: self, silent: Vec::new() }
+    }
+}
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        if let Some(file) = &self.file {
+            // Somebody may have removed it already; there is nothing more to do.
+            let _ = std::fs::remove_file(file);
+        }
+    }
+}
+
+/// Those who came in and have not said anything yet.
+pub(super) struct Hall<'a> {
+    door: &'a Door,
+    silent: Vec<(OwnedFd, Instant)>,
+}
+
+impl Hall<'_> {
+    /// The next guest who says what it wants; nothing when the time is over.
+    pub fn next(&mut self, clock: &mut Clock<'_>) -> Result<Option<Guest>, Error> {
+        loop {
+            self.silent.retain(|(_, since)| since.elapsed() < SILENCE);
+            let sockets = std::iter::once(&self.door.socket).chain(self.silent.iter().map(|(s, _)| s));
+            let mut polled: Vec<PollFd<'_>> = sockets.map(|s| PollFd::new(s, PollFlags::IN)).collect();
+            if !clock.poll(&mut polled)? {
+                return Ok(None);
+            }
+            // Those who speak first, so that nobody is let go who did.
+            match polled.iter().rposition(|p| !p.revents().is_empty()) {
+                None => {}
+                Some(0) => self.admit()?,
+                Some(i) => {
+                    let heard = Guest::hear(self.silent.remove(i - 1).0);
+                    if heard.is_some() {
+                        return Ok(heard);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Lets one in, unless it is another user's.
+    fn admit(&mut self) -> Result<(), Error> {
+        match rustix::net::accept_with(&self.door.socket, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
+            Ok(peer) if peer_user(&peer).is_ok_and(|user| user == own_user()) => {
+                self.silent.push((peer, Instant::now()));
+            }
+            Ok(_) | Err(Errno::AGAIN | Errno::INTR | Errno::CONNABORTED) => {}
+            // Who came first and said nothing makes room.
+            Err(Errno::MFILE | Errno::NFILE) if !self.silent.is_empty() => drop(self.silent.remove(0)),
+            Err(e) => return Err(Error::system("accepting a rank", e, "; check `ulimit -n`")),
+        }
+        Ok(())
+    }
+}
+
+/// One who has come and said what it wants.
+#[derive(Debug)]
+pub(super) struct Guest {
+    socket: OwnedFd,
+    pub hello: Hello,
+}
+
+impl Guest {
+    /// Reads what it says. Nothing, when it hung up or was refused.
+    fn hear(socket: OwnedFd) -> Option<Guest> {
+        // One byte more than it should be, to see one that is longer.
+        let mut said = [0u8; WORDS * 8 + 1];
+        let (read, _) =
+            rustix::net::recv(&socket, &mut said[..], RecvFlags::empty()).ok().filter(|r| r.0 > 0)?;
+        let Some(hello) = Hello::read(&said[..read]) else {
+            // Who hung up by now needs no answer.
+            let _ = answer(&socket, Answer::Version(version()), None);
+            return None;
+        };
+        Some(Guest { socket, hello })
+    }
+
+    /// Whether it has not hung up.
+    pub fn is_here(&self) -> bool {
+        let mut polled = [PollFd::new(&self.socket, PollFlags::empty())];
+        poll(&mut polled, Some(&Timespec::default())) == Ok(0)
+    }
+
+    /// Answers; a guest that is welcome gets the descriptor. Whether it was still there to hear it.
+    pub fn answer(&self, what: Answer, fd: Option<BorrowedFd<'_>>) -> Result<bool, Error> {
+        match answer(&self.socket, what, fd) {
+            Ok(()) => Ok(true),
+            Err(Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN) => Ok(false),
+            Err(e) => Err(Error::system("answering a rank that asks for its team (sendmsg)", e, "")),
+        }
+    }
+}
+
+fn answer(socket: &OwnedFd, what: Answer, fd: Option<BorrowedFd<'_>>) -> Result<(), Errno> {
+    let fds: Vec<BorrowedFd<'_>> = fd.into_iter().collect();
+    let mut space = [MaybeUninit::<u8>::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    if !fds.is_empty() {
+        ancillary.push(SendAncillaryMessage::ScmRights(&fds));
+    }
+    let said = bytes(&what.words());
+    rustix::net::sendmsg(socket, &[IoSlice::new(&said)], &mut ancillary, SendFlags::NOSIGNAL).map(drop)
+}
+
+/// Connects to the door at `name`; or why it may be worth to try again: there is none yet, or its queue is full.
+pub(super) fn reach(name: &str) -> Result<Result<OwnedFd, Errno>, Error> {
+    let socket = socket()?;
+    match rustix::net::connect(&socket, &address(name)?) {
+        Ok(()) => Ok(Ok(socket)),
+        Err(e @ (Errno::NOENT | Errno::CONNREFUSED | Errno::AGAIN | Errno::INTR)) => Ok(Err(e)),
+        Err(e) => Err(Error::system(format!("connecting to `{name}`"), e, "")),
+    }
+}
+
+/// Says hello to the host at the other end, and joins as it answers.
+pub(super) fn ask(
+    name: &str,
+    socket: &OwnedFd,
+    hello: &Hello,
+    clock: &mut Clock<'_>,
+) -> Result<Communicator, Error> {
+    let refused = |why: String| Error::Meeting { name: name.to_owned(), why };
+    let lost = |e: Errno| Error::system(format!("talking to the host at `{name}` (send, recvmsg)"), e, "");
+    let foreign = |found: String| Error::Foreign {
+        expected: format!("a host of lineweave {}", env!("CARGO_PKG_VERSION")),
+        found,
+    };
+    let host = peer_user(socket)?;
+    if host != own_user() {
+        return Err(Error::OtherUser { expected: own_user(), found: host });
+    }
+    match rustix::net::send(socket, &bytes(&hello.words()), SendFlags::NOSIGNAL) {
+        // A host that hung up may have said why.
+        Ok(_) | Err(Errno::PIPE | Errno::CONNRESET) => {}
+        Err(e) => return Err(lost(e)),
+    }
+    let mut said = [0u8; 16];
+    let mut space = [MaybeUninit::<u8>::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let received = loop {
+        let mut into = [IoSliceMut::new(&mut said)];
+        match rustix::net::recvmsg(socket, &mut into, &mut ancillary, RecvFlags::CMSG_CLOEXEC) {
+            Ok(received) => break received,
+            Err(Errno::AGAIN) => {
+                if !clock.poll(&mut [PollFd::new(socket, PollFlags::IN)])? {
+                    let why = format!("the host did not answer within {:.0} s", clock.seconds());
+                    return Err(refused(why));
+                }
+            }
+            // It hung up without reading; what it said before that comes next.
+            Err(Errno::INTR | Errno::CONNRESET) => {}
+            Err(e) => return Err(lost(e)),
+        }
+    };
+    if received.bytes == 0 {
+        return Err(refused("the host went away before it answered".into()));
+    }
+    if received.bytes != said.len() {
+        return Err(foreign(format!("an answer of {} bytes", received.bytes)));
+    }
+    let rank = match Answer::read([word(&said, 0), word(&said, 1)]) {
+        Some(Answer::Welcome(rank)) => rank,
+        Some(Answer::Version(version)) => return Err(foreign(host_of(version))),
+        Some(Answer::Size(ranks)) => {
+            let expected = hello.ranks.map_or_else(String::new, |n| format!(" and this one {n}"));
+            return Err(refused(format!("the others expect {ranks} ranks{expected}")));
+        }
+        Some(Answer::Taken) => {
+            let why = |rank| format!("rank {rank} is taken, or the team has no such rank");
+            return Err(refused(hello.rank.map_or_else(|| "no rank is free".into(), why)));
+        }
+        Some(Answer::Late(present)) => return Err(refused(absent(present, hello.ranks, clock.seconds()))),
+        None => return Err(foreign(format!("answer {}", word(&said, 0)))),
+    };
+    let fd = ancillary.drain().find_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(mut fds) => fds.next(),
+        _ => None,
+    });
+    match fd {
+        Some(fd) => attach(fd, rank),
+        None if received.flags.contains(ReturnFlags::CTRUNC) => Err(Error::system(
+            "receiving the team's descriptor",
+            "there is no room for it",
+            "; close descriptors, or raise `ulimit -n`",
+        )),
+        None => Err(foreign("an answer without a descriptor".into())),
+    }
+}
+
+/// Why a team was not formed.
+pub(super) fn absent(present: usize, ranks: Option<usize>, seconds: f64) -> String {
+    let of = ranks.map_or_else(String::new, |ranks| format!(" of {ranks}"));
+    format!("{present}{of} ranks came within {seconds:.0} s")
+}
+
+/// The version's last eight characters.
+fn version() -> u64 {
+    packed(env!("CARGO_PKG_VERSION"))
+}
+
+fn packed(version: &str) -> u64 {
+    version.bytes().fold(0, |h, b| h << 8 | u64::from(b))
+}
+
+/// Which version a host says that it is.
+fn host_of(version: u64) -> String {
+    let text: Vec<u8> = version.to_be_bytes().into_iter().skip_while(|&b| b == 0).collect();
+    match text.iter().all(u8::is_ascii_graphic) && !text.is_empty() {
+        true => format!("a host of lineweave {}", String::from_utf8_lossy(&text)),
+        false => format!("a host of another version (mark {version:x})"),
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;
