@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const char *const kinds[] = {
@@ -102,23 +101,28 @@ static bool write_json(FILE *file, const struct lwm_count *counts)
 
 void lwm_report(void)
 {
-    enum { WORDS = sizeof lwm_counts / sizeof(uint64_t) };
-    struct lwm_count *sums = calloc(1, sizeof lwm_counts);
-    if (!sums) lwm_host.Abort(lwm_host.world, 1);
+    /* No memory is asked for: at the end of a program that may take its time, if it has freed many small pieces. */
+    static struct lwm_count sums[LWM_KINDS][LWM_CLASSES];
+    long long mine[LWM_KINDS] = {0}, all[LWM_KINDS] = {0};
+    enum { ROW = LWM_CLASSES * (sizeof(struct lwm_count) / sizeof(uint64_t)), PIECE = 64 };
+    for (int k = 0; k < LWM_KINDS; k++) {
+        const uint64_t *row = (const uint64_t *)lwm_counts[k];
+        for (int i = 0; i < ROW; i++) mine[k] = mine[k] || row[i];
+    }
     /* In short messages: for longer ones MPICH reads other processes' memory, which a container may forbid. */
-    enum { PIECE = 64 };
-    int failed = 0;
-    for (int at = 0; at < WORDS && !failed; at += PIECE) {
-        int many = WORDS - at < PIECE ? WORDS - at : PIECE;
-        const uint64_t *from = (const uint64_t *)lwm_counts + at;
-        failed = lwm_host.Reduce(from, (uint64_t *)sums + at, many, lwm_host.long_long, lwm_host.sum, 0, lwm_host.world);
+    int failed = lwm_host.Allreduce(mine, all, LWM_KINDS, lwm_host.long_long, lwm_host.sum, lwm_host.world);
+    for (int k = 0; k < LWM_KINDS; k++) {
+        for (int at = 0; all[k] && at < ROW && !failed; at += PIECE) {
+            int many = ROW - at < PIECE ? ROW - at : PIECE;
+            const uint64_t *from = (const uint64_t *)lwm_counts[k] + at;
+            failed = lwm_host.Reduce(from, (uint64_t *)sums[k] + at, many, lwm_host.long_long, lwm_host.sum, 0, lwm_host.world);
+        }
     }
-    if (!failed && lwm_world_rank == 0) {
-        if (!lwm_settings.quiet) show(sums);
-        FILE *file = lwm_settings.report ? fopen(lwm_settings.report, "w") : NULL;
-        bool written = !lwm_settings.report || (file && write_json(file, sums));
-        if (!written) fprintf(stderr, "lineweave: %s: the report cannot be written: %s\n", lwm_settings.report, strerror(errno));
-        if (file) fclose(file);
-    }
-    free(sums);
+    if (failed || lwm_world_rank != 0) return;
+    const struct lwm_count *counts = sums[0];
+    if (!lwm_settings.quiet) show(counts);
+    FILE *file = lwm_settings.report ? fopen(lwm_settings.report, "w") : NULL;
+    bool written = !lwm_settings.report || (file && write_json(file, counts));
+    if (!written) fprintf(stderr, "lineweave: %s: the report cannot be written: %s\n", lwm_settings.report, strerror(errno));
+    if (file) fclose(file);
 }

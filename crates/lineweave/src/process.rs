@@ -16,6 +16,13 @@ pub fn state(pid: u32) -> Option<char> {
     parse(&Root::live().read(format!("/proc/{pid}/stat"))?).map(|s| s.state)
 }
 
+/// Whether a process has ended.
+pub fn is_gone(pid: u32) -> bool {
+    let known = rustix::process::Pid::from_raw(pid as i32);
+    let signalled = known.map(rustix::process::test_kill_process);
+    matches!(signalled, Some(Err(rustix::io::Errno::SRCH))) || matches!(state(pid), Some('Z' | 'X'))
+}
+
 /// The state of a thread, unless it is gone.
 pub fn thread(pid: u32, thread: u32) -> Option<ThreadState> {
     parse(&Root::live().read(format!("/proc/{pid}/task/{thread}/stat"))?)
@@ -58,5 +65,6 @@ mod tests {
         let me = rustix::thread::gettid().as_raw_nonzero().get() as u32;
         assert!(thread(std::process::id(), me).is_some());
         assert_eq!(state(u32::MAX), None);
+        assert!(!is_gone(std::process::id()) && is_gone(i32::MAX as u32));
     }
 }

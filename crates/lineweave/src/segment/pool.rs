@@ -11,7 +11,7 @@
 //! right to trace it; and they outlive the team that they were made from.
 
 use super::words::header;
-use super::{Geometry, Heap, Segment, PAGE};
+use super::{Board, Geometry, Heap, Segment, PAGE};
 use crate::error::Error;
 use crate::sync::{AtomicU64, Ordering};
 use rustix::fs::FallocateFlags;
@@ -19,7 +19,7 @@ use rustix::io::Errno;
 use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 /// One process's view of the memory.
 #[derive(Debug)]
@@ -30,6 +30,8 @@ pub struct Pool {
     /// What is mapped, by where it begins: ranks of one process share a mapping.
     mapped: Mutex<HashMap<u64, Weak<Segment>>>,
     heaps: Mutex<HashMap<u64, Weak<Heap>>>,
+    /// Mapped when it is first asked for; nothing where it cannot be.
+    board: OnceLock<Option<Board>>,
 }
 
 // SAFETY: the page stays mapped until the value is dropped and is only used as atomics.
@@ -41,7 +43,7 @@ impl Pool {
     /// Of a descriptor that has a first page.
     pub(super) fn new(fd: OwnedFd) -> Result<Pool, Error> {
         let first = super::map_bytes(fd.as_fd(), 0, PAGE)?;
-        Ok(Pool { fd, first, mapped: Mutex::default(), heaps: Mutex::default() })
+        Ok(Pool { fd, first, mapped: Mutex::default(), heaps: Mutex::default(), board: OnceLock::new() })
     }
 
     /// The descriptor.
@@ -49,10 +51,21 @@ impl Pool {
         self.fd.as_fd()
     }
 
+    fn word(&self, word: usize) -> &AtomicU64 {
+        // SAFETY: a word of the first page, mapped as long as this value lives and only used as atomics.
+        unsafe { &*self.first.as_ptr().cast::<AtomicU64>().add(word) }
+    }
+
     /// Where the last stretch ends (step 1).
     pub(super) fn end(&self) -> &AtomicU64 {
-        // SAFETY: a word of the first page, mapped as long as this value lives and only used as atomics.
-        unsafe { &*self.first.as_ptr().cast::<AtomicU64>().add(header::END) }
+        self.word(header::END)
+    }
+
+    /// The records that processes of the team keep for each other.
+    pub(super) fn board(&self) -> Option<&Board> {
+        // Relaxed: written before the segment was published, never again.
+        let at = || self.word(header::BOARD).load(Ordering::Relaxed);
+        self.board.get_or_init(|| Board::map(self.fd(), at()).ok()).as_ref()
     }
 
     /// Bytes that all communicators of the team really occupy now.

@@ -139,6 +139,6 @@ fn join(
         progress_thread: charter.progress_thread,
     };
     let held = affinity::is_held_on(charter.cpus[rank].os);
-    let book = Book::new(charter, held, &family.library);
+    let book = Book::new(charter, held);
     Communicator::join(segment, rank, options, book, family, PATIENCE)
 }
