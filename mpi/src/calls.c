@@ -15,6 +15,7 @@
 #include <string.h>
 
 struct lwm_count lwm_counts[LWM_KINDS][LWM_CLASSES];
+uint64_t lwm_setup[LWM_SETUP];
 
 /* Turns of a contest: each side's first is to warm up, and its fastest other one counts, so that one interruption decides nothing. Who
  * is within a fiftieth of the host keeps the call. */

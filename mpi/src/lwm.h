@@ -112,6 +112,10 @@ struct lwm_count {
 };
 extern struct lwm_count lwm_counts[LWM_KINDS][LWM_CLASSES];
 
+/* What communicators cost this rank before lineweave could serve them: how many got a team, how many of them by meeting, and their time. */
+enum { LWM_TEAMS, LWM_MET, LWM_TEAMS_NS, LWM_SETUP };
+extern uint64_t lwm_setup[LWM_SETUP];
+
 uint64_t lwm_now_ns(void);
 /* Whether the n-th call is timed: the first ones, and then one in 64. */
 static inline bool lwm_is_timed(uint64_t n) { return n < 16 || (n & 63) == 0; }
@@ -237,6 +241,11 @@ static inline struct lwm_comm *lwm_comm_of(MPI_Comm comm)
 bool lwm_comms_open(bool fine, long long *settings, int many);
 void lwm_comms_count(void);
 void lwm_comms_close(void);
+
+/* ---- their teams (teams.c) ---- */
+
+extern MPI_Group lwm_world_group;
+void lwm_teams_close(void);
 /* Lets the host move messages while a rank waits in lineweave; a hook of lineweave's, hence the argument. */
 void lwm_progress(void *unused);
 /* Whether it is time to make its team. Called by all ranks at the same call, with that counted. */

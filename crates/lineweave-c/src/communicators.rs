@@ -185,8 +185,9 @@ pub unsafe extern "C" fn lw_site_join(
             return Err(Failure::new(LW_ERR_NULL, "a list of places or ranks is null or misaligned"));
         }
         // SAFETY: not null and aligned, as just seen, and that long by the header's rule.
-        let (places, list) =
-            unsafe { (std::slice::from_raw_parts(places, count), std::slice::from_raw_parts(members, ranks)) };
+        let (places, list) = unsafe {
+            (std::slice::from_raw_parts(places, count), std::slice::from_raw_parts(members, ranks))
+        };
         let members: Vec<usize> = list.iter().map(|&r| usize::try_from(r).unwrap_or(usize::MAX)).collect();
         let joined = site_of(site)?.join(places, &members, || hook(progress, arg))?;
         for (i, comm) in joined.into_iter().enumerate() {

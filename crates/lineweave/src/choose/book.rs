@@ -443,12 +443,13 @@ impl Book {
     }
 }
 
-/// The length that stands for those from the one before it on: each of up to a line, then four from one power of two to the next.
+/// The length that stands for those from the one before it on: each of up to a line, then four from one power of two elements to the next.
 fn alike(bytes: usize, grain: usize) -> usize {
-    if bytes <= LINE {
+    let elements = bytes / grain;
+    if bytes <= LINE || elements < 8 {
         return bytes;
     }
-    bytes.next_multiple_of(1 << (bytes.ilog2() - 2)).next_multiple_of(grain)
+    elements.next_multiple_of(1 << (elements.ilog2() - 2)) * grain
 }
 
 /// What plans may take of a communicator's memory. All ranks have the same, as they make the same calls.

@@ -111,7 +111,8 @@ pub(super) fn run(arguments: &Arguments, session: &mut Session) -> Result<(), Cl
 }
 
 fn show(calls: &[Call], made: &[Made], session: &mut Session) -> Result<(), CliError> {
-    let mut shown = table(&["ranks", "allreduce", "choosing", "proving", "first call", "second"], &[0, 1, 2, 3, 4, 5]);
+    let mut shown =
+        table(&["ranks", "allreduce", "choosing", "proving", "first call", "second"], &[0, 1, 2, 3, 4, 5]);
     let time = |ns: f64| Nanos(ns).to_string();
     for call in calls {
         let bytes = Bytes(call.bytes as u64).to_string();
@@ -120,7 +121,8 @@ fn show(calls: &[Call], made: &[Made], session: &mut Session) -> Result<(), CliE
     }
     session.out.table(&shown)?;
     session.out.line("")?;
-    let heading = ["ranks", "start and join", "duplicate", "its first call", "free", "lengths x roots", "all of them"];
+    let heading =
+        ["ranks", "start and join", "duplicate", "its first call", "free", "lengths x roots", "all of them"];
     let mut shown = table(&heading, &[0, 1, 2, 3, 4, 5, 6]);
     for team in made {
         let sweep = format!("{} x {}", team.lengths, team.roots);
