@@ -15,6 +15,7 @@
 #include <string.h>
 
 struct lwm_count lwm_counts[LWM_KINDS][LWM_CLASSES];
+uint64_t lwm_setup[LWM_SETUP];
 
 /* Turns of a contest: each side's first is to warm up, and its fastest other one counts, so that one interruption decides nothing. Who
  * is within a fiftieth of the host keeps the call. */
@@ -75,7 +76,7 @@ bool lwm_begin(struct lwm_call *call, enum lwm_kind kind, MPI_Comm handle)
         comm->hot[kind].left = 0;
     }
     if (LWM_LIKELY(comm->way == LWM_TEAM)) return true;
-    if (comm->way == LWM_NEW && comm->calls > lwm_settings.after) lwm_comm_settle(comm);
+    if (comm->way == LWM_NEW && lwm_comm_is_due(comm)) lwm_comm_settle(comm);
     if (comm->way == LWM_TEAM || comm->way == LWM_NODES) return true;
     return lwm_leave(call, comm->why);
 }
@@ -269,7 +270,8 @@ bool lwm_leave(struct lwm_call *call, enum lwm_reason why)
 {
     struct lwm_count *count = &lwm_counts[call->kind][call->size_class];
     call->why = why;
-    if (call->start_ns == 0 && lwm_is_timed(count->passed)) call->start_ns = lwm_now_ns();
+    bool timed = lwm_is_timed(count->passed) || (call->comm && call->comm->way == LWM_NEW);
+    if (call->start_ns == 0 && timed) call->start_ns = lwm_now_ns();
     add(&count->passed, 1);
     add(&count->why[why], 1);
     return false;
@@ -283,6 +285,7 @@ int lwm_passed(struct lwm_call *call, int result)
         took = lwm_now_ns() - call->start_ns;
         add(&count->passed_timed, 1);
         add(&count->passed_ns, took);
+        if (call->comm && call->comm->way == LWM_NEW) call->comm->passed_ns += took;
     }
     if (LWM_UNLIKELY(call->race != NULL)) ran(call, took);
     return result;

@@ -126,7 +126,6 @@ bool lwm_host_open(void)
     lwm_host.world = LWM_HANDLE(MPI_Comm, LWM_COMM_WORLD);
     lwm_host.self = LWM_HANDLE(MPI_Comm, LWM_COMM_SELF);
     lwm_host.null = LWM_HANDLE(MPI_Comm, LWM_COMM_NULL);
-    lwm_host.no_info = LWM_HANDLE(MPI_Info, LWM_INFO_NULL);
     lwm_host.no_request = LWM_HANDLE(MPI_Request, LWM_REQUEST_NULL);
     lwm_host.no_type = LWM_HANDLE(MPI_Datatype, LWM_DATATYPE_NULL);
     lwm_host.byte = LWM_HANDLE(MPI_Datatype, LWM_BYTE);

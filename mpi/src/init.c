@@ -48,7 +48,9 @@ static void read_settings(bool speaks)
     lwm_settings.quiet = whole("LINEWEAVE_QUIET", 0, 0, false) != 0;
     lwm_settings.ranks_per_node = (int)whole("LINEWEAVE_RANKS_PER_NODE", 0, 0, speaks);
     lwm_settings.leaders = (int)whole("LINEWEAVE_MPI_LEADERS", 4, 1, speaks);
-    lwm_settings.after = (uint64_t)whole("LINEWEAVE_MPI_AFTER", 4, 0, speaks);
+    long long after = whole("LINEWEAVE_MPI_AFTER", -1, 0, speaks);
+    lwm_settings.counts = after >= 0;
+    lwm_settings.after = after >= 0 ? (uint64_t)after : 4;
     lwm_settings.race = whole("LINEWEAVE_MPI_RACE", 1, 0, speaks) != 0;
     lwm_settings.report = report && *report ? report : NULL;
     lwm_settings.link = link && *link ? link : NULL;
@@ -64,21 +66,23 @@ static void begin(void)
     int rank = 0;
     lwm_host.Comm_rank(lwm_host.world, &rank);
     if (rank == 0) read_settings(true);
-    /* Rank 0's count: what is decided by them must be the same on all ranks. */
-    long long settings[5] = {lwm_settings.ranks_per_node, (long long)lwm_settings.after, lwm_settings.race, lwm_settings.leaders,
-                             lwm_settings.link != NULL};
-    if (lwm_host.Bcast(settings, 5, lwm_host.long_long, 0, lwm_host.world) != 0) return;
-    lwm_settings.ranks_per_node = (int)settings[0];
-    lwm_settings.after = (uint64_t)settings[1];
-    lwm_settings.race = settings[2] != 0;
-    lwm_settings.leaders = (int)settings[3];
+    long long settings[LWM_SETTINGS] = {
+        [LWM_SETTING_RANKS_PER_NODE] = lwm_settings.ranks_per_node, [LWM_SETTING_AFTER] = (long long)lwm_settings.after,
+        [LWM_SETTING_COUNTS] = lwm_settings.counts, [LWM_SETTING_RACE] = lwm_settings.race,
+        [LWM_SETTING_LEADERS] = lwm_settings.leaders, [LWM_SETTING_LINK] = lwm_settings.link != NULL,
+    };
     /* Whether all could: what follows is the same on all ranks. */
-    int fine = lwm_types_open() && lw_check_version(LW_VERSION) == LW_OK && lwm_comms_open(), all = 0;
-    if (lwm_host.Allreduce(&fine, &all, 1, lwm_host.integer, lwm_host.min, lwm_host.world) != 0 || !all) {
+    bool fine = lwm_types_open() && lw_check_version(LW_VERSION) == LW_OK;
+    if (!lwm_comms_open(fine, settings, LWM_SETTINGS)) {
         if (rank == 0) lwm_say("not all ranks could set it up; nothing is taken over");
         return;
     }
-    if (settings[4]) lwm_link();
+    lwm_settings.ranks_per_node = (int)settings[LWM_SETTING_RANKS_PER_NODE];
+    lwm_settings.after = (uint64_t)settings[LWM_SETTING_AFTER];
+    lwm_settings.counts = settings[LWM_SETTING_COUNTS] != 0;
+    lwm_settings.race = settings[LWM_SETTING_RACE] != 0;
+    lwm_settings.leaders = (int)settings[LWM_SETTING_LEADERS];
+    if (settings[LWM_SETTING_LINK]) lwm_link();
     lwm_active = true;
     struct lwm_comm *world = lwm_settings.after == 0 ? lwm_comm_of(lwm_host.world) : NULL;
     if (world && world->way == LWM_NEW) lwm_comm_settle(world);

@@ -39,7 +39,6 @@ struct lwm_host {
 #include "host.def"
 #undef H
     MPI_Comm world, self, null;
-    MPI_Info no_info;
     MPI_Request no_request;
     MPI_Datatype no_type, byte, integer, long_long, real;
     MPI_Op sum, min, max;
@@ -113,6 +112,10 @@ struct lwm_count {
 };
 extern struct lwm_count lwm_counts[LWM_KINDS][LWM_CLASSES];
 
+/* What communicators cost this rank before lineweave could serve them: how many got a team, how many of them by meeting, and their time. */
+enum { LWM_TEAMS, LWM_MET, LWM_TEAMS_NS, LWM_SETUP };
+extern uint64_t lwm_setup[LWM_SETUP];
+
 uint64_t lwm_now_ns(void);
 /* Whether the n-th call is timed: the first ones, and then one in 64. */
 static inline bool lwm_is_timed(uint64_t n) { return n < 16 || (n & 63) == 0; }
@@ -126,12 +129,16 @@ struct lwm_settings {
     bool quiet;
     int ranks_per_node;   /* 0: as they are */
     int leaders;          /* ranks of a node that talk to other nodes */
-    uint64_t after;       /* collectives on a communicator before it gets a team */
+    uint64_t after;       /* collectives on a communicator before it may get a team */
+    bool counts;          /* whether it gets one at that count, and not when they have cost what a team costs */
     bool race;            /* whether the host is kept where it is faster */
     const char *report;   /* a file, or null */
     const char *link;     /* the same: for what messages between nodes take */
 };
 extern struct lwm_settings lwm_settings;
+/* Those that rank 0 decides for all. */
+enum { LWM_SETTING_RANKS_PER_NODE, LWM_SETTING_AFTER, LWM_SETTING_COUNTS, LWM_SETTING_RACE, LWM_SETTING_LEADERS, LWM_SETTING_LINK,
+       LWM_SETTINGS };
 /* Between MPI_Init and MPI_Finalize, with a host that can be used. */
 extern bool lwm_active;
 /* Whether threads may call at the same time. */
@@ -191,6 +198,8 @@ struct lwm_comm {
     lw_comm *started;
     struct lwm_nodes *nodes;
     uint64_t calls;
+    /* How long calls that passed took while it was new, and from how many on that is looked at next. */
+    uint64_t passed_ns, look_at;
     /* Barriers until one that is more than lw_barrier, and those that were not counted yet, these included. */
     uint64_t plain_barriers, barriers;
     struct lwm_hot hot[LWM_HOT];
@@ -228,12 +237,20 @@ static inline struct lwm_comm *lwm_comm_of(MPI_Comm comm)
     if (LWM_LIKELY(found && found->handle == comm)) return found;
     return lwm_comm_slow(comm);
 }
-bool lwm_comms_open(void);
+/* Tells all ranks what rank 0 gave for settings; whether that and everything before it was `fine` at all of them. */
+bool lwm_comms_open(bool fine, long long *settings, int many);
 void lwm_comms_count(void);
 void lwm_comms_close(void);
+
+/* ---- their teams (teams.c) ---- */
+
+extern MPI_Group lwm_world_group;
+void lwm_teams_close(void);
 /* Lets the host move messages while a rank waits in lineweave; a hook of lineweave's, hence the argument. */
 void lwm_progress(void *unused);
-/* Makes its team, if it is time to; afterwards its way is known. Called by all ranks at the same call. */
+/* Whether it is time to make its team. Called by all ranks at the same call, with that counted. */
+bool lwm_comm_is_due(struct lwm_comm *comm);
+/* Makes its team; afterwards its way is known. Called by all ranks at the same call. */
 void lwm_comm_settle(struct lwm_comm *comm);
 /* A number for each rank of MPI_COMM_WORLD: its node. */
 extern int *lwm_node_of;

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const char *const kinds[] = {
@@ -36,7 +35,7 @@ static bool saved_ms(const struct lwm_count *count, double *ms)
     return true;
 }
 
-static void show(const struct lwm_count *counts)
+static void show(const struct lwm_count *counts, const long long *setup)
 {
     uint64_t taken = 0, passed = 0, why[LWM_REASONS] = {0};
     double saved = 0;
@@ -67,12 +66,17 @@ static void show(const struct lwm_count *counts)
     for (int r = 1; r < LWM_REASONS; r++) {
         if (why[r]) fprintf(stderr, "  %llu passed on: %s\n", (unsigned long long)why[r], reasons[r]);
     }
+    if (setup[LWM_TEAMS] > 0) {
+        fprintf(stderr, "  setting up: %.1f communicators a rank got a team, %.1f of them by meeting, in %.1f ms\n",
+                (double)setup[LWM_TEAMS] / ranks, (double)setup[LWM_MET] / ranks, (double)setup[LWM_TEAMS_NS] / 1e6 / ranks);
+    }
     if (saved != 0) fprintf(stderr, "  estimated time saved: %.1f ms a rank, by comparing with the host in this run\n", saved / ranks);
 }
 
-static bool write_json(FILE *file, const struct lwm_count *counts)
+static bool write_json(FILE *file, const struct lwm_count *counts, const long long *setup)
 {
-    fprintf(file, "{\"schema\":1,\"kind\":\"mpi-job\",\"abi\":\"" LWM_ABI_NAME "\",\"ranks\":%d}\n", lwm_world_size);
+    fprintf(file, "{\"schema\":1,\"kind\":\"mpi-job\",\"abi\":\"" LWM_ABI_NAME "\",\"ranks\":%d,\"teams\":%lld,\"met\":%lld,"
+            "\"teams_total_ms\":%.6f}\n", lwm_world_size, setup[LWM_TEAMS], setup[LWM_MET], (double)setup[LWM_TEAMS_NS] / 1e6);
     for (int k = 0; k < LWM_KINDS; k++) {
         for (int c = 0; c < LWM_CLASSES; c++) {
             const struct lwm_count *n = &counts[k * LWM_CLASSES + c];
@@ -102,23 +106,29 @@ static bool write_json(FILE *file, const struct lwm_count *counts)
 
 void lwm_report(void)
 {
-    enum { WORDS = sizeof lwm_counts / sizeof(uint64_t) };
-    struct lwm_count *sums = calloc(1, sizeof lwm_counts);
-    if (!sums) lwm_host.Abort(lwm_host.world, 1);
+    /* No memory is asked for: at the end of a program that may take its time, if it has freed many small pieces. */
+    static struct lwm_count sums[LWM_KINDS][LWM_CLASSES];
+    long long mine[LWM_KINDS + LWM_SETUP] = {0}, all[LWM_KINDS + LWM_SETUP] = {0};
+    enum { ROW = LWM_CLASSES * (sizeof(struct lwm_count) / sizeof(uint64_t)), PIECE = 64 };
+    for (int k = 0; k < LWM_KINDS; k++) {
+        const uint64_t *row = (const uint64_t *)lwm_counts[k];
+        for (int i = 0; i < ROW; i++) mine[k] = mine[k] || row[i];
+    }
+    for (int i = 0; i < LWM_SETUP; i++) mine[LWM_KINDS + i] = (long long)lwm_setup[i];
     /* In short messages: for longer ones MPICH reads other processes' memory, which a container may forbid. */
-    enum { PIECE = 64 };
-    int failed = 0;
-    for (int at = 0; at < WORDS && !failed; at += PIECE) {
-        int many = WORDS - at < PIECE ? WORDS - at : PIECE;
-        const uint64_t *from = (const uint64_t *)lwm_counts + at;
-        failed = lwm_host.Reduce(from, (uint64_t *)sums + at, many, lwm_host.long_long, lwm_host.sum, 0, lwm_host.world);
+    int failed = lwm_host.Allreduce(mine, all, LWM_KINDS + LWM_SETUP, lwm_host.long_long, lwm_host.sum, lwm_host.world);
+    for (int k = 0; k < LWM_KINDS; k++) {
+        for (int at = 0; all[k] && at < ROW && !failed; at += PIECE) {
+            int many = ROW - at < PIECE ? ROW - at : PIECE;
+            const uint64_t *from = (const uint64_t *)lwm_counts[k] + at;
+            failed = lwm_host.Reduce(from, (uint64_t *)sums[k] + at, many, lwm_host.long_long, lwm_host.sum, 0, lwm_host.world);
+        }
     }
-    if (!failed && lwm_world_rank == 0) {
-        if (!lwm_settings.quiet) show(sums);
-        FILE *file = lwm_settings.report ? fopen(lwm_settings.report, "w") : NULL;
-        bool written = !lwm_settings.report || (file && write_json(file, sums));
-        if (!written) fprintf(stderr, "lineweave: %s: the report cannot be written: %s\n", lwm_settings.report, strerror(errno));
-        if (file) fclose(file);
-    }
-    free(sums);
+    if (failed || lwm_world_rank != 0) return;
+    const struct lwm_count *counts = sums[0];
+    if (!lwm_settings.quiet) show(counts, all + LWM_KINDS);
+    FILE *file = lwm_settings.report ? fopen(lwm_settings.report, "w") : NULL;
+    bool written = !lwm_settings.report || (file && write_json(file, counts, all + LWM_KINDS));
+    if (!written) fprintf(stderr, "lineweave: %s: the report cannot be written: %s\n", lwm_settings.report, strerror(errno));
+    if (file) fclose(file);
 }

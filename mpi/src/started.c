@@ -259,7 +259,7 @@ static bool serves(struct lwm_call *call, const struct lwm_order *o, MPI_Comm ha
     comm->calls++;
     if (o->kind == LWM_GATHERV || o->kind == LWM_SCATTERV) return lwm_leave(call, LWM_WHY_KIND);
     /* Preparing may wait for other ranks, starting may not. */
-    if (comm->way == LWM_NEW && o->again && comm->calls > lwm_settings.after) lwm_comm_settle(comm);
+    if (comm->way == LWM_NEW && o->again && lwm_comm_is_due(comm)) lwm_comm_settle(comm);
     if (comm->way == LWM_NODES) return lwm_leave(call, LWM_WHY_NODES);
     if (comm->way == LWM_TEAM) return comm->started ? true : lwm_leave(call, LWM_WHY_FAILED);
     return lwm_leave(call, comm->why);

@@ -62,7 +62,8 @@ int main(int argc, char **argv)
     long grown[2] = {resident_kib() - kib, descriptors() - open}, most[2];
     MPI_Allreduce(grown, most, 2, MPI_LONG, MPI_MAX, MPI_COMM_WORLD);
     /* A communicator's own record is 19 KiB, a team's areas are more: one kept for every twentieth would show. */
-    EXPECT(most[1] <= 0);
+    /* A descriptor for each other process is opened when a wait for it first lasts long. */
+    EXPECT(most[1] <= ranks - 1);
     EXPECT(most[0] <= 2048 + many / 4);
     if (rank == 0) printf("storm: %d communicators of %d ranks: %ld KiB and %ld descriptors more\n", many, ranks, most[0], most[1]);
     MPI_Finalize();

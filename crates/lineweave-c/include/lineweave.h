@@ -58,6 +58,11 @@ typedef struct lw_comm lw_comm;
 typedef struct lw_request lw_request;
 
 /*
+ Where ranks of a team make communicators without the team's: from several threads at once, and after it is freed. 
+ */
+typedef struct lw_site lw_site;
+
+/*
  A team whose ranks are threads of the program. 
  */
 typedef struct lw_team lw_team;
@@ -616,6 +621,35 @@ lw_status lw_comm_create_group(struct lw_comm *comm,
                                const int *ranks,
                                size_t count,
                                struct lw_comm **made);
+
+/*
+ This rank's site for communicators of ranks of comm. It does not communicate. 
+ */
+lw_status lw_comm_site(struct lw_comm *comm, struct lw_site **site);
+
+/*
+ Takes a place for a communicator of `ranks` ranks, which this rank then tells to all of them. 
+ */
+lw_status lw_site_place(struct lw_site *site, int ranks, uint64_t *place);
+
+/*
+ * Joins a communicator at each of `count` places, of these `ranks` ranks of the team in this order, and puts them into made[0] to
+ * made[count - 1]. They, and nobody else, call it, with equal places and lists. `progress` is as in lw_comm_set_progress, for the
+ * communicators and for the time until all have come.
+ */
+lw_status lw_site_join(struct lw_site *site,
+                       const uint64_t *places,
+                       int count,
+                       const int *members,
+                       int ranks,
+                       lw_progress_fn progress,
+                       void *arg,
+                       struct lw_comm **made);
+
+/*
+ Frees a site. Communicators that were made there remain usable. Null is allowed. 
+ */
+lw_status lw_site_free(struct lw_site *site);
 
 /*
  What comm takes of memory. 

@@ -1,11 +1,14 @@
 //! Communicators made from others.
 
-use crate::handle::{enter, give, lw_comm, place_for};
-use crate::status::{lw_status, Failure, LW_ERR_COUNT, LW_ERR_NULL, LW_ERR_RANK};
+use crate::handle::{enter, give, hook, lw_comm, lw_progress_fn, no_handle, place_for, retire, FREED, LIVE};
+use crate::status::{guard, lw_status, Failure, LW_ERR_COUNT, LW_ERR_HANDLE, LW_ERR_NULL, LW_ERR_RANK};
 use crate::team::give_comm;
+use lineweave::communicator::Site;
+use lineweave::sync::{AtomicU64, Ordering};
 use lineweave::Communicator;
 use lineweave_core::topology::Level;
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
+use std::sync::Arc;
 
 /** The colour of a rank that is to be in no new communicator. */
 pub const LW_UNDEFINED: c_int = -1;
@@ -117,6 +120,101 @@ pub unsafe extern "C" fn lw_comm_create_group(
         let list = unsafe { std::slice::from_raw_parts(ranks, count) };
         let members: Vec<usize> = list.iter().map(|&r| usize::try_from(r).unwrap_or(usize::MAX)).collect();
         Ok(Some(comm.create_group(&members)?))
+    })
+}
+
+/** Where ranks of a team make communicators without the team's: from several threads at once, and after it is freed. */
+pub struct lw_site {
+    state: AtomicU64,
+    inner: Arc<Site>,
+}
+
+fn site_of(site: *const lw_site) -> Result<Arc<Site>, Failure> {
+    if site.is_null() || !site.is_aligned() {
+        return Err(no_handle("site", site.is_null()));
+    }
+    // SAFETY: the header's rule: it came from this library. Memory of freed ones is kept for a while.
+    let site = unsafe { &*site };
+    // Relaxed: nothing that is read later depends on it.
+    match site.state.load(Ordering::Relaxed) {
+        LIVE => Ok(Arc::clone(&site.inner)),
+        FREED => Err(Failure::new(LW_ERR_HANDLE, "the site was freed before")),
+        _ => Err(no_handle("site", false)),
+    }
+}
+
+/** This rank's site for communicators of ranks of comm. It does not communicate. */
+#[no_mangle]
+pub unsafe extern "C" fn lw_comm_site(comm: *mut lw_comm, site: *mut *mut lw_site) -> lw_status {
+    enter(comm, |comm| {
+        place_for(site)?;
+        let made = lw_site { state: AtomicU64::new(LIVE), inner: Arc::new(comm.site()) };
+        give(site, Box::into_raw(Box::new(made)))
+    })
+}
+
+/** Takes a place for a communicator of `ranks` ranks, which this rank then tells to all of them. */
+#[no_mangle]
+pub unsafe extern "C" fn lw_site_place(site: *mut lw_site, ranks: c_int, place: *mut u64) -> lw_status {
+    guard(|| {
+        place_for(place)?;
+        give(place, site_of(site)?.found(crate::team::size(ranks)?)?)
+    })
+}
+
+/**
+ * Joins a communicator at each of `count` places, of these `ranks` ranks of the team in this order, and puts them into made[0] to
+ * made[count - 1]. They, and nobody else, call it, with equal places and lists. `progress` is as in lw_comm_set_progress, for the
+ * communicators and for the time until all have come.
+ */
+#[no_mangle]
+pub unsafe extern "C" fn lw_site_join(
+    site: *mut lw_site,
+    places: *const u64,
+    count: c_int,
+    members: *const c_int,
+    ranks: c_int,
+    progress: lw_progress_fn,
+    arg: *mut c_void,
+    made: *mut *mut lw_comm,
+) -> lw_status {
+    guard(|| {
+        place_for(made)?;
+        let (count, ranks) = (crate::team::size(count)?, crate::team::size(ranks)?);
+        if places.is_null() || members.is_null() || !places.is_aligned() || !members.is_aligned() {
+            return Err(Failure::new(LW_ERR_NULL, "a list of places or ranks is null or misaligned"));
+        }
+        // SAFETY: not null and aligned, as just seen, and that long by the header's rule.
+        let (places, list) = unsafe {
+            (std::slice::from_raw_parts(places, count), std::slice::from_raw_parts(members, ranks))
+        };
+        let members: Vec<usize> = list.iter().map(|&r| usize::try_from(r).unwrap_or(usize::MAX)).collect();
+        let joined = site_of(site)?.join(places, &members, || hook(progress, arg))?;
+        for (i, comm) in joined.into_iter().enumerate() {
+            // SAFETY: room for `count` of them by the header's rule.
+            give_comm(unsafe { made.add(i) }, comm)?;
+        }
+        Ok(())
+    })
+}
+
+/** Frees a site. Communicators that were made there remain usable. Null is allowed. */
+#[no_mangle]
+pub unsafe extern "C" fn lw_site_free(site: *mut lw_site) -> lw_status {
+    guard(|| {
+        if site.is_null() {
+            return Ok(());
+        }
+        site_of(site)?;
+        // SAFETY: as in `site_of`.
+        let state = unsafe { &(*site).state };
+        // Relaxed: the exchange alone decides who frees it.
+        if state.compare_exchange(LIVE, FREED, Ordering::Relaxed, Ordering::Relaxed).is_err() {
+            return Err(Failure::new(LW_ERR_HANDLE, "the site was freed before"));
+        }
+        // SAFETY: it came from `Box::into_raw`, and this thread alone moved its state.
+        retire(unsafe { Box::from_raw(site) });
+        Ok(())
     })
 }
 

@@ -323,14 +323,19 @@ pub unsafe extern "C" fn lw_comm_set_progress(
     arg: *mut c_void,
 ) -> lw_status {
     enter(comm, |comm| {
-        let argument = Argument(arg);
-        comm.set_progress_hook(progress.map(|f| {
-            let hook = move || {
-                let whole = &argument;
-                f(whole.0);
-            };
-            Box::new(hook) as Box<dyn FnMut() + Send>
-        }));
+        comm.set_progress_hook(hook(progress, arg));
         Ok(())
+    })
+}
+
+/// A function of C as the runtime calls it.
+pub(crate) fn hook(progress: lw_progress_fn, arg: *mut c_void) -> Option<Box<dyn FnMut() + Send>> {
+    let argument = Argument(arg);
+    progress.map(|f| {
+        let hook = move || {
+            let whole = &argument;
+            f(whole.0);
+        };
+        Box::new(hook) as Box<dyn FnMut() + Send>
     })
 }

@@ -56,6 +56,22 @@ static lw_status everything(lw_comm *comm, void *arg) {
     }
     EXPECT(lw_comm_free(here) == LW_OK);
 
+    /* Places that rank 0 takes and tells; all ranks in reverse order. */
+    lw_site *site = NULL;
+    uint64_t places[2] = {0, 0};
+    lw_comm *pair[2] = {NULL, NULL};
+    int reverse[64];
+    for (int r = 0; r < ranks; r++) reverse[r] = ranks - 1 - r;
+    EXPECT(ranks <= 64 && lw_comm_site(comm, &site) == LW_OK);
+    if (rank == 0) EXPECT(lw_site_place(site, ranks, &places[0]) == LW_OK && lw_site_place(site, ranks, &places[1]) == LW_OK);
+    EXPECT(lw_bcast(comm, places, 2, LW_U64, 0) == LW_OK);
+    EXPECT(lw_site_join(site, places, 2, reverse, ranks, NULL, NULL, pair) == LW_OK);
+    EXPECT(lw_comm_rank(pair[0]) == ranks - 1 - rank && sum(pair[1], 1) == ranks && sum(pair[0], 3) == 3 * ranks);
+    EXPECT(lw_site_join(site, NULL, 1, reverse, ranks, NULL, NULL, pair) == LW_ERR_NULL);
+    EXPECT(lw_site_place(site, 0, places) == LW_ERR_SIZE && lw_site_place(NULL, 1, places) == LW_ERR_NULL);
+    EXPECT(lw_site_free(site) == LW_OK && lw_site_free(site) == LW_ERR_HANDLE && lw_site_free(NULL) == LW_OK);
+    EXPECT(lw_barrier(pair[0]) == LW_OK && lw_comm_free(pair[0]) == LW_OK && lw_comm_free(pair[1]) == LW_OK);
+
     /* What is refused is refused at every rank, before anything is exchanged. */
     EXPECT(lw_comm_dup(comm, NULL) == LW_ERR_NULL);
     EXPECT(lw_comm_dup(NULL, &twin) == LW_ERR_NULL);

@@ -5,11 +5,11 @@ mod adopt;
 mod book;
 mod library;
 mod recent;
+mod record;
 mod uneven;
 
 pub use adopt::Adoptable;
 pub(crate) use book::{Book, Room};
-pub(crate) use library::Library;
 pub(crate) use uneven::Prepared;
 
 use book::{Key, Proven, Reach};

@@ -239,6 +239,12 @@ impl Tuning {
         self.chosen(question, team)
     }
 
+    /// Whether the model alone decides a question.
+    pub(crate) fn predicts(&self, question: &Question, team: &str) -> bool {
+        let forced = self.forced.iter().any(|f| f.collective == question.collective);
+        !forced && !question.attach && question.uneven.is_none() && self.measured(question, team).is_none()
+    }
+
     /// Where nothing is forced.
     fn chosen(&self, question: &Question, team: &str) -> Result<Chosen, SelectError> {
         let measured = self.measured(question, team);

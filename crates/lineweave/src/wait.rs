@@ -115,9 +115,7 @@ impl Waiter {
     /// Wakes whoever sleeps on a flag that was raised.
     #[inline(always)]
     pub fn wake(&self, flag: &AtomicU64, sleepers: &AtomicU64) {
-        if flag::has_sleepers(sleepers, self.order) {
-            wake_all(flag);
-        }
+        wake_sleepers(flag, sleepers, self.order);
     }
 
     /// Waits until `flag` has reached `value`.
@@ -309,6 +307,18 @@ fn sleep(flag: &AtomicU64, goal: Goal, sleepers: &AtomicU64, order: WakeFence, l
         sleep_on(flag, seen as u32, limit);
     }
     flag::retire_sleeper(sleepers);
+}
+
+/// Sleeps once while a word is what was `seen`, for `limit` at most, without carrying on anything else meanwhile.
+pub fn sleep_while(word: &AtomicU64, seen: u64, sleepers: &AtomicU64, order: WakeFence, limit: Duration) {
+    sleep(word, Goal::at_least(seen + 1), sleepers, order, limit);
+}
+
+/// Wakes whoever sleeps on a word that was raised.
+pub fn wake_sleepers(word: &AtomicU64, sleepers: &AtomicU64, order: WakeFence) {
+    if flag::has_sleepers(sleepers, order) {
+        wake_all(word);
+    }
 }
 
 /// The low half of a flag: growing flags differ in it unless 2^32 sets pass during one look, and sleeps are

@@ -55,6 +55,50 @@ fn a_team_of_two_packages_is_split_by_level() {
     assert_eq!(groups[7], [(2, 0b1000_1000), (4, 0b1100_1100), (8, 0xff)]);
 }
 
+#[test]
+fn a_site_makes_communicators_from_several_threads_after_the_team_is_gone() {
+    const RANKS: usize = 3;
+    const THREADS: usize = 4;
+    const TIMES: usize = 20;
+    // Each thread of each rank has a list of places of its own, which rank 1 takes.
+    let team = team::threads(RANKS, |mut comm| {
+        let site = comm.site();
+        let mut places = vec![0; THREADS * TIMES * 2];
+        if comm.rank() == 1 {
+            let taken = (0..places.len()).map(|_| site.found(2)).collect::<Result<Vec<_>, _>>()?;
+            places.copy_from_slice(&taken);
+        }
+        comm.bcast(&mut places, 1)?;
+        let rank = comm.rank();
+        drop(comm);
+        if rank == 0 {
+            return Ok(0);
+        }
+        let work = |places: &[u64]| -> Result<u64, Error> {
+            let mut sums = 0;
+            for pair in places.chunks(2) {
+                let [mut one, mut other] = <[Communicator; 2]>::try_from(site.join(pair, &[2, 1], || None)?)
+                    .expect("a communicator for each place");
+                assert_eq!((one.rank(), one.ranks()), (2 - rank, 2));
+                let mut sum = [0u64];
+                one.allreduce(&[rank as u64], &mut sum, Operator::Sum)?;
+                other.barrier()?;
+                sums += sum[0];
+            }
+            Ok(sums)
+        };
+        let sums = std::thread::scope(|scope| {
+            let threads: Vec<_> =
+                places.chunks(TIMES * 2).map(|part| scope.spawn(move || work(part))).collect();
+            threads.into_iter().map(|t| t.join().expect("no panic")).sum::<Result<u64, Error>>()
+        })?;
+        assert!(matches!(site.join(&[0], &[0], || None), Err(Error::Group { .. })));
+        assert!(matches!(site.join(&[0], &[rank, 3], || None), Err(Error::Group { .. })));
+        Ok(sums)
+    });
+    assert_eq!(team.expect("the team runs"), [0, 240, 240]);
+}
+
 fn occupied(comm: &Communicator) -> u64 {
     comm.segment().pool().occupied_bytes().expect("a descriptor that can be asked")
 }

@@ -36,7 +36,6 @@ typedef struct { int count_lo, count_hi_and_cancelled, MPI_SOURCE, MPI_TAG, MPI_
 #define LWM_ROOT (-3)
 #define LWM_PROC_NULL (-1)
 #define LWM_ERR_OTHER 15
-#define LWM_COMM_TYPE_SHARED 1
 #define LWM_COMBINER_DUP 2
 #define LWM_COMBINER_CONTIGUOUS 3
 #define LWM_LONGEST_VERSION 8192
@@ -45,7 +44,6 @@ typedef struct { int count_lo, count_hi_and_cancelled, MPI_SOURCE, MPI_TAG, MPI_
 #define LWM_COMM_SELF 0x44000001
 #define LWM_COMM_NULL 0x04000000
 #define LWM_DATATYPE_NULL 0x0c000000
-#define LWM_INFO_NULL 0x1c000000
 #define LWM_REQUEST_NULL 0x2c000000
 #define LWM_BYTE 0x4c00010d
 #define LWM_INT 0x4c000405

@@ -35,7 +35,6 @@ typedef struct { int MPI_SOURCE, MPI_TAG, MPI_ERROR, cancelled; size_t count; } 
 #define LWM_ROOT (-4)
 #define LWM_PROC_NULL (-2)
 #define LWM_ERR_OTHER 16
-#define LWM_COMM_TYPE_SHARED 0
 #define LWM_COMBINER_DUP 1
 #define LWM_COMBINER_CONTIGUOUS 2
 #define LWM_LONGEST_VERSION 256
@@ -44,7 +43,6 @@ typedef struct { int MPI_SOURCE, MPI_TAG, MPI_ERROR, cancelled; size_t count; } 
 #define LWM_COMM_SELF ompi_mpi_comm_self
 #define LWM_COMM_NULL ompi_mpi_comm_null
 #define LWM_DATATYPE_NULL ompi_mpi_datatype_null
-#define LWM_INFO_NULL ompi_mpi_info_null
 #define LWM_REQUEST_NULL ompi_request_null
 #define LWM_BYTE ompi_mpi_byte
 #define LWM_INT ompi_mpi_int

@@ -36,7 +36,6 @@ typedef struct { int MPI_SOURCE, MPI_TAG, MPI_ERROR, reserved[5]; } MPI_Status;
 #define LWM_ROOT (-4)
 #define LWM_PROC_NULL (-3)
 #define LWM_ERR_OTHER 16
-#define LWM_COMM_TYPE_SHARED 221
 #define LWM_COMBINER_DUP 102
 #define LWM_COMBINER_CONTIGUOUS 103
 #define LWM_LONGEST_VERSION 8192
@@ -45,7 +44,6 @@ typedef struct { int MPI_SOURCE, MPI_TAG, MPI_ERROR, reserved[5]; } MPI_Status;
 #define LWM_COMM_SELF 0x102
 #define LWM_COMM_NULL 0x100
 #define LWM_DATATYPE_NULL 0x200
-#define LWM_INFO_NULL 0x130
 #define LWM_REQUEST_NULL 0x180
 #define LWM_BYTE 0x00000247
 #define LWM_INT 0x00000209

@@ -1,5 +1,6 @@
 //! `lineweave bench`: collectives beside the floor and others, in the same run.
 
+pub mod first;
 mod mpi;
 
 use super::rank_job;
@@ -37,8 +38,8 @@ enum Teams {
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
     /// A benchmark that comes with lineweave, which is named as its collective; a definition's file; or all; or `mpi`, the
-    /// collectives of installed MPIs with lineweave before them and without; or `python`, the Python package beside mpi4py
-    /// and gloo
+    /// collectives of installed MPIs with lineweave before them and without; `python`, the Python package beside mpi4py
+    /// and gloo; or `first`, what teams, lengths and communicators cost once
     #[arg(default_value = "all")]
     name: String,
     /// Team sizes, such as 2 or 2,4,8 [default: the definition's]
@@ -96,6 +97,9 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     }
     if arguments.name == "mpi" {
         return mpi::run(arguments, session);
+    }
+    if arguments.name == "first" {
+        return first::run(arguments, session);
     }
     let definitions = definitions(arguments)?;
     let (settings, node, mut tuning) = here(session)?;

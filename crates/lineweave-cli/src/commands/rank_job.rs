@@ -1,6 +1,7 @@
 //! `lineweave rank-job`: a rank of a team of processes that `bench` or `tune` started. Trials come on standard
 //! input, answers go to standard output, a line of JSON each.
 
+use super::bench::first;
 use crate::error::CliError;
 use crate::session::Session;
 use lineweave::team;
@@ -10,13 +11,20 @@ use std::process::Command;
 
 /// Everything is in the environment that the team's creator made.
 #[derive(clap::Args, Debug)]
-pub struct Arguments {}
+pub struct Arguments {
+    /// What to do for `bench first`, instead of trials
+    #[arg(long, value_name = "JSON")]
+    first: Option<String>,
+}
 
 /// Serves until standard input ends.
 ///
 /// # Errors
 /// [`CliError::Runtime`] when the environment holds no team.
-pub fn run(_: &Arguments, _: &mut Session) -> Result<(), CliError> {
+pub fn run(arguments: &Arguments, _: &mut Session) -> Result<(), CliError> {
+    if let Some(task) = &arguments.first {
+        return first::rank(task);
+    }
     let comm = team::from_environment()?;
     Ok(serve(comm, io::stdin().lock(), io::stdout().lock())?)
 }

@@ -1,6 +1,7 @@
 //! Choices of one's own: another algorithm for one call than the tuning would take, to compare them.
 
 use super::book::{Book, Key, Reach};
+use super::record::Proofs;
 use super::Sequence;
 use crate::check::CallSpec;
 use crate::communicator::Engine;
@@ -29,7 +30,7 @@ impl Engine {
     pub fn prepare_choice(&mut self, call: &CallSpec, chosen: &Chosen) -> Result<Adoptable, Error> {
         let key = self.book().key_of(call);
         let question = self.book().question(&key, &self.room());
-        let proven = Book::prove_choice(&key, &question, chosen)?;
+        let proven = Book::plans(&key, &question, chosen, &mut Proofs::Made(&mut Vec::new()))?;
         Ok(Adoptable { key, sequence: self.compile(&key, &proven)? })
     }
 

@@ -4,8 +4,9 @@
 //! comes again, as it does in most programs; of many sets the older ones are forgotten. The blocks go window by window
 //! like others. A window covers less of them as the shorter ones end: windows that cover the same are runs of one plan.
 
-use super::book::{unordered, Book, Reach, Room};
+use super::book::{Book, Reach, Room};
 use super::recent::{Limits, Recent};
+use super::record::Proofs;
 use super::Engine;
 use crate::check::CallSpec;
 use crate::communicator::PlanId;
@@ -14,7 +15,7 @@ use crate::tuning::Chosen;
 use lineweave_core::collective::{Association, Collective};
 use lineweave_core::plan::{Plan, Uneven};
 use lineweave_core::select::Question;
-use lineweave_core::verify::{self, Proof};
+use lineweave_core::verify::Proof;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// How many sets of lengths are kept, and ops of their plans: of a rank, on average of all, since ranks have to forget the same.
@@ -128,27 +129,34 @@ impl Book {
 
     fn prove_uneven(&self, key: &Key, room: &Room<'_>) -> Result<Vec<Proven>, Error> {
         let question = self.uneven_question(key, room);
-        let Chosen { algorithm, params, window, .. } = self.choose(&question, key.reach)?;
-        let window = window.max(key.grain);
-        let mut stretches: Vec<Proven> = Vec::new();
-        for from in (0..question.bytes).step_by(window) {
-            let window = window.min(question.bytes - from);
-            let problem = question.stretch(from..from + window);
-            match stretches.last_mut() {
-                Some(last) if last.plan.blocks == problem.blocks => last.times += 1,
-                _ => {
-                    let plan = algorithm.plan(&problem, &params)?;
-                    let proof = verify::verify(&plan)
-                        .map_err(|v| Error::Refuted { plan: plan.name(), violation: Box::new(v) })?;
-                    if !proof.meets(key.association) {
-                        return Err(unordered(&plan));
-                    }
-                    stretches.push(Proven { plan, proof, from, window, times: 1 });
-                }
+        self.once(&(key, room.counter_bytes), &question, key.reach, room, |chosen, proofs| {
+            stretches(key, &question, chosen, proofs)
+        })
+    }
+}
+
+/// The stretches of a choice for a call.
+fn stretches(
+    key: &Key,
+    question: &Question,
+    chosen: &Chosen,
+    proofs: &mut Proofs<'_>,
+) -> Result<Vec<Proven>, Error> {
+    let window = chosen.window.max(key.grain);
+    let mut stretches: Vec<Proven> = Vec::new();
+    for from in (0..question.bytes).step_by(window) {
+        let window = window.min(question.bytes - from);
+        let problem = question.stretch(from..from + window);
+        match stretches.last_mut() {
+            Some(last) if last.plan.blocks == problem.blocks => last.times += 1,
+            _ => {
+                let plan = chosen.algorithm.plan(&problem, &chosen.params)?;
+                let (plan, proof) = proofs.of(plan, key.association)?;
+                stretches.push(Proven { plan, proof, from, window, times: 1 });
             }
         }
-        Ok(stretches)
     }
+    Ok(stretches)
 }
 
 impl Engine {

@@ -16,7 +16,7 @@ use crate::error::{Error, Loss};
 use crate::segment::announce::{self, Found};
 use crate::segment::Segment;
 use crate::sync::Ordering;
-use crate::wait::{Interrupted, Vigil};
+use crate::wait::{Interrupted, Vigil, Waiter};
 use crate::watch::Watch;
 use lineweave_core::topology::Level;
 use std::sync::Arc;
@@ -212,20 +212,8 @@ impl Engine {
     /// Joins the segment at `at` together with these ranks (step 3).
     fn join_child(&mut self, what: &'static str, at: u64, members: &[usize]) -> Result<Engine, Error> {
         let rank = members.iter().position(|&r| r == self.rank).unwrap_or(0);
-        let child = self.segment.open_as(rank, at, members.len())?;
-        let claimed = child.claim_part(rank, child.geometry().control());
-        if claimed.is_err() {
-            child.set_failed(rank, Loss::Failed);
-        } else {
-            child.settle_here(rank);
-            child.sign(rank, self.family.process);
-        }
+        let child = enter(&self.segment, self.family.process, at, rank, members.len(), &self.waiter)?;
         let (joined, sleepers) = (child.joined_word(), child.header_sleepers());
-        self.waiter.add(joined, sleepers);
-        if let Err(error) = claimed {
-            child.depart();
-            return Err(error);
-        }
         self.watch.operation = what;
         let everybody = members.len() as u64;
         let mut vigil = Joining { watch: &mut self.watch, child: &child };
@@ -240,18 +228,45 @@ impl Engine {
         }
         let here = |&r: &usize| self.segment.is_here(r);
         let direct = self.book.direct() || (members.len() > 1 && members.iter().all(here));
-        let book = self.book.of_members(members, direct, &self.family.library);
-        let ways = Ways {
+        let book = self.book.of_members(members, direct);
+        let family = Arc::clone(&self.family);
+        let mut engine = Engine::assemble(child, rank, self.ways(), book, family, Reserved::new(false));
+        engine.heaps = self.heaps.inherited();
+        Ok(engine)
+    }
+
+    /// How communicators that are made from this one wait and copy.
+    pub(super) fn ways(&self) -> Ways {
+        Ways {
             budget: self.waiter.budget(),
             order: self.waiter.order(),
             limits: self.watch.limits(),
             copy: self.copy,
-        };
-        let family = Arc::clone(&self.family);
-        let mut engine = Engine::assemble(child, rank, ways, book, family, Reserved::new(false));
-        engine.heaps = self.heaps.inherited();
-        Ok(engine)
+        }
     }
+}
+
+/// Maps the segment at `at` as `rank` of its ranks, which says who it is and is counted in; who cannot says that first (step 3).
+pub(super) fn enter(
+    parent: &Segment,
+    process: u64,
+    at: u64,
+    rank: usize,
+    ranks: usize,
+    waiter: &Waiter,
+) -> Result<Arc<Segment>, Error> {
+    let child = parent.open_as(rank, at, ranks)?;
+    let claimed = child.claim_part(rank, child.geometry().control());
+    match &claimed {
+        Ok(()) => {
+            child.settle_here(rank);
+            child.sign(rank, process);
+        }
+        Err(_) => child.set_failed(rank, Loss::Failed),
+    }
+    waiter.add(child.joined_word(), child.header_sleepers());
+    claimed.inspect_err(|_| child.depart())?;
+    Ok(child)
 }
 
 /// A number that differs for different lists (FNV-1a).

@@ -181,7 +181,10 @@ impl Engine {
     /// What is left for plans.
     pub(crate) fn room(&self) -> Room<'_> {
         let counter_bytes = COUNTER_BYTES.saturating_sub(self.counters);
-        Room { geometry: self.segment.geometry(), counter_bytes }
+        // Ranks that are threads of one process share what they prove anyway.
+        let several = !self.book.direct() && self.ranks() > 1;
+        let records = several.then(|| (self.segment.pool().as_ref(), self.waiter.order()));
+        Room { geometry: self.segment.geometry(), counter_bytes, records }
     }
 
     /// Makes room for running a plan of `bytes` bytes in place although it cannot.

@@ -6,7 +6,7 @@ use super::memory::Reserved;
 use super::walk::Walk;
 use super::{Engine, Options};
 use crate::called::Called;
-use crate::choose::{Book, Library};
+use crate::choose::Book;
 use crate::compile::{self, Home};
 use crate::error::{Error, Loss};
 use crate::flag::WakeFence;
@@ -16,7 +16,7 @@ use crate::process;
 use crate::ring::Ring;
 use crate::scratch::Scratch;
 use crate::segment::{BankClass, Geometry, Mapped, RankState, Segment};
-use crate::wait::{Budget, Waiter};
+use crate::wait::{self, Budget, Waiter};
 use crate::watch::{Limits, Processes, Watch};
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
@@ -26,7 +26,6 @@ use std::time::{Duration, Instant};
 /// What the ranks of one process and all communicators made from their team share.
 #[derive(Debug)]
 pub(crate) struct Family {
-    pub library: Library,
     pub processes: Arc<Processes>,
     /// This process, as no other is numbered: the kernel's numbers are not unique across its namespaces.
     pub process: u64,
@@ -36,9 +35,12 @@ impl Default for Family {
     fn default() -> Family {
         // The standard library's hashes start at random, and nothing else here needs random numbers.
         let process = RandomState::new().hash_one(std::process::id()).max(1);
-        Family { library: Library::default(), processes: Arc::default(), process }
+        Family { processes: Arc::default(), process }
     }
 }
+
+/// The longest sleep while others have not joined, before looking whether one of them could not.
+const LOOK: Duration = Duration::from_millis(5);
 
 /// How a rank waits and copies.
 #[derive(Clone, Copy, Debug)]
@@ -72,8 +74,17 @@ impl Engine {
         segment.settle_here(rank);
         segment.join(rank, family.process, able);
         claimed?;
+        let (joined, sleepers) = (segment.joined_word(), segment.header_sleepers());
+        // How all can wake each other is known when all have joined.
+        let order = WakeFence::Full;
         let start = Instant::now();
-        while segment.joined() < segment.ranks() {
+        loop {
+            let came = segment.joined();
+            if came >= segment.ranks() {
+                // The last one wakes those who sleep.
+                wait::wake_sleepers(joined, sleepers, order);
+                break;
+            }
             if let Some((lost, _)) = segment.failed() {
                 return Err(Error::Failed(format!("rank {lost} could not join")));
             }
@@ -90,7 +101,7 @@ impl Engine {
                     seconds: patience.as_secs_f64(),
                 });
             }
-            std::thread::sleep(Duration::from_micros(50));
+            wait::sleep_while(joined, came as u64, sleepers, order, LOOK);
         }
         let mut book = book;
         if book.may_attach() && !book.direct() {

@@ -17,6 +17,7 @@ mod prepare;
 mod queue;
 mod run;
 mod short;
+mod site;
 mod walk;
 mod windows;
 
@@ -31,6 +32,7 @@ pub(crate) use queue::{Job, Lengths, Pairs, Ticket, Window};
 pub use run::{Buffers, Options, PlanId};
 pub(crate) use run::{Mode, Stop};
 pub use short::Again;
+pub use site::Site;
 
 use crate::check::CallSpec;
 use crate::choose::{Adoptable, Book};

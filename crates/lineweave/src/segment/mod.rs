@@ -10,13 +10,14 @@
 //! bank:   packed flags | paired flags | paired in two generations | flags alone | slots
 //! ```
 //!
-//! Buffers that ranks share lie further on in it too, in heaps (`heap.rs`).
+//! Behind it are the records that processes of the team keep for each other ([`Board`]). Buffers that ranks share lie further on in it too, in heaps (`heap.rs`).
 //!
 //! Communicators that are made from a team have segments of the same form, without a blob, further on in the same memfd
 //! ([`Pool`]). Their pages are reserved bank by bank, as plans need them. Rings for messages and windows take pages when they
 //! are used, in every segment.
 
 pub mod announce;
+mod board;
 mod geometry;
 mod heap;
 mod known;
@@ -29,6 +30,7 @@ mod note;
 mod observe;
 mod visit;
 
+pub use board::{Board, Claim, Name, Seen};
 pub use geometry::{BankClass, Geometry, Zones, COUNTER_BYTES};
 pub(crate) use heap::{expect_memory, parts, too_large, Heap, Ledger, Part, RankHeap};
 pub(crate) use known::{far, KnownHeaps};
@@ -96,19 +98,23 @@ impl Segment {
         if let Some(available) = memory.available_bytes.filter(|&a| a < need) {
             return Err(Error::Memory { need, available, source_of_limit: memory.to_string() });
         }
-        pool::expect_room_in_files(total as u64, "the team's memory")?;
+        pool::expect_room_in_files((total + Board::BYTES) as u64, "the team's memory")?;
         let fd = rustix::fs::memfd_create(MEMFD_NAME, MemfdFlags::ALLOW_SEALING | MemfdFlags::CLOEXEC)
             .map_err(|e| Error::system("memfd_create for the team's memory", e, no_memfd(e)))?;
-        rustix::fs::ftruncate(&fd, total as u64)
-            .map_err(|e| Error::system(format!("ftruncate of the team's memory to {total} bytes"), e, ""))?;
+        let (board, end) = (total as u64, (total + Board::BYTES) as u64);
+        rustix::fs::ftruncate(&fd, end)
+            .map_err(|e| Error::system(format!("ftruncate of the team's memory to {end} bytes"), e, ""))?;
         // Nobody can shrink it under a reader: that would be a SIGBUS. It grows with the communicators.
         let seals = SealFlags::SHRINK | SealFlags::SEAL;
         rustix::fs::fcntl_add_seals(&fd, seals)
             .map_err(|e| Error::system("sealing the team's memory (fcntl)", e, ""))?;
         let segment = Segment::map(Arc::new(Pool::new(fd)?), 0, geometry)?;
         segment.reserve(0, geometry.areas_start())?;
+        segment.pool.reserve(board, Board::INDEX, geometry.reserved())?;
         // Relaxed: published by the store of the magic below.
-        segment.pool.end().store(total as u64, Ordering::Relaxed);
+        segment.header(words::header::BOARD).store(board, Ordering::Relaxed);
+        // Relaxed: as above.
+        segment.pool.end().store(end, Ordering::Relaxed);
         // SAFETY: the blob lies behind the header page and before the areas, reserved above; no other rank
         // knows the segment yet.
         unsafe { std::ptr::copy_nonoverlapping(blob.as_ptr(), segment.base.as_ptr().add(PAGE), blob.len()) };

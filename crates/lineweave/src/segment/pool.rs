@@ -11,7 +11,7 @@
 //! right to trace it; and they outlive the team that they were made from.
 
 use super::words::header;
-use super::{Geometry, Heap, Segment, PAGE};
+use super::{Board, Geometry, Heap, Segment, PAGE};
 use crate::error::Error;
 use crate::process;
 use crate::sync::{AtomicU64, Ordering};
@@ -20,7 +20,7 @@ use rustix::io::Errno;
 use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 /// One process's view of the memory.
 #[derive(Debug)]
@@ -33,6 +33,8 @@ pub struct Pool {
     heaps: Mutex<HashMap<u64, Weak<Heap>>>,
     /// See [`crate::process::forks`].
     forks: u64,
+    /// Mapped when it is first asked for; nothing where it cannot be.
+    board: OnceLock<Option<Board>>,
 }
 
 // SAFETY: the page stays mapped until the value is dropped and is only used as atomics.
@@ -45,7 +47,14 @@ impl Pool {
     pub(super) fn new(fd: OwnedFd) -> Result<Pool, Error> {
         let first = super::map_bytes(fd.as_fd(), 0, PAGE)?;
         process::count_forks();
-        Ok(Pool { fd, first, mapped: Mutex::default(), heaps: Mutex::default(), forks: process::forks() })
+        Ok(Pool {
+            fd,
+            first,
+            mapped: Mutex::default(),
+            heaps: Mutex::default(),
+            forks: process::forks(),
+            board: OnceLock::new(),
+        })
     }
 
     /// Whether this process has it from the one it was forked from, to which it belongs.
@@ -59,10 +68,21 @@ impl Pool {
         self.fd.as_fd()
     }
 
+    fn word(&self, word: usize) -> &AtomicU64 {
+        // SAFETY: a word of the first page, mapped as long as this value lives and only used as atomics.
+        unsafe { &*self.first.as_ptr().cast::<AtomicU64>().add(word) }
+    }
+
     /// Where the last stretch ends (step 1).
     pub(super) fn end(&self) -> &AtomicU64 {
-        // SAFETY: a word of the first page, mapped as long as this value lives and only used as atomics.
-        unsafe { &*self.first.as_ptr().cast::<AtomicU64>().add(header::END) }
+        self.word(header::END)
+    }
+
+    /// The records that processes of the team keep for each other.
+    pub(super) fn board(&self) -> Option<&Board> {
+        // Relaxed: written before the segment was published, never again.
+        let at = || self.word(header::BOARD).load(Ordering::Relaxed);
+        self.board.get_or_init(|| Board::map(self.fd(), at()).ok()).as_ref()
     }
 
     /// Bytes that all communicators of the team really occupy now.

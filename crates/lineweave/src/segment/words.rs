@@ -24,6 +24,8 @@ pub(super) mod header {
     /// See `visit.rs`.
     pub const CLOSED: usize = 17;
     pub const END: usize = 24;
+    /// Where the records lie that processes of the team keep for each other.
+    pub const BOARD: usize = 25;
     pub const GONE: usize = 32;
     pub const SLEEPERS: usize = 40;
     /// Bytes of pages of rings for messages and of windows.

@@ -152,6 +152,6 @@ fn join(
         copy: charter.tuning.copy_policy(),
         progress_thread: charter.progress_thread,
     };
-    let book = Book::new(charter, held, &family.library);
+    let book = Book::new(charter, held);
     Communicator::join(segment, rank, options, book, family, PATIENCE)
 }

@@ -1,0 +1,249 @@
+//! `lineweave bench first`: what a team, a length and a communicator cost once, and what the same call costs again.
+
+use super::{here, Arguments, Report};
+use crate::bench::record::{write, Provenance};
+use crate::commands::rank_job;
+use crate::error::CliError;
+use crate::output::table;
+use crate::session::Session;
+use lineweave::team::{self, Charter, Team};
+use lineweave::{Communicator, Operator};
+use lineweave_core::collective::Collective;
+use lineweave_core::select::Question;
+use lineweave_core::units::{Bytes, Nanos};
+use lineweave_core::verify;
+use serde::{Deserialize, Serialize};
+use std::io::{Read, Write};
+use std::process::Stdio;
+use std::time::Instant;
+
+/// Allreduces of doubles, one length after the other.
+const SIZES: [usize; 4] = [8, 1 << 10, 64 << 10, 1 << 20];
+/// Communicators that are made one after the other.
+const DUPLICATES: usize = 20;
+/// Lengths of reduces, each of another number of doubles, and roots of each.
+const SWEEP: (usize, usize) = (1000, 10);
+
+/// What the ranks are to do.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Task {
+    sizes: Vec<usize>,
+    lengths: usize,
+    roots: usize,
+}
+
+/// One length: a rank's times, or the longest of all ranks.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Call {
+    ranks: usize,
+    bytes: usize,
+    /// One rank alone chooses, and proves what it chose; known to the process that starts the ranks only.
+    choose_ns: f64,
+    prove_ns: f64,
+    first_ns: f64,
+    second_ns: f64,
+}
+
+/// What is made once.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Made {
+    ranks: usize,
+    /// From the start of a rank's process to its first call.
+    join_ns: f64,
+    /// One of several duplicates.
+    duplicate_ns: f64,
+    /// The first call on a duplicate, of a length that was called before.
+    duplicate_first_ns: f64,
+    free_ns: f64,
+    /// Reduces of many lengths to many roots.
+    lengths: usize,
+    roots: usize,
+    sweep_ns: f64,
+}
+
+/// What a rank has to say.
+#[derive(Debug, Serialize, Deserialize)]
+struct Answer {
+    calls: Vec<Call>,
+    made: Made,
+}
+
+/// Measures and shows.
+///
+/// # Errors
+/// Those of teams and records; [`CliError::RankFailed`] when a rank ends without an answer.
+pub(super) fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
+    let (settings, node, tuning) = here(session)?;
+    let provenance = Provenance::gather(&node, super::chosen_by(&tuning));
+    let mut report = Report::default();
+    report.line(&mut session.out, "record", &provenance)?;
+    let cpus = node.usable.effective;
+    let teams = if arguments.ranks.is_empty() { vec![2, cpus.max(2), 10] } else { arguments.ranks.clone() };
+    let sizes = match arguments.bytes.is_empty() {
+        true => SIZES.to_vec(),
+        false => arguments.bytes.iter().map(|size| size.0.next_multiple_of(8)).collect(),
+    };
+    let (mut calls, mut made) = (Vec::new(), Vec::new());
+    for ranks in teams.into_iter().collect::<std::collections::BTreeSet<_>>() {
+        let charter = Charter::with(ranks, &settings, &node.placement(), cpus, tuning.clone());
+        let (lengths, roots) = if arguments.quick { (20, 2) } else { SWEEP };
+        let task = Task { sizes: sizes.clone(), lengths, roots: roots.min(ranks) };
+        let mut answer = among(&Team::with(charter.clone())?, &task)?;
+        for call in &mut answer.calls {
+            (call.choose_ns, call.prove_ns) = alone(&charter, call.bytes)?;
+            report.line(&mut session.out, "first-call", call)?;
+        }
+        report.line(&mut session.out, "first-team", &answer.made)?;
+        calls.extend(answer.calls);
+        made.push(answer.made);
+    }
+    if !session.out.is_json() {
+        show(&calls, &made, session)?;
+    }
+    if let Some(directory) = &arguments.record {
+        let file = provenance.file(directory);
+        write(&file, &report.lines)?;
+        if !session.out.is_json() {
+            session.out.line(&format!("recorded in {}", file.display()))?;
+        }
+    }
+    Ok(())
+}
+
+fn show(calls: &[Call], made: &[Made], session: &mut Session) -> Result<(), CliError> {
+    let mut shown =
+        table(&["ranks", "allreduce", "choosing", "proving", "first call", "second"], &[0, 1, 2, 3, 4, 5]);
+    let time = |ns: f64| Nanos(ns).to_string();
+    for call in calls {
+        let bytes = Bytes(call.bytes as u64).to_string();
+        let times = [call.choose_ns, call.prove_ns, call.first_ns, call.second_ns].map(time);
+        shown.add_row([call.ranks.to_string(), bytes].into_iter().chain(times));
+    }
+    session.out.table(&shown)?;
+    session.out.line("")?;
+    let heading =
+        ["ranks", "start and join", "duplicate", "its first call", "free", "lengths x roots", "all of them"];
+    let mut shown = table(&heading, &[0, 1, 2, 3, 4, 5, 6]);
+    for team in made {
+        let sweep = format!("{} x {}", team.lengths, team.roots);
+        let times = [team.join_ns, team.duplicate_ns, team.duplicate_first_ns, team.free_ns].map(time);
+        let cells = [team.ranks.to_string()].into_iter().chain(times).chain([sweep, time(team.sweep_ns)]);
+        shown.add_row(cells);
+    }
+    session.out.table(&shown)
+}
+
+/// What one rank takes to choose, and to prove what it chose.
+fn alone(charter: &Charter, bytes: usize) -> Result<(f64, f64), CliError> {
+    let shape = charter.shape();
+    let question = Question { shape, ..Question::flat(Collective::Allreduce, charter.ranks(), bytes, 8) };
+    let start = Instant::now();
+    let chosen = charter.tuning.choose(&question, "processes").map_err(CliError::Select)?;
+    let chose = ns(start);
+    let start = Instant::now();
+    let plan = chosen.plan(&question, chosen.window.min(bytes)).map_err(|e| CliError::Select(e.into()))?;
+    std::hint::black_box(verify::verify(&plan).is_ok());
+    Ok((chose, ns(start)))
+}
+
+fn ns(since: Instant) -> f64 {
+    since.elapsed().as_nanos() as f64
+}
+
+/// Has processes do it; the longest time of any rank.
+fn among(team: &Team, task: &Task) -> Result<Answer, CliError> {
+    let text = serde_json::to_string(task).map_err(|e| CliError::Output(e.into()))?;
+    let mut command = rank_job::command()?;
+    let children = team.spawn(|rank| {
+        let mut command = command(rank);
+        command.args(["--first", &text]).stdout(Stdio::piped());
+        command
+    })?;
+    let mut slowest: Option<Answer> = None;
+    for (rank, mut child) in children.into_iter().enumerate() {
+        let mut said = String::new();
+        if let Some(mut out) = child.stdout.take() {
+            out.read_to_string(&mut said).map_err(CliError::Output)?;
+        }
+        // Its own message says why it failed, and no answer is an error below.
+        let _ = child.wait();
+        let answer: Answer = serde_json::from_str(&said)
+            .map_err(|e| CliError::RankFailed { rank, how: format!("no answer ({e})") })?;
+        slowest = Some(match slowest {
+            None => answer,
+            Some(other) => other.or_longer(answer),
+        });
+    }
+    slowest.ok_or_else(|| CliError::RankFailed { rank: 0, how: "no answer".into() })
+}
+
+impl Answer {
+    fn or_longer(mut self, other: Answer) -> Answer {
+        for (mine, theirs) in self.calls.iter_mut().zip(other.calls) {
+            mine.first_ns = mine.first_ns.max(theirs.first_ns);
+            mine.second_ns = mine.second_ns.max(theirs.second_ns);
+        }
+        let (mine, theirs) = (&mut self.made, other.made);
+        mine.join_ns = mine.join_ns.max(theirs.join_ns);
+        mine.duplicate_ns = mine.duplicate_ns.max(theirs.duplicate_ns);
+        mine.duplicate_first_ns = mine.duplicate_first_ns.max(theirs.duplicate_first_ns);
+        mine.free_ns = mine.free_ns.max(theirs.free_ns);
+        mine.sweep_ns = mine.sweep_ns.max(theirs.sweep_ns);
+        self
+    }
+}
+
+/// A rank: does what the text says and prints what it took.
+///
+/// # Errors
+/// Those of the calls.
+pub fn rank(text: &str) -> Result<(), CliError> {
+    let task: Task = serde_json::from_str(text).map_err(|e| CliError::Output(e.into()))?;
+    let start = Instant::now();
+    let mut comm = team::from_environment()?;
+    let join_ns = ns(start);
+    let ranks = comm.ranks();
+    let mut calls = Vec::new();
+    for &bytes in &task.sizes {
+        let [first_ns, second_ns] = twice(&mut comm, bytes)?;
+        calls.push(Call { ranks, bytes, choose_ns: 0.0, prove_ns: 0.0, first_ns, second_ns });
+    }
+    let (mut duplicate_ns, mut duplicate_first_ns, mut free_ns) = (0.0, 0.0, 0.0);
+    for _ in 0..DUPLICATES {
+        comm.barrier()?;
+        let start = Instant::now();
+        let mut other = comm.dup()?;
+        duplicate_ns += ns(start) / DUPLICATES as f64;
+        duplicate_first_ns += twice(&mut other, task.sizes[0])?[0] / DUPLICATES as f64;
+        let start = Instant::now();
+        drop(other);
+        free_ns += ns(start) / DUPLICATES as f64;
+    }
+    let (lengths, roots) = (task.lengths, task.roots);
+    let (data, mut sum) = (vec![1.0; lengths], vec![0.0; lengths]);
+    comm.barrier()?;
+    let start = Instant::now();
+    for length in 1..=lengths {
+        for root in 0..roots {
+            comm.reduce(&data[..length], &mut sum[..length], Operator::Sum, root)?;
+        }
+    }
+    comm.barrier()?;
+    let sweep_ns = ns(start);
+    let made = Made { ranks, join_ns, duplicate_ns, duplicate_first_ns, free_ns, lengths, roots, sweep_ns };
+    let answer = serde_json::to_string(&Answer { calls, made }).map_err(|e| CliError::Output(e.into()))?;
+    writeln!(std::io::stdout(), "{answer}").map_err(CliError::Output)
+}
+
+/// An allreduce of so many bytes, and the same again.
+fn twice(comm: &mut Communicator, bytes: usize) -> Result<[f64; 2], CliError> {
+    let (data, mut sum) = (vec![1.0; bytes / 8], vec![0.0; bytes / 8]);
+    let mut took = [0.0; 2];
+    for took in &mut took {
+        comm.barrier()?;
+        let start = Instant::now();
+        comm.allreduce(&data, &mut sum, Operator::Sum)?;
+        *took = ns(start);
+    }
+    Ok(took)
+}

@@ -1,0 +1,157 @@
+//! Communicators of a team's ranks, made without the team's communicator: by several threads at once, whatever that one does meanwhile, and
+//! after it is gone.
+//!
+//! 1. One rank takes a place for each new communicator ([`Site::found`]) and tells the other members, by means of its own.
+//! 2. Each member enters it: maps it, reserves its control page, says who it is, and counts itself in.
+//! 3. Each waits until all have come ([`Site::join`]). Who cannot enter says so before it counts itself in, so all members fail or none does.
+
+use super::children::enter;
+use super::join::{Family, Ways};
+use super::memory::Reserved;
+use super::{Communicator, Engine};
+use crate::choose::Book;
+use crate::error::{Error, Loss};
+use crate::process;
+use crate::segment::Segment;
+use crate::sync::Ordering;
+use crate::wait::{Interrupted, ProgressHook, Vigil, Waiter};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// How long a member waits for the others.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How often it looks whether their processes are there.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Where ranks of a team make communicators. Every rank has its own; threads may share one.
+#[derive(Debug)]
+pub struct Site {
+    segment: Arc<Segment>,
+    family: Arc<Family>,
+    rank: usize,
+    /// Each rank's process: as the kernel numbers it, and as nobody else is numbered.
+    processes: Vec<(u32, u64)>,
+    book: Mutex<Book>,
+    ways: Ways,
+    helped: bool,
+}
+
+impl Communicator {
+    /// Where further communicators of its ranks can be made without it.
+    pub fn site(&self) -> Site {
+        let engine = self.engine_ref();
+        let everybody: Vec<usize> = (0..self.ranks()).collect();
+        let of = |&r: &usize| (engine.segment.pid(r), engine.segment.process(r));
+        Site {
+            segment: Arc::clone(&engine.segment),
+            family: Arc::clone(&engine.family),
+            rank: self.rank,
+            processes: everybody.iter().map(of).collect(),
+            book: Mutex::new(engine.book.of_members(&everybody, engine.book.direct())),
+            ways: engine.ways(),
+            // Relaxed: a preference.
+            helped: self.shared.helped.load(Ordering::Relaxed),
+        }
+    }
+}
+
+impl Site {
+    /// The number of ranks of the team.
+    pub fn ranks(&self) -> usize {
+        self.processes.len()
+    }
+
+    /// A place for a communicator of so many ranks. It is told to each of them, and to nobody else.
+    ///
+    /// # Errors
+    /// [`Error::Memory`], [`Error::System`].
+    pub fn found(&self, ranks: usize) -> Result<u64, Error> {
+        self.segment.found(ranks)
+    }
+
+    /// Joins a communicator at each place, of these ranks of the team in this order. They, and nobody else, call it, with equal places and
+    /// lists. `hook` is called while this rank waits, here and in the communicators.
+    ///
+    /// # Errors
+    /// [`Error::Group`] when it is not a list of ranks with this one; [`Error::NotMade`] when a rank does not come.
+    pub fn join(
+        &self,
+        places: &[u64],
+        members: &[usize],
+        hook: impl Fn() -> Option<ProgressHook>,
+    ) -> Result<Vec<Communicator>, Error> {
+        const WHAT: &str = "a communicator";
+        let refused = |why: String| Err(Error::Group { what: WHAT, why });
+        if let Some(r) = members.iter().find(|&&r| r >= self.ranks()) {
+            return refused(format!("rank {r} is not one of 0 to {}", self.ranks() - 1));
+        }
+        let Some(rank) = members.iter().position(|&r| r == self.rank) else {
+            return refused(format!("rank {} is not a member, and only members may join", self.rank));
+        };
+        let mut waiter = Waiter::new(self.ways.budget, self.ways.order);
+        waiter.set_hook(hook());
+        let own = self.family.process;
+        let (mut made, mut outcome) = (Vec::with_capacity(places.len()), Ok(()));
+        // All are entered before one is waited for.
+        for &at in places {
+            match enter(&self.segment, own, at, rank, members.len(), &waiter) {
+                Ok(child) => made.push(child),
+                Err(why) => outcome = Err(why),
+            }
+        }
+        let pids: Vec<u32> = members.iter().map(|&r| self.processes[r].0).collect();
+        let all_came = |child: &Arc<Segment>| {
+            let mut coming = Coming { child, rank, pids: &pids, asked: Duration::ZERO };
+            let (joined, sleepers) = (child.joined_word(), child.header_sleepers());
+            let waited = waiter.wait(joined, members.len() as u64, sleepers, &mut coming);
+            match (child.failed(), waited) {
+                (Some((rank, _)), _) => Err(Error::NotMade { what: WHAT, rank }),
+                (None, Err(Interrupted)) => Err(Error::NotMade { what: WHAT, rank }),
+                (None, Ok(())) => Ok(()),
+            }
+        };
+        if let Err(why) = outcome.and_then(|()| made.iter().try_for_each(all_came)) {
+            made.iter().for_each(|child| child.depart());
+            return Err(why);
+        }
+        let here = |&r: &usize| self.processes[r].1 == own;
+        let direct = members.len() > 1 && members.iter().all(here);
+        let communicator = |child: Arc<Segment>| {
+            // A thread that panicked here left it as it was.
+            let template = self.book.lock().unwrap_or_else(PoisonError::into_inner);
+            let book = template.of_members(members, direct || template.direct());
+            drop(template);
+            let family = Arc::clone(&self.family);
+            let mut engine = Engine::assemble(child, rank, self.ways, book, family, Reserved::new(false));
+            engine.set_progress_hook(hook());
+            Communicator::of(engine, self.helped)
+        };
+        Ok(made.into_iter().map(communicator).collect())
+    }
+}
+
+/// Watches over members that have not come yet.
+struct Coming<'a> {
+    child: &'a Segment,
+    rank: usize,
+    pids: &'a [u32],
+    /// When processes were looked at last.
+    asked: Duration,
+}
+
+impl Vigil for Coming<'_> {
+    fn check(&mut self, waited: Duration) -> Result<(), Interrupted> {
+        if self.child.failed().is_none() && waited >= self.asked + LOOK {
+            self.asked = waited;
+            if let Some(gone) = self.pids.iter().position(|&pid| process::how(pid) == process::How::Ended) {
+                self.child.set_failed(gone, Loss::Died);
+            } else if waited >= PATIENCE {
+                self.child.set_failed(self.rank, Loss::Failed);
+            }
+        }
+        match self.child.failed() {
+            Some(_) => Err(Interrupted),
+            None => Ok(()),
+        }
+    }
+}

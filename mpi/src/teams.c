@@ -1,0 +1,331 @@
+/*
+ * How a communicator gets its team.
+ *
+ * 1. Every call counts the communicator's calls; the count is equal on all ranks, which make the same calls in one order. When those that
+ *    passed have cost rank 0 about what a team costs, which it tells the others, it gets one.
+ * 2. At the same call, all ranks exchange by the host which team that exists has all ranks of their node, and places in its memory.
+ * 3. If they name the same one, they join the communicator there. They wait for each other in that memory, and all succeed or none does.
+ * 4. If not, they exchange where they run and a name. The ranks of a node meet there and form a team, in whose memory later ones are made.
+ * 5. Then, and with several nodes, all ranks say by the host whether it worked. If one could not, none does: the communicator passes for
+ *    ever.
+ */
+#define _GNU_SOURCE
+#include "lwm.h"
+#include "nodes.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Of the teams below; never held across a call of the host. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t meetings;
+
+/* CPUs of a mask that are passed on: more are left out. */
+#define CPUS 1024
+
+/* A team whose ranks met, and in whose memory communicators of some of them are made. */
+struct base {
+    lw_site *site;
+    uint64_t id;      /* 0: none */
+    int size, *world; /* each rank of the team in MPI_COMM_WORLD */
+};
+/* Beyond so many teams that have no ranks of one another, ranks meet again. */
+enum { BASES = 16 };
+static struct base bases[BASES];
+
+/* What a team has cost rank 0 of late, in nanoseconds; before there was one, about what one costs on machines that are known. */
+static uint64_t team_ns = 3000000;
+
+/* What ranks tell each other of the team that has all of their node: places are those of the node's first rank. */
+enum { TEAM, STARTED, PLACES };
+struct offer {
+    uint64_t base, places[PLACES];
+};
+
+/* What ranks tell each other to meet. */
+struct card {
+    char name[64];
+    uint64_t mask[CPUS / 64];
+};
+
+/* The node of each rank of a communicator, and behind them each rank in MPI_COMM_WORLD, in memory to free; null when one is not there, or without
+ * memory. */
+static int *nodes_of(struct lwm_comm *comm)
+{
+    int *ranks = malloc(2 * sizeof *ranks * (size_t)comm->size), *there = ranks + comm->size;
+    MPI_Group group;
+    if (!ranks || lwm_host.Comm_group(comm->handle, &group) != 0) {
+        free(ranks);
+        return NULL;
+    }
+    for (int r = 0; r < comm->size; r++) ranks[r] = r;
+    bool known = lwm_host.Group_translate_ranks(group, comm->size, ranks, lwm_world_group, there) == 0;
+    lwm_host.Group_free(&group);
+    for (int r = 0; r < comm->size && known; r++) {
+        known = there[r] != LWM_UNDEFINED && there[r] >= 0;
+        if (known) ranks[r] = lwm_node_of[there[r]];
+    }
+    if (known) return ranks;
+    free(ranks);
+    return NULL;
+}
+
+static void fill(struct card *card)
+{
+    memset(card, 0, sizeof *card);
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    snprintf(card->name, sizeof card->name, "@lineweave-mpi-%d-%llu-%lld%09ld", (int)getpid(),
+             (unsigned long long)__atomic_add_fetch(&meetings, 1, __ATOMIC_RELAXED), (long long)now.tv_sec, now.tv_nsec);
+    cpu_set_t mask;
+    if (sched_getaffinity(0, sizeof mask, &mask) != 0) return;
+    for (int cpu = 0; cpu < CPUS && cpu < CPU_SETSIZE; cpu++) {
+        if (CPU_ISSET(cpu, &mask)) card->mask[cpu / 64] |= (uint64_t)1 << cpu % 64;
+    }
+}
+
+/* Where ranks with these masks run: each on the first of its CPUs that has the fewest so far. Returns how many CPUs
+ * they may use together. */
+static int place(const struct card *const *cards, int ranks, int *cpus, int *allowed)
+{
+    int load[CPUS] = {0}, many = 0;
+    for (int r = 0; r < ranks; r++) {
+        int best = -1;
+        for (int cpu = 0; cpu < CPUS; cpu++) {
+            bool mine = cards[r]->mask[cpu / 64] >> cpu % 64 & 1;
+            if (mine && (best < 0 || load[cpu] < load[best])) best = cpu;
+        }
+        cpus[r] = best < 0 ? 0 : best;
+        load[cpus[r]]++;
+    }
+    for (int cpu = 0; cpu < CPUS; cpu++) {
+        bool anybody = false;
+        for (int r = 0; r < ranks && !anybody; r++) anybody = cards[r]->mask[cpu / 64] >> cpu % 64 & 1;
+        if (anybody) allowed[many++] = cpu;
+    }
+    if (many == 0) allowed[many++] = 0;
+    return many;
+}
+
+/* Called while a rank waits in lineweave: the host moves what other ranks may need of this one before they come. Looking for a
+ * message takes none away. (MPICH does nothing for others when asked about MPI_COMM_SELF.) */
+void lwm_progress(void *unused)
+{
+    (void)unused;
+    int flag;
+    lwm_host.Iprobe(LWM_ANY_SOURCE, 0, lwm_host.world, &flag, LWM_STATUS_IGNORE);
+}
+
+/* What started calls run on, if all ranks can have it. The rank may next wait for a message in the host, and others for such a
+ * call, so a thread carries them on. */
+static void make_started(struct lwm_comm *comm)
+{
+    lw_comm *made = NULL;
+    int fine = lw_comm_dup(comm->team, &made) == LW_OK && lw_comm_set_progress(made, lwm_progress, NULL) == LW_OK &&
+               lw_comm_set_progress_thread(made, 1) == LW_OK, all = 0;
+    if (lwm_host.Allreduce(&fine, &all, 1, lwm_host.integer, lwm_host.min, comm->handle) == 0 && all) comm->started = made;
+    else if (made) lw_comm_free(made);
+}
+
+/* Keeps a team whose ranks met, for communicators of its ranks. */
+static void keep(lw_comm *team, const char *name, const int *world, int size)
+{
+    struct base made = {.size = size, .world = malloc(sizeof *world * (size_t)size)};
+    if (!made.world || lw_comm_site(team, &made.site) != LW_OK) {
+        free(made.world);
+        return;
+    }
+    memcpy(made.world, world, sizeof *world * (size_t)size);
+    made.id = 0xcbf29ce484222325u;
+    for (; *name; name++) made.id = (made.id ^ (unsigned char)*name) * 0x100000001b3u;
+    pthread_mutex_lock(&lock);
+    int i = 0;
+    while (i < BASES && bases[i].id) i++;
+    if (i < BASES) bases[i] = made;
+    pthread_mutex_unlock(&lock);
+    if (i < BASES) return;
+    lw_site_free(made.site);
+    free(made.world);
+}
+
+/* The first team that has all these ranks of MPI_COMM_WORLD, and which of its ranks they are. Teams stay until MPI_Finalize. */
+static struct base find(const int *world, int many, int *ranks)
+{
+    struct base found = {0};
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < BASES && bases[i].id && !found.id; i++) {
+        int at = 0;
+        for (; at < many; at++) {
+            int r = 0;
+            while (r < bases[i].size && bases[i].world[r] != world[at]) r++;
+            if (r == bases[i].size) break;
+            ranks[at] = r;
+        }
+        if (at == many) found = bases[i];
+    }
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+/* Ranks of a communicator that are on this one's node, in its order. */
+struct local {
+    int many, mine, first;
+    int *ranks, *world, *in_base;
+};
+
+static struct local local_of(const struct lwm_comm *comm, const int *nodes, int *memory)
+{
+    struct local local = {.first = -1, .ranks = memory, .world = memory + comm->size, .in_base = memory + 2 * comm->size};
+    for (int r = 0; r < comm->size; r++) {
+        if (nodes[r] != nodes[comm->rank]) continue;
+        if (local.first < 0) local.first = r;
+        if (r == comm->rank) local.mine = local.many;
+        local.ranks[local.many] = r;
+        local.world[local.many++] = nodes[comm->size + r];
+    }
+    return local;
+}
+
+/* Joins the communicator, and the one for what is started, in the memory of a team that exists; null if that failed, or if not all ranks of
+ * the communicator know such a team on their node, which is told by `known`. */
+static lw_comm *join(struct lwm_comm *comm, const struct local *local, bool *known)
+{
+    /* Who is alone needs none. */
+    struct base base = local->many > 1 ? find(local->world, local->many, local->in_base) : (struct base){.id = 1};
+    struct offer mine = {.base = base.id}, *offers = malloc(sizeof mine * (size_t)comm->size);
+    /* Who has no memory cannot take part in the exchange, nor tell the others. */
+    if (!offers) lwm_host.Abort(comm->handle, 1);
+    bool first = local->first == comm->rank;
+    for (int i = 0; i < PLACES && first && base.site && mine.base; i++) {
+        if (lw_site_place(base.site, local->many, &mine.places[i]) != LW_OK) mine.base = 0;
+    }
+    bool told = lwm_host.Allgather(&mine, sizeof mine, lwm_host.byte, offers, sizeof mine, lwm_host.byte, comm->handle) == 0;
+    *known = told;
+    for (int r = 0; r < comm->size; r++) {
+        if (offers[r].base == 0) *known = false;
+    }
+    for (int i = 0; i < local->many; i++) {
+        if (offers[local->ranks[i]].base != offers[local->first].base) *known = false;
+    }
+    lw_comm *made[PLACES] = {NULL};
+    if (*known && base.site) {
+        lw_status joined = lw_site_join(base.site, offers[local->first].places, PLACES, local->in_base, local->many, lwm_progress, NULL, made);
+        if (joined != LW_OK) lwm_say("rank %d cannot join a communicator: %s", comm->rank, lw_last_error());
+        else lw_comm_set_progress_thread(made[STARTED], 1);
+    }
+    free(offers);
+    comm->started = made[STARTED];
+    return made[TEAM];
+}
+
+/* Meets the ranks of the node. */
+static lw_comm *meet(struct lwm_comm *comm, const struct local *local)
+{
+    struct card mine, *cards = malloc(sizeof mine * (size_t)comm->size);
+    /* As above. */
+    if (!cards) lwm_host.Abort(comm->handle, 1);
+    fill(&mine);
+    lw_comm *team = NULL;
+    bool told = lwm_host.Allgather(&mine, sizeof mine, lwm_host.byte, cards, sizeof mine, lwm_host.byte, comm->handle) == 0;
+    const struct card **there = malloc(sizeof *there * (size_t)local->many);
+    int *cpus = malloc(sizeof *cpus * (size_t)local->many), allowed[CPUS];
+    if (told && there && cpus && local->many > 1) {
+        for (int i = 0; i < local->many; i++) there[i] = &cards[local->ranks[i]];
+        int usable = place(there, local->many, cpus, allowed);
+        const char *name = cards[local->first].name;
+        if (lw_comm_connect_on(name, local->mine, local->many, cpus, allowed, usable, &team) != LW_OK) {
+            lwm_say("rank %d cannot join its node's team: %s", comm->rank, lw_last_error());
+            team = NULL;
+        } else {
+            lw_comm_set_progress(team, lwm_progress, NULL);
+            __atomic_fetch_add(&lwm_setup[LWM_MET], 1, __ATOMIC_RELAXED);
+            keep(team, name, local->world, local->many);
+        }
+    }
+    free(there);
+    free(cpus);
+    free(cards);
+    return team;
+}
+
+static void away(struct lwm_comm *comm, enum lwm_reason why)
+{
+    comm->way = LWM_AWAY;
+    comm->why = why;
+}
+
+bool lwm_comm_is_due(struct lwm_comm *comm)
+{
+    uint64_t passed = comm->calls - 1;
+    if (passed < comm->look_at) return false;
+    if (lwm_settings.counts) return true;
+    comm->look_at = 2 * passed;
+    int due = comm->passed_ns > __atomic_load_n(&team_ns, __ATOMIC_RELAXED);
+    return lwm_host.Bcast(&due, 1, lwm_host.integer, 0, comm->handle) == 0 && due;
+}
+
+/* Gives a communicator a team of each node that has several of its ranks. */
+static void make(struct lwm_comm *comm, const int *nodes, bool several)
+{
+    int *memory = malloc(3 * sizeof *memory * (size_t)comm->size);
+    /* As above. */
+    if (!memory) lwm_host.Abort(comm->handle, 1);
+    struct local local = local_of(comm, nodes, memory);
+    bool known;
+    lw_comm *team = join(comm, &local, &known);
+    bool met = !known;
+    if (met) team = meet(comm, &local);
+    int fine = team || local.many == 1, all = fine;
+    if (fine && several) fine = (comm->nodes = lwm_nodes_make(comm, nodes, team)) != NULL;
+    /* Who joined in memory knows that all did. */
+    bool agreed = !met && !several ? fine :
+        lwm_host.Allreduce(&fine, &all, 1, lwm_host.integer, lwm_host.min, comm->handle) == 0 && all;
+    if (agreed && several) agreed = lwm_nodes_join(comm, comm->nodes);
+    if (agreed) {
+        comm->team = team;
+        comm->way = several ? LWM_NODES : LWM_TEAM;
+        if (!several && met) make_started(comm);
+    } else {
+        if (team) lw_comm_free(team);
+        if (comm->started) lw_comm_free(comm->started);
+        if (comm->nodes) lwm_nodes_free(comm->nodes);
+        comm->started = NULL;
+        comm->nodes = NULL;
+        away(comm, LWM_WHY_FAILED);
+        if (comm->rank == 0) lwm_say("a communicator of %d ranks has no team, and passes to the host", comm->size);
+    }
+    free(memory);
+}
+
+void lwm_comm_settle(struct lwm_comm *comm)
+{
+    uint64_t began = lwm_now_ns();
+    int *nodes = nodes_of(comm);
+    if (!nodes) return away(comm, LWM_WHY_FOREIGN);
+    bool shared = false, several = false;
+    for (int r = 0; r < comm->size; r++) {
+        several = several || nodes[r] != nodes[0];
+        for (int q = 0; q < r && !shared; q++) shared = nodes[q] == nodes[r];
+    }
+    if (shared) make(comm, nodes, several);
+    else away(comm, LWM_WHY_SPREAD);
+    free(nodes);
+    uint64_t took = lwm_now_ns() - began, before = __atomic_load_n(&team_ns, __ATOMIC_RELAXED);
+    __atomic_store_n(&team_ns, (before + took) / 2, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&lwm_setup[LWM_TEAMS], comm->way == LWM_TEAM || comm->way == LWM_NODES, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&lwm_setup[LWM_TEAMS_NS], took, __ATOMIC_RELAXED);
+}
+
+void lwm_teams_close(void)
+{
+    for (int i = 0; i < BASES; i++) {
+        lw_site_free(bases[i].site);
+        free(bases[i].world);
+        bases[i] = (struct base){0};
+    }
+}
