@@ -90,6 +90,14 @@ pub enum CliError {
         /// Name of the machine.
         name: String,
     },
+    /// A choice by costs of caches for a machine that has none in common.
+    #[error("costs of cache lines decide here, and the cores of {name} share no cache: ask `lineweave simulate --machine {name} --collective {collective} --algorithm all`")]
+    NoCaches {
+        /// Name of the machine.
+        name: String,
+        /// What was asked for.
+        collective: lineweave_core::collective::Collective,
+    },
     /// A plan that cannot be simulated.
     #[error(transparent)]
     Simulate(#[from] lineweave_core::simulate::SimulateError),

@@ -5,7 +5,7 @@ mod nodes;
 use crate::error::CliError;
 use crate::output::table;
 use crate::question::{team, Where};
-use crate::session::{Costs, Session};
+use crate::session::{load_machine, Costs, Session};
 use crate::size::Size;
 use lineweave::tuning::{Because, Chosen};
 use lineweave_core::algorithm::spec::Named;
@@ -131,6 +131,11 @@ fn find(arguments: &Arguments, session: &mut Session) -> Result<Found, CliError>
         None if collective.moves_data() => return Err(CliError::NoMessage(collective)),
         None => 0,
     };
+    if let Some(machine) = session.machine_option().map(load_machine).transpose()? {
+        if machine.mesh.is_some() && machine.coherent.is_none() {
+            return Err(CliError::NoCaches { name: machine.name, collective });
+        }
+    }
     let settings = session.settings_warned()?;
     let Costs { tuning, origin, topology } = session.costs()?;
     let asked = arguments.place.question(session, collective, bytes, &topology, settings.box_bytes)?;

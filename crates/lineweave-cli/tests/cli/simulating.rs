@@ -59,6 +59,9 @@ fn a_described_machine_is_measured_and_fitted() {
     assert!(rows.iter().all(|r| r["off"].as_f64().unwrap().abs() < 0.02));
     let fitted = scratch.run(&["fit", file, "--json"]).objects();
     assert!(first(&fitted, "fit")["machine"]["cpus"] == 60);
+    scratch
+        .run(&["explain", "barrier", "--machine", "intel-scc"])
+        .refused(1, &["intel-scc", "lineweave simulate"]);
     scratch.run(&["measure", "--machine", "intel-scc"]).refused(1, &["intel-scc", "[coherent]"]);
 }
 

@@ -28,7 +28,7 @@ pub struct Line {
     answers: Option<u32>,
     /// From when the next request is served.
     free: Picos,
-    /// Who had it for itself until it was served to somebody else, when it leaves there, and to whom.
+    /// Who had it for itself until a read of somebody else was served, when it leaves there, and to whom.
     leaves: Option<(u32, Picos, u32)>,
     /// When all that was served has arrived. A line is taken away only then.
     settled: Picos,
@@ -80,7 +80,7 @@ impl Line {
         self.owner == Some(core) && !self.taken_over
     }
 
-    /// Whether a core that had it for itself can still write it: a request takes half of a transfer to get there.
+    /// Whether a core that had it for itself can still write it: a read takes half of a transfer to get there.
     pub fn still_there(&self, core: u32, now: Picos) -> bool {
         self.leaves.is_some_and(|(owner, until, _)| owner == core && now < until)
     }
@@ -184,8 +184,7 @@ impl Line {
             other => other,
         };
         let farthest = self.others(core).map(|other| prices.own(core, other, state)).max();
-        let leaves = |time: u64| self.owner.map(|owner| (owner, Picos(now.0 + time / 2), core));
-        self.leaves = farthest.and_then(leaves).filter(|leaves| leaves.0 != core);
+        self.leaves = None;
         let done = match farthest {
             Some(time) => Picos(now.0 + prices.nth(Found::Cached, nth, time)),
             None if self.taken_over => Picos(now.0 + prices.upgrade().unwrap_or(0).max(prices.hit())),

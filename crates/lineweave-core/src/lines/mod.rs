@@ -12,7 +12,7 @@
 //! 4. Whoever polls a line keeps a copy. When a store takes it away, the poller asks again at that moment and queues, so that pollers
 //!    delay the next writer.
 //! 5. A read of a line that one other cache has modified may take it over whole ([`Prices::upgrade`]): the store
-//!    that follows finds it there. The request takes half of the transfer to get to the owner, who still writes meanwhile. That is
+//!    that follows finds it there. Such a read takes half of the transfer to get to the owner, who still writes meanwhile. That is
 //!    why two ranks that exchange over one line pay one transfer a run, and why a third rank, or a partner that changes, ends it.
 //! 6. Stores leave a core in order, and those to lines of others some time apart ([`Stores`]).
 //!
