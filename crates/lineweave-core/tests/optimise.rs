@@ -155,7 +155,7 @@ fn pipelines_are_played_within_a_third() {
 }
 
 /// What the closed forms lead to is also what is played fastest, but for what they leave out: the child that is served first tells
-/// its own children while the others are served, which can make another tree a twentieth faster.
+/// its own children while the others are served, which can make another tree up to a tenth faster.
 #[test]
 fn optimal_degrees_are_played_fastest() {
     let method =
@@ -173,7 +173,7 @@ fn optimal_degrees_are_played_fastest() {
                 let params = Params::new().with("degrees", format!("{first},{second}"));
                 let plan = bcast.plan(&problem, &params).unwrap();
                 let played = cost(&model, &problem.shape, &plan).first.0;
-                assert!(played >= 0.94 * best, "{ranks}: {first},{second} {played} {best}");
+                assert!(played >= 0.9 * best, "{ranks}: {first},{second} {played} {best}");
             }
         }
     }

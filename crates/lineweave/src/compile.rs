@@ -20,13 +20,13 @@ pub use step::{Addr, Double, Exchange, Home, Step, Swap, ACC, BANK, IN, OUT, PEE
 use crate::called::mix;
 use crate::segment::{BankClass, Mapped, Segment};
 use lineweave_core::model::Model;
-use lineweave_core::plan::{Carry, FlagKind, FlagRef, Op, Plan, Region, Reuse, Space, Take};
+use lineweave_core::plan::{Carry, FlagKind, FlagRef, Op, Plan, Region, Reuse, Space, Take, GENERATION};
 use lineweave_core::select::small_slots;
 use lineweave_core::topology::Shape;
 use lineweave_core::units::{Rank, LINE};
 use lineweave_core::verify::Proof;
 use merge::{doubled, half_of_all, rereads};
-use placement::{can_twin, counter_offsets, Placement, GENERATION};
+use placement::{counter_offsets, Placement};
 use std::collections::BTreeSet;
 use turns::Turns;
 
@@ -152,7 +152,7 @@ pub fn compile(
     let zones = [BankClass::Small, BankClass::Large].map(|c| geometry.zones(c));
     let near = plan.slots.iter().sum::<usize>() <= small_slots(model, shape);
     let small = |twin| Placement::of(plan, &zones[0], twin).ok().filter(|_| near);
-    let twin = proof.synchronizing && can_twin(plan) && small(true).is_some();
+    let twin = proof.synchronizing && plan.leaves_room_for_a_generation() && small(true).is_some();
     let (class, placement) = match small(twin) {
         Some(placement) => (BankClass::Small, placement),
         None => (BankClass::Large, Placement::of(plan, &zones[1], false)?),

@@ -72,6 +72,8 @@ pub struct Program {
     pub reached: Vec<(usize, Rank)>,
     /// Banks that runs alternate between, of those that are played.
     pub banks: usize,
+    /// Whether all banks are on the same lines.
+    pub same_lines: bool,
     /// Whether a bank is entered only after everybody has left it.
     pub guarded: bool,
 }
@@ -291,6 +293,7 @@ pub fn compile(plan: &Plan, line_bytes: usize, options: &Options) -> Result<Prog
         slots: c.slots.sizes,
         reached: c.reached.sizes,
         banks,
+        same_lines: !plan.collective.one_way() && plan.leaves_room_for_a_generation(),
         guarded: plan.reuse == Reuse::Ring,
     })
 }

@@ -219,7 +219,8 @@ impl Player<'_> {
     /// A flag of a bank and its line, counted over all banks.
     fn flag(&self, bank: usize, flag: u32) -> (u32, u32) {
         let line = self.program.flags[flag as usize].line;
-        ((bank * self.program.flags.len()) as u32 + flag, (bank * self.program.lines) as u32 + line)
+        let lines = if self.program.same_lines { 0 } else { bank * self.program.lines };
+        ((bank * self.program.flags.len()) as u32 + flag, lines as u32 + line)
     }
 
     /// Tells ranks what they have seen.

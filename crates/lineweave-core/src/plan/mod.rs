@@ -198,10 +198,27 @@ pub struct Plan {
     pub programs: Vec<Vec<Op>>,
 }
 
+/// Bytes between two generations of flags on a line: a flag and a payload of one word.
+pub const GENERATION: usize = 16;
+
 impl Plan {
     /// The largest value that any op sets; at least 1. Runs are this far apart on every flag.
     pub fn span(&self) -> i32 {
         self.ops().map(|(_, op)| if let Op::Set { value, .. } = op { *value } else { 1 }).max().unwrap_or(1)
+    }
+
+    /// Whether flags and payloads leave room on their lines for a second generation of them, so that consecutive runs ride on the same
+    /// transfers. The engine lays them out so where the plan synchronises.
+    pub fn leaves_room_for_a_generation(&self) -> bool {
+        let paired = |a: &FlagArray| a.layout == Layout::Paired && a.kind == FlagKind::Signal;
+        let small = |op: &Op| match op {
+            Op::Set { carry: Some(Carry::Bytes(region)), .. } => region.len <= GENERATION - 8,
+            Op::Set { .. } | Op::Wait { .. } | Op::Move { .. } | Op::Fold { .. } | Op::Add { .. } => true,
+        };
+        self.reuse == Reuse::Ring
+            && self.slots.iter().all(|&size| size == 0)
+            && self.flags.iter().all(paired)
+            && self.ops().all(|(_, op)| small(op))
     }
 
     /// Every op with the rank that runs it.

@@ -1,7 +1,7 @@
 //! Where a plan's flags, slots and counters lie.
 
 use crate::segment::{Zones, COUNTER_BYTES};
-use lineweave_core::plan::{Carry, FlagArray, FlagKind, Layout, Op, Plan, Reuse};
+use lineweave_core::plan::{FlagKind, Layout, Plan};
 use lineweave_core::units::LINE;
 
 /// Why a proven plan cannot be compiled for a team.
@@ -29,22 +29,6 @@ impl std::fmt::Display for Unfit {
             }
         }
     }
-}
-
-/// Bytes between the generations: a flag and a payload of one word.
-pub(super) const GENERATION: usize = 16;
-
-/// Whether a plan's flags and payloads leave room for a second generation on their lines.
-pub(super) fn can_twin(plan: &Plan) -> bool {
-    let paired = |a: &FlagArray| a.layout == Layout::Paired && a.kind == FlagKind::Signal;
-    let small = |op: &Op| match op {
-        Op::Set { carry: Some(Carry::Bytes(region)), .. } => region.len <= GENERATION - 8,
-        Op::Set { .. } | Op::Wait { .. } | Op::Move { .. } | Op::Fold { .. } | Op::Add { .. } => true,
-    };
-    plan.reuse == Reuse::Ring
-        && plan.slots.iter().all(|&size| size == 0)
-        && plan.flags.iter().all(paired)
-        && plan.ops().all(|(_, op)| small(op))
 }
 
 /// Where a plan's flag arrays and slots start within a bank.

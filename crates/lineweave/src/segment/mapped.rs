@@ -79,6 +79,10 @@ impl Segment {
     /// Maps a part of the area of `rank`, for which there is memory. Returns whether the kernel can: before Linux 5.14 it maps what is touched,
     /// and nothing else.
     pub(crate) fn map_part(&self, rank: usize, part: Range<usize>) -> bool {
+        // A plan of counters alone uses nothing of its bank, and the page where that begins need not be reserved.
+        if part.is_empty() {
+            return true;
+        }
         let area = self.geometry.areas_start() + rank * self.geometry.area();
         let page = rustix::param::page_size();
         let start = (area + part.start) / page * page;
