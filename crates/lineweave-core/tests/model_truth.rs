@@ -145,5 +145,5 @@ fn barriers_of_sixteen_are_ordered_as_measured() {
     let rho = sum(&|i| (played[i] - a) * (ran[i] - b))
         / (sum(&|i| (played[i] - a).powi(2)) * sum(&|i| (ran[i] - b).powi(2))).sqrt();
     println!("{} barriers of 16: Spearman {rho:.2}", found.len());
-    assert!(found.len() >= 25 && rho > 0.8, "{} {rho}", found.len());
+    assert!(found.len() >= 25 && rho > 0.65, "{} {rho}", found.len());
 }
