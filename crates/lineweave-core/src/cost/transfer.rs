@@ -86,11 +86,11 @@ impl Player<'_> {
             at += self.in_row(rank, extra).nanos + self.cold(rank, place, len, copied);
             not_before = not_before.max(extra.not_before);
         }
-        // Lines that a sum goes back to have just come for its operand.
-        if operands.contains(&dst) {
-            self.served(rank, bank, dst, len, at);
+        // Lines that a sum goes back to have just come for its operand, to be written.
+        let taken = self.take_back(rank, bank, dst, len, tau, copied).nanos;
+        if !operands.contains(&dst) {
+            at += taken;
         }
-        at += self.take_back(rank, bank, dst, len, tau, copied).nanos;
         let at = at.max(not_before);
         operands.into_iter().for_each(|p| self.served(rank, bank, p, len, at));
         self.copies.began(rank, op, now, at, len);
