@@ -107,6 +107,23 @@ impl Collective {
         }
     }
 
+    /// Whether it means the same when ranks change parts, but for the root: no buffer has a block for each rank, and no rank but the root
+    /// has a result of its own.
+    pub fn can_be_renamed(self) -> bool {
+        match self {
+            Collective::Bcast | Collective::Reduce => true,
+            Collective::Barrier
+            | Collective::Allreduce
+            | Collective::Gather
+            | Collective::Scatter
+            | Collective::Allgather
+            | Collective::ReduceScatter
+            | Collective::Alltoall
+            | Collective::Scan
+            | Collective::Exscan => false,
+        }
+    }
+
     /// Whether one rank plays a part of its own.
     pub fn rooted(self) -> bool {
         match self {

@@ -3,6 +3,8 @@
 //! This module only holds values. Reading them from the machine, an XML file or a synthetic string is the
 //! runtime crate's work.
 
+mod alike;
+
 use crate::units::Rank;
 use serde::{Deserialize, Serialize};
 use std::fmt;

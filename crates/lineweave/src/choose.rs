@@ -4,15 +4,17 @@
 mod adopt;
 mod book;
 mod library;
+mod prove;
 mod recent;
 mod record;
+mod shelf;
 mod uneven;
 
 pub use adopt::Adoptable;
 pub(crate) use book::{Book, Room};
 pub(crate) use uneven::Prepared;
 
-use book::{Key, Proven, Reach};
+use shelf::{Key, Proven, Reach};
 
 use crate::called::Called;
 use crate::check::CallSpec;
@@ -72,7 +74,7 @@ impl Engine {
     /// [`Error::NoPlan`].
     pub fn chosen(&self, call: &CallSpec) -> Result<Chosen, Error> {
         let book = self.book();
-        let key = book.key_of(call);
+        let (key, _) = book.first(&book.key_of(call));
         book.choose(&book.question(&key, &self.room()), key.reach)
     }
 
@@ -85,7 +87,7 @@ impl Engine {
         if book.direct() || call.bytes() < book.ask_from() {
             return self.chosen(call);
         }
-        let key = Key { reach: Reach::Heap, ..book.key_of(call) };
+        let (key, _) = book.first(&Key { reach: Reach::Heap, ..book.key_of(call) });
         book.choose(&book.question(&key, &self.room()), key.reach)
     }
 

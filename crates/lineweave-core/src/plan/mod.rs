@@ -16,6 +16,7 @@ mod blocks;
 mod error;
 mod params;
 mod flags;
+mod rename;
 mod builder;
 mod layout;
 mod text;

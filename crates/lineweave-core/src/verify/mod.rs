@@ -97,6 +97,12 @@ impl Proof {
             Association::Fixed => self.fixed_order,
         }
     }
+
+    /// What is known of the plan after ranks [changed parts](Plan::renamed): nothing of their order.
+    #[must_use]
+    pub fn renamed(self) -> Proof {
+        Proof { rank_order: false, fixed_order: false, ..self }
+    }
 }
 
 /// Proves a plan.

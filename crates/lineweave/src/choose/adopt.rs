@@ -1,7 +1,8 @@
 //! Choices of one's own: another algorithm for one call than the tuning would take, to compare them.
 
-use super::book::{Book, Key, Reach};
+use super::book::Book;
 use super::record::Proofs;
+use super::shelf::{Key, Reach};
 use super::Sequence;
 use crate::check::CallSpec;
 use crate::communicator::Engine;

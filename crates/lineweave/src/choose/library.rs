@@ -1,7 +1,7 @@
 //! Shelves by tuning and by where ranks sit: a process chooses and proves a plan once, however many communicators and teams it has of one
 //! shape, one after the other or at the same time.
 
-use super::book::Shelf;
+use super::shelf::Shelf;
 use crate::tuning::Tuning;
 use lineweave_core::topology::Shape;
 use std::sync::{Arc, Mutex, PoisonError};

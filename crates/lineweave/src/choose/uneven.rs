@@ -4,9 +4,10 @@
 //! comes again, as it does in most programs; of many sets the older ones are forgotten. The blocks go window by window
 //! like others. A window covers less of them as the shorter ones end: windows that cover the same are runs of one plan.
 
-use super::book::{Book, Reach, Room};
+use super::book::{Book, Room};
 use super::recent::{Limits, Recent};
 use super::record::Proofs;
+use super::shelf::Reach;
 use super::Engine;
 use crate::check::CallSpec;
 use crate::communicator::PlanId;
@@ -102,7 +103,7 @@ fn blocks(key: &Key, ranks: usize) -> Uneven {
 impl Book {
     fn uneven_question(&self, key: &Key, room: &Room<'_>) -> Question {
         let bytes = key.counts.iter().copied().max().unwrap_or(0);
-        let even = super::book::Key {
+        let even = super::shelf::Key {
             collective: key.collective,
             bytes,
             grain: key.grain,

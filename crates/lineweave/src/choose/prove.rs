@@ -1,0 +1,288 @@
+//! From a question to proven plans: chosen for the call that stands for others, once for all ranks, and proved.
+
+use super::book::{Book, Room};
+use super::record::{Digest, Proofs, Record};
+use super::shelf::{Key, Outcome, Proven, Reach};
+use crate::error::Error;
+use crate::segment::{Name, Seen};
+use crate::tuning::{Because, Chosen};
+use lineweave_core::algorithm;
+use lineweave_core::collective::Association;
+use lineweave_core::plan::Plan;
+use lineweave_core::select::{self, Question};
+use lineweave_core::units::LINE;
+use lineweave_core::verify::Proof;
+use std::hash::{Hash, Hasher};
+use std::sync::{Arc, PoisonError};
+
+impl Book {
+    /// Chooses and proves, or takes what is proven already. Roots that sit alike have one plan, in which ranks change parts.
+    pub(super) fn proven(&self, key: &Key, room: &Room<'_>) -> Outcome {
+        let (first, parts) = self.first(key);
+        let proven = self.proven_first(&first, room)?;
+        if first == *key {
+            return Ok(proven);
+        }
+        let renamed = |(plan, proof): &(Plan, Proof)| (plan.renamed(&parts), proof.renamed());
+        let Proven { window, whole, ref plan, ref tail } = *proven;
+        Ok(Arc::new(Proven { window, whole, plan: renamed(plan), tail: tail.as_ref().map(renamed) }))
+    }
+
+    /// The call that this one has its choice and its proofs from: with the first root that sits like its own, if its plan can be renamed and nothing
+    /// is asked of the order. And who plays whose part.
+    pub(super) fn first(&self, key: &Key) -> (Key, Vec<usize>) {
+        if key.root == 0 || !key.collective.can_be_renamed() || key.association != Association::Free {
+            return (*key, Vec::new());
+        }
+        let (root, parts) = self.shape.alike(key.root);
+        (Key { root, ..*key }, parts)
+    }
+
+    fn proven_first(&self, key: &Key, room: &Room<'_>) -> Outcome {
+        // A thread that panicked while proving left the map as it was.
+        let mut shelf = self.shelf.even.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = (*key, room.counter_bytes);
+        if let Some(known) = shelf.get(&place) {
+            return known.clone();
+        }
+        let outcome = self.prove(key, room).map(Arc::new);
+        shelf.insert(place, outcome.clone(), outcome.as_ref().map_or(1, |proven| proven.ops()));
+        outcome
+    }
+
+    fn prove(&self, key: &Key, room: &Room<'_>) -> Result<Proven, Error> {
+        let question = self.question(key, room);
+        self.once(&(key, room.counter_bytes), &question, key.reach, room, |chosen, proofs| {
+            Book::plans(key, &question, chosen, proofs)
+        })
+    }
+
+    /// What `make` makes of the choice for a question. One process of the team chooses and proves; the others take its choice and its
+    /// proofs. `about` is what the choice depends on, besides the tuning and where the ranks sit.
+    pub(super) fn once<T>(
+        &self,
+        about: &impl Hash,
+        question: &Question,
+        reach: Reach,
+        room: &Room<'_>,
+        make: impl Fn(&Chosen, &mut Proofs<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let mut claim = None;
+        match room.records.map(|(pool, order)| pool.await_record(self.name(about), order)) {
+            Some(Seen::Found(words)) => {
+                if let Some(Record { chosen, proofs }) = Record::read(&words, question.collective) {
+                    return make(&chosen, &mut Proofs::Told(proofs.iter()));
+                }
+            }
+            Some(Seen::Mine(mine)) => claim = Some(mine),
+            Some(Seen::Nothing) | None => {}
+        }
+        let chosen = self.choose(question, reach)?;
+        let mut proofs = Vec::new();
+        let made = make(&chosen, &mut Proofs::Made(&mut proofs))?;
+        if let Some(claim) = claim {
+            claim.give(&Record { chosen, proofs }.words());
+        }
+        Ok(made)
+    }
+
+    fn name(&self, about: &impl Hash) -> Name {
+        [1, 2].map(|seed| {
+            let mut digest = Digest::new(self.place ^ seed);
+            about.hash(&mut digest);
+            digest.finish()
+        })
+    }
+
+    /// The plans of a choice for a call.
+    pub(super) fn plans(
+        key: &Key,
+        question: &Question,
+        chosen: &Chosen,
+        proofs: &mut Proofs<'_>,
+    ) -> Result<Proven, Error> {
+        let mut proven = |bytes: usize| proofs.of(chosen.plan(question, bytes)?, key.association);
+        let window = chosen.window.max(key.grain);
+        let rest = key.bytes % window;
+        Ok(Proven {
+            window,
+            whole: (key.bytes / window).max(usize::from(key.bytes == 0)),
+            plan: proven(if key.bytes < window { key.bytes } else { window })?,
+            tail: if rest > 0 && key.bytes > window { Some(proven(rest)?) } else { None },
+        })
+    }
+
+    /// The best by the model of those that reach other ranks' buffers.
+    pub(super) fn best_direct(&self, question: &Question) -> Option<Chosen> {
+        let choice = select::select(&self.tuning.model, question).ok()?;
+        let best = choice.considered.into_iter().find(|c| c.reaches(question))?;
+        let algorithm = algorithm::find(question.collective, best.name).ok()?;
+        Some(Chosen { algorithm, params: best.params, window: best.window, because: Because::Predicted })
+    }
+
+    pub(super) fn choose(&self, question: &Question, reach: Reach) -> Result<Chosen, Error> {
+        if let Some(chosen) = self.choose_alike(question, reach) {
+            return Ok(chosen);
+        }
+        self.tuning.choose(question, reach.team()).map_err(|e| Error::NoPlan {
+            collective: question.collective,
+            bytes: question.bytes,
+            ranks: question.shape.ranks(),
+            why: e.to_string(),
+        })
+    }
+
+    /// What is predicted to be the fastest for the length that stands for this one, if it does for this one too. So a program with a thousand
+    /// lengths chooses a few dozen times. The plan is still made and proved for the length that is asked for.
+    fn choose_alike(&self, question: &Question, reach: Reach) -> Option<Chosen> {
+        let bytes = alike(question.bytes, question.grain);
+        if bytes == question.bytes || !self.tuning.predicts(question, reach.team()) {
+            return None;
+        }
+        let Question { collective, grain, association, root, counter_bytes, .. } = *question;
+        let place = (Key { collective, bytes, grain, association, root, reach }, counter_bytes);
+        let mut known = self.shelf.alike.lock().unwrap_or_else(PoisonError::into_inner);
+        let chosen = match known.get(&place) {
+            Some(chosen) => chosen.clone(),
+            None => {
+                let chosen =
+                    self.tuning.choose(&Question { bytes, ..question.clone() }, reach.team()).ok()?;
+                known.insert(place, chosen.clone(), 1);
+                chosen
+            }
+        };
+        let chosen = Chosen { window: chosen.window.min(question.bytes), ..chosen };
+        let plan = chosen.plan(question, chosen.window).ok()?;
+        let rest = question.bytes % chosen.window;
+        let tail = rest == 0 || chosen.plan(question, rest).is_ok();
+        let fits = tail && question.fits(&plan, self.tuning.model.line_bytes);
+        (fits && question.associates(chosen.algorithm, &chosen.params)).then_some(chosen)
+    }
+}
+
+/// The length that stands for those from the one before it on: each of up to a line, then four from one power of two elements to the next.
+fn alike(bytes: usize, grain: usize) -> usize {
+    let elements = bytes / grain;
+    if bytes <= LINE || elements < 8 {
+        return bytes;
+    }
+    elements.next_multiple_of(1 << (elements.ilog2() - 2)) * grain
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::check::CallSpec;
+    use crate::choose::library;
+    use crate::flag::WakeFence;
+    use crate::segment::Segment;
+    use crate::team::Team;
+    use lineweave_core::collective::Collective;
+    use lineweave_core::topology::Shape;
+    use std::cell::Cell;
+
+    #[test]
+    fn lengths_that_stand_for_others_are_few_and_stand_for_themselves() {
+        let stand = |grain: usize, most: usize| {
+            let lengths = (0..most).step_by(grain).map(|bytes| alike(bytes, grain));
+            lengths.collect::<std::collections::BTreeSet<_>>()
+        };
+        assert!(stand(8, 8000).len() <= 8 + 4 * 7 + 1);
+        for grain in [1, 3, 8, 24] {
+            for &bytes in &stand(grain, 1 << 14) {
+                assert_eq!((bytes % grain, alike(bytes, grain)), (0, bytes), "grain {grain}");
+            }
+            assert!((0..1 << 14)
+                .step_by(grain)
+                .all(|bytes| (bytes..=bytes + bytes / 4 + grain).contains(&alike(bytes, grain))));
+        }
+        for power in 0..40 {
+            assert_eq!(alike(1 << power, 1), 1 << power);
+        }
+    }
+
+    #[test]
+    fn a_choice_for_a_length_alike_is_a_plan_for_every_length_and_root() {
+        let charter = Team::new(5).unwrap().charter().clone();
+        let segment = Segment::create(5, charter.box_bytes, b"").unwrap();
+        let room = Room { geometry: segment.geometry(), counter_bytes: 4096, records: None };
+        let book = Book::new(&charter, false);
+        for collective in Collective::ALL.into_iter().filter(|c| c.moves_data()) {
+            for bytes in [72, 88, 1016, 1032, 8200] {
+                for root in if collective.rooted() { 0..5 } else { 0..1 } {
+                    let association = Association::Free;
+                    let key = Key { collective, bytes, grain: 8, association, root, reach: Reach::Own };
+                    let proven = book
+                        .proven(&key, &room)
+                        .unwrap_or_else(|e| panic!("{collective} {bytes} {root}: {e}"));
+                    assert_eq!(
+                        (proven.plan.0.bytes, proven.plan.0.root.index()),
+                        (proven.window.min(bytes), root)
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn roots_that_sit_alike_are_chosen_and_proved_for_once() {
+        let charter = Team::new(5).unwrap().charter().clone();
+        let segment = Segment::create(5, charter.box_bytes, b"").unwrap();
+        let room = Room { geometry: segment.geometry(), counter_bytes: 4096, records: None };
+        let book = Book::with(Shape::flat(5), library::tuning(&charter.tuning), false, false, false);
+        for collective in [Collective::Bcast, Collective::Reduce] {
+            for root in 0..5 {
+                let (bytes, association, reach) = (1000, Association::Free, Reach::Own);
+                let key = Key { collective, bytes, grain: 8, association, root, reach };
+                let proven = book.proven(&key, &room).unwrap();
+                assert_eq!(proven.plan.0.root.index(), root);
+                for plan in proven.plans() {
+                    assert_eq!(lineweave_core::verify::verify(plan).err(), None, "{} to {root}", plan.name());
+                }
+                let on_shelf = book.shelf.even.lock().unwrap().get(&(key, 4096)).is_some();
+                assert_eq!(on_shelf, root == 0);
+                let ordered = Key { association: Association::RankOrder, ..key };
+                assert_eq!(book.first(&ordered).0, ordered, "a new name changes the order");
+            }
+        }
+    }
+
+    #[test]
+    fn one_process_chooses_and_proves_and_the_others_take_it() {
+        let charter = Team::new(2).unwrap().charter().clone();
+        let segment = Segment::create(2, charter.box_bytes, b"").unwrap();
+        let records = Some((segment.pool().as_ref(), WakeFence::Full));
+        let room = Room { geometry: segment.geometry(), counter_bytes: 4096, records };
+        let book = Book::new(&charter, false);
+        let call = CallSpec {
+            collective: Collective::Allreduce,
+            element: crate::ElementType::F64,
+            count: 100,
+            operator: Some(crate::Operator::Sum),
+            root: 0,
+        };
+        let key = book.key_of(&call);
+        let question = book.question(&key, &room);
+        let chose = Cell::new(0);
+        let ask = |book: &Book| {
+            book.once(&(key, 4096usize), &question, key.reach, &room, |chosen, proofs| {
+                chose.set(chose.get() + usize::from(matches!(proofs, Proofs::Made(_))));
+                Book::plans(&key, &question, chosen, proofs)
+            })
+        };
+        let (first, second) = (ask(&book).unwrap(), ask(&Book::new(&charter, false)).unwrap());
+        assert_eq!(chose.get(), 1);
+        assert_eq!((&first.plan, &first.tail, first.window), (&second.plan, &second.tail, second.window));
+        // A record of a build that makes other plans.
+        let name = book.name(&(key, 100usize));
+        let Seen::Mine(claim) = segment.pool().await_record(name, WakeFence::Full) else {
+            panic!("nobody has it")
+        };
+        let chosen = book.choose(&question, key.reach).unwrap();
+        claim.give(&Record { chosen, proofs: vec![(1, first.plan.1)] }.words());
+        let foreign = book.once(&(key, 100usize), &question, key.reach, &room, |chosen, proofs| {
+            Book::plans(&key, &question, chosen, proofs)
+        });
+        assert!(matches!(foreign, Err(Error::Foreign { .. })));
+    }
+}

@@ -1,0 +1,103 @@
+//! Proven plans, by what a choice depends on, and how long they are kept.
+
+use super::recent::{Limits, Recent};
+use super::uneven;
+use crate::error::Error;
+use crate::tuning::Chosen;
+use lineweave_core::collective::{Association, Collective};
+use lineweave_core::plan::{FlagKind, Plan};
+use lineweave_core::verify::Proof;
+use std::sync::{Arc, Mutex};
+
+/// Whose buffers a plan may reach.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Reach {
+    /// The own: others' bytes come through boxes.
+    Own,
+    /// Everybody's, because ranks are threads of one process.
+    Threads,
+    /// Everybody's, because they lie in a heap.
+    Heap,
+    /// Everybody's, by system calls that copy.
+    Attach,
+}
+
+impl Reach {
+    /// The kind of team, as choices name it.
+    pub(super) fn team(self) -> &'static str {
+        match self {
+            Reach::Own | Reach::Attach => "processes",
+            Reach::Threads => "threads",
+            Reach::Heap => "shared",
+        }
+    }
+}
+
+/// What a choice depends on, besides the team.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Key {
+    pub collective: Collective,
+    pub bytes: usize,
+    pub grain: usize,
+    pub association: Association,
+    pub root: usize,
+    pub reach: Reach,
+}
+
+/// Proven plans that ranks and communicators of one process share, so that each is chosen and proven once. Some of them
+/// may have less room than others.
+pub(crate) type Shelf = Arc<Shelves>;
+
+/// How much is on a shelf: of sizes that come once and never again there would be more and more. Ops of all ranks, which are some
+/// 64 bytes each.
+const ON_SHELF: Limits = Limits { entries: 256, weight: 1 << 20 };
+
+/// How many choices for lengths that stand for others.
+const ALIKE: Limits = Limits { entries: 4096, weight: 4096 };
+
+/// What is on it, by call and room for counters.
+#[derive(Debug)]
+pub(crate) struct Shelves {
+    pub(super) even: Mutex<Recent<(Key, usize), Outcome>>,
+    /// Choices for lengths that stand for others.
+    pub(super) alike: Mutex<Recent<(Key, usize), Chosen>>,
+    pub(super) uneven: uneven::Shelf,
+}
+
+impl Default for Shelves {
+    fn default() -> Shelves {
+        Shelves {
+            even: Mutex::new(Recent::new(ON_SHELF)),
+            alike: Mutex::new(Recent::new(ALIKE)),
+            uneven: uneven::Shelf::default(),
+        }
+    }
+}
+
+/// A choice with its proven plans, or why there is none.
+pub(super) type Outcome = Result<Arc<Proven>, Error>;
+
+/// A choice with its proven plans.
+#[derive(Debug)]
+pub(super) struct Proven {
+    pub window: usize,
+    pub whole: usize,
+    pub plan: (Plan, Proof),
+    pub tail: Option<(Plan, Proof)>,
+}
+
+impl Proven {
+    pub fn plans(&self) -> impl Iterator<Item = &Plan> {
+        [Some(&self.plan), self.tail.as_ref()].into_iter().flatten().map(|(plan, _)| plan)
+    }
+
+    /// Whether a plan counts arrivals.
+    pub fn has_counters(&self) -> bool {
+        self.plans().flat_map(|plan| &plan.flags).any(|array| array.kind == FlagKind::Counter)
+    }
+
+    /// Of all ranks.
+    pub fn ops(&self) -> usize {
+        self.plans().map(|plan| plan.ops().count()).sum()
+    }
+}
