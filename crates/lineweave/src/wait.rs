@@ -27,6 +27,12 @@ pub trait Vigil {
     fn resume(&mut self) -> Result<(), Interrupted> {
         Ok(())
     }
+
+    /// Asked after a check's error: whether the wait ends well nevertheless, if what is awaited was `raised` by now. What a rank did before it was lost
+    /// counts.
+    fn forgives(&mut self, _raised: impl Fn() -> bool) -> bool {
+        false
+    }
 }
 
 /// A wait that ended without its flag; the reason is kept by the [`Vigil`].
@@ -272,7 +278,9 @@ impl Waiter {
             waited = now - start;
             if now - looked >= VIGIL {
                 looked = now;
-                vigil.check(waited)?;
+                if let Err(interrupted) = vigil.check(waited) {
+                    return if vigil.forgives(&ready) { Ok(()) } else { Err(interrupted) };
+                }
             }
         }
     }
@@ -389,6 +397,29 @@ mod tests {
                 assert_eq!(flag::peek(&sleepers), 0);
             }
         }
+    }
+
+    /// A rank whose flag is raised, and which is lost at once.
+    struct Lost<'a>(&'a AtomicU64);
+
+    impl Vigil for Lost<'_> {
+        fn check(&mut self, _: Duration) -> Result<(), Interrupted> {
+            // Relaxed: one thread.
+            self.0.store(1, crate::sync::Ordering::Relaxed);
+            Err(Interrupted)
+        }
+
+        fn forgives(&mut self, raised: impl Fn() -> bool) -> bool {
+            raised()
+        }
+    }
+
+    #[test]
+    fn what_a_rank_did_before_it_was_lost_counts() {
+        let (flag, sleepers) = (AtomicU64::new(0), AtomicU64::new(0));
+        let mut waiter = Waiter::new(Budget::of(Wait::Sleep, 4, 2), WakeFence::Full);
+        assert_eq!(waiter.wait(&flag, 1, &sleepers, &mut Lost(&flag)), Ok(()));
+        assert_eq!(waiter.wait(&flag, 2, &sleepers, &mut Lost(&flag)), Err(Interrupted));
     }
 
     #[test]

@@ -270,6 +270,16 @@ impl Watch {
         Err(Interrupted)
     }
 
+    /// Whether the last wait was interrupted for a reason that does not matter when what it was for has come meanwhile.
+    pub fn gives_way(&self) -> bool {
+        matches!(self.failure, Some(Error::PeerLost { .. } | Error::Timeout { .. }))
+    }
+
+    /// It has come.
+    pub fn forgive(&mut self) {
+        self.failure = None;
+    }
+
     /// Why the last wait was interrupted.
     pub fn take_failure(&mut self) -> Error {
         self.failure.take().unwrap_or_else(|| Error::Failed("interrupted without a reason".into()))
@@ -460,6 +470,14 @@ impl Vigil for Watch {
 
     fn check(&mut self, waited: Duration) -> Result<(), Interrupted> {
         self.look(Awaited::Call, waited)
+    }
+
+    fn forgives(&mut self, raised: impl Fn() -> bool) -> bool {
+        let forgives = self.gives_way() && raised();
+        if forgives {
+            self.forgive();
+        }
+        forgives
     }
 }
 

@@ -126,8 +126,9 @@ fn fail(comm: Communicator, end: End, call: Collective, n: usize) -> (Option<[Ve
 fn late(end: End, call: Collective, n: usize) {
     let meet = Barrier::new(2);
     let case = format!("{call} of {n} bytes, {end:?}");
+    // Nothing returns between the two meetings, or the other rank would wait for ever.
     team(2, |mut comm| {
-        comm.barrier()?;
+        let met = comm.barrier();
         if comm.rank() == 0 {
             let (buffers, failed) = fail(comm, end, call, n);
             let buffers = buffers.map(|mut buffers| {
@@ -140,18 +141,18 @@ fn late(end: End, call: Collective, n: usize) {
             assert!(!touched, "{case}: a buffer was written after it was its owner's again");
             // A root may be done without the others, through boxes.
             assert!(failed || matches!(call, Collective::Bcast | Collective::Scatter), "{case}");
-            return Ok(());
+            return met;
         }
         meet.wait();
         let mut buffers = [vec![9u8; 2 * n], vec![9u8; 2 * n]];
         let [input, output] = &mut buffers;
         comm.set_timeout(Some(Duration::from_millis(200)));
         let outcome = comm.scope(|scope| scope.start(operation(call, n, 1, input, output))?.wait());
-        assert!(!buffers.iter().flatten().any(|&byte| byte == MARK), "{case}: a late rank read {MARK:x}");
         meet.wait();
+        assert!(!buffers.iter().flatten().any(|&byte| byte == MARK), "{case}: a late rank read {MARK:x}");
         let alone = matches!(call, Collective::Reduce | Collective::Gather);
         assert!(outcome.is_err() || alone, "{case}: {outcome:?}");
-        Ok(())
+        met
     })
     .expect("a team");
 }
@@ -201,7 +202,7 @@ fn a_call_that_fails_returns_after_the_last_access_to_its_buffers() {
     let meet = Barrier::new(2);
     let inside = team(2, |mut comm| {
         RANK.set(comm.rank());
-        comm.barrier()?;
+        let met = comm.barrier();
         let mut buffers = [vec![1u8; 1 << 17], vec![1u8; 1 << 17]];
         if comm.rank() == 0 {
             comm.set_timeout(Some(Duration::from_millis(20)));
@@ -210,11 +211,12 @@ fn a_call_that_fails_returns_after_the_last_access_to_its_buffers() {
         let outcome = comm.allreduce(input, output, slow);
         let inside = comm.rank() == 0 && INSIDE.load(Ordering::SeqCst);
         if comm.rank() == 0 {
-            assert!(matches!(outcome, Err(Error::Timeout { .. })), "{outcome:?}");
             buffers.iter_mut().for_each(|buffer| buffer.fill(MARK));
         }
         // The other rank may come to its end while this one waits for it to let go.
         meet.wait();
+        met?;
+        assert!(comm.rank() != 0 || matches!(outcome, Err(Error::Timeout { .. })), "{outcome:?}");
         Ok(inside || comm.rank() == 0 && buffers.iter().flatten().any(|&byte| byte != MARK))
     });
     assert_eq!(inside.expect("a team"), [false, false]);

@@ -296,7 +296,8 @@ fn repeats(message: usize, window: usize) -> f64 {
 }
 
 /// The busiest rank's own work, whatever it waits for: no plan is faster than that. Bytes out of another rank's
-/// box, which plans read once, cost at least a `get` at the nearest distance, unless both ranks may share a CPU.
+/// box, which plans read once, cost at least a `get` at the nearest distance, unless both ranks may share a CPU. A fold costs what one of
+/// private operands does.
 fn floor(model: &Model, plan: &Plan, apart: bool) -> f64 {
     let o = &model.overhead;
     let near = model.levels.iter().map(|l| &l.get);
@@ -310,12 +311,20 @@ fn floor(model: &Model, plan: &Plan, apart: bool) -> f64 {
         }
         memo.1
     };
+    let costs = model.fold(plan.grain);
+    let mut last_fold = (usize::MAX, 0.0);
+    let mut folded = |len: usize| {
+        if last_fold.0 != len {
+            last_fold = (len, costs.map_or(0.0, |f| f.private.at(len, 1).nanos));
+        }
+        last_fold.1
+    };
     let mut of = |rank: usize, op: &Op| match op {
         Op::Move { src, .. } => {
             let away = matches!(src.space, Space::Slot { rank: r, .. } if r.index() != rank);
             o.mov.value + copy(src.len, away && apart)
         }
-        Op::Fold { .. } => o.fold.value,
+        Op::Fold { dst, .. } => o.fold.value + folded(dst.len),
         Op::Set { .. } | Op::Add { .. } => o.set.value,
         Op::Wait { .. } => 0.0,
     };

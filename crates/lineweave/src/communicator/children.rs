@@ -46,6 +46,10 @@ impl Vigil for Joining<'_> {
     fn end(&mut self) {
         self.watch.end();
     }
+
+    fn forgives(&mut self, raised: impl Fn() -> bool) -> bool {
+        self.watch.forgives(raised)
+    }
 }
 
 impl Communicator {

@@ -14,6 +14,7 @@ use crate::check::{CallSpec, Comparison};
 use crate::error::Error;
 use crate::kernel::{ElementType, Fold, ScaleFn};
 use crate::sync::{AtomicBool, Ordering};
+use crate::wait::{Interrupted, Vigil};
 use lineweave_core::collective::Collective;
 use std::any::Any;
 use std::num::NonZeroU32;
@@ -237,9 +238,14 @@ impl Engine {
         while let Some(mut job) = self.queue.pop_front() {
             let mut outcome = self.advance(&mut job, mode);
             if matches!(outcome, Err(Stop::NotYet)) {
-                match self.look_around() {
-                    Ok(()) => return self.queue.push_front(job),
-                    Err(error) => outcome = Err(Stop::Failed(error)),
+                let Err(interrupted) = self.look_around() else { return self.queue.push_front(job) };
+                // What a rank did before it was lost counts.
+                if self.watch.gives_way() {
+                    outcome = self.advance(&mut job, mode);
+                }
+                match outcome {
+                    Err(Stop::NotYet) => outcome = Err(Stop::Failed(self.interrupted(interrupted))),
+                    Ok(()) | Err(Stop::Failed(_)) => self.watch.forgive(),
                 }
             }
             self.looked = None;
@@ -270,8 +276,7 @@ impl Engine {
     }
 
     /// Looks after the peers of a call that is only polled, now and then.
-    fn look_around(&mut self) -> Result<(), Error> {
-        use crate::wait::Vigil;
+    fn look_around(&mut self) -> Result<(), Interrupted> {
         let now = Instant::now();
         let gap = now - *self.looked.get_or_insert(now);
         if gap < LOOK {
@@ -280,7 +285,7 @@ impl Engine {
         self.looked = Some(now);
         self.waited += gap.min(LONGEST_GAP);
         let waited = self.waited;
-        self.watch.check(waited).map_err(|interrupted| self.interrupted(interrupted))
+        self.watch.check(waited)
     }
 
     fn advance(&mut self, job: &mut Job, mode: Mode) -> Result<(), Stop> {

@@ -43,6 +43,10 @@ impl Vigil for OnPeer<'_> {
     fn end(&mut self) {
         self.watch.end();
     }
+
+    fn forgives(&mut self, raised: impl Fn() -> bool) -> bool {
+        self.watch.forgives(raised)
+    }
 }
 
 /// A message that goes out, one that comes in, or both, whatever becomes possible first.
