@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import multiprocessing.connection
+import os
 import pickle
 import signal
 import threading
@@ -46,6 +47,11 @@ def spawn(
 def _rank(name: str, rank: int, n: int, function: Callable[..., Any], args: Sequence[Any], pipe: Any) -> None:
     team = None
     try:
+        # The thread that calls `spawn` stays in it until all have ended.
+        _lineweave.end_with_parent()
+        parent = multiprocessing.parent_process()
+        if parent is not None and not parent.is_alive():
+            os._exit(1)
         team = Team(_lineweave.meet(name, n, rank, 60.0))
         with team:
             result = function(team, *args)

@@ -62,7 +62,7 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     }
     let [program, rest @ ..] = &arguments.program[..] else { return Ok(()) };
     if let Some(ranks) = arguments.ranks {
-        return ranks::run(ranks, program, rest);
+        return ranks::run(ranks, program, rest, &session.out);
     }
     let abi = match arguments.mpi {
         Some(abi) => Ok(abi),
