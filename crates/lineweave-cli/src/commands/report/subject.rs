@@ -2,10 +2,10 @@
 
 use crate::error::CliError;
 use crate::session::{load_machine, load_profile, Session};
+use lineweave::segment::MAX_RANKS;
 use lineweave::settings::Settings;
 use lineweave::topology::{Hardware, Source};
 use lineweave::tuning::CHOICES_FILE;
-use lineweave_core::algorithm::MAX_RANKS;
 use lineweave_core::collective::Collective;
 use lineweave_core::machine::{nearest, shipped};
 use lineweave_core::model::Model;
