@@ -54,8 +54,7 @@ pub fn make_room(file: &Path) -> Result<(), CliError> {
     fs::create_dir_all(directory).map_err(unusable)
 }
 
-/// Reads an argument that names a file to write: known before anything is computed is a directory that is not there, for it was
-/// mistyped.
+/// Reads an argument that names a file to write. A directory that is not there was mistyped, and is refused before anything is computed.
 ///
 /// # Errors
 /// That it is not.

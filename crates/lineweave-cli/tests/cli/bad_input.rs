@@ -69,18 +69,17 @@ fn files_that_never_end_are_not_read_on() {
         &["fit", "--profile", zero],
         &["explain", "barrier", "--profile", zero],
         &["explain", "barrier", "--machine", zero],
-        &["explain", "bcast", "8", "--nodes", "2", "--link", zero],
         &["report", "--profile", zero],
         &["report", "--record", zero],
-        &["models", "bcast", "--profile", zero],
+        &["models", "--collective", "bcast", "--bytes", "8", "--profile", zero],
         &["profile", "diff", zero, zero],
         &["profile", "link", zero],
         &["verify", zero],
         &["draw", "--plan", zero],
         &["bench", zero],
-        &["info", "--topology", zero],
+        &["info", "--topology", "/dev/zero"],
     ] {
-        scratch.run(arguments).refused(1, &["zero.toml", "more than 256 MiB"]);
+        scratch.run(arguments).refused(1, &["zero", "more than 256 MiB"]);
     }
     let mut endless = scratch.command(&["verify", "-"]);
     let output = endless.stdin(std::fs::File::open(zero).unwrap()).output().unwrap();
@@ -100,7 +99,7 @@ fn directories_that_were_mistyped_are_not_made() {
     for arguments in [
         &["report", "--machine", "generic-x86", "-o", file][..],
         &["measure", "--quick", "-o", file],
-        &["models", "bcast", "-o", file],
+        &["models", "--collective", "bcast", "-o", file],
         &["what-if", "-o", file],
         &["draw", "barrier", "-o", file],
         &[&simulate[..], &["-o", file]].concat(),

@@ -175,7 +175,11 @@ fn what_cannot_be_reported_is_refused() {
         (&["--record", &headless], 1, &["no line of kind `record`"]),
         (&["--record", &crowd], 1, &["line 1: 2147483648 ranks", "1 to 4096"]),
         (&["--record", "/dev/zero"], 1, &["/dev/zero", "bench record", "more than 256 MiB"]),
-        (&["--profile", &profile, "-o", "/no/such/report.html"], 2, &["there is no directory /no/such", "-o"]),
+        (
+            &["--profile", &profile, "-o", "/no/such/report.html"],
+            2,
+            &["there is no directory /no/such", "-o"],
+        ),
         (&["--profile", &profile, "-o", there], 1, &["cannot be written", "-o"]),
         (&["--profile", &profile, "--format", "png"], 1, &["-o", "--format svg"]),
         (&["--simulate"], 1, &["--machine"]),

@@ -200,5 +200,7 @@ fn figures_are_drawn_with_what_the_papers_print() {
     assert!(svg.starts_with("<svg") && svg.contains("tree, printed (published): 8, 4.07"));
     let text = scratch.run(&["papers", "luczynski", "--figures", to]);
     assert_eq!((text.status, text.out.as_str()), (Some(0), ""), "nothing is drawn of it");
-    scratch.run(&["papers", "chunduri", "--figures", "/dev/null/x"]).refused(2, &["--figures", "there is no directory"]);
+    scratch
+        .run(&["papers", "chunduri", "--figures", "/dev/null/x"])
+        .refused(2, &["--figures", "there is no directory"]);
 }

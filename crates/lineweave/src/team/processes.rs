@@ -66,7 +66,9 @@ impl Team {
                     }
                     let advice = match e.raw_os_error() {
                         Some(libc::EMFILE | libc::ENFILE) => "; raise `ulimit -n`, or start fewer ranks",
-                        Some(libc::EAGAIN) => "; raise `ulimit -u` or the container's limit, or start fewer ranks",
+                        Some(libc::EAGAIN) => {
+                            "; raise `ulimit -u` or the container's limit, or start fewer ranks"
+                        }
                         _ => "",
                     };
                     return Err(Error::system(format!("starting rank {mine}"), e, advice));

@@ -240,7 +240,8 @@ fn read_record(file: &Path) -> Result<Record, CliError> {
             (Some("bench"), Some("lineweave")) => {
                 let row: Measured = serde_json::from_value(value).map_err(bad)?;
                 if !(1..=MAX_RANKS).contains(&row.ranks) {
-                    let found = format!("line {}: {} ranks, and a team has 1 to {MAX_RANKS}", i + 1, row.ranks);
+                    let found =
+                        format!("line {}: {} ranks, and a team has 1 to {MAX_RANKS}", i + 1, row.ranks);
                     return Err(CliError::malformed(file, WHAT, found));
                 }
                 rows.push(row);

@@ -129,7 +129,8 @@ fn interposers(list: &OsStr) -> Vec<PathBuf> {
 /// Whether a library has functions of MPI itself. (To call them, as the program's own libraries may, is another thing.)
 fn has_mpi(path: &Path) -> bool {
     // What is no file may never end.
-    path.is_file() && elf::defines(path, |name| name.starts_with(b"MPI_") || name.starts_with(b"mpi_")).unwrap_or(false)
+    path.is_file()
+        && elf::defines(path, |name| name.starts_with(b"MPI_") || name.starts_with(b"mpi_")).unwrap_or(false)
 }
 
 #[cfg(test)]

@@ -23,7 +23,8 @@ pub(super) struct Lines {
 impl Lines {
     /// Takes the pipes of the ranks, by rank, where they have any.
     pub(super) fn start(children: Vec<Child>) -> Result<Lines, Error> {
-        let failed = |e| Error::system("passing on what ranks print", e, "; raise `ulimit -u` or `ulimit -n`");
+        let failed =
+            |e| Error::system("passing on what ranks print", e, "; raise `ulimit -u` or `ulimit -n`");
         let system = |e: Errno| failed(e.into());
         let (watched, over) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(system)?;
         let mut lines = Lines { threads: Vec::new(), over };
@@ -143,8 +144,7 @@ fn pass_on(mut speakers: Vec<Speaker>, over: &OwnedFd, place: &Mutex<Place>) {
     let mut buffer = vec![0; READ];
     while !speakers.is_empty() {
         let fds = std::iter::once(over.as_fd()).chain(speakers.iter().map(|s| s.pipe.as_fd()));
-        let mut polled: Vec<PollFd<'_>> =
-            fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
+        let mut polled: Vec<PollFd<'_>> = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
         match rustix::event::poll(&mut polled, None) {
             Ok(_) => {}
             Err(Errno::INTR | Errno::AGAIN | Errno::NOMEM) => continue,

@@ -52,7 +52,8 @@ impl Signals {
 
     /// Waits, no longer than that, and returns what is to be passed on. News of children end the wait, too.
     pub(super) fn next(&self, patience: Option<Duration>) -> Vec<Signal> {
-        let until = patience.map(|p| Timespec { tv_sec: p.as_secs() as i64, tv_nsec: p.subsec_nanos().into() });
+        let until =
+            patience.map(|p| Timespec { tv_sec: p.as_secs() as i64, tv_nsec: p.subsec_nanos().into() });
         // Interrupted is as good as woken.
         let _ = rustix::event::poll(&mut [PollFd::new(self.bell, PollFlags::IN)], until.as_ref());
         let mut rung = [0u8; 64];
