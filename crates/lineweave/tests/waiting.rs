@@ -204,7 +204,9 @@ fn a_team_goes_on_whose_ranks_are_stopped() {
 
 /// As at a debugger's breakpoint, or in a laptop that sleeps.
 fn a_team_outlives_a_long_stop_and_tells_of_it() {
-    let children = start(3, Wait::Auto, |command| drop(command.env(JOB, "stop")));
+    let children = start(3, Wait::Auto, |command| {
+        command.env(JOB, "stop");
+    });
     let stopped = children[1].id();
     while process::how(stopped) != process::How::Stopped {
         std::thread::sleep(Duration::from_millis(1));

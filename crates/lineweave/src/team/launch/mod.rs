@@ -80,7 +80,7 @@ impl Team {
                     command.env(UNBUFFERED, "1");
                 }
             }
-            ends_with(own, limit.clone(), &mut command);
+            ends_with(own, limit, &mut command);
             command
         })?;
         let mut ranks = Ranks::of(&children);
@@ -120,7 +120,7 @@ fn ends_with(parent: Pid, limit: Option<Rlimit>, command: &mut Command) {
             if rustix::process::getppid() != Some(parent) {
                 return Err(rustix::io::Errno::SRCH.into());
             }
-            limit.clone().map_or(Ok(()), |limit| Ok(rustix::process::setrlimit(Resource::Nofile, limit)?))
+            limit.map_or(Ok(()), |limit| Ok(rustix::process::setrlimit(Resource::Nofile, limit)?))
         });
     }
 }
@@ -131,7 +131,7 @@ fn room_for_pipes(ranks: usize) -> Option<Rlimit> {
     let before = rustix::process::getrlimit(Resource::Nofile);
     let need = 2 * ranks as u64 + OTHER_DESCRIPTORS;
     let most = before.maximum.unwrap_or(u64::MAX);
-    let raised = Rlimit { current: Some(need.min(most)), ..before.clone() };
+    let raised = Rlimit { current: Some(need.min(most)), ..before };
     let low = before.current.is_some_and(|current| current < need);
     (low && rustix::process::setrlimit(Resource::Nofile, raised).is_ok()).then_some(before)
 }
