@@ -101,7 +101,7 @@ pub enum CliError {
     /// A plan that cannot be simulated.
     #[error(transparent)]
     Simulate(#[from] lineweave_core::simulate::SimulateError),
-    /// A rank of a program that was started failed.
+    /// A rank of a program that the bench started failed.
     #[error("rank {rank} ended with {how}")]
     RankFailed {
         /// Which.
@@ -109,6 +109,9 @@ pub enum CliError {
         /// Its status.
         how: String,
     },
+    /// A rank of a program that was launched failed: the command's status is its own.
+    #[error(transparent)]
+    Launched(lineweave::team::Failed),
     /// Pixels are no text.
     #[error("a png is not written to standard output; name its file by -o, or ask for --format svg")]
     NoFile,
@@ -248,6 +251,15 @@ impl CliError {
     /// Whether the reader of standard output went away.
     pub fn is_broken_pipe(&self) -> bool {
         matches!(self, CliError::Output(e) if e.kind() == io::ErrorKind::BrokenPipe)
+    }
+
+    /// The status that the command ends with.
+    pub fn status(&self) -> u8 {
+        match self {
+            CliError::Launched(failed) => failed.code(),
+            // It could not do what was asked, or refuted what was claimed.
+            _ => 1,
+        }
     }
 
     /// A file that cannot be read as what it should be.

@@ -4,10 +4,10 @@ use crate::error::CliError;
 use lineweave_core::profile::Profile;
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Writes a file so that whoever reads it sees the old text or the new one, also when this process is killed.
-/// Directories above it are made. `option` names what to change when it cannot be written.
+/// `option` names what to change when it cannot be written.
 ///
 /// # Errors
 /// [`CliError::Write`]; then the old file is as it was.
@@ -29,9 +29,6 @@ pub fn replace_bytes(path: &Path, content: &[u8], option: &'static str) -> Resul
 }
 
 fn rename_over(path: &Path, content: &[u8]) -> io::Result<()> {
-    if let Some(directory) = path.parent().filter(|d| !d.as_os_str().is_empty()) {
-        fs::create_dir_all(directory)?;
-    }
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     let mut beside = std::ffi::OsString::from(".");
     beside.push(name);
@@ -47,10 +44,44 @@ fn rename_over(path: &Path, content: &[u8]) -> io::Result<()> {
     written
 }
 
+/// Makes the directories above a file of the cache, which nobody typed.
+///
+/// # Errors
+/// [`CliError::Write`].
+pub fn make_room(file: &Path) -> Result<(), CliError> {
+    let directory = file.parent().unwrap_or(Path::new("/"));
+    let unusable = |reason| CliError::Write { path: directory.to_owned(), option: "XDG_CACHE_HOME", reason };
+    fs::create_dir_all(directory).map_err(unusable)
+}
+
+/// Reads an argument that names a file to write. A directory that is not there was mistyped, and is refused before anything is computed.
+///
+/// # Errors
+/// That it is not.
+pub fn to_write(name: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(name);
+    match path.parent().filter(|d| !d.as_os_str().is_empty()) {
+        Some(above) => directory(&above.to_string_lossy()).map(|_| path),
+        None => Ok(path),
+    }
+}
+
+/// Reads an argument that names a directory to write in.
+///
+/// # Errors
+/// That there is none.
+pub fn directory(name: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(name);
+    match path.is_dir() {
+        true => Ok(path),
+        false => Err(format!("there is no directory {name}: make it first, or correct the name")),
+    }
+}
+
 /// Whether the file holds a profile of the same machine that knows clearly more than this one: more cells, or
 /// half as many samples again.
 pub fn fuller(path: &Path, profile: &Profile) -> bool {
-    let Ok(text) = fs::read_to_string(path) else { return false };
+    let Ok(text) = lineweave::sysfile::text(path) else { return false };
     let Ok(there) = Profile::from_toml(&text) else { return false };
     let samples = |p: &Profile| p.cells.iter().map(|c| c.stats.samples).sum::<usize>();
     there.matches(&profile.machine).is_ok()
@@ -66,6 +97,12 @@ mod tests {
     fn files_are_replaced_whole_and_nothing_stays_beside_them() {
         let directory = std::env::temp_dir().join(format!("lineweave-files-{}", std::process::id()));
         let path = directory.join("deep").join("profile.toml");
+        // Nobody types the cache's directories; others may be mistyped.
+        let error = to_write(path.to_str().unwrap()).unwrap_err();
+        assert!(error.contains("there is no directory") && error.contains("deep"), "{error}");
+        assert!(replace(&path, "old", "-o").is_err() && !directory.exists());
+        make_room(&path).unwrap();
+        assert_eq!(to_write(path.to_str().unwrap()), Ok(path.clone()));
         replace(&path, "old", "-o").unwrap();
         replace(&path, "new", "-o").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "new");

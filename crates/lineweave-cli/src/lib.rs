@@ -20,8 +20,6 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
-/// Exit status of a command that could not do what was asked, or refuted what was claimed.
-const FAILED: u8 = 1;
 /// Exit status of a command line that means nothing.
 const USAGE: u8 = 2;
 
@@ -51,7 +49,7 @@ pub fn run(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
             // What was found before goes out first; that it cannot be written is no second failure.
             let _ = session.out.flush();
             complain(&error.to_string());
-            ExitCode::from(FAILED)
+            ExitCode::from(error.status())
         }
     }
 }

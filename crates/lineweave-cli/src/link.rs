@@ -24,7 +24,7 @@ enum Line {
 /// A [`CliError`] when it cannot be read or is not such a file.
 pub fn read(file: &Path) -> Result<Profile, CliError> {
     const WHAT: &str = "ping-pong between nodes, as `lineweave run --link` writes it";
-    let text = std::fs::read_to_string(file).map_err(|e| CliError::read(file, WHAT, e))?;
+    let text = lineweave::sysfile::text(file).map_err(|e| CliError::read(file, WHAT, e))?;
     parse(&text).map_err(|why| CliError::malformed(file, WHAT, why))
 }
 

@@ -4,8 +4,15 @@
 use crate::error::CliError;
 use comfy_table::{presets, CellAlignment, Table};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use lineweave_core::plan::MAX_OPS;
+use lineweave_core::select::Question;
 use serde::Serialize;
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
+/// How long a plan may take before a word is said.
+const SLOW: Duration = Duration::from_secs(3);
 
 /// Version of the JSON objects.
 pub const SCHEMA: u32 = 1;
@@ -91,6 +98,29 @@ impl Output {
         if !self.quiet {
             let _ = writeln!(io::stderr(), "lineweave: warning: {message}");
         }
+    }
+
+    /// Chooses or makes plans for a question. If that takes long, says why, and what to do.
+    pub fn while_slow<T>(&self, about: &Question, f: impl FnOnce() -> T) -> T {
+        let (done, over) = mpsc::channel::<()>();
+        std::thread::scope(|scope| {
+            // A thread that cannot be started says nothing.
+            let _ = std::thread::Builder::new().spawn_scoped(scope, move || {
+                if over.recv_timeout(SLOW) == Err(RecvTimeoutError::Timeout) {
+                    let (collective, ranks) = (about.collective, about.shape.ranks());
+                    self.warn(&format!(
+                        "this takes more than {} s: plans of {collective} among {ranks} ranks, of up to {} million ops each, are made \
+                         and compared op by op; Ctrl-C ends it. Fewer ranks show the same pattern, and with an algorithm named only its \
+                         plan is made",
+                        SLOW.as_secs(),
+                        MAX_OPS / 1_000_000
+                    ));
+                }
+            });
+            let result = f();
+            drop(done);
+            result
+        })
     }
 
     /// A bar of `steps` steps on standard error; it shows nothing where that is no terminal.

@@ -10,7 +10,6 @@ use lineweave_core::collective::{Association, Collective};
 use lineweave_core::plan::{Plan, PlanError, Uneven};
 use lineweave_core::select::Question;
 use lineweave_core::topology::{Shape, Topology};
-use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -164,18 +163,21 @@ impl Wanted {
             let topology = session.topology()?;
             let question = self.place.question(session, collective, bytes, &topology, settings.box_bytes)?;
             let window = given.window.map_or(question.bytes, |window| window.min(question.bytes));
-            return Ok(algorithm.plan(&question.window(window), &given.params)?);
+            let make = || algorithm.plan(&question.window(window), &given.params);
+            return Ok(session.out.while_slow(&question, make)?);
         }
         let Costs { tuning, topology, .. } = session.costs()?;
         let question = self.place.question(session, collective, bytes, &topology, settings.box_bytes)?;
-        let chosen = tuning.choose(&question, team(question.direct))?;
+        let choose = || tuning.choose(&question, team(question.direct));
+        let chosen = session.out.while_slow(&question, choose)?;
         if chosen.window < question.bytes {
             session.out.warn(&format!(
                 "the message goes in windows of {} bytes; this is the plan of one window",
                 chosen.window
             ));
         }
-        Ok(chosen.plan(&question, chosen.window.min(question.bytes))?)
+        let make = || chosen.plan(&question, chosen.window.min(question.bytes));
+        Ok(session.out.while_slow(&question, make)?)
     }
 }
 
@@ -206,11 +208,8 @@ pub fn team(direct: bool) -> &'static str {
 pub fn read_plan(file: &Path) -> Result<Plan, CliError> {
     const WHAT: &str = "plan";
     let text = match file.as_os_str() == "-" {
-        true => {
-            let mut text = String::new();
-            std::io::stdin().read_to_string(&mut text).map(|_| text)
-        }
-        false => std::fs::read_to_string(file),
+        true => lineweave::sysfile::text_of(std::io::stdin()),
+        false => lineweave::sysfile::text(file),
     };
     let text = text.map_err(|e| CliError::read(file, WHAT, e))?;
     text.parse().map_err(|e| CliError::malformed(file, WHAT, e))

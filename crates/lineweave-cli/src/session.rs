@@ -219,7 +219,7 @@ pub fn load_machine(name: &str) -> Result<Machine, CliError> {
         let known = shipped.iter().map(|m| m.name.as_str()).collect::<Vec<_>>().join(", ");
         return Err(CliError::UnknownMachine { name: name.to_owned(), known });
     }
-    let text = std::fs::read_to_string(path).map_err(|e| CliError::read(path, WHAT, e))?;
+    let text = lineweave::sysfile::text(path).map_err(|e| CliError::read(path, WHAT, e))?;
     text.parse().map_err(|e| CliError::malformed(path, WHAT, e))
 }
 
@@ -229,7 +229,7 @@ pub fn load_machine(name: &str) -> Result<Machine, CliError> {
 /// [`CliError`] with line and reason.
 pub fn load_profile(file: &Path) -> Result<(Profile, Model), CliError> {
     const WHAT: &str = "profile";
-    let text = std::fs::read_to_string(file).map_err(|e| CliError::read(file, WHAT, e))?;
+    let text = lineweave::sysfile::text(file).map_err(|e| CliError::read(file, WHAT, e))?;
     let profile = Profile::from_toml(&text).map_err(|e| CliError::malformed(file, WHAT, e))?;
     let model = fit(&profile).map_err(|e| CliError::malformed(file, WHAT, e))?;
     Ok((profile, model))

@@ -38,9 +38,10 @@ fn extension(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<shared::Shared>()?;
     module.add_class::<rank::Seat>()?;
     module.add_class::<start::Threads>()?;
-    module.add_class::<start::Launch>()?;
     module.add_function(wrap_pyfunction!(start::meet, module)?)?;
     module.add_function(wrap_pyfunction!(start::from_environment, module)?)?;
+    module.add_function(wrap_pyfunction!(start::launch, module)?)?;
+    module.add_function(wrap_pyfunction!(start::end_with_parent, module)?)?;
     module.add_function(wrap_pyfunction!(start::usable_cpus, module)?)?;
     module.add_function(wrap_pyfunction!(rank::forked, module)?)?;
     module.add_function(wrap_pyfunction!(attend::closing, module)?)?;

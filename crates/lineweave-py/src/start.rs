@@ -7,7 +7,9 @@ use lineweave::settings::Bind;
 use lineweave::team::{self, Meeting, Members, Team};
 use lineweave::Error;
 use pyo3::prelude::*;
-use std::os::fd::AsRawFd;
+use std::ffi::OsString;
+use std::io::Write;
+use std::process::Command;
 
 /// Where ranks are pinned: by the environment's word, else only if there are as many as CPUs, so that threads that a rank
 /// starts (for linear algebra) are not crowded on the one it is on.
@@ -83,21 +85,28 @@ impl Threads {
     }
 }
 
-/// A team whose ranks are processes that inherit its descriptor.
-#[pyclass(frozen, module = "lineweave._lineweave")]
-pub(crate) struct Launch(Team);
+/// Starts a command once for each rank and waits for all: the status to end with, and in words how the first rank failed, if one did.
+#[pyfunction]
+pub(crate) fn launch(
+    py: Python<'_>,
+    ranks: usize,
+    program: OsString,
+    arguments: Vec<OsString>,
+) -> PyResult<(u8, Option<String>)> {
+    let command = |_rank| {
+        let mut command = Command::new(&program);
+        command.args(&arguments);
+        command
+    };
+    // Nobody to tell that standard error is closed.
+    let remark = |text: &str| drop(writeln!(std::io::stderr(), "lineweave.run: {text}"));
+    let ended = py.detach(|| Team::new(ranks)?.launch(command, remark));
+    let failed = ended.map_err(|error| raise::error(py, &error, None))?;
+    Ok(failed.map_or((0, None), |failed| (failed.code(), Some(failed.to_string()))))
+}
 
-#[pymethods]
-impl Launch {
-    #[new]
-    fn new(py: Python<'_>, ranks: usize) -> PyResult<Launch> {
-        let made = Team::new(ranks).map_err(|error| raise::error(py, &error, None))?;
-        Ok(Launch(made))
-    }
-
-    /// The descriptor.
-    #[getter]
-    fn fd(&self) -> i32 {
-        self.0.descriptor().as_raw_fd()
-    }
+/// Has this process killed when the thread that started it ends.
+#[pyfunction]
+pub(crate) fn end_with_parent() -> PyResult<()> {
+    Ok(lineweave::process::end_with_parent()?)
 }

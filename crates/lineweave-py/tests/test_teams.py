@@ -284,12 +284,12 @@ def test_python_threads_go_on_while_a_rank_waits():
 
 
 TEAM = r"""
-    import lineweave, numpy as np, os
+    import lineweave, numpy as np
     team = lineweave.team()
     assert team is lineweave.team()
     total = team.allreduce(np.array([team.rank]))
-    # One write a line: print() may take several, which the ranks would interleave.
-    os.write(1, f"{team.rank} {team.size} {int(total[0])}\n".encode())
+    # Several writes a line, which the launcher keeps together.
+    print(team.rank, team.size, int(total[0]))
 """
 
 
@@ -310,8 +310,48 @@ def test_run_says_which_rank_failed(tmp_path):
     script = tmp_path / "script.py"
     script.write_text("import lineweave\nt = lineweave.team()\nif t.rank == 1: raise SystemExit(7)\nt.barrier()\n")
     command = [sys.executable, "-m", "lineweave.run", "-n", "2", str(script)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert done.returncode != 0 and "rank 1" in done.stderr, done
+    for _ in range(5):
+        # Rank 0 fails by it, and may end sooner.
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 7 and "lineweave.run: rank 1 ended with" in done.stderr, done
+
+
+def gone(pid):
+    """Whether the process has ended, awaited or not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+@pytest.mark.parametrize("how", ["TERM", "KILL"])
+@pytest.mark.parametrize("start", ["run", "fork", "spawn", "forkserver"])
+def test_no_rank_outlives_who_started_it(tmp_path, start, how):
+    if start == "run":
+        script = tmp_path / "script.py"
+        script.write_text("import lineweave, os, time\nlineweave.team()\nprint(os.getpid())\ntime.sleep(600)\n")
+        command = [sys.executable, "-m", "lineweave.run", "-n", "2", str(script)]
+    else:
+        script = tmp_path / "script.py"
+        script.write_text(
+            "import lineweave, os, time\n"
+            "def work(team):\n    os.write(1, f'{os.getpid()}\\n'.encode())\n    time.sleep(600)\n"
+            f"if __name__ == '__main__': lineweave.spawn(work, 2, method={start!r})\n"
+        )
+        command = [sys.executable, str(script)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as starter:
+        ranks = [int(starter.stdout.readline()) for _ in range(2)]
+        starter.send_signal(getattr(signal, f"SIG{how}"))
+        status = starter.wait(60)
+    if (start, how) == ("run", "TERM"):
+        assert status == 128 + signal.SIGTERM
+    end = time.monotonic() + 30
+    while not all(map(gone, ranks)) and time.monotonic() < end:
+        time.sleep(0.01)
+    left = [pid for pid in ranks if not gone(pid)]
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    assert not left
 
 
 def test_without_a_launcher_it_says_what_to_do():

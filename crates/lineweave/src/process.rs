@@ -3,7 +3,7 @@
 use crate::sync::{Count, Ordering};
 use crate::sysfile::Root;
 use rustix::io::Errno;
-use rustix::process::Pid;
+use rustix::process::{Pid, Signal};
 use std::sync::Once;
 
 /// How often this process is the child of a fork, since lineweave came to be in use in it or a parent.
@@ -68,6 +68,25 @@ pub fn how(pid: u32) -> How {
 /// The state of a thread, unless it is gone.
 pub fn thread(pid: u32, thread: u32) -> Option<ThreadState> {
     parse(&Root::live().read(format!("/proc/{pid}/task/{thread}/stat"))?)
+}
+
+/// Has this process killed when the thread that started it ends, in whatever way. What it starts itself does not inherit that.
+///
+/// # Errors
+/// The system's refusal.
+pub fn end_with_parent() -> std::io::Result<()> {
+    Ok(rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?)
+}
+
+/// The processes whose parent this one is, those that have ended and were not awaited too.
+pub fn children() -> Vec<Pid> {
+    let root = Root::live();
+    let parent = |pid: usize| {
+        let stat = root.read(format!("/proc/{pid}/stat"))?;
+        stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse::<u32>().ok()
+    };
+    let mine = |&pid: &usize| parent(pid) == Some(std::process::id());
+    root.numbered("/proc", "").into_iter().filter(mine).filter_map(|pid| Pid::from_raw(pid as i32)).collect()
 }
 
 /// What a process calls itself.

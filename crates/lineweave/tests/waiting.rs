@@ -5,7 +5,8 @@
 use lineweave::settings::{Settings, Wait};
 use lineweave::sync::{spin_loop, AtomicBool, Ordering};
 use lineweave::team::{self, Charter, Team};
-use lineweave::{Communicator, Error, Operation, Operator};
+use lineweave::who::{self, Missing};
+use lineweave::{process, Communicator, Error, Operation, Operator};
 use rustix::process::{kill_process, Pid, Signal};
 use rustix::time::{clock_gettime, ClockId};
 use std::path::{Path, PathBuf};
@@ -23,11 +24,12 @@ fn main() {
     if std::env::args().any(|a| a == "--list") {
         return;
     }
-    let tests: [(&str, fn()); 5] = [
+    let tests: [(&str, fn()); 6] = [
         ("teams_of_1_to_32_ranks_go_on_beside_a_load", teams_of_1_to_32_ranks_go_on_beside_a_load),
         ("a_team_goes_on_at_a_low_priority", a_team_goes_on_at_a_low_priority),
         ("a_team_goes_on_with_little_cpu_time", a_team_goes_on_with_little_cpu_time),
         ("a_team_goes_on_whose_ranks_are_stopped_now_and_then", a_team_goes_on_whose_ranks_are_stopped),
+        ("a_team_outlives_a_long_stop_and_tells_of_it", a_team_outlives_a_long_stop_and_tells_of_it),
         ("ranks_that_wait_long_cost_little", ranks_that_wait_long_cost_little),
     ];
     println!("\nrunning {} tests", tests.len());
@@ -77,7 +79,14 @@ fn calls(comm: &mut Communicator, turns: usize) -> Result<(), Error> {
 
 /// The part of one rank that is a process.
 fn rank() -> i32 {
-    let outcome = team::from_environment().and_then(|mut comm| calls(&mut comm, 40));
+    let stops = std::env::var(JOB).is_ok_and(|job| job == "stop");
+    let outcome = team::from_environment().and_then(|mut comm| {
+        calls(&mut comm, 20)?;
+        if stops && comm.rank() == 1 {
+            kill_process(rustix::process::getpid(), Signal::STOP).expect("a process can stop itself");
+        }
+        calls(&mut comm, 20)
+    });
     match outcome {
         Ok(()) => 0,
         Err(e) => {
@@ -191,6 +200,23 @@ fn a_team_goes_on_whose_ranks_are_stopped() {
         let _ = kill_process(pid, Signal::CONT);
     }
     finish(children, "processes that are stopped now and then");
+}
+
+/// As at a debugger's breakpoint, or in a laptop that sleeps.
+fn a_team_outlives_a_long_stop_and_tells_of_it() {
+    let children = start(3, Wait::Auto, |command| {
+        command.env(JOB, "stop");
+    });
+    let stopped = children[1].id();
+    while process::how(stopped) != process::How::Stopped {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    std::thread::sleep(Duration::from_secs(2));
+    let seen = who::teams(Some(stopped)).expect("a stopped process can be looked at");
+    assert_eq!((seen[0].missing(), seen[0].failed), (vec![Missing::Stopped(vec![1])], None));
+    let stopped = Pid::from_raw(stopped as i32).expect("a process");
+    kill_process(stopped, Signal::CONT).expect("it goes on");
+    finish(children, "a team with a rank that was stopped for long");
 }
 
 /// Time of this thread on a CPU.

@@ -10,6 +10,7 @@ use crate::bench::python::measure;
 use crate::bench::record::{write, Provenance};
 use crate::bench::{Buffers, Case, Definition, Peers, Row, Runner, Skipped, Subject, Team};
 use crate::error::CliError;
+use crate::files::directory;
 use crate::output::{table, Output, SCHEMA};
 use crate::question::given;
 use crate::session::Session;
@@ -56,7 +57,7 @@ pub struct Arguments {
     #[arg(long, value_enum, default_value = "both")]
     team: Teams,
     /// Keep the result in `DIR/<machine>/<date>.jsonl`
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = directory)]
     record: Option<PathBuf>,
     /// Measure the library with each way of waiting as well: spin, yield, sleep
     #[arg(long)]
@@ -294,7 +295,7 @@ fn definitions(arguments: &Arguments) -> Result<Vec<Definition>, CliError> {
         "all" => Definition::names().map(Definition::shipped).collect::<Result<_, _>>()?,
         name if name.ends_with(".toml") => {
             let path = PathBuf::from(name);
-            let text = std::fs::read_to_string(&path);
+            let text = lineweave::sysfile::text(&path);
             vec![Definition::parse(
                 name,
                 &text.map_err(|e| CliError::read(&path, "benchmark definition", e))?,

@@ -1,6 +1,7 @@
 //! `lineweave draw`: a plan as SVG.
 
 use crate::error::CliError;
+use crate::files::to_write;
 use crate::question::{read_plan, Wanted};
 use crate::session::Session;
 use lineweave_core::collective::Collective;
@@ -32,7 +33,7 @@ pub struct Arguments {
 /// The name of a drawing.
 pub(super) fn svg(name: &str) -> Result<PathBuf, String> {
     match name.to_lowercase().ends_with(".svg") {
-        true => Ok(PathBuf::from(name)),
+        true => to_write(name),
         false => Err("expected a name that ends in .svg, the only format there is".to_owned()),
     }
 }

@@ -150,7 +150,7 @@ fn find(arguments: &Arguments, session: &mut Session) -> Result<Found, CliError>
     let free = if fixed { Some(select(&tuning.model, &free)?) } else { None };
     let choice = select(&tuning.model, &question)?;
     let team = team_of(&question);
-    let chosen = tuning.choose(&question, team)?;
+    let chosen = session.out.while_slow(&question, || tuning.choose(&question, team))?;
     let predicted = match chosen.because {
         Because::Predicted => choice.predicted,
         Because::Forced | Because::Measured => {

@@ -4,7 +4,7 @@ mod simulated;
 
 use super::fit::{show, Head};
 use crate::error::CliError;
-use crate::files::{fuller, replace};
+use crate::files::{fuller, make_room, replace, to_write};
 use crate::session::Session;
 use indicatif::ProgressBar;
 use lineweave::measure::{measure, ProbeSet, Progress};
@@ -23,7 +23,7 @@ const STEPS: u64 = 1000;
 pub struct Arguments {
     /// Where to keep the profile [default: the cache, by machine fingerprint, where programs find it; with --machine
     /// nowhere]
-    #[arg(long, short, value_name = "FILE")]
+    #[arg(long, short, value_name = "FILE", value_parser = to_write)]
     output: Option<PathBuf>,
     /// Take a few seconds, with wider intervals
     #[arg(long)]
@@ -62,7 +62,11 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     let set = if arguments.quick { set.quick() } else { set };
     let file = match &arguments.output {
         Some(file) => file.clone(),
-        None => session.cached_profile()?.1,
+        None => {
+            let file = session.cached_profile()?.1;
+            make_room(&file)?;
+            file
+        }
     };
     let bar = session.out.progress(STEPS);
     let profile = measure(&set, &mut |progress| report(&bar, &progress));

@@ -1,7 +1,7 @@
 //! `lineweave papers`: what the papers print beside what comes out here, item by item.
 
 use crate::error::CliError;
-use crate::files::replace;
+use crate::files::{directory, replace};
 use crate::output::table;
 use crate::session::Session;
 use lineweave_core::paper::limit::{Judged, Limit, LIMITS};
@@ -15,7 +15,7 @@ pub struct Arguments {
     /// Only papers whose key contains this: `petrovic`
     paper: Option<String>,
     /// Draw the figures and tables that can be simulated instead, with the points that the papers print: DIR/KEY/ITEM.svg
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = directory)]
     figures: Option<PathBuf>,
 }
 

@@ -2,7 +2,7 @@
 
 use super::fit::parameters::{parameters, Parameter};
 use crate::error::CliError;
-use crate::files::replace;
+use crate::files::{replace, to_write};
 use crate::output::table;
 use crate::session::{load_profile, Session};
 use clap::Subcommand;
@@ -33,7 +33,7 @@ struct Link {
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// The profile [default: this machine's]
-    #[arg(long, value_name = "PROFILE")]
+    #[arg(long, value_name = "PROFILE", value_parser = to_write)]
     to: Option<PathBuf>,
 }
 

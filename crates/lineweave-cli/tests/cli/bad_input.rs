@@ -1,6 +1,7 @@
 //! What cannot be done is refused with what was expected, what was found and what to do; never a panic.
 
 use crate::common::{profile, Scratch};
+use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
 #[test]
@@ -54,8 +55,87 @@ fn files_that_are_not_what_they_should_be_are_refused_with_a_line() {
     scratch.run(&["info", "--topology", "pack:nope"]).refused(1, &["pack:nope"]);
     scratch.run(&["info", "--topology", "./missing.xml"]).refused(1, &["missing.xml"]);
     scratch.run(&["fit"]).refused(1, &["no profile of this machine", "lineweave measure"]);
-    scratch.run(&["draw", "barrier", "-o", "/no/such/place.svg"]).refused(1, &["/no/such/place.svg", "-o"]);
     scratch.run(&["man", "/dev/null/man"]).refused(1, &["/dev/null/man"]);
+}
+
+#[test]
+fn files_that_never_end_are_not_read_on() {
+    let scratch = Scratch::new();
+    let zero = scratch.path().join("zero.toml");
+    std::os::unix::fs::symlink("/dev/zero", &zero).unwrap();
+    let zero = zero.to_str().unwrap();
+    for arguments in [
+        &["fit", zero][..],
+        &["fit", "--profile", zero],
+        &["explain", "barrier", "--profile", zero],
+        &["explain", "barrier", "--machine", zero],
+        &["report", "--profile", zero],
+        &["report", "--record", zero],
+        &["models", "--collective", "bcast", "--bytes", "8", "--profile", zero],
+        &["profile", "diff", zero, zero],
+        &["profile", "link", zero],
+        &["verify", zero],
+        &["draw", "--plan", zero],
+        &["bench", zero],
+        &["info", "--topology", "/dev/zero"],
+    ] {
+        scratch.run(arguments).refused(1, &["zero", "more than 256 MiB"]);
+    }
+    let mut endless = scratch.command(&["verify", "-"]);
+    let output = endless.stdin(std::fs::File::open(zero).unwrap()).output().unwrap();
+    assert!(String::from_utf8_lossy(&output.stderr).contains("more than 256 MiB"));
+    let mut by_variable = scratch.command(&["explain", "barrier"]);
+    let output = by_variable.env("LINEWEAVE_PROFILE", zero).output().unwrap();
+    assert!(String::from_utf8_lossy(&output.stderr).contains("more than 256 MiB"));
+}
+
+#[test]
+fn directories_that_were_mistyped_are_not_made() {
+    let scratch = Scratch::new();
+    let missing = scratch.path().join("mistyped");
+    let file = missing.join("file.svg");
+    let (directory, file) = (missing.to_str().unwrap(), file.to_str().unwrap());
+    let simulate = ["simulate", "--collective", "barrier", "--algorithm", "tree"];
+    for arguments in [
+        &["report", "--machine", "generic-x86", "-o", file][..],
+        &["measure", "--quick", "-o", file],
+        &["models", "--collective", "bcast", "-o", file],
+        &["what-if", "-o", file],
+        &["draw", "barrier", "-o", file],
+        &[&simulate[..], &["-o", file]].concat(),
+        &[&simulate[..], &["--plot", file]].concat(),
+        &[&simulate[..], &["--heat", file]].concat(),
+        &["profile", "link", file, "--to", file],
+        &["papers", "--figures", directory],
+        &["bench", "--record", directory],
+    ] {
+        scratch.run(arguments).refused(2, &["there is no directory", directory]);
+        assert!(!missing.exists(), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_plan_that_takes_long_says_so_and_what_to_do() {
+    let scratch = Scratch::new();
+    let mut command = scratch.command(&["plan", "alltoall", "--ranks", "4096", "--bytes", "1GiB"]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let said = BufReader::new(child.stderr.take().unwrap()).lines().next();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let said = said.expect("a warning").unwrap();
+    for words in ["warning", "more than 3 s", "alltoall among 4096 ranks", "Ctrl-C", "Fewer ranks"] {
+        assert!(said.contains(words), "`{said}` lacks `{words}`");
+    }
+}
+
+#[test]
+fn a_limit_on_files_is_named_as_a_number() {
+    let lineweave = env!("CARGO_BIN_EXE_lineweave");
+    let limited = format!("ulimit -f 4; exec {lineweave} run -n 2 -- true");
+    let output = std::process::Command::new("sh").args(["-c", &limited]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("files are limited to ") && said.contains("`ulimit -f`"), "{said}");
+    assert!(!said.contains("Some("), "{said}");
 }
 
 #[test]

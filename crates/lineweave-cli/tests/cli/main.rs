@@ -4,6 +4,7 @@ mod bad_input;
 mod commands;
 mod common;
 mod guide;
+mod launching;
 mod measuring;
 mod models;
 mod report;

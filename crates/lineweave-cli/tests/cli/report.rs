@@ -161,6 +161,11 @@ fn what_cannot_be_reported_is_refused() {
     let profile = scratch.file("profile.toml", &profile());
     let bad = scratch.file("bad.jsonl", "{\"kind\":\"bench\"\n");
     let headless = scratch.file("headless.jsonl", "{\"kind\":\"bench\"}\n");
+    let crowd = scratch.file(
+        "crowd.jsonl",
+        "{\"kind\":\"bench\",\"subject\":\"lineweave\",\"collective\":\"bcast\",\"ranks\":2147483648,\"bytes\":8,\
+         \"team\":\"threads\",\"median_ns\":1.0,\"algorithm\":\"binomial\",\"window_bytes\":0}\n",
+    );
     let there = scratch.path().to_str().unwrap();
     for (arguments, status, words) in [
         (&["--profile", "/no/such.toml"][..], 1, &["/no/such.toml", "readable profile"][..]),
@@ -168,6 +173,13 @@ fn what_cannot_be_reported_is_refused() {
         (&["--record", "/no/such.jsonl"], 1, &["readable bench record"]),
         (&["--record", &bad], 1, &["line 1", "bench record"]),
         (&["--record", &headless], 1, &["no line of kind `record`"]),
+        (&["--record", &crowd], 1, &["line 1: 2147483648 ranks", "1 to 4096"]),
+        (&["--record", "/dev/zero"], 1, &["/dev/zero", "bench record", "more than 256 MiB"]),
+        (
+            &["--profile", &profile, "-o", "/no/such/report.html"],
+            2,
+            &["there is no directory /no/such", "-o"],
+        ),
         (&["--profile", &profile, "-o", there], 1, &["cannot be written", "-o"]),
         (&["--profile", &profile, "--format", "png"], 1, &["-o", "--format svg"]),
         (&["--simulate"], 1, &["--machine"]),

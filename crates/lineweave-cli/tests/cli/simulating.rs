@@ -191,8 +191,7 @@ fn every_collective_is_simulated_by_every_algorithm_that_fits() {
 #[test]
 fn figures_are_drawn_with_what_the_papers_print() {
     let scratch = Scratch::new();
-    let to = scratch.path().join("figures");
-    let to = to.to_str().unwrap();
+    let to = scratch.path().to_str().unwrap();
     let objects = scratch.run(&["papers", "chunduri", "--figures", to, "--json"]).objects();
     let rows = of_kind(&objects, "figure");
     let threads = rows.iter().find(|r| r["item"] == "table V" && r["source"] == "published").unwrap();
@@ -201,5 +200,7 @@ fn figures_are_drawn_with_what_the_papers_print() {
     assert!(svg.starts_with("<svg") && svg.contains("tree, printed (published): 8, 4.07"));
     let text = scratch.run(&["papers", "luczynski", "--figures", to]);
     assert_eq!((text.status, text.out.as_str()), (Some(0), ""), "nothing is drawn of it");
-    scratch.run(&["papers", "chunduri", "--figures", "/dev/null/x"]).refused(1, &["--figures"]);
+    scratch
+        .run(&["papers", "chunduri", "--figures", "/dev/null/x"])
+        .refused(2, &["--figures", "there is no directory"]);
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import multiprocessing.connection
+import os
 import pickle
 import signal
 import threading
@@ -43,9 +44,24 @@ def spawn(
     return _processes(function, n, args, multiprocessing.get_context(method), timeout)
 
 
+def _end_with_starter() -> None:
+    """Has this process killed when the one that called `spawn` is gone: its thread stays there until all ranks have ended."""
+    _lineweave.end_with_parent()
+    starter = multiprocessing.parent_process()
+    if starter is not None and starter.pid != os.getppid():
+        # The parent is a fork server, which ends only when its children do, or the starter is gone already.
+        threading.Thread(target=_end_after, args=(starter,), name="lineweave: end with the starter", daemon=True).start()
+
+
+def _end_after(starter: Any) -> None:
+    starter.join()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 def _rank(name: str, rank: int, n: int, function: Callable[..., Any], args: Sequence[Any], pipe: Any) -> None:
     team = None
     try:
+        _end_with_starter()
         team = Team(_lineweave.meet(name, n, rank, 60.0))
         with team:
             result = function(team, *args)

@@ -402,6 +402,15 @@ mod tests {
     }
 
     #[test]
+    fn a_memfd_that_is_refused_is_not_blamed_on_the_kernel() {
+        assert!(no_memfd(Errno::NOSYS).contains("Linux"));
+        for refused in [Errno::PERM, Errno::ACCESS] {
+            assert!(no_memfd(refused).contains("sandbox") && !no_memfd(refused).contains("Linux"));
+        }
+        assert!(no_memfd(Errno::MFILE).contains("ulimit -n"));
+    }
+
+    #[test]
     fn another_file_is_refused() {
         let fd = rustix::fs::memfd_create("other", MemfdFlags::ALLOW_SEALING).unwrap();
         assert!(matches!(Segment::attach(fd), Err(Error::Foreign { .. })));

@@ -7,6 +7,7 @@
 mod charter;
 mod door;
 mod host;
+mod launch;
 mod local;
 mod meeting;
 mod members;
@@ -14,6 +15,7 @@ mod processes;
 
 pub use charter::Charter;
 pub use host::{connect, connect_within, Host};
+pub use launch::Failed;
 pub use meeting::{meet, Meeting};
 pub use members::Members;
 pub use processes::{from_environment, members_from_environment, RANK_VARIABLE, TEAM_VARIABLE};

@@ -64,7 +64,14 @@ impl Team {
                         let _ = child.kill();
                         let _ = child.wait();
                     }
-                    return Err(Error::system(format!("starting rank {mine}"), e, ""));
+                    let advice = match e.raw_os_error() {
+                        Some(libc::EMFILE | libc::ENFILE) => "; raise `ulimit -n`, or start fewer ranks",
+                        Some(libc::EAGAIN) => {
+                            "; raise `ulimit -u` or the container's limit, or start fewer ranks"
+                        }
+                        _ => "",
+                    };
+                    return Err(Error::system(format!("starting rank {mine}"), e, advice));
                 }
             }
         }

@@ -11,7 +11,7 @@ mod subject;
 mod sure;
 
 use crate::error::CliError;
-use crate::files::{replace, replace_bytes};
+use crate::files::{replace, replace_bytes, to_write};
 use crate::session::Session;
 use choices::Tree;
 use clap::ValueEnum;
@@ -36,7 +36,7 @@ pub struct Arguments {
     #[arg(long, value_enum, default_value_t = Format::Html)]
     format: Format,
     /// Where to [default: standard output]
-    #[arg(long, short, value_name = "FILE")]
+    #[arg(long, short, value_name = "FILE", value_parser = to_write)]
     output: Option<PathBuf>,
 }
 

@@ -2,6 +2,7 @@
 
 use crate::error::CliError;
 use crate::session::{load_machine, load_profile, Session};
+use lineweave::segment::MAX_RANKS;
 use lineweave::settings::Settings;
 use lineweave::topology::{Hardware, Source};
 use lineweave::tuning::CHOICES_FILE;
@@ -222,21 +223,29 @@ fn read_choices(profile: &Path, machine: &Fingerprint) -> Result<Option<Choices>
     if !file.exists() {
         return Ok(None);
     }
-    let text = std::fs::read_to_string(&file).map_err(|e| CliError::read(&file, "table of choices", e))?;
+    let text = lineweave::sysfile::text(&file).map_err(|e| CliError::read(&file, "table of choices", e))?;
     let choices = Choices::from_toml(&text).map_err(|e| CliError::malformed(&file, "table of choices", e))?;
     Ok(Some(choices).filter(|c| c.machine == machine.id()))
 }
 
 fn read_record(file: &Path) -> Result<Record, CliError> {
     const WHAT: &str = "bench record";
-    let text = std::fs::read_to_string(file).map_err(|e| CliError::read(file, WHAT, e))?;
+    let text = lineweave::sysfile::text(file).map_err(|e| CliError::read(file, WHAT, e))?;
     let (mut head, mut rows) = (None, Vec::new());
     for (i, line) in text.lines().enumerate().filter(|(_, l)| !l.trim().is_empty()) {
         let bad = |e: serde_json::Error| CliError::malformed(file, WHAT, format!("line {}: {e}", i + 1));
         let value: serde_json::Value = serde_json::from_str(line).map_err(bad)?;
         match (value["kind"].as_str(), value["subject"].as_str()) {
             (Some("record"), _) => head = Some(serde_json::from_value(value).map_err(bad)?),
-            (Some("bench"), Some("lineweave")) => rows.push(serde_json::from_value(value).map_err(bad)?),
+            (Some("bench"), Some("lineweave")) => {
+                let row: Measured = serde_json::from_value(value).map_err(bad)?;
+                if !(1..=MAX_RANKS).contains(&row.ranks) {
+                    let found =
+                        format!("line {}: {} ranks, and a team has 1 to {MAX_RANKS}", i + 1, row.ranks);
+                    return Err(CliError::malformed(file, WHAT, found));
+                }
+                rows.push(row);
+            }
             _ => {}
         }
     }

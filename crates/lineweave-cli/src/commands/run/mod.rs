@@ -62,7 +62,7 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     }
     let [program, rest @ ..] = &arguments.program[..] else { return Ok(()) };
     if let Some(ranks) = arguments.ranks {
-        return ranks::run(ranks, program, rest);
+        return ranks::run(ranks, program, rest, &session.out);
     }
     let abi = match arguments.mpi {
         Some(abi) => Ok(abi),
@@ -128,7 +128,9 @@ fn interposers(list: &OsStr) -> Vec<PathBuf> {
 
 /// Whether a library has functions of MPI itself. (To call them, as the program's own libraries may, is another thing.)
 fn has_mpi(path: &Path) -> bool {
-    elf::defines(path, |name| name.starts_with(b"MPI_") || name.starts_with(b"mpi_")).unwrap_or(false)
+    // What is no file may never end.
+    path.is_file()
+        && elf::defines(path, |name| name.starts_with(b"MPI_") || name.starts_with(b"mpi_")).unwrap_or(false)
 }
 
 #[cfg(test)]
@@ -139,7 +141,7 @@ mod tests {
     fn what_was_preloaded_stays_behind() {
         assert_eq!(preload(Path::new("/a.so"), OsStr::new("")), "/a.so");
         assert_eq!(preload(Path::new("/a.so"), OsStr::new("/b.so:/c.so")), "/a.so:/b.so:/c.so");
-        let files = ["/no/such.so", env!("CARGO_MANIFEST_DIR")].join(":");
+        let files = ["/no/such.so", env!("CARGO_MANIFEST_DIR"), "/dev/zero"].join(":");
         assert!(interposers(OsStr::new(&files)).is_empty());
     }
 }

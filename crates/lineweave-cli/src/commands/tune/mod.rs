@@ -11,7 +11,7 @@ mod report;
 use super::rank_job;
 use crate::bench::Team;
 use crate::error::CliError;
-use crate::files::{fuller, replace};
+use crate::files::{fuller, make_room, replace};
 use crate::session::Session;
 use crate::size::Size;
 use figures::{Cause, Figures};
@@ -77,6 +77,7 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     let settings = session.settings_of_this_machine()?;
     let node = NodeInfo::gather(&settings, &[])?;
     let (_, file) = session.cached_profile()?;
+    make_room(&file)?;
     let programme = Programme::of(arguments, node.usable.effective);
     report::head(&node, &programme, &mut session.out)?;
 
@@ -338,7 +339,7 @@ fn save_profile(file: &Path, profile: &Profile, session: &Session) -> Result<(),
 /// The choices that are there already, to be replaced case by case.
 fn known(file: &Path, profile: &Profile) -> Choices {
     let id = profile.machine.id();
-    let text = std::fs::read_to_string(file).ok();
+    let text = lineweave::sysfile::text(file).ok();
     let there = text.and_then(|text| Choices::from_toml(&text).ok()).filter(|c| c.machine == id);
     there.unwrap_or_else(|| Choices::new(id))
 }
