@@ -2,7 +2,7 @@
 #ifndef LWM_BLOCKS_H
 #define LWM_BLOCKS_H
 
-#include "lwm.h"
+#include "collectives.h"
 
 /* A block, as its rank's type sees it. */
 struct lwm_block {

@@ -9,7 +9,7 @@
  * takes 7 us for a reduce of 16 KiB at first and 3 us after some 250 calls. Later ones, each eight times as far away, find out
  * whether the machine has changed.
  */
-#include "lwm.h"
+#include "collectives.h"
 #include "nodes.h"
 
 #include <string.h>
@@ -66,18 +66,16 @@ bool lwm_begin(struct lwm_call *call, enum lwm_kind kind, MPI_Comm handle)
     call->bytes = 0;
     call->start_ns = 0;
     call->race = NULL;
+    call->each = 0;
     struct lwm_comm *comm = LWM_LIKELY(lwm_active) ? lwm_comm_of(handle) : NULL;
     call->comm = comm;
     if (LWM_UNLIKELY(!comm)) return lwm_leave(call, lwm_active ? LWM_WHY_ARGUMENT : LWM_WHY_INACTIVE);
-    comm->calls++;
     if (kind < LWM_HOT) {
         if (LWM_UNLIKELY(comm->hot[kind].done)) lwm_count_hot(comm, kind);
         /* What is repeated counts towards the next contest, and this call does too. */
         comm->hot[kind].left = 0;
     }
-    if (LWM_LIKELY(comm->way == LWM_TEAM)) return true;
-    if (comm->way == LWM_NEW && lwm_comm_is_due(comm)) lwm_comm_settle(comm);
-    if (comm->way == LWM_TEAM || comm->way == LWM_NODES) return true;
+    if (LWM_LIKELY(comm->way == LWM_TEAM || comm->way == LWM_NODES)) return true;
     return lwm_leave(call, comm->why);
 }
 
@@ -102,7 +100,8 @@ static void settle_race(struct lwm_call *call, const long long ns[2], uint32_t m
 static bool is_over(struct lwm_call *call)
 {
     struct lwm_race *race = call->race;
-    bool last = race->turn >= TURNS, look = race->turn == 1 && looks(race->calls);
+    /* Once at each: the call that was looked at before may have been refused, and comes again. */
+    bool last = race->turn >= TURNS, look = race->turn == 1 && looks(race->calls) && race->calls != race->looked_calls;
     if (!last && !look) return false;
     uint32_t many = calls_a_turn(race->contest, 0, call->race_class);
     long long mine[3] = {(long long)race->best_ns[0], (long long)race->best_ns[1], race->loose}, all[3] = {0, 0, 0};
@@ -277,17 +276,45 @@ bool lwm_leave(struct lwm_call *call, enum lwm_reason why)
     return false;
 }
 
+bool lwm_meets(struct lwm_call *call, MPI_Count each, MPI_Datatype type)
+{
+    call->each = each;
+    call->each_type = type;
+    return false;
+}
+
+/* Whether every rank went into a call, as this one knows that came out of it. */
+static bool all_went_in(const struct lwm_call *call)
+{
+    struct lwm_type info;
+    return call->each > 0 && lwm_type_of(call->each_type, &info) && info.size > 0;
+}
+
+/* Whether the host refused a call for its arguments, which it does before it sends anything: then this rank did not go into it. */
+static bool is_refusal(int result)
+{
+    int class;
+    return result != 0 && lwm_host.Error_class(result, &class) == 0 && class <= LWM_ERR_ARG;
+}
+
 int lwm_passed(struct lwm_call *call, int result)
 {
+    struct lwm_comm *comm = call->comm;
+    if (LWM_UNLIKELY(is_refusal(result))) {
+        /* It counts nowhere that ranks decide by. */
+        if (call->why == LWM_WHY_RACE && !call->race) comm->races[call->kind][call->race_class].left++;
+        return result;
+    }
     uint64_t took = 0;
     if (LWM_UNLIKELY(call->start_ns != 0)) {
         struct lwm_count *count = &lwm_counts[call->kind][call->size_class];
         took = lwm_now_ns() - call->start_ns;
         add(&count->passed_timed, 1);
         add(&count->passed_ns, took);
-        if (call->comm && call->comm->way == LWM_NEW) call->comm->passed_ns += took;
+        if (comm && comm->way == LWM_NEW) comm->passed_ns += took;
     }
     if (LWM_UNLIKELY(call->race != NULL)) ran(call, took);
+    if (comm && comm->way == LWM_NEW && all_went_in(call)) lwm_comm_came(comm, result == 0);
     return result;
 }
 
@@ -300,7 +327,7 @@ void lwm_count_passed(enum lwm_kind kind)
 
 bool lwm_barrier(struct lwm_call *call, MPI_Comm handle)
 {
-    if (!lwm_begin(call, LWM_BARRIER, handle)) return false;
+    if (!lwm_begin(call, LWM_BARRIER, handle)) return lwm_meets(call, 1, lwm_host.byte);
     struct lwm_comm *comm = call->comm;
     struct lwm_race *race = &comm->races[LWM_BARRIER][0];
     /* What is left when another communicator had this one's slot. */

@@ -133,6 +133,7 @@ void lwm_comms_close(void)
         comm->why = LWM_WHY_INACTIVE;
     }
     lwm_teams_close();
+    lwm_same_close();
 }
 
 void lwm_comm_count(struct lwm_comm *comm)

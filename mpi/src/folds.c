@@ -5,7 +5,7 @@
  * Floating-point results may differ from the host's in the last bits, as they do between any two MPIs: the order of the
  * operations is another one. All ranks get the same bits.
  */
-#include "lwm.h"
+#include "collectives.h"
 #include "nodes.h"
 
 #include <string.h>
@@ -39,7 +39,8 @@ lw_op lwm_combining(MPI_Op op, MPI_Datatype type, struct lwm_type *info)
 bool lwm_fold(struct lwm_call *call, enum lwm_kind kind, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
               MPI_Op mpi_op, int root, MPI_Comm handle)
 {
-    if (!lwm_begin(call, kind, handle)) return false;
+    bool everywhere = kind == LWM_ALLREDUCE || kind == LWM_REDUCE_SCATTER_BLOCK;
+    if (!lwm_begin(call, kind, handle)) return lwm_meets(call, everywhere ? count : 0, type);
     struct lwm_comm *comm = call->comm;
     struct lwm_type info;
     if (count < 0 || root < 0 || root >= comm->size || !lwm_type_of(type, &info)) return lwm_leave(call, LWM_WHY_ARGUMENT);
@@ -60,6 +61,8 @@ bool lwm_fold(struct lwm_call *call, enum lwm_kind kind, const void *send, void 
     bool in_place = send == LWM_IN_PLACE;
     if (!send || (in_place && kind == LWM_REDUCE && !takes)) return lwm_leave(call, LWM_WHY_ARGUMENT);
     if ((takes || in_place) && (!recv || recv == LWM_IN_PLACE)) return lwm_leave(call, LWM_WHY_ARGUMENT);
+    bool judged = takes || kind == LWM_EXSCAN;
+    if (judged && lwm_same_fold(kind, send, recv, count, type, mpi_op)) return lwm_leave(call, LWM_WHY_ARGUMENT);
     bool between = comm->way == LWM_NODES;
     if (between && (own || (kind != LWM_REDUCE && kind != LWM_ALLREDUCE))) return lwm_leave(call, LWM_WHY_NODES);
     if (!lwm_mine(call, bytes, true)) {

@@ -125,6 +125,7 @@ bool lwm_host_open(void)
     if (!is_of_our_kind()) return false;
     lwm_host.world = LWM_HANDLE(MPI_Comm, LWM_COMM_WORLD);
     lwm_host.self = LWM_HANDLE(MPI_Comm, LWM_COMM_SELF);
+    lwm_host.errors_return = LWM_HANDLE(MPI_Errhandler, LWM_ERRORS_RETURN);
     lwm_host.null = LWM_HANDLE(MPI_Comm, LWM_COMM_NULL);
     lwm_host.no_request = LWM_HANDLE(MPI_Request, LWM_REQUEST_NULL);
     lwm_host.no_type = LWM_HANDLE(MPI_Datatype, LWM_DATATYPE_NULL);

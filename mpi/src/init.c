@@ -1,7 +1,7 @@
 /*
  * Beginning and end: MPI_Init, MPI_Init_thread, MPI_Finalize, and the settings.
  */
-#include "lwm.h"
+#include "collectives.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -72,7 +72,7 @@ static void begin(void)
         [LWM_SETTING_LEADERS] = lwm_settings.leaders, [LWM_SETTING_LINK] = lwm_settings.link != NULL,
     };
     /* Whether all could: what follows is the same on all ranks. */
-    bool fine = lwm_types_open() && lw_check_version(LW_VERSION) == LW_OK;
+    bool fine = lwm_types_open() && lwm_same_open() && lw_check_version(LW_VERSION) == LW_OK;
     if (!lwm_comms_open(fine, settings, LWM_SETTINGS)) {
         if (rank == 0) lwm_say("not all ranks could set it up; nothing is taken over");
         return;
@@ -85,7 +85,7 @@ static void begin(void)
     if (settings[LWM_SETTING_LINK]) lwm_link();
     lwm_active = true;
     struct lwm_comm *world = lwm_settings.after == 0 ? lwm_comm_of(lwm_host.world) : NULL;
-    if (world && world->way == LWM_NEW) lwm_comm_settle(world);
+    if (world && world->way == LWM_NEW) lwm_comm_settle(world, true);
 }
 
 int MPI_Init(int *argc, char ***argv)

@@ -39,6 +39,7 @@ struct lwm_host {
 #include "host.def"
 #undef H
     MPI_Comm world, self, null;
+    MPI_Errhandler errors_return;
     MPI_Request no_request;
     MPI_Datatype no_type, byte, integer, long_long, real;
     MPI_Op sum, min, max;
@@ -129,7 +130,7 @@ struct lwm_settings {
     bool quiet;
     int ranks_per_node;   /* 0: as they are */
     int leaders;          /* ranks of a node that talk to other nodes */
-    uint64_t after;       /* collectives on a communicator before it may get a team */
+    uint64_t after;       /* calls that all ranks of a communicator carried out before it may get a team */
     bool counts;          /* whether it gets one at that count, and not when they have cost what a team costs */
     bool race;            /* whether the host is kept where it is faster */
     const char *report;   /* a file, or null */
@@ -197,6 +198,7 @@ struct lwm_comm {
      * which hosts bear. Null when there is none, and then they pass. */
     lw_comm *started;
     struct lwm_nodes *nodes;
+    /* While it is new, the calls that every rank carried out (lwm_passed). */
     uint64_t calls;
     /* How long calls that passed took while it was new, and from how many on that is looked at next. */
     uint64_t passed_ns, look_at;
@@ -248,10 +250,11 @@ extern MPI_Group lwm_world_group;
 void lwm_teams_close(void);
 /* Lets the host move messages while a rank waits in lineweave; a hook of lineweave's, hence the argument. */
 void lwm_progress(void *unused);
-/* Whether it is time to make its team. Called by all ranks at the same call, with that counted. */
-bool lwm_comm_is_due(struct lwm_comm *comm);
-/* Makes its team; afterwards its way is known. Called by all ranks at the same call. */
-void lwm_comm_settle(struct lwm_comm *comm);
+/* Counts a call of a new communicator that every rank went into, and makes its team when that is due. Called by all ranks directly
+ * after the same call. `fine`: it went well at this one; else none is made. */
+void lwm_comm_came(struct lwm_comm *comm, bool fine);
+/* Makes its team; afterwards its way is known. As above. */
+void lwm_comm_settle(struct lwm_comm *comm, bool fine);
 /* A number for each rank of MPI_COMM_WORLD: its node. */
 extern int *lwm_node_of;
 extern int lwm_world_size, lwm_world_rank;
@@ -316,6 +319,9 @@ struct lwm_call {
     size_t bytes;
     uint64_t start_ns;    /* 0: not timed */
     struct lwm_race *race;
+    /* What each rank takes of every other one. Where that is something, who comes out knows that all went in. */
+    MPI_Count each;
+    MPI_Datatype each_type;
 };
 
 /* Begins a call: true when lineweave is to carry it out. `bytes` is equal on all ranks. */
@@ -342,9 +348,10 @@ static inline int lwm_repeated(struct lwm_comm *comm, enum lwm_kind kind, lw_sta
     comm->hot[kind].done++;
     return 0;
 }
-/* One that passed again; the host's result. */
+/* One that passed again; the host's result. What it refuses does not count. */
 static inline int lwm_passed_again(struct lwm_hot *hot, int result)
 {
+    if (LWM_UNLIKELY(result != 0)) return result;
     hot->left--;
     hot->done++;
     return result;
@@ -353,45 +360,13 @@ static inline int lwm_passed_again(struct lwm_hot *hot, int result)
 void lwm_count_hot(struct lwm_comm *comm, enum lwm_kind kind);
 /* Leaves a call to the host. Returns false. */
 bool lwm_leave(struct lwm_call *call, enum lwm_reason why);
-/* After the host has carried it out. */
+/* Says of a call that `lwm_begin` left to the host what each rank takes of every other one. Returns false. */
+bool lwm_meets(struct lwm_call *call, MPI_Count each, MPI_Datatype type);
+/* After the host has carried it out, or refused it. Returns its result. */
 int lwm_passed(struct lwm_call *call, int result);
 /* Counts a started call that is over, or calls the error handler of its communicator (null: of MPI_COMM_WORLD); MPI's result. */
 int lwm_ended(enum lwm_kind kind, size_t bytes, uint64_t start_ns, struct lwm_comm *comm, lw_status status);
 /* Counts a call of a kind that always passes. */
 void lwm_count_passed(enum lwm_kind kind);
-
-/* ---- the collectives (moves.c, folds.c, uneven.c): true when carried out, with the result in the call ---- */
-
-/* A buffer as MPI describes it. */
-struct lwm_buffer {
-    void *at;
-    MPI_Count count;
-    MPI_Datatype type;
-};
-bool lwm_barrier(struct lwm_call *call, MPI_Comm comm);
-bool lwm_bcast(struct lwm_call *call, struct lwm_buffer buffer, int root, MPI_Comm comm);
-bool lwm_gather(struct lwm_call *call, struct lwm_buffer send, struct lwm_buffer recv, int root, MPI_Comm comm);
-bool lwm_scatter(struct lwm_call *call, struct lwm_buffer send, struct lwm_buffer recv, int root, MPI_Comm comm);
-bool lwm_allgather(struct lwm_call *call, struct lwm_buffer send, struct lwm_buffer recv, MPI_Comm comm);
-bool lwm_alltoall(struct lwm_call *call, struct lwm_buffer send, struct lwm_buffer recv, MPI_Comm comm);
-
-/* reduce, allreduce, reduce_scatter_block, scan, exscan by kind; root 0 where there is none. */
-bool lwm_fold(struct lwm_call *call, enum lwm_kind kind, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
-              MPI_Op op, int root, MPI_Comm comm);
-
-/* One block for each rank: counts and places are ints or larger, types one for all or one each. */
-struct lwm_blocks {
-    char *at;
-    const void *counts, *places;
-    bool wide;                    /* MPI_Count and MPI_Aint, not int */
-    MPI_Datatype type;
-    const MPI_Datatype *types;    /* null: `type` for all, and places in its extents; else places in bytes */
-};
-bool lwm_gatherv(struct lwm_call *call, struct lwm_buffer send, struct lwm_blocks recv, int root, MPI_Comm comm);
-bool lwm_scatterv(struct lwm_call *call, struct lwm_blocks send, struct lwm_buffer recv, int root, MPI_Comm comm);
-bool lwm_allgatherv(struct lwm_call *call, struct lwm_buffer send, struct lwm_blocks recv, MPI_Comm comm);
-bool lwm_alltoallv(struct lwm_call *call, enum lwm_kind kind, struct lwm_blocks send, struct lwm_blocks recv, MPI_Comm comm);
-bool lwm_reduce_scatter(struct lwm_call *call, const void *send, void *recv, const void *counts, bool wide, MPI_Datatype type,
-                        MPI_Op op, MPI_Comm comm);
 
 #endif

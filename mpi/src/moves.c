@@ -4,7 +4,7 @@
  * MPI lets ranks describe one signature by different types, so nothing is decided by them. A rank whose type has gaps or
  * another order packs what it gives and unpacks what it takes; the others do not notice.
  */
-#include "lwm.h"
+#include "collectives.h"
 #include "nodes.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@
 /* What a buffer's type says, and how many bytes it holds. False when the host is to judge it. */
 static bool describe(const struct lwm_buffer *buffer, struct lwm_type *info, size_t *bytes)
 {
-    if (buffer->count < 0 || !lwm_type_of(buffer->type, info)) return false;
+    if (buffer->count < 0 || buffer->at == LWM_IN_PLACE || !lwm_type_of(buffer->type, info)) return false;
     if (__builtin_mul_overflow((size_t)buffer->count, info->size, bytes)) return false;
     /* A null buffer is right for types of absolute addresses only. */
     return buffer->at || *bytes == 0 || !info->dense;
@@ -99,6 +99,7 @@ bool lwm_gather(struct lwm_call *call, struct lwm_buffer send, struct lwm_buffer
     if (in_place) bytes = block;
     else if (!describe(&send, &from, &bytes)) return lwm_leave(call, LWM_WHY_ARGUMENT);
     if (takes && bytes != block) return lwm_leave(call, LWM_WHY_ARGUMENT);
+    if (takes && !in_place && lwm_same_move(LWM_GATHER, comm->rank, send, recv)) return lwm_leave(call, LWM_WHY_ARGUMENT);
     if (bytes == 0) return lwm_nothing(call);
     if (comm->way == LWM_NODES && !lwm_nodes_can(comm, bytes)) return lwm_leave(call, LWM_WHY_NODES);
     if (!lwm_mine(call, bytes, true)) return false;
@@ -136,6 +137,7 @@ bool lwm_scatter(struct lwm_call *call, struct lwm_buffer send, struct lwm_buffe
     if (in_place) bytes = block;
     else if (!describe(&recv, &to, &bytes)) return lwm_leave(call, LWM_WHY_ARGUMENT);
     if (gives && bytes != block) return lwm_leave(call, LWM_WHY_ARGUMENT);
+    if (gives && !in_place && lwm_same_move(LWM_SCATTER, comm->rank, send, recv)) return lwm_leave(call, LWM_WHY_ARGUMENT);
     if (bytes == 0) return lwm_nothing(call);
     if (comm->way == LWM_NODES && !lwm_nodes_can(comm, bytes)) return lwm_leave(call, LWM_WHY_NODES);
     if (!lwm_mine(call, bytes, true)) return false;
@@ -160,11 +162,13 @@ bool lwm_scatter(struct lwm_call *call, struct lwm_buffer send, struct lwm_buffe
     return lwm_done(call, status);
 }
 
-/* Allgather and alltoall, in which every rank takes a block of each: `give` blocks are given. */
-static bool exchange(struct lwm_call *call, struct lwm_buffer send, struct lwm_buffer recv, size_t give)
+/* Allgather and alltoall, in which every rank takes a block of each. */
+static bool exchange(struct lwm_call *call, enum lwm_kind kind, struct lwm_buffer send, struct lwm_buffer recv, MPI_Comm handle)
 {
+    if (!lwm_begin(call, kind, handle)) return lwm_meets(call, recv.count, recv.type);
     struct lwm_comm *comm = call->comm;
-    size_t ranks = (size_t)comm->size, own = (size_t)comm->rank;
+    bool gathers = kind == LWM_ALLGATHER;
+    size_t ranks = (size_t)comm->size, own = (size_t)comm->rank, give = gathers ? 1 : ranks;
     bool in_place = send.at == LWM_IN_PLACE;
     struct lwm_type from, to;
     size_t bytes, block;
@@ -172,12 +176,12 @@ static bool exchange(struct lwm_call *call, struct lwm_buffer send, struct lwm_b
     if (in_place) bytes = block;
     else if (!describe(&send, &from, &bytes)) return lwm_leave(call, LWM_WHY_ARGUMENT);
     if (bytes != block) return lwm_leave(call, LWM_WHY_ARGUMENT);
+    if (!in_place && lwm_same_move(kind, comm->rank, send, recv)) return lwm_leave(call, LWM_WHY_ARGUMENT);
     bool alike = !in_place && send.type == recv.type && send.count == recv.count;
     if (bytes == 0) {
         if (alike) keep(call, &recv, &to, bytes, 0);
         return lwm_nothing(call);
     }
-    bool gathers = call->kind == LWM_ALLGATHER;
     if (comm->way == LWM_NODES && !(gathers && lwm_nodes_can(comm, bytes))) return lwm_leave(call, LWM_WHY_NODES);
     if (!lwm_mine(call, bytes, true)) {
         if (alike) keep(call, &recv, &to, bytes, 0);
@@ -212,10 +216,10 @@ static bool exchange(struct lwm_call *call, struct lwm_buffer send, struct lwm_b
 
 bool lwm_allgather(struct lwm_call *call, struct lwm_buffer send, struct lwm_buffer recv, MPI_Comm comm)
 {
-    return lwm_begin(call, LWM_ALLGATHER, comm) && exchange(call, send, recv, 1);
+    return exchange(call, LWM_ALLGATHER, send, recv, comm);
 }
 
 bool lwm_alltoall(struct lwm_call *call, struct lwm_buffer send, struct lwm_buffer recv, MPI_Comm comm)
 {
-    return lwm_begin(call, LWM_ALLTOALL, comm) && exchange(call, send, recv, (size_t)call->comm->size);
+    return exchange(call, LWM_ALLTOALL, send, recv, comm);
 }

@@ -1,8 +1,8 @@
 /*
  * Starting collectives that are completed later, and preparing those that are started again and again.
  *
- * Decisions are those of the calls that block, from what is equal on all ranks. A call that is started must not wait, so a
- * communicator gets no team by one; there is no comparing either, but what comparing said of the blocking call holds. What
+ * Decisions are those of the calls that block, from what is equal on all ranks. A call that is started must not wait, and one that is prepared
+ * tells nothing of the other ranks, so a communicator gets no team by them; there is no comparing either, but what comparing said of the blocking call holds. What
  * lineweave cannot start passes: operators of the program, which need the calling thread, and gatherv and scatterv, whose lengths
  * only the root has. Rows to pack in belong to the call.
  */
@@ -56,7 +56,7 @@ static const void *given(struct lwm_started *s, const struct lwm_buffer *b, cons
 
 static bool describe(const struct lwm_buffer *b, struct lwm_type *info, size_t *bytes)
 {
-    if (b->count < 0 || !lwm_type_of(b->type, info)) return false;
+    if (b->count < 0 || b->at == LWM_IN_PLACE || !lwm_type_of(b->type, info)) return false;
     if (__builtin_mul_overflow((size_t)b->count, info->size, bytes)) return false;
     return b->at || *bytes == 0 || !info->dense;
 }
@@ -81,7 +81,7 @@ static enum found move(struct lwm_started *s, const struct lwm_order *o, struct 
     if (gives && !give_in_place && !describe(&o->send, &from, &given_bytes)) return LEAVE;
     if (takes && !take_in_place && !describe(&o->recv, &to, &taken_bytes)) return LEAVE;
     bool both = gives && takes && !give_in_place && !take_in_place;
-    if (both && given_bytes != taken_bytes) return LEAVE;
+    if (both && (given_bytes != taken_bytes || lwm_same_move(o->kind, comm->rank, o->send, o->recv))) return LEAVE;
     size_t block = gives && !give_in_place ? given_bytes : taken_bytes;
     p->count = s->bytes = block;
     if (block == 0) return EMPTY;
@@ -119,6 +119,9 @@ static enum found move_uneven(struct lwm_started *s, const struct lwm_order *o, 
     if (gathers && !in_place && !describe(&o->send, &from, &given_bytes)) return LEAVE;
     if (!gathers && !in_place && !lwm_measure(&o->gives, ranks, p->sends, &given_bytes, &give_row)) return LEAVE;
     if (!lwm_measure(&o->takes, ranks, p->recvs, &taken_bytes, &take_row)) return LEAVE;
+    if (!in_place && (gathers ? lwm_same_block(o->kind, comm->rank, o->send, &o->takes) : lwm_same_blocks(o->kind, &o->gives, &o->takes))) {
+        return LEAVE;
+    }
     s->bytes = taken_bytes;
     if (gathers && taken_bytes == 0) return EMPTY;
     if (gathers && !in_place && given_bytes != p->recvs[comm->rank]) return LEAVE;
@@ -187,6 +190,8 @@ static enum found fold(struct lwm_started *s, const struct lwm_order *o, struct 
     bool in_place = o->send.at == LWM_IN_PLACE;
     if (!o->send.at || (in_place && o->kind == LWM_REDUCE && !takes)) return LEAVE;
     if ((takes || in_place) && own && (!o->recv.at || o->recv.at == LWM_IN_PLACE)) return LEAVE;
+    MPI_Count given = (MPI_Count)(o->kind == LWM_REDUCE_SCATTER ? total : own);
+    if ((takes || o->kind == LWM_EXSCAN) && lwm_same_fold(o->kind, o->send.at, o->recv.at, given, type, o->op)) return LEAVE;
     p->count = own;
     p->type = info.element;
     size_t read = total * info.step, written = in_place ? read : takes ? own * info.step : 0;
@@ -256,10 +261,7 @@ static bool serves(struct lwm_call *call, const struct lwm_order *o, MPI_Comm ha
     struct lwm_comm *comm = lwm_active ? lwm_comm_of(handle) : NULL;
     call->comm = comm;
     if (!comm) return lwm_leave(call, lwm_active ? LWM_WHY_ARGUMENT : LWM_WHY_INACTIVE);
-    comm->calls++;
     if (o->kind == LWM_GATHERV || o->kind == LWM_SCATTERV) return lwm_leave(call, LWM_WHY_KIND);
-    /* Preparing may wait for other ranks, starting may not. */
-    if (comm->way == LWM_NEW && o->again && lwm_comm_is_due(comm)) lwm_comm_settle(comm);
     if (comm->way == LWM_NODES) return lwm_leave(call, LWM_WHY_NODES);
     if (comm->way == LWM_TEAM) return comm->started ? true : lwm_leave(call, LWM_WHY_FAILED);
     return lwm_leave(call, comm->why);

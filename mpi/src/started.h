@@ -2,7 +2,7 @@
 #ifndef LWM_STARTED_H
 #define LWM_STARTED_H
 
-#include "lwm.h"
+#include "collectives.h"
 
 /* Some of a program's elements and their place in a row of bytes: packed before a call starts, or unpacked when it is over. */
 struct lwm_piece {

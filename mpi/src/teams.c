@@ -1,9 +1,10 @@
 /*
  * How a communicator gets its team.
  *
- * 1. Every call counts the communicator's calls; the count is equal on all ranks, which make the same calls in one order. When those that
- *    passed have cost rank 0 about what a team costs, which it tells the others, it gets one.
- * 2. At the same call, all ranks exchange by the host which team that exists has all ranks of their node, and places in its memory.
+ * 1. Ranks count the calls that all of them went into, as each knows that came out of one: not those that a rank was refused, nor those that
+ *    end at one rank without the others. So the count is equal on all ranks. When calls that passed have cost rank 0 about what a team
+ *    costs, which it tells the others, the communicator gets one. (ARCHITECTURE.md, "Nobody forms a team alone".)
+ * 2. Directly after the same call, within it, all ranks exchange by the host which team that exists has all ranks of their node, and places in its memory.
  * 3. If they name the same one, they join the communicator there. They wait for each other in that memory, and all succeed or none does.
  * 4. If not, they exchange where they run and a name. The ranks of a node meet there and form a team, in whose memory later ones are made.
  * 5. Then, and with several nodes, all ranks say by the host whether it worked. If one could not, none does: the communicator passes for
@@ -44,7 +45,7 @@ static uint64_t team_ns = 3000000;
 /* What ranks tell each other of the team that has all of their node: places are those of the node's first rank. */
 enum { TEAM, STARTED, PLACES };
 struct offer {
-    uint64_t base, places[PLACES];
+    uint64_t fine, base, places[PLACES];
 };
 
 /* What ranks tell each other to meet. */
@@ -192,12 +193,12 @@ static struct local local_of(const struct lwm_comm *comm, const int *nodes, int 
 }
 
 /* Joins the communicator, and the one for what is started, in the memory of a team that exists; null if that failed, or if not all ranks of
- * the communicator know such a team on their node, which is told by `known`. */
-static lw_comm *join(struct lwm_comm *comm, const struct local *local, bool *known)
+ * the communicator know such a team on their node, which is told by `known`. `fine` becomes whether it was at all ranks. */
+static lw_comm *join(struct lwm_comm *comm, const struct local *local, bool *fine, bool *known)
 {
     /* Who is alone needs none. */
     struct base base = local->many > 1 ? find(local->world, local->many, local->in_base) : (struct base){.id = 1};
-    struct offer mine = {.base = base.id}, *offers = malloc(sizeof mine * (size_t)comm->size);
+    struct offer mine = {.fine = *fine, .base = base.id}, *offers = malloc(sizeof mine * (size_t)comm->size);
     /* Who has no memory cannot take part in the exchange, nor tell the others. */
     if (!offers) lwm_host.Abort(comm->handle, 1);
     bool first = local->first == comm->rank;
@@ -205,15 +206,16 @@ static lw_comm *join(struct lwm_comm *comm, const struct local *local, bool *kno
         if (lw_site_place(base.site, local->many, &mine.places[i]) != LW_OK) mine.base = 0;
     }
     bool told = lwm_host.Allgather(&mine, sizeof mine, lwm_host.byte, offers, sizeof mine, lwm_host.byte, comm->handle) == 0;
-    *known = told;
+    *known = *fine = told;
     for (int r = 0; r < comm->size; r++) {
         if (offers[r].base == 0) *known = false;
+        if (!offers[r].fine) *fine = false;
     }
     for (int i = 0; i < local->many; i++) {
         if (offers[local->ranks[i]].base != offers[local->first].base) *known = false;
     }
     lw_comm *made[PLACES] = {NULL};
-    if (*known && base.site) {
+    if (*known && *fine && base.site) {
         lw_status joined = lw_site_join(base.site, offers[local->first].places, PLACES, local->in_base, local->many, lwm_progress, NULL, made);
         if (joined != LW_OK) lwm_say("rank %d cannot join a communicator: %s", comm->rank, lw_last_error());
         else lw_comm_set_progress_thread(made[STARTED], 1);
@@ -259,31 +261,31 @@ static void away(struct lwm_comm *comm, enum lwm_reason why)
     comm->why = why;
 }
 
-bool lwm_comm_is_due(struct lwm_comm *comm)
+/* Whether it is time to make its team, as rank 0 says. */
+static bool is_due(struct lwm_comm *comm)
 {
-    uint64_t passed = comm->calls - 1;
-    if (passed < comm->look_at) return false;
+    if (comm->calls < comm->look_at) return false;
     if (lwm_settings.counts) return true;
-    comm->look_at = 2 * passed;
+    comm->look_at = 2 * comm->calls;
     int due = comm->passed_ns > __atomic_load_n(&team_ns, __ATOMIC_RELAXED);
     return lwm_host.Bcast(&due, 1, lwm_host.integer, 0, comm->handle) == 0 && due;
 }
 
-/* Gives a communicator a team of each node that has several of its ranks. */
-static void make(struct lwm_comm *comm, const int *nodes, bool several)
+/* Gives a communicator a team of each node that has several of its ranks, if all is `well` at every rank. */
+static void make(struct lwm_comm *comm, const int *nodes, bool several, bool well)
 {
     int *memory = malloc(3 * sizeof *memory * (size_t)comm->size);
     /* As above. */
     if (!memory) lwm_host.Abort(comm->handle, 1);
     struct local local = local_of(comm, nodes, memory);
     bool known;
-    lw_comm *team = join(comm, &local, &known);
-    bool met = !known;
+    lw_comm *team = join(comm, &local, &well, &known);
+    bool met = well && !known;
     if (met) team = meet(comm, &local);
-    int fine = team || local.many == 1, all = fine;
+    int fine = well && (team || local.many == 1), all = fine;
     if (fine && several) fine = (comm->nodes = lwm_nodes_make(comm, nodes, team)) != NULL;
     /* Who joined in memory knows that all did. */
-    bool agreed = !met && !several ? fine :
+    bool agreed = !well || (!met && !several) ? fine :
         lwm_host.Allreduce(&fine, &all, 1, lwm_host.integer, lwm_host.min, comm->handle) == 0 && all;
     if (agreed && several) agreed = lwm_nodes_join(comm, comm->nodes);
     if (agreed) {
@@ -302,7 +304,7 @@ static void make(struct lwm_comm *comm, const int *nodes, bool several)
     free(memory);
 }
 
-void lwm_comm_settle(struct lwm_comm *comm)
+void lwm_comm_settle(struct lwm_comm *comm, bool fine)
 {
     uint64_t began = lwm_now_ns();
     int *nodes = nodes_of(comm);
@@ -312,13 +314,19 @@ void lwm_comm_settle(struct lwm_comm *comm)
         several = several || nodes[r] != nodes[0];
         for (int q = 0; q < r && !shared; q++) shared = nodes[q] == nodes[r];
     }
-    if (shared) make(comm, nodes, several);
+    if (shared) make(comm, nodes, several, fine);
     else away(comm, LWM_WHY_SPREAD);
     free(nodes);
     uint64_t took = lwm_now_ns() - began, before = __atomic_load_n(&team_ns, __ATOMIC_RELAXED);
     __atomic_store_n(&team_ns, (before + took) / 2, __ATOMIC_RELAXED);
     __atomic_fetch_add(&lwm_setup[LWM_TEAMS], comm->way == LWM_TEAM || comm->way == LWM_NODES, __ATOMIC_RELAXED);
     __atomic_fetch_add(&lwm_setup[LWM_TEAMS_NS], took, __ATOMIC_RELAXED);
+}
+
+void lwm_comm_came(struct lwm_comm *comm, bool fine)
+{
+    comm->calls++;
+    if (is_due(comm)) lwm_comm_settle(comm, fine);
 }
 
 void lwm_teams_close(void)

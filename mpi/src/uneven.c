@@ -32,6 +32,7 @@ bool lwm_block_of(const struct lwm_blocks *blocks, int i, struct lwm_block *to)
 
 bool lwm_measure(const struct lwm_blocks *blocks, int ranks, size_t *lengths, size_t *total, bool *row)
 {
+    if (blocks->at == LWM_IN_PLACE) return false;
     *total = 0;
     *row = true;
     for (int i = 0; i < ranks; i++) {
@@ -90,7 +91,7 @@ static const void *one_given(struct lwm_call *call, const struct lwm_buffer *buf
 static bool sound(const struct lwm_buffer *buffer, size_t *bytes)
 {
     struct lwm_type info;
-    if (buffer->count < 0 || !lwm_type_of(buffer->type, &info)) return false;
+    if (buffer->count < 0 || buffer->at == LWM_IN_PLACE || !lwm_type_of(buffer->type, &info)) return false;
     *bytes = (size_t)buffer->count * info.size;
     return true;
 }
@@ -100,6 +101,18 @@ static bool begin(struct lwm_call *call, enum lwm_kind kind, MPI_Comm comm)
 {
     if (!lwm_begin(call, kind, comm)) return false;
     return call->comm->way == LWM_NODES ? lwm_leave(call, LWM_WHY_NODES) : true;
+}
+
+/* What each rank takes of every other one by a list of counts that all have: at least the least of them. Returns false. */
+static bool meets(struct lwm_call *call, const void *counts, bool wide, MPI_Datatype type)
+{
+    if (!call->comm || call->comm->way != LWM_NEW || !counts) return false;
+    long long least = lwm_number(counts, wide, 0);
+    for (int i = 1; i < call->comm->size; i++) {
+        long long count = lwm_number(counts, wide, i);
+        if (count < least) least = count;
+    }
+    return lwm_meets(call, least, type);
 }
 
 bool lwm_gatherv(struct lwm_call *call, struct lwm_buffer send, struct lwm_blocks recv, int root, MPI_Comm handle)
@@ -113,6 +126,7 @@ bool lwm_gatherv(struct lwm_call *call, struct lwm_buffer send, struct lwm_block
     if (!lengths) return lwm_short(call);
     if (!in_place && !sound(&send, &bytes)) return lwm_leave(call, LWM_WHY_ARGUMENT);
     if (takes && !lwm_measure(&recv, ranks, lengths, &total, &row)) return lwm_leave(call, LWM_WHY_ARGUMENT);
+    if (takes && !in_place && lwm_same_block(LWM_GATHERV, root, send, &recv)) return lwm_leave(call, LWM_WHY_ARGUMENT);
     if (!lwm_mine(call, takes ? lengths[root] : bytes, false)) return false;
     lw_status status = lw_bcast(comm->team, lengths, sizeof *lengths * (size_t)ranks, LW_I8, root);
     if (status != LW_OK) return lwm_done(call, status);
@@ -140,6 +154,7 @@ bool lwm_scatterv(struct lwm_call *call, struct lwm_blocks send, struct lwm_buff
     if (!lengths) return lwm_short(call);
     if (!in_place && !sound(&recv, &bytes)) return lwm_leave(call, LWM_WHY_ARGUMENT);
     if (gives && !lwm_measure(&send, ranks, lengths, &total, &row)) return lwm_leave(call, LWM_WHY_ARGUMENT);
+    if (gives && !in_place && lwm_same_block(LWM_SCATTERV, root, recv, &send)) return lwm_leave(call, LWM_WHY_ARGUMENT);
     if (!lwm_mine(call, gives ? lengths[root] : bytes, false)) return false;
     lw_status status = lw_bcast(comm->team, lengths, sizeof *lengths * (size_t)ranks, LW_I8, root);
     if (status != LW_OK) return lwm_done(call, status);
@@ -171,7 +186,7 @@ bool lwm_scatterv(struct lwm_call *call, struct lwm_blocks send, struct lwm_buff
 
 bool lwm_allgatherv(struct lwm_call *call, struct lwm_buffer send, struct lwm_blocks recv, MPI_Comm handle)
 {
-    if (!begin(call, LWM_ALLGATHERV, handle)) return false;
+    if (!begin(call, LWM_ALLGATHERV, handle)) return meets(call, recv.counts, recv.wide, recv.type);
     struct lwm_comm *comm = call->comm;
     int ranks = comm->size;
     bool in_place = send.at == LWM_IN_PLACE, row = false;
@@ -179,6 +194,7 @@ bool lwm_allgatherv(struct lwm_call *call, struct lwm_buffer send, struct lwm_bl
     if (!lengths) return lwm_short(call);
     if (!in_place && !sound(&send, &bytes)) return lwm_leave(call, LWM_WHY_ARGUMENT);
     if (!lwm_measure(&recv, ranks, lengths, &total, &row)) return lwm_leave(call, LWM_WHY_ARGUMENT);
+    if (!in_place && lwm_same_block(LWM_ALLGATHERV, comm->rank, send, &recv)) return lwm_leave(call, LWM_WHY_ARGUMENT);
     if (total == 0) return lwm_nothing(call);
     if (!lwm_mine(call, total, true)) return false;
     void *out = row ? recv.at : lwm_scratch(LWM_SCRATCH_OUT, total);
@@ -204,6 +220,7 @@ bool lwm_alltoallv(struct lwm_call *call, enum lwm_kind kind, struct lwm_blocks 
     if (!gives) return lwm_short(call);
     if (!in_place && !lwm_measure(&send, ranks, gives, &given, &give_row)) return lwm_leave(call, LWM_WHY_ARGUMENT);
     if (!lwm_measure(&recv, ranks, takes, &total, &take_row)) return lwm_leave(call, LWM_WHY_ARGUMENT);
+    if (!in_place && lwm_same_blocks(kind, &send, &recv)) return lwm_leave(call, LWM_WHY_ARGUMENT);
     if (!lwm_mine(call, total, false)) return false;
     void *out = take_row ? at_least(recv.at, total, LWM_SCRATCH_OUT) : lwm_scratch(LWM_SCRATCH_OUT, total);
     const void *in = LW_IN_PLACE;
@@ -222,7 +239,7 @@ bool lwm_alltoallv(struct lwm_call *call, enum lwm_kind kind, struct lwm_blocks 
 bool lwm_reduce_scatter(struct lwm_call *call, const void *send, void *recv, const void *counts, bool wide, MPI_Datatype type,
                         MPI_Op mpi_op, MPI_Comm handle)
 {
-    if (!begin(call, LWM_REDUCE_SCATTER, handle)) return false;
+    if (!begin(call, LWM_REDUCE_SCATTER, handle)) return meets(call, counts, wide, type);
     struct lwm_comm *comm = call->comm;
     int ranks = comm->size;
     struct lwm_type info;
@@ -240,6 +257,7 @@ bool lwm_reduce_scatter(struct lwm_call *call, const void *send, void *recv, con
     if (total == 0) return lwm_nothing(call);
     bool in_place = send == LWM_IN_PLACE;
     if ((in_place && !recv) || !send) return lwm_leave(call, LWM_WHY_ARGUMENT);
+    if (lwm_same_fold(LWM_REDUCE_SCATTER, send, recv, (MPI_Count)total, type, mpi_op)) return lwm_leave(call, LWM_WHY_ARGUMENT);
     size_t bytes = total * info.step, own = lengths[comm->rank] * info.step, written = in_place ? bytes : own;
     if (!lwm_mine(call, bytes, true)) return false;
     bool fits = (uintptr_t)recv % info.align == 0;

@@ -16,6 +16,7 @@ static int wrong;
 #define MPI_Datatype ours_Datatype
 #define MPI_Op ours_Op
 #define MPI_Group ours_Group
+#define MPI_Errhandler ours_Errhandler
 #define MPI_Info ours_Info
 #define MPI_Request ours_Request
 #define MPI_Aint ours_Aint
@@ -28,6 +29,7 @@ static int wrong;
 #undef MPI_Datatype
 #undef MPI_Op
 #undef MPI_Group
+#undef MPI_Errhandler
 #undef MPI_Info
 #undef MPI_Request
 #undef MPI_Aint
@@ -52,6 +54,7 @@ int main(void)
     SAME(LWM_ANY_SOURCE, MPI_ANY_SOURCE);
     SAME(LWM_ROOT, MPI_ROOT);
     SAME(LWM_PROC_NULL, MPI_PROC_NULL);
+    SAME(LWM_ERR_ARG, MPI_ERR_ARG);
     SAME(LWM_ERR_OTHER, MPI_ERR_OTHER);
     SAME(LWM_COMBINER_DUP, MPI_COMBINER_DUP);
     SAME(LWM_COMBINER_CONTIGUOUS, MPI_COMBINER_CONTIGUOUS);
@@ -64,6 +67,7 @@ int main(void)
     HANDLE(LWM_COMM_WORLD, MPI_COMM_WORLD);
     HANDLE(LWM_COMM_SELF, MPI_COMM_SELF);
     HANDLE(LWM_COMM_NULL, MPI_COMM_NULL);
+    HANDLE(LWM_ERRORS_RETURN, MPI_ERRORS_RETURN);
     HANDLE(LWM_REQUEST_NULL, MPI_REQUEST_NULL);
     HANDLE(LWM_DATATYPE_NULL, MPI_DATATYPE_NULL);
     HANDLE(LWM_BYTE, MPI_BYTE);

@@ -77,3 +77,34 @@ for mpi in openmpi mpich; do
     fi
     unset LINEWEAVE_MPI_RACE
 done
+
+# ---- calls that the host refuses at a rank ----
+
+# answers PROGRAM...: what the host does with identical buffers.
+answers() { "$@" 2>&1 | grep '^same:'; }
+
+# as_by_itself MPI RANKS PROGRAM: the same answers with lineweave, which printed some.
+as_by_itself() {
+    answers on "$1" "$2" "$3" same >"$scratch/without" && answers on "$1" "$2" "$lineweave" run -- "$3" same >"$scratch/with" &&
+        diff "$scratch/without" "$scratch/with"
+}
+
+for mpi in openmpi mpich impi-rt; do
+    if [ ! -e "$mpis/$mpi/ready" ]; then continue; fi
+    # Intel MPI takes what MPICH's compiler makes.
+    program=$mpis/built/refused-${mpi/impi-rt/mpich}
+    if [ "$mpi" != impi-rt ]; then "$mpis/$mpi/bin/mpicc" -O1 -g mpi/tests/refused.c -o "$program"; fi
+    if [ ! -x "$program" ]; then continue; fi
+    for race in 0 1; do
+        export LINEWEAVE_MPI_RACE=$race
+        for after in 0 4; do
+            check "$mpi: refused calls count nowhere (race $race, after $after)" on "$mpi" 3 env LINEWEAVE_MPI_AFTER=$after "$lineweave" run -- "$program" alone
+        done
+        check "$mpi: identical buffers are answered as without lineweave (race $race)" as_by_itself "$mpi" 3 "$program"
+        # MPICH and Intel MPI do not go on by themselves.
+        if LINEWEAVE_QUIET=1 on "$mpi" 3 timeout 20 "$program" carried >"$scratch/log" 2>&1; then
+            check "$mpi: a refused call that others carried out (race $race)" on "$mpi" 3 "$lineweave" run -- "$program" carried
+        fi
+    done
+    unset LINEWEAVE_MPI_RACE
+done

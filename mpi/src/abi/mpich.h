@@ -17,6 +17,7 @@ typedef int MPI_Comm;
 typedef int MPI_Datatype;
 typedef int MPI_Op;
 typedef int MPI_Group;
+typedef int MPI_Errhandler;
 typedef int MPI_Info;
 typedef int MPI_Request;
 typedef int MPI_Win;
@@ -35,6 +36,8 @@ typedef struct { int count_lo, count_hi_and_cancelled, MPI_SOURCE, MPI_TAG, MPI_
 #define LWM_ANY_TAG (-1)
 #define LWM_ROOT (-3)
 #define LWM_PROC_NULL (-1)
+/* Classes up to here are of arguments. */
+#define LWM_ERR_ARG 12
 #define LWM_ERR_OTHER 15
 #define LWM_COMBINER_DUP 2
 #define LWM_COMBINER_CONTIGUOUS 3
@@ -43,6 +46,7 @@ typedef struct { int count_lo, count_hi_and_cancelled, MPI_SOURCE, MPI_TAG, MPI_
 #define LWM_COMM_WORLD 0x44000000
 #define LWM_COMM_SELF 0x44000001
 #define LWM_COMM_NULL 0x04000000
+#define LWM_ERRORS_RETURN 0x54000001
 #define LWM_DATATYPE_NULL 0x0c000000
 #define LWM_REQUEST_NULL 0x2c000000
 #define LWM_BYTE 0x4c00010d

@@ -19,6 +19,7 @@ typedef struct ompi_communicator_t *MPI_Comm;
 typedef struct ompi_datatype_t *MPI_Datatype;
 typedef struct ompi_op_t *MPI_Op;
 typedef struct ompi_group_t *MPI_Group;
+typedef struct ompi_errhandler_t *MPI_Errhandler;
 typedef struct ompi_info_t *MPI_Info;
 typedef struct ompi_request_t *MPI_Request;
 typedef struct ompi_win_t *MPI_Win;
@@ -34,6 +35,8 @@ typedef struct { int MPI_SOURCE, MPI_TAG, MPI_ERROR, cancelled; size_t count; } 
 #define LWM_ANY_TAG (-1)
 #define LWM_ROOT (-4)
 #define LWM_PROC_NULL (-2)
+/* Classes up to here are of arguments. */
+#define LWM_ERR_ARG 13
 #define LWM_ERR_OTHER 16
 #define LWM_COMBINER_DUP 1
 #define LWM_COMBINER_CONTIGUOUS 2
@@ -42,6 +45,7 @@ typedef struct { int MPI_SOURCE, MPI_TAG, MPI_ERROR, cancelled; size_t count; } 
 #define LWM_COMM_WORLD ompi_mpi_comm_world
 #define LWM_COMM_SELF ompi_mpi_comm_self
 #define LWM_COMM_NULL ompi_mpi_comm_null
+#define LWM_ERRORS_RETURN ompi_mpi_errors_return
 #define LWM_DATATYPE_NULL ompi_mpi_datatype_null
 #define LWM_REQUEST_NULL ompi_request_null
 #define LWM_BYTE ompi_mpi_byte

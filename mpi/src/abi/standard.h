@@ -17,6 +17,7 @@ typedef struct MPI_ABI_Comm *MPI_Comm;
 typedef struct MPI_ABI_Datatype *MPI_Datatype;
 typedef struct MPI_ABI_Op *MPI_Op;
 typedef struct MPI_ABI_Group *MPI_Group;
+typedef struct MPI_ABI_Errhandler *MPI_Errhandler;
 typedef struct MPI_ABI_Info *MPI_Info;
 typedef struct MPI_ABI_Request *MPI_Request;
 typedef struct MPI_ABI_Win *MPI_Win;
@@ -35,6 +36,8 @@ typedef struct { int MPI_SOURCE, MPI_TAG, MPI_ERROR, reserved[5]; } MPI_Status;
 #define LWM_ANY_TAG (-2)
 #define LWM_ROOT (-4)
 #define LWM_PROC_NULL (-3)
+/* Classes up to here are of arguments. */
+#define LWM_ERR_ARG 13
 #define LWM_ERR_OTHER 16
 #define LWM_COMBINER_DUP 102
 #define LWM_COMBINER_CONTIGUOUS 103
@@ -43,6 +46,7 @@ typedef struct { int MPI_SOURCE, MPI_TAG, MPI_ERROR, reserved[5]; } MPI_Status;
 #define LWM_COMM_WORLD 0x101
 #define LWM_COMM_SELF 0x102
 #define LWM_COMM_NULL 0x100
+#define LWM_ERRORS_RETURN 0x143
 #define LWM_DATATYPE_NULL 0x200
 #define LWM_REQUEST_NULL 0x180
 #define LWM_BYTE 0x00000247

@@ -1,0 +1,52 @@
+/* The collectives (moves.c, folds.c, uneven.c): true when carried out, with the result in the call. */
+#ifndef LWM_COLLECTIVES_H
+#define LWM_COLLECTIVES_H
+
+#include "lwm.h"
+
+/* A buffer as MPI describes it. */
+struct lwm_buffer {
+    void *at;
+    MPI_Count count;
+    MPI_Datatype type;
+};
+bool lwm_barrier(struct lwm_call *call, MPI_Comm comm);
+bool lwm_bcast(struct lwm_call *call, struct lwm_buffer buffer, int root, MPI_Comm comm);
+bool lwm_gather(struct lwm_call *call, struct lwm_buffer send, struct lwm_buffer recv, int root, MPI_Comm comm);
+bool lwm_scatter(struct lwm_call *call, struct lwm_buffer send, struct lwm_buffer recv, int root, MPI_Comm comm);
+bool lwm_allgather(struct lwm_call *call, struct lwm_buffer send, struct lwm_buffer recv, MPI_Comm comm);
+bool lwm_alltoall(struct lwm_call *call, struct lwm_buffer send, struct lwm_buffer recv, MPI_Comm comm);
+
+/* reduce, allreduce, reduce_scatter_block, scan, exscan by kind; root 0 where there is none. */
+bool lwm_fold(struct lwm_call *call, enum lwm_kind kind, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
+              MPI_Op op, int root, MPI_Comm comm);
+
+/* One block for each rank: counts and places are ints or larger, types one for all or one each. */
+struct lwm_blocks {
+    char *at;
+    const void *counts, *places;
+    bool wide;                    /* MPI_Count and MPI_Aint, not int */
+    MPI_Datatype type;
+    const MPI_Datatype *types;    /* null: `type` for all, and places in its extents; else places in bytes */
+};
+bool lwm_gatherv(struct lwm_call *call, struct lwm_buffer send, struct lwm_blocks recv, int root, MPI_Comm comm);
+bool lwm_scatterv(struct lwm_call *call, struct lwm_blocks send, struct lwm_buffer recv, int root, MPI_Comm comm);
+bool lwm_allgatherv(struct lwm_call *call, struct lwm_buffer send, struct lwm_blocks recv, MPI_Comm comm);
+bool lwm_alltoallv(struct lwm_call *call, enum lwm_kind kind, struct lwm_blocks send, struct lwm_blocks recv, MPI_Comm comm);
+bool lwm_reduce_scatter(struct lwm_call *call, const void *send, void *recv, const void *counts, bool wide, MPI_Datatype type,
+                        MPI_Op op, MPI_Comm comm);
+
+/* ---- what is given and taken in one place (same.c): whether it is, and the host refuses such a call ---- */
+
+bool lwm_same_open(void);
+void lwm_same_close(void);
+/* Those that combine; `count` of a reduce_scatter is of all blocks. */
+bool lwm_same_fold(enum lwm_kind kind, const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op);
+/* gather and scatter at the root, allgather, alltoall. */
+bool lwm_same_move(enum lwm_kind kind, int rank, struct lwm_buffer send, struct lwm_buffer recv);
+/* gatherv and scatterv at the root, allgatherv. */
+bool lwm_same_block(enum lwm_kind kind, int rank, struct lwm_buffer one, const struct lwm_blocks *all);
+/* alltoallv, alltoallw. */
+bool lwm_same_blocks(enum lwm_kind kind, const struct lwm_blocks *give, const struct lwm_blocks *take);
+
+#endif

@@ -1,0 +1,171 @@
+/*
+ * Calls that the host refuses at a rank, where errors return: refused KIND.
+ *
+ *   alone     a rank makes refused calls while no other rank takes part, then the right ones. They count nowhere.
+ *   carried   a rank's broadcasts are refused while the root's own calls go through; all go on
+ *   same      identical buffers: prints what the host does with each collective, blocking, started and prepared, which must be the same
+ *             in all rounds, before there is a team and after, and as without lineweave
+ */
+#include "expect.h"
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int rank, ranks;
+
+static int sum_of(int turn) { return ranks * turn + ranks * (ranks - 1) / 2; }
+
+static void agree(int turn, MPI_Comm comm)
+{
+    int own = rank + turn, sum = -1;
+    EXPECT(MPI_Allreduce(&own, &sum, 1, MPI_INT, MPI_SUM, comm) == MPI_SUCCESS);
+    EXPECT(sum == sum_of(turn));
+}
+
+/* One call that every host refuses. (MPICH 5.0.2 ends by a signal for a reduce of -1 elements, and for an allreduce without type.) */
+static int refused(int which, int *in, int *out, MPI_Comm comm)
+{
+    switch (which % 6) {
+    case 0: return MPI_Reduce(in, out, 1, MPI_INT, MPI_SUM, ranks, comm);
+    case 1: return MPI_Bcast(in, 1, MPI_DATATYPE_NULL, 0, comm);
+    case 2: return MPI_Allreduce(in, out, 1, MPI_INT, MPI_OP_NULL, comm);
+    case 3: return MPI_Allgather(in, -2, MPI_INT, out, 1, MPI_INT, comm);
+    case 4: return MPI_Bcast(in, 1, MPI_INT, ranks, comm);
+    default: return MPI_Bcast(in, -1, MPI_INT, 0, comm);
+    }
+}
+
+/* `step`: 0 reduces only; 1 a barrier and others too. */
+static void alone(int who, int step)
+{
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    for (int turn = 0; turn < 60; turn++) {
+        int in[64], out[64], mine = rank + turn, sum = -1;
+        for (int i = 0; i < 64; i++) in[i] = i, out[i] = -1;
+        for (int i = 0; rank == who && i <= turn % 3; i++) EXPECT(refused(turn + i, in, out, comm) != MPI_SUCCESS);
+        EXPECT(MPI_Reduce(&mine, &sum, 1, MPI_INT, MPI_SUM, 0, comm) == MPI_SUCCESS);
+        if (rank == 0) EXPECT(sum == sum_of(turn));
+        if (!step) continue;
+        for (int i = 0; rank == who && i <= turn % 2; i++) EXPECT(refused(turn + i, in, out, comm) != MPI_SUCCESS);
+        agree(turn, comm);
+        if (turn % 2) MPI_Barrier(comm);
+    }
+    MPI_Comm_free(&comm);
+}
+
+/* Roots do not wait for short broadcasts, so those went well there and counted; the refused rank takes them late. What they bring is the
+ * host's affair. */
+static void carried(int who, int often)
+{
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    for (int turn = 0; turn < 40; turn++) {
+        int word = turn;
+        if (turn < often && rank == who) EXPECT(MPI_Bcast(&word, 1, MPI_DATATYPE_NULL, 0, comm) != MPI_SUCCESS);
+        else EXPECT(MPI_Bcast(&word, 1, MPI_INT, 0, comm) == MPI_SUCCESS);
+        /* Other ranks wait for one that was refused here, and not before. */
+        if (turn % 5 == 4) MPI_Barrier(comm);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+enum { KINDS = 15, FORMS = 3, MOST = 64 };
+
+static const char *const names[KINDS] = {
+    "reduce", "allreduce", "reduce_scatter_block", "reduce_scatter", "scan", "exscan", "gather", "scatter", "allgather", "alltoall",
+    "gatherv", "scatterv", "allgatherv", "alltoallv", "alltoallw",
+};
+static const char *const forms[FORMS] = {"blocking", "started", "prepared"};
+static int ones[MOST], places[MOST], far[MOST];
+static MPI_Datatype types[MOST];
+
+static int call(int kind, int form, void *give, void *take, int root, MPI_Comm comm, MPI_Request *request)
+{
+#define ONE(once, start, prepare, arguments...) \
+    return form == 0 ? once(arguments, comm) : form == 1 ? start(arguments, comm, request) : prepare(arguments, comm, MPI_INFO_NULL, request)
+    MPI_Datatype t = MPI_INT;
+    switch (kind) {
+    case 0: ONE(MPI_Reduce, MPI_Ireduce, MPI_Reduce_init, give, take, 1, t, MPI_SUM, root);
+    case 1: ONE(MPI_Allreduce, MPI_Iallreduce, MPI_Allreduce_init, give, take, 1, t, MPI_SUM);
+    case 2: ONE(MPI_Reduce_scatter_block, MPI_Ireduce_scatter_block, MPI_Reduce_scatter_block_init, give, take, 1, t, MPI_SUM);
+    case 3: ONE(MPI_Reduce_scatter, MPI_Ireduce_scatter, MPI_Reduce_scatter_init, give, take, ones, t, MPI_SUM);
+    case 4: ONE(MPI_Scan, MPI_Iscan, MPI_Scan_init, give, take, 1, t, MPI_SUM);
+    case 5: ONE(MPI_Exscan, MPI_Iexscan, MPI_Exscan_init, give, take, 1, t, MPI_SUM);
+    case 6: ONE(MPI_Gather, MPI_Igather, MPI_Gather_init, give, 1, t, take, 1, t, root);
+    case 7: ONE(MPI_Scatter, MPI_Iscatter, MPI_Scatter_init, give, 1, t, take, 1, t, root);
+    case 8: ONE(MPI_Allgather, MPI_Iallgather, MPI_Allgather_init, give, 1, t, take, 1, t);
+    case 9: ONE(MPI_Alltoall, MPI_Ialltoall, MPI_Alltoall_init, give, 1, t, take, 1, t);
+    case 10: ONE(MPI_Gatherv, MPI_Igatherv, MPI_Gatherv_init, give, 1, t, take, ones, places, t, root);
+    case 11: ONE(MPI_Scatterv, MPI_Iscatterv, MPI_Scatterv_init, give, ones, places, t, take, 1, t, root);
+    case 12: ONE(MPI_Allgatherv, MPI_Iallgatherv, MPI_Allgatherv_init, give, 1, t, take, ones, places, t);
+    case 13: ONE(MPI_Alltoallv, MPI_Ialltoallv, MPI_Alltoallv_init, give, ones, places, t, take, ones, places, t);
+    default: ONE(MPI_Alltoallw, MPI_Ialltoallw, MPI_Alltoallw_init, give, ones, far, types, take, ones, far, types);
+    }
+#undef ONE
+}
+
+static void complete(int form, MPI_Request *request)
+{
+    if (form == 0) return;
+    if (form == 2) EXPECT(MPI_Start(request) == MPI_SUCCESS);
+    EXPECT(MPI_Wait(request, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+    if (form == 2) MPI_Request_free(request);
+}
+
+/* Of kinds with a root only the root gives and takes. Where the host refuses, the rank makes the right call after it, as the others may. */
+static void same(void)
+{
+    static int answers[KINDS][FORMS];
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    for (int r = 0; r < MOST; r++) ones[r] = 1, places[r] = r, far[r] = r * (int)sizeof(int), types[r] = MPI_INT;
+    for (int turn = 0; turn < 12; turn++) {
+        agree(turn, comm);
+        for (int kind = 0; kind < KINDS; kind++) {
+            for (int form = 0; form < FORMS; form++) {
+                int *all = malloc(MOST * sizeof *all), give[MOST], take[MOST], root = turn % ranks, class = MPI_SUCCESS;
+                for (int i = 0; i < MOST; i++) all[i] = give[i] = i, take[i] = -1;
+                int rooted = kind == 0 || kind == 6 || kind == 7 || kind == 10 || kind == 11;
+                int gathers = kind == 6 || kind == 8 || kind == 10 || kind == 12, scatters = kind == 7 || kind == 11;
+                MPI_Request request = MPI_REQUEST_NULL;
+                if (rank == root || (!rooted && turn % 2)) {
+                    int result = call(kind, form, all + (gathers ? rank : 0), all + (scatters ? rank : 0), root, comm, &request);
+                    MPI_Error_class(result, &class);
+                    EXPECT(turn == 0 || answers[kind][form] == class);
+                    if (class != MPI_SUCCESS) EXPECT(call(kind, form, give, take, root, comm, &request) == MPI_SUCCESS);
+                } else {
+                    EXPECT(call(kind, form, give, take, root, comm, &request) == MPI_SUCCESS);
+                }
+                complete(form, &request);
+                free(all);
+                if (turn > 0) continue;
+                MPI_Bcast(&class, 1, MPI_INT, root, MPI_COMM_WORLD);
+                answers[kind][form] = class;
+            }
+        }
+    }
+    for (int kind = 0; kind < KINDS && rank == 0; kind++) {
+        for (int form = 0; form < FORMS; form++) printf("same: %s %s: error class %d\n", names[kind], forms[form], answers[kind][form]);
+    }
+    MPI_Comm_free(&comm);
+}
+
+int main(int argc, char **argv)
+{
+    const char *kind = argc > 1 ? argv[1] : "alone";
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    EXPECT(ranks >= 2 && ranks <= MOST);
+    if (strcmp(kind, "alone") == 0) for (int i = 0; i < 4; i++) alone(i % 2 ? ranks - 1 : 0, i / 2);
+    else if (strcmp(kind, "carried") == 0) for (int often = 1; often <= 5; often++) carried(ranks - 1, often);
+    else same();
+    MPI_Finalize();
+    if (rank == 0) printf("refused: all %d ranks went on\n", ranks);
+    return 0;
+}
