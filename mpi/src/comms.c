@@ -154,6 +154,19 @@ void lwm_comms_count(void)
     pthread_mutex_unlock(&lock);
 }
 
+void lwm_comm_finish(MPI_Comm handle)
+{
+    /* Relaxed: as in lwm_started_finish. */
+    if (LWM_LIKELY(__atomic_load_n(&lwm_started_live, __ATOMIC_RELAXED) == 0)) return;
+    struct lwm_comm *found = __atomic_load_n(&lwm_slots[lwm_slot(handle)], __ATOMIC_ACQUIRE);
+    if (!found || found->handle != handle) {
+        pthread_mutex_lock(&lock);
+        for (found = records; found && found->handle != handle;) found = found->next;
+        pthread_mutex_unlock(&lock);
+    }
+    if (found) lwm_started_finish(found);
+}
+
 /* The record of a handle that is in no slot or has none yet; null when it is no communicator or there is no memory. */
 struct lwm_comm *lwm_comm_slow(MPI_Comm handle)
 {

@@ -242,6 +242,8 @@ static inline struct lwm_comm *lwm_comm_of(MPI_Comm comm)
 /* Tells all ranks what rank 0 gave for settings; whether that and everything before it was `fine` at all of them. */
 bool lwm_comms_open(bool fine, long long *settings, int many);
 void lwm_comms_count(void);
+/* Completes what was started on a communicator that is about to go. */
+void lwm_comm_finish(MPI_Comm comm);
 void lwm_comms_close(void);
 
 /* ---- their teams (teams.c) ---- */

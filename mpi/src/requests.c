@@ -148,8 +148,20 @@ bool lwm_started_add(struct lwm_started *s)
     slots[place(s->handle)] = s;
     pthread_mutex_unlock(&lock);
     __atomic_fetch_add(&lwm_started_live, 1, __ATOMIC_RELAXED);
-    if (s->active && !s->call) end(s, LW_OK);
     return true;
+}
+
+void lwm_started_is_on(struct lwm_started *s)
+{
+    s->active = true;
+    if (!s->call) end(s, LW_OK);
+}
+
+void lwm_started_drop(struct lwm_started *s)
+{
+    MPI_Request request = s->handle;
+    lwm_host.Grequest_complete(request);
+    lwm_host.Request_free(&request);
 }
 
 void lwm_started_finish(const struct lwm_comm *comm)

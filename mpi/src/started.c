@@ -291,6 +291,7 @@ bool lwm_start(const struct lwm_order *o, MPI_Comm handle, MPI_Request *request,
         return lwm_leave(&call, why);
     }
     lw_status status = found == SHORT ? LW_ERR_MEMORY : LW_OK;
+    bool added = false;
     if (status == LW_OK) {
         s->comm = comm;
         s->handle_of_comm = handle;
@@ -301,18 +302,20 @@ bool lwm_start(const struct lwm_order *o, MPI_Comm handle, MPI_Request *request,
             if (status == LW_OK) lw_comm_set_progress(s->own, lwm_progress, NULL);
             if (status == LW_OK) lw_comm_set_progress_thread(s->own, 1);
         }
+        /* The request first: a call that is under way keeps its buffers, and so what stands for it. */
+        if (status == LW_OK && !(added = lwm_started_add(s))) status = LW_ERR_MEMORY;
         if (!o->again && status == LW_OK && lwm_is_timed(lwm_counts[call.kind][call.size_class].taken)) s->start_ns = lwm_now_ns();
         if (!o->again && status == LW_OK) status = lwm_started_begin(s);
         if (status == LW_OK && found == READY) status = issue(o, o->again ? s->own : comm->started, &plan, &s->call);
-        s->active = !o->again;
-        if (status == LW_OK && !lwm_started_add(s)) status = LW_ERR_MEMORY;
     }
     if (status != LW_OK) {
         lwm_done(&call, status);
         *result = call.result;
-        lwm_started_free(s);
+        if (added) lwm_started_drop(s);
+        else lwm_started_free(s);
         return true;
     }
     *request = s->handle;
+    if (!o->again) lwm_started_is_on(s);
     return true;
 }

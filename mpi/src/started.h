@@ -54,8 +54,12 @@ extern uint64_t lwm_started_live;
 struct lwm_started *lwm_started_find(MPI_Request request);
 static inline bool lwm_under_way(const struct lwm_started *s) { return s && s->active && !s->over; }
 
-/* Makes the host's request and remembers the call by it. A call that is over already becomes a request that is. */
+/* Makes the host's request and remembers the call by it. */
 bool lwm_started_add(struct lwm_started *started);
+/* The call of such a request has been started. One that has nothing to do is over. */
+void lwm_started_is_on(struct lwm_started *started);
+/* Gives back all that a call has, with its request, when it could not be started. */
+void lwm_started_drop(struct lwm_started *started);
 /* Packs what a call gives. */
 lw_status lwm_started_begin(struct lwm_started *started);
 /* Starts a persistent call; what failed is over. */

@@ -133,7 +133,19 @@ static void make_started(struct lwm_comm *comm)
     else if (made) lw_comm_free(made);
 }
 
-/* Keeps a team whose ranks met, for communicators of its ranks. */
+/* Whether a base has all these ranks of MPI_COMM_WORLD, and which of its ranks they are. */
+static bool covers(const struct base *base, const int *world, int many, int *ranks)
+{
+    for (int at = 0; at < many; at++) {
+        int r = 0;
+        while (r < base->size && base->world[r] != world[at]) r++;
+        if (r == base->size) return false;
+        if (ranks) ranks[at] = r;
+    }
+    return true;
+}
+
+/* Keeps a team whose ranks met, for communicators of its ranks; not where one that all prefer has them (`find`). */
 static void keep(lw_comm *team, const char *name, const int *world, int size)
 {
     struct base made = {.size = size, .world = malloc(sizeof *world * (size_t)size)};
@@ -146,30 +158,27 @@ static void keep(lw_comm *team, const char *name, const int *world, int size)
     for (; *name; name++) made.id = (made.id ^ (unsigned char)*name) * 0x100000001b3u;
     pthread_mutex_lock(&lock);
     int i = 0;
-    while (i < BASES && bases[i].id) i++;
-    if (i < BASES) bases[i] = made;
+    while (i < BASES && bases[i].id && !(bases[i].id < made.id && covers(&bases[i], world, size, NULL))) i++;
+    bool kept = i < BASES && bases[i].id == 0;
+    if (kept) bases[i] = made;
     pthread_mutex_unlock(&lock);
-    if (i < BASES) return;
+    if (kept) return;
     lw_site_free(made.site);
     free(made.world);
 }
 
-/* The first team that has all these ranks of MPI_COMM_WORLD, and which of its ranks they are. Teams stay until MPI_Finalize. */
+/* Of the teams that have all these ranks of MPI_COMM_WORLD the one with the least number, and which of its ranks they are. Threads that
+ * meet at the same time keep theirs in another order at each rank; that number is one for all. Teams stay until MPI_Finalize. */
 static struct base find(const int *world, int many, int *ranks)
 {
     struct base found = {0};
     pthread_mutex_lock(&lock);
-    for (int i = 0; i < BASES && bases[i].id && !found.id; i++) {
-        int at = 0;
-        for (; at < many; at++) {
-            int r = 0;
-            while (r < bases[i].size && bases[i].world[r] != world[at]) r++;
-            if (r == bases[i].size) break;
-            ranks[at] = r;
-        }
-        if (at == many) found = bases[i];
+    for (int i = 0; i < BASES && bases[i].id; i++) {
+        bool better = !found.id || bases[i].id < found.id;
+        if (better && covers(&bases[i], world, many, NULL)) found = bases[i];
     }
     pthread_mutex_unlock(&lock);
+    if (found.id) covers(&found, world, many, ranks);
     return found;
 }
 

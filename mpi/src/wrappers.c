@@ -77,6 +77,18 @@ int MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request)
     return next(comm, info, request);
 }
 
+/* What was started on the communicator is completed here and not by the record's callback: a host may hold a lock that its other threads
+ * need while it calls that, and ranks that wait for each other under such locks wait for ever. */
+#define LEAVE(name) \
+    int MPI_##name(MPI_Comm *comm) \
+    { \
+        NEXT(name) \
+        if (comm) lwm_comm_finish(*comm); \
+        return next(comm); \
+    }
+LEAVE(Comm_free)
+LEAVE(Comm_disconnect)
+
 /* Some hosts look first and move messages afterwards, and rely on a barrier in between having moved what came before it; lineweave's moves
  * none of theirs. So an answer that it is not over yet is asked for once more. */
 int MPI_Win_test(MPI_Win win, int *flag)
