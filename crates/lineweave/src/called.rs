@@ -85,15 +85,21 @@ impl Called {
     /// The words for a slot, the second of which is to be written first.
     #[inline(always)]
     pub fn words(&self, number: u64) -> [u64; 2] {
-        [self.what | (number / SLOTS) << NUMBER, self.bytes]
+        [self.what | lap(number), self.bytes]
     }
 
     /// The call of this number, if these are its words.
     pub fn of_words([what, bytes]: [u64; 2], number: u64) -> Option<Called> {
-        let wanted = (number / SLOTS) << NUMBER;
         let called = Called { what: what & !(u64::MAX << NUMBER), bytes };
-        (what & (u64::MAX << NUMBER) == wanted).then_some(called)
+        (what & (u64::MAX << NUMBER) == lap(number)).then_some(called)
     }
+}
+
+/// The highest bits of a call's first word. From 1 on: a slot that nobody has written yet is no call's, though its rank may have said already
+/// that it came to the call.
+#[inline(always)]
+fn lap(number: u64) -> u64 {
+    (number / SLOTS + 1) << NUMBER
 }
 
 impl std::fmt::Display for Called {
@@ -192,6 +198,7 @@ mod tests {
         for number in [0, 5, 63, 64, 1 << 30] {
             assert_eq!(Called::of_words(reduce.words(number), number), Some(reduce));
             assert_eq!(Called::of_words(reduce.words(number), number + SLOTS), None);
+            assert_eq!(Called::of_words([0, 0], number), None);
         }
     }
 
