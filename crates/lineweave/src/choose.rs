@@ -8,7 +8,7 @@ mod recent;
 mod record;
 mod uneven;
 
-pub use adopt::Adoptable;
+pub(crate) use adopt::Adoptable;
 pub(crate) use book::{Book, Room};
 pub(crate) use uneven::Prepared;
 

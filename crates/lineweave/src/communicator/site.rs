@@ -61,7 +61,7 @@ impl Site {
         self.processes.len()
     }
 
-    /// A place for a communicator of so many ranks. It is told to each of them, and to nobody else.
+    /// A place for one communicator of so many ranks. It is told to each of them, and to nobody else.
     ///
     /// # Errors
     /// [`Error::Memory`], [`Error::System`].
@@ -74,7 +74,11 @@ impl Site {
     ///
     /// # Errors
     /// [`Error::Group`] when it is not a list of ranks with this one; [`Error::NotMade`] when a rank does not come.
-    pub fn join(
+    ///
+    /// # Safety
+    /// Each place must come from [`Site::found`] of a rank of this team, for as many ranks as `members` has, and each of them must join it
+    /// once: what else lies there in the team's memory would be taken for the communicator's.
+    pub unsafe fn join(
         &self,
         places: &[u64],
         members: &[usize],

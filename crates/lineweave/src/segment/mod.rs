@@ -30,12 +30,13 @@ mod note;
 mod observe;
 mod visit;
 
-pub use board::{Board, Claim, Name, Seen};
+use board::Board;
+pub(crate) use board::{Name, Seen};
 pub use geometry::{BankClass, Geometry, Zones, COUNTER_BYTES};
 pub(crate) use heap::{expect_memory, parts, too_large, Heap, Ledger, Part, RankHeap};
 pub(crate) use known::{far, KnownHeaps};
 pub(crate) use mail::Mail;
-pub use mapped::Mapped;
+pub(crate) use mapped::Mapped;
 pub use note::{Awaited, WaitNote};
 pub use observe::{Observed, ObservedRank};
 pub use pool::Pool;
@@ -234,7 +235,7 @@ impl Segment {
     }
 
     /// The descriptor, to be inherited or sent.
-    pub fn fd(&self) -> BorrowedFd<'_> {
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.pool.fd()
     }
 
