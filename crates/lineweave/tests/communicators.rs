@@ -104,6 +104,20 @@ fn a_site_makes_communicators_from_several_threads_after_the_team_is_gone() {
     assert_eq!(team.expect("the team runs"), [0, 240, 240]);
 }
 
+#[test]
+fn who_has_left_is_not_waited_for_by_a_group() {
+    // The one that announces the group, and one that is to hear of it.
+    for members in [[1, 0], [0, 1]] {
+        let told = team::threads(2, |mut comm| match comm.rank() {
+            1 => Ok(String::new()),
+            _ => Ok(comm.create_group(&members).expect_err("rank 1 does not come").to_string()),
+        });
+        let told = told.expect("no rank fails").swap_remove(0);
+        assert!(told.starts_with("rank 1 (") && told.contains("left"), "{members:?}: {told}");
+        assert!(told.contains("in create_group"), "{members:?}: {told}");
+    }
+}
+
 fn occupied(comm: &Communicator) -> u64 {
     comm.segment().pool().occupied_bytes().expect("a descriptor that can be asked")
 }

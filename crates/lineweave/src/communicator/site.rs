@@ -66,7 +66,7 @@ impl Site {
     /// # Errors
     /// [`Error::Memory`], [`Error::System`].
     pub fn found(&self, ranks: usize) -> Result<u64, Error> {
-        self.segment.found(ranks)
+        self.segment.found(ranks).map(|segment| segment.at())
     }
 
     /// Joins a communicator at each place, of these ranks of the team in this order. They, and nobody else, call it, with equal places and
@@ -99,7 +99,10 @@ impl Site {
         // All are entered before one is waited for.
         for &at in places {
             match enter(&self.segment, own, at, rank, members.len(), &waiter) {
-                Ok(child) => made.push(child),
+                Ok((child, entered)) => {
+                    made.push(child);
+                    outcome = outcome.and(entered);
+                }
                 Err(why) => outcome = Err(why),
             }
         }

@@ -64,7 +64,11 @@ impl Team {
                         let _ = child.kill();
                         let _ = child.wait();
                     }
-                    return Err(Error::system(format!("starting rank {mine}"), e, ""));
+                    return Err(Error::system(
+                        format!("starting the process of rank {mine} (clone, execve)"),
+                        e,
+                        "",
+                    ));
                 }
             }
         }
@@ -88,8 +92,11 @@ impl Team {
     /// # Errors
     /// [`Error::Environment`] when there is no such rank; those of joining.
     pub fn join(&self, rank: usize) -> Result<Communicator, Error> {
-        let fd = rustix::io::dup(self.segment.fd())
-            .map_err(|e| Error::system("copying the team's descriptor", e, "; check `ulimit -n`"))?;
+        let fd = rustix::io::dup(self.segment.fd()).map_err(|e| {
+            // The others do not wait for it.
+            self.give_up(rank);
+            Error::system("copying the team's descriptor (dup)", e, "; check `ulimit -n`")
+        })?;
         attach(fd, rank)
     }
 }
