@@ -82,17 +82,22 @@ impl Called {
         mix(self.what ^ mix(self.bytes ^ earlier))
     }
 
+    /// What the highest bits of a slot are at this number, and not before: a slot that was never written has zeros.
+    #[inline(always)]
+    fn turn(number: u64) -> u64 {
+        (number / SLOTS + 1) << NUMBER
+    }
+
     /// The words for a slot, the second of which is to be written first.
     #[inline(always)]
     pub fn words(&self, number: u64) -> [u64; 2] {
-        [self.what | (number / SLOTS) << NUMBER, self.bytes]
+        [self.what | Called::turn(number), self.bytes]
     }
 
     /// The call of this number, if these are its words.
     pub fn of_words([what, bytes]: [u64; 2], number: u64) -> Option<Called> {
-        let wanted = (number / SLOTS) << NUMBER;
         let called = Called { what: what & !(u64::MAX << NUMBER), bytes };
-        (what & (u64::MAX << NUMBER) == wanted).then_some(called)
+        (what & (u64::MAX << NUMBER) == Called::turn(number)).then_some(called)
     }
 }
 
@@ -192,6 +197,7 @@ mod tests {
         for number in [0, 5, 63, 64, 1 << 30] {
             assert_eq!(Called::of_words(reduce.words(number), number), Some(reduce));
             assert_eq!(Called::of_words(reduce.words(number), number + SLOTS), None);
+            assert_eq!(Called::of_words([0, 0], number), None, "not written yet");
         }
     }
 
