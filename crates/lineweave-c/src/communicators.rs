@@ -189,7 +189,9 @@ pub unsafe extern "C" fn lw_site_join(
             (std::slice::from_raw_parts(places, count), std::slice::from_raw_parts(members, ranks))
         };
         let members: Vec<usize> = list.iter().map(|&r| usize::try_from(r).unwrap_or(usize::MAX)).collect();
-        let joined = site_of(site)?.join(places, &members, || hook(progress, arg))?;
+        let site = site_of(site)?;
+        // SAFETY: places of lw_site_place, told to these ranks only, by the header's rule.
+        let joined = unsafe { site.join(places, &members, || hook(progress, arg))? };
         for (i, comm) in joined.into_iter().enumerate() {
             // SAFETY: room for `count` of them by the header's rule.
             give_comm(unsafe { made.add(i) }, comm)?;

@@ -10,7 +10,7 @@ mod record;
 mod shelf;
 mod uneven;
 
-pub use adopt::Adoptable;
+pub(crate) use adopt::Adoptable;
 pub(crate) use book::{Book, Room};
 pub(crate) use uneven::Prepared;
 

@@ -24,8 +24,12 @@ pub mod settings;
 pub mod kernel;
 pub mod error;
 mod called;
+// These three for tests/loom.rs: they work on words of whoever calls.
+#[doc(hidden)]
 pub mod flag;
+#[doc(hidden)]
 pub mod ring;
+#[doc(hidden)]
 pub mod mail;
 pub mod process;
 pub mod progress;
@@ -52,7 +56,6 @@ pub mod doctor;
 
 pub use calls::{Place, SharedBuffer};
 pub use check::CallSpec;
-pub use choose::Adoptable;
 #[doc(hidden)]
 pub use communicator::Again;
 pub use communicator::Communicator;

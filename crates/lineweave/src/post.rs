@@ -15,7 +15,7 @@
 mod errand;
 mod parcels;
 
-pub(crate) use errand::{Errand, Exchange, FlagWait};
+pub(crate) use errand::{Errand, Exchange, FlagWait, OnPeer};
 pub(crate) use parcels::{Delivery, Parcels};
 
 use crate::error::Error;
@@ -250,7 +250,7 @@ impl Desk<'_> {
         home: usize,
         peer: Option<usize>,
     ) -> Result<(), Interrupted> {
-        let mut vigil = errand::OnPeer { watch: self.watch, peer };
+        let mut vigil = OnPeer { watch: self.watch, peer };
         self.rings.waiter.wait(flag, value, self.rings.segment.sleepers(home), &mut vigil)
     }
 }

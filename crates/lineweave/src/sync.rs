@@ -108,8 +108,12 @@ pub type FutexWord = core::sync::atomic::AtomicU32;
 
 /// A fence on every CPU that runs a process registered for it (see [`register_membarrier`]).
 pub fn membarrier() {
-    // A failure cannot follow a successful registration; sleeps are bounded besides.
-    let _ = rustix::thread::membarrier(rustix::thread::MembarrierCommand::GlobalExpedited);
+    use rustix::thread::{membarrier, MembarrierCommand as Command};
+    // The first may lack memory for a moment (ENOMEM); the second takes milliseconds and needs none.
+    if membarrier(Command::GlobalExpedited).or_else(|_| membarrier(Command::Global)).is_err() {
+        // A sandbox that came after the registration. No CPU keeps a store to itself for so long.
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
 }
 
 /// Registers this process for [`membarrier`]; whether the kernel offers it.

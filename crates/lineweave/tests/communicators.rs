@@ -77,8 +77,10 @@ fn a_site_makes_communicators_from_several_threads_after_the_team_is_gone() {
         let work = |places: &[u64]| -> Result<u64, Error> {
             let mut sums = 0;
             for pair in places.chunks(2) {
-                let [mut one, mut other] = <[Communicator; 2]>::try_from(site.join(pair, &[2, 1], || None)?)
-                    .expect("a communicator for each place");
+                // SAFETY: rank 1 took the places for two ranks, and each is in one pair of one thread.
+                let made = unsafe { site.join(pair, &[2, 1], || None)? };
+                let [mut one, mut other] =
+                    <[Communicator; 2]>::try_from(made).expect("a communicator for each place");
                 assert_eq!((one.rank(), one.ranks()), (2 - rank, 2));
                 let mut sum = [0u64];
                 one.allreduce(&[rank as u64], &mut sum, Operator::Sum)?;
@@ -92,11 +94,28 @@ fn a_site_makes_communicators_from_several_threads_after_the_team_is_gone() {
                 places.chunks(TIMES * 2).map(|part| scope.spawn(move || work(part))).collect();
             threads.into_iter().map(|t| t.join().expect("no panic")).sum::<Result<u64, Error>>()
         })?;
-        assert!(matches!(site.join(&[0], &[0], || None), Err(Error::Group { .. })));
-        assert!(matches!(site.join(&[0], &[rank, 3], || None), Err(Error::Group { .. })));
+        for members in [[0, 0], [rank, 3]] {
+            // SAFETY: the list is refused before the place is looked at.
+            let refused = unsafe { site.join(&[0], &members, || None) };
+            assert!(matches!(refused, Err(Error::Group { .. })));
+        }
         Ok(sums)
     });
     assert_eq!(team.expect("the team runs"), [0, 240, 240]);
+}
+
+#[test]
+fn who_has_left_is_not_waited_for_by_a_group() {
+    // The one that announces the group, and one that is to hear of it.
+    for members in [[1, 0], [0, 1]] {
+        let told = team::threads(2, |mut comm| match comm.rank() {
+            1 => Ok(String::new()),
+            _ => Ok(comm.create_group(&members).expect_err("rank 1 does not come").to_string()),
+        });
+        let told = told.expect("no rank fails").swap_remove(0);
+        assert!(told.starts_with("rank 1 (") && told.contains("left"), "{members:?}: {told}");
+        assert!(told.contains("in create_group"), "{members:?}: {told}");
+    }
 }
 
 fn occupied(comm: &Communicator) -> u64 {

@@ -12,7 +12,7 @@ use lineweave_core::select::Question;
 
 /// A choice of one's own for one call, proven and compiled on one rank.
 #[derive(Clone, Copy, Debug)]
-pub struct Adoptable {
+pub(crate) struct Adoptable {
     key: Key,
     sequence: Sequence,
 }

@@ -54,7 +54,9 @@ impl Engine {
             (None, why) => {
                 self.segment.set_failed(self.rank, Loss::Failed);
                 let pid = self.segment.pid(peer);
-                let what = format!("reaching the memory of rank {peer} (pid {pid})");
+                let what = format!(
+                    "reaching the memory of rank {peer}, process {pid} (process_vm_readv, process_vm_writev)"
+                );
                 Error::system(what, why, "; set LINEWEAVE_CMA=off, and make a new communicator")
             }
         };

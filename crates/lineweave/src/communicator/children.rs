@@ -13,8 +13,9 @@ use super::join::Ways;
 use super::memory::Reserved;
 use super::{Communicator, Engine};
 use crate::error::{Error, Loss};
+use crate::post::OnPeer;
 use crate::segment::announce::{self, Found};
-use crate::segment::Segment;
+use crate::segment::{RankState, Segment};
 use crate::sync::Ordering;
 use crate::wait::{Interrupted, Vigil, Waiter};
 use crate::watch::Watch;
@@ -29,12 +30,20 @@ const NOWHERE: u64 = u64::MAX;
 struct Joining<'a> {
     watch: &'a mut Watch,
     child: &'a Segment,
+    members: &'a [usize],
+    /// Whether the wait goes on when the communicator cannot be made.
+    despite: bool,
 }
 
 impl Vigil for Joining<'_> {
     fn check(&mut self, waited: Duration) -> Result<(), Interrupted> {
-        match self.child.failed() {
-            Some(_) => Err(Interrupted),
+        if self.child.failed().is_some() && !self.despite {
+            return Err(Interrupted);
+        }
+        // One that has left the parent does not come any more.
+        let absent = |&rank: &usize| self.child.state(rank) == RankState::Absent;
+        match (0..self.members.len()).find(absent) {
+            Some(rank) => self.watch.check_peer(Some(self.members[rank]), waited),
             None => self.watch.check(waited),
         }
     }
@@ -140,20 +149,26 @@ impl Communicator {
         let helped = self.is_helped();
         let engine = self.engine();
         engine.usable()?;
+        let segment = Arc::clone(&engine.segment);
+        // The others wait for what will not come, and know of no other call to hear of it.
+        let give_up = |engine: &mut Engine, why: &Error| {
+            engine.segment.set_failed(rank, Loss::Failed);
+            engine.failed = Some(why.to_string());
+        };
         if leader != rank {
             let at = engine.await_announcement(leader, mark).map_err(|e| e.during(WHAT))?;
-            return Ok(Communicator::of(engine.join_child(WHAT, at, members)?, helped));
+            let number = members.iter().position(|&r| r == rank).unwrap_or(0);
+            let _mapped = segment.open_as(number, at, members.len()).inspect_err(|e| give_up(engine, e))?;
+            return Ok(Communicator::of(engine.join_child(WHAT, at, members, false)?, helped));
         }
-        let segment = Arc::clone(&engine.segment);
         let line = segment.announcements(rank);
-        let at = segment.found(members.len()).inspect_err(|e| {
-            // The members wait for what will not come, and know of no other call to hear of it.
-            segment.set_failed(rank, Loss::Failed);
-            engine.failed = Some(e.to_string());
-        })?;
-        let open = announce::prepare(line, mark, at);
+        let made = segment.found(members.len()).inspect_err(|e| give_up(engine, e))?;
+        let open = announce::prepare(line, mark, made.at());
         engine.waiter.raise(line[0], open, segment.sleepers(rank));
-        let joined = engine.join_child(WHAT, at, members);
+        let joined = engine.join_child(WHAT, made.at(), members, true);
+        if let Some(why) = joined.as_ref().err().filter(|_| engine.failed.is_some()) {
+            give_up(engine, why);
+        }
         engine.waiter.raise(line[0], open + 1, segment.sleepers(rank));
         Ok(Communicator::of(joined?, helped))
     }
@@ -172,15 +187,18 @@ impl Communicator {
         let rank = self.rank;
         let leads = members.as_ref().filter(|members| members[0] == rank);
         let found = leads.map(|members| self.segment.found(members.len())).transpose();
-        let told = [found.as_ref().map_or(NOWHERE, |at| at.unwrap_or(0))];
+        let told = [match &found {
+            Ok(made) => made.as_ref().map_or(0, |made| made.at()),
+            Err(_) => NOWHERE,
+        }];
         let mut places = vec![0; self.ranks()];
         self.allgather(&told, &mut places).map_err(|e| e.during(what))?;
-        found?;
+        let _mapped = found?;
         let Some(members) = members else { return Ok(None) };
         match places[members[0]] {
             NOWHERE => Err(Error::NotMade { what, rank: 0 }),
             at => {
-                let engine = self.engine().join_child(what, at, &members)?;
+                let engine = self.engine().join_child(what, at, &members, false)?;
                 Ok(Some(Communicator::of(engine, self.is_helped())))
             }
         }
@@ -208,27 +226,37 @@ impl Engine {
                     self.announced.insert(leader, count);
                     return Ok(number);
                 }
-                Found::Later(count) => self.wait_word(|s| s.announcements(leader)[0], leader, count)?,
+                Found::Later(count) => {
+                    self.watch.forget();
+                    let mut vigil = OnPeer { watch: &mut self.watch, peer: Some(leader) };
+                    let waited = self.waiter.wait(line[0], count, segment.sleepers(leader), &mut vigil);
+                    waited.map_err(|i| self.interrupted(i))?;
+                }
             }
         }
     }
 
-    /// Joins the segment at `at` together with these ranks (step 3).
-    fn join_child(&mut self, what: &'static str, at: u64, members: &[usize]) -> Result<Engine, Error> {
+    /// Joins the segment at `at` together with these ranks (step 3). Who `leads` has announced it, and stays until all have come also when
+    /// it cannot be made: they find what they wait for, and with it the failure.
+    fn join_child(
+        &mut self,
+        what: &'static str,
+        at: u64,
+        members: &[usize],
+        leads: bool,
+    ) -> Result<Engine, Error> {
         let rank = members.iter().position(|&r| r == self.rank).unwrap_or(0);
-        let child = enter(&self.segment, self.family.process, at, rank, members.len(), &self.waiter)?;
-        let (joined, sleepers) = (child.joined_word(), child.header_sleepers());
+        let (child, entered) =
+            enter(&self.segment, self.family.process, at, rank, members.len(), &self.waiter)?;
         self.watch.operation = what;
-        let everybody = members.len() as u64;
-        let mut vigil = Joining { watch: &mut self.watch, child: &child };
-        let waited = self.waiter.wait(joined, everybody, sleepers, &mut vigil);
-        if let Some((lost, _)) = child.failed() {
+        if let Err(why) = entered.and_then(|()| self.await_members(what, &child, members)) {
+            if leads && self.failed.is_none() {
+                if let Err(interrupted) = self.wait_joined(&child, members, true) {
+                    self.interrupted(interrupted);
+                }
+            }
             child.depart();
-            return Err(Error::NotMade { what, rank: lost });
-        }
-        if let Err(interrupted) = waited {
-            child.depart();
-            return Err(self.interrupted(interrupted));
+            return Err(why);
         }
         let here = |&r: &usize| self.segment.is_here(r);
         let direct = self.book.direct() || (members.len() > 1 && members.iter().all(here));
@@ -237,6 +265,23 @@ impl Engine {
         let mut engine = Engine::assemble(child, rank, self.ways(), book, family, Reserved::new(false));
         engine.heaps = self.heaps.inherited();
         Ok(engine)
+    }
+
+    /// Waits until all have come that are to join a communicator, `despite` the failure of one if they are to hear of it.
+    fn wait_joined(&mut self, child: &Segment, members: &[usize], despite: bool) -> Result<(), Interrupted> {
+        self.watch.forget();
+        let (joined, sleepers) = (child.joined_word(), child.header_sleepers());
+        let mut vigil = Joining { watch: &mut self.watch, child, members, despite };
+        self.waiter.wait(joined, members.len() as u64, sleepers, &mut vigil)
+    }
+
+    /// Waits until all have come, or one could not.
+    fn await_members(&mut self, what: &'static str, child: &Segment, members: &[usize]) -> Result<(), Error> {
+        let waited = self.wait_joined(child, members, false);
+        match child.failed() {
+            Some((rank, _)) => Err(Error::NotMade { what, rank }),
+            None => waited.map_err(|i| self.interrupted(i)),
+        }
     }
 
     /// How communicators that are made from this one wait and copy.
@@ -250,7 +295,11 @@ impl Engine {
     }
 }
 
-/// Maps the segment at `at` as `rank` of its ranks, which says who it is and is counted in; who cannot says that first (step 3).
+/// Maps the segment at `at` as `rank` of its ranks, which says who it is, or that it cannot join, and is counted in (step 3). Returns
+/// whether it can; the caller departs when that comes to nothing.
+///
+/// # Errors
+/// When it cannot be mapped: then it is not counted.
 pub(super) fn enter(
     parent: &Segment,
     process: u64,
@@ -258,7 +307,7 @@ pub(super) fn enter(
     rank: usize,
     ranks: usize,
     waiter: &Waiter,
-) -> Result<Arc<Segment>, Error> {
+) -> Result<(Arc<Segment>, Result<(), Error>), Error> {
     let child = parent.open_as(rank, at, ranks)?;
     let claimed = child.claim_part(rank, child.geometry().control());
     match &claimed {
@@ -269,8 +318,7 @@ pub(super) fn enter(
         Err(_) => child.set_failed(rank, Loss::Failed),
     }
     waiter.add(child.joined_word(), child.header_sleepers());
-    claimed.inspect_err(|_| child.depart())?;
-    Ok(child)
+    Ok((child, claimed))
 }
 
 /// A number that differs for different lists (FNV-1a).

@@ -10,6 +10,8 @@ mod engine;
 mod errand;
 mod heaps;
 mod join;
+// For tests/loom.rs.
+#[doc(hidden)]
 pub mod lend;
 mod memory;
 mod parcels;
@@ -47,7 +49,6 @@ use crate::watch::Attendant;
 use lineweave_core::plan::Plan;
 use lineweave_core::select::Question;
 use lineweave_core::topology::Shape;
-use lineweave_core::verify::Proof;
 use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
@@ -291,14 +292,6 @@ impl Communicator {
         self.engine().prepare(plan)
     }
 
-    /// Compiles a plan whose proof is at hand.
-    ///
-    /// # Errors
-    /// [`Error::NoPlan`] when it does not fit this team.
-    pub fn prepare_proven(&mut self, plan: &Plan, proof: &Proof) -> Result<PlanId, Error> {
-        self.engine().prepare_proven(plan, proof)
-    }
-
     /// Runs a prepared plan once, as a call of its own.
     ///
     /// # Errors
@@ -352,18 +345,18 @@ impl Communicator {
     ///
     /// # Errors
     /// [`Error::Plan`] or [`Error::NoPlan`] when it does not apply, [`Error::Refuted`].
-    pub fn prepare_choice(&mut self, call: &CallSpec, chosen: &Chosen) -> Result<Adoptable, Error> {
+    pub(crate) fn prepare_choice(&mut self, call: &CallSpec, chosen: &Chosen) -> Result<Adoptable, Error> {
         self.engine().prepare_choice(call, chosen)
     }
 
     /// Calls of this size run this choice from now on, whatever the tuning says, until
     /// [`Communicator::forget`]. Every rank must adopt the same.
-    pub fn adopt(&mut self, choice: &Adoptable) {
+    pub(crate) fn adopt(&mut self, choice: &Adoptable) {
         self.engine().adopt(choice);
     }
 
     /// Calls of this size run what the tuning says again.
-    pub fn forget(&mut self, choice: &Adoptable) {
+    pub(crate) fn forget(&mut self, choice: &Adoptable) {
         self.engine().forget(choice);
     }
 }

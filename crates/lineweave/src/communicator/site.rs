@@ -61,12 +61,12 @@ impl Site {
         self.processes.len()
     }
 
-    /// A place for a communicator of so many ranks. It is told to each of them, and to nobody else.
+    /// A place for one communicator of so many ranks. It is told to each of them, and to nobody else.
     ///
     /// # Errors
     /// [`Error::Memory`], [`Error::System`].
     pub fn found(&self, ranks: usize) -> Result<u64, Error> {
-        self.segment.found(ranks)
+        self.segment.found(ranks).map(|segment| segment.at())
     }
 
     /// Joins a communicator at each place, of these ranks of the team in this order. They, and nobody else, call it, with equal places and
@@ -74,7 +74,11 @@ impl Site {
     ///
     /// # Errors
     /// [`Error::Group`] when it is not a list of ranks with this one; [`Error::NotMade`] when a rank does not come.
-    pub fn join(
+    ///
+    /// # Safety
+    /// Each place must come from [`Site::found`] of a rank of this team, for as many ranks as `members` has, and each of them must join it
+    /// once: what else lies there in the team's memory would be taken for the communicator's.
+    pub unsafe fn join(
         &self,
         places: &[u64],
         members: &[usize],
@@ -95,7 +99,10 @@ impl Site {
         // All are entered before one is waited for.
         for &at in places {
             match enter(&self.segment, own, at, rank, members.len(), &waiter) {
-                Ok(child) => made.push(child),
+                Ok((child, entered)) => {
+                    made.push(child);
+                    outcome = outcome.and(entered);
+                }
                 Err(why) => outcome = Err(why),
             }
         }

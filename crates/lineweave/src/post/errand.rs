@@ -26,7 +26,7 @@ pub(crate) trait Errand {
 }
 
 /// Watches over the one rank that matters, besides all others.
-pub(super) struct OnPeer<'a> {
+pub(crate) struct OnPeer<'a> {
     pub watch: &'a mut Watch,
     pub peer: Option<usize>,
 }

@@ -38,17 +38,17 @@ const LOOK: Duration = Duration::from_millis(20);
 const LOOKS: u32 = 3000;
 
 /// Which record.
-pub type Name = [u64; 2];
+pub(crate) type Name = [u64; 2];
 
 /// One process's view of the records.
 #[derive(Debug)]
-pub struct Board {
+pub(super) struct Board {
     base: NonNull<u8>,
     at: u64,
 }
 
 /// What comes of looking for a record.
-pub enum Seen<'a> {
+pub(crate) enum Seen<'a> {
     /// It is there.
     Found(Vec<u64>),
     /// This one is to make it.
@@ -58,7 +58,7 @@ pub enum Seen<'a> {
 }
 
 /// The right to make a record, and the duty: others wait for it.
-pub struct Claim<'a> {
+pub(crate) struct Claim<'a> {
     pool: &'a Pool,
     board: &'a Board,
     cell: usize,
@@ -135,7 +135,7 @@ impl Drop for Board {
 
 impl Pool {
     /// Looks for a record, waits for it if somebody is making it, or has this process make it.
-    pub fn await_record(&self, name: Name, order: WakeFence) -> Seen<'_> {
+    pub(crate) fn await_record(&self, name: Name, order: WakeFence) -> Seen<'_> {
         let Some(board) = self.board() else { return Seen::Nothing };
         let cell = name[1] as usize % CELLS;
         let state = board.state(cell);

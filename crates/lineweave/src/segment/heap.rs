@@ -168,7 +168,7 @@ impl RankHeap {
         // Relaxed: the word is the whole message.
         heap.word(0, first::BYTES).fetch_add(pages as u64, Ordering::Relaxed);
         if pages > 0 {
-            heap.pool.reserve(heap.at + offset as u64, pages, pages).map_err(|_| too_large(pages as u64))?;
+            heap.pool.reserve(heap.at + offset as u64, pages, pages).map_err(of_heap)?;
             // SAFETY: within the mapping, and nobody's but this rank's. A kernel that cannot do it leaves the faults to whoever
             // touches the pages first.
             let _ = unsafe { rustix::mm::madvise(part.start().cast(), pages, Advice::LinuxPopulateWrite) };
@@ -247,6 +247,14 @@ pub(crate) fn parts(bytes: &[u64]) -> Option<(Vec<usize>, usize)> {
 pub(crate) fn too_large(need: u64) -> Error {
     let memory = available_memory(&Root::live());
     Error::Heap { need, available: memory.available_bytes.unwrap_or(0), source_of_limit: memory.to_string() }
+}
+
+/// The system's refusal of pages, beside what memory there is.
+fn of_heap(refused: Error) -> Error {
+    let Error::Memory { need, source_of_limit: said, .. } = refused else { return refused };
+    let memory = available_memory(&Root::live());
+    let available = memory.available_bytes.unwrap_or(0);
+    Error::Heap { need, available, source_of_limit: format!("{said}; {memory}") }
 }
 
 /// Refuses what does not fit into memory.

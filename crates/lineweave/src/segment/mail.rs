@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn rings_and_windows_take_pages_when_used_and_are_counted_once() {
         let team = Segment::create(3, 4096, b"").unwrap();
-        let child = team.open(team.found(2).unwrap(), 2).unwrap();
+        let child = team.found(2).unwrap();
         for segment in [&team, &*child] {
             let before = team.pool().occupied_bytes().unwrap();
             let (one, same) = (segment.claim_mail(0, 1).unwrap(), segment.claim_mail(0, 1).unwrap());

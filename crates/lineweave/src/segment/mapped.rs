@@ -14,7 +14,7 @@ const AROUND: usize = 64 << 10;
 
 /// Up to where banks of a rank are mapped in this process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Mapped {
+pub(crate) struct Mapped {
     /// A bit for each small bank.
     small: u64,
     /// Bytes of each large one.

@@ -16,6 +16,8 @@
 //! ([`Pool`]). Their pages are reserved bank by bank, as plans need them. Rings for messages and windows take pages when they
 //! are used, in every segment.
 
+// For tests/loom.rs.
+#[doc(hidden)]
 pub mod announce;
 mod board;
 mod geometry;
@@ -30,12 +32,13 @@ mod note;
 mod observe;
 mod visit;
 
-pub use board::{Board, Claim, Name, Seen};
+use board::Board;
+pub(crate) use board::{Name, Seen};
 pub use geometry::{BankClass, Geometry, Zones, COUNTER_BYTES};
 pub(crate) use heap::{expect_memory, parts, too_large, Heap, Ledger, Part, RankHeap};
 pub(crate) use known::{far, KnownHeaps};
 pub(crate) use mail::Mail;
-pub use mapped::Mapped;
+pub(crate) use mapped::Mapped;
 pub use note::{Awaited, WaitNote};
 pub use observe::{Observed, ObservedRank};
 pub use pool::Pool;
@@ -133,17 +136,22 @@ impl Segment {
         self.header(words::header::MAGIC).store(words[words::header::MAGIC], Ordering::Release);
     }
 
-    /// Makes a segment for a communicator of `ranks` of this one's ranks, and returns where it begins.
+    /// Makes a segment for a communicator of `ranks` of this one's ranks, which others open by where it begins.
     ///
     /// # Errors
     /// [`Error::Memory`], [`Error::System`].
-    pub(crate) fn found(&self, ranks: usize) -> Result<u64, Error> {
+    pub(crate) fn found(&self, ranks: usize) -> Result<Arc<Segment>, Error> {
         let geometry = Geometry::new(ranks, self.geometry.box_bytes, 0);
         let at = self.pool.take(geometry.total())?;
         let segment = self.open(at, ranks)?;
         segment.reserve(0, geometry.areas_start())?;
         segment.describe();
-        Ok(at)
+        Ok(segment)
+    }
+
+    /// Where it begins in the team's memory.
+    pub(crate) fn at(&self) -> u64 {
+        self.at
     }
 
     /// Maps what [`Segment::found`] made.
@@ -176,7 +184,9 @@ impl Segment {
     /// [`Error::Foreign`] when the descriptor is not a segment of this version.
     pub(crate) fn attach(fd: OwnedFd) -> Result<Segment, Error> {
         let size = rustix::fs::fstat(&fd)
-            .map_err(|e| Error::system("reading the team's descriptor", e, "; was it inherited or closed?"))?
+            .map_err(|e| {
+                Error::system("reading the team's descriptor (fstat)", e, "; was it inherited or closed?")
+            })?
             .st_size as usize;
         if size < PAGE {
             return Err(header::foreign(format!("a file of {size} bytes")));
@@ -234,7 +244,7 @@ impl Segment {
     }
 
     /// The descriptor, to be inherited or sent.
-    pub fn fd(&self) -> BorrowedFd<'_> {
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.pool.fd()
     }
 
@@ -378,7 +388,7 @@ mod tests {
     fn segments_within_take_pages_when_reserved_and_give_them_back() {
         let team = Segment::create(4, 65536, b"").unwrap();
         let before = team.pool().occupied_bytes().unwrap();
-        let at = team.found(3).unwrap();
+        let at = team.found(3).unwrap().at();
         let (one, same) = (team.open(at, 3).unwrap(), team.open(at, 3).unwrap());
         assert!(Arc::ptr_eq(&one, &same), "mapped once");
         let elsewhere = Segment::attach(rustix::io::dup(team.fd()).unwrap()).unwrap().open(at, 3).unwrap();
@@ -390,7 +400,7 @@ mod tests {
             let error = team.open(lie, 3).expect_err("not in the memory").to_string();
             assert!(error.contains("are not in its"), "{error}");
         }
-        let next = team.found(1).unwrap();
+        let next = team.found(1).unwrap().at();
         assert!(next >= at + one.geometry().total() as u64);
         drop(team);
         (0..3).for_each(|_| one.depart());

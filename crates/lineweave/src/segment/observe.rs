@@ -140,7 +140,7 @@ mod tests {
     fn communicators_are_found_while_they_exist() {
         let team = Segment::create(4, 65536, b"").unwrap();
         let file = File::from(rustix::io::dup(team.fd()).unwrap());
-        let made: Vec<u64> = [3, 1, 2].map(|ranks| team.found(ranks).unwrap()).into();
+        let made: Vec<u64> = [3, 1, 2].map(|ranks| team.found(ranks).unwrap().at()).into();
         let open: Vec<_> = made.iter().zip([3, 1, 2]).map(|(&at, n)| team.open(at, n).unwrap()).collect();
         open[2].claim_part(1, 0..PAGE).unwrap();
         open[2].sign(1, 9);

@@ -90,8 +90,8 @@ impl Pool {
     /// # Errors
     /// [`Error::System`].
     pub fn occupied_bytes(&self) -> Result<u64, Error> {
-        let stat =
-            rustix::fs::fstat(&self.fd).map_err(|e| Error::system("asking for memory in use", e, ""))?;
+        let stat = rustix::fs::fstat(&self.fd)
+            .map_err(|e| Error::system("asking for memory in use (fstat)", e, ""))?;
         Ok(stat.st_blocks as u64 * 512)
     }
 
@@ -153,7 +153,9 @@ impl Pool {
     /// # Errors
     /// [`Error::System`].
     pub(super) fn expect_within(&self, at: u64, bytes: usize) -> Result<(), Error> {
-        let size = rustix::fs::fstat(&self.fd).map(|s| s.st_size as u64).unwrap_or(0);
+        let size = rustix::fs::fstat(&self.fd).map(|s| s.st_size as u64);
+        let size =
+            size.map_err(|e| Error::system("asking for the length of the team's memory (fstat)", e, ""))?;
         match at.checked_add(bytes as u64).filter(|&end| end <= size && at % PAGE as u64 == 0) {
             Some(_) => Ok(()),
             None => {

@@ -32,7 +32,7 @@ const NAPS_A_QUESTION: u32 = 50;
 impl Segment {
     /// Begins a visit of `rank` (step 1); the rank that closed, if one has.
     #[inline(always)]
-    pub fn visit(&self, rank: usize, order: WakeFence) -> Result<(), usize> {
+    pub(crate) fn visit(&self, rank: usize, order: WakeFence) -> Result<(), usize> {
         // Relaxed: ordered before the look by the fence, or by the failing rank's membarrier.
         self.control(rank, control::VISITING).store(1, Ordering::Relaxed);
         match order {
@@ -52,7 +52,7 @@ impl Segment {
 
     /// Ends a visit (step 2).
     #[inline(always)]
-    pub fn end_visit(&self, rank: usize) {
+    pub(crate) fn end_visit(&self, rank: usize) {
         // SYNC: visiting
         self.control(rank, control::VISITING).store(0, Ordering::Release);
     }
@@ -64,7 +64,7 @@ impl Segment {
 
     /// Ends all visits, the call of `rank` having failed (step 3). `waits` is called once if that takes a while.
     #[cold]
-    pub fn close(&self, rank: usize, order: WakeFence, waits: impl FnOnce()) {
+    pub(crate) fn close(&self, rank: usize, order: WakeFence, waits: impl FnOnce()) {
         self.end_visit(rank);
         let by = rank as u64 + 1;
         // Relaxed: ordered by the fence below; the first one stays.

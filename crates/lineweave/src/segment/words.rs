@@ -147,13 +147,13 @@ impl Segment {
 
     /// Where `rank` keeps the words of its call number `number`.
     #[inline(always)]
-    pub fn called_words(&self, rank: usize, number: u64) -> [&AtomicU64; 2] {
+    pub(crate) fn called_words(&self, rank: usize, number: u64) -> [&AtomicU64; 2] {
         let slot = control::CALLED + 2 * (number % called::SLOTS) as usize;
         [self.control(rank, slot), self.control(rank, slot + 1)]
     }
 
     /// What `rank` called as its call number `number`, if it has come to it, and not to many others since.
-    pub fn called(&self, rank: usize, number: u64) -> Option<Called> {
+    pub(crate) fn called(&self, rank: usize, number: u64) -> Option<Called> {
         let [what, bytes] = self.called_words(rank, number);
         // SYNC: called
         let words = [what.load(Ordering::Acquire), bytes.load(Ordering::Acquire)];

@@ -180,14 +180,14 @@ fn address(name: &str) -> Result<SocketAddrUnix, Error> {
 fn socket() -> Result<OwnedFd, Error> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
-        .map_err(|e| Error::system("opening a Unix socket", e, "; check `ulimit -n`"))
+        .map_err(|e| Error::system("opening a Unix socket (socket)", e, "; check `ulimit -n`"))
 }
 
 /// The user at the other end.
 fn peer_user(socket: &OwnedFd) -> Result<u32, Error> {
     rustix::net::sockopt::socket_peercred(socket)
         .map(|c| c.uid.as_raw())
-        .map_err(|e| Error::system("asking for the peer's user", e, ""))
+        .map_err(|e| Error::system("asking for the peer's user (getsockopt)", e, ""))
 }
 
 fn own_user() -> u32 {
@@ -265,13 +265,11 @@ impl Hall<'_> {
     /// Lets one in, unless it is another user's.
     fn admit(&mut self) -> Result<(), Error> {
         match rustix::net::accept_with(&self.door.socket, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
-            Ok(peer) if peer_user(&peer).is_ok_and(|user| user == own_user()) => {
-                self.silent.push((peer, Instant::now()));
-            }
+            Ok(peer) if peer_user(&peer)? == own_user() => self.silent.push((peer, Instant::now())),
             Ok(_) | Err(Errno::AGAIN | Errno::INTR | Errno::CONNABORTED) => {}
             // Who came first and said nothing makes room.
             Err(Errno::MFILE | Errno::NFILE) if !self.silent.is_empty() => drop(self.silent.remove(0)),
-            Err(e) => return Err(Error::system("accepting a rank", e, "; check `ulimit -n`")),
+            Err(e) => return Err(Error::system("accepting a rank (accept)", e, "; check `ulimit -n`")),
         }
         Ok(())
     }
@@ -302,7 +300,8 @@ impl Guest {
     /// Whether it has not hung up.
     pub fn is_here(&self) -> bool {
         let mut polled = [PollFd::new(&self.socket, PollFlags::empty())];
-        poll(&mut polled, Some(&Timespec::default())) == Ok(0)
+        // Where the system does not say, answering will tell.
+        !matches!(poll(&mut polled, Some(&Timespec::default())), Ok(1..))
     }
 
     /// Answers; a guest that is welcome gets the descriptor. Whether it was still there to hear it.
@@ -373,6 +372,8 @@ pub(super) fn ask(
             }
             // It hung up without reading; what it said before that comes next.
             Err(Errno::INTR | Errno::CONNRESET) => {}
+            // The host counts on this rank by now. The answer stays, and memory for it may be there in a moment.
+            Err(Errno::NOMEM | Errno::NOBUFS) if clock.wait(Duration::from_millis(1))? => {}
             Err(e) => return Err(lost(e)),
         }
     };

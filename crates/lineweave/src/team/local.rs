@@ -23,8 +23,9 @@ static JOINED: Mutex<Vec<Joined>> = Mutex::new(Vec::new());
 /// # Errors
 /// Those of [`Segment::attach`].
 pub(super) fn share(fd: OwnedFd) -> Result<(Arc<Segment>, Arc<Family>), Error> {
-    let stat = rustix::fs::fstat(&fd)
-        .map_err(|e| Error::system("reading the team's descriptor", e, "; was it inherited or closed?"))?;
+    let stat = rustix::fs::fstat(&fd).map_err(|e| {
+        Error::system("reading the team's descriptor (fstat)", e, "; was it inherited or closed?")
+    })?;
     let file = (stat.st_dev as u64, stat.st_ino as u64);
     // A thread that panicked here left the list as it was.
     let mut joined = JOINED.lock().unwrap_or_else(PoisonError::into_inner);

@@ -79,7 +79,7 @@ impl Team {
     ///
     /// # Errors
     /// The error of the first rank that failed by itself: [`Error::Panicked`], or what `f` returned; the
-    /// consequence for others ([`Error::PeerLost`]) only when there is no such rank.
+    /// consequence for others ([`Error::PeerLost`], [`Error::NotMade`]) only when there is no such rank.
     pub fn threads<T: Send>(
         self,
         f: impl Fn(Communicator) -> Result<T, Error> + Sync,
@@ -128,7 +128,9 @@ fn first_cause<T>(results: Vec<Result<T, Error>>) -> Result<Vec<T>, Error> {
     for result in results {
         match result {
             Ok(value) => values.push(value),
-            Err(e @ (Error::PeerLost { .. } | Error::Failed(_))) => consequence = consequence.or(Some(e)),
+            Err(e @ (Error::PeerLost { .. } | Error::NotMade { .. } | Error::Failed(_))) => {
+                consequence = consequence.or(Some(e))
+            }
             Err(cause) => return Err(cause),
         }
     }

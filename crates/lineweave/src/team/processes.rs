@@ -71,7 +71,11 @@ impl Team {
                         }
                         _ => "",
                     };
-                    return Err(Error::system(format!("starting rank {mine}"), e, advice));
+                    return Err(Error::system(
+                        format!("starting the process of rank {mine} (clone, execve)"),
+                        e,
+                        advice,
+                    ));
                 }
             }
         }
@@ -95,8 +99,11 @@ impl Team {
     /// # Errors
     /// [`Error::Environment`] when there is no such rank; those of joining.
     pub fn join(&self, rank: usize) -> Result<Communicator, Error> {
-        let fd = rustix::io::dup(self.segment.fd())
-            .map_err(|e| Error::system("copying the team's descriptor", e, "; check `ulimit -n`"))?;
+        let fd = rustix::io::dup(self.segment.fd()).map_err(|e| {
+            // The others do not wait for it.
+            self.give_up(rank);
+            Error::system("copying the team's descriptor (dup)", e, "; check `ulimit -n`")
+        })?;
         attach(fd, rank)
     }
 }
