@@ -1,10 +1,10 @@
 /*
  * Starting collectives that are completed later, and preparing those that are started again and again.
  *
- * Decisions are those of the calls that block, from what is equal on all ranks. A call that is started must not wait, and one that is prepared
- * tells nothing of the other ranks, so a communicator gets no team by them; there is no comparing either, but what comparing said of the blocking call holds. What
- * lineweave cannot start passes: operators of the program, which need the calling thread, and gatherv and scatterv, whose lengths
- * only the root has. Rows to pack in belong to the call.
+ * Decisions are those of the calls that block, from what is equal on all ranks. A call that is started must not wait, and one that is
+ * prepared tells nothing of the other ranks, so a communicator gets no team by them. There is no comparing either, but what comparing said of
+ * the blocking call holds. What lineweave cannot start passes: operators of the program, which need the calling thread, and gatherv and
+ * scatterv, whose lengths only the root has. Rows to pack in belong to the call.
  */
 #include "blocks.h"
 #include "started.h"

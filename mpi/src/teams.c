@@ -3,8 +3,9 @@
  *
  * 1. Ranks count the calls that all of them went into, as each knows that came out of one: not those that a rank was refused, nor those that
  *    end at one rank without the others. So the count is equal on all ranks. When calls that passed have cost rank 0 about what a team
- *    costs, which it tells the others, the communicator gets one. (ARCHITECTURE.md, "Nobody forms a team alone".)
- * 2. Directly after the same call, within it, all ranks exchange by the host which team that exists has all ranks of their node, and places in its memory.
+ *    costs, which it tells the others, the communicator gets one. (docs/mpi.md, "Why no rank forms a team alone".)
+ * 2. Directly after the same call, within it, all ranks exchange by the host which team that exists has all ranks of their node, places in its
+ *    memory, and whether the call went well.
  * 3. If they name the same one, they join the communicator there. They wait for each other in that memory, and all succeed or none does.
  * 4. If not, they exchange where they run and a name. The ranks of a node meet there and form a team, in whose memory later ones are made.
  * 5. Then, and with several nodes, all ranks say by the host whether it worked. If one could not, none does: the communicator passes for
