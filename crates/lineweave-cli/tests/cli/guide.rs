@@ -45,14 +45,3 @@ fn shell_lines_of_the_guide_do_what_they_say() {
         }
     }
 }
-
-#[test]
-fn a_rank_that_fails_is_named_and_the_others_are_ended() {
-    let scratch = Scratch::new();
-    let script = "test $LINEWEAVE_RANK = 1 && exit 3; exec sleep 0.2";
-    scratch
-        .run(&["run", "-n", "2", "--", "sh", "-c", script])
-        .refused(1, &["rank 1 ended with exit status: 3"]);
-    scratch.run(&["run", "-n", "2", "/no/such/program"]).refused(1, &["starting rank 0"]);
-    scratch.run(&["run", "-n", "0", "true"]).refused(1, &["0"]);
-}

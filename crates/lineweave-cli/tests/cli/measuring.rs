@@ -13,6 +13,7 @@ fn bench_compares_in_one_run_and_keeps_a_record() {
     // Beside cargo's own output, so that the peers are compiled once for all runs of the tests.
     let peers = concat!(env!("CARGO_TARGET_TMPDIR"), "/peers");
     let records = scratch.path().join("record");
+    std::fs::create_dir(&records).unwrap();
     let bench = |arguments: &[&str]| {
         let common = ["--ranks", "2", "--quick", "--json", "--peers", peers, "--record"];
         let mut all = vec!["bench"];
