@@ -2,7 +2,7 @@
 # Both install what they need first (scripts/setup), so that they work on a fresh Debian or Ubuntu.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-core test-runtime test-c test-python test-mpi test-mpi-all soak test-report test-sdist test-torch mpi setup build install wheel sdist fmt lint doc bench gallery screenshots simgrid figures clean
+.PHONY: help run test test-core test-runtime test-c test-python test-mpi test-mpi-all soak sanitize deny test-report test-sdist test-torch mpi setup build install wheel sdist fmt lint doc bench gallery screenshots simgrid figures clean
 
 PREFIX ?= /usr/local
 
@@ -38,6 +38,12 @@ SEED ?=
 
 soak: setup ## random calls under load for ten minutes: SECONDS=600, SEED= of a run to repeat
 	LINEWEAVE_TEST_SOAK=$(SECONDS) $(if $(SEED),LINEWEAVE_TEST_SEED=$(SEED)) cargo test --locked -p lineweave --test soak -- --nocapture
+
+sanitize: setup ## the tests of threads and processes under AddressSanitizer, and ThreadSanitizer where rust-src is installed
+	scripts/sanitize
+
+deny: ## licences, sources and known faults of the crates that lineweave needs (cargo-deny)
+	scripts/deny
 
 test-mpi-all: setup ## the libraries for MPI under Open MPI, MPICH and Intel MPI from PyPI (downloads them)
 	scripts/test-mpi

@@ -10,7 +10,7 @@
 //! bank:   packed flags | paired flags | paired in two generations | flags alone | slots
 //! ```
 //!
-//! Behind it are the records that processes of the team keep for each other ([`Board`]). Buffers that ranks share lie further on in it too, in heaps (`heap.rs`).
+//! Behind it are the records that processes of the team keep for each other (`board.rs`). Buffers that ranks share lie further on in it too, in heaps (`heap.rs`).
 //!
 //! Communicators that are made from a team have segments of the same form, without a blob, further on in the same memfd
 //! ([`Pool`]). Their pages are reserved bank by bank, as plans need them. Rings for messages and windows take pages when they
