@@ -298,6 +298,9 @@ impl Watch {
 
     fn lost(&mut self, rank: usize, how: Loss) -> Interrupted {
         self.segment.set_failed(rank, how);
+        // Another rank may have published another loss meanwhile, of which this one is a consequence. All name the same.
+        let published = self.segment.failed().filter(|&(first, _)| first != self.rank);
+        let (rank, how) = published.unwrap_or((rank, how));
         self.failure = Some(Error::PeerLost {
             rank,
             pid: self.segment.pid(rank),
@@ -521,3 +524,6 @@ impl Watch {
         Ok(())
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -71,11 +71,7 @@ impl Team {
                         }
                         _ => "",
                     };
-                    return Err(Error::system(
-                        format!("starting the process of rank {mine} (clone, execve)"),
-                        e,
-                        advice,
-                    ));
+                    return Err(Error::system(format!("starting rank {mine} (clone, execve)"), e, advice));
                 }
             }
         }
