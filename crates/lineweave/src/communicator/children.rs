@@ -29,6 +29,7 @@ const NOWHERE: u64 = u64::MAX;
 /// Watches over ranks of the parent that join a new communicator.
 struct Joining<'a> {
     watch: &'a mut Watch,
+    parent: &'a Segment,
     child: &'a Segment,
     members: &'a [usize],
     /// Whether the wait goes on when the communicator cannot be made.
@@ -37,13 +38,18 @@ struct Joining<'a> {
 
 impl Vigil for Joining<'_> {
     fn check(&mut self, waited: Duration) -> Result<(), Interrupted> {
-        if self.child.failed().is_some() && !self.despite {
+        let failed = self.child.failed().map(|(rank, _)| rank);
+        if failed.is_some() && !self.despite {
             return Err(Interrupted);
         }
         // One that has left the parent does not come any more.
-        let absent = |&rank: &usize| self.child.state(rank) == RankState::Absent;
-        match (0..self.members.len()).find(absent) {
-            Some(rank) => self.watch.check_peer(Some(self.members[rank]), waited),
+        let has_left = |&(rank, &member): &(usize, &usize)| {
+            self.parent.state(member) == RankState::Left
+                && failed != Some(rank)
+                && !self.child.has_signed(rank)
+        };
+        match self.members.iter().enumerate().find(has_left) {
+            Some((_, &member)) => self.watch.check_peer(Some(member), waited),
             None => self.watch.check(waited),
         }
     }
@@ -267,7 +273,7 @@ impl Engine {
     fn wait_joined(&mut self, child: &Segment, members: &[usize], despite: bool) -> Result<(), Interrupted> {
         self.watch.forget();
         let (joined, sleepers) = (child.joined_word(), child.header_sleepers());
-        let mut vigil = Joining { watch: &mut self.watch, child, members, despite };
+        let mut vigil = Joining { watch: &mut self.watch, parent: &self.segment, child, members, despite };
         self.waiter.wait(joined, members.len() as u64, sleepers, &mut vigil)
     }
 

@@ -235,6 +235,15 @@ impl Segment {
         self.set_state(rank, RankState::Active);
     }
 
+    /// Whether `rank` has said so. Asked by a system call, because there may be no memory for the page, and nothing could be touched there.
+    pub(crate) fn has_signed(&self, rank: usize) -> bool {
+        let area = self.geometry.areas_start() + rank * self.geometry.area();
+        let mut state = [0; 8];
+        let read = rustix::io::pread(self.fd(), &mut state, self.at + (area + 8 * control::STATE) as u64);
+        // What cannot be read proves nothing.
+        read != Ok(8) || u64::from_ne_bytes(state) != 0
+    }
+
     /// Says where in this process a word holds its number. To be followed by [`Segment::join`].
     pub(crate) fn publish_word(&self, rank: usize, address: u64) {
         // Relaxed: published by the count of those that joined.
