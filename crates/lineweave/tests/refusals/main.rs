@@ -11,6 +11,7 @@ mod jobs;
 
 use filter::{Listener, Only};
 use jobs::Job;
+use std::path::Path;
 use std::process::Command;
 use std::sync::{mpsc, Mutex};
 use std::time::{Duration, Instant};
@@ -222,13 +223,16 @@ fn below_filter(case: &Case, nth: usize, job: Job) -> Option<(Result<(), String>
     let subject = std::thread::spawn(move || {
         let filter = Listener::install(calls, only);
         let installed = filter.is_some();
-        ready.send(filter).expect("the other end waits");
+        ready.send((filter, rustix::thread::gettid())).expect("the other end waits");
         installed.then(|| job.perform())
     });
-    let listener = filter.recv().expect("a thread says whether it has a filter")?;
+    let (listener, thread) = filter.recv().expect("a thread says whether it has a filter");
+    let listener = listener?;
+    // Also what a thread does at its end is asked for.
+    let thread = format!("/proc/self/task/{thread}");
     let begun = Instant::now();
     let mut seen = 0;
-    while !subject.is_finished() || listener.is_asked() {
+    while Path::new(&thread).exists() || listener.is_asked() {
         if listener.is_asked() {
             seen += usize::from(listener.answer((seen + 1 == nth).then_some(errno)));
         }
