@@ -14,13 +14,16 @@
 //! the failing rank pays for both sides (as sleepers do, see `flag.rs`): then a visit is two stores and a load, of lines that nobody
 //! writes. Nobody waits for others while VISITING, but for the moment in which a wait is polled: so step 3 lasts as long as a
 //! visitor's copy or fold, and ranks that fail at the same time do not wait for each other. A visitor that is stopped in the middle
-//! of a copy is waited for until it goes on or ends.
+//! of a copy is waited for until it goes on or ends. If it is lost because of that (`LINEWEAVE_STOP_TIMEOUT`), it is killed: it would
+//! go on with its copy when it is continued.
 
 use super::words::{control, header};
 use super::Segment;
+use crate::error::Loss;
 use crate::flag::WakeFence;
-use crate::process;
+use crate::process::{self, How};
 use crate::sync::{compiler_fence, fence, membarrier, yield_now, Ordering};
+use rustix::process::{Pid, Signal};
 use std::time::Duration;
 
 /// Looks before a failing rank naps between them, and for how long it does.
@@ -86,8 +89,11 @@ impl Segment {
                 if let Some(waits) = waits.take() {
                     waits();
                 }
-                if looks % NAPS_A_QUESTION == 0 && self.has_ended(other) {
-                    break;
+                if looks % NAPS_A_QUESTION == 0 {
+                    if self.has_ended(other) {
+                        break;
+                    }
+                    self.end_stopped(other);
                 }
                 std::thread::sleep(NAP);
             }
@@ -98,6 +104,17 @@ impl Segment {
     fn has_ended(&self, rank: usize) -> bool {
         let pid = self.pid(rank);
         pid != std::process::id() && matches!(process::state(pid), None | Some('Z' | 'X'))
+    }
+
+    /// Kills the process of a rank that all have given up because it is stopped.
+    fn end_stopped(&self, rank: usize) {
+        let pid = self.pid(rank);
+        let lost = self.failed() == Some((rank, Loss::Stopped)) && pid != std::process::id();
+        if let Some(process) = Pid::from_raw(pid as i32).filter(|_| lost && process::how(pid) == How::Stopped)
+        {
+            // Who may not has to wait for it.
+            let _ = rustix::process::kill_process(process, Signal::KILL);
+        }
     }
 }
 
