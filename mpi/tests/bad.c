@@ -5,9 +5,11 @@
  *   abort        rank 1 calls MPI_Abort while the others are in a barrier
  *   die          rank 1 is killed while the others are in a barrier
  *   fork         each rank has a child that ends by exit, and goes on
+ *   lost SEED    a rank, drawn by SEED like all that follows, is killed, stops or exits while all make calls
  *   right        only computes
  */
 #include <mpi.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +31,52 @@ static void compute(int turns)
     }
 }
 
+/* Numbers that are the same at every rank: the generator of Knuth's MMIX. */
+static unsigned long long drawn;
+
+static unsigned below(unsigned n)
+{
+    drawn = drawn * 6364136223846793005u + 1442695040888963407u;
+    return (drawn >> 33) % n;
+}
+
+static unsigned microseconds;
+static int fault;
+
+static void *ends(void *nothing)
+{
+    usleep(microseconds);
+    if (fault == 2) _exit(3);
+    kill(getpid(), fault == 0 ? SIGKILL : SIGSTOP);
+    return nothing;
+}
+
+/* Says who will be lost and calls until that ends it. */
+static void lost(unsigned long long seed)
+{
+    static int in[60000], out[60000], lengths[] = {1, 3000, 60000};
+    drawn = seed;
+    int victim = below(ranks);
+    fault = below(3);
+    microseconds = below(30000);
+    MPI_Barrier(MPI_COMM_WORLD);
+    pthread_t thread;
+    if (rank == victim) {
+        printf("bad: rank %d is lost by %s\n", victim, (const char *[]){"kill", "stop", "exit"}[fault]);
+        fflush(stdout);
+        if (pthread_create(&thread, NULL, ends, NULL) != 0) exit(1);
+    }
+    for (;;) {
+        int count = lengths[below(3)], root = below(2) * (ranks - 1);
+        switch (below(4)) {
+        case 0: MPI_Barrier(MPI_COMM_WORLD); break;
+        case 1: MPI_Bcast(in, count, MPI_INT, root, MPI_COMM_WORLD); break;
+        case 2: MPI_Allreduce(in, out, count, MPI_INT, MPI_MAX, MPI_COMM_WORLD); break;
+        default: MPI_Reduce(in, out, count, MPI_INT, MPI_MAX, root, MPI_COMM_WORLD);
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
     const char *kind = argc > 1 ? argv[1] : "right";
@@ -36,6 +84,7 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     compute(40);
+    if (strcmp(kind, "lost") == 0) lost(strtoull(argv[2], NULL, 10));
     if (strcmp(kind, "nofinalize") == 0) {
         if (rank == 0) printf("bad: computed\n");
         return 0;

@@ -38,9 +38,29 @@ ends_like() {
     [ "$status" -ne 124 ] && { [ "$status" -ne 137 ] || [ "$wanted" -eq 137 ]; } && [ $((!!status)) -eq $((!!wanted)) ]
 }
 
+# loses_one MPI SEED: the job ends by itself, fails, lineweave names nobody but the rank that was lost, and nothing stays behind.
+loses_one() {
+    # Intel MPI takes what MPICH's compiler makes.
+    local status=0 program=$mpis/built/bad-${1/impi-rt/mpich} lost
+    on "$1" 3 env LINEWEAVE_STOP_TIMEOUT=0.5 "$lineweave" run -- "$program" lost "$2" >"$scratch/said" 2>&1 || status=$?
+    cat "$scratch/said"
+    lost=$(sed -n 's/.*bad: rank \([0-9]*\) is lost.*/\1/p' "$scratch/said")
+    if [ "$status" -eq 0 ] || [ "$status" -eq 124 ] || [ -z "$lost" ]; then return 1; fi
+    if grep -aoE 'lineweave: .* failed at rank [0-9]+: rank [0-9]+ \(pid' "$scratch/said" | grep -v ": rank $lost (pid"; then return 1; fi
+    ! pgrep -f "^$program lost $2\$" && ! compgen -G '/dev/shm/*lineweave*'
+}
+
+# lose_many MPI: as many jobs as LINEWEAVE_TEST_FAULTS says.
+lose_many() {
+    local seed
+    for seed in $(seq "$faults"); do
+        loses_one "$1" "$seed" || { echo "seed $seed"; return 1; }
+    done
+}
+
 for mpi in openmpi mpich; do
     if [ ! -e "$mpis/$mpi/ready" ]; then continue; fi
-    "$mpis/$mpi/bin/mpicc" -O1 -g mpi/tests/bad.c -o "$mpis/built/bad-$mpi"
+    "$mpis/$mpi/bin/mpicc" -O1 -g mpi/tests/bad.c -o "$mpis/built/bad-$mpi" -lpthread
     "$mpis/$mpi/bin/mpicc" -shared -fPIC "$scratch/other.c" -o "$scratch/other-$mpi.so"
     bad=("$lineweave" run -- "$mpis/built/bad-$mpi")
     export LINEWEAVE_MPI_RACE=0
@@ -91,10 +111,11 @@ as_by_itself() {
 
 for mpi in openmpi mpich impi-rt; do
     if [ ! -e "$mpis/$mpi/ready" ]; then continue; fi
-    # Intel MPI takes what MPICH's compiler makes.
     program=$mpis/built/refused-${mpi/impi-rt/mpich}
     if [ "$mpi" != impi-rt ]; then "$mpis/$mpi/bin/mpicc" -O1 -g mpi/tests/refused.c -o "$program"; fi
     if [ ! -x "$program" ]; then continue; fi
+    export LINEWEAVE_MPI_RACE=0
+    check "$mpi: a rank that is killed, stops or exits ($faults times)" lose_many "$mpi"
     for race in 0 1; do
         export LINEWEAVE_MPI_RACE=$race
         for after in 0 4; do

@@ -1,5 +1,9 @@
 //! C programs against the shared library. Without a C compiler they are skipped, with a message.
 
+// The same for ranks in C as for those in Rust.
+#[path = "../../lineweave/tests/faults/losing.rs"]
+mod losing;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -132,6 +136,12 @@ fn a_forked_child_is_refused() {
     for (ranks, check) in [(2, false), (2, true), (3, false)] {
         spawn(&program, ranks, &[], check);
     }
+}
+
+#[test]
+fn survivors_name_the_rank_that_is_lost() {
+    let Some(program) = compiled("tests/faults.c") else { return };
+    losing::teams(24, &|| Command::new(&program));
 }
 
 #[test]

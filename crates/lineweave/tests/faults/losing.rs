@@ -1,0 +1,164 @@
+//! A team of processes that loses one rank at a random point of random calls: what its program has to do, and what must hold.
+//!
+//! A rank's program gets `LINEWEAVE_FAULTS_RANK`: what it does to itself (`endure`, `exit`, `panic`, `leave`), when (microseconds for
+//! `exit`, which call for the others), a seed, and how many kinds of calls it may make. It prints `ready` when its plans are made,
+//! makes calls until one fails, prints that error, and ends with status 0 if the error says that a peer is lost.
+
+use lineweave::error::Loss;
+use lineweave::settings::{Settings, Wait};
+use lineweave::team::{Charter, Team};
+use lineweave::who::{self, Missing};
+use rustix::process::{kill_process, Pid, Signal};
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+pub const JOB: &str = "LINEWEAVE_FAULTS_RANK";
+/// Teams under way at once, so that waiting for the grace of a stopped rank costs no time.
+const AT_ONCE: usize = 3;
+/// Kinds of calls.
+const CALLS: u64 = 9;
+/// The one that any rank may end, and for which none is missed that left as one may. The last of them.
+const FLAGS: u64 = 8;
+
+/// A generator that repeats: the multiplier and increment of Knuth's MMIX.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % n
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Fault {
+    Kill,
+    Stop,
+    /// The process ends by itself in the middle of a call, from another thread.
+    Exit,
+    /// The rank panics between two calls.
+    Panic,
+    /// The rank leaves between two calls.
+    Leave,
+}
+
+/// The seed (`LINEWEAVE_TEST_SEED` repeats a run) and how many teams (`LINEWEAVE_TEST_FAULTS`, or `teams`).
+pub fn asked(teams: u64) -> (u64, u64) {
+    let number =
+        |name: &str, default: u64| std::env::var(name).map_or(default, |v| v.parse().expect("a number"));
+    let seed = number("LINEWEAVE_TEST_SEED", u64::from(std::process::id()));
+    println!("seed {seed}");
+    (seed, number("LINEWEAVE_TEST_FAULTS", teams))
+}
+
+/// Which kinds of calls show the loss: a rank that left is not missed by flags that others set.
+pub fn kinds(leaves: bool, ranks: usize) -> u64 {
+    if leaves && ranks > 2 {
+        FLAGS
+    } else {
+        CALLS
+    }
+}
+
+/// Teams of ranks that run `program`, as many as are asked for.
+pub fn teams(teams: u64, program: &(dyn Fn() -> Command + Sync)) {
+    let (seed, teams) = asked(teams);
+    let next = Mutex::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| loop {
+                let i = {
+                    let mut next = next.lock().expect("nobody panics with it");
+                    *next += 1;
+                    *next - 1
+                };
+                if i >= teams {
+                    break;
+                }
+                one(seed.wrapping_add(i), program);
+            });
+        }
+    });
+    let descriptors = std::fs::read_dir("/proc/self/fd").expect("a process sees its descriptors");
+    let ours = descriptors.flatten().filter_map(|e| std::fs::read_link(e.path()).ok());
+    assert_eq!(ours.filter(|l| l.to_string_lossy().contains("memfd:lineweave")).count(), 0);
+    println!("tally: faults survived {teams}");
+}
+
+/// A team that loses one rank.
+fn one(seed: u64, program: &dyn Fn() -> Command) {
+    let mut random = Random(seed);
+    let ranks = 2 + random.below(4) as usize;
+    let victim = random.below(ranks as u64) as usize;
+    let faults = [Fault::Kill, Fault::Stop, Fault::Exit, Fault::Panic, Fault::Leave];
+    let fault = faults[random.below(5) as usize];
+    let wait = [Wait::Auto, Wait::Sleep, Wait::Yield][random.below(3) as usize];
+    let after = Duration::from_micros(random.below(30_000));
+    let case = format!(
+        "seed {seed}: {ranks} ranks, {fault:?} of rank {victim} after {after:?}, waiting by {wait:?}"
+    );
+
+    let calls = kinds(fault == Fault::Leave, ranks);
+    let (mut settings, _) = Settings::from_environment().expect("settings");
+    settings.wait = wait;
+    settings.stop_timeout = Some(Duration::from_millis(250));
+    let team = Team::with(Charter::new(ranks, &settings).expect("a charter")).expect("a team");
+    let command = |rank: usize| {
+        let does = match (rank == victim, fault) {
+            (true, Fault::Exit) => format!("exit {}", after.as_micros()),
+            (true, Fault::Panic) => format!("panic {}", 1 + seed % 50),
+            (true, Fault::Leave) => format!("leave {}", 1 + seed % 50),
+            _ => "endure 0".to_owned(),
+        };
+        let mut command = program();
+        command.env(JOB, format!("{does} {seed} {calls}")).stdout(Stdio::piped()).stderr(Stdio::null());
+        command
+    };
+    let mut children = team.spawn(command).expect("ranks start");
+    drop(team);
+    let mut outputs: Vec<_> =
+        children.iter_mut().map(|c| BufReader::new(c.stdout.take().expect("a pipe"))).collect();
+    for output in &mut outputs {
+        let mut line = String::new();
+        output.read_line(&mut line).expect("a rank says that it is ready");
+        assert_eq!(line.trim(), "ready", "{case}");
+    }
+    let pid = children[victim].id();
+    let process = Pid::from_raw(pid as i32).expect("a process");
+    std::thread::sleep(after);
+    match fault {
+        Fault::Kill => kill_process(process, Signal::KILL).expect("a rank can be killed"),
+        Fault::Stop => kill_process(process, Signal::STOP).expect("a rank can be stopped"),
+        // It does so by itself; its pipe is closed when it has.
+        Fault::Exit | Fault::Panic | Fault::Leave => {
+            outputs[victim].read_to_string(&mut String::new()).map(drop).expect("the end of a rank's words");
+        }
+    }
+    let lost = Instant::now();
+    for rank in (0..ranks).filter(|&r| r != victim) {
+        let mut said = String::new();
+        outputs[rank].read_to_string(&mut said).expect("a rank's words");
+        let waited = lost.elapsed();
+        let status = children[rank].wait().expect("a rank can be awaited");
+        assert!(status.success(), "{case}: rank {rank} ended with {status} and said `{said}`");
+        assert!(said.contains(&format!("rank {victim} (pid {pid})")), "{case}: rank {rank} said `{said}`");
+        assert!(waited < Duration::from_secs(1), "{case}: rank {rank} noticed after {waited:?}");
+    }
+    // One that was stopped in the middle of a copy is not there any more.
+    if fault == Fault::Stop && lineweave::process::how(pid) == lineweave::process::How::Stopped {
+        // What a person sees who looks for the reason.
+        let seen = who::teams(Some(pid)).expect("a stopped process can be looked at");
+        assert_eq!(seen.len(), 1, "{case}");
+        assert_eq!(seen[0].missing(), [Missing::Stopped(vec![victim])], "{case}");
+        assert_eq!(seen[0].failed, Some((victim, Loss::Stopped)), "{case}");
+    }
+    end(&mut children[victim], process);
+}
+
+fn end(child: &mut Child, process: Pid) {
+    // It may have ended already.
+    let _ = kill_process(process, Signal::KILL);
+    child.wait().expect("the lost rank can be awaited");
+}
