@@ -62,9 +62,18 @@ pub fn kinds(leaves: bool, ranks: usize) -> u64 {
     }
 }
 
-/// Teams of ranks that run `program`, as many as are asked for.
+/// Teams of ranks that run `program` and lose one of them, as many as are asked for.
 pub fn teams(teams: u64, program: &(dyn Fn() -> Command + Sync)) {
     let (seed, teams) = asked(teams);
+    at_once(seed, teams, &|seed| one(seed, program));
+    let descriptors = std::fs::read_dir("/proc/self/fd").expect("a process sees its descriptors");
+    let ours = descriptors.flatten().filter_map(|e| std::fs::read_link(e.path()).ok());
+    assert_eq!(ours.filter(|l| l.to_string_lossy().contains("memfd:lineweave")).count(), 0);
+    println!("tally: faults survived {teams}");
+}
+
+/// `each` with as many seeds as there are teams, a few at once.
+pub fn at_once(seed: u64, teams: u64, each: &(dyn Fn(u64) + Sync)) {
     let next = Mutex::new(0);
     std::thread::scope(|scope| {
         for _ in 0..AT_ONCE {
@@ -77,14 +86,10 @@ pub fn teams(teams: u64, program: &(dyn Fn() -> Command + Sync)) {
                 if i >= teams {
                     break;
                 }
-                one(seed.wrapping_add(i), program);
+                each(seed.wrapping_add(i));
             });
         }
     });
-    let descriptors = std::fs::read_dir("/proc/self/fd").expect("a process sees its descriptors");
-    let ours = descriptors.flatten().filter_map(|e| std::fs::read_link(e.path()).ok());
-    assert_eq!(ours.filter(|l| l.to_string_lossy().contains("memfd:lineweave")).count(), 0);
-    println!("tally: faults survived {teams}");
 }
 
 /// A team that loses one rank.

@@ -6,11 +6,12 @@
 
 mod losing;
 
-use lineweave::team;
+use lineweave::team::{self, Team};
 use lineweave::{Communicator, Error, Operation, Operator};
 use lineweave_core::collective::Collective;
 use losing::{Random, JOB};
-use std::process::Command;
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -27,13 +28,15 @@ fn main() {
     if std::env::args().any(|a| a == "--list") {
         return;
     }
-    println!("\nrunning 2 tests");
+    println!("\nrunning 3 tests");
     let program = std::env::current_exe().expect("this program has a path");
     losing::teams(200, &|| Command::new(&program));
     println!("test every_survivor_names_the_lost_rank ... ok");
     threads();
     println!("test threads_name_the_lost_rank ... ok");
-    println!("\ntest result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n");
+    leaving(&program);
+    println!("test ranks_that_leave_at_different_times_are_not_missed ... ok");
+    println!("\ntest result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n");
 }
 
 /// The part of one process: it says that it is ready, and calls until that fails.
@@ -42,6 +45,15 @@ fn rank(job: &str) -> i32 {
     let does = words.next().expect("what to do");
     let mut number = || words.next().and_then(|w| w.parse::<u64>().ok()).expect("a number");
     let (when, seed, calls) = (number(), number(), number());
+    if does == "part" {
+        return match team::from_environment().and_then(|comm| part(comm, seed)) {
+            Ok(()) => 0,
+            Err(e) => {
+                println!("{e}");
+                1
+            }
+        };
+    }
     let joined = team::from_environment().and_then(|mut comm| {
         let flags = prepare(&mut comm, calls)?;
         Ok((comm, flags))
@@ -125,6 +137,62 @@ fn threads() {
         }
     }
     println!("tally: faults survived {teams}");
+}
+
+/// A right program whose ranks leave one after the other, reaped at once, while those behind them still call: nobody is missed.
+fn leaving(program: &Path) {
+    let (seed, teams) = losing::asked(100);
+    losing::at_once(seed, teams, &|seed| {
+        let ranks = 2 + Random(seed).below(4) as usize;
+        let team = Team::new(ranks).expect("a team");
+        let children = team.spawn(|_| {
+            let mut command = Command::new(program);
+            command.env(JOB, format!("part 0 {seed} 0")).stdout(Stdio::piped());
+            command
+        });
+        drop(team);
+        std::thread::scope(|scope| {
+            for (rank, child) in children.expect("ranks start").into_iter().enumerate() {
+                scope.spawn(move || {
+                    let out = child.wait_with_output().expect("a rank can be awaited");
+                    let said = String::from_utf8_lossy(&out.stdout);
+                    assert!(out.status.success(), "seed {seed}: rank {rank} of {ranks} said `{said}`");
+                });
+            }
+        });
+        team::threads(ranks, |comm| part(comm, seed))
+            .unwrap_or_else(|e| panic!("seed {seed}: {ranks} threads: {e}"));
+    });
+    println!("tally: teams whose ranks left at different times {}", 2 * teams);
+}
+
+/// A rank of it: some calls of all, then messages around the ranks that are left, whose first leaves after each turn.
+fn part(mut comm: Communicator, seed: u64) -> Result<(), Error> {
+    let mut random = Random(seed);
+    let mut late = Random(seed ^ comm.rank() as u64);
+    let mut flags = 0;
+    comm.window_create(64)?;
+    for _ in 0..random.below(6) {
+        let root = random.below(comm.ranks() as u64) as usize;
+        let count = COUNTS[random.below(COUNTS.len() as u64) as usize];
+        call(&mut comm, random.below(losing::kinds(false, 2)), root, count, &mut flags)?;
+    }
+    let mut left: Vec<usize> = (0..comm.ranks()).collect();
+    left.rotate_left(random.below(comm.ranks() as u64) as usize);
+    while let Some(own) = left.iter().position(|&rank| rank == comm.rank()) {
+        let (next, last) = (left[(own + 1) % left.len()], left[(own + left.len() - 1) % left.len()]);
+        for _ in 0..random.below(4) {
+            let input = vec![comm.rank() as u32; COUNTS[random.below(COUNTS.len() as u64) as usize]];
+            let mut output = vec![0; input.len()];
+            if left.len() > 1 {
+                comm.sendrecv(&input, next, 1, &mut output, last, 1)?;
+                assert!(output.iter().all(|&from| from as usize == last), "a message of another rank");
+            }
+        }
+        std::thread::sleep(Duration::from_micros(late.below(3) * late.below(2000)));
+        left.remove(0);
+    }
+    Ok(())
 }
 
 /// What comes before time is taken: each kind of call once at every length and root, as making and proving plans takes longer on a
