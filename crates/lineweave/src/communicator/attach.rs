@@ -47,7 +47,7 @@ impl Engine {
     #[cold]
     pub(super) fn unreached(&mut self, peer: u32, why: Errno) -> Error {
         let peer = peer as usize;
-        self.watch.close();
+        // The loss is told before this rank turns others away, who would take it for the one that failed.
         let error = match (self.watch.loss(), why) {
             (Some(error), _) => error,
             (None, Errno::SRCH) => self.watch.lose(peer, Loss::Died),
@@ -60,6 +60,7 @@ impl Engine {
                 Error::system(what, why, "; set LINEWEAVE_CMA=off, and make a new communicator")
             }
         };
+        self.watch.close();
         self.cool();
         self.failed = Some(error.to_string());
         error

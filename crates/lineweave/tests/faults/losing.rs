@@ -142,14 +142,18 @@ fn one(seed: u64, program: &dyn Fn() -> Command) {
         }
     }
     let lost = Instant::now();
-    for rank in (0..ranks).filter(|&r| r != victim) {
+    let survivors = || (0..ranks).filter(|&r| r != victim);
+    let said = survivors().map(|rank| {
         let mut said = String::new();
         outputs[rank].read_to_string(&mut said).expect("a rank's words");
-        let waited = lost.elapsed();
+        (said, lost.elapsed())
+    });
+    let said: Vec<_> = said.collect();
+    for (rank, (words, waited)) in survivors().zip(&said) {
         let status = children[rank].wait().expect("a rank can be awaited");
-        assert!(status.success(), "{case}: rank {rank} ended with {status} and said `{said}`");
-        assert!(said.contains(&format!("rank {victim} (pid {pid})")), "{case}: rank {rank} said `{said}`");
-        assert!(waited < Duration::from_secs(1), "{case}: rank {rank} noticed after {waited:?}");
+        assert!(status.success(), "{case}: rank {rank} ended with {status}: {said:?}");
+        assert!(words.contains(&format!("rank {victim} (pid {pid})")), "{case}: rank {rank}: {said:?}");
+        assert!(*waited < Duration::from_secs(1), "{case}: rank {rank} noticed after {waited:?}");
     }
     // One that was stopped in the middle of a copy is not there any more.
     if fault == Fault::Stop && lineweave::process::how(pid) == lineweave::process::How::Stopped {
