@@ -24,11 +24,13 @@ mod data;
 mod play;
 mod rates;
 mod schedule;
+mod sketch;
 mod term;
 mod trace;
 mod transfer;
 mod wires;
 
+pub use sketch::{sketch, Sketch};
 pub use term::{Part, Term};
 
 use crate::model::Model;

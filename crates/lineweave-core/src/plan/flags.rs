@@ -1,5 +1,6 @@
 //! Flags, and the lines that they occupy.
 
+use super::{Op, Plan};
 use crate::units::Rank;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -90,6 +91,39 @@ pub struct FlagRef {
     pub home: Rank,
     /// Index in the array.
     pub index: u16,
+}
+
+/// Dense numbers for the flags that a plan uses: `array base + home * used + index`.
+pub(crate) struct FlagIndex {
+    bases: Vec<usize>,
+    used: Vec<usize>,
+    pub(crate) total: usize,
+}
+
+impl FlagIndex {
+    pub(crate) fn new(plan: &Plan) -> FlagIndex {
+        // What is declared and never named takes no room, however much a file declares.
+        let mut used = vec![0; plan.flags.len()];
+        for (_, op) in plan.ops() {
+            if let Op::Set { flag, .. } | Op::Wait { flag, .. } | Op::Add { flag } = op {
+                if let Some(n) = used.get_mut(flag.array as usize) {
+                    *n = (flag.index as usize + 1).max(*n);
+                }
+            }
+        }
+        let mut total = 0;
+        let mut bases = Vec::with_capacity(used.len());
+        for n in &used {
+            bases.push(total);
+            total += n * plan.ranks;
+        }
+        FlagIndex { bases, used, total }
+    }
+
+    pub(crate) fn of(&self, flag: FlagRef) -> usize {
+        let array = flag.array as usize;
+        self.bases[array] + flag.home.index() * self.used[array] + flag.index as usize
+    }
 }
 
 #[cfg(test)]

@@ -26,6 +26,7 @@ mod parse;
 pub use blocks::{Blocks, Grid, Uneven};
 pub use builder::{Builder, FlagArrayId, MAX_OPS};
 pub use error::PlanError;
+pub(crate) use flags::FlagIndex;
 pub use flags::{FlagArray, FlagKind, FlagRef, Layout};
 pub use layout::Footprint;
 pub use params::Params;

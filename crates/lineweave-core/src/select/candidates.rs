@@ -2,9 +2,9 @@
 
 use super::{ring_banks, walk, Candidate, Question};
 use crate::algorithm::{self, Algorithm};
-use crate::cost::{cost_with, Options};
+use crate::cost::{cost_with, sketch, Cost, Options};
 use crate::model::Model;
-use crate::plan::{Op, Params, Plan, PlanError, Reuse, Space};
+use crate::plan::{Params, Plan, PlanError, Reuse};
 use crate::units::{Nanos, Rank};
 use std::cmp::Ordering;
 
@@ -14,20 +14,24 @@ const WINDOWS: usize = 3;
 const SMALLEST: usize = 4096;
 /// How many of the first are played in full.
 const FINALISTS: usize = 4;
-/// Ops built and played in the first pass, at most, and as many more for each rank; an op takes some 200 ns.
+/// Ops played in the first pass, at most, and as many more for each rank.
 const BUDGET: (usize, usize) = (200_000, 8_000);
-/// So many ops are made in the time in which one is played.
+/// So many ops are made and sketched in the time in which one is played.
 const MADE: usize = 4;
 /// Ops of a plan for each rank, at most: a longer one takes more time to make and to prove than it can save, and
 /// the same algorithm has it in smaller windows.
 const OPS_A_RANK: usize = 1024;
-/// Plans of windows larger than this are made for a part of the window first, which tells how many ops the whole has.
+/// Plans of windows larger than this are made for parts of the window first, which tell how many ops the whole has.
 const PROBED: usize = 64 << 10;
-/// As many times smaller is that part.
+/// As many times smaller is the smaller part; the other one is twice as large.
 const PART: usize = 16;
-/// Ops that each rank may have for every other one, in the part: no plan of that is too long.
+/// Ops that each rank may have for every other one: no plan of that is too long.
 const FEW: usize = 4;
-/// The first pass plays two runs; a candidate that needs longer than this many times the best is given up.
+/// Plans of more ops for each rank than these, which grow with their window, are played for two parts of it.
+const LONG: usize = 192;
+/// As many times smaller is the smaller of these parts.
+const PLAYED_PART: usize = 8;
+/// The second pass plays two runs; a candidate that needs longer than this many times the best is given up.
 const GIVE_UP: f64 = 4.0;
 
 /// How long calls follow each other without a pause, in ns: as long as a batch of `bench` and `tune`.
@@ -42,6 +46,8 @@ pub struct Search<'a> {
     unfit: usize,
     /// Ops that may still be played.
     budget: usize,
+    /// Whether candidates were left out.
+    cut_short: bool,
     best: f64,
 }
 
@@ -51,8 +57,17 @@ struct Found {
     candidate: Candidate,
     /// Its algorithm's place in the table.
     place: usize,
-    /// Whether it was played in full.
-    full: bool,
+    /// How far it was played.
+    played: Played,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Played {
+    /// It was sketched.
+    Not,
+    /// Two runs.
+    Roughly,
+    InFull,
 }
 
 /// The plans of one algorithm that fit, one by one.
@@ -81,16 +96,19 @@ impl Walk {
         answer
     }
 
-    /// Whether a plan would have more ops than is sensible, judged by one for a part of its window.
+    /// Whether a plan would have more ops than is sensible, judged by those for two parts of its window.
     fn is_too_long(&self, question: &Question, params: &Params, budget: &mut usize) -> bool {
-        let part = self.window / PART / question.grain * question.grain;
-        if self.window <= PROBED || part == 0 {
+        let Some(parts) = parts(self.window, question.grain, PART).filter(|_| self.window > PROBED) else {
             return false;
-        }
-        let most = |plan: &Plan| plan.programs.iter().map(Vec::len).max().unwrap_or(0);
-        let part = self.algorithm.plan(&question.window(part), params);
-        spend(budget, &part);
-        part.is_ok_and(|plan| most(&plan) * PART > OPS_A_RANK.max(PART * FEW * question.shape.ranks()))
+        };
+        let mut most = |bytes: usize| {
+            let plan = self.algorithm.plan(&question.window(bytes), params);
+            spend(budget, &plan);
+            plan.map_or(0, |plan| plan.programs.iter().map(Vec::len).max().unwrap_or(0)) as f64
+        };
+        let at = parts.map(|bytes| (bytes as f64, most(bytes)));
+        if std::env::var_os("DBG2").is_some() { eprintln!("probe {} {} w{} {:?} -> {}", self.algorithm.name, params, self.window, at, extended(at, self.window)); }
+        extended(at, self.window) > OPS_A_RANK.max(FEW * question.shape.ranks()) as f64
     }
 
     fn new(algorithm: &'static Algorithm, place: usize, question: &Question) -> Walk {
@@ -139,7 +157,7 @@ impl Walk {
     }
 }
 
-/// Making an op takes a fraction of playing it.
+/// Making and sketching an op takes a fraction of playing it.
 fn spend(budget: &mut usize, plan: &Result<Plan, PlanError>) {
     if let Ok(plan) = plan {
         *budget = budget.saturating_sub(ops(plan) / MADE);
@@ -154,47 +172,73 @@ impl<'a> Search<'a> {
     /// Nothing searched yet.
     pub fn new(model: &'a Model, question: &'a Question) -> Search<'a> {
         let budget = BUDGET.0 + BUDGET.1 * question.shape.ranks();
-        Search { model, question, found: Vec::new(), unfit: 0, budget, best: f64::INFINITY }
+        Search { model, question, found: Vec::new(), unfit: 0, budget, cut_short: false, best: f64::INFINITY }
     }
 
-    /// Costs every candidate roughly, then the best of them in full.
+    /// Sketches every candidate, plays those that may be the best, and the best of them in full.
     pub fn run(&mut self) {
+        let t = std::time::Instant::now();
+        self.sketch_all();
+        if std::env::var_os("DBG").is_some() { eprintln!("sketched {} ops {} in {:?} cut {}", self.found.len(), self.found.iter().map(|f| f.candidate.ops).sum::<usize>(), t.elapsed(), self.cut_short); }
+        self.found.sort_by(order);
         let table = algorithm::table(self.question.collective);
-        let mut walks: Vec<Walk> =
-            table.iter().enumerate().map(|(place, a)| Walk::new(a, place, self.question)).collect();
-        // Algorithms take turns, so that each has had its first candidates costed when the budget is spent.
-        while !walks.is_empty() {
-            walks.retain_mut(|walk| {
-                let may_stop = self.best.is_finite();
-                let line = self.model.line_bytes;
-                let next = walk.next(self.question, line, &mut self.unfit, &mut self.budget, may_stop);
-                let Some((params, plan)) = next else { return false };
-                let candidate = self.rough(walk.algorithm, &params, &plan);
-                if !candidate.given_up {
-                    self.best = self.best.min(candidate.predicted.0);
-                }
-                self.found.push(Found { candidate, place: walk.place, full: false });
-                self.budget > 0 || self.best.is_infinite()
-            });
+        let play = |search: &Search<'a>, found: &Found, runs: usize, limit: f64| {
+            let Found { candidate, place, .. } = found;
+            match table[*place].plan(&search.question.window(candidate.window), &candidate.params) {
+                Ok(plan) => search.evaluate(table[*place], &candidate.params, &plan, runs, limit),
+                Err(_) => candidate.clone(),
+            }
+        };
+        for i in 0..self.found.len() {
+            let Found { candidate, .. } = &self.found[i];
+            if candidate.predicted.0 > self.best || (self.budget == 0 && self.best.is_finite()) {
+                break;
+            }
+            let repeats = repeats(self.question.bytes, candidate.window);
+            self.budget = self.budget.saturating_sub(2 * candidate.ops);
+            let t = std::time::Instant::now();
+            let sk = self.found[i].candidate.clone();
+            let candidate = play(self, &self.found[i], 2, self.best * GIVE_UP * 2.0 / repeats);
+            if std::env::var_os("DBG").is_some() { eprintln!("play {} {} w{} ops {} sketch {:.0}/{:.0} play {:.0}/{:.0} ratio {:.2} gave {} t {:?}", sk.name, sk.params, sk.window, sk.ops, sk.predicted.0, sk.latency.0, candidate.predicted.0, candidate.latency.0, candidate.predicted.0/sk.predicted.0, candidate.given_up, t.elapsed()); }
+            if !candidate.given_up {
+                self.best = self.best.min(candidate.predicted.0);
+            }
+            self.found[i] = Found { candidate, played: Played::Roughly, ..self.found[i].clone() };
         }
         // Whoever leads must have been played in full, and so must those next to it.
         loop {
             self.found.sort_by(order);
             let leading = self.found.iter().take(FINALISTS);
-            let Some(i) = leading.into_iter().position(|f| !f.full && !f.candidate.given_up) else { return };
-            let Found { candidate, place, .. } = self.found[i].clone();
-            let algorithm = table[place];
-            let candidate = match algorithm.plan(&self.question.window(candidate.window), &candidate.params) {
-                Ok(plan) => self.evaluate(algorithm, &candidate.params, &plan, 4, f64::INFINITY),
-                Err(_) => Candidate { given_up: true, ..candidate },
-            };
-            self.found[i] = Found { candidate, place, full: true };
+            let due = |f: &Found| f.played != Played::InFull && !f.candidate.given_up;
+            let Some(i) = leading.into_iter().position(due) else { return };
+            let candidate = play(self, &self.found[i], 4, f64::INFINITY);
+            self.found[i] = Found { candidate, played: Played::InFull, ..self.found[i].clone() };
         }
+    }
+
+    /// What every candidate costs at least. Algorithms take turns, so that each has had its first candidates when the budget is spent.
+    fn sketch_all(&mut self) {
+        let table = algorithm::table(self.question.collective);
+        let mut budget = self.budget;
+        let mut walks: Vec<Walk> =
+            table.iter().enumerate().map(|(place, a)| Walk::new(a, place, self.question)).collect();
+        while !walks.is_empty() {
+            walks.retain_mut(|walk| {
+                let line = self.model.line_bytes;
+                let may_stop = !self.found.is_empty();
+                let next = walk.next(self.question, line, &mut self.unfit, &mut budget, may_stop);
+                let Some((params, plan)) = next else { return false };
+                let candidate = self.sketch(walk.algorithm, params, &plan);
+                self.found.push(Found { candidate, place: walk.place, played: Played::Not });
+                true
+            });
+        }
+        self.cut_short = budget == 0;
     }
 
     /// Whether candidates were left out because the budget was spent.
     pub fn cut_short(&self) -> bool {
-        self.budget == 0
+        self.cut_short
     }
 
     /// What was found, best first, and how many plans did not fit.
@@ -202,25 +246,22 @@ impl<'a> Search<'a> {
         (self.found.into_iter().map(|f| f.candidate).collect(), self.unfit)
     }
 
-    /// Two runs, unless even the busiest rank's own work takes longer than the best so far.
-    fn rough(&mut self, algorithm: &'static Algorithm, params: &Params, plan: &Plan) -> Candidate {
-        let repeats = repeats(self.question.bytes, plan.bytes);
-        let ops = ops(plan);
-        let floor = floor(self.model, plan, self.question.shape.oversubscription() <= 1);
-        if floor * repeats > self.best {
-            return Candidate {
-                name: algorithm.name,
-                params: params.clone(),
-                window: plan.bytes,
-                predicted: Nanos(floor * repeats),
-                latency: Nanos(floor),
-                ops,
-                extrapolated: false,
-                given_up: true,
-            };
+    /// What a plan costs at least.
+    fn sketch(&self, algorithm: &'static Algorithm, params: Params, plan: &Plan) -> Candidate {
+        let Question { shape, attach, .. } = self.question;
+        let least = sketch(self.model, shape, plan, *attach);
+        let (first, each) = least.map_or((f64::INFINITY, f64::INFINITY), |least| (least.first, least.each));
+        let each = self.per_run(plan, each, first);
+        Candidate {
+            name: algorithm.name,
+            params,
+            window: plan.bytes,
+            predicted: Nanos(whole_call(first, each * repeats(self.question.bytes, plan.bytes), each)),
+            latency: Nanos(first),
+            ops: ops(plan),
+            extrapolated: false,
+            given_up: true,
         }
-        self.budget = self.budget.saturating_sub(2 * ops);
-        self.evaluate(algorithm, params, plan, 2, self.best * GIVE_UP * 2.0 / repeats)
     }
 
     /// The cost of the whole message by windows of `plan`.
@@ -239,7 +280,10 @@ impl<'a> Search<'a> {
         let (banks, walk) =
             (ring_banks(plan, self.model, shape), walk(plan, self.model, shape, question.box_bytes));
         let options = Options { runs, message, banks, walk, limit, attach, ..Options::default() };
-        let cost = cost_with(self.model, shape, plan, &options);
+        let cost = match self.play_parts(algorithm, params, plan, &options) {
+            Some(cost) => cost,
+            None => cost_with(self.model, shape, plan, &options),
+        };
         let given_up = cost.total.0.is_infinite() && cost.stuck.is_none();
         let whole = message.checked_div(plan.bytes).unwrap_or(1);
         let each = self.per_run(plan, cost.total.0, cost.first.0);
@@ -253,11 +297,10 @@ impl<'a> Search<'a> {
                 Err(_) => f64::INFINITY,
             },
         };
-        let steady = each * whole as f64 + tail;
-        // The first call of a batch begins when everybody is there and nothing is under way.
-        let calls = (BATCH / steady.max(1.0)).ceil().max(1.0);
-        let lead = (cost.first.0 - each).max(0.0);
-        let predicted = if given_up { limit * whole as f64 / runs as f64 } else { steady + lead / calls };
+        let predicted = match given_up {
+            true => limit * whole as f64 / runs as f64,
+            false => whole_call(cost.first.0, each * whole as f64 + tail, each),
+        };
         Candidate {
             name: algorithm.name,
             params: params.clone(),
@@ -268,6 +311,38 @@ impl<'a> Search<'a> {
             extrapolated: cost.extrapolated,
             given_up,
         }
+    }
+
+    /// The cost of a long plan by those of two parts of its window, where its ops grow with the window: a pipeline's first chunks, and then
+    /// one more for each chunk.
+    fn play_parts(
+        &self,
+        algorithm: &'static Algorithm,
+        params: &Params,
+        plan: &Plan,
+        options: &Options,
+    ) -> Option<Cost> {
+        let Question { shape, grain, .. } = self.question;
+        if ops(plan) <= LONG * plan.ranks {
+            return None;
+        }
+        let [a, b] = parts(plan.bytes, *grain, PLAYED_PART)?
+            .map(|bytes| algorithm.plan(&self.question.window(bytes), params).ok());
+        let (a, b) = (a?, b?);
+        let grows = extended([&a, &b].map(|p| (p.bytes as f64, ops(p) as f64)), plan.bytes);
+        // What has as many ops for a part has to be played whole.
+        if 2 * ops(&b) > ops(plan) || (grows - ops(plan) as f64).abs() > 0.1 * grows {
+            return None;
+        }
+        let [less, more] = [&a, &b].map(|part| cost_with(self.model, shape, part, options));
+        let whole = |of: fn(&Cost) -> f64| {
+            Nanos(extended([(a.bytes as f64, of(&less)), (b.bytes as f64, of(&more))], plan.bytes))
+        };
+        let (total, first) = (whole(|c| c.total.0), whole(|c| c.first.0));
+        if !(total.0.is_finite() && first.0.is_finite()) {
+            return None;
+        }
+        Some(Cost { total, first, ..more })
     }
 
     /// From run to run. A ring plan of a rooted collective, or of a scan, lets ranks run ahead by as many runs as there are
@@ -295,41 +370,21 @@ fn repeats(message: usize, window: usize) -> f64 {
     }
 }
 
-/// The busiest rank's own work, whatever it waits for: no plan is faster than that. Bytes out of another rank's
-/// box, which plans read once, cost at least a `get` at the nearest distance, unless both ranks may share a CPU. A fold costs what one of
-/// private operands does.
-fn floor(model: &Model, plan: &Plan, apart: bool) -> f64 {
-    let o = &model.overhead;
-    let near = model.levels.iter().map(|l| &l.get);
-    let mut last = [(usize::MAX, 0.0); 2];
-    let mut copy = |len: usize, fetched: bool| {
-        let memo = &mut last[usize::from(fetched)];
-        if memo.0 != len {
-            let local = model.copy.at(len, 1).nanos;
-            let get = near.clone().map(|s| s.at(len, 1).nanos).fold(f64::INFINITY, f64::min);
-            *memo = (len, if fetched { local.max(get) } else { local });
-        }
-        memo.1
-    };
-    let costs = model.fold(plan.grain);
-    let mut last_fold = (usize::MAX, 0.0);
-    let mut folded = |len: usize| {
-        if last_fold.0 != len {
-            last_fold = (len, costs.map_or(0.0, |f| f.private.at(len, 1).nanos));
-        }
-        last_fold.1
-    };
-    let mut of = |rank: usize, op: &Op| match op {
-        Op::Move { src, .. } => {
-            let away = matches!(src.space, Space::Slot { rank: r, .. } if r.index() != rank);
-            o.mov.value + copy(src.len, away && apart)
-        }
-        Op::Fold { dst, .. } => o.fold.value + folded(dst.len),
-        Op::Set { .. } | Op::Add { .. } => o.set.value,
-        Op::Wait { .. } => 0.0,
-    };
-    let busy = |(r, ops): (usize, &Vec<Op>)| o.run.value + ops.iter().map(|op| of(r, op)).sum::<f64>();
-    plan.programs.iter().enumerate().map(busy).fold(0.0, f64::max)
+/// Two parts of a window in whole lines of elements, the first as many times smaller as said and the other twice as large.
+fn parts(window: usize, grain: usize, smaller: usize) -> Option<[usize; 2]> {
+    let part = window / smaller / grain * grain;
+    (part > 0).then_some([part, 2 * part])
+}
+
+/// What two points say of a third one, on a line.
+fn extended([(a, at_a), (b, at_b)]: [(f64, f64); 2], whole: usize) -> f64 {
+    at_b + (at_b - at_a) / (b - a) * (whole as f64 - b)
+}
+
+/// A call of the whole message, one of a batch, the first of which begins when everybody is there and nothing is under way.
+fn whole_call(first: f64, steady: f64, each: f64) -> f64 {
+    let calls = (BATCH / steady.max(1.0)).ceil().max(1.0);
+    steady + (first - each).max(0.0) / calls
 }
 
 /// Whole elements, whole lines where possible, from the whole message down by factors of four.

@@ -9,11 +9,11 @@ use super::expr::{Exprs, UNDEFINED};
 use super::memory::{Epoch, Known, Place, Shared, Value};
 use super::result::Results;
 use super::segments::Segments;
-use super::shape::{FlagIndex, Writers};
+use super::shape::Writers;
 use super::text::site;
 use super::violation::{Site, Step, Violation};
 use crate::collective::Extent;
-use crate::plan::{Carry, FlagRef, Op, Plan, Reuse, Space, Take};
+use crate::plan::{Carry, FlagIndex, FlagRef, Op, Plan, Reuse, Space, Take};
 use std::collections::{HashSet, VecDeque};
 use std::rc::Rc;
 

@@ -58,10 +58,10 @@ mod violation;
 pub use violation::{Cause, Fault, Race, Site, Step, Violation};
 
 use crate::collective::{Association, Collective};
-use crate::plan::{FlagKind, Op, Plan, Reuse};
+use crate::plan::{FlagIndex, FlagKind, Op, Plan, Reuse};
 use crate::units::Rank;
 use machine::Machine;
-use shape::{FlagIndex, Writers};
+use shape::Writers;
 
 /// What is known of a plan that was proved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -3,41 +3,8 @@
 use super::text::{region_text, site, space_text};
 use super::violation::{Fault, Step, Violation};
 use crate::collective::Extent;
-use crate::plan::{Carry, FlagKind, FlagRef, Op, Plan, Region, Reuse, Space, Take};
+use crate::plan::{Carry, FlagIndex, FlagKind, FlagRef, Op, Plan, Region, Reuse, Space, Take};
 use crate::units::{Rank, LINE};
-
-/// Dense numbers for the flags that a plan uses: `array base + home * used + index`.
-pub(super) struct FlagIndex {
-    bases: Vec<usize>,
-    used: Vec<usize>,
-    pub(super) total: usize,
-}
-
-impl FlagIndex {
-    pub(super) fn new(plan: &Plan) -> FlagIndex {
-        // What is declared and never named takes no room, however much a file declares.
-        let mut used = vec![0; plan.flags.len()];
-        for (_, op) in plan.ops() {
-            if let Op::Set { flag, .. } | Op::Wait { flag, .. } | Op::Add { flag } = op {
-                if let Some(n) = used.get_mut(flag.array as usize) {
-                    *n = (flag.index as usize + 1).max(*n);
-                }
-            }
-        }
-        let mut total = 0;
-        let mut bases = Vec::with_capacity(used.len());
-        for n in &used {
-            bases.push(total);
-            total += n * plan.ranks;
-        }
-        FlagIndex { bases, used, total }
-    }
-
-    pub(super) fn of(&self, flag: FlagRef) -> usize {
-        let array = flag.array as usize;
-        self.bases[array] + flag.home.index() * self.used[array] + flag.index as usize
-    }
-}
 
 /// One set of a flag within a run: its value and the op.
 #[derive(Clone, Copy, Debug)]

@@ -48,7 +48,9 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     // Two ranks hold the lines of a slot in turn: it shall stay in their caches beside what they give and take.
     let longest = if problem.ranks() == 2 { 262_144 } else { 1 << 20 };
     for chunk in [16384, 65536, 131_072, 262_144, 1 << 20].into_iter().filter(|&chunk| chunk <= longest) {
-        out.extend(super::by_homes(chunk));
+        if chunk / problem.ranks() >= super::slices::LEAST || chunk >= problem.bytes {
+            out.extend(super::by_homes(chunk));
+        }
         if chunk >= problem.bytes {
             break;
         }

@@ -18,6 +18,7 @@ use super::super::trees::boxed;
 use super::super::{Algorithm, ParamSpec, Problem, Scope};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError, Region};
+use crate::units::LINE;
 use std::ops::Range;
 
 /// The table line.
@@ -40,6 +41,9 @@ pub static ALGORITHM: Algorithm = Algorithm {
     emit,
 };
 
+/// Bytes of a slice: in shorter ones flags cost more than bytes.
+pub(super) const LEAST: usize = 2 * LINE;
+
 fn candidates(problem: &Problem) -> Vec<Params> {
     let mut out = Vec::new();
     // Long chunks too: a ring that is larger than a core's caches has left the reader's when its slots are written again.
@@ -47,7 +51,9 @@ fn candidates(problem: &Problem) -> Vec<Params> {
         if chunk > 2048 && chunk / 2 >= problem.bytes {
             break;
         }
-        out.extend(super::by_homes(chunk));
+        if chunk / problem.ranks() >= LEAST || chunk >= problem.bytes {
+            out.extend(super::by_homes(chunk));
+        }
     }
     out
 }
