@@ -11,7 +11,7 @@ use lineweave_core::cost::{cost_with, Options};
 use lineweave_core::model::{fit, Model};
 use lineweave_core::plan::Params;
 use lineweave_core::profile::Profile;
-use lineweave_core::select::{select, Question};
+use lineweave_core::select::{list, Question};
 use lineweave_core::topology::Shape;
 use std::collections::BTreeMap;
 
@@ -53,7 +53,7 @@ fn measured() -> Measured {
 
 /// What was both predicted and measured: (predicted, measured) of each candidate.
 fn beside(model: &Model, question: &Question, measured: &BTreeMap<String, f64>) -> Vec<(f64, f64)> {
-    let choice = select(model, question).expect("a choice");
+    let choice = list(model, question).expect("a choice");
     let mut predicted: BTreeMap<String, f64> = BTreeMap::new();
     for candidate in choice.considered.iter().filter(|c| !c.given_up) {
         let params: Vec<String> = candidate.params.0.iter().map(|(k, v)| format!("{k}={v}")).collect();

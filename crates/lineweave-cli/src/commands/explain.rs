@@ -12,7 +12,7 @@ use lineweave_core::algorithm::spec::Named;
 use lineweave_core::collective::{Association, Collective};
 use lineweave_core::model::Model;
 use lineweave_core::plan::Params;
-use lineweave_core::select::{explain, predict, select, Candidate, Choice, Question};
+use lineweave_core::select::{explain, list, predict, select, Candidate, Choice, Question};
 use lineweave_core::units::{Bytes, Nanos};
 use serde::Serialize;
 
@@ -148,7 +148,7 @@ fn find(arguments: &Arguments, session: &mut Session) -> Result<Found, CliError>
     let fixed = (arguments.reproducible || settings.reproducible) && collective.folds();
     let question = Question { association: Association::wanted(true, fixed), ..free.clone() };
     let free = if fixed { Some(select(&tuning.model, &free)?) } else { None };
-    let choice = select(&tuning.model, &question)?;
+    let choice = if arguments.candidates { list } else { select }(&tuning.model, &question)?;
     let team = team_of(&question);
     let chosen = session.out.while_slow(&question, || tuning.choose(&question, team))?;
     let predicted = match chosen.because {

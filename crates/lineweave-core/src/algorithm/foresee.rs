@@ -18,10 +18,10 @@ impl Algorithm {
             if ranks < problem.ranks() {
                 (smaller.shape, smaller.root) = (Shape::flat(ranks), 0);
             }
-            let made = self.make(&smaller, params);
+            let made = self.make(&smaller, params, MAX_OPS);
             // What is said is said of the whole.
             let made = made.map_err(|e| match e {
-                PlanError::TooLarge { ops, .. } => self.too_large(problem, ops),
+                PlanError::TooLarge { ops, .. } => self.too_large(problem, ops, MAX_OPS),
                 other => other,
             })?;
             Ok(made.programs.iter().map(Vec::len).sum::<usize>() as f64)
@@ -41,17 +41,17 @@ impl Algorithm {
         };
         match expected <= MAX_OPS as f64 {
             true => Ok(()),
-            false => Err(self.too_large(problem, expected as usize)),
+            false => Err(self.too_large(problem, expected as usize, MAX_OPS)),
         }
     }
 
-    pub(super) fn too_large(&self, problem: &Problem, ops: usize) -> PlanError {
+    pub(super) fn too_large(&self, problem: &Problem, ops: usize, most: usize) -> PlanError {
         PlanError::TooLarge {
             algorithm: format!("{}/{}", self.collective, self.name),
             bytes: problem.bytes,
             ranks: problem.ranks(),
             ops,
-            most: MAX_OPS,
+            most,
         }
     }
 }

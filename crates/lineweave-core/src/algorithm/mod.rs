@@ -224,10 +224,20 @@ impl Algorithm {
         check(problem)?;
         self.check_params(params)?;
         self.foresee(problem, params)?;
-        self.make(problem, params)
+        self.make(problem, params, MAX_OPS)
     }
 
-    fn make(&self, problem: &Problem, params: &Params) -> Result<Plan, PlanError> {
+    /// The same for a plan of at most so many ops: finding that it has more takes little time.
+    ///
+    /// # Errors
+    /// As [`Algorithm::plan`], and [`PlanError::TooLarge`].
+    pub fn plan_within(&self, problem: &Problem, params: &Params, most: usize) -> Result<Plan, PlanError> {
+        check(problem)?;
+        self.check_params(params)?;
+        self.make(problem, params, most)
+    }
+
+    fn make(&self, problem: &Problem, params: &Params, most: usize) -> Result<Plan, PlanError> {
         let root = if self.collective.rooted() { problem.root } else { 0 };
         let mut builder = Builder::new(
             self.collective,
@@ -239,11 +249,12 @@ impl Algorithm {
             problem.grain,
         );
         builder.blocks(problem.blocks.clone());
+        builder.keep(most);
         let scope = Scope { root, ..Scope::all(problem) };
         (self.emit)(&mut builder, problem, &scope, params)?;
-        match builder.ops() <= MAX_OPS {
+        match builder.ops() <= most {
             true => Ok(builder.finish()),
-            false => Err(self.too_large(problem, builder.ops())),
+            false => Err(self.too_large(problem, builder.ops(), most)),
         }
     }
 

@@ -31,8 +31,9 @@ pub struct Builder {
     next: Cursor,
     /// Waits for the previous run, by rank and op: their values are relative to a span known at the end.
     previous: Vec<(usize, usize)>,
-    /// Ops asked for; those beyond [`MAX_OPS`] are counted only.
+    /// Ops asked for; those beyond `most` are counted only.
     ops: usize,
+    most: usize,
 }
 
 /// What the next allocation may share: see [`Builder::alike`].
@@ -75,6 +76,7 @@ impl Builder {
             next: Cursor::default(),
             previous: Vec::new(),
             ops: 0,
+            most: MAX_OPS,
         }
     }
 
@@ -215,7 +217,7 @@ impl Builder {
     /// Rank `rank` waits for what the previous run set `flag` to as `value` (1 ..= span): the acknowledgement
     /// that was not waited for then.
     pub fn wait_previous(&mut self, rank: usize, flag: FlagRef, value: i32) {
-        if self.ops < MAX_OPS {
+        if self.ops < self.most {
             self.previous.push((rank, self.plan.programs[rank].len()));
         }
         self.wait(rank, flag, value);
@@ -254,14 +256,19 @@ impl Builder {
         self.plan
     }
 
-    /// Ops asked for so far. A plan of more than [`MAX_OPS`] lacks the rest.
+    /// Keeps no more ops than these, [`MAX_OPS`] if it is not said; more are counted.
+    pub fn keep(&mut self, most: usize) {
+        self.most = most;
+    }
+
+    /// Ops asked for so far, also those that were not kept.
     pub fn ops(&self) -> usize {
         self.ops
     }
 
     fn push(&mut self, rank: usize, op: Op) {
         self.ops += 1;
-        if self.ops <= MAX_OPS {
+        if self.ops <= self.most {
             self.plan.programs[rank].push(op);
         }
     }

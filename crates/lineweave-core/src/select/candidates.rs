@@ -1,32 +1,25 @@
 //! The search over algorithms, parameters and windows.
 
+use super::variants::{ops, Variants};
 use super::{ring_banks, walk, Candidate, Question};
 use crate::algorithm::{self, Algorithm};
 use crate::cost::{cost_with, sketch, Cost, Options};
 use crate::model::Model;
-use crate::plan::{Params, Plan, PlanError, Reuse};
+use crate::plan::{Params, Plan, Reuse};
 use crate::units::{Nanos, Rank};
 use std::cmp::Ordering;
 
-/// Windows tried of one algorithm: the largest that fit.
-const WINDOWS: usize = 3;
-/// Smaller windows than this cost more in flags than they save.
-const SMALLEST: usize = 4096;
-/// How many of the first are played in full.
+/// What is played takes at least as long as it was sketched, divided by this: stores to a line that two ranks share overlap.
+const SURE: f64 = 1.5;
+/// How many of the first are played in full, and how much more than the first they may cost.
 const FINALISTS: usize = 4;
-/// Ops played in the first pass, at most, and as many more for each rank.
-const BUDGET: (usize, usize) = (200_000, 8_000);
-/// So many ops are made and sketched in the time in which one is played.
-const MADE: usize = 4;
-/// Ops of a plan for each rank, at most: a longer one takes more time to make and to prove than it can save, and
-/// the same algorithm has it in smaller windows.
-const OPS_A_RANK: usize = 1024;
-/// Plans of windows larger than this are made for parts of the window first, which tell how many ops the whole has.
-const PROBED: usize = 64 << 10;
-/// As many times smaller is the smaller part; the other one is twice as large.
-const PART: usize = 16;
-/// Ops that each rank may have for every other one: no plan of that is too long.
-const FEW: usize = 4;
+const NEAR: f64 = 1.5;
+/// Ops made and sketched, at most, and as many more for each rank.
+const MADE: (usize, usize) = (200_000, 8_000);
+/// As many times more of them are made where all candidates are listed.
+const LISTED: usize = 10;
+/// Ops played, at most, and as many more for each rank. Playing one takes several times as long.
+const PLAYED: (usize, usize) = (300_000, 2_000);
 /// Plans of more ops for each rank than these, which grow with their window, are played for two parts of it.
 const LONG: usize = 192;
 /// As many times smaller is the smaller of these parts.
@@ -70,136 +63,26 @@ enum Played {
     InFull,
 }
 
-/// The plans of one algorithm that fit, one by one.
-struct Walk {
-    algorithm: &'static Algorithm,
-    place: usize,
-    /// Windows still to try, the largest last.
-    windows: Vec<usize>,
-    window: usize,
-    /// Parameter sets still to try for this window.
-    params: std::vec::IntoIter<Params>,
-    /// Whether a plan for this window fitted.
-    fits: bool,
-    fitting: usize,
-    /// Parameter sets that were asked about their brackets, and the answer.
-    asked: Vec<(Params, bool)>,
-}
-
-impl Walk {
-    fn associates(&mut self, question: &Question, params: &Params) -> bool {
-        if let Some((_, answer)) = self.asked.iter().find(|(asked, _)| asked == params) {
-            return *answer;
-        }
-        let answer = question.associates(self.algorithm, params);
-        self.asked.push((params.clone(), answer));
-        answer
-    }
-
-    /// Whether a plan would have more ops than is sensible, judged by those for two parts of its window.
-    fn is_too_long(&self, question: &Question, params: &Params, budget: &mut usize) -> bool {
-        let Some(parts) = parts(self.window, question.grain, PART).filter(|_| self.window > PROBED) else {
-            return false;
-        };
-        let mut most = |bytes: usize| {
-            let plan = self.algorithm.plan(&question.window(bytes), params);
-            spend(budget, &plan);
-            plan.map_or(0, |plan| plan.programs.iter().map(Vec::len).max().unwrap_or(0)) as f64
-        };
-        let at = parts.map(|bytes| (bytes as f64, most(bytes)));
-        if std::env::var_os("DBG2").is_some() { eprintln!("probe {} {} w{} {:?} -> {}", self.algorithm.name, params, self.window, at, extended(at, self.window)); }
-        extended(at, self.window) > OPS_A_RANK.max(FEW * question.shape.ranks()) as f64
-    }
-
-    fn new(algorithm: &'static Algorithm, place: usize, question: &Question) -> Walk {
-        let mut windows = windows(question);
-        windows.reverse();
-        let params = Vec::new().into_iter();
-        Walk { algorithm, place, windows, window: 0, params, fits: false, fitting: 0, asked: Vec::new() }
-    }
-
-    /// The next plan that fits; none when there is none, or when a search that `may_stop` has spent its budget.
-    fn next(
-        &mut self,
-        question: &Question,
-        line_bytes: usize,
-        unfit: &mut usize,
-        budget: &mut usize,
-        may_stop: bool,
-    ) -> Option<(Params, Plan)> {
-        loop {
-            if may_stop && *budget == 0 {
-                return None;
-            }
-            let Some(params) = self.params.next() else {
-                self.fitting += usize::from(std::mem::take(&mut self.fits));
-                if self.fitting == WINDOWS {
-                    return None;
-                }
-                self.window = self.windows.pop()?;
-                self.params = question.candidates(self.algorithm, self.window).into_iter();
-                continue;
-            };
-            if self.is_too_long(question, &params, budget) {
-                *unfit += 1;
-                continue;
-            }
-            let plan = self.algorithm.plan(&question.window(self.window), &params);
-            spend(budget, &plan);
-            match plan {
-                Ok(plan) if question.fits(&plan, line_bytes) && self.associates(question, &params) => {
-                    self.fits = true;
-                    return Some((params, plan));
-                }
-                Ok(_) | Err(_) => *unfit += 1,
-            }
-        }
-    }
-}
-
-/// Making and sketching an op takes a fraction of playing it.
-fn spend(budget: &mut usize, plan: &Result<Plan, PlanError>) {
-    if let Ok(plan) = plan {
-        *budget = budget.saturating_sub(ops(plan) / MADE);
-    }
-}
-
-fn ops(plan: &Plan) -> usize {
-    plan.programs.iter().map(Vec::len).sum()
-}
-
 impl<'a> Search<'a> {
     /// Nothing searched yet.
     pub fn new(model: &'a Model, question: &'a Question) -> Search<'a> {
-        let budget = BUDGET.0 + BUDGET.1 * question.shape.ranks();
+        let budget = PLAYED.0 + PLAYED.1 * question.shape.ranks();
         Search { model, question, found: Vec::new(), unfit: 0, budget, cut_short: false, best: f64::INFINITY }
     }
 
-    /// Sketches every candidate, plays those that may be the best, and the best of them in full.
-    pub fn run(&mut self) {
-        let t = std::time::Instant::now();
-        self.sketch_all();
-        if std::env::var_os("DBG").is_some() { eprintln!("sketched {} ops {} in {:?} cut {}", self.found.len(), self.found.iter().map(|f| f.candidate.ops).sum::<usize>(), t.elapsed(), self.cut_short); }
+    /// Sketches every candidate, plays those that may be the best, or `all`, and the best of them in full.
+    pub fn run(&mut self, all: bool) {
+        self.sketch_all(if all { LISTED } else { 1 });
         self.found.sort_by(order);
-        let table = algorithm::table(self.question.collective);
-        let play = |search: &Search<'a>, found: &Found, runs: usize, limit: f64| {
-            let Found { candidate, place, .. } = found;
-            match table[*place].plan(&search.question.window(candidate.window), &candidate.params) {
-                Ok(plan) => search.evaluate(table[*place], &candidate.params, &plan, runs, limit),
-                Err(_) => candidate.clone(),
-            }
-        };
         for i in 0..self.found.len() {
             let Found { candidate, .. } = &self.found[i];
-            if candidate.predicted.0 > self.best || (self.budget == 0 && self.best.is_finite()) {
+            let beaten = candidate.predicted.0 > self.best * SURE;
+            if !all && (beaten || (self.budget == 0 && self.best.is_finite())) {
                 break;
             }
             let repeats = repeats(self.question.bytes, candidate.window);
             self.budget = self.budget.saturating_sub(2 * candidate.ops);
-            let t = std::time::Instant::now();
-            let sk = self.found[i].candidate.clone();
-            let candidate = play(self, &self.found[i], 2, self.best * GIVE_UP * 2.0 / repeats);
-            if std::env::var_os("DBG").is_some() { eprintln!("play {} {} w{} ops {} sketch {:.0}/{:.0} play {:.0}/{:.0} ratio {:.2} gave {} t {:?}", sk.name, sk.params, sk.window, sk.ops, sk.predicted.0, sk.latency.0, candidate.predicted.0, candidate.latency.0, candidate.predicted.0/sk.predicted.0, candidate.given_up, t.elapsed()); }
+            let candidate = self.play(&self.found[i], 2, self.best * GIVE_UP * 2.0 / repeats);
             if !candidate.given_up {
                 self.best = self.best.min(candidate.predicted.0);
             }
@@ -209,31 +92,55 @@ impl<'a> Search<'a> {
         loop {
             self.found.sort_by(order);
             let leading = self.found.iter().take(FINALISTS);
-            let due = |f: &Found| f.played != Played::InFull && !f.candidate.given_up;
+            let near = self.found.first().map_or(0.0, |f| f.candidate.predicted.0 * NEAR);
+            let due = |f: &Found| {
+                f.played != Played::InFull && !f.candidate.given_up && f.candidate.predicted.0 <= near
+            };
             let Some(i) = leading.into_iter().position(due) else { return };
-            let candidate = play(self, &self.found[i], 4, f64::INFINITY);
+            let candidate = self.play(&self.found[i], 4, f64::INFINITY);
             self.found[i] = Found { candidate, played: Played::InFull, ..self.found[i].clone() };
         }
     }
 
-    /// What every candidate costs at least. Algorithms take turns, so that each has had its first candidates when the budget is spent.
-    fn sketch_all(&mut self) {
-        let table = algorithm::table(self.question.collective);
-        let mut budget = self.budget;
-        let mut walks: Vec<Walk> =
-            table.iter().enumerate().map(|(place, a)| Walk::new(a, place, self.question)).collect();
-        while !walks.is_empty() {
-            walks.retain_mut(|walk| {
-                let line = self.model.line_bytes;
-                let may_stop = !self.found.is_empty();
-                let next = walk.next(self.question, line, &mut self.unfit, &mut budget, may_stop);
-                let Some((params, plan)) = next else { return false };
-                let candidate = self.sketch(walk.algorithm, params, &plan);
-                self.found.push(Found { candidate, place: walk.place, played: Played::Not });
-                true
-            });
+    fn play(&self, found: &Found, runs: usize, limit: f64) -> Candidate {
+        let Found { candidate, place, .. } = found;
+        let algorithm = algorithm::table(self.question.collective)[*place];
+        match algorithm.plan(&self.question.window(candidate.window), &candidate.params) {
+            Ok(plan) => self.evaluate(algorithm, &candidate.params, &plan, runs, limit),
+            Err(_) => candidate.clone(),
         }
-        self.cut_short = budget == 0;
+    }
+
+    /// What every candidate costs at least. The turn is with the algorithm of which the fewest ops were made, so that each has had its share
+    /// when the budget is spent.
+    fn sketch_all(&mut self, budgets: usize) {
+        let table = algorithm::table(self.question.collective);
+        let budget = budgets * (MADE.0 + MADE.1 * self.question.shape.ranks());
+        let mut open: Vec<Variants> =
+            table.iter().enumerate().map(|(place, a)| Variants::new(a, place, self.question)).collect();
+        let mut spent = 0;
+        while let Some(turn) = (0..open.len()).min_by_key(|&i| open[i].spent) {
+            if spent >= budget && !self.found.is_empty() {
+                self.cut_short = true;
+                return;
+            }
+            let variants = &mut open[turn];
+            let before = variants.spent;
+            match variants.next(self.question, self.model.line_bytes) {
+                Some(plan) => {
+                    spent += variants.spent - before;
+                    let (algorithm, place) = (variants.algorithm, variants.place);
+                    match plan {
+                        Some((params, plan)) => {
+                            let candidate = self.sketch(algorithm, params, &plan);
+                            self.found.push(Found { candidate, place, played: Played::Not });
+                        }
+                        None => self.unfit += 1,
+                    }
+                }
+                None => drop(open.remove(turn)),
+            }
+        }
     }
 
     /// Whether candidates were left out because the budget was spent.
@@ -387,25 +294,6 @@ fn whole_call(first: f64, steady: f64, each: f64) -> f64 {
     steady + (first - each).max(0.0) / calls
 }
 
-/// Whole elements, whole lines where possible, from the whole message down by factors of four.
-fn windows(question: &Question) -> Vec<usize> {
-    let mut list = vec![question.bytes];
-    let mut at = question.box_bytes.max(1).ilog2();
-    let unit = if question.grain % 64 == 0 { question.grain } else { question.grain * 64 };
-    loop {
-        let size = 1usize << at;
-        let window = if size >= unit { size / unit * unit } else { size / question.grain * question.grain };
-        if window > 0 && window < question.bytes && list.last() != Some(&window) {
-            list.push(window);
-        }
-        // Many slots a box need much smaller windows than one: keep going down until something fits.
-        if size <= SMALLEST.min(question.box_bytes) / 64 || at < 2 {
-            return list;
-        }
-        at -= 2;
-    }
-}
-
 /// Best first.
 fn order(a: &Found, b: &Found) -> Ordering {
     let ((a, i), (b, j)) = ((&a.candidate, a.place), (&b.candidate, b.place));
@@ -417,4 +305,69 @@ fn order(a: &Found, b: &Found) -> Ordering {
         .then(i.cmp(&j))
         .then(a.params.cmp(&b.params))
         .then(b.window.cmp(&a.window))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collective::Collective;
+    use crate::model::Values;
+
+    /// Each plan of a question with its algorithm.
+    fn plans(question: &Question) -> Vec<(&'static Algorithm, Params, Plan)> {
+        let mut all = Vec::new();
+        for (place, algorithm) in algorithm::table(question.collective).iter().enumerate() {
+            let mut variants = Variants::new(algorithm, place, question);
+            while let Some(made) = variants.next(question, 64) {
+                all.extend(made.map(|(params, plan)| (*algorithm, params, plan)));
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn no_plan_is_played_much_faster_than_it_was_sketched() {
+        let model = Values::default().model();
+        let (mut seen, mut worst) = (0, (0.0, String::new()));
+        for collective in Collective::ALL {
+            for (ranks, bytes) in [(2, 64), (3, 8), (5, 4096), (16, 64), (16, 1 << 16)] {
+                let grain = if collective.folds() { 8 } else { 1 };
+                let bytes = if collective.moves_data() { bytes } else { 0 };
+                let question = Question::flat(collective, ranks, bytes, grain);
+                let search = Search::new(&model, &question);
+                for (algorithm, params, plan) in plans(&question) {
+                    let least = search.sketch(algorithm, params.clone(), &plan).predicted.0;
+                    let played = search.evaluate(algorithm, &params, &plan, 4, f64::INFINITY).predicted.0;
+                    if least / played > worst.0 {
+                        worst =
+                            (least / played, format!("{} {params}, {ranks} ranks, {bytes} B", plan.name()));
+                    }
+                    seen += 1;
+                }
+            }
+        }
+        assert!(seen > 1000 && worst.0 <= SURE, "of {seen} {worst:?}");
+    }
+
+    #[test]
+    fn long_plans_cost_what_their_parts_say() {
+        let model = Values::default().model();
+        let (mut seen, mut worst) = (0, 0.0f64);
+        for collective in [Collective::Bcast, Collective::Reduce, Collective::Allreduce] {
+            for ranks in [4, 9] {
+                let question = Question::flat(collective, ranks, 1 << 20, 8);
+                let search = Search::new(&model, &question);
+                for (algorithm, params, plan) in plans(&question) {
+                    let options = Options { message: question.bytes, ..Options::default() };
+                    let Some(parts) = search.play_parts(algorithm, &params, &plan, &options) else {
+                        continue;
+                    };
+                    let whole = cost_with(&model, &question.shape, &plan, &options);
+                    let off = (parts.total.0 / whole.total.0).ln().abs().exp();
+                    (seen, worst) = (seen + 1, worst.max(off));
+                }
+            }
+        }
+        assert!(seen > 20 && worst < 1.1, "{seen} plans, off by {worst}");
+    }
 }

@@ -10,6 +10,7 @@ mod candidates;
 mod choices;
 mod explain;
 mod nodes;
+mod variants;
 
 pub use banks::{ring_banks, small_slots, walk, LARGE_BANKS, SMALL_BANKS, SMALL_SLOTS};
 pub use choices::{Choices, ChoicesError, Found, Tuned, CHOICES_SCHEMA};
@@ -276,9 +277,22 @@ pub enum SelectError {
 /// assert_eq!(choice.plan().ranks, 4);
 /// ```
 pub fn select(model: &Model, question: &Question) -> Result<Choice, SelectError> {
+    search(model, question, false)
+}
+
+/// The same, with all candidates played until they take several times as long as the best, for listings and for comparing them with
+/// measurements. That takes more time.
+///
+/// # Errors
+/// As [`select`].
+pub fn list(model: &Model, question: &Question) -> Result<Choice, SelectError> {
+    search(model, question, true)
+}
+
+fn search(model: &Model, question: &Question, all: bool) -> Result<Choice, SelectError> {
     algorithm::check(&question.window(question.bytes))?;
     let mut search = candidates::Search::new(model, question);
-    search.run();
+    search.run(all);
     let cut_short = search.cut_short();
     let (considered, unfit) = search.finish();
     let best = considered.iter().find(|c| !c.given_up && c.predicted.0.is_finite()).cloned();
