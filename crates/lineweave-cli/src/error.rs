@@ -143,6 +143,12 @@ pub enum CliError {
         /// Name of the machine.
         name: String,
     },
+    /// A description without a matrix.
+    #[error("machine `{name}` has no matrix of latencies: `lineweave list --machines` shows which have one")]
+    NoMatrix {
+        /// Name of the machine.
+        name: String,
+    },
     /// No profile where one is needed.
     #[error("no profile of this machine: {looked}; measure it with `lineweave measure`, or name a profile")]
     NoProfile {

@@ -6,6 +6,7 @@ pub mod size;
 pub mod files;
 pub mod link;
 pub mod output;
+pub mod machines;
 pub mod session;
 pub mod question;
 pub mod commands;

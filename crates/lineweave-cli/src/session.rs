@@ -1,13 +1,14 @@
 //! What all commands share: the global options, the environment's settings, and by which costs is chosen.
 
 use crate::error::CliError;
+use crate::machines;
+pub use crate::machines::load as load_machine;
 use crate::output::Output;
 use clap::Args;
 use lineweave::node::NodeInfo;
 use lineweave::settings::{Settings, Warning};
 use lineweave::topology::{Hardware, Source};
 use lineweave::tuning::{self, Origin, Tuning};
-use lineweave_core::machine::{self, Machine};
 use lineweave_core::model::{fit, Model};
 use lineweave_core::profile::{Fingerprint, Profile};
 use lineweave_core::topology::Topology;
@@ -20,9 +21,9 @@ pub struct Globals {
     /// Print JSON Lines: one object a line with "schema" and "kind" (docs/json.md)
     #[arg(long, global = true)]
     pub json: bool,
-    /// Use this topology instead of the machine's: a string such as "pack:2 numa:4 l3:2 core:8", or an
-    /// hwloc XML file
-    #[arg(long, global = true, value_name = "STRING|FILE.xml")]
+    /// Use this topology instead of the machine's: a string such as "pack:2 numa:4 l3:2 core:8", an hwloc XML file,
+    /// or the name of a described machine
+    #[arg(long, global = true, value_name = "STRING|FILE.xml|NAME")]
     pub topology: Option<String>,
     /// Use the costs of a described machine: its name (`lineweave list --machines`) or a file
     #[arg(long, global = true, value_name = "NAME|FILE", conflicts_with = "profile")]
@@ -52,6 +53,8 @@ pub struct Costs {
     pub tuning: Tuning,
     /// Where it comes from, in words.
     pub origin: String,
+    /// What of them was measured and what assumed, where a matrix tells a part.
+    pub notes: Vec<String>,
     /// CPUs, neighbours first.
     pub topology: Topology,
 }
@@ -91,8 +94,14 @@ impl Session {
     /// [`CliError::Setting`].
     pub fn settings(&mut self) -> Result<(Settings, Vec<Warning>), CliError> {
         let (mut settings, warnings) = Settings::from_environment()?;
-        if let Some(text) = self.topology_option() {
-            settings.topology = Source::parse(text);
+        if let Some(text) = self.topology_option().map(str::to_owned) {
+            settings.topology = Source::parse(&text);
+            // A machine's name stands for its topology.
+            if !text.contains([':', '/', '.']) && text != "machine" {
+                if let Some(form) = load_machine(&text).ok().and_then(|m| m.topology.value) {
+                    settings.topology = Source::Synthetic(form);
+                }
+            }
         }
         Ok((settings, warnings))
     }
@@ -146,7 +155,8 @@ impl Session {
             };
             let origin = Origin::Machine { name: machine.name.clone(), why: "--machine".to_owned() };
             let tuning = Tuning::of_model(Model::from_machine(&machine), origin);
-            return Ok(Costs { tuning, origin: format!("machine description {}", machine.name), topology });
+            let origin = format!("machine description {}", machine.name);
+            return Ok(Costs { tuning, origin, notes: machines::told(&machine), topology });
         }
         if let Some(file) = self.profile_option().map(Path::to_owned) {
             let (profile, model) = load_profile(&file)?;
@@ -159,21 +169,34 @@ impl Session {
                 }
             };
             let origin = format!("profile {}, measured on {}", file.display(), profile.machine.cpu);
-            return Ok(Costs { tuning: Tuning::of_model(model, Origin::Profile { file }), origin, topology });
+            return Ok(Costs {
+                tuning: Tuning::of_model(model, Origin::Profile { file }),
+                origin,
+                notes: Vec::new(),
+                topology,
+            });
         }
         let here = Settings { topology: Source::Machine, ..settings };
         let node = NodeInfo::gather(&here, &[])?;
         let tuning = Tuning::load(&here, &node.hardware, &node.fingerprint)?;
         let origin = tuning.origin.to_string();
-        Ok(Costs { tuning, origin, topology: given.unwrap_or_else(|| node.placement()) })
+        let topology = given.unwrap_or_else(|| node.placement());
+        Ok(Costs { tuning, origin, notes: Vec::new(), topology })
     }
 
-    /// The CPUs that ranks are placed on when nothing is chosen by costs: `--topology`, else this machine's.
+    /// The CPUs that ranks are placed on when nothing is chosen by costs: `--topology`, else those of `--machine`, else
+    /// this machine's.
     ///
     /// # Errors
-    /// [`CliError::Topology`].
+    /// [`CliError::Topology`], or why the machine's description cannot be read.
     pub fn topology(&mut self) -> Result<Topology, CliError> {
         let (settings, _) = self.settings()?;
+        if settings.topology == Source::Machine {
+            if let Some(name) = self.machine_option().map(str::to_owned) {
+                let machine = load_machine(&name)?;
+                return machine.topology().ok_or(CliError::NoTopology { name: machine.name });
+            }
+        }
         Ok(NodeInfo::gather(&settings, &[])?.placement())
     }
 
@@ -202,25 +225,6 @@ impl Session {
         }
         self.out.flush()
     }
-}
-
-/// A machine's description: from a file, or one that comes with lineweave.
-///
-/// # Errors
-/// [`CliError`] with line and reason, or with the names there are.
-pub fn load_machine(name: &str) -> Result<Machine, CliError> {
-    const WHAT: &str = "machine description";
-    let shipped = machine::shipped();
-    if let Some(found) = shipped.iter().find(|m| m.name == name) {
-        return Ok(found.clone());
-    }
-    let path = Path::new(name);
-    if !name.contains('/') && !name.ends_with(".toml") && !path.exists() {
-        let known = shipped.iter().map(|m| m.name.as_str()).collect::<Vec<_>>().join(", ");
-        return Err(CliError::UnknownMachine { name: name.to_owned(), known });
-    }
-    let text = lineweave::sysfile::text(path).map_err(|e| CliError::read(path, WHAT, e))?;
-    text.parse().map_err(|e| CliError::malformed(path, WHAT, e))
 }
 
 /// A profile and its model.

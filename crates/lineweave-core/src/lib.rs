@@ -11,6 +11,7 @@ pub mod profile;
 pub mod plan;
 pub mod machine;
 pub mod model;
+pub mod matrix;
 pub mod algorithm;
 pub mod probe;
 pub mod verify;

@@ -44,6 +44,8 @@ pub struct Arguments {
 struct Found {
     question: Question,
     origin: String,
+    /// What of the costs was measured and what assumed, where a matrix tells a part.
+    notes: Vec<String>,
     model: Model,
     choice: Choice,
     chosen: Chosen,
@@ -78,6 +80,7 @@ struct ChoiceObject<'a> {
     costed: usize,
     reasons: &'a [String],
     costs: &'a str,
+    notes: &'a [String],
 }
 
 #[derive(Serialize)]
@@ -137,7 +140,7 @@ fn find(arguments: &Arguments, session: &mut Session) -> Result<Found, CliError>
         }
     }
     let settings = session.settings_warned()?;
-    let Costs { tuning, origin, topology } = session.costs()?;
+    let Costs { tuning, origin, notes, topology } = session.costs()?;
     let asked = arguments.place.question(session, collective, bytes, &topology, settings.box_bytes)?;
     // Processes of this machine reach each other's buffers through the kernel, where it lets them.
     let attach = !asked.direct && collective.moves_data() && tuning.attaches(settings.attach, bytes);
@@ -164,7 +167,7 @@ fn find(arguments: &Arguments, session: &mut Session) -> Result<Found, CliError>
         .and_then(|choices| choices.lookup(collective, ranks, question.bytes, team))
         .filter(|f| f.exact && f.tuned.algorithm == chosen.algorithm.name && f.tuned.params == chosen.params)
         .map(|f| f.tuned.measured_ns);
-    Ok(Found { question, origin, model: tuning.model, choice, chosen, predicted, measured_ns, free })
+    Ok(Found { question, origin, notes, model: tuning.model, choice, chosen, predicted, measured_ns, free })
 }
 
 fn objects(arguments: &Arguments, found: &Found, session: &mut Session) -> Result<(), CliError> {
@@ -196,6 +199,7 @@ fn objects(arguments: &Arguments, found: &Found, session: &mut Session) -> Resul
         costed: choice.considered.len(),
         reasons: &choice.reasons,
         costs: &found.origin,
+        notes: &found.notes,
     };
     session.out.object("choice", &object)?;
     if arguments.candidates {
@@ -252,6 +256,7 @@ fn price(fixed: &Choice, free: &Choice) -> String {
 fn text(arguments: &Arguments, found: &Found, session: &mut Session) -> Result<(), CliError> {
     let Found { question, choice, chosen, .. } = found;
     session.out.line(&format!("costs: {}", found.origin))?;
+    found.notes.iter().try_for_each(|note| session.out.line(&format!("  {note}")))?;
     let why = match chosen.because {
         Because::Predicted => None,
         Because::Forced => Some("LINEWEAVE_ALGORITHM says so"),

@@ -2,6 +2,7 @@
 
 use super::plan::full_name;
 use crate::error::CliError;
+use crate::machines::{beside, with_matrix};
 use crate::output::table;
 use crate::session::Session;
 use lineweave_core::algorithm::{self, Algorithm};
@@ -57,6 +58,8 @@ struct MachineRow<'a> {
     arch: &'a str,
     topology: Option<&'a str>,
     cpus: Option<usize>,
+    /// Who measured its matrix.
+    matrix: Option<&'a str>,
 }
 
 /// Lists them.
@@ -89,24 +92,39 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
 }
 
 fn machines(session: &mut Session) -> Result<(), CliError> {
-    let row = |m: &'static Machine| MachineRow {
-        name: &m.name,
-        title: &m.title,
-        arch: &m.arch,
-        topology: m.topology.value.as_deref(),
-        cpus: m.topology().map(|t| t.cpus.len()),
-    };
-    let mut rows = table(&["machine", "arch", "cpus", "topology", "what it is"], &[2]);
-    for machine in machine::shipped() {
-        let row = row(machine);
+    let mut all: Vec<Machine> = machine::shipped().to_vec();
+    let measured = beside()?;
+    if measured.is_empty() {
+        session.out.warn(
+            "the machines with measured matrices are not installed beside this program: expected them in share/lineweave/machines",
+        );
+    }
+    for (file, machine) in measured {
+        // The others' CPUs are told by their topologies.
+        all.push(match machine.topology.value {
+            Some(_) => machine,
+            None => with_matrix(&file, machine)?,
+        });
+    }
+    let mut rows = table(&["machine", "arch", "cpus", "matrix", "topology", "what it is"], &[2]);
+    for machine in &all {
+        let row = MachineRow {
+            name: &machine.name,
+            title: &machine.title,
+            arch: &machine.arch,
+            topology: machine.topology.value.as_deref(),
+            cpus: machine.topology().map(|t| t.cpus.len()),
+            matrix: machine.matrix.as_ref().map(|m| m.source.as_str()),
+        };
         if session.out.is_json() {
             session.out.object("machine", &row)?;
             continue;
         }
-        let unknown = "unknown".to_owned();
-        let cpus = row.cpus.map_or_else(|| unknown.clone(), |n| n.to_string());
-        let topology = row.topology.map_or(unknown, str::to_owned);
-        rows.add_row([row.name.to_owned(), row.arch.to_owned(), cpus, topology, row.title.to_owned()]);
+        let unknown = if row.matrix.is_some() { "groups of different size" } else { "unknown" };
+        let cpus = row.cpus.map_or_else(|| unknown.to_owned(), |n| n.to_string());
+        let matrix = if row.matrix.is_some() { "yes" } else { "" };
+        let topology = row.topology.unwrap_or(unknown);
+        rows.add_row([row.name, row.arch, &cpus, matrix, topology, row.title]);
     }
     match session.out.is_json() {
         true => Ok(()),

@@ -1,4 +1,7 @@
-//! `lineweave profile`: profiles side by side, and what is added to one.
+//! `lineweave profile`: profiles side by side, what is added to one, and matrices from and for others.
+
+mod export;
+mod import;
 
 use super::fit::parameters::{parameters, Parameter};
 use crate::error::CliError;
@@ -24,6 +27,10 @@ enum What {
     Diff(Diff),
     /// Keep in a profile what messages between nodes take, for `lineweave explain --nodes`
     Link(Link),
+    /// Write the latencies between each two CPUs for others: as CSV, or for hwloc
+    Export(export::Export),
+    /// Make a machine's description of a matrix of core-to-core latencies that somebody measured
+    Import(import::Import),
 }
 
 /// What to keep, and where.
@@ -80,6 +87,8 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     match &arguments.what {
         What::Diff(diff) => compare(diff, session),
         What::Link(link) => keep(link, session),
+        What::Export(export) => export::run(export, session),
+        What::Import(import) => import::run(import, session),
     }
 }
 

@@ -5,6 +5,7 @@ mod commands;
 mod common;
 mod guide;
 mod launching;
+mod machines;
 mod measuring;
 mod models;
 mod report;

@@ -9,11 +9,13 @@ use std::collections::BTreeMap;
 
 const TOP: f64 = 62.0;
 const LEFT: f64 = 60.0;
+/// CPUs beyond which marks have no words and no gaps: cells of one shade are one stretch.
+const WORDY: usize = 128;
 /// CPUs beyond which only one a core, and then only some of them, are drawn.
-const MOST: usize = 128;
+const MOST: usize = 1024;
 
 /// Draws in ns for each two CPUs of `topology` what was `measured` for them, by their numbers in the system, and where nothing was,
-/// the `cost` of their nearest common level; shades by logarithm. Costs that are not positive and finite are left white. Of more than 128 CPUs one a core is drawn, and of more cores an even choice; the picture says so.
+/// the `cost` of their nearest common level; shades by logarithm. Costs that are not positive and finite are left white. Of more than 1024 CPUs one a core is drawn, and of more cores an even choice; the picture says so.
 /// `tree` has pairs of indices into [`Topology::cpus`], giver first, in the order in which they are told: each is a mark in
 /// the row of the giver and the column of the taker, where both are drawn.
 pub fn pairs(
@@ -24,7 +26,8 @@ pub fn pairs(
     tree: &[(usize, usize)],
 ) -> String {
     let (cpus, which) = shown(topology);
-    let cell = (640.0 / cpus.len().max(1) as f64).clamp(4.0, 64.0);
+    let dense = cpus.len() > WORDY;
+    let cell = (640.0 / cpus.len().max(1) as f64).clamp(if dense { 0.5 } else { 4.0 }, 64.0);
     let side = cpus.len() as f64 * cell;
     let sound = |ns: f64| (ns > 0.0 && ns.is_finite()).then_some(ns);
     let of = |a: &Cpu, b: &Cpu| sound(measured(a.os, b.os).unwrap_or_else(|| cost(a.common(b))));
@@ -57,9 +60,14 @@ pub fn pairs(
         Some((ns, _)) => format!("{level}: {}", Nanos(ns)),
         None => format!("{level}: not known"),
     };
+    if dense {
+        svg.cells((LEFT, TOP), cell, cpus.len(), &|row, column| {
+            (row != column).then(|| shade(of(cpus[row], cpus[column])))
+        });
+    }
     for (row, a) in cpus.iter().enumerate() {
         let y = TOP + row as f64 * cell;
-        let mut column = 0;
+        let mut column = if dense { cpus.len() } else { 0 };
         // Neighbours of one distance and cost are one mark.
         while column < cpus.len() {
             if column == row {
@@ -102,7 +110,7 @@ pub fn pairs(
         let (Some(row), Some(column)) = (place(from), place(to)) else { continue };
         let at = (LEFT + (column as f64 + 0.5) * cell, TOP + (row as f64 + 0.5) * cell);
         svg.open(&format!("{}. CPU {} tells CPU {}", i + 1, cpus[row].os, cpus[column].os));
-        let radius = (cell * 0.36).clamp(2.0, 13.0);
+        let radius = (cell * 0.36).clamp(1.6, 13.0);
         svg.circle(at, radius, TRANSFER, edge);
         if radius >= 8.0 {
             let text = (i + 1).to_string();
@@ -184,9 +192,19 @@ mod tests {
     }
 
     #[test]
+    fn every_cpu_of_512_is_drawn_in_few_bytes() {
+        let measured =
+            |a: usize, b: usize| Some(if a / 2 == b / 2 { 10.0 } else { 100.0 + ((a * b) % 7) as f64 });
+        let svg = pairs(&topology(256), "t", &|_| 1.0, &measured, &[]);
+        assert!(svg.contains("all 512 CPUs") && !svg.contains("NaN"), "{svg}");
+        assert!(svg.contains("M0 511h510v1h-510z"), "the last CPU's row, up to its sibling");
+        assert!(svg.len() < 100_000, "{} bytes", svg.len());
+    }
+
+    #[test]
     fn large_machines_and_unknown_costs_are_drawn_too() {
-        let svg = pairs(&topology(300), "t", &|_| f64::NAN, &|_, _| None, &[]);
-        assert!(svg.contains("one core of every 3") && svg.contains("not known") && !svg.contains("NaN"));
+        let svg = pairs(&topology(1500), "t", &|_| f64::NAN, &|_, _| None, &[]);
+        assert!(svg.contains("one core of every 2") && svg.contains("not known") && !svg.contains("NaN"));
         assert!(pairs(&Topology::default(), "t", &|_| 1.0, &|_, _| None, &[]).ends_with("</svg>\n"));
     }
 }

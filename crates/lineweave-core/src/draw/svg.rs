@@ -1,6 +1,7 @@
 //! The few shapes that drawings are made of, as SVG text.
 
 use super::{INK, SOFT};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// A point.
@@ -63,6 +64,40 @@ impl Svg {
             self.body,
             "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{w:.2}\" height=\"{h:.1}\" rx=\"{radius}\" fill=\"{fill}\"/>"
         );
+    }
+
+    /// `n` by `n` squares of side `cell`, each filled as `fill(row, column)` says; a path a colour, a stretch where neighbours
+    /// are alike.
+    pub(super) fn cells(
+        &mut self,
+        at: Point,
+        cell: f64,
+        n: usize,
+        fill: &dyn Fn(usize, usize) -> Option<&'static str>,
+    ) {
+        let mut paths: BTreeMap<&str, String> = BTreeMap::new();
+        for row in 0..n {
+            let mut column = 0;
+            while column < n {
+                let colour = fill(row, column);
+                let end = (column + 1..n).find(|&c| fill(row, c) != colour).unwrap_or(n);
+                if let Some(colour) = colour {
+                    let path = paths.entry(colour).or_default();
+                    let width = end - column;
+                    let _ = write!(path, "M{column} {row}h{width}v1h-{width}z");
+                }
+                column = end;
+            }
+        }
+        let (x, y) = at;
+        let _ = write!(
+            self.body,
+            "<g transform=\"translate({x:.1} {y:.1}) scale({cell:.4})\" shape-rendering=\"crispEdges\">"
+        );
+        for (colour, path) in &paths {
+            let _ = write!(self.body, "<path fill=\"{colour}\" d=\"{path}\"/>");
+        }
+        self.body.push_str("</g>\n");
     }
 
     /// A rectangle within a border of its own colour.

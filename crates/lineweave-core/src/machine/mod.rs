@@ -14,6 +14,7 @@ mod coherent;
 mod line;
 mod mesh;
 mod nearest;
+mod pairs;
 mod read;
 mod shipped;
 mod synthetic;
@@ -23,10 +24,12 @@ pub use coherent::{Coherent, NumaTransfer, Protocol};
 pub use line::{Bandwidth, Contention, LineRead, Location, MultiLine, State};
 pub use mesh::{Arbiter, Controllers, Dimensions, Mesh, Routing};
 pub use nearest::nearest;
+pub use pairs::{Matrix, MatrixFile, Measured};
 pub use shipped::{shipped, SOURCES};
 pub use synthetic::{topology, TopologyError};
 
 use crate::topology::{Cpu, Level, Topology};
+use std::borrow::Cow;
 
 /// How a value is known.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -171,6 +174,23 @@ pub struct Machine {
     pub concurrent: Vec<Concurrent>,
     /// What the message-passing mesh family reads; `None` where cores share memory.
     pub mesh: Option<Mesh>,
+    /// The matrix of core-to-core latencies that it names; what the matrix tells need not be described.
+    pub matrix: Option<MatrixFile>,
+    /// What that matrix told, once it was read.
+    pub measured: Option<Measured>,
+}
+
+impl Transfer {
+    /// The cost between cores whose nearest common level is `level`.
+    pub(crate) fn at_mut(&mut self, level: Level) -> &mut Value {
+        match level {
+            Level::Core => &mut self.core_ns,
+            Level::L3 => &mut self.l3_ns,
+            Level::Numa => &mut self.numa_ns,
+            Level::Package => &mut self.package_ns,
+            Level::Machine => &mut self.machine_ns,
+        }
+    }
 }
 
 impl Machine {
@@ -185,18 +205,22 @@ impl Machine {
         }
     }
 
-    /// The cost of moving a line between two CPUs: that of their nodes' pair where it is known, otherwise that of
-    /// their nearest common level.
-    pub fn transfer_between(&self, a: &Cpu, b: &Cpu) -> &Value {
-        let pair = |t: &&NumaTransfer| t.nodes == (a.numa, b.numa) || t.nodes == (b.numa, a.numa);
-        match self.numa_transfer.iter().find(pair) {
-            Some(pair) => &pair.transfer_ns,
-            None => self.transfer(a.common(b)),
+    /// The cost of moving a line between two CPUs: what was measured for them, or else that of their nodes' pair where it is
+    /// known, otherwise that of their nearest common level.
+    pub fn transfer_between(&self, a: &Cpu, b: &Cpu) -> Cow<'_, Value> {
+        let level = self.transfer(a.common(b));
+        if let Some(ns) = self.measured.as_ref().and_then(|m| m.matrix.between(a.os, b.os)) {
+            return Cow::Owned(Value { value: Some(ns), low: None, high: None, ..level.clone() });
         }
+        let pair = |t: &&NumaTransfer| t.nodes == (a.numa, b.numa) || t.nodes == (b.numa, a.numa);
+        Cow::Borrowed(self.numa_transfer.iter().find(pair).map_or(level, |pair| &pair.transfer_ns))
     }
 
     /// Its CPUs; `None` when the topology is unknown.
     pub fn topology(&self) -> Option<Topology> {
+        if let Some(measured) = &self.measured {
+            return Some(measured.topology.clone());
+        }
         // Reading the file has checked the string.
         self.topology.value.as_deref().and_then(|text| topology(text).ok())
     }

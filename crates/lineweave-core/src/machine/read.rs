@@ -4,7 +4,7 @@ use super::synthetic::topology;
 use super::tree::{document, Entry, Table};
 use super::{
     Access, Bandwidth, Coherent, Concurrent, Contention, LineRead, Location, Machine, MachineError,
-    MultiLine, NumaTransfer, Patterns, Protocol, Rates, State, Status, Transfer, Value,
+    MatrixFile, MultiLine, NumaTransfer, Patterns, Protocol, Rates, State, Status, Transfer, Value,
 };
 use crate::topology::Level;
 use std::str::FromStr;
@@ -46,18 +46,50 @@ impl FromStr for Machine {
             "bandwidth",
             "concurrent",
             "mesh",
+            "matrix",
         ])?;
+        let matrix = root.find("matrix").map(|e| matrix_file(e.table(e.key)?)).transpose()?;
+        // What its matrix, or a machine like it, is asked for.
+        let left = |key: &str| matrix.is_some() && root.find(key).is_none();
+        if let (Some(_), Some(transfer)) = (&matrix, root.find("transfer")) {
+            return Err(transfer.bad("no transfers beside a matrix, which has them"));
+        }
         let machine = Machine {
             name: root.get("name")?.text()?.to_owned(),
             title: root.get("title")?.text()?.to_owned(),
             arch: root.get("arch")?.text()?.to_owned(),
-            cpu: patterns(root.table("cpu")?)?,
-            topology: value(root.get("topology")?, synthetic)?,
-            line_bytes: value(root.get("line_bytes")?, |e| e.number(false))?,
+            cpu: if left("cpu") { Patterns::default() } else { patterns(root.table("cpu")?)? },
+            topology: match left("topology") {
+                true => silent(),
+                false => value(root.get("topology")?, synthetic)?,
+            },
+            line_bytes: match left("line_bytes") {
+                true => silent(),
+                false => value(root.get("line_bytes")?, |e| e.number(false))?,
+            },
             coherent: root.find("coherent").map(|e| coherent(e.table("coherent")?)).transpose()?,
-            transfer: transfer(root.table("transfer")?)?,
-            access: access(root.table("access")?)?,
-            rates: rates(root.table("rates")?)?,
+            transfer: match left("transfer") {
+                true => Transfer {
+                    core_ns: silent(),
+                    l3_ns: silent(),
+                    numa_ns: silent(),
+                    package_ns: silent(),
+                    machine_ns: silent(),
+                },
+                false => transfer(root.table("transfer")?)?,
+            },
+            access: match left("access") {
+                true => Access { local_ns: silent(), memory_ns: silent() },
+                false => access(root.table("access")?)?,
+            },
+            rates: match left("rates") {
+                true => Rates {
+                    copy_bytes_per_ns: silent(),
+                    memory_bytes_per_ns: silent(),
+                    fold_bytes_per_ns: silent(),
+                },
+                false => rates(root.table("rates")?)?,
+            },
             multi_line: list(&root, "multi_line", multi_line)?,
             contention: list(&root, "contention", contention)?,
             numa_transfer: list(&root, "numa_transfer", numa_transfer)?,
@@ -65,11 +97,30 @@ impl FromStr for Machine {
             bandwidth: list(&root, "bandwidth", bandwidth)?,
             concurrent: list(&root, "concurrent", concurrent)?,
             mesh: root.find("mesh").map(|e| super::mesh::read(e.table(e.key)?)).transpose()?,
+            matrix,
+            measured: None,
         };
-        monotone(&machine, root.table("transfer")?)?;
+        if let Some(transfer) = root.find("transfer") {
+            monotone(&machine, transfer.table(transfer.key)?)?;
+        }
         rising(&machine.concurrent, &root)?;
         Ok(machine)
     }
+}
+
+/// A value that the description leaves to its matrix, or to a machine like it.
+fn silent<T>() -> Value<T> {
+    let source = "the description leaves it to its matrix".to_owned();
+    Value { value: None, low: None, high: None, status: Status::Unknown, source }
+}
+
+fn matrix_file(table: Table<'_>) -> Read<MatrixFile> {
+    table.only(&["file", "source", "like"])?;
+    Ok(MatrixFile {
+        file: table.get("file")?.text()?.to_owned(),
+        source: table.get("source")?.text()?.to_owned(),
+        like: table.find("like").map(|e| e.text().map(str::to_owned)).transpose()?,
+    })
 }
 
 /// A value with its status; `inner` reads the value itself.

@@ -101,7 +101,7 @@ pub(super) fn run(arguments: &Arguments, nodes: usize, session: &mut Session) ->
     let settings = session.settings_warned()?;
     let costs = session.costs()?;
     let (link, said_by) = cost(arguments.link.as_ref(), &costs)?;
-    let Costs { tuning, origin, topology } = costs;
+    let Costs { tuning, origin, topology, .. } = costs;
     let ranks = arguments.place.ranks.unwrap_or(nodes * topology.cpus.len().max(1));
     if nodes == 0 || ranks == 0 || ranks % nodes != 0 {
         return Err(CliError::RanksOfNodes { ranks, nodes });

@@ -4,7 +4,7 @@ use super::choices::Tree;
 use super::subject::Subject;
 use super::Section;
 use lineweave_core::draw;
-use lineweave_core::topology::Level;
+use lineweave_core::topology::{Cpu, Level};
 use lineweave_core::units::Nanos;
 use std::collections::BTreeMap;
 
@@ -39,6 +39,9 @@ pub fn machine(subject: &Subject) -> Section {
 
 /// What was measured for two CPUs, by their numbers, the smaller first.
 fn measured_pairs(subject: &Subject) -> BTreeMap<(usize, usize), f64> {
+    if let Some(matrix) = &subject.matrix {
+        return matrix.pairs().map(|(a, b, ns)| ((a, b), ns)).collect();
+    }
     let cells = subject.profile.iter().flat_map(|profile| profile.probe("pair"));
     let number = |text: Option<&String>| text.and_then(|t| t.parse::<usize>().ok());
     cells
@@ -51,10 +54,10 @@ fn measured_pairs(subject: &Subject) -> BTreeMap<(usize, usize), f64> {
 
 /// The median of what was measured at each level.
 fn middles(subject: &Subject, measured: &BTreeMap<(usize, usize), f64>) -> BTreeMap<Level, f64> {
-    let cpu = |os: usize| subject.topology.cpus.iter().find(|cpu| cpu.os == os);
+    let cpus: BTreeMap<usize, &Cpu> = subject.topology.cpus.iter().map(|cpu| (cpu.os, cpu)).collect();
     let mut found: BTreeMap<Level, Vec<f64>> = BTreeMap::new();
     for (&(a, b), &ns) in measured {
-        if let (Some(a), Some(b)) = (cpu(a), cpu(b)) {
+        if let (Some(a), Some(b)) = (cpus.get(&a), cpus.get(&b)) {
             found.entry(a.common(b)).or_default().push(ns);
         }
     }
@@ -80,9 +83,10 @@ pub fn distances(subject: &Subject, tree: &Result<Tree, String>) -> Section {
         false => middles.get(&level).copied().unwrap_or(f64::NAN),
     };
     let of = |a: usize, b: usize| measured.get(&(a.min(b), a.max(b))).copied();
-    let title = match measured.is_empty() {
-        true => "Reading a line that another CPU modified",
-        false => "From one CPU to another: a flag raised and seen",
+    let title = match (measured.is_empty(), &subject.matrix) {
+        (true, _) => "Reading a line that another CPU modified",
+        (false, Some(_)) => "From one CPU to another: half a round trip of a line",
+        (false, None) => "From one CPU to another: a flag raised and seen",
     };
     let pairs = |tree: &[(usize, usize)]| draw::pairs(&subject.topology, title, &cost, &of, tree);
     if !measured.is_empty() {

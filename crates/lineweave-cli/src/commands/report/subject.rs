@@ -1,13 +1,14 @@
 //! Whose machine a report is about: costs, CPUs, and what was measured.
 
 use crate::error::CliError;
+use crate::machines;
 use crate::session::{load_machine, load_profile, Session};
 use lineweave::segment::MAX_RANKS;
 use lineweave::settings::Settings;
 use lineweave::topology::{Hardware, Source};
 use lineweave::tuning::CHOICES_FILE;
 use lineweave_core::collective::Collective;
-use lineweave_core::machine::{nearest, shipped};
+use lineweave_core::machine::{nearest, shipped, Matrix};
 use lineweave_core::model::Model;
 use lineweave_core::profile::{Fingerprint, Profile};
 use lineweave_core::select::Choices;
@@ -70,8 +71,10 @@ pub struct Subject {
     pub fingerprint: Option<Fingerprint>,
     /// Where and when the profile was measured.
     pub profile: Option<Profile>,
-    /// Where a description's topology is from.
-    pub source: Option<String>,
+    /// Where a description's topology is from, and what its matrix tells.
+    pub source: Vec<String>,
+    /// What lies between each two CPUs, where a description has it.
+    pub matrix: Option<Matrix>,
     /// What `tune` measured on the machine of the profile.
     pub choices: Option<Choices>,
     pub record: Option<Record>,
@@ -138,7 +141,8 @@ pub fn load(record: Option<&Path>, session: &mut Session) -> Result<Subject, Cli
             topology,
             fingerprint: Some(profile.machine.clone()),
             profile: Some(profile),
-            source: None,
+            source: Vec::new(),
+            matrix: None,
             choices,
             record,
             timed: Vec::new(),
@@ -166,7 +170,8 @@ pub fn load(record: Option<&Path>, session: &mut Session) -> Result<Subject, Cli
         topology: costs.topology,
         fingerprint: here,
         profile: None,
-        source: None,
+        source: Vec::new(),
+        matrix: None,
         choices: None,
         record: None,
         timed: Vec::new(),
@@ -185,6 +190,9 @@ pub fn described(
     let topology = given.or_else(|| machine.topology());
     let topology = topology.ok_or_else(|| CliError::NoTopology { name: machine.name.clone() })?;
     let status = machine.topology.status.name();
+    let form = machine.topology.value.as_deref().unwrap_or("as given");
+    let mut source = vec![format!("Topology {form} ({status}: {})", machine.topology.source)];
+    source.extend(machines::told(&machine).into_iter().map(|note| format!("Costs {note}")));
     Ok(Subject {
         title: machine.title.clone(),
         origin: format!("machine description {}{why}", machine.name),
@@ -192,11 +200,8 @@ pub fn described(
         topology,
         fingerprint: None,
         profile: None,
-        source: Some(format!(
-            "topology {} ({status}: {})",
-            machine.topology.value.as_deref().unwrap_or("as given"),
-            machine.topology.source
-        )),
+        source,
+        matrix: machine.measured.map(|m| m.matrix),
         choices: None,
         record,
         timed: Vec::new(),

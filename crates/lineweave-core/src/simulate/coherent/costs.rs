@@ -167,7 +167,7 @@ fn by_state(machine: &Machine, a: &Cpu, b: &Cpu, level: Level) -> Result<[u64; 3
         cell.mean_ns.value.map(picos)
     };
     let key = format!("transfer between cores of one {level}");
-    let transfer = picos(known(machine, &key, machine.transfer_between(a, b))?);
+    let transfer = picos(known(machine, &key, &machine.transfer_between(a, b))?);
     let (modified, exclusive) = (read(State::M).unwrap_or(transfer), read(State::E).unwrap_or(transfer));
     let shared = if location == Location::Machine { exclusive } else { read(State::S).unwrap_or(transfer) };
     Ok([modified, exclusive, shared])

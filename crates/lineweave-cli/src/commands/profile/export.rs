@@ -1,0 +1,99 @@
+//! `lineweave profile export`: a matrix of latencies as others read it.
+
+use crate::error::CliError;
+use crate::files::{replace, to_write};
+use crate::session::{load_machine, load_profile, Session};
+use lineweave::topology::{Hardware, Source};
+use lineweave_core::machine::Matrix;
+use lineweave_core::matrix::{csv, hwloc, placed, shape};
+use lineweave_core::model::classes::LatenciesError;
+use lineweave_core::profile::Profile;
+use lineweave_core::topology::Topology;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// As what, and where to.
+#[derive(clap::Args, Debug)]
+#[group(id = "form", required = true)]
+pub(super) struct Export {
+    /// As CSV: the lower triangle in ns, as core-to-core-latency prints it
+    #[arg(long, group = "form")]
+    csv: bool,
+    /// As hwloc's XML with distances between CPUs, in whole ns, for `lstopo --distances -i FILE.xml`
+    #[arg(long, group = "form")]
+    hwloc: bool,
+    /// Where to [default: standard output]
+    #[arg(long, short, value_name = "FILE", value_parser = to_write)]
+    output: Option<PathBuf>,
+}
+
+#[derive(Serialize)]
+struct Exported {
+    file: Option<String>,
+    cpus: usize,
+    text: Option<String>,
+}
+
+/// The matrix of `--machine`, else of `--profile`, else of this machine's profile.
+pub(super) fn run(arguments: &Export, session: &mut Session) -> Result<(), CliError> {
+    let (matrix, topology) = subject(session)?;
+    let text = if arguments.csv { csv(&matrix) } else { hwloc(&matrix, &topology) };
+    if let Some(file) = &arguments.output {
+        replace(file, &text, "-o")?;
+    }
+    let file = arguments.output.as_ref().map(|f| f.display().to_string());
+    let cpus = matrix.cpus().len();
+    match (session.out.is_json(), file) {
+        (true, file) => {
+            let text = file.is_none().then_some(text);
+            session.out.object("profile-export", &Exported { file, cpus, text })
+        }
+        (false, Some(file)) => session.out.line(&format!("{file}: latencies among {cpus} CPUs")),
+        (false, None) => session.out.text(&text),
+    }
+}
+
+fn subject(session: &mut Session) -> Result<(Matrix, Topology), CliError> {
+    if let Some(name) = session.machine_option().map(str::to_owned) {
+        let machine = load_machine(&name)?;
+        let measured = machine.measured.ok_or(CliError::NoMatrix { name: machine.name })?;
+        return Ok((measured.matrix, measured.topology));
+    }
+    let file = match session.profile_option().map(Path::to_owned) {
+        Some(file) => file,
+        None => session.cached_profile()?.1,
+    };
+    let (profile, _) = load_profile(&file)?;
+    let bad = |e: LatenciesError| CliError::malformed(&file, "profile with the latencies of all pairs", e);
+    let matrix = pairs(&profile).map_err(bad)?;
+    let found = shape(&matrix).map_err(bad)?.topology;
+    let known = Hardware::load(&Source::Synthetic(profile.machine.topology.clone())).map(|h| h.topology);
+    let topology = match known {
+        Ok(known) if known.cpus.len() == found.cpus.len() => placed(&found, &known),
+        _ => found,
+    };
+    Ok((matrix, topology))
+}
+
+/// The cells of probe `pair`, of which a pair's last one counts.
+fn pairs(profile: &Profile) -> Result<Matrix, LatenciesError> {
+    let mut known: BTreeMap<(usize, usize), f64> = BTreeMap::new();
+    for cell in profile.probe("pair") {
+        let cpu = |name: &str| cell.factors.get(name).and_then(|t| t.parse::<usize>().ok());
+        let (Some(a), Some(b)) = (cpu("a"), cpu("b")) else { return Err(LatenciesError::None) };
+        known.insert((a.max(b), a.min(b)), cell.stats.median);
+    }
+    let mut cpus: Vec<usize> = known.keys().flat_map(|&(a, b)| [a, b]).collect();
+    cpus.sort_unstable();
+    cpus.dedup();
+    for (i, &a) in cpus.iter().enumerate() {
+        if let Some(&b) = cpus[..i].iter().find(|&&b| !known.contains_key(&(a, b))) {
+            return Err(LatenciesError::Missing { a: b, b: a, cpus: cpus.len() });
+        }
+    }
+    match cpus.is_empty() {
+        true => Err(LatenciesError::None),
+        false => Ok(Matrix::new(&cpus, |i, j| known[&(cpus[i], cpus[j])])),
+    }
+}

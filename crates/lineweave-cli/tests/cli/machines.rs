@@ -1,0 +1,167 @@
+//! Machines that were measured pair by pair: asked about by name, imported and exported.
+
+use crate::common::{first, Scratch};
+use std::process::{Command, Stdio};
+
+/// Two packages of two caches of two cores, in ns, as core-to-core-latency prints them.
+fn latencies() -> String {
+    let ns = |a: usize, b: usize| match (a / 2 == b / 2, a / 4 == b / 4) {
+        (true, _) => 25.0,
+        (false, true) => 110.5,
+        (false, false) => 200.0,
+    };
+    let cell = |a: usize, b: usize| if b < a { ns(a, b).to_string() } else { String::new() };
+    let row = |a: usize| (0..8).map(|b| cell(a, b)).collect::<Vec<_>>().join(",");
+    (0..8).map(|a| row(a) + "\n").collect()
+}
+
+fn imported(scratch: &Scratch) -> (String, String) {
+    let file = scratch.file("mine.csv", &latencies());
+    let machine = scratch.path().join("mine.toml").to_str().unwrap().to_owned();
+    let text = scratch.run(&["profile", "import", &file, "-o", &machine]).accepted();
+    (machine, text)
+}
+
+#[test]
+fn measured_machines_are_listed_and_asked_about_by_name() {
+    let scratch = Scratch::new();
+    let objects = scratch.run(&["list", "--machines", "--json"]).objects();
+    assert_eq!(objects.iter().filter(|o| !o["matrix"].is_null()).count(), 34);
+    let bergamo = objects.iter().find(|o| o["name"] == "dual-epyc-9754").unwrap();
+    assert_eq!((bergamo["cpus"].as_u64(), bergamo["arch"].as_str()), (Some(512), Some("x86_64")));
+    let uneven = objects.iter().find(|o| o["name"] == "dual-xeon-8360y").unwrap();
+    assert!(uneven["topology"].is_null() && uneven["cpus"] == 128, "{uneven}");
+
+    let text = scratch.run(&["explain", "barrier", "--machine", "dual-xeon-6242"]).accepted();
+    for part in [
+        "of its matrix (KCORES/",
+        "core 7.40 ns, l3 48.0 ns",
+        "machine 141 ns",
+        "assumed, since no matrix tells",
+    ] {
+        assert!(text.contains(part), "`{part}` is not in {text}");
+    }
+    let choice = scratch.run(&["explain", "bcast", "8", "--machine", "epyc-74f3", "--json"]).objects();
+    assert_eq!(first(&choice, "choice")["ranks"], 48);
+    assert_eq!(first(&choice, "choice")["notes"].as_array().unwrap().len(), 2);
+    scratch.run(&["plan", "bcast", "--bytes", "8", "-n", "6", "--machine", "epyc-74f3"]).accepted();
+    scratch.run(&["draw", "barrier", "tree", "-n", "6", "--machine", "epyc-74f3"]).accepted();
+    scratch.run(&["verify", "barrier/tree", "-n", "48", "--machine", "epyc-74f3"]).accepted();
+    scratch.run(&["verify", "barrier/tree", "-n", "48", "--topology", "epyc-74f3"]).accepted();
+    scratch
+        .run(&["explain", "barrier", "--machine", "epyc-9999"])
+        .refused(1, &["`epyc-9999`", "dual-epyc-9754"]);
+}
+
+/// Each pair has its own latency there: a barrier of the two farthest CPUs takes longer than one of siblings.
+#[test]
+fn measured_machines_are_simulated_and_reported() {
+    let scratch = Scratch::new();
+    let simulated = |ranks: &str| {
+        let arguments = [
+            "simulate",
+            "--machine",
+            "dual-xeon-e5-2680-v4",
+            "--collective",
+            "barrier",
+            "--algorithm",
+            "tree",
+            "-n",
+            ranks,
+            "--json",
+        ];
+        first(&scratch.run(&arguments).objects(), "simulate")["time_ns"].as_f64().unwrap()
+    };
+    assert!(simulated("28") > 1.5 * simulated("14"), "the other package is 2.8 times as far");
+    let file = scratch.path().join("r.html").to_str().unwrap().to_owned();
+    scratch.run(&["report", "--machine", "dual-xeon-e5-2680-v4", "-o", &file]).accepted();
+    let page = std::fs::read_to_string(&file).unwrap();
+    for part in ["1540", "half a round trip of a line", "assumed, since no matrix tells"] {
+        assert!(page.contains(part), "`{part}` is not in the report");
+    }
+}
+
+#[test]
+fn an_imported_matrix_becomes_a_choice_and_is_exported_the_same() {
+    let scratch = Scratch::new();
+    let (machine, text) = imported(&scratch);
+    for part in ["8 CPUs, pack:2 numa:1 l3:2 core:2 pu:1", "25.0 ns", "110 ns", "200 ns", "copy_bytes_per_ns"]
+    {
+        assert!(text.contains(part), "`{part}` is not in {text}");
+    }
+    let choice = scratch.run(&["explain", "allreduce", "8", "--machine", &machine, "--json"]).objects();
+    assert_eq!(first(&choice, "choice")["ranks"], 8);
+    let out = scratch.run(&["profile", "export", "--csv", "--machine", &machine]).accepted();
+    assert_eq!(out, latencies());
+    let again = scratch.path().join("again.toml").to_str().unwrap().to_owned();
+    let zipped = scratch.path().join("mine.csv.gz").to_str().unwrap().to_owned();
+    let one = scratch.run(&["profile", "import", &zipped, "-o", &again, "--json"]).objects();
+    let object = first(&one, "profile-import");
+    assert_eq!(object["topology"], "pack:2 numa:1 l3:2 core:2 pu:1");
+    assert_eq!(object["distances"][1]["value_ns"], 110.5);
+    scratch.run(&["profile", "export", "--csv", "--machine", "generic-x86"]).refused(1, &["has no matrix"]);
+    scratch.run(&["profile", "export", "--machine", &machine]).refused(2, &["--csv", "--hwloc"]);
+}
+
+#[test]
+fn hwloc_reads_what_is_exported_for_it() {
+    let scratch = Scratch::new();
+    let (machine, _) = imported(&scratch);
+    let xml = scratch.path().join("mine.xml").to_str().unwrap().to_owned();
+    scratch.run(&["profile", "export", "--hwloc", "--machine", &machine, "-o", &xml]).accepted();
+    let info = scratch.run(&["info", "--topology", &xml]).accepted();
+    assert!(info.contains("8"), "{info}");
+    scratch.run(&["verify", "barrier/tree", "-n", "8", "--topology", &xml]).accepted();
+    let lstopo = ["lstopo-no-graphics", "lstopo"].into_iter().find_map(|name| {
+        Command::new(name)
+            .args(["--distances", "-i", &xml, "--of", "console"])
+            .stdin(Stdio::null())
+            .output()
+            .ok()
+    });
+    let Some(output) = lstopo else {
+        println!("SKIPPED: lstopo is not installed (package hwloc)");
+        return;
+    };
+    let said =
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    for part in ["CoreToCoreLatency", "PU", "200", "25"] {
+        assert!(said.contains(part), "`{part}` is not in {said}");
+    }
+}
+
+#[test]
+fn matrices_that_are_none_are_refused_with_line_and_reason() {
+    let scratch = Scratch::new();
+    let machine = scratch.path().join("m.toml").to_str().unwrap().to_owned();
+    for (text, words) in [
+        ("", &["at least 2 CPUs"][..]),
+        (",,\n10,,\n20,30,,40\n", &["line 3", "expected 3 columns", "found 4"]),
+        (",,\n10,,\n20,,\n", &["line 3", "no latency between CPUs 1 and 2"]),
+        (",,\n10,,\n20,fast,\n", &["line 3, column 2", "`fast`"]),
+        ("# cycles\n,\n10,\n", &["line 1", "`cycles`", "convert"]),
+        (&"1,2\n".repeat(10_000), &["at most 2048 CPUs"]),
+    ] {
+        let file = scratch.file("bad.csv", text);
+        scratch.run(&["profile", "import", &file, "-o", &machine]).refused(1, words);
+        assert!(!std::path::Path::new(&machine).exists());
+    }
+    let good = scratch.file("good.csv", &latencies());
+    let of =
+        |topology: &str| scratch.run(&["profile", "import", &good, "-o", &machine, "--topology", topology]);
+    of("pack:2 core:3").refused(1, &["has 6 CPUs and the matrix 8"]);
+    of("pack:4 core:2").warned(&["groups of 4 CPUs, which the topology"]);
+    let zeros = scratch.file("zeros.csv", &latencies().replacen("25", "0", 1));
+    scratch.run(&["profile", "import", &zeros, "-o", &machine]).warned(&["1 pairs are 0 ns", "CPUs 0 and 1"]);
+    let micro = scratch.file("micro.csv", &format!("# one way, us\n{}", latencies()));
+    scratch.run(&["profile", "import", &micro, "-o", &machine]).warned(&["the unit `us`"]);
+    let wild = scratch.file("wild.csv", &latencies().replacen("200", "900", 1));
+    scratch.run(&["profile", "import", &wild, "-o", &machine]).warned(&["1 pairs", "medians"]);
+    let broken = scratch.file("broken.csv.gz", "");
+    std::fs::write(&broken, [0x1f, 0x8b, 8, 0, 1, 2]).unwrap();
+    scratch.run(&["profile", "import", &broken, "-o", &machine]).refused(1, &["broken.csv.gz", "matrix"]);
+    let nothing = scratch.path().join("no.csv").to_str().unwrap().to_owned();
+    scratch.run(&["profile", "import", &nothing, "-o", &machine]).refused(1, &["no.csv", "readable matrix"]);
+    scratch.run(&["profile", "import", &good, "-o", "x.csv"]).refused(2, &["ends in .toml"]);
+}
