@@ -20,7 +20,7 @@ use lineweave_core::machine;
 use lineweave_core::model::{ceil_log2, LevelCosts, Model};
 use lineweave_core::plan::{Layout, Params, Plan, PlanError};
 use lineweave_core::profile::Fingerprint;
-use lineweave_core::select::{self, Choices, Question, SelectError};
+use lineweave_core::select::{self, Choice, Choices, Question, SelectError};
 use lineweave_core::topology::Shape;
 use lineweave_core::units::{Bytes, Nanos, Rank, LINE};
 use serde::{Deserialize, Serialize};
@@ -105,6 +105,19 @@ pub struct Chosen {
 }
 
 impl Chosen {
+    /// What the model selected for a question that it alone decides ([`Tuning::predicts`]).
+    ///
+    /// # Errors
+    /// [`SelectError`] for an algorithm that is in no table.
+    pub fn predicted(collective: Collective, choice: &Choice) -> Result<Chosen, SelectError> {
+        Ok(Chosen {
+            algorithm: algorithm::find(collective, choice.algorithm)?,
+            params: choice.params.clone(),
+            window: choice.window,
+            because: Because::Predicted,
+        })
+    }
+
     /// The plan for `bytes` bytes: a window, or the rest after the last whole one.
     ///
     /// # Errors
@@ -240,7 +253,7 @@ impl Tuning {
     }
 
     /// Whether the model alone decides a question.
-    pub(crate) fn predicts(&self, question: &Question, team: &str) -> bool {
+    pub fn predicts(&self, question: &Question, team: &str) -> bool {
         let forced = self.forced.iter().any(|f| f.collective == question.collective);
         !forced && !question.attach && question.uneven.is_none() && self.measured(question, team).is_none()
     }
@@ -265,8 +278,7 @@ impl Tuning {
                 return Ok(chosen);
             }
         }
-        let algorithm = algorithm::find(question.collective, choice.algorithm)?;
-        Ok(Chosen { algorithm, params: choice.params, window: choice.window, because: Because::Predicted })
+        Chosen::predicted(question.collective, &choice)
     }
 
     /// What measuring found at this size or the nearest, if that applies here.

@@ -151,9 +151,14 @@ fn find(arguments: &Arguments, session: &mut Session) -> Result<Found, CliError>
     let fixed = (arguments.reproducible || settings.reproducible) && collective.folds();
     let question = Question { association: Association::wanted(true, fixed), ..free.clone() };
     let free = if fixed { Some(select(&tuning.model, &free)?) } else { None };
-    let choice = if arguments.candidates { list } else { select }(&tuning.model, &question)?;
+    let how = if arguments.candidates { list } else { select };
+    let choice = session.out.while_slow(&question, || how(&tuning.model, &question))?;
     let team = team_of(&question);
-    let chosen = session.out.while_slow(&question, || tuning.choose(&question, team))?;
+    // Selecting takes long among many ranks: not twice for the same.
+    let chosen = match tuning.predicts(&question, team) {
+        true => Chosen::predicted(collective, &choice)?,
+        false => session.out.while_slow(&question, || tuning.choose(&question, team))?,
+    };
     let predicted = match chosen.because {
         Because::Predicted => choice.predicted,
         Because::Forced | Because::Measured => {

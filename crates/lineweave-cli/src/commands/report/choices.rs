@@ -64,15 +64,18 @@ pub fn section(subject: &Subject, session: &mut Session) -> Result<Section, CliE
     );
     let columns: Vec<String> = SIZES.iter().map(|b| Bytes(*b as u64).to_string()).collect();
     let bar = session.out.progress((MAPPED.len() * ranks.len() * SIZES.len()) as u64);
+    let of = |collective| ranks.iter().flat_map(move |&p| SIZES.map(|bytes| (collective, p, bytes)));
+    let calls: Vec<(Collective, usize, usize)> = MAPPED.into_iter().flat_map(of).collect();
+    let cells = on_all_cpus(&calls, |&(collective, p, bytes)| {
+        let made = cell(subject, collective, Shape::place(p, &topology), bytes);
+        bar.inc(1);
+        made
+    });
+    let mut cells = cells.into_iter();
     for collective in MAPPED {
         let mut rows = Vec::new();
         for &p in &ranks {
-            let mut cells = Vec::new();
-            for bytes in SIZES {
-                cells.push(cell(subject, collective, Shape::place(p, &topology), bytes)?);
-                bar.inc(1);
-            }
-            rows.push((format!("P = {p}"), cells));
+            rows.push((format!("P = {p}"), cells.by_ref().take(SIZES.len()).collect::<Result<Vec<_>, _>>()?));
         }
         let title = format!("{collective}: algorithm by ranks and size");
         section.figures.push(draw::map(&title, &subject.origin, &columns, &rows));
@@ -84,6 +87,26 @@ pub fn section(subject: &Subject, session: &mut Session) -> Result<Section, CliE
     }
     bar.finish_and_clear();
     Ok(section)
+}
+
+/// What comes of each item, in order.
+fn on_all_cpus<T: Sync, R: Send>(items: &[T], of: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(items.len().max(1));
+    let mut made: Vec<(usize, R)> = std::thread::scope(|scope| {
+        let part = |first: usize| {
+            let of = &of;
+            // Neighbours take about as long as each other.
+            let own = items.iter().enumerate().skip(first).step_by(threads);
+            scope.spawn(move || own.map(|(i, item)| (i, of(item))).collect::<Vec<_>>())
+        };
+        let started: Vec<_> = (0..threads).map(part).collect();
+        let ended = |thread: std::thread::ScopedJoinHandle<'_, Vec<(usize, R)>>| {
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        started.into_iter().flat_map(ended).collect()
+    });
+    made.sort_by_key(|(i, _)| *i);
+    made.into_iter().map(|(_, result)| result).collect()
 }
 
 /// [`SIZES`] above the table of them.
