@@ -112,6 +112,10 @@ fn hwloc_reads_what_is_exported_for_it() {
     let info = scratch.run(&["info", "--topology", &xml]).accepted();
     assert!(info.contains("8"), "{info}");
     scratch.run(&["verify", "barrier/tree", "-n", "8", "--topology", &xml]).accepted();
+    let same = scratch.path().join("same.toml").to_str().unwrap().to_owned();
+    let file = scratch.file("same.csv", &latencies());
+    let text = scratch.run(&["profile", "import", &file, "-o", &same, "--topology", &xml]).accepted();
+    assert!(text.contains("pack:2 numa:1 l3:2 core:2 pu:1"), "{text}");
     let lstopo = ["lstopo-no-graphics", "lstopo"].into_iter().find_map(|name| {
         Command::new(name)
             .args(["--distances", "-i", &xml, "--of", "console"])
@@ -154,7 +158,7 @@ fn matrices_that_are_none_are_refused_with_line_and_reason() {
     of("pack:4 core:2").warned(&["groups of 4 CPUs, which the topology"]);
     let zeros = scratch.file("zeros.csv", &latencies().replacen("25", "0", 1));
     scratch.run(&["profile", "import", &zeros, "-o", &machine]).warned(&["1 pairs are 0 ns", "CPUs 0 and 1"]);
-    let micro = scratch.file("micro.csv", &format!("# one way, us\n{}", latencies()));
+    let micro = scratch.file("micro.csv", &format!("# one way, in us\n{}", latencies()));
     scratch.run(&["profile", "import", &micro, "-o", &machine]).warned(&["the unit `us`"]);
     let wild = scratch.file("wild.csv", &latencies().replacen("200", "900", 1));
     scratch.run(&["profile", "import", &wild, "-o", &machine]).warned(&["1 pairs", "medians"]);

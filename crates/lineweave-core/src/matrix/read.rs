@@ -245,20 +245,30 @@ fn cpu_number(cell: &str) -> Option<usize> {
     }
 }
 
-/// The unit that a heading or a comment names, in ns.
+/// The unit that a heading or a comment names, in ns: alone, in brackets, or after `in` or `unit`. Other words that look like one,
+/// such as the `us` of a place, are none.
 fn take_unit(text: &str, line: usize, unit: &mut f64, remarks: &mut Vec<String>) -> Result<(), MatrixError> {
-    let words = text.split(|c: char| !c.is_alphanumeric()).map(str::to_lowercase);
-    for word in words {
-        *unit = match word.as_str() {
+    let text = text.trim_matches(|c: char| c == '#' || c.is_whitespace()).to_lowercase();
+    let mut before = "";
+    for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
+        let named = ["in", "unit", "units"].contains(&before);
+        let bracketed = ["(", "["].iter().any(|open| text.contains(&format!("{open}{word}")));
+        before = word;
+        if !(named || bracketed || text == word) {
+            continue;
+        }
+        *unit = match word {
             "ns" | "nsec" | "nanosecond" | "nanoseconds" => 1.0,
             "us" | "usec" | "\u{b5}s" | "\u{3bc}s" | "microsecond" | "microseconds" => 1e3,
             "ms" | "msec" | "millisecond" | "milliseconds" => 1e6,
             "cycle" | "cycles" | "clock" | "clocks" | "tick" | "ticks" | "mb" | "gb" | "ops" => {
-                return Err(MatrixError::Unit { line, found: word });
+                return Err(MatrixError::Unit { line, found: word.to_owned() });
             }
             _ => continue,
         };
-        remarks.push(format!("line {line} has the unit `{word}`: one is taken for {unit} ns"));
+        if *unit != 1.0 {
+            remarks.push(format!("line {line} has the unit `{word}`: one is taken for {unit} ns"));
+        }
     }
     Ok(())
 }

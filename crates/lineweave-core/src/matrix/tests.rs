@@ -84,6 +84,8 @@ fn units_are_converted_or_refused() {
     assert_eq!(us.between(1, 2), Some(30.0));
     remarked("# latency in microseconds\n,\n0.01,\n", "line 1 has the unit `microseconds`");
     remarked("Core to core latencies in ns\n,,\n10,,\n20,30,\n", "line 1 is taken for a title");
+    let place = read("# 64 GB, us-east-1, in ns\n,\n10,\n").unwrap();
+    assert_eq!((place.matrix.between(0, 1), place.remarks), (Some(10.0), Vec::new()));
     let cycles = error("# in cycles\n,\n10,\n");
     assert_eq!(cycles, MatrixError::Unit { line: 1, found: "cycles".to_owned() });
 }

@@ -6,9 +6,9 @@ use crate::machines::{read_matrix, told, MATRIX};
 use crate::output::table;
 use crate::session::Session;
 use flate2::{Compression, GzBuilder};
-use lineweave::topology::Source;
+use lineweave::topology::{Hardware, Source};
 use lineweave_core::machine::{self, Machine};
-use lineweave_core::matrix::{csv, describe};
+use lineweave_core::matrix::{csv, describe, synthetic};
 use lineweave_core::topology::Level;
 use lineweave_core::units::Nanos;
 use serde::Serialize;
@@ -89,8 +89,18 @@ fn text(arguments: &Import, session: &mut Session) -> Result<String, CliError> {
         quoted(arguments.title.as_deref().unwrap_or(&source)),
         quoted(like.map_or(std::env::consts::ARCH, |m| m.arch.as_str()))
     );
-    if let Source::Synthetic(form) = session.settings()?.0.topology {
-        let form = quoted(&form);
+    let form = match session.settings()?.0.topology {
+        Source::Machine => None,
+        Source::Synthetic(form) => Some(form),
+        source @ Source::Xml(_) => {
+            let form = synthetic(&Hardware::load(&source)?.topology);
+            if form.is_none() {
+                session.out.warn("--topology has no effect: its groups differ in size");
+            }
+            form
+        }
+    };
+    if let Some(form) = form.map(|form| quoted(&form)) {
         out.push_str(&format!(
             "topology = {{ value = {form}, status = \"cited\", source = \"given when the matrix was imported\" }}\n"
         ));
