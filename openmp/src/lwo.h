@@ -74,7 +74,8 @@ struct lwo_barrier *lwo_barrier_new(int size, uint64_t run);
 void lwo_barrier_free(struct lwo_barrier *barrier);
 /* How many it is for, at most. */
 int lwo_barrier_room(const struct lwo_barrier *barrier);
-/* Waits for the others in run `run`, one more than the last, whoever they were; `crowded` when threads share CPUs. False when that run and all later ones are not to be carried out here. */
+/* Waits for the others in run `run`, one more than the last, whoever they were; `crowded` when threads share CPUs. False when that run
+ * and all later ones are not to be carried out here. */
 bool lwo_barrier_wait(struct lwo_barrier *barrier, bool crowded, int place, int size, uint64_t run);
 /* From run `run` on nobody waits here, and who does already stops. For a thread that has not come to that run. */
 void lwo_barrier_leave_from(struct lwo_barrier *barrier, uint64_t run);

@@ -1,10 +1,10 @@
 /*
  * Regions and teams: which barrier a thread is at, and who carries it out.
  *
- * A region's threads run its code between `lwo_enter` and `lwo_exit`, so each knows its team. Where code came to no barrier when it first ran,
- * its regions begin and end as without this library, until one of their barriers is seen. The team's struct is the property of the thread that begins the region, which uses it again
- * for its next one. The first thread that comes to a barrier decides for all, for this region and for those after it that have as many
- * threads, unless a contest is not over.
+ * A region's threads run its code between `lwo_enter` and `lwo_exit`, so each knows its team. Where code came to no barrier when it
+ * first ran, its regions begin and end as without this library, until one of their barriers is seen. The team's struct belongs to
+ * the thread that begins the region, which uses it again for its next one. The first thread that comes to a barrier decides for all, for
+ * this region and for those after it that have as many threads, unless a contest is not over.
  *
  * A thread may be in a region that is not known here, within one that is: another runtime's functions, a region of one thread, code that
  * runs for a device. Each of these changes the level, which is compared at every barrier.
@@ -62,7 +62,7 @@ static int *known_of(const void *code)
 
 /* ---- teams ---- */
 
-/* A process that made a task has made all its later regions without this library. */
+/* Once a task was made, regions that begin are not looked after. */
 static bool tasks_seen;
 
 static __thread struct lwo_team *free_teams __attribute__((tls_model("initial-exec")));

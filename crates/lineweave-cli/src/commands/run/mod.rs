@@ -1,8 +1,8 @@
-//! `lineweave run`: a program of MPI or OpenMP, with libraries before it that take over its collectives and barriers; with `-n` a program of
-//! lineweave's own, once for each rank.
+//! `lineweave run`: a program of MPI or OpenMP, with libraries before it that take over its collectives and barriers; with
+//! `-n` a program of lineweave's own, once for each rank.
 //!
-//! It finds out which MPI the program loads and whether it loads OpenMP, sets what the system shall preload, and becomes the program. Where nothing can be
-//! done it says so in one line, at rank 0, and the program runs as it would without.
+//! It finds out which MPI the program loads and whether it loads OpenMP, sets what the system shall preload, and becomes the
+//! program. Where nothing can be done it says so in one line, at rank 0, and the program runs as it would without.
 
 mod detect;
 mod elf;
@@ -22,7 +22,7 @@ pub struct Arguments {
     /// Start N processes as the ranks of one team; a Python script runs in its interpreter
     #[arg(long, short = 'n', value_name = "N", conflicts_with_all = ["report", "link", "mpi"])]
     ranks: Option<usize>,
-    /// Write what was taken over, as JSON Lines, to this file at the end
+    /// Write what was taken over of MPI, as JSON Lines, to this file at the end
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     /// When the program begins, measure messages between the first two nodes and write the times to this file
