@@ -50,6 +50,7 @@ test-mpi-all: setup ## the libraries for MPI under Open MPI, MPICH and Intel MPI
 
 mpi: setup ## build the libraries that `lineweave run` preloads
 	mpi/build release
+	openmp/build release
 
 setup: ## install what is missing (as root), or say in one line what to install
 	@scripts/setup
@@ -60,6 +61,7 @@ build: setup ## build everything, optimised
 install: setup ## install command, C header and libraries below PREFIX (/usr/local); DESTDIR for packages
 	cargo build --locked --release --package lineweave-cli --package lineweave-c
 	mpi/build release
+	openmp/build release
 	cargo build --locked --release --package lineweave-c
 	scripts/install "$(PREFIX)" "$(DESTDIR)"
 

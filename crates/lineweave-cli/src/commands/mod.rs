@@ -50,7 +50,7 @@ pub enum Command {
     Draw(draw::Arguments),
     /// Prove plans, or show a counter-example
     Verify(verify::Arguments),
-    /// Run an MPI program with lineweave's collectives: `mpirun -n 4 lineweave run -- ./app`
+    /// Run an MPI or OpenMP program with lineweave's collectives: `mpirun -n 4 lineweave run -- ./app`
     Run(run::Arguments),
     /// Measure collectives beside hand-written loops, memcpy, other barriers and MPIs
     Bench(bench::Arguments),

@@ -44,7 +44,7 @@ pub const BOX_BYTES: usize = 1 << 20;
 const CHECK: &str = if cfg!(debug_assertions) { "1" } else { "0" };
 
 /// The table.
-pub const VARIABLES: [Variable; 17] = [
+pub const VARIABLES: [Variable; 19] = [
     Variable {
         name: "LINEWEAVE_WAIT",
         values: "spin, yield, sleep or auto",
@@ -140,10 +140,24 @@ pub const VARIABLES: [Variable; 17] = [
         name: "LINEWEAVE_QUIET",
         values: "0 or 1",
         default: "0",
-        about: "under MPI: say nothing, and no table at the end",
+        about: "under MPI and OpenMP: say nothing, also at the end",
         set: |s, text| values::switch(text).map(|v| s.quiet = v),
     },
-    // The next four are read by the library that is preloaded; here they are checked and listed.
+    Variable {
+        name: "LINEWEAVE_OPENMP",
+        values: "0 or 1",
+        default: "1",
+        about: "`lineweave run` takes over barriers of OpenMP",
+        set: |s, text| values::switch(text).map(|v| s.openmp = v),
+    },
+    // The next ones are read by the libraries that are preloaded; here they are checked and listed.
+    Variable {
+        name: "LINEWEAVE_OPENMP_RACE",
+        values: "0 or 1",
+        default: "1",
+        about: "under OpenMP: compare with the runtime first, and keep the runtime's barrier where it is faster",
+        set: |_, text| values::switch(text).map(|_| ()),
+    },
     Variable {
         name: "LINEWEAVE_RANKS_PER_NODE",
         values: "a number of ranks, or 0",
@@ -237,6 +251,8 @@ pub struct Settings {
     pub algorithms: Vec<Forced>,
     /// Whether nothing is to be said under MPI.
     pub quiet: bool,
+    /// Whether `lineweave run` takes over barriers of OpenMP.
+    pub openmp: bool,
     /// The whole table as it stands, for `lineweave info`.
     pub rows: Vec<Row>,
 }
@@ -265,6 +281,7 @@ impl Default for Settings {
             progress_thread: false,
             algorithms: Vec::new(),
             quiet: false,
+            openmp: true,
             rows: VARIABLES.iter().map(row).collect(),
         }
     }

@@ -37,6 +37,8 @@ fn every_value_is_read_and_its_origin_kept() {
         ("LINEWEAVE_STOP_TIMEOUT", "2s"),
         ("LINEWEAVE_ALGORITHM", "bcast=binomial"),
         ("LINEWEAVE_QUIET", "1"),
+        ("LINEWEAVE_OPENMP", "0"),
+        ("LINEWEAVE_OPENMP_RACE", "0"),
         ("LINEWEAVE_RANKS_PER_NODE", "2"),
         ("LINEWEAVE_MPI_LEADERS", "2"),
         ("LINEWEAVE_MPI_AFTER", "0"),
@@ -48,7 +50,13 @@ fn every_value_is_read_and_its_origin_kept() {
     assert_eq!(settings.profile, Some(PathBuf::from("/tmp/profile.json")));
     assert_eq!(settings.topology, Source::Synthetic("pack:2 core:4".to_owned()));
     assert_eq!(settings.box_bytes, 65_536);
-    assert!(settings.check && settings.reproducible && settings.progress_thread && settings.quiet);
+    assert!(
+        settings.check
+            && settings.reproducible
+            && settings.progress_thread
+            && settings.quiet
+            && !settings.openmp
+    );
     assert_eq!(settings.bind, Bind::Cpus(vec![3, 0, 1]), "ranks take CPUs in the order given");
     assert_eq!(settings.timeout, Some(Duration::from_millis(500)));
     assert_eq!(settings.stop_timeout, Some(Duration::from_secs(2)));

@@ -1,10 +1,11 @@
-//! Which MPI a program will load, found without running it.
+//! Which MPI a program will load, and whether a runtime of OpenMP, found without running it.
 //!
 //! A program's loader is asked which libraries it would load (what `ldd` does). A script is followed to its interpreter.
 //! Python is asked for mpi4py, which says which libmpi it would open; that does not start MPI.
 
 use super::elf::{self, Program};
 use clap::ValueEnum;
+use std::ffi::OsString;
 use std::fmt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -71,7 +72,7 @@ impl fmt::Display for Aside {
             Aside::Foreign(path) => write!(f, "{} is a program of another word length or byte order", path.display()),
             Aside::NoMpi(path) => write!(
                 f,
-                "{} loads no MPI that can be seen; if it loads one later, say which with --mpi openmpi, mpich or standard",
+                "{} loads no MPI and no OpenMP that can be seen; if it loads an MPI later, say which with --mpi openmpi, mpich or standard",
                 path.display()
             ),
             Aside::Unknown(name) => write!(
@@ -84,11 +85,21 @@ impl fmt::Display for Aside {
     }
 }
 
-/// The MPI of the program `name` as the shell would find it, called with `arguments`.
-pub fn abi(name: &Path, arguments: &[std::ffi::OsString]) -> Result<Abi, Aside> {
-    let path =
-        find(name).ok_or_else(|| Aside::Unreadable(name.to_owned(), "no such program on the PATH".into()))?;
-    of_file(&path, arguments, 0)
+/// What a program loads.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Found {
+    /// Its MPI.
+    pub mpi: Result<Abi, Aside>,
+    /// Whether it loads a runtime of OpenMP when it starts.
+    pub openmp: bool,
+}
+
+/// What the program `name` loads, as the shell would find it, called with `arguments`; `mpi` if that is known.
+pub fn look(name: &Path, arguments: &[OsString], mpi: Option<Abi>) -> Found {
+    let mut search = Search { known: mpi, openmp: false };
+    let missing = || Aside::Unreadable(name.to_owned(), "no such program on the PATH".into());
+    let found = find(name).ok_or_else(missing).and_then(|path| search.of_file(&path, arguments, 0));
+    Found { mpi: mpi.ok_or(()).or(found), openmp: search.openmp }
 }
 
 /// The file of a program.
@@ -105,51 +116,68 @@ fn find(name: &Path) -> Option<PathBuf> {
 /// Interpreters of interpreters end somewhere.
 const DEEPEST: usize = 4;
 
-fn of_file(path: &Path, arguments: &[std::ffi::OsString], depth: usize) -> Result<Abi, Aside> {
-    let unreadable = |e: std::io::Error| Aside::Unreadable(path.to_owned(), e.to_string());
-    // setuid and setgid.
-    if path.metadata().map_err(unreadable)?.permissions().mode() & 0o6000 != 0 {
-        return Err(Aside::Privileged(path.to_owned()));
-    }
-    match elf::read(path).map_err(unreadable)? {
-        Program::Static => Err(Aside::Static(path.to_owned())),
-        Program::Foreign => Err(Aside::Foreign(path.to_owned())),
-        Program::Other => Err(Aside::NoMpi(path.to_owned())),
-        Program::Dynamic(loader) => match of_libraries(path, &loader) {
-            Err(Aside::NoMpi(_)) if is_python(path) => of_python(path),
-            // `env PROGRAM` and its kin run what they are given.
-            Err(Aside::NoMpi(_)) if depth < DEEPEST && is_launcher(path) => {
-                let is_option = |a: &std::ffi::OsString| {
-                    let text = a.to_string_lossy();
-                    text.starts_with('-') || text.contains('=')
-                };
-                let first = arguments.iter().position(|a| !is_option(a)).unwrap_or(arguments.len());
-                match arguments.get(first).and_then(|program| find(Path::new(program))) {
-                    Some(program) => of_file(&program, &arguments[first + 1..], depth + 1),
-                    None => Err(Aside::NoMpi(path.to_owned())),
+/// A search through what starts what.
+struct Search {
+    /// The MPI, if nobody need look for it.
+    known: Option<Abi>,
+    /// Whether a program was seen to load a runtime of OpenMP.
+    openmp: bool,
+}
+
+impl Search {
+    fn of_file(&mut self, path: &Path, arguments: &[OsString], depth: usize) -> Result<Abi, Aside> {
+        let unreadable = |e: std::io::Error| Aside::Unreadable(path.to_owned(), e.to_string());
+        // setuid and setgid.
+        if path.metadata().map_err(unreadable)?.permissions().mode() & 0o6000 != 0 {
+            return Err(Aside::Privileged(path.to_owned()));
+        }
+        match elf::read(path).map_err(unreadable)? {
+            Program::Static => Err(Aside::Static(path.to_owned())),
+            Program::Foreign => Err(Aside::Foreign(path.to_owned())),
+            Program::Other => Err(Aside::NoMpi(path.to_owned())),
+            Program::Dynamic(loader) => match self.of_program(path, &loader) {
+                Err(Aside::NoMpi(_)) if is_python(path) && self.known.is_none() => of_python(path),
+                // `env PROGRAM` and its kin run what they are given.
+                Err(Aside::NoMpi(_)) if depth < DEEPEST && is_launcher(path) => {
+                    let is_option = |a: &OsString| {
+                        let text = a.to_string_lossy();
+                        text.starts_with('-') || text.contains('=')
+                    };
+                    let first = arguments.iter().position(|a| !is_option(a)).unwrap_or(arguments.len());
+                    match arguments.get(first).and_then(|program| find(Path::new(program))) {
+                        Some(program) => self.of_file(&program, &arguments[first + 1..], depth + 1),
+                        None => Err(Aside::NoMpi(path.to_owned())),
+                    }
+                }
+                found => found,
+            },
+            Program::Script(line) if depth < DEEPEST => {
+                let mut words = line.split_whitespace().filter(|w| !w.starts_with('-'));
+                let mut interpreter = words.next().unwrap_or_default();
+                if interpreter.ends_with("/env") {
+                    interpreter = words.next().unwrap_or_default();
+                }
+                match find(Path::new(interpreter)) {
+                    Some(interpreter) => match self.of_file(&interpreter, &[], depth + 1) {
+                        // The shell is not what matters; the script is what the message should name.
+                        Err(Aside::NoMpi(_)) => Err(Aside::NoMpi(path.to_owned())),
+                        found => found,
+                    },
+                    None => Err(Aside::Unreadable(
+                        path.to_owned(),
+                        format!("its interpreter `{interpreter}` is not there"),
+                    )),
                 }
             }
-            found => found,
-        },
-        Program::Script(line) if depth < DEEPEST => {
-            let mut words = line.split_whitespace().filter(|w| !w.starts_with('-'));
-            let mut interpreter = words.next().unwrap_or_default();
-            if interpreter.ends_with("/env") {
-                interpreter = words.next().unwrap_or_default();
-            }
-            match find(Path::new(interpreter)) {
-                Some(interpreter) => match of_file(&interpreter, &[], depth + 1) {
-                    // The shell is not what matters; the script is what the message should name.
-                    Err(Aside::NoMpi(_)) => Err(Aside::NoMpi(path.to_owned())),
-                    found => found,
-                },
-                None => Err(Aside::Unreadable(
-                    path.to_owned(),
-                    format!("its interpreter `{interpreter}` is not there"),
-                )),
-            }
+            Program::Script(_) => Err(Aside::NoMpi(path.to_owned())),
         }
-        Program::Script(_) => Err(Aside::NoMpi(path.to_owned())),
+    }
+
+    /// By what the loader would load for a program.
+    fn of_program(&mut self, path: &Path, loader: &Path) -> Result<Abi, Aside> {
+        let text = list(path, loader)?;
+        self.openmp |= libraries(&text).any(is_openmp);
+        of_list(&text).unwrap_or_else(|| Err(Aside::NoMpi(path.to_owned())))
     }
 }
 
@@ -166,21 +194,29 @@ fn is_launcher(path: &Path) -> bool {
     ["env", "nice", "numactl", "taskset", "stdbuf", "nohup", "setsid"].contains(&file_name(path).as_str())
 }
 
-/// By what the loader would load. It says so and does not start the program.
-fn of_libraries(path: &Path, loader: &Path) -> Result<Abi, Aside> {
+/// What the loader would load, as it says it. It does not start the program.
+fn list(path: &Path, loader: &Path) -> Result<String, Aside> {
     let unreadable = |why: String| Aside::Unreadable(path.to_owned(), why);
     let mut command = Command::new(loader);
     command.arg("--list").arg(path).env_remove("LD_PRELOAD").stdin(Stdio::null());
     let listed = command.output().map_err(|e| unreadable(e.to_string()))?;
-    let text = String::from_utf8_lossy(&listed.stdout);
-    of_list(&text).unwrap_or_else(|| Err(Aside::NoMpi(path.to_owned())))
+    Ok(String::from_utf8_lossy(&listed.stdout).into_owned())
+}
+
+/// The names of the files in a loader's list.
+fn libraries(list: &str) -> impl Iterator<Item = &str> {
+    let names = list.lines().filter_map(|line| line.split_whitespace().next());
+    names.map(|name| name.rsplit('/').next().unwrap_or(name))
+}
+
+/// GNU's runtime, LLVM's, and Intel's, which has LLVM's interface.
+fn is_openmp(name: &str) -> bool {
+    ["libgomp.so", "libgomp-", "libomp.so", "libomp5.so", "libiomp5.so"].iter().any(|n| name.starts_with(n))
 }
 
 /// The first MPI in a loader's list.
 fn of_list(text: &str) -> Option<Result<Abi, Aside>> {
-    let names = text.lines().filter_map(|line| line.split_whitespace().next());
-    let bare = names.map(|name| name.rsplit('/').next().unwrap_or(name));
-    bare.into_iter().find_map(Abi::of_library).map(|found| found.map_err(Aside::Unknown))
+    libraries(text).find_map(Abi::of_library).map(|found| found.map_err(Aside::Unknown))
 }
 
 /// What Python runs to say which MPI mpi4py would load. mpi4py before 4.1 has one extension, whose libraries are listed.
@@ -212,7 +248,9 @@ fn of_python(python: &Path) -> Result<Abi, Aside> {
             Some(("file", file)) => {
                 let file = Path::new(file);
                 return match elf::read(python) {
-                    Ok(Program::Dynamic(loader)) => of_libraries(file, &loader),
+                    Ok(Program::Dynamic(loader)) => {
+                        of_list(&list(file, &loader)?).unwrap_or_else(|| Err(Aside::NoMpi(file.to_owned())))
+                    }
                     _ => Err(Aside::NoMpi(python.to_owned())),
                 };
             }
@@ -245,12 +283,23 @@ mod tests {
     }
 
     #[test]
+    fn runtimes_of_openmp_are_known_by_name() {
+        for name in ["libgomp.so.1", "libgomp-a34b3233.so.1", "libomp.so.5", "libomp.so", "libiomp5.so"] {
+            assert!(is_openmp(name), "{name}");
+        }
+        assert!(!is_openmp("libcomp.so") && !is_openmp("libompd.so"));
+    }
+
+    #[test]
     fn what_loads_no_mpi_is_stepped_aside_for() {
-        let shell = abi(Path::new("sh"), &[]).expect_err("the shell loads no MPI");
+        let abi = |name: &str, arguments: &[OsString]| look(Path::new(name), arguments, None).mpi;
+        let shell = abi("sh", &[]).expect_err("the shell loads no MPI");
         assert!(matches!(shell, Aside::NoMpi(_)), "{shell}");
-        let nothing = abi(Path::new("lineweave-no-such-program"), &[]).expect_err("no such program");
+        let nothing = abi("lineweave-no-such-program", &[]).expect_err("no such program");
         assert!(matches!(nothing, Aside::Unreadable(..)), "{nothing}");
-        let inner = abi(Path::new("env"), &["A=b".into(), "sh".into()]).expect_err("a shell in env");
+        let inner = abi("env", &["A=b".into(), "sh".into()]).expect_err("a shell in env");
         assert!(matches!(&inner, Aside::NoMpi(path) if path.ends_with("sh")), "{inner}");
+        let told = look(Path::new("sh"), &[], Some(Abi::Mpich));
+        assert_eq!(told, Found { mpi: Ok(Abi::Mpich), openmp: false });
     }
 }

@@ -1,8 +1,8 @@
-//! `lineweave run`: a program of MPI, with the library before it that takes over its collectives; with `-n` a program of
-//! lineweave's own, once for each rank.
+//! `lineweave run`: a program of MPI or OpenMP, with libraries before it that take over its collectives and barriers; with
+//! `-n` a program of lineweave's own, once for each rank.
 //!
-//! It finds out which MPI the program loads, sets what the system shall preload, and becomes the program. Where nothing can be
-//! done it says so in one line, at rank 0, and the program runs as it would without.
+//! It finds out which MPI the program loads and whether it loads OpenMP, sets what the system shall preload, and becomes the
+//! program. Where nothing can be done it says so in one line, at rank 0, and the program runs as it would without.
 
 mod detect;
 mod elf;
@@ -10,7 +10,7 @@ mod ranks;
 
 use crate::error::CliError;
 use crate::session::Session;
-use detect::Abi;
+use detect::{Abi, Aside};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub struct Arguments {
     /// Start N processes as the ranks of one team; a Python script runs in its interpreter
     #[arg(long, short = 'n', value_name = "N", conflicts_with_all = ["report", "link", "mpi"])]
     ranks: Option<usize>,
-    /// Write what was taken over, as JSON Lines, to this file at the end
+    /// Write what was taken over of MPI, as JSON Lines, to this file at the end
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     /// When the program begins, measure messages between the first two nodes and write the times to this file
@@ -64,45 +64,55 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     if let Some(ranks) = arguments.ranks {
         return ranks::run(ranks, program, rest, &session.out);
     }
-    let abi = match arguments.mpi {
-        Some(abi) => Ok(abi),
-        None => detect::abi(Path::new(program), rest),
-    };
+    let found = detect::look(Path::new(program), rest, arguments.mpi);
+    let mut wanted = Vec::new();
+    let openmp = found.openmp && settings.openmp;
+    if openmp {
+        wanted.push("liblineweave_openmp.so".to_owned());
+    }
+    match &found.mpi {
+        Ok(abi) => wanted.push(format!("liblineweave_mpi_{}.so", abi.name())),
+        Err(Aside::NoMpi(_)) if found.openmp => {}
+        Err(why) if openmp => say(session, &format!("{why}; only its OpenMP runs with lineweave")),
+        Err(why) => say(session, &format!("{why}; it runs without lineweave")),
+    }
+    let mut libraries = Vec::new();
+    for file in wanted {
+        match library(&file) {
+            Ok(path) => libraries.push(path),
+            Err(why) => say(session, &format!("{why}; it runs without that")),
+        }
+    }
     let mut command = Command::new(program);
     command.args(rest);
-    match abi.map_err(|aside| aside.to_string()).and_then(library) {
-        Ok(library) => {
-            let before = std::env::var_os(PRELOAD).unwrap_or_default();
-            for other in interposers(&before) {
-                say(
-                    session,
-                    &format!(
-                        "{} is preloaded too and has MPI functions: lineweave comes first, then it, then MPI",
-                        other.display()
-                    ),
-                );
-            }
-            command.env(PRELOAD, preload(&library, &before));
-            for (name, file) in
-                [("LINEWEAVE_MPI_REPORT", &arguments.report), ("LINEWEAVE_MPI_LINK", &arguments.link)]
-            {
-                if let Some(file) = file {
-                    command.env(name, file);
-                }
-            }
+    if !libraries.is_empty() {
+        let before = std::env::var_os(PRELOAD).unwrap_or_default();
+        for other in interposers(&before) {
+            say(
+                session,
+                &format!(
+                    "{} is preloaded too and has MPI functions: lineweave comes first, then it, then MPI",
+                    other.display()
+                ),
+            );
         }
-        Err(why) => say(session, &format!("{why}; it runs without lineweave")),
+        command.env(PRELOAD, preload(&libraries, &before));
+    }
+    for (name, file) in [("LINEWEAVE_MPI_REPORT", &arguments.report), ("LINEWEAVE_MPI_LINK", &arguments.link)]
+    {
+        if let (Some(file), Ok(_)) = (file, &found.mpi) {
+            command.env(name, file);
+        }
     }
     let reason = command.exec();
     Err(CliError::Program { program: program.to_string_lossy().into_owned(), reason })
 }
 
-/// The library for an interface: beside this command where it was built, below its prefix where it was installed.
-fn library(abi: Abi) -> Result<PathBuf, String> {
-    let file = format!("liblineweave_mpi_{}.so", abi.name());
+/// A library: beside this command where it was built, below its prefix where it was installed.
+fn library(file: &str) -> Result<PathBuf, String> {
     let own = std::env::current_exe().map_err(|e| format!("cannot find this command's own file: {e}"))?;
     let beside = own.parent().unwrap_or(Path::new("/"));
-    let places = [beside.join(&file), beside.join("../lib/lineweave").join(&file)];
+    let places = [beside.join(file), beside.join("../lib/lineweave").join(file)];
     let found = places.iter().find(|path| path.is_file()).cloned();
     found.ok_or_else(|| {
         format!("{file} is neither beside lineweave nor in its ../lib/lineweave; build it with `make mpi`")
@@ -110,13 +120,9 @@ fn library(abi: Abi) -> Result<PathBuf, String> {
 }
 
 /// Ours first, then what was there.
-fn preload(library: &Path, before: &OsStr) -> OsString {
-    let mut all = library.as_os_str().to_owned();
-    if !before.is_empty() {
-        all.push(":");
-        all.push(before);
-    }
-    all
+fn preload(libraries: &[PathBuf], before: &OsStr) -> OsString {
+    let all = libraries.iter().map(|path| path.as_os_str()).chain([before]).filter(|path| !path.is_empty());
+    all.collect::<Vec<_>>().join(OsStr::new(":"))
 }
 
 /// Preloaded libraries that have functions of MPI.
@@ -139,8 +145,9 @@ mod tests {
 
     #[test]
     fn what_was_preloaded_stays_behind() {
-        assert_eq!(preload(Path::new("/a.so"), OsStr::new("")), "/a.so");
-        assert_eq!(preload(Path::new("/a.so"), OsStr::new("/b.so:/c.so")), "/a.so:/b.so:/c.so");
+        let ours = ["/a.so", "/o.so"].map(PathBuf::from);
+        assert_eq!(preload(&ours[..1], OsStr::new("")), "/a.so");
+        assert_eq!(preload(&ours, OsStr::new("/b.so:/c.so")), "/a.so:/o.so:/b.so:/c.so");
         let files = ["/no/such.so", env!("CARGO_MANIFEST_DIR"), "/dev/zero"].join(":");
         assert!(interposers(OsStr::new(&files)).is_empty());
     }

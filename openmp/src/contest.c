@@ -1,0 +1,141 @@
+/*
+ * Who is faster, the runtime or lineweave: found out once for each size of teams, among the threads of one team.
+ *
+ * Barriers are carried out by turns, eight here and eight by the runtime. A barrier takes from the arrival of its last thread until its
+ * last thread has left, so what threads do between barriers does not count. The first of eight is not counted, which finds the other's
+ * lines in caches. The medians decide.
+ *
+ * A thread notes its times in the slot of the barrier's number modulo 4. The team's first thread reads a barrier's times after the next barrier,
+ * before which all have written theirs. They are overwritten four barriers later, to which nobody gets without that thread.
+ */
+#include "lwo.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCK = 8, LENGTH = 128, SLOTS = 4, MOST_THREADS = 512, SAMPLES = LENGTH / 2 };
+
+struct times {
+    _Alignas(LWO_APART) uint64_t arrived[SLOTS];
+    uint64_t left[SLOTS];
+};
+
+struct lwo_contest {
+    int verdict; /* -1: open */
+    int size;
+    bool claimed;
+    /* Barriers so far, and the first of them whose times were not read. */
+    uint32_t index, unread;
+    int counts[2];
+    double samples[2][SAMPLES];
+    struct times times[];
+};
+
+static struct lwo_contest *contests[2][MOST_THREADS + 1];
+
+static struct lwo_contest *contest_of(int size, bool crowded)
+{
+    struct lwo_contest **at = &contests[crowded][size];
+    struct lwo_contest *found = __atomic_load_n(at, __ATOMIC_ACQUIRE);
+    if (found) return found;
+    void *memory = NULL;
+    size_t bytes = sizeof(struct lwo_contest) + (size_t)size * sizeof(struct times);
+    if (posix_memalign(&memory, LWO_APART, bytes) != 0) return NULL;
+    struct lwo_contest *made = memset(memory, 0, bytes);
+    made->verdict = lwo_race ? -1 : 1;
+    made->size = size;
+    if (__atomic_compare_exchange_n(at, &found, made, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) return made;
+    free(made);
+    return found;
+}
+
+int lwo_verdict(int size, bool crowded, struct lwo_contest **claimed)
+{
+    *claimed = NULL;
+    struct lwo_contest *contest = size <= MOST_THREADS ? contest_of(size, crowded) : NULL;
+    if (!contest) return -1;
+    int verdict = __atomic_load_n(&contest->verdict, __ATOMIC_ACQUIRE);
+    if (verdict >= 0) return verdict;
+    if (!__atomic_exchange_n(&contest->claimed, true, __ATOMIC_ACQUIRE)) *claimed = contest;
+    return -1;
+}
+
+bool lwo_contest_ours(uint32_t index) { return index < LENGTH && index / BLOCK % 2 == 0; }
+
+/* The first thread settles it after barrier LENGTH + 1, and all see that after the barrier that follows. */
+int lwo_contest_over(const struct lwo_contest *contest, uint32_t index)
+{
+    return index < LENGTH + 3 ? -1 : __atomic_load_n(&contest->verdict, __ATOMIC_ACQUIRE);
+}
+
+uint32_t lwo_contest_begin(const struct lwo_contest *contest) { return contest->index; }
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(const struct lwo_contest *contest, int side)
+{
+    double sorted[SAMPLES];
+    int count = contest->counts[side];
+    memcpy(sorted, contest->samples[side], sizeof(double) * (size_t)count);
+    qsort(sorted, (size_t)count, sizeof *sorted, by_value);
+    return count ? (sorted[(count - 1) / 2] + sorted[count / 2]) / 2 : 0;
+}
+
+/* Reads the times of barriers before `index`, and settles the contest when there is nothing left to read. */
+static void read_times(struct lwo_contest *contest, uint32_t index)
+{
+    for (; contest->unread < index; contest->unread++) {
+        uint32_t at = contest->unread;
+        /* Where a slot was used again nothing can be read. */
+        if (at + SLOTS <= index || at >= LENGTH || at % BLOCK == 0) continue;
+        uint64_t arrived = 0, left = 0;
+        for (int i = 0; i < contest->size; i++) {
+            const struct times *times = &contest->times[i];
+            if (times->arrived[at % SLOTS] > arrived) arrived = times->arrived[at % SLOTS];
+            if (times->left[at % SLOTS] > left) left = times->left[at % SLOTS];
+        }
+        int side = lwo_contest_ours(at);
+        contest->samples[side][contest->counts[side]++] = (double)left - (double)arrived;
+    }
+    if (contest->unread < LENGTH || contest->verdict >= 0) return;
+    int verdict = median(contest, 1) <= median(contest, 0);
+    __atomic_store_n(&contest->verdict, verdict, __ATOMIC_RELEASE);
+}
+
+void lwo_contest_arrive(struct lwo_contest *contest, int place, uint32_t index)
+{
+    if (index < LENGTH) contest->times[place].arrived[index % SLOTS] = lwo_now_ns();
+}
+
+void lwo_contest_leave(struct lwo_contest *contest, int place, uint32_t index)
+{
+    if (index < LENGTH) contest->times[place].left[index % SLOTS] = lwo_now_ns();
+    if (place == 0 && index < LENGTH + 2) read_times(contest, index);
+}
+
+/* After the region: all have left its barriers. */
+void lwo_contest_end(struct lwo_contest *contest, uint32_t index)
+{
+    read_times(contest, index);
+    contest->index = index;
+    __atomic_store_n(&contest->claimed, false, __ATOMIC_RELEASE);
+}
+
+int lwo_contest_next(int size, bool *ours, double *ours_us, double *theirs_us)
+{
+    for (int i = size + 1; i <= MOST_THREADS; i++) {
+        for (int crowded = 0; crowded < 2; crowded++) {
+            const struct lwo_contest *contest = __atomic_load_n(&contests[crowded][i], __ATOMIC_ACQUIRE);
+            if (!contest || !contest->counts[0] || __atomic_load_n(&contest->verdict, __ATOMIC_ACQUIRE) < 0) continue;
+            *ours = contest->verdict == 1;
+            *ours_us = median(contest, 1) / 1e3;
+            *theirs_us = median(contest, 0) / 1e3;
+            return i;
+        }
+    }
+    return 0;
+}

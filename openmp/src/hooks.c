@@ -1,0 +1,240 @@
+/*
+ * The functions that compiled OpenMP code calls, as far as they begin regions, wait at barriers or make tasks.
+ *
+ * The runtime of LLVM has GNU's functions too, for programs that GCC compiled, and calls its own functions from them by name: a thread that is
+ * inside of the runtime's barrier comes by here again, and passes.
+ */
+#include "lwo.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- barriers ----
+ * WHOLE is the runtime's function, BEFORE what it does before its barrier, and BARE its barrier alone. */
+#define MEET(BEFORE, WHOLE, BARE)                                                                                                         \
+    enum lwo_way way = lwo_decide();                                                                                                     \
+    bool outer = lwo_me.inside;                                                                                                           \
+    if (__builtin_expect(way == LWO_TAKE || way == LWO_TAKE_TIMED, 1)) {                                                                  \
+        BEFORE;                                                                                                                           \
+        if (__builtin_expect(!lwo_wait(), 0)) {                                                                                           \
+            lwo_me.inside = true;                                                                                                         \
+            BARE;                                                                                                                         \
+            lwo_me.inside = outer;                                                                                                        \
+        }                                                                                                                                 \
+    } else {                                                                                                                              \
+        lwo_me.inside = true;                                                                                                             \
+        WHOLE;                                                                                                                            \
+        lwo_me.inside = outer;                                                                                                            \
+    }                                                                                                                                     \
+    if (__builtin_expect(way >= LWO_PASS_TIMED, 0)) lwo_timed()
+
+void GOMP_barrier(void) { MEET((void)0, LWO_REAL(GOMP_barrier)(), LWO_REAL(GOMP_barrier)()); }
+
+void GOMP_loop_end(void) { MEET(LWO_REAL(GOMP_loop_end_nowait)(), LWO_REAL(GOMP_loop_end)(), LWO_REAL(GOMP_barrier)()); }
+
+void GOMP_sections_end(void) { MEET(LWO_REAL(GOMP_sections_end_nowait)(), LWO_REAL(GOMP_sections_end)(), LWO_REAL(GOMP_barrier)()); }
+
+/* Where cancellation is off, nothing is ever cancelled. Where it is on, barriers pass. */
+bool GOMP_barrier_cancel(void)
+{
+    bool cancelled = false;
+    MEET((void)0, cancelled = LWO_REAL(GOMP_barrier_cancel)(), cancelled = LWO_REAL(GOMP_barrier_cancel)());
+    return cancelled;
+}
+
+bool GOMP_loop_end_cancel(void)
+{
+    bool cancelled = false;
+    MEET(LWO_REAL(GOMP_loop_end_nowait)(), cancelled = LWO_REAL(GOMP_loop_end_cancel)(), LWO_REAL(GOMP_barrier)());
+    return cancelled;
+}
+
+bool GOMP_sections_end_cancel(void)
+{
+    bool cancelled = false;
+    MEET(LWO_REAL(GOMP_sections_end_nowait)(), cancelled = LWO_REAL(GOMP_sections_end_cancel)(), LWO_REAL(GOMP_barrier)());
+    return cancelled;
+}
+
+void __kmpc_barrier(struct ident *loc, int32_t gtid)
+{
+    MEET((void)0, LWO_REAL(__kmpc_barrier)(loc, gtid), LWO_REAL(__kmpc_barrier)(loc, gtid));
+}
+
+int32_t __kmpc_cancel_barrier(struct ident *loc, int32_t gtid)
+{
+    int32_t cancelled = 0;
+    MEET((void)0, cancelled = LWO_REAL(__kmpc_cancel_barrier)(loc, gtid), cancelled = LWO_REAL(__kmpc_cancel_barrier)(loc, gtid));
+    return cancelled;
+}
+
+/* ---- regions ---- */
+
+static void enter_body(void *data)
+{
+    struct lwo_work *work = data;
+    struct lwo_me saved;
+    lwo_enter(work, &saved);
+    work->body(work->data);
+    lwo_exit(work, &saved);
+}
+
+/* A region that GCC compiled: its code and data, or ours, which enters the team, as the first two arguments. */
+#define REGION(body, data, CALL)                                                                                                          \
+    struct lwo_work work;                                                                                                                 \
+    bool looks = lwo_active;                                                                                                              \
+    work.met = false;                                                                                                                     \
+    if (looks) lwo_region_begin((const void *)body, &work);                                                                               \
+    if (looks && work.team) {                                                                                                             \
+        work.body = body;                                                                                                                 \
+        work.data = data;                                                                                                                 \
+        body = enter_body;                                                                                                                \
+        data = &work;                                                                                                                     \
+    }                                                                                                                                     \
+    CALL;                                                                                                                                 \
+    if (looks) lwo_region_end(&work)
+
+void GOMP_parallel(lwo_body *body, void *data, unsigned threads, unsigned flags)
+{
+    REGION(body, data, LWO_REAL(GOMP_parallel)(body, data, threads, flags));
+}
+
+unsigned GOMP_parallel_reductions(lwo_body *body, void *data, unsigned threads, unsigned flags)
+{
+    unsigned result;
+    REGION(body, data, result = LWO_REAL(GOMP_parallel_reductions)(body, data, threads, flags));
+    return result;
+}
+
+void GOMP_parallel_sections(lwo_body *body, void *data, unsigned threads, unsigned count, unsigned flags)
+{
+    REGION(body, data, LWO_REAL(GOMP_parallel_sections)(body, data, threads, count, flags));
+}
+
+#define LOOP(name)                                                                                                                        \
+    void name(lwo_body *body, void *data, unsigned threads, long start, long end, long step, long chunk, unsigned flags)                 \
+    {                                                                                                                                     \
+        REGION(body, data, LWO_REAL(name)(body, data, threads, start, end, step, chunk, flags));                                          \
+    }
+LOOP(GOMP_parallel_loop_static)
+LOOP(GOMP_parallel_loop_dynamic)
+LOOP(GOMP_parallel_loop_guided)
+LOOP(GOMP_parallel_loop_nonmonotonic_dynamic)
+LOOP(GOMP_parallel_loop_nonmonotonic_guided)
+
+#define LOOP_RUNTIME(name)                                                                                                                \
+    void name(lwo_body *body, void *data, unsigned threads, long start, long end, long step, unsigned flags)                             \
+    {                                                                                                                                     \
+        REGION(body, data, LWO_REAL(name)(body, data, threads, start, end, step, flags));                                                 \
+    }
+LOOP_RUNTIME(GOMP_parallel_loop_runtime)
+LOOP_RUNTIME(GOMP_parallel_loop_nonmonotonic_runtime)
+LOOP_RUNTIME(GOMP_parallel_loop_maybe_nonmonotonic_runtime)
+
+/* A region that Clang compiled has its variables as arguments, as many as it likes. A function that is given more than it has leaves the
+ * others alone, in the calling conventions of Linux, so there is a call with few and a call with many. */
+enum { FEW = 16, MANY = 1024 };
+#define A4(a, i) a[i], a[i + 1], a[i + 2], a[i + 3]
+#define A16(a, i) A4(a, i), A4(a, i + 4), A4(a, i + 8), A4(a, i + 12)
+#define A64(a, i) A16(a, i), A16(a, i + 16), A16(a, i + 32), A16(a, i + 48)
+#define A256(a, i) A64(a, i), A64(a, i + 64), A64(a, i + 128), A64(a, i + 192)
+#define A1024(a) A256(a, 0), A256(a, 256), A256(a, 512), A256(a, 768)
+
+static void enter_micro(int32_t *gtid, int32_t *btid, struct lwo_work *work)
+{
+    struct lwo_me saved;
+    void **a = work->data;
+    lwo_enter(work, &saved);
+    if (work->count <= FEW) work->micro(gtid, btid, A16(a, 0));
+    else work->micro(gtid, btid, A1024(a));
+    lwo_exit(work, &saved);
+}
+
+typedef void fork_function(struct ident *loc, int32_t count, lwo_micro *micro, ...);
+
+static void fork_plainly(fork_function *fork, struct ident *loc, int32_t count, lwo_micro *micro, void **a)
+{
+    if (count <= FEW) fork(loc, count, micro, A16(a, 0));
+    else fork(loc, count, micro, A1024(a));
+}
+
+static void fork_call(fork_function *fork, struct ident *loc, int32_t count, lwo_micro *micro, void **a)
+{
+    struct lwo_work work;
+    bool looks = lwo_active;
+    work.met = false;
+    if (looks) lwo_region_begin((const void *)micro, &work);
+    if (looks && work.team) {
+        work.count = count;
+        work.micro = micro;
+        work.data = a;
+        fork(loc, 1, (lwo_micro *)enter_micro, &work);
+    } else {
+        fork_plainly(fork, loc, count, micro, a);
+    }
+    if (looks) lwo_region_end(&work);
+}
+
+static __attribute__((noinline)) void fork_many(struct ident *loc, int32_t count, lwo_micro *micro, va_list list,
+                                                fork_function *fork)
+{
+    void *a[MANY] = {0};
+    if (count > MANY) {
+        fprintf(stderr, "lineweave: a parallel region with %d variables, and %d are the most that can be passed on\n", count, MANY);
+        abort();
+    }
+    for (int i = 0; i < count; i++) a[i] = va_arg(list, void *);
+    fork_call(fork, loc, count, micro, a);
+}
+
+void __kmpc_fork_call(struct ident *loc, int32_t count, lwo_micro *micro, ...)
+{
+    fork_function *fork = LWO_REAL(__kmpc_fork_call);
+    va_list list;
+    va_start(list, micro);
+    if (count <= FEW) {
+        void *a[FEW] = {0};
+        for (int i = 0; i < count; i++) a[i] = va_arg(list, void *);
+        fork_call(fork, loc, count, micro, a);
+    } else {
+        fork_many(loc, count, micro, list, fork);
+    }
+    va_end(list);
+}
+
+/* ---- tasks ---- */
+
+#define TASK(result, name, parameters, arguments)                                                                                         \
+    result name parameters                                                                                                                \
+    {                                                                                                                                     \
+        lwo_task();                                                                                                                       \
+        return LWO_REAL(name) arguments;                                                                                                  \
+    }
+#define COPY void (*copy)(void *, void *), long size, long align
+
+TASK(void, GOMP_task, (lwo_body *body, void *data, COPY, bool now, unsigned flags, void **depend, int priority, void *detach),
+     (body, data, copy, size, align, now, flags, depend, priority, detach))
+TASK(void, GOMP_taskloop,
+     (lwo_body *body, void *data, COPY, unsigned flags, unsigned long tasks, int priority, long start, long end, long step),
+     (body, data, copy, size, align, flags, tasks, priority, start, end, step))
+TASK(void, GOMP_taskloop_ull,
+     (lwo_body *body, void *data, COPY, unsigned flags, unsigned long tasks, int priority, unsigned long long start,
+      unsigned long long end, unsigned long long step),
+     (body, data, copy, size, align, flags, tasks, priority, start, end, step))
+TASK(void *, __kmpc_omp_task_alloc, (struct ident *loc, int32_t gtid, int32_t flags, size_t size, size_t shared, void *entry),
+     (loc, gtid, flags, size, shared, entry))
+TASK(void *, __kmpc_omp_target_task_alloc,
+     (struct ident *loc, int32_t gtid, int32_t flags, size_t size, size_t shared, void *entry, int64_t device),
+     (loc, gtid, flags, size, shared, entry, device))
+/* Work for a device that is not waited for is a task of libgomp. */
+TASK(void, GOMP_target_ext,
+     (int device, void (*code)(void *), size_t count, void **hosts, size_t *sizes, unsigned short *kinds, unsigned flags, void **depend,
+      void **arguments),
+     (device, code, count, hosts, sizes, kinds, flags, depend, arguments))
+TASK(void, GOMP_target_update_ext,
+     (int device, size_t count, void **hosts, size_t *sizes, unsigned short *kinds, unsigned flags, void **depend),
+     (device, count, hosts, sizes, kinds, flags, depend))
+TASK(void, GOMP_target_enter_exit_data,
+     (int device, size_t count, void **hosts, size_t *sizes, unsigned short *kinds, unsigned flags, void **depend),
+     (device, count, hosts, sizes, kinds, flags, depend))

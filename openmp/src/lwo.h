@@ -1,0 +1,163 @@
+/*
+ * lineweave under an OpenMP program: what the parts of the library share.
+ *
+ * The library is preloaded and defines the functions by which compiled OpenMP code begins parallel regions and waits at barriers.
+ * A barrier is carried out here where that keeps its meaning, and is the runtime's otherwise. All threads of a team decide alike: by what
+ * one of them published for the region, and by counts that are the same for all of them.
+ */
+#ifndef LWO_H
+#define LWO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Flags this far apart share no line, and no pair of lines that are fetched together. */
+#define LWO_APART 128
+
+/* ---- the runtime (host.c) ---- */
+
+typedef void lwo_body(void *data);
+typedef void lwo_micro(int32_t *gtid, int32_t *btid, ...);
+struct ident;
+
+struct lwo_host {
+#define H(result, name, parameters) result(*name) parameters;
+#include "host.def"
+#undef H
+};
+/* Null where the runtime that the program was started with has no such function. */
+extern struct lwo_host lwo_host;
+
+/* What may be done in this process: false for all time where nothing is taken over. */
+extern bool lwo_active;
+/* The runtime's name. */
+extern const char *lwo_host_title;
+
+/* A function of the runtime whose caller is at `from`, for runtimes that a program loaded later. */
+void *lwo_late(const char *name, const void *from);
+#define LWO_REAL(name) (lwo_host.name ? lwo_host.name : (__typeof__(lwo_host.name))lwo_late(#name, __builtin_return_address(0)))
+
+/* CPUs that this process may count on. */
+extern int lwo_cpus;
+/* OMP_WAIT_POLICY, and whether to compare with the runtime. */
+enum lwo_policy { LWO_UNSAID, LWO_ACTIVE, LWO_PASSIVE };
+extern enum lwo_policy lwo_policy;
+extern bool lwo_race;
+
+uint64_t lwo_now_ns(void);
+
+/* ---- what is counted (report.c): barriers of teams, whatever their threads ---- */
+
+enum lwo_reason {
+#define R(name, text) LWO_##name,
+#include "reasons.def"
+#undef R
+    LWO_REASONS
+};
+
+struct lwo_count {
+    uint64_t taken, passed[LWO_REASONS];
+};
+/* Adds what a team counted. */
+void lwo_add(const struct lwo_count *count);
+void lwo_add_passed(enum lwo_reason reason);
+void lwo_report_open(void);
+void lwo_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* ---- the barrier (barrier.c) ---- */
+
+struct lwo_barrier;
+
+/* For up to `size` threads that begin after run `run`. Null without memory. */
+struct lwo_barrier *lwo_barrier_new(int size, uint64_t run);
+void lwo_barrier_free(struct lwo_barrier *barrier);
+/* How many it is for, at most. */
+int lwo_barrier_room(const struct lwo_barrier *barrier);
+/* Waits for the others in run `run`, one more than the last, whoever they were; `crowded` when threads share CPUs. False when that run
+ * and all later ones are not to be carried out here. */
+bool lwo_barrier_wait(struct lwo_barrier *barrier, bool crowded, int place, int size, uint64_t run);
+/* From run `run` on nobody waits here, and who does already stops. For a thread that has not come to that run. */
+void lwo_barrier_leave_from(struct lwo_barrier *barrier, uint64_t run);
+void lwo_barrier_open(void);
+
+/* ---- comparing with the runtime (contest.c) ---- */
+
+struct lwo_contest;
+
+/* Barriers of one size: 1 to take them over, 0 to leave them, -1 when a contest is to be held, with `contest` claimed for this team, or
+ * null where another team holds it. */
+int lwo_verdict(int size, bool crowded, struct lwo_contest **contest);
+/* Whether barrier `index` of the contest is carried out here; and what to do when it is over: -1 while it is not. */
+bool lwo_contest_ours(uint32_t index);
+int lwo_contest_over(const struct lwo_contest *contest, uint32_t index);
+/* How many it had before this region, and how many when the claim is given back. */
+uint32_t lwo_contest_begin(const struct lwo_contest *contest);
+void lwo_contest_end(struct lwo_contest *contest, uint32_t index);
+void lwo_contest_arrive(struct lwo_contest *contest, int place, uint32_t index);
+void lwo_contest_leave(struct lwo_contest *contest, int place, uint32_t index);
+/* For the report: the next size that was settled after `size`, or 0. */
+int lwo_contest_next(int size, bool *ours, double *ours_us, double *theirs_us);
+
+/* ---- regions and teams (teams.c) ---- */
+
+struct lwo_team;
+
+/* Who carries out the barriers of a region. */
+enum lwo_mode { UNDECIDED, OURS, THEIRS, CONTEST };
+
+/* What a thread knows of the region that it is in. */
+struct lwo_me {
+    struct lwo_team *team;  /* null: not one that is looked after */
+    int *known;             /* in the thread that began the region: what is known of the region's code */
+    uint64_t run;           /* barriers that were carried out here, over all regions of the team */
+    uint32_t index;         /* barriers of the contest */
+    int mode, place, size, level;
+    bool is_first;          /* the thread that began the region */
+    bool left;              /* barriers of this region are the runtime's from now on, as there are tasks */
+    bool inside;            /* in a barrier of the runtime, which may call functions that are defined here */
+};
+extern __thread struct lwo_me lwo_me __attribute__((tls_model("initial-exec")));
+
+/* What to do with a barrier. */
+enum lwo_way { LWO_PASS, LWO_TAKE, LWO_PASS_TIMED, LWO_TAKE_TIMED };
+enum lwo_way lwo_decide(void);
+/* Carries it out; false when the runtime has to. */
+bool lwo_wait(void);
+void lwo_timed(void);
+/* A task is about to be made by this thread. */
+void lwo_task(void);
+/* What the team of this thread counted in a region that has not ended; null in other threads than its first. */
+const struct lwo_count *lwo_unfinished(void);
+
+/* A region that is under way, on the stack of the thread that began it: what its threads read when they come lies on one line. */
+struct lwo_work {
+    _Alignas(64) struct lwo_team *team; /* null: its threads need not enter */
+    struct lwo_me *first;
+    uint64_t run;
+    int level, count;
+    /* Its code, and what that takes: data, or `count` arguments. */
+    lwo_body *body;
+    lwo_micro *micro;
+    void *data;
+    /* The first thread's: what it was in before, and whether it came to a barrier. */
+    struct lwo_me saved;
+    bool met;
+};
+void lwo_region_begin(const void *code, struct lwo_work *work);
+void lwo_region_end(struct lwo_work *work);
+/* One of its threads comes and goes. */
+void lwo_enter(const struct lwo_work *work, struct lwo_me *saved);
+void lwo_exit(struct lwo_work *work, const struct lwo_me *saved);
+
+/* Between looks at what another thread writes. */
+static inline void lwo_relax(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("isb" ::: "memory");
+#endif
+}
+
+#endif
