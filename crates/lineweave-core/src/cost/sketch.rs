@@ -1,8 +1,9 @@
 //! What a plan costs at least, or little more: its ops in the order of what they wait for, each at what it costs where nothing is in its
-//! way. A tenth of the work of playing it.
+//! way. That takes a fraction of the time of playing it.
 //!
-//! Flags arrive one transfer after they were set, readers of one flag and adds to one counter follow each other, and bytes cost a copy at
-//! their distance. Left out is what playing is for: stores on their way, lines that several flags share, copies at once, turns on a CPU.
+//! Stores leave a core some time apart, flags arrive one transfer later, readers of one flag and adds to one counter follow each other, and
+//! bytes cost a copy at their distance. Left out is what playing is for: lines that several flags share, pollers that take a line back,
+//! copies at once, turns on a CPU.
 
 use super::rates::Sitting;
 use crate::model::Model;
@@ -98,140 +99,183 @@ impl Bytes<'_> {
     }
 }
 
-/// The least that a plan costs, or nothing where it cannot come to its end. `shape` has as many ranks as the plan.
-pub fn sketch(model: &Model, shape: &Shape, plan: &Plan, attach: bool) -> Option<Sketch> {
-    let index = FlagIndex::new(plan);
-    let sitting = Sitting::of(model, shape);
-    let ranks = plan.ranks;
-    let span = i64::from(plan.span());
-    let mut flags = vec![Flag::default(); index.total];
-    let mut adds = vec![0i64; index.total];
-    for (_, op) in plan.ops() {
-        if let Op::Add { flag } = op {
-            adds[index.of(*flag)] += 1;
+/// A plan under way.
+struct Sketcher<'a> {
+    plan: &'a Plan,
+    sitting: Sitting<'a>,
+    shape: &'a Shape,
+    index: FlagIndex,
+    span: i64,
+    flags: Vec<Flag>,
+    /// Adds to each flag in a run.
+    adds: Vec<i64>,
+    bytes: Bytes<'a>,
+    /// Two ranks hand one line to and fro, which takes one transfer.
+    alone: bool,
+    /// Between stores of a core to lines of others.
+    gap: f64,
+    /// Taking a line from the nearest.
+    nearest: f64,
+    /// Ranks that can go on.
+    queue: Vec<u32>,
+}
+
+impl<'a> Sketcher<'a> {
+    fn new(model: &'a Model, shape: &'a Shape, plan: &'a Plan, attach: bool) -> Sketcher<'a> {
+        let (index, sitting) = (FlagIndex::new(plan), Sitting::of(model, shape));
+        let mut adds = vec![0; index.total];
+        for (_, op) in plan.ops() {
+            if let Op::Add { flag } = op {
+                adds[index.of(*flag)] += 1;
+            }
+        }
+        let alone = plan.ranks <= 2;
+        let bytes = Bytes {
+            model,
+            grain: plan.grain,
+            attach: attach && plan.direct,
+            known: HashMap::new(),
+            last: ((usize::MAX, None, false), 0.0),
+        };
+        Sketcher {
+            plan,
+            shape,
+            span: i64::from(plan.span()),
+            flags: vec![Flag::default(); index.total],
+            adds,
+            index,
+            bytes,
+            alone,
+            gap: if alone { 0.0 } else { sitting.rates.gap as f64 / 1e3 },
+            nearest: model.levels.iter().map(|l| l.own.value).fold(f64::INFINITY, f64::min),
+            queue: (0..plan.ranks as u32).rev().collect(),
+            sitting,
         }
     }
-    let mut bytes = Bytes {
-        model,
-        grain: plan.grain,
-        attach: attach && plan.direct,
-        known: HashMap::new(),
-        last: ((usize::MAX, None, false), 0.0),
-    };
-    let level = |a: u32, b: u32| shape.distance(Rank(a), Rank(b));
-    // Two ranks hand one line to and fro, which takes one transfer.
-    let alone = ranks <= 2;
-    let gap = if alone { 0.0 } else { sitting.rates.gap as f64 / 1e3 };
-    let nearest = model.levels.iter().map(|l| l.own.value).fold(f64::INFINITY, f64::min);
-    let own = |rank, home| if rank == home { nearest } else { model.level(level(rank, home)).0.own.value };
-    let mut hands = vec![Hand::default(); ranks];
-    let mut ends = [0.0f64; RUNS as usize];
-    let mut done = 0;
-    let mut queue: Vec<u32> = (0..ranks as u32).rev().collect();
-    while let Some(rank) = queue.pop() {
-        let mut hand = hands[rank as usize];
-        let away = |region: &Region| match region.space {
-            Space::Slot { rank: owner, .. } | Space::PeerIn(owner) | Space::PeerOut(owner)
-                if owner.0 != rank =>
-            {
-                Some(level(rank, owner.0))
+
+    fn level(&self, a: u32, b: u32) -> Level {
+        self.shape.distance(Rank(a), Rank(b))
+    }
+
+    /// How far away the bytes are, if they are another rank's.
+    fn away(&self, rank: u32, region: &Region) -> Option<Level> {
+        match region.space {
+            Space::Slot { rank: owner, .. } | Space::PeerIn(owner) | Space::PeerOut(owner) => {
+                (owner.0 != rank).then(|| self.level(rank, owner.0))
             }
-            Space::In
-            | Space::Out
-            | Space::Acc
-            | Space::Slot { .. }
-            | Space::PeerIn(_)
-            | Space::PeerOut(_) => None,
-        };
-        let rates = &sitting.rates;
-        'program: loop {
-            while let Some(op) = plan.programs[rank as usize].get(hand.pc) {
-                let spent = match op {
-                    Op::Move { src, dst } => {
-                        rates.mov
-                            + bytes.nanos(
-                                src.len,
-                                away(src).or_else(|| away(dst).filter(|_| bytes.attach)),
-                                false,
-                            )
-                    }
-                    Op::Fold { a, b, dst } => {
-                        rates.fold + bytes.nanos(dst.len, away(a).or_else(|| away(b)), true)
-                    }
-                    Op::Set { flag, value, carry } => {
-                        let spent = rates.set + if carry.is_some() { rates.mov } else { 0.0 };
-                        let value = hand.run * span + i64::from(*value);
-                        let leaves = (hand.now + spent).max(hand.leaves);
-                        hand.leaves = leaves + gap;
-                        // Flags on one line may come with one transfer.
-                        let apart = matches!(
-                            plan.flags[flag.array as usize].layout,
-                            Layout::Alone | Layout::Spread(_)
-                        );
-                        let at = if alone || !apart { leaves } else { leaves + own(rank, flag.home.0) };
-                        flags[index.of(*flag)].raise(value, at, rank, &mut queue);
-                        spent
-                    }
-                    Op::Add { flag } => {
-                        let it = &mut flags[index.of(*flag)];
-                        let (count, last) = it.raised.last().map_or((0, None), |&(n, at, _)| (n, Some(at)));
-                        let issued = hand.now + rates.set;
-                        let at = last.map_or(issued, |at| issued.max(at + rates.contention));
-                        it.raise(count + 1, at, rank, &mut queue);
-                        at - hand.now
-                    }
-                    Op::Wait { flag, value, .. } => {
-                        let number = index.of(*flag);
-                        let step = match plan.flags[flag.array as usize].kind {
-                            FlagKind::Signal => span,
-                            FlagKind::Counter => adds[number],
-                        };
-                        let wanted = hand.run * step + i64::from(*value);
-                        let it = &mut flags[number];
-                        let found = it.raised.partition_point(|r| r.0 < wanted);
-                        hand.busy += rates.wait;
-                        if wanted > 0 {
-                            let Some(&(_, at, by)) = it.raised.get(found) else {
-                                hand.busy -= rates.wait;
-                                it.waiting.push((wanted, rank));
-                                break 'program;
-                            };
-                            if by != rank {
-                                it.readers = if it.readers.0 == wanted {
-                                    (wanted, it.readers.1 + 1)
-                                } else {
-                                    (wanted, 0)
-                                };
-                                let read = model.level(level(rank, by)).0.read.value;
-                                let seen = at + read + f64::from(it.readers.1) * rates.contention;
-                                // What was there before it came may have come with something else.
-                                hand.now = hand.now.max(seen - rates.wait);
-                            }
-                        }
-                        hand.now += rates.wait;
-                        0.0
-                    }
-                };
+            Space::In | Space::Out | Space::Acc => None,
+        }
+    }
+
+    /// Goes on until a wait is for what nobody has set yet; whether all runs are done.
+    fn go_on(&mut self, rank: u32, hand: &mut Hand, ends: &mut [f64; RUNS as usize]) -> bool {
+        while hand.run < RUNS {
+            while let Some(op) = self.plan.programs[rank as usize].get(hand.pc) {
+                let Some(spent) = self.spend(rank, hand, op) else { return false };
                 (hand.now, hand.busy) = (hand.now + spent, hand.busy + spent);
                 hand.pc += 1;
             }
-            (hand.now, hand.busy) = (hand.now + rates.run, hand.busy + rates.run);
+            let run = self.sitting.rates.run;
+            (hand.now, hand.busy) = (hand.now + run, hand.busy + run);
             let end = &mut ends[hand.run as usize];
             *end = end.max(hand.now);
             (hand.run, hand.pc) = (hand.run + 1, 0);
-            if hand.run == RUNS {
-                done += 1;
-                break;
-            }
         }
+        true
+    }
+
+    /// What a rank does itself for an op; nothing while it has to wait.
+    fn spend(&mut self, rank: u32, hand: &mut Hand, op: &Op) -> Option<f64> {
+        Some(match op {
+            Op::Move { src, dst } => {
+                let written = || self.away(rank, dst).filter(|_| self.bytes.attach);
+                let from = self.away(rank, src).or_else(written);
+                self.sitting.rates.mov + self.bytes.nanos(src.len, from, false)
+            }
+            Op::Fold { a, b, dst } => {
+                let from = self.away(rank, a).or_else(|| self.away(rank, b));
+                self.sitting.rates.fold + self.bytes.nanos(dst.len, from, true)
+            }
+            Op::Set { flag, value, carry } => {
+                let rates = &self.sitting.rates;
+                let spent = rates.set + if carry.is_some() { rates.mov } else { 0.0 };
+                let leaves = (hand.now + spent).max(hand.leaves);
+                hand.leaves = leaves + self.gap;
+                // Flags on one line may come with one transfer.
+                let layout = self.plan.flags[flag.array as usize].layout;
+                let own = match layout {
+                    _ if self.alone => 0.0,
+                    Layout::Packed | Layout::Paired => 0.0,
+                    Layout::Alone | Layout::Spread(_) if flag.home.0 == rank => self.nearest,
+                    Layout::Alone | Layout::Spread(_) => {
+                        rates.model.level(self.level(rank, flag.home.0)).0.own.value
+                    }
+                };
+                let value = hand.run * self.span + i64::from(*value);
+                self.flags[self.index.of(*flag)].raise(value, leaves + own, rank, &mut self.queue);
+                spent
+            }
+            Op::Add { flag } => {
+                let rates = &self.sitting.rates;
+                let it = &mut self.flags[self.index.of(*flag)];
+                let (count, last) = it.raised.last().map_or((0, None), |&(n, at, _)| (n, Some(at)));
+                let issued = hand.now + rates.set;
+                let at = last.map_or(issued, |at| issued.max(at + rates.contention));
+                it.raise(count + 1, at, rank, &mut self.queue);
+                at - hand.now
+            }
+            Op::Wait { flag, value, .. } => {
+                let number = self.index.of(*flag);
+                let step = match self.plan.flags[flag.array as usize].kind {
+                    FlagKind::Signal => self.span,
+                    FlagKind::Counter => self.adds[number],
+                };
+                self.wait(rank, hand, number, hand.run * step + i64::from(*value))?;
+                self.sitting.rates.wait
+            }
+        })
+    }
+
+    /// Moves a rank's clock to when it sees a value; nothing while nobody has set it.
+    fn wait(&mut self, rank: u32, hand: &mut Hand, flag: usize, wanted: i64) -> Option<()> {
+        if wanted <= 0 {
+            return Some(());
+        }
+        let it = &self.flags[flag];
+        let found = it.raised.partition_point(|r| r.0 < wanted);
+        let Some(&(_, at, by)) = it.raised.get(found) else {
+            self.flags[flag].waiting.push((wanted, rank));
+            return None;
+        };
+        if by != rank {
+            let rates = &self.sitting.rates;
+            let read = rates.model.level(self.level(rank, by)).0.read.value;
+            let readers = &mut self.flags[flag].readers;
+            *readers = if readers.0 == wanted { (wanted, readers.1 + 1) } else { (wanted, 0) };
+            let seen = at + read + f64::from(readers.1) * rates.contention;
+            hand.now = hand.now.max(seen - rates.wait);
+        }
+        Some(())
+    }
+}
+
+/// The least that a plan costs, or nothing where it cannot come to its end. `shape` has as many ranks as the plan.
+pub fn sketch(model: &Model, shape: &Shape, plan: &Plan, attach: bool) -> Option<Sketch> {
+    let mut sketcher = Sketcher::new(model, shape, plan, attach);
+    let mut hands = vec![Hand::default(); plan.ranks];
+    let mut ends = [0.0; RUNS as usize];
+    let mut done = 0;
+    while let Some(rank) = sketcher.queue.pop() {
+        let mut hand = hands[rank as usize];
+        done += usize::from(sketcher.go_on(rank, &mut hand, &mut ends));
         hands[rank as usize] = hand;
     }
-    if done < ranks {
+    if done < plan.ranks {
         return None;
     }
     // Ranks on one CPU work one after the other, and each has its turn.
     let mut cpus: HashMap<u32, (f64, f64)> = HashMap::new();
-    for (hand, &cpu) in hands.iter().zip(&sitting.cache) {
+    for (hand, &cpu) in hands.iter().zip(&sketcher.sitting.cache) {
         let (busy, ranks) = cpus.entry(cpu).or_default();
         (*busy, *ranks) = (*busy + hand.busy / RUNS as f64, *ranks + 1.0);
     }
