@@ -76,7 +76,7 @@ static uint64_t below(uint64_t *state, uint64_t n) {
 int main(void) {
     char does[16];
     unsigned long when, seed, kinds;
-    const char *asked = getenv("LINEWEAVE_FAULTS_RANK");
+    const char *asked = getenv("FAULTS_TEST_JOB");
     EXPECT(asked && sscanf(asked, "%15s %lu %lu %lu", does, &when, &seed, &kinds) == 4);
     lw_comm *comm;
     EXPECT(lw_comm_from_env(&comm) == LW_OK);

@@ -1,6 +1,6 @@
 //! A team of processes that loses one rank at a random point of random calls: what its program has to do, and what must hold.
 //!
-//! A rank's program gets `LINEWEAVE_FAULTS_RANK`: what it does to itself (`endure`, `exit`, `panic`, `leave`), when (microseconds for
+//! A rank's program gets `FAULTS_TEST_JOB`: what it does to itself (`endure`, `exit`, `panic`, `leave`), when (microseconds for
 //! `exit`, which call for the others), a seed, and how many kinds of calls it may make. It prints `ready` when its plans are made,
 //! makes calls until one fails, prints that error, and ends with status 0 if the error says that a peer is lost.
 
@@ -14,7 +14,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-pub const JOB: &str = "LINEWEAVE_FAULTS_RANK";
+pub const JOB: &str = "FAULTS_TEST_JOB";
 /// Teams under way at once, so that waiting for the grace of a stopped rank costs no time.
 const AT_ONCE: usize = 3;
 /// Kinds of calls.
