@@ -66,9 +66,6 @@ pub fn kinds(leaves: bool, ranks: usize) -> u64 {
 pub fn teams(teams: u64, program: &(dyn Fn() -> Command + Sync)) {
     let (seed, teams) = asked(teams);
     at_once(seed, teams, &|seed| one(seed, program));
-    let descriptors = std::fs::read_dir("/proc/self/fd").expect("a process sees its descriptors");
-    let ours = descriptors.flatten().filter_map(|e| std::fs::read_link(e.path()).ok());
-    assert_eq!(ours.filter(|l| l.to_string_lossy().contains("memfd:lineweave")).count(), 0);
     println!("tally: faults survived {teams}");
 }
 

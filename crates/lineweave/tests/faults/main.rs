@@ -36,6 +36,9 @@ fn main() {
     println!("test threads_name_the_lost_rank ... ok");
     leaving(&program);
     println!("test ranks_that_leave_at_different_times_are_not_missed ... ok");
+    let descriptors = std::fs::read_dir("/proc/self/fd").expect("a process sees its descriptors");
+    let ours = descriptors.flatten().filter_map(|e| std::fs::read_link(e.path()).ok());
+    assert_eq!(ours.filter(|l| l.to_string_lossy().contains("memfd:lineweave")).count(), 0);
     println!("\ntest result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n");
 }
 
