@@ -230,7 +230,8 @@ impl<'a> Search<'a> {
         options: &Options,
     ) -> Option<Cost> {
         let Question { shape, grain, .. } = self.question;
-        if ops(plan) <= LONG * plan.ranks {
+        // Ranks that share CPUs take turns, which do not grow evenly.
+        if ops(plan) <= LONG * plan.ranks || shape.oversubscription() > 1 {
             return None;
         }
         let [a, b] = parts(plan.bytes, *grain, PLAYED_PART)?
@@ -246,7 +247,12 @@ impl<'a> Search<'a> {
             Nanos(extended([(a.bytes as f64, of(&less)), (b.bytes as f64, of(&more))], plan.bytes))
         };
         let (total, first) = (whole(|c| c.total.0), whole(|c| c.first.0));
-        if !(total.0.is_finite() && first.0.is_finite()) {
+        // Nor is it believed where the parts do not lie on a line: the whole takes longer than its larger part, and at most as many times
+        // longer as it is larger.
+        let times = plan.bytes as f64 / b.bytes as f64;
+        let believed =
+            |whole: f64, part: f64| whole.is_finite() && whole >= part && whole <= part * times * 1.05;
+        if !(believed(total.0, more.total.0) && believed(first.0, more.first.0)) {
             return None;
         }
         Some(Cost { total, first, ..more })
