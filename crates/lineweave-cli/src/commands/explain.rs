@@ -151,8 +151,11 @@ fn find(arguments: &Arguments, session: &mut Session) -> Result<Found, CliError>
     let fixed = (arguments.reproducible || settings.reproducible) && collective.folds();
     let question = Question { association: Association::wanted(true, fixed), ..free.clone() };
     let free = if fixed { Some(select(&tuning.model, &free)?) } else { None };
-    let how = if arguments.candidates { list } else { select };
-    let choice = session.out.while_slow(&question, || how(&tuning.model, &question))?;
+    let mut choice = session.out.while_slow(&question, || select(&tuning.model, &question))?;
+    if arguments.candidates {
+        // A call chooses without them.
+        choice.considered = session.out.while_slow(&question, || list(&tuning.model, &question))?.considered;
+    }
     let team = team_of(&question);
     // Selecting takes long among many ranks: not twice for the same.
     let chosen = match tuning.predicts(&question, team) {
