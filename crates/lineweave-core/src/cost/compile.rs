@@ -13,22 +13,28 @@ pub enum Place {
     Near,
     /// A user's buffer that nobody else reaches: as near as the whole message.
     User,
-    /// Bytes of a slot, which others read or write.
-    Slot {
-        /// Index of the buffer in its bank.
-        buffer: u32,
-        /// First byte.
-        start: usize,
-    },
+    /// Bytes of a slot, which others read or write; the buffer's index is the one in its bank.
+    Slot(Access),
     /// A user's buffer that others reach, the same in all runs.
-    Reached {
-        /// Index of the buffer.
-        buffer: u32,
-        /// First byte.
-        start: usize,
-    },
+    Reached(Access),
     /// A peer's buffer that a system call copies from or to.
     Attached,
+}
+
+/// Bytes of a buffer, as many of the pieces that no access cuts.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Access {
+    /// Index of the buffer.
+    pub buffer: u32,
+    /// The first piece, and the one behind the last.
+    pub pieces: (u32, u32),
+}
+
+impl Access {
+    /// As indices.
+    pub fn range(&self) -> std::ops::Range<usize> {
+        self.pieces.0 as usize..self.pieces.1 as usize
+    }
 }
 
 /// One op.
@@ -66,10 +72,10 @@ pub struct Program {
     pub lines: usize,
     /// For each line of a bank, the ranks that wait for a flag on it.
     pub readers: Vec<Vec<u32>>,
-    /// Sizes of the slots of one bank, and the last rank that reads each.
-    pub slots: Vec<(usize, Rank)>,
-    /// Sizes and owners of users' buffers that others reach.
-    pub reached: Vec<(usize, Rank)>,
+    /// The slots of one bank, each with the last rank that reads it.
+    pub slots: Vec<Pieces>,
+    /// Users' buffers that others reach, each with its owner.
+    pub reached: Vec<Pieces>,
     /// Banks that runs alternate between, of those that are played.
     pub banks: usize,
     /// Whether all banks are on the same lines.
@@ -87,7 +93,7 @@ impl Program {
         if !self.reached.is_empty() {
             for (rank, ops) in self.ops.iter().enumerate() {
                 let bytes = |places: &[Place], len: usize| {
-                    places.iter().filter(|p| matches!(p, Place::Reached { .. })).count() * len
+                    places.iter().filter(|p| matches!(p, Place::Reached(_))).count() * len
                 };
                 reached[rank] = ops
                     .iter()
@@ -149,22 +155,54 @@ struct Compiler<'a> {
     reached: Buffers,
 }
 
+/// A buffer cut wherever an access begins or ends.
+#[derive(Debug)]
+pub struct Pieces {
+    /// Where the pieces end, in order; they cover the buffer.
+    pub ends: Vec<usize>,
+    /// The rank that has it when the first run begins.
+    pub with: Rank,
+}
+
 /// Buffers of ranks, numbered.
 #[derive(Default)]
 struct Buffers {
     numbers: Numbers<(Rank, u32)>,
-    sizes: Vec<(usize, Rank)>,
+    /// Not yet in order.
+    pieces: Vec<Pieces>,
+    /// First byte of all accesses so far, and the one behind the last.
+    asked: Vec<(usize, usize)>,
 }
 
 impl Buffers {
-    fn number(&mut self, rank: Rank, which: u32, size: usize) -> u32 {
+    /// An access to bytes of a buffer, whose pieces are not known before [`Buffers::resolve`]: till then its first is the access's number.
+    fn access(&mut self, rank: Rank, which: u32, size: usize, region: Region) -> Access {
         let buffer = number(&mut self.numbers, (rank, which));
-        if buffer as usize == self.sizes.len() {
-            self.sizes.push((0, rank));
+        if buffer as usize == self.pieces.len() {
+            self.pieces.push(Pieces { ends: vec![size], with: rank });
         }
-        let known = &mut self.sizes[buffer as usize].0;
-        *known = (*known).max(size);
-        buffer
+        self.pieces[buffer as usize].ends.extend([region.offset, region.end()]);
+        self.asked.push((region.offset, region.end()));
+        Access { buffer, pieces: (self.asked.len() as u32 - 1, 0) }
+    }
+
+    /// Puts the pieces of all buffers in order, once all accesses are known.
+    fn cut(&mut self) {
+        for Pieces { ends, .. } in &mut self.pieces {
+            ends.sort_unstable();
+            ends.dedup();
+            // Nothing ends where the buffer begins.
+            if ends.first() == Some(&0) {
+                ends.remove(0);
+            }
+        }
+    }
+
+    fn resolve(&self, access: &mut Access) {
+        let ends = &self.pieces[access.buffer as usize].ends;
+        let (start, end) = self.asked[access.pieces.0 as usize];
+        let before = |at: usize| ends.partition_point(|&end| end <= at) as u32;
+        access.pieces = (before(start), before(end));
     }
 }
 
@@ -206,21 +244,28 @@ impl Compiler<'_> {
                 if region.end() > size {
                     return None;
                 }
-                let buffer = self.slots.number(peer(rank)?, u32::from(slot), size);
-                Place::Slot { buffer, start: region.offset }
+                Place::Slot(self.slots.access(peer(rank)?, u32::from(slot), size, region))
             }
         })
     }
 
     fn user(&mut self, rank: Rank, which: u32, region: Region) -> Place {
-        let buffer = self.reached.number(rank, which, self.plan.bytes.max(region.end()));
-        Place::Reached { buffer, start: region.offset }
+        Place::Reached(self.reached.access(rank, which, self.plan.bytes, region))
     }
 
     /// A slot is with whoever reads it last when the next run begins.
     fn read_by(&mut self, rank: usize, place: Place) {
-        if let Place::Slot { buffer, .. } = place {
-            self.slots.sizes[buffer as usize].1 = Rank::from(rank);
+        if let Place::Slot(access) = place {
+            self.slots.pieces[access.buffer as usize].with = Rank::from(rank);
+        }
+    }
+
+    /// Says which pieces an operand is made of.
+    fn resolve(&self, place: &mut Place) {
+        match place {
+            Place::Slot(access) => self.slots.resolve(access),
+            Place::Reached(access) => self.reached.resolve(access),
+            Place::Near | Place::User | Place::Attached => {}
         }
     }
 
@@ -281,6 +326,15 @@ pub fn compile(plan: &Plan, line_bytes: usize, options: &Options) -> Result<Prog
         }
         ops.push(compiled);
     }
+    c.slots.cut();
+    c.reached.cut();
+    for op in ops.iter_mut().flatten() {
+        match op {
+            Instruction::Move { src, dst, .. } => [src, dst].into_iter().for_each(|p| c.resolve(p)),
+            Instruction::Fold { a, b, dst, .. } => [a, b, dst].into_iter().for_each(|p| c.resolve(p)),
+            Instruction::Set { .. } | Instruction::Wait { .. } | Instruction::Add { .. } => {}
+        }
+    }
     let banks = match plan.reuse {
         Reuse::Same => 1,
         Reuse::Ring => options.banks.min(options.runs),
@@ -290,8 +344,8 @@ pub fn compile(plan: &Plan, line_bytes: usize, options: &Options) -> Result<Prog
         flags: c.flags,
         lines: c.readers.len(),
         readers: c.readers,
-        slots: c.slots.sizes,
-        reached: c.reached.sizes,
+        slots: c.slots.pieces,
+        reached: c.reached.pieces,
         banks,
         same_lines: !plan.collective.one_way() && plan.leaves_room_for_a_generation(),
         guarded: plan.reuse == Reuse::Ring,

@@ -1,5 +1,7 @@
 //! Whose caches have the bytes of a buffer: what [`crate::lines`] says of one line, for stretches of them with one history.
 
+use std::ops::Range;
+
 /// A set of caches; those beyond 512 share a place with others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Caches([u64; 8]);
@@ -30,25 +32,23 @@ impl Caches {
     }
 }
 
-/// Bytes with one history.
+/// What became of a piece.
 #[derive(Clone, Copy, Debug)]
-struct Stretch {
-    end: usize,
-    /// Caches that have them.
+struct History {
+    bytes: usize,
+    /// Caches that have it.
     holders: Caches,
-    /// Whose rank wrote them last.
+    /// Whose rank wrote it last.
     writer: Option<u32>,
-    /// When the last read of them by another cache was served.
+    /// When the last read of it by another cache was served.
     served: f64,
-    /// Bytes that its writer had put anywhere before it wrote these.
+    /// Bytes that its writer had put anywhere before it wrote this.
     stamp: u64,
 }
 
-/// A buffer in stretches, in order; they cover it.
+/// A buffer in pieces that no access cuts, so that the bytes of one have one history.
 #[derive(Clone, Debug)]
-pub struct Buffer {
-    stretches: Vec<Stretch>,
-}
+pub struct Buffer(Vec<History>);
 
 /// What an access meets.
 #[derive(Clone, Copy, Debug)]
@@ -70,79 +70,54 @@ impl Met {
 }
 
 impl Buffer {
-    /// A buffer that one cache has.
-    pub fn new(size: usize, cache: u32) -> Buffer {
+    /// A buffer that one cache has, whose pieces end at `ends`.
+    pub fn new(ends: &[usize], cache: u32) -> Buffer {
         let holders = Caches::only(cache);
-        Buffer { stretches: vec![Stretch { end: size, holders, writer: None, served: f64::MIN, stamp: 0 }] }
+        let starts = std::iter::once(&0).chain(ends);
+        let piece = |(start, end): (&usize, &usize)| History {
+            bytes: end - start,
+            holders,
+            writer: None,
+            served: f64::MIN,
+            stamp: 0,
+        };
+        Buffer(starts.zip(ends).map(piece).collect())
     }
 
-    /// Splits so that `start` and `end` are boundaries; the indices of the stretches between.
-    fn cut(&mut self, start: usize, end: usize) -> std::ops::Range<usize> {
-        let first = self.boundary(start);
-        let last = self.boundary(end);
-        first..last
-    }
-
-    /// The index of the stretch that starts at `at`, split off when needed.
-    fn boundary(&mut self, at: usize) -> usize {
-        if at == 0 {
-            return 0;
-        }
-        let i = self.stretches.partition_point(|s| s.end < at);
-        match self.stretches.get(i) {
-            None => self.stretches.len(),
-            Some(s) if s.end == at => i + 1,
-            Some(&s) => {
-                self.stretches.insert(i, Stretch { end: at, ..s });
-                i + 1
-            }
-        }
-    }
-
-    /// What `cache` meets when it reads `len` bytes at `start`.
-    pub fn look(&mut self, cache: u32, start: usize, len: usize) -> Met {
-        let range = self.cut(start, start + len);
+    /// What `cache` meets when it reads these pieces.
+    pub fn look(&self, cache: u32, pieces: Range<usize>) -> Met {
         let mut met = Met::nothing();
-        let mut at = start;
-        for s in &self.stretches[range] {
-            if !s.holders.has(cache) {
-                met.from = s.writer.filter(|&w| s.holders.has(w)).or_else(|| s.holders.other(cache));
-                met.bytes += s.end - at;
-                met.served = met.served.max(s.served);
-            }
-            at = s.end;
+        for piece in self.0[pieces].iter().filter(|piece| !piece.holders.has(cache)) {
+            let writer = piece.writer.filter(|&w| piece.holders.has(w));
+            met.from = writer.or_else(|| piece.holders.other(cache));
+            met.bytes += piece.bytes;
+            met.served = met.served.max(piece.served);
         }
         met
     }
 
-    /// `cache` has read `len` bytes at `start`, until `done`.
-    pub fn read(&mut self, cache: u32, start: usize, len: usize, done: f64) {
-        let range = self.cut(start, start + len);
-        for s in &mut self.stretches[range] {
-            if !s.holders.has(cache) {
-                s.holders.add(cache);
-                s.served = done;
-            }
+    /// `cache` has read these pieces, until `done`.
+    pub fn read(&mut self, cache: u32, pieces: Range<usize>, done: f64) {
+        for piece in self.0[pieces].iter_mut().filter(|piece| !piece.holders.has(cache)) {
+            piece.holders.add(cache);
+            piece.served = done;
         }
     }
 
-    /// `cache` writes `len` bytes at `start`; returns who must give them up. `stamp` is how many bytes its rank has put before.
-    pub fn write(&mut self, cache: u32, start: usize, len: usize, stamp: u64) -> Met {
-        let range = self.cut(start, start + len);
+    /// `cache` writes these pieces; returns who must give them up. `stamp` is how many bytes its rank has put before.
+    pub fn write(&mut self, cache: u32, pieces: Range<usize>, stamp: u64) -> Met {
         let mut met = Met::nothing();
-        let mut at = start;
         let alone = Caches::only(cache);
-        for s in &mut self.stretches[range] {
-            if s.holders != alone {
-                met.from = s.holders.other(cache);
-                met.bytes += s.end - at;
+        for piece in &mut self.0[pieces] {
+            if piece.holders != alone {
+                met.from = piece.holders.other(cache);
+                met.bytes += piece.bytes;
             }
-            if s.writer == Some(cache) {
-                let reuse = stamp.saturating_sub(s.stamp);
+            if piece.writer == Some(cache) {
+                let reuse = stamp.saturating_sub(piece.stamp);
                 met.reuse = Some(met.reuse.map_or(reuse, |least| least.min(reuse)));
             }
-            at = s.end;
-            *s = Stretch { end: s.end, holders: alone, writer: Some(cache), served: f64::MIN, stamp };
+            *piece = History { holders: alone, writer: Some(cache), served: f64::MIN, stamp, ..*piece };
         }
         met
     }
@@ -152,42 +127,42 @@ impl Buffer {
 mod tests {
     use super::*;
 
-    fn read(b: &mut Buffer, cache: u32, start: usize, len: usize) -> (Option<u32>, usize) {
-        let met = b.look(cache, start, len);
-        b.read(cache, start, len, 0.0);
+    fn read(b: &mut Buffer, cache: u32, pieces: Range<usize>) -> (Option<u32>, usize) {
+        let met = b.look(cache, pieces.clone());
+        b.read(cache, pieces, 0.0);
         (met.from, met.bytes)
     }
 
     #[test]
     fn bytes_are_fetched_once_and_taken_back_once() {
-        let mut b = Buffer::new(100, 1);
-        assert_eq!(b.write(0, 0, 100, 0).bytes, 100);
-        assert_eq!(b.write(0, 0, 100, 0).bytes, 0);
-        assert_eq!(read(&mut b, 2, 20, 30), (Some(0), 30));
-        assert_eq!(read(&mut b, 2, 20, 30), (None, 0));
-        assert_eq!(read(&mut b, 3, 20, 30), (Some(0), 30));
-        assert_eq!(read(&mut b, 2, 20, 30), (None, 0));
-        assert_eq!(read(&mut b, 0, 0, 100), (None, 0));
-        let met = b.write(0, 0, 100, 0);
+        let mut b = Buffer::new(&[20, 50, 100], 1);
+        assert_eq!(b.write(0, 0..3, 0).bytes, 100);
+        assert_eq!(b.write(0, 0..3, 0).bytes, 0);
+        assert_eq!(read(&mut b, 2, 1..2), (Some(0), 30));
+        assert_eq!(read(&mut b, 2, 1..2), (None, 0));
+        assert_eq!(read(&mut b, 3, 1..2), (Some(0), 30));
+        assert_eq!(read(&mut b, 2, 1..2), (None, 0));
+        assert_eq!(read(&mut b, 0, 0..3), (None, 0));
+        let met = b.write(0, 0..3, 0);
         assert_eq!((met.from, met.bytes), (Some(2), 30));
     }
 
     #[test]
     fn a_writer_comes_back_after_what_it_put_elsewhere() {
-        let mut b = Buffer::new(64, 1);
-        assert_eq!(b.write(0, 0, 64, 0).reuse, None);
-        assert_eq!(b.write(0, 0, 32, 500).reuse, Some(500));
-        assert_eq!(b.write(0, 0, 64, 800).reuse, Some(300));
-        assert_eq!(b.write(1, 0, 64, 0).reuse, None);
+        let mut b = Buffer::new(&[32, 64], 1);
+        assert_eq!(b.write(0, 0..2, 0).reuse, None);
+        assert_eq!(b.write(0, 0..1, 500).reuse, Some(500));
+        assert_eq!(b.write(0, 0..2, 800).reuse, Some(300));
+        assert_eq!(b.write(1, 0..2, 0).reuse, None);
     }
 
     #[test]
     fn pieces_keep_their_own_writers() {
-        let mut b = Buffer::new(600, 9);
-        b.write(0, 0, 32, 0);
-        b.write(513, 32, 32, 0);
-        assert_eq!(read(&mut b, 0, 0, 64).1, 32);
-        assert_eq!(read(&mut b, 2, 0, 64).1, 64);
-        assert_eq!(read(&mut b, 130, 64, 536), (Some(9), 536));
+        let mut b = Buffer::new(&[32, 64, 600], 9);
+        b.write(0, 0..1, 0);
+        b.write(513, 1..2, 0);
+        assert_eq!(read(&mut b, 0, 0..2).1, 32);
+        assert_eq!(read(&mut b, 2, 0..2).1, 64);
+        assert_eq!(read(&mut b, 130, 2..3), (Some(9), 536));
     }
 }

@@ -1,6 +1,6 @@
 //! Playing a compiled plan in the order of time, CPU by CPU.
 
-use super::compile::{FlagInfo, Instruction, Program};
+use super::compile::{FlagInfo, Instruction, Pieces, Program};
 use super::copies::Copies;
 use super::data::Buffer;
 use super::rates::Sitting;
@@ -69,7 +69,7 @@ pub fn play(model: &Model, shape: &Shape, plan: &Plan, program: &Program, option
     let runner = Runner { run: 0, pc: 0, started: false, ends: Vec::new(), in_row: false, late: false };
     let runs = options.runs + usize::from(!program.reached.is_empty());
     let sitting = Sitting::of(model, shape);
-    let buffer = |&(size, rank): &(usize, Rank)| Buffer::new(size, sitting.cache[rank.index()]);
+    let buffer = |of: &Pieces| Buffer::new(&of.ends, sitting.cache[of.with.index()]);
     let mut player = Player {
         shape,
         options,

@@ -45,7 +45,7 @@ impl Player<'_> {
         let cold = self.cold(rank, src, len, base) + self.cold(rank, dst, len, base);
         let spent = now + self.wires.sitting.rates.mov + base + cold + source.nanos + target.nanos;
         let at = spent.max(source.not_before);
-        self.served(rank, bank, src, len, at);
+        self.served(rank, bank, src, at);
         self.copies.began(rank, op, now, at, len);
         (at, source.level.or(target.level).map_or(Term::Copy, Term::Transfer))
     }
@@ -92,7 +92,7 @@ impl Player<'_> {
             at += taken;
         }
         let at = at.max(not_before);
-        operands.into_iter().for_each(|p| self.served(rank, bank, p, len, at));
+        operands.into_iter().for_each(|p| self.served(rank, bank, p, at));
         self.copies.began(rank, op, now, at, len);
         at
     }
@@ -128,8 +128,8 @@ impl Player<'_> {
     /// A user's buffer is as far away as all of it is: half of a copy's two sides.
     fn cold(&self, rank: u32, place: Place, len: usize, base: f64) -> f64 {
         match place {
-            Place::User | Place::Reached { .. } => {}
-            Place::Near | Place::Attached | Place::Slot { .. } => return 0.0,
+            Place::User | Place::Reached(_) => {}
+            Place::Near | Place::Attached | Place::Slot(_) => return 0.0,
         }
         let reach = self.reach[rank as usize];
         if reach <= len {
@@ -153,8 +153,8 @@ impl Player<'_> {
         let cache = self.wires.sitting.cache[rank as usize];
         let met = match src {
             Place::Near | Place::User | Place::Attached => return Extra::default(),
-            Place::Slot { buffer, start } => self.slots[bank + buffer as usize].look(cache, start, len),
-            Place::Reached { buffer, start } => self.reached[buffer as usize].look(cache, start, len),
+            Place::Slot(a) => self.slots[bank + a.buffer as usize].look(cache, a.range()),
+            Place::Reached(a) => self.reached[a.buffer as usize].look(cache, a.range()),
         };
         let mut extra = self.surplus(rank, met, len, tau, base, |near| near.get);
         if extra.level.is_some() && met.served > now {
@@ -166,14 +166,14 @@ impl Player<'_> {
 
     fn take_back(&mut self, rank: u32, bank: usize, dst: Place, len: usize, tau: usize, base: f64) -> Extra {
         let cache = self.wires.sitting.cache[rank as usize];
-        let (buffer, start) = match dst {
+        let (buffer, pieces) = match dst {
             Place::Near | Place::User | Place::Attached => return Extra::default(),
-            Place::Slot { buffer, start } => (&mut self.slots[bank + buffer as usize], start),
-            Place::Reached { buffer, start } => (&mut self.reached[buffer as usize], start),
+            Place::Slot(a) => (&mut self.slots[bank + a.buffer as usize], a.range()),
+            Place::Reached(a) => (&mut self.reached[a.buffer as usize], a.range()),
         };
         let stamp = self.put[rank as usize];
         self.put[rank as usize] += len as u64;
-        let met = buffer.write(cache, start, len, stamp);
+        let met = buffer.write(cache, pieces, stamp);
         let mut extra = self.surplus(rank, met, len, tau, base, |near| near.put);
         // Where a rank comes back to after many bytes is as near as that much memory: peers' caches gave it up meanwhile.
         let reuse = match self.options.walk {
@@ -189,11 +189,11 @@ impl Player<'_> {
         extra
     }
 
-    fn served(&mut self, rank: u32, bank: usize, src: Place, len: usize, at: f64) {
+    fn served(&mut self, rank: u32, bank: usize, src: Place, at: f64) {
         let cache = self.wires.sitting.cache[rank as usize];
         match src {
-            Place::Slot { buffer, start } => self.slots[bank + buffer as usize].read(cache, start, len, at),
-            Place::Reached { buffer, start } => self.reached[buffer as usize].read(cache, start, len, at),
+            Place::Slot(a) => self.slots[bank + a.buffer as usize].read(cache, a.range(), at),
+            Place::Reached(a) => self.reached[a.buffer as usize].read(cache, a.range(), at),
             Place::Near | Place::User | Place::Attached => {}
         }
     }
