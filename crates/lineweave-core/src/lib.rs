@@ -26,6 +26,9 @@ pub mod what_if;
 pub mod draw;
 pub mod paper;
 
+/// A number of this crate's sources: others may make other plans, and choose otherwise.
+pub const SOURCES: &str = env!("LINEWEAVE_SOURCES");
+
 /// The example of the README, as a test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

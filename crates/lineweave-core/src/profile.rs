@@ -3,6 +3,7 @@
 //! A cell is a probe's name, its factors (layout, state, distance, bytes, ranks ...) and statistics of the
 //! samples. What this machine cannot tell is listed by name and reason, never filled in.
 
+use crate::units::fnv1a;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -119,10 +120,7 @@ impl Fingerprint {
     /// A short stable name for files: 16 hexadecimal digits (FNV-1a, 64 bits).
     pub fn id(&self) -> String {
         let text = format!("{}|{}|{}|{}", self.cpu, self.cpus, self.line_bytes, self.topology);
-        let hash = text
-            .bytes()
-            .fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3));
-        format!("{hash:016x}")
+        format!("{:016x}", fnv1a(text.bytes()))
     }
 }
 

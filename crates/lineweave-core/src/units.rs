@@ -152,6 +152,12 @@ impl std::str::FromStr for Bytes {
     }
 }
 
+/// A number that differs for different bytes, the same wherever it is computed: FNV-1a.
+pub fn fnv1a(bytes: impl IntoIterator<Item = u8>) -> u64 {
+    let mix = |number: u64, byte: u8| (number ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, mix)
+}
+
 /// A number of cache lines.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]

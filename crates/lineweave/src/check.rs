@@ -13,6 +13,7 @@ use crate::error::Error;
 use crate::kernel::{ElementType, Operator};
 use crate::sync::Ordering;
 use lineweave_core::collective::{Collective, Extent};
+use lineweave_core::units::fnv1a;
 
 /// What a rank calls; every field must be equal on all ranks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -136,16 +137,12 @@ const WORDS: usize = 6;
 /// Which of them is the operator's.
 const OPERATOR: usize = 3;
 
-/// A word that differs for different lengths (FNV-1a), and is 0 for none.
+/// A word that differs for different lengths, and is 0 for none.
 fn fingerprint(lengths: &[usize]) -> u64 {
     if lengths.is_empty() {
         return 0;
     }
-    let bytes = lengths.iter().flat_map(|n| n.to_le_bytes());
-    let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
-    hash.max(1)
+    fnv1a(lengths.iter().flat_map(|n| n.to_le_bytes())).max(1)
 }
 
 /// Compares this rank's call with every other rank's.

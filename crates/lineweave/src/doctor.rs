@@ -67,6 +67,7 @@ pub fn examine(node: &NodeInfo, settings: &Settings) -> Vec<Finding> {
         clock(&node.kernel),
         stale(),
         profile(node, settings),
+        kept_plans(node, settings),
     ]
 }
 
@@ -292,6 +293,16 @@ fn profile(node: &NodeInfo, settings: &Settings) -> Finding {
         Err(e) => {
             Finding::problem(WHAT, e.to_string(), "run `lineweave tune` again, or unset LINEWEAVE_PROFILE")
         }
+    }
+}
+
+fn kept_plans(node: &NodeInfo, settings: &Settings) -> Finding {
+    const WHAT: &str = "kept plans";
+    let about = Tuning::load(settings, &node.hardware, &node.fingerprint).map(|tuning| tuning.about_kept());
+    match about {
+        Ok(Ok(about)) => Finding::good(WHAT, about),
+        Ok(Err(why)) => Finding::advice(WHAT, why, "remove it; programs choose anew until it is there again"),
+        Err(_) => Finding::good(WHAT, "none: the profile cannot be used".to_owned()),
     }
 }
 

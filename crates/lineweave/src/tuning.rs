@@ -4,9 +4,11 @@
 //! machine description nearest to this CPU, and whoever asks is told so.
 
 mod files;
+mod kept;
 
-use files::read;
 pub use files::{cache_directory, read_profile, CHOICES_FILE, PROFILE_FILE};
+use files::{read, Read};
+pub use kept::remove_kept;
 
 use crate::error::Error;
 use crate::kernel::CopyPolicy;
@@ -78,6 +80,9 @@ pub struct Tuning {
     /// Choices that measuring confirmed or corrected.
     pub choices: Option<Choices>,
     forced: Vec<Forced>,
+    /// Where what was chosen by it, and proved, is kept for programs that run later.
+    #[serde(default)]
+    pub kept: Option<PathBuf>,
 }
 
 /// Why an algorithm was chosen.
@@ -137,7 +142,7 @@ impl Tuning {
         hardware: &Hardware,
         fingerprint: &Fingerprint,
     ) -> Result<Tuning, Error> {
-        let forced = settings
+        let forced: Vec<Forced> = settings
             .algorithms
             .iter()
             .map(|f| Forced {
@@ -153,15 +158,18 @@ impl Tuning {
         });
         let Some(file) = file else {
             let (model, origin) = nearest(hardware);
-            return Ok(Tuning { model, origin, choices: None, forced });
+            return Ok(Tuning { model, origin, choices: None, forced, kept: None });
         };
-        let (model, choices) = read(&file, fingerprint)?;
-        Ok(Tuning { model, origin: Origin::Profile { file }, choices, forced })
+        let Read { model, choices, digest } = read(&file, fingerprint)?;
+        // What is forced is not searched for.
+        let keeps = settings.keep_plans && forced.is_empty();
+        let kept = cache_directory(fingerprint).filter(|_| keeps).map(|at| at.join(kept::file_name(digest)));
+        Ok(Tuning { model, origin: Origin::Profile { file }, choices, forced, kept })
     }
 
     /// By a model alone: for machines one does not have, and for tests.
     pub fn of_model(model: Model, origin: Origin) -> Tuning {
-        Tuning { model, origin, choices: None, forced: Vec::new() }
+        Tuning { model, origin, choices: None, forced: Vec::new(), kept: None }
     }
 
     /// From which length on it can pay to ask whether all buffers are shared: where what is saved, a copy of the message at the

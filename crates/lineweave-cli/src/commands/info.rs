@@ -41,7 +41,8 @@ pub fn run(_: &Arguments, session: &mut Session) -> Result<(), CliError> {
             match Tuning::load(&settings, &of.hardware, &of.fingerprint) {
                 Ok(tuning) => {
                     let attach = tuning.about_attach(settings.attach);
-                    node.with_profile(tuning.origin.to_string()).with_attach(attach)
+                    let kept = tuning.about_kept().unwrap_or_else(|why| why);
+                    node.with_profile(tuning.origin.to_string()).with_attach(attach).with_kept_plans(kept)
                 }
                 Err(e) => node.with_profile("cannot be used").warn([e.to_string()]),
             }

@@ -77,12 +77,26 @@ impl Book {
             Some(Seen::Mine(mine)) => claim = Some(mine),
             Some(Seen::Nothing) | None => {}
         }
+        // Who makes the others wait looks whether an earlier program did it.
+        let name = self.kept_name(about, question);
+        if let Some(words) = self.tuning.record(name) {
+            let record = Record::read(&words, question.collective);
+            let told = record.map(|r| make(&r.chosen, &mut Proofs::Told(r.proofs.iter())));
+            if let Some(Ok(made)) = told {
+                if let Some(claim) = claim {
+                    claim.give(&words);
+                }
+                return Ok(made);
+            }
+        }
         let chosen = self.choose(question, reach)?;
         let mut proofs = Vec::new();
         let made = make(&chosen, &mut Proofs::Made(&mut proofs))?;
+        let words = Record { chosen, proofs }.words();
         if let Some(claim) = claim {
-            claim.give(&Record { chosen, proofs }.words());
+            claim.give(&words);
         }
+        self.tuning.keep(name, &words);
         Ok(made)
     }
 
@@ -90,6 +104,15 @@ impl Book {
         [1, 2].map(|seed| {
             let mut digest = Digest::new(self.place ^ seed);
             about.hash(&mut digest);
+            digest.finish()
+        })
+    }
+
+    /// Among teams of all programs: what is the same for all ranks of one is not for others.
+    fn kept_name(&self, about: &impl Hash, question: &Question) -> Name {
+        self.name(about).map(|seed| {
+            let mut digest = Digest::new(seed);
+            (question.box_bytes, question.direct, question.attach).hash(&mut digest);
             digest.finish()
         })
     }
@@ -249,7 +272,8 @@ mod tests {
 
     #[test]
     fn one_process_chooses_and_proves_and_the_others_take_it() {
-        let charter = Team::new(2).unwrap().charter().clone();
+        let mut charter = Team::new(2).unwrap().charter().clone();
+        charter.tuning.kept = None;
         let segment = Segment::create(2, charter.box_bytes, b"").unwrap();
         let records = Some((segment.pool().as_ref(), WakeFence::Full));
         let room = Room { geometry: segment.geometry(), counter_bytes: 4096, records };
@@ -284,5 +308,77 @@ mod tests {
             Book::plans(&key, &question, chosen, proofs)
         });
         assert!(matches!(foreign, Err(Error::Foreign { .. })));
+    }
+
+    #[test]
+    fn a_program_takes_what_an_earlier_one_kept_and_proves_what_it_did_not() {
+        let directory = std::env::temp_dir().join(format!("lineweave-kept-plans-{}", std::process::id()));
+        let mut charter = Team::new(3).unwrap().charter().clone();
+        charter.tuning.kept = Some(directory.join("plans.bin"));
+        let segment = Segment::create(3, charter.box_bytes, b"").unwrap();
+        let room = Room { geometry: segment.geometry(), counter_bytes: 4096, records: None };
+        let (association, reach) = (Association::Free, Reach::Own);
+        let key =
+            Key { collective: Collective::Allreduce, bytes: 800, grain: 8, association, root: 0, reach };
+        // A book of its own, whose shelf is empty, as in another program.
+        let fresh = |charter: &crate::team::Charter| {
+            let mut book = Book::new(charter, false);
+            book.shelf = crate::choose::shelf::Shelf::default();
+            book
+        };
+        let ask = |charter: &crate::team::Charter| {
+            let (book, made) = (fresh(charter), Cell::new(0));
+            let question = book.question(&key, &room);
+            let plans = book.once(&(key, 4096usize), &question, reach, &room, |chosen, proofs| {
+                made.set(made.get() + usize::from(matches!(proofs, Proofs::Made(_))));
+                Book::plans(&key, &question, chosen, proofs)
+            });
+            (plans.unwrap().plan, made.get())
+        };
+        let (first, made) = ask(&charter);
+        assert_eq!(made, 1);
+        assert_eq!(ask(&charter), (first.clone(), 0), "taken from the file");
+        // Boxes of another size are another question.
+        charter.box_bytes /= 2;
+        let small = Segment::create(3, charter.box_bytes, b"").unwrap();
+        let room = Room { geometry: small.geometry(), counter_bytes: 4096, records: None };
+        let book = fresh(&charter);
+        let question = book.question(&key, &room);
+        let proved = Cell::new(false);
+        book.once(&(key, 4096usize), &question, reach, &room, |chosen, proofs| {
+            proved.set(matches!(proofs, Proofs::Made(_)));
+            Book::plans(&key, &question, chosen, proofs)
+        })
+        .unwrap();
+        assert!(proved.get());
+        std::fs::remove_dir_all(&directory).unwrap();
+    }
+
+    #[test]
+    fn a_kept_proof_of_another_plan_is_not_taken() {
+        let directory = std::env::temp_dir().join(format!("lineweave-kept-other-{}", std::process::id()));
+        let mut charter = Team::new(2).unwrap().charter().clone();
+        charter.tuning.kept = Some(directory.join("plans.bin"));
+        let segment = Segment::create(2, charter.box_bytes, b"").unwrap();
+        let room = Room { geometry: segment.geometry(), counter_bytes: 4096, records: None };
+        let (association, reach) = (Association::Free, Reach::Own);
+        let key = Key { collective: Collective::Barrier, bytes: 0, grain: 1, association, root: 0, reach };
+        let book = Book::new(&charter, false);
+        let question = book.question(&key, &room);
+        let seen = std::cell::RefCell::new(Vec::new());
+        let ask = || {
+            book.once(&(key, 1usize), &question, reach, &room, |chosen, proofs| {
+                seen.borrow_mut().push(matches!(proofs, Proofs::Told(_)));
+                Book::plans(&key, &question, chosen, proofs)
+            })
+            .unwrap()
+        };
+        let proof = ask().plan.1;
+        let chosen = book.choose(&question, reach).unwrap();
+        let record = Record { chosen, proofs: vec![(1, proof)] }.words();
+        book.tuning.keep(book.kept_name(&(key, 1usize), &question), &record);
+        let _ = ask();
+        assert_eq!(*seen.borrow(), [false, true, false], "told, found to be another one, and proved");
+        std::fs::remove_dir_all(&directory).unwrap();
     }
 }

@@ -20,6 +20,7 @@ use crate::sync::Ordering;
 use crate::wait::{Interrupted, Vigil, Waiter};
 use crate::watch::Watch;
 use lineweave_core::topology::Level;
+use lineweave_core::units::fnv1a;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -327,8 +328,7 @@ pub(super) fn enter(
     Ok((child, claimed))
 }
 
-/// A number that differs for different lists (FNV-1a).
+/// A number that differs for different lists.
 fn mark_of(members: &[usize]) -> u64 {
-    let bytes = members.iter().flat_map(|&r| (r as u32).to_le_bytes());
-    bytes.fold(0xcbf2_9ce4_8422_2325, |mark, byte| (mark ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    fnv1a(members.iter().flat_map(|&r| (r as u32).to_le_bytes()))
 }

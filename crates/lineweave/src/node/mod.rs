@@ -34,6 +34,8 @@ pub struct NodeInfo {
     pub profile: Option<String>,
     /// What becomes of cross-memory attach, and how fast it is; said by whoever has looked for a profile.
     pub attach: Option<String>,
+    /// What of choices and proofs is kept for later programs; said by whoever has looked for a profile.
+    pub kept_plans: Option<String>,
     /// Every environment variable read.
     pub settings: Vec<Row>,
     /// What a person should know.
@@ -66,6 +68,7 @@ impl NodeInfo {
             fingerprint_id,
             profile: None,
             attach: None,
+            kept_plans: None,
             settings: settings.rows.clone(),
             warnings: Vec::new(),
         }
@@ -87,6 +90,12 @@ impl NodeInfo {
     /// With a note on cross-memory attach.
     pub fn with_attach(mut self, note: impl Into<String>) -> NodeInfo {
         self.attach = Some(note.into());
+        self
+    }
+
+    /// With a note on kept choices and proofs.
+    pub fn with_kept_plans(mut self, note: impl Into<String>) -> NodeInfo {
+        self.kept_plans = Some(note.into());
         self
     }
 

@@ -53,6 +53,9 @@ pub(super) fn render(node: &NodeInfo) -> String {
 
     text.entry("fingerprint", &node.fingerprint_id);
     text.entry("profile", node.profile.as_deref().unwrap_or("not looked for"));
+    if let Some(note) = &node.kept_plans {
+        text.entry("kept plans", note);
+    }
     text.blank();
 
     settings(&mut text, node);

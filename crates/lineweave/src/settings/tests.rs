@@ -29,6 +29,7 @@ fn every_value_is_read_and_its_origin_kept() {
         ("LINEWEAVE_TOPOLOGY", "pack:2 core:4"),
         ("LINEWEAVE_BOX_BYTES", "64KiB"),
         ("LINEWEAVE_CHECK", "1"),
+        ("LINEWEAVE_KEEP_PLANS", "0"),
         ("LINEWEAVE_CMA", "off"),
         ("LINEWEAVE_REPRODUCIBLE", "1"),
         ("LINEWEAVE_PROGRESS_THREAD", "1"),
@@ -56,13 +57,15 @@ fn every_value_is_read_and_its_origin_kept() {
             && settings.progress_thread
             && settings.quiet
             && !settings.openmp
+            && !settings.keep_plans
     );
     assert_eq!(settings.bind, Bind::Cpus(vec![3, 0, 1]), "ranks take CPUs in the order given");
     assert_eq!(settings.timeout, Some(Duration::from_millis(500)));
     assert_eq!(settings.stop_timeout, Some(Duration::from_secs(2)));
     assert_eq!(settings.algorithms[0].algorithm.name, "binomial");
     assert!(settings.rows.iter().all(|r| r.origin == Origin::Environment));
-    assert_eq!(settings.rows[3].value, "64KiB");
+    let row = |name: &str| settings.rows.iter().find(|r| r.name == name).map(|r| r.value.as_str());
+    assert_eq!(row("LINEWEAVE_BOX_BYTES"), Some("64KiB"));
 }
 
 #[test]

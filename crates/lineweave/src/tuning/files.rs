@@ -5,6 +5,7 @@ use crate::sysfile;
 use lineweave_core::model::{fit, Model};
 use lineweave_core::profile::{Fingerprint, Profile};
 use lineweave_core::select::Choices;
+use lineweave_core::units::fnv1a;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -46,13 +47,22 @@ fn parse_profile(file: &Path, text: &str) -> Result<Profile, Error> {
 struct Last {
     texts: (String, Option<String>),
     fingerprint: Fingerprint,
-    result: (Model, Option<Choices>),
+    result: Read,
+}
+
+/// What files say.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Read {
+    pub model: Model,
+    pub choices: Option<Choices>,
+    /// A number that differs for different files.
+    pub digest: u64,
 }
 
 static LAST: Mutex<Option<Last>> = Mutex::new(None);
 
 /// The model of a profile's file, and the choices beside it.
-pub(super) fn read(file: &Path, fingerprint: &Fingerprint) -> Result<(Model, Option<Choices>), Error> {
+pub(super) fn read(file: &Path, fingerprint: &Fingerprint) -> Result<Read, Error> {
     let beside = file.with_file_name(CHOICES_FILE);
     let texts = (text_of(file)?, sysfile::text(&beside).ok());
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
@@ -64,7 +74,9 @@ pub(super) fn read(file: &Path, fingerprint: &Fingerprint) -> Result<(Model, Opt
     let model = fit(&profile).map_err(|e| profile_error(file, e.to_string()))?;
     let choices = texts.1.as_deref().map(Choices::from_toml).transpose();
     let choices = choices.map_err(|e| profile_error(&beside, e.to_string()))?;
-    let result = (model, choices);
+    let beside = texts.1.as_deref().unwrap_or_default();
+    let digest = fnv1a(texts.0.bytes().chain([0]).chain(beside.bytes()));
+    let result = Read { model, choices, digest };
     *last = Some(Last { texts, fingerprint: fingerprint.clone(), result: result.clone() });
     Ok(result)
 }
@@ -99,7 +111,7 @@ mod tests {
         };
         std::fs::write(&file, profile.to_toml()).expect("a profile");
         let first = read(&file, &machine).expect("a model");
-        assert_eq!(first.1, None);
+        assert_eq!(first.choices, None);
         assert_eq!(read(&file, &machine).expect("the same"), first);
         let other = Fingerprint { cpus: 3, ..machine.clone() };
         assert!(read(&file, &other).expect_err("another machine").to_string().contains("another machine"));
@@ -109,7 +121,9 @@ mod tests {
             choices: Vec::new(),
         };
         std::fs::write(&beside, choices.to_toml()).expect("choices");
-        assert_eq!(read(&file, &machine).expect("a model"), (first.0.clone(), Some(choices)));
+        let other = read(&file, &machine).expect("a model");
+        assert_eq!((&other.model, &other.choices), (&first.model, &Some(choices)));
+        assert_ne!(other.digest, first.digest);
         std::fs::write(&beside, "schema = \"no\"").expect("other choices");
         assert!(read(&file, &machine).expect_err("malformed").to_string().contains(CHOICES_FILE));
         std::fs::remove_file(&beside).expect("no choices any more");

@@ -42,6 +42,8 @@ struct Call {
     prove_ns: f64,
     first_ns: f64,
     second_ns: f64,
+    /// The first call of a program that runs after one that kept what it chose and proved.
+    kept_ns: f64,
 }
 
 /// What is made once.
@@ -73,7 +75,9 @@ struct Answer {
 /// # Errors
 /// Those of teams and records; [`CliError::RankFailed`] when a rank ends without an answer.
 pub(super) fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
-    let (settings, node, tuning) = here(session)?;
+    let (settings, node, mut tuning) = here(session)?;
+    // What earlier programs kept would hide what it costs.
+    tuning.kept = None;
     let provenance = Provenance::gather(&node, super::chosen_by(&tuning));
     let mut report = Report::default();
     report.line(&mut session.out, "record", &provenance)?;
@@ -89,7 +93,9 @@ pub(super) fn run(arguments: &Arguments, session: &mut Session) -> Result<(), Cl
         let (lengths, roots) = if arguments.quick { (20, 2) } else { SWEEP };
         let task = Task { sizes: sizes.clone(), lengths, roots: roots.min(ranks) };
         let mut answer = among(&Team::with(charter.clone())?, &task)?;
-        for call in &mut answer.calls {
+        let later = after_another(charter.clone(), &task)?;
+        for (call, later) in answer.calls.iter_mut().zip(later.calls) {
+            call.kept_ns = later.first_ns;
             (call.choose_ns, call.prove_ns) = alone(&charter, call.bytes)?;
             report.line(&mut session.out, "first-call", call)?;
         }
@@ -111,12 +117,14 @@ pub(super) fn run(arguments: &Arguments, session: &mut Session) -> Result<(), Cl
 }
 
 fn show(calls: &[Call], made: &[Made], session: &mut Session) -> Result<(), CliError> {
-    let mut shown =
-        table(&["ranks", "allreduce", "choosing", "proving", "first call", "second"], &[0, 1, 2, 3, 4, 5]);
+    let mut shown = table(
+        &["ranks", "allreduce", "choosing", "proving", "first call", "second", "first, kept"],
+        &[0, 1, 2, 3, 4, 5, 6],
+    );
     let time = |ns: f64| Nanos(ns).to_string();
     for call in calls {
         let bytes = Bytes(call.bytes as u64).to_string();
-        let times = [call.choose_ns, call.prove_ns, call.first_ns, call.second_ns].map(time);
+        let times = [call.choose_ns, call.prove_ns, call.first_ns, call.second_ns, call.kept_ns].map(time);
         shown.add_row([call.ranks.to_string(), bytes].into_iter().chain(times));
     }
     session.out.table(&shown)?;
@@ -131,6 +139,18 @@ fn show(calls: &[Call], made: &[Made], session: &mut Session) -> Result<(), CliE
         shown.add_row(cells);
     }
     session.out.table(&shown)
+}
+
+/// A program that finds what one before it kept.
+fn after_another(mut charter: Charter, task: &Task) -> Result<Answer, CliError> {
+    let file = std::env::temp_dir().join(format!("lineweave-first-{}.bin", std::process::id()));
+    charter.tuning.kept = Some(file.clone());
+    let task = Task { lengths: 0, ..task.clone() };
+    let run = || among(&Team::with(charter.clone())?, &task);
+    let second = run().and_then(|_| run());
+    // It is not there if nothing could be kept.
+    let _ = std::fs::remove_file(&file);
+    second
 }
 
 /// What one rank takes to choose, and to prove what it chose.
@@ -206,7 +226,7 @@ pub fn rank(text: &str) -> Result<(), CliError> {
     let mut calls = Vec::new();
     for &bytes in &task.sizes {
         let [first_ns, second_ns] = twice(&mut comm, bytes)?;
-        calls.push(Call { ranks, bytes, choose_ns: 0.0, prove_ns: 0.0, first_ns, second_ns });
+        calls.push(Call { ranks, bytes, choose_ns: 0.0, prove_ns: 0.0, first_ns, second_ns, kept_ns: 0.0 });
     }
     let (mut duplicate_ns, mut duplicate_first_ns, mut free_ns) = (0.0, 0.0, 0.0);
     for _ in 0..DUPLICATES {

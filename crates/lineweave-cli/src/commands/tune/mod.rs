@@ -20,7 +20,7 @@ use lineweave::node::NodeInfo;
 use lineweave::settings::Settings;
 use lineweave::team::Charter;
 use lineweave::trial::{race, Crew, CrewError, Field, Gauge, Race};
-use lineweave::tuning::{Origin, Tuning, CHOICES_FILE};
+use lineweave::tuning::{remove_kept, Origin, Tuning, CHOICES_FILE};
 use lineweave_core::collective::Collective;
 use lineweave_core::model::fit;
 use lineweave_core::profile::Profile;
@@ -333,6 +333,8 @@ fn save_profile(file: &Path, profile: &Profile, session: &Session) -> Result<(),
         session.out.warn(&format!("{} has more samples and stays", file.display()));
         return Ok(());
     }
+    // What was chosen by the one before is of no use.
+    file.parent().iter().for_each(|directory| remove_kept(directory));
     replace(file, &profile.to_toml(), "XDG_CACHE_HOME")
 }
 
