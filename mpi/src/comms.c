@@ -136,8 +136,19 @@ void lwm_comms_close(void)
     lwm_same_close();
 }
 
+static void count_plans(lw_comm *team)
+{
+    struct lw_setup setup;
+    if (!team || lw_comm_setup(team, &setup) != LW_OK) return;
+    __atomic_fetch_add(&lwm_setup[LWM_PLANS], setup.plans, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&lwm_setup[LWM_PLANS_NS], setup.took_ns, __ATOMIC_RELAXED);
+}
+
+/* Before it goes, or before the report: once for each communicator. */
 void lwm_comm_count(struct lwm_comm *comm)
 {
+    count_plans(comm->team);
+    count_plans(comm->started);
     struct lwm_count *count = &lwm_counts[LWM_BARRIER][0];
     __atomic_fetch_add(&count->taken, comm->barriers - comm->plain_barriers, __ATOMIC_RELAXED);
     comm->barriers = comm->plain_barriers = 0;

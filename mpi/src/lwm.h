@@ -113,8 +113,9 @@ struct lwm_count {
 };
 extern struct lwm_count lwm_counts[LWM_KINDS][LWM_CLASSES];
 
-/* What communicators cost this rank before lineweave could serve them: how many got a team, how many of them by meeting, and their time. */
-enum { LWM_TEAMS, LWM_MET, LWM_TEAMS_NS, LWM_SETUP };
+/* What communicators cost this rank before lineweave could serve them: how many got a team, how many of them by meeting, and their time; and
+   how many plans they held at their end, or when the table was made, and the time to make all they ever had. */
+enum { LWM_TEAMS, LWM_MET, LWM_TEAMS_NS, LWM_PLANS, LWM_PLANS_NS, LWM_SETUP };
 extern uint64_t lwm_setup[LWM_SETUP];
 
 uint64_t lwm_now_ns(void);

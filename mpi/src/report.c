@@ -69,6 +69,8 @@ static void show(const struct lwm_count *counts, const long long *setup)
     if (setup[LWM_TEAMS] > 0) {
         fprintf(stderr, "  setting up: %.1f communicators a rank got a team, %.1f of them by meeting, in %.1f ms\n",
                 (double)setup[LWM_TEAMS] / ranks, (double)setup[LWM_MET] / ranks, (double)setup[LWM_TEAMS_NS] / 1e6 / ranks);
+        fprintf(stderr, "  plans: %.1f a rank, chosen, proved and compiled in %.1f ms\n", (double)setup[LWM_PLANS] / ranks,
+                (double)setup[LWM_PLANS_NS] / 1e6 / ranks);
     }
     if (saved != 0) fprintf(stderr, "  estimated time saved: %.1f ms a rank, by comparing with the host in this run\n", saved / ranks);
 }
@@ -76,7 +78,8 @@ static void show(const struct lwm_count *counts, const long long *setup)
 static bool write_json(FILE *file, const struct lwm_count *counts, const long long *setup)
 {
     fprintf(file, "{\"schema\":1,\"kind\":\"mpi-job\",\"abi\":\"" LWM_ABI_NAME "\",\"ranks\":%d,\"teams\":%lld,\"met\":%lld,"
-            "\"teams_total_ms\":%.6f}\n", lwm_world_size, setup[LWM_TEAMS], setup[LWM_MET], (double)setup[LWM_TEAMS_NS] / 1e6);
+            "\"teams_total_ms\":%.6f,\"plans\":%lld,\"plans_total_ms\":%.6f}\n", lwm_world_size, setup[LWM_TEAMS], setup[LWM_MET],
+            (double)setup[LWM_TEAMS_NS] / 1e6, setup[LWM_PLANS], (double)setup[LWM_PLANS_NS] / 1e6);
     for (int k = 0; k < LWM_KINDS; k++) {
         for (int c = 0; c < LWM_CLASSES; c++) {
             const struct lwm_count *n = &counts[k * LWM_CLASSES + c];

@@ -119,6 +119,24 @@ typedef struct lw_memory {
 } lw_memory;
 
 /*
+ What the plans of a communicator's calls have cost this rank so far. 
+ */
+typedef struct lw_setup {
+  /*
+   Plans that it holds. Those of calls that were not made for long are given up. 
+   */
+  size_t plans;
+  /*
+   Bytes of memory that they take. 
+   */
+  size_t plan_bytes;
+  /*
+   Nanoseconds in which it chose, proved and compiled plans, or waited for a rank that did. 
+   */
+  uint64_t took_ns;
+} lw_setup;
+
+/*
  The type of elements: one of LW_I8 to LW_SHORT_INT, or LW_BYTES(n). 
  */
 typedef int32_t lw_type;
@@ -655,6 +673,11 @@ lw_status lw_site_free(struct lw_site *site);
  What comm takes of memory. 
  */
 lw_status lw_comm_memory(struct lw_comm *comm, struct lw_memory *memory);
+
+/*
+ What the plans of comm's calls have cost this rank so far. 
+ */
+lw_status lw_comm_setup(struct lw_comm *comm, struct lw_setup *setup);
 
 /*
  * A buffer of `bytes` bytes, zero at first and aligned to a page, in memory that all ranks share; null when it is to have none. Every

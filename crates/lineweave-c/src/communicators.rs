@@ -240,6 +240,26 @@ pub unsafe extern "C" fn lw_comm_memory(comm: *mut lw_comm, memory: *mut lw_memo
     })
 }
 
+/** What the plans of a communicator's calls have cost this rank so far. */
+#[repr(C)]
+pub struct lw_setup {
+    /** Plans that it holds. Those of calls that were not made for long are given up. */
+    pub plans: usize,
+    /** Bytes of memory that they take. */
+    pub plan_bytes: usize,
+    /** Nanoseconds in which it chose, proved and compiled plans, or waited for a rank that did. */
+    pub took_ns: u64,
+}
+
+/** What the plans of comm's calls have cost this rank so far. */
+#[no_mangle]
+pub unsafe extern "C" fn lw_comm_setup(comm: *mut lw_comm, setup: *mut lw_setup) -> lw_status {
+    enter(comm, |comm| {
+        let lineweave::communicator::Setup { plans, plan_bytes, took } = comm.setup();
+        give(setup, lw_setup { plans, plan_bytes, took_ns: took.as_nanos() as u64 })
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

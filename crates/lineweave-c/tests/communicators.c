@@ -25,6 +25,9 @@ static lw_status everything(lw_comm *comm, void *arg) {
     EXPECT(sum(twin, 1) == ranks && sum(comm, 2) == 2 * ranks);
     EXPECT(lw_comm_memory(twin, &after) == LW_OK);
     EXPECT(after.shared_bytes >= before.shared_bytes && after.shared_bytes < after.address_bytes);
+    lw_setup setup;
+    EXPECT(lw_comm_setup(twin, &setup) == LW_OK);
+    EXPECT(setup.plans > 0 && setup.plan_bytes > 0 && setup.took_ns > 0);
 
     /* The last rank is in none, the others in two, in reverse order. */
     int colour = rank == ranks - 1 ? LW_UNDEFINED : rank % 2;
@@ -83,6 +86,7 @@ static lw_status everything(lw_comm *comm, void *arg) {
     list[0] = -1;
     EXPECT(lw_comm_create_group(comm, list, 1, &part) == LW_ERR_RANK);
     EXPECT(lw_comm_memory(comm, NULL) == LW_ERR_NULL);
+    EXPECT(lw_comm_setup(comm, NULL) == LW_ERR_NULL);
     EXPECT(lw_barrier(comm) == LW_OK);
     return LW_OK;
 }

@@ -140,6 +140,10 @@ impl Engine {
         if let Some(sequence) = self.book_mut().remembered(&key) {
             return Ok(sequence);
         }
+        self.set_up(|engine| engine.make_sequence(key))
+    }
+
+    fn make_sequence(&mut self, key: Key) -> Result<Sequence, Error> {
         let proven = self.book().proven(&key, &self.room())?;
         let sequence = self.compile(&key, &proven)?;
         if proven.has_counters() {

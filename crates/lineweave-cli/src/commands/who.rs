@@ -3,10 +3,12 @@
 use crate::error::CliError;
 use crate::output::table;
 use crate::session::Session;
+use lineweave::communicator::Setup;
 use lineweave::memory::approximate;
 use lineweave::process;
 use lineweave::segment::{Awaited, RankState};
 use lineweave::who::{self, RankView, TeamView};
+use lineweave_core::units::Nanos;
 use serde::Serialize;
 use std::time::Duration;
 
@@ -48,6 +50,9 @@ struct RankRow<'a> {
     operation: Option<&'a str>,
     waiting_ns: Option<u64>,
     waits_for: &'a [usize],
+    plans: usize,
+    plan_bytes: usize,
+    setup_ns: u64,
 }
 
 /// Shows the teams.
@@ -106,6 +111,9 @@ fn objects(team: &TeamView, session: &mut Session) -> Result<(), CliError> {
                 operation: view.says.waiting.as_ref().map(|w| w.operation.as_str()),
                 waiting_ns: view.waiting.map(|w| w.as_nanos() as u64),
                 waits_for: &view.waits_for,
+                plans: view.says.setup.plans,
+                plan_bytes: view.says.setup.plan_bytes,
+                setup_ns: view.says.setup.took.as_nanos() as u64,
             },
         )?;
     }
@@ -130,8 +138,9 @@ fn text(team: &TeamView, session: &mut Session) -> Result<(), CliError> {
         at => format!("communicator {at:#x} of team {}: {} ranks", team.id, team.ranks.len()),
     };
     session.out.line(&format!("{what}, process {}{more}", shown.join(", ")))?;
-    let mut rows =
-        table(&["  rank", "pid", "thread", "cpu", "state", "call", "waiting in", "since", "for"], &[]);
+    let titles =
+        ["  rank", "pid", "thread", "cpu", "state", "call", "plans", "made in", "waiting in", "since", "for"];
+    let mut rows = table(&titles, &[]);
     for (rank, view) in team.ranks.iter().enumerate() {
         let note = view.says.waiting.as_ref();
         let joined = view.says.pid != 0;
@@ -143,6 +152,8 @@ fn text(team: &TeamView, session: &mut Session) -> Result<(), CliError> {
             view.thread.map_or("-".to_owned(), |t| t.cpu.to_string()),
             state(view).to_owned(),
             view.says.sequence.to_string(),
+            plans(&view.says.setup),
+            Nanos(view.says.setup.took.as_nanos() as f64).to_string(),
             note.map_or("-".to_owned(), |n| n.operation.clone()),
             view.waiting.map_or("-".to_owned(), since),
             match (note.map(|n| n.awaited), view.waits_for.as_slice()) {
@@ -174,6 +185,14 @@ fn state(view: &RankView) -> &'static str {
         (RankState::Active, Some('t')) => "in a debugger",
         (RankState::Active, Some('R')) => "runs",
         (RankState::Active, Some(_)) => "sleeps",
+    }
+}
+
+/// How many, and their memory.
+fn plans(setup: &Setup) -> String {
+    match setup.plans {
+        0 => "-".to_owned(),
+        n => format!("{n} of {}", approximate(setup.plan_bytes as u64)),
     }
 }
 

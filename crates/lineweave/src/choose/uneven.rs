@@ -184,6 +184,10 @@ impl Engine {
         if let Some(known) = self.book_mut().uneven.0.get(&key) {
             return Ok(Arc::clone(known));
         }
+        self.set_up(|engine| engine.make_uneven(key, longest))
+    }
+
+    fn make_uneven(&mut self, key: Key, longest: usize) -> Result<Arc<Prepared>, Error> {
         let proven = self.book().proven_uneven(&key, &self.room())?;
         let mut stretches = Vec::with_capacity(proven.len());
         for &Proven { ref plan, ref proof, from, window, times } in proven.iter() {

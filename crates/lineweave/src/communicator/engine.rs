@@ -18,7 +18,7 @@ use crate::post::Post;
 use crate::process;
 use crate::ring::Ring;
 use crate::scratch::Scratch;
-use crate::segment::{Mapped, RankState, Segment, COUNTER_BYTES};
+use crate::segment::{Mapped, RankState, Segment, Setup, COUNTER_BYTES};
 use crate::sync::{AtomicU64, Ordering};
 use crate::wait::{Between, Budget, Interrupted, ProgressHook, Waiter};
 use crate::watch::{Attendant, Watch};
@@ -40,6 +40,8 @@ pub(crate) struct Engine {
     pub(super) plans: Vec<Compiled>,
     /// Ids of plans that were given up.
     pub(super) vacant: Vec<PlanId>,
+    /// How long plans took to choose, prove and compile.
+    pub(super) setting_up: Duration,
     pub(super) rings: [Ring; 2],
     /// Rank 0's part of every bank, by class.
     pub(super) banks: [Vec<*mut u8>; 2],
@@ -168,7 +170,7 @@ impl Engine {
 
     /// What it takes of memory.
     pub fn memory(&self) -> Memory {
-        let plans: usize = self.plans.iter().map(Compiled::bytes).sum();
+        let plans = self.setup().plan_bytes;
         Memory {
             shared_bytes: self.reserved.bytes(self.segment.geometry())
                 + self.segment.extra_bytes()
@@ -176,6 +178,25 @@ impl Engine {
             address_bytes: self.segment.geometry().total(),
             private_bytes: self.scratch.len() + self.reach_room.len() + self.shadow.len() + plans,
         }
+    }
+
+    /// What plans have cost so far.
+    pub fn setup(&self) -> Setup {
+        Setup {
+            plans: self.plans.len() - self.vacant.len(),
+            plan_bytes: self.plans.iter().map(Compiled::bytes).sum(),
+            took: self.setting_up,
+        }
+    }
+
+    /// Adds what `make` takes to the time that plans have cost, and tells whoever looks from outside.
+    #[cold]
+    pub(crate) fn set_up<T>(&mut self, make: impl FnOnce(&mut Engine) -> T) -> T {
+        let began = Instant::now();
+        let made = make(self);
+        self.setting_up += began.elapsed();
+        self.segment.note_setup(self.rank, &self.setup());
+        made
     }
 
     /// What is left for plans.

@@ -131,6 +131,7 @@ impl Engine {
             announced: HashMap::new(),
             plans: Vec::new(),
             vacant: Vec::new(),
+            setting_up: Duration::ZERO,
             banks: [BankClass::Small, BankClass::Large]
                 .map(|c| (0..Geometry::banks(c)).map(|b| segment.bank(c, b)).collect()),
             heaps: Heaps::default(),

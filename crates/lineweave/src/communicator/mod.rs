@@ -23,6 +23,7 @@ mod site;
 mod walk;
 mod windows;
 
+pub use crate::segment::Setup;
 pub(crate) use agreement::Agreed;
 pub(crate) use engine::Engine;
 pub(crate) use heaps::Allotted;
@@ -198,6 +199,11 @@ impl Communicator {
     /// What it takes of memory.
     pub fn memory(&self) -> Memory {
         self.engine_ref().memory()
+    }
+
+    /// What choosing, proving and compiling its plans have cost this rank.
+    pub fn setup(&self) -> Setup {
+        self.engine_ref().setup()
     }
 
     /// Sets a function to be called while this rank waits, so that a host library can progress.

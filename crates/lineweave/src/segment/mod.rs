@@ -39,7 +39,7 @@ pub(crate) use heap::{expect_memory, parts, too_large, Heap, Ledger, Part, RankH
 pub(crate) use known::{far, KnownHeaps};
 pub(crate) use mail::Mail;
 pub(crate) use mapped::Mapped;
-pub use note::{Awaited, WaitNote};
+pub use note::{Awaited, Setup, WaitNote};
 pub use observe::{Observed, ObservedRank};
 pub use pool::Pool;
 pub(crate) use visit::Unwinding;

@@ -1,9 +1,11 @@
-//! What a rank that has waited for some milliseconds tells whoever looks at the team from outside: in which call,
-//! and since when. Written where waiting looks around anyway, so that calls which do not wait pay nothing.
+//! What a rank tells whoever looks at the team from outside. When it has waited for some milliseconds: in which call, and since
+//! when. Written where waiting looks around anyway, so that calls which do not wait pay nothing. And after plans were made, what they
+//! have cost.
 
 use super::words::control;
 use super::Segment;
 use crate::sync::Ordering;
+use std::time::Duration;
 
 /// Words of a note behind `control::NOTE`.
 const SINCE: usize = 0;
@@ -12,6 +14,8 @@ const AWAITED: usize = 2;
 const OPERATION: usize = 3;
 /// Words of a note in all.
 pub(super) const WORDS: usize = 6;
+/// Words behind `control::SETUP`.
+pub(super) const SETUP_WORDS: usize = 3;
 /// Bytes of an operation's name that are kept.
 const NAME_BYTES: usize = 8 * (WORDS - OPERATION);
 
@@ -58,6 +62,17 @@ pub struct WaitNote {
     pub operation: String,
 }
 
+/// What the plans of a communicator's calls have cost a rank so far.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Setup {
+    /// Plans that it holds. Those of calls that were not made for long are given up.
+    pub plans: usize,
+    /// Bytes of memory that they take.
+    pub plan_bytes: usize,
+    /// How long it has chosen, proved and compiled plans, or waited for a rank that did.
+    pub took: Duration,
+}
+
 impl Segment {
     /// Says that `rank` has been waiting since `since_ns` in call number `sequence`.
     pub(crate) fn note_wait(
@@ -91,6 +106,24 @@ impl Segment {
         // Relaxed: as above.
         self.control(rank, control::NOTE + SINCE).store(0, Ordering::Relaxed);
     }
+}
+
+impl Segment {
+    /// Says what plans have cost `rank` so far.
+    pub(crate) fn note_setup(&self, rank: usize, setup: &Setup) {
+        let words: [u64; SETUP_WORDS] =
+            [setup.plans as u64, setup.plan_bytes as u64, setup.took.as_nanos() as u64];
+        for (i, word) in words.into_iter().enumerate() {
+            // Relaxed: as above.
+            self.control(rank, control::SETUP + i).store(word, Ordering::Relaxed);
+        }
+    }
+}
+
+/// What a control page says that plans have cost.
+pub(super) fn setup(page: &[u64]) -> Setup {
+    let [plans, bytes, ns] = [0, 1, 2].map(|i| page[control::SETUP + i]);
+    Setup { plans: plans as usize, plan_bytes: bytes as usize, took: Duration::from_nanos(ns) }
 }
 
 impl WaitNote {

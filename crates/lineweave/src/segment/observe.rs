@@ -1,7 +1,7 @@
 //! A team's memory as somebody outside of the team reads it: by system calls, so that nothing is mapped, no page comes
 //! into being, and no team notices.
 
-use super::note::{self, WaitNote};
+use super::note::{self, Setup, WaitNote};
 use super::words::{self, control};
 use super::{header, Geometry, RankState, PAGE};
 use crate::error::{Error, Loss};
@@ -37,6 +37,8 @@ pub struct ObservedRank {
     pub sequence: u64,
     /// What it has been waiting in for some milliseconds.
     pub waiting: Option<WaitNote>,
+    /// What plans have cost it.
+    pub setup: Setup,
 }
 
 fn unreadable(e: std::io::Error) -> Error {
@@ -86,7 +88,7 @@ impl Observed {
         let ranks = (0..geometry.ranks())
             .map(|rank| {
                 let area = at + (geometry.areas_start() + rank * geometry.area()) as u64;
-                let page = words_at(file, area, control::NOTE + note::WORDS)?;
+                let page = words_at(file, area, control::SETUP + note::SETUP_WORDS)?;
                 let note = std::array::from_fn(|i| page[control::NOTE + i]);
                 Ok(ObservedRank {
                     state: RankState::of(page[control::STATE]),
@@ -94,6 +96,7 @@ impl Observed {
                     thread: page[control::THREAD] as u32,
                     sequence: page[control::SEQUENCE],
                     waiting: WaitNote::of(&note),
+                    setup: note::setup(&page),
                 })
             })
             .collect::<Result<_, Error>>()?;
@@ -112,6 +115,7 @@ impl Observed {
 mod tests {
     use super::super::{Awaited, Segment};
     use super::*;
+    use std::time::Duration;
 
     #[test]
     fn a_team_is_read_from_outside() {
@@ -126,7 +130,17 @@ mod tests {
         assert_eq!((found.len(), seen.at, seen.over), (1, 0, false));
         assert_eq!(seen.failed, Some((2, Loss::Stopped)));
         assert!(seen.memory_bytes > 0);
-        let absent = ObservedRank { state: RankState::Absent, pid: 0, thread: 0, sequence: 0, waiting: None };
+        let setup = Setup { plans: 3, plan_bytes: 4096, took: Duration::from_micros(7) };
+        segment.note_setup(1, &setup);
+        assert_eq!(Observed::read(&file).unwrap()[0].ranks[1].setup, setup);
+        let absent = ObservedRank {
+            state: RankState::Absent,
+            pid: 0,
+            thread: 0,
+            sequence: 0,
+            waiting: None,
+            setup: Setup::default(),
+        };
         assert_eq!((&seen.ranks[0], &seen.ranks[2]), (&absent, &absent));
         assert_eq!((seen.ranks[1].state, seen.ranks[1].pid), (RankState::Active, std::process::id()));
         let (awaited, operation) = (Awaited::Rank(0), "reduce-scatter".into());

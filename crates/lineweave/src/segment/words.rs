@@ -46,6 +46,8 @@ pub(super) mod control {
     pub const ANNOUNCE: usize = 56;
     /// See `note.rs`.
     pub const NOTE: usize = 64;
+    /// What plans cost: how many there are, their bytes, and nanoseconds.
+    pub const SETUP: usize = 72;
     /// Two words.
     pub const AGREEMENT: usize = 128;
     /// Where in the rank's process a word with the process's number is.
