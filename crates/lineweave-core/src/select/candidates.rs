@@ -24,7 +24,7 @@ const PLAYED: (usize, usize) = (300_000, 2_000);
 const LONG: usize = 192;
 /// As many times smaller is the smaller of these parts.
 const PLAYED_PART: usize = 8;
-/// The second pass plays two runs; a candidate that needs longer than this many times the best is given up.
+/// What takes longer than this many times the best, while it is played roughly, is given up.
 const GIVE_UP: f64 = 4.0;
 
 /// How long calls follow each other without a pause, in ns: as long as a batch of `bench` and `tune`.
