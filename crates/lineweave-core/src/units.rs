@@ -132,23 +132,47 @@ impl fmt::Display for Bytes {
     }
 }
 
+/// Units of sizes and their bytes, in lower case. A letter alone is binary, as in the micro-benchmarks of MPI.
+const UNITS: [(&str, u64); 14] = [
+    ("", 1),
+    ("b", 1),
+    ("k", 1 << 10),
+    ("kib", 1 << 10),
+    ("kb", 1000),
+    ("m", 1 << 20),
+    ("mib", 1 << 20),
+    ("mb", 1_000_000),
+    ("g", 1 << 30),
+    ("gib", 1 << 30),
+    ("gb", 1_000_000_000),
+    ("t", 1 << 40),
+    ("tib", 1 << 40),
+    ("tb", 1_000_000_000_000),
+];
+
 impl std::str::FromStr for Bytes {
     type Err = String;
 
-    /// Whole bytes, or with `B`, `KiB`, `MiB` or `GiB`.
+    /// A size as people write it, in settings, commands and choices alike: `100`, `64k`, `64KiB`, `1.5 MiB`, `64kB`. The error is what
+    /// was found instead.
     fn from_str(text: &str) -> Result<Bytes, String> {
         let text = text.trim();
-        let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-        let (digits, unit) = text.split_at(end);
-        let unit = match unit.trim() {
-            "" | "B" => 1u64,
-            "KiB" => 1 << 10,
-            "MiB" => 1 << 20,
-            "GiB" => 1 << 30,
-            other => return Err(format!("the unit `{other}`")),
+        let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+        let (number, unit) = text.split_at(end);
+        let unit = unit.trim();
+        let Some(&(_, scale)) = UNITS.iter().find(|(name, _)| *name == unit.to_lowercase()) else {
+            return Err(format!("the unit `{unit}`"));
         };
-        let number: u64 = digits.parse().map_err(|_| format!("no number in `{text}`"))?;
-        number.checked_mul(unit).map(Bytes).ok_or_else(|| "too large a size".to_owned())
+        if let Ok(whole) = number.parse::<u64>() {
+            return whole.checked_mul(scale).map(Bytes).ok_or_else(|| "too large a size".to_owned());
+        }
+        let value: f64 = number.parse().map_err(|_| format!("no number in `{text}`"))?;
+        let bytes = value * scale as f64;
+        match bytes {
+            _ if bytes >= u64::MAX as f64 => Err("too large a size".to_owned()),
+            _ if bytes.fract() != 0.0 => Err(format!("{bytes} bytes, which is no whole number")),
+            _ => Ok(Bytes(bytes as u64)),
+        }
     }
 }
 
@@ -180,5 +204,26 @@ mod tests {
         assert_eq!(Bytes(65537).to_string(), "65537 B");
         assert!([0, 1, 65536, 65537, 3 << 30].iter().all(|&b| Bytes(b).to_string().parse() == Ok(Bytes(b))));
         assert_eq!(Bytes(65).lines(64), Lines(2));
+    }
+
+    #[test]
+    fn sizes_take_the_units_people_use() {
+        let cases = [
+            ("0", 0),
+            ("100", 100),
+            ("64KiB", 65_536),
+            ("64k", 65_536),
+            ("64 kB", 64_000),
+            (" 1.5MiB", 3 << 19),
+            ("2g", 2 << 30),
+            ("8B", 8),
+            ("1TiB", 1 << 40),
+        ];
+        for (text, bytes) in cases {
+            assert_eq!(text.parse(), Ok(Bytes(bytes)), "{text}");
+        }
+        for text in ["", "KiB", "-1", "1.3", "12q", "1e3", "99999999999999999999", "1.2.3k", "17179869184g"] {
+            assert!(text.parse::<Bytes>().is_err(), "{text}");
+        }
     }
 }

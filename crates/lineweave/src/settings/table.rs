@@ -45,7 +45,7 @@ pub const VARIABLES: [Variable; 20] = [
     },
     Variable {
         name: "LINEWEAVE_BOX_BYTES",
-        values: "a size from 4 KiB to 1 TiB: bytes, or with KiB, MiB or GiB",
+        values: "a size from 4 KiB to 1 TiB: bytes, or such as 64KiB, 1.5MiB, 64k or 64kB",
         default: "1 MiB",
         about: "capacity of a large bank of a rank; longer messages go in windows",
         set: |s, text| values::size(text, 4 << 10, 1 << 40).map(|v| s.box_bytes = v),

@@ -69,10 +69,19 @@ fn every_value_is_read_and_its_origin_kept() {
 }
 
 #[test]
+fn sizes_are_written_as_on_the_command_line() {
+    for (text, bytes) in [("64k", 64 << 10), ("1.5MiB", 3 << 19), ("64 kB", 64_000), ("65536", 64 << 10)] {
+        let (settings, _) = read(&[("LINEWEAVE_BOX_BYTES", text)]).expect(text);
+        assert_eq!(settings.box_bytes, bytes, "{text}");
+    }
+}
+
+#[test]
 fn a_malformed_value_is_named_with_what_was_expected() {
     for (name, value, found) in [
         ("LINEWEAVE_WAIT", "busy", "`busy`"),
-        ("LINEWEAVE_BOX_BYTES", "4MB", "unit `MB`"),
+        ("LINEWEAVE_BOX_BYTES", "4MX", "unit `MX`"),
+        ("LINEWEAVE_BOX_BYTES", "4096.5", "no whole number"),
         ("LINEWEAVE_BOX_BYTES", "12", "too small"),
         ("LINEWEAVE_BOX_BYTES", "99999999999GiB", "too large"),
         ("LINEWEAVE_BOX_BYTES", "-1", "unit `-1`"),
