@@ -4,6 +4,7 @@ use crate::numpy;
 use crate::prepare::{Call, Given};
 use crate::raise;
 use crate::rank::Communicator;
+use crate::requests::method;
 use lineweave::{CallSpec, Operator};
 use lineweave_core::collective::Collective;
 use pyo3::prelude::*;
@@ -49,7 +50,8 @@ fn direct<'py>(
 }
 
 impl Communicator {
-    fn plain<'py>(
+    /// A call that moves blocks and does not fold.
+    pub(crate) fn plain<'py>(
         &self,
         py: Python<'py>,
         collective: Collective,
@@ -61,7 +63,7 @@ impl Communicator {
 }
 
 /// A call that folds. Where the operator is a function, the package calls it (`lineweave._functions`).
-fn folding<'py>(
+pub(crate) fn folding<'py>(
     slf: &Bound<'py, Communicator>,
     collective: Collective,
     [x, out, op]: [Given<'_, 'py>; 3],
@@ -70,8 +72,7 @@ fn folding<'py>(
     let done = Call { collective, x, out, operator: Some(op), root }.run(slf.get(), slf.py());
     match done {
         Err(error) if op.is_some() && raise::is_callable_operator(slf.py(), &error) => {
-            let name = collective.name().replace('-', "_");
-            let function = slf.py().import("lineweave._functions")?.getattr(name)?;
+            let function = slf.py().import("lineweave._functions")?.getattr(method(collective, false))?;
             let result = function.call1((slf, x, op, root, out))?;
             Ok((!result.is_none()).then_some(result))
         }
@@ -81,6 +82,21 @@ fn folding<'py>(
 
 #[pymethods]
 impl Communicator {
+    /// Combines the `x` of all ranks elementwise. Every rank gets the result, with the same bits.
+    ///
+    /// - `x`: an array with as many elements of the same dtype at every rank.
+    /// - `op`: 'sum' (if not given), 'prod', 'min', 'max', 'avg', 'band', 'bor', 'bxor', 'land', 'lor', 'lxor', numpy's function for one of
+    ///   them, or any function of two arrays, which is slower.
+    /// - `out`: where the result goes, an array as long as `x` and of its dtype; `x` itself for a call in place.
+    ///
+    /// Returns `out`; without it a new array of the shape and kind of `x`. Raises `BadArgument` for lengths that do not fit and unknown
+    /// operators, `BadType` for dtypes that do not fit, and what every call raises (`help(lineweave.Team)`).
+    ///
+    ///     >>> team.allreduce(np.array([1.0, 2.0]))
+    ///     array([2., 4.])
+    ///     >>> x = np.array([team.rank, 5])
+    ///     >>> team.allreduce(x, "max", out=x)          # in place
+    ///     array([1, 5])
     #[pyo3(signature = (x, op=None, out=None))]
     #[inline]
     fn allreduce<'py>(
@@ -97,6 +113,17 @@ impl Communicator {
         folding(slf, Collective::Allreduce, [Some(x), out, op], 0)
     }
 
+    /// Copies the root's `x` into the `x` of every other rank.
+    ///
+    /// - `x`: an array with as many elements of the same dtype at every rank, which may be written at all but the root.
+    /// - `root`: the rank whose array is copied.
+    ///
+    /// Always in place; returns `x`. Raises `BadArgument` for a root that is no rank and an `x` that may not be written, and what every call
+    /// raises.
+    ///
+    ///     >>> x = np.array([3, 4]) if team.rank == 1 else np.zeros(2, int)
+    ///     >>> team.bcast(x, root=1)
+    ///     array([3, 4])
     #[pyo3(signature = (x, root=0))]
     fn bcast<'py>(&self, py: Python<'py>, x: &Bound<'py, PyAny>, root: usize) -> PyResult<Bound<'py, PyAny>> {
         let collective = Collective::Bcast;
@@ -105,6 +132,16 @@ impl Communicator {
         Ok(x.clone())
     }
 
+    /// Combines the `x` of all ranks elementwise. The root gets the result.
+    ///
+    /// - `x`, `op`: as for `allreduce`.
+    /// - `root`: the rank that gets the result.
+    /// - `out`: where it goes at the root, `x` itself for a call in place; not used elsewhere.
+    ///
+    /// Returns `out` or a new array at the root, `None` elsewhere. Raises what `allreduce` does, and `BadArgument` for a root that is no rank.
+    ///
+    ///     >>> team.reduce(np.array([1, 2]), "prod", root=0)
+    ///     array([1, 4])
     #[pyo3(signature = (x, op=None, root=0, out=None))]
     fn reduce<'py>(
         slf: &Bound<'py, Communicator>,
@@ -116,49 +153,14 @@ impl Communicator {
         folding(slf, Collective::Reduce, [x, out, op], root)
     }
 
-    #[pyo3(signature = (x, root=0, out=None))]
-    fn gather<'py>(
-        &self,
-        py: Python<'py>,
-        x: Given<'_, 'py>,
-        root: usize,
-        out: Given<'_, 'py>,
-    ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        self.plain(py, Collective::Gather, [x, out], root)
-    }
-
-    #[pyo3(signature = (x, root=0, out=None))]
-    fn scatter<'py>(
-        &self,
-        py: Python<'py>,
-        x: Given<'_, 'py>,
-        root: usize,
-        out: Given<'_, 'py>,
-    ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let x = x.filter(|_| self.rank() == root);
-        self.plain(py, Collective::Scatter, [x, out], root)
-    }
-
-    #[pyo3(signature = (x, out=None))]
-    fn allgather<'py>(
-        &self,
-        py: Python<'py>,
-        x: Given<'_, 'py>,
-        out: Given<'_, 'py>,
-    ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        self.plain(py, Collective::Allgather, [x, out], 0)
-    }
-
-    #[pyo3(signature = (x, op=None, out=None))]
-    fn reduce_scatter<'py>(
-        slf: &Bound<'py, Communicator>,
-        x: &Bound<'py, PyAny>,
-        op: Given<'_, 'py>,
-        out: Given<'_, 'py>,
-    ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        folding(slf, Collective::ReduceScatter, [Some(x), out, op], 0)
-    }
-
+    /// Combines the `x` of the ranks 0 to this one, elementwise and in the order of ranks.
+    ///
+    /// - `x`, `op`, `out`: as for `allreduce`.
+    ///
+    /// Returns `out` or a new array. Raises what `allreduce` does.
+    ///
+    ///     >>> team.scan(np.array([team.rank + 1.0]))   # [3.] at rank 1
+    ///     array([1.])
     #[pyo3(signature = (x, op=None, out=None))]
     fn scan<'py>(
         slf: &Bound<'py, Communicator>,
@@ -169,6 +171,15 @@ impl Communicator {
         folding(slf, Collective::Scan, [Some(x), out, op], 0)
     }
 
+    /// Combines the `x` of the ranks before this one, elementwise and in the order of ranks. Rank 0 gets nothing.
+    ///
+    /// - `x`, `op`, `out`: as for `allreduce`. At rank 0 `out` is left as it is.
+    ///
+    /// Returns `out` or a new array, `None` at rank 0 where there is no `out`. Raises what `allreduce` does.
+    ///
+    ///     >>> before = team.exscan(np.array([5]))      # array([5]) at rank 1
+    ///     >>> team.rank, None if team.rank == 0 else int(before[0])
+    ///     (0, None)
     #[pyo3(signature = (x, op=None, out=None))]
     fn exscan<'py>(
         slf: &Bound<'py, Communicator>,
@@ -177,16 +188,6 @@ impl Communicator {
         out: Given<'_, 'py>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         folding(slf, Collective::Exscan, [Some(x), out, op], 0)
-    }
-
-    #[pyo3(signature = (x, out=None))]
-    fn alltoall<'py>(
-        &self,
-        py: Python<'py>,
-        x: Given<'_, 'py>,
-        out: Given<'_, 'py>,
-    ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        self.plain(py, Collective::Alltoall, [x, out], 0)
     }
 
     /// A call by addresses, for who has looked everything up: the number of the collective, element type and operator (-1 for

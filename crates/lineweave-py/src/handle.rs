@@ -82,7 +82,7 @@ impl Communicator {
         root: usize,
     ) -> PyResult<Persistent> {
         let py = slf.py();
-        let prepared = ready(slf, collective(py, name)?, [x, out, op], root);
+        let prepared = ready(slf, collective(py, name, false)?, [x, out, op], root);
         let Ready { spec, input, output, kept, packed_input, unpack, result, .. } = prepared.map_err(|error| {
             match raise::is_callable_operator(py, &error) {
                 true => raise::argument(py, "a handle takes operators by name or numpy's functions for them; a function of two arrays is for calls that are made or started"),
@@ -108,7 +108,17 @@ impl Communicator {
         })
     }
 
-    /// An allreduce of `x`, in place or to `out`, to be made by calling what is returned. The arrays must not be resized.
+    /// Prepares `allreduce` of `x`, in place or to `out`, to be made by calling what is returned.
+    ///
+    /// - `x`, `op`: as for `allreduce`, but `x` must be contiguous and not resized, and `op` no function of the program's.
+    /// - `out`: where the result goes; `x` if it is not given.
+    ///
+    /// Returns what makes the call and returns `out`. Raises what `allreduce` does.
+    ///
+    ///     >>> x = np.ones(2)
+    ///     >>> sum_up = team.allreduce_init(x)
+    ///     >>> sum_up(), sum_up()
+    ///     (array([4., 4.]), array([4., 4.]))
     #[pyo3(signature = (x, op=None, out=None))]
     fn allreduce_init(
         slf: &Bound<'_, Communicator>,
@@ -145,7 +155,16 @@ impl Communicator {
         })
     }
 
-    /// A broadcast of `x` from `root`, to be made by calling what is returned. The array must not be resized.
+    /// Prepares `bcast` of `x` from `root`, to be made by calling what is returned.
+    ///
+    /// - `x`, `root`: as for `bcast`, but `x` must be contiguous and not resized.
+    ///
+    /// Returns what makes the call and returns `x`. Raises what `bcast` does.
+    ///
+    ///     >>> x = np.array([float(team.rank)])
+    ///     >>> copy = team.bcast_init(x, root=1)
+    ///     >>> copy()
+    ///     array([1.])
     #[pyo3(signature = (x, root=0))]
     fn bcast_init(slf: &Bound<'_, Communicator>, x: &Bound<'_, PyAny>, root: usize) -> PyResult<Persistent> {
         let py = slf.py();

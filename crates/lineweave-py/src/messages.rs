@@ -46,6 +46,16 @@ pub(crate) fn elements(py: Python<'_>, bytes: usize, element: ElementType) -> Py
 #[pymethods]
 impl Communicator {
     /// Sends the elements of an array to another rank, which receives them under the same tag.
+    ///
+    /// - `x`: an array of any shape.
+    /// - `to`: the rank that receives it.
+    /// - `tag`: a number from 0 to 2^32 - 1. Messages of one rank and tag do not overtake each other.
+    ///
+    /// Returns when `x` may be changed again, which for a long message is when the other rank receives it. Raises `BadArgument` for a rank
+    /// that does not exist, and what every call raises.
+    ///
+    ///     >>> x = np.array([1.5, 2.5])
+    ///     >>> team.send(x, to=1) if team.rank == 0 else team.recv(x, source=0)
     #[pyo3(signature = (x, to, tag=0))]
     fn send(&self, py: Python<'_>, x: &Bound<'_, PyAny>, to: usize, tag: u32) -> PyResult<()> {
         let mut packed = None;
@@ -55,7 +65,20 @@ impl Communicator {
         self.enter(py)?.run(py, bytes, |comm| unsafe { comm.send_bytes(start, bytes, to, tag) })
     }
 
-    /// Receives a message into an array that has room for it; returns how many elements came.
+    /// Receives a message of another rank.
+    ///
+    /// - `out`: a contiguous array that has room for it, of the dtype of what was sent.
+    /// - `source`: the rank that sends it.
+    /// - `tag`: the tag that it is sent under.
+    ///
+    /// Returns how many elements came. Raises `BadType` for bytes that are no whole elements of `out`, `Error` for a message that is longer than
+    /// `out` (it is lost), and what every call raises.
+    ///
+    ///     >>> out = np.zeros(4)
+    ///     >>> team.recv(out, source=1) if team.rank == 0 else team.send(np.ones(3), to=0)
+    ///     3
+    ///     >>> out.tolist()
+    ///     [1.0, 1.0, 1.0, 0.0]
     #[pyo3(signature = (out, source, tag=0))]
     fn recv(&self, py: Python<'_>, out: &Bound<'_, PyAny>, source: usize, tag: u32) -> PyResult<usize> {
         let array = incoming(out)?;
@@ -66,7 +89,16 @@ impl Communicator {
         elements(py, came, array.layout.element)
     }
 
-    /// Sends one message and receives another, whichever becomes possible first; returns how many elements came.
+    /// Sends one message and receives another, whichever becomes possible first.
+    ///
+    /// - `x`, `to`, `send_tag`: as for `send`.
+    /// - `out`, `source`, `recv_tag`: as for `recv`; `out` and `x` must not overlap.
+    ///
+    /// Returns how many elements came. Raises what `send` and `recv` do.
+    ///
+    ///     >>> other, out = 1 - team.rank, np.empty(1, int)
+    ///     >>> team.sendrecv(np.array([team.rank]), other, out, other), out.tolist()
+    ///     (1, [1])
     #[pyo3(signature = (x, to, out, source, send_tag=0, recv_tag=0))]
     #[expect(clippy::too_many_arguments, reason = "both messages")]
     fn sendrecv(

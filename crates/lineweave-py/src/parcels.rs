@@ -168,8 +168,21 @@ impl Communicator {
         Ok(Parcel::new(slf, message, array, vec![out.clone().unbind()], true))
     }
 
-    /// The rank that a message under this tag has come from, of one or of all, and its bytes; nothing if none has. With `wait` it
-    /// waits for one.
+    /// The rank that a message has come from, and how many bytes it has, without receiving it.
+    ///
+    /// - `source`: the rank to look at; any if it is not given.
+    /// - `tag`: the tag of the message.
+    /// - `wait`: whether to wait until there is one.
+    ///
+    /// Returns `(rank, bytes)`, or `None` if no message has come and `wait` is false. Raises what every call raises.
+    ///
+    ///     >>> if team.rank == 1:
+    ///     ...     team.send(np.zeros(3), to=0, tag=5)
+    ///     ... else:
+    ///     ...     source, size = team.probe(tag=5)
+    ///     ...     x = np.empty(size // 8)
+    ///     ...     print(source, size, team.recv(x, source, tag=5))
+    ///     1 24 3
     #[pyo3(signature = (source=None, tag=0, wait=true))]
     fn probe(
         &self,

@@ -26,7 +26,9 @@ pub(crate) fn error(py: Python<'_>, error: &Error, rank: Option<usize>) -> PyErr
         | Error::Length { collective, .. }
         | Error::Counts { collective, .. }
         | Error::Overlap { collective } => ("BadArgument", Some(collective.name().to_owned()), None, None),
-        Error::Rank { .. } | Error::TeamSize { .. } | Error::Setting(_) => ("BadArgument", None, None, None),
+        Error::Rank { .. } | Error::NoRank { .. } | Error::TeamSize { .. } | Error::Setting(_) => {
+            ("BadArgument", None, None, None)
+        }
         Error::Operator(_) => ("BadType", None, None, None),
         Error::Heap { .. } | Error::Memory { .. } => ("OutOfMemory", None, None, None),
         Error::Meeting { .. } => ("MeetingFailed", None, None, None),

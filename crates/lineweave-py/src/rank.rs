@@ -211,31 +211,48 @@ impl Communicator {
     }
 
     /// This rank, from 0.
+    ///
+    ///     >>> team.rank
+    ///     0
     #[getter(rank)]
     fn get_rank(&self) -> usize {
         self.rank
     }
 
     /// The number of ranks.
+    ///
+    ///     >>> team.size
+    ///     2
     #[getter(size)]
     fn get_size(&self) -> usize {
         self.ranks
     }
 
     /// Whether the ranks are threads of this process.
+    ///
+    ///     >>> team.threads
+    ///     False
     #[getter]
     fn threads(&self) -> bool {
         self.threads
     }
 
-    /// Whether the team was closed here, or is the parent's.
+    /// Whether this rank closed the team, or the team is that of the process that this one was forked from.
+    ///
+    ///     >>> team.closed
+    ///     False
     #[getter]
     fn closed(&self) -> bool {
         // SYNC: python.
         self.state.load(Ordering::Acquire) == LEFT || self.forks != forks()
     }
 
-    /// Leaves the team. Ranks that wait for this one get an error. Closing twice does nothing.
+    /// Leaves the team. Ranks that wait for this one get `RankLost`. Closing twice does nothing.
+    ///
+    ///     >>> other = team.dup()
+    ///     >>> other.close()
+    ///     >>> other.closed
+    ///     True
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         if self.closed() {
             return Ok(());
@@ -250,7 +267,14 @@ impl Communicator {
         Ok(())
     }
 
-    /// Tells the other ranks that this one failed: calls in which they wait for it end with `RankLost`.
+    /// Tells the other ranks that this one failed: calls in which they wait for it end with `RankLost`, which has the words of `why`.
+    ///
+    ///     >>> other = team.dup()
+    ///     >>> try:
+    ///     ...     other.abandon("no data") if other.rank == 1 else other.barrier()
+    ///     ... except lineweave.RankLost as lost:
+    ///     ...     print(lost.peer)
+    ///     1
     fn abandon(&self, py: Python<'_>, why: &str) -> PyResult<()> {
         if self.closed() {
             return Ok(());
@@ -262,13 +286,19 @@ impl Communicator {
         })
     }
 
-    /// Why the team cannot be used any more, or `None`.
+    /// Why the team cannot be used any more, in words, or `None`.
+    ///
+    ///     >>> team.failure is None
+    ///     True
     #[getter]
     fn failure(&self, py: Python<'_>) -> PyResult<Option<String>> {
         self.enter(py)?.run(py, 0, |comm| Ok(comm.failure().map(str::to_owned)))
     }
 
-    /// Sets how many seconds a call may wait for other ranks before it ends with `Timeout`; `None` for no limit.
+    /// Sets how many seconds a call may wait for other ranks before it ends with `Timeout`; `None` for no limit. Raises `BadArgument` for a number
+    /// that is not above 0.
+    ///
+    ///     >>> team.set_timeout(30.0)
     fn set_timeout(&self, py: Python<'_>, seconds: Option<f64>) -> PyResult<()> {
         let limit = duration(py, seconds)?;
         self.enter(py)?.run(py, 0, |comm| {
@@ -277,7 +307,9 @@ impl Communicator {
         })
     }
 
-    /// Returns when every rank has called it.
+    /// Returns when every rank has called it. Raises what every call raises (`help(lineweave.Team)`).
+    ///
+    ///     >>> team.barrier()
     #[inline]
     fn barrier(&self, py: Python<'_>) -> PyResult<()> {
         self.enter(py)?.run(py, 0, lineweave::Communicator::barrier)

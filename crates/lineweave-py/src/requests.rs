@@ -196,10 +196,23 @@ impl Request {
     }
 }
 
+/// The name that a collective's method has, with a length for each block (`counted`) or one for all.
+pub(crate) fn method(collective: Collective, counted: bool) -> String {
+    match (collective, counted) {
+        (Collective::ReduceScatter, false) => "reduce_scatter_block".to_owned(),
+        (Collective::ReduceScatter, true) => "reduce_scatter".to_owned(),
+        (_, false) => collective.name().to_owned(),
+        (_, true) => format!("{collective}v"),
+    }
+}
+
 /// A collective by the name that its method has.
-pub(crate) fn collective(py: Python<'_>, name: &str) -> PyResult<Collective> {
-    let found = Collective::ALL.into_iter().find(|c| c.name().replace('-', "_") == name);
-    found.ok_or_else(|| raise::argument(py, format!("there is no collective `{name}`")))
+pub(crate) fn collective(py: Python<'_>, name: &str, counted: bool) -> PyResult<Collective> {
+    let found = Collective::ALL.into_iter().find(|&c| method(c, counted) == name);
+    found.ok_or_else(|| {
+        let known = Collective::ALL.map(|c| method(c, counted)).join(", ");
+        raise::argument(py, format!("there is no collective `{name}`; expected one of {known}"))
+    })
 }
 
 /// What a call of the general form says, rank by rank.
@@ -210,6 +223,7 @@ pub(crate) fn ready<'py>(
     root: usize,
 ) -> PyResult<Ready<'py>> {
     let (py, comm) = (slf.py(), slf.get());
+    let given = x;
     let (mut x, mut out) = (x, out);
     match collective {
         // One array, read at the root and written elsewhere.
@@ -241,7 +255,11 @@ pub(crate) fn ready<'py>(
             result: None,
         });
     }
-    Call { collective, x, out, operator: None, root }.prepare(comm, py, operator)
+    let mut ready = Call { collective, x, out, operator: None, root }.prepare(comm, py, operator)?;
+    if collective == Collective::Bcast {
+        ready.result = given.cloned();
+    }
+    Ok(ready)
 }
 
 #[pymethods]
@@ -256,18 +274,26 @@ impl Communicator {
         op: Given<'_, 'py>,
         root: usize,
     ) -> PyResult<Request> {
-        let ready = ready(slf, collective(slf.py(), name)?, [x, out, op], root)?;
+        let ready = ready(slf, collective(slf.py(), name, false)?, [x, out, op], root)?;
         let also = [x, out].into_iter().flatten().map(|o| o.clone().unbind()).collect();
         Request::start(slf, ready, also)
     }
 
-    /// Whether calls that were started may not be over.
+    /// Whether calls that were started may not be over yet.
+    ///
+    ///     >>> team.has_started
+    ///     False
     #[getter]
     fn has_started(&self, py: Python<'_>) -> PyResult<bool> {
         self.enter(py)?.run(py, 0, |comm| Ok(comm.has_started()))
     }
 
-    /// Has a helper thread carry started calls on while this rank does something else.
+    /// Has a helper thread carry started calls on while this rank does something else (`True`), or no longer.
+    ///
+    ///     >>> team.set_progress_thread(True)
+    ///     >>> team.iallreduce(np.ones(1)).wait()
+    ///     array([2.])
+    ///     >>> team.set_progress_thread(False)
     fn set_progress_thread(&self, py: Python<'_>, on: bool) -> PyResult<()> {
         self.enter(py)?.run(py, 0, |comm| {
             comm.set_progress_thread(on);

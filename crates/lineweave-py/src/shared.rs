@@ -52,13 +52,22 @@ impl Communicator {
         Ok(Shared { buffer: Some(buffer), forks: forks(), address, bytes })
     }
 
-    /// Whether long calls find out if all ranks give shared arrays; returns whether they did. All ranks say the same between the
-    /// same calls. `empty` turns it on; it costs a call that asks about as much as a barrier.
+    /// Whether long calls find out if all ranks give arrays of `empty`, as they do from the first `empty` on. All ranks say the same between
+    /// the same calls. It costs a call that asks about as much as a barrier. Returns whether they did until now.
+    ///
+    ///     >>> before = team.set_shared_buffers(False)
+    ///     >>> team.set_shared_buffers(before)
+    ///     False
     fn set_shared_buffers(&self, py: Python<'_>, on: bool) -> PyResult<bool> {
         self.enter(py)?.run(py, 0, |comm| Ok(comm.set_shared_buffers(on)))
     }
 
-    /// What of memory this rank's team takes: shared, addresses, private, in bytes.
+    /// What the team takes of memory, in bytes: `(shared, addresses, private)`, that is reserved by all ranks together, addresses in each
+    /// process that cost nothing before they are used, and this rank's alone.
+    ///
+    ///     >>> shared, addresses, private = team.memory
+    ///     >>> shared > 0
+    ///     True
     #[getter]
     fn memory(&self, py: Python<'_>) -> PyResult<(usize, usize, usize)> {
         let memory = self.enter(py)?.run(py, 0, |comm| Ok(comm.memory()))?;

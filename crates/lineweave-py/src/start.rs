@@ -58,7 +58,10 @@ pub(crate) fn from_environment(py: Python<'_>) -> PyResult<Seat> {
     }
 }
 
-/// How many CPUs this process can use.
+/// How many CPUs this process can use, by its affinity and its cgroup's limit.
+///
+///     >>> lineweave.usable_cpus() >= 1
+///     True
 #[pyfunction]
 pub(crate) fn usable_cpus() -> usize {
     UsableCpus::of_this_thread().effective

@@ -171,8 +171,8 @@ impl<'py> Uneven<'_, 'py> {
     }
 }
 
-/// The operator of a started call, which is none that the package calls.
-fn started(py: Python<'_>, error: PyErr) -> PyErr {
+/// A call with counts takes no operator that the package would have to call.
+fn counted(py: Python<'_>, error: PyErr) -> PyErr {
     match raise::is_callable_operator(py, &error) {
         true => {
             raise::argument(py, "a call with counts takes operators by name or numpy's functions for them")
@@ -183,6 +183,17 @@ fn started(py: Python<'_>, error: PyErr) -> PyErr {
 
 #[pymethods]
 impl Communicator {
+    /// As `gather`, with `counts[r]` elements from rank `r`.
+    ///
+    /// - `x`: an array of `counts[team.rank]` elements. `None` at the root: its block lies in its place in `out`.
+    /// - `counts`: the elements of each rank's block, equal lists at all ranks.
+    /// - `root`, `out`: as for `gather`; blocks lie one after the other.
+    ///
+    /// Returns `out` or a new array of one dimension at the root, `None` elsewhere. Raises `BadArgument` for counts and lengths that do not fit,
+    /// and what every call raises.
+    ///
+    ///     >>> team.gatherv(np.full(team.rank + 1, team.rank), [1, 2], root=0)
+    ///     array([0, 1, 1])
     #[pyo3(signature = (x, counts, root=0, out=None))]
     fn gatherv<'py>(
         &self,
@@ -196,6 +207,18 @@ impl Communicator {
         Uneven { collective, x, out, operator: None, root, counts, taken: None }.run(self, py)
     }
 
+    /// As `scatter`, with `counts[r]` elements for rank `r`.
+    ///
+    /// - `x`: an array of `sum(counts)` elements; used at the root only.
+    /// - `counts`: the elements of each rank's block, equal lists at all ranks.
+    /// - `root`, `out`: as for `scatter`; `out` has `counts[team.rank]` elements.
+    ///
+    /// Returns `out`, or a new array of one dimension at the root. Raises `BadArgument` for counts and lengths that do not fit, and what every
+    /// call raises.
+    ///
+    ///     >>> x = np.array([5, 6, 7]) if team.rank == 0 else None
+    ///     >>> team.scatterv(x, [1, 2], 0, out=np.empty(team.rank + 1, int))    # [6, 7] at rank 1
+    ///     array([5])
     #[pyo3(signature = (x, counts, root=0, out=None))]
     fn scatterv<'py>(
         &self,
@@ -210,6 +233,16 @@ impl Communicator {
         Uneven { collective, x, out, operator: None, root, counts, taken: None }.run(self, py)
     }
 
+    /// As `allgather`, with `counts[r]` elements from rank `r`.
+    ///
+    /// - `x`: an array of `counts[team.rank]` elements. `None`: this rank's block lies in its place in `out`.
+    /// - `counts`: the elements of each rank's block, equal lists at all ranks.
+    /// - `out`: an array of `sum(counts)` elements, blocks one after the other.
+    ///
+    /// Returns `out`, or a new array of one dimension. Raises `BadArgument` for counts and lengths that do not fit, and what every call raises.
+    ///
+    ///     >>> team.allgatherv(np.full(team.rank + 1, team.rank), [1, 2])
+    ///     array([0, 1, 1])
     #[pyo3(signature = (x, counts, out=None))]
     fn allgatherv<'py>(
         &self,
@@ -222,8 +255,20 @@ impl Communicator {
         Uneven { collective, x, out, operator: None, root: 0, counts, taken: None }.run(self, py)
     }
 
+    /// Combines the `x` of all ranks elementwise and gives `counts[r]` elements of the result to rank `r` (`MPI_Reduce_scatter`);
+    /// `reduce_scatter_block` is for blocks of one length.
+    ///
+    /// - `x`: an array of `sum(counts)` elements. `None` for a call in place: it is in `out`, where the result then is at the start.
+    /// - `counts`: the elements of each rank's block, equal lists at all ranks.
+    /// - `op`: an operator's name, or numpy's function for one. Other functions of two arrays are for calls without counts.
+    /// - `out`: an array of `counts[team.rank]` elements.
+    ///
+    /// Returns `out`, or a new array of one dimension. Raises `BadArgument` for counts and lengths that do not fit, and what `allreduce` does.
+    ///
+    ///     >>> team.reduce_scatter(np.array([1, 2, 3]), [1, 2])         # [4, 6] at rank 1
+    ///     array([2])
     #[pyo3(signature = (x, counts, op=None, out=None))]
-    fn reduce_scatterv<'py>(
+    fn reduce_scatter<'py>(
         &self,
         py: Python<'py>,
         x: Given<'_, 'py>,
@@ -232,9 +277,23 @@ impl Communicator {
         out: Given<'_, 'py>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let collective = Collective::ReduceScatter;
-        Uneven { collective, x, out, operator: Some(op), root: 0, counts, taken: None }.run(self, py)
+        let call = Uneven { collective, x, out, operator: Some(op), root: 0, counts, taken: None };
+        call.run(self, py).map_err(|error| counted(py, error))
     }
 
+    /// As `alltoall`, with a length for each block.
+    ///
+    /// - `x`: an array of `sum(given)` elements.
+    /// - `given`: how many elements go to each rank.
+    /// - `taken`: how many come from each rank: what that rank gives this one.
+    /// - `out`: an array of `sum(taken)` elements.
+    ///
+    /// Returns `out`, or a new array of one dimension. Raises `Mismatch` or `BadArgument` for counts that do not fit together, and what every call
+    /// raises.
+    ///
+    ///     >>> x = np.full(3, team.rank)                    # one element for rank 0, two for rank 1
+    ///     >>> team.alltoallv(x, [1, 2], [team.rank + 1] * 2)           # [0, 0, 1, 1] at rank 1
+    ///     array([0, 1])
     #[pyo3(signature = (x, given, taken, out=None))]
     fn alltoallv<'py>(
         &self,
@@ -249,7 +308,7 @@ impl Communicator {
             .run(self, py)
     }
 
-    /// Starts one of them by the name of its collective.
+    /// Starts one of them by its name.
     #[pyo3(signature = (name, x, counts, taken=None, out=None, op=None, root=0))]
     #[expect(clippy::too_many_arguments, reason = "those of all of them")]
     fn _start_uneven<'py>(
@@ -263,10 +322,10 @@ impl Communicator {
         root: usize,
     ) -> PyResult<Request> {
         let py = slf.py();
-        let collective = collective(py, name)?;
+        let collective = collective(py, name, true)?;
         let x = x.filter(|_| collective != Collective::Scatter || slf.get().rank() == root);
         let operator = collective.folds().then_some(op);
         let call = Uneven { collective, x, out, operator, root, counts, taken };
-        call.start(slf).map_err(|error| started(py, error))
+        call.start(slf).map_err(|error| counted(py, error))
     }
 }

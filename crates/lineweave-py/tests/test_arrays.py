@@ -61,7 +61,7 @@ def every_collective(team):
             rows = np.stack([x + r for r in range(n)]).astype(dtype)
             expected_row = fold(np.add, n, dtype, count) + np.dtype(dtype).type((n * me) % 256)
             if dtype not in ("float16", "int8", "uint8"):
-                assert np.array_equal(team.reduce_scatter(rows), expected_row)
+                assert np.array_equal(team.reduce_scatter_block(rows), expected_row)
             assert np.array_equal(team.scan(x), fold(np.add, me + 1, dtype, count))
             before = team.exscan(x)
             assert before is None if me == 0 else np.array_equal(before, fold(np.add, me, dtype, count))
@@ -114,7 +114,7 @@ def functions(team):
     before = team.exscan(x, left)
     assert before is None if me == 0 else before.tolist() == [[1, 0], [12, 1]][me - 1]
     rows = np.arange(3.0)[:, None] * 100 + np.full((3, 2), me + 1.0)
-    assert team.reduce_scatter(rows, left).tolist() == [me * 11100 + 123.0] * 2
+    assert team.reduce_scatter_block(rows, left).tolist() == [me * 11100 + 123.0] * 2
     return True
 
 
@@ -172,7 +172,7 @@ def shapes(team):
     assert np.array_equal(
         team.scatterv(expected if me == 0 else None, counts, 0, np.empty(me + 1, "int32")), mine
     )
-    summed = team.reduce_scatterv(np.arange(sum(counts), dtype="int32"), counts)
+    summed = team.reduce_scatter(np.arange(sum(counts), dtype="int32"), counts)
     start = sum(counts[:me])
     assert np.array_equal(summed, np.arange(start, start + counts[me], dtype="int32") * n)
     given = [me + 1] * n
@@ -235,7 +235,7 @@ def refusals(team):
         (lambda: team.allreduce(np.zeros((1000, 1000))[:, ::2]), ValueError, "ascontiguousarray"),
         (lambda: team.bcast(x, 2), ValueError, "root 2 is out of range"),
         (lambda: team.bcast(x, -1), OverflowError, "negative"),
-        (lambda: team.reduce_scatter(np.zeros(3)), ValueError, "divisible by the 2 ranks"),
+        (lambda: team.reduce_scatter_block(np.zeros(3)), ValueError, "divisible by the 2 ranks"),
         (lambda: team.alltoall(np.zeros(3)), ValueError, "lengths do not fit"),
         (lambda: team.allgather(x, np.zeros(7)), ValueError, "lengths do not fit"),
         (lambda: team.allgatherv(x, [4]), ValueError, "1 counts"),

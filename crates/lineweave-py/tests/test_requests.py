@@ -25,7 +25,7 @@ def started(team):
         team.ireduce(x, np.minimum, 1),
         team.igather(x, 1),
         team.iscatter(all_of_them if me == 1 else None, 1, np.empty(1000)),
-        team.ireduce_scatter(all_of_them),
+        team.ireduce_scatter_block(all_of_them),
     ]
     word = np.full(3, float(me))
     requests.append(team.ibcast(word, 1))
@@ -178,7 +178,7 @@ def functions(team):
             team.ireduce(x, left, root=1),
             team.iscan(x, left),
             team.iexscan(x, left),
-            team.ireduce_scatter(rows, left),
+            team.ireduce_scatter_block(rows, left),
         ]
     )
     assert got[0].tolist() == [123.0, 12.0] and got[1] is y and y.tolist() == [123.0, 12.0]
@@ -209,7 +209,7 @@ def uneven(team):
             team.iallgatherv(mine, counts),
             team.igatherv(mine, counts, n - 1),
             team.iscatterv(everything if me == 0 else None, counts, 0, np.empty(counts[me], "int32")),
-            team.ireduce_scatterv(everything, counts),
+            team.ireduce_scatter(everything, counts),
             team.ialltoallv(given, [counts[me]] * n, counts),
             team.ialltoallv(given, [counts[me]] * n, counts, np.empty(sum(counts), "int64")),
         ]
@@ -224,7 +224,7 @@ def uneven(team):
     with pytest.raises(ValueError, match="counts"):
         team.iallgatherv(mine, [1])
     with pytest.raises(ValueError, match="by name"):
-        team.ireduce_scatterv(everything, counts, left)
+        team.ireduce_scatter(everything, counts, left)
     return True
 
 

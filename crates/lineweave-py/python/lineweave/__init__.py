@@ -12,8 +12,6 @@
 
 from __future__ import annotations
 
-from typing import Any as _Any
-
 try:
     from lineweave import _lineweave
 except ImportError as _error:
@@ -67,9 +65,16 @@ _world: Team | None = None
 def connect(name: str, size: int, rank: int | None = None, timeout: float = 60.0) -> Team:
     """Meets the other ranks of a team at `name`, and returns this one's end of it.
 
-    All give the same name and size, and either each its rank or none: then ranks are given out as they come. A name with a
-    slash is the path of a Unix socket; any other one is known on this node only, to this user. Raises `MeetingFailed` when
-    not all have come after `timeout` seconds.
+    - `name`: equal at all ranks. One with a slash is the path of a Unix socket; any other one is known on this node only, to this user.
+    - `size`: the number of ranks, equal at all.
+    - `rank`: this one's, from 0. All give theirs or none does: then ranks are given out as they come.
+    - `timeout`: the seconds until all must have come.
+
+    Raises `MeetingFailed` when not all came in time, `BadArgument` for a size or rank that cannot be.
+
+        >>> with lineweave.connect("./here", size=2) as other:     # in each of two processes
+        ...     other.size
+        2
     """
     return Team(_lineweave.meet(_socket_name(name), size, rank, timeout))
 
@@ -77,7 +82,15 @@ def connect(name: str, size: int, rank: int | None = None, timeout: float = 60.0
 def team(timeout: float = 60.0) -> Team:
     """The team of all ranks that a launcher started: `lineweave run`, mpirun, srun or torchrun. Every call returns the same.
 
-    Raises `NoTeam` when there was no launcher, or when it started ranks on other nodes as well.
+    - `timeout`: the seconds until all must have come.
+
+    Raises `NoTeam` when there was no launcher, or when it started ranks on other nodes as well, and `MeetingFailed` when not all came.
+
+        >>> try:
+        ...     world = lineweave.team()
+        ... except lineweave.NoTeam:
+        ...     print("start it by `lineweave run -n 4 script.py`")
+        start it by `lineweave run -n 4 script.py`
     """
     global _world
     if _world is None or _world.closed:

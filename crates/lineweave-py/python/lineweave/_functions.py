@@ -4,8 +4,12 @@ their names or numpy's functions: much faster."""
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterable, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Tuple
 
+if TYPE_CHECKING:
+    from lineweave._team import Team
+
+# Of two arrays. What they are is the program's: numpy's, tensors, or what else has their methods.
 Operator = Callable[[Any, Any], Any]
 Begun = Tuple[Any, Callable[[Any], Any]]
 
@@ -28,18 +32,18 @@ def _deliver(total: Any, out: Any) -> Any:
 # Each says what is exchanged, and what makes the result of that. Calls that block wait for it at once.
 
 
-def iallreduce(team: Any, x: Any, op: Operator, root: int, out: Any) -> Begun:
+def iallreduce(team: Team, x: Any, op: Operator, root: int, out: Any) -> Begun:
     return team.iallgather(out if x is None else x), lambda parts: _deliver(_fold(op, parts), out)
 
 
-def ireduce(team: Any, x: Any, op: Operator, root: int, out: Any) -> Begun:
+def ireduce(team: Team, x: Any, op: Operator, root: int, out: Any) -> Begun:
     def finish(parts: Any) -> Any:
         return _deliver(_fold(op, parts), out) if team.rank == root else None
 
     return team.igather(out if x is None else x, root), finish
 
 
-def ireduce_scatter(team: Any, x: Any, op: Operator, root: int, out: Any) -> Begun:
+def ireduce_scatter_block(team: Team, x: Any, op: Operator, root: int, out: Any) -> Begun:
     def finish(parts: Any) -> Any:
         rows = parts.reshape((team.size, parts.shape[0] // team.size, *parts.shape[1:]))
         total = _fold(op, rows)
@@ -50,14 +54,14 @@ def ireduce_scatter(team: Any, x: Any, op: Operator, root: int, out: Any) -> Beg
     return team.ialltoall(x), finish
 
 
-def iscan(team: Any, x: Any, op: Operator, root: int, out: Any) -> Begun:
+def iscan(team: Team, x: Any, op: Operator, root: int, out: Any) -> Begun:
     def finish(parts: Any) -> Any:
         return _deliver(_fold(op, parts[: team.rank + 1]), out)
 
     return team.iallgather(out if x is None else x), finish
 
 
-def iexscan(team: Any, x: Any, op: Operator, root: int, out: Any) -> Begun:
+def iexscan(team: Team, x: Any, op: Operator, root: int, out: Any) -> Begun:
     def finish(parts: Any) -> Any:
         return _deliver(_fold(op, parts[: team.rank]), out) if team.rank > 0 else None
 
@@ -65,11 +69,12 @@ def iexscan(team: Any, x: Any, op: Operator, root: int, out: Any) -> Begun:
 
 
 def _blocking(begin: Callable[..., Any]) -> Callable[..., Any]:
-    def call(team: Any, x: Any, op: Operator, root: int, out: Any) -> Any:
+    def call(team: Team, x: Any, op: Operator, root: int, out: Any) -> Any:
         exchange, finish = begin(team, x, op, root, out)
         return finish(exchange.wait())
 
     return call
 
 
-allreduce, reduce, reduce_scatter, scan, exscan = map(_blocking, (iallreduce, ireduce, ireduce_scatter, iscan, iexscan))
+allreduce, reduce, scan, exscan = map(_blocking, (iallreduce, ireduce, iscan, iexscan))
+reduce_scatter_block = _blocking(ireduce_scatter_block)

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import operator as _operator_module
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable, Union
 
 from lineweave._errors import BadArgument
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeAlias
+
+    from lineweave._typing import Buf, Operator
+
+    # What is sent: also what IN_PLACE stands for.
+    SendBuf: TypeAlias = Union[Buf, "_InPlace"]
+
 ANY_SOURCE, ANY_TAG = -2, -1
+PROC_NULL = -1
 UNDEFINED = -32766
 
 
@@ -29,6 +38,7 @@ class Datatype:
         return f"<lineweave.MPI.Datatype {self.name}>"
 
     def Get_size(self) -> int:
+        """The bytes of an element."""
         return int(_numpy().dtype(self.code).itemsize)
 
 
@@ -70,8 +80,8 @@ class Op:
         """Nothing to give back."""
 
     @property
-    def _engine(self) -> Any:
-        return self.function if self._own else self.name
+    def _engine(self) -> Operator:
+        return self.function if self._own else self.name  # type: ignore[return-value]  # A name of one of ours.
 
 
 SUM, PROD = Op("sum", _operator_module.add), Op("prod", _operator_module.mul)
@@ -92,7 +102,7 @@ def _numpy() -> Any:
     return numpy
 
 
-def _buffer(given: Any) -> tuple[Any, list[int] | None]:
+def _buffer(given: SendBuf) -> tuple[Any, list[int] | None]:
     """The array of a buffer as mpi4py takes it (`x`, `[x, TYPE]`, `[x, count]`, `[x, counts, TYPE]`), and counts of blocks."""
     if not isinstance(given, (list, tuple)):
         return given, None
@@ -121,7 +131,7 @@ def _dense(counts: list[int], displacements: list[int]) -> None:
         at += count
 
 
-def _one(given: Any) -> Any:
+def _one(given: SendBuf) -> Any:
     array, counts = _buffer(given)
     if counts is not None:
         raise BadArgument("counts belong to the calls for blocks of different lengths, such as Allgatherv")
@@ -145,14 +155,14 @@ def _flat(array: Any) -> Any:
     return None if array is None else _numpy().asarray(array).reshape(-1)
 
 
-def _pairs(sendbuf: Any, recvbuf: Any) -> tuple[Any, list[int], list[int], Any]:
+def _pairs(sendbuf: SendBuf, recvbuf: Buf) -> tuple[Any, list[int], list[int], Any]:
     (send, given), (out, taken) = _buffer(sendbuf), _buffer(recvbuf)
     if given is None or taken is None:
         raise BadArgument("Alltoallv: give counts with both buffers: [x, counts]")
     return send, given, taken, out
 
 
-def _counted(given: Any, what: str) -> tuple[Any, list[int]]:
+def _counted(given: Buf, what: str) -> tuple[Any, list[int]]:
     array, counts = _buffer(given)
     if counts is None:
         raise BadArgument(f"{what}: give the counts of all ranks at every rank, [x, counts], where x may be None if it is not used")

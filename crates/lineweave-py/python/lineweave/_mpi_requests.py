@@ -19,28 +19,33 @@ class Status:
         self._source, self._tag, self._bytes = source, tag, size
 
     def Get_source(self) -> int:
+        """The rank that the message came from."""
         return self._source
 
     def Get_tag(self) -> int:
+        """The tag of the message."""
         return self._tag
 
     def Get_count(self, datatype: Datatype = BYTE) -> int:
+        """How many elements of this type the message has."""
         size = datatype.Get_size()
         return self._bytes // size if self._bytes % size == 0 else UNDEFINED
 
     @property
     def source(self) -> int:
+        """The rank that the message came from."""
         return self._source
 
     @property
     def tag(self) -> int:
+        """The tag of the message."""
         return self._tag
 
 
 class Request:
     """A call or a message that was begun."""
 
-    def __init__(self, begun: lineweave.Request | None = None, told: Callable[[Any, Status], None] | None = None) -> None:
+    def __init__(self, begun: lineweave.Request[Any] | None = None, told: Callable[[Any, Status], None] | None = None) -> None:
         self._begun, self._told = begun, told
 
     def _tell(self, status: Status | None) -> Any:
@@ -50,17 +55,21 @@ class Request:
         return found
 
     def Wait(self, status: Status | None = None) -> bool:
+        """Waits until it is over."""
         self._tell(status)
         return True
 
     def Test(self, status: Status | None = None) -> bool:
+        """Whether it is over."""
         return (self._begun is None or self._begun.test()) and self.Wait(status)
 
     def wait(self, status: Status | None = None) -> Any:
+        """Waits until it is over; the object, where one is received."""
         found = self._tell(status)
         return None if self._told is not None else found
 
     def test(self, status: Status | None = None) -> tuple[bool, Any]:
+        """Whether it is over, and the object, where one is received."""
         over = self.Test(status)
         return over, self.wait() if over else None
 
@@ -74,15 +83,18 @@ class Request:
 
     @staticmethod
     def Waitall(requests: Sequence[Request], statuses: Sequence[Status] | None = None) -> bool:
+        """Waits for all of them."""
         Request.waitall(requests, statuses)
         return True
 
     @staticmethod
     def waitall(requests: Sequence[Request], statuses: Sequence[Status] | None = None) -> list[Any]:
+        """Waits for all of them; the objects that were received."""
         return [request.wait(None if statuses is None else statuses[i]) for i, request in enumerate(requests)]
 
     @staticmethod
     def Waitany(requests: Sequence[Request], status: Status | None = None) -> int:
+        """Waits until one is over; which one."""
         polls = 0
         while True:
             for i, request in enumerate(requests):
@@ -93,17 +105,19 @@ class Request:
 
     @staticmethod
     def Testall(requests: Sequence[Request], statuses: Sequence[Status] | None = None) -> bool:
+        """Whether all are over."""
         return all([request.Test() for request in requests]) and Request.Waitall(requests, statuses)
 
 
 class Prequest(Request):
     """A call that is begun again and again."""
 
-    def __init__(self, handle: lineweave.Handle) -> None:
+    def __init__(self, handle: lineweave.Handle[Any]) -> None:
         super().__init__(None, lambda found, status: None)
         self._handle = handle
 
     def Start(self) -> None:
+        """Begins the call."""
         self._begun = self._handle.start()
 
     def Free(self) -> None:
@@ -111,11 +125,12 @@ class Prequest(Request):
 
     @staticmethod
     def Startall(requests: Sequence[Prequest]) -> None:
+        """Begins all of them."""
         for request in requests:
             request.Start()
 
 
-def _begun(request: lineweave.Request) -> Request:
+def _begun(request: lineweave.Request[Any]) -> Request:
     """One whose `wait` returns nothing, as mpi4py has it for arrays."""
     return Request(request, lambda found, status: None)
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 import collections
 import functools
 import pickle
-from typing import Any, Callable, Sequence, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, Sequence, TypeVar, cast
 
 from lineweave._errors import BadArgument
 from lineweave._requests import Request
+from lineweave._started import Started
+
+if TYPE_CHECKING:
+    from lineweave._typing import Waited
 
 T = TypeVar("T")
 
@@ -17,7 +21,7 @@ _FIRST = 504
 _LENGTH = 8
 
 
-def _bundle(obj: Any) -> tuple[bytes, bytearray]:
+def _bundle(obj: object) -> tuple[bytes, bytearray]:
     data = pickle.dumps(obj, pickle.HIGHEST_PROTOCOL)
     first = bytearray(_LENGTH + _FIRST)
     first[:_LENGTH] = len(data).to_bytes(_LENGTH, "little")
@@ -40,7 +44,7 @@ def _rest(tag: int) -> int:
 class _All:
     """Several messages that are sent, as one."""
 
-    def __init__(self, requests: list[Request]) -> None:
+    def __init__(self, requests: Sequence[Request[Any]]) -> None:
         self._requests = requests
 
     def wait(self) -> None:
@@ -57,11 +61,11 @@ class _All:
 class _Expected:
     """An object that is being received. The second messages of all that were asked for under one tag are asked for in their order."""
 
-    def __init__(self, team: Any, source: int, tag: int, line: collections.deque[_Expected]) -> None:
+    def __init__(self, team: Objects, source: int, tag: int, line: collections.deque[_Expected]) -> None:
         self._team, self._source, self._tag, self._line = team, source, tag, line
         self._first = bytearray(_LENGTH + _FIRST)
         self._rest: bytearray | None = None
-        self._message = team.irecv(self._first, source, tag)
+        self._message: Waited = team.irecv(self._first, source, tag)
         self._found: tuple[Any] | None = None
 
     def _go_on(self, wait: bool) -> bool:
@@ -98,33 +102,35 @@ class _Expected:
         return repr(self._message)
 
 
-class Objects:
-    """The calls for objects, of a class that has those for arrays."""
+class Objects(Started):
+    """The calls for objects. What arrives is made by pickle, as every rank of a team is the same user's."""
 
-    rank: Any
-    size: Any
-    bcast: Any
-    gather: Any
-    scatter: Any
-    allgather: Any
-    alltoall: Any
-    allreduce: Any
-    send: Any
-    recv: Any
-    isend: Any
-    irecv: Any
-    probe: Any
     _expected: dict[tuple[int, int], collections.deque[_Expected]]
 
-    def send_object(self, obj: Any, to: int, tag: int = 0) -> None:
-        """Sends an object to a rank, which receives it under the same tag."""
+    def send_object(self, obj: object, to: int, tag: int = 0) -> None:
+        """Sends an object to a rank, which receives it by `recv_object` under the same tag, a number below 2^31.
+
+        Raises `BadArgument` for a rank that does not exist, what pickle raises, and what every call raises.
+
+            >>> if team.rank == 0:
+            ...     team.send_object({"step": 1}, to=1)
+            ... else:
+            ...     assert team.recv_object(source=0) == {"step": 1}
+        """
         data, first = _bundle(obj)
         self.send(first, to, tag)
         if len(data) > _FIRST:
             self.send(data, to, _rest(tag))
 
     def recv_object(self, source: int, tag: int = 0) -> Any:
-        """Receives an object that a rank sent."""
+        """Receives an object that a rank sent by `send_object`. Raises what every call raises.
+
+            >>> if team.rank == 1:
+            ...     team.send_object("hello", to=0, tag=3)
+            ... else:
+            ...     team.recv_object(source=1, tag=3)
+            'hello'
+        """
         if self._line(source, tag):
             return self.irecv_object(source, tag).wait()
         first = bytearray(_LENGTH + _FIRST)
@@ -136,16 +142,28 @@ class Objects:
         self.recv(rest, source, _rest(tag))
         return pickle.loads(rest)
 
-    def isend_object(self, obj: Any, to: int, tag: int = 0) -> Request:
-        """Starts sending an object to a rank."""
+    def isend_object(self, obj: object, to: int, tag: int = 0) -> Request[None]:
+        """Starts `send_object`.
+
+            >>> sent = team.isend_object(team.rank, to=1 - team.rank)
+            >>> team.recv_object(source=1 - team.rank)
+            1
+            >>> sent.wait()
+        """
         data, first = _bundle(obj)
-        begun = [self.isend(first, to, tag)]
+        begun: list[Request[None]] = [self.isend(first, to, tag)]
         if len(data) > _FIRST:
             begun.append(self.isend(data, to, _rest(tag)))
         return Request(_All(begun))
 
-    def irecv_object(self, source: int, tag: int = 0) -> Request:
-        """Starts receiving an object from a rank; its `wait` returns it."""
+    def irecv_object(self, source: int, tag: int = 0) -> Request[Any]:
+        """Starts `recv_object`: the request returns the object.
+
+            >>> word = team.irecv_object(source=1 - team.rank)
+            >>> team.send_object("hello", to=1 - team.rank)
+            >>> word.wait()
+            'hello'
+        """
         line = self._line(source, tag)
         line.append(_Expected(self, source, tag, line))
         return Request(line[-1])
@@ -155,37 +173,53 @@ class Objects:
             self._expected = {}
         return self._expected.setdefault((source, tag), collections.deque())
 
-    def bcast_object(self, obj: Any = None, root: int = 0) -> Any:
-        """The root's object, at every rank."""
+    def bcast_object(self, obj: T | None = None, root: int = 0) -> T:
+        """The root's object, at every rank; what the others give is not used. Raises what pickle does, and what every call raises.
+
+            >>> team.bcast_object({"rate": 0.1} if team.rank == 0 else None)
+            {'rate': 0.1}
+        """
         if self.rank == root:
             data, first = _bundle(obj)
         else:
             data, first = b"", bytearray(_LENGTH + _FIRST)
         self.bcast(first, root)
         length = int.from_bytes(first[:_LENGTH], "little")
-        if length <= _FIRST:
-            return obj if self.rank == root else pickle.loads(memoryview(first)[_LENGTH : _LENGTH + length])
-        rest = bytearray(data) if self.rank == root else bytearray(length)
-        self.bcast(rest, root)
-        return obj if self.rank == root else pickle.loads(rest)
+        came = memoryview(first)[_LENGTH : _LENGTH + length]
+        if length > _FIRST:
+            rest = bytearray(data) if self.rank == root else bytearray(length)
+            self.bcast(rest, root)
+            came = memoryview(rest)
+        if self.rank == root:
+            return cast(T, obj)
+        found: T = pickle.loads(came)
+        return found
 
-    def allgather_object(self, obj: Any) -> list[Any]:
-        """The objects of all ranks, by rank, at every rank."""
+    def allgather_object(self, obj: T) -> list[T]:
+        """The objects of all ranks, by rank, at every rank. Raises what pickle does, and what every call raises.
+
+            >>> team.allgather_object("rank %d" % team.rank)
+            ['rank 0', 'rank 1']
+        """
         data, first = _bundle(obj)
         block = len(first)
         firsts = bytearray(block * self.size)
         self.allgather(first, firsts)
-        found: list[Any] = self._collect(data, firsts, block, None)
+        found: list[T] = self._collect(data, firsts, block, None)
         return found
 
-    def gather_object(self, obj: Any, root: int = 0) -> list[Any] | None:
-        """The objects of all ranks, by rank, at the root; `None` elsewhere."""
+    def gather_object(self, obj: T, root: int = 0) -> list[T] | None:
+        """The objects of all ranks, by rank, at the root; `None` elsewhere. Raises what `allgather_object` does.
+
+            >>> team.gather_object(team.rank * 10, root=0)
+            [0, 10]
+        """
         data, first = _bundle(obj)
         block = len(first)
         # All have to know whether a second message follows.
         firsts = bytearray(block * self.size)
         self.allgather(first, firsts)
-        found: list[Any] | None = self._collect(data, firsts, block, root)
+        found: list[T] | None = self._collect(data, firsts, block, root)
         return found
 
     def _collect(self, data: bytes, firsts: bytearray, block: int, root: int | None) -> Any:
@@ -209,8 +243,14 @@ class Objects:
             return None
         return [pickle.loads(view[i * stride + start : i * stride + start + n]) for i, n in enumerate(lengths)]
 
-    def scatter_object(self, objects: Sequence[Any] | None = None, root: int = 0) -> Any:
-        """One object for each rank, given by the root."""
+    def scatter_object(self, objects: Sequence[T] | None = None, root: int = 0) -> T:
+        """One object for each rank, given by the root; what the others give is not used.
+
+        Raises `BadArgument` at the root for another number of objects, what pickle does, and what every call raises.
+
+            >>> team.scatter_object(["first", "second"] if team.rank == 0 else None)    # 'second' at rank 1
+            'first'
+        """
         if self.rank == root:
             if objects is None or len(objects) != self.size:
                 found = "nothing" if objects is None else f"{len(objects)} objects"
@@ -232,10 +272,17 @@ class Objects:
         mine = bytearray(int.from_bytes(head, "little"))
         self.scatter(None, root, mine)
         length = int.from_bytes(mine[:_LENGTH], "little")
-        return pickle.loads(memoryview(mine)[_LENGTH : _LENGTH + length])
+        own: T = pickle.loads(memoryview(mine)[_LENGTH : _LENGTH + length])
+        return own
 
-    def alltoall_object(self, objects: Sequence[Any]) -> list[Any]:
-        """One object for each rank, given by every rank; returns those for this one, by rank."""
+    def alltoall_object(self, objects: Sequence[T]) -> list[T]:
+        """One object for each rank, given by every rank; returns those for this one, by rank.
+
+        Raises `BadArgument` for another number of objects, what pickle does, and what every call raises.
+
+            >>> team.alltoall_object([f"{team.rank} to 0", f"{team.rank} to 1"])
+            ['0 to 0', '1 to 0']
+        """
         if len(objects) != self.size:
             raise BadArgument(
                 f"alltoall_object: {len(objects)} objects were given; expected {self.size}, one for each rank"
@@ -251,7 +298,7 @@ class Objects:
             given[at + _LENGTH : at + _LENGTH + len(part)] = part
         self.alltoall(given, taken)
         view = memoryview(taken)
-        found = []
+        found: list[T] = []
         for i in range(self.size):
             at = i * stride
             length = int.from_bytes(view[at : at + _LENGTH], "little")
@@ -259,22 +306,37 @@ class Objects:
         return found
 
     def allreduce_object(self, obj: T, op: Callable[[T, T], T] | None = None) -> T:
-        """All ranks' objects combined in rank order by a function of two, `a + b` if none is given."""
-        everybody: list[T] = self.allgather_object(obj)
-        return functools.reduce(op or _add, everybody)
+        """All ranks' objects combined in rank order by a function of two, `a + b` if none is given. Raises what the function and
+        `allgather_object` do.
+
+            >>> team.allreduce_object([team.rank])
+            [0, 1]
+        """
+        return functools.reduce(op or _add, self.allgather_object(obj))
 
     def reduce_object(self, obj: T, op: Callable[[T, T], T] | None = None, root: int = 0) -> T | None:
-        """As `allreduce_object`, at the root; `None` elsewhere."""
+        """As `allreduce_object`, at the root; `None` elsewhere.
+
+            >>> team.reduce_object({team.rank}, lambda a, b: a | b, root=0)
+            {0, 1}
+        """
         gathered = self.gather_object(obj, root)
         return None if gathered is None else functools.reduce(op or _add, gathered)
 
     def scan_object(self, obj: T, op: Callable[[T, T], T] | None = None) -> T:
-        """The objects of the ranks up to this one combined in rank order."""
-        until: list[T] = self.allgather_object(obj)[: self.rank + 1]
-        return functools.reduce(op or _add, until)
+        """The objects of the ranks up to this one combined in rank order, as by `allreduce_object`.
+
+            >>> team.scan_object("ab"[team.rank])        # 'ab' at rank 1
+            'a'
+        """
+        return functools.reduce(op or _add, self.allgather_object(obj)[: self.rank + 1])
 
     def exscan_object(self, obj: T, op: Callable[[T, T], T] | None = None) -> T | None:
-        """The objects of the ranks before this one combined in rank order; `None` at rank 0."""
+        """The objects of the ranks before this one combined in rank order; `None` at rank 0.
+
+            >>> team.exscan_object("a") is None          # 'a' at rank 1
+            True
+        """
         before = self.allgather_object(obj)[: self.rank]
         return functools.reduce(op or _add, before) if before else None
 

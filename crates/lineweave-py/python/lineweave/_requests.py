@@ -1,35 +1,53 @@
-"""Calls that are started and waited for later, with `wait`, `test` or `await`."""
+"""What is waited for: requests, and handles that make a call again."""
 
 from __future__ import annotations
 
 import sys
-from typing import Any, Callable, Generator, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Generator, Generic, Iterable, TypeVar
 
-from lineweave import _functions
-from lineweave._errors import CallableOperator
+if TYPE_CHECKING:
+    from lineweave import _lineweave
+    from lineweave._typing import Waited
+
+T = TypeVar("T")
 
 
-class Request:
+class Request(Generic[T]):
     """A call that was started. Its arrays are not to be touched until it is over; all ranks start calls in the same order.
 
     It is carried on whenever this rank waits, tests or awaits, in whatever team, and by a helper thread where one was asked for
-    (`team.set_progress_thread`). A request that is dropped goes on.
+    (`team.set_progress_thread`). A request that is dropped goes on. `await request` is for programs with asyncio.
+
+        >>> request = team.iallreduce(np.array([1.0, 2.0]))
+        >>> y = 6 * 7                     # something else
+        >>> request.wait()
+        array([2., 4.])
     """
 
     __slots__ = ("_raw",)
 
-    def __init__(self, raw: Any) -> None:
+    def __init__(self, raw: Waited) -> None:
         self._raw = raw
 
-    def wait(self) -> Any:
-        """Waits until the call is over, and returns what the blocking one returns."""
-        return self._raw.wait()
+    def wait(self) -> T:
+        """Waits until the call is over, and returns what the blocking one returns; raises what that one raises.
+
+            >>> team.iallgather(np.array([team.rank])).wait().tolist()
+            [[0], [1]]
+        """
+        found: T = self._raw.wait()
+        return found
 
     def test(self) -> bool:
-        """Whether the call is over."""
+        """Whether the call is over, after carrying it on a little. Raises what `wait` does.
+
+            >>> request = team.ibarrier()
+            >>> while not request.test():
+            ...     pass                  # something else
+        """
         return bool(self._raw.test())
 
-    def __await__(self) -> Generator[Any, None, Any]:
+    def __await__(self) -> Generator[Any, None, T]:
         polls = 0
         while not self._raw.test():
             polls += 1
@@ -40,17 +58,18 @@ class Request:
             else:
                 # Another rank takes its time: no need to burn a CPU.
                 yield from asyncio.sleep(1e-4).__await__()
-        return self._raw.wait()
+        return self.wait()
 
     def __repr__(self) -> str:
         return repr(self._raw)
 
 
-class _Finished:
+class Finished:
     """What was started, and what is to be done with its result when it is over."""
 
-    def __init__(self, raw: Any, finish: Callable[[Any], Any]) -> None:
-        self._raw, self._finish, self._result = raw, finish, None
+    def __init__(self, raw: Waited, finish: Callable[[Any], Any]) -> None:
+        self._raw, self._finish = raw, finish
+        self._result: Any = None
         self._over = False
 
     def wait(self) -> Any:
@@ -69,121 +88,42 @@ class _Finished:
         return repr(self._raw)
 
 
-class Handle:
-    """A collective on the same arrays, to be made again and again: `handle()`, or `handle.start()` and a wait later."""
+class Handle(Generic[T]):
+    """A collective on the same arrays, to be made again and again: `handle()`, or `handle.start()` and a wait later.
+
+        >>> x, y = np.array([1.0]), np.empty(1)
+        >>> sum_up = team.handle("allreduce", x, out=y)
+        >>> sum_up()
+        array([2.])
+    """
 
     __slots__ = ("_raw",)
 
-    def __init__(self, raw: Any) -> None:
+    def __init__(self, raw: _lineweave.Persistent[T]) -> None:
         self._raw = raw
 
-    def __call__(self) -> Any:
+    def __call__(self) -> T:
         return self._raw()
 
-    def start(self) -> Request:
-        """Starts the call."""
+    def start(self) -> Request[T]:
+        """Starts the call. It must be over before it is started again.
+
+            >>> x, y = np.array([1.0]), np.empty(1)
+            >>> request = team.handle("allreduce", x, out=y).start()
+            >>> request.wait()
+            array([2.])
+        """
         return Request(self._raw.start())
 
     def __repr__(self) -> str:
         return repr(self._raw)
 
 
-def wait_all(requests: Iterable[Request]) -> list[Any]:
-    """Waits for all of them; what each of them returns."""
+def wait_all(requests: Iterable[Request[T]]) -> list[T]:
+    """Waits for all of them, and returns what each of them returns. Raises what the first that failed raises.
+
+        >>> requests = [team.iallreduce(np.array([n])) for n in (1, 2)]
+        >>> lineweave.wait_all(requests)
+        [array([2]), array([4])]
+    """
     return [request.wait() for request in requests]
-
-
-class Started:
-    """The calls that are started, of a class that has those of the extension. Arguments are those of the blocking calls."""
-
-    rank: Any
-    size: Any
-    _start: Any
-    _start_uneven: Any
-    _init: Any
-    _isend: Any
-    _irecv: Any
-
-    def _fold(self, name: str, x: Any, op: Any, out: Any, root: int = 0) -> Request:
-        try:
-            return Request(self._start(name, x, out, op, root))
-        except CallableOperator:
-            # A function of the program's: arrays are exchanged, and combined when they have come.
-            exchange, finish = getattr(_functions, "i" + name)(self, x, op, root, out)
-            return Request(_Finished(exchange._raw, finish))
-
-    def ibarrier(self) -> Request:
-        """Starts a barrier."""
-        return Request(self._start("barrier"))
-
-    def ibcast(self, x: Any, root: int = 0) -> Request:
-        """Starts a broadcast of `x`, in place at all but the root."""
-        return Request(self._start("bcast", x, root=root))
-
-    def ireduce(self, x: Any, op: Any = None, root: int = 0, out: Any = None) -> Request:
-        """Starts a reduction to the root."""
-        return self._fold("reduce", x, op, out, root)
-
-    def iallreduce(self, x: Any, op: Any = None, out: Any = None) -> Request:
-        """Starts a reduction to all ranks."""
-        return self._fold("allreduce", x, op, out)
-
-    def igather(self, x: Any, root: int = 0, out: Any = None) -> Request:
-        """Starts a gathering of blocks at the root."""
-        return Request(self._start("gather", x, out, root=root))
-
-    def iscatter(self, x: Any, root: int = 0, out: Any = None) -> Request:
-        """Starts giving out the root's blocks."""
-        return Request(self._start("scatter", x, out, root=root))
-
-    def iallgather(self, x: Any, out: Any = None) -> Request:
-        """Starts a gathering of blocks at all ranks."""
-        return Request(self._start("allgather", x, out))
-
-    def ireduce_scatter(self, x: Any, op: Any = None, out: Any = None) -> Request:
-        """Starts a reduction of which each rank gets one block."""
-        return self._fold("reduce_scatter", x, op, out)
-
-    def iscan(self, x: Any, op: Any = None, out: Any = None) -> Request:
-        """Starts a reduction over the ranks up to each."""
-        return self._fold("scan", x, op, out)
-
-    def iexscan(self, x: Any, op: Any = None, out: Any = None) -> Request:
-        """Starts a reduction over the ranks before each."""
-        return self._fold("exscan", x, op, out)
-
-    def ialltoall(self, x: Any, out: Any = None) -> Request:
-        """Starts an exchange of blocks."""
-        return Request(self._start("alltoall", x, out))
-
-    def igatherv(self, x: Any, counts: Sequence[int], root: int = 0, out: Any = None) -> Request:
-        """Starts a gathering of blocks of different lengths at the root."""
-        return Request(self._start_uneven("gather", x, counts, None, out, root=root))
-
-    def iscatterv(self, x: Any, counts: Sequence[int], root: int = 0, out: Any = None) -> Request:
-        """Starts giving out the root's blocks of different lengths."""
-        return Request(self._start_uneven("scatter", x, counts, None, out, root=root))
-
-    def iallgatherv(self, x: Any, counts: Sequence[int], out: Any = None) -> Request:
-        """Starts a gathering of blocks of different lengths at all ranks."""
-        return Request(self._start_uneven("allgather", x, counts, None, out))
-
-    def ireduce_scatterv(self, x: Any, counts: Sequence[int], op: Any = None, out: Any = None) -> Request:
-        """Starts a reduction of which each rank gets a block, of different lengths."""
-        return Request(self._start_uneven("reduce_scatter", x, counts, None, out, op))
-
-    def ialltoallv(self, x: Any, given: Sequence[int], taken: Sequence[int], out: Any = None) -> Request:
-        """Starts an exchange of blocks of different lengths."""
-        return Request(self._start_uneven("alltoall", x, given, taken, out))
-
-    def isend(self, x: Any, to: int, tag: int = 0) -> Request:
-        """Starts sending an array to a rank, which is not to be changed until that is over."""
-        return Request(self._isend(x, to, tag))
-
-    def irecv(self, out: Any, source: int, tag: int = 0) -> Request:
-        """Starts receiving a message into an array; what its `wait` returns is how many elements came."""
-        return Request(self._irecv(out, source, tag))
-
-    def handle(self, collective: str, x: Any = None, *, out: Any = None, op: Any = None, root: int = 0) -> Handle:
-        """The collective of this name on these arrays, to be made again and again. They must be contiguous and not resized."""
-        return Handle(self._init(collective, x, out, op, root))

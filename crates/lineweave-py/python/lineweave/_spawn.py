@@ -10,29 +10,38 @@ import signal
 import threading
 import time
 import traceback
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, Sequence, TypeVar
 
 from lineweave import _lineweave
 from lineweave._errors import BadArgument, Error, RankFailed, RankLost
 from lineweave._team import Team, fresh_name
+
+T = TypeVar("T")
 
 # How long other ranks may take to notice that one failed, before they are stopped.
 _GRACE = 5.0
 
 
 def spawn(
-    function: Callable[..., Any],
+    function: Callable[..., T],
     n: int,
     *,
     args: Sequence[Any] = (),
     method: str | None = None,
     timeout: float | None = None,
-) -> list[Any]:
+) -> list[T]:
     """Runs `function(team, *args)` on each of `n` ranks, and returns what each returned, by rank.
 
-    `method` says what the ranks are: "fork", "spawn" or "forkserver" for processes (multiprocessing's default if not
-    given), "thread" for threads of this process. When a rank raises or dies, the others are told, and `RankFailed` names
-    it. `timeout` limits the whole, in seconds; ranks that still run then are killed.
+    - `function`: takes a `Team`. With another method than "fork" and "thread" it must be importable.
+    - `method`: "fork", "spawn" or "forkserver" for processes (multiprocessing's default if not given), "thread" for threads of this process.
+    - `timeout`: limits the whole, in seconds; ranks that still run then are killed.
+
+    When a rank raises or dies, the others are told, and `RankFailed` names it. Raises `BadArgument` for a number or method that cannot be.
+
+        >>> def work(team):
+        ...     return team.allreduce(np.array([team.rank])).item()
+        >>> lineweave.spawn(work, 3, method="thread")
+        [3, 3, 3]
     """
     if not isinstance(n, int) or not 1 <= n <= _lineweave.MAX_RANKS:
         raise BadArgument(f"n is {n!r}; a team has 1 to {_lineweave.MAX_RANKS} ranks")

@@ -7,25 +7,45 @@ import os
 import time
 import weakref
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, overload
 
 from lineweave import _arrays, _lineweave
 from lineweave._objects import Objects
-from lineweave._requests import Started
+
+if TYPE_CHECKING:
+    import torch
+    from numpy.typing import DTypeLike
+
+    from lineweave._typing import NDArray, Shape
 
 os.register_at_fork(after_in_child=_lineweave.forked)
 
 _open: weakref.WeakSet[Team] = weakref.WeakSet()
 
 
-class Team(_lineweave.Communicator, Objects, Started):
-    """One rank's end of a team of ranks that share a node.
+class Team(Objects):
+    """One rank's end of a team of ranks that share a node. `spawn`, `connect` and `team` give one.
 
-    Use it in a `with` statement: leaving that by an exception tells the other ranks that this one failed, so that none
-    waits for it; leaving it otherwise closes the team. A team belongs to one thread at a time.
+    Every rank makes the same calls in the same order. A team belongs to one thread at a time. Use it in a `with` statement: leaving that by
+    an exception tells the other ranks that this one failed, so that none waits for it; leaving it otherwise closes the team.
+
+    An array is anything with the buffer protocol or DLPack: numpy's, CPU tensors, `bytearray`, `array.array`. Elements are integers of 8 to 64
+    bits, float16, bfloat16, float32, float64, complex64, complex128, and bool with logical operators. Shapes may differ between ranks where
+    numbers of elements agree. Arrays that are not contiguous are packed up to 1 MiB.
+
+    Every call raises `RankLost` when another rank died, failed or left, `Timeout` when it waited longer than the limit, `Mismatch` when ranks
+    called different things, `BadArgument` (a `ValueError`) and `BadType` (a `TypeError`) for what it cannot use, and `Error`, their base,
+    when the team was closed or is in a call in another thread.
+
+    Examples here and in the methods show what rank 0 of two ranks sees, as in
+
+        >>> team.rank, team.size
+        (0, 2)
+        >>> team.allreduce(np.array([1.0, 2.0]))
+        array([2., 4.])
     """
 
-    def __init__(self, seat: Any) -> None:
+    def __init__(self, seat: _lineweave.Seat) -> None:
         super().__init__()
         _open.add(self)
 
@@ -46,24 +66,56 @@ class Team(_lineweave.Communicator, Objects, Started):
     def __reduce__(self) -> tuple[object, ...]:
         raise TypeError("a team cannot be pickled: let every process join by lineweave.connect")
 
-    def empty(self, shape: Any, dtype: Any = float) -> Any:
+    @overload
+    def empty(self, shape: Shape, dtype: DTypeLike = float) -> NDArray: ...
+
+    @overload
+    def empty(self, shape: Shape, dtype: torch.dtype) -> torch.Tensor: ...
+
+    def empty(self, shape: Shape, dtype: DTypeLike | torch.dtype = float) -> NDArray | torch.Tensor:
         """An array of this rank in memory that all ranks share, zero at first: numpy's, or a tensor if `dtype` is torch's.
 
-        Every rank calls it, each with the shape that it wants. Where every rank gives such arrays to a call, long messages are read,
-        combined and written where they lie: copied once. The memory lives as long as the array or anything made of it without a
-        copy, also when the team is closed. Raises `OutOfMemory` on all ranks when there is not so much.
+        - `shape`: a number or several; ranks may give different ones.
+        - `dtype`: the type of elements, numpy's or torch's.
+
+        Every rank calls it. Where every rank gives such arrays to a call, long messages are read, combined and written where they lie:
+        copied once. The memory lives as long as the array or anything made of it without a copy, also when the team is closed. Raises
+        `OutOfMemory` on all ranks when there is not so much, `BadArgument` and `BadType` for shapes and dtypes that cannot be.
+
+            >>> x = team.empty((2, 3), np.float32)
+            >>> x[:] = team.rank + 1
+            >>> team.allreduce(x, out=x)[0]
+            array([3., 3., 3.], dtype=float32)
         """
         extents, size = _arrays.extent(shape, dtype)
         return _arrays.in_memory(self._alloc(size), extents, dtype)
 
     def split(self, color: int | None, key: int = 0) -> Team | None:
-        """Teams of the ranks that give one color, in the order of key and rank; `None` for ranks that give none. Every rank
-        calls it."""
+        """Teams of the ranks that give one color; `None` for a rank that gives none. Every rank calls it.
+
+        - `color`: a number that is equal at the ranks of one new team, or `None`.
+        - `key`: ranks are numbered in the order of key, and of rank where keys are equal.
+
+        New teams live on when this one is closed. Raises what every call raises.
+
+            >>> alone = team.split(color=team.rank)
+            >>> alone.rank, alone.size
+            (0, 1)
+            >>> turned = team.split(color=0, key=-team.rank)
+            >>> turned.rank
+            1
+        """
         seat = self._split(color, key)
         return None if seat is None else Team(seat)
 
     def dup(self) -> Team:
-        """Another team of the same ranks, whose calls do not meet those of this one."""
+        """Another team of the same ranks, whose calls do not meet those of this one. Every rank calls it. Raises what every call raises.
+
+            >>> other = team.dup()
+            >>> request = team.ibarrier()
+            >>> other.barrier()           # not after the one that was started
+            >>> request.wait()
+        """
         made = self.split(0, self.rank)
         assert made is not None
         return made
