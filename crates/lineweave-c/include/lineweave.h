@@ -1,18 +1,28 @@
 /*
  * lineweave: collectives shaped to the machine they run on, among threads and processes of one node.
  *
- * Every rank of a team makes the same calls in the same order. Calls block, but for lw_i... and lw_start: those start one, in
- * the same order on all ranks, and it is waited for later. Its buffers belong to it until then. A call that blocks first completes those
- * that were started on its communicator. A function that returns lw_status
- * returns LW_OK or says what was wrong; lw_last_error() has it in words. A communicator belongs to one thread at a time.
+ *     static lw_status work(lw_comm *comm, void *arg) {
+ *         double x = lw_comm_rank(comm), sum;
+ *         return lw_allreduce(comm, &x, &sum, 1, LW_F64, LW_SUM);
+ *     }
+ *     lw_status status = lw_team_threads(4, work, NULL);
+ *
+ * Every rank of a team makes the same calls in the same order. A call blocks. Those that begin with lw_i, and lw_start, start one,
+ * in the same order on all ranks; it is waited for later, and its buffers belong to it until then. A call that blocks
+ * first completes those that were started on its communicator. A communicator belongs to one thread at a time.
+ *
+ * A function that returns lw_status returns LW_OK or what was wrong; lw_last_error() has it in words. `Errors:` names what that can be.
+ * "Of calls" stands for what every call on a communicator may return: LW_ERR_HANDLE, LW_ERR_BUSY, LW_ERR_FORKED, LW_ERR_MISMATCH, LW_ERR_PEER,
+ * LW_ERR_TIMEOUT, LW_ERR_FAILED, LW_ERR_MEMORY, LW_ERR_PLAN, LW_ERR_PANIC. "Of buffers" stands for LW_ERR_NULL, LW_ERR_ALIGN, LW_ERR_TYPE,
+ * LW_ERR_COUNT, LW_ERR_BUFFER.
  *
  * Pointers must be null where a function says so, and else valid for what the call reads and writes. What can be
  * checked is checked: null, misaligned and overlapping buffers, lengths beyond memory, unknown types and operators,
  * communicators that were freed or are in use.
  *
- * Where a rank's buffer holds a block for every rank, `count` is the length of one block, in elements; blocks lie one after
- * the other in the order of ranks. Buffers that a call does not use at a rank, as recvbuf where it is not the root,
- * are ignored.
+ * Counts are in elements, sizes and offsets in bytes. Where a rank's buffer holds a block for every rank, `count` is the length of
+ * one block; blocks lie one after the other in the order of ranks. Buffers that a call does not use at a rank, as recvbuf where
+ * it is not the root, are ignored.
  */
 
 
@@ -37,39 +47,34 @@
 #define LW_BYTES(n) ((lw_type)(0x40000000 | (n)))
 
 
-/*
- The version of this header: (major << 16) + (minor << 8) + patch. 
- */
-#define LW_VERSION 256
+/* The version of this header: this, LW_VERSION_MINOR and LW_VERSION_PATCH. */
+#define LW_VERSION_MAJOR 0
 
-/*
- The colour of a rank that is to be in no new communicator. 
- */
+/* While the major version is 0, minor versions differ in their interface. */
+#define LW_VERSION_MINOR 1
+
+/* Versions that differ in this number alone have the same interface. */
+#define LW_VERSION_PATCH 0
+
+/* The version of this header as one number that grows with it, for #if and lw_check_version. */
+#define LW_VERSION (((LW_VERSION_MAJOR << 16) | (LW_VERSION_MINOR << 8)) | LW_VERSION_PATCH)
+
+/* The colour of a rank that is to be in no new communicator. */
 #define LW_UNDEFINED -1
 
-/*
- One rank's end of a team. It belongs to one thread at a time. 
- */
+/* One rank's end of a team. It belongs to one thread at a time. */
 typedef struct lw_comm lw_comm;
 
-/*
- A call that was started, or one that can be started again and again. It belongs to one thread at a time. 
- */
+/* A call that was started, or one that can be started again and again. It belongs to one thread at a time. */
 typedef struct lw_request lw_request;
 
-/*
- Where ranks of a team make communicators without the team's: from several threads at once, and after it is freed. 
- */
+/* Where ranks of a team make communicators without the team's: from several threads at once, and after it is freed. */
 typedef struct lw_site lw_site;
 
-/*
- A team whose ranks are threads of the program. 
- */
+/* A team whose ranks are threads of the program. */
 typedef struct lw_team lw_team;
 
-/*
- What a call returns: LW_OK or one of LW_ERR_. 
- */
+/* What a call returns: LW_OK or one of LW_ERR_. */
 typedef int32_t lw_status;
 
 /*
@@ -81,398 +86,218 @@ typedef int32_t lw_status;
 typedef void (*lw_op_fn)(const void *in, void *inout, size_t len, size_t size, void *arg);
 
 /*
- * How two elements are combined: one of LW_SUM to LW_MAXLOC, or what lw_op_create made; with LW_REPRODUCIBLE added or not.
+ * How two elements are combined: one of these, or what lw_op_create made; with LW_REPRODUCIBLE or without.
  */
-typedef int32_t lw_op;
+typedef enum lw_op {
+  /* a + b; integers wrap. */
+  LW_SUM = 0,
+  /* a * b; integers wrap. */
+  LW_PROD = 1,
+  /* The lesser; NaN if either operand is. */
+  LW_MIN = 2,
+  /* The greater; NaN if either operand is. */
+  LW_MAX = 3,
+  /* The sum, divided once at the end by the number of ranks. */
+  LW_AVG = 4,
+  /* Bitwise and, integers only. */
+  LW_BAND = 5,
+  /* Bitwise or, integers only. */
+  LW_BOR = 6,
+  /* Bitwise exclusive or, integers only. */
+  LW_BXOR = 7,
+  /* 1 when both are not 0, else 0. */
+  LW_LAND = 8,
+  /* 1 when either is not 0, else 0. */
+  LW_LOR = 9,
+  /* 1 when exactly one is not 0, else 0. */
+  LW_LXOR = 10,
+  /* The pair with the lesser value, of equal ones the one with the lower index; NaN is less than any value. */
+  LW_MINLOC = 11,
+  /* The pair with the greater value, of equal ones the one with the lower index; NaN is greater than any value. */
+  LW_MAXLOC = 12,
+  /*
+   * Or-ed to an operator for one call, LW_SUM | LW_REPRODUCIBLE: the bits of the result depend on the number of ranks and the elements alone, and not
+   * on the algorithm, box sizes, where ranks sit, or whether they are threads or processes. Given by all ranks or none.
+   */
+  LW_REPRODUCIBLE = 536870912,
+  /* None: makes each a signed number of 32 bits. */
+  LW_OP_LEAST = INT32_MIN
+} lw_op;
 
-/*
- Called over and over while a rank waits, with the argument that was given with it. 
- */
+#ifdef __cplusplus
+static inline lw_op operator|(lw_op a, lw_op b) { return (lw_op)((int32_t)a | (int32_t)b); }
+#endif
+
+/* Called over and over while a rank waits, with the argument that was given with it. */
 typedef void (*lw_progress_fn)(void *arg);
 
-/*
- What a rank of lw_team_threads runs. It returns LW_OK, or what lw_team_threads shall return. 
- */
+/* What a rank of lw_team_threads runs. It returns LW_OK, or what lw_team_threads shall return. */
 typedef lw_status (*lw_rank_fn)(struct lw_comm *comm, void *arg);
 
-/*
- What ranks can have in common: one of LW_LEVEL_CORE to LW_LEVEL_MACHINE. 
- */
-typedef int32_t lw_level;
+/* What ranks can have in common. */
+typedef enum lw_level {
+  /* The same core. */
+  LW_LEVEL_CORE = 0,
+  /* The same last-level cache. */
+  LW_LEVEL_L3 = 1,
+  /* The same NUMA node. */
+  LW_LEVEL_NUMA = 2,
+  /* The same package. */
+  LW_LEVEL_PACKAGE = 3,
+  /* The same machine: all ranks. */
+  LW_LEVEL_MACHINE = 4,
+  /* None: makes each a signed number of 32 bits. */
+  LW_LEVEL_LEAST = INT32_MIN
+} lw_level;
 
-/*
- What a communicator takes of memory. 
- */
+/* What a communicator takes of memory. */
 typedef struct lw_memory {
-  /*
-   Bytes reserved of the memory that its ranks share, by all of them together. 
-   */
+  /* Bytes reserved of the memory that its ranks share, by all of them together. */
   size_t shared_bytes;
-  /*
-   Bytes of addresses for it in each process. They cost nothing before they are used. 
-   */
+  /* Bytes of addresses for it in each process. They cost nothing before they are used. */
   size_t address_bytes;
-  /*
-   Bytes of this rank alone. 
-   */
+  /* Bytes of this rank alone. */
   size_t private_bytes;
 } lw_memory;
 
-/*
- What the plans of a communicator's calls have cost this rank so far. 
- */
+/* What the plans of a communicator's calls have cost this rank so far. */
 typedef struct lw_setup {
-  /*
-   Plans that it holds. Those of calls that were not made for long are given up. 
-   */
+  /* Plans that it holds. Those of calls that were not made for long are given up. */
   size_t plans;
-  /*
-   Bytes of memory that they take. 
-   */
+  /* Bytes of memory that they take. */
   size_t plan_bytes;
-  /*
-   Nanoseconds in which it chose, proved and compiled plans, or waited for a rank that did. 
-   */
+  /* Nanoseconds in which it chose, proved and compiled plans, or waited for a rank that did. */
   uint64_t took_ns;
 } lw_setup;
 
-/*
- The type of elements: one of LW_I8 to LW_SHORT_INT, or LW_BYTES(n). 
- */
-typedef int32_t lw_type;
+/* The type of elements: one of these, or LW_BYTES(n). */
+typedef enum lw_type {
+  /* Signed, 1 byte. */
+  LW_I8 = 0,
+  /* Signed, 2 bytes. */
+  LW_I16 = 1,
+  /* Signed, 4 bytes. */
+  LW_I32 = 2,
+  /* Signed, 8 bytes. */
+  LW_I64 = 3,
+  /* Unsigned, 1 byte. */
+  LW_U8 = 4,
+  /* Unsigned, 2 bytes. */
+  LW_U16 = 5,
+  /* Unsigned, 4 bytes. */
+  LW_U32 = 6,
+  /* Unsigned, 8 bytes. */
+  LW_U64 = 7,
+  /* IEEE 754 binary16. */
+  LW_F16 = 8,
+  /* The upper half of a binary32. */
+  LW_BF16 = 9,
+  /* IEEE 754 binary32. */
+  LW_F32 = 10,
+  /* IEEE 754 binary64. */
+  LW_F64 = 11,
+  /* Two floats, the real part first: float _Complex. */
+  LW_COMPLEX_F32 = 12,
+  /* Two doubles, the real part first: double _Complex. */
+  LW_COMPLEX_F64 = 13,
+  /* A truth value of 1 byte, such as _Bool. */
+  LW_BOOL = 14,
+  /* struct { float value; int32_t index; }: for LW_MINLOC and LW_MAXLOC, as the following ones. */
+  LW_FLOAT_INT = 15,
+  /* struct { double value; int32_t index; }, 16 bytes. */
+  LW_DOUBLE_INT = 16,
+  /* struct { int64_t value; int32_t index; }, 16 bytes: long and int on 64-bit Unix. */
+  LW_LONG_INT = 17,
+  /* struct { int32_t value; int32_t index; }. */
+  LW_2INT = 18,
+  /* struct { int16_t value; int32_t index; }, 8 bytes. */
+  LW_SHORT_INT = 19,
+  /* None: makes each a signed number of 32 bits. */
+  LW_TYPE_LEAST = INT32_MIN
+} lw_type;
 
-/*
- A barrier for a number of threads. Its fields are lineweave's. 
- */
+/* A barrier for a number of threads. Its fields are lineweave's. */
 typedef struct lw_barrier_t {
   uint64_t state;
   const void *inner;
 } lw_barrier_t;
 
-/*
- It worked. 
- */
+/* It worked. */
 #define LW_OK 0
 
-/*
- A pointer is null and may not be. 
- */
+/* A pointer is null and may not be. */
 #define LW_ERR_NULL 1
 
-/*
- A buffer is not aligned for its elements. 
- */
+/* A buffer is not aligned for its elements. */
 #define LW_ERR_ALIGN 2
 
-/*
- No such element type. 
- */
+/* No such element type. */
 #define LW_ERR_TYPE 3
 
-/*
- No such operator, or not on this element type. 
- */
+/* No such operator, or not on this element type. */
 #define LW_ERR_OP 4
 
-/*
- The root is not a rank. 
- */
+/* The root is not a rank. */
 #define LW_ERR_ROOT 5
 
-/*
- Lengths that do not fit together, or memory. 
- */
+/* Lengths that do not fit together, or memory. */
 #define LW_ERR_COUNT 6
 
-/*
- Buffers overlap by part, or LW_IN_PLACE where it cannot be. 
- */
+/* Buffers overlap by part, or LW_IN_PLACE where it cannot be. */
 #define LW_ERR_BUFFER 7
 
-/*
- Not a communicator, team or barrier, or one that was freed. 
- */
+/* Not a communicator, team or barrier, or one that was freed. */
 #define LW_ERR_HANDLE 8
 
-/*
- The communicator, team, barrier or request is in use: by another thread, further up in this one, or started. 
- */
+/* The communicator, team, barrier or request is in use: by another thread, further up in this one, or started. */
 #define LW_ERR_BUSY 9
 
-/*
- A team cannot have that many ranks, or has another number. 
- */
+/* A team cannot have that many ranks, or has another number. */
 #define LW_ERR_SIZE 10
 
-/*
- No such rank, it was joined before, or no list of ranks, colour or level that makes a communicator. 
- */
+/* No such rank, it was joined before, or no list of ranks, colour or level that makes a communicator. */
 #define LW_ERR_RANK 11
 
-/*
- Ranks called different things. 
- */
+/* Ranks called different things. */
 #define LW_ERR_MISMATCH 12
 
-/*
- Another rank died, left or failed. The communicator cannot be used any more. 
- */
+/* Another rank died, left or failed. The communicator cannot be used any more. */
 #define LW_ERR_PEER 13
 
-/*
- Waited longer than LINEWEAVE_TIMEOUT, or for ranks that did not join. 
- */
+/* Waited longer than LINEWEAVE_TIMEOUT, or for ranks that did not join. */
 #define LW_ERR_TIMEOUT 14
 
-/*
- The communicator failed earlier. 
- */
+/* The communicator failed earlier. */
 #define LW_ERR_FAILED 15
 
-/*
- Not enough memory. 
- */
+/* Not enough memory. */
 #define LW_ERR_MEMORY 16
 
-/*
- The operating system refused something. 
- */
+/* The operating system refused something. */
 #define LW_ERR_SYSTEM 17
 
-/*
- A setting, profile, topology, or what a launcher left in the environment cannot be used. 
- */
+/* A setting, profile, topology, or what a launcher left in the environment cannot be used. */
 #define LW_ERR_ENVIRONMENT 18
 
-/*
- Another version of lineweave, or another user, is on the other side. 
- */
+/* Another version of lineweave, or another user, is on the other side. */
 #define LW_ERR_VERSION 19
 
-/*
- No plan fits, or one was refuted. 
- */
+/* No plan fits, or one was refuted. */
 #define LW_ERR_PLAN 20
 
-/*
- lineweave panicked, which is a bug in it. The communicator cannot be used any more. 
- */
+/* lineweave panicked, which is a bug in it. The communicator cannot be used any more. */
 #define LW_ERR_PANIC 21
 
-/*
- The process was forked since: the communicator belongs to the parent. Let the child make or join a team of its own. 
- */
+/* The process was forked since: the communicator belongs to the parent. Let the child make or join a team of its own. */
 #define LW_ERR_FORKED 22
 
-/*
- A message is longer than the buffer for it. It is lost; the communicator can be used on. 
- */
+/* A message is longer than the buffer for it. It is lost; the communicator can be used on. */
 #define LW_ERR_TRUNCATED 30
 
-/*
- Too many messages with other tags came first. The communicator can be used on. 
- */
+/* Too many messages with other tags came first. The communicator can be used on. */
 #define LW_ERR_UNEXPECTED 31
 
-/*
- Signed, 1 byte. 
- */
-#define LW_I8 0
-
-/*
- Signed, 2 bytes. 
- */
-#define LW_I16 1
-
-/*
- Signed, 4 bytes. 
- */
-#define LW_I32 2
-
-/*
- Signed, 8 bytes. 
- */
-#define LW_I64 3
-
-/*
- Unsigned, 1 byte. 
- */
-#define LW_U8 4
-
-/*
- Unsigned, 2 bytes. 
- */
-#define LW_U16 5
-
-/*
- Unsigned, 4 bytes. 
- */
-#define LW_U32 6
-
-/*
- Unsigned, 8 bytes. 
- */
-#define LW_U64 7
-
-/*
- IEEE 754 binary16. 
- */
-#define LW_F16 8
-
-/*
- The upper half of a binary32. 
- */
-#define LW_BF16 9
-
-/*
- IEEE 754 binary32. 
- */
-#define LW_F32 10
-
-/*
- IEEE 754 binary64. 
- */
-#define LW_F64 11
-
-/*
- Two floats, the real part first: float _Complex. 
- */
-#define LW_COMPLEX_F32 12
-
-/*
- Two doubles, the real part first: double _Complex. 
- */
-#define LW_COMPLEX_F64 13
-
-/*
- A truth value of 1 byte, such as _Bool. 
- */
-#define LW_BOOL 14
-
-/*
- struct { float value; int32_t index; }: for LW_MINLOC and LW_MAXLOC, as the following ones. 
- */
-#define LW_FLOAT_INT 15
-
-/*
- struct { double value; int32_t index; }, 16 bytes. 
- */
-#define LW_DOUBLE_INT 16
-
-/*
- struct { int64_t value; int32_t index; }, 16 bytes: long and int on 64-bit Unix. 
- */
-#define LW_LONG_INT 17
-
-/*
- struct { int32_t value; int32_t index; }. 
- */
-#define LW_2INT 18
-
-/*
- struct { int16_t value; int32_t index; }, 8 bytes. 
- */
-#define LW_SHORT_INT 19
-
-/*
- a + b; integers wrap. 
- */
-#define LW_SUM 0
-
-/*
- a * b; integers wrap. 
- */
-#define LW_PROD 1
-
-/*
- The lesser; NaN if either operand is. 
- */
-#define LW_MIN 2
-
-/*
- The greater; NaN if either operand is. 
- */
-#define LW_MAX 3
-
-/*
- The sum, divided once at the end by the number of ranks. 
- */
-#define LW_AVG 4
-
-/*
- Bitwise and, integers only. 
- */
-#define LW_BAND 5
-
-/*
- Bitwise or, integers only. 
- */
-#define LW_BOR 6
-
-/*
- Bitwise exclusive or, integers only. 
- */
-#define LW_BXOR 7
-
-/*
- 1 when both are not 0, else 0. 
- */
-#define LW_LAND 8
-
-/*
- 1 when either is not 0, else 0. 
- */
-#define LW_LOR 9
-
-/*
- 1 when exactly one is not 0, else 0. 
- */
-#define LW_LXOR 10
-
-/*
- The pair with the lesser value, of equal ones the one with the lower index; NaN is less than any value. 
- */
-#define LW_MINLOC 11
-
-/*
- The pair with the greater value, of equal ones the one with the lower index; NaN is greater than any value. 
- */
-#define LW_MAXLOC 12
-
-/*
- * Added to an operator for one call: the bits of the result depend on the number of ranks and the elements alone, and not
- * on the algorithm, box sizes, where ranks sit, or whether they are threads or processes. Given by all ranks or none.
- */
-#define LW_REPRODUCIBLE 536870912
-
-/*
- The same core. 
- */
-#define LW_LEVEL_CORE 0
-
-/*
- The same last-level cache. 
- */
-#define LW_LEVEL_L3 1
-
-/*
- The same NUMA node. 
- */
-#define LW_LEVEL_NUMA 2
-
-/*
- The same package. 
- */
-#define LW_LEVEL_PACKAGE 3
-
-/*
- The same machine: all ranks. 
- */
-#define LW_LEVEL_MACHINE 4
-
-/*
- Returned to one of the threads that wait, as by pthread_barrier_wait. 
- */
+/* Returned to one of the threads that wait, as by pthread_barrier_wait. */
 #define LW_BARRIER_SERIAL_THREAD -1
 
 #ifdef __cplusplus
@@ -480,24 +305,33 @@ extern "C" {
 #endif // __cplusplus
 
 /*
- What a status means, in a few words. Never null. 
+ * What a status means, in a few words. Never null; static.
+ *
+ *     printf("%s\n", lw_strerror(LW_ERR_PEER));
  */
 const char *lw_strerror(lw_status status);
 
 /*
  * The last error of this thread in words: what was expected, what was found, what to do. Empty when there was none.
  * Valid until the next error in this thread.
+ *
+ *     if (lw_barrier(comm) != LW_OK) fprintf(stderr, "%s\n", lw_last_error());
  */
 const char *lw_last_error(void);
 
 /*
- The version of the library, like LW_VERSION. 
+ * The version of the library, as LW_VERSION is that of the header.
+ *
+ *     printf("%u.%u\n", lw_version() >> 16, lw_version() >> 8 & 0xff);
  */
 uint32_t lw_version(void);
 
 /*
- * LW_OK when a program made with the header of that version can use this library, else LW_ERR_VERSION:
- * lw_check_version(LW_VERSION). While the major version is 0, minor versions differ in their interface.
+ * Whether a program made with the header of that version can use this library. While the major version is 0, minor versions
+ * differ in their interface.
+ * Errors: LW_ERR_VERSION when it cannot.
+ *
+ *     if (lw_check_version(LW_VERSION) != LW_OK) return;
  */
 lw_status lw_check_version(uint32_t header);
 
@@ -505,6 +339,10 @@ lw_status lw_check_version(uint32_t header);
  * Makes an operator of `f`, which is associative, on elements of any type and size. Where it does not commute
  * (`commutes` is 0), contributions are combined in the order of ranks. `arg` is passed on to it. Every rank gives an
  * operator that does the same; threads of one team may share one.
+ * Errors: LW_ERR_NULL, LW_ERR_OP.
+ *
+ *     lw_op_create(combine, 1, NULL, &op);
+ *     lw_allreduce(comm, x, y, n, LW_F64, op);
  */
 lw_status lw_op_create(lw_op_fn f,
                        int commutes,
@@ -512,75 +350,110 @@ lw_status lw_op_create(lw_op_fn f,
                        lw_op *op);
 
 /*
- Gives an operator back, when no call uses it any more. Calls that name it are refused from then on. 
+ * Gives an operator back, when no call uses it any more. Calls that name it are refused from then on.
+ * Errors: LW_ERR_OP when it is none of lw_op_create.
+ *
+ *     lw_op_free(op);
  */
 lw_status lw_op_free(lw_op op);
 
 /*
- * Asks for reproducible results in all calls from now on, as LW_REPRODUCIBLE does for one, or no longer.
+ * Asks for reproducible results in all calls from now on (1), as LW_REPRODUCIBLE does for one, or no longer (0).
  * LINEWEAVE_REPRODUCIBLE says what holds at first. All ranks ask for the same between the same calls.
+ * Errors: of calls.
+ *
+ *     lw_comm_set_reproducible(comm, 1);
  */
 lw_status lw_comm_set_reproducible(struct lw_comm *comm,
                                    int reproducible);
 
 /*
- This rank, or -1 when it is not a communicator. 
+ * This rank, from 0; -1 when it is not a communicator.
+ *
+ *     int rank = lw_comm_rank(comm);
  */
 int lw_comm_rank(const struct lw_comm *comm);
 
 /*
- The number of ranks, or -1 when it is not a communicator. 
+ * The number of ranks; -1 when it is not a communicator.
+ *
+ *     int size = lw_comm_size(comm);
  */
 int lw_comm_size(const struct lw_comm *comm);
 
 /*
- Leaves the team. Ranks that wait for this one get LW_ERR_PEER. Null is allowed. 
+ * Leaves the team. Ranks that wait for this one get LW_ERR_PEER. Null is allowed.
+ * Errors: LW_ERR_HANDLE, LW_ERR_BUSY.
+ *
+ *     lw_comm_free(comm);
  */
 lw_status lw_comm_free(struct lw_comm *comm);
 
 /*
  * Sets what to call while this rank waits, so that another library can progress; null for nothing. It must not use this
  * communicator (LW_ERR_BUSY).
+ * Errors: of calls.
+ *
+ *     lw_comm_set_progress(comm, poll, NULL);
  */
 lw_status lw_comm_set_progress(struct lw_comm *comm,
                                lw_progress_fn progress,
                                void *arg);
 
 /*
- * Runs fn(comm, arg) on `ranks` new threads that form a team, with the settings of the environment, and returns when all
+ * Runs f(comm, arg) on `ranks` new threads that form a team, with the settings of the environment, and returns when all
  * have returned: LW_OK, or what the first rank that failed by itself returned. Communicators are freed by
  * lineweave.
+ * Errors: LW_ERR_NULL, LW_ERR_SIZE, LW_ERR_ENVIRONMENT, LW_ERR_MEMORY, LW_ERR_SYSTEM.
+ *
+ *     lw_team_threads(4, work, NULL);
  */
 lw_status lw_team_threads(int ranks,
                           lw_rank_fn f,
                           void *arg);
 
 /*
- A team of `ranks` ranks, with the settings of the environment. Threads join it by lw_team_join. 
+ * A team of `ranks` ranks, with the settings of the environment. Threads join it by lw_team_join.
+ * Errors: LW_ERR_NULL, LW_ERR_SIZE, LW_ERR_ENVIRONMENT, LW_ERR_MEMORY, LW_ERR_SYSTEM.
+ *
+ *     lw_team_create(4, &team);
  */
 lw_status lw_team_create(int ranks, struct lw_team **team);
 
 /*
  * Makes the calling thread `rank` of the team. Returns when every rank has joined. Each rank is joined once; threads are
  * not bound to CPUs.
+ * Errors: LW_ERR_NULL, LW_ERR_HANDLE, LW_ERR_RANK, LW_ERR_TIMEOUT, LW_ERR_PEER.
+ *
+ *     lw_team_join(team, rank, &comm);
  */
 lw_status lw_team_join(struct lw_team *team,
                        int rank,
                        struct lw_comm **comm);
 
 /*
- Frees a team. Its communicators remain usable. Null is allowed. 
+ * Frees a team. Its communicators remain usable. Null is allowed.
+ * Errors: LW_ERR_HANDLE, LW_ERR_BUSY.
+ *
+ *     lw_team_free(team);
  */
 lw_status lw_team_free(struct lw_team *team);
 
 /*
- Joins the team whose descriptor and rank this process was started with, by `lineweave run` or Team::spawn. 
+ * Joins the team whose descriptor and rank this process was started with, by `lineweave run` or Team::spawn.
+ * Errors: LW_ERR_NULL, LW_ERR_ENVIRONMENT without a launcher, LW_ERR_VERSION, LW_ERR_PEER.
+ *
+ *     if (lw_comm_from_env(&comm) != LW_OK) return;
  */
 lw_status lw_comm_from_env(struct lw_comm **comm);
 
 /*
  * The part of a team of several processes that this process was started for by Team::spawn_mixed: ranks *first to *first + *count - 1,
  * which its threads join by lw_team_join. Threads of several processes that meet by lw_comm_connect form such a team too.
+ * Errors: LW_ERR_NULL, LW_ERR_ENVIRONMENT without a launcher, LW_ERR_VERSION.
+ *
+ *     int first, count;
+ *     lw_team_from_env(&team, &first, &count);
  */
 lw_status lw_team_from_env(struct lw_team **team,
                            int *first,
@@ -589,6 +462,9 @@ lw_status lw_team_from_env(struct lw_team **team,
 /*
  * Joins `size` processes of one user that meet at a Unix socket: a path of at most 107 bytes, or @name, which leaves no
  * file behind. Rank 0 listens there, the others may come before or after it. Returns when all have come.
+ * Errors: LW_ERR_NULL, LW_ERR_SIZE, LW_ERR_RANK, LW_ERR_TIMEOUT, LW_ERR_VERSION, LW_ERR_SYSTEM.
+ *
+ *     lw_comm_connect("@my-program", rank, size, &comm);
  */
 lw_status lw_comm_connect(const char *path,
                           int rank,
@@ -599,6 +475,10 @@ lw_status lw_comm_connect(const char *path,
  * lw_comm_connect of processes that a launcher has placed: rank r runs on CPU cpus[r], and all of them together may use the
  * `allowed_count` CPUs of `allowed`, by the operating system's numbers. No thread is bound, whatever LINEWEAVE_BIND says.
  * Rank 0's lists count.
+ * Errors: those of lw_comm_connect.
+ *
+ *     const int cpus[] = {0, 1}, allowed[] = {0, 1};
+ *     lw_comm_connect_on("@my-program", rank, 2, cpus, allowed, 2, &comm);
  */
 lw_status lw_comm_connect_on(const char *path,
                              int rank,
@@ -611,6 +491,9 @@ lw_status lw_comm_connect_on(const char *path,
 /*
  * A communicator of the same ranks, whose calls have nothing to do with those of comm. Every rank of comm calls it. New
  * communicators live on when comm is freed. They cost a few pages until they are used.
+ * Errors: of calls, LW_ERR_NULL, LW_ERR_MEMORY.
+ *
+ *     lw_comm_dup(comm, &made);
  */
 lw_status lw_comm_dup(struct lw_comm *comm,
                       struct lw_comm **made);
@@ -618,6 +501,9 @@ lw_status lw_comm_dup(struct lw_comm *comm,
 /*
  * One communicator for each colour, of the ranks that give it, in the order of their keys; ranks with equal keys in their order
  * in comm. A colour is not negative, or LW_UNDEFINED: then this rank is in none, and gets null. Every rank of comm calls it.
+ * Errors: of calls, LW_ERR_NULL, LW_ERR_RANK for another colour, LW_ERR_MEMORY.
+ *
+ *     lw_comm_split(comm, lw_comm_rank(comm) % 2, 0, &made);
  */
 lw_status lw_comm_split(struct lw_comm *comm,
                         int colour,
@@ -627,6 +513,9 @@ lw_status lw_comm_split(struct lw_comm *comm,
 /*
  * One communicator for each core, last-level cache, NUMA node or package, of the ranks that were placed there, in their order in
  * comm. Every rank of comm calls it.
+ * Errors: of calls, LW_ERR_NULL, LW_ERR_RANK for another level, LW_ERR_MEMORY.
+ *
+ *     lw_comm_split_level(comm, LW_LEVEL_NUMA, &made);
  */
 lw_status lw_comm_split_level(struct lw_comm *comm,
                               lw_level level,
@@ -634,6 +523,10 @@ lw_status lw_comm_split_level(struct lw_comm *comm,
 
 /*
  * A communicator of `count` ranks of comm, in the order of the list. They, and nobody else, call it, with equal lists.
+ * Errors: of calls, LW_ERR_NULL, LW_ERR_RANK for another list, LW_ERR_MEMORY.
+ *
+ *     const int ranks[] = {0, 2};
+ *     lw_comm_create_group(comm, ranks, 2, &made);
  */
 lw_status lw_comm_create_group(struct lw_comm *comm,
                                const int *ranks,
@@ -641,12 +534,18 @@ lw_status lw_comm_create_group(struct lw_comm *comm,
                                struct lw_comm **made);
 
 /*
- This rank's site for communicators of ranks of comm. It does not communicate. 
+ * This rank's site for communicators of ranks of comm. It does not communicate.
+ * Errors: of calls, LW_ERR_NULL.
+ *
+ *     lw_comm_site(comm, &site);
  */
 lw_status lw_comm_site(struct lw_comm *comm, struct lw_site **site);
 
 /*
- Takes a place for a communicator of `ranks` ranks, which this rank then tells to all of them. 
+ * Takes a place for a communicator of `ranks` ranks, which this rank then tells to all of them.
+ * Errors: LW_ERR_NULL, LW_ERR_HANDLE, LW_ERR_RANK, LW_ERR_MEMORY.
+ *
+ *     lw_site_place(site, 2, &place);
  */
 lw_status lw_site_place(struct lw_site *site, int ranks, uint64_t *place);
 
@@ -654,6 +553,10 @@ lw_status lw_site_place(struct lw_site *site, int ranks, uint64_t *place);
  * Joins a communicator at each of `count` places, of these `ranks` ranks of the team in this order, and puts them into made[0] to
  * made[count - 1]. They, and nobody else, call it, with equal places and lists. `progress` is as in lw_comm_set_progress, for the
  * communicators and for the time until all have come.
+ * Errors: LW_ERR_NULL, LW_ERR_HANDLE, LW_ERR_RANK, LW_ERR_PEER, LW_ERR_TIMEOUT, LW_ERR_MEMORY.
+ *
+ *     const int members[] = {0, 1};
+ *     lw_site_join(site, &place, 1, members, 2, poll, NULL, &made);
  */
 lw_status lw_site_join(struct lw_site *site,
                        const uint64_t *places,
@@ -665,17 +568,28 @@ lw_status lw_site_join(struct lw_site *site,
                        struct lw_comm **made);
 
 /*
- Frees a site. Communicators that were made there remain usable. Null is allowed. 
+ * Frees a site. Communicators that were made there remain usable. Null is allowed.
+ * Errors: LW_ERR_HANDLE, LW_ERR_BUSY.
+ *
+ *     lw_site_free(site);
  */
 lw_status lw_site_free(struct lw_site *site);
 
 /*
- What comm takes of memory. 
+ * What comm takes of memory.
+ * Errors: of calls, LW_ERR_NULL.
+ *
+ *     lw_memory memory;
+ *     lw_comm_memory(comm, &memory);
  */
 lw_status lw_comm_memory(struct lw_comm *comm, struct lw_memory *memory);
 
 /*
- What the plans of comm's calls have cost this rank so far. 
+ * What the plans of comm's calls have cost this rank so far.
+ * Errors: of calls, LW_ERR_NULL.
+ *
+ *     lw_setup setup;
+ *     lw_comm_setup(comm, &setup);
  */
 lw_status lw_comm_setup(struct lw_comm *comm, struct lw_setup *setup);
 
@@ -683,36 +597,55 @@ lw_status lw_comm_setup(struct lw_comm *comm, struct lw_setup *setup);
  * A buffer of `bytes` bytes, zero at first and aligned to a page, in memory that all ranks share; null when it is to have none. Every
  * rank of comm calls it, and each says how many bytes it wants for itself. Where every rank gives such buffers to a call on
  * comm, or on a communicator that is made from it later, long messages are read, combined and written where they lie,
- * also between processes. LW_ERR_MEMORY when all ranks together want more than can be had. Freed by lw_free, or when the process ends.
+ * also between processes. Freed by lw_free, or when the process ends.
+ * Errors: of calls, LW_ERR_NULL, LW_ERR_MEMORY when all ranks together want more than can be had.
+ *
+ *     void *buffer;
+ *     lw_alloc(comm, 1 << 20, &buffer);
  */
 lw_status lw_alloc(struct lw_comm *comm,
                    size_t bytes,
                    void **buffer);
 
 /*
- Gives the memory of a buffer of lw_alloc back. This rank alone calls it, also when comm was freed. Null is allowed. 
+ * Gives the memory of a buffer of lw_alloc back. This rank alone calls it, also when comm was freed. Null is allowed.
+ * Errors: LW_ERR_BUFFER when lw_alloc did not give it.
+ *
+ *     lw_free(buffer);
  */
 lw_status lw_free(void *buffer);
 
 /*
  * Whether long calls on comm find out if all ranks give buffers of lw_alloc: 0 for no. All ranks say the same between the same
  * calls. lw_alloc turns it on; it costs a call that asks about as much as a barrier.
+ * Errors: of calls.
+ *
+ *     lw_comm_set_shared_buffers(comm, 0);
  */
 lw_status lw_comm_set_shared_buffers(struct lw_comm *comm,
                                      int32_t on);
 
 /*
- Returns when every rank has called it. 
+ * Returns when every rank has called it.
+ * Errors: of calls.
+ *
+ *     lw_barrier(comm);
  */
 lw_status lw_barrier(struct lw_comm *comm);
 
 /*
- Copies the root's buffer into every other rank's. 
+ * Copies `count` elements of the root's buffer into every other rank's.
+ * Errors: of calls, of buffers, LW_ERR_ROOT.
+ *
+ *     lw_bcast(comm, x, n, LW_F64, 0);
  */
 lw_status lw_bcast(struct lw_comm *comm, void *buffer, size_t count, lw_type type, int root);
 
 /*
- * Combines every rank's sendbuf elementwise in the root's recvbuf.
+ * Combines every rank's sendbuf, `count` elements, elementwise in the root's recvbuf.
+ * Errors: of calls, of buffers, LW_ERR_OP, LW_ERR_ROOT.
+ *
+ *     lw_reduce(comm, x, y, n, LW_F64, LW_SUM, 0);
  */
 lw_status lw_reduce(struct lw_comm *comm,
                     const void *sendbuf,
@@ -723,7 +656,10 @@ lw_status lw_reduce(struct lw_comm *comm,
                     int root);
 
 /*
- * Combines every rank's sendbuf elementwise in every rank's recvbuf, with the same bits everywhere.
+ * Combines every rank's sendbuf, `count` elements, elementwise in every rank's recvbuf, with the same bits everywhere.
+ * Errors: of calls, of buffers, LW_ERR_OP.
+ *
+ *     lw_allreduce(comm, x, y, n, LW_F64, LW_SUM);
  */
 lw_status lw_allreduce(struct lw_comm *comm,
                        const void *sendbuf,
@@ -733,7 +669,36 @@ lw_status lw_allreduce(struct lw_comm *comm,
                        lw_op op);
 
 /*
+ * Combines, in rank order, the sendbuf of all ranks up to and with this one in its recvbuf, `count` elements.
+ * Errors: of calls, of buffers, LW_ERR_OP.
+ *
+ *     lw_scan(comm, x, y, n, LW_F64, LW_SUM);
+ */
+lw_status lw_scan(struct lw_comm *comm,
+                  const void *sendbuf,
+                  void *recvbuf,
+                  size_t count,
+                  lw_type type,
+                  lw_op op);
+
+/*
+ * Combines, in rank order, the sendbuf of all ranks before this one in its recvbuf, `count` elements. Rank 0 does not touch it.
+ * Errors: of calls, of buffers, LW_ERR_OP.
+ *
+ *     lw_exscan(comm, x, y, n, LW_F64, LW_SUM);
+ */
+lw_status lw_exscan(struct lw_comm *comm,
+                    const void *sendbuf,
+                    void *recvbuf,
+                    size_t count,
+                    lw_type type,
+                    lw_op op);
+
+/*
  * Gathers `count` elements of every rank in the root's recvbuf, in the order of ranks.
+ * Errors: of calls, of buffers, LW_ERR_ROOT.
+ *
+ *     lw_gather(comm, x, all, n, LW_F64, 0);
  */
 lw_status lw_gather(struct lw_comm *comm,
                     const void *sendbuf,
@@ -744,6 +709,9 @@ lw_status lw_gather(struct lw_comm *comm,
 
 /*
  * Gives block r of the root's sendbuf to rank r, `count` elements each.
+ * Errors: of calls, of buffers, LW_ERR_ROOT.
+ *
+ *     lw_scatter(comm, all, x, n, LW_F64, 0);
  */
 lw_status lw_scatter(struct lw_comm *comm,
                      const void *sendbuf,
@@ -754,6 +722,9 @@ lw_status lw_scatter(struct lw_comm *comm,
 
 /*
  * Gathers `count` elements of every rank in every rank's recvbuf, in the order of ranks.
+ * Errors: of calls, of buffers.
+ *
+ *     lw_allgather(comm, x, all, n, LW_F64);
  */
 lw_status lw_allgather(struct lw_comm *comm,
                        const void *sendbuf,
@@ -764,6 +735,9 @@ lw_status lw_allgather(struct lw_comm *comm,
 /*
  * Combines every rank's sendbuf, which has a block of `count` elements for each rank, and gives block r of the result to
  * rank r. In place recvbuf is as long as the input, and the result is at its start; what is behind may have changed.
+ * Errors: of calls, of buffers, LW_ERR_OP.
+ *
+ *     lw_reduce_scatter_block(comm, all, x, n, LW_F64, LW_SUM);
  */
 lw_status lw_reduce_scatter_block(struct lw_comm *comm,
                                   const void *sendbuf,
@@ -773,27 +747,10 @@ lw_status lw_reduce_scatter_block(struct lw_comm *comm,
                                   lw_op op);
 
 /*
- * Combines, in rank order, the sendbuf of all ranks up to and with this one in its recvbuf.
- */
-lw_status lw_scan(struct lw_comm *comm,
-                  const void *sendbuf,
-                  void *recvbuf,
-                  size_t count,
-                  lw_type type,
-                  lw_op op);
-
-/*
- * Combines, in rank order, the sendbuf of all ranks before this one in its recvbuf, which rank 0 does not touch.
- */
-lw_status lw_exscan(struct lw_comm *comm,
-                    const void *sendbuf,
-                    void *recvbuf,
-                    size_t count,
-                    lw_type type,
-                    lw_op op);
-
-/*
  * Gives block j of this rank's sendbuf, `count` elements, to rank j, where it is the block of this rank in recvbuf.
+ * Errors: of calls, of buffers.
+ *
+ *     lw_alltoall(comm, all, whole, n, LW_F64);
  */
 lw_status lw_alltoall(struct lw_comm *comm,
                       const void *sendbuf,
@@ -804,6 +761,9 @@ lw_status lw_alltoall(struct lw_comm *comm,
 /*
  * lw_gather of counts[r] elements from rank r. Every rank gives the same
  * counts, one for each rank.
+ * Errors: of calls, of buffers, LW_ERR_ROOT.
+ *
+ *     lw_gatherv(comm, x, all, counts, LW_F64, 0);
  */
 lw_status lw_gatherv(struct lw_comm *comm,
                      const void *sendbuf,
@@ -815,6 +775,9 @@ lw_status lw_gatherv(struct lw_comm *comm,
 /*
  * lw_scatter of counts[r] elements to rank r. Every rank gives the same
  * counts, one for each rank.
+ * Errors: of calls, of buffers, LW_ERR_ROOT.
+ *
+ *     lw_scatterv(comm, all, x, counts, LW_F64, 0);
  */
 lw_status lw_scatterv(struct lw_comm *comm,
                       const void *sendbuf,
@@ -826,6 +789,9 @@ lw_status lw_scatterv(struct lw_comm *comm,
 /*
  * lw_allgather of counts[r] elements from rank r. Every rank gives the same
  * counts, one for each rank.
+ * Errors: of calls, of buffers.
+ *
+ *     lw_allgatherv(comm, x, all, counts, LW_F64);
  */
 lw_status lw_allgatherv(struct lw_comm *comm,
                         const void *sendbuf,
@@ -836,6 +802,9 @@ lw_status lw_allgatherv(struct lw_comm *comm,
 /*
  * lw_reduce_scatter_block with counts[r] elements of the result for rank r. Every rank gives the same
  * counts, one for each rank.
+ * Errors: of calls, of buffers, LW_ERR_OP.
+ *
+ *     lw_reduce_scatter(comm, all, x, counts, LW_F64, LW_SUM);
  */
 lw_status lw_reduce_scatter(struct lw_comm *comm,
                             const void *sendbuf,
@@ -847,6 +816,9 @@ lw_status lw_reduce_scatter(struct lw_comm *comm,
 /*
  * lw_alltoall of sendcounts[j] elements to rank j and recvcounts[i] elements from rank i. In place each rank gives as much as
  * it gets, and sendcounts is ignored. Ranks first exchange what they give.
+ * Errors: of calls, of buffers.
+ *
+ *     lw_alltoallv(comm, all, counts, whole, counts, LW_F64);
  */
 lw_status lw_alltoallv(struct lw_comm *comm,
                        const void *sendbuf,
@@ -858,6 +830,9 @@ lw_status lw_alltoallv(struct lw_comm *comm,
 /*
  * Sends `count` elements to rank `dest`. A short message is on its way when this returns; a longer one was received.
  * Messages from one rank to another with one tag are received in the order in which they were sent.
+ * Errors: of calls, of buffers, LW_ERR_RANK, LW_ERR_UNEXPECTED.
+ *
+ *     lw_send(comm, x, n, LW_F64, 1, 7);
  */
 lw_status lw_send(struct lw_comm *comm,
                   const void *buffer,
@@ -869,6 +844,10 @@ lw_status lw_send(struct lw_comm *comm,
 /*
  * Receives the next message of rank `source` with this tag, of at most `count` elements, and puts how many came into
  * *received, which may be null. There is no receiving from any rank or with any tag.
+ * Errors: of calls, of buffers, LW_ERR_RANK, LW_ERR_TRUNCATED, LW_ERR_UNEXPECTED.
+ *
+ *     size_t received;
+ *     lw_recv(comm, x, n, LW_F64, 0, 7, &received);
  */
 lw_status lw_recv(struct lw_comm *comm,
                   void *buffer,
@@ -881,6 +860,9 @@ lw_status lw_recv(struct lw_comm *comm,
 /*
  * lw_send and lw_recv at the same time, so that ranks can exchange messages of any length or pass them round a ring. The
  * buffers do not overlap.
+ * Errors: those of lw_send and lw_recv.
+ *
+ *     lw_sendrecv(comm, x, n, 1, 7, y, n, 1, 7, LW_F64, NULL);
  */
 lw_status lw_sendrecv(struct lw_comm *comm,
                       const void *sendbuf,
@@ -897,12 +879,19 @@ lw_status lw_sendrecv(struct lw_comm *comm,
 /*
  * Gives every rank a window of `bytes` bytes, 16 MiB at most, and 64 flags. All ranks call it with the same length. What is
  * there is zero at first.
+ * Errors: of calls, LW_ERR_COUNT, LW_ERR_MEMORY.
+ *
+ *     lw_window_create(comm, 4096);
  */
 lw_status lw_window_create(struct lw_comm *comm,
                            size_t bytes);
 
 /*
- Copies `bytes` bytes into the window of `rank`, from byte `offset` on. Flags order accesses to the same bytes. 
+ * Copies `bytes` bytes into the window of `rank`, from byte `offset` on. Flags order accesses to the same bytes.
+ * Errors: of calls, LW_ERR_NULL, LW_ERR_RANK, LW_ERR_COUNT beyond the window.
+ *
+ *     lw_put(comm, 1, 0, x, sizeof x);
+ *     lw_flag_set(comm, 1, 0, 1);
  */
 lw_status lw_put(struct lw_comm *comm,
                  int rank,
@@ -911,7 +900,10 @@ lw_status lw_put(struct lw_comm *comm,
                  size_t bytes);
 
 /*
- Copies `bytes` bytes out of the window of `rank`, from byte `offset` on. Flags order accesses to the same bytes. 
+ * Copies `bytes` bytes out of the window of `rank`, from byte `offset` on. Flags order accesses to the same bytes.
+ * Errors: of calls, LW_ERR_NULL, LW_ERR_RANK, LW_ERR_COUNT beyond the window.
+ *
+ *     lw_get(comm, 1, 0, x, sizeof x);
  */
 lw_status lw_get(struct lw_comm *comm,
                  int rank,
@@ -920,70 +912,112 @@ lw_status lw_get(struct lw_comm *comm,
                  size_t bytes);
 
 /*
- Raises a flag of `rank`: what this rank put before is seen by who sees it. Flags only grow. 
+ * Raises flag 0 to 63 of `rank`: what this rank put before is seen by who sees it. Flags only grow.
+ * Errors: of calls, LW_ERR_RANK, LW_ERR_COUNT for another flag.
+ *
+ *     lw_flag_set(comm, 1, 0, 1);
  */
 lw_status lw_flag_set(struct lw_comm *comm, int rank, size_t flag, uint64_t value);
 
 /*
- Waits until a flag of this rank has reached a value. 
+ * Waits until a flag of this rank has reached a value.
+ * Errors: of calls, LW_ERR_COUNT for another flag.
+ *
+ *     lw_flag_wait(comm, 0, 1);
+ *     lw_get(comm, lw_comm_rank(comm), 0, x, sizeof x);
  */
 lw_status lw_flag_wait(struct lw_comm *comm, size_t flag, uint64_t value);
 
 /*
- Starts a persistent call. It must not be under way. 
+ * Starts a persistent call. It must not be under way.
+ * Errors: of calls, LW_ERR_BUSY when it is.
+ *
+ *     lw_start(request);
+ *     lw_wait(&request);
  */
 lw_status lw_start(struct lw_request *request);
 
 /*
  * Waits until the call at *request is over and returns how it ended. Unless it is persistent, the request is freed and
  * *request becomes null. A null *request is over.
+ * Errors: those of the call, LW_ERR_NULL, LW_ERR_HANDLE.
+ *
+ *     lw_iallreduce(comm, x, y, n, LW_F64, LW_SUM, &request);
+ *     lw_wait(&request);
  */
 lw_status lw_wait(struct lw_request **request);
 
 /*
- Carries started calls on a little; *done tells whether the one at *request is over, which then is as after lw_wait. 
+ * Carries started calls on a little; *done tells whether the one at *request is over (1), which then is as after lw_wait, or not (0).
+ * Errors: those of lw_wait.
+ *
+ *     int done = 0;
+ *     while (!done) lw_test(&request, &done);
  */
 lw_status lw_test(struct lw_request **request,
                   int *done);
 
 /*
- lw_wait for each of `count` requests. Returns the first status that is not LW_OK; all are over. 
+ * lw_wait for each of `count` requests. Returns the first status that is not LW_OK; all are over.
+ * Errors: those of lw_wait.
+ *
+ *     lw_waitall(2, requests);
  */
 lw_status lw_waitall(size_t count, struct lw_request **requests);
 
 /*
  * Waits until one of `count` requests is over, which then is as after lw_wait, and tells which: its place in the list, or
  * `count` when all are null.
+ * Errors: those of lw_wait.
+ *
+ *     size_t index;
+ *     lw_waitany(2, requests, &index);
  */
 lw_status lw_waitany(size_t count,
                      struct lw_request **requests,
                      size_t *index);
 
 /*
- Carries started calls on a little; *done tells whether all of them are over, which then are as after lw_wait. 
+ * Carries started calls on a little; *done tells whether all of them are over (1), which then are as after lw_wait, or not (0).
+ * Errors: those of lw_wait.
+ *
+ *     int done;
+ *     lw_testall(2, requests, &done);
  */
 lw_status lw_testall(size_t count,
                      struct lw_request **requests,
                      int *done);
 
 /*
- Frees the request at *request, which becomes null. A call that is under way goes on: its buffers are in use until then. 
+ * Frees the request at *request, which becomes null. A call that is under way goes on: its buffers are in use until then.
+ * Errors: LW_ERR_NULL, LW_ERR_HANDLE, LW_ERR_BUSY.
+ *
+ *     lw_request_free(&request);
  */
 lw_status lw_request_free(struct lw_request **request);
 
 /*
- Has a helper thread carry started calls on while this rank does something else (1), or no longer (0). 
+ * Has a helper thread carry started calls on while this rank does something else (1), or no longer (0).
+ * Errors: of calls.
+ *
+ *     lw_comm_set_progress_thread(comm, 1);
  */
 lw_status lw_comm_set_progress_thread(struct lw_comm *comm,
                                       int on);
 
 /*
- Starts lw_barrier; *request is to be waited for. 
+ * Starts lw_barrier; *request is to be waited for, which may fail as lw_barrier does.
+ * Errors: those of lw_barrier that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_ibarrier(comm, &request);
  */
 lw_status lw_ibarrier(struct lw_comm *comm, struct lw_request **request);
 
 /*
- Starts lw_bcast; *request is to be waited for. 
+ * Starts lw_bcast; *request is to be waited for, which may fail as lw_bcast does.
+ * Errors: those of lw_bcast that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_ibcast(comm, x, n, LW_F64, 0, &request);
  */
 lw_status lw_ibcast(struct lw_comm *comm,
                     void *buffer,
@@ -993,7 +1027,10 @@ lw_status lw_ibcast(struct lw_comm *comm,
                     struct lw_request **request);
 
 /*
- Starts lw_reduce; *request is to be waited for. 
+ * Starts lw_reduce; *request is to be waited for, which may fail as lw_reduce does.
+ * Errors: those of lw_reduce that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_ireduce(comm, x, y, n, LW_F64, LW_SUM, 0, &request);
  */
 lw_status lw_ireduce(struct lw_comm *comm,
                      const void *sendbuf,
@@ -1005,7 +1042,10 @@ lw_status lw_ireduce(struct lw_comm *comm,
                      struct lw_request **request);
 
 /*
- Starts lw_allreduce; *request is to be waited for. 
+ * Starts lw_allreduce; *request is to be waited for, which may fail as lw_allreduce does.
+ * Errors: those of lw_allreduce that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_iallreduce(comm, x, y, n, LW_F64, LW_SUM, &request);
  */
 lw_status lw_iallreduce(struct lw_comm *comm,
                         const void *sendbuf,
@@ -1016,7 +1056,10 @@ lw_status lw_iallreduce(struct lw_comm *comm,
                         struct lw_request **request);
 
 /*
- Starts lw_gather; *request is to be waited for. 
+ * Starts lw_gather; *request is to be waited for, which may fail as lw_gather does.
+ * Errors: those of lw_gather that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_igather(comm, x, all, n, LW_F64, 0, &request);
  */
 lw_status lw_igather(struct lw_comm *comm,
                      const void *sendbuf,
@@ -1027,7 +1070,10 @@ lw_status lw_igather(struct lw_comm *comm,
                      struct lw_request **request);
 
 /*
- Starts lw_scatter; *request is to be waited for. 
+ * Starts lw_scatter; *request is to be waited for, which may fail as lw_scatter does.
+ * Errors: those of lw_scatter that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_iscatter(comm, all, x, n, LW_F64, 0, &request);
  */
 lw_status lw_iscatter(struct lw_comm *comm,
                       const void *sendbuf,
@@ -1038,7 +1084,10 @@ lw_status lw_iscatter(struct lw_comm *comm,
                       struct lw_request **request);
 
 /*
- Starts lw_allgather; *request is to be waited for. 
+ * Starts lw_allgather; *request is to be waited for, which may fail as lw_allgather does.
+ * Errors: those of lw_allgather that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_iallgather(comm, x, all, n, LW_F64, &request);
  */
 lw_status lw_iallgather(struct lw_comm *comm,
                         const void *sendbuf,
@@ -1048,7 +1097,10 @@ lw_status lw_iallgather(struct lw_comm *comm,
                         struct lw_request **request);
 
 /*
- Starts lw_reduce_scatter_block; *request is to be waited for. 
+ * Starts lw_reduce_scatter_block; *request is to be waited for, which may fail as lw_reduce_scatter_block does.
+ * Errors: those of lw_reduce_scatter_block that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_ireduce_scatter_block(comm, all, x, n, LW_F64, LW_SUM, &request);
  */
 lw_status lw_ireduce_scatter_block(struct lw_comm *comm,
                                    const void *sendbuf,
@@ -1059,7 +1111,10 @@ lw_status lw_ireduce_scatter_block(struct lw_comm *comm,
                                    struct lw_request **request);
 
 /*
- Starts lw_scan; *request is to be waited for. 
+ * Starts lw_scan; *request is to be waited for, which may fail as lw_scan does.
+ * Errors: those of lw_scan that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_iscan(comm, x, y, n, LW_F64, LW_SUM, &request);
  */
 lw_status lw_iscan(struct lw_comm *comm,
                    const void *sendbuf,
@@ -1070,7 +1125,10 @@ lw_status lw_iscan(struct lw_comm *comm,
                    struct lw_request **request);
 
 /*
- Starts lw_exscan; *request is to be waited for. 
+ * Starts lw_exscan; *request is to be waited for, which may fail as lw_exscan does.
+ * Errors: those of lw_exscan that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_iexscan(comm, x, y, n, LW_F64, LW_SUM, &request);
  */
 lw_status lw_iexscan(struct lw_comm *comm,
                      const void *sendbuf,
@@ -1081,7 +1139,10 @@ lw_status lw_iexscan(struct lw_comm *comm,
                      struct lw_request **request);
 
 /*
- Starts lw_alltoall; *request is to be waited for. 
+ * Starts lw_alltoall; *request is to be waited for, which may fail as lw_alltoall does.
+ * Errors: those of lw_alltoall that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_ialltoall(comm, all, whole, n, LW_F64, &request);
  */
 lw_status lw_ialltoall(struct lw_comm *comm,
                        const void *sendbuf,
@@ -1091,7 +1152,10 @@ lw_status lw_ialltoall(struct lw_comm *comm,
                        struct lw_request **request);
 
 /*
- Starts lw_gatherv; *request is to be waited for. 
+ * Starts lw_gatherv; *request is to be waited for, which may fail as lw_gatherv does.
+ * Errors: those of lw_gatherv that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_igatherv(comm, x, all, counts, LW_F64, 0, &request);
  */
 lw_status lw_igatherv(struct lw_comm *comm,
                       const void *sendbuf,
@@ -1102,7 +1166,10 @@ lw_status lw_igatherv(struct lw_comm *comm,
                       struct lw_request **request);
 
 /*
- Starts lw_scatterv; *request is to be waited for. 
+ * Starts lw_scatterv; *request is to be waited for, which may fail as lw_scatterv does.
+ * Errors: those of lw_scatterv that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_iscatterv(comm, all, x, counts, LW_F64, 0, &request);
  */
 lw_status lw_iscatterv(struct lw_comm *comm,
                        const void *sendbuf,
@@ -1113,7 +1180,10 @@ lw_status lw_iscatterv(struct lw_comm *comm,
                        struct lw_request **request);
 
 /*
- Starts lw_allgatherv; *request is to be waited for. 
+ * Starts lw_allgatherv; *request is to be waited for, which may fail as lw_allgatherv does.
+ * Errors: those of lw_allgatherv that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_iallgatherv(comm, x, all, counts, LW_F64, &request);
  */
 lw_status lw_iallgatherv(struct lw_comm *comm,
                          const void *sendbuf,
@@ -1123,7 +1193,10 @@ lw_status lw_iallgatherv(struct lw_comm *comm,
                          struct lw_request **request);
 
 /*
- Starts lw_reduce_scatter; *request is to be waited for. 
+ * Starts lw_reduce_scatter; *request is to be waited for, which may fail as lw_reduce_scatter does.
+ * Errors: those of lw_reduce_scatter that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_ireduce_scatter(comm, all, x, counts, LW_F64, LW_SUM, &request);
  */
 lw_status lw_ireduce_scatter(struct lw_comm *comm,
                              const void *sendbuf,
@@ -1134,7 +1207,10 @@ lw_status lw_ireduce_scatter(struct lw_comm *comm,
                              struct lw_request **request);
 
 /*
- Starts lw_alltoallv; *request is to be waited for. 
+ * Starts lw_alltoallv; *request is to be waited for, which may fail as lw_alltoallv does.
+ * Errors: those of lw_alltoallv that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_ialltoallv(comm, all, counts, whole, counts, LW_F64, &request);
  */
 lw_status lw_ialltoallv(struct lw_comm *comm,
                         const void *sendbuf,
@@ -1145,12 +1221,18 @@ lw_status lw_ialltoallv(struct lw_comm *comm,
                         struct lw_request **request);
 
 /*
- Prepares lw_barrier; lw_start starts *request. (lw_barrier_init is for a lw_barrier_t.) 
+ * Prepares lw_barrier; lw_start starts *request. (lw_barrier_init is for a lw_barrier_t.)
+ * Errors: those of lw_barrier that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_comm_barrier_init(comm, &request);
  */
 lw_status lw_comm_barrier_init(struct lw_comm *comm, struct lw_request **request);
 
 /*
- Prepares lw_bcast; lw_start starts *request. 
+ * Prepares lw_bcast; lw_start starts *request.
+ * Errors: those of lw_bcast that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_bcast_init(comm, x, n, LW_F64, 0, &request);
  */
 lw_status lw_bcast_init(struct lw_comm *comm,
                         void *buffer,
@@ -1160,7 +1242,10 @@ lw_status lw_bcast_init(struct lw_comm *comm,
                         struct lw_request **request);
 
 /*
- Prepares lw_reduce; lw_start starts *request. 
+ * Prepares lw_reduce; lw_start starts *request.
+ * Errors: those of lw_reduce that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_reduce_init(comm, x, y, n, LW_F64, LW_SUM, 0, &request);
  */
 lw_status lw_reduce_init(struct lw_comm *comm,
                          const void *sendbuf,
@@ -1172,7 +1257,10 @@ lw_status lw_reduce_init(struct lw_comm *comm,
                          struct lw_request **request);
 
 /*
- Prepares lw_allreduce; lw_start starts *request. 
+ * Prepares lw_allreduce; lw_start starts *request.
+ * Errors: those of lw_allreduce that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_allreduce_init(comm, x, y, n, LW_F64, LW_SUM, &request);
  */
 lw_status lw_allreduce_init(struct lw_comm *comm,
                             const void *sendbuf,
@@ -1183,7 +1271,10 @@ lw_status lw_allreduce_init(struct lw_comm *comm,
                             struct lw_request **request);
 
 /*
- Prepares lw_gather; lw_start starts *request. 
+ * Prepares lw_gather; lw_start starts *request.
+ * Errors: those of lw_gather that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_gather_init(comm, x, all, n, LW_F64, 0, &request);
  */
 lw_status lw_gather_init(struct lw_comm *comm,
                          const void *sendbuf,
@@ -1194,7 +1285,10 @@ lw_status lw_gather_init(struct lw_comm *comm,
                          struct lw_request **request);
 
 /*
- Prepares lw_scatter; lw_start starts *request. 
+ * Prepares lw_scatter; lw_start starts *request.
+ * Errors: those of lw_scatter that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_scatter_init(comm, all, x, n, LW_F64, 0, &request);
  */
 lw_status lw_scatter_init(struct lw_comm *comm,
                           const void *sendbuf,
@@ -1205,7 +1299,10 @@ lw_status lw_scatter_init(struct lw_comm *comm,
                           struct lw_request **request);
 
 /*
- Prepares lw_allgather; lw_start starts *request. 
+ * Prepares lw_allgather; lw_start starts *request.
+ * Errors: those of lw_allgather that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_allgather_init(comm, x, all, n, LW_F64, &request);
  */
 lw_status lw_allgather_init(struct lw_comm *comm,
                             const void *sendbuf,
@@ -1215,7 +1312,10 @@ lw_status lw_allgather_init(struct lw_comm *comm,
                             struct lw_request **request);
 
 /*
- Prepares lw_reduce_scatter_block; lw_start starts *request. 
+ * Prepares lw_reduce_scatter_block; lw_start starts *request.
+ * Errors: those of lw_reduce_scatter_block that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_reduce_scatter_block_init(comm, all, x, n, LW_F64, LW_SUM, &request);
  */
 lw_status lw_reduce_scatter_block_init(struct lw_comm *comm,
                                        const void *sendbuf,
@@ -1226,7 +1326,10 @@ lw_status lw_reduce_scatter_block_init(struct lw_comm *comm,
                                        struct lw_request **request);
 
 /*
- Prepares lw_scan; lw_start starts *request. 
+ * Prepares lw_scan; lw_start starts *request.
+ * Errors: those of lw_scan that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_scan_init(comm, x, y, n, LW_F64, LW_SUM, &request);
  */
 lw_status lw_scan_init(struct lw_comm *comm,
                        const void *sendbuf,
@@ -1237,7 +1340,10 @@ lw_status lw_scan_init(struct lw_comm *comm,
                        struct lw_request **request);
 
 /*
- Prepares lw_exscan; lw_start starts *request. 
+ * Prepares lw_exscan; lw_start starts *request.
+ * Errors: those of lw_exscan that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_exscan_init(comm, x, y, n, LW_F64, LW_SUM, &request);
  */
 lw_status lw_exscan_init(struct lw_comm *comm,
                          const void *sendbuf,
@@ -1248,7 +1354,10 @@ lw_status lw_exscan_init(struct lw_comm *comm,
                          struct lw_request **request);
 
 /*
- Prepares lw_alltoall; lw_start starts *request. 
+ * Prepares lw_alltoall; lw_start starts *request.
+ * Errors: those of lw_alltoall that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_alltoall_init(comm, all, whole, n, LW_F64, &request);
  */
 lw_status lw_alltoall_init(struct lw_comm *comm,
                            const void *sendbuf,
@@ -1258,7 +1367,10 @@ lw_status lw_alltoall_init(struct lw_comm *comm,
                            struct lw_request **request);
 
 /*
- Prepares lw_gatherv; lw_start starts *request. 
+ * Prepares lw_gatherv; lw_start starts *request.
+ * Errors: those of lw_gatherv that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_gatherv_init(comm, x, all, counts, LW_F64, 0, &request);
  */
 lw_status lw_gatherv_init(struct lw_comm *comm,
                           const void *sendbuf,
@@ -1269,7 +1381,10 @@ lw_status lw_gatherv_init(struct lw_comm *comm,
                           struct lw_request **request);
 
 /*
- Prepares lw_scatterv; lw_start starts *request. 
+ * Prepares lw_scatterv; lw_start starts *request.
+ * Errors: those of lw_scatterv that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_scatterv_init(comm, all, x, counts, LW_F64, 0, &request);
  */
 lw_status lw_scatterv_init(struct lw_comm *comm,
                            const void *sendbuf,
@@ -1280,7 +1395,10 @@ lw_status lw_scatterv_init(struct lw_comm *comm,
                            struct lw_request **request);
 
 /*
- Prepares lw_allgatherv; lw_start starts *request. 
+ * Prepares lw_allgatherv; lw_start starts *request.
+ * Errors: those of lw_allgatherv that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_allgatherv_init(comm, x, all, counts, LW_F64, &request);
  */
 lw_status lw_allgatherv_init(struct lw_comm *comm,
                              const void *sendbuf,
@@ -1290,7 +1408,10 @@ lw_status lw_allgatherv_init(struct lw_comm *comm,
                              struct lw_request **request);
 
 /*
- Prepares lw_reduce_scatter; lw_start starts *request. 
+ * Prepares lw_reduce_scatter; lw_start starts *request.
+ * Errors: those of lw_reduce_scatter that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_reduce_scatter_init(comm, all, x, counts, LW_F64, LW_SUM, &request);
  */
 lw_status lw_reduce_scatter_init(struct lw_comm *comm,
                                  const void *sendbuf,
@@ -1301,7 +1422,10 @@ lw_status lw_reduce_scatter_init(struct lw_comm *comm,
                                  struct lw_request **request);
 
 /*
- Prepares lw_alltoallv; lw_start starts *request. 
+ * Prepares lw_alltoallv; lw_start starts *request.
+ * Errors: those of lw_alltoallv that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_alltoallv_init(comm, all, counts, whole, counts, LW_F64, &request);
  */
 lw_status lw_alltoallv_init(struct lw_comm *comm,
                             const void *sendbuf,
@@ -1312,25 +1436,38 @@ lw_status lw_alltoallv_init(struct lw_comm *comm,
                             struct lw_request **request);
 
 /*
- Makes a barrier for `count` threads of this process, with the settings of the environment. 
+ * Makes a barrier for `count` threads of this process, with the settings of the environment.
+ * Errors: LW_ERR_NULL, LW_ERR_SIZE, LW_ERR_ENVIRONMENT, LW_ERR_MEMORY, LW_ERR_SYSTEM.
+ *
+ *     lw_barrier_t barrier;
+ *     lw_barrier_init(&barrier, 4);
  */
 lw_status lw_barrier_init(struct lw_barrier_t *barrier, int count);
 
 /*
  * Returns when as many threads as the barrier is for have called it: LW_BARRIER_SERIAL_THREAD to one, LW_OK to the
- * others, or an error. A thread keeps its place until it ends: other threads cannot take turns with it.
+ * others. A thread keeps its place until it ends: other threads cannot take turns with it.
+ * Errors: LW_ERR_NULL, LW_ERR_HANDLE, LW_ERR_SIZE for one thread too many, LW_ERR_PEER.
+ *
+ *     if (lw_barrier_wait(&barrier) == LW_BARRIER_SERIAL_THREAD) puts("all are here");
  */
 lw_status lw_barrier_wait(struct lw_barrier_t *barrier);
 
 /*
  * lw_barrier_wait of a thread that says which of the places 0 to count - 1 is its, as omp_get_thread_num() does. It
  * returns LW_OK to all. Use this form or the other one with a barrier, not both.
+ * Errors: LW_ERR_NULL, LW_ERR_HANDLE, LW_ERR_RANK, LW_ERR_PEER.
+ *
+ *     lw_barrier_wait_at(&barrier, 0);
  */
 lw_status lw_barrier_wait_at(struct lw_barrier_t *barrier,
                              int place);
 
 /*
- Ends a barrier that nobody will wait at. LW_ERR_BUSY when somebody still waits after a second. 
+ * Ends a barrier that nobody will wait at.
+ * Errors: LW_ERR_NULL, LW_ERR_HANDLE, LW_ERR_BUSY when somebody still waits after a second.
+ *
+ *     lw_barrier_destroy(&barrier);
  */
 lw_status lw_barrier_destroy(struct lw_barrier_t *barrier);
 

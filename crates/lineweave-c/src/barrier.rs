@@ -105,7 +105,13 @@ fn place_of(barrier: &Arc<Barrier>) -> Result<usize, Failure> {
     })
 }
 
-/** Makes a barrier for `count` threads of this process, with the settings of the environment. */
+/**
+ * Makes a barrier for `count` threads of this process, with the settings of the environment.
+ * Errors: LW_ERR_NULL, LW_ERR_SIZE, LW_ERR_ENVIRONMENT, LW_ERR_MEMORY, LW_ERR_SYSTEM.
+ *
+ *     lw_barrier_t barrier;
+ *     lw_barrier_init(&barrier, 4);
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_barrier_init(barrier: *mut lw_barrier_t, count: c_int) -> lw_status {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
@@ -130,7 +136,10 @@ pub unsafe extern "C" fn lw_barrier_init(barrier: *mut lw_barrier_t, count: c_in
 
 /**
  * Returns when as many threads as the barrier is for have called it: LW_BARRIER_SERIAL_THREAD to one, LW_OK to the
- * others, or an error. A thread keeps its place until it ends: other threads cannot take turns with it.
+ * others. A thread keeps its place until it ends: other threads cannot take turns with it.
+ * Errors: LW_ERR_NULL, LW_ERR_HANDLE, LW_ERR_SIZE for one thread too many, LW_ERR_PEER.
+ *
+ *     if (lw_barrier_wait(&barrier) == LW_BARRIER_SERIAL_THREAD) puts("all are here");
  */
 #[no_mangle]
 pub unsafe extern "C" fn lw_barrier_wait(barrier: *mut lw_barrier_t) -> lw_status {
@@ -150,6 +159,9 @@ pub unsafe extern "C" fn lw_barrier_wait(barrier: *mut lw_barrier_t) -> lw_statu
 /**
  * lw_barrier_wait of a thread that says which of the places 0 to count - 1 is its, as omp_get_thread_num() does. It
  * returns LW_OK to all. Use this form or the other one with a barrier, not both.
+ * Errors: LW_ERR_NULL, LW_ERR_HANDLE, LW_ERR_RANK, LW_ERR_PEER.
+ *
+ *     lw_barrier_wait_at(&barrier, 0);
  */
 #[no_mangle]
 pub unsafe extern "C" fn lw_barrier_wait_at(barrier: *mut lw_barrier_t, place: c_int) -> lw_status {
@@ -165,7 +177,12 @@ pub unsafe extern "C" fn lw_barrier_wait_at(barrier: *mut lw_barrier_t, place: c
     })
 }
 
-/** Ends a barrier that nobody will wait at. LW_ERR_BUSY when somebody still waits after a second. */
+/**
+ * Ends a barrier that nobody will wait at.
+ * Errors: LW_ERR_NULL, LW_ERR_HANDLE, LW_ERR_BUSY when somebody still waits after a second.
+ *
+ *     lw_barrier_destroy(&barrier);
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_barrier_destroy(barrier: *mut lw_barrier_t) -> lw_status {
     guard(|| {

@@ -96,7 +96,7 @@ impl Call {
 
     /// Makes the call; what it is for the runtime is at hand when it is the last one again.
     #[inline(always)]
-    fn run(&self, comm: *const lw_comm) -> lw_status {
+    pub(crate) fn run(&self, comm: *const lw_comm) -> lw_status {
         enter_again(comm, self.collective, |comm, last| {
             if let Some(known) = last.as_mut().filter(|known| self.is(known)) {
                 let element = known.spec.element;
@@ -168,7 +168,12 @@ impl Call {
     }
 }
 
-/** Returns when every rank has called it. */
+/**
+ * Returns when every rank has called it.
+ * Errors: of calls.
+ *
+ *     lw_barrier(comm);
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_barrier(comm: *mut lw_comm) -> lw_status {
     match again(comm, |comm, _| comm.try_barrier_again()) {
@@ -189,7 +194,12 @@ fn barrier_anew(comm: *mut lw_comm) -> lw_status {
     enter(comm, |comm| Ok(comm.barrier()?))
 }
 
-/** Copies the root's buffer into every other rank's. */
+/**
+ * Copies `count` elements of the root's buffer into every other rank's.
+ * Errors: of calls, of buffers, LW_ERR_ROOT.
+ *
+ *     lw_bcast(comm, x, n, LW_F64, 0);
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_bcast(
     comm: *mut lw_comm,
@@ -202,7 +212,10 @@ pub unsafe extern "C" fn lw_bcast(
 }
 
 /**
- * Combines every rank's sendbuf elementwise in the root's recvbuf.
+ * Combines every rank's sendbuf, `count` elements, elementwise in the root's recvbuf.
+ * Errors: of calls, of buffers, LW_ERR_OP, LW_ERR_ROOT.
+ *
+ *     lw_reduce(comm, x, y, n, LW_F64, LW_SUM, 0);
  */
 #[no_mangle]
 pub unsafe extern "C" fn lw_reduce(
@@ -218,7 +231,10 @@ pub unsafe extern "C" fn lw_reduce(
 }
 
 /**
- * Combines every rank's sendbuf elementwise in every rank's recvbuf, with the same bits everywhere.
+ * Combines every rank's sendbuf, `count` elements, elementwise in every rank's recvbuf, with the same bits everywhere.
+ * Errors: of calls, of buffers, LW_ERR_OP.
+ *
+ *     lw_allreduce(comm, x, y, n, LW_F64, LW_SUM);
  */
 #[no_mangle]
 pub unsafe extern "C" fn lw_allreduce(
@@ -288,67 +304,10 @@ fn allreduce_anew(
 }
 
 /**
- * Gathers `count` elements of every rank in the root's recvbuf, in the order of ranks.
- */
-#[no_mangle]
-pub unsafe extern "C" fn lw_gather(
-    comm: *mut lw_comm,
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: usize,
-    r#type: lw_type,
-    root: c_int,
-) -> lw_status {
-    Call::of(Collective::Gather, sendbuf, recvbuf, count, r#type).at(root).run(comm)
-}
-
-/**
- * Gives block r of the root's sendbuf to rank r, `count` elements each.
- */
-#[no_mangle]
-pub unsafe extern "C" fn lw_scatter(
-    comm: *mut lw_comm,
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: usize,
-    r#type: lw_type,
-    root: c_int,
-) -> lw_status {
-    Call::of(Collective::Scatter, sendbuf, recvbuf, count, r#type).at(root).run(comm)
-}
-
-/**
- * Gathers `count` elements of every rank in every rank's recvbuf, in the order of ranks.
- */
-#[no_mangle]
-pub unsafe extern "C" fn lw_allgather(
-    comm: *mut lw_comm,
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: usize,
-    r#type: lw_type,
-) -> lw_status {
-    Call::of(Collective::Allgather, sendbuf, recvbuf, count, r#type).run(comm)
-}
-
-/**
- * Combines every rank's sendbuf, which has a block of `count` elements for each rank, and gives block r of the result to
- * rank r. In place recvbuf is as long as the input, and the result is at its start; what is behind may have changed.
- */
-#[no_mangle]
-pub unsafe extern "C" fn lw_reduce_scatter_block(
-    comm: *mut lw_comm,
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: usize,
-    r#type: lw_type,
-    op: lw_op,
-) -> lw_status {
-    Call::of(Collective::ReduceScatter, sendbuf, recvbuf, count, r#type).by(op).run(comm)
-}
-
-/**
- * Combines, in rank order, the sendbuf of all ranks up to and with this one in its recvbuf.
+ * Combines, in rank order, the sendbuf of all ranks up to and with this one in its recvbuf, `count` elements.
+ * Errors: of calls, of buffers, LW_ERR_OP.
+ *
+ *     lw_scan(comm, x, y, n, LW_F64, LW_SUM);
  */
 #[no_mangle]
 pub unsafe extern "C" fn lw_scan(
@@ -363,7 +322,10 @@ pub unsafe extern "C" fn lw_scan(
 }
 
 /**
- * Combines, in rank order, the sendbuf of all ranks before this one in its recvbuf, which rank 0 does not touch.
+ * Combines, in rank order, the sendbuf of all ranks before this one in its recvbuf, `count` elements. Rank 0 does not touch it.
+ * Errors: of calls, of buffers, LW_ERR_OP.
+ *
+ *     lw_exscan(comm, x, y, n, LW_F64, LW_SUM);
  */
 #[no_mangle]
 pub unsafe extern "C" fn lw_exscan(
@@ -375,18 +337,4 @@ pub unsafe extern "C" fn lw_exscan(
     op: lw_op,
 ) -> lw_status {
     Call::of(Collective::Exscan, sendbuf, recvbuf, count, r#type).by(op).run(comm)
-}
-
-/**
- * Gives block j of this rank's sendbuf, `count` elements, to rank j, where it is the block of this rank in recvbuf.
- */
-#[no_mangle]
-pub unsafe extern "C" fn lw_alltoall(
-    comm: *mut lw_comm,
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: usize,
-    r#type: lw_type,
-) -> lw_status {
-    Call::of(Collective::Alltoall, sendbuf, recvbuf, count, r#type).run(comm)
 }

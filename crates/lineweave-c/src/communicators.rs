@@ -13,7 +13,7 @@ use std::sync::Arc;
 /** The colour of a rank that is to be in no new communicator. */
 pub const LW_UNDEFINED: c_int = -1;
 
-/** What ranks can have in common: one of LW_LEVEL_CORE to LW_LEVEL_MACHINE. */
+/** What ranks can have in common. */
 pub type lw_level = i32;
 /** The same core. */
 pub const LW_LEVEL_CORE: lw_level = 0;
@@ -45,6 +45,9 @@ fn make(
 /**
  * A communicator of the same ranks, whose calls have nothing to do with those of comm. Every rank of comm calls it. New
  * communicators live on when comm is freed. They cost a few pages until they are used.
+ * Errors: of calls, LW_ERR_NULL, LW_ERR_MEMORY.
+ *
+ *     lw_comm_dup(comm, &made);
  */
 #[no_mangle]
 pub unsafe extern "C" fn lw_comm_dup(comm: *mut lw_comm, made: *mut *mut lw_comm) -> lw_status {
@@ -54,6 +57,9 @@ pub unsafe extern "C" fn lw_comm_dup(comm: *mut lw_comm, made: *mut *mut lw_comm
 /**
  * One communicator for each colour, of the ranks that give it, in the order of their keys; ranks with equal keys in their order
  * in comm. A colour is not negative, or LW_UNDEFINED: then this rank is in none, and gets null. Every rank of comm calls it.
+ * Errors: of calls, LW_ERR_NULL, LW_ERR_RANK for another colour, LW_ERR_MEMORY.
+ *
+ *     lw_comm_split(comm, lw_comm_rank(comm) % 2, 0, &made);
  */
 #[no_mangle]
 pub unsafe extern "C" fn lw_comm_split(
@@ -79,6 +85,9 @@ pub unsafe extern "C" fn lw_comm_split(
 /**
  * One communicator for each core, last-level cache, NUMA node or package, of the ranks that were placed there, in their order in
  * comm. Every rank of comm calls it.
+ * Errors: of calls, LW_ERR_NULL, LW_ERR_RANK for another level, LW_ERR_MEMORY.
+ *
+ *     lw_comm_split_level(comm, LW_LEVEL_NUMA, &made);
  */
 #[no_mangle]
 pub unsafe extern "C" fn lw_comm_split_level(
@@ -100,6 +109,10 @@ pub unsafe extern "C" fn lw_comm_split_level(
 
 /**
  * A communicator of `count` ranks of comm, in the order of the list. They, and nobody else, call it, with equal lists.
+ * Errors: of calls, LW_ERR_NULL, LW_ERR_RANK for another list, LW_ERR_MEMORY.
+ *
+ *     const int ranks[] = {0, 2};
+ *     lw_comm_create_group(comm, ranks, 2, &made);
  */
 #[no_mangle]
 pub unsafe extern "C" fn lw_comm_create_group(
@@ -143,7 +156,12 @@ fn site_of(site: *const lw_site) -> Result<Arc<Site>, Failure> {
     }
 }
 
-/** This rank's site for communicators of ranks of comm. It does not communicate. */
+/**
+ * This rank's site for communicators of ranks of comm. It does not communicate.
+ * Errors: of calls, LW_ERR_NULL.
+ *
+ *     lw_comm_site(comm, &site);
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_comm_site(comm: *mut lw_comm, site: *mut *mut lw_site) -> lw_status {
     enter(comm, |comm| {
@@ -153,7 +171,12 @@ pub unsafe extern "C" fn lw_comm_site(comm: *mut lw_comm, site: *mut *mut lw_sit
     })
 }
 
-/** Takes a place for a communicator of `ranks` ranks, which this rank then tells to all of them. */
+/**
+ * Takes a place for a communicator of `ranks` ranks, which this rank then tells to all of them.
+ * Errors: LW_ERR_NULL, LW_ERR_HANDLE, LW_ERR_RANK, LW_ERR_MEMORY.
+ *
+ *     lw_site_place(site, 2, &place);
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_site_place(site: *mut lw_site, ranks: c_int, place: *mut u64) -> lw_status {
     guard(|| {
@@ -166,6 +189,10 @@ pub unsafe extern "C" fn lw_site_place(site: *mut lw_site, ranks: c_int, place: 
  * Joins a communicator at each of `count` places, of these `ranks` ranks of the team in this order, and puts them into made[0] to
  * made[count - 1]. They, and nobody else, call it, with equal places and lists. `progress` is as in lw_comm_set_progress, for the
  * communicators and for the time until all have come.
+ * Errors: LW_ERR_NULL, LW_ERR_HANDLE, LW_ERR_RANK, LW_ERR_PEER, LW_ERR_TIMEOUT, LW_ERR_MEMORY.
+ *
+ *     const int members[] = {0, 1};
+ *     lw_site_join(site, &place, 1, members, 2, poll, NULL, &made);
  */
 #[no_mangle]
 pub unsafe extern "C" fn lw_site_join(
@@ -200,7 +227,12 @@ pub unsafe extern "C" fn lw_site_join(
     })
 }
 
-/** Frees a site. Communicators that were made there remain usable. Null is allowed. */
+/**
+ * Frees a site. Communicators that were made there remain usable. Null is allowed.
+ * Errors: LW_ERR_HANDLE, LW_ERR_BUSY.
+ *
+ *     lw_site_free(site);
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_site_free(site: *mut lw_site) -> lw_status {
     guard(|| {
@@ -231,7 +263,13 @@ pub struct lw_memory {
     pub private_bytes: usize,
 }
 
-/** What comm takes of memory. */
+/**
+ * What comm takes of memory.
+ * Errors: of calls, LW_ERR_NULL.
+ *
+ *     lw_memory memory;
+ *     lw_comm_memory(comm, &memory);
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_comm_memory(comm: *mut lw_comm, memory: *mut lw_memory) -> lw_status {
     enter(comm, |comm| {
@@ -251,7 +289,13 @@ pub struct lw_setup {
     pub took_ns: u64,
 }
 
-/** What the plans of comm's calls have cost this rank so far. */
+/**
+ * What the plans of comm's calls have cost this rank so far.
+ * Errors: of calls, LW_ERR_NULL.
+ *
+ *     lw_setup setup;
+ *     lw_comm_setup(comm, &setup);
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_comm_setup(comm: *mut lw_comm, setup: *mut lw_setup) -> lw_status {
     enter(comm, |comm| {

@@ -277,19 +277,32 @@ fn number(comm: *const lw_comm, which: impl FnOnce(&lw_comm) -> usize) -> c_int 
     found
 }
 
-/** This rank, or -1 when it is not a communicator. */
+/**
+ * This rank, from 0; -1 when it is not a communicator.
+ *
+ *     int rank = lw_comm_rank(comm);
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_comm_rank(comm: *const lw_comm) -> c_int {
     number(comm, |c| c.rank)
 }
 
-/** The number of ranks, or -1 when it is not a communicator. */
+/**
+ * The number of ranks; -1 when it is not a communicator.
+ *
+ *     int size = lw_comm_size(comm);
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_comm_size(comm: *const lw_comm) -> c_int {
     number(comm, |c| c.ranks)
 }
 
-/** Leaves the team. Ranks that wait for this one get LW_ERR_PEER. Null is allowed. */
+/**
+ * Leaves the team. Ranks that wait for this one get LW_ERR_PEER. Null is allowed.
+ * Errors: LW_ERR_HANDLE, LW_ERR_BUSY.
+ *
+ *     lw_comm_free(comm);
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_comm_free(comm: *mut lw_comm) -> lw_status {
     guard(|| {
@@ -315,6 +328,9 @@ unsafe impl Send for Argument {}
 /**
  * Sets what to call while this rank waits, so that another library can progress; null for nothing. It must not use this
  * communicator (LW_ERR_BUSY).
+ * Errors: of calls.
+ *
+ *     lw_comm_set_progress(comm, poll, NULL);
  */
 #[no_mangle]
 pub unsafe extern "C" fn lw_comm_set_progress(

@@ -19,6 +19,7 @@ mod buffers;
 pub mod shared;
 pub mod operators;
 pub mod collectives;
+pub mod blocks;
 pub mod uneven;
 pub mod messages;
 pub mod requests;

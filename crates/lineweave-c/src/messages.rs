@@ -23,6 +23,9 @@ fn received(to: *mut usize) -> Result<(), Failure> {
 /**
  * Sends `count` elements to rank `dest`. A short message is on its way when this returns; a longer one was received.
  * Messages from one rank to another with one tag are received in the order in which they were sent.
+ * Errors: of calls, of buffers, LW_ERR_RANK, LW_ERR_UNEXPECTED.
+ *
+ *     lw_send(comm, x, n, LW_F64, 1, 7);
  */
 #[no_mangle]
 pub unsafe extern "C" fn lw_send(
@@ -45,6 +48,10 @@ pub unsafe extern "C" fn lw_send(
 /**
  * Receives the next message of rank `source` with this tag, of at most `count` elements, and puts how many came into
  * *received, which may be null. There is no receiving from any rank or with any tag.
+ * Errors: of calls, of buffers, LW_ERR_RANK, LW_ERR_TRUNCATED, LW_ERR_UNEXPECTED.
+ *
+ *     size_t received;
+ *     lw_recv(comm, x, n, LW_F64, 0, 7, &received);
  */
 #[no_mangle]
 pub unsafe extern "C" fn lw_recv(
@@ -73,6 +80,9 @@ pub unsafe extern "C" fn lw_recv(
 /**
  * lw_send and lw_recv at the same time, so that ranks can exchange messages of any length or pass them round a ring. The
  * buffers do not overlap.
+ * Errors: those of lw_send and lw_recv.
+ *
+ *     lw_sendrecv(comm, x, n, 1, 7, y, n, 1, 7, LW_F64, NULL);
  */
 #[no_mangle]
 pub unsafe extern "C" fn lw_sendrecv(
@@ -107,13 +117,22 @@ pub unsafe extern "C" fn lw_sendrecv(
 /**
  * Gives every rank a window of `bytes` bytes, 16 MiB at most, and 64 flags. All ranks call it with the same length. What is
  * there is zero at first.
+ * Errors: of calls, LW_ERR_COUNT, LW_ERR_MEMORY.
+ *
+ *     lw_window_create(comm, 4096);
  */
 #[no_mangle]
 pub unsafe extern "C" fn lw_window_create(comm: *mut lw_comm, bytes: usize) -> lw_status {
     enter(comm, |comm| Ok(comm.window_create(bytes)?))
 }
 
-/** Copies `bytes` bytes into the window of `rank`, from byte `offset` on. Flags order accesses to the same bytes. */
+/**
+ * Copies `bytes` bytes into the window of `rank`, from byte `offset` on. Flags order accesses to the same bytes.
+ * Errors: of calls, LW_ERR_NULL, LW_ERR_RANK, LW_ERR_COUNT beyond the window.
+ *
+ *     lw_put(comm, 1, 0, x, sizeof x);
+ *     lw_flag_set(comm, 1, 0, 1);
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_put(
     comm: *mut lw_comm,
@@ -129,7 +148,12 @@ pub unsafe extern "C" fn lw_put(
     })
 }
 
-/** Copies `bytes` bytes out of the window of `rank`, from byte `offset` on. Flags order accesses to the same bytes. */
+/**
+ * Copies `bytes` bytes out of the window of `rank`, from byte `offset` on. Flags order accesses to the same bytes.
+ * Errors: of calls, LW_ERR_NULL, LW_ERR_RANK, LW_ERR_COUNT beyond the window.
+ *
+ *     lw_get(comm, 1, 0, x, sizeof x);
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_get(
     comm: *mut lw_comm,
@@ -145,13 +169,24 @@ pub unsafe extern "C" fn lw_get(
     })
 }
 
-/** Raises a flag of `rank`: what this rank put before is seen by who sees it. Flags only grow. */
+/**
+ * Raises flag 0 to 63 of `rank`: what this rank put before is seen by who sees it. Flags only grow.
+ * Errors: of calls, LW_ERR_RANK, LW_ERR_COUNT for another flag.
+ *
+ *     lw_flag_set(comm, 1, 0, 1);
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_flag_set(comm: *mut lw_comm, rank: c_int, flag: usize, value: u64) -> lw_status {
     enter(comm, |comm| Ok(comm.flag_set(peer("lw_flag_set", rank)?, flag, value)?))
 }
 
-/** Waits until a flag of this rank has reached a value. */
+/**
+ * Waits until a flag of this rank has reached a value.
+ * Errors: of calls, LW_ERR_COUNT for another flag.
+ *
+ *     lw_flag_wait(comm, 0, 1);
+ *     lw_get(comm, lw_comm_rank(comm), 0, x, sizeof x);
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_flag_wait(comm: *mut lw_comm, flag: usize, value: u64) -> lw_status {
     enter(comm, |comm| Ok(comm.flag_wait(flag, value)?))

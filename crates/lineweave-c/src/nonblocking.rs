@@ -10,7 +10,12 @@ use crate::uneven::{resolve, resolve_pairs};
 use lineweave_core::collective::Collective;
 use std::ffi::{c_int, c_void};
 
-/** Starts lw_barrier; *request is to be waited for. */
+/**
+ * Starts lw_barrier; *request is to be waited for, which may fail as lw_barrier does.
+ * Errors: those of lw_barrier that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_ibarrier(comm, &request);
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_ibarrier(comm: *mut lw_comm, request: *mut *mut lw_request) -> lw_status {
     make(comm, request, How::Start, |comm| {
@@ -18,7 +23,12 @@ pub unsafe extern "C" fn lw_ibarrier(comm: *mut lw_comm, request: *mut *mut lw_r
     })
 }
 
-/** Starts lw_bcast; *request is to be waited for. */
+/**
+ * Starts lw_bcast; *request is to be waited for, which may fail as lw_bcast does.
+ * Errors: those of lw_bcast that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_ibcast(comm, x, n, LW_F64, 0, &request);
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_ibcast(
     comm: *mut lw_comm,
@@ -33,7 +43,12 @@ pub unsafe extern "C" fn lw_ibcast(
     })
 }
 
-/** Starts lw_reduce; *request is to be waited for. */
+/**
+ * Starts lw_reduce; *request is to be waited for, which may fail as lw_reduce does.
+ * Errors: those of lw_reduce that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_ireduce(comm, x, y, n, LW_F64, LW_SUM, 0, &request);
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_ireduce(
     comm: *mut lw_comm,
@@ -50,7 +65,12 @@ pub unsafe extern "C" fn lw_ireduce(
     })
 }
 
-/** Starts lw_allreduce; *request is to be waited for. */
+/**
+ * Starts lw_allreduce; *request is to be waited for, which may fail as lw_allreduce does.
+ * Errors: those of lw_allreduce that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_iallreduce(comm, x, y, n, LW_F64, LW_SUM, &request);
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_iallreduce(
     comm: *mut lw_comm,
@@ -66,7 +86,12 @@ pub unsafe extern "C" fn lw_iallreduce(
     })
 }
 
-/** Starts lw_gather; *request is to be waited for. */
+/**
+ * Starts lw_gather; *request is to be waited for, which may fail as lw_gather does.
+ * Errors: those of lw_gather that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_igather(comm, x, all, n, LW_F64, 0, &request);
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_igather(
     comm: *mut lw_comm,
@@ -82,7 +107,12 @@ pub unsafe extern "C" fn lw_igather(
     })
 }
 
-/** Starts lw_scatter; *request is to be waited for. */
+/**
+ * Starts lw_scatter; *request is to be waited for, which may fail as lw_scatter does.
+ * Errors: those of lw_scatter that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_iscatter(comm, all, x, n, LW_F64, 0, &request);
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_iscatter(
     comm: *mut lw_comm,
@@ -98,7 +128,12 @@ pub unsafe extern "C" fn lw_iscatter(
     })
 }
 
-/** Starts lw_allgather; *request is to be waited for. */
+/**
+ * Starts lw_allgather; *request is to be waited for, which may fail as lw_allgather does.
+ * Errors: those of lw_allgather that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_iallgather(comm, x, all, n, LW_F64, &request);
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_iallgather(
     comm: *mut lw_comm,
@@ -113,7 +148,12 @@ pub unsafe extern "C" fn lw_iallgather(
     })
 }
 
-/** Starts lw_reduce_scatter_block; *request is to be waited for. */
+/**
+ * Starts lw_reduce_scatter_block; *request is to be waited for, which may fail as lw_reduce_scatter_block does.
+ * Errors: those of lw_reduce_scatter_block that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_ireduce_scatter_block(comm, all, x, n, LW_F64, LW_SUM, &request);
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_ireduce_scatter_block(
     comm: *mut lw_comm,
@@ -129,7 +169,12 @@ pub unsafe extern "C" fn lw_ireduce_scatter_block(
     })
 }
 
-/** Starts lw_scan; *request is to be waited for. */
+/**
+ * Starts lw_scan; *request is to be waited for, which may fail as lw_scan does.
+ * Errors: those of lw_scan that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_iscan(comm, x, y, n, LW_F64, LW_SUM, &request);
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_iscan(
     comm: *mut lw_comm,
@@ -145,7 +190,12 @@ pub unsafe extern "C" fn lw_iscan(
     })
 }
 
-/** Starts lw_exscan; *request is to be waited for. */
+/**
+ * Starts lw_exscan; *request is to be waited for, which may fail as lw_exscan does.
+ * Errors: those of lw_exscan that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_iexscan(comm, x, y, n, LW_F64, LW_SUM, &request);
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_iexscan(
     comm: *mut lw_comm,
@@ -161,7 +211,12 @@ pub unsafe extern "C" fn lw_iexscan(
     })
 }
 
-/** Starts lw_alltoall; *request is to be waited for. */
+/**
+ * Starts lw_alltoall; *request is to be waited for, which may fail as lw_alltoall does.
+ * Errors: those of lw_alltoall that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_ialltoall(comm, all, whole, n, LW_F64, &request);
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_ialltoall(
     comm: *mut lw_comm,
@@ -176,7 +231,12 @@ pub unsafe extern "C" fn lw_ialltoall(
     })
 }
 
-/** Starts lw_gatherv; *request is to be waited for. */
+/**
+ * Starts lw_gatherv; *request is to be waited for, which may fail as lw_gatherv does.
+ * Errors: those of lw_gatherv that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_igatherv(comm, x, all, counts, LW_F64, 0, &request);
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_igatherv(
     comm: *mut lw_comm,
@@ -193,7 +253,12 @@ pub unsafe extern "C" fn lw_igatherv(
     })
 }
 
-/** Starts lw_scatterv; *request is to be waited for. */
+/**
+ * Starts lw_scatterv; *request is to be waited for, which may fail as lw_scatterv does.
+ * Errors: those of lw_scatterv that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_iscatterv(comm, all, x, counts, LW_F64, 0, &request);
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_iscatterv(
     comm: *mut lw_comm,
@@ -210,7 +275,12 @@ pub unsafe extern "C" fn lw_iscatterv(
     })
 }
 
-/** Starts lw_allgatherv; *request is to be waited for. */
+/**
+ * Starts lw_allgatherv; *request is to be waited for, which may fail as lw_allgatherv does.
+ * Errors: those of lw_allgatherv that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_iallgatherv(comm, x, all, counts, LW_F64, &request);
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_iallgatherv(
     comm: *mut lw_comm,
@@ -226,7 +296,12 @@ pub unsafe extern "C" fn lw_iallgatherv(
     })
 }
 
-/** Starts lw_reduce_scatter; *request is to be waited for. */
+/**
+ * Starts lw_reduce_scatter; *request is to be waited for, which may fail as lw_reduce_scatter does.
+ * Errors: those of lw_reduce_scatter that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_ireduce_scatter(comm, all, x, counts, LW_F64, LW_SUM, &request);
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_ireduce_scatter(
     comm: *mut lw_comm,
@@ -243,7 +318,12 @@ pub unsafe extern "C" fn lw_ireduce_scatter(
     })
 }
 
-/** Starts lw_alltoallv; *request is to be waited for. */
+/**
+ * Starts lw_alltoallv; *request is to be waited for, which may fail as lw_alltoallv does.
+ * Errors: those of lw_alltoallv that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_ialltoallv(comm, all, counts, whole, counts, LW_F64, &request);
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_ialltoallv(
     comm: *mut lw_comm,

@@ -28,6 +28,10 @@ unsafe impl Sync for Argument {}
  * Makes an operator of `f`, which is associative, on elements of any type and size. Where it does not commute
  * (`commutes` is 0), contributions are combined in the order of ranks. `arg` is passed on to it. Every rank gives an
  * operator that does the same; threads of one team may share one.
+ * Errors: LW_ERR_NULL, LW_ERR_OP.
+ *
+ *     lw_op_create(combine, 1, NULL, &op);
+ *     lw_allreduce(comm, x, y, n, LW_F64, op);
  */
 #[no_mangle]
 pub unsafe extern "C" fn lw_op_create(
@@ -54,7 +58,12 @@ pub unsafe extern "C" fn lw_op_create(
     })
 }
 
-/** Gives an operator back, when no call uses it any more. Calls that name it are refused from then on. */
+/**
+ * Gives an operator back, when no call uses it any more. Calls that name it are refused from then on.
+ * Errors: LW_ERR_OP when it is none of lw_op_create.
+ *
+ *     lw_op_free(op);
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_op_free(op: lw_op) -> lw_status {
     guard(|| {
@@ -69,8 +78,11 @@ pub unsafe extern "C" fn lw_op_free(op: lw_op) -> lw_status {
 }
 
 /**
- * Asks for reproducible results in all calls from now on, as LW_REPRODUCIBLE does for one, or no longer.
+ * Asks for reproducible results in all calls from now on (1), as LW_REPRODUCIBLE does for one, or no longer (0).
  * LINEWEAVE_REPRODUCIBLE says what holds at first. All ranks ask for the same between the same calls.
+ * Errors: of calls.
+ *
+ *     lw_comm_set_reproducible(comm, 1);
  */
 #[no_mangle]
 pub unsafe extern "C" fn lw_comm_set_reproducible(comm: *mut lw_comm, reproducible: c_int) -> lw_status {

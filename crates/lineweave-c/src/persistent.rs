@@ -10,7 +10,12 @@ use crate::uneven::{resolve, resolve_pairs};
 use lineweave_core::collective::Collective;
 use std::ffi::{c_int, c_void};
 
-/** Prepares lw_barrier; lw_start starts *request. (lw_barrier_init is for a lw_barrier_t.) */
+/**
+ * Prepares lw_barrier; lw_start starts *request. (lw_barrier_init is for a lw_barrier_t.)
+ * Errors: those of lw_barrier that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_comm_barrier_init(comm, &request);
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_comm_barrier_init(
     comm: *mut lw_comm,
@@ -21,7 +26,12 @@ pub unsafe extern "C" fn lw_comm_barrier_init(
     })
 }
 
-/** Prepares lw_bcast; lw_start starts *request. */
+/**
+ * Prepares lw_bcast; lw_start starts *request.
+ * Errors: those of lw_bcast that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_bcast_init(comm, x, n, LW_F64, 0, &request);
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_bcast_init(
     comm: *mut lw_comm,
@@ -36,7 +46,12 @@ pub unsafe extern "C" fn lw_bcast_init(
     })
 }
 
-/** Prepares lw_reduce; lw_start starts *request. */
+/**
+ * Prepares lw_reduce; lw_start starts *request.
+ * Errors: those of lw_reduce that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_reduce_init(comm, x, y, n, LW_F64, LW_SUM, 0, &request);
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_reduce_init(
     comm: *mut lw_comm,
@@ -53,7 +68,12 @@ pub unsafe extern "C" fn lw_reduce_init(
     })
 }
 
-/** Prepares lw_allreduce; lw_start starts *request. */
+/**
+ * Prepares lw_allreduce; lw_start starts *request.
+ * Errors: those of lw_allreduce that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_allreduce_init(comm, x, y, n, LW_F64, LW_SUM, &request);
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_allreduce_init(
     comm: *mut lw_comm,
@@ -69,7 +89,12 @@ pub unsafe extern "C" fn lw_allreduce_init(
     })
 }
 
-/** Prepares lw_gather; lw_start starts *request. */
+/**
+ * Prepares lw_gather; lw_start starts *request.
+ * Errors: those of lw_gather that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_gather_init(comm, x, all, n, LW_F64, 0, &request);
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_gather_init(
     comm: *mut lw_comm,
@@ -85,7 +110,12 @@ pub unsafe extern "C" fn lw_gather_init(
     })
 }
 
-/** Prepares lw_scatter; lw_start starts *request. */
+/**
+ * Prepares lw_scatter; lw_start starts *request.
+ * Errors: those of lw_scatter that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_scatter_init(comm, all, x, n, LW_F64, 0, &request);
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_scatter_init(
     comm: *mut lw_comm,
@@ -101,7 +131,12 @@ pub unsafe extern "C" fn lw_scatter_init(
     })
 }
 
-/** Prepares lw_allgather; lw_start starts *request. */
+/**
+ * Prepares lw_allgather; lw_start starts *request.
+ * Errors: those of lw_allgather that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_allgather_init(comm, x, all, n, LW_F64, &request);
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_allgather_init(
     comm: *mut lw_comm,
@@ -116,7 +151,12 @@ pub unsafe extern "C" fn lw_allgather_init(
     })
 }
 
-/** Prepares lw_reduce_scatter_block; lw_start starts *request. */
+/**
+ * Prepares lw_reduce_scatter_block; lw_start starts *request.
+ * Errors: those of lw_reduce_scatter_block that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_reduce_scatter_block_init(comm, all, x, n, LW_F64, LW_SUM, &request);
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_reduce_scatter_block_init(
     comm: *mut lw_comm,
@@ -132,7 +172,12 @@ pub unsafe extern "C" fn lw_reduce_scatter_block_init(
     })
 }
 
-/** Prepares lw_scan; lw_start starts *request. */
+/**
+ * Prepares lw_scan; lw_start starts *request.
+ * Errors: those of lw_scan that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_scan_init(comm, x, y, n, LW_F64, LW_SUM, &request);
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_scan_init(
     comm: *mut lw_comm,
@@ -148,7 +193,12 @@ pub unsafe extern "C" fn lw_scan_init(
     })
 }
 
-/** Prepares lw_exscan; lw_start starts *request. */
+/**
+ * Prepares lw_exscan; lw_start starts *request.
+ * Errors: those of lw_exscan that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_exscan_init(comm, x, y, n, LW_F64, LW_SUM, &request);
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_exscan_init(
     comm: *mut lw_comm,
@@ -164,7 +214,12 @@ pub unsafe extern "C" fn lw_exscan_init(
     })
 }
 
-/** Prepares lw_alltoall; lw_start starts *request. */
+/**
+ * Prepares lw_alltoall; lw_start starts *request.
+ * Errors: those of lw_alltoall that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_alltoall_init(comm, all, whole, n, LW_F64, &request);
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_alltoall_init(
     comm: *mut lw_comm,
@@ -179,7 +234,12 @@ pub unsafe extern "C" fn lw_alltoall_init(
     })
 }
 
-/** Prepares lw_gatherv; lw_start starts *request. */
+/**
+ * Prepares lw_gatherv; lw_start starts *request.
+ * Errors: those of lw_gatherv that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_gatherv_init(comm, x, all, counts, LW_F64, 0, &request);
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_gatherv_init(
     comm: *mut lw_comm,
@@ -196,7 +256,12 @@ pub unsafe extern "C" fn lw_gatherv_init(
     })
 }
 
-/** Prepares lw_scatterv; lw_start starts *request. */
+/**
+ * Prepares lw_scatterv; lw_start starts *request.
+ * Errors: those of lw_scatterv that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_scatterv_init(comm, all, x, counts, LW_F64, 0, &request);
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_scatterv_init(
     comm: *mut lw_comm,
@@ -213,7 +278,12 @@ pub unsafe extern "C" fn lw_scatterv_init(
     })
 }
 
-/** Prepares lw_allgatherv; lw_start starts *request. */
+/**
+ * Prepares lw_allgatherv; lw_start starts *request.
+ * Errors: those of lw_allgatherv that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_allgatherv_init(comm, x, all, counts, LW_F64, &request);
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_allgatherv_init(
     comm: *mut lw_comm,
@@ -229,7 +299,12 @@ pub unsafe extern "C" fn lw_allgatherv_init(
     })
 }
 
-/** Prepares lw_reduce_scatter; lw_start starts *request. */
+/**
+ * Prepares lw_reduce_scatter; lw_start starts *request.
+ * Errors: those of lw_reduce_scatter that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_reduce_scatter_init(comm, all, x, counts, LW_F64, LW_SUM, &request);
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_reduce_scatter_init(
     comm: *mut lw_comm,
@@ -246,7 +321,12 @@ pub unsafe extern "C" fn lw_reduce_scatter_init(
     })
 }
 
-/** Prepares lw_alltoallv; lw_start starts *request. */
+/**
+ * Prepares lw_alltoallv; lw_start starts *request.
+ * Errors: those of lw_alltoallv that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_alltoallv_init(comm, all, counts, whole, counts, LW_F64, &request);
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_alltoallv_init(
     comm: *mut lw_comm,

@@ -176,7 +176,13 @@ fn places(count: usize, requests: *mut *mut lw_request) -> Result<Vec<*mut *mut 
     Ok((0..count).map(|i| requests.wrapping_add(i)).collect())
 }
 
-/** Starts a persistent call. It must not be under way. */
+/**
+ * Starts a persistent call. It must not be under way.
+ * Errors: of calls, LW_ERR_BUSY when it is.
+ *
+ *     lw_start(request);
+ *     lw_wait(&request);
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_start(request: *mut lw_request) -> lw_status {
     guard(|| {
@@ -194,6 +200,10 @@ pub unsafe extern "C" fn lw_start(request: *mut lw_request) -> lw_status {
 /**
  * Waits until the call at *request is over and returns how it ended. Unless it is persistent, the request is freed and
  * *request becomes null. A null *request is over.
+ * Errors: those of the call, LW_ERR_NULL, LW_ERR_HANDLE.
+ *
+ *     lw_iallreduce(comm, x, y, n, LW_F64, LW_SUM, &request);
+ *     lw_wait(&request);
  */
 #[no_mangle]
 pub unsafe extern "C" fn lw_wait(request: *mut *mut lw_request) -> lw_status {
@@ -216,7 +226,13 @@ fn test_at(request: *mut *mut lw_request) -> Result<bool, Failure> {
     ended
 }
 
-/** Carries started calls on a little; *done tells whether the one at *request is over, which then is as after lw_wait. */
+/**
+ * Carries started calls on a little; *done tells whether the one at *request is over (1), which then is as after lw_wait, or not (0).
+ * Errors: those of lw_wait.
+ *
+ *     int done = 0;
+ *     while (!done) lw_test(&request, &done);
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_test(request: *mut *mut lw_request, done: *mut c_int) -> lw_status {
     guard(|| {
@@ -225,7 +241,12 @@ pub unsafe extern "C" fn lw_test(request: *mut *mut lw_request, done: *mut c_int
     })
 }
 
-/** lw_wait for each of `count` requests. Returns the first status that is not LW_OK; all are over. */
+/**
+ * lw_wait for each of `count` requests. Returns the first status that is not LW_OK; all are over.
+ * Errors: those of lw_wait.
+ *
+ *     lw_waitall(2, requests);
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_waitall(count: usize, requests: *mut *mut lw_request) -> lw_status {
     guard(|| {
@@ -237,6 +258,10 @@ pub unsafe extern "C" fn lw_waitall(count: usize, requests: *mut *mut lw_request
 /**
  * Waits until one of `count` requests is over, which then is as after lw_wait, and tells which: its place in the list, or
  * `count` when all are null.
+ * Errors: those of lw_wait.
+ *
+ *     size_t index;
+ *     lw_waitany(2, requests, &index);
  */
 #[no_mangle]
 pub unsafe extern "C" fn lw_waitany(
@@ -270,7 +295,13 @@ pub unsafe extern "C" fn lw_waitany(
     })
 }
 
-/** Carries started calls on a little; *done tells whether all of them are over, which then are as after lw_wait. */
+/**
+ * Carries started calls on a little; *done tells whether all of them are over (1), which then are as after lw_wait, or not (0).
+ * Errors: those of lw_wait.
+ *
+ *     int done;
+ *     lw_testall(2, requests, &done);
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_testall(
     count: usize,
@@ -292,7 +323,12 @@ pub unsafe extern "C" fn lw_testall(
     })
 }
 
-/** Frees the request at *request, which becomes null. A call that is under way goes on: its buffers are in use until then. */
+/**
+ * Frees the request at *request, which becomes null. A call that is under way goes on: its buffers are in use until then.
+ * Errors: LW_ERR_NULL, LW_ERR_HANDLE, LW_ERR_BUSY.
+ *
+ *     lw_request_free(&request);
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_request_free(request: *mut *mut lw_request) -> lw_status {
     guard(|| {
@@ -306,7 +342,12 @@ pub unsafe extern "C" fn lw_request_free(request: *mut *mut lw_request) -> lw_st
     })
 }
 
-/** Has a helper thread carry started calls on while this rank does something else (1), or no longer (0). */
+/**
+ * Has a helper thread carry started calls on while this rank does something else (1), or no longer (0).
+ * Errors: of calls.
+ *
+ *     lw_comm_set_progress_thread(comm, 1);
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_comm_set_progress_thread(comm: *mut lw_comm, on: c_int) -> lw_status {
     enter(comm, |comm| {

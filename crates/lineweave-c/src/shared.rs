@@ -20,7 +20,11 @@ fn owned() -> MutexGuard<'static, Owned> {
  * A buffer of `bytes` bytes, zero at first and aligned to a page, in memory that all ranks share; null when it is to have none. Every
  * rank of comm calls it, and each says how many bytes it wants for itself. Where every rank gives such buffers to a call on
  * comm, or on a communicator that is made from it later, long messages are read, combined and written where they lie,
- * also between processes. LW_ERR_MEMORY when all ranks together want more than can be had. Freed by lw_free, or when the process ends.
+ * also between processes. Freed by lw_free, or when the process ends.
+ * Errors: of calls, LW_ERR_NULL, LW_ERR_MEMORY when all ranks together want more than can be had.
+ *
+ *     void *buffer;
+ *     lw_alloc(comm, 1 << 20, &buffer);
  */
 #[no_mangle]
 pub unsafe extern "C" fn lw_alloc(comm: *mut lw_comm, bytes: usize, buffer: *mut *mut c_void) -> lw_status {
@@ -37,7 +41,12 @@ pub unsafe extern "C" fn lw_alloc(comm: *mut lw_comm, bytes: usize, buffer: *mut
     })
 }
 
-/** Gives the memory of a buffer of lw_alloc back. This rank alone calls it, also when comm was freed. Null is allowed. */
+/**
+ * Gives the memory of a buffer of lw_alloc back. This rank alone calls it, also when comm was freed. Null is allowed.
+ * Errors: LW_ERR_BUFFER when lw_alloc did not give it.
+ *
+ *     lw_free(buffer);
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_free(buffer: *mut c_void) -> lw_status {
     guard(|| {
@@ -54,6 +63,9 @@ pub unsafe extern "C" fn lw_free(buffer: *mut c_void) -> lw_status {
 /**
  * Whether long calls on comm find out if all ranks give buffers of lw_alloc: 0 for no. All ranks say the same between the same
  * calls. lw_alloc turns it on; it costs a call that asks about as much as a barrier.
+ * Errors: of calls.
+ *
+ *     lw_comm_set_shared_buffers(comm, 0);
  */
 #[no_mangle]
 pub unsafe extern "C" fn lw_comm_set_shared_buffers(comm: *mut lw_comm, on: i32) -> lw_status {

@@ -145,7 +145,11 @@ fn panicked(panic: &(dyn std::any::Any + Send)) -> lw_status {
     LW_ERR_PANIC
 }
 
-/** What a status means, in a few words. Never null. */
+/**
+ * What a status means, in a few words. Never null; static.
+ *
+ *     printf("%s\n", lw_strerror(LW_ERR_PEER));
+ */
 #[no_mangle]
 pub extern "C" fn lw_strerror(status: lw_status) -> *const c_char {
     let text: &'static CStr = match status {
@@ -182,24 +186,39 @@ pub extern "C" fn lw_strerror(status: lw_status) -> *const c_char {
 /**
  * The last error of this thread in words: what was expected, what was found, what to do. Empty when there was none.
  * Valid until the next error in this thread.
+ *
+ *     if (lw_barrier(comm) != LW_OK) fprintf(stderr, "%s\n", lw_last_error());
  */
 #[no_mangle]
 pub extern "C" fn lw_last_error() -> *const c_char {
     LAST.try_with(|last| last.borrow().as_ptr()).unwrap_or(c"".as_ptr())
 }
 
-/** The version of this header: (major << 16) + (minor << 8) + patch. */
-pub const LW_VERSION: u32 = 0x0100;
+/** The version of this header: this, LW_VERSION_MINOR and LW_VERSION_PATCH. */
+pub const LW_VERSION_MAJOR: u32 = 0;
+/** While the major version is 0, minor versions differ in their interface. */
+pub const LW_VERSION_MINOR: u32 = 1;
+/** Versions that differ in this number alone have the same interface. */
+pub const LW_VERSION_PATCH: u32 = 0;
+/** The version of this header as one number that grows with it, for #if and lw_check_version. */
+pub const LW_VERSION: u32 = (LW_VERSION_MAJOR << 16) | (LW_VERSION_MINOR << 8) | LW_VERSION_PATCH;
 
-/** The version of the library, like LW_VERSION. */
+/**
+ * The version of the library, as LW_VERSION is that of the header.
+ *
+ *     printf("%u.%u\n", lw_version() >> 16, lw_version() >> 8 & 0xff);
+ */
 #[no_mangle]
 pub extern "C" fn lw_version() -> u32 {
     LW_VERSION
 }
 
 /**
- * LW_OK when a program made with the header of that version can use this library, else LW_ERR_VERSION:
- * lw_check_version(LW_VERSION). While the major version is 0, minor versions differ in their interface.
+ * Whether a program made with the header of that version can use this library. While the major version is 0, minor versions
+ * differ in their interface.
+ * Errors: LW_ERR_VERSION when it cannot.
+ *
+ *     if (lw_check_version(LW_VERSION) != LW_OK) return;
  */
 #[no_mangle]
 pub extern "C" fn lw_check_version(header: u32) -> lw_status {
@@ -234,13 +253,10 @@ mod tests {
     #[test]
     fn the_header_has_the_version_of_the_crate() {
         let part = |text: &str| text.parse::<u32>().expect("a number");
-        let [major, minor, patch] = [
-            env!("CARGO_PKG_VERSION_MAJOR"),
-            env!("CARGO_PKG_VERSION_MINOR"),
-            env!("CARGO_PKG_VERSION_PATCH"),
-        ]
-        .map(part);
-        assert_eq!(LW_VERSION, major << 16 | minor << 8 | patch);
+        assert_eq!(LW_VERSION_MAJOR, part(env!("CARGO_PKG_VERSION_MAJOR")));
+        assert_eq!(LW_VERSION_MINOR, part(env!("CARGO_PKG_VERSION_MINOR")));
+        assert_eq!(LW_VERSION_PATCH, part(env!("CARGO_PKG_VERSION_PATCH")));
+        assert_eq!(lw_version(), LW_VERSION);
         assert_eq!(lw_check_version(LW_VERSION), LW_OK);
         assert_eq!(lw_check_version(LW_VERSION + 0x100), LW_ERR_VERSION);
     }

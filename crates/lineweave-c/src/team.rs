@@ -42,9 +42,12 @@ pub(crate) fn give_comm(to: *mut *mut lw_comm, comm: Communicator) -> Result<(),
 }
 
 /**
- * Runs fn(comm, arg) on `ranks` new threads that form a team, with the settings of the environment, and returns when all
+ * Runs f(comm, arg) on `ranks` new threads that form a team, with the settings of the environment, and returns when all
  * have returned: LW_OK, or what the first rank that failed by itself returned. Communicators are freed by
  * lineweave.
+ * Errors: LW_ERR_NULL, LW_ERR_SIZE, LW_ERR_ENVIRONMENT, LW_ERR_MEMORY, LW_ERR_SYSTEM.
+ *
+ *     lw_team_threads(4, work, NULL);
  */
 #[no_mangle]
 pub unsafe extern "C" fn lw_team_threads(ranks: c_int, f: lw_rank_fn, arg: *mut c_void) -> lw_status {
@@ -99,7 +102,12 @@ fn team_of<'a>(team: *const lw_team) -> Result<&'a lw_team, Failure> {
     }
 }
 
-/** A team of `ranks` ranks, with the settings of the environment. Threads join it by lw_team_join. */
+/**
+ * A team of `ranks` ranks, with the settings of the environment. Threads join it by lw_team_join.
+ * Errors: LW_ERR_NULL, LW_ERR_SIZE, LW_ERR_ENVIRONMENT, LW_ERR_MEMORY, LW_ERR_SYSTEM.
+ *
+ *     lw_team_create(4, &team);
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_team_create(ranks: c_int, team: *mut *mut lw_team) -> lw_status {
     guard(|| {
@@ -112,6 +120,9 @@ pub unsafe extern "C" fn lw_team_create(ranks: c_int, team: *mut *mut lw_team) -
 /**
  * Makes the calling thread `rank` of the team. Returns when every rank has joined. Each rank is joined once; threads are
  * not bound to CPUs.
+ * Errors: LW_ERR_NULL, LW_ERR_HANDLE, LW_ERR_RANK, LW_ERR_TIMEOUT, LW_ERR_PEER.
+ *
+ *     lw_team_join(team, rank, &comm);
  */
 #[no_mangle]
 pub unsafe extern "C" fn lw_team_join(team: *mut lw_team, rank: c_int, comm: *mut *mut lw_comm) -> lw_status {
@@ -122,7 +133,12 @@ pub unsafe extern "C" fn lw_team_join(team: *mut lw_team, rank: c_int, comm: *mu
     })
 }
 
-/** Frees a team. Its communicators remain usable. Null is allowed. */
+/**
+ * Frees a team. Its communicators remain usable. Null is allowed.
+ * Errors: LW_ERR_HANDLE, LW_ERR_BUSY.
+ *
+ *     lw_team_free(team);
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_team_free(team: *mut lw_team) -> lw_status {
     guard(|| {
@@ -140,7 +156,12 @@ pub unsafe extern "C" fn lw_team_free(team: *mut lw_team) -> lw_status {
     })
 }
 
-/** Joins the team whose descriptor and rank this process was started with, by `lineweave run` or Team::spawn. */
+/**
+ * Joins the team whose descriptor and rank this process was started with, by `lineweave run` or Team::spawn.
+ * Errors: LW_ERR_NULL, LW_ERR_ENVIRONMENT without a launcher, LW_ERR_VERSION, LW_ERR_PEER.
+ *
+ *     if (lw_comm_from_env(&comm) != LW_OK) return;
+ */
 #[no_mangle]
 pub unsafe extern "C" fn lw_comm_from_env(comm: *mut *mut lw_comm) -> lw_status {
     guard(|| {
@@ -152,6 +173,10 @@ pub unsafe extern "C" fn lw_comm_from_env(comm: *mut *mut lw_comm) -> lw_status 
 /**
  * The part of a team of several processes that this process was started for by Team::spawn_mixed: ranks *first to *first + *count - 1,
  * which its threads join by lw_team_join. Threads of several processes that meet by lw_comm_connect form such a team too.
+ * Errors: LW_ERR_NULL, LW_ERR_ENVIRONMENT without a launcher, LW_ERR_VERSION.
+ *
+ *     int first, count;
+ *     lw_team_from_env(&team, &first, &count);
  */
 #[no_mangle]
 pub unsafe extern "C" fn lw_team_from_env(
@@ -173,6 +198,9 @@ pub unsafe extern "C" fn lw_team_from_env(
 /**
  * Joins `size` processes of one user that meet at a Unix socket: a path of at most 107 bytes, or @name, which leaves no
  * file behind. Rank 0 listens there, the others may come before or after it. Returns when all have come.
+ * Errors: LW_ERR_NULL, LW_ERR_SIZE, LW_ERR_RANK, LW_ERR_TIMEOUT, LW_ERR_VERSION, LW_ERR_SYSTEM.
+ *
+ *     lw_comm_connect("@my-program", rank, size, &comm);
  */
 #[no_mangle]
 pub unsafe extern "C" fn lw_comm_connect(
@@ -192,6 +220,10 @@ pub unsafe extern "C" fn lw_comm_connect(
  * lw_comm_connect of processes that a launcher has placed: rank r runs on CPU cpus[r], and all of them together may use the
  * `allowed_count` CPUs of `allowed`, by the operating system's numbers. No thread is bound, whatever LINEWEAVE_BIND says.
  * Rank 0's lists count.
+ * Errors: those of lw_comm_connect.
+ *
+ *     const int cpus[] = {0, 1}, allowed[] = {0, 1};
+ *     lw_comm_connect_on("@my-program", rank, 2, cpus, allowed, 2, &comm);
  */
 #[no_mangle]
 pub unsafe extern "C" fn lw_comm_connect_on(

@@ -4,7 +4,7 @@ use crate::status::{Failure, LW_ERR_OP, LW_ERR_TYPE};
 use lineweave::kernel::{Undefined, UserOperator};
 use lineweave::{ElementType, Operator};
 
-/** The type of elements: one of LW_I8 to LW_SHORT_INT, or LW_BYTES(n). */
+/** The type of elements: one of these, or LW_BYTES(n). */
 pub type lw_type = i32;
 /** Signed, 1 byte. */
 pub const LW_I8: lw_type = 0;
@@ -50,7 +50,7 @@ pub const LW_SHORT_INT: lw_type = 19;
 const BYTES: lw_type = 0x4000_0000;
 
 /**
- * How two elements are combined: one of LW_SUM to LW_MAXLOC, or what lw_op_create made; with LW_REPRODUCIBLE added or not.
+ * How two elements are combined: one of these, or what lw_op_create made; with LW_REPRODUCIBLE or without.
  */
 pub type lw_op = i32;
 /** a + b; integers wrap. */
@@ -80,7 +80,7 @@ pub const LW_MINLOC: lw_op = 11;
 /** The pair with the greater value, of equal ones the one with the lower index; NaN is greater than any value. */
 pub const LW_MAXLOC: lw_op = 12;
 /**
- * Added to an operator for one call: the bits of the result depend on the number of ranks and the elements alone, and not
+ * Or-ed to an operator for one call, LW_SUM | LW_REPRODUCIBLE: the bits of the result depend on the number of ranks and the elements alone, and not
  * on the algorithm, box sizes, where ranks sit, or whether they are threads or processes. Given by all ranks or none.
  */
 pub const LW_REPRODUCIBLE: lw_op = 0x2000_0000;

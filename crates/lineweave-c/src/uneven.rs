@@ -72,6 +72,9 @@ pub(crate) fn resolve_pairs(
 /**
  * lw_gather of counts[r] elements from rank r. Every rank gives the same
  * counts, one for each rank.
+ * Errors: of calls, of buffers, LW_ERR_ROOT.
+ *
+ *     lw_gatherv(comm, x, all, counts, LW_F64, 0);
  */
 #[no_mangle]
 pub unsafe extern "C" fn lw_gatherv(
@@ -91,6 +94,9 @@ pub unsafe extern "C" fn lw_gatherv(
 /**
  * lw_scatter of counts[r] elements to rank r. Every rank gives the same
  * counts, one for each rank.
+ * Errors: of calls, of buffers, LW_ERR_ROOT.
+ *
+ *     lw_scatterv(comm, all, x, counts, LW_F64, 0);
  */
 #[no_mangle]
 pub unsafe extern "C" fn lw_scatterv(
@@ -110,6 +116,9 @@ pub unsafe extern "C" fn lw_scatterv(
 /**
  * lw_allgather of counts[r] elements from rank r. Every rank gives the same
  * counts, one for each rank.
+ * Errors: of calls, of buffers.
+ *
+ *     lw_allgatherv(comm, x, all, counts, LW_F64);
  */
 #[no_mangle]
 pub unsafe extern "C" fn lw_allgatherv(
@@ -128,6 +137,9 @@ pub unsafe extern "C" fn lw_allgatherv(
 /**
  * lw_reduce_scatter_block with counts[r] elements of the result for rank r. Every rank gives the same
  * counts, one for each rank.
+ * Errors: of calls, of buffers, LW_ERR_OP.
+ *
+ *     lw_reduce_scatter(comm, all, x, counts, LW_F64, LW_SUM);
  */
 #[no_mangle]
 pub unsafe extern "C" fn lw_reduce_scatter(
@@ -147,6 +159,9 @@ pub unsafe extern "C" fn lw_reduce_scatter(
 /**
  * lw_alltoall of sendcounts[j] elements to rank j and recvcounts[i] elements from rank i. In place each rank gives as much as
  * it gets, and sendcounts is ignored. Ranks first exchange what they give.
+ * Errors: of calls, of buffers.
+ *
+ *     lw_alltoallv(comm, all, counts, whole, counts, LW_F64);
  */
 #[no_mangle]
 pub unsafe extern "C" fn lw_alltoallv(

@@ -98,6 +98,74 @@ fn compiled(source: &str) -> Option<PathBuf> {
     Some(compile(&here(source), &[])?.unwrap_or_else(|text| panic!("{source} does not compile:\n{text}")))
 }
 
+/// What a compiler says of a file of this text beside the header, where it warns of enumerations that are mixed up.
+fn checked(compiler: &str, name: &str, text: &str) -> Option<Result<(), String>> {
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(&file, text).expect("a file");
+    let mut command = Command::new(compiler);
+    command.args(["-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I"]).arg(here("include")).arg(file);
+    let Ok(out) = command.output() else {
+        println!("SKIPPED: no compiler `{compiler}`");
+        return None;
+    };
+    Some(if out.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&out.stderr).into_owned()) })
+}
+
+#[test]
+fn examples_of_the_header_compile() {
+    let Some(cc) = compiler() else { return };
+    let header = std::fs::read_to_string(here("include/lineweave.h")).expect("the header");
+    let mut text = String::from(
+        "#include <lineweave.h>\n#include <stdio.h>\n#pragma GCC diagnostic ignored \"-Wunused-variable\"\n\
+         void combine(const void *in, void *inout, size_t len, size_t size, void *arg);\n\
+         void poll(void *arg);\nlw_status work(lw_comm *comm, void *arg);\n\
+         static double x[4], y[4], all[16], whole[16];\nstatic size_t n = 4, counts[4] = {1, 1, 1, 1};\n\
+         static lw_comm *comm, *made;\nstatic lw_team *team;\nstatic lw_site *site;\nstatic lw_op op;\n\
+         static lw_request *request, *requests[2];\nstatic lw_barrier_t barrier;\nstatic uint64_t place;\n\
+         static void *buffer;\nstatic int rank, size;\n",
+    );
+    // The one at the top is a whole program.
+    let functions = header.split_once("#ifndef LINEWEAVE_H").expect("a guard").1;
+    let mut examples = 0;
+    for comment in functions.split("*/") {
+        let lines: Vec<&str> = comment.lines().filter_map(|line| line.strip_prefix(" *     ")).collect();
+        if !lines.is_empty() {
+            text += &format!("void example_{examples}(void)\n{{\n{}\n}}\n", lines.join("\n"));
+            examples += 1;
+        }
+    }
+    assert!(examples > 90, "{examples} examples");
+    if let Some(Err(said)) = checked(&cc, "examples.c", &text) {
+        panic!("{said}");
+    }
+}
+
+#[test]
+fn types_and_operators_are_told_apart() {
+    let Some(cc) = compiler() else { return };
+    let call = |arguments: &str| {
+        format!(
+            "#include <lineweave.h>\n_Static_assert(sizeof(lw_type) == 4 && sizeof(lw_op) == 4 && (lw_op)-1 < 0, \"\");\n\
+             lw_status f(lw_comm *comm, double *x) {{ return lw_allreduce(comm, x, x + 1, 1, {arguments}); }}\n"
+        )
+    };
+    for right in ["LW_F64, LW_SUM", "LW_BYTES(8), LW_SUM", "LW_F64, LW_SUM | LW_REPRODUCIBLE"] {
+        let Some(said) = checked(&cc, "right.c", &call(right)) else { return };
+        said.unwrap_or_else(|said| panic!("{right}: {said}"));
+        let cpp = call(right).replace("_Static_assert", "static_assert");
+        if let Some(Err(said)) = checked("c++", "right.cpp", &cpp) {
+            panic!("{right}: {said}");
+        }
+    }
+    assert!(
+        matches!(checked(&cc, "wrong.c", &call("LW_SUM, LW_F64")), Some(Err(said)) if said.contains("lw_type"))
+    );
+    assert!(!matches!(
+        checked("c++", "wrong.cpp", &call("0, 0").replace("_Static_assert", "static_assert")),
+        Some(Ok(()))
+    ));
+}
+
 #[test]
 fn every_collective_is_right() {
     let Some(program) = compiled("tests/collectives.c") else { return };

@@ -1,35 +1,119 @@
-//! The committed header is what cbindgen makes of the sources.
+//! The committed header is what cbindgen makes of the sources, with enumerations in place of numbers. Every function in it says what it
+//! does, what can go wrong, and shows an example.
 
-use std::path::Path;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+const SOURCES: [&str; 15] = [
+    "status",
+    "types",
+    "operators",
+    "handle",
+    "team",
+    "communicators",
+    "shared",
+    "collectives",
+    "blocks",
+    "uneven",
+    "messages",
+    "requests",
+    "nonblocking",
+    "persistent",
+    "barrier",
+];
+
+/// Numbers for the library, which any number may be given for; enumerations for C, whose compilers tell them apart. The least value of
+/// each makes it a signed number of 32 bits in every compiler, as the library takes it.
+const ENUMERATIONS: [(&str, &str); 3] =
+    [("lw_type", "LW_TYPE_LEAST"), ("lw_op", "LW_OP_LEAST"), ("lw_level", "LW_LEVEL_LEAST")];
+
+/// C++ makes a number of two enumerators.
+const CPLUSPLUS: &str = "#ifdef __cplusplus
+static inline lw_op operator|(lw_op a, lw_op b) { return (lw_op)((int32_t)a | (int32_t)b); }
+#endif";
+
+fn here(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(file)
+}
+
+/// The names of constants of a type, as the sources declare them.
+fn constants(of: &str) -> Vec<String> {
+    let sources =
+        SOURCES.map(|file| std::fs::read_to_string(here(&format!("src/{file}.rs"))).expect("a source"));
+    let lines = sources.iter().flat_map(|text| text.lines());
+    let declared = lines.filter_map(|line| line.strip_prefix("pub const ")?.split_once(": "));
+    declared
+        .filter(|(_, rest)| rest.starts_with(&format!("{of} =")))
+        .map(|(name, _)| name.to_owned())
+        .collect()
+}
+
+/// A comment of one line on one line.
+fn shorter(text: &str) -> String {
+    let mut out: Vec<String> = Vec::new();
+    for line in text.lines() {
+        let [.., start, middle] = &out[..] else {
+            out.push(line.to_owned());
+            continue;
+        };
+        let lone = start.trim() == "/*" && line.trim() == "*/" && !middle.trim_start().starts_with('*');
+        match lone {
+            true => {
+                let comment = format!("{}/* {} */", &start[..start.len() - 2], middle.trim());
+                out.truncate(out.len() - 2);
+                out.push(comment);
+            }
+            false => out.push(line.to_owned()),
+        }
+    }
+    out.join("\n") + "\n"
+}
+
+/// Constants of a type, gathered in an enumeration where the type is declared.
+fn enumerate(text: &str, name: &str, least: &str) -> String {
+    let members = constants(name);
+    assert!(members.len() > 2, "{name} has no constants");
+    let is_member = |part: &&str| {
+        let defined = part.lines().last().and_then(|line| line.strip_prefix("#define "));
+        defined.is_some_and(|line| members.iter().any(|m| line.split(' ').next() == Some(m)))
+    };
+    let (of_type, others): (Vec<&str>, Vec<&str>) = text.split("\n\n").partition(is_member);
+    assert_eq!(of_type.len(), members.len(), "{name}: a constant has no comment, or is not in the header");
+    let mut list = format!("typedef enum {name} {{\n");
+    for part in of_type {
+        for line in part.trim_start().lines() {
+            match line.strip_prefix("#define ").and_then(|line| line.split_once(' ')) {
+                Some((member, value)) => writeln!(list, "  {member} = {value},"),
+                None => writeln!(list, "  {line}"),
+            }
+            .expect("text");
+        }
+    }
+    write!(list, "  /* None: makes each a signed number of 32 bits. */\n  {least} = INT32_MIN\n}} {name};")
+        .expect("text");
+    if name == "lw_op" {
+        write!(list, "\n\n{CPLUSPLUS}").expect("text");
+    }
+    let declared = format!("typedef int32_t {name};");
+    let text = others.join("\n\n");
+    assert!(text.contains(&declared), "{name} is not declared");
+    text.replace(&declared, &list)
+}
 
 #[test]
 fn the_header_is_made_from_the_sources() {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let config = cbindgen::Config::from_file(here.join("cbindgen.toml")).expect("a configuration");
+    let config = cbindgen::Config::from_file(here("cbindgen.toml")).expect("a configuration");
     let mut builder = cbindgen::Builder::new().with_config(config);
-    let sources = [
-        "status",
-        "types",
-        "operators",
-        "handle",
-        "team",
-        "communicators",
-        "shared",
-        "collectives",
-        "uneven",
-        "messages",
-        "requests",
-        "nonblocking",
-        "persistent",
-        "barrier",
-    ];
-    for file in sources {
-        builder = builder.with_src(here.join(format!("src/{file}.rs")));
+    for file in SOURCES {
+        builder = builder.with_src(here(&format!("src/{file}.rs")));
     }
     let mut made = Vec::new();
     builder.generate().expect("bindings").write(&mut made);
-    let made = String::from_utf8(made).expect("text");
-    let file = here.join("include/lineweave.h");
+    let mut made = shorter(&String::from_utf8(made).expect("text"));
+    for (name, least) in ENUMERATIONS {
+        made = enumerate(&made, name, least);
+    }
+    let file = here("include/lineweave.h");
     if std::env::var_os("LINEWEAVE_WRITE_HEADER").is_some() {
         std::fs::write(&file, &made).expect("a writable header");
     }
@@ -38,4 +122,28 @@ fn the_header_is_made_from_the_sources() {
         made == kept,
         "include/lineweave.h is out of date; write it with LINEWEAVE_WRITE_HEADER=1 cargo test -p lineweave-c --test header"
     );
+}
+
+#[test]
+fn every_function_says_what_can_go_wrong_and_shows_an_example() {
+    let header = std::fs::read_to_string(here("include/lineweave.h")).expect("the header");
+    let mut functions = 0;
+    for part in header.split("\n\n") {
+        let (comment, declared) = part.rsplit_once("*/\n").unwrap_or(("", part));
+        let name = declared.split('(').next().and_then(|head| head.rsplit([' ', '*']).next()).unwrap_or("");
+        if !declared.trim_end().ends_with(");") || declared.starts_with("typedef") {
+            continue;
+        }
+        functions += 1;
+        let lines = || comment.lines().filter_map(|line| line.strip_prefix(" * "));
+        let example = lines().any(|line| line.starts_with("    ") && line.contains(&format!("{name}(")));
+        assert!(example, "{name} has no example");
+        assert!(lines().next().is_some_and(|line| line.len() > 12), "{name} does not say what it does");
+        let fails = declared.starts_with("lw_status ");
+        assert!(!fails || comment.contains("Errors: "), "{name} does not say what can go wrong");
+    }
+    let sources =
+        SOURCES.map(|file| std::fs::read_to_string(here(&format!("src/{file}.rs"))).expect("a source"));
+    let declared: usize = sources.iter().map(|text| text.matches("extern \"C\" fn lw_").count()).sum();
+    assert_eq!(functions, declared);
 }
