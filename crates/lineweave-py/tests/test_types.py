@@ -12,7 +12,8 @@ ALLOWED = "lineweave._lineweave.Persistent.__call__\n"
 CONFIGURATION = "[mypy]\nstrict = True\n[mypy-torch.*]\nignore_missing_imports = True\n[mypy-mpi4py.*]\nignore_missing_imports = True\n"
 
 PROGRAM = '''
-from typing import Any, Protocol, assert_type
+from typing import Any, Protocol
+from typing_extensions import assert_type
 import numpy as np
 import lineweave
 

@@ -8,13 +8,14 @@ mod plan;
 mod run;
 mod shared;
 mod window;
+mod places;
 mod uneven;
 
+pub use places::Place;
+pub(crate) use places::{expect_counts, Uneven};
 pub(crate) use plan::{CallPlan, Preface, Windows};
 pub(crate) use run::contributions;
 pub use shared::SharedBuffer;
-pub use uneven::Place;
-pub(crate) use uneven::{expect_counts, Uneven};
 
 use crate::check::CallSpec;
 use crate::communicator::Communicator;
@@ -27,6 +28,14 @@ impl Communicator {
     ///
     /// # Errors
     /// [`Error::PeerLost`] or [`Error::Timeout`] when a peer does not come.
+    ///
+    /// ```
+    /// lineweave::team::threads(2, |mut comm| {
+    ///     comm.barrier()?; // Nobody comes here before everybody was there.
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), lineweave::Error>(())
+    /// ```
     #[inline(always)] // a call, with registers saved for the general path, is longer than what it does
     pub fn barrier(&mut self) -> Result<(), Error> {
         self.engine().barrier()
@@ -66,6 +75,17 @@ impl Communicator {
     /// # Errors
     /// [`Error::Root`], [`Error::Length`], [`Error::Operator`] when the type has no such operator; those of
     /// [`Communicator::barrier`].
+    ///
+    /// ```
+    /// use lineweave::Operator;
+    /// let sums = lineweave::team::threads(3, |mut comm| {
+    ///     let mut sum = [0];
+    ///     comm.reduce(&[comm.rank() as i32], &mut sum, Operator::Sum, 1)?;
+    ///     Ok(sum[0])
+    /// })?;
+    /// assert_eq!(sums[1], 3);
+    /// # Ok::<(), lineweave::Error>(())
+    /// ```
     #[inline]
     pub fn reduce<T: Element>(
         &mut self,
@@ -127,6 +147,17 @@ impl Communicator {
     ///
     /// # Errors
     /// Those of [`Communicator::allreduce`].
+    ///
+    /// ```
+    /// use lineweave::Operator;
+    /// let sums = lineweave::team::threads(4, |mut comm| {
+    ///     let mut sum = [comm.rank() as f64];
+    ///     comm.allreduce_in_place(&mut sum, Operator::Sum)?;
+    ///     Ok(sum[0])
+    /// })?;
+    /// assert_eq!(sums, [6.0; 4]);
+    /// # Ok::<(), lineweave::Error>(())
+    /// ```
     #[inline]
     pub fn allreduce_in_place<T: Element>(
         &mut self,

@@ -6,6 +6,7 @@ use lineweave_core::verify::Violation;
 
 /// How a rank was lost to its team.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Loss {
     /// Its process ended without leaving the team.
     Died,

@@ -14,10 +14,14 @@
 
 mod cgroup;
 
+// For the crates beside this one.
+#[doc(hidden)]
 pub mod sync;
+#[doc(hidden)]
 pub mod sysfile;
+#[doc(hidden)]
 pub mod memory;
-pub mod affinity;
+mod affinity;
 pub mod cpus;
 pub mod topology;
 pub mod settings;
@@ -32,8 +36,10 @@ pub mod ring;
 #[doc(hidden)]
 pub mod mail;
 pub mod process;
-pub mod progress;
-pub mod wait;
+mod progress;
+mod wait;
+// What of it is for users is exported below and in `who`.
+#[doc(hidden)]
 pub mod segment;
 mod scratch;
 pub(crate) mod attach;
@@ -44,7 +50,7 @@ mod post;
 pub mod tuning;
 mod choose;
 pub mod communicator;
-pub mod check;
+mod check;
 mod calls;
 pub mod requests;
 pub mod team;
@@ -62,7 +68,16 @@ pub use communicator::Communicator;
 pub use error::Error;
 pub use kernel::{Block, Element, ElementType, Operator};
 pub use requests::{Operation, Persistent, Repeated, Request, Scope};
+pub use segment::MAX_RANKS;
+pub use wait::ProgressHook;
 pub use watch::Attendant;
+
+// What appears in calls and errors and is of other crates.
+pub use half::{bf16, f16};
+pub use lineweave_core::collective::Collective;
+pub use lineweave_core::plan::PlanError;
+pub use lineweave_core::verify::Violation;
+pub use num_complex::Complex;
 
 /// The examples of the READMEs and the guide, as tests.
 #[cfg(doctest)]

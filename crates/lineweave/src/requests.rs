@@ -2,7 +2,8 @@
 //!
 //! An [`Operation`] says what to call with which buffers. It is started
 //! - within a [`Scope`], which borrows buffers and completes what was started in it before it ends;
-//! - with buffers that the [`Request`] owns, and gives back in the end;
+//! - with buffers that the [`Request`] owns, and gives back in the end: [`Communicator::start`], and for each collective a call such as
+//!   [`Communicator::start_allreduce`];
 //! - again and again, as a [`Persistent`].
 //!
 //! So buffers live until their calls are over, even if a request is dropped or forgotten: a call goes on all the same, since the
@@ -13,6 +14,7 @@
 mod operation;
 mod persistent;
 mod scope;
+mod started;
 
 pub use operation::Operation;
 pub use persistent::Persistent;

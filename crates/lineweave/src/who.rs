@@ -3,7 +3,8 @@
 
 use crate::error::{Error, Loss};
 use crate::process::{self, ThreadState};
-use crate::segment::{Awaited, Observed, ObservedRank, RankState, MEMFD_NAME};
+pub use crate::segment::{Awaited, ObservedRank, RankState, WaitNote};
+use crate::segment::{Observed, MEMFD_NAME};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;

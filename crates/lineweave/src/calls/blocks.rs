@@ -44,6 +44,16 @@ impl Communicator {
     ///
     /// # Errors
     /// Those of [`Communicator::gather`].
+    ///
+    /// ```
+    /// let gathered = lineweave::team::threads(2, |mut comm| {
+    ///     let mut buffer = vec![comm.rank() as u32 + 5; if comm.rank() == 0 { 2 } else { 1 }];
+    ///     comm.gather_in_place(&mut buffer, 0)?;
+    ///     Ok(buffer)
+    /// })?;
+    /// assert_eq!(gathered[0], [5, 6]);
+    /// # Ok::<(), lineweave::Error>(())
+    /// ```
     pub fn gather_in_place<T: Element>(&mut self, buffer: &mut [T], root: usize) -> Result<(), Error> {
         self.exchange_in_place(Collective::Gather, None, root, buffer)
     }
@@ -73,6 +83,16 @@ impl Communicator {
     ///
     /// # Errors
     /// Those of [`Communicator::scatter`].
+    ///
+    /// ```
+    /// let parts = lineweave::team::threads(2, |mut comm| {
+    ///     let mut buffer = if comm.rank() == 0 { vec![7u32, 8] } else { vec![0] };
+    ///     comm.scatter_in_place(&mut buffer, 0)?;
+    ///     Ok(buffer)
+    /// })?;
+    /// assert_eq!(parts, [vec![7, 8], vec![8]]);
+    /// # Ok::<(), lineweave::Error>(())
+    /// ```
     pub fn scatter_in_place<T: Element>(&mut self, buffer: &mut [T], root: usize) -> Result<(), Error> {
         self.exchange_in_place(Collective::Scatter, None, root, buffer)
     }
@@ -100,6 +120,17 @@ impl Communicator {
     ///
     /// # Errors
     /// Those of [`Communicator::allgather`].
+    ///
+    /// ```
+    /// let all = lineweave::team::threads(2, |mut comm| {
+    ///     let mut buffer = [0u32; 2];
+    ///     buffer[comm.rank()] = comm.rank() as u32 + 5;
+    ///     comm.allgather_in_place(&mut buffer)?;
+    ///     Ok(buffer)
+    /// })?;
+    /// assert_eq!(all, [[5, 6]; 2]);
+    /// # Ok::<(), lineweave::Error>(())
+    /// ```
     pub fn allgather_in_place<T: Element>(&mut self, buffer: &mut [T]) -> Result<(), Error> {
         self.exchange_in_place(Collective::Allgather, None, 0, buffer)
     }
@@ -109,6 +140,17 @@ impl Communicator {
     ///
     /// # Errors
     /// [`Error::Length`], [`Error::Operator`]; those of [`Communicator::barrier`].
+    ///
+    /// ```
+    /// use lineweave::Operator;
+    /// let parts = lineweave::team::threads(2, |mut comm| {
+    ///     let mut part = [0];
+    ///     comm.reduce_scatter_block(&[1u64, 2], &mut part, Operator::Sum)?;
+    ///     Ok(part)
+    /// })?;
+    /// assert_eq!(parts, [[2], [4]]);
+    /// # Ok::<(), lineweave::Error>(())
+    /// ```
     pub fn reduce_scatter_block<T: Element>(
         &mut self,
         input: &[T],
@@ -124,6 +166,17 @@ impl Communicator {
     ///
     /// # Errors
     /// Those of [`Communicator::reduce_scatter_block`].
+    ///
+    /// ```
+    /// use lineweave::Operator;
+    /// let parts = lineweave::team::threads(2, |mut comm| {
+    ///     let mut buffer = [1u64, 2];
+    ///     comm.reduce_scatter_block_in_place(&mut buffer, Operator::Sum)?;
+    ///     Ok(buffer[0])
+    /// })?;
+    /// assert_eq!(parts, [2, 4]);
+    /// # Ok::<(), lineweave::Error>(())
+    /// ```
     pub fn reduce_scatter_block_in_place<T: Element>(
         &mut self,
         buffer: &mut [T],
@@ -162,6 +215,17 @@ impl Communicator {
     ///
     /// # Errors
     /// Those of [`Communicator::scan`].
+    ///
+    /// ```
+    /// use lineweave::Operator;
+    /// let sums = lineweave::team::threads(3, |mut comm| {
+    ///     let mut sum = [1u64];
+    ///     comm.scan_in_place(&mut sum, Operator::Sum)?;
+    ///     Ok(sum[0])
+    /// })?;
+    /// assert_eq!(sums, [1, 2, 3]);
+    /// # Ok::<(), lineweave::Error>(())
+    /// ```
     pub fn scan_in_place<T: Element>(&mut self, buffer: &mut [T], operator: Operator) -> Result<(), Error> {
         self.exchange_in_place(Collective::Scan, Some(operator), 0, buffer)
     }
@@ -171,6 +235,17 @@ impl Communicator {
     ///
     /// # Errors
     /// [`Error::Length`], [`Error::Operator`]; those of [`Communicator::barrier`].
+    ///
+    /// ```
+    /// use lineweave::Operator;
+    /// let before = lineweave::team::threads(3, |mut comm| {
+    ///     let mut before = [0u64];
+    ///     comm.exscan(&[1], &mut before, Operator::Sum)?;
+    ///     Ok(before[0])
+    /// })?;
+    /// assert_eq!(before, [0, 1, 2]);
+    /// # Ok::<(), lineweave::Error>(())
+    /// ```
     pub fn exscan<T: Element>(
         &mut self,
         input: &[T],
@@ -185,6 +260,17 @@ impl Communicator {
     ///
     /// # Errors
     /// Those of [`Communicator::exscan`].
+    ///
+    /// ```
+    /// use lineweave::Operator;
+    /// let before = lineweave::team::threads(3, |mut comm| {
+    ///     let mut buffer = [5u64];
+    ///     comm.exscan_in_place(&mut buffer, Operator::Max)?;
+    ///     Ok(buffer[0])
+    /// })?;
+    /// assert_eq!(before, [5; 3]);
+    /// # Ok::<(), lineweave::Error>(())
+    /// ```
     pub fn exscan_in_place<T: Element>(&mut self, buffer: &mut [T], operator: Operator) -> Result<(), Error> {
         self.exchange_in_place(Collective::Exscan, Some(operator), 0, buffer)
     }
@@ -214,6 +300,16 @@ impl Communicator {
     ///
     /// # Errors
     /// Those of [`Communicator::alltoall`].
+    ///
+    /// ```
+    /// let rows = lineweave::team::threads(2, |mut comm| {
+    ///     let mut buffer = [[1, 2], [3, 4]][comm.rank()];
+    ///     comm.alltoall_in_place(&mut buffer)?;
+    ///     Ok(buffer)
+    /// })?;
+    /// assert_eq!(rows, [[1, 3], [2, 4]]);
+    /// # Ok::<(), lineweave::Error>(())
+    /// ```
     pub fn alltoall_in_place<T: Element>(&mut self, buffer: &mut [T]) -> Result<(), Error> {
         self.exchange_in_place(Collective::Alltoall, None, 0, buffer)
     }

@@ -1,7 +1,7 @@
 //! How a call becomes windows of plans.
 
 use super::expect_length;
-use super::uneven::Uneven;
+use super::places::Uneven;
 use crate::called::Called;
 use crate::check::CallSpec;
 use crate::choose::{has_two_buffers, Prepared, Ready, Sequence};

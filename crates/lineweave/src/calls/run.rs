@@ -1,7 +1,7 @@
 //! How a call is carried out when it blocks.
 
+use super::places::Uneven;
 use super::plan::{CallPlan, Preface};
-use super::uneven::Uneven;
 use crate::check::{self, CallSpec};
 use crate::choose::Ready;
 use crate::communicator::{Again, Agreed, Buffers, Engine, Mode, Stop, Window};

@@ -192,6 +192,7 @@ impl Communicator {
     }
 
     /// The memory that the team shares.
+    #[doc(hidden)]
     pub fn segment(&self) -> &Segment {
         &self.segment
     }
@@ -276,12 +277,12 @@ impl Communicator {
     }
 
     /// Changes how this rank waits.
-    pub fn set_wait_budget(&mut self, budget: Budget) {
+    pub(crate) fn set_wait_budget(&mut self, budget: Budget) {
         self.engine().set_wait_budget(budget);
     }
 
     /// How this rank waits.
-    pub fn wait_budget(&self) -> Budget {
+    pub(crate) fn wait_budget(&self) -> Budget {
         self.engine_ref().wait_budget()
     }
 

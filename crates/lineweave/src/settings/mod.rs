@@ -25,6 +25,7 @@ pub const LAUNCHERS: [&str; 4] =
 
 /// One environment variable.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Variable {
     /// Name.
     pub name: &'static str,
@@ -45,6 +46,7 @@ pub const BOX_BYTES: usize = 1 << 20;
 /// Where a value came from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Origin {
     /// Nobody said anything.
     Default,
@@ -63,6 +65,7 @@ impl fmt::Display for Origin {
 
 /// One line of the listing.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Row {
     /// The variable.
     pub name: &'static str,
@@ -76,7 +79,7 @@ pub struct Row {
     pub about: &'static str,
 }
 
-/// Every setting.
+/// Every setting. Make one by `Settings { wait: Wait::Sleep, ..Settings::default() }`, which later fields do not break.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Settings {
     /// How ranks wait.
@@ -147,6 +150,7 @@ impl Default for Settings {
 /// A variable whose value cannot be used.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[error("{name}=`{value}`: expected {expected}; found {found}. Correct it, or unset {name} for `{default}`")]
+#[non_exhaustive]
 pub struct SettingError {
     /// The variable.
     pub name: &'static str,
@@ -163,6 +167,7 @@ pub struct SettingError {
 /// Something in the environment that has no effect.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(tag = "warning", rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Warning {
     /// No variable of this name exists.
     Unknown {

@@ -13,6 +13,7 @@ use std::time::Duration;
 /// How a rank waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Wait {
     /// Keeps looking at the flag.
     Spin,
@@ -28,6 +29,7 @@ pub enum Wait {
 /// Where ranks are pinned.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Bind {
     /// A CPU each; when ranks outnumber CPUs, neighbours share one. Nowhere when a quota allows fewer CPUs to
     /// be busy than there are.
@@ -86,6 +88,7 @@ impl PartialEq for Forced {
 /// Whether large messages are copied between processes by cross-memory attach.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Attach {
     /// Where the kernel permits it and the profile says that it wins.
     #[default]

@@ -22,6 +22,7 @@ use thiserror::Error;
 
 /// A topology that cannot be had.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[non_exhaustive]
 pub enum TopologyError {
     /// No such file, or not readable.
     #[error(
