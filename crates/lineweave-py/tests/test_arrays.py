@@ -240,6 +240,9 @@ def refusals(team):
         (lambda: team.allgather(x, np.zeros(7)), ValueError, "lengths do not fit"),
         (lambda: team.allgatherv(x, [4]), ValueError, "1 counts"),
         (lambda: team.allgatherv(x, [3, 3]), ValueError, "expected by the counts"),
+        (lambda: team.reduce_scatter(x, [2, 2], lambda a, b: a + b), ValueError, "by name"),
+        (lambda: team.handle("reduce_scatter", x), ValueError, "reduce_scatter_block"),
+        (lambda: team.send(x, to=2), ValueError, "no rank 2"),
         (lambda: team.allreduce_init(x[::2]), ValueError, "contiguous"),
     ]
     for call, kind, text in cases:

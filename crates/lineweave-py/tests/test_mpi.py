@@ -51,6 +51,12 @@ SCRIPT = """
     block = np.empty(2)
     comm.Reduce_scatter_block(np.arange(2.0 * n), block)
     assert (block == n * np.arange(2.0 * me, 2 * me + 2)).all()
+    before = sum(counts[:me])
+    reduced = n * np.arange(before, before + me + 1)
+    for call in (comm.Reduce_scatter, lambda *given: comm.Ireduce_scatter(*given).Wait()):
+        part = np.zeros(me + 1, int)
+        call(np.arange(sum(counts)), part, counts)
+        assert (part == reduced).all()
     comm.Scan(x, y)
     assert (y == sum(np.arange(4.0) + r for r in range(me + 1))).all()
     comm.Exscan(x, y)
