@@ -53,6 +53,28 @@ fn measured_machines_are_listed_and_asked_about_by_name() {
         .refused(1, &["`epyc-9999`", "dual-epyc-9754"]);
 }
 
+/// Where the flags' memory is, and why: of ranks in both packages, in one of them, and on a machine where it does not matter.
+#[test]
+fn homes_are_explained_where_they_matter() {
+    let scratch = Scratch::new();
+    let explained = |machine: &str, ranks: &str| {
+        scratch.run(&["explain", "barrier", "--machine", machine, "--ranks", ranks]).accepted()
+    };
+    let both = explained("dual-epyc-7302", "64");
+    for part in ["lines lie with a rank that polls or sets them", "in package 1", "with all lines on node 0"]
+    {
+        assert!(both.contains(part), "`{part}` is not in {both}");
+    }
+    let one = explained("dual-epyc-9754", "64");
+    for part in
+        ["barrier among 64 ranks: ", "takes 110 ns if", "206 ns if", "with all lines in another package"]
+    {
+        assert!(one.contains(part), "`{part}` is not in {one}");
+    }
+    assert!(!one.contains("in package 1"), "{one}");
+    assert!(!explained("dual-epyc-9654", "64").contains("home:"));
+}
+
 /// Each pair has its own latency there: a barrier of the two farthest CPUs takes longer than one of siblings.
 #[test]
 fn measured_machines_are_simulated_and_reported() {

@@ -13,6 +13,7 @@ pub mod bcast;
 mod brackets;
 pub mod edges;
 mod foresee;
+mod home;
 pub mod gather;
 pub mod levels;
 mod noc_msg;
@@ -223,8 +224,10 @@ impl Algorithm {
     pub fn plan(&self, problem: &Problem, params: &Params) -> Result<Plan, PlanError> {
         check(problem)?;
         self.check_params(params)?;
-        self.foresee(problem, params)?;
-        self.make(problem, params, MAX_OPS)
+        self.with_home(problem, params, |own| {
+            self.foresee(problem, own)?;
+            self.make(problem, own, MAX_OPS)
+        })
     }
 
     /// The same for a plan of at most so many ops: finding that it has more takes little time.
@@ -234,7 +237,7 @@ impl Algorithm {
     pub fn plan_within(&self, problem: &Problem, params: &Params, most: usize) -> Result<Plan, PlanError> {
         check(problem)?;
         self.check_params(params)?;
-        self.make(problem, params, most)
+        self.with_home(problem, params, |own| self.make(problem, own, most))
     }
 
     fn make(&self, problem: &Problem, params: &Params, most: usize) -> Result<Plan, PlanError> {
@@ -282,7 +285,8 @@ impl Algorithm {
     /// # Errors
     /// [`PlanError::UnknownParameter`] for the first that is not.
     pub fn check_params(&self, params: &Params) -> Result<(), PlanError> {
-        match params.0.keys().find(|name| !self.params.iter().any(|p| p.name == *name)) {
+        match params.0.keys().find(|name| *name != home::NAME && !self.params.iter().any(|p| p.name == *name))
+        {
             None => Ok(()),
             Some(name) => Err(PlanError::UnknownParameter {
                 algorithm: format!("{}/{}", self.collective, self.name),

@@ -49,8 +49,13 @@ impl Spec {
     /// The same; [`PlanError::NotApplicable`] for a hierarchical one, which cannot be part of another, and for a part with a window.
     pub fn find(&self, collective: Collective) -> Result<&'static Algorithm, PlanError> {
         let algorithm = self.algorithm(collective)?;
-        if algorithm.name == "hierarchical" || self.window.is_some() {
-            let what = if self.window.is_some() { "with a window it" } else { "it" };
+        let home = algorithm.home(&self.params)?.is_some();
+        if algorithm.name == "hierarchical" || self.window.is_some() || home {
+            let what = match (self.window, home) {
+                (Some(_), _) => "with a window it",
+                (None, true) => "with a home for all its lines it",
+                (None, false) => "it",
+            };
             return Err(algorithm.not_applicable(format!("{what} cannot be a part of another algorithm")));
         }
         Ok(algorithm)

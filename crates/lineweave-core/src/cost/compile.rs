@@ -72,6 +72,8 @@ pub struct Program {
     pub lines: usize,
     /// For each line of a bank, the ranks that wait for a flag on it.
     pub readers: Vec<Vec<u32>>,
+    /// For each line of a bank, the rank in whose box it lies.
+    pub homes: Vec<Rank>,
     /// The slots of one bank, each with the last rank that reads it.
     pub slots: Vec<Pieces>,
     /// Users' buffers that others reach, each with its owner.
@@ -151,6 +153,7 @@ struct Compiler<'a> {
     line_numbers: Numbers<(Rank, usize)>,
     flags: Vec<FlagInfo>,
     readers: Vec<Vec<u32>>,
+    homes: Vec<Rank>,
     slots: Buffers,
     reached: Buffers,
 }
@@ -160,6 +163,8 @@ struct Compiler<'a> {
 pub struct Pieces {
     /// Where the pieces end, in order; they cover the buffer.
     pub ends: Vec<usize>,
+    /// The rank in whose memory it lies.
+    pub home: Rank,
     /// The rank that has it when the first run begins.
     pub with: Rank,
 }
@@ -179,7 +184,7 @@ impl Buffers {
     fn access(&mut self, rank: Rank, which: u32, size: usize, region: Region) -> Access {
         let buffer = number(&mut self.numbers, (rank, which));
         if buffer as usize == self.pieces.len() {
-            self.pieces.push(Pieces { ends: vec![size], with: rank });
+            self.pieces.push(Pieces { ends: vec![size], home: rank, with: rank });
         }
         self.pieces[buffer as usize].ends.extend([region.offset, region.end()]);
         self.asked.push((region.offset, region.end()));
@@ -221,6 +226,7 @@ impl Compiler<'_> {
             let line = number(&mut self.line_numbers, self.footprint.flag_line(flag));
             if line as usize == self.readers.len() {
                 self.readers.push(Vec::new());
+                self.homes.push(flag.home);
             }
             let span = if array.kind == FlagKind::Signal { self.span } else { 0 };
             self.flags.push(FlagInfo { line, span });
@@ -315,6 +321,7 @@ pub fn compile(plan: &Plan, line_bytes: usize, options: &Options) -> Result<Prog
         line_numbers: Numbers::default(),
         flags: Vec::new(),
         readers: Vec::new(),
+        homes: Vec::new(),
         slots: Buffers::default(),
         reached: Buffers::default(),
     };
@@ -344,6 +351,7 @@ pub fn compile(plan: &Plan, line_bytes: usize, options: &Options) -> Result<Prog
         flags: c.flags,
         lines: c.readers.len(),
         readers: c.readers,
+        homes: c.homes,
         slots: c.slots.pieces,
         reached: c.reached.pieces,
         banks,

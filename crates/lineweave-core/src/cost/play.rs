@@ -272,10 +272,10 @@ impl Player<'_> {
         if let Some(seen) = self.agenda.take_seen(rank) {
             let shared = self.agenda.shares(cpu);
             let at = if shared { now.max(seen) + wait } else { now.max(seen) };
-            let (level, raised) = self.wires.raised(rank, flag);
+            let (_, raised) = self.wires.raised(rank, flag);
+            let term = self.wires.reads(rank, line, flag);
             let cause = self.log.later(raised, self.log.last(rank));
-            self.log
-                .await_event(rank, Entry { rank, op: Some(pc), end: seen, term: Term::Read(level), cause });
+            self.log.await_event(rank, Entry { rank, op: Some(pc), end: seen, term, cause });
             self.log.resume(rank, pc, seen, at, shared.then(|| self.agenda.blocked_at(cpu)));
             // What a core could not foresee ends a row: what comes next begins after it.
             self.runners[rank as usize].in_row = std::mem::take(&mut self.runners[rank as usize].late);
@@ -295,9 +295,9 @@ impl Player<'_> {
         };
         if let Some(seen) = seen {
             let at = seen.max(checked);
-            let level = self.wires.raised(rank, flag).0;
             self.runners[rank as usize].in_row |= seen > checked;
-            let term = if seen > checked { Term::Read(level) } else { Term::Overhead(Part::Wait) };
+            let reads = self.wires.reads(rank, line, flag);
+            let term = if seen > checked { reads } else { Term::Overhead(Part::Wait) };
             self.log.spend(rank, Some(pc), at, term);
             return Some(at);
         }

@@ -1,7 +1,7 @@
 //! A model's numbers in tables, and what lines cost between the ranks of a shape.
 
 use crate::lines::{Found, Prices};
-use crate::machine::{Protocol, State};
+use crate::machine::{is_away, Protocol, State};
 use crate::model::{Model, Surface};
 use crate::topology::{Level, Shape};
 use crate::trace::Picos;
@@ -14,6 +14,8 @@ pub struct Near<'m> {
     read: u64,
     /// Ownership of a line that is modified there, and of one that is not.
     own: [u64; 2],
+    /// As many times longer all of it takes where the line's home is in another package.
+    pub farther_away: f64,
     /// Reading a peer's bytes.
     pub get: &'m Surface,
     /// Writing where a peer read.
@@ -67,6 +69,7 @@ impl<'m> Rates<'m> {
             Near {
                 read: picos(costs.read.value).0,
                 own: [picos(own.value).0, picos(costs.own.value).0],
+                farther_away: costs.farther_away(),
                 get: &costs.get,
                 put: &costs.put,
             }
@@ -106,6 +109,16 @@ impl<'m> Rates<'m> {
     }
 }
 
+impl Near<'_> {
+    /// A transfer at this distance, of a line that is away from home or not.
+    fn transfer(&self, time: u64, away: bool) -> u64 {
+        match away {
+            true => (time as f64 * self.farther_away).round() as u64,
+            false => time,
+        }
+    }
+}
+
 /// Ranks on the caches of their CPUs: ranks of one CPU share its caches.
 #[derive(Clone, Debug)]
 pub struct Sitting<'a> {
@@ -116,6 +129,8 @@ pub struct Sitting<'a> {
     pub cache: Vec<u32>,
     /// For each cache, a rank on it.
     rank: Vec<u32>,
+    /// Whether the model knows of lines that are away from home, and ranks are in several packages.
+    homes: bool,
 }
 
 impl<'a> Sitting<'a> {
@@ -133,7 +148,23 @@ impl<'a> Sitting<'a> {
                 of
             })
             .collect();
-        Sitting { rates: Rates::of(model), shape, cache, rank }
+        let homes =
+            model.levels.iter().any(|level| level.away.is_some()) && shape.groups(Level::Package).len() > 1;
+        Sitting { rates: Rates::of(model), shape, cache, rank, homes }
+    }
+
+    /// Whether a line in a rank's box is away from two caches: they share a package, and that rank sits in another one.
+    pub fn away(&self, a: u32, b: u32, home: u32) -> bool {
+        let cpu = |cache: u32| self.shape.cpu(Rank(self.rank[cache as usize]));
+        self.homes && is_away(cpu(a), cpu(b), self.shape.cpu(Rank(home)).package)
+    }
+
+    /// As many times longer a transfer of a line takes than one at home.
+    pub fn farther_away(&self, a: u32, b: u32, home: u32) -> f64 {
+        match self.away(a, b, home) {
+            true => self.rates.at(self.level(a, b)).farther_away,
+            false => 1.0,
+        }
     }
 
     /// The distance of two caches.
@@ -151,12 +182,14 @@ impl Prices for Sitting<'_> {
         self.rates.local
     }
 
-    fn read(&self, core: u32, from: u32, _: State) -> u64 {
-        self.rates.at(self.level(core, from)).read
+    fn read(&self, core: u32, from: u32, home: u32, _: State) -> u64 {
+        let near = self.rates.at(self.level(core, from));
+        near.transfer(near.read, self.away(core, from, home))
     }
 
-    fn own(&self, core: u32, from: u32, state: State) -> u64 {
-        self.rates.at(self.level(core, from)).own[usize::from(state != State::M)]
+    fn own(&self, core: u32, from: u32, home: u32, state: State) -> u64 {
+        let near = self.rates.at(self.level(core, from));
+        near.transfer(near.own[usize::from(state != State::M)], self.away(core, from, home))
     }
 
     fn memory(&mut self, now: Picos, _: u32, _: u32) -> (Picos, u64) {

@@ -157,6 +157,11 @@ impl<'a> Sketcher<'a> {
         self.shape.distance(Rank(a), Rank(b))
     }
 
+    /// As many times longer a transfer between two ranks takes of a line in the box of a third.
+    fn farther_away(&self, a: u32, b: u32, home: u32) -> f64 {
+        self.sitting.farther_away(self.sitting.cache[a as usize], self.sitting.cache[b as usize], home)
+    }
+
     /// How far away the bytes are, if they are another rank's.
     fn away(&self, rank: u32, region: &Region) -> Option<Level> {
         match region.space {
@@ -230,14 +235,14 @@ impl<'a> Sketcher<'a> {
                     FlagKind::Signal => self.span,
                     FlagKind::Counter => self.adds[number],
                 };
-                self.wait(rank, hand, number, hand.run * step + i64::from(*value))?;
+                self.wait(rank, hand, (number, flag.home), hand.run * step + i64::from(*value))?;
                 self.sitting.rates.wait
             }
         })
     }
 
     /// Moves a rank's clock to when it sees a value; nothing while nobody has set it.
-    fn wait(&mut self, rank: u32, hand: &mut Hand, flag: usize, wanted: i64) -> Option<()> {
+    fn wait(&mut self, rank: u32, hand: &mut Hand, (flag, home): (usize, Rank), wanted: i64) -> Option<()> {
         if wanted <= 0 {
             return Some(());
         }
@@ -250,6 +255,7 @@ impl<'a> Sketcher<'a> {
         if by != rank {
             let rates = &self.sitting.rates;
             let read = rates.model.level(self.level(rank, by)).0.read.value;
+            let read = read * self.farther_away(rank, by, home.0);
             let readers = &mut self.flags[flag].readers;
             *readers = if readers.0 == wanted { (wanted, readers.1 + 1) } else { (wanted, 0) };
             let seen = at + read + f64::from(readers.1) * rates.contention;

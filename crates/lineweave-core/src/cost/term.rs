@@ -1,6 +1,6 @@
 //! The parameters that a critical path is made of, by name.
 
-use crate::model::{Fitted, Model};
+use crate::model::{Fitted, LevelCosts, Model};
 use crate::topology::Level;
 use std::fmt;
 
@@ -34,10 +34,11 @@ impl Part {
 /// A parameter of the model as it enters a cost.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Term {
-    /// A flag's line on its way to who polls it, and its turn among others who ask for it (R_R).
-    Read(Level),
-    /// A flag's line on its way to who sets it, and its turn (ownership).
-    Own(Level),
+    /// A flag's line on its way to who polls it, and its turn among others who ask for it (R_R); whether its home is away, in
+    /// another package.
+    Read(Level, bool),
+    /// A flag's line on its way to who sets it, and its turn (ownership); whether its home is away.
+    Own(Level, bool),
     /// A fetch-and-add.
     Add,
     /// Copying within private memory.
@@ -58,8 +59,8 @@ impl Term {
     /// The parameter's value in a model; for copies and folds, its value at `bytes`.
     pub fn parameter(self, model: &Model, bytes: usize) -> Fitted {
         match self {
-            Term::Read(level) => model.level(level).0.read,
-            Term::Own(level) => model.level(level).0.own,
+            Term::Read(level, away) => at_home_or_away(model, level, away, |costs| costs.read),
+            Term::Own(level, away) => at_home_or_away(model, level, away, |costs| costs.own),
             Term::Add => model.add,
             Term::Copy => model.copy.reported(bytes),
             Term::Transfer(level) => model.level(level).0.get.reported(bytes),
@@ -75,12 +76,23 @@ impl Term {
     }
 }
 
+/// A transfer, or what takes as many times longer away from home.
+fn at_home_or_away(model: &Model, level: Level, away: bool, of: fn(&LevelCosts) -> Fitted) -> Fitted {
+    let costs = model.level(level).0;
+    match away {
+        true => of(costs).inferred(costs.farther_away()),
+        false => of(costs),
+    }
+}
+
 impl fmt::Display for Term {
     /// The name in profiles and explanations: `R_R@l3`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = match *self {
-            Term::Read(level) => format!("R_R@{level}"),
-            Term::Own(level) => format!("own@{level}"),
+            Term::Read(level, false) => format!("R_R@{level}"),
+            Term::Read(level, true) => format!("R_R@{level}[away]"),
+            Term::Own(level, false) => format!("own@{level}"),
+            Term::Own(level, true) => format!("own@{level}[away]"),
             Term::Add => "add".to_owned(),
             Term::Copy => "copy[local]".to_owned(),
             Term::Transfer(level) => format!("copy[get,put]@{level}"),

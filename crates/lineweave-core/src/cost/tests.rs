@@ -72,8 +72,8 @@ fn critical_steps_add_up_to_the_total() {
     let model = values().model();
     let c = cost(&model, &Shape::flat(2), &exchange(Layout::Alone));
     near(c.critical.iter().map(|s| s.nanos.0).sum(), c.total.0);
-    assert!(c.critical.iter().any(|s| s.why == Term::Own(Level::L3)));
-    assert!(c.critical.iter().any(|s| s.why == Term::Read(Level::L3)));
+    assert!(c.critical.iter().any(|s| s.why == Term::Own(Level::L3, false)));
+    assert!(c.critical.iter().any(|s| s.why == Term::Read(Level::L3, false)));
 }
 
 /// Answers on one line cost a transfer of ownership each; on lines of their own they come in a row.

@@ -156,7 +156,7 @@ impl Player<'_> {
             Place::Slot(a) => self.slots[bank + a.buffer as usize].look(cache, a.range()),
             Place::Reached(a) => self.reached[a.buffer as usize].look(cache, a.range()),
         };
-        let mut extra = self.surplus(rank, met, len, tau, base, |near| near.get);
+        let mut extra = self.surplus(rank, src, met, len, tau, base, |near| near.get);
         if extra.level.is_some() && met.served > now {
             let lines = met.bytes.div_ceil(self.wires.sitting.rates.model.line_bytes.max(1));
             extra.not_before = met.served + self.wires.sitting.rates.contention * lines as f64;
@@ -174,7 +174,7 @@ impl Player<'_> {
         let stamp = self.put[rank as usize];
         self.put[rank as usize] += len as u64;
         let met = buffer.write(cache, pieces, stamp);
-        let mut extra = self.surplus(rank, met, len, tau, base, |near| near.put);
+        let mut extra = self.surplus(rank, dst, met, len, tau, base, |near| near.put);
         // Where a rank comes back to after many bytes is as near as that much memory: peers' caches gave it up meanwhile.
         let reuse = match self.options.walk {
             0 => met.reuse,
@@ -198,9 +198,11 @@ impl Player<'_> {
         }
     }
 
+    #[allow(clippy::too_many_arguments)] // as above
     fn surplus<'s>(
         &'s mut self,
         rank: u32,
+        place: Place,
         met: Met,
         len: usize,
         tau: usize,
@@ -208,12 +210,19 @@ impl Player<'_> {
         surface: impl Fn(&Near<'s>) -> &'s Surface,
     ) -> Extra {
         let sitting = &self.wires.sitting;
-        let level = met.from.map(|from| sitting.level(sitting.cache[rank as usize], from));
-        let (Some(level), true) = (level, len > 0) else { return Extra::default() };
-        let reading = surface(self.wires.sitting.rates.at(level)).at(len, tau);
+        let (Some(from), true) = (met.from, len > 0) else { return Extra::default() };
+        let cache = sitting.cache[rank as usize];
+        let level = sitting.level(cache, from);
+        let home = match place {
+            Place::Slot(a) => Some(self.program.slots[a.buffer as usize].home),
+            Place::Reached(a) => Some(self.program.reached[a.buffer as usize].home),
+            Place::Near | Place::User | Place::Attached => None,
+        };
+        let farther = home.map_or(1.0, |home| sitting.farther_away(cache, from, home.0));
+        let reading = surface(sitting.rates.at(level)).at(len, tau);
         self.extrapolated |= reading.extrapolated;
         let share = met.bytes as f64 / len as f64;
-        let nanos = (reading.nanos - base).max(0.0) * share;
+        let nanos = (reading.nanos * farther - base).max(0.0) * share;
         Extra { nanos, not_before: f64::MIN, level: Some(level) }
     }
 }

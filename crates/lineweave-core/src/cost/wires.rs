@@ -25,8 +25,8 @@ pub struct Store {
     op: usize,
     /// The log entry of the op.
     entry: usize,
-    /// The farthest that had the line.
-    level: Option<Level>,
+    /// Taking the line from the farthest that had it.
+    term: Option<Term>,
 }
 
 /// What somebody wants of a line.
@@ -132,11 +132,11 @@ impl<'a> Wires<'a> {
     /// All flags as the runs before left them: their readers have the lines.
     pub fn new(sitting: Sitting<'a>, program: &Program, explains: bool) -> Wires<'a> {
         let mut bank = Vec::with_capacity(program.lines);
-        for readers in &program.readers {
+        for (readers, home) in program.readers.iter().zip(&program.homes) {
             let mut caches: Vec<u32> = readers.iter().map(|&r| sitting.cache[r as usize]).collect();
             caches.sort_unstable();
             caches.dedup();
-            bank.push(Line::read_by(0, caches));
+            bank.push(Line::read_by(home.0, caches));
         }
         let lines: Vec<Line> = (0..program.banks).flat_map(|_| bank.iter().cloned()).collect();
         let flags = program.flags.len() * program.banks;
@@ -364,7 +364,11 @@ impl<'a> Wires<'a> {
                 Want::Store(mut store) => {
                     let cache = self.sitting.cache[store.rank as usize];
                     if self.explains {
-                        store.level = it.others(cache).map(|other| self.sitting.level(cache, other)).max();
+                        let farthest = it.others(cache).max_by_key(|&other| self.sitting.level(cache, other));
+                        store.term = farthest.map(|other| {
+                            let level = self.sitting.level(cache, other);
+                            Term::Own(level, self.sitting.away(cache, other, it.home()))
+                        });
                     }
                     let done = it.write(now, cache, 1, &mut self.sitting);
                     let atomic = if store.atomic { picos(self.sitting.rates.add).0 } else { 0 };
@@ -429,11 +433,11 @@ impl<'a> Wires<'a> {
         } else {
             self.values[flag] = self.values[flag].max(store.value);
         }
-        let entry = match store.level {
+        let entry = match store.term {
             None => store.entry,
-            Some(level) => {
+            Some(term) => {
                 let (rank, op, end) = (store.rank, Some(store.op), now.nanos());
-                log.aside(Entry { rank, op, end, term: Term::Own(level), cause: store.entry })
+                log.aside(Entry { rank, op, end, term, cause: store.entry })
             }
         };
         self.raised[flag] = (store.rank, entry);
@@ -494,13 +498,20 @@ impl<'a> Wires<'a> {
         (self.sitting.level(self.cache(rank), self.cache(writer)), entry)
     }
 
+    /// What it is to read a flag from who raised it last.
+    pub fn reads(&self, rank: u32, line: u32, flag: u32) -> Term {
+        let (cache, writer) = (self.cache(rank), self.cache(self.raised[flag as usize].0));
+        let away = self.sitting.away(cache, writer, self.lines[line as usize].home());
+        Term::Read(self.sitting.level(cache, writer), away)
+    }
+
     /// A set of a rank.
     pub fn set(rank: u32, line: u32, flag: u32, value: i64, op: usize, entry: usize) -> Store {
-        Store { rank, line, flag, value, atomic: false, op, entry, level: None }
+        Store { rank, line, flag, value, atomic: false, op, entry, term: None }
     }
 
     /// An add of a rank.
     pub fn add(rank: u32, line: u32, flag: u32, op: usize, entry: usize) -> Store {
-        Store { rank, line, flag, value: 0, atomic: true, op, entry, level: None }
+        Store { rank, line, flag, value: 0, atomic: true, op, entry, term: None }
     }
 }

@@ -32,13 +32,13 @@ pub struct Line {
     leaves: Option<(u32, Picos, u32)>,
     /// When all that was served has arrived. A line is taken away only then.
     settled: Picos,
-    /// The NUMA node of its memory.
-    node: u32,
+    /// Where its memory is.
+    home: u32,
 }
 
 impl Line {
-    /// A line of a node's memory that nobody has, or one core exclusively.
-    pub fn new(node: u32, owner: Option<u32>) -> Line {
+    /// A line that nobody has, or one core exclusively.
+    pub fn new(home: u32, owner: Option<u32>) -> Line {
         Line {
             holders: owner.into_iter().map(|core| (core, Picos(0))).collect(),
             owner,
@@ -48,16 +48,16 @@ impl Line {
             free: Picos(0),
             leaves: None,
             settled: Picos(0),
-            node,
+            home,
         }
     }
 
     /// A line that these cores read last.
-    pub fn read_by(node: u32, cores: impl IntoIterator<Item = u32>) -> Line {
+    pub fn read_by(home: u32, cores: impl IntoIterator<Item = u32>) -> Line {
         let holders: Vec<(u32, Picos)> = cores.into_iter().map(|core| (core, Picos(0))).collect();
         let owner = if holders.len() == 1 { Some(holders[0].0) } else { None };
         let answers = holders.first().map(|h| h.0);
-        Line { holders, owner, answers, ..Line::new(node, None) }
+        Line { holders, owner, answers, ..Line::new(home, None) }
     }
 
     /// When it arrives, or arrived, at a core that has it.
@@ -96,6 +96,11 @@ impl Line {
         }
     }
 
+    /// Where its memory is.
+    pub fn home(&self) -> u32 {
+        self.home
+    }
+
     /// The core that has it for itself.
     pub fn owner(&self) -> Option<u32> {
         self.owner
@@ -132,7 +137,7 @@ impl Line {
     /// Who answers a core that reads it, and after what time; `None` for memory.
     fn supplier(&self, core: u32, prices: &impl Prices) -> Option<u64> {
         let state = self.state();
-        let from = |core_from: u32| prices.read(core, core_from, state);
+        let from = |core_from: u32| prices.read(core, core_from, self.home, state);
         let nearest = || self.holders.iter().map(|h| from(h.0)).min();
         match prices.protocol() {
             Protocol::Mesi | Protocol::Mesif => nearest(),
@@ -148,7 +153,7 @@ impl Line {
         let (found, start, transfer) = match self.supplier(core, prices) {
             Some(transfer) => (Found::Cached, now, transfer),
             None => {
-                let (start, transfer) = prices.memory(now, core, self.node);
+                let (start, transfer) = prices.memory(now, core, self.home);
                 (Found::Memory, start, transfer)
             }
         };
@@ -183,14 +188,14 @@ impl Line {
             State::S => State::E,
             other => other,
         };
-        let farthest = self.others(core).map(|other| prices.own(core, other, state)).max();
+        let farthest = self.others(core).map(|other| prices.own(core, other, self.home, state)).max();
         self.leaves = None;
         let done = match farthest {
             Some(time) => Picos(now.0 + prices.nth(Found::Cached, nth, time)),
             None if self.taken_over => Picos(now.0 + prices.upgrade().unwrap_or(0).max(prices.hit())),
             None if self.held_by(core) => Picos(now.0 + prices.hit()),
             None => {
-                let (start, time) = prices.memory(now, core, self.node);
+                let (start, time) = prices.memory(now, core, self.home);
                 Picos(start.0 + prices.nth(Found::Memory, nth, time))
             }
         };

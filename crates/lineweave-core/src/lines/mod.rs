@@ -15,6 +15,8 @@
 //!    that follows finds it there. Such a read takes half of the transfer to get to the owner, who still writes meanwhile. That is
 //!    why two ranks that exchange over one line pay one transfer a run, and why a third rank, or a partner that changes, ends it.
 //! 6. Stores leave a core in order, and those to lines of others some time apart ([`Stores`]).
+//! 7. A line has a home, where its memory is. Caches ask there who has the line, so a transfer depends on the home as well as on the
+//!    two cores: [`Prices`] are told it. A driver names homes as it likes: by NUMA nodes, or by the ranks in whose boxes lines lie.
 //!
 //! Not here: capacity and eviction (copies of measured sizes have them), and links between caches.
 
@@ -36,13 +38,13 @@ pub trait Prices {
     fn hit(&self) -> u64;
 
     /// Reading a line that `from` has in this state.
-    fn read(&self, core: u32, from: u32, state: State) -> u64;
+    fn read(&self, core: u32, from: u32, home: u32, state: State) -> u64;
 
     /// Taking a line away from `from`, which has it in this state.
-    fn own(&self, core: u32, from: u32, state: State) -> u64;
+    fn own(&self, core: u32, from: u32, home: u32, state: State) -> u64;
 
-    /// A line that no cache has, from the memory of a node: from when it is served when it is asked for at `now`, and how long it takes.
-    fn memory(&mut self, now: Picos, core: u32, node: u32) -> (Picos, u64);
+    /// A line that no cache has, from memory: from when it is served when it is asked for at `now`, and how long it takes.
+    fn memory(&mut self, now: Picos, core: u32, home: u32) -> (Picos, u64);
 
     /// How long a line that was asked for keeps others waiting, when the transfer takes this long.
     fn service(&self, found: Found, transfer: u64) -> u64;

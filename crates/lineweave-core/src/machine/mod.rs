@@ -11,6 +11,7 @@
 //! ```
 
 mod coherent;
+mod home;
 mod line;
 mod mesh;
 mod nearest;
@@ -21,6 +22,7 @@ mod synthetic;
 mod tree;
 
 pub use coherent::{Coherent, NumaTransfer, Protocol};
+pub use home::{is_away, Away};
 pub use line::{Bandwidth, Contention, LineRead, Location, MultiLine, State};
 pub use mesh::{Arbiter, Controllers, Dimensions, Mesh, Routing};
 pub use nearest::nearest;
@@ -166,6 +168,8 @@ pub struct Machine {
     pub contention: Vec<Contention>,
     /// Pairs of NUMA nodes whose transfers differ from their level's; empty where none are known to.
     pub numa_transfer: Vec<NumaTransfer>,
+    /// Transfers within a package of lines whose home is in another one; empty where nobody saw that this matters.
+    pub away: Vec<Away>,
     /// Reading one line, by location and state; empty where nobody measured it by state.
     pub reads: Vec<LineRead>,
     /// Fits of bandwidth, by location and number of threads; empty where nobody measured it.

@@ -64,6 +64,8 @@ pub struct Measured {
     pub matrix: Matrix,
     /// Its CPUs with their numbers, neighbours first.
     pub topology: Topology,
+    /// The package in which the lines lay that were timed, where pairs in other packages took longer.
+    pub home: Option<usize>,
     /// What was assumed of the matrix: sentences.
     pub remarks: Vec<String>,
     /// Values that were taken from other descriptions: what, how much, and whose.

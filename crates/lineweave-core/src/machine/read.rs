@@ -15,7 +15,7 @@ const SCHEMA: f64 = 1.0;
 /// The most lines or accesses that a count of them may name.
 const MOST_LINES: f64 = 1024.0;
 
-type Read<T> = Result<T, MachineError>;
+pub(super) type Read<T> = Result<T, MachineError>;
 
 impl FromStr for Machine {
     type Err = MachineError;
@@ -42,6 +42,7 @@ impl FromStr for Machine {
             "contention",
             "coherent",
             "numa_transfer",
+            "away",
             "read",
             "bandwidth",
             "concurrent",
@@ -93,6 +94,7 @@ impl FromStr for Machine {
             multi_line: list(&root, "multi_line", multi_line)?,
             contention: list(&root, "contention", contention)?,
             numa_transfer: list(&root, "numa_transfer", numa_transfer)?,
+            away: list(&root, "away", super::home::read)?,
             reads: list(&root, "read", line_read)?,
             bandwidth: list(&root, "bandwidth", bandwidth)?,
             concurrent: list(&root, "concurrent", concurrent)?,
@@ -229,7 +231,12 @@ fn list<T>(root: &Table<'_>, key: &str, read: fn(Table<'_>) -> Read<T>) -> Read<
 }
 
 /// One of a few names.
-fn named<T: Copy>(table: &Table<'_>, key: &str, all: &[T], name: fn(T) -> &'static str) -> Read<T> {
+pub(super) fn named<T: Copy>(
+    table: &Table<'_>,
+    key: &str,
+    all: &[T],
+    name: fn(T) -> &'static str,
+) -> Read<T> {
     let entry = table.get(key)?;
     let text = entry.text()?;
     let found = all.iter().copied().find(|&one| name(one) == text);

@@ -27,6 +27,22 @@ pub struct LevelCost {
     pub away: Option<f64>,
 }
 
+/// The package in which the lines lay that were timed, where pairs in other packages took longer.
+pub fn home(matrix: &Matrix, topology: &Topology) -> Option<usize> {
+    costs(matrix, topology).iter().find(|cost| cost.away.is_some())?;
+    let cpus: BTreeMap<usize, &Cpu> = topology.cpus.iter().map(|cpu| (cpu.os, cpu)).collect();
+    let mut packages: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+    for (a, b, ns) in matrix.pairs() {
+        if let (Some(a), Some(b)) = (cpus.get(&a), cpus.get(&b)) {
+            if matches!(a.common(b), Level::Numa | Level::Package) {
+                packages.entry(a.package).or_default().push(ns);
+            }
+        }
+    }
+    let medians = packages.iter().filter_map(|(&package, ns)| Some((package, Stats::of(ns, 0)?.median)));
+    medians.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(package, _)| package)
+}
+
 /// The cost at each level that occurs, nearest first.
 pub fn costs(matrix: &Matrix, topology: &Topology) -> Vec<LevelCost> {
     let cpus: BTreeMap<usize, &Cpu> = topology.cpus.iter().map(|cpu| (cpu.os, cpu)).collect();

@@ -1,7 +1,7 @@
 //! A machine's description, from its matrix and what is known of machines of its kind.
 
-use super::{costs, placed, shape, synthetic, LevelCost, MatrixError, Readout};
-use crate::machine::{shipped, Machine, Measured, Status, Value};
+use super::{costs, home, placed, shape, synthetic, LevelCost, MatrixError, Readout};
+use crate::machine::{shipped, Away, Machine, Measured, Status, Value};
 use crate::topology::{Cpu, Level, Topology};
 
 /// Whose caches are simulated, for each instruction set: the descriptions that have such a table.
@@ -56,8 +56,11 @@ pub fn describe(mut machine: Machine, readout: Readout) -> Result<Machine, Matri
             None => unknown("no such pair of CPUs in the matrix"),
         };
     }
+    machine.away.retain(|away| levels.iter().all(|cost| cost.level != away.level));
+    machine.away.extend(levels.iter().filter_map(|cost| away(cost, &source)));
     let assumed = stand_in(&mut machine)?;
-    machine.measured = Some(Measured { matrix, topology, remarks, assumed });
+    let home = home(&matrix, &topology);
+    machine.measured = Some(Measured { matrix, topology, home, remarks, assumed });
     Ok(machine)
 }
 
@@ -102,6 +105,13 @@ fn of_level(cost: &LevelCost, source: &str) -> Value {
             None => of,
         },
     }
+}
+
+/// Taken to be the same in each package: a matrix has the lines of one.
+fn away(cost: &LevelCost, source: &str) -> Option<Away> {
+    let source = format!("{source}: median in the package that is not the line's home");
+    let transfer_ns = known_by(Status::Cited, Some(cost.away?), source);
+    Some(Away { level: cost.level, transfer_ns })
 }
 
 fn known_by<T>(status: Status, value: Option<T>, source: String) -> Value<T> {

@@ -11,7 +11,7 @@ mod hwloc;
 mod read;
 mod shape;
 
-pub use costs::{costs, LevelCost};
+pub use costs::{costs, home, LevelCost};
 pub use describe::describe;
 pub use error::MatrixError;
 pub use hwloc::hwloc;

@@ -123,6 +123,7 @@ impl Model {
                 LevelCosts {
                     level,
                     read: t,
+                    away: machine.away(level).and_then(known),
                     read_clean: None,
                     own: t.inferred(1.0),
                     own_modified: None,

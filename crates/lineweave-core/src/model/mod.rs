@@ -111,6 +111,9 @@ pub struct LevelCosts {
     pub level: Level,
     /// R_R: reading a line that the other modified.
     pub read: Fitted,
+    /// The same where the line's memory is in another package than both; `None` where nobody saw that this matters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub away: Option<Fitted>,
     /// Reading a line the other holds unmodified, where it was measured.
     pub read_clean: Option<Fitted>,
     /// Taking ownership of a line the other has.
@@ -136,6 +139,11 @@ pub struct LevelCosts {
 }
 
 impl LevelCosts {
+    /// As many times longer a line takes whose memory is in another package than both ranks.
+    pub fn farther_away(&self) -> f64 {
+        self.away.map_or(1.0, |away| away.value / self.read.value.max(1e-9))
+    }
+
     /// What a store costs to a line that was just read from the one cache that had modified it: what a flag and its answer on one
     /// line take beyond the read, or else two ranks that set for each other on one line. `None` where that is half of an
     /// ownership transfer or more, so that such a read takes nothing over.

@@ -83,6 +83,7 @@ impl Values {
                 LevelCosts {
                     level,
                     read: given(read),
+                    away: None,
                     read_clean: None,
                     own: given(own),
                     own_modified: None,

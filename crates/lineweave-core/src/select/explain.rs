@@ -43,6 +43,8 @@ fn write_all(out: &mut String, model: &Model, question: &Question, choice: &Choi
         None => writeln!(out, "next: nothing else applies")?,
     }
 
+    super::homes::explain(out, model, question, choice)?;
+
     let attach = question.attach;
     let walk = super::walk(choice.plan(), model, &question.shape, question.box_bytes);
     let options = Options { message: question.bytes, walk, trace: true, attach, ..Options::default() };

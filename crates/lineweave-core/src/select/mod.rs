@@ -9,12 +9,14 @@ mod banks;
 mod candidates;
 mod choices;
 mod explain;
+mod homes;
 mod nodes;
 mod variants;
 
 pub use banks::{ring_banks, small_slots, walk, LARGE_BANKS, SMALL_BANKS, SMALL_SLOTS};
 pub use choices::{Choices, ChoicesError, Found, Tuned, CHOICES_SCHEMA};
 pub use explain::explain;
+pub use homes::on_one_node;
 pub use nodes::{over_nodes, NoNodes, OverNodes, Phase};
 
 use crate::algorithm::spec::Named;
@@ -294,9 +296,11 @@ fn search(model: &Model, question: &Question, all: bool) -> Result<Choice, Selec
     let mut search = candidates::Search::new(model, question);
     search.run(all);
     let cut_short = search.cut_short();
-    let (considered, unfit) = search.finish();
-    let best = considered.iter().find(|c| !c.given_up && c.predicted.0.is_finite()).cloned();
-    let Some(best) = best else {
+    let (mut considered, unfit) = search.finish();
+    let found = considered.iter().find(|c| !c.given_up && c.predicted.0.is_finite()).cloned();
+    let moved = found.as_ref().and_then(|best| homes::better(model, question, best));
+    considered.splice(..0, moved.clone());
+    let Some(best) = moved.or(found) else {
         return Err(SelectError::NothingFits {
             collective: question.collective,
             ranks: question.shape.ranks(),

@@ -156,6 +156,10 @@ pub(in crate::commands) fn parameters(model: &Model) -> Vec<Parameter> {
 fn of_level(costs: &LevelCosts, list: &mut Vec<Parameter>) {
     let level = costs.level;
     list.push(Parameter::new("R_R", costs.read, "reading a line that another modified").at(level));
+    if let Some(away) = costs.away {
+        let about = "reading a line whose memory is in another package than both";
+        list.push(Parameter::new("R_R away", away, about).at(level));
+    }
     if let Some(clean) = costs.read_clean {
         list.push(
             Parameter::new("R_R clean", clean, "reading a line that another holds unmodified").at(level),

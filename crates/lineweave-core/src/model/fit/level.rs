@@ -97,6 +97,8 @@ pub(super) fn fit_level(
     Ok(Some(LevelCosts {
         level,
         read,
+        // No probe has a line in a third place.
+        away: None,
         read_clean,
         own,
         own_modified,

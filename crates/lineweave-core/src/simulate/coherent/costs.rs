@@ -17,8 +17,11 @@ pub(super) struct Costs {
     /// A line written by another thread of the core.
     pub(super) sibling: u64,
     cores: usize,
-    /// Core by core, for a line that is modified, exclusive or shared there.
-    between: Vec<[u64; 3]>,
+    /// For each package that a line's home may be in, or once where that does not matter: core by core, for a line that is modified,
+    /// exclusive or shared there.
+    between: Vec<Vec<[u64; 3]>>,
+    /// For each NUMA node, which of these.
+    of_node: Vec<usize>,
     /// Core by NUMA node: a line that no cache has.
     memory: Vec<u64>,
     /// When each node's memory is free.
@@ -60,14 +63,19 @@ impl Costs {
         })?;
         let local = picos(known(machine, "access.local_ns", &machine.access.local_ns)?);
         let memory = picos(known(machine, "access.memory_ns", &machine.access.memory_ns)?);
-        let mut between = Vec::with_capacity(cores.len() * cores.len());
-        for a in cores {
-            for b in cores {
-                between.push(match a.common(b) {
-                    Level::Core => [local; 3],
-                    level => by_state(machine, a, b, level)?,
-                });
+        let (homes, of_node) = homes(machine, nodes);
+        let mut between = Vec::with_capacity(homes.len());
+        for home in homes {
+            let mut of_home = Vec::with_capacity(cores.len() * cores.len());
+            for a in cores {
+                for b in cores {
+                    of_home.push(match a.common(b) {
+                        Level::Core => [local; 3],
+                        level => by_state(machine, a, b, home, level)?,
+                    });
+                }
             }
+            between.push(of_home);
         }
         let sibling = machine.transfer.core_ns.value.map_or(local, picos);
         let mut costs = Costs {
@@ -77,6 +85,7 @@ impl Costs {
             sibling,
             cores: cores.len(),
             between,
+            of_node,
             memory: Vec::new(),
             nodes: vec![Picos(0); nodes],
             memory_line: None,
@@ -96,9 +105,10 @@ impl Costs {
         Ok(costs)
     }
 
-    /// Moving a line from one core's cache, where it is in this state, to another's.
-    fn between(&self, a: u32, b: u32, state: State) -> u64 {
-        let [modified, exclusive, shared] = self.between[a as usize * self.cores + b as usize];
+    /// Moving a line of a node's memory from one core's cache, where it is in this state, to another's.
+    fn between(&self, a: u32, b: u32, node: u32, state: State) -> u64 {
+        let of_home = &self.between[self.of_node[node as usize]];
+        let [modified, exclusive, shared] = of_home[a as usize * self.cores + b as usize];
         match state {
             State::M => modified,
             State::E => exclusive,
@@ -116,12 +126,12 @@ impl Prices for Costs {
         self.local
     }
 
-    fn read(&self, core: u32, from: u32, state: State) -> u64 {
-        self.between(core, from, state)
+    fn read(&self, core: u32, from: u32, node: u32, state: State) -> u64 {
+        self.between(core, from, node, state)
     }
 
-    fn own(&self, core: u32, from: u32, state: State) -> u64 {
-        self.between(core, from, state)
+    fn own(&self, core: u32, from: u32, node: u32, state: State) -> u64 {
+        self.between(core, from, node, state)
     }
 
     fn memory(&mut self, now: Picos, core: u32, node: u32) -> (Picos, u64) {
@@ -154,9 +164,27 @@ impl Prices for Costs {
     }
 }
 
+/// The packages that homes may be in, and for each NUMA node which of them it is in; one stands for all where homes do not matter.
+fn homes(machine: &Machine, nodes: usize) -> (Vec<usize>, Vec<usize>) {
+    if machine.away.is_empty() {
+        return (vec![0], vec![0; nodes]);
+    }
+    let cpus = machine.topology().unwrap_or_default().cpus;
+    let package = |node| cpus.iter().find(|cpu| cpu.numa == node).map_or(0, |cpu| cpu.package);
+    let of_node: Vec<usize> = (0..nodes).map(package).collect();
+    let packages = 1 + of_node.iter().max().copied().unwrap_or(0);
+    ((0..packages).collect(), of_node)
+}
+
 /// R by state between two cores, where it was measured by state; otherwise the transfer of a modified line. A
 /// line shared in another package was measured with a sharer nearby, which answered: it counts as exclusive.
-fn by_state(machine: &Machine, a: &Cpu, b: &Cpu, level: Level) -> Result<[u64; 3], SimulateError> {
+fn by_state(
+    machine: &Machine,
+    a: &Cpu,
+    b: &Cpu,
+    home: usize,
+    level: Level,
+) -> Result<[u64; 3], SimulateError> {
     let location = match level {
         Level::Core => Location::Core,
         Level::L3 | Level::Numa | Level::Package => Location::Package,
@@ -167,7 +195,7 @@ fn by_state(machine: &Machine, a: &Cpu, b: &Cpu, level: Level) -> Result<[u64; 3
         cell.mean_ns.value.map(picos)
     };
     let key = format!("transfer between cores of one {level}");
-    let transfer = picos(known(machine, &key, &machine.transfer_between(a, b))?);
+    let transfer = picos(known(machine, &key, &machine.transfer_at(a, b, home))?);
     let (modified, exclusive) = (read(State::M).unwrap_or(transfer), read(State::E).unwrap_or(transfer));
     let shared = if location == Location::Machine { exclusive } else { read(State::S).unwrap_or(transfer) };
     Ok([modified, exclusive, shared])

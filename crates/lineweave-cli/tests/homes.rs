@@ -1,0 +1,103 @@
+//! What homes are worth on the dual EPYCs whose owners measured them: the table of docs/machines.md.
+//!
+//! ```sh
+//! cargo test --locked -p lineweave-cli --test homes -- --nocapture
+//! ```
+
+use lineweave_cli::machines;
+use lineweave_core::algorithm;
+use lineweave_core::collective::Collective;
+use lineweave_core::machine::Machine;
+use lineweave_core::model::Model;
+use lineweave_core::plan::Params;
+use lineweave_core::select::{list, on_one_node, Candidate, Question};
+use lineweave_core::simulate::coherent::{placed, simulate};
+use lineweave_core::simulate::Options;
+use lineweave_core::topology::{Level, Shape};
+
+/// The machines with two packages of EPYCs whose matrices show that homes matter.
+const MATTERS: [&str; 7] = ["7302", "7601", "7702", "7742", "7r13", "9454", "9754"];
+/// Those whose matrices do not.
+const EQUAL: [&str; 2] = ["7763", "9654"];
+
+/// A plan with lines where it wants them, against lines where one process touched them first.
+struct Row {
+    /// Predicted: the choice, as a call of many.
+    ns: f64,
+    /// As many times longer the same plan takes.
+    same: f64,
+    /// As many times longer the best of all plans takes.
+    best: f64,
+    /// As many times longer the same plan takes when it is simulated with each pair's own latency.
+    simulated: Option<f64>,
+}
+
+fn row(machine: &Machine, collective: Collective, shape: &Shape) -> Row {
+    let model = Model::from_machine(machine);
+    let bytes = if collective.moves_data() { 8 } else { 0 };
+    let question = Question { shape: shape.clone(), ..Question::flat(collective, shape.ranks(), bytes, 1) };
+    let choice = list(&model, &question).unwrap();
+    let is_chosen =
+        |c: &&Candidate| (c.name, &c.params, c.window) == (choice.algorithm, &choice.params, choice.window);
+    let chosen = choice.considered.iter().find(is_chosen).unwrap();
+    let times = |candidates: &[Candidate]| {
+        on_one_node(&model, &question, candidates).map_or(1.0, |c| c.predicted.0 / choice.predicted.0)
+    };
+    let simulated = |params: &Params| {
+        let plan = algorithm::find(collective, choice.algorithm)
+            .unwrap()
+            .plan(&question.window(bytes), params)
+            .ok()?;
+        let options = Options { runs: 40, ..Options::default() };
+        Some(simulate(machine, shape, &plan, &options).unwrap().each.nanos())
+    };
+    let elsewhere = choice.params.clone().with("home", "node0");
+    // In one package there is no rank elsewhere.
+    let several = shape.groups(Level::Package).len() > 1;
+    let simulated = several.then(|| simulated(&elsewhere).unwrap() / simulated(&choice.params).unwrap());
+    let best = times(&choice.considered);
+    Row { ns: choice.predicted.0, same: times(std::slice::from_ref(chosen)), best, simulated }
+}
+
+/// A rank a core of both packages, and of one.
+fn rows(name: &str) -> Vec<(&'static str, Collective, Row)> {
+    let machine = machines::load(&format!("dual-epyc-{name}")).unwrap();
+    let cores = machine.topology().unwrap().cpus.iter().map(|cpu| cpu.core).max().unwrap() + 1;
+    let mut rows = Vec::new();
+    for (place, ranks) in [("both packages", cores), ("one package", cores / 2)] {
+        let shape = placed(&machine, ranks).unwrap();
+        assert_eq!(shape.groups(Level::Package).len(), if ranks == cores { 2 } else { 1 });
+        for collective in [Collective::Barrier, Collective::Bcast] {
+            let row = row(&machine, collective, &shape);
+            let simulated = row.simulated.map_or("-".to_owned(), |times| format!("{times:.2}"));
+            println!(
+                "| {name} | {collective}, {ranks} ranks, {place} | {:.0} | {:.2} | {:.2} | {simulated} |",
+                row.ns, row.same, row.best
+            );
+            rows.push((place, collective, row));
+        }
+    }
+    rows
+}
+
+#[test]
+fn homes_are_worth_their_factor() {
+    for name in MATTERS {
+        for (place, collective, row) in rows(name) {
+            // Where every transfer is at home or away; and where the way across takes its part, but no broadcast that goes across once.
+            let at_least = match (place, collective) {
+                ("one package", _) => 1.3,
+                (_, Collective::Barrier) => 1.1,
+                (_, _) => 0.99,
+            };
+            assert!(
+                row.best > at_least && row.best <= row.same + 1e-9,
+                "{name} {collective}, {place}: {}",
+                row.best
+            );
+        }
+    }
+    for name in EQUAL {
+        assert!(rows(name).iter().all(|(_, _, row)| (row.same, row.best) == (1.0, 1.0)), "{name}");
+    }
+}
