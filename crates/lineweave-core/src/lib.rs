@@ -22,6 +22,7 @@ pub mod optimise;
 pub mod select;
 pub mod closed_form;
 pub mod simulate;
+pub mod generate;
 pub mod what_if;
 pub mod draw;
 pub mod paper;

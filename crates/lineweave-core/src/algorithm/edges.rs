@@ -6,12 +6,35 @@
 //! `auto` is the tree of one who knows the levels of the machine but no latency: see [`nearest_first`].
 
 use super::trees::Tree;
-use super::{Problem, Scope};
+use super::{ParamSpec, Problem, Scope};
 use crate::plan::{Params, PlanError};
 use crate::topology::Level;
 use crate::units::Rank;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+
+/// The parameter `edges`.
+pub const EDGES: ParamSpec = ParamSpec {
+    name: "edges",
+    default: "auto",
+    about: "parent-child, in order: 0-4,0-2,4-5; auto: nearest first",
+};
+
+/// The tree that `params` gives, and the scope with its members in the tree's order, the root first.
+///
+/// # Errors
+/// As [`tree`].
+pub fn ordered(params: &Params, problem: &Problem, s: &Scope) -> Result<(Tree, Scope), PlanError> {
+    let (tree, order) = tree(params, problem, s)?;
+    let ordered = Scope {
+        members: order.iter().map(|&i| s.members[i]).collect(),
+        root: 0,
+        from: order.iter().map(|&i| s.from[i]).collect(),
+        to: s.to,
+        bytes: s.bytes,
+    };
+    Ok((tree, ordered))
+}
 
 /// The tree that `params` gives over the members of a scope, and the member that each of its virtual ranks is.
 ///

@@ -1,8 +1,8 @@
 //! Tree shapes over virtual ranks, for every algorithm that has a tree.
 //!
 //! A [`Tree`] spans virtual ranks `0 .. p` with virtual rank 0 as its root; [`Scope::rank_of_virtual`] maps
-//! them to ranks. Offered: [`Tree::flat`], [`Tree::binomial`], [`Tree::aligned`], [`Tree::halving`], [`Tree::knomial`], [`Tree::kary`],
-//! [`Tree::chain`], [`Tree::by_degrees`] (with [`degrees_for`] and [`default_degrees`] to make the degrees) and
+//! them to ranks. Offered: [`Tree::flat`], [`Tree::binomial`], [`Tree::aligned`], [`Tree::halving`], [`Tree::digits`],
+//! [`Tree::knomial`], [`Tree::kary`], [`Tree::chain`], [`Tree::by_degrees`] (with [`degrees_for`] and [`default_degrees`] to make the degrees) and
 //! [`Tree::fibonacci`]; [`Tree::preorder`] renumbers any of them so that each subtree is a run of consecutive
 //! virtual ranks, which a fold in rank order and a scatter want. In all of them a parent's number is smaller
 //! than its children's, and children stand in the order in which a broadcast informs them.
@@ -58,6 +58,21 @@ impl Tree {
     /// consecutive ones: folded in this order they have the brackets of [`split`](crate::collective::split).
     pub fn aligned(p: usize) -> Tree {
         Tree::of(p, |v| v & (v - 1))
+    }
+
+    /// The same to base `k`: the parent of a virtual rank is that with its lowest digit above 0 made 0. The farthest child, with the
+    /// largest subtree, comes first. The tree of libomp's hyper barrier, in which `k` is a power of two.
+    pub fn digits(p: usize, k: usize) -> Tree {
+        let k = k.max(2);
+        let mut tree = Tree::of(p, |v| {
+            let mut power = 1;
+            while v / power % k == 0 {
+                power *= k;
+            }
+            v - v / power % k * power
+        });
+        tree.children.iter_mut().for_each(|c| c.reverse());
+        tree
     }
 
     /// Each virtual rank has one child, the next.
@@ -265,6 +280,7 @@ mod tests {
         let mut trees = vec![Tree::flat(p), Tree::chain(p), Tree::binomial(p), Tree::halving(p)];
         trees.extend((2..7).map(|k| Tree::knomial(p, k)));
         trees.extend((1..7).map(|k| Tree::kary(p, k)));
+        trees.extend((2..5).map(|k| Tree::digits(p, k)));
         trees.extend([&[5, 3, 2][..], &[1], &[], &[4, 1]].map(|d| Tree::by_degrees(p, d)));
         trees.extend([0.0, 0.2, 1.0, 7.5].map(|r| Tree::fibonacci(p, r)));
         trees.push(Tree::by_degrees(p, &default_degrees(p)));
@@ -322,6 +338,8 @@ mod tests {
             }
         }
         assert_eq!(Tree::halving(8).children[0], vec![4, 2, 1]);
+        assert_eq!(Tree::digits(70, 2), Tree::halving(70));
+        assert_eq!(Tree::digits(32, 4).children[16], vec![28, 24, 20, 19, 18, 17]);
     }
 
     #[test]

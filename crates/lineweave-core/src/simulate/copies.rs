@@ -47,7 +47,8 @@ pub fn simulate(
             cores: homes.len(),
         });
     }
-    let program = Program::compile(plan, &Footprint::of(plan, LINE), options.banks)?;
+    let program =
+        Program::compile(plan, &Footprint::of(plan, LINE), options.banks)?.together(options.together);
     let nodes = homes.iter().max().map_or(0, |n| n + 1);
     let mut copies = Copies {
         rates,

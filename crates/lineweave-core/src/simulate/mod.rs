@@ -75,6 +75,9 @@ pub struct Options {
     pub runs: usize,
     /// Banks that the runs of a [`Reuse::Ring`](crate::plan::Reuse) plan alternate between; at least 1.
     pub banks: usize,
+    /// Whether a run begins, at all ranks at once, when everybody has ended the one before: [`Outcome::each`] is then one call
+    /// alone, its lines where the call before left them.
+    pub together: bool,
     /// Whether to record the ops of the first run.
     pub trace: bool,
     /// The most memory that a simulation may take, in bytes.
@@ -91,6 +94,7 @@ impl Default for Options {
             fidelity: Fidelity::Line,
             runs: 1,
             banks: 2,
+            together: false,
             trace: false,
             memory_bytes: 4 << 30,
             mesh: mesh::Settings::default(),

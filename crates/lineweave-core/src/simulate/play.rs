@@ -100,7 +100,7 @@ struct Player<'a, F: Fabric> {
 }
 
 /// Plays `runs` runs back to back. Every rank enters the first at time 0, and the next as soon as it has ended
-/// one, unless its bank is still in use.
+/// one, unless its bank is still in use or all begin together.
 ///
 /// # Errors
 /// [`SimulateError::Stuck`] when a rank waits for ever.
@@ -160,14 +160,14 @@ pub fn play<F: Fabric>(
 }
 
 impl<F: Fabric> Player<'_, F> {
-    /// A rank enters its next run, or waits at the gate of its bank.
+    /// A rank enters its next run, or waits at the gate.
     fn enter(&mut self, rank: u32, now: Picos) {
         let run = self.runners[rank as usize].run;
         let ranks = self.runners.len() as u32;
         if run == self.runs {
             return;
         }
-        if let Some(before) = run.checked_sub(self.program.banks).filter(|_| self.program.guarded) {
+        if let Some(before) = self.program.apart.and_then(|apart| run.checked_sub(apart)) {
             if self.left[before] < ranks {
                 self.gated[before].push(rank);
                 return;

@@ -104,8 +104,8 @@ pub struct Program {
     pub(super) bank_bytes: usize,
     /// Banks that runs alternate between.
     pub(super) banks: usize,
-    /// Whether a bank is entered only after everybody has left it.
-    pub(super) guarded: bool,
+    /// A run begins only after everybody has ended the one so many before it.
+    pub(super) apart: Option<usize>,
     /// Whose begin of a run counts.
     pub(super) root: u32,
 }
@@ -135,14 +135,25 @@ impl Program {
             }
             ops.push(compiled);
         }
+        let (banks, apart) = match plan.reuse {
+            Reuse::Ring => (banks.max(1), Some(banks.max(1))),
+            Reuse::Same => (1, None),
+        };
         Ok(Program {
             ops,
             flags: compiler.flags,
             bank_bytes: footprint.total(),
-            banks: if plan.reuse == Reuse::Ring { banks.max(1) } else { 1 },
-            guarded: plan.reuse == Reuse::Ring,
+            banks,
+            apart,
             root: plan.root.0,
         })
+    }
+
+    /// The same, in which all ranks begin every run together if asked for.
+    #[must_use]
+    pub fn together(self, asked: bool) -> Program {
+        let apart = if asked { Some(1) } else { self.apart };
+        Program { apart, ..self }
     }
 
     /// Bytes that every rank's box has, all banks together.

@@ -8,6 +8,7 @@ pub mod binomial;
 pub mod centralized;
 pub mod counter;
 pub mod dissemination;
+pub mod edges;
 pub mod exchange;
 pub mod hierarchical;
 pub mod noc_msg;
@@ -24,6 +25,7 @@ pub const TABLE: &[&Algorithm] = &[
     &exchange::ALGORITHM,
     &all_to_all::ALGORITHM,
     &tree::ALGORITHM,
+    &edges::ALGORITHM,
     &binomial::ALGORITHM,
     &tournament::ALGORITHM,
     &centralized::ALGORITHM,

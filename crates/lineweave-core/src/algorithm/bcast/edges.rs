@@ -5,7 +5,7 @@
 //! root. Without edges the nearest are told first, which is worth a try where there are levels.
 
 use super::super::edges;
-use super::super::{Algorithm, ParamSpec, Problem};
+use super::super::{Algorithm, Problem};
 use super::relay::Relay;
 use super::settings;
 use crate::collective::Collective;
@@ -18,11 +18,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
     about: "a tree given edge by edge, as made from latencies between ranks",
     source: "Bhat, Raghavendra & Prasanna 2003",
     params: &[
-        ParamSpec {
-            name: "edges",
-            default: "auto",
-            about: "parent-child, in order: 0-4,0-2,4-5; auto: nearest first",
-        },
+        edges::EDGES,
         settings::LAYOUT,
         settings::NOTIFY,
         settings::CARRY,

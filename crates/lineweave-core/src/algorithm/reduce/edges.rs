@@ -5,10 +5,10 @@
 //! root. Without edges it is the tree that tells the nearest first, upwards.
 
 use super::super::edges;
-use super::super::{Algorithm, ParamSpec, Problem, Scope};
+use super::super::{Algorithm, ParamSpec, Problem};
 use super::up::{up, Travel};
 use crate::collective::Collective;
-use crate::plan::{Layout, Params};
+use crate::plan::{Layout, Params, PlanError};
 
 /// The table line.
 pub static ALGORITHM: Algorithm = Algorithm {
@@ -17,32 +17,36 @@ pub static ALGORITHM: Algorithm = Algorithm {
     about: "a tree given edge by edge, as made from latencies between ranks",
     source: "Bhat, Raghavendra & Prasanna 2003",
     params: &[
-        ParamSpec {
-            name: "edges",
-            default: "auto",
-            about: "parent-child, in order: 0-4,0-2,4-5; auto: nearest first",
-        },
+        edges::EDGES,
         ParamSpec { name: "layout", default: "alone", about: "lines of the flags" },
+        ParamSpec {
+            name: "fold",
+            default: "each",
+            about: "a few bytes: each as it comes; last, when all children's are there",
+        },
     ],
     candidates,
     emit: |b, problem, s, params| {
         let layout = params.read("layout", Layout::Alone)?;
-        let (tree, order) = edges::tree(params, problem, s)?;
-        // The same members in the tree's order, the root first.
-        let ordered = Scope {
-            members: order.iter().map(|&i| s.members[i]).collect(),
-            root: 0,
-            from: order.iter().map(|&i| s.from[i]).collect(),
-            to: s.to,
-            bytes: s.bytes,
+        let last = match params.get("fold").unwrap_or("each") {
+            "each" => false,
+            "last" => true,
+            other => {
+                return Err(PlanError::BadParameter {
+                    name: "fold".to_owned(),
+                    value: other.to_owned(),
+                    expected: "each or last".to_owned(),
+                })
+            }
         };
-        up(b, &ordered, &tree, Travel { layout, at_parent: false, direct: false })
+        let (tree, ordered) = edges::ordered(params, problem, s)?;
+        up(b, &ordered, &tree, Travel { layout, at_parent: false, direct: false, last })
     },
 };
 
 fn candidates(problem: &Problem) -> Vec<Params> {
     match problem.shape.useful_levels().is_empty() {
         true => Vec::new(), // Without levels all are as near.
-        false => vec![Params::new()],
+        false => vec![Params::new(), Params::new().with("fold", "last")],
     }
 }

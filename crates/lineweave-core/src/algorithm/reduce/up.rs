@@ -23,6 +23,9 @@ pub(super) struct Travel {
     pub at_parent: bool,
     /// A leaf publishes the address of its contribution in place of the bytes.
     pub direct: bool,
+    /// What travels with its flag is folded when all of a rank's children are there, rather than as each comes: waits that
+    /// follow each other overlap.
+    pub last: bool,
 }
 
 /// A tree renumbered depth first with small subtrees in front.
@@ -66,7 +69,8 @@ pub(super) fn up(b: &mut Builder, s: &Scope, tree: &Tree, travel: Travel) -> Res
     let partial = b.flags("partial", travel.layout, tree.degree());
     let (mut scratch, mut slots, mut done) = (0, Vec::new(), None);
     if carried {
-        scratch = b.acc(2 * s.bytes);
+        let taken = if travel.last { tree.degree() } else { 1 };
+        scratch = b.acc((1 + taken) * s.bytes);
     } else if travel.at_parent {
         slots = (0..tree.degree()).map(|_| b.slot(s.bytes)).collect();
     } else {
@@ -99,14 +103,24 @@ pub(super) fn up(b: &mut Builder, s: &Scope, tree: &Tree, travel: Travel) -> Res
             _ if carried => Place::acc(scratch).at(whole.clone()),
             _ => published(v),
         };
+        let taken = |position: usize| {
+            let place = if travel.last { position } else { 0 };
+            Place::acc(scratch + (1 + place) * s.bytes).at(whole.clone())
+        };
+        if carried && travel.last {
+            for position in 0..tree.children[v].len() {
+                b.wait_taking(rank, partial.at(rank, position), 1, taken(position));
+            }
+        }
         let mut so_far = own;
         for (position, &child) in tree.children[v].iter().enumerate() {
             let flag = partial.at(rank, position);
             let child_rank = s.rank_of_virtual(child);
             if carried {
-                let taken = Place::acc(scratch + s.bytes).at(whole.clone());
-                b.wait_taking(rank, flag, 1, taken);
-                b.fold(rank, so_far, taken, sum);
+                if !travel.last {
+                    b.wait_taking(rank, flag, 1, taken(position));
+                }
+                b.fold(rank, so_far, taken(position), sum);
             } else if let (Some(place), Some(done)) = (in_place(child), done) {
                 b.wait_address(rank, flag, 1, place.space);
                 b.fold(rank, so_far, place.at(whole.clone()), sum);

@@ -1,7 +1,9 @@
 //! What no tree over a matrix of latencies can be faster than.
 
-use super::super::bounds::spread;
+use super::super::bounds::{spread, Sends, Time};
 use super::Latencies;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 /// Latencies at which ranks fall apart into clusters that are farther from each other than from their own.
 #[derive(Clone, Debug)]
@@ -35,9 +37,18 @@ impl Clusters {
         self.of.len()
     }
 
-    /// Whether two ranks are in one cluster at a level, 0 the nearest.
+    pub(super) fn ranks(&self) -> usize {
+        self.of.first().map_or(0, Vec::len)
+    }
+
+    /// One of the ranks of a rank's cluster at a level, 0 the nearest, which stands for it.
+    pub(super) fn name(&self, level: usize, rank: usize) -> usize {
+        self.of[level][rank]
+    }
+
+    /// Whether two ranks are in one cluster at a level.
     pub(super) fn same(&self, level: usize, a: usize, b: usize) -> bool {
-        self.of[level][a] == self.of[level][b]
+        self.name(level, a) == self.name(level, b)
     }
 }
 
@@ -90,7 +101,8 @@ fn joined(ranks: usize, links: &[(f64, usize, usize)]) -> Vec<usize> {
 ///
 /// - the shortest way to the rank that is farthest, link by link;
 /// - how fast word can spread level by level ([`spread`]): within the largest cluster of a level as the level below
-///   allows, and among clusters by the least latency and gap between any two.
+///   allows, and among clusters by the least latency and gap between any two;
+/// - how fast every cluster of a level can hear when each has a least latency of its own ([`into_each`]).
 pub fn bound(l: &Latencies, root: usize) -> f64 {
     let n = l.ranks();
     if n < 2 {
@@ -98,7 +110,7 @@ pub fn bound(l: &Latencies, root: usize) -> f64 {
     }
     let clusters = Clusters::of(l);
     let mut inner: Vec<usize> = (0..n).collect();
-    let mut told = vec![0.0];
+    let (mut told, mut each) = (vec![0.0], 0.0f64);
     let everybody = vec![0; n];
     for outer in clusters.of.iter().chain([&everybody]) {
         let apart = |&(i, j): &(usize, usize)| i != j && inner[i] != inner[j];
@@ -113,10 +125,45 @@ pub fn bound(l: &Latencies, root: usize) -> f64 {
         heads.sort_unstable();
         heads.dedup();
         let places = if most == n { heads.len() } else { 1 };
-        told = spread(&told, latency, gap, most, places);
+        let sends = Sends { issue: l.issue, gap, at_once: l.at_once };
+        each = each.max(into_each(l, root, &inner, &told, sends));
+        told = spread(&told, latency, sends, most, places);
         inner.clone_from(outer);
     }
-    shortest(l, root).max(told.last().copied().unwrap_or(0.0))
+    shortest(l, root).max(each).max(told.last().copied().unwrap_or(0.0))
+}
+
+/// When the last of the clusters `of` ranks hears at the earliest, where the members of one that hears know by themselves, at
+/// `told` after that.
+///
+/// The k-th message that is the first into a cluster starts no sooner than the k-th start that is possible at all. The
+/// first k clusters to hear are k different ones, so at best the latest start has the least latency, and so on: the k-th
+/// hears no sooner than that.
+fn into_each(l: &Latencies, root: usize, of: &[usize], told: &[f64], sends: Sends) -> f64 {
+    let n = l.ranks();
+    let mut least = vec![f64::INFINITY; n];
+    for (from, to) in (0..n).flat_map(|i| (0..n).map(move |j| (i, j))) {
+        if of[from] != of[to] && of[to] != of[root] {
+            least[of[to]] = least[of[to]].min(l.latency(from, to));
+        }
+    }
+    least.retain(|ns| ns.is_finite());
+    least.sort_by(f64::total_cmp);
+    // What can start next: when, and which message it is of whom that knows since when.
+    let mut next: BinaryHeap<Reverse<(Time, usize, Time)>> = BinaryHeap::new();
+    let knows = |next: &mut BinaryHeap<_>, at: f64| {
+        next.extend(told.iter().map(|&d| Reverse((Time(at + d), 0, Time(at + d)))));
+    };
+    knows(&mut next, 0.0);
+    let (mut starts, mut last) = (Vec::with_capacity(least.len()), 0.0);
+    for k in 0..least.len() {
+        let Some(Reverse((Time(at), sent, Time(since)))) = next.pop() else { break };
+        next.push(Reverse((Time(since + sends.leaves(sent + 1)), sent + 1, Time(since))));
+        starts.push(at);
+        last = starts.iter().zip(least[..=k].iter().rev()).map(|(s, ns)| s + ns).fold(0.0, f64::max);
+        knows(&mut next, last);
+    }
+    last
 }
 
 /// The longest of the shortest ways from `root` (Dijkstra without a heap: the matrix is full).

@@ -2,6 +2,7 @@
 
 use super::super::bounds::Time;
 use super::bound::Clusters;
+use super::schedule::Sender;
 use super::{Latencies, Schedule};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,41 +10,101 @@ use std::collections::BinaryHeap;
 /// Several trees, none of them the best on every matrix.
 pub(super) fn trees(l: &Latencies, root: usize) -> Vec<Schedule> {
     let all: Vec<usize> = (0..l.ranks()).collect();
-    let none = vec![0.0; l.ranks()];
-    // How long it takes a rank to reach its nearest and its mean peer, as a look ahead.
-    let ahead: Vec<f64> = all
-        .iter()
-        .map(|&i| all.iter().filter(|&&j| j != i).map(|&j| l.latency(i, j)).fold(f64::INFINITY, f64::min))
-        .map(|nearest| if nearest.is_finite() { nearest } else { 0.0 })
-        .collect();
-    let mut out = vec![Schedule::alone(l.ranks(), root); 2];
-    earliest(l, root, &all, &none, &mut out[0]);
-    earliest(l, root, &all, &ahead, &mut out[1]);
+    let near = Near::of(l, vec![0.0; l.ranks()]);
+    // How long it takes a rank to reach its nearest peer, as a look ahead.
+    let nearest = |i: usize| near.order[i].first().map_or(0.0, |&j| l.latency(i, j));
+    let ahead = Near::of(l, all.iter().map(|&i| nearest(i)).collect());
     let clusters = Clusters::of(l);
-    for told in 1..1usize << clusters.levels() {
-        let mut schedule = Schedule::alone(l.ranks(), root);
+    let alone = || Schedule::alone(l.ranks(), root);
+    let mut out = vec![alone()];
+    earliest(l, root, &all, &ahead, &mut Heard::nowhere(&clusters), &mut out[0]);
+    for told in 0..1usize << clusters.levels() {
         let levels: Vec<usize> = (0..clusters.levels()).filter(|i| told & 1 << i != 0).collect();
-        by_cluster(l, &clusters, &levels, root, &all, &mut schedule);
-        out.push(schedule);
+        let (mut helped, mut apart) = (alone(), alone());
+        earliest(l, root, &all, &near, &mut Heard::at(&clusters, &levels), &mut helped);
+        out.push(helped);
+        if !levels.is_empty() {
+            by_cluster(l, &clusters, &levels, root, &all, &near, &mut apart);
+            out.push(apart);
+        }
     }
     out
 }
 
-/// Always the message that arrives (and can be passed on, by `ahead`) first, among `members`.
-fn earliest(l: &Latencies, root: usize, members: &[usize], ahead: &[f64], out: &mut Schedule) {
-    // Whom each member would tell, nearest first.
-    let nearest = |from: usize| {
-        let mut order: Vec<usize> = members.iter().copied().filter(|&m| m != from).collect();
-        let key = |to: usize| l.latency(from, to) + ahead[to];
-        order.sort_by(|&a, &b| key(a).total_cmp(&key(b)).then(a.cmp(&b)));
-        order
-    };
+/// Whom each rank would tell, nearest first.
+struct Near {
+    order: Vec<Vec<usize>>,
+    /// How much longer it takes than until somebody is told, until that one can tell others.
+    ahead: Vec<f64>,
+}
+
+impl Near {
+    fn of(l: &Latencies, ahead: Vec<f64>) -> Near {
+        let order = |from: usize| {
+            let mut order: Vec<usize> = (0..l.ranks()).filter(|&to| to != from).collect();
+            let key = |to: usize| l.latency(from, to) + ahead[to];
+            order.sort_by(|&a, &b| key(a).total_cmp(&key(b)).then(a.cmp(&b)));
+            order
+        };
+        Near { order: (0..l.ranks()).map(order).collect(), ahead }
+    }
+}
+
+/// Clusters that were told from outside: nobody outside tells them again.
+struct Heard<'a> {
+    clusters: &'a Clusters,
+    /// Levels at which that counts, and at each which clusters were told.
+    levels: Vec<(usize, Vec<bool>)>,
+}
+
+impl<'a> Heard<'a> {
+    fn at(clusters: &'a Clusters, levels: &[usize]) -> Heard<'a> {
+        let levels = levels.iter().map(|&level| (level, vec![false; clusters.ranks()])).collect();
+        Heard { clusters, levels }
+    }
+
+    /// It counts nowhere.
+    fn nowhere(clusters: &'a Clusters) -> Heard<'a> {
+        Heard::at(clusters, &[])
+    }
+
+    fn tell(&mut self, rank: usize) {
+        for (level, heard) in &mut self.levels {
+            heard[self.clusters.name(*level, rank)] = true;
+        }
+    }
+
+    /// Whether `from` may not tell `to` any more.
+    fn bars(&self, from: usize, to: usize) -> bool {
+        let name = |level: usize, rank: usize| self.clusters.name(level, rank);
+        let barred = |(level, heard): &(usize, Vec<bool>)| {
+            let cluster = name(*level, to);
+            heard[cluster] && name(*level, from) != cluster
+        };
+        self.levels.iter().any(barred)
+    }
+}
+
+/// Always the message that arrives (and can be passed on, by [`Near::ahead`]) first, among `members`, of those that `heard` lets pass.
+fn earliest(
+    l: &Latencies,
+    root: usize,
+    members: &[usize],
+    near: &Near,
+    heard: &mut Heard,
+    out: &mut Schedule,
+) {
+    let mut member = vec![false; l.ranks()];
+    members.iter().for_each(|&m| member[m] = true);
+    let nearest = |from: usize| near.order[from].iter().copied().filter(|&m| member[m]).collect();
+    let ahead = &near.ahead;
     let mut told = vec![false; l.ranks()];
-    // For each that knows: when it can send next, and its order with how far it got.
-    let mut free = vec![0.0; l.ranks()];
+    // For each that knows: what it has under way, and its order with how far it got.
+    let mut senders = vec![Sender::at(0.0); l.ranks()];
     let mut orders: Vec<(Vec<usize>, usize)> = vec![(Vec::new(), 0); l.ranks()];
     let mut next = BinaryHeap::new();
     told[root] = true;
+    heard.tell(root);
     orders[root] = (nearest(root), 0);
     if let Some(&first) = orders[root].0.first() {
         next.push(Reverse((Time(l.latency(root, first) + ahead[first]), root)));
@@ -52,19 +113,18 @@ fn earliest(l: &Latencies, root: usize, members: &[usize], ahead: &[f64], out: &
     while missing > 0 {
         let Some(Reverse((_, from))) = next.pop() else { return };
         let (order, at) = &mut orders[from];
-        let stale = told[order[*at]];
-        if !stale {
-            let to = order[*at];
-            let arrives = free[from] + l.latency(from, to);
+        let to = order[*at];
+        if !told[to] && !heard.bars(from, to) {
+            let arrives = senders[from].send(l, from, to);
             told[to] = true;
+            heard.tell(to);
             missing -= 1;
             out.children[from].push(to);
-            free[from] += l.gap(from, to);
-            free[to] = arrives;
+            senders[to] = Sender::at(arrives);
             orders[to] = (nearest(to), 0);
-            push(&mut next, l, &told, &mut orders[to], free[to], ahead, to);
+            push(&mut next, l, (&told, heard), &mut orders[to], &senders[to], ahead, to);
         }
-        push(&mut next, l, &told, &mut orders[from], free[from], ahead, from);
+        push(&mut next, l, (&told, heard), &mut orders[from], &senders[from], ahead, from);
     }
 }
 
@@ -72,17 +132,17 @@ fn earliest(l: &Latencies, root: usize, members: &[usize], ahead: &[f64], out: &
 fn push(
     next: &mut BinaryHeap<Reverse<(Time, usize)>>,
     l: &Latencies,
-    told: &[bool],
+    (told, heard): (&[bool], &Heard),
     (order, at): &mut (Vec<usize>, usize),
-    free: f64,
+    sender: &Sender,
     ahead: &[f64],
     from: usize,
 ) {
-    while order.get(*at).is_some_and(|&to| told[to]) {
+    while order.get(*at).is_some_and(|&to| told[to] || heard.bars(from, to)) {
         *at += 1;
     }
     if let Some(&to) = order.get(*at) {
-        next.push(Reverse((Time(free + l.latency(from, to) + ahead[to]), from)));
+        next.push(Reverse((Time(sender.arrival(l, from, to) + ahead[to]), from)));
     }
 }
 
@@ -93,11 +153,11 @@ fn by_cluster(
     levels: &[usize],
     leader: usize,
     members: &[usize],
+    near: &Near,
     out: &mut Schedule,
 ) {
-    let none = vec![0.0; l.ranks()];
     let Some((&level, nearer)) = levels.split_last() else {
-        earliest(l, leader, members, &none, out);
+        earliest(l, leader, members, near, &mut Heard::nowhere(clusters), out);
         return;
     };
     let mut groups: Vec<Vec<usize>> = Vec::new();
@@ -119,8 +179,8 @@ fn by_cluster(
         }),
     };
     let leaders: Vec<usize> = groups.iter().map(lead).collect();
-    earliest(l, leader, &leaders, &none, out);
+    earliest(l, leader, &leaders, near, &mut Heard::nowhere(clusters), out);
     for (group, &leader) in groups.iter().zip(&leaders) {
-        by_cluster(l, clusters, nearer, leader, group, out);
+        by_cluster(l, clusters, nearer, leader, group, near, out);
     }
 }

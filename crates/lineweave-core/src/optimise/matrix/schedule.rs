@@ -2,6 +2,47 @@
 
 use super::super::less;
 use super::Latencies;
+use std::collections::VecDeque;
+
+/// A rank that knows, and what it has under way.
+#[derive(Clone, Debug)]
+pub(super) struct Sender {
+    /// When it can send next, others under way not counted.
+    free: f64,
+    /// When those under way land, the last at the end.
+    landing: VecDeque<f64>,
+}
+
+impl Sender {
+    /// One that knows from `at` on.
+    pub(super) fn at(at: f64) -> Sender {
+        Sender { free: at, landing: VecDeque::new() }
+    }
+
+    /// When the next message of `from` lands at the latest one's heels, and when `to` knows.
+    fn next(&self, l: &Latencies, from: usize, to: usize) -> (f64, f64) {
+        let full = self.landing.len() == l.at_once;
+        let leaves = self.free.max(if full { self.landing[0] } else { 0.0 });
+        let lands = (leaves + l.gap(from, to)).max(self.landing.back().copied().unwrap_or(0.0));
+        (lands, lands + l.latency(from, to) - l.gap(from, to))
+    }
+
+    /// When `to` would know if it were told next.
+    pub(super) fn arrival(&self, l: &Latencies, from: usize, to: usize) -> f64 {
+        self.next(l, from, to).1
+    }
+
+    /// Tells it.
+    pub(super) fn send(&mut self, l: &Latencies, from: usize, to: usize) -> f64 {
+        let (lands, arrives) = self.next(l, from, to);
+        if self.landing.len() == l.at_once {
+            self.landing.pop_front();
+        }
+        self.landing.push_back(lands);
+        self.free += l.issue;
+        arrives
+    }
+}
 
 /// A tree over ranks with the order of each rank's children.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -14,7 +55,7 @@ pub struct Schedule {
 
 impl Schedule {
     /// Nobody tells anybody.
-    pub(super) fn alone(ranks: usize, root: usize) -> Schedule {
+    pub fn alone(ranks: usize, root: usize) -> Schedule {
         Schedule { root, children: vec![Vec::new(); ranks] }
     }
 
@@ -44,10 +85,9 @@ impl Schedule {
     pub fn arrivals(&self, l: &Latencies) -> Vec<f64> {
         let mut at = vec![0.0; self.children.len()];
         for rank in self.order() {
-            let mut free = at[rank];
+            let mut sender = Sender::at(at[rank]);
             for &child in &self.children[rank] {
-                at[child] = free + l.latency(rank, child);
-                free += l.gap(rank, child);
+                at[child] = sender.send(l, rank, child);
             }
         }
         at
@@ -58,18 +98,27 @@ impl Schedule {
         self.arrivals(l).into_iter().fold(0.0, f64::max)
     }
 
-    /// Puts each rank's children in the best order: whoever has most to come once the sender is free again goes first
-    /// (Jackson's rule for one machine and delivery times, which is optimal).
+    /// Puts each rank's children in the best of some orders: whoever has most to come once the sender is free again first, which
+    /// is optimal where one message is under way at a time (Jackson's rule for one machine and delivery times). Where
+    /// several are, none lands before one that left earlier, and nearest first may be better.
     pub(super) fn sort(&mut self, l: &Latencies) {
         let mut takes = vec![0.0f64; self.children.len()];
         for rank in self.order().into_iter().rev() {
             let mut children = std::mem::take(&mut self.children[rank]);
-            let to_come = |c: &usize| takes[*c] + l.latency(rank, *c) - l.gap(rank, *c);
-            children.sort_by(|a, b| to_come(b).total_cmp(&to_come(a)).then(a.cmp(b)));
-            let (mut free, mut end) = (0.0, 0.0f64);
-            for &child in &children {
-                end = end.max(free + l.latency(rank, child) + takes[child]);
-                free += l.gap(rank, child);
+            let ends = |children: &[usize]| {
+                let mut sender = Sender::at(0.0);
+                children.iter().map(|&c| sender.send(l, rank, c) + takes[c]).fold(0.0, f64::max)
+            };
+            let to_come = |c: usize| takes[c] + l.latency(rank, c) - l.gap(rank, c);
+            children.sort_by(|&a, &b| to_come(b).total_cmp(&to_come(a)).then(a.cmp(&b)));
+            let mut end = ends(&children);
+            if l.at_once > 1 && children.len() > 1 {
+                let mut near = children.clone();
+                near.sort_by(|&a, &b| l.gap(rank, a).total_cmp(&l.gap(rank, b)));
+                let other = ends(&near);
+                if less(other, end) {
+                    (children, end) = (near, other);
+                }
             }
             takes[rank] = end;
             self.children[rank] = children;
@@ -78,37 +127,50 @@ impl Schedule {
 
     /// The same tree for the other direction: the last to be told is the first to be heard.
     #[must_use]
-    pub(super) fn backwards(mut self) -> Schedule {
+    pub fn backwards(mut self) -> Schedule {
         self.children.iter_mut().for_each(|c| c.reverse());
         self
     }
 
-    /// Moves the subtree that ends last to where it ends sooner, as long as that helps: at most 64 times.
+    /// Moves whoever ends last, or one above it with all below, to where that ends sooner, as long as that helps, and fewer times the
+    /// more ranks there are.
     pub(super) fn improve(&mut self, l: &Latencies, bound: f64) {
-        const ROUNDS: usize = 64;
+        const MOVES: usize = 1 << 14;
         const PLACES: usize = 24;
-        for _ in 0..ROUNDS {
+        let rounds = (MOVES / self.children.len().max(1)).clamp(16, 256);
+        for _ in 0..rounds {
             let at = self.arrivals(l);
             let time = at.iter().copied().fold(0.0, f64::max);
             if !less(bound, time) {
                 return;
             }
-            let Some(last) = (0..at.len()).find(|&r| at[r] == time) else { return };
-            let Some((parent, child)) = self.edges().into_iter().find(|&(_, c)| c == last) else { return };
-            // Places where it would arrive soonest, if it were told after the children that are there.
-            let free = |r: usize| at[r] + self.children[r].iter().map(|&c| l.gap(r, c)).sum::<f64>();
-            let arrival: Vec<f64> = (0..at.len()).map(|r| free(r) + l.latency(r, child)).collect();
-            let mut places: Vec<usize> = (0..at.len()).filter(|&r| r != child && r != parent).collect();
-            places.sort_by(|&a, &b| arrival[a].total_cmp(&arrival[b]).then(a.cmp(&b)));
+            let mut above = vec![None; at.len()];
+            self.edges().into_iter().for_each(|(parent, child)| above[child] = Some(parent));
+            let mut way = (0..at.len()).find(|&r| at[r] == time);
             let mut best: Option<(Schedule, f64)> = None;
-            for place in places.into_iter().take(PLACES) {
-                let mut tried = self.clone();
-                tried.children[parent].retain(|&c| c != child);
-                tried.children[place].push(child);
-                tried.sort(l);
-                let cost = tried.time(l);
-                if best.as_ref().map_or(less(cost, time), |b| less(cost, b.1)) {
-                    best = Some((tried, cost));
+            while let Some((child, parent)) = way.and_then(|child| Some((child, above[child]?))) {
+                way = above[child];
+                // Places where it would arrive soonest, if it were told after the children that are there.
+                let arrival = |r: usize| {
+                    let mut sender = Sender::at(at[r]);
+                    for &c in &self.children[r] {
+                        sender.send(l, r, c);
+                    }
+                    sender.arrival(l, r, child)
+                };
+                let below = |r: usize| std::iter::successors(Some(r), |&r| above[r]).any(|r| r == child);
+                let mut places: Vec<(f64, usize)> =
+                    (0..at.len()).filter(|&r| r != parent && !below(r)).map(|r| (arrival(r), r)).collect();
+                places.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+                for (_, place) in places.into_iter().take(PLACES) {
+                    let mut tried = self.clone();
+                    tried.children[parent].retain(|&c| c != child);
+                    tried.children[place].push(child);
+                    tried.sort(l);
+                    let cost = tried.time(l);
+                    if best.as_ref().map_or(less(cost, time), |b| less(cost, b.1)) {
+                        best = Some((tried, cost));
+                    }
                 }
             }
             let Some((better, _)) = best else { return };

@@ -308,3 +308,17 @@ fn small_broadcasts_lie_within_the_published_band() {
         assert!(least <= simulated && simulated <= most, "{threads}: {simulated} in {least} .. {most}");
     }
 }
+
+/// Calls back to back overlap, since the root runs ahead. Together each costs what one does that finds lines where the one before
+/// left them.
+#[test]
+fn calls_together_cost_what_one_alone_does() {
+    let plan = algorithm::find(Collective::Bcast, "binomial").unwrap();
+    let plan = plan.plan(&Problem::flat(Collective::Bcast, 8, 8), &Params::new()).unwrap();
+    let of =
+        |together, banks, runs| run(phi(), &plan, &Options { runs, together, banks, ..Options::default() });
+    let (few, many) = (of(true, 1, 3), of(true, 1, 9));
+    assert_eq!(few.each, many.each);
+    assert_eq!(many.total.0, many.first.0 + 8 * many.each.0);
+    assert!(many.each > of(false, 4, 9).each, "{:?}", many.each);
+}

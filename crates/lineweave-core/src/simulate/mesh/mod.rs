@@ -112,7 +112,8 @@ pub(super) fn simulate(
     let values = Values::of(machine, mesh, settings.in_flight)?;
     let footprint = fit::check(machine, &values, plan, options)?;
     let bound = bound::bound(&values, settings, plan);
-    let program = Program::compile(plan, &footprint, options.banks.min(options.runs))?;
+    let program =
+        Program::compile(plan, &footprint, options.banks.min(options.runs))?.together(options.together);
     let mut fabric = MeshFabric::new(values, settings, options.fidelity, plan.ranks);
     let played = play(&mut fabric, &program, options.runs.max(1), options.fidelity, options.trace)?;
     let load = fabric.load(&played);
