@@ -101,6 +101,9 @@ pub enum CliError {
     /// A plan that cannot be simulated.
     #[error(transparent)]
     Simulate(#[from] lineweave_core::simulate::SimulateError),
+    /// Trees that cannot be generated.
+    #[error(transparent)]
+    Generate(#[from] lineweave_core::generate::GenerateError),
     /// A rank of a program that the bench started failed.
     #[error("rank {rank} ended with {how}")]
     RankFailed {

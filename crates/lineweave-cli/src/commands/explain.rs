@@ -1,6 +1,7 @@
 //! `lineweave explain`: what is chosen, and why.
 
 mod nodes;
+mod trees;
 
 use crate::error::CliError;
 use crate::output::table;
@@ -134,13 +135,14 @@ fn find(arguments: &Arguments, session: &mut Session) -> Result<Found, CliError>
         None if collective.moves_data() => return Err(CliError::NoMessage(collective)),
         None => 0,
     };
-    if let Some(machine) = session.machine_option().map(load_machine).transpose()? {
+    let machine = session.machine_option().map(load_machine).transpose()?;
+    if let Some(machine) = &machine {
         if machine.mesh.is_some() && machine.coherent.is_none() {
-            return Err(CliError::NoCaches { name: machine.name, collective });
+            return Err(CliError::NoCaches { name: machine.name.clone(), collective });
         }
     }
     let settings = session.settings_warned()?;
-    let Costs { tuning, origin, notes, topology } = session.costs()?;
+    let Costs { tuning, origin, mut notes, topology } = session.costs()?;
     let asked = arguments.place.question(session, collective, bytes, &topology, settings.box_bytes)?;
     // Processes of this machine reach each other's buffers through the kernel, where it lets them.
     let attach = !asked.direct && collective.moves_data() && tuning.attaches(settings.attach, bytes);
@@ -152,6 +154,9 @@ fn find(arguments: &Arguments, session: &mut Session) -> Result<Found, CliError>
     let question = Question { association: Association::wanted(true, fixed), ..free.clone() };
     let free = if fixed { Some(select(&tuning.model, &free)?) } else { None };
     let mut choice = session.out.while_slow(&question, || select(&tuning.model, &question))?;
+    if let Some(machine) = &machine {
+        notes.extend(trees::beside(machine, &question, &choice)?);
+    }
     if arguments.candidates {
         // A call chooses without them.
         choice.considered = session.out.while_slow(&question, || list(&tuning.model, &question))?.considered;

@@ -1,5 +1,7 @@
 //! `lineweave optimise`: parameters that cost least in closed forms, and how far from a bound they are.
 
+mod compare;
+
 use crate::error::CliError;
 use crate::output::table;
 use crate::session::{load_machine, Session};
@@ -18,7 +20,7 @@ use std::time::Instant;
 /// What for.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
-    /// barrier, bcast or reduce
+    /// barrier, bcast or reduce; with --compare allreduce too
     collective: Collective,
     /// Length of the message: bytes, or with KiB, MiB, GiB; 8 bytes where it is not given
     bytes: Option<Size>,
@@ -31,6 +33,10 @@ pub struct Arguments {
     /// Only optimisers of this name: published, degrees, hierarchy, matrix ...
     #[arg(long, value_name = "NAME")]
     method: Option<String>,
+    /// Instead, trees generated from what lies between each two CPUs beside the usual ones, simulated: of --machine, or of
+    /// all whose pairs were measured
+    #[arg(long, conflicts_with_all = ["method", "bytes"])]
+    compare: bool,
 }
 
 #[derive(Serialize)]
@@ -56,6 +62,9 @@ struct OptimumObject<'a> {
 /// # Errors
 /// [`CliError::NoOptimiser`] for what none is for, [`CliError::UnknownMachine`] and its kin, [`CliError::Output`].
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
+    if arguments.compare {
+        return compare::run(arguments, session);
+    }
     let machines = match session.machine_option().map(str::to_owned) {
         Some(name) => vec![load_machine(&name)?],
         None => machine::shipped().to_vec(),

@@ -9,6 +9,7 @@ mod predicted;
 mod simulated;
 mod subject;
 mod sure;
+mod trees;
 
 use crate::error::CliError;
 use crate::files::{replace, replace_bytes, to_write};
@@ -171,13 +172,14 @@ fn sections(
     tree: &Result<Tree, String>,
     session: &mut Session,
 ) -> Result<Vec<Section>, CliError> {
-    Ok(vec![
-        plots::machine(subject),
-        plots::distances(subject, tree),
+    let mut sections = vec![plots::machine(subject), plots::distances(subject, tree)];
+    sections.extend(trees::section(subject)?);
+    sections.extend([
         fitted::section(subject),
         predicted::section(subject, session)?,
         choices::section(subject, session)?,
         sure::unidentified(subject),
         sure::parameters(subject),
-    ])
+    ]);
+    Ok(sections)
 }

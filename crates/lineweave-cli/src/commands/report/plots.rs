@@ -39,7 +39,7 @@ pub fn machine(subject: &Subject) -> Section {
 
 /// What was measured for two CPUs, by their numbers, the smaller first.
 fn measured_pairs(subject: &Subject) -> BTreeMap<(usize, usize), f64> {
-    if let Some(matrix) = &subject.matrix {
+    if let Some(matrix) = subject.matrix() {
         return matrix.pairs().map(|(a, b, ns)| ((a, b), ns)).collect();
     }
     let cells = subject.profile.iter().flat_map(|profile| profile.probe("pair"));
@@ -83,7 +83,7 @@ pub fn distances(subject: &Subject, tree: &Result<Tree, String>) -> Section {
         false => middles.get(&level).copied().unwrap_or(f64::NAN),
     };
     let of = |a: usize, b: usize| measured.get(&(a.min(b), a.max(b))).copied();
-    let title = match (measured.is_empty(), &subject.matrix) {
+    let title = match (measured.is_empty(), subject.matrix()) {
         (true, _) => "Reading a line that another CPU modified",
         (false, Some(_)) => "From one CPU to another: half a round trip of a line",
         (false, None) => "From one CPU to another: a flag raised and seen",

@@ -8,7 +8,7 @@ use lineweave::settings::Settings;
 use lineweave::topology::{Hardware, Source};
 use lineweave::tuning::CHOICES_FILE;
 use lineweave_core::collective::Collective;
-use lineweave_core::machine::{nearest, shipped, Matrix};
+use lineweave_core::machine::{nearest, shipped, Machine, Matrix};
 use lineweave_core::model::Model;
 use lineweave_core::profile::{Fingerprint, Profile};
 use lineweave_core::select::Choices;
@@ -73,8 +73,8 @@ pub struct Subject {
     pub profile: Option<Profile>,
     /// Where a description's topology is from, and what its matrix tells.
     pub source: Vec<String>,
-    /// What lies between each two CPUs, where a description has it.
-    pub matrix: Option<Matrix>,
+    /// The machine, where it is a described one.
+    pub machine: Option<Machine>,
     /// What `tune` measured on the machine of the profile.
     pub choices: Option<Choices>,
     pub record: Option<Record>,
@@ -85,6 +85,11 @@ pub struct Subject {
 }
 
 impl Subject {
+    /// What lies between each two CPUs, where a description has it.
+    pub fn matrix(&self) -> Option<&Matrix> {
+        self.machine.as_ref()?.measured.as_ref().map(|measured| &measured.matrix)
+    }
+
     /// At which distances CPUs are from each other, nearest first.
     pub fn levels(&self) -> Vec<Level> {
         let cpus = &self.topology.cpus;
@@ -142,7 +147,7 @@ pub fn load(record: Option<&Path>, session: &mut Session) -> Result<Subject, Cli
             fingerprint: Some(profile.machine.clone()),
             profile: Some(profile),
             source: Vec::new(),
-            matrix: None,
+            machine: None,
             choices,
             record,
             timed: Vec::new(),
@@ -171,7 +176,7 @@ pub fn load(record: Option<&Path>, session: &mut Session) -> Result<Subject, Cli
         fingerprint: here,
         profile: None,
         source: Vec::new(),
-        matrix: None,
+        machine: None,
         choices: None,
         record: None,
         timed: Vec::new(),
@@ -201,7 +206,7 @@ pub fn described(
         fingerprint: None,
         profile: None,
         source,
-        matrix: machine.measured.map(|m| m.matrix),
+        machine: Some(machine),
         choices: None,
         record,
         timed: Vec::new(),

@@ -1,0 +1,34 @@
+//! The tree that a machine's matrix gives, beside the choice.
+
+use crate::error::CliError;
+use lineweave_core::generate::{generate, Case, BYTES, COLLECTIVES};
+use lineweave_core::machine::Machine;
+use lineweave_core::select::{Choice, Question};
+use lineweave_core::units::Nanos;
+
+/// What the choice and the best generated tree take, simulated with each two CPUs at their own latency: a sentence. Nothing where no
+/// pairs were timed, or for calls that no trees are generated for.
+///
+/// # Errors
+/// A [`CliError`] for what cannot be simulated.
+pub fn beside(machine: &Machine, question: &Question, choice: &Choice) -> Result<Option<String>, CliError> {
+    let Question { collective, ref shape, root, bytes, .. } = *question;
+    let known = machine.measured.is_some() && machine.coherent.is_some();
+    let asked = COLLECTIVES.contains(&collective) && (!collective.moves_data() || bytes == BYTES);
+    if !known || !asked || shape.ranks() < 2 || shape.oversubscription() > 1 || choice.plan().direct {
+        return Ok(None);
+    }
+    let case = Case { machine, shape, collective, root };
+    let chosen = case.simulated(choice.plan())?;
+    let made = generate(&case)?;
+    let name = made.best.spec.name;
+    let share = 100.0 * (chosen / made.best.ns - 1.0).abs();
+    let than = if made.best.ns < chosen { "faster" } else { "slower" };
+    Ok(Some(format!(
+        "of its matrix, simulated: one call alone takes {}; the best tree made from it, {collective}/{name}, {}, {share:.0} % {than}, and \
+         none is below {} (lineweave optimise {collective} --compare)",
+        Nanos(chosen),
+        Nanos(made.best.ns),
+        Nanos(made.bound_ns),
+    )))
+}

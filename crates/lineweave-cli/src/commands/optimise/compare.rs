@@ -1,0 +1,202 @@
+//! Generated trees beside the usual ones, in virtual time.
+
+use super::Arguments;
+use crate::error::CliError;
+use crate::machines;
+use crate::output::table;
+use crate::session::{load_machine, Session};
+use lineweave_core::collective::Collective;
+use lineweave_core::generate::{generate, usual, Case, Generated, Timed, USUAL};
+use lineweave_core::machine::Machine;
+use lineweave_core::plan::PlanError;
+use lineweave_core::topology::Shape;
+use lineweave_core::units::Nanos;
+use serde::Serialize;
+use std::time::Instant;
+
+/// One way, and one call of it alone.
+#[derive(Serialize)]
+struct TimedObject {
+    name: &'static str,
+    algorithm: String,
+    simulated_ns: f64,
+}
+
+#[derive(Serialize)]
+struct TreesObject<'a> {
+    machine: &'a str,
+    collective: Collective,
+    ranks: usize,
+    root: usize,
+    usual: Vec<TimedObject>,
+    algorithm: String,
+    simulated_ns: f64,
+    bound_ns: f64,
+    ratio: f64,
+    behind: Option<&'static str>,
+    elapsed_ms: f64,
+}
+
+/// What was found for one machine.
+struct Compared {
+    generated: Generated,
+    usual: [Timed; USUAL.len()],
+    elapsed_ms: f64,
+}
+
+impl Compared {
+    fn of(case: &Case) -> Result<Compared, CliError> {
+        let started = Instant::now();
+        let generated = generate(case)?;
+        let elapsed_ms = started.elapsed().as_secs_f64() * 1e3;
+        Ok(Compared { generated, usual: usual(case)?, elapsed_ms })
+    }
+
+    fn ratio(&self) -> f64 {
+        self.generated.best.ns / self.generated.bound_ns
+    }
+
+    /// The fastest of the usual ones, and how many times longer than the generated one it takes.
+    fn next(&self) -> (&'static str, f64) {
+        let all = USUAL.into_iter().zip(self.usual.iter().map(|t| t.ns / self.generated.best.ns));
+        all.fold(("none", f64::INFINITY), |best, this| if this.1 < best.1 { this } else { best })
+    }
+}
+
+/// Compares on one machine, or on all whose pairs were measured.
+pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
+    let machines = match session.machine_option().map(str::to_owned) {
+        Some(name) => vec![load_machine(&name)?],
+        None => {
+            let beside = machines::beside()?.into_iter();
+            beside.map(|(path, machine)| machines::with_matrix(&path, machine)).collect::<Result<_, _>>()?
+        }
+    };
+    let heading =
+        [&["machine", "ranks"][..], &USUAL, &["generated", "bound", "ratio", "gain", "elapsed"]].concat();
+    let mut rows = table(&heading, &(1..heading.len()).collect::<Vec<_>>());
+    let bar = session.out.progress(machines.len() as u64);
+    let (mut near, mut behind) = (0, Vec::new());
+    for machine in &machines {
+        bar.set_message(machine.name.clone());
+        let topology =
+            machine.topology().ok_or_else(|| CliError::NoTopology { name: machine.name.clone() })?;
+        let ranks = arguments.ranks.map_or(topology.cpus.len(), |n| n as usize);
+        if arguments.collective.rooted() && arguments.root >= ranks {
+            return Err(PlanError::RootOutOfRange { root: arguments.root, ranks }.into());
+        }
+        let shape = Shape::place(ranks, &topology);
+        let case = Case { machine, shape: &shape, collective: arguments.collective, root: arguments.root };
+        let compared = Compared::of(&case)?;
+        bar.inc(1);
+        let (next, gain) = compared.next();
+        near += usize::from(compared.ratio() <= NEAR);
+        if gain < 1.0 {
+            behind.push(format!("{} ({next})", machine.name));
+        }
+        if session.out.is_json() {
+            object(machine, &case, &compared, session)?;
+            continue;
+        }
+        let time = |ns: f64| Nanos(ns).to_string();
+        let mut row = vec![machine.name.clone(), ranks.to_string()];
+        row.extend(compared.usual.iter().map(|t| time(t.ns)));
+        row.extend([
+            time(compared.generated.best.ns),
+            time(compared.generated.bound_ns),
+            format!("{:.2}", compared.ratio()),
+            format!("{gain:.2}"),
+            format!("{:.0} ms", compared.elapsed_ms),
+        ]);
+        rows.add_row(row);
+    }
+    bar.finish_and_clear();
+    if session.out.is_json() {
+        return Ok(());
+    }
+    session.out.table(&rows)?;
+    session.out.line(&format!("within {NEAR} of the bound: {near} of {}", machines.len()))?;
+    match behind.is_empty() {
+        true => session.out.line("never slower than the best of the usual ones"),
+        false => session.out.line(&format!("slower than one of the usual ones on {}", behind.join(", "))),
+    }
+}
+
+/// Times up to so many times the bound count as near it.
+const NEAR: f64 = 1.3;
+
+fn object(
+    machine: &Machine,
+    case: &Case,
+    compared: &Compared,
+    session: &mut Session,
+) -> Result<(), CliError> {
+    let (next, gain) = compared.next();
+    let timed = |(name, timed): (&'static str, &Timed)| TimedObject {
+        name,
+        algorithm: timed.spec.to_string(),
+        simulated_ns: timed.ns,
+    };
+    let object = TreesObject {
+        machine: &machine.name,
+        collective: case.collective,
+        ranks: case.shape.ranks(),
+        root: case.root,
+        usual: USUAL.into_iter().zip(&compared.usual).map(timed).collect(),
+        algorithm: compared.generated.best.spec.to_string(),
+        simulated_ns: compared.generated.best.ns,
+        bound_ns: compared.generated.bound_ns,
+        ratio: compared.ratio(),
+        behind: (gain < 1.0).then_some(next),
+        elapsed_ms: compared.elapsed_ms,
+    };
+    session.out.object("trees", &object)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lineweave_core::generate::COLLECTIVES;
+    use lineweave_core::verify::verify;
+
+    fn machines() -> Vec<Machine> {
+        let beside = machines::beside().unwrap().into_iter();
+        beside.map(|(path, machine)| machines::with_matrix(&path, machine).unwrap()).collect()
+    }
+
+    fn proved(case: &Case) -> Generated {
+        let name = format!("{} {} root {}", case.machine.name, case.collective, case.root);
+        let made = generate(case).unwrap_or_else(|e| panic!("{name}: {e}"));
+        verify(&case.plan(&made.best.spec).unwrap()).unwrap_or_else(|v| panic!("{name}: {v}"));
+        assert!(made.best.ns + 0.1 >= made.bound_ns, "{name}: {} below {}", made.best.ns, made.bound_ns);
+        made
+    }
+
+    #[test]
+    fn what_is_generated_on_every_machine_is_proved_at_several_roots() {
+        for machine in &machines() {
+            let shape = Shape::place(36, &machine.topology().unwrap());
+            for collective in COLLECTIVES {
+                for root in if collective.rooted() { vec![0, 17, 35] } else { vec![0] } {
+                    proved(&Case { machine, shape: &shape, collective, root });
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn barriers_of_whole_machines_are_near_the_bound_and_never_behind() {
+        let all = machines();
+        let near = all.iter().filter(|machine| {
+            let topology = machine.topology().unwrap();
+            let shape = Shape::place(topology.cpus.len(), &topology);
+            let case = Case { machine, shape: &shape, collective: Collective::Barrier, root: 0 };
+            let compared = Compared::of(&case).unwrap();
+            let (next, gain) = compared.next();
+            assert!(gain >= 1.0, "{}: {next} is {gain} times the generated tree", machine.name);
+            proved(&case);
+            compared.ratio() <= NEAR
+        });
+        assert!(near.count() >= 30);
+    }
+}

@@ -1,0 +1,94 @@
+//! Trees generated from a machine's matrix beside the usual ones, and what its owner should look at.
+
+use super::subject::Subject;
+use super::Section;
+use crate::error::CliError;
+use lineweave_core::collective::Collective;
+use lineweave_core::draw;
+use lineweave_core::generate::{generate, usual, Case, USUAL};
+use lineweave_core::machine::Machine;
+use lineweave_core::matrix;
+use lineweave_core::topology::{Shape, Topology};
+use lineweave_core::units::Nanos;
+
+/// CPUs up to which a broadcast is simulated too.
+const BOTH: usize = 256;
+
+/// The fastest tree of a barrier among all CPUs, on the table of costs. Nothing for a machine without a matrix.
+///
+/// # Errors
+/// A [`CliError`] for a plan that cannot be made or simulated.
+pub fn section(subject: &Subject) -> Result<Option<Section>, CliError> {
+    let Some(machine) = subject.machine.as_ref().filter(|m| m.measured.is_some()) else { return Ok(None) };
+    let ranks = subject.topology.cpus.len();
+    let mut section = Section::new("trees", "Trees from the matrix");
+    if ranks < 2 || machine.coherent.is_none() {
+        return Ok(Some(
+            section.missing("There is nobody to tell, or the description has no caches to simulate."),
+        ));
+    }
+    let shape = Shape::place(ranks, &subject.topology);
+    let collectives = [Collective::Barrier, Collective::Bcast];
+    let mut rows = Vec::new();
+    for collective in collectives.into_iter().take(if ranks > BOTH { 1 } else { 2 }) {
+        let case = Case { machine, shape: &shape, collective, root: 0 };
+        let made = generate(&case)?;
+        let times = usual(&case)?;
+        let least = times.iter().map(|t| t.ns).fold(f64::INFINITY, f64::min);
+        if rows.is_empty() {
+            let title = format!(
+                "The tree of a {collective}: {} simulated, no tree below {}",
+                Nanos(made.best.ns),
+                Nanos(made.bound_ns)
+            );
+            section.figures.push(picture(
+                machine,
+                &subject.topology,
+                &title,
+                &draw::tree(&case.plan(&made.best.spec)?),
+            ));
+        }
+        let mut row = vec![collective.to_string()];
+        row.extend(times.iter().map(|t| Nanos(t.ns).to_string()));
+        row.extend([Nanos(made.best.ns), Nanos(made.bound_ns)].map(|ns| ns.to_string()));
+        row.push(format!("{:.2}", made.best.ns / made.bound_ns));
+        row.push(format!("{:.2} times", least / made.best.ns));
+        rows.push(row);
+    }
+    section.text.push(format!(
+        "Simulated, not measured: one call alone among {ranks} ranks, each two CPUs at the latency that was timed. The last column is \
+         how many times longer the best of the usual trees takes; docs/trees.md says what they are and why no tree is below the bound."
+    ));
+    let heading = [&["collective"][..], &USUAL, &["generated", "bound", "ratio", "gain"]].concat();
+    section.tables.push((heading, rows));
+    section.text.extend(checks(machine, &subject.topology));
+    Ok(Some(section))
+}
+
+fn picture(machine: &Machine, topology: &Topology, title: &str, tree: &[(usize, usize)]) -> String {
+    let between = |a: usize, b: usize| machine.measured.as_ref().and_then(|m| m.matrix.between(a, b));
+    draw::pairs(topology, title, &|level| machine.transfer(level).value.unwrap_or(f64::NAN), &between, tree)
+}
+
+/// What the owner of such a machine should look at: sentences.
+fn checks(machine: &Machine, topology: &Topology) -> Vec<String> {
+    let Some(measured) = &machine.measured else { return Vec::new() };
+    let mut said = Vec::new();
+    for cost in matrix::costs(&measured.matrix, topology) {
+        if let Some(away) = cost.away {
+            said.push(format!(
+                "To check: lines whose home is in the other package cost {} within a {}, and {} at home. `numactl -H` shows the nodes, and \
+                 the firmware's NUMA nodes per socket decide how memory is dealt to them.",
+                Nanos(away),
+                cost.level,
+                Nanos(cost.median)
+            ));
+        }
+    }
+    said.extend(measured.remarks.iter().map(|remark| format!("To check: {remark}.")));
+    said.push(
+        "To check: rates of copies and of memory are another machine's; `lineweave measure` on the machine itself gives its own."
+            .to_owned(),
+    );
+    said
+}
