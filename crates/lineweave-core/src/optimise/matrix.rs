@@ -146,7 +146,8 @@ impl Latencies {
                 // The line is in their cache, and whoever polls sees it a little later.
                 latency[at] = machine.transfer.core_ns.value.unwrap_or(hit) + work;
             } else {
-                let transfer = machine.transfer_between(a, b).value?;
+                // Lines of a tree lie with one of the two.
+                let transfer = machine.transfer_at(a, b, a.package).value?;
                 (latency[at], gap[at]) = (2.0 * transfer + work, transfer);
             }
         }

@@ -21,8 +21,11 @@ pub(super) fn trees(l: &Latencies, root: usize) -> Vec<Schedule> {
     for told in 0..1usize << clusters.levels() {
         let levels: Vec<usize> = (0..clusters.levels()).filter(|i| told & 1 << i != 0).collect();
         let (mut helped, mut apart) = (alone(), alone());
-        earliest(l, root, &all, &near, &mut Heard::at(&clusters, &levels), &mut helped);
-        out.push(helped);
+        // What this gains in a model's closed form, a plan that overlaps two stores does not.
+        if l.at_once > 1 || levels.is_empty() {
+            earliest(l, root, &all, &near, &mut Heard::at(&clusters, &levels), &mut helped);
+            out.push(helped);
+        }
         if !levels.is_empty() {
             by_cluster(l, &clusters, &levels, root, &all, &near, &mut apart);
             out.push(apart);
