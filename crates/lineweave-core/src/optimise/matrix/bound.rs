@@ -103,7 +103,7 @@ fn joined(ranks: usize, links: &[(f64, usize, usize)]) -> Vec<usize> {
 /// - how fast word can spread level by level ([`spread`]): within the largest cluster of a level as the level below
 ///   allows, and among clusters by the least latency and gap between any two;
 /// - where several are under way at once, how fast every cluster of a level can hear when each has a least latency of its own
-///   ([`into_each`]).
+///   (`into_each`).
 pub fn bound(l: &Latencies, root: usize) -> f64 {
     let n = l.ranks();
     if n < 2 {
