@@ -13,6 +13,9 @@ use std::fmt::Write;
 /// Another home has to be better by this much: the algorithms' own are what is measured and tuned.
 const CLEARLY: f64 = 0.99;
 
+/// Plans of more ops keep their algorithm's homes: each home is played in full.
+const SMALL: usize = 20_000;
+
 /// The first NUMA node of each package on which ranks sit.
 fn nodes(question: &Question) -> Vec<usize> {
     let first = |ranks: &Vec<usize>| question.shape.cpu(Rank::from(ranks[0])).numa;
@@ -44,7 +47,7 @@ fn at(model: &Model, question: &Question, candidate: &Candidate, home: Home) -> 
 /// The same plan with another home, if that is clearly faster.
 pub(super) fn better(model: &Model, question: &Question, best: &Candidate) -> Option<Candidate> {
     let nodes = nodes(question);
-    if nodes.len() < 2 || model.levels.iter().all(|level| level.away.is_none()) {
+    if nodes.len() < 2 || best.ops > SMALL || model.levels.iter().all(|level| level.away.is_none()) {
         return None;
     }
     let homes = nodes.into_iter().map(Home::Node).chain([Home::Poller, Home::Setter]);
