@@ -9,6 +9,7 @@ use lineweave::node::NodeInfo;
 use lineweave::settings::{Settings, Warning};
 use lineweave::topology::{Hardware, Source};
 use lineweave::tuning::{self, Origin, Tuning};
+use lineweave_core::machine::Machine;
 use lineweave_core::model::{fit, Model};
 use lineweave_core::profile::{Fingerprint, Profile};
 use lineweave_core::topology::Topology;
@@ -153,8 +154,7 @@ impl Session {
                     machine.topology().ok_or_else(|| CliError::NoTopology { name: machine.name.clone() })?
                 }
             };
-            let origin = Origin::Machine { name: machine.name.clone(), why: "--machine".to_owned() };
-            let tuning = Tuning::of_model(Model::from_machine(&machine), origin);
+            let tuning = tuning_of(&machine);
             let origin = format!("machine description {}", machine.name);
             return Ok(Costs { tuning, origin, notes: machines::told(&machine), topology });
         }
@@ -225,6 +225,12 @@ impl Session {
         }
         self.out.flush()
     }
+}
+
+/// Choices by a described machine alone.
+pub fn tuning_of(machine: &Machine) -> Tuning {
+    let origin = Origin::Machine { name: machine.name.clone(), why: "--machine".to_owned() };
+    Tuning::of_model(Model::from_machine(machine), origin)
 }
 
 /// A profile and its model.

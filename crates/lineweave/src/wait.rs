@@ -6,7 +6,7 @@
 
 mod budget;
 
-pub use budget::{Between, Budget};
+pub use budget::{Between, Budget, SLEEP};
 
 use crate::flag::{self, Goal, WakeFence};
 use crate::sync::{spin_loop, AtomicU64, FutexWord};
@@ -57,8 +57,6 @@ impl std::fmt::Debug for Waiter {
 
 /// How often a wait looks at the clock and at its peers.
 const VIGIL: Duration = Duration::from_millis(5);
-/// The longest sleep without a look; bounds the time to notice a dead peer.
-const LONGEST_SLEEP: Duration = Duration::from_millis(50);
 /// The shortest and the longest nap of a wait that no flag ends, and by how much shorter than the time waited so far it is in
 /// between: a wait becomes longer by no more than that share, and one that lasts costs little.
 const NAPS: (Duration, Duration) = (Duration::from_micros(100), Duration::from_millis(5));
@@ -272,7 +270,7 @@ impl Waiter {
             } else if self.hook.is_some() || crate::progress::any() {
                 sleep(Duration::from_millis(1), waited);
             } else {
-                sleep(LONGEST_SLEEP, waited);
+                sleep(self.budget.sleep, waited);
             }
             let now = Instant::now();
             waited = now - start;

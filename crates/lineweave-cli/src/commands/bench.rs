@@ -13,12 +13,13 @@ use crate::error::CliError;
 use crate::files::directory;
 use crate::output::{table, Output, SCHEMA};
 use crate::question::given;
-use crate::session::Session;
+use crate::session::{self, load_machine, Session};
 use crate::size::Size;
 use clap::ValueEnum;
 use lineweave::node::NodeInfo;
 use lineweave::settings::Settings;
 use lineweave::team::Charter;
+use lineweave::topology::Source;
 use lineweave::trial::Crew;
 use lineweave::tuning::{Origin, Tuning};
 use lineweave_core::algorithm::spec::parts;
@@ -275,9 +276,19 @@ pub fn here(session: &mut Session) -> Result<(Settings, NodeInfo, Tuning), CliEr
     if let Some(file) = session.profile_option() {
         settings.profile = Some(file.to_owned());
     }
+    // A rehearsal: what would be chosen on that machine runs on this one.
+    let machine = session.machine_option().map(str::to_owned).map(|name| load_machine(&name)).transpose()?;
+    if let (Some(machine), Source::Machine) = (&machine, &settings.topology) {
+        let form = machine.topology.value.clone();
+        settings.topology =
+            Source::Synthetic(form.ok_or_else(|| CliError::NoTopology { name: machine.name.clone() })?);
+    }
     let node = NodeInfo::gather(&settings, &[])?;
     node.warnings.iter().for_each(|warning| session.out.warn(warning));
-    let tuning = Tuning::load(&settings, &node.hardware, &node.fingerprint)?;
+    let tuning = match machine {
+        Some(machine) => session::tuning_of(&machine),
+        None => Tuning::load(&settings, &node.hardware, &node.fingerprint)?,
+    };
     Ok((settings, node, tuning))
 }
 

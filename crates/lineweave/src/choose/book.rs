@@ -20,7 +20,7 @@ use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// How many calls a rank remembers the plans of. Ops of a rank, on average of all: ranks have to forget the same.
+/// How many calls a rank remembers the plans of, and how much all ranks do. Ops of a rank, on average of all: ranks have to forget the same.
 const REMEMBERED: Limits = Limits { entries: 256, weight: 1 << 18 };
 
 /// One rank's choices so far.
@@ -123,6 +123,7 @@ impl Book {
         let ask_from = tuning.ask_from(&shape);
         // A profile may be of another machine.
         let ahead = has_prefetch_for_write() && tuning.model.trick_beats("lines-ahead", "lines");
+        let ranks = shape.ranks();
         Book {
             shape,
             place: place.finish(),
@@ -138,9 +139,9 @@ impl Book {
             check,
             reproducible,
             shelf,
-            known: Recent::new(REMEMBERED),
+            known: Recent::new(REMEMBERED.shared_by(ranks)),
             kept: HashMap::new(),
-            uneven: uneven::Known::default(),
+            uneven: uneven::Known::of_one(ranks),
             last: [None; Collective::ALL.len()],
         }
     }

@@ -1,7 +1,7 @@
 //! Shelves by tuning and by where ranks sit: a process chooses and proves a plan once, however many communicators and teams it has of one
 //! shape, one after the other or at the same time.
 
-use super::shelf::Shelf;
+use super::shelf::{Shelf, Shelves};
 use crate::tuning::Tuning;
 use lineweave_core::topology::Shape;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -36,7 +36,7 @@ pub(super) fn shelf(tuning: &Arc<Tuning>, shape: &Shape, direct: bool) -> Shelf 
     if library.len() >= KEPT {
         library.retain(|entry| Arc::strong_count(&entry.shelf) > 1);
     }
-    let shelf = Shelf::default();
+    let shelf = Shelf::new(Shelves::of_one(if direct { 1 } else { shape.ranks() }));
     let (tuning, shape, entry) = (Arc::clone(tuning), shape.clone(), Shelf::clone(&shelf));
     library.push(Entry { tuning, shape, direct, shelf: entry });
     shelf

@@ -68,7 +68,8 @@ impl Book {
         make: impl Fn(&Chosen, &mut Proofs<'_>) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let mut claim = None;
-        match room.records.map(|(pool, order)| pool.await_record(self.name(about), order)) {
+        match room.records.map(|(pool, order)| pool.await_record(self.name(about), order, self.shape.ranks()))
+        {
             Some(Seen::Found(words)) => {
                 if let Some(Record { chosen, proofs }) = Record::read(&words, question.collective) {
                     return make(&chosen, &mut Proofs::Told(proofs.iter()));
@@ -299,7 +300,7 @@ mod tests {
         assert_eq!((&first.plan, &first.tail, first.window), (&second.plan, &second.tail, second.window));
         // A record of a build that makes other plans.
         let name = book.name(&(key, 100usize));
-        let Seen::Mine(claim) = segment.pool().await_record(name, WakeFence::Full) else {
+        let Seen::Mine(claim) = segment.pool().await_record(name, WakeFence::Full, 2) else {
             panic!("nobody has it")
         };
         let chosen = book.choose(&question, key.reach).unwrap();
@@ -323,7 +324,7 @@ mod tests {
         // A book of its own, whose shelf is empty, as in another program.
         let fresh = |charter: &crate::team::Charter| {
             let mut book = Book::new(charter, false);
-            book.shelf = crate::choose::shelf::Shelf::default();
+            book.shelf = Arc::new(crate::choose::shelf::Shelves::of_one(2));
             book
         };
         let ask = |charter: &crate::team::Charter| {

@@ -15,6 +15,17 @@ pub(super) struct Limits {
     pub weight: usize,
 }
 
+/// An op takes some 64 bytes: a MiB of them is little for any rank, and room for what a program repeats.
+const LEAST: usize = 1 << 14;
+
+impl Limits {
+    /// For each of so many that have the same: as heavy together as one alone, as long as that is not too little for each. 512 ranks that each
+    /// kept what two may keep took 30 GiB.
+    pub fn shared_by(self, many: usize) -> Limits {
+        Limits { weight: (self.weight / many.max(1)).max(LEAST.min(self.weight)), ..self }
+    }
+}
+
 #[derive(Debug)]
 struct Entry<V> {
     value: V,
@@ -85,6 +96,16 @@ mod tests {
         assert_eq!(recent.insert(0, 7, 1), [0], "one key, one entry");
         assert_eq!(recent.remove(&2), Some(20));
         assert!(recent.insert(4, 40, 1).is_empty());
+    }
+
+    #[test]
+    fn many_keep_no_more_together_than_one_unless_that_is_too_little() {
+        let limits = Limits { entries: 9, weight: 1 << 20 };
+        for many in [0, 1, 2, 16, 64] {
+            assert!(limits.shared_by(many).weight * many.max(1) <= 1 << 20, "{many}");
+        }
+        assert_eq!(limits.shared_by(512).weight, LEAST);
+        assert_eq!(Limits { entries: 1, weight: 5 }.shared_by(512).weight, 5);
     }
 
     #[test]

@@ -48,8 +48,8 @@ pub(super) struct Key {
 /// may have less room than others.
 pub(crate) type Shelf = Arc<Shelves>;
 
-/// How much is on a shelf: of sizes that come once and never again there would be more and more. Ops of all ranks, which are some
-/// 64 bytes each.
+/// How much is on the shelves of all processes of a team: of sizes that come once and never again there would be more and more. Ops of all
+/// ranks, which are some 64 bytes each.
 const ON_SHELF: Limits = Limits { entries: 256, weight: 1 << 20 };
 
 /// How many choices for lengths that stand for others.
@@ -64,12 +64,13 @@ pub(crate) struct Shelves {
     pub(super) uneven: uneven::Shelf,
 }
 
-impl Default for Shelves {
-    fn default() -> Shelves {
+impl Shelves {
+    /// Of one of so many processes that keep the same.
+    pub fn of_one(processes: usize) -> Shelves {
         Shelves {
-            even: Mutex::new(Recent::new(ON_SHELF)),
+            even: Mutex::new(Recent::new(ON_SHELF.shared_by(processes))),
             alike: Mutex::new(Recent::new(ALIKE)),
-            uneven: uneven::Shelf::default(),
+            uneven: uneven::Shelf::of_one(processes),
         }
     }
 }

@@ -19,9 +19,9 @@ use lineweave_core::select::Question;
 use lineweave_core::verify::Proof;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// How many sets of lengths are kept, and ops of their plans: of a rank, on average of all, since ranks have to forget the same.
+/// How many sets of lengths all ranks keep, and ops of their plans: of a rank, on average of all, since ranks have to forget the same.
 const KEPT: Limits = Limits { entries: 64, weight: 1 << 18 };
-/// What ranks of a process share; ops of all ranks.
+/// What all processes keep for their ranks; ops of all ranks.
 const ON_SHELF: Limits = Limits { entries: 64, weight: 1 << 20 };
 
 /// What a choice depends on, besides the team.
@@ -60,9 +60,10 @@ pub(crate) struct Prepared {
 #[derive(Debug)]
 pub(super) struct Known(Recent<Key, Arc<Prepared>>);
 
-impl Default for Known {
-    fn default() -> Known {
-        Known(Recent::new(KEPT))
+impl Known {
+    /// Of one of so many ranks.
+    pub fn of_one(ranks: usize) -> Known {
+        Known(Recent::new(KEPT.shared_by(ranks)))
     }
 }
 
@@ -83,9 +84,10 @@ type Outcome = Result<Arc<Vec<Proven>>, Error>;
 #[derive(Debug)]
 pub(super) struct Shelf(Mutex<Recent<(Key, usize), Outcome>>);
 
-impl Default for Shelf {
-    fn default() -> Shelf {
-        Shelf(Mutex::new(Recent::new(ON_SHELF)))
+impl Shelf {
+    /// Of one of so many processes.
+    pub fn of_one(processes: usize) -> Shelf {
+        Shelf(Mutex::new(Recent::new(ON_SHELF.shared_by(processes))))
     }
 }
 

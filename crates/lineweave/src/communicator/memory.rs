@@ -5,9 +5,9 @@
 //!
 //! 1. A rank that is about to enter a bank with more than was used of it so far reserves that much of the bank in its own
 //!    area, from the CPU it runs on.
-//! 2. It raises the count of its reservations. All ranks run the same plans in the same banks, so their n-th reservations are
-//!    the same.
-//! 3. It enters when every other rank's count has come as far.
+//! 2. It raises its count, and does so again in each round of a dissemination barrier: in round k it waits for the rank 2^k before it to have come
+//!    as far. All ranks run the same plans in the same banks, so their n-th reservations, and with them their counts, are the same.
+//! 3. After the last round every other rank is known to have reserved as much, and it enters. Each waits for log2 P others, not for all of them.
 //!
 //! So nobody touches a page that is not there, which lack of memory would answer with a signal, and pages lie near the rank
 //! whose area they are in.
@@ -15,6 +15,7 @@
 use super::{Engine, Mode, PlanId, Stop};
 use crate::error::{Error, Loss};
 use crate::segment::{BankClass, Geometry, Mapped};
+use lineweave_core::model::ceil_log2;
 use std::ops::Range;
 
 /// What a communicator takes of memory.
@@ -36,9 +37,9 @@ pub(super) struct Reserved {
     counters: bool,
     /// The whole area was reserved at once.
     whole: bool,
-    /// How many reservations there were.
+    /// How many rounds of reservations this rank has entered.
     count: u64,
-    /// How many of them every other rank is known to have made too.
+    /// After how many of them every other rank was known to have reserved as much.
     shared: u64,
 }
 
@@ -95,19 +96,32 @@ impl Engine {
         counts: bool,
         mode: Mode,
     ) -> Result<(), Stop> {
-        let rank = self.rank;
+        let (rank, ranks) = (self.rank, self.ranks());
         // When it is tried again, only to wait is left.
         if self.reserved.shared == self.reserved.count {
             self.reserve_own(class, bank, extent, counts)?;
-            self.reserved.count += 1;
-            self.raise_word(|s| s.reserved(rank), rank, self.reserved.count);
+            self.enter_round();
         }
-        let count = self.reserved.count;
-        for q in (0..self.ranks()).filter(|&q| q != rank) {
-            self.await_word(|s| s.reserved(q), q, count, mode)?;
+        // One rank alone has a round in which it waits for itself.
+        let rounds = u64::from(ceil_log2(ranks)).max(1);
+        loop {
+            let count = self.reserved.count;
+            let round = (count - 1) % rounds;
+            let before = (rank + ranks - (1 << round) % ranks) % ranks;
+            self.await_word(|s| s.reserved(before), before, count, mode)?;
+            if round + 1 == rounds {
+                break;
+            }
+            self.enter_round();
         }
-        self.reserved.shared = count;
+        self.reserved.shared = self.reserved.count;
         Ok(())
+    }
+
+    fn enter_round(&mut self) {
+        let rank = self.rank;
+        self.reserved.count += 1;
+        self.raise_word(|s| s.reserved(rank), rank, self.reserved.count);
     }
 
     /// Maps what a run of a plan touches in a bank up to `end`, and more for the next ones.

@@ -4,12 +4,13 @@ use super::cell::{scaled, Crew, Hand, Key, Offer, Role, Task};
 use super::plans;
 use super::timing::{Rules, Samples};
 use crate::error::Error;
-use crate::wait::{Between, Budget};
+use crate::wait::{Between, Budget, SLEEP};
 use lineweave_core::plan::Layout;
 
 const YIELDING: Budget =
-    Budget { spins: 0, apart: 0, yields: u32::MAX, crowded: true, exchange: Between::Pause };
-const SLEEPING: Budget = Budget { spins: 0, apart: 0, yields: 0, crowded: true, exchange: Between::Pause };
+    Budget { spins: 0, apart: 0, yields: u32::MAX, crowded: true, exchange: Between::Pause, sleep: SLEEP };
+const SLEEPING: Budget =
+    Budget { spins: 0, apart: 0, yields: 0, crowded: true, exchange: Between::Pause, sleep: SLEEP };
 
 pub fn offer(crew: &Crew, offer: &mut Offer) {
     let place = match crew.role {

@@ -33,9 +33,11 @@ const SLEEPERS: usize = 0;
 const FIRST: usize = 8;
 const INDEX: usize = ((FIRST + 2 * CELLS) * 8).next_multiple_of(PAGE);
 
-/// The longest sleep before asking whether the process that makes a record is there, and how often: after that time nobody waits.
+/// The longest sleep before asking whether the process that makes a record is there, for each so many ranks that may wait: of more, each asks
+/// less often. After the other time nobody waits.
 const LOOK: Duration = Duration::from_millis(20);
-const LOOKS: u32 = 3000;
+const LOOKERS: usize = 32;
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Which record.
 pub(crate) type Name = [u64; 2];
@@ -134,17 +136,18 @@ impl Drop for Board {
 }
 
 impl Pool {
-    /// Looks for a record, waits for it if somebody is making it, or has this process make it.
-    pub(crate) fn await_record(&self, name: Name, order: WakeFence) -> Seen<'_> {
+    /// Looks for a record, waits for it with the others of so many `ranks` if somebody is making it, or has this process make it.
+    pub(crate) fn await_record(&self, name: Name, order: WakeFence, ranks: usize) -> Seen<'_> {
         let Some(board) = self.board() else { return Seen::Nothing };
         let cell = name[1] as usize % CELLS;
         let state = board.state(cell);
-        for _ in 0..LOOKS {
+        let look = LOOK * ranks.div_ceil(LOOKERS).max(1) as u32;
+        for _ in 0..PATIENCE.as_millis() / look.as_millis() {
             let seen = flag::peek(state);
             let mine = seen & 0xffff_fffe == mark(name);
             if mine && is_being_made(seen) {
                 // Step 2.
-                wait::sleep_while(state, seen, board.word(SLEEPERS), order, LOOK);
+                wait::sleep_while(state, seen, board.word(SLEEPERS), order, look);
                 if flag::peek(state) == seen && !board.is_made(cell) {
                     return Seen::Nothing;
                 }
@@ -215,14 +218,14 @@ mod tests {
     }
 
     fn claim(pool: &Pool, name: Name) -> Claim<'_> {
-        match pool.await_record(name, ORDER) {
+        match pool.await_record(name, ORDER, 2) {
             Seen::Mine(claim) => claim,
             Seen::Found(_) | Seen::Nothing => panic!("nobody has this record"),
         }
     }
 
     fn found(pool: &Pool, name: Name) -> Option<Vec<u64>> {
-        match pool.await_record(name, ORDER) {
+        match pool.await_record(name, ORDER, 2) {
             Seen::Found(record) => Some(record),
             Seen::Mine(_) | Seen::Nothing => None,
         }
@@ -256,10 +259,10 @@ mod tests {
         drop(claim(&one, name));
         let mine = claim(&other, name);
         // Another record for a cell in which one is being made.
-        assert!(matches!(one.await_record([6 << 40, 3], ORDER), Seen::Nothing));
+        assert!(matches!(one.await_record([6 << 40, 3], ORDER, 2), Seen::Nothing));
         let board = other.board().unwrap();
         board.maker(3).store(i32::MAX as u64, Ordering::Relaxed);
-        assert!(matches!(one.await_record(name, ORDER), Seen::Nothing), "its maker has ended");
+        assert!(matches!(one.await_record(name, ORDER, 2), Seen::Nothing), "its maker has ended");
         mine.give(&[0; WORDS]);
         assert_eq!(found(&one, name), None, "a record that is too long");
         let limit = claim(&one, [7 << 40, 3]);

@@ -1,6 +1,7 @@
 //! How long each way of waiting is tried.
 
 use crate::settings::Wait;
+use std::time::Duration;
 
 /// How long each way of waiting is tried before the next, in polls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,6 +16,8 @@ pub struct Budget {
     pub crowded: bool,
     /// What lies between the looks of an exchange of two bare flags, the two-rank barrier.
     pub exchange: Between,
+    /// The longest sleep without a look at the other ranks; bounds the time to notice a dead one.
+    pub sleep: Duration,
 }
 
 /// What lies between two looks at a flag. All but exchanges pause (docs/findings.md, "What lies between two polls").
@@ -28,6 +31,11 @@ pub enum Between {
 
 /// Polls of a wait that goes on while this CPU could be handed over.
 const APART: u32 = 128;
+
+/// The longest sleep, and for how many ranks to a CPU. Of more each sleeps longer, so that looks take no more of a CPU than those of so many: a
+/// look takes some 30 us, and 256 ranks to a CPU that all looked every 50 ms would leave little of it to the one that is waited for.
+pub const SLEEP: Duration = Duration::from_millis(50);
+const SLEEPERS: usize = 32;
 
 /// Polls, some 30 us of them, and yields of a rank that no CPU is held for.
 const UNHELD: (u32, u32) = (1_000, 2_000);
@@ -49,7 +57,9 @@ impl Budget {
             Wait::Auto => (20_000, 200),
         };
         let apart = if crowded { spins.max(APART) } else { spins };
-        Budget { spins, apart, yields, crowded, exchange: Between::Pause }
+        let share = ranks.div_ceil(cpus.max(1)).div_ceil(SLEEPERS).max(1);
+        let sleep = SLEEP * u32::try_from(share).unwrap_or(u32::MAX);
+        Budget { spins, apart, yields, crowded, exchange: Between::Pause, sleep }
     }
 
     /// The same for a rank that no CPU is held for: whoever it waits for may be on the CPU that it keeps. Two ranks of torch, which are not
@@ -78,6 +88,16 @@ mod tests {
             assert!(shared.apart >= shared.spins && shared.apart <= own.apart, "{policy:?}: {shared:?}");
         }
         assert_eq!(Budget::of(Wait::Auto, 3, 2).spins, 2);
+    }
+
+    #[test]
+    fn looks_of_all_ranks_take_no_more_of_a_cpu_than_those_of_a_few() {
+        for (ranks, cpus) in [(1, 1), (2, 2), (64, 2), (65, 2), (512, 2), (512, 512), (4096, 1)] {
+            let Budget { sleep, .. } = Budget::of(Wait::Auto, ranks, cpus);
+            let looks_a_second = ranks as f64 / cpus as f64 / sleep.as_secs_f64();
+            assert!(looks_a_second <= SLEEPERS as f64 / SLEEP.as_secs_f64(), "{ranks} ranks on {cpus}");
+            assert!(ranks > 512 || sleep <= Duration::from_millis(400), "{ranks} ranks on {cpus}");
+        }
     }
 
     #[test]

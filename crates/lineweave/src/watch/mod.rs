@@ -1,5 +1,9 @@
 //! Watching over a wait: are the awaited ranks still there, and is the time limit kept?
 
+mod peers;
+
+pub use peers::Processes;
+
 use crate::called::SLOTS;
 use crate::error::{Error, Loss};
 use crate::flag::WakeFence;
@@ -7,44 +11,15 @@ use crate::process;
 use crate::segment::{Awaited, RankState, Segment};
 use crate::sync::Ordering;
 use crate::wait::{Interrupted, Vigil};
-use rustix::event::{PollFd, PollFlags};
-use rustix::process::{Pid, PidfdFlags};
-use std::collections::HashMap;
-use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex, PoisonError};
+use peers::{Peers, AT_ONCE};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// After a peer's process is seen dead, how long a flag that it may have raised before is still awaited.
 const GRACE: Duration = Duration::from_millis(100);
-/// How often a wait asks `/proc` how peers are. That takes a file each, so large teams are asked less often.
-const PROC_LOOK: Duration = Duration::from_millis(50);
 /// Calls that are compared with those of others at a look, by all of them together; and the fewest of each.
 const COMPARED: usize = 1024;
 const LEAST_COMPARED: usize = 8;
-/// Ranks up to which that is how often.
-const PEERS_A_LOOK: usize = 64;
-
-/// Descriptors of processes, opened at the first look: one each, however many communicators watch it.
-#[derive(Debug, Default)]
-pub struct Processes(Mutex<HashMap<i32, Arc<OwnedFd>>>);
-
-impl Processes {
-    fn open(&self, pid: Pid) -> rustix::io::Result<Arc<OwnedFd>> {
-        // A thread that panicked here left the map as it was.
-        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(fd) = open.get(&pid.as_raw_nonzero().get()) {
-            return Ok(Arc::clone(fd));
-        }
-        let fd = Arc::new(rustix::process::pidfd_open(pid, PidfdFlags::empty())?);
-        open.insert(pid.as_raw_nonzero().get(), Arc::clone(&fd));
-        Ok(fd)
-    }
-
-    /// Closes those that no communicator uses.
-    fn close(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
-    }
-}
 
 /// How long a wait may last, and how long a peer may be stopped meanwhile, where there are limits.
 #[derive(Clone, Copy, Debug, Default)]
@@ -70,17 +45,10 @@ pub struct Watch {
     segment: Arc<Segment>,
     rank: usize,
     limits: Limits,
-    /// Peers in other processes, known from the first look on.
-    processes: Option<Vec<(usize, Arc<OwnedFd>)>>,
-    opened: Arc<Processes>,
+    peers: Peers,
     first_seen_dead: Option<(usize, Duration)>,
     /// Since when of this wait the one rank that it is for has left.
     first_seen_left: Option<Duration>,
-    /// A peer in another process that is stopped, since when of this wait.
-    first_seen_stopped: Option<(usize, Duration)>,
-    /// A peer whose process has ended by what `/proc` says, and when of this wait it was asked last.
-    ended: Option<usize>,
-    asked_proc: Duration,
     /// For whom this rank is noted to wait, for others to read.
     noted: Option<Awaited>,
     /// The call under way, for messages.
@@ -111,16 +79,12 @@ impl Watch {
         order: WakeFence,
     ) -> Watch {
         Watch {
+            peers: Peers::new(Arc::clone(&segment), rank, opened),
             segment,
             rank,
             limits,
-            processes: None,
-            opened,
             first_seen_dead: None,
             first_seen_left: None,
-            first_seen_stopped: None,
-            ended: None,
-            asked_proc: Duration::ZERO,
             noted: None,
             operation: "",
             failure: None,
@@ -147,20 +111,22 @@ impl Watch {
     /// What was carried beside a flag is no address of this call.
     #[cold]
     pub fn foreign_address(&mut self) -> Interrupted {
-        self.failure = Some(self.differing().unwrap_or_else(|| {
+        let all = (0..self.segment.ranks()).filter(|&other| other != self.rank);
+        self.failure = Some(self.differing(all).unwrap_or_else(|| {
             Error::Failed("another rank carried something that is no address of this call".to_owned())
         }));
         Interrupted
     }
 
-    /// The error when another rank called something else than this one, of the last calls of both.
-    fn differing(&self) -> Option<Error> {
+    /// The error when one of these ranks called something else than this one, of the last calls of both.
+    fn differing(&self, others: impl Iterator<Item = usize> + Clone) -> Option<Error> {
         let (rank, last) = (self.rank, self.sequence(self.rank));
-        let depth = (COMPARED / self.segment.ranks()).clamp(LEAST_COMPARED, SLOTS as usize) as u64;
+        let compared = self.segment.ranks().min(AT_ONCE);
+        let depth = (COMPARED / compared).clamp(LEAST_COMPARED, SLOTS as usize) as u64;
         let calls = (0..depth).map_while(|back| last.checked_sub(back));
         calls.filter_map(|number| Some((number, self.segment.called(rank, number)?))).find_map(
             |(number, mine)| {
-                let others = (0..self.segment.ranks()).filter(|&other| other != rank);
+                let others = others.clone();
                 others.filter_map(|other| Some((other, self.segment.called(other, number)?))).find_map(
                     |(other, theirs)| {
                         (mine != theirs).then(|| Error::Mismatch {
@@ -312,101 +278,20 @@ impl Watch {
         Interrupted
     }
 
-    /// A peer whose published state says that it will not take part in this call.
-    fn departed(&self) -> Option<(usize, Loss)> {
+    /// One of these peers whose published state says that it will not take part in this call.
+    fn departed(&self, mut others: impl Iterator<Item = usize>) -> Option<(usize, Loss)> {
         let mine = self.sequence(self.rank);
-        (0..self.segment.ranks()).filter(|&q| q != self.rank).find_map(|q| match self.segment.state(q) {
+        others.find_map(|q| match self.segment.state(q) {
             RankState::Failed => Some((q, Loss::Failed)),
             RankState::Left if self.sequence(q) < mine => Some((q, Loss::Left)),
             RankState::Left | RankState::Active | RankState::Absent => None,
         })
     }
 
-    /// The descriptors of the peers' processes; a process that is gone already has none to open.
-    fn open_processes(&self) -> (Vec<(usize, Arc<OwnedFd>)>, Option<usize>) {
-        let mut open = Vec::new();
-        let mut gone = None;
-        let me = std::process::id();
-        for q in (0..self.segment.ranks()).filter(|&q| q != self.rank && self.segment.pid(q) != me) {
-            let Some(pid) = Pid::from_raw(self.segment.pid(q) as i32) else { continue };
-            match self.opened.open(pid) {
-                Ok(fd) => open.push((q, fd)),
-                // One that has left, and was reaped, is not lost.
-                Err(rustix::io::Errno::SRCH) if self.segment.state(q) != RankState::Active => {}
-                Err(rustix::io::Errno::SRCH) => gone = Some(q),
-                // The program needs descriptors more: `/proc` tells as well, somewhat later.
-                Err(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE) => {
-                    self.opened.close();
-                    return (Vec::new(), None);
-                }
-                // No pidfds (old kernel, seccomp): as above.
-                Err(_) => {}
-            }
-        }
-        (open, gone)
-    }
-
-    /// A peer whose process has ended without leaving the team.
-    fn dead(&mut self) -> Option<usize> {
-        if self.processes.is_none() {
-            let (open, gone) = self.open_processes();
-            if gone.is_some() {
-                return gone;
-            }
-            self.processes = Some(open);
-        }
-        let processes = self.processes.as_ref()?;
-        if processes.is_empty() {
-            return None;
-        }
-        let mut polled: Vec<PollFd<'_>> =
-            processes.iter().map(|(_, fd)| PollFd::new(&**fd, PollFlags::IN)).collect();
-        let at_once = rustix::thread::Timespec { tv_sec: 0, tv_nsec: 0 };
-        if rustix::event::poll(&mut polled, Some(&at_once)).unwrap_or(0) == 0 {
-            return None;
-        }
-        let ended = |i: &usize| !polled[*i].revents().is_empty();
-        (0..polled.len())
-            .filter(ended)
-            .map(|i| processes[i].0)
-            .find(|&q| self.segment.state(q) == RankState::Active)
-    }
-
-    /// Asks `/proc`, every so often, which peers' processes have ended or are stopped.
-    fn ask_proc(&mut self, waited: Duration) {
-        if waited < self.asked_proc {
-            self.asked_proc = Duration::ZERO; // Another wait than the one that asked.
-            self.first_seen_stopped = None;
-        }
-        let gap = PROC_LOOK * self.segment.ranks().div_ceil(PEERS_A_LOOK) as u32;
-        if waited < self.asked_proc + gap {
-            return;
-        }
-        self.asked_proc = waited;
-        let (mut ended, mut stopped) = (None, None);
-        let me = std::process::id();
-        for q in (0..self.segment.ranks()).filter(|&q| q != self.rank && self.segment.pid(q) != me) {
-            let seen = match process::how(self.segment.pid(q)) {
-                process::How::Runs => continue,
-                process::How::Ended => &mut ended,
-                process::How::Stopped => &mut stopped,
-            };
-            // Asked after: a rank says that it has left before its process ends.
-            if seen.is_none() && self.segment.state(q) == RankState::Active {
-                *seen = Some(q);
-            }
-        }
-        self.ended = ended;
-        self.first_seen_stopped = match (stopped, self.first_seen_stopped) {
-            (Some(q), Some((seen, since))) if q == seen => Some((q, since)),
-            (found, _) => found.map(|q| (q, waited)),
-        };
-    }
-
     /// A peer whose process has been stopped for too long.
     fn stopped(&self, waited: Duration) -> Option<usize> {
         let limit = self.limits.stopped?;
-        self.first_seen_stopped.filter(|(_, since)| waited >= *since + limit).map(|(q, _)| q)
+        self.peers.stopped().filter(|(_, since)| waited >= *since + limit).map(|(q, _)| q)
     }
 
     /// Tells whoever looks from outside that this rank waits.
@@ -486,18 +371,18 @@ impl Vigil for Watch {
 
 impl Watch {
     fn look(&mut self, awaited: Awaited, waited: Duration) -> Result<(), Interrupted> {
-        if let Some(error) = self.differing() {
+        let others = self.peers.next();
+        if let Some(error) = self.differing(others.clone()) {
             self.failure = Some(error);
             return Err(Interrupted);
         }
         if let Some((rank, how)) = self.segment.failed() {
             return Err(self.lost(rank, how));
         }
-        if let Some((rank, how)) = self.departed() {
+        if let Some((rank, how)) = self.departed(others) {
             return Err(self.lost(rank, how));
         }
-        self.ask_proc(waited);
-        if let Some(rank) = self.dead().or(self.ended) {
+        if let Some(rank) = self.peers.ended(waited) {
             match self.first_seen_dead {
                 Some((seen, since)) if seen == rank && waited >= since + GRACE => {
                     return Err(self.lost(rank, Loss::Died));
