@@ -1,8 +1,11 @@
 //! Weighted linear least squares with confidence intervals.
+//!
+//! Some dozen observations and at most three coefficients: orthogonal columns by Gram and Schmidt, and Student's t by its sum for a whole
+//! number of degrees of freedom. Every program that uses lineweave compiles this; the libraries of linear algebra and statistics that
+//! it stands for are larger than all of the rest.
 
 use super::fitted::{Fitted, Provenance};
-use nalgebra::{DMatrix, DVector};
-use statrs::distribution::{ContinuousCDF, StudentsT};
+use std::f64::consts::{FRAC_2_PI, FRAC_PI_2};
 
 /// One observation: the regressors, the value and its standard error.
 #[derive(Clone, Debug)]
@@ -27,13 +30,52 @@ pub struct LeastSquares {
 /// 97.5 % quantile of the normal distribution.
 const NORMAL: f64 = 1.959_964;
 
-/// 97.5 % quantile of Student's t where the spread was estimated from the residuals; the normal quantile where the
-/// standard errors of the observations are believed.
-fn quantile(freedom: usize, estimated: bool) -> f64 {
-    match estimated {
-        true => StudentsT::new(0.0, 1.0, freedom as f64).map_or(NORMAL, |t| t.inverse_cdf(0.975)),
-        false => NORMAL,
+/// What is left of a column of length 1 beside those before it, for the observations to determine its coefficient.
+const LEFT: f64 = 1e-6;
+
+/// P(|T| < t) of Student's t with so many degrees of freedom, t = sqrt(freedom) tan(angle): Abramowitz & Stegun 26.7.3 and 26.7.4.
+fn within(freedom: usize, angle: f64) -> f64 {
+    let (sine, cosine) = angle.sin_cos();
+    let even = freedom % 2 == 0;
+    let mut term = if even { 1.0 } else { cosine };
+    let mut sum = 0.0;
+    for power in (usize::from(!even)..freedom.saturating_sub(1)).step_by(2) {
+        sum += term;
+        term *= cosine * cosine * (power + 1) as f64 / (power + 2) as f64;
     }
+    match even {
+        true => sine * sum,
+        false => FRAC_2_PI * (angle + sine * sum),
+    }
+}
+
+/// The 97.5 % quantile of Student's t with so many degrees of freedom, by bisection.
+pub fn student_t(freedom: usize) -> f64 {
+    let (mut low, mut high) = (0.0, FRAC_PI_2);
+    while (high - low) > 1e-14 {
+        let middle = 0.5 * (low + high);
+        match within(freedom, middle) < 0.95 {
+            true => low = middle,
+            false => high = middle,
+        }
+    }
+    (freedom as f64).sqrt() * low.tan()
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(x, y)| x * y).sum()
+}
+
+/// `x` of `r x = y`, where `r` is upper triangular.
+fn backwards(r: &[Vec<f64>], y: &[f64]) -> Vec<f64> {
+    let mut x = y.to_vec();
+    for i in (0..x.len()).rev() {
+        for j in i + 1..x.len() {
+            x[i] -= r[i][j] * x[j];
+        }
+        x[i] /= r[i][i];
+    }
+    x
 }
 
 /// Solves `min sum ((value - basis . x) / sigma)^2`.
@@ -47,36 +89,57 @@ pub fn weighted(observations: &[Observation]) -> Option<LeastSquares> {
     if n < k || k == 0 {
         return None;
     }
+    let column = |j: usize| observations.iter().map(|o| o.basis[j] / o.sigma).collect::<Vec<f64>>();
+    let mut columns: Vec<Vec<f64>> = (0..k).map(column).collect();
     // Columns are scaled to unit norm: bytes and lines differ by orders of magnitude.
-    let mut x = DMatrix::from_fn(n, k, |i, j| observations[i].basis[j] / observations[i].sigma);
-    let y = DVector::from_fn(n, |i, _| observations[i].value / observations[i].sigma);
-    let scale: Vec<f64> = (0..k).map(|j| x.column(j).norm()).collect();
+    let scale: Vec<f64> = columns.iter().map(|c| dot(c, c).sqrt()).collect();
     if scale.iter().any(|s| !s.is_finite() || *s <= 0.0) {
         return None;
     }
-    for (j, s) in scale.iter().enumerate() {
-        x.column_mut(j).scale_mut(1.0 / s);
+    for (column, s) in columns.iter_mut().zip(&scale) {
+        column.iter_mut().for_each(|x| *x /= s);
     }
-    let normal = x.transpose() * &x;
-    let condition = normal.clone().symmetric_eigenvalues();
-    if condition.min() <= 1e-12 * condition.max() {
-        return None;
+    // X = Q R, and the rest of the values beside all columns is what they leave unexplained.
+    let mut rest: Vec<f64> = observations.iter().map(|o| o.value / o.sigma).collect();
+    let mut r = vec![vec![0.0; k]; k];
+    let mut along = vec![0.0; k];
+    for j in 0..k {
+        let (done, others) = columns.split_at_mut(j + 1);
+        let q = &mut done[j];
+        r[j][j] = dot(q, q).sqrt();
+        if r[j][j] <= LEFT {
+            return None;
+        }
+        q.iter_mut().for_each(|x| *x /= r[j][j]);
+        let take = |from: &mut [f64]| {
+            let part = dot(q, from);
+            from.iter_mut().zip(q.iter()).for_each(|(x, q)| *x -= part * q);
+            part
+        };
+        for (l, other) in others.iter_mut().enumerate() {
+            r[j][j + 1 + l] = take(other);
+        }
+        along[j] = take(&mut rest);
     }
-    let inverse = normal.try_inverse()?;
-    let solution = &inverse * (x.transpose() * &y);
-    let fitted = &x * &solution;
-    let chi2 = (&y - &fitted).norm_squared();
+    let solution = backwards(&r, &along);
+    // The rows of R's inverse have the variances' roots as their lengths.
+    let mut variance = vec![0.0; k];
+    for j in 0..k {
+        let unit: Vec<f64> = (0..k).map(|i| if i == j { 1.0 } else { 0.0 }).collect();
+        backwards(&r, &unit).iter().zip(&mut variance).for_each(|(x, v)| *v += x * x);
+    }
     let freedom = n - k;
-    let spread = if freedom > 0 { (chi2 / freedom as f64).max(1.0) } else { 1.0 };
-    let t = quantile(freedom, spread > 1.0);
+    let spread = if freedom > 0 { (dot(&rest, &rest) / freedom as f64).max(1.0) } else { 1.0 };
+    // Where the spread was estimated from the residuals; else the standard errors of the observations are believed.
+    let t = if spread > 1.0 { student_t(freedom) } else { NORMAL };
     let coefficients = (0..k)
         .map(|j| {
             let value = solution[j] / scale[j];
-            let half = t * (inverse[(j, j)] * spread).sqrt() / scale[j];
+            let half = t * (variance[j] * spread).sqrt() / scale[j];
             Fitted { value, ci_low: value - half, ci_high: value + half, provenance: Provenance::Measured }
         })
         .collect();
-    let residuals = observations.iter().enumerate().map(|(i, o)| o.value - fitted[i] * o.sigma).collect();
+    let residuals = rest.iter().zip(observations).map(|(r, o)| r * o.sigma).collect();
     Some(LeastSquares { coefficients, residuals })
 }
 
@@ -109,5 +172,38 @@ mod tests {
         let bad = weighted(&line(&[(1.0, 1.0), (2.0, 3.0), (3.0, 2.0), (4.0, 4.0)], 0.1)).unwrap();
         let width = |f: &LeastSquares| f.coefficients[0].ci_high - f.coefficients[0].ci_low;
         assert!(width(&bad) > 3.0 * width(&good));
+    }
+
+    /// The printed table of every textbook.
+    #[test]
+    fn student_t_is_as_printed() {
+        let table = [(1, 12.706), (2, 4.303), (3, 3.182), (4, 2.776), (10, 2.228), (30, 2.042), (120, 1.980)];
+        for (freedom, printed) in table {
+            assert!((student_t(freedom) - printed).abs() < 6e-4, "{freedom}: {}", student_t(freedom));
+        }
+        assert!((student_t(100_000) - NORMAL).abs() < 1e-4);
+    }
+
+    /// T_N = o N + q - p / N through eight points, as the normal equations give it in fractions.
+    #[test]
+    fn three_coefficients_are_those_of_exact_arithmetic() {
+        let points =
+            [(1, 320, 10), (2, 540, 10), (4, 790, 20), (8, 1400, 20), (16, 2100, 40), (32, 3900, 50)];
+        let long = [(64, 7300, 90), (128, 14400, 150)];
+        let observe = |&(n, value, sigma): &(i32, i32, i32)| {
+            let n = f64::from(n);
+            Observation { basis: vec![n, 1.0, -1.0 / n], value: f64::from(value), sigma: f64::from(sigma) }
+        };
+        let observations: Vec<Observation> = points.iter().chain(&long).map(observe).collect();
+        let fit = weighted(&observations).unwrap();
+        let exact = [
+            (108.179_391_644_110_23, 6.100_175_136_162_61),
+            (468.768_827_652_073_3, 110.856_578_849_249_06),
+            (263.711_876_953_364_3, 146.755_095_096_529_32),
+        ];
+        for (found, (value, half)) in fit.coefficients.iter().zip(exact) {
+            assert!((found.value / value - 1.0).abs() < 1e-9, "{found:?} where {value} is right");
+            assert!(((found.ci_high - found.value) / half - 1.0).abs() < 1e-9, "{found:?}: {half}");
+        }
     }
 }
