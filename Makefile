@@ -10,7 +10,7 @@ help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: ## measure this machine, choose plans for it, run them: predicted beside measured
-	@echo "make run: setup, then the command (lineweave-core, lineweave, lineweave-cli; some 2 minutes when nothing is built yet), then about 1 minute of measuring"
+	@echo "make run: setup, then the command (lineweave-core, lineweave-lab, lineweave, lineweave-cli; some 2 minutes when nothing is built yet), then about 1 minute of measuring"
 	@$(MAKE) --no-print-directory setup
 	cargo build --locked --release --package lineweave-cli
 	target/release/lineweave tune

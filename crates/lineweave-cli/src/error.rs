@@ -100,10 +100,10 @@ pub enum CliError {
     },
     /// A plan that cannot be simulated.
     #[error(transparent)]
-    Simulate(#[from] lineweave_core::simulate::SimulateError),
+    Simulate(#[from] lineweave_lab::simulate::SimulateError),
     /// Trees that cannot be generated.
     #[error(transparent)]
-    Generate(#[from] lineweave_core::generate::GenerateError),
+    Generate(#[from] lineweave_lab::generate::GenerateError),
     /// A rank of a program that the bench started failed.
     #[error("rank {rank} ended with {how}")]
     RankFailed {
@@ -210,7 +210,7 @@ pub enum CliError {
     Plan(#[from] lineweave_core::plan::PlanError),
     /// A model's value that nobody knows.
     #[error(transparent)]
-    NotKnown(#[from] lineweave_core::model::NotKnown),
+    NotKnown(#[from] lineweave_lab::models::NotKnown),
     /// Nothing to choose.
     #[error(transparent)]
     Select(#[from] lineweave_core::select::SelectError),
@@ -242,7 +242,7 @@ pub enum CliError {
     },
     /// No cost over several nodes.
     #[error(transparent)]
-    Nodes(#[from] lineweave_core::select::NoNodes),
+    Nodes(#[from] lineweave_lab::nodes::NoNodes),
     /// A program that was to be run.
     #[error("`{program}` cannot be started: {reason}")]
     Program {

@@ -1,8 +1,8 @@
 //! A ping-pong between two nodes, as `lineweave run --link FILE` has it written by the library that is preloaded: JSON Lines.
 
 use crate::error::CliError;
-use lineweave_core::model::link::cell;
 use lineweave_core::profile::{Fingerprint, Profile, SCHEMA};
+use lineweave_lab::models::link::cell;
 use serde::Deserialize;
 use std::path::Path;
 
@@ -53,7 +53,7 @@ fn parse(text: &str) -> Result<Profile, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lineweave_core::model::link::fit;
+    use lineweave_lab::models::link::fit;
 
     const HEAD: &str = r#"{"schema":1,"kind":"mpi-link","mpi":"Open MPI v5.0.11","from":"a","to":"b"}"#;
 

@@ -3,8 +3,8 @@
 use crate::error::CliError;
 use flate2::read::GzDecoder;
 use lineweave_core::machine::{self, Machine};
-use lineweave_core::matrix::{self, Readout};
 use lineweave_core::units::Nanos;
+use lineweave_lab::matrix::{self, Readout};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
@@ -114,9 +114,9 @@ fn folder() -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lineweave_core::matrix::{costs, csv, describe, read, shape};
     use lineweave_core::model::Model;
     use lineweave_core::topology::Level;
+    use lineweave_lab::matrix::{costs, csv, describe, read, shape};
 
     fn all() -> Vec<Machine> {
         let list = beside().unwrap();
@@ -146,7 +146,7 @@ mod tests {
         for (path, machine) in beside().unwrap() {
             let Some(form) = machine.topology.value.clone() else { continue };
             let measured = with_matrix(&path, machine.clone()).unwrap().measured.unwrap();
-            let alone = lineweave_core::matrix::synthetic(&shape(&measured.matrix).unwrap().topology);
+            let alone = lineweave_lab::matrix::synthetic(&shape(&measured.matrix).unwrap().topology);
             if alone.as_deref() != Some(&form.replace("l2:", "l3:")) {
                 differ.push((machine.name, alone.unwrap_or_default()));
             }

@@ -11,9 +11,9 @@ use lineweave_core::machine::Machine;
 use lineweave_core::model::Model;
 use lineweave_core::plan::Params;
 use lineweave_core::select::{list, on_one_node, Candidate, Question};
-use lineweave_core::simulate::coherent::{placed, simulate};
-use lineweave_core::simulate::Options;
 use lineweave_core::topology::{Level, Shape};
+use lineweave_lab::simulate::coherent::{placed, simulate};
+use lineweave_lab::simulate::Options;
 
 /// The machines with two packages of EPYCs whose matrices show that homes matter.
 const MATTERS: [&str; 7] = ["7302", "7601", "7702", "7742", "7r13", "9454", "9754"];

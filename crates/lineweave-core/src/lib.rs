@@ -11,21 +11,13 @@ pub mod profile;
 pub mod plan;
 pub mod machine;
 pub mod model;
-pub mod matrix;
 pub mod algorithm;
 pub mod probe;
 pub mod verify;
 pub mod trace;
 pub mod lines;
 pub mod cost;
-pub mod optimise;
 pub mod select;
-pub mod closed_form;
-pub mod simulate;
-pub mod generate;
-pub mod what_if;
-pub mod draw;
-pub mod paper;
 
 /// A number of this crate's sources: others may make other plans, and choose otherwise.
 pub const SOURCES: &str = env!("LINEWEAVE_SOURCES");

@@ -78,7 +78,7 @@ pub struct Cpu {
 
 impl Cpu {
     /// What it belongs to at a level.
-    pub(crate) fn id(&self, level: Level) -> usize {
+    pub fn id(&self, level: Level) -> usize {
         match level {
             Level::Core => self.core,
             Level::L3 => self.l3,

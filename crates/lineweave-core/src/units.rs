@@ -187,6 +187,11 @@ pub fn fnv1a(bytes: impl IntoIterator<Item = u8>) -> u64 {
 #[serde(transparent)]
 pub struct Lines(pub u64);
 
+/// ceil(log2 p): the height of a binomial tree of `p` ranks.
+pub fn ceil_log2(p: usize) -> u32 {
+    p.max(1).next_power_of_two().trailing_zeros()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

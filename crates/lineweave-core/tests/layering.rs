@@ -5,15 +5,19 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Which of our crates each of our crates may depend on.
-const CRATES: [(&str, &[&str]); 5] = [
+const CRATES: [(&str, &[&str]); 6] = [
     ("lineweave-core", &[]),
+    ("lineweave-lab", &["lineweave-core"]),
     ("lineweave", &["lineweave-core"]),
     ("lineweave-c", &["lineweave-core", "lineweave"]),
     ("lineweave-py", &["lineweave-core", "lineweave"]),
-    ("lineweave-cli", &["lineweave-core", "lineweave"]),
+    ("lineweave-cli", &["lineweave-core", "lineweave-lab", "lineweave"]),
 ];
 
-/// What the pure crate does without: clocks, threads, files, the environment, other processes, the network.
+/// The crates that compute, and nothing else.
+const PURE: [&str; 2] = ["lineweave-core", "lineweave-lab"];
+
+/// What the pure crates do without: clocks, threads, files, the environment, other processes, the network.
 const IMPURE: [&str; 9] = [
     "std::time::Instant",
     "std::time::SystemTime",
@@ -146,23 +150,25 @@ fn looks_forward(order: &[String], module: &str, depth: usize, text: &str) -> Ve
 
 #[test]
 fn modules_use_only_earlier_modules() {
-    let source = crates_directory().join("lineweave-core/src");
-    let order = declared(&fs::read_to_string(source.join("lib.rs")).expect("lib.rs"));
-    assert!(order.len() > 3, "lib.rs declares its modules one a line: {order:?}");
-    let mut wrong = Vec::new();
-    for file in sources(&source) {
-        let relative = file.strip_prefix(&source).expect("below src").with_extension("");
-        let mut path: Vec<&str> = relative.iter().map(|part| part.to_str().expect("UTF-8")).collect();
-        if path == ["lib"] {
-            continue;
+    for name in PURE {
+        let source = crates_directory().join(name).join("src");
+        let order = declared(&fs::read_to_string(source.join("lib.rs")).expect("lib.rs"));
+        assert!(order.len() > 3, "{name}'s lib.rs declares its modules one a line: {order:?}");
+        let mut wrong = Vec::new();
+        for file in sources(&source) {
+            let relative = file.strip_prefix(&source).expect("below src").with_extension("");
+            let mut path: Vec<&str> = relative.iter().map(|part| part.to_str().expect("UTF-8")).collect();
+            if path == ["lib"] {
+                continue;
+            }
+            path.retain(|part| *part != "mod");
+            let text = fs::read_to_string(&file).expect("a readable source");
+            for reason in looks_forward(&order, path[0], path.len(), &text) {
+                wrong.push(format!("{}: {reason}", file.display()));
+            }
         }
-        path.retain(|part| *part != "mod");
-        let text = fs::read_to_string(&file).expect("a readable source");
-        for reason in looks_forward(&order, path[0], path.len(), &text) {
-            wrong.push(format!("{}: {reason}", file.display()));
-        }
+        assert!(wrong.is_empty(), "lib.rs declares modules in dependency order:\n{}", wrong.join("\n"));
     }
-    assert!(wrong.is_empty(), "lib.rs declares modules in dependency order:\n{}", wrong.join("\n"));
 }
 
 #[test]
@@ -245,14 +251,20 @@ fn dependencies_are_found_however_they_are_written() {
 }
 
 #[test]
-fn the_core_is_pure_and_safe() {
-    let source = crates_directory().join("lineweave-core/src");
-    let lib = fs::read_to_string(source.join("lib.rs")).expect("lib.rs");
-    assert!(lib.contains("#![forbid(unsafe_code)]"), "lineweave-core forbids unsafe code");
-    for file in sources(&source) {
-        let code = code(&fs::read_to_string(&file).expect("a readable source"));
-        for name in IMPURE {
-            assert!(!code.contains(name), "{}: {name} belongs in `lineweave` or the CLI", file.display());
+fn what_computes_is_pure_and_safe() {
+    for name in PURE {
+        let source = crates_directory().join(name).join("src");
+        let lib = fs::read_to_string(source.join("lib.rs")).expect("lib.rs");
+        assert!(lib.contains("#![forbid(unsafe_code)]"), "{name} forbids unsafe code");
+        for file in sources(&source) {
+            let code = code(&fs::read_to_string(&file).expect("a readable source"));
+            for impure in IMPURE {
+                assert!(
+                    !code.contains(impure),
+                    "{}: {impure} belongs in `lineweave` or the CLI",
+                    file.display()
+                );
+            }
         }
     }
 }
@@ -267,7 +279,7 @@ fn prints(code: &str) -> Option<&'static str> {
 
 #[test]
 fn nothing_below_the_cli_prints() {
-    for name in ["lineweave-core", "lineweave"] {
+    for name in ["lineweave-core", "lineweave-lab", "lineweave"] {
         for file in sources(&crates_directory().join(name).join("src")) {
             let code = code(&fs::read_to_string(&file).expect("a readable source"));
             if let Some(macro_name) = prints(&code) {

@@ -19,12 +19,12 @@ use lineweave_core::algorithm::spec::Spec;
 use lineweave_core::algorithm::{self, Algorithm};
 use lineweave_core::collective::Collective;
 use lineweave_core::machine;
-use lineweave_core::model::{ceil_log2, LevelCosts, Model};
+use lineweave_core::model::{LevelCosts, Model};
 use lineweave_core::plan::{Layout, Params, Plan, PlanError};
 use lineweave_core::profile::Fingerprint;
 use lineweave_core::select::{self, Choice, Choices, Question, SelectError};
 use lineweave_core::topology::Shape;
-use lineweave_core::units::{Bytes, Nanos, Rank, LINE};
+use lineweave_core::units::{ceil_log2, Bytes, Nanos, Rank, LINE};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 

@@ -5,7 +5,7 @@ use crate::files::to_write;
 use crate::question::{read_plan, Wanted};
 use crate::session::Session;
 use lineweave_core::collective::Collective;
-use lineweave_core::draw;
+use lineweave_lab::draw;
 use serde::Serialize;
 use std::path::PathBuf;
 

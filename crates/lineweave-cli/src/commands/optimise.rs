@@ -10,10 +10,10 @@ use lineweave_core::algorithm::MAX_RANKS;
 use lineweave_core::collective::Collective;
 use lineweave_core::machine::{self, Machine};
 use lineweave_core::model::Model;
-use lineweave_core::optimise::methods::{methods, Case, Method};
 use lineweave_core::plan::{Params, PlanError};
 use lineweave_core::topology::Shape;
 use lineweave_core::units::Nanos;
+use lineweave_lab::optimise::methods::{methods, Case, Method};
 use serde::Serialize;
 use std::time::Instant;
 
@@ -132,7 +132,7 @@ fn each(
                 params: optimum.map(|o| &o.choice.params),
                 predicted_ns: optimum.map(|o| o.cost_ns),
                 bound_ns: optimum.map(|o| o.bound_ns),
-                ratio: optimum.map(lineweave_core::optimise::Optimum::ratio),
+                ratio: optimum.map(lineweave_lab::optimise::Optimum::ratio),
                 exact: optimum.map(|o| o.exact),
                 elapsed_ms,
                 assumed: &assumed,

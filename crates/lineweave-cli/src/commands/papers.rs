@@ -4,8 +4,8 @@ use crate::error::CliError;
 use crate::files::{directory, replace};
 use crate::output::table;
 use crate::session::Session;
-use lineweave_core::paper::limit::{Judged, Limit, LIMITS};
-use lineweave_core::paper::{Claim, Figure, Finding, Item, Paper, TABLE};
+use lineweave_lab::paper::limit::{Judged, Limit, LIMITS};
+use lineweave_lab::paper::{Claim, Figure, Finding, Item, Paper, TABLE};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 

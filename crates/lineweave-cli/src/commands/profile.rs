@@ -9,8 +9,9 @@ use crate::files::{replace, to_write};
 use crate::output::table;
 use crate::session::{load_profile, Session};
 use clap::Subcommand;
-use lineweave_core::model::{link, Provenance};
+use lineweave_core::model::Provenance;
 use lineweave_core::topology::Level;
+use lineweave_lab::models::link;
 use serde::Serialize;
 use std::path::PathBuf;
 

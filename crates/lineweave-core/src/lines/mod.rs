@@ -1,6 +1,6 @@
 //! What a cache line does: who has it, what a load or a store of it costs, and whom that makes wait.
 //!
-//! One automaton with two drivers. [`crate::cost`] plays plans on a model, fast, to choose among them; [`crate::simulate`] plays
+//! One automaton with two drivers. [`crate::cost`] plays plans on a model, fast, to choose among them; the laboratory's `simulate` plays
 //! them on a described machine, line by line, with a trace. Both ask the same [`Line`] and send stores through the same
 //! [`Stores`]; what differs is where [`Prices`] come from.
 //!

@@ -185,8 +185,8 @@ pub struct Machine {
 }
 
 impl Transfer {
-    /// The cost between cores whose nearest common level is `level`.
-    pub(crate) fn at_mut(&mut self, level: Level) -> &mut Value {
+    /// To set: the cost between cores whose nearest common level is `level`.
+    pub fn at_mut(&mut self, level: Level) -> &mut Value {
         match level {
             Level::Core => &mut self.core_ns,
             Level::L3 => &mut self.l3_ns,

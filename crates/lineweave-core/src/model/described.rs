@@ -5,8 +5,8 @@
 //! assumed and listed.
 
 use super::{
-    cache_line, AlphaBeta, Contention, Fitted, FoldCosts, LayoutCost, LevelCosts, Model, Overhead,
-    Provenance, Surface, Values, Wake, SCHEMA,
+    AlphaBeta, Contention, Fitted, FoldCosts, LayoutCost, LevelCosts, Model, MultiLine, Overhead, Provenance,
+    Surface, Values, Wake, SCHEMA,
 };
 use crate::machine::{Machine, State, Status, Value};
 use crate::plan::Layout;
@@ -38,7 +38,8 @@ impl Missing {
     }
 }
 
-pub(super) fn known(value: &Value) -> Option<Fitted> {
+/// A described value with its interval; `None` where the machine does not know it.
+pub fn known(value: &Value) -> Option<Fitted> {
     let v = value.value?;
     let provenance = match value.status {
         Status::Measured => Provenance::Measured,
@@ -52,6 +53,19 @@ pub(super) fn known(value: &Value) -> Option<Fitted> {
         ci_high: value.high.unwrap_or(v).max(v),
         provenance,
     })
+}
+
+/// T_N for buffers in these states at sender and receiver, as the machine's table has it.
+pub fn several_lines(machine: &Machine, send: State, recv: State) -> Option<MultiLine> {
+    let fit = machine.multi_line.iter().find(|f| f.send == send && f.recv == recv)?;
+    Some(MultiLine { o: known(&fit.o_ns)?, q: known(&fit.q_ns)?, p: known(&fit.p_ns)? })
+}
+
+/// T_C(n) = c n + b - a / n for buffers in these states at the owner and at the readers, as the machine's table has it: c and b,
+/// and beside them a, which is zero where the line is in a cache.
+pub fn one_line(machine: &Machine, send: State, recv: State) -> Option<(Contention, Fitted)> {
+    let fit = machine.contention.iter().find(|f| f.send == send && f.recv == recv)?;
+    Some((Contention { c: known(&fit.c_ns)?, b: known(&fit.b_ns)? }, known(&fit.a_ns)?))
 }
 
 /// The time of a byte, from a rate in bytes a ns.
@@ -89,10 +103,9 @@ impl Model {
         let invalid = missing.value("R_I", &machine.access.memory_ns, stand_in.invalid.value);
         let copy_rate = missing.value("copy rate", &machine.rates.copy_bytes_per_ns, 10.0);
         let fold_rate = missing.value("fold rate", &machine.rates.fold_bytes_per_ns, 8.0);
-        let lines = cache_line::multi_line(machine, State::E, State::E).ok();
-        let contention = cache_line::SameLine::of(machine, State::E, State::E)
-            .map(|t_c| t_c.linear)
-            .unwrap_or_else(|_| {
+        let lines = several_lines(machine, State::E, State::E);
+        let contention =
+            one_line(machine, State::E, State::E).map(|(linear, _)| linear).unwrap_or_else(|| {
                 missing.note("T_C", "not described; c = 0.24 R_R (Xeon Phi's ratio) assumed");
                 let c = Fitted::assumed(across.value * 0.24);
                 Contention { c, b: Fitted::assumed(across.value + local.value - c.value) }

@@ -50,7 +50,7 @@ fn within(freedom: usize, angle: f64) -> f64 {
 }
 
 /// The 97.5 % quantile of Student's t with so many degrees of freedom, by bisection.
-pub fn student_t(freedom: usize) -> f64 {
+fn student_t(freedom: usize) -> f64 {
     let (mut low, mut high) = (0.0, FRAC_PI_2);
     while (high - low) > 1e-14 {
         let middle = 0.5 * (low + high);

@@ -5,42 +5,20 @@
 //! Rico-Gallego & Diaz-Martin 2015 (L(m, tau)), Hockney (alpha, beta), and measured set-and-wait times per
 //! flag layout, which none of the papers has.
 
-pub mod cache_line;
-mod cells;
-pub mod classes;
+pub mod cells;
 mod described;
-pub mod error;
-mod estimate;
 mod fit;
 mod fitted;
-mod hockney;
 mod least_squares;
-pub mod link;
-mod log_np;
-mod loggp;
-mod logp;
-pub mod mesh;
-mod plogp;
-mod published;
-mod stages;
 mod surface;
-pub mod tau_lop;
 mod text;
-pub mod put_get;
 mod values;
 
-pub use estimate::{estimate, Estimates, Known};
+pub use described::{known, one_line, several_lines};
 pub use fit::{fit, FitError};
 pub use fitted::{Fitted, Provenance};
 pub use least_squares::{weighted, LeastSquares, Observation};
-pub use log_np::{Hop, LogNp, MLogNp};
-pub use loggp::LogGp;
-pub use logp::LogP;
-pub use plogp::PLogP;
-pub use published::{ceil_log2, segments, Call, Distance, NoForm, NotKnown, Published};
-pub use stages::{levels, Form, Stage};
 pub use surface::{isotonic, isotonic_grid, Point, Reading, Surface};
-pub use tau_lop::TauLop;
 pub use text::ModelError;
 pub use values::Values;
 
@@ -356,10 +334,6 @@ impl Model {
     }
 }
 
-#[cfg(test)]
-mod classes_tests;
-#[cfg(test)]
-mod estimate_tests;
 #[cfg(test)]
 mod fit_tests;
 

@@ -10,14 +10,12 @@ mod candidates;
 mod choices;
 mod explain;
 mod homes;
-mod nodes;
 mod variants;
 
 pub use banks::{ring_banks, small_slots, walk, LARGE_BANKS, SMALL_BANKS, SMALL_SLOTS};
 pub use choices::{Choices, ChoicesError, Found, Tuned, CHOICES_SCHEMA};
 pub use explain::explain;
 pub use homes::on_one_node;
-pub use nodes::{over_nodes, NoNodes, OverNodes, Phase};
 
 use crate::algorithm::spec::Named;
 use crate::algorithm::{self, Algorithm, Problem};

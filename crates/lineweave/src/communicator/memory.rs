@@ -15,7 +15,7 @@
 use super::{Engine, Mode, PlanId, Stop};
 use crate::error::{Error, Loss};
 use crate::segment::{BankClass, Geometry, Mapped};
-use lineweave_core::model::ceil_log2;
+use lineweave_core::units::ceil_log2;
 use std::ops::Range;
 
 /// What a communicator takes of memory.

@@ -7,10 +7,11 @@ use crate::question::Where;
 use crate::session::{load_profile, Costs, Session};
 use lineweave::tuning::Origin;
 use lineweave_core::collective::Collective;
-use lineweave_core::model::{link, AlphaBeta, Fitted, Provenance};
+use lineweave_core::model::{AlphaBeta, Fitted, Provenance};
 use lineweave_core::profile::Profile;
-use lineweave_core::select::over_nodes;
 use lineweave_core::units::{Bytes, Nanos};
+use lineweave_lab::models::link;
+use lineweave_lab::nodes::over_nodes;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 

@@ -1,10 +1,10 @@
 //! The tree that a machine's matrix gives, beside the choice.
 
 use crate::error::CliError;
-use lineweave_core::generate::{generate, Case, BYTES, COLLECTIVES};
 use lineweave_core::machine::Machine;
 use lineweave_core::select::{Choice, Question};
 use lineweave_core::units::Nanos;
+use lineweave_lab::generate::{generate, Case, BYTES, COLLECTIVES};
 
 /// What the choice and the best generated tree take, simulated with each two CPUs at their own latency: a sentence. Nothing where no
 /// pairs were timed, or for calls that no trees are generated for.

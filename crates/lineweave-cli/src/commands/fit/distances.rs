@@ -4,10 +4,10 @@ use crate::error::CliError;
 use crate::output::table;
 use crate::session::Session;
 use lineweave::sysfile::format_cpu_list;
-use lineweave_core::model::classes::{classes, Class, Latencies};
 use lineweave_core::profile::Profile;
 use lineweave_core::topology::{Level, Topology};
 use lineweave_core::units::Nanos;
+use lineweave_lab::models::classes::{classes, Class, Latencies};
 use serde::Serialize;
 
 /// A class of pairs.

@@ -6,8 +6,8 @@ use crate::files::replace;
 use crate::output::table;
 use crate::session::{load_machine, Session};
 use lineweave_core::model::fit;
-use lineweave_core::simulate::measuring::{measure, recovered, Recovered};
 use lineweave_core::units::Nanos;
+use lineweave_lab::simulate::measuring::{measure, recovered, Recovered};
 use serde::Serialize;
 use std::path::PathBuf;
 

@@ -6,10 +6,10 @@ use lineweave::node::NodeInfo;
 use lineweave::team::Charter;
 use lineweave::trial::{Crew, CrewError, Rested, Trial, Way};
 use lineweave::tuning::{Origin, Tuning};
-use lineweave_core::closed_form::Row;
 use lineweave_core::model::Values;
 use lineweave_core::profile::Stats;
 use lineweave_core::select::{Choices, Question};
+use lineweave_lab::closed_form::Row;
 use std::collections::BTreeMap;
 
 /// Windows of each algorithm, in turn, so that drift meets all alike.

@@ -10,13 +10,14 @@ use crate::session::{load_machine, load_profile, Session};
 use crate::size::Size;
 use lineweave::settings::Settings;
 use lineweave::topology::{Hardware, Source};
-use lineweave_core::closed_form::{farthest, rows, Absent, Row};
 use lineweave_core::collective::{Association, Collective};
-use lineweave_core::model::{estimate, Estimates, Model};
+use lineweave_core::model::Model;
 use lineweave_core::plan::PlanError;
 use lineweave_core::select::{Choices, Question};
 use lineweave_core::topology::{Shape, Topology};
 use lineweave_core::{algorithm, units::Bytes};
+use lineweave_lab::closed_form::{farthest, rows, Absent, Row};
+use lineweave_lab::models::{estimate, Estimates};
 use measured::Times;
 use std::path::{Path, PathBuf};
 
@@ -28,12 +29,12 @@ const MODELS: [&str; 12] = [
     "PLogP",
     "log_nP",
     "mlog_nP",
-    lineweave_core::model::put_get::NAME,
-    lineweave_core::model::cache_line::BEST,
-    lineweave_core::model::cache_line::WORST,
+    lineweave_lab::models::put_get::NAME,
+    lineweave_lab::models::cache_line::BEST,
+    lineweave_lab::models::cache_line::WORST,
     "tau-Lop",
-    lineweave_core::closed_form::WHOLE,
-    lineweave_core::closed_form::PLAYED,
+    lineweave_lab::closed_form::WHOLE,
+    lineweave_lab::closed_form::PLAYED,
 ];
 
 /// Of what.
@@ -182,7 +183,7 @@ fn estimates(subject: &Subject, shape: &Shape, segment: u64) -> Result<Estimates
 fn known(estimates: &Estimates, asked: &[String]) -> Result<(), CliError> {
     let all = estimates.all();
     let name = |model: &str| {
-        if model == lineweave_core::closed_form::WHOLE {
+        if model == lineweave_lab::closed_form::WHOLE {
             "tau-Lop".to_owned()
         } else {
             model.to_owned()

@@ -5,11 +5,11 @@ use crate::error::CliError;
 use crate::output::table;
 use crate::session::Session;
 use lineweave_core::collective::Collective;
-use lineweave_core::draw::{curves, Curve, Panel};
-use lineweave_core::model::error::{mean_proportional, mean_relative, regret};
-use lineweave_core::model::Estimates;
 use lineweave_core::plan::Params;
 use lineweave_core::units::{Bytes, Nanos};
+use lineweave_lab::draw::{curves, Curve, Panel};
+use lineweave_lab::models::error::{mean_proportional, mean_relative, regret};
+use lineweave_lab::models::Estimates;
 use serde::Serialize;
 
 /// What the paper printed of such a comparison.

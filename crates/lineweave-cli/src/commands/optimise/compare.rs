@@ -6,11 +6,11 @@ use crate::machines;
 use crate::output::table;
 use crate::session::{load_machine, Session};
 use lineweave_core::collective::Collective;
-use lineweave_core::generate::{generate, usual, Case, Generated, Timed, USUAL};
 use lineweave_core::machine::Machine;
 use lineweave_core::plan::PlanError;
 use lineweave_core::topology::Shape;
 use lineweave_core::units::Nanos;
+use lineweave_lab::generate::{generate, usual, Case, Generated, Timed, USUAL};
 use serde::Serialize;
 use std::time::Instant;
 
@@ -156,8 +156,8 @@ fn object(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lineweave_core::generate::COLLECTIVES;
     use lineweave_core::verify::verify;
+    use lineweave_lab::generate::COLLECTIVES;
 
     fn machines() -> Vec<Machine> {
         let beside = machines::beside().unwrap().into_iter();

@@ -5,10 +5,10 @@ use super::Section;
 use crate::error::CliError;
 use crate::session::Session;
 use lineweave_core::collective::Collective;
-use lineweave_core::draw;
 use lineweave_core::select::{select, SelectError};
 use lineweave_core::topology::Shape;
 use lineweave_core::units::{Bytes, Nanos};
+use lineweave_lab::draw;
 
 /// Collectives that are mapped.
 const MAPPED: [Collective; 2] = [Collective::Bcast, Collective::Allreduce];

@@ -2,9 +2,9 @@
 
 use super::subject::Subject;
 use super::Section;
-use lineweave_core::draw::{self, Axes, Curve, Panel, Sampled, Span};
 use lineweave_core::model::Surface;
 use lineweave_core::units::{Bytes, Nanos};
+use lineweave_lab::draw::{self, Axes, Curve, Panel, Sampled, Span};
 
 /// Lengths at which surfaces are read: from a line to 4 MiB.
 const SIZES: [usize; 9] = [64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20];

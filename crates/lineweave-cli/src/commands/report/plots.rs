@@ -3,9 +3,9 @@
 use super::choices::Tree;
 use super::subject::Subject;
 use super::Section;
-use lineweave_core::draw;
 use lineweave_core::topology::{Cpu, Level};
 use lineweave_core::units::Nanos;
+use lineweave_lab::draw;
 use std::collections::BTreeMap;
 
 /// Packages, NUMA nodes, caches, cores and threads.

@@ -4,12 +4,12 @@ use super::subject::{question, Subject};
 use super::Section;
 use crate::error::CliError;
 use crate::session::Session;
-use lineweave_core::draw::{curves_on, Axes, Curve, Panel};
-use lineweave_core::model::error::{mean_proportional, mean_relative};
 use lineweave_core::plan::Params;
 use lineweave_core::select::predict;
 use lineweave_core::topology::Shape;
 use lineweave_core::units::{Bytes, Nanos};
+use lineweave_lab::draw::{curves_on, Axes, Curve, Panel};
+use lineweave_lab::models::error::{mean_proportional, mean_relative};
 
 /// One call.
 struct Pair {

@@ -7,9 +7,9 @@ use lineweave_core::collective::Collective;
 use lineweave_core::machine::Machine;
 use lineweave_core::model::fit;
 use lineweave_core::select::{select, SelectError};
-use lineweave_core::simulate::measuring::measure;
-use lineweave_core::simulate::{coherent, simulate, Fidelity, Options};
 use lineweave_core::topology::Shape;
+use lineweave_lab::simulate::measuring::measure;
+use lineweave_lab::simulate::{coherent, simulate, Fidelity, Options};
 use std::path::PathBuf;
 
 /// What is played.

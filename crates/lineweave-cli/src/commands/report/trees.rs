@@ -4,12 +4,12 @@ use super::subject::Subject;
 use super::Section;
 use crate::error::CliError;
 use lineweave_core::collective::Collective;
-use lineweave_core::draw;
-use lineweave_core::generate::{generate, usual, Case, USUAL};
 use lineweave_core::machine::Machine;
-use lineweave_core::matrix;
 use lineweave_core::topology::{Shape, Topology};
 use lineweave_core::units::Nanos;
+use lineweave_lab::draw;
+use lineweave_lab::generate::{generate, usual, Case, USUAL};
+use lineweave_lab::matrix;
 
 /// CPUs up to which a broadcast is simulated too.
 const BOTH: usize = 256;

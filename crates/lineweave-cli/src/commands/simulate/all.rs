@@ -5,7 +5,7 @@ use super::{one, Arguments, Case};
 use crate::error::CliError;
 use lineweave_core::algorithm;
 use lineweave_core::machine::Machine;
-use lineweave_core::simulate::SimulateError;
+use lineweave_lab::simulate::SimulateError;
 
 /// What stands for all of them where an algorithm is asked for.
 pub const NAME: &str = "all";

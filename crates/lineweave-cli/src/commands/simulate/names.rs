@@ -5,9 +5,9 @@ use lineweave_core::algorithm::spec::Spec;
 use lineweave_core::algorithm::{self, Algorithm};
 use lineweave_core::collective::Collective;
 use lineweave_core::machine::Machine;
-use lineweave_core::optimise::row::mesh_costs;
 use lineweave_core::plan::Params;
-use lineweave_core::simulate::mesh::FlagCost;
+use lineweave_lab::optimise::row::mesh_costs;
+use lineweave_lab::simulate::mesh::FlagCost;
 
 /// Collective, the library's name, the table's, and parameters that go with it.
 type Alias = (Collective, &'static str, &'static str, &'static [(&'static str, &'static str)]);

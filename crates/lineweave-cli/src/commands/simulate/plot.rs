@@ -1,8 +1,8 @@
 //! A sweep as curves.
 
 use super::report::Row;
-use lineweave_core::draw::{charts, Axis, Chart, Mark, Scale, Series, Spot};
 use lineweave_core::machine::Machine;
+use lineweave_lab::draw::{charts, Axis, Chart, Mark, Scale, Series, Spot};
 
 /// What can stand on the axis to the right: its title, its scale and where a row is on it.
 type Over = (&'static str, Scale, fn(&Row) -> f64);

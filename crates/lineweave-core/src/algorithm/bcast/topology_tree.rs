@@ -101,7 +101,10 @@ fn tree(spec: &Spec, p: usize) -> Result<Tree, PlanError> {
 }
 
 /// The joined tree, and the member that each of its virtual ranks is.
-pub(crate) fn joined(problem: &Problem, s: &Scope, levels: &Levels) -> Result<(Tree, Vec<usize>), PlanError> {
+///
+/// # Errors
+/// A [`PlanError`] when a level's tree is out of range.
+pub fn joined(problem: &Problem, s: &Scope, levels: &Levels) -> Result<(Tree, Vec<usize>), PlanError> {
     // Children by member, those of outer levels first: the farthest way is the longest.
     let mut below: Vec<Vec<usize>> = vec![Vec::new(); s.len()];
     for stage in stages(&problem.shape, s, levels, default_spec).iter().rev() {

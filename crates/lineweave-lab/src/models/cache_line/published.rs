@@ -1,0 +1,196 @@
+//! The min-max models beside the message models: forms of Table 4.1 for the algorithms that it is of.
+//!
+//! Flat and binomial broadcasts, binomial reductions of a line or less, flat broadcasts of more, and dissemination
+//! barriers. In a binomial tree parents have different numbers of children; the time is that of the slowest way down,
+//! level by level (Eq. 4.7, 4.13).
+
+use super::{
+    barrier, flat_broadcast, multi_line, reduction_level, small_broadcast_level, Folding, MinMax, Reads,
+    SameLine,
+};
+use crate::models::published::{Call, NoForm, NotKnown, Published};
+use crate::models::Form;
+use lineweave_core::machine::{Machine, State};
+use lineweave_core::model::{Model, MultiLine, Reading};
+use lineweave_core::topology::Level;
+use lineweave_core::units::ceil_log2;
+
+/// Best and worst case by name.
+pub const BEST: &str = "min-max, best";
+/// See [`BEST`].
+pub const WORST: &str = "min-max, worst";
+
+/// R, T_C and T_N of one machine, read as best or as worst case.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct MinMaxModel {
+    /// Bytes of a line.
+    pub line_bytes: u64,
+    /// R_L, R_R and R_I.
+    pub reads: Reads,
+    /// T_C.
+    pub t_c: SameLine,
+    /// T_N, where it is known.
+    pub t_n: Option<MultiLine>,
+    /// Whether pollers are in the way.
+    pub worst: bool,
+}
+
+impl MinMaxModel {
+    /// Of a described machine, for buffers that are exclusive in their owner's cache.
+    ///
+    /// # Errors
+    /// [`NotKnown`], with what the description says instead.
+    pub fn of_machine(machine: &Machine, level: Level) -> Result<MinMaxModel, NotKnown> {
+        let lacks = |error: super::CacheLineError| match error {
+            super::CacheLineError::Unknown { what, machine, why } => {
+                NotKnown { model: BEST, value: what, machine: format!("machine `{machine}`"), because: why }
+            }
+        };
+        let line = machine.line_bytes.value.filter(|n| *n >= 1.0).ok_or_else(|| NotKnown {
+            model: BEST,
+            value: "line_bytes".to_owned(),
+            machine: format!("machine `{}`", machine.name),
+            because: machine.line_bytes.source.clone(),
+        })?;
+        Ok(MinMaxModel {
+            line_bytes: line as u64,
+            reads: Reads::of(machine, level).map_err(lacks)?,
+            t_c: SameLine::of(machine, State::E, State::E).map_err(lacks)?,
+            t_n: multi_line(machine, State::E, State::E).ok(),
+            worst: false,
+        })
+    }
+
+    /// Of a fitted model, between ranks at `level`.
+    pub fn of_model(model: &Model, level: Level) -> MinMaxModel {
+        let costs = model.level(level).0;
+        let zero = lineweave_core::model::Fitted::new(0.0, lineweave_core::model::Provenance::Inferred);
+        MinMaxModel {
+            line_bytes: model.line_bytes as u64,
+            reads: Reads { local: model.local.value, remote: costs.read.value, invalid: model.invalid.value },
+            t_c: SameLine { linear: model.contention, a: zero },
+            t_n: costs.lines,
+            worst: false,
+        }
+    }
+
+    /// The same, read as the worst case.
+    pub fn at_worst(self) -> MinMaxModel {
+        MinMaxModel { worst: true, ..self }
+    }
+
+    fn lines(&self, form: Form) -> Result<MultiLine, NoForm> {
+        let because = "T_N is not known, by which messages of more than a line are transferred";
+        self.t_n.ok_or(NoForm::NotExpressible { model: self.name(), form, because })
+    }
+}
+
+/// The slowest way down the binomial tree over `p` ranks from `v`, a level of so many children being so long.
+fn deepest(v: usize, p: usize, level: &dyn Fn(usize) -> MinMax) -> MinMax {
+    let own = if v == 0 { usize::MAX } else { v & v.wrapping_neg() };
+    let children = (0..usize::BITS).map(|i| 1usize << i).take_while(|&b| b < own && v + b < p);
+    let below = children.map(|b| deepest(v + b, p, level));
+    let (count, far) = below.fold((0, MinMax::default()), |(n, far), next| {
+        (n + 1, MinMax { min: far.min.max(next.min), max: far.max.max(next.max) })
+    });
+    match count {
+        0 => MinMax::default(),
+        n => level(n) + far,
+    }
+}
+
+impl Published for MinMaxModel {
+    fn name(&self) -> &'static str {
+        if self.worst {
+            WORST
+        } else {
+            BEST
+        }
+    }
+
+    /// T_N of its lines; a line or less is read: R_R + R_L.
+    fn message(&self, bytes: u64) -> Reading {
+        let lines = bytes.div_ceil(self.line_bytes).max(1);
+        let nanos = match (lines, self.t_n) {
+            (1, _) => self.reads.remote + self.reads.local,
+            (n, Some(t_n)) => t_n.at(n as f64),
+            (n, None) => n as f64 * (self.reads.remote + self.reads.local),
+        };
+        Reading { nanos, extrapolated: lines > 1 && self.t_n.is_none() }
+    }
+
+    fn collective(&self, call: &Call<'_>) -> Result<Reading, NoForm> {
+        let (r, t_c, p, form) = (&self.reads, &self.t_c, call.ranks, call.form);
+        let other = |because| Err(NoForm::NotExpressible { model: self.name(), form, because });
+        if p <= 1 {
+            return Ok(Reading { nanos: 0.0, extrapolated: false });
+        }
+        let once = |ns: f64| MinMax { min: ns, max: ns };
+        let line = call.bytes <= self.line_bytes;
+        let found = match form {
+            Form::FlatBcast if line => once(r.invalid) + small_broadcast_level(r, t_c, p - 1),
+            Form::FlatBcast => {
+                let lines = call.bytes.div_ceil(self.line_bytes) as usize;
+                flat_broadcast(r, t_c, &self.lines(form)?, p, lines)
+            }
+            Form::BinomialBcast if line => {
+                once(r.invalid) + deepest(0, p, &|k| small_broadcast_level(r, t_c, k))
+            }
+            Form::BinomialReduce if line => {
+                let t_n = self.lines(form)?;
+                once(r.remote) + deepest(0, p, &|k| reduction_level(r, t_c, &t_n, Folding::Slope, k))
+            }
+            Form::DisseminationBarrier => barrier(r, 1, ceil_log2(p) as usize),
+            Form::BinomialBcast | Form::BinomialReduce => {
+                return other("Table 4.1 has trees for messages of at most a line");
+            }
+            Form::Scatter
+            | Form::DoublingAllgather
+            | Form::RingAllgather
+            | Form::ScatterDoublingBcast
+            | Form::ScatterRingBcast
+            | Form::TwoSegmentTree { .. }
+            | Form::DoublingAllreduce
+            | Form::Rabenseifner
+            | Form::RingAllreduce
+            | Form::BinomialBarrier => return other("Table 4.1 has no such algorithm"),
+        };
+        Ok(Reading { nanos: if self.worst { found.max } else { found.min }, extrapolated: false })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{small_broadcast, small_broadcast_level};
+    use super::*;
+    use lineweave_core::machine::shipped;
+
+    fn phi() -> MinMaxModel {
+        let machine = shipped().iter().find(|m| m.name == "xeon-phi-5110p").unwrap();
+        MinMaxModel::of_machine(machine, Level::Package).unwrap()
+    }
+
+    /// A flat tree is Eq. 4.7 with one level; a binomial one of 8 has levels of 3, 2 and 1 children on its longest way.
+    #[test]
+    fn trees_are_levels_in_a_row() {
+        let m = phi();
+        let at = |m: MinMaxModel, form, p, bytes| m.collective(&Call::new(form, p, bytes)).unwrap().nanos;
+        let flat = small_broadcast(&m.reads, &m.t_c, &[7]);
+        assert_eq!(at(m, Form::FlatBcast, 8, 8), flat.min);
+        assert_eq!(at(m.at_worst(), Form::FlatBcast, 8, 8), flat.max);
+        let level = |k| small_broadcast_level(&m.reads, &m.t_c, k).min;
+        let by_hand = m.reads.invalid + level(3) + level(2) + level(1);
+        assert!((at(m, Form::BinomialBcast, 8, 64) - by_hand).abs() < 1e-9);
+        // Among 5 ranks the way over rank 2 has two levels: 3 children, then 1.
+        assert!((at(m, Form::BinomialBcast, 5, 64) - (m.reads.invalid + level(3) + level(1))).abs() < 1e-9);
+        assert!(at(m, Form::DisseminationBarrier, 8, 0) < at(m.at_worst(), Form::DisseminationBarrier, 8, 0));
+    }
+
+    #[test]
+    fn what_table_4_1_lacks_is_said() {
+        let error = phi().collective(&Call::new(Form::BinomialBcast, 8, 65)).unwrap_err();
+        assert!(error.to_string().contains("at most a line"), "{error}");
+        let none = shipped().iter().find(|m| m.mesh.is_some()).unwrap();
+        assert!(MinMaxModel::of_machine(none, Level::Package).is_err());
+    }
+}

@@ -1,0 +1,415 @@
+//! The published models' parameters, from a profile or from a machine's description.
+//!
+//! A message of the engine is put into a box, signalled, and got out of it. Its time T(m) is `pingpong` where that was measured,
+//! and beyond it the sum of a `put`, a `signal` and a `get`, marked as inferred. From T(m), the engine's overheads and the
+//! copies:
+//!
+//! - Hockney: least squares of T on (1, m);
+//! - LogP, of one line: o is the mean of what a sender and a receiver are busy with; L + 2 o and g are least squares of T
+//!   on (1, lines - 1);
+//! - LogGP: least squares of T - 2 o on (1, m - 1); g is LogP's;
+//! - PLogP: L + g(m) = T(m), by Kielmann et al.'s g(m) = T(m) - T(0) + g(0); L and g(0) apart need a saturated link, which no
+//!   probe makes;
+//! - log_nP: o(m) = T(m) / 2 (Rico-Gallego & Diaz-Martin Eq. 5); mlog_nP the same a level;
+//! - put/get: nothing, as the machines that are measured have no message buffers;
+//! - min-max: R_L, R_R, R_I, T_C and T_N of the fit at that distance;
+//! - tau-Lop: c(m, tau) is the mean of `put` and `get`, since in the chosen ring set-up each rank does both in turn (section
+//!   5); made monotone; y(1) is half of an empty message, whose two transfers are synchronisation alone.
+
+mod described;
+
+use super::cache_line::{self, MinMaxModel};
+use super::published::{NotKnown, Published};
+use super::put_get::{self, PutGet};
+use super::tau_lop::{Start, TauLop, Way};
+use super::{LogGp, LogNp, LogP, MLogNp, PLogP};
+use lineweave_core::model::cells::{fitted, Cells};
+use lineweave_core::model::{weighted, Observation};
+use lineweave_core::model::{AlphaBeta, FitError, Fitted, LevelCosts, Provenance};
+use lineweave_core::model::{Point, Surface};
+use lineweave_core::plan::Layout;
+use lineweave_core::profile::{Profile, Unidentified};
+use lineweave_core::topology::Level;
+use std::collections::BTreeMap;
+
+/// A model, or what it lacks.
+pub type Known<T> = Result<T, NotKnown>;
+
+/// The published models of one machine at one distance.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Estimates {
+    /// Whose, as its reader calls it.
+    pub machine: String,
+    /// Between ranks at this distance.
+    pub level: Level,
+    /// Hockney.
+    pub hockney: Known<AlphaBeta>,
+    /// LogP.
+    pub logp: Known<LogP>,
+    /// LogGP.
+    pub loggp: Known<LogGp>,
+    /// PLogP.
+    pub plogp: Known<PLogP>,
+    /// log_nP.
+    pub log_np: Known<LogNp>,
+    /// mlog_nP.
+    pub mlog_np: Known<MLogNp>,
+    /// tau-Lop.
+    pub tau_lop: Known<TauLop>,
+    /// Put and get through message buffers.
+    pub put_get: Known<PutGet>,
+    /// The cache-line model's min-max forms, read as best case.
+    pub min_max: Known<MinMaxModel>,
+    /// The same, read as worst case.
+    pub min_max_worst: Known<MinMaxModel>,
+    /// gamma(m, tau), where folding was measured.
+    pub gamma: Option<Surface>,
+    /// What cannot be told apart or is not there, and what that means.
+    pub unidentified: Vec<Unidentified>,
+}
+
+impl Estimates {
+    /// Every model, oldest first, or what it lacks.
+    pub fn all(&self) -> Vec<(&'static str, Known<&dyn Published>)> {
+        fn part<T: Published>(known: &Known<T>) -> Known<&dyn Published> {
+            known.as_ref().map(|m| m as &dyn Published).map_err(Clone::clone)
+        }
+        vec![
+            ("Hockney", part(&self.hockney)),
+            ("LogP", part(&self.logp)),
+            ("LogGP", part(&self.loggp)),
+            ("PLogP", part(&self.plogp)),
+            ("log_nP", part(&self.log_np)),
+            ("mlog_nP", part(&self.mlog_np)),
+            (put_get::NAME, part(&self.put_get)),
+            (cache_line::BEST, part(&self.min_max)),
+            (cache_line::WORST, part(&self.min_max_worst)),
+            ("tau-Lop", part(&self.tau_lop)),
+        ]
+    }
+}
+
+/// T(m) of one length.
+#[derive(Clone, Copy, Debug)]
+struct Message {
+    bytes: u64,
+    time: Fitted,
+}
+
+impl Message {
+    /// A standard error from the interval, not below a thousandth, as [`cells`](lineweave_core::model::cells) has it.
+    fn sigma(&self) -> f64 {
+        let half = (self.time.ci_high - self.time.ci_low) / (2.0 * 1.96);
+        half.max(self.time.value.abs() * 1e-3).max(1e-3)
+    }
+}
+
+struct Reader<'a> {
+    cells: Cells<'a>,
+    machine: String,
+    line: u64,
+    segment: u64,
+    unidentified: Vec<Unidentified>,
+}
+
+/// What there is at one distance.
+struct Here {
+    signal: Option<Fitted>,
+    put: Option<Surface>,
+    get: Option<Surface>,
+    messages: Vec<Message>,
+}
+
+/// The published models between ranks at `level`, messages in segments of `segment` bytes where a model has them.
+///
+/// # Errors
+/// [`FitError::BadCell`] for a cell that is not what its probe promises.
+pub fn estimate(profile: &Profile, level: Level, segment: u64) -> Result<Estimates, FitError> {
+    let mut reader = Reader {
+        cells: Cells::of(profile)?,
+        machine: format!("the profile of {}", profile.machine.cpu),
+        line: profile.machine.line_bytes.max(1) as u64,
+        segment,
+        unidentified: Vec::new(),
+    };
+    let here = reader.here(level)?;
+    let overheads = reader.overheads();
+    let levels = reader.cells.levels(&["signal", "pingpong", "copy"])?;
+    let mut channels = Vec::new();
+    for other in levels {
+        if let Ok(channel) = reader.log_np(&reader.here(other)?) {
+            channels.push((other, channel));
+        }
+    }
+    let logp = reader.logp(&here, &overheads);
+    let loggp = reader.loggp(&here, &overheads, logp.as_ref().ok());
+    let gamma =
+        reader.cells.surface(&reader.cells.with("fold", &[("type", "f64"), ("source", "private")]))?;
+    if gamma.is_none() {
+        reader.missing("gamma(m, tau)", "no cell folds f64 in private memory".to_owned());
+    }
+    let mlog_np = match channels.is_empty() {
+        true => Err(reader.lacks("mlog_nP", "T(m)", "no cell times a message at any distance")),
+        false => Ok(MLogNp { channels }),
+    };
+    let min_max = MinMaxModel::of_model(&lineweave_core::model::fit(profile)?, level);
+    Ok(Estimates {
+        level,
+        put_get: Err(NotKnown {
+            model: put_get::NAME,
+            value: "o^mpb".to_owned(),
+            machine: reader.machine.clone(),
+            because: "it has coherent caches and no message buffers; take --machine intel-scc".to_owned(),
+        }),
+        min_max: Ok(min_max),
+        min_max_worst: Ok(min_max.at_worst()),
+        hockney: reader.hockney(&here),
+        plogp: reader.plogp(&here, &overheads),
+        log_np: reader.log_np(&here),
+        tau_lop: reader.tau_lop(&here, &overheads),
+        logp,
+        loggp,
+        mlog_np,
+        gamma,
+        machine: reader.machine,
+        unidentified: reader.unidentified,
+    })
+}
+
+/// What the engine is busy with, in ns: a set, a satisfied wait, a move without its bytes, a run.
+struct Overheads {
+    set: Option<Fitted>,
+    wait: Option<Fitted>,
+    mov: Option<Fitted>,
+    run: Option<Fitted>,
+}
+
+impl Overheads {
+    /// Sending and receiving without the bytes.
+    fn ends(&self) -> Option<(Fitted, Fitted)> {
+        Some((self.set?.plus(self.mov?), self.wait?.plus(self.mov?)))
+    }
+}
+
+impl Reader<'_> {
+    fn lacks(&self, model: &'static str, value: &str, because: &str) -> NotKnown {
+        let because = format!("{because}; measure again");
+        NotKnown { model, value: value.to_owned(), machine: self.machine.clone(), because }
+    }
+
+    fn missing(&mut self, what: &str, because: String) {
+        self.unidentified.push(Unidentified { what: what.to_owned(), because });
+    }
+
+    fn here(&self, level: Level) -> Result<Here, FitError> {
+        let cells = &self.cells;
+        let mut layouts = Vec::new();
+        for cell in cells.at("signal", level, &[]) {
+            if cell.factors.get("pollers").is_none_or(|p| p == "1") {
+                let layout: Layout = cells.factor(cell, "layout")?;
+                layouts.push(lineweave_core::model::LayoutCost { layout, cost: fitted(cell) });
+            }
+        }
+        let signal = LevelCosts::by_layout(&layouts, Layout::Alone);
+        let put = cells.surface(&cells.at("copy", level, &[("pattern", "put")]))?;
+        let get = cells.surface(&cells.at("copy", level, &[("pattern", "get")]))?;
+        let mut messages: BTreeMap<u64, Fitted> = BTreeMap::new();
+        for cell in cells.at("pingpong", level, &[]) {
+            messages.insert(cells.factor::<u64>(cell, "lines")?.max(1) * self.line, fitted(cell));
+        }
+        let longest = messages.keys().next_back().copied().unwrap_or(0);
+        if let (Some(signal), Some(put), Some(get)) = (signal, &put, &get) {
+            for (i, &bytes) in put.bytes.iter().enumerate().filter(|(_, &b)| b > longest) {
+                if let (Some(j), 1, 1) =
+                    (get.bytes.iter().position(|&b| b == bytes), put.taus[0], get.taus[0])
+                {
+                    let time = put.cost[i][0].plus(signal).plus(get.cost[j][0]).inferred(1.0);
+                    messages.insert(bytes, time);
+                }
+            }
+        }
+        let messages = messages.into_iter().map(|(bytes, time)| Message { bytes, time }).collect();
+        Ok(Here { signal, put, get, messages })
+    }
+
+    fn overheads(&self) -> Overheads {
+        let one = |op: &str| self.cells.one("overhead", &[("op", op)]);
+        Overheads { set: one("set"), wait: one("wait"), mov: one("move"), run: one("run") }
+    }
+
+    /// A least-squares line through T less `less`, on (1, x).
+    fn line(&self, messages: &[Message], less: f64, x: impl Fn(u64) -> f64) -> Option<(Fitted, Fitted)> {
+        let observations: Vec<Observation> = messages
+            .iter()
+            .map(|m| Observation {
+                basis: vec![1.0, x(m.bytes)],
+                value: m.time.value - less,
+                sigma: m.sigma(),
+            })
+            .collect();
+        let fit = weighted(&observations)?;
+        Some((fit.coefficients[0], fit.coefficients[1]))
+    }
+
+    fn hockney(&self, here: &Here) -> Known<AlphaBeta> {
+        let found = self.line(&here.messages, 0.0, |m| m as f64);
+        let (alpha, beta) = found
+            .ok_or_else(|| self.lacks("Hockney", "alpha and beta", "messages of 2 lengths were not timed"))?;
+        Ok(AlphaBeta { alpha, beta })
+    }
+
+    fn logp(&mut self, here: &Here, overheads: &Overheads) -> Known<LogP> {
+        let o = self.overhead("LogP", overheads)?;
+        let line = self.line;
+        let measured: Vec<Message> =
+            here.messages.iter().copied().filter(|m| m.time.provenance == Provenance::Measured).collect();
+        let found = self.line(&measured, 0.0, |m| (m / line) as f64 - 1.0);
+        let (first, g) = found.ok_or_else(|| {
+            self.lacks("LogP", "L and g", "ping-pongs of 2 numbers of lines were not timed")
+        })?;
+        let l = first.less(o.inferred(2.0));
+        if l.ci_low <= 0.0 {
+            let because = format!("overheads make up all of a message within their intervals: L is {l} ns");
+            self.missing("LogP L", because);
+        }
+        Ok(LogP { l, o, g: g.at_least(0.0), packet: line })
+    }
+
+    /// The mean of what both ends are busy with; a move is at both, and one measurement.
+    fn overhead(&self, model: &'static str, overheads: &Overheads) -> Known<Fitted> {
+        match (overheads.set, overheads.wait, overheads.mov) {
+            (Some(set), Some(wait), Some(mov)) => Ok(set.plus(wait).inferred(0.5).plus(mov)),
+            _ => Err(self.lacks(model, "o", "the engine's overheads set, wait and move were not timed")),
+        }
+    }
+
+    fn loggp(&mut self, here: &Here, overheads: &Overheads, logp: Option<&LogP>) -> Known<LogGp> {
+        let o = self.overhead("LogGP", overheads)?;
+        let busy = o.inferred(2.0);
+        let found = self.line(&here.messages, busy.value, |m| m as f64 - 1.0);
+        let (l, per_byte) =
+            found.ok_or_else(|| self.lacks("LogGP", "L and G", "messages of 2 lengths were not timed"))?;
+        // What 2 o is off by, L is off by.
+        let l = l.plus(Fitted {
+            value: 0.0,
+            ci_low: busy.ci_low - busy.value,
+            ci_high: busy.ci_high - busy.value,
+            ..busy
+        });
+        let g = logp
+            .map(|m| m.g.inferred(1.0))
+            .ok_or_else(|| self.lacks("LogGP", "g", "ping-pongs of 2 numbers of lines were not timed"))?;
+        self.missing(
+            "LogGP g",
+            "no probe saturates a pair with messages; the gap between lines stands in".to_owned(),
+        );
+        Ok(LogGp { l, o, g, per_byte, segment: self.segment })
+    }
+
+    fn plogp(&mut self, here: &Here, overheads: &Overheads) -> Known<PLogP> {
+        let lacks = |value, because| self.lacks("PLogP", value, because);
+        let empty = here.signal.ok_or_else(|| lacks("T(0)", "no signal was timed"))?;
+        let (send, receive) =
+            overheads.ends().ok_or_else(|| lacks("o_s and o_r", "the engine's overheads were not timed"))?;
+        let (put, get) = match (&here.put, &here.get) {
+            (Some(put), Some(get)) => (put, get),
+            (None, _) | (_, None) => return Err(lacks("o_s(m) and o_r(m)", "no put and get were timed")),
+        };
+        if here.messages.is_empty() {
+            return Err(lacks("g(m)", "no message was timed"));
+        }
+        // g(0) >= o_s(0), o_r(0), and a message alone takes T(0) = L + g(0): between these nothing tells.
+        let (set, wait) = (overheads.set.unwrap_or(send), overheads.wait.unwrap_or(receive));
+        let least = if set.value > wait.value { set } else { wait };
+        let g0 = Fitted {
+            value: least.value.min(empty.value),
+            ci_low: least.ci_low.min(empty.value),
+            ci_high: empty.ci_high.max(least.value),
+            provenance: Provenance::Inferred,
+        };
+        let l = Fitted {
+            value: empty.value - g0.value,
+            ci_low: 0.0f64.min(empty.value - g0.value),
+            ci_high: (empty.ci_high - g0.ci_low).max(empty.value - g0.value),
+            provenance: Provenance::Inferred,
+        };
+        self.missing(
+            "PLogP L and g(0)",
+            format!("only L + g(0) = {empty} ns is known; no probe saturates a pair with messages"),
+        );
+        let gap = |m: &Message| (m.bytes, m.time.less(empty).plus(g0).at_least(g0.value));
+        let points: Vec<(u64, Fitted)> =
+            std::iter::once((0, g0)).chain(here.messages.iter().map(gap)).collect();
+        let add = |surface: &Surface, more: Fitted| {
+            let mut surface = surface.clone();
+            surface.cost.iter_mut().flatten().for_each(|c| *c = c.plus(more).inferred(1.0));
+            surface
+        };
+        Ok(PLogP { l, send: add(put, send), receive: add(get, receive), gap: table(&points) })
+    }
+
+    fn log_np(&self, here: &Here) -> Known<LogNp> {
+        let empty = here.signal.map(|s| (0, s));
+        let points: Vec<(u64, Fitted)> = empty
+            .into_iter()
+            .chain(here.messages.iter().map(|m| (m.bytes, m.time)))
+            .map(|(bytes, time)| (bytes, time.inferred(0.5)))
+            .collect();
+        match here.messages.is_empty() {
+            true => Err(self.lacks("log_nP", "T(m)", "no message was timed")),
+            false => Ok(LogNp::two(table(&points))),
+        }
+    }
+
+    fn tau_lop(&mut self, here: &Here, overheads: &Overheads) -> Known<TauLop> {
+        let lacks = |value, because| self.lacks("tau-Lop", value, because);
+        let signal = here.signal.ok_or_else(|| lacks("y(tau)", "no signal was timed"))?;
+        let (put, get) = match (&here.put, &here.get) {
+            (Some(put), Some(get)) => (put, get),
+            (None, _) | (_, None) => return Err(lacks("c(m, tau)", "no put and get were timed")),
+        };
+        let points = ring(put, get);
+        let copy = Surface::from_points(&points)
+            .ok_or_else(|| lacks("c(m, tau)", "put and get were not timed at the same sizes"))?;
+        let most = copy.taus.last().copied().unwrap_or(1);
+        if most == 1 {
+            self.missing("L(m, tau > 1)", "no cell has more than one copy at once".to_owned());
+        }
+        let because = "signals were timed one at a time: y(1) stands in for all tau".to_owned();
+        self.missing("y(tau > 1)", because);
+        let y = signal.inferred(0.5);
+        // The step to the largest tau is there, so that only what lies beyond is marked.
+        let sync = if most > 1 { vec![(1, y), (most, y)] } else { vec![(1, y)] };
+        let zero = Fitted::new(0.0, Provenance::Inferred);
+        let software = overheads.run.unwrap_or(zero);
+        let start = Start { software, protocol: zero, threshold: u64::MAX };
+        let way = Way { segment: self.segment, ..Way::MPICH };
+        Ok(TauLop { copy, sync, start, packing: None, way })
+    }
+}
+
+/// c(m, tau): the mean of a put and a get at every node that both have.
+fn ring(put: &Surface, get: &Surface) -> Vec<Point> {
+    let mut points = Vec::new();
+    for (i, &bytes) in put.bytes.iter().enumerate() {
+        for (j, &tau) in put.taus.iter().enumerate() {
+            let row = get.bytes.iter().position(|&b| b == bytes);
+            let column = get.taus.iter().position(|&t| t == tau);
+            if let (Some(a), Some(b)) = (row, column) {
+                let cost = put.cost[i][j].plus(get.cost[a][b]).inferred(0.5);
+                let sigma = ((cost.ci_high - cost.ci_low) / 3.92).max(cost.value * 1e-3).max(1e-3);
+                points.push(Point { bytes, tau, cost, weight: sigma.powi(-2) });
+            }
+        }
+    }
+    points
+}
+
+/// A function of length alone.
+fn table(points: &[(u64, Fitted)]) -> Surface {
+    let mut points = points.to_vec();
+    points.sort_by_key(|p| p.0);
+    points.dedup_by_key(|p| p.0);
+    let cost = points.iter().map(|p| vec![p.1]).collect();
+    Surface { bytes: points.iter().map(|p| p.0).collect(), taus: vec![1], cost }
+}

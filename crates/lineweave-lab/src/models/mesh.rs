@@ -1,0 +1,244 @@
+//! Collectives on a mesh of processors by contention, energy, distance and depth: Luczynski et al. 2024.
+//!
+//! Data travels in wavelets, one a cycle and link. A collective has
+//!
+//! - C, contention: most wavelets that one processor sends or receives;
+//! - E, energy: hops of all wavelets together, over N links that are used;
+//! - L, distance: hops of the longest chain of messages of which each needs the one before;
+//! - D, depth: messages of such a chain;
+//!
+//! and takes T = max(C, E / N + L) + (2 T_R + 1) D cycles, T_R being the way between a processor and its router: all
+//! messages overlap as they stream, so what limits is the busiest processor, or the links and the way. It stops being
+//! valid where one link is used far more than the mean, and where messages are not cut into wavelets.
+//!
+//! [`Work::of_plan`] finds the four in a plan; the other functions are closed forms of them.
+
+use lineweave_core::plan::{Carry, FlagRef, Op, Plan, Region, Space};
+use std::collections::{BTreeSet, HashMap};
+
+/// What the model knows of a mesh.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Streaming {
+    /// T_R, cycles from a processor to its router and back into the next: the cost of depth is 2 T_R + 1.
+    pub ramp: u64,
+}
+
+/// Contention, energy, links, distance and depth of a collective; wavelets, hops and messages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Work {
+    /// C: most wavelets that one processor sends or receives.
+    pub contention: u64,
+    /// E: hops of all wavelets.
+    pub energy: u64,
+    /// N: links in one direction that carry any.
+    pub links: u64,
+    /// L: hops of the longest chain.
+    pub distance: u64,
+    /// D: messages of the longest chain.
+    pub depth: u64,
+}
+
+impl Streaming {
+    /// T, in cycles.
+    pub fn cycles(self, work: &Work) -> f64 {
+        let flow = work.energy as f64 / work.links.max(1) as f64 + work.distance as f64;
+        flow.max(work.contention as f64) + ((2 * self.ramp + 1) * work.depth) as f64
+    }
+
+    /// A lower bound in cycles of a reduction or broadcast of `b` wavelets on `columns` x `rows` processors from or to a
+    /// corner: it moves b wavelets in or out of each processor but one over at most all links, reaches the opposite
+    /// corner, and is one message deep at least.
+    pub fn corner_bound(self, columns: u64, rows: u64, b: u64) -> f64 {
+        let (others, links) =
+            (columns * rows - 1, 2 * (columns.saturating_sub(1) * rows + columns * rows.saturating_sub(1)));
+        match others {
+            0 => 0.0,
+            _ => self.cycles(&Work {
+                contention: b,
+                energy: b * others,
+                links,
+                distance: columns + rows - 2,
+                depth: 1,
+            }),
+        }
+    }
+}
+
+/// A message of `b` wavelets over `hops` hops; also a broadcast down a row of which every router passes on what it gets
+///: depth 1, each link used once.
+pub fn message(b: u64, hops: u64) -> Work {
+    Work { contention: b, energy: b * hops, links: hops, distance: hops, depth: 1 }
+}
+
+/// Reduction of `b` wavelets along a row of `p` to its end: everybody sends to the root.
+pub fn star(p: u64, b: u64) -> Work {
+    let hops = p.saturating_sub(1);
+    Work { contention: b * hops, energy: b * p * hops / 2, links: hops, distance: hops, depth: 1.min(hops) }
+}
+
+/// Each to its neighbour, which adds its own: T = b + (2 T_R + 2)(p - 1).
+pub fn chain(p: u64, b: u64) -> Work {
+    let hops = p.saturating_sub(1);
+    Work { contention: b.min(b * hops), energy: b * hops, links: hops, distance: hops, depth: hops }
+}
+
+/// Halves: the first of each pair of blocks receives, log2 p times. `p` is a power of two.
+pub fn binary(p: u64, b: u64) -> Work {
+    let (hops, rounds) = (p.saturating_sub(1), u64::from(p.max(1).ilog2()));
+    Work { contention: b * rounds, energy: b * p / 2 * rounds, links: hops, distance: hops, depth: rounds }
+}
+
+/// Chains in groups of `group`, and a chain of the groups' first; `group` divides `p`.
+pub fn two_phase(p: u64, group: u64, b: u64) -> Work {
+    let (hops, groups) = (p.saturating_sub(1), p / group.max(1));
+    Work {
+        contention: b * (u64::from(group > 1) + u64::from(groups > 1)),
+        energy: b * (groups * (group - 1) + (groups - 1) * group),
+        links: hops,
+        distance: hops,
+        depth: (group - 1) + (groups - 1),
+    }
+}
+
+/// One after the other: what a collective of two phases takes, of which the second begins where the first has ended.
+pub fn then(first: Work, second: Work, streaming: Streaming) -> f64 {
+    streaming.cycles(&first) + streaming.cycles(&second)
+}
+
+/// Processors in rows, one a rank, with packets that go along the row first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Rows {
+    /// Processors of a row.
+    pub columns: usize,
+    /// Bytes of a wavelet.
+    pub wavelet: usize,
+}
+
+impl Rows {
+    fn at(self, rank: usize) -> (usize, usize) {
+        (rank % self.columns, rank / self.columns)
+    }
+
+    fn hops(self, a: usize, b: usize) -> u64 {
+        let ((ax, ay), (bx, by)) = (self.at(a), self.at(b));
+        (ax.abs_diff(bx) + ay.abs_diff(by)) as u64
+    }
+
+    /// The links on the way, each by the rank that it leaves and the one that it reaches.
+    fn links(self, from: usize, to: usize, links: &mut BTreeSet<(usize, usize)>) {
+        let mut here = from;
+        while here != to {
+            let ((x, y), (tx, ty)) = (self.at(here), self.at(to));
+            let next = match (x.cmp(&tx), y.cmp(&ty)) {
+                (std::cmp::Ordering::Less, _) => here + 1,
+                (std::cmp::Ordering::Greater, _) => here - 1,
+                (_, std::cmp::Ordering::Less) => here + self.columns,
+                (_, _) => here - self.columns,
+            };
+            links.insert((here, next));
+            here = next;
+        }
+    }
+}
+
+/// A flag: array, home, index.
+type Key = (u16, u32, u16);
+
+/// A flag as it was raised: to what, by whom, and the messages and hops of the longest chain up to there.
+#[derive(Clone, Copy, Debug)]
+struct Told {
+    value: i32,
+    by: usize,
+    depth: u64,
+    distance: u64,
+}
+
+impl Work {
+    /// The work of one run of a plan, rank r being processor r: every move between ranks is a message, and chains of them
+    /// are those of flags that are raised and waited for. `None` when a rank waits for ever.
+    pub fn of_plan(plan: &Plan, rows: Rows) -> Option<Work> {
+        let p = plan.ranks;
+        let (mut sent, mut received) = (vec![0u64; p], vec![0u64; p]);
+        let (mut links, mut energy) = (BTreeSet::new(), 0);
+        let mut carry = |from: usize, to: usize, bytes: usize| {
+            if from != to && bytes > 0 {
+                let wavelets = bytes.div_ceil(rows.wavelet.max(1)) as u64;
+                sent[from] += wavelets;
+                received[to] += wavelets;
+                energy += wavelets * rows.hops(from, to);
+                rows.links(from, to, &mut links);
+            }
+        };
+        for (rank, op) in plan.ops() {
+            let me = rank.index();
+            let owner = |r: &Region| match r.space {
+                Space::In | Space::Out | Space::Acc => me,
+                Space::Slot { rank, .. } | Space::PeerIn(rank) | Space::PeerOut(rank) => rank.index(),
+            };
+            match op {
+                Op::Move { src, dst } => {
+                    carry(owner(src), me, src.len);
+                    carry(me, owner(dst), dst.len);
+                }
+                Op::Fold { a, b, dst } => {
+                    carry(owner(a), me, a.len);
+                    carry(owner(b), me, b.len);
+                    carry(me, owner(dst), dst.len);
+                }
+                Op::Set { flag, carry: Some(Carry::Bytes(region)), .. } => {
+                    carry(me, flag.home.index(), region.len);
+                }
+                Op::Set { .. } | Op::Wait { .. } | Op::Add { .. } => {}
+            }
+        }
+        let (depth, distance) = chains(plan, rows)?;
+        let contention = sent.into_iter().chain(received).max().unwrap_or(0);
+        Some(Work { contention, energy, links: links.len() as u64, distance, depth })
+    }
+}
+
+/// Messages and hops of the longest chains of flags that are raised and waited for.
+fn chains(plan: &Plan, rows: Rows) -> Option<(u64, u64)> {
+    let mut at = vec![0usize; plan.ranks];
+    let mut state = vec![(0u64, 0u64); plan.ranks];
+    let mut told: HashMap<Key, Vec<Told>> = HashMap::new();
+    let mut waiting: HashMap<Key, Vec<usize>> = HashMap::new();
+    let mut ready: Vec<usize> = (0..plan.ranks).rev().collect();
+    let key = |flag: &FlagRef| (flag.array, flag.home.0, flag.index);
+    while let Some(rank) = ready.pop() {
+        while let Some(op) = plan.programs[rank].get(at[rank]) {
+            match op {
+                Op::Set { flag, .. } | Op::Add { flag } => {
+                    let all = told.entry(key(flag)).or_default();
+                    let before = all.last().copied();
+                    let (mut depth, mut distance) = state[rank];
+                    let value = match (op, before) {
+                        (Op::Set { value, .. }, _) => *value,
+                        (_, None) => 1,
+                        (_, Some(before)) => {
+                            (depth, distance) = (depth.max(before.depth), distance.max(before.distance));
+                            before.value + 1
+                        }
+                    };
+                    all.push(Told { value, by: rank, depth, distance });
+                    ready.extend(waiting.remove(&key(flag)).unwrap_or_default());
+                }
+                Op::Wait { flag, value, .. } if *value >= 1 => {
+                    let found = told.get(&key(flag)).and_then(|all| all.iter().find(|t| t.value >= *value));
+                    let Some(found) = found else {
+                        waiting.entry(key(flag)).or_default().push(rank);
+                        break;
+                    };
+                    let mine = &mut state[rank];
+                    mine.0 = mine.0.max(found.depth + u64::from(found.by != rank));
+                    mine.1 = mine.1.max(found.distance + rows.hops(found.by, rank));
+                }
+                Op::Wait { .. } | Op::Move { .. } | Op::Fold { .. } => {}
+            }
+            at[rank] += 1;
+        }
+    }
+    let done = (0..plan.ranks).all(|r| at[r] == plan.programs[r].len());
+    let most = state.iter().fold((0, 0), |m, s| (m.0.max(s.0), m.1.max(s.1)));
+    done.then_some(most)
+}

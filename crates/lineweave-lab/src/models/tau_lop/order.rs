@@ -1,0 +1,156 @@
+//! Comparing two expressions for every machine at once.
+//!
+//! A cost with L of one size is linear in the values L(S, tau). All that a machine must obey is that L is not negative and does
+//! not fall with tau (Rico-Gallego & Diaz-Martin Eq. 8, left half). Such functions are the sums, with factors that are not
+//! negative, of steps [tau >= t]. So x >= q y holds on every machine exactly when it holds for each step, which is a
+//! comparison of whole numbers: the occurrences at tau >= t. A step that refutes it is a counter-example.
+//!
+//! Valid for expressions of transfers of one size; folds, and several sizes, are compared size by size, which is sufficient for
+//! x >= q y but not necessary.
+
+use super::transfers::{Kind, Term, Transfers};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A ratio of whole numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ratio {
+    /// Numerator.
+    pub of: u128,
+    /// Denominator; 0 means that there is no bound.
+    pub by: u128,
+}
+
+impl Ratio {
+    /// As a number; infinite without a bound.
+    pub fn value(self) -> f64 {
+        self.of as f64 / self.by as f64
+    }
+
+    fn less(self, other: Ratio) -> bool {
+        self.of * other.by < other.of * self.by
+    }
+}
+
+/// The machine on which x >= q y fails: transfers of this size cost nothing below this tau, and 1 from it on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Refuted {
+    /// Size of the transfers in bytes.
+    pub bytes: u64,
+    /// The step.
+    pub tau: u64,
+}
+
+/// Occurrences at each tau and above, by function and size.
+fn tails(x: &Transfers) -> BTreeMap<(Kind, u64), BTreeMap<u64, u128>> {
+    let mut out: BTreeMap<(Kind, u64), BTreeMap<u64, u128>> = BTreeMap::new();
+    for (Term { kind, bytes, tau }, count) in x.terms() {
+        *out.entry((kind, bytes)).or_default().entry(tau).or_insert(0) += u128::from(count);
+    }
+    for counts in out.values_mut() {
+        let mut above = 0;
+        for count in counts.values_mut().rev() {
+            above += *count;
+            *count = above;
+        }
+    }
+    out
+}
+
+fn tail(tails: Option<&BTreeMap<u64, u128>>, tau: u64) -> u128 {
+    tails.and_then(|t| t.range(tau..).next()).map_or(0, |(_, &n)| n)
+}
+
+/// Whether x >= (of / by) y on every machine whose L does not fall with tau.
+///
+/// # Errors
+/// [`Refuted`], a machine on which it fails.
+pub fn at_least(x: &Transfers, times: Ratio, y: &Transfers) -> Result<(), Refuted> {
+    let (x, y) = (tails(x), tails(y));
+    for (key, counts) in &y {
+        for (&tau, &n) in counts {
+            if times.by * tail(x.get(key), tau) < times.of * n {
+                return Err(Refuted { bytes: key.1, tau });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The least and the greatest of x / y over all machines whose L does not fall with tau and is not nought; for
+/// expressions of transfers of one size. `None` for others.
+pub fn range(x: &Transfers, y: &Transfers) -> Option<(Ratio, Ratio)> {
+    let (xs, ys) = (tails(x), tails(y));
+    let keys: BTreeSet<_> = xs.keys().chain(ys.keys()).collect();
+    let key = match keys.into_iter().collect::<Vec<_>>()[..] {
+        [key @ (Kind::Transfer, _)] => *key,
+        _ => return None,
+    };
+    let (x, y) = (xs.get(&key), ys.get(&key));
+    let steps: BTreeSet<u64> = [x, y].into_iter().flatten().flat_map(|t| t.keys().copied()).collect();
+    let ratios = steps.into_iter().map(|t| Ratio { of: tail(x, t), by: tail(y, t) });
+    let (mut least, mut most): (Option<Ratio>, Option<Ratio>) = (None, None);
+    for r in ratios {
+        if least.is_none_or(|l| r.less(l)) {
+            least = Some(r);
+        }
+        if most.is_none_or(|m| m.less(r)) {
+            most = Some(r);
+        }
+    }
+    Some((least?, most?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::message::Way;
+    use super::*;
+    use crate::models::Form;
+    use proptest::prelude::*;
+
+    const S: u64 = 8192;
+
+    #[test]
+    fn a_counter_example_is_a_machine() {
+        let (a, b) = (Transfers::one(S, 2).times(3), Transfers::one(S, 4));
+        assert_eq!(at_least(&a, Ratio { of: 1, by: 1 }, &b), Err(Refuted { bytes: S, tau: 4 }));
+        assert_eq!(at_least(&b, Ratio { of: 1, by: 3 }, &a), Ok(()));
+        assert_eq!(range(&b, &a), Some((Ratio { of: 1, by: 3 }, Ratio { of: 1, by: 0 })));
+        assert_eq!(range(&b, &b.clone().then(&Transfers::one(1, 1))), None, "two sizes");
+    }
+
+    /// Section 4.3, for P = 4 to 1,024.
+    #[test]
+    fn recursive_doubling_costs_at_least_two_scatters() {
+        let way = Way { back_to_back: true, ..Way::MPICH };
+        for lg in 2..11u32 {
+            let p = 1u64 << lg;
+            for k in [2, 3, 64] {
+                let at = |form| way.collective(form, p as usize, p * k * S).unwrap();
+                let (doubling, scatter) = (at(Form::DoublingAllgather), at(Form::Scatter));
+                assert_eq!(at_least(&doubling, Ratio { of: 2, by: 1 }, &scatter), Ok(()), "P = {p}");
+                let (least, most) = range(&doubling, &scatter).unwrap();
+                assert_eq!(least.of, 2 * least.by, "2 is attained: P = {p}");
+                assert_eq!((most.of, most.by), (u128::from(2 * k * (p - 1)), u128::from(k)), "P = {p}");
+            }
+        }
+    }
+
+    proptest! {
+        /// The criterion against machines drawn at random.
+        #[test]
+        fn no_monotone_machine_leaves_the_range(
+            x in proptest::collection::vec((1u64..9, 1u64..5), 1..5),
+            y in proptest::collection::vec((1u64..9, 1u64..5), 1..5),
+            steps in proptest::collection::vec(0.0..10.0f64, 9),
+        ) {
+            let sum = |list: &[(u64, u64)]| list.iter().fold(Transfers::none(), |s, &(tau, n)| s.then(&Transfers::one(S, tau).times(n)));
+            let (x, y) = (sum(&x), sum(&y));
+            let (least, most) = range(&x, &y).unwrap();
+            let l = |t: Term| 1e-3 + steps[..=t.tau as usize].iter().sum::<f64>();
+            let ratio = x.cost(l) / y.cost(l);
+            prop_assert!(ratio >= least.value() * (1.0 - 1e-9), "{ratio} {least:?}");
+            prop_assert!(ratio <= most.value() * (1.0 + 1e-9), "{ratio} {most:?}");
+            prop_assert_eq!(at_least(&x, least, &y), Ok(()));
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! Trees over ranks any two of which have a latency of their own, as measured.
+//!
+//! The model is the postal one made uneven: what rank `i` sends to `j` arrives `latency(i, j)` later, and `i` can send
+//! again after `gap(i, j)`. Where stores overlap, several are under way at once, a gap each, and land in order. Finding the best tree is NP-hard (Bhat, Raghavendra & Prasanna 2003). Up to [`EXACT`] ranks
+//! it is found by dynamic programming over subsets; beyond, several greedy trees are made (earliest arrival
+//! first, the same with a look ahead, the same with one message into each cluster, and cluster by cluster), their children
+//! put in the best order, and the best of them improved by moving what arrives last.
+
+mod bound;
+mod exact;
+mod greedy;
+mod schedule;
+
+pub use bound::bound;
+pub use schedule::Schedule;
+
+use super::costs::Steps;
+use super::Optimum;
+use lineweave_core::machine::Machine;
+use lineweave_core::model::Model;
+use lineweave_core::topology::{Cpu, Level, Shape};
+
+/// The most ranks for which every tree is considered.
+pub const EXACT: usize = 9;
+
+/// Latencies between ranks and gaps of senders, in ns.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Latencies {
+    ranks: usize,
+    latency: Vec<f64>,
+    /// By sender and receiver, as latencies are.
+    gap: Vec<f64>,
+    /// From one message of a sender to its next, at least.
+    issue: f64,
+    /// So many of a sender are under way at once, each for its gap.
+    at_once: usize,
+}
+
+/// What ranks do with what they hear.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Work {
+    /// They go on.
+    Signal,
+    /// They pass a few bytes on.
+    Carry,
+    /// They fold it.
+    Fold,
+}
+
+/// Why numbers are no matrix of latencies.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum LatencyError {
+    /// Not one latency for each pair, and one gap for each rank.
+    #[error("expected {ranks} x {ranks} latencies and {ranks} gaps, found {latencies} and {gaps}")]
+    Size {
+        /// Number of gaps given, or of ranks.
+        ranks: usize,
+        /// Latencies given.
+        latencies: usize,
+        /// Gaps given.
+        gaps: usize,
+    },
+    /// No time.
+    #[error("{what}: expected a time above 0 ns, found {found}")]
+    NoTime {
+        /// Which number.
+        what: String,
+        /// What it is.
+        found: f64,
+    },
+}
+
+impl Latencies {
+    /// From numbers, `latency[i * ranks + j]` for what `i` sends to `j`; what a rank would send to itself is not
+    /// looked at.
+    ///
+    /// # Errors
+    /// [`LatencyError`] when there are too few or too many, or one is not a positive finite time.
+    pub fn new(ranks: usize, latency: Vec<f64>, gap: Vec<f64>) -> Result<Latencies, LatencyError> {
+        if latency.len() != ranks * ranks || gap.len() != ranks {
+            return Err(LatencyError::Size { ranks, latencies: latency.len(), gaps: gap.len() });
+        }
+        let time = |x: f64| x.is_finite() && x > 0.0;
+        for (at, &found) in latency.iter().enumerate() {
+            let (i, j) = (at / ranks, at % ranks);
+            if i != j && !time(found) {
+                return Err(LatencyError::NoTime { what: format!("latency from {i} to {j}"), found });
+            }
+        }
+        if let Some(i) = gap.iter().position(|&g| !time(g)) {
+            return Err(LatencyError::NoTime { what: format!("gap of {i}"), found: gap[i] });
+        }
+        let gap = (0..ranks * ranks).map(|at| gap[at / ranks]).collect();
+        Ok(Latencies { ranks, latency, gap, issue: 0.0, at_once: 1 })
+    }
+
+    /// Of ranks that sit like this: a signal at their distance, and the model's gap between sets.
+    pub fn of(model: &Model, shape: &Shape) -> Latencies {
+        Latencies::by_level(model, shape, |s| (s.signal, s.gap))
+    }
+
+    /// The same for partial results on their way up: a receiver fetches and folds one after the other. A reduction is a
+    /// broadcast backwards in time: see [`reduce`].
+    pub fn folding(model: &Model, shape: &Shape) -> Latencies {
+        Latencies::by_level(model, shape, |s| (s.signal + s.fold, s.read + s.fold))
+    }
+
+    /// The least that folding takes: lines of children that have come meanwhile are fetched in a row.
+    pub fn folding_in_a_row(model: &Model, shape: &Shape) -> Latencies {
+        Latencies::by_level(model, shape, |s| (s.signal + s.fold, s.row + s.fold))
+    }
+
+    /// The same where a receiver only looks at what others have set.
+    pub fn hearing(model: &Model, shape: &Shape) -> Latencies {
+        Latencies::by_level(model, shape, |s| (s.signal, s.row))
+    }
+
+    /// Of ranks on CPUs any two of which were timed, as caches that agree are simulated: telling takes the line from whoever polls it
+    /// and hands it back, a transfer each. `None` where nothing was timed, or a value is unknown.
+    ///
+    /// A rank that tells others, or waits for others one after the other, has as many transfers under way as its core has misses in
+    /// flight.
+    pub fn of_pairs(machine: &Machine, shape: &Shape, work: Work) -> Option<Latencies> {
+        machine.measured.as_ref()?;
+        let hit = machine.access.local_ns.value?;
+        let coherent = machine.coherent.as_ref()?;
+        let at_once = coherent.accesses_in_flight.value? as usize;
+        let ranks = shape.ranks();
+        // Hits that a message takes, and from one message to the next.
+        let (hits, between) = match work {
+            Work::Signal => (0.0, 1.0),
+            // What was taken is kept, and read for the next.
+            Work::Carry => (2.0, 2.0),
+            // It is kept, both operands are read, and the sum is written and read.
+            Work::Fold => (5.0, 4.0),
+        };
+        let work = hits * hit;
+        // Threads of a core have one cache: the first stands for all.
+        let cpus: Vec<&Cpu> = (0..ranks).map(|r| shape.cpu(r.into())).collect();
+        let first = |cpu: &Cpu| cpus.iter().position(|c| c.core == cpu.core).unwrap_or(0);
+        let cpus: Vec<&Cpu> = cpus.iter().map(|cpu| cpus[first(cpu)]).collect();
+        let (mut latency, mut gap) = (vec![hit; ranks * ranks], vec![hit; ranks * ranks]);
+        for at in 0..ranks * ranks {
+            let (a, b) = (cpus[at / ranks], cpus[at % ranks]);
+            if a.core == b.core {
+                // The line is in their cache, and whoever polls sees it a little later.
+                latency[at] = machine.transfer.core_ns.value.unwrap_or(hit) + work;
+            } else {
+                // Lines of a tree lie with one of the two.
+                let transfer = machine.transfer_at(a, b, a.package).value?;
+                (latency[at], gap[at]) = (2.0 * transfer + work, transfer);
+            }
+        }
+        Some(Latencies { ranks, latency, gap, issue: between * hit, at_once: at_once.max(1) })
+    }
+
+    fn by_level(model: &Model, shape: &Shape, times: impl Fn(&Steps) -> (f64, f64)) -> Latencies {
+        let ranks = shape.ranks();
+        let all = Level::ALL.map(|l| times(&Steps::of(model, l)));
+        let floor = 1e-3;
+        let between = |at: usize| all[shape.distance((at / ranks).into(), (at % ranks).into()) as usize];
+        let both: Vec<(f64, f64)> = (0..ranks * ranks).map(between).collect();
+        Latencies {
+            ranks,
+            latency: both.iter().map(|b| b.0.max(floor)).collect(),
+            gap: both.iter().map(|b| b.1.max(floor)).collect(),
+            issue: 0.0,
+            at_once: 1,
+        }
+    }
+
+    /// The same with at most so many under way at once.
+    #[must_use]
+    pub fn with_at_most_at_once(self, most: usize) -> Latencies {
+        Latencies { at_once: self.at_once.min(most.max(1)), ..self }
+    }
+
+    /// The same with gaps of at most this.
+    #[must_use]
+    pub fn with_gap_at_most(mut self, gap: f64) -> Latencies {
+        self.gap.iter_mut().for_each(|g| *g = g.min(gap.max(1e-3)));
+        self
+    }
+
+    /// The number of ranks.
+    pub fn ranks(&self) -> usize {
+        self.ranks
+    }
+
+    /// What `from` sends to `to` arrives so much later.
+    pub fn latency(&self, from: usize, to: usize) -> f64 {
+        self.latency[from * self.ranks + to]
+    }
+
+    /// From a message of `from` to `to` to its next.
+    pub fn gap(&self, from: usize, to: usize) -> f64 {
+        self.gap[from * self.ranks + to]
+    }
+
+    /// Latencies the other way.
+    #[must_use]
+    fn transposed(&self) -> Latencies {
+        let n = self.ranks;
+        let turned = |of: &[f64]| (0..n * n).map(|at| of[at % n * n + at / n]).collect();
+        Latencies { latency: turned(&self.latency), gap: turned(&self.gap), ..self.clone() }
+    }
+}
+
+/// A tree of least time from `root` to everybody: who tells whom, in which order. Its edges are the parameter of
+/// `bcast/edges`.
+pub fn broadcast(latencies: &Latencies, root: usize) -> Optimum<Schedule> {
+    let lower = bound(latencies, root);
+    if latencies.ranks() <= EXACT && latencies.at_once == 1 {
+        let schedule = exact::tree(latencies, root);
+        let cost_ns = schedule.time(latencies);
+        return Optimum { choice: schedule, cost_ns, bound_ns: cost_ns, exact: true };
+    }
+    let choice = some(latencies, root, 1).swap_remove(0);
+    let cost_ns = choice.time(latencies);
+    Optimum { choice, cost_ns, bound_ns: lower, exact: false }
+}
+
+/// The best `most` (at least one) of the trees that are made, best first, each improved.
+pub fn some(latencies: &Latencies, root: usize, most: usize) -> Vec<Schedule> {
+    let mut made: Vec<(f64, Schedule)> = greedy::trees(latencies, root)
+        .into_iter()
+        .map(|mut schedule| {
+            schedule.sort(latencies);
+            (schedule.time(latencies), schedule)
+        })
+        .collect();
+    made.sort_by(|a, b| a.0.total_cmp(&b.0));
+    made.dedup_by(|a, b| a.1 == b.1);
+    made.truncate(most.max(1));
+    let lower = bound(latencies, root);
+    for (cost, schedule) in &mut made {
+        schedule.improve(latencies, lower);
+        *cost = schedule.time(latencies);
+    }
+    made.sort_by(|a, b| a.0.total_cmp(&b.0));
+    made.into_iter().map(|(_, schedule)| schedule).collect()
+}
+
+/// A tree of least time from everybody to `root`, whose ranks fold partial results one after the other. It is the broadcast
+/// over the reverse latencies, backwards in time: a parent takes its children in the reverse order.
+pub fn reduce(latencies: &Latencies, root: usize) -> Optimum<Schedule> {
+    broadcast(&latencies.transposed(), root).map(Schedule::backwards)
+}
+
+/// [`some`] for a reduction.
+pub fn some_up(latencies: &Latencies, root: usize, most: usize) -> Vec<Schedule> {
+    some(&latencies.transposed(), root, most).into_iter().map(Schedule::backwards).collect()
+}
+
+#[cfg(test)]
+mod tests;

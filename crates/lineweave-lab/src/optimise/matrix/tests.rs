@@ -1,0 +1,126 @@
+use super::*;
+use lineweave_core::algorithm::trees::Tree;
+use lineweave_core::machine::topology;
+use lineweave_core::model::Values;
+
+fn even(ranks: usize, latency: f64, gap: f64) -> Latencies {
+    Latencies::new(ranks, vec![latency; ranks * ranks], vec![gap; ranks]).unwrap()
+}
+
+/// Reproducible numbers between `low` and `high`.
+fn uneven(ranks: usize, low: f64, high: f64, seed: u64) -> Latencies {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        low + (high - low) * (state >> 11) as f64 / (1u64 << 53) as f64
+    };
+    let latency = (0..ranks * ranks).map(|_| next()).collect();
+    let gap = (0..ranks).map(|_| next() / 5.0).collect();
+    Latencies::new(ranks, latency, gap).unwrap()
+}
+
+fn spans(schedule: &Schedule) -> bool {
+    let mut told: Vec<usize> = schedule.edges().iter().map(|e| e.1).chain([schedule.root]).collect();
+    told.sort_unstable();
+    told == (0..schedule.children.len()).collect::<Vec<_>>()
+}
+
+#[test]
+fn an_even_matrix_gives_the_postal_optimum() {
+    for ranks in [2, 3, 5, 8, 9, 10, 33, 100] {
+        for (latency, gap) in [(10.0, 10.0), (10.0, 3.0), (10.0, 1.0)] {
+            let found = broadcast(&even(ranks, latency, gap), 0);
+            assert!(spans(&found.choice));
+            let optimum = super::super::bounds::postal(ranks, latency, gap);
+            assert!((found.cost_ns - optimum).abs() < 1e-9, "{ranks} {latency} {gap}: {found:?}");
+            assert!((found.ratio() - 1.0).abs() < 1e-9);
+        }
+    }
+}
+
+#[test]
+fn few_ranks_are_solved_exactly() {
+    for seed in 1..12 {
+        let l = uneven(5, 10.0, 100.0, seed);
+        let found = broadcast(&l, 2);
+        let mut best = f64::INFINITY;
+        brute(&l, &mut vec![(2, 0.0, 0.0)], &mut best);
+        assert!((found.cost_ns - best).abs() < 1e-9, "{seed}: {} {best}", found.cost_ns);
+        assert!(spans(&found.choice) && found.exact);
+    }
+}
+
+/// All trees in all orders; for each that knows: rank, when it is free, when it was told.
+fn brute(l: &Latencies, told: &mut Vec<(usize, f64, f64)>, best: &mut f64) {
+    let n = l.ranks();
+    if told.len() == n {
+        *best = best.min(told.iter().map(|t| t.2).fold(0.0, f64::max));
+        return;
+    }
+    for s in 0..told.len() {
+        let (from, free, _) = told[s];
+        for to in (0..n).filter(|to| told.iter().all(|t| t.0 != *to)).collect::<Vec<_>>() {
+            let arrives = free + l.latency(from, to);
+            told[s].1 = free + l.gap(from, to);
+            told.push((to, arrives, arrives));
+            brute(l, told, best);
+            told.pop();
+            told[s].1 = free;
+        }
+    }
+}
+
+#[test]
+fn greedy_trees_are_near_the_exact_one_and_never_below_the_bound() {
+    for seed in 1..20 {
+        let l = uneven(8, 20.0, 200.0, seed);
+        let exact = broadcast(&l, 0).cost_ns;
+        let lower = bound(&l, 0);
+        assert!(lower <= exact + 1e-9, "{seed}: {lower} {exact}");
+        let mut greedy = f64::INFINITY;
+        for mut schedule in greedy::trees(&l, 0) {
+            schedule.sort(&l);
+            schedule.improve(&l, lower);
+            assert!(spans(&schedule));
+            greedy = greedy.min(schedule.time(&l));
+        }
+        assert!(exact <= greedy + 1e-9 && greedy <= 1.35 * exact, "{seed}: {greedy} {exact}");
+    }
+}
+
+#[test]
+fn a_machine_s_levels_are_used() {
+    let levels = vec![(Level::L3, 25.0, 25.0), (Level::Numa, 130.0, 130.0), (Level::Machine, 270.0, 270.0)];
+    let shape = Shape::place(128, &topology("pack:2 numa:1 l3:16 core:4 pu:1").unwrap());
+    let mut crossings = Vec::new();
+    let n = shape.ranks();
+    for gap in [8.0, 100.0, 400.0] {
+        let model = Values { levels: levels.clone(), ..Values::default() }.model();
+        let of = Latencies::of(&model, &shape);
+        let latency = (0..n * n).map(|at| of.latency(at / n, at % n)).collect();
+        let l = Latencies::new(n, latency, vec![gap; n]).unwrap();
+        let found = broadcast(&l, 0);
+        assert!(spans(&found.choice));
+        let far = |(i, j): &(usize, usize)| shape.distance((*i).into(), (*j).into()) == Level::Machine;
+        crossings.push(found.choice.edges().iter().filter(|e| far(e)).count());
+        // Better than the binomial tree, which knows no distances.
+        let binomial = Schedule { root: 0, children: Tree::binomial(128).children };
+        assert!(found.cost_ns < binomial.time(&l), "{} {}", found.cost_ns, binomial.time(&l));
+        assert!(found.ratio() < 2.5, "{gap}: {}", found.ratio());
+        // Backwards it is a reduction of the same time.
+        assert!((reduce(&l, 0).cost_ns - found.cost_ns).abs() < 1e-9);
+    }
+    // The dearer a message is for its sender, the fewer go to the other package.
+    assert!(crossings[0] > crossings[2], "{crossings:?}");
+}
+
+#[test]
+fn what_is_no_matrix_is_refused() {
+    assert!(matches!(Latencies::new(2, vec![1.0; 3], vec![1.0; 2]), Err(LatencyError::Size { .. })));
+    let none = Latencies::new(2, vec![0.0, 1.0, 0.0, 0.0], vec![1.0; 2]).unwrap_err();
+    assert_eq!(none.to_string(), "latency from 1 to 0: expected a time above 0 ns, found 0");
+    assert!(Latencies::new(1, vec![0.0], vec![f64::NAN]).is_err());
+    assert_eq!(broadcast(&even(1, 1.0, 1.0), 0).cost_ns, 0.0);
+}

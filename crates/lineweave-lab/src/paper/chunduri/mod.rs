@@ -1,0 +1,62 @@
+//! Chunduri & Srinivasan 2015: barriers for POWER8.
+//!
+//! What can be counted is counted on plans (`steps`); latencies are simulated (`simulated`).
+
+mod figures;
+mod printed;
+mod simulated;
+mod steps;
+
+use super::limit::Outcome;
+use super::{Claim, Finding, Item, Paper};
+use lineweave_core::algorithm::{find, Problem};
+use lineweave_core::collective::Collective;
+use lineweave_core::machine::{shipped, Machine};
+use lineweave_core::plan::{Params, Plan};
+use lineweave_core::topology::Shape;
+
+/// The table line.
+pub static PAPER: Paper = Paper {
+    key: KEY,
+    cite: "Chunduri & Srinivasan 2015",
+    about: "barriers for POWER8: flag layout, prefetching, tree degree, SMT",
+    findings: || [steps::findings(), simulated::findings()].concat(),
+    figures: figures::figures,
+};
+
+const KEY: &str = "chunduri-2015";
+
+fn item(item: &str, agree: usize, of: usize, remark: &str) -> Finding {
+    Finding::Item(Item { paper: KEY, item: item.to_owned(), agree, of, remark: remark.to_owned() })
+}
+
+fn claim(item: &str, claimed: &str, ours: &str, outcome: impl Into<Outcome>) -> Finding {
+    Finding::Claim(Claim::new(KEY, item, claimed, ours.to_owned(), outcome))
+}
+
+/// The paper's machine.
+fn power8() -> &'static Machine {
+    let found = shipped().iter().find(|m| m.name == "power8-8247-42l");
+    found.expect("machines/power8-8247-42l.toml is shipped")
+}
+
+/// `ranks` ranks, one a core, cores filled chip by chip.
+fn on_cores(ranks: usize) -> Shape {
+    let topology = power8().topology().expect("the machine's topology is known");
+    let mut cpus = topology.cpus;
+    cpus.dedup_by_key(|cpu| cpu.core);
+    cpus.truncate(ranks);
+    Shape::on(cpus)
+}
+
+/// The paper's k-ary tree: all flags in one segment, arrival and release of a rank on one line.
+fn tree(k: usize) -> Params {
+    Params::new().with("k", k).with("home", "root").with("layout", "paired")
+}
+
+/// A barrier of the table.
+fn barrier(name: &str, shape: &Shape, params: &Params) -> Plan {
+    let problem = Problem { shape: shape.clone(), ..Problem::flat(Collective::Barrier, shape.ranks(), 0) };
+    let made = find(Collective::Barrier, name).and_then(|a| a.plan(&problem, params));
+    made.unwrap_or_else(|e| panic!("barrier/{name} {params}: {e}"))
+}

@@ -1,0 +1,135 @@
+//! Section 3.3: what a loaded link and a loaded port do.
+
+use super::{claim, Study, CHIP};
+use crate::paper::limit::SAME;
+use crate::paper::Finding;
+use crate::simulate::{simulate, Options};
+use lineweave_core::collective::Collective;
+use lineweave_core::plan::{Builder, Params, Plan, Region, Space};
+use lineweave_core::trace::Trace;
+use lineweave_core::units::Rank;
+
+/// A core, the core whose box it uses, whether it puts there rather than gets, and how often.
+pub(in crate::paper) type Use = (usize, usize, bool, usize);
+
+pub(super) fn findings(study: &Study) -> Vec<Finding> {
+    vec![link(study), port(study), unfair(study, false), unfair(study, true)]
+}
+
+/// Every core puts or gets `lines` lines again and again.
+fn plan(study: &Study, lines: usize, uses: &[Use]) -> Plan {
+    let setup = &study.printed.setup;
+    let bytes = lines * setup.line_bytes;
+    let mut b = Builder::new(Collective::Bcast, "contention", &Params::new(), setup.cores, 0, bytes, 1);
+    let (own, other) = (b.slot(bytes), b.slot(bytes));
+    let slot = |rank: usize, slot: u16| Region::new(Space::Slot { rank: Rank::from(rank), slot }, 0..bytes);
+    for &(core, at, puts, times) in uses {
+        for _ in 0..times {
+            match puts {
+                true => b.mov(core, slot(core, own), slot(at, other)),
+                false => b.mov(core, slot(at, other), slot(core, own)),
+            }
+        }
+    }
+    b.finish()
+}
+
+pub(in crate::paper) fn traced(study: &Study, lines: usize, uses: &[Use]) -> Trace {
+    let options = Options { trace: true, mesh: CHIP, ..Options::default() };
+    let plan = plan(study, lines, uses);
+    let outcome = simulate(study.machine, &plan, &options);
+    let trace = outcome.map(|o| o.trace).unwrap_or_else(|e| panic!("contention on the mesh: {e}"));
+    trace.unwrap_or_else(|| Trace::of(&plan, lineweave_core::trace::Clock::Simulated))
+}
+
+/// Mean time of a core's calls that ended before `until`, in ns.
+pub(in crate::paper) fn mean(trace: &Trace, core: usize, until: u64) -> f64 {
+    let ends: Vec<u64> =
+        trace.events.iter().filter(|e| e.rank.index() == core && e.end.0 <= until).map(|e| e.end.0).collect();
+    ends.last().map_or(f64::NAN, |&last| last as f64 / ends.len() as f64 / 1e3)
+}
+
+/// When the first core has done all its calls.
+pub(in crate::paper) fn first_done(trace: &Trace, cores: usize) -> u64 {
+    let done = |core: usize| {
+        trace.events.iter().filter(|e| e.rank.index() == core).map(|e| e.end.0).max().unwrap_or(u64::MAX)
+    };
+    (0..cores).map(done).min().unwrap_or(0)
+}
+
+/// All cores but those at its ends get through the link from tile (2,2) to (3,2), and a get crosses it.
+fn link(study: &Study) -> Finding {
+    const LINES: usize = 64;
+    let tile = |core: usize| (core / 2 % 6, core / 12);
+    let core_of = |x: usize, y: usize| 2 * (y * 6 + x);
+    let (from, to) = (core_of(2, 2), core_of(3, 2));
+    let alone = mean(&traced(study, LINES, &[(from, to, false, 1)]), from, u64::MAX);
+    // Opposite in the row of the link: what is got crosses it.
+    let loads = (0..study.printed.setup.cores).filter(|&c| tile(c) != (2, 2) && tile(c) != (3, 2));
+    let mut uses: Vec<Use> =
+        loads.map(|c| (c, core_of(5 - tile(c).0, 2), false, 6)).filter(|u| tile(u.1) != tile(u.0)).collect();
+    uses.push((from, to, false, 3));
+    let loaded = mean(&traced(study, LINES, &uses), from, u64::MAX);
+    let slower = loaded / alone - 1.0;
+    claim(
+        "section 3.3, link",
+        "a get through the most loaded link is no slower than without load",
+        format!("{:+.1} % ({:.2} us a get of {LINES} lines alone)", slower * 100.0, alone / 1e3),
+        SAME.of(slower.abs()),
+    )
+}
+
+/// A get over `d` routers when no core does anything else, in ns.
+pub(in crate::paper) fn get_alone(study: &Study, lines: usize, d: u32) -> f64 {
+    study.model.c_get_mpb(lines as u32, d).0
+}
+
+/// A call of one core to core 0, when no other core does anything, in ns.
+pub(super) fn alone(study: &Study, puts: bool, lines: usize, core: usize) -> f64 {
+    let d = (core / 2 % 6 + core / 12 + 1) as u32;
+    match puts {
+        true => study.model.c_put_mpb(lines as u32, d).0,
+        false => study.model.c_get_mpb(lines as u32, d).0,
+    }
+}
+
+/// Mean slowdown of 24 cores at one port.
+fn port(study: &Study) -> Finding {
+    let slowed = |puts: bool| {
+        let lines = if puts { 1 } else { 32 };
+        let cores: Vec<usize> = (24..48).collect();
+        let uses: Vec<Use> = cores.iter().map(|&c| (c, 0, puts, 60)).collect();
+        let trace = traced(study, lines, &uses);
+        let until = first_done(&trace, study.printed.setup.cores);
+        let each = |&core: &usize| mean(&trace, core, until) / alone(study, puts, lines, core) - 1.0;
+        cores.iter().map(each).sum::<f64>() / cores.len() as f64
+    };
+    let (get, put) = (slowed(false), slowed(true));
+    claim(
+        "fig 4, 24 cores",
+        "up to 24 cores at one message buffer there is no measurable contention",
+        format!(
+            "gets {:+.0} %, puts {:+.0} % on average, as requests run into each other",
+            get * 100.0,
+            put * 100.0
+        ),
+        SAME.of(get.max(put)),
+    )
+}
+
+/// Slowest over fastest of all cores at one port.
+fn unfair(study: &Study, puts: bool) -> Finding {
+    let (lines, what, times) = if puts { (1, "puts of 1 line", 4.0) } else { (64, "gets of 128 lines", 2.0) };
+    let cores = study.printed.setup.cores;
+    let uses: Vec<Use> = (0..cores).map(|c| (c, 0, puts, if puts { 100 } else { 10 })).collect();
+    let trace = traced(study, lines, &uses);
+    let until = first_done(&trace, cores);
+    let means: Vec<f64> = (0..cores).map(|c| mean(&trace, c, until)).filter(|m| m.is_finite()).collect();
+    let (least, most) = means.iter().fold((f64::MAX, 0.0f64), |(l, m), &x| (l.min(x), m.max(x)));
+    claim(
+        if puts { "fig 4b, 48 cores" } else { "fig 4a, 48 cores" },
+        &format!("{what} at 48 cores: the slowest core takes more than {times:.0} times the fastest"),
+        format!("{:.1} times ({} lines a call here)", most / least, lines),
+        most / least > times,
+    )
+}

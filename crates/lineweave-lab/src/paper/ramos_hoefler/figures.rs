@@ -1,0 +1,90 @@
+//! Figures 3.6 and 4.4 to 4.8, simulated on the Xeon Phi, in the bands of the min-max models.
+
+use super::simulated::{
+    barrier_of, large_time, last_reader, optimised, reduction_of, small, threads, time, usual, LARGE,
+};
+use super::{phi, Numbers, KEY};
+use crate::draw::{Chart, Series};
+use crate::models::cache_line::{small_broadcast, MinMax, SameLine};
+use crate::optimise::ramos_hoefler::{self as optimise, Large};
+use crate::paper::figure::{band, chart, linear, log, published, simulated};
+use crate::paper::Figure;
+use lineweave_core::machine::State;
+
+const HOW: &str =
+    "a simulated Xeon Phi 5110P, one thread a core, first run of a plan alone; bands are Table 4.1's \
+                   models with the paper's parameters";
+
+pub(super) fn figures() -> Vec<Figure> {
+    let n = Numbers::of_phi();
+    vec![contention(), trees(&n), small_band(&n), large(&n), barriers(&n), reductions()]
+}
+
+fn figure(item: &str, title: &str, charts: Vec<Chart>) -> Figure {
+    Figure::new(KEY, item, title, HOW, charts)
+}
+
+fn over_threads(of: impl Fn(usize) -> f64) -> Vec<(f64, f64)> {
+    threads().map(|p| (p as f64, of(p) / 1e3)).collect()
+}
+
+fn bands(of: impl Fn(usize) -> MinMax) -> Series {
+    let ends = threads().map(|p| (p, of(p))).map(|(p, b)| (p as f64, b.min / 1e3, b.max / 1e3));
+    band("best to worst case of the model", ends)
+}
+
+fn axes(title: &str, series: Vec<Series>) -> Chart {
+    chart(title, linear("threads"), linear("time, us"), series)
+}
+
+fn contention() -> Figure {
+    let of = |state: State, title: &str| {
+        let at = (1..60).step_by(4).map(|n| (n as f64, last_reader(n, state) / 1e3));
+        let mut series = vec![simulated("last of n readers", at)];
+        if let Ok(fit) = SameLine::of(phi(), state, state) {
+            let points = [1, 15, 30, 45, 59].map(|n| (f64::from(n), fit.fitted(f64::from(n)) / 1e3));
+            series.push(published("printed fit, Table 3.2", "last of n readers", points));
+        }
+        chart(title, linear("readers of one line"), linear("time, us"), series)
+    };
+    let charts = vec![of(State::E, "line exclusive in a cache (a)"), of(State::I, "line in memory (b)")];
+    figure("fig 3.6", "contention for one line", charts)
+}
+
+fn trees(n: &Numbers) -> Figure {
+    let mut series = vec![simulated("optimised", over_threads(|p| optimised(n, p)))];
+    for (i, (name, _)) in usual(2).iter().enumerate() {
+        series.push(simulated(name, over_threads(|p| time(&small(&usual(p)[i].1, false)))));
+    }
+    let charts = vec![chart("", linear("threads"), log("time, us"), series)];
+    figure("fig 4.4", "small broadcasts by tree", charts)
+}
+
+fn small_band(n: &Numbers) -> Figure {
+    let model = |p: usize| {
+        let degrees = optimise::small_broadcast(&n.reads, &n.t_c, p).choice;
+        small_broadcast(&n.reads, &n.t_c, &degrees)
+    };
+    let series = vec![bands(model), simulated("optimised tree", over_threads(|p| optimised(n, p)))];
+    figure("fig 4.5", "small broadcast in its band", vec![axes("", series)])
+}
+
+fn large(n: &Numbers) -> Figure {
+    let of = |way: Large, title: &str| {
+        let model = |p: usize| way.model(&n.reads, &n.t_c, &n.t_n, p, LARGE / 64);
+        axes(title, vec![bands(model), simulated(title, over_threads(|p| large_time(way, p)))])
+    };
+    figure("fig 4.6", "broadcast of 8 KiB", vec![of(Large::Flat, "flat"), of(Large::Pipelined, "pipelined")])
+}
+
+fn barriers(n: &Numbers) -> Figure {
+    let times = over_threads(|p| barrier_of(n, p).0);
+    let series = vec![bands(|p| barrier_of(n, p).1), simulated("dissemination, best radix", times)];
+    figure("fig 4.7", "barrier in its band", vec![axes("", series)])
+}
+
+fn reductions() -> Figure {
+    let times = over_threads(|p| reduction_of(p).0);
+    let series = vec![bands(|p| reduction_of(p).1), simulated("optimised tree", times)];
+    figure("fig 4.8", "small reduction in its band", vec![axes("", series)])
+}

@@ -1,0 +1,70 @@
+//! Ramos & Hoefler 2013, *Modelling Communications in Cache Coherent Systems*: tables and claims that its model alone
+//! can answer, and its figures of measurements on the Xeon Phi, simulated.
+//!
+//! Data as printed, and the page of findings: `papers/ramos-hoefler-2013/`.
+
+mod claims;
+mod data;
+mod figures;
+mod parameters;
+mod simulated;
+mod states;
+
+use super::{Finding, Item, Paper};
+use crate::models::cache_line::{multi_line, Reads, SameLine};
+use lineweave_core::machine::{shipped, Machine, State};
+use lineweave_core::model::MultiLine;
+use lineweave_core::topology::Level;
+
+const KEY: &str = "ramos-hoefler-2013";
+
+/// The table line.
+pub static PAPER: Paper = Paper {
+    key: KEY,
+    cite: "Ramos & Hoefler 2013",
+    about: "cache-line model of coherent many-cores, and collectives optimised with it",
+    findings,
+    figures: figures::figures,
+};
+
+fn findings() -> Vec<Finding> {
+    let items = states::items().into_iter().chain(parameters::items());
+    let claims = claims::claims().into_iter().chain(simulated::claims());
+    items.map(Finding::Item).chain(claims.map(Finding::Claim)).collect()
+}
+
+/// A line of the report.
+fn item(item: impl Into<String>, agree: usize, of: usize, remark: impl Into<String>) -> Item {
+    Item { paper: KEY, item: item.into(), agree, of, remark: remark.into() }
+}
+
+fn machine(name: &str) -> &'static Machine {
+    let found = shipped().iter().find(|m| m.name == name);
+    found.unwrap_or_else(|| panic!("machines/{name}.toml is shipped with this crate"))
+}
+
+fn phi() -> &'static Machine {
+    machine("xeon-phi-5110p")
+}
+
+fn bridge() -> &'static Machine {
+    machine("sandy-bridge-e5-2670-2s")
+}
+
+/// The numbers that the paper's optimisers start from: Xeon Phi, buffers exclusive.
+struct Numbers {
+    reads: Reads,
+    t_c: SameLine,
+    t_n: MultiLine,
+}
+
+impl Numbers {
+    fn of_phi() -> Numbers {
+        const KNOWN: &str = "the shipped Xeon Phi describes it";
+        Numbers {
+            reads: Reads::of(phi(), Level::Numa).expect(KNOWN),
+            t_c: SameLine::of(phi(), State::E, State::E).expect(KNOWN),
+            t_n: multi_line(phi(), State::E, State::E).expect(KNOWN),
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! What a machine's description says, in picoseconds: distances, service, start-ups.
+
+use super::super::SimulateError;
+use super::Settings;
+use lineweave_core::lines::{Found, Prices};
+use lineweave_core::machine::{Location, Machine, Protocol, State, Status, Value};
+use lineweave_core::topology::{Cpu, Level, Shape};
+use lineweave_core::trace::Picos;
+
+/// Costs between the cores that ranks sit on.
+#[derive(Clone, Debug)]
+pub(super) struct Costs {
+    protocol: Protocol,
+    pub(super) line_bytes: usize,
+    /// R_L.
+    local: u64,
+    /// A line written by another thread of the core.
+    pub(super) sibling: u64,
+    cores: usize,
+    /// For each package that a line's home may be in, or once where that does not matter: core by core, for a line that is modified,
+    /// exclusive or shared there.
+    between: Vec<Vec<[u64; 3]>>,
+    /// For each NUMA node, which of these.
+    of_node: Vec<usize>,
+    /// Core by NUMA node: a line that no cache has.
+    memory: Vec<u64>,
+    /// When each node's memory is free.
+    nodes: Vec<Picos>,
+    /// How long a node's memory is busy with a line; `None` where its bandwidth is unknown.
+    memory_line: Option<u64>,
+    /// How much later another reader of a line is served, by whether a cache has it; `None` where unknown.
+    service: [Option<u64>; 2],
+    /// Slope and start-up of lines in a row, by whether a cache has them; `None` where unknown.
+    rows: [Option<(u64, u64)>; 2],
+    pub(super) in_flight: usize,
+    pub(super) prefetch: usize,
+}
+
+fn picos(ns: f64) -> u64 {
+    (ns * 1e3).round() as u64
+}
+
+/// A value that the simulation cannot do without.
+fn known<T: Copy>(machine: &Machine, key: &str, value: &Value<T>) -> Result<T, SimulateError> {
+    value.value.ok_or_else(|| SimulateError::Unknown {
+        machine: machine.name.clone(),
+        key: key.to_owned(),
+        why: value.source.clone(),
+    })
+}
+
+impl Costs {
+    /// Reads a description; `cores` is a CPU of each core that has ranks, `nodes` the number of NUMA nodes.
+    pub(super) fn of(
+        machine: &Machine,
+        cores: &[Cpu],
+        nodes: usize,
+        settings: &Settings,
+    ) -> Result<Costs, SimulateError> {
+        let coherent = machine.coherent.as_ref().ok_or_else(|| SimulateError::NoFamily {
+            machine: machine.name.clone(),
+            lacks: "it has no table [coherent]".to_owned(),
+        })?;
+        let local = picos(known(machine, "access.local_ns", &machine.access.local_ns)?);
+        let memory = picos(known(machine, "access.memory_ns", &machine.access.memory_ns)?);
+        let (homes, of_node) = homes(machine, nodes);
+        let mut between = Vec::with_capacity(homes.len());
+        for home in homes {
+            let mut of_home = Vec::with_capacity(cores.len() * cores.len());
+            for a in cores {
+                for b in cores {
+                    of_home.push(match a.common(b) {
+                        Level::Core => [local; 3],
+                        level => by_state(machine, a, b, home, level)?,
+                    });
+                }
+            }
+            between.push(of_home);
+        }
+        let sibling = machine.transfer.core_ns.value.map_or(local, picos);
+        let mut costs = Costs {
+            protocol: known(machine, "coherent.protocol", &coherent.protocol)?,
+            line_bytes: known(machine, "line_bytes", &machine.line_bytes)? as usize,
+            local,
+            sibling,
+            cores: cores.len(),
+            between,
+            of_node,
+            memory: Vec::new(),
+            nodes: vec![Picos(0); nodes],
+            memory_line: None,
+            service: [Found::Cached, Found::Memory].map(|f| service(machine, f)),
+            rows: [Found::Cached, Found::Memory].map(|f| row(machine, f)),
+            in_flight: match settings.accesses_in_flight {
+                Some(n) => n.max(1),
+                None => known(machine, "coherent.accesses_in_flight", &coherent.accesses_in_flight)? as usize,
+            },
+            prefetch: match settings.prefetch_lines {
+                Some(n) => n,
+                None => known(machine, "coherent.prefetch_lines", &coherent.prefetch_lines)? as usize,
+            },
+        };
+        costs.memory = farther_memory(machine, cores, nodes, memory);
+        costs.memory_line = memory_line(machine, costs.line_bytes);
+        Ok(costs)
+    }
+
+    /// Moving a line of a node's memory from one core's cache, where it is in this state, to another's.
+    fn between(&self, a: u32, b: u32, node: u32, state: State) -> u64 {
+        let of_home = &self.between[self.of_node[node as usize]];
+        let [modified, exclusive, shared] = of_home[a as usize * self.cores + b as usize];
+        match state {
+            State::M => modified,
+            State::E => exclusive,
+            State::S | State::F | State::I => shared,
+        }
+    }
+}
+
+impl Prices for Costs {
+    fn protocol(&self) -> Protocol {
+        self.protocol
+    }
+
+    fn hit(&self) -> u64 {
+        self.local
+    }
+
+    fn read(&self, core: u32, from: u32, node: u32, state: State) -> u64 {
+        self.between(core, from, node, state)
+    }
+
+    fn own(&self, core: u32, from: u32, node: u32, state: State) -> u64 {
+        self.between(core, from, node, state)
+    }
+
+    fn memory(&mut self, now: Picos, core: u32, node: u32) -> (Picos, u64) {
+        let time = self.memory[core as usize * self.nodes.len() + node as usize];
+        let Some(busy) = self.memory_line else { return (now, time) };
+        let free = &mut self.nodes[node as usize];
+        let start = now.max(*free);
+        *free = Picos(start.0 + busy);
+        (start, time)
+    }
+
+    /// Where T_C was not measured a line serves one request after the other, each a transfer long.
+    fn service(&self, found: Found, transfer: u64) -> u64 {
+        self.service[found as usize].unwrap_or(transfer)
+    }
+
+    /// What T_N's `o` and `p / N` add. Where T_N was not measured, as many as the core keeps in flight overlap.
+    fn nth(&self, found: Found, nth: u64, first: u64) -> u64 {
+        match (nth, self.rows[found as usize]) {
+            (0 | 1, _) => first,
+            // o holds the hit on the other buffer's line, which is charged where it happens.
+            (n, Some((o, p))) => o.saturating_sub(self.local) + p / (n * (n - 1)),
+            (_, None) => first / self.in_flight as u64,
+        }
+    }
+
+    /// The papers' machines share a line that was modified.
+    fn upgrade(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// The packages that homes may be in, and for each NUMA node which of them it is in; one stands for all where homes do not matter.
+fn homes(machine: &Machine, nodes: usize) -> (Vec<usize>, Vec<usize>) {
+    if machine.away.is_empty() {
+        return (vec![0], vec![0; nodes]);
+    }
+    let cpus = machine.topology().unwrap_or_default().cpus;
+    let package = |node| cpus.iter().find(|cpu| cpu.numa == node).map_or(0, |cpu| cpu.package);
+    let of_node: Vec<usize> = (0..nodes).map(package).collect();
+    let packages = 1 + of_node.iter().max().copied().unwrap_or(0);
+    ((0..packages).collect(), of_node)
+}
+
+/// R by state between two cores, where it was measured by state; otherwise the transfer of a modified line. A
+/// line shared in another package was measured with a sharer nearby, which answered: it counts as exclusive.
+fn by_state(
+    machine: &Machine,
+    a: &Cpu,
+    b: &Cpu,
+    home: usize,
+    level: Level,
+) -> Result<[u64; 3], SimulateError> {
+    let location = match level {
+        Level::Core => Location::Core,
+        Level::L3 | Level::Numa | Level::Package => Location::Package,
+        Level::Machine => Location::Machine,
+    };
+    let read = |state: State| {
+        let cell = machine.reads.iter().find(|r| r.location == location && r.state == state)?;
+        cell.mean_ns.value.map(picos)
+    };
+    let key = format!("transfer between cores of one {level}");
+    let transfer = picos(known(machine, &key, &machine.transfer_at(a, b, home))?);
+    let (modified, exclusive) = (read(State::M).unwrap_or(transfer), read(State::E).unwrap_or(transfer));
+    let shared = if location == Location::Machine { exclusive } else { read(State::S).unwrap_or(transfer) };
+    Ok([modified, exclusive, shared])
+}
+
+/// T_C's slope (Ramos & Hoefler 2013, Eq. 3.2), receivers' lines exclusive.
+fn service(machine: &Machine, found: Found) -> Option<u64> {
+    let send = state(found);
+    let fit = machine.contention.iter().find(|c| c.send == send && c.recv == State::E)?;
+    fit.c_ns.value.map(picos)
+}
+
+/// T_N's slope and start-up (Ramos & Hoefler 2013, Eq. 3.1), the other buffer's lines exclusive.
+fn row(machine: &Machine, found: Found) -> Option<(u64, u64)> {
+    let send = state(found);
+    let fit = machine.multi_line.iter().find(|m| m.send == send && m.recv == State::E)?;
+    Some((picos(fit.o_ns.value?), picos(fit.p_ns.value?)))
+}
+
+fn state(found: Found) -> State {
+    match found {
+        Found::Cached => State::E,
+        Found::Memory => State::I,
+    }
+}
+
+/// A node's memory is as much farther than the own one's as its caches are farther than those of the own node.
+fn farther_memory(machine: &Machine, cores: &[Cpu], nodes: usize, memory: u64) -> Vec<u64> {
+    let topology = machine.topology().unwrap_or_default();
+    let within = [Level::L3, Level::Numa].iter().find_map(|&l| machine.transfer(l).value).map_or(0, picos);
+    let mut out = Vec::with_capacity(cores.len() * nodes);
+    for core in cores {
+        for node in 0..nodes {
+            let there = topology.cpus.iter().find(|c| c.numa == node && c.numa != core.numa);
+            let transfer = there.and_then(|cpu| machine.transfer_between(core, cpu).value).map(picos);
+            out.push(memory + transfer.map_or(0, |t| t.saturating_sub(within)));
+        }
+    }
+    out
+}
+
+/// A line's share of the bandwidth of a node: a package's, divided among its nodes.
+fn memory_line(machine: &Machine, line_bytes: usize) -> Option<u64> {
+    let rate = &machine.rates.memory_bytes_per_ns;
+    let package = rate.value.filter(|_| rate.status != Status::Unknown)?;
+    let topology = machine.topology()?;
+    let mut nodes: Vec<(usize, usize)> = topology.cpus.iter().map(|c| (c.package, c.numa)).collect();
+    nodes.sort_unstable();
+    nodes.dedup();
+    let packages = 1 + nodes.last()?.0;
+    let share = package * packages as f64 / nodes.len() as f64;
+    Some(picos(line_bytes as f64 / share))
+}
+
+/// The cores of a shape, each with its index, and the index of each rank's.
+pub(super) fn cores(shape: &Shape) -> (Vec<Cpu>, Vec<u32>) {
+    let mut cores: Vec<Cpu> = Vec::new();
+    let mut of_rank = Vec::with_capacity(shape.ranks());
+    for rank in 0..shape.ranks() {
+        let cpu = shape.cpu(rank.into());
+        let found = cores.iter().position(|c| c.core == cpu.core);
+        of_rank.push(found.unwrap_or(cores.len()) as u32);
+        if found.is_none() {
+            cores.push(cpu.clone());
+        }
+    }
+    (cores, of_rank)
+}

@@ -1,0 +1,114 @@
+//! Machines whose caches agree: what a load or store costs depends on who has the line, and where.
+//!
+//! [`lineweave_core::lines`] says what becomes of a line. Here:
+//!
+//! 1. Each core has one cache, which its hardware threads share. A hit costs R_L, a miss R by state and distance of the core that
+//!    answers: the nearest that has it (`mesi`; also `mesif`, as Ramos & Hoefler 2013 find a forwarder in every package,
+//!    section 1.3.4), or the last that wrote it (`gols`); a line in no cache R_I, and more from a farther node.
+//! 2. A read keeps its line busy for T_C's slope `c`, so that n readers of one line take R_R + c (n - 1) (Ramos & Hoefler
+//!    2013, Eq. 3.2); where `c` is unknown, for a whole transfer.
+//! 3. As many stores as the machine keeps in flight are under way at once. Of flags that a rank waits for one after the other
+//!    it polls as many at once.
+//! 4. A poll that misses makes the prefetcher fetch the next lines of that box, but for lines that are under way:
+//!    flags that lie within its reach are taken from their writers.
+//! 5. Lines that one op misses in a row cost R for the first, and what T_N adds for each more (Eq. 3.1).
+//! 6. A node's memory serves one line after the other at its bandwidth, where that is known.
+//!
+//! # What is not
+//!
+//! Capacity, associativity and eviction; write-backs; links and rings between cores (line and memory are the only
+//! things that queue); the time that instructions take, threads of a core that share its pipelines, and sleeping. The
+//! first run begins with boxes in memory and private buffers exclusive in their owners' caches; later runs find
+//! lines as they were left.
+
+mod caches;
+mod costs;
+mod memory;
+mod requests;
+
+use super::{play, Fidelity, Options, Outcome, Program, SimulateError};
+use lineweave_core::machine::Machine;
+use lineweave_core::plan::{Footprint, Plan};
+use lineweave_core::topology::Shape;
+
+/// How coherent caches are simulated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Settings {
+    /// Flags on a line in every array, instead of what the plan's layouts say: 32 where a flag is a 4-byte
+    /// integer of a line of 128.
+    pub flags_per_line: Option<usize>,
+    /// Lines that the prefetcher fetches behind a missed one, instead of the machine's; 0 turns it off.
+    pub prefetch_lines: Option<usize>,
+    /// Misses that a thread keeps in flight, instead of the machine's; at least 1.
+    pub accesses_in_flight: Option<usize>,
+}
+
+/// Plays `plan` on a machine with coherent caches, ranks sitting as `shape` says.
+///
+/// # Errors
+/// A [`SimulateError`] when the machine's description does not say enough, when ranks outnumber the shape's
+/// hardware threads, or when a rank waits for ever.
+pub fn simulate(
+    machine: &Machine,
+    shape: &Shape,
+    plan: &Plan,
+    options: &Options,
+) -> Result<Outcome, SimulateError> {
+    super::within_memory(plan, options)?;
+    let threads = machine.topology().map_or(0, |t| t.cpus.len());
+    if shape.ranks() != plan.ranks || shape.oversubscription() > 1 {
+        return Err(SimulateError::TooManyRanks {
+            machine: machine.name.clone(),
+            ranks: plan.ranks,
+            cores: threads.min(shape.ranks()),
+        });
+    }
+    let (cores, of_rank) = costs::cores(shape);
+    let nodes = 1 + cores.iter().map(|c| c.numa).max().unwrap_or(0);
+    let settings = &options.coherent;
+    let costs = costs::Costs::of(machine, &cores, nodes, settings)?;
+    let footprint = match settings.flags_per_line {
+        None => Footprint::of(plan, costs.line_bytes),
+        Some(n) => Footprint::per_line(plan, costs.line_bytes, n),
+    };
+    let program = Program::compile(plan, &footprint, options.banks)?.together(options.together);
+    let needs = memory::Memory::needs(plan, &program, costs.line_bytes);
+    if needs > options.memory_bytes {
+        let ops = plan.programs.iter().map(Vec::len).sum();
+        return Err(SimulateError::TooLarge { ops, needs, limit: options.memory_bytes });
+    }
+    let homes = of_rank.iter().map(|&c| (c, cores[c as usize].numa as u32)).collect();
+    let memory = memory::Memory::of(plan, &program, costs.line_bytes, homes);
+    let chunks = options.fidelity == Fidelity::Chunk;
+    let mut caches = caches::Caches::new(costs, memory, &of_rank, chunks);
+    let played = play(&mut caches, &program, options.runs.max(1), options.fidelity, options.trace)?;
+    Ok(Outcome::of(plan, played, options.trace))
+}
+
+/// One rank a core as long as there are cores, then a further thread of each: where a plan's ranks sit when
+/// nothing else is said.
+///
+/// # Errors
+/// [`SimulateError::TooManyRanks`].
+pub fn placed(machine: &Machine, ranks: usize) -> Result<Shape, SimulateError> {
+    let topology = machine.topology().unwrap_or_default();
+    let threads = topology.cpus.len();
+    let mut seen: std::collections::BTreeMap<usize, usize> = std::collections::BTreeMap::new();
+    let mut cpus: Vec<_> = topology
+        .cpus
+        .into_iter()
+        .map(|cpu| {
+            let thread = seen.entry(cpu.core).or_default();
+            *thread += 1;
+            (*thread, cpu)
+        })
+        .collect();
+    cpus.sort_by_key(|(thread, _)| *thread);
+    if ranks > threads {
+        return Err(SimulateError::TooManyRanks { machine: machine.name.clone(), ranks, cores: threads });
+    }
+    Ok(Shape::on(cpus.into_iter().take(ranks).map(|(_, cpu)| cpu).collect()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,82 @@
+//! How busy ports and links were.
+
+use super::MeshFabric;
+use crate::simulate::Played;
+use lineweave_core::machine::Routing;
+use lineweave_core::trace::Picos;
+
+/// The port of one tile.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PortLoad {
+    /// Time spent serving lines and polls.
+    pub busy: Picos,
+    /// Most requests that waited at once; 0 where the arbiter keeps no queue.
+    pub longest: usize,
+}
+
+/// How busy a mesh was.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Load {
+    /// Tiles in a row.
+    pub columns: u32,
+    /// Rows of tiles.
+    pub rows: u32,
+    /// Whether rows and columns are closed to rings.
+    pub torus: bool,
+    /// How long everything took.
+    pub time: Picos,
+    /// For each tile, row by row.
+    pub ports: Vec<PortLoad>,
+    /// For each tile, the time that its links to the east, west, south and north were busy.
+    pub links: Vec<[Picos; 4]>,
+    /// For each memory controller, the time that it was busy: less than the longest of these no plan takes that moves as
+    /// many lines through it.
+    pub controllers: Vec<Picos>,
+}
+
+impl Load {
+    /// The busiest port's share of the time, and its tile.
+    pub fn busiest_port(&self) -> (f64, usize) {
+        busiest(self.ports.iter().map(|p| p.busy), self.time)
+    }
+
+    /// The busiest memory controller's share of the time, and which that is.
+    pub fn busiest_controller(&self) -> (f64, usize) {
+        busiest(self.controllers.iter().copied(), self.time)
+    }
+
+    /// The busiest link's share of the time, and its tile.
+    pub fn busiest_link(&self) -> (f64, usize) {
+        busiest(self.links.iter().map(|l| l.iter().copied().max().unwrap_or_default()), self.time)
+    }
+}
+
+fn busiest(busy: impl Iterator<Item = Picos>, time: Picos) -> (f64, usize) {
+    let best = busy.enumerate().max_by_key(|&(i, busy)| (busy, std::cmp::Reverse(i)));
+    best.map_or((0.0, 0), |(i, busy)| (busy.0 as f64 / time.0.max(1) as f64, i))
+}
+
+impl MeshFabric {
+    /// How busy everything was while `played` was played.
+    pub(super) fn load(&self, played: &Played) -> Load {
+        let grid = self.v.grid;
+        Load {
+            columns: grid.columns,
+            rows: grid.rows,
+            torus: grid.routing == Routing::TorusXy,
+            time: played.ended.last().copied().unwrap_or_default(),
+            ports: (self.ports.iter().zip(&self.chunk_ports))
+                .map(|(port, chunks)| PortLoad {
+                    busy: Picos(port.busy + chunks.busy),
+                    longest: port.longest,
+                })
+                .collect(),
+            links: self
+                .links
+                .chunks(4)
+                .map(|l| [Picos(l[0].busy), Picos(l[1].busy), Picos(l[2].busy), Picos(l[3].busy)])
+                .collect(),
+            controllers: self.controllers.iter().map(|c| Picos(c.busy)).collect(),
+        }
+    }
+}

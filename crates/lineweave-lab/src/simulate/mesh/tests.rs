@@ -1,0 +1,366 @@
+//! The mesh at zero load against Petrovic et al. 2012, Eq. 1-12, and under load.
+
+use super::*;
+use crate::models::put_get::PutGet;
+use crate::simulate::{simulate, Outcome};
+use lineweave_core::algorithm::{self, Problem};
+use lineweave_core::collective::Collective;
+use lineweave_core::machine::{shipped, Dimensions, Routing};
+use lineweave_core::plan::{Builder, FlagArrayId, Layout, Params, Region, Space};
+use lineweave_core::units::{Nanos, Rank};
+
+const LINE: usize = 32;
+
+fn scc() -> &'static Machine {
+    shipped().iter().find(|m| m.name == "intel-scc").unwrap()
+}
+
+fn model() -> PutGet {
+    PutGet::of(scc()).unwrap()
+}
+
+fn builder(ranks: usize, bytes: usize) -> Builder {
+    Builder::new(Collective::Bcast, "test", &Params::new(), ranks, 0, bytes, 1)
+}
+
+fn slot(rank: usize, slot: u16, lines: usize) -> Region {
+    Region::new(Space::Slot { rank: Rank::from(rank), slot }, 0..lines * LINE)
+}
+
+fn private(space: Space, lines: usize) -> Region {
+    Region::new(space, 0..lines * LINE)
+}
+
+/// A flag of its own at `rank`, which somebody must raise.
+fn flag(b: &mut Builder) -> FlagArrayId {
+    b.flags("f", Layout::Alone, 1)
+}
+
+fn run(b: Builder, options: &Options) -> Outcome {
+    simulate(scc(), &b.finish(), options).unwrap()
+}
+
+fn traced(fidelity: Fidelity) -> Options {
+    Options { fidelity, trace: true, ..Options::default() }
+}
+
+fn picos(t: Nanos) -> u64 {
+    (t.0 * 1e3).round() as u64
+}
+
+/// What the only op of a plan takes.
+fn single(op: impl Fn(&mut Builder, usize, u16), lines: usize, fidelity: Fidelity) -> u64 {
+    let mut b = builder(48, lines * LINE);
+    let s = b.slot(lines * LINE);
+    op(&mut b, 0, s);
+    let trace = run(b, &traced(fidelity)).trace.unwrap();
+    assert_eq!(trace.events.len(), 1);
+    trace.events[0].end.0 - trace.events[0].start.0
+}
+
+fn distance(a: usize, b: usize) -> u32 {
+    let at = |r: usize| ((r / 2 % 6) as u32, (r / 12) as u32);
+    at(a).0.abs_diff(at(b).0) + at(a).1.abs_diff(at(b).1) + 1
+}
+
+/// Rank 0 sits on the tile of a controller.
+const MEMORY: u32 = 1;
+
+#[test]
+fn equations_7_8_11_and_12_come_out_exactly() {
+    let model = model();
+    for fidelity in [Fidelity::Line, Fidelity::Chunk] {
+        for lines in [1, 4, 8, 16, 96] {
+            let m = lines as u32;
+            for other in [1, 2, 13, 23, 36, 47] {
+                let d = distance(0, other);
+                let cases: [(u64, Nanos); 4] = [
+                    (
+                        single(|b, r, s| b.mov(r, slot(r, s, lines), slot(other, s, lines)), lines, fidelity),
+                        model.c_put_mpb(m, d),
+                    ),
+                    (
+                        single(
+                            |b, r, s| b.mov(r, private(Space::In, lines), slot(other, s, lines)),
+                            lines,
+                            fidelity,
+                        ),
+                        model.c_put_mem(m, MEMORY, d),
+                    ),
+                    (
+                        single(|b, r, s| b.mov(r, slot(other, s, lines), slot(r, s, lines)), lines, fidelity),
+                        model.c_get_mpb(m, d),
+                    ),
+                    (
+                        single(
+                            |b, r, s| b.mov(r, slot(other, s, lines), private(Space::Out, lines)),
+                            lines,
+                            fidelity,
+                        ),
+                        model.c_get_mem(m, d, MEMORY),
+                    ),
+                ];
+                for (i, (found, expected)) in cases.into_iter().enumerate() {
+                    assert_eq!(found, picos(expected), "case {i}, {lines} lines, d = {d}, {fidelity}");
+                }
+            }
+        }
+    }
+}
+
+/// Eq. 1, 9: when a flag that is put becomes visible, seen by a core that polls it all the time. The reader
+/// sees it with its next look; looks are 466 ns apart, so readers that begin at different times bracket it.
+#[test]
+fn a_flag_is_visible_after_its_latency() {
+    let model = model();
+    let visible = picos(model.l_put_mpb(1, distance(0, 47)));
+    let mut seen = Vec::new();
+    for delay in 0..24 {
+        let mut b = builder(48, LINE);
+        let f = flag(&mut b);
+        let s = b.slot(LINE * 4);
+        // The reader first reads lines of its own box, so that its looks fall elsewhere.
+        for _ in 0..delay {
+            b.mov(47, slot(47, s, 1), Region { offset: LINE, ..slot(47, s, 1) });
+        }
+        b.set(0, f.at(47, 0), 1);
+        b.wait(47, f.at(47, 0), 1);
+        let trace = run(b, &traced(Fidelity::Line)).trace.unwrap();
+        let set = trace.events.iter().find(|e| e.rank == Rank(0)).unwrap();
+        assert_eq!(set.end.0, picos(model.c_put_mpb(1, distance(0, 47))));
+        let wait = trace.events.iter().find(|e| e.text.starts_with("wait")).unwrap();
+        // Sampled one hop before its end.
+        seen.push((wait.start.0, wait.end.0 - picos(model.hop)));
+    }
+    let first_look = picos(model.get_box + model.l_w_mpb(1));
+    for (began, sampled) in seen {
+        let period = picos(model.flag_read(1));
+        assert!(sampled >= visible.max(began + first_look), "{began}: {sampled} before {visible}");
+        assert!(sampled < visible.max(began + first_look) + period);
+        assert_eq!((sampled - began - first_look) % period, 0);
+    }
+}
+
+/// One move of the line between two cores, and its way back: Eq. 2, 3, 5 and 6 are the differences of moves of
+/// one and of two lines.
+#[test]
+fn a_line_more_takes_a_read_and_a_write() {
+    let model = model();
+    let d = distance(0, 47);
+    let get = |lines| {
+        single(|b, r, s| b.mov(r, slot(47, s, lines), private(Space::Out, lines)), lines, Fidelity::Line)
+    };
+    assert_eq!(get(2) - get(1), picos(model.c_r_mpb(d) + model.c_w_mem(MEMORY)));
+    let put = |lines| {
+        single(|b, r, s| b.mov(r, private(Space::In, lines), slot(47, s, lines)), lines, Fidelity::Line)
+    };
+    assert_eq!(put(2) - put(1), picos(model.c_r_mem(MEMORY) + model.c_w_mpb(d)));
+}
+
+/// `n` cores get `lines` lines from core 0's box or put them there, again and again. For each, the mean time of a
+/// call while all are at it, and what a call takes alone, in ns.
+fn contended(machine: &Machine, n: usize, lines: usize, put: bool, arbiter: Arbiter) -> Vec<(f64, f64)> {
+    const TIMES: usize = 100;
+    let mut b = builder(48, lines * LINE);
+    let (s, other) = (b.slot(lines * LINE), b.slot(lines * LINE));
+    for rank in 48 - n..48 {
+        for _ in 0..TIMES {
+            match put {
+                true => b.mov(rank, slot(rank, s, lines), slot(0, other, lines)),
+                false => b.mov(rank, slot(0, other, lines), slot(rank, s, lines)),
+            }
+        }
+    }
+    let mesh = Settings { arbiter: Some(arbiter), ..Settings::default() };
+    let options = Options { mesh, trace: true, ..Options::default() };
+    let outcome = simulate(machine, &b.finish(), &options).unwrap();
+    let model = model();
+    let all = outcome.per_rank.iter().filter(|t| t.0 > 0).min().unwrap().0;
+    let trace = outcome.trace.unwrap();
+    let mean = |rank: usize| {
+        let ended: Vec<u64> = trace
+            .events
+            .iter()
+            .filter(|e| e.rank.index() == rank && e.end.0 <= all)
+            .map(|e| e.end.0)
+            .collect();
+        *ended.last().unwrap() as f64 / ended.len() as f64 / 1e3
+    };
+    let alone = |rank: usize| match put {
+        true => model.c_put_mpb(lines as u32, distance(rank, 0)).0,
+        false => model.c_get_mpb(lines as u32, distance(rank, 0)).0,
+    };
+    (48 - n..48).map(|rank| (mean(rank), alone(rank))).collect()
+}
+
+/// Mean of called over alone, and slowest over fastest.
+fn summary(all: &[(f64, f64)]) -> (f64, f64) {
+    let mean = all.iter().map(|(at, alone)| at / alone).sum::<f64>() / all.len() as f64;
+    let most = all.iter().map(|a| a.0).fold(0.0, f64::max);
+    let least = all.iter().map(|a| a.0).fold(f64::INFINITY, f64::min);
+    (mean, most / least)
+}
+
+/// Petrovic et al. 2012, Fig. 4: 24 cores hardly disturb each other at one port; at 48 the slowest get takes more
+/// than 2 times the fastest, the slowest put more than 4 times, which a fair port would not do.
+#[test]
+fn a_port_serves_half_the_chip_and_is_unfair_to_all_of_it() {
+    for (lines, put, most) in [(32, false, 2.0), (1, true, 4.0)] {
+        let (slowed, _) = summary(&contended(scc(), 24, lines, put, Arbiter::Inputs));
+        assert!(slowed < 1.1, "put {put}: 24 cores take {slowed} of their time alone");
+        let (slowed, unfair) = summary(&contended(scc(), 48, lines, put, Arbiter::Inputs));
+        assert!(slowed > 1.3 && unfair > most, "put {put}: {slowed}, {unfair}");
+        let (_, fair) = summary(&contended(scc(), 48, lines, put, Arbiter::Fifo));
+        assert!(fair < 1.6, "put {put}: {fair}");
+    }
+}
+
+fn bcast(name: &str, ranks: usize, bytes: usize, params: &Params) -> Plan {
+    let problem = Problem::flat(Collective::Bcast, ranks, bytes);
+    algorithm::find(Collective::Bcast, name).unwrap().plan(&problem, params).unwrap()
+}
+
+#[test]
+fn fidelities_agree_where_nothing_contends() {
+    let ideal = Settings { ideal: true, ..Settings::default() };
+    for (name, ranks, mesh) in [
+        ("oc-bcast", 48, ideal),
+        ("rcce-comm-binomial", 48, ideal),
+        // Slices of whole lines.
+        ("rcce-comm-scatter-allgather", 25, ideal),
+        // Two cores of one tile that take turns: only the one's looks and the other's lines can meet.
+        ("rcce", 2, Settings::default()),
+    ] {
+        let chunk = if name == "oc-bcast" { 3072 } else { 1024 };
+        let plan = bcast(name, ranks, 200 * LINE, &Params::new().with("chunk", chunk));
+        let [line, chunk] = [Fidelity::Line, Fidelity::Chunk].map(|fidelity| {
+            simulate(scc(), &plan, &Options { fidelity, mesh, runs: 2, ..Options::default() }).unwrap()
+        });
+        if mesh.ideal {
+            assert_eq!(line.per_rank, chunk.per_rank, "{name}");
+        } else {
+            let one_line = picos(model().c_r_mpb(1) + model().c_w_mem(1));
+            assert!(line.first.0.abs_diff(chunk.first.0) <= one_line, "{name}: {line:?}");
+        }
+    }
+}
+
+#[test]
+fn two_simulations_are_the_same_byte_by_byte() {
+    for fidelity in [Fidelity::Line, Fidelity::Chunk] {
+        let plan = bcast("oc-bcast", 48, 200 * LINE, &Params::new().with("k", 47));
+        let text = || {
+            let outcome = simulate(scc(), &plan, &traced(fidelity)).unwrap();
+            outcome.trace.unwrap().to_json_lines()
+        };
+        assert!(text() == text());
+    }
+}
+
+#[test]
+fn no_plan_beats_the_bound() {
+    for algorithm in algorithm::all() {
+        let mut problem = Problem::flat(algorithm.collective, 5, 1200);
+        problem.grain = if algorithm.collective.folds() { 8 } else { 1 };
+        if !algorithm.collective.moves_data() {
+            problem.bytes = 0;
+        }
+        let small = Params::new().with("chunk", 400);
+        let chunked = algorithm.params.iter().any(|p| p.name == "chunk");
+        let Ok(plan) = algorithm.plan(&problem, &if chunked { small } else { Params::new() }) else {
+            continue;
+        };
+        if plan.direct {
+            continue;
+        }
+        let outcome = simulate(scc(), &plan, &Options::default()).unwrap();
+        let bound = outcome.bound.unwrap();
+        assert!(bound.0 > 0 && outcome.first >= bound, "{algorithm:?}: {:?} < {bound:?}", outcome.first);
+    }
+}
+
+/// Several accesses in flight move lines faster, and then links are what is loaded.
+#[test]
+fn accesses_in_flight_shift_the_load_to_links() {
+    let machine = scc();
+    let plan = bcast("oc-bcast", 48, 192 * LINE, &Params::new());
+    let with = |in_flight, fidelity| {
+        let mesh = Settings { in_flight: Some(in_flight), ..Settings::default() };
+        let outcome = simulate(machine, &plan, &Options { mesh, fidelity, ..Options::default() }).unwrap();
+        (outcome.first, outcome.load.unwrap().busiest_link().0)
+    };
+    for fidelity in [Fidelity::Line, Fidelity::Chunk] {
+        let (one, eight) = (with(1, fidelity), with(8, fidelity));
+        assert!(eight.0 .0 * 2 < one.0 .0, "{fidelity}: {:?} {:?}", one.0, eight.0);
+        assert!(eight.1 > one.1 * 2.0, "{fidelity}: {} {}", one.1, eight.1);
+    }
+}
+
+#[test]
+fn routings_and_dimensions_are_parameters() {
+    let plan = bcast("oc-bcast", 240, 96 * LINE, &Params::new());
+    let dimensions: Dimensions = "20x6x2".parse().unwrap();
+    let time = |routing| {
+        let mut machine = scc().with_dimensions(dimensions, Some(4)).unwrap();
+        machine.mesh.as_mut().unwrap().routing.value = Some(routing);
+        let options = Options { fidelity: Fidelity::Chunk, ..Options::default() };
+        simulate(&machine, &plan, &options).unwrap().first
+    };
+    assert!(time(Routing::TorusXy) < time(Routing::Xy));
+    assert!(time(Routing::Yx) > time(Routing::TorusXy));
+}
+
+#[test]
+fn what_does_not_fit_is_refused_with_a_reason() {
+    let refused = |machine: &Machine, plan: &Plan, mesh: Settings| {
+        simulate(machine, plan, &Options { mesh, ..Options::default() }).unwrap_err()
+    };
+    let plain = Settings::default();
+    // 2 x 96 lines leave room for 64 flags: k <= 63.
+    let double = scc().with_dimensions("6x8x2".parse().unwrap(), None).unwrap();
+    let wide = |k: usize| bcast("oc-bcast", 96, 200 * LINE, &Params::new().with("k", k));
+    assert!(simulate(&double, &wide(63), &Options::default()).is_ok());
+    let error = refused(&double, &wide(64), plain);
+    let crate::simulate::SimulateError::BoxFull { flags: 65, flag_budget: 64, slot_lines: 192, .. } = error
+    else {
+        panic!("{error}")
+    };
+    assert!(error.to_string().contains("at most 64 flags fit (a tree's degree k is at most one less)"));
+    // As bytes they fit.
+    let byte = Settings { flags: FlagCost::Byte, ..plain };
+    assert!(simulate(&double, &wide(64), &Options { mesh: byte, ..Options::default() }).is_ok());
+    let k = |k: usize| bcast("oc-bcast", 48, 200 * LINE, &Params::new().with("k", k));
+
+    let error = refused(scc(), &bcast("oc-bcast", 49, LINE, &Params::new()), plain);
+    assert!(error.to_string().contains("has 48 cores"), "{error}");
+    let error = refused(scc(), &bcast("binomial", 4, 40, &Params::new()), plain);
+    assert!(error.to_string().contains("carry=0"), "{error}");
+    let mut direct = Problem::flat(Collective::Bcast, 4, LINE);
+    direct.direct = true;
+    let plan = algorithm::find(Collective::Bcast, "direct-flat").unwrap().plan(&direct, &Params::new());
+    let error = refused(scc(), &plan.unwrap(), plain);
+    assert!(error.to_string().contains("private memory"), "{error}");
+
+    let mut unknown = scc().clone();
+    let mesh = unknown.mesh.as_mut().unwrap();
+    (mesh.port_ns.value, mesh.port_ns.source) = (None, "nobody measured it".to_owned());
+    let error = refused(&unknown, &k(2), plain);
+    assert!(error.to_string().contains("`port_ns` is unknown") && error.to_string().contains("nobody"));
+    let mut unknown = scc().clone();
+    unknown.mesh.as_mut().unwrap().issue_ns.value = None;
+    assert!(simulate(&unknown, &k(2), &Options::default()).is_ok());
+    let error = refused(&unknown, &k(2), Settings { in_flight: Some(2), ..plain });
+    assert!(error.to_string().contains("`issue_ns` is unknown"), "{error}");
+    let other = shipped().iter().find(|m| m.mesh.is_none()).unwrap();
+    assert!(refused(other, &k(2), plain).to_string().contains("neither [mesh] nor [coherent]"));
+    let little = Options { memory_bytes: 1000, ..Options::default() };
+    assert!(simulate(scc(), &k(2), &little).unwrap_err().to_string().contains("limit of 1000"));
+}
+
+#[test]
+fn a_mesh_of_one_core_has_nobody_to_talk_to() {
+    let machine = scc().with_dimensions("1x1".parse().unwrap(), None).unwrap();
+    let plan = bcast("oc-bcast", 1, 10 * LINE, &Params::new());
+    let error = simulate(&machine, &plan, &Options::default()).unwrap_err().to_string();
+    assert!(error.contains("mesh of one core") && error.contains("--mesh 2x1"), "{error}");
+}

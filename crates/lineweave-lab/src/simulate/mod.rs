@@ -1,0 +1,307 @@
+//! Plans in virtual time, on machines nobody here owns: discrete events, with contention.
+//!
+//! [`simulate`] plays a plan op by op on a machine's description. Time is in whole picoseconds and ties are
+//! broken by (time, rank, op), so a simulation is the same everywhere, bit by bit. The interpreter knows plans
+//! and nothing of machines: it cuts ops into elementary accesses, and a [`Fabric`], which is a family of
+//! machines, says how long each takes and which resources it keeps busy.
+//!
+//! Data is not moved: what a plan delivers is for [`verify`](lineweave_core::verify) to prove.
+
+mod agenda;
+pub mod coherent;
+pub mod copies;
+mod fabric;
+pub mod measuring;
+pub mod mesh;
+mod play;
+mod program;
+
+pub use agenda::{Agenda, Agent};
+pub use fabric::{Access, Call, Fabric, Lanes, Step};
+pub use play::{play, Played, Ran};
+pub use program::{Buffer, FlagAt, Place, Program};
+
+use lineweave_core::machine::Machine;
+use lineweave_core::plan::Plan;
+use lineweave_core::trace::{Clock, Picos, Trace};
+use lineweave_core::units::Rank;
+use std::fmt;
+use std::str::FromStr;
+
+/// How finely accesses are played.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Fidelity {
+    /// Line by line: each line is a request of its own, and queues for itself.
+    #[default]
+    Line,
+    /// A move or fold at once: it takes what its lines take without contention, or longer when a resource has
+    /// more work to do. Faster, and the same where nothing contends.
+    Chunk,
+}
+
+impl Fidelity {
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Fidelity::Line => "line",
+            Fidelity::Chunk => "chunk",
+        }
+    }
+}
+
+impl fmt::Display for Fidelity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Fidelity {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Fidelity, String> {
+        [Fidelity::Line, Fidelity::Chunk]
+            .into_iter()
+            .find(|f| f.name() == name)
+            .ok_or_else(|| format!("unknown fidelity `{name}`: expected line or chunk"))
+    }
+}
+
+/// How a plan is simulated.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Options {
+    /// How finely.
+    pub fidelity: Fidelity,
+    /// Runs back to back; at least 1.
+    pub runs: usize,
+    /// Banks that the runs of a [`Reuse::Ring`](lineweave_core::plan::Reuse) plan alternate between; at least 1.
+    pub banks: usize,
+    /// Whether a run begins, at all ranks at once, when everybody has ended the one before: [`Outcome::each`] is then one call
+    /// alone, its lines where the call before left them.
+    pub together: bool,
+    /// Whether to record the ops of the first run.
+    pub trace: bool,
+    /// The most memory that a simulation may take, in bytes.
+    pub memory_bytes: u64,
+    /// What only meshes have.
+    pub mesh: mesh::Settings,
+    /// What only coherent caches have.
+    pub coherent: coherent::Settings,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            fidelity: Fidelity::Line,
+            runs: 1,
+            banks: 2,
+            together: false,
+            trace: false,
+            memory_bytes: 4 << 30,
+            mesh: mesh::Settings::default(),
+            coherent: coherent::Settings::default(),
+        }
+    }
+}
+
+/// What came out of a simulation.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Outcome {
+    /// The first run alone, everybody entering at once: until the last rank has returned.
+    pub first: Picos,
+    /// From run to run, when they follow each other; `first` when there is only one.
+    pub each: Picos,
+    /// From the root's (rank 0's, where there is none) entry into a run until the last rank's return from it,
+    /// on average over all runs but the first; `first` when there is only one.
+    pub latency: Picos,
+    /// All runs, until the last rank has returned.
+    pub total: Picos,
+    /// A lower bound of one run of any plan for this collective, these ranks and bytes, where the family states
+    /// one; see its documentation.
+    pub bound: Option<Picos>,
+    /// For each rank, when it returned from its last run.
+    pub per_rank: Vec<Picos>,
+    /// Events handled.
+    pub events: u64,
+    /// The ops of the first run, when asked for.
+    pub trace: Option<Trace>,
+    /// How busy ports and links were, on a mesh.
+    pub load: Option<mesh::Load>,
+}
+
+impl Outcome {
+    /// The outcome of what was played.
+    pub fn of(plan: &Plan, played: Played, wants_trace: bool) -> Outcome {
+        let ended = |run: usize| played.ended[run].0;
+        let last = played.ended.len() - 1;
+        let each = match last {
+            0 => ended(0),
+            n => (ended(n) - ended(0)) / n as u64,
+        };
+        let took = |run: usize| ended(run) - played.began[run].0;
+        let latency = match last {
+            0 => took(0),
+            n => (1..=n).map(took).sum::<u64>() / n as u64,
+        };
+        let trace = wants_trace.then(|| {
+            let mut trace = Trace::of(plan, Clock::Simulated);
+            for ran in &played.trace {
+                trace.record(plan, Rank(ran.rank), ran.op, ran.start, ran.end);
+            }
+            // Each rank's ops in program order.
+            trace.events.sort_by_key(|e| (e.rank, e.op));
+            trace
+        });
+        Outcome {
+            first: Picos(ended(0)),
+            each: Picos(each),
+            latency: Picos(latency),
+            total: Picos(ended(last)),
+            bound: None,
+            per_rank: played.per_rank,
+            events: played.events,
+            trace,
+            load: None,
+        }
+    }
+}
+
+/// Why a plan cannot be simulated.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SimulateError {
+    /// An op that names what the plan does not have.
+    #[error("rank {rank}, op {op}: names a rank, flag or slot that the plan does not have; `lineweave verify` shows it")]
+    Malformed {
+        /// Whose.
+        rank: Rank,
+        /// Index in its program.
+        op: usize,
+    },
+    /// A rank waits for ever.
+    #[error("rank {rank}, op {op}: waits for a flag that nobody raises; `lineweave verify` shows why")]
+    Stuck {
+        /// Whose.
+        rank: Rank,
+        /// Index in its program.
+        op: usize,
+    },
+    /// A machine that no simulated family is for.
+    #[error("machine {machine}: cannot be simulated: {lacks}")]
+    NoFamily {
+        /// Its name.
+        machine: String,
+        /// What its description lacks.
+        lacks: String,
+    },
+    /// A value that the simulation needs and the description does not know.
+    #[error("machine {machine}: `{key}` is unknown, and without it there is no simulation: {why}")]
+    Unknown {
+        /// Its name.
+        machine: String,
+        /// Key of the value.
+        key: String,
+        /// Why it is unknown, as its source says.
+        why: String,
+    },
+    /// A plan that reads or writes peers' private memory.
+    #[error("{plan} reads or writes other ranks' private memory, and the cores of {machine} share none: take an algorithm that goes through boxes")]
+    NoSharedMemory {
+        /// Name of the machine.
+        machine: String,
+        /// `collective/algorithm`.
+        plan: String,
+    },
+    /// Bytes that travel in a flag's line and do not fit it.
+    #[error("{payload} bytes in a flag's line: on {machine} with {flags} flags at most {most} fit; let none travel there (parameter carry=0), or take another algorithm")]
+    Payload {
+        /// Name of the machine.
+        machine: String,
+        /// Bytes of the plan.
+        payload: usize,
+        /// Bytes that fit.
+        most: usize,
+        /// What a flag is.
+        flags: &'static str,
+    },
+    /// A plan that needs more of a message buffer than there is.
+    #[error("{lines} lines of each core's message buffer are needed, {banks} x ({flag_lines} for {flags} flags + {slot_lines} for slots), and {machine} has {most}: with these slots at most {flag_budget} flags fit (a tree's degree k is at most one less), or take smaller chunks or a shorter message")]
+    BoxFull {
+        /// Name of the machine.
+        machine: String,
+        /// Needed.
+        lines: usize,
+        /// There.
+        most: usize,
+        /// Of those needed in one bank, for flags.
+        flag_lines: usize,
+        /// Of those needed in one bank, for slots.
+        slot_lines: usize,
+        /// Banks that runs alternate between.
+        banks: usize,
+        /// Flags at each core.
+        flags: usize,
+        /// Flags that would fit.
+        flag_budget: usize,
+    },
+    /// More ranks than cores.
+    #[error("{ranks} ranks: machine {machine} has {cores} cores, and a core runs one rank")]
+    TooManyRanks {
+        /// Its name.
+        machine: String,
+        /// Ranks of the plan.
+        ranks: usize,
+        /// Cores of the machine.
+        cores: usize,
+    },
+    /// A mesh on which nobody can talk to anybody.
+    #[error("machine {machine}: a mesh of one core has nobody to exchange messages with: take one of at least 2 cores, such as --mesh 2x1")]
+    OneCore {
+        /// Its name.
+        machine: String,
+    },
+    /// Too large to be held.
+    #[error("a simulation of {ops} ops takes about {needs} bytes, more than the limit of {limit}: take fewer ranks or runs, a shorter message, or larger chunks or windows")]
+    TooLarge {
+        /// Ops of all ranks.
+        ops: usize,
+        /// Estimate.
+        needs: u64,
+        /// [`Options::memory_bytes`].
+        limit: u64,
+    },
+}
+
+/// Plays `plan` on `machine`.
+///
+/// # Errors
+/// A [`SimulateError`] when the machine's description does not say enough, the plan does not fit it, or a rank
+/// waits for ever.
+pub fn simulate(machine: &Machine, plan: &Plan, options: &Options) -> Result<Outcome, SimulateError> {
+    within_memory(plan, options)?;
+    match (&machine.mesh, &machine.coherent) {
+        (Some(mesh), _) => mesh::simulate(machine, mesh, plan, options),
+        (None, Some(_)) => {
+            coherent::simulate(machine, &coherent::placed(machine, plan.ranks)?, plan, options)
+        }
+        (None, None) => Err(SimulateError::NoFamily {
+            machine: machine.name.clone(),
+            lacks: "it has neither [mesh] nor [coherent], which intel-scc and xeon-phi-5110p have".to_owned(),
+        }),
+    }
+}
+
+/// Whether the simulation of a plan can be held: its ops as they are played, and what is traced of them.
+fn within_memory(plan: &Plan, options: &Options) -> Result<(), SimulateError> {
+    const OP: u64 = 96;
+    const TRACED: u64 = 160;
+    const RUN: u64 = 64;
+    let ops: usize = plan.programs.iter().map(Vec::len).sum();
+    let needs = ops as u64 * (OP + if options.trace { TRACED } else { 0 }) + options.runs as u64 * RUN;
+    if needs > options.memory_bytes {
+        return Err(SimulateError::TooLarge { ops, needs, limit: options.memory_bytes });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

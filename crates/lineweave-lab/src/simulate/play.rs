@@ -1,0 +1,309 @@
+//! Playing a program on a fabric: each rank's ops as elementary accesses, in the order of (time, rank).
+//!
+//! 1. An op begins with a call, whose overhead the fabric knows.
+//! 2. A move or fold is cut into pieces, a line or the whole of it; lanes take pieces in turn. A piece is a
+//!    read and a write, or two reads, a combination and a write, one after the other.
+//! 3. A set takes effect when the fabric says that it is visible; ranks that wait for it are woken then.
+//! 4. A wait reads its flag. If it is not there yet, the rank keeps polling, which is the fabric's to charge,
+//!    until a set that reaches it becomes visible.
+
+mod accesses;
+mod flags;
+
+use self::accesses::runner_bank;
+use super::agenda::{Agenda, Agent};
+use super::fabric::{Access, Fabric, Lanes, Step};
+use super::program::{Instruction, Program};
+use super::{Fidelity, SimulateError};
+use lineweave_core::trace::Picos;
+use lineweave_core::units::Rank;
+use std::collections::VecDeque;
+
+/// A rank under way.
+#[derive(Clone, Debug)]
+struct Runner {
+    run: usize,
+    pc: usize,
+    /// Which access of the op comes next, for what is not cut into pieces.
+    part: u8,
+    /// Lanes that have not finished their pieces.
+    busy: u32,
+    /// When the op began.
+    began: Picos,
+    /// When the last lane so far finished.
+    latest: Picos,
+}
+
+/// One of a rank's lanes.
+#[derive(Clone, Copy, Debug)]
+struct Lane {
+    access: Access,
+    under_way: bool,
+    piece: usize,
+    part: u8,
+}
+
+/// The sets of one flag that can still matter.
+#[derive(Clone, Debug, Default)]
+struct FlagState {
+    /// (value, visible from), both growing.
+    sets: Vec<(i64, Picos)>,
+    /// (rank, value waited for).
+    waiters: Vec<(u32, i64)>,
+    /// Values that were set and have not landed.
+    posted: VecDeque<i64>,
+}
+
+/// One op as it ran, in the run that is traced.
+#[derive(Clone, Copy, Debug)]
+pub struct Ran {
+    /// Who.
+    pub rank: u32,
+    /// Index in its program.
+    pub op: u32,
+    /// When it began.
+    pub start: Picos,
+    /// When it ended.
+    pub end: Picos,
+}
+
+/// What came out.
+#[derive(Clone, Debug)]
+pub struct Played {
+    /// For each run, when the plan's root (rank 0 where there is none) began it.
+    pub began: Vec<Picos>,
+    /// For each run, when the last rank had ended it.
+    pub ended: Vec<Picos>,
+    /// For each rank, when it ended its last run.
+    pub per_rank: Vec<Picos>,
+    /// Events handled.
+    pub events: u64,
+    /// The ops of the first run, when asked for.
+    pub trace: Vec<Ran>,
+}
+
+struct Player<'a, F: Fabric> {
+    fabric: &'a mut F,
+    program: &'a Program,
+    runs: usize,
+    piece: usize,
+    lanes: Lanes,
+    runners: Vec<Runner>,
+    lane: Vec<Lane>,
+    flags: Vec<FlagState>,
+    agenda: Agenda,
+    /// For each run, how many ranks have ended it, and which wait for that.
+    left: Vec<u32>,
+    gated: Vec<Vec<u32>>,
+    wants_trace: bool,
+    out: Played,
+}
+
+/// Plays `runs` runs back to back. Every rank enters the first at time 0, and the next as soon as it has ended
+/// one, unless its bank is still in use or all begin together.
+///
+/// # Errors
+/// [`SimulateError::Stuck`] when a rank waits for ever.
+pub fn play<F: Fabric>(
+    fabric: &mut F,
+    program: &Program,
+    runs: usize,
+    fidelity: Fidelity,
+    wants_trace: bool,
+) -> Result<Played, SimulateError> {
+    let ranks = program.ops.len();
+    let lanes = match fidelity {
+        Fidelity::Line => fabric.lanes(),
+        Fidelity::Chunk => Lanes { count: 1, gap: Picos(0) },
+    };
+    let idle = Access::Combine { len: 0 };
+    let mut player = Player {
+        piece: match fidelity {
+            Fidelity::Line => fabric.line_bytes(),
+            Fidelity::Chunk => usize::MAX,
+        },
+        fabric,
+        program,
+        runs,
+        lanes,
+        runners: vec![Runner { run: 0, pc: 0, part: 0, busy: 0, began: Picos(0), latest: Picos(0) }; ranks],
+        lane: vec![Lane { access: idle, under_way: false, piece: 0, part: 0 }; ranks * lanes.count as usize],
+        flags: vec![FlagState::default(); program.flags()],
+        agenda: Agenda::new(ranks as u32, lanes.count),
+        left: vec![0; runs],
+        gated: vec![Vec::new(); runs],
+        wants_trace,
+        out: Played {
+            began: vec![Picos(0); runs],
+            ended: vec![Picos(0); runs],
+            per_rank: vec![Picos(0); ranks],
+            events: 0,
+            trace: Vec::new(),
+        },
+    };
+    for rank in 0..ranks as u32 {
+        player.enter(rank, Picos(0));
+    }
+    while let Some((now, agent, stage)) = player.agenda.next() {
+        if agent >= player.agenda.resources() {
+            player.fabric.alarm(now, agent - player.agenda.resources(), &mut player.agenda);
+            player.land();
+        } else {
+            player.go_on(now, agent, stage);
+        }
+    }
+    player.out.events = player.agenda.handled();
+    match player.runners.iter().position(|r| r.run < runs) {
+        Some(rank) => Err(SimulateError::Stuck { rank: Rank::from(rank), op: player.runners[rank].pc }),
+        None => Ok(player.out),
+    }
+}
+
+impl<F: Fabric> Player<'_, F> {
+    /// A rank enters its next run, or waits at the gate.
+    fn enter(&mut self, rank: u32, now: Picos) {
+        let run = self.runners[rank as usize].run;
+        let ranks = self.runners.len() as u32;
+        if run == self.runs {
+            return;
+        }
+        if let Some(before) = self.program.apart.and_then(|apart| run.checked_sub(apart)) {
+            if self.left[before] < ranks {
+                self.gated[before].push(rank);
+                return;
+            }
+        }
+        if rank == self.program.root {
+            self.out.began[run] = now;
+        }
+        self.fabric.begin(rank, run);
+        let agent = self.agenda.agent(rank, 0);
+        self.agenda.resume(now, agent, 0);
+    }
+
+    /// A rank has ended its run at `now`.
+    fn leave(&mut self, rank: u32, now: Picos) {
+        let runner = &mut self.runners[rank as usize];
+        let run = runner.run;
+        (runner.run, runner.pc, runner.part) = (run + 1, 0, 0);
+        self.out.ended[run] = self.out.ended[run].max(now);
+        self.out.per_rank[rank as usize] = now;
+        self.left[run] += 1;
+        self.enter(rank, now);
+        if self.left[run] == self.runners.len() as u32 {
+            for waiting in std::mem::take(&mut self.gated[run]) {
+                self.enter(waiting, now);
+            }
+        }
+    }
+
+    /// Goes on with an agent until somebody else is due.
+    fn go_on(&mut self, mut now: Picos, agent: Agent, mut stage: u8) {
+        let rank = self.agenda.rank(agent);
+        loop {
+            if !self.lane[agent as usize].under_way {
+                match self.next(now, rank, agent) {
+                    None => return,
+                    Some(access) => {
+                        let lane = &mut self.lane[agent as usize];
+                        (lane.access, lane.under_way) = (access, true);
+                        stage = 0;
+                    }
+                }
+            }
+            let access = self.lane[agent as usize].access;
+            let step = self.fabric.step(now, agent, rank, &access, stage, &mut self.agenda);
+            if let (Step::Posted { .. }, Access::Set { flag, .. }) = (step, &access) {
+                let value = self.value_set(rank);
+                self.flags[flag.id as usize].posted.extend(value);
+            }
+            self.land();
+            match step {
+                Step::Parked => return,
+                Step::Posted { at } => {
+                    self.lane[agent as usize].under_way = false;
+                    if !self.agenda.is_next(at, agent) {
+                        return self.agenda.resume(at, agent, 0);
+                    }
+                    now = at;
+                }
+                Step::Later { at, stage: next } => {
+                    if !self.agenda.is_next(at, agent) {
+                        return self.agenda.resume(at, agent, next);
+                    }
+                    (now, stage) = (at, next);
+                }
+                Step::Done { at, visible } => {
+                    self.lane[agent as usize].under_way = false;
+                    if !self.effect(now, rank, &access, visible) {
+                        return;
+                    }
+                    if !self.agenda.is_next(at, agent) {
+                        return self.agenda.resume(at, agent, 0);
+                    }
+                    now = at;
+                }
+            }
+        }
+    }
+
+    /// The next access of an agent, or `None` when it has nothing to do.
+    fn next(&mut self, now: Picos, rank: u32, agent: Agent) -> Option<Access> {
+        let r = rank as usize;
+        loop {
+            let runner = &self.runners[r];
+            let Some(&op) = self.program.ops[r].get(runner.pc) else {
+                self.leave(rank, now);
+                return None;
+            };
+            if runner.part == 0 {
+                self.runners[r].began = now;
+                self.runners[r].part = 1;
+                return Some(Access::Call(self.call(runner_bank(&self.runners[r], self.program), &op)));
+            }
+            match op {
+                Instruction::Move { len, .. } | Instruction::Fold { len, .. } => {
+                    if self.runners[r].part == 1 {
+                        self.deal(now, rank, len);
+                    }
+                    let lane = self.agenda.lane(agent);
+                    if let Some(access) = self.of_piece(r, agent, &op, len) {
+                        return Some(access);
+                    }
+                    // Lane 0 goes on with the rank when the last lane is done.
+                    let runner = &mut self.runners[r];
+                    runner.busy -= 1;
+                    runner.latest = runner.latest.max(now);
+                    if runner.busy > 0 {
+                        return None;
+                    }
+                    let at = runner.latest;
+                    self.over(rank, at);
+                    if lane != 0 {
+                        let first = self.agenda.agent(rank, 0);
+                        self.agenda.resume(at, first, 0);
+                        return None;
+                    }
+                }
+                Instruction::Set { .. } | Instruction::Wait { .. } | Instruction::Add { .. } => {
+                    if self.runners[r].part == 1 && matches!(op, Instruction::Wait { .. }) {
+                        self.look_ahead(now, rank);
+                    }
+                    match self.of_flag(r, &op) {
+                        Some(access) => return Some(access),
+                        None => self.over(rank, now),
+                    }
+                }
+            }
+        }
+    }
+
+    fn over(&mut self, rank: u32, end: Picos) {
+        let runner = &mut self.runners[rank as usize];
+        if self.wants_trace && runner.run == 0 {
+            self.out.trace.push(Ran { rank, op: runner.pc as u32, start: runner.began, end });
+        }
+        runner.pc += 1;
+        runner.part = 0;
+    }
+}

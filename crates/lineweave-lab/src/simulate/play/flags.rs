@@ -1,0 +1,100 @@
+//! What accesses do to flags, and to those who wait for them.
+
+use super::super::fabric::{Access, Fabric};
+use super::super::program::{FlagAt, Instruction};
+use super::Player;
+use lineweave_core::trace::Picos;
+
+impl<F: Fabric> Player<'_, F> {
+    /// What an access that is over does to flags. `false` when the rank now waits.
+    pub(super) fn effect(&mut self, now: Picos, rank: u32, access: &Access, visible: Picos) -> bool {
+        let r = rank as usize;
+        match access {
+            Access::Set { flag, .. } => {
+                if let Some(value) = self.value_set(rank) {
+                    self.raise(*flag, value, visible);
+                }
+                true
+            }
+            Access::Add { flag } => {
+                let sets = &self.flags[flag.id as usize].sets;
+                let value = sets.last().map_or(0, |s| s.0) + 1;
+                self.raise(*flag, value, visible);
+                true
+            }
+            Access::Poll { flag } => {
+                let Some(&Instruction::Wait { flag: f, value, .. }) =
+                    self.program.ops[r].get(self.runners[r].pc)
+                else {
+                    return true;
+                };
+                let wanted = self.value(r, f, value);
+                let seen = wanted <= 0 || self.reached(flag.id, wanted).is_some_and(|v| v <= visible);
+                if !seen {
+                    self.await_flag(now, visible, rank, *flag, wanted);
+                }
+                seen
+            }
+            Access::Call(_) | Access::Read { .. } | Access::Write { .. } | Access::Combine { .. } => true,
+        }
+    }
+
+    /// The value that the set of the rank's current op stands for.
+    pub(super) fn value_set(&self, rank: u32) -> Option<i64> {
+        let r = rank as usize;
+        match self.program.ops[r].get(self.runners[r].pc) {
+            Some(&Instruction::Set { flag, value, .. }) => Some(self.value(r, flag, value)),
+            _ => None,
+        }
+    }
+
+    /// Tells those who wait of the posted sets that have landed.
+    pub(super) fn land(&mut self) {
+        while let Some((flag, visible)) = self.agenda.landed() {
+            if let Some(value) = self.flags[flag.id as usize].posted.pop_front() {
+                self.raise(flag, value, visible);
+            }
+        }
+    }
+
+    /// From when a flag's value of at least `wanted` is visible, as far as it was set.
+    fn reached(&self, flag: u32, wanted: i64) -> Option<Picos> {
+        let sets = &self.flags[flag as usize].sets;
+        let at = sets.partition_point(|s| s.0 < wanted);
+        sets.get(at).map(|s| s.1)
+    }
+
+    /// The rank polls until the value is visible.
+    fn await_flag(&mut self, now: Picos, sampled: Picos, rank: u32, flag: FlagAt, wanted: i64) {
+        self.fabric.wait(now, sampled, rank, flag, &mut self.agenda);
+        match self.reached(flag.id, wanted) {
+            Some(visible) => self.wake(rank, flag, visible),
+            None => self.flags[flag.id as usize].waiters.push((rank, wanted)),
+        }
+    }
+
+    fn wake(&mut self, rank: u32, flag: FlagAt, visible: Picos) {
+        if let Some(at) = self.fabric.wake(visible, rank, flag) {
+            let agent = self.agenda.agent(rank, 0);
+            self.agenda.resume(at, agent, 0);
+        }
+    }
+
+    fn raise(&mut self, flag: FlagAt, value: i64, visible: Picos) {
+        let state = &mut self.flags[flag.id as usize];
+        // Writes of one flag become visible in order.
+        let visible = state.sets.last().map_or(visible, |last| visible.max(last.1));
+        state.sets.push((value, visible));
+        if state.waiters.is_empty() {
+            return;
+        }
+        let mut waiters = std::mem::take(&mut state.waiters);
+        waiters.retain(|&(rank, wanted)| {
+            if wanted <= value {
+                self.wake(rank, flag, visible);
+            }
+            wanted > value
+        });
+        self.flags[flag.id as usize].waiters.append(&mut waiters);
+    }
+}

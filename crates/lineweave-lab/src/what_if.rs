@@ -1,0 +1,213 @@
+//! What limits traffic on a mesh, ports or links, as cores and accesses in flight grow.
+//!
+//! Petrovic et al. 2012, section 3.3, find that the SCC's links show no contention and its ports do; Patil 2014 builds on
+//! links being what limits. [`limit`] plays the same traffic on a mesh of any size, with any number of accesses in
+//! flight, and says which of the two is busier and by how much they slow the traffic down.
+
+use crate::simulate::mesh::Settings;
+use crate::simulate::{simulate, Options, SimulateError};
+use lineweave_core::collective::Collective;
+use lineweave_core::machine::{Dimensions, Machine};
+use lineweave_core::plan::{Builder, Params, Plan, Region, Space};
+use lineweave_core::trace::Picos;
+use lineweave_core::units::Rank;
+use std::fmt;
+use std::str::FromStr;
+
+/// Whose buffer each core reads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pattern {
+    /// Any core's, each as often, in an order that looks like chance.
+    Uniform,
+    /// That of the core opposite in its row: half of all packets cross the middle of the mesh.
+    Opposite,
+    /// That of the first core of its row.
+    Row,
+}
+
+impl Pattern {
+    /// Every one.
+    pub const ALL: [Pattern; 3] = [Pattern::Uniform, Pattern::Opposite, Pattern::Row];
+
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Pattern::Uniform => "uniform",
+            Pattern::Opposite => "opposite",
+            Pattern::Row => "row",
+        }
+    }
+
+    /// Whom a core reads in its n-th turn.
+    fn target(self, core: usize, turn: usize, mesh: Dimensions) -> usize {
+        let (columns, cores) = (mesh.columns as usize, mesh.cores_per_tile as usize);
+        let (tile, within) = (core / cores, core % cores);
+        let row = tile / columns * columns;
+        match self {
+            Pattern::Uniform => (mix((turn * mesh.cores() + core) as u64) % mesh.cores() as u64) as usize,
+            Pattern::Opposite => (row + columns - 1 - tile % columns) * cores + within,
+            Pattern::Row => row * cores,
+        }
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Pattern {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Pattern, String> {
+        let found = Pattern::ALL.into_iter().find(|p| p.name() == name);
+        found.ok_or_else(|| format!("unknown pattern `{name}`: expected uniform, opposite or row"))
+    }
+}
+
+/// A number that looks like chance: the finaliser of splitmix64 (Steele, Lea & Flood 2014).
+fn mix(n: u64) -> u64 {
+    let n = n.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let n = (n ^ (n >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let n = (n ^ (n >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    n ^ (n >> 31)
+}
+
+/// Traffic on a mesh.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Traffic {
+    /// Who reads from whom.
+    pub pattern: Pattern,
+    /// Gets of each core.
+    pub gets: usize,
+    /// Lines of a get.
+    pub lines: usize,
+}
+
+/// What limits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Limit {
+    /// Neither: traffic takes at most 5 % longer than on a machine where nothing waits.
+    Neither,
+    /// A port is the busiest resource.
+    Port,
+    /// A link is.
+    Link,
+}
+
+impl Limit {
+    /// The name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Limit::Neither => "neither",
+            Limit::Port => "port",
+            Limit::Link => "link",
+        }
+    }
+}
+
+/// Traffic as it was played.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Found {
+    /// Until the last core has read everything.
+    pub time: Picos,
+    /// The same where nothing waits for a resource.
+    pub ideal: Picos,
+    /// The busiest port's share of the time.
+    pub port: f64,
+    /// The busiest link's share of the time.
+    pub link: f64,
+    /// What limits.
+    pub limit: Limit,
+    /// Events handled, of both simulations.
+    pub events: u64,
+}
+
+/// Less than this slower is not limited: 5 %.
+const NOTICEABLE: f64 = 1.05;
+
+/// Plays `traffic` on a mesh with the constants of `machine`, each core having `in_flight` accesses under way.
+///
+/// # Errors
+/// A [`SimulateError`] when `machine` is no mesh, does not say enough, or a get does not fit a message buffer.
+pub fn limit(
+    machine: &Machine,
+    mesh: Dimensions,
+    in_flight: u32,
+    traffic: Traffic,
+) -> Result<Found, SimulateError> {
+    let machine = machine.with_dimensions(mesh, None).ok_or_else(|| SimulateError::NoFamily {
+        machine: machine.name.clone(),
+        lacks: "ports and links are those of [mesh], which it has not".to_owned(),
+    })?;
+    let line = machine.line_bytes.value.map_or(32, |l| l as usize);
+    let plan = plan(mesh, traffic, line);
+    let play = |ideal: bool| {
+        let mesh = Settings { in_flight: Some(in_flight), ideal, ..Settings::default() };
+        simulate(&machine, &plan, &Options { mesh, ..Options::default() })
+    };
+    let (real, ideal) = (play(false)?, play(true)?);
+    let share =
+        |of: fn(&crate::simulate::mesh::Load) -> (f64, usize)| real.load.as_ref().map_or(0.0, |l| of(l).0);
+    let (port, link) = (share(|l| l.busiest_port()), share(|l| l.busiest_link()));
+    let slower = real.first.0 as f64 / ideal.first.0.max(1) as f64;
+    let limit = match (slower < NOTICEABLE, link > port) {
+        (true, _) => Limit::Neither,
+        (false, false) => Limit::Port,
+        (false, true) => Limit::Link,
+    };
+    let events = real.events + ideal.events;
+    Ok(Found { time: real.first, ideal: ideal.first, port, link, limit, events })
+}
+
+/// Gets between message buffers.
+fn plan(mesh: Dimensions, traffic: Traffic, line: usize) -> Plan {
+    let (cores, bytes) = (mesh.cores(), traffic.lines.max(1) * line);
+    let mut b = Builder::new(Collective::Bcast, "traffic", &Params::new(), cores, 0, bytes, 1);
+    let (given, got) = (b.slot(bytes), b.slot(bytes));
+    let at = |core: usize, slot| Region::new(Space::Slot { rank: Rank::from(core), slot }, 0..bytes);
+    for core in 0..cores {
+        for turn in 0..traffic.gets {
+            let from = traffic.pattern.target(core, turn, mesh);
+            b.mov(core, at(from, given), at(core, got));
+        }
+    }
+    b.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lineweave_core::machine::shipped;
+
+    fn on(columns: u32, rows: u32, in_flight: u32, pattern: Pattern) -> Found {
+        let scc = shipped().iter().find(|m| m.name == "intel-scc").unwrap();
+        let mesh = Dimensions { columns, rows, cores_per_tile: 2 };
+        limit(scc, mesh, in_flight, Traffic { pattern, gets: 6, lines: 8 }).unwrap()
+    }
+
+    /// The papers' dispute: on the chip as it was built neither limits spread traffic, and links never do before ports.
+    #[test]
+    fn links_limit_only_with_more_cores_and_accesses() {
+        let chip = on(6, 4, 1, Pattern::Uniform);
+        assert_eq!(chip.limit, Limit::Neither, "{chip:?}");
+        assert!(chip.port > chip.link, "{chip:?}");
+        let busy = on(6, 4, 32, Pattern::Uniform);
+        assert_eq!(busy.limit, Limit::Port, "{busy:?}");
+        let large = on(32, 24, 32, Pattern::Uniform);
+        assert_eq!(large.limit, Limit::Link, "{large:?}");
+    }
+
+    #[test]
+    fn opposite_cores_cross_the_middle() {
+        let mesh = Dimensions { columns: 6, rows: 4, cores_per_tile: 2 };
+        for core in 0..48 {
+            let other = Pattern::Opposite.target(core, 0, mesh);
+            assert_eq!(core / 12, other / 12);
+            assert_eq!(core / 2 % 6 + other / 2 % 6, 5);
+            assert_eq!(Pattern::Opposite.target(other, 3, mesh), core);
+            assert!(Pattern::Uniform.target(core, 7, mesh) < 48);
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! What must come out of Rico-Gallego & Diaz-Martin 2015.
+
+use lineweave_lab::paper::{Claim, Finding, Item, Verdict, TABLE};
+
+fn findings() -> (Vec<Item>, Vec<Claim>) {
+    let paper = TABLE.iter().find(|p| p.key == "rico-gallego-2015").expect("the paper");
+    let (mut items, mut claims) = (Vec::new(), Vec::new());
+    for finding in (paper.findings)() {
+        match finding {
+            Finding::Item(item) => items.push(item),
+            Finding::Claim(claim) => claims.push(claim),
+        }
+    }
+    (items, claims)
+}
+
+#[test]
+fn every_equation_and_legible_figure_comes_out() {
+    let (items, _) = findings();
+    let counts: Vec<(&str, usize, usize)> = items.iter().map(|i| (i.item.as_str(), i.agree, i.of)).collect();
+    let expected = [
+        ("eq 7", 60),
+        ("eq 9 to 11, 22", 130),
+        ("eq 13 to 18, 21", 50),
+        ("eq 23, 24", 20),
+        ("fig 6", 3),
+        ("fig 13", 3),
+        ("fig 14", 22),
+        ("fig 14, general", 564),
+        ("fig 18b", 4),
+    ];
+    assert_eq!(counts, expected.map(|(item, n)| (item, n, n)));
+    let fourteen = items.iter().find(|i| i.item == "fig 14").unwrap();
+    assert!(fourteen.remark.contains("1, 2, 4, 7, 4, 7, 4, 7, 3, 5"), "{}", fourteen.remark);
+}
+
+#[test]
+fn claims_have_the_verdicts_that_the_page_explains() {
+    let (_, claims) = findings();
+    let of =
+        |verdict| claims.iter().filter(|c| c.verdict == verdict).map(|c| c.item.as_str()).collect::<Vec<_>>();
+    assert_eq!(
+        of(Verdict::Holds),
+        [
+            "section 2, eq 7",
+            "section 2, eq 3, 13",
+            "section 4.3",
+            "section 4.3, eq 22",
+            "section 3.2",
+            "fig 7",
+            "fig 11",
+            "fig 12",
+            "fig 15",
+            "fig 17"
+        ]
+    );
+    assert_eq!(
+        of(Verdict::Differs),
+        [
+            "eq 7, 19",
+            "section 2",
+            "section 4.3",
+            "section 4.3, eq 16, 18",
+            "eq 17, 18, 21",
+            "section 4.2, body",
+            "section 4.2, body",
+            "fig 10"
+        ]
+    );
+    assert_eq!(of(Verdict::NotReproduced), ["fig 9", "fig 4, 21"]);
+    let page = include_str!("../../../papers/rico-gallego-2015/README.md");
+    for claim in &claims {
+        assert!(page.contains(&claim.item), "the page of findings does not mention {}", claim.item);
+    }
+}
