@@ -108,7 +108,7 @@ simgrid: ## compare simulated links with SimGrid (opt-in: needs python3-simgrid,
 
 figures: ## draw the papers' figures anew, below papers/
 	cargo build --locked --release --package lineweave-cli
-	target/release/lineweave papers --figures papers
+	target/release/lineweave lab papers --figures papers
 
 clean: ## remove what was built
 	cargo clean

@@ -91,7 +91,7 @@ pub enum CliError {
         name: String,
     },
     /// A choice by costs of caches for a machine that has none in common.
-    #[error("costs of cache lines decide here, and the cores of {name} share no cache: ask `lineweave simulate --machine {name} --collective {collective} --algorithm all`")]
+    #[error("costs of cache lines decide here, and the cores of {name} share no cache: ask `lineweave lab simulate --machine {name} --collective {collective} --algorithm all`")]
     NoCaches {
         /// Name of the machine.
         name: String,

@@ -14,7 +14,8 @@ pub mod commands;
 pub use error::CliError;
 
 use clap::error::ErrorKind;
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use commands::lab::Experiment;
 use commands::Command;
 use session::{Globals, Session};
 use std::ffi::OsString;
@@ -34,9 +35,20 @@ pub struct Cli {
     command: Command,
 }
 
+/// The definition of the arguments.
+pub fn command() -> clap::Command {
+    // What moved into the laboratory is still understood without its name, and shown with it alone.
+    let formerly = Experiment::augment_subcommands(clap::Command::new(""));
+    let hide = |command: clap::Command, old: &clap::Command| {
+        command.mut_subcommand(old.get_name(), |old| old.hide(true))
+    };
+    commands::by_task(formerly.get_subcommands().fold(Cli::command(), hide))
+}
+
 /// Runs the command that `argv` asks for, the program's name first.
 pub fn run(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let cli = match Cli::try_parse_from(argv) {
+    let parsed = command().try_get_matches_from(argv).and_then(|found| Cli::from_arg_matches(&found));
+    let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
@@ -81,10 +93,24 @@ fn complain(message: &str) {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
+    use super::command;
 
     #[test]
     fn the_definition_of_the_arguments_is_sound() {
-        super::Cli::command().debug_assert();
+        command().debug_assert();
+    }
+
+    /// Every command that is not hidden stands under one task, in lines that a terminal of 80 columns holds.
+    #[test]
+    fn the_help_shows_every_command_once() {
+        let command = command();
+        let help = command.clone().render_help().to_string();
+        for shown in command.get_subcommands().filter(|c| !c.is_hide_set()) {
+            let line = format!("\n  {:<13}", shown.get_name());
+            assert_eq!(help.matches(&line).count(), 1, "{line}: {help}");
+        }
+        let tasks = &help[..help.find("\nOptions:").expect("options below the commands")];
+        assert!(tasks.lines().all(|line| line.len() <= 80), "{tasks}");
+        assert!(!tasks.contains("\n  simulate"), "{tasks}");
     }
 }

@@ -1,4 +1,4 @@
-//! Luczynski et al. 2024: what `lineweave papers luczynski` prints.
+//! Luczynski et al. 2024: what `lineweave lab papers luczynski` prints.
 
 use lineweave_lab::paper::{Finding, Verdict, TABLE};
 

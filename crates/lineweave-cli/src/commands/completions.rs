@@ -2,8 +2,6 @@
 
 use crate::error::CliError;
 use crate::session::Session;
-use crate::Cli;
-use clap::CommandFactory;
 use clap_complete::Shell;
 use serde::Serialize;
 
@@ -27,7 +25,7 @@ struct Completions {
 /// [`CliError::Output`].
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
     let mut script = Vec::new();
-    let mut command = Cli::command();
+    let mut command = crate::command();
     clap_complete::generate(arguments.shell, &mut command, "lineweave", &mut script);
     let script = String::from_utf8_lossy(&script).into_owned();
     if session.out.is_json() {

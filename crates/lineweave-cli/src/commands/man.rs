@@ -2,8 +2,6 @@
 
 use crate::error::CliError;
 use crate::session::Session;
-use crate::Cli;
-use clap::CommandFactory;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -27,9 +25,9 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     let directory = &arguments.directory;
     let error = |reason| CliError::Write { path: directory.clone(), option: "the argument", reason };
     std::fs::create_dir_all(directory).map_err(error)?;
-    clap_mangen::generate_to(Cli::command(), directory).map_err(error)?;
+    clap_mangen::generate_to(crate::command(), directory).map_err(error)?;
     let mut pages = vec![directory.join("lineweave.1")];
-    name_pages(&Cli::command(), "lineweave", directory, &mut pages);
+    name_pages(&crate::command(), "lineweave", directory, &mut pages);
     pages.sort();
     for page in &pages {
         match session.out.is_json() {

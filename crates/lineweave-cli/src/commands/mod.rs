@@ -1,6 +1,6 @@
 //! The commands: one file each, with its arguments and its `run`.
 //!
-//! A new command is a file here, and one line each in the list of modules, in [`Command`] and in
+//! A new command is a file here, and one line each in the list of modules, in `TASKS`, in [`Command`] and in
 //! [`Command::run`].
 
 pub mod bench;
@@ -10,77 +10,93 @@ pub mod draw;
 pub mod explain;
 pub mod fit;
 pub mod info;
+pub mod lab;
 pub mod list;
 pub mod man;
 pub mod measure;
-pub mod optimise;
-pub mod models;
-pub mod papers;
 pub mod plan;
 pub mod profile;
 pub mod rank_job;
 pub mod report;
 pub mod run;
-pub mod simulate;
 pub mod tune;
 pub mod verify;
 pub mod who;
-pub mod what_if;
 
 use crate::error::CliError;
 use crate::session::Session;
 use clap::Subcommand;
+use std::fmt::Write;
+
+/// The commands by what somebody wants to do.
+const TASKS: [(&str, &[&str]); 5] = [
+    ("Measure this machine", &["tune", "measure", "doctor", "info", "fit", "profile", "report"]),
+    ("Choose and explain plans", &["explain", "list", "plan", "draw", "verify"]),
+    ("Run programs", &["run", "bench", "who"]),
+    ("Laboratory", &["lab"]),
+    ("Set up a shell", &["completions", "man"]),
+];
+
+/// The help of the whole command, whose commands stand by task: `clap` knows one heading for all.
+pub fn by_task(command: clap::Command) -> clap::Command {
+    let mut tasks = String::new();
+    for (task, names) in TASKS {
+        let _ = writeln!(tasks, "\n{task}:");
+        for name in names {
+            let about = command.find_subcommand(name).and_then(clap::Command::get_about);
+            let _ = writeln!(tasks, "  {name:<13}{}", about.map(ToString::to_string).unwrap_or_default());
+        }
+    }
+    command.help_template(format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{tasks}\nOptions:\n{{options}}"
+    ))
+}
 
 /// What can be asked for.
 #[derive(Subcommand, Debug)]
 pub enum Command {
-    /// Measure this machine, choose the fastest plans for it, and keep them for all programs
+    /// Measure this machine, and keep the fastest plans for all programs
     Tune(tune::Arguments),
-    /// Show this machine, every setting and where it came from, and which costs decide
+    /// Show this machine, every setting and where it came from
     Info(info::Arguments),
-    /// Say what slows lineweave down on this machine, and what to do about it
+    /// Say what slows lineweave down here, and what to do about it
     Doctor(doctor::Arguments),
-    /// Show running and hung teams: each rank's call, what it waits for, and who is missing
+    /// Show running and hung teams: who waits, for what, who is missing
     Who(who::Arguments),
-    /// List the algorithms with their parameters and sources, or the machine descriptions
+    /// List the algorithms with their parameters, or the machines
     List(list::Arguments),
-    /// Print a plan as text: of an algorithm, or the one that would be chosen
+    /// Print a plan as text: an algorithm's, or the one that is chosen
     Plan(plan::Arguments),
     /// Draw a plan as SVG
     Draw(draw::Arguments),
     /// Prove plans, or show a counter-example
     Verify(verify::Arguments),
-    /// Run an MPI or OpenMP program with lineweave's collectives: `mpirun -n 4 lineweave run -- ./app`
+    /// Run an MPI or OpenMP program with lineweave's collectives
     Run(run::Arguments),
-    /// Measure collectives beside hand-written loops, memcpy, other barriers and MPIs
+    /// Measure collectives beside hand-written loops, barriers and MPIs
     Bench(bench::Arguments),
-    /// Explain a choice: which plan, its predicted time, the runner-up, and what decided
+    /// Explain a choice: which plan, its predicted time, what decided
     Explain(explain::Arguments),
-    /// Measure this machine and keep its profile; choices use it from then on
+    /// Measure this machine, and keep its profile for choosing
     Measure(measure::Arguments),
-    /// Show a profile's parameters with their intervals, and which ones it cannot tell
+    /// Show a profile's parameters, and what it cannot tell
     Fit(fit::Arguments),
-    /// Write a page about a machine: its distances, its costs, and what is chosen on it
+    /// Write a page about a machine: its costs, and what is chosen
     Report(report::Arguments),
-    /// Compare two profiles: which parameters differ, and whether significantly
+    /// Compare profiles, or exchange matrices with other tools
     Profile(profile::Arguments),
-    /// Find the cheapest parameters of a tree, barrier or pipeline, and their distance to a bound
-    Optimise(optimise::Arguments),
-    /// Compare published models: what each predicts for each algorithm, and how wrong it is
-    Models(models::Arguments),
-    /// Simulate plans, with contention, on a described machine
-    Simulate(simulate::Arguments),
-    /// Compare links and ports of a growing mesh: which of them limits it
-    WhatIf(what_if::Arguments),
-    /// Reproduce the papers: what they print beside what comes out here
-    Papers(papers::Arguments),
-    /// Print a script that completes this command's arguments in a shell
+    /// Simulate, compare models, search for trees, redo the papers
+    Lab(lab::Arguments),
+    /// Print a script that completes arguments in a shell
     Completions(completions::Arguments),
     /// Write the manual pages to a directory
     Man(man::Arguments),
     /// Be one rank of a team that another lineweave started
     #[command(hide = true)]
     RankJob(rank_job::Arguments),
+    /// An experiment of the laboratory by its old name
+    #[command(flatten)]
+    Formerly(lab::Experiment),
 }
 
 impl Command {
@@ -105,14 +121,11 @@ impl Command {
             Command::Fit(arguments) => fit::run(arguments, session),
             Command::Report(arguments) => report::run(arguments, session),
             Command::Profile(arguments) => profile::run(arguments, session),
-            Command::Optimise(arguments) => optimise::run(arguments, session),
-            Command::Models(arguments) => models::run(arguments, session),
-            Command::Simulate(arguments) => simulate::run(arguments, session),
-            Command::WhatIf(arguments) => what_if::run(arguments, session),
-            Command::Papers(arguments) => papers::run(arguments, session),
+            Command::Lab(arguments) => lab::run(arguments, session),
             Command::Completions(arguments) => completions::run(arguments, session),
             Command::Man(arguments) => man::run(arguments, session),
             Command::RankJob(arguments) => rank_job::run(arguments, session),
+            Command::Formerly(experiment) => experiment.run_by_old_name(session),
         }
     }
 }

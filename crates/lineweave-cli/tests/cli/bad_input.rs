@@ -71,7 +71,7 @@ fn files_that_never_end_are_not_read_on() {
         &["explain", "barrier", "--machine", zero],
         &["report", "--profile", zero],
         &["report", "--record", zero],
-        &["models", "--collective", "bcast", "--bytes", "8", "--profile", zero],
+        &["lab", "models", "--collective", "bcast", "--bytes", "8", "--profile", zero],
         &["profile", "diff", zero, zero],
         &["profile", "link", zero],
         &["verify", zero],
@@ -95,18 +95,18 @@ fn directories_that_were_mistyped_are_not_made() {
     let missing = scratch.path().join("mistyped");
     let file = missing.join("file.svg");
     let (directory, file) = (missing.to_str().unwrap(), file.to_str().unwrap());
-    let simulate = ["simulate", "--collective", "barrier", "--algorithm", "tree"];
+    let simulate = ["lab", "simulate", "--collective", "barrier", "--algorithm", "tree"];
     for arguments in [
         &["report", "--machine", "generic-x86", "-o", file][..],
         &["measure", "--quick", "-o", file],
-        &["models", "--collective", "bcast", "-o", file],
-        &["what-if", "-o", file],
+        &["lab", "models", "--collective", "bcast", "-o", file],
+        &["lab", "what-if", "-o", file],
         &["draw", "barrier", "-o", file],
         &[&simulate[..], &["-o", file]].concat(),
         &[&simulate[..], &["--plot", file]].concat(),
         &[&simulate[..], &["--heat", file]].concat(),
         &["profile", "link", file, "--to", file],
-        &["papers", "--figures", directory],
+        &["lab", "papers", "--figures", directory],
         &["bench", "--record", directory],
     ] {
         scratch.run(arguments).refused(2, &["there is no directory", directory]);

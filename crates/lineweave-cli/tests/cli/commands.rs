@@ -17,11 +17,9 @@ fn help_and_version_go_to_standard_output() {
         "explain",
         "measure",
         "fit",
-        "models",
-        "simulate",
+        "lab",
         "bench",
         "tune",
-        "optimise",
         "report",
         "profile",
         "completions",
@@ -31,6 +29,11 @@ fn help_and_version_go_to_standard_output() {
         scratch.run(&[command, "--help"]).accepted();
     }
     assert!(scratch.run(&["--version"]).accepted().starts_with("lineweave 0."));
+    let help = scratch.run(&["lab", "--help"]).accepted();
+    for experiment in ["simulate", "models", "optimise", "what-if", "papers"] {
+        assert!(help.contains(&format!("\n  {experiment} ")), "{experiment}: {help}");
+        scratch.run(&["lab", experiment, "--help"]).accepted();
+    }
 }
 
 #[test]
@@ -315,28 +318,31 @@ fn completions_and_manual_pages_cover_the_commands() {
 #[test]
 fn optimise_names_plans_and_what_is_unknown() {
     let scratch = Scratch::new();
-    let asked = ["optimise", "bcast", "--ranks", "60", "--machine", "xeon-phi-5110p", "--json"];
+    let asked = ["lab", "optimise", "bcast", "--ranks", "60", "--machine", "xeon-phi-5110p", "--json"];
     let objects = scratch.run(&asked).objects();
     let published = objects.iter().find(|o| o["method"] == "published").unwrap();
     assert_eq!(published["params"]["degrees"], "4,4,3");
     assert!(published["ratio"].as_f64().unwrap() >= 1.0 && published["error"].is_null());
     assert!(objects.iter().any(|o| o["method"] == "matrix" && o["algorithm"] == "edges"));
     // Every machine is there, those that lack a number with the reason.
-    let all =
-        scratch.run(&["optimise", "bcast", "--ranks", "16", "--json", "--method", "published"]).objects();
+    let all = scratch
+        .run(&["lab", "optimise", "bcast", "--ranks", "16", "--json", "--method", "published"])
+        .objects();
     let rome = all.iter().find(|o| o["machine"] == "epyc-rome-7742-2s").unwrap();
     assert!(rome["error"].as_str().unwrap().contains("unknown for epyc-rome-7742-2s"), "{rome}");
-    let text =
-        scratch.run(&["optimise", "barrier", "--ranks", "60", "--machine", "xeon-phi-5110p"]).accepted();
+    let text = scratch
+        .run(&["lab", "optimise", "barrier", "--ranks", "60", "--machine", "xeon-phi-5110p"])
+        .accepted();
     assert!(text.contains("dissemination m=3"), "{text}");
-    scratch.run(&["optimise", "allreduce"]).refused(1, &["no optimiser for allreduce"]);
-    scratch.run(&["optimise", "bcast", "--root", "99", "--ranks", "4"]).refused(1, &["root 99"]);
+    scratch.run(&["lab", "optimise", "allreduce"]).refused(1, &["no optimiser for allreduce"]);
+    scratch.run(&["lab", "optimise", "bcast", "--root", "99", "--ranks", "4"]).refused(1, &["root 99"]);
 }
 
 #[test]
 fn simulations_sweep_and_draw() {
     let scratch = Scratch::new();
-    let base = ["simulate", "--machine", "intel-scc", "--collective", "bcast", "--algorithm", "oc-bcast"];
+    let base =
+        ["lab", "simulate", "--machine", "intel-scc", "--collective", "bcast", "--algorithm", "oc-bcast"];
     let with = |more: &[&str]| {
         let arguments: Vec<&str> = base.iter().chain(more).copied().collect();
         scratch.run(&arguments)
@@ -359,12 +365,12 @@ fn simulations_sweep_and_draw() {
     with(&["--bytes", "1MiB", "--mesh", "6x8x2", "--k", "64"])
         .refused(1, &["at most 64 flags fit", "at most 63"]);
     with(&["--bytes", "1KiB", "--mesh", "6x"]).refused(2, &["COLUMNSxROWS"]);
-    scratch.run(&["simulate", "-c", "barrier", "-a", "rcce-barrier"]).refused(1, &["--machine"]);
+    scratch.run(&["lab", "simulate", "-c", "barrier", "-a", "rcce-barrier"]).refused(1, &["--machine"]);
     scratch
-        .run(&["simulate", "-c", "barrier", "-a", "tree", "--machine", "graviton3"])
+        .run(&["lab", "simulate", "-c", "barrier", "-a", "tree", "--machine", "graviton3"])
         .refused(1, &["[mesh]"]);
     let library =
-        ["simulate", "--machine", "intel-scc", "-c", "bcast", "-a", "binomial", "-b", "32", "--json"];
+        ["lab", "simulate", "--machine", "intel-scc", "-c", "bcast", "-a", "binomial", "-b", "32", "--json"];
     assert_eq!(scratch.run(&library).objects()[0]["algorithm"], "rcce-comm-binomial");
 }
 

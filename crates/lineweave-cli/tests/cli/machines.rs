@@ -83,6 +83,7 @@ fn measured_machines_are_simulated_and_reported() {
     let scratch = Scratch::new();
     let simulated = |ranks: &str| {
         let arguments = [
+            "lab",
             "simulate",
             "--machine",
             "dual-xeon-e5-2680-v4",

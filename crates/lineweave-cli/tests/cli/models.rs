@@ -1,4 +1,4 @@
-//! `lineweave models`: predictions by every model, beside what is measured.
+//! `lineweave lab models`: predictions by every model, beside what is measured.
 
 use crate::common::{first, profile, Scratch};
 use serde_json::Value;
@@ -89,8 +89,8 @@ fn every_model_speaks_of_every_algorithm() {
     let scratch = Scratch::new();
     let file = scratch.file("profile.toml", &fuller());
     let common = ["--profile", &file, "-n", "2", "--json"];
-    let objects =
-        scratch.run(&[&["models", "--collective", "bcast", "--bytes", "8KiB,64KiB"], &common[..]].concat());
+    let objects = scratch
+        .run(&[&["lab", "models", "--collective", "bcast", "--bytes", "8KiB,64KiB"], &common[..]].concat());
     let objects = objects.objects();
     let list = predictions(&objects);
     assert_eq!(list.len(), 2 * 5 * MODELS.len());
@@ -115,7 +115,7 @@ fn every_model_speaks_of_every_algorithm() {
 
     // Folds were timed one at a time: two at once, as in allreduce, is beyond that.
     for collective in ["reduce", "allreduce", "barrier"] {
-        let mut arguments = vec!["models", "--extrapolate", "--collective", collective];
+        let mut arguments = vec!["lab", "models", "--extrapolate", "--collective", collective];
         if collective != "barrier" {
             arguments.extend(["--bytes", "4KiB"]);
         }
@@ -134,6 +134,7 @@ fn what_is_beyond_the_measured_range_is_there_only_when_asked_for() {
     let file = scratch.file("profile.toml", &fuller());
     let run = |more: &[&str]| {
         let arguments = [
+            "lab",
             "models",
             "--collective",
             "bcast",
@@ -166,7 +167,7 @@ fn measured_times_give_errors_regret_and_a_drawing() {
     let file = scratch.file("profile.toml", &fuller());
     let svg = scratch.path().join("models.svg");
     let arguments =
-        ["models", "--collective", "bcast", "--bytes", "4KiB,64KiB", "--measure", "--profile", &file];
+        ["lab", "models", "--collective", "bcast", "--bytes", "4KiB,64KiB", "--measure", "--profile", &file];
     let output = ["--json", "-q", "-o", svg.to_str().unwrap()];
     let objects = scratch.run(&[&arguments[..], &output[..]].concat()).objects();
     assert!(predictions(&objects).iter().all(|p| p["measured_ns"].as_f64().is_some_and(|ns| ns > 0.0)));
@@ -200,7 +201,7 @@ fn measured_times_give_errors_regret_and_a_drawing() {
 #[test]
 fn values_that_nobody_knows_are_named() {
     let scratch = Scratch::new();
-    let bcast = ["models", "--collective", "bcast", "--bytes", "8KiB"];
+    let bcast = ["lab", "models", "--collective", "bcast", "--bytes", "8KiB"];
     let run = |more: &[&str]| scratch.run(&[&bcast[..], more].concat());
     run(&["--machine", "metropolis"])
         .refused(1, &["tau-Lop needs L(m, tau)", "machine `metropolis`", "Fig. 21"]);
@@ -212,8 +213,8 @@ fn values_that_nobody_knows_are_named() {
     assert!(text.contains("LogGP needs o"), "{text}");
     run(&["--model", "LogQ"]).refused(2, &["LogQ", "LogGP"]);
     run(&[]).refused(1, &["no profile of this machine"]);
-    scratch.run(&["models", "--collective", "bcast"]).refused(1, &["--bytes"]);
-    scratch.run(&["models", "--collective", "reduce", "--bytes", "12"]).refused(1, &["12"]);
+    scratch.run(&["lab", "models", "--collective", "bcast"]).refused(1, &["--bytes"]);
+    scratch.run(&["lab", "models", "--collective", "reduce", "--bytes", "12"]).refused(1, &["12"]);
     run(&["--measure", "--machine", "metropolis"]).refused(2, &["--measure"]);
     // What only describes itself goes on working.
     for machine in ["lusitania", "metropolis"] {

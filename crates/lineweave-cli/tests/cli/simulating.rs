@@ -11,9 +11,23 @@ fn of_kind<'a>(objects: &'a [Value], kind: &str) -> Vec<&'a Value> {
 }
 
 #[test]
+fn experiments_are_found_by_their_old_names_which_say_the_new_ones() {
+    let scratch = Scratch::new();
+    let asked = ["papers", "luczynski"];
+    let now = scratch.run(&[&["lab"], &asked[..]].concat()).accepted();
+    let once = scratch.run(&asked);
+    assert_eq!(once.err, "lineweave: warning: `lineweave papers` is `lineweave lab papers` now\n");
+    assert_eq!(once.out, now);
+    for name in ["simulate", "models", "optimise", "what-if"] {
+        scratch.run(&[name, "--help"]).accepted();
+    }
+}
+
+#[test]
 fn all_algorithms_are_ranked() {
     let scratch = Scratch::new();
-    let arguments = ["simulate", "--machine", "intel-scc", "-c", "allreduce", "-a", "all", "-b", "2KiB"];
+    let arguments =
+        ["lab", "simulate", "--machine", "intel-scc", "-c", "allreduce", "-a", "all", "-b", "2KiB"];
     let mut fast = arguments.to_vec();
     fast.extend(["--fidelity", "chunk", "--json"]);
     let objects = scratch.run(&fast).objects();
@@ -31,8 +45,18 @@ fn all_algorithms_are_ranked() {
 fn what_if_says_what_limits() {
     let scratch = Scratch::new();
     let picture = scratch.path().join("limit.svg");
-    let base =
-        ["what-if", "--mesh", "6x4x2,16x12x2", "--in-flight", "1,32", "--pattern", "uniform", "--gets", "3"];
+    let base = [
+        "lab",
+        "what-if",
+        "--mesh",
+        "6x4x2,16x12x2",
+        "--in-flight",
+        "1,32",
+        "--pattern",
+        "uniform",
+        "--gets",
+        "3",
+    ];
     let mut all = base.to_vec();
     all.extend(["--lines", "4", "--json", "-o", picture.to_str().unwrap()]);
     let objects = scratch.run(&all).objects();
@@ -43,9 +67,9 @@ fn what_if_says_what_limits() {
     let svg = std::fs::read_to_string(picture).unwrap();
     assert!(svg.starts_with("<svg") && svg.contains("32 in flight"));
     assert!(scratch.run(&base).accepted().contains("LIMIT"));
-    scratch.run(&["what-if", "--machine", "xeon-phi-5110p"]).refused(1, &["xeon-phi-5110p", "[mesh]"]);
-    scratch.run(&["what-if", "--mesh", "0x4"]).refused(2, &["COLUMNSxROWS"]);
-    scratch.run(&["what-if", "--pattern", "star"]).refused(2, &["uniform, opposite or row"]);
+    scratch.run(&["lab", "what-if", "--machine", "xeon-phi-5110p"]).refused(1, &["xeon-phi-5110p", "[mesh]"]);
+    scratch.run(&["lab", "what-if", "--mesh", "0x4"]).refused(2, &["COLUMNSxROWS"]);
+    scratch.run(&["lab", "what-if", "--pattern", "star"]).refused(2, &["uniform, opposite or row"]);
 }
 
 #[test]
@@ -61,7 +85,7 @@ fn a_described_machine_is_measured_and_fitted() {
     assert!(first(&fitted, "fit")["machine"]["cpus"] == 60);
     scratch
         .run(&["explain", "barrier", "--machine", "intel-scc"])
-        .refused(1, &["intel-scc", "lineweave simulate"]);
+        .refused(1, &["intel-scc", "lineweave lab simulate"]);
     scratch.run(&["measure", "--machine", "intel-scc"]).refused(1, &["intel-scc", "[coherent]"]);
 }
 
@@ -69,7 +93,7 @@ fn a_described_machine_is_measured_and_fitted() {
 fn what_cannot_be_simulated_says_why() {
     let scratch = Scratch::new();
     let scc = |more: &str| {
-        let arguments = format!("simulate --machine intel-scc {more}");
+        let arguments = format!("lab simulate --machine intel-scc {more}");
         scratch.run(&arguments.split_whitespace().collect::<Vec<_>>())
     };
     // Too large for a message buffer.
@@ -84,7 +108,7 @@ fn what_cannot_be_simulated_says_why() {
     for collective in ["-c barrier -a noc-msg", "-c bcast -a oc-bcast -b 1KiB"] {
         scc(&format!("{collective} --mesh 1x1")).refused(1, &["a mesh of one core", "--mesh 2x1"]);
     }
-    scratch.run(&["what-if", "--mesh", "1x1x1"]).refused(1, &["a mesh of one core"]);
+    scratch.run(&["lab", "what-if", "--mesh", "1x1x1"]).refused(1, &["a mesh of one core"]);
     scc("-c barrier -a noc-msg --mesh 0x4").refused(2, &["COLUMNSxROWS"]);
     scc("-c barrier -a noc-msg --mesh 100000x100000").refused(2, &["COLUMNSxROWS"]);
     // More than memory holds, in ops, ranks and runs.
@@ -97,7 +121,8 @@ fn what_cannot_be_simulated_says_why() {
     scc("-c barrier -a noc-msg-published").warned(&["lineweave verify barrier/noc-msg-published"]);
     scc("-c barrier -a noc-msg -o x.png").refused(2, &[".svg"]);
     // Descriptions that do not say enough.
-    let machine = |name: &str| scratch.run(&["simulate", "--machine", name, "-c", "barrier", "-a", "tree"]);
+    let machine =
+        |name: &str| scratch.run(&["lab", "simulate", "--machine", name, "-c", "barrier", "-a", "tree"]);
     machine("lusitania").refused(1, &["neither [mesh] nor [coherent]"]);
     let text = include_str!("../../../../machines/intel-scc.toml");
     let unknown = text.replace(
@@ -114,7 +139,8 @@ fn an_interrupted_sweep_keeps_what_was_finished() {
     for json in [false, true] {
         let (out, plot) = (scratch.path().join("out"), scratch.path().join("sweep.svg"));
         // The third case takes minutes.
-        let mut arguments = vec!["simulate", "--machine", "intel-scc", "-c", "bcast", "-a", "oc-bcast"];
+        let mut arguments =
+            vec!["lab", "simulate", "--machine", "intel-scc", "-c", "bcast", "-a", "oc-bcast"];
         arguments.extend(["-b", "32,64,16MiB,128", "--plot", plot.to_str().unwrap()]);
         if json {
             arguments.push("--json");
@@ -147,7 +173,8 @@ fn an_interrupted_sweep_keeps_what_was_finished() {
 #[test]
 fn blocks_of_different_lengths_are_simulated() {
     let scratch = Scratch::new();
-    let base = ["simulate", "--machine", "intel-scc", "-c", "alltoall", "-a", "noc-msg", "-n", "2", "--json"];
+    let base =
+        ["lab", "simulate", "--machine", "intel-scc", "-c", "alltoall", "-a", "noc-msg", "-n", "2", "--json"];
     let with = |counts: &str| {
         let mut arguments = base.to_vec();
         arguments.extend(["--counts", counts]);
@@ -176,7 +203,7 @@ fn every_collective_is_simulated_by_every_algorithm_that_fits() {
             ("alltoall", 3),
         ] {
             let mut arguments =
-                vec!["simulate", "--machine", machine, "-c", collective, "-a", "all", "-n", "12"];
+                vec!["lab", "simulate", "--machine", machine, "-c", collective, "-a", "all", "-n", "12"];
             arguments.extend(["--fidelity", "chunk", "--json"]);
             if collective != "barrier" {
                 arguments.extend(["-b", "64"]);
@@ -192,15 +219,15 @@ fn every_collective_is_simulated_by_every_algorithm_that_fits() {
 fn figures_are_drawn_with_what_the_papers_print() {
     let scratch = Scratch::new();
     let to = scratch.path().to_str().unwrap();
-    let objects = scratch.run(&["papers", "chunduri", "--figures", to, "--json"]).objects();
+    let objects = scratch.run(&["lab", "papers", "chunduri", "--figures", to, "--json"]).objects();
     let rows = of_kind(&objects, "figure");
     let threads = rows.iter().find(|r| r["item"] == "table V" && r["source"] == "published").unwrap();
     assert_eq!(threads["points"][7], serde_json::json!([8.0, 4.07, 4.07]));
     let svg = std::fs::read_to_string(threads["file"].as_str().unwrap()).unwrap();
     assert!(svg.starts_with("<svg") && svg.contains("tree, printed (published): 8, 4.07"));
-    let text = scratch.run(&["papers", "luczynski", "--figures", to]);
+    let text = scratch.run(&["lab", "papers", "luczynski", "--figures", to]);
     assert_eq!((text.status, text.out.as_str()), (Some(0), ""), "nothing is drawn of it");
     scratch
-        .run(&["papers", "chunduri", "--figures", "/dev/null/x"])
+        .run(&["lab", "papers", "chunduri", "--figures", "/dev/null/x"])
         .refused(2, &["--figures", "there is no directory"]);
 }

@@ -26,7 +26,7 @@ pub fn beside(machine: &Machine, question: &Question, choice: &Choice) -> Result
     let than = if made.best.ns < chosen { "faster" } else { "slower" };
     Ok(Some(format!(
         "of its matrix, simulated: one call alone takes {}; the best tree made from it, {collective}/{name}, {}, {share:.0} % {than}, and \
-         none is below {} (lineweave optimise {collective} --compare)",
+         none is below {} (lineweave lab optimise {collective} --compare)",
         Nanos(chosen),
         Nanos(made.best.ns),
         Nanos(made.bound_ns),

@@ -1,6 +1,6 @@
 //! A tree given edge by edge, for machines whose distances follow no hierarchy.
 //!
-//! `lineweave optimise barrier` makes the edges from latencies between ranks (`optimise::matrix`). Arrivals climb the tree,
+//! `lineweave lab optimise barrier` makes the edges from latencies between ranks (`optimise::matrix`). Arrivals climb the tree,
 //! whoever is told last being heard first, and the release goes down it in the edges' order. Any P; the edges begin at
 //! the root. Without edges the nearest are told first.
 

@@ -1,6 +1,6 @@
 //! A tree given edge by edge, for machines whose distances follow no hierarchy.
 //!
-//! `lineweave optimise bcast` makes the edges from latencies between ranks (Bhat, Raghavendra & Prasanna 2003 on
+//! `lineweave lab optimise bcast` makes the edges from latencies between ranks (Bhat, Raghavendra & Prasanna 2003 on
 //! the problem; `optimise::matrix`). A parent raises a flag of each child in the edges' order. Any P; the edges begin at the
 //! root. Without edges the nearest are told first, which is worth a try where there are levels.
 

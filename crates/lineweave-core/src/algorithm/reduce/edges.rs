@@ -1,6 +1,6 @@
 //! A tree given edge by edge, for machines whose distances follow no hierarchy.
 //!
-//! `lineweave optimise reduce` makes the edges from latencies between ranks (`optimise::matrix`). A parent folds its
+//! `lineweave lab optimise reduce` makes the edges from latencies between ranks (`optimise::matrix`). A parent folds its
 //! children's partial results in the edges' order, which need not be that of ranks. Any P; the edges begin at the
 //! root. Without edges it is the tree that tells the nearest first, upwards.
 

@@ -271,7 +271,7 @@ fn body_length() -> Claim {
 
 fn unmeasured() -> Vec<Claim> {
     let needs = |machine: &str| {
-        format!("needs {machine}, whose times are plotted and not printed; `lineweave models --measure` makes the same comparison on the machine at hand")
+        format!("needs {machine}, whose times are plotted and not printed; `lineweave lab models --measure` makes the same comparison on the machine at hand")
     };
     vec![
         claim(

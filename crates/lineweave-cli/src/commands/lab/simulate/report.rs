@@ -1,4 +1,4 @@
-//! What `lineweave simulate` prints: a row a simulation, as soon as it is done.
+//! What `lineweave lab simulate` prints: a row a simulation, as soon as it is done.
 
 use crate::error::CliError;
 use crate::output::table;

@@ -1,4 +1,4 @@
-//! `lineweave papers`: what the papers print beside what comes out here, item by item.
+//! `lineweave lab papers`: what the papers print beside what comes out here, item by item.
 
 use crate::error::CliError;
 use crate::files::{directory, replace};

@@ -1,4 +1,4 @@
-//! `lineweave optimise`: parameters that cost least in closed forms, and how far from a bound they are.
+//! `lineweave lab optimise`: parameters that cost least in closed forms, and how far from a bound they are.
 
 mod compare;
 

@@ -1,11 +1,11 @@
-//! `lineweave simulate`: plans in virtual time, on a machine that need not be there.
+//! `lineweave lab simulate`: plans in virtual time, on a machine that need not be there.
 
 mod all;
 mod names;
 mod plot;
 mod report;
 
-use super::draw::svg;
+use crate::commands::draw::svg;
 use crate::error::CliError;
 use crate::files::replace;
 use crate::question::{given, param, Param};

@@ -1,6 +1,6 @@
-//! `lineweave what-if`: whether links or ports limit a mesh as its cores and their accesses in flight grow.
+//! `lineweave lab what-if`: whether links or ports limit a mesh as its cores and their accesses in flight grow.
 
-use super::draw::svg;
+use crate::commands::draw::svg;
 use crate::error::CliError;
 use crate::files::replace;
 use crate::session::{load_machine, Session};

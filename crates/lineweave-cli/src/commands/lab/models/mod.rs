@@ -1,4 +1,4 @@
-//! `lineweave models`: what every published model, and the played plan, say of every algorithm with a closed form, beside
+//! `lineweave lab models`: what every published model, and the played plan, say of every algorithm with a closed form, beside
 //! what was measured.
 
 mod measured;
@@ -62,7 +62,7 @@ pub struct Arguments {
     #[arg(long)]
     extrapolate: bool,
     /// Draw the times over the sizes, by a name that ends in .svg
-    #[arg(long, short, value_name = "FILE.svg", value_parser = super::draw::svg)]
+    #[arg(long, short, value_name = "FILE.svg", value_parser = crate::commands::draw::svg)]
     output: Option<PathBuf>,
 }
 

@@ -1,0 +1,76 @@
+//! `lineweave lab`: models, simulations and searches, for whoever studies collectives or a machine that is not at hand.
+//!
+//! A new experiment is a file here, and one line each in the list of modules, in [`Experiment`], and in its
+//! functions.
+
+pub mod models;
+pub mod optimise;
+pub mod papers;
+pub mod simulate;
+pub mod what_if;
+
+use crate::error::CliError;
+use crate::session::Session;
+use clap::Subcommand;
+
+/// Which.
+#[derive(clap::Args, Debug)]
+pub struct Arguments {
+    #[command(subcommand)]
+    experiment: Experiment,
+}
+
+/// What can be tried.
+#[derive(Subcommand, Debug)]
+pub enum Experiment {
+    /// Simulate plans, with contention, on a described machine
+    Simulate(Box<simulate::Arguments>),
+    /// Compare published models: what each predicts for each algorithm, and how wrong it is
+    Models(models::Arguments),
+    /// Find the cheapest parameters of a tree, barrier or pipeline, and their distance to a bound
+    Optimise(optimise::Arguments),
+    /// Compare links and ports of a growing mesh: which of them limits it
+    WhatIf(what_if::Arguments),
+    /// Reproduce the papers: what they print beside what comes out here
+    Papers(papers::Arguments),
+}
+
+impl Experiment {
+    fn name(&self) -> &'static str {
+        match self {
+            Experiment::Simulate(_) => "simulate",
+            Experiment::Models(_) => "models",
+            Experiment::Optimise(_) => "optimise",
+            Experiment::WhatIf(_) => "what-if",
+            Experiment::Papers(_) => "papers",
+        }
+    }
+
+    /// Does it for who called it without `lab`, as it was called once, and says how it is called now.
+    ///
+    /// # Errors
+    /// A [`CliError`] that says why not.
+    pub fn run_by_old_name(&self, session: &mut Session) -> Result<(), CliError> {
+        let name = self.name();
+        session.out.warn(&format!("`lineweave {name}` is `lineweave lab {name}` now"));
+        self.run(session)
+    }
+
+    fn run(&self, session: &mut Session) -> Result<(), CliError> {
+        match self {
+            Experiment::Simulate(arguments) => simulate::run(arguments, session),
+            Experiment::Models(arguments) => models::run(arguments, session),
+            Experiment::Optimise(arguments) => optimise::run(arguments, session),
+            Experiment::WhatIf(arguments) => what_if::run(arguments, session),
+            Experiment::Papers(arguments) => papers::run(arguments, session),
+        }
+    }
+}
+
+/// Does it.
+///
+/// # Errors
+/// A [`CliError`] that says why not.
+pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
+    arguments.experiment.run(session)
+}
