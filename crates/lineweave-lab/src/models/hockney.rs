@@ -5,8 +5,7 @@
 //! the same however many messages it has.
 
 use super::published::Published;
-use lineweave_core::model::AlphaBeta;
-use lineweave_core::model::Reading;
+use lineweave_core::model::{AlphaBeta, Reading};
 
 impl Published for AlphaBeta {
     fn name(&self) -> &'static str {

@@ -5,9 +5,7 @@
 //! short and long messages by different protocols, so a line fits only so well; what it leaves unexplained widens the intervals.
 
 use lineweave_core::model::cells::{fitted, sigma, Cells};
-use lineweave_core::model::AlphaBeta;
-use lineweave_core::model::FitError;
-use lineweave_core::model::{weighted, Observation};
+use lineweave_core::model::{weighted, AlphaBeta, FitError, Observation};
 use lineweave_core::profile::{Cell, Profile, Stats};
 use std::collections::BTreeMap;
 

@@ -4,8 +4,7 @@
 //! scatter and recursive-doubling allgather the same cost, although the second has P messages under way in each stage.
 
 use super::published::{segments, Published};
-use lineweave_core::model::Fitted;
-use lineweave_core::model::Reading;
+use lineweave_core::model::{Fitted, Reading};
 
 /// The parameters, in ns, G in ns a byte.
 #[derive(Clone, Copy, PartialEq, Debug)]

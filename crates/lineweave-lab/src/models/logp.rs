@@ -4,8 +4,7 @@
 //! for long messages, which LogGP was made for, nor where transfers share a channel.
 
 use super::published::Published;
-use lineweave_core::model::Fitted;
-use lineweave_core::model::Reading;
+use lineweave_core::model::{Fitted, Reading};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 

@@ -6,8 +6,7 @@
 use super::loggp::LogGp;
 use super::published::{Call, NoForm, Published, Sum};
 use super::stages::Form;
-use lineweave_core::model::Fitted;
-use lineweave_core::model::{Reading, Surface};
+use lineweave_core::model::{Fitted, Reading, Surface};
 
 /// The parameters, in ns.
 #[derive(Clone, PartialEq, Debug)]

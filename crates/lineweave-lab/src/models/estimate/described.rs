@@ -7,8 +7,7 @@ use super::super::tau_lop::{Start, TauLop, Way};
 use super::super::{LogNp, MLogNp};
 use super::Estimates;
 use lineweave_core::machine::{Machine, State, Status, Value};
-use lineweave_core::model::{AlphaBeta, Fitted, Provenance};
-use lineweave_core::model::{Point, Surface};
+use lineweave_core::model::{AlphaBeta, Fitted, Point, Provenance, Surface};
 use lineweave_core::topology::Level;
 
 /// A described value with its status; `None` when it is unknown.

@@ -24,9 +24,9 @@ use super::put_get::{self, PutGet};
 use super::tau_lop::{Start, TauLop, Way};
 use super::{LogGp, LogNp, LogP, MLogNp, PLogP};
 use lineweave_core::model::cells::{fitted, Cells};
-use lineweave_core::model::{weighted, Observation};
-use lineweave_core::model::{AlphaBeta, FitError, Fitted, LevelCosts, Provenance};
-use lineweave_core::model::{Point, Surface};
+use lineweave_core::model::{
+    weighted, AlphaBeta, FitError, Fitted, LevelCosts, Observation, Point, Provenance, Surface,
+};
 use lineweave_core::plan::Layout;
 use lineweave_core::profile::{Profile, Unidentified};
 use lineweave_core::topology::Level;

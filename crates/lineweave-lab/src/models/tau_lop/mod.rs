@@ -19,8 +19,7 @@ pub use message::Way;
 pub use transfers::{Kind, Term, Transfers};
 
 use super::published::{Call, NoForm, NotKnown, Published, Sum};
-use lineweave_core::model::Fitted;
-use lineweave_core::model::{Reading, Surface};
+use lineweave_core::model::{Fitted, Reading, Surface};
 
 /// o(m): from the call to the beginning of the transfer (section 3.1).
 #[derive(Clone, Copy, PartialEq, Debug)]

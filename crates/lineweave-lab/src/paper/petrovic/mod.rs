@@ -1,6 +1,6 @@
 //! Petrovic et al. 2012: OC-Bcast on the Intel SCC. Model, Table 2, and the claims of its figures.
 //!
-//! Formulas are in [`model::put_get`](crate::models::put_get); what the paper measured is simulated.
+//! Formulas are in [`models::put_get`](crate::models::put_get); what the paper measured is simulated.
 
 mod claims;
 pub(in crate::paper) mod contention;
