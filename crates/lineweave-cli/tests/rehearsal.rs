@@ -1,0 +1,260 @@
+//! A rehearsal: what would be chosen on machines of 128 to 512 CPUs runs here, among as many ranks as those have CPUs.
+//!
+//! The machines are ones that their owners measured. Results, memory, descriptors and the naming of a killed rank are those of such a team; times
+//! are of this machine, where ranks wait for a CPU. One machine of 128 CPUs unless all are asked for:
+//!
+//! ```sh
+//! LINEWEAVE_TEST_REHEARSAL=1 cargo test --release --locked -p lineweave-cli --test rehearsal -- --nocapture
+//! ```
+//!
+//! Ranks are processes that the test starts, so it has no harness but prints what one would.
+
+#[allow(dead_code)]
+#[path = "../../lineweave/tests/common/mod.rs"]
+mod common;
+
+use lineweave::settings::Settings;
+use lineweave::team::{self, Charter, Team};
+use lineweave::{Communicator, Error, Operator};
+use lineweave_cli::session::{load_machine, tuning_of};
+use serde::{Deserialize, Serialize};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Machines with a rank for each CPU, the smallest first.
+const MACHINES: [&str; 3] = ["epyc-9754", "dual-epyc-9654", "dual-epyc-9754"];
+/// In a rank: when the first process of the team was started.
+const STARTED: &str = "REHEARSAL_TEST_STARTED";
+/// What a rank that chose no plan for others may take of memory, its share of what all share and its own: twice what is asked for, to notice what
+/// grows with the team.
+const MEMORY: usize = 8 << 20;
+/// Up to how many ranks blocks are exchanged, and a killed one is named within a second. A plan for an alltoall has several ops for each two
+/// ranks, and every process makes all of it before it keeps its own part: 50 MB in each of 512. A killed one of those was named after 1.2 to 1.6 s
+/// on two CPUs, where a second is asked for.
+const LARGE: usize = 256;
+
+fn main() {
+    if let Ok(started) = std::env::var(STARTED) {
+        return rank(Duration::from_secs_f64(started.parse().expect("a time")));
+    }
+    if std::env::args().any(|a| a == "--list") {
+        return;
+    }
+    let all = std::env::var_os("LINEWEAVE_TEST_REHEARSAL").is_some();
+    let machines = if all { &MACHINES[..] } else { &MACHINES[..1] };
+    for name in machines {
+        let charter = charter(name);
+        let ranks = charter.ranks();
+        threads(&charter);
+        println!("test {ranks} ranks of {name} as threads ... ok");
+        processes(&charter);
+        println!("test {ranks} ranks of {name} as processes ... ok");
+    }
+    println!("test result: ok. {} passed; 0 failed", 2 * machines.len());
+}
+
+/// A rank for each CPU of a machine, with what is chosen there.
+fn charter(name: &str) -> Charter {
+    let machine = load_machine(name).expect("a shipped machine");
+    let topology = machine.topology().expect("its topology");
+    let usable = std::thread::available_parallelism().map_or(1, usize::from);
+    let ranks = topology.cpus.len();
+    Charter::with(ranks, &Settings::default(), &topology, usable, tuning_of(&machine))
+}
+
+/// Every collective, each in several ways, in the plans that are chosen for so many; how many cases.
+fn calls(comm: &mut Communicator) -> common::Outcome {
+    let (rank, ranks) = (comm.rank(), comm.ranks());
+    let mut cases = 0;
+    for count in [1, 1000] {
+        let mine: Vec<u64> = (0..count).map(|i| (rank * count + i) as u64).collect();
+        let sums: Vec<u64> = (0..count).map(|i| (0..ranks).map(|r| (r * count + i) as u64).sum()).collect();
+        let mut message = if rank == ranks - 1 { sums.clone() } else { vec![0; count] };
+        comm.bcast(&mut message, ranks - 1).map_err(common::say)?;
+        let mut all = vec![0; count];
+        comm.allreduce(&mine, &mut all, Operator::Sum).map_err(common::say)?;
+        let mut one = vec![0; if rank == ranks / 2 { count } else { 0 }];
+        comm.reduce(&mine, &mut one, Operator::Sum, ranks / 2).map_err(common::say)?;
+        for (what, found) in [("bcast", &message), ("allreduce", &all), ("reduce", &one)] {
+            if !found.is_empty() && *found != sums {
+                return Err(format!("{what} of {count}: rank {rank} of {ranks} has {:?} first", found[0]));
+            }
+        }
+        cases += 3;
+    }
+    if ranks <= LARGE {
+        cases += common::blocks::blocks(comm, &[1])?;
+    }
+    Ok(cases + common::blocks::scans(comm, &[1])?)
+}
+
+/// Cases of each rank.
+fn expected(ranks: usize) -> usize {
+    if ranks <= LARGE {
+        29
+    } else {
+        11
+    }
+}
+
+fn threads(charter: &Charter) {
+    let (ranks, start) = (charter.ranks(), Instant::now());
+    let outcomes = Team::with(charter.clone()).expect("memory").threads(|mut comm| {
+        comm.barrier()?;
+        let met = start.elapsed();
+        Ok((met, calls(&mut comm)))
+    });
+    let outcomes = outcomes.expect("a team of threads");
+    let met = outcomes.iter().map(|(met, _)| *met).max().unwrap_or_default();
+    let cases: usize = outcomes.into_iter().map(|(_, cases)| cases.expect("right results")).sum();
+    println!("{ranks} threads: first barrier after {met:.2?}, all calls after {:.1?}", start.elapsed());
+    println!("tally: conformance cases (rehearsal, threads) {cases}");
+    assert_eq!(cases, expected(ranks) * ranks);
+}
+
+/// What a rank says once its calls were right.
+#[derive(Debug, Serialize, Deserialize)]
+struct Said {
+    joined: f64,
+    met: f64,
+    called: f64,
+    cases: usize,
+    /// Its own memory, its share of the team's, and its descriptors.
+    own_bytes: usize,
+    shared_bytes: usize,
+    descriptors: usize,
+}
+
+/// What it says when another was killed.
+#[derive(Debug, Serialize, Deserialize)]
+struct Named {
+    rank: usize,
+    at: f64,
+}
+
+fn now() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock")
+}
+
+fn say(what: &impl Serialize) {
+    let mut out = std::io::stdout().lock();
+    let text = serde_json::to_string(what).expect("numbers");
+    // A test that failed no longer reads.
+    let _ = writeln!(out, "{text}").and_then(|()| out.flush());
+}
+
+/// Bytes that this process alone has, without what of its programs and files is in memory.
+fn own_bytes() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").expect("/proc");
+    let line = status.lines().find(|line| line.starts_with("RssAnon:")).expect("RssAnon");
+    let kib = line.split_whitespace().nth(1).and_then(|kib| kib.parse::<usize>().ok()).expect("a number");
+    kib << 10
+}
+
+fn rank(started: Duration) {
+    let since = || (now() - started).as_secs_f64();
+    let mut comm = team::from_environment().expect("a team");
+    let joined = since();
+    comm.barrier().expect("a barrier");
+    let met = since();
+    let cases = calls(&mut comm).expect("right results");
+    let said = Said {
+        joined,
+        met,
+        called: since(),
+        cases,
+        own_bytes: own_bytes(),
+        shared_bytes: comm.memory().shared_bytes / comm.ranks(),
+        descriptors: std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count),
+    };
+    say(&said);
+    loop {
+        match comm.barrier() {
+            Ok(()) => {}
+            Err(Error::PeerLost { rank, .. }) => return say(&Named { rank, at: now().as_secs_f64() }),
+            Err(other) => return eprintln!("{other}"),
+        }
+    }
+}
+
+/// One line of a rank's.
+fn heard<T: for<'a> Deserialize<'a>>(rank: usize, from: &mut impl BufRead) -> T {
+    let mut line = String::new();
+    from.read_line(&mut line).expect("a pipe");
+    serde_json::from_str(&line).unwrap_or_else(|e| panic!("rank {rank} said `{line}`: {e}"))
+}
+
+/// Ranks that are killed where the test fails.
+struct Ranks(Vec<Child>);
+
+impl Drop for Ranks {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            // It may have ended.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+fn processes(charter: &Charter) {
+    let ranks = charter.ranks();
+    let team = Team::with(charter.clone()).expect("memory");
+    let program = std::env::current_exe().expect("this program");
+    let started = now().as_secs_f64().to_string();
+    let command = |_| {
+        let mut command = Command::new(&program);
+        command.env(STARTED, &started).stdout(Stdio::piped());
+        command
+    };
+    let mut children = Ranks(team.spawn(command).expect("processes"));
+    let mut outs: Vec<_> =
+        children.0.iter_mut().map(|child| BufReader::new(child.stdout.take().expect("a pipe"))).collect();
+    let said: Vec<Said> = outs.iter_mut().enumerate().map(|(rank, out)| heard(rank, out)).collect();
+    let most = |of: fn(&Said) -> f64| said.iter().map(of).fold(0.0, f64::max);
+    let mib = |bytes: f64| bytes / f64::from(1 << 20);
+    let mut bytes: Vec<usize> = said.iter().map(|s| s.own_bytes + s.shared_bytes).collect();
+    bytes.sort_unstable();
+    let median = bytes[ranks / 2];
+    println!(
+        "{ranks} processes: joined after {:.2} s, first barrier after {:.2} s, all calls after {:.1} s; {:.2} MiB a rank in the median, {:.2} on average, \
+         {:.1} in one that chose; {} descriptors",
+        most(|s| s.joined),
+        most(|s| s.met),
+        most(|s| s.called),
+        mib(median as f64),
+        mib(bytes.iter().sum::<usize>() as f64 / ranks as f64),
+        mib(bytes[ranks - 1] as f64),
+        most(|s| s.descriptors as f64)
+    );
+    let cases = said.iter().map(|s| s.cases).sum::<usize>();
+    println!("tally: conformance cases (rehearsal, processes) {cases}");
+    assert_eq!(cases, expected(ranks) * ranks);
+    assert!(median <= MEMORY, "a rank takes {median} bytes");
+    let seen = Command::new(env!("CARGO_BIN_EXE_lineweave")).arg("who").output().expect("the command");
+    let seen = String::from_utf8_lossy(&seen.stdout).into_owned();
+    assert!(
+        seen.contains(&format!("{ranks} ranks")),
+        "who says `{}`",
+        seen.lines().next().unwrap_or_default()
+    );
+    let victim = ranks / 2;
+    let killed = now().as_secs_f64();
+    children.0[victim].kill().expect("a rank can be killed");
+    let (mut first, mut latest) = (f64::MAX, 0.0f64);
+    for (rank, out) in outs.iter_mut().enumerate().filter(|(rank, _)| *rank != victim) {
+        let named: Named = heard(rank, out);
+        assert_eq!(named.rank, victim, "rank {rank} named another");
+        (first, latest) = (first.min(named.at - killed), latest.max(named.at - killed));
+    }
+    println!("{ranks} processes: a killed rank was named by the first after {first:.2} s, by all within {latest:.2} s");
+    let most = if ranks <= LARGE { 1.0 } else { 5.0 };
+    assert!(latest < most, "a killed rank was named after {latest:.2} s");
+    for (child, mut out) in children.0.iter_mut().zip(outs) {
+        let mut rest = String::new();
+        out.read_to_string(&mut rest).expect("a pipe");
+        assert!(rest.is_empty(), "{rest}");
+        child.wait().expect("an end");
+    }
+}
