@@ -13,7 +13,7 @@ use crate::error::CliError;
 use crate::files::directory;
 use crate::output::{table, Output, SCHEMA};
 use crate::question::given;
-use crate::session::{self, load_machine, Session};
+use crate::session::{load_machine, tuning_of, Session};
 use crate::size::Size;
 use clap::ValueEnum;
 use lineweave::node::NodeInfo;
@@ -104,7 +104,7 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
         return first::run(arguments, session);
     }
     let definitions = definitions(arguments)?;
-    let (settings, node, mut tuning) = here(session)?;
+    let (settings, node, mut tuning) = here_or_rehearsed(session)?;
     if let Some(written) = &arguments.algorithm {
         force(&mut tuning, written, &definitions)?;
     }
@@ -276,20 +276,27 @@ pub fn here(session: &mut Session) -> Result<(Settings, NodeInfo, Tuning), CliEr
     if let Some(file) = session.profile_option() {
         settings.profile = Some(file.to_owned());
     }
-    // A rehearsal: what would be chosen on that machine runs on this one.
-    let machine = session.machine_option().map(str::to_owned).map(|name| load_machine(&name)).transpose()?;
-    if let (Some(machine), Source::Machine) = (&machine, &settings.topology) {
+    let node = NodeInfo::gather(&settings, &[])?;
+    node.warnings.iter().for_each(|warning| session.out.warn(warning));
+    let tuning = Tuning::load(&settings, &node.hardware, &node.fingerprint)?;
+    Ok((settings, node, tuning))
+}
+
+/// The same, or with `--machine` a rehearsal: what would be chosen on that machine runs on this one.
+///
+/// # Errors
+/// Those of [`here`], and why the machine's description cannot be used.
+fn here_or_rehearsed(session: &mut Session) -> Result<(Settings, NodeInfo, Tuning), CliError> {
+    let Some(name) = session.machine_option().map(str::to_owned) else { return here(session) };
+    let machine = load_machine(&name)?;
+    let mut settings = session.settings_warned()?;
+    if settings.topology == Source::Machine {
         let form = machine.topology.value.clone();
-        settings.topology =
-            Source::Synthetic(form.ok_or_else(|| CliError::NoTopology { name: machine.name.clone() })?);
+        settings.topology = Source::Synthetic(form.ok_or(CliError::NoTopology { name })?);
     }
     let node = NodeInfo::gather(&settings, &[])?;
     node.warnings.iter().for_each(|warning| session.out.warn(warning));
-    let tuning = match machine {
-        Some(machine) => session::tuning_of(&machine),
-        None => Tuning::load(&settings, &node.hardware, &node.fingerprint)?,
-    };
-    Ok((settings, node, tuning))
+    Ok((settings, node, tuning_of(&machine)))
 }
 
 /// Where the peers' programs are kept.

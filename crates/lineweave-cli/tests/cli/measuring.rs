@@ -63,6 +63,20 @@ fn bench_compares_in_one_run_and_keeps_a_record() {
 }
 
 #[test]
+fn what_another_machine_would_choose_is_run_here() {
+    let scratch = Scratch::new();
+    let peers = concat!(env!("CARGO_TARGET_TMPDIR"), "/peers");
+    let asked =
+        ["bench", "barrier", "--ranks", "2", "--team", "threads", "--quick", "--json", "--peers", peers];
+    let objects = scratch.run(&[&asked[..], &["--machine", "epyc-9754"]].concat()).objects();
+    let by = first(&objects, "record")["chosen_by"].as_str().unwrap();
+    assert!(by.contains("machine description epyc-9754"), "{by}");
+    assert!(objects.iter().any(|o| o["subject"] == "lineweave" && o["median_ns"].as_f64() > Some(0.0)));
+    // Its groups differ in size, so no form says where its CPUs are.
+    scratch.run(&[&asked[..], &["--machine", "dual-xeon-8360y"]].concat()).refused(1, &["dual-xeon-8360y"]);
+}
+
+#[test]
 fn what_cannot_be_benchmarked_is_refused() {
     let scratch = Scratch::new();
     scratch.run(&["bench", "gossip"]).refused(1, &["gossip", "expected one of barrier, bcast"]);

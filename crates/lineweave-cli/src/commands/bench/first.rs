@@ -1,6 +1,6 @@
 //! `lineweave bench first`: what a team, a length and a communicator cost once, and what the same call costs again.
 
-use super::{here, Arguments, Report};
+use super::{here_or_rehearsed, Arguments, Report};
 use crate::bench::record::{write, Provenance};
 use crate::commands::rank_job;
 use crate::error::CliError;
@@ -75,7 +75,7 @@ struct Answer {
 /// # Errors
 /// Those of teams and records; [`CliError::RankFailed`] when a rank ends without an answer.
 pub(super) fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
-    let (settings, node, mut tuning) = here(session)?;
+    let (settings, node, mut tuning) = here_or_rehearsed(session)?;
     // What earlier programs kept would hide what it costs.
     tuning.kept = None;
     let provenance = Provenance::gather(&node, super::chosen_by(&tuning));
