@@ -26,12 +26,13 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 const MACHINES: [&str; 3] = ["epyc-9754", "dual-epyc-9654", "dual-epyc-9754"];
 /// In a rank: when the first process of the team was started.
 const STARTED: &str = "REHEARSAL_TEST_STARTED";
-/// What a rank that chose no plan for others may take of memory, its share of what all share and its own: twice what is asked for, to notice what
-/// grows with the team.
-const MEMORY: usize = 8 << 20;
-/// Up to how many ranks blocks are exchanged, and a killed one is named within a second. A plan for an alltoall has several ops for each two
-/// ranks, and every process makes all of it before it keeps its own part: 50 MB in each of 512. A killed one of those was named after 1.2 to 1.6 s
-/// on two CPUs, where a second is asked for.
+/// What a rank may take of memory, its share of what all share and its own, in the median: as is asked for, and twice that to notice what grows with
+/// the team where only 128 ranks run, on a machine with another allocator.
+const MEMORY: usize = 4 << 20;
+/// Seconds within which all name a killed rank, as is asked for.
+const NAMED: f64 = 1.0;
+/// Up to how many ranks blocks are exchanged. A plan for an alltoall has several ops for each two ranks, and every process makes all of it before
+/// it keeps its own part: 512 of them had no room in 24 GiB.
 const LARGE: usize = 256;
 
 fn main() {
@@ -43,14 +44,16 @@ fn main() {
     }
     let all = std::env::var_os("LINEWEAVE_TEST_REHEARSAL").is_some();
     let machines = if all { &MACHINES[..] } else { &MACHINES[..1] };
+    let mut missed = Vec::new();
     for name in machines {
         let charter = charter(name);
         let ranks = charter.ranks();
         threads(&charter);
         println!("test {ranks} ranks of {name} as threads ... ok");
-        processes(&charter);
+        missed.extend(processes(&charter));
         println!("test {ranks} ranks of {name} as processes ... ok");
     }
+    assert!(missed.is_empty() || !all, "what is asked for was missed: {}", missed.join("; "));
     println!("test result: ok. {} passed; 0 failed", 2 * machines.len());
 }
 
@@ -198,7 +201,8 @@ impl Drop for Ranks {
     }
 }
 
-fn processes(charter: &Charter) {
+/// Returns what is asked for and was missed.
+fn processes(charter: &Charter) -> Vec<String> {
     let ranks = charter.ranks();
     let team = Team::with(charter.clone()).expect("memory");
     let program = std::env::current_exe().expect("this program");
@@ -231,7 +235,15 @@ fn processes(charter: &Charter) {
     let cases = said.iter().map(|s| s.cases).sum::<usize>();
     println!("tally: conformance cases (rehearsal, processes) {cases}");
     assert_eq!(cases, expected(ranks) * ranks);
-    assert!(median <= MEMORY, "a rank takes {median} bytes");
+    assert!(ranks > LARGE || median <= 2 * MEMORY, "a rank takes {median} bytes");
+    let mut missed = Vec::new();
+    if median > MEMORY {
+        missed.push(format!(
+            "{:.2} MiB a rank among {ranks}, {:.0} asked",
+            mib(median as f64),
+            mib(MEMORY as f64)
+        ));
+    }
     let seen = Command::new(env!("CARGO_BIN_EXE_lineweave")).arg("who").output().expect("the command");
     let seen = String::from_utf8_lossy(&seen.stdout).into_owned();
     assert!(
@@ -249,12 +261,15 @@ fn processes(charter: &Charter) {
         (first, latest) = (first.min(named.at - killed), latest.max(named.at - killed));
     }
     println!("{ranks} processes: a killed rank was named by the first after {first:.2} s, by all within {latest:.2} s");
-    let most = if ranks <= LARGE { 1.0 } else { 5.0 };
-    assert!(latest < most, "a killed rank was named after {latest:.2} s");
+    assert!(ranks > LARGE || latest < NAMED, "a killed rank was named after {latest:.2} s");
+    if latest >= NAMED {
+        missed.push(format!("a killed rank named after {latest:.2} s among {ranks}, {NAMED} asked"));
+    }
     for (child, mut out) in children.0.iter_mut().zip(outs) {
         let mut rest = String::new();
         out.read_to_string(&mut rest).expect("a pipe");
         assert!(rest.is_empty(), "{rest}");
         child.wait().expect("an end");
     }
+    missed
 }

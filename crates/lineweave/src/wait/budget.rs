@@ -32,13 +32,14 @@ pub enum Between {
 /// Polls of a wait that goes on while this CPU could be handed over.
 const APART: u32 = 128;
 
-/// The longest sleep, and for how many ranks to a CPU. Of more each sleeps longer, so that looks take no more of a CPU than those of so many: a
-/// look takes some 30 us, and 256 ranks to a CPU that all looked every 50 ms would take a seventh of it from the one that is waited for.
+/// The longest sleep, and for how many ranks to a CPU. Of more each sleeps longer, so that the looks of all take no more of a CPU than those of so
+/// many, and leave it to the rank that is waited for.
 pub const SLEEP: Duration = Duration::from_millis(50);
 const SLEEPERS: usize = 64;
 
-/// Yields of all ranks on one CPU before all of them sleep, some 13 ms of them, and the most and the fewest of one rank. Each yield hands the CPU to
-/// another that may have nothing to do either: 256 ranks of 2,000 yields each took 0.4 s from the one that is waited for.
+/// Yields of all ranks on one CPU before all of them sleep, and the most and the fewest of one rank. Each yield hands the CPU to another that may
+/// have nothing to do either: at the 0.8 us of a Xeon's VM (`wake[yield]` of `lineweave fit`), 16,000 are 13 ms, and 2,000 of each of 256 ranks would
+/// be 0.4 s.
 const YIELDS: usize = 16_000;
 const YIELDS_OF_ONE: (u32, u32) = (16, 2_000);
 
