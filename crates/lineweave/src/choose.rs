@@ -14,6 +14,7 @@ pub(crate) use adopt::Adoptable;
 pub(crate) use book::{Book, Room};
 pub(crate) use uneven::Prepared;
 
+use record::Proved;
 use shelf::{Key, Proven, Reach};
 
 use crate::called::Called;
@@ -157,11 +158,9 @@ impl Engine {
     }
 
     fn compile(&mut self, key: &Key, proven: &Proven) -> Result<Sequence, Error> {
-        let plan = self.prepare_window(&proven.plan.0, &proven.plan.1, key.bytes)?;
-        let tail = match &proven.tail {
-            Some((plan, proof)) => Some(self.prepare_window(plan, proof, key.bytes)?),
-            None => None,
-        };
+        let mut prepare = |proved: &Proved| self.prepare_part(&proved.part, &proved.proof, key.bytes);
+        let plan = prepare(&proven.plan)?;
+        let tail = proven.tail.as_ref().map(prepare).transpose()?;
         // Where ranks exchange blocks, the copy is of the whole input, and made room for when first needed.
         let copies_windows = key.collective.folds() && !key.collective.has_blocks();
         if copies_windows && !self.runs_in_place(plan) {

@@ -17,17 +17,18 @@ mod turns;
 pub use placement::Unfit;
 pub use step::{Addr, Double, Exchange, Home, Step, Swap, ACC, BANK, IN, OUT, PEERS};
 
-use crate::called::mix;
 use crate::segment::{BankClass, Mapped, Segment};
 use lineweave_core::model::Model;
-use lineweave_core::plan::{Carry, FlagKind, FlagRef, Op, Plan, Region, Reuse, Space, Take, GENERATION};
+use lineweave_core::plan::{
+    Carry, FlagKind, FlagRef, Op, Part, Plan, Region, Reuse, Space, Take, GENERATION,
+};
 use lineweave_core::select::small_slots;
 use lineweave_core::topology::Shape;
 use lineweave_core::units::{Rank, LINE};
 use lineweave_core::verify::Proof;
-use merge::{doubled, half_of_all, rereads};
+use merge::{doubled, half_of_all};
 use placement::{counter_offsets, Placement};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use turns::Turns;
 
 /// Bytes that are combined at a time where operands are copied first: they stay in a first-level cache.
@@ -141,18 +142,19 @@ pub struct Seat<'a> {
 /// Resolves one rank's program of a plan for a message, or blocks, of `message` bytes. `counters` is how far the counters' page is used,
 /// and grows.
 pub fn compile(
-    plan: &Plan,
+    part: &Part,
     message: usize,
     proof: &Proof,
     seat: Seat<'_>,
     counters: &mut usize,
 ) -> Result<Compiled, Unfit> {
+    let plan = &part.plan;
     let Seat { rank, segment, model, shape, held, places, ahead } = seat;
     let geometry = segment.geometry();
     let zones = [BankClass::Small, BankClass::Large].map(|c| geometry.zones(c));
     let near = plan.slots.iter().sum::<usize>() <= small_slots(model, shape);
     let small = |twin| Placement::of(plan, &zones[0], twin).ok().filter(|_| near);
-    let twin = proof.synchronizing && plan.leaves_room_for_a_generation() && small(true).is_some();
+    let twin = proof.synchronizing && part.leaves_room_for_a_generation() && small(true).is_some();
     let (class, placement) = match small(twin) {
         Some(placement) => (BankClass::Small, placement),
         None => (BankClass::Large, Placement::of(plan, &zones[1], false)?),
@@ -163,14 +165,15 @@ pub fn compile(
     let mut compiler = Compiler {
         plan,
         segment,
-        turns: if held { Turns::of(plan, shape, rank) } else { Turns::default() },
+        turns: if held { Turns::of(part, shape, rank) } else { Turns::default() },
         places,
         rank,
         placement,
         counters: counter_offsets(plan, counters)?,
         peers: Vec::new(),
         areas: BTreeSet::new(),
-        span: plan.span(),
+        adds: &part.adds,
+        span: part.span,
     };
     let ops = compiler.turns.order(&plan.programs[rank]);
     let steps: Vec<Step> = ops.iter().map(|op| compiler.step(op)).collect();
@@ -192,7 +195,7 @@ pub fn compile(
         walks: if stays || class == BankClass::Small { 0 } else { slots },
         generations: if twin { GENERATION } else { 0 },
         class,
-        span: plan.span() as u64,
+        span: part.span as u64,
         synchronizing: proof.synchronizing,
         in_place: proof.in_place,
         extent,
@@ -200,22 +203,12 @@ pub fn compile(
         mapped: Mapped::NONE,
         counts: plan.flags.iter().any(|array| array.kind == FlagKind::Counter),
         acc: plan.acc,
-        digest: digest(plan),
+        digest: part.digest,
         runs: 0,
-        message: if rereads(plan) { 0 } else { half_of_all(plan, message) },
+        message: if part.rereads { 0 } else { half_of_all(plan, message) },
         steps,
         doubles,
     })
-}
-
-/// A word that tells plans apart: by what they are called and how much there is of them.
-fn digest(plan: &Plan) -> u64 {
-    let name = format!("{} {} {:?} {}", plan.name(), plan.params, plan.reuse, plan.direct);
-    let sizes = [plan.bytes, plan.root.index(), plan.grain, plan.acc];
-    let lengths =
-        sizes.into_iter().chain(plan.slots.iter().copied()).chain(plan.programs.iter().map(Vec::len));
-    let words = name.bytes().map(u64::from).chain(lengths.map(|n| n as u64));
-    words.fold(0, |sum, word| mix(sum ^ word))
 }
 
 struct Compiler<'a> {
@@ -230,6 +223,8 @@ struct Compiler<'a> {
     peers: Vec<Space>,
     /// In whose areas there are flags or slots.
     areas: BTreeSet<u32>,
+    /// How often each counter is added to in a run.
+    adds: &'a HashMap<FlagRef, u32>,
     span: i32,
 }
 
@@ -315,9 +310,8 @@ impl Compiler<'_> {
     fn wait(&mut self, flag: FlagRef, value: i32, take: Option<Take>) -> Step {
         let (at, home) = (self.flag(flag), self.home(flag));
         if self.plan.flags[flag.array as usize].kind == FlagKind::Counter {
-            let each =
-                self.plan.ops().filter(|(_, op)| matches!(op, Op::Add { flag: f } if *f == flag)).count();
-            return Step::WaitCount { at, home, each: each as u32, value: value as u32 };
+            let each = self.adds.get(&flag).copied().unwrap_or(0);
+            return Step::WaitCount { at, home, each, value: value as u32 };
         }
         if value <= 0 {
             let lag = (-value / self.span + 1) as u32;

@@ -30,8 +30,9 @@ pub mod trees;
 mod two_sided;
 
 use crate::collective::Collective;
-use crate::plan::{Blocks, Builder, Grid, Params, Plan, PlanError, Region, Space, MAX_OPS};
+use crate::plan::{Blocks, Builder, FlagRef, Grid, Params, Part, Plan, PlanError, Region, Space, MAX_OPS};
 use crate::topology::Shape;
+use std::collections::HashSet;
 use std::ops::Range;
 
 /// The most ranks a plan takes.
@@ -240,7 +241,41 @@ impl Algorithm {
         self.with_home(problem, params, |own| self.make(problem, own, most))
     }
 
+    /// One rank's part of the plan that [`Algorithm::plan`] gives: `Part::whole(plan, ..).only(rank)`, in memory for this part alone.
+    ///
+    /// # Errors
+    /// As [`Algorithm::plan`].
+    pub fn part(&self, problem: &Problem, params: &Params, rank: usize) -> Result<Part, PlanError> {
+        let crowded = problem.shape.oversubscription() > 1;
+        if self.home(params)?.is_some() {
+            // Who uses a line says where it lies, and that the whole plan tells.
+            return Ok(Part::whole(self.plan(problem, params)?, crowded).only(rank));
+        }
+        check(problem)?;
+        self.check_params(params)?;
+        let part = |wanted: HashSet<FlagRef>| {
+            let builder = self.emitted(problem, params, MAX_OPS, |builder| builder.only(rank, wanted))?;
+            Ok(builder.finish_part())
+        };
+        let part_alone = part(HashSet::new())?;
+        match crowded {
+            true => part(part_alone.plan.waited_for(rank)),
+            false => Ok(part_alone),
+        }
+    }
+
     fn make(&self, problem: &Problem, params: &Params, most: usize) -> Result<Plan, PlanError> {
+        self.emitted(problem, params, most, |_| ()).map(Builder::finish)
+    }
+
+    /// The ops of a problem's plan, at most so many.
+    fn emitted(
+        &self,
+        problem: &Problem,
+        params: &Params,
+        most: usize,
+        set_up: impl FnOnce(&mut Builder),
+    ) -> Result<Builder, PlanError> {
         let root = if self.collective.rooted() { problem.root } else { 0 };
         let mut builder = Builder::new(
             self.collective,
@@ -253,10 +288,11 @@ impl Algorithm {
         );
         builder.blocks(problem.blocks.clone());
         builder.keep(most);
+        set_up(&mut builder);
         let scope = Scope { root, ..Scope::all(problem) };
         (self.emit)(&mut builder, problem, &scope, params)?;
         match builder.ops() <= most {
-            true => Ok(builder.finish()),
+            true => Ok(builder),
             false => Err(self.too_large(problem, builder.ops(), most)),
         }
     }

@@ -1,11 +1,13 @@
 //! Making a plan op by op.
 
+use super::part::Tally;
 use super::{
-    Blocks, Carry, FlagArray, FlagKind, FlagRef, Layout, Op, Params, Plan, PlanError, Region, Reuse, Space,
-    Take,
+    Blocks, Carry, FlagArray, FlagKind, FlagRef, Layout, Op, Params, Part, Plan, PlanError, Region, Reuse,
+    Space, Take,
 };
 use crate::collective::Collective;
 use crate::units::{Rank, LINE};
+use std::collections::HashSet;
 
 /// A flag array of the plan under construction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,9 +33,13 @@ pub struct Builder {
     next: Cursor,
     /// Waits for the previous run, by rank and op: their values are relative to a span known at the end.
     previous: Vec<(usize, usize)>,
+    /// Whether some wait is for an earlier run.
+    looks_back: bool,
     /// Ops asked for; those beyond `most` are counted only.
     ops: usize,
     most: usize,
+    /// The rank whose ops are kept, if it is one alone, and what is known of all ranks' then.
+    only: Option<(usize, Tally)>,
 }
 
 /// What the next allocation may share: see [`Builder::alike`].
@@ -75,8 +81,10 @@ impl Builder {
             asked: Vec::new(),
             next: Cursor::default(),
             previous: Vec::new(),
+            looks_back: false,
             ops: 0,
             most: MAX_OPS,
+            only: None,
         }
     }
 
@@ -217,10 +225,10 @@ impl Builder {
     /// Rank `rank` waits for what the previous run set `flag` to as `value` (1 ..= span): the acknowledgement
     /// that was not waited for then.
     pub fn wait_previous(&mut self, rank: usize, flag: FlagRef, value: i32) {
-        if self.ops < self.most {
+        if self.ops < self.most && self.keeps(rank) {
             self.previous.push((rank, self.plan.programs[rank].len()));
         }
-        self.wait(rank, flag, value);
+        self.push_one(rank, Op::Wait { flag, value, take: None }, true);
     }
 
     /// Rank `rank` waits for `flag` to reach `value` and takes the bytes in its line (none when empty).
@@ -241,14 +249,29 @@ impl Builder {
 
     /// The finished plan. When each run takes the next bank, waits for an earlier run (values below 1) are
     /// left out: the bank is free before the run begins.
-    pub fn finish(mut self) -> Plan {
+    pub fn finish(self) -> Plan {
         let span = self.plan.span();
+        self.finish_by(span)
+    }
+
+    /// The finished part of the rank whose ops [alone](Builder::only) were kept; all of the plan if that was not asked for.
+    pub(crate) fn finish_part(mut self) -> Part {
+        match self.only.take() {
+            Some((_, tally)) => {
+                let span = tally.span();
+                tally.part(self.finish_by(span))
+            }
+            None => Part::whole(self.finish(), false),
+        }
+    }
+
+    fn finish_by(mut self, span: i32) -> Plan {
         for &(rank, at) in &self.previous {
             if let Op::Wait { value, .. } = &mut self.plan.programs[rank][at] {
                 *value -= span;
             }
         }
-        if self.plan.reuse == Reuse::Ring {
+        if self.plan.reuse == Reuse::Ring && self.looks_back {
             for program in &mut self.plan.programs {
                 program.retain(|op| !matches!(op, Op::Wait { value, .. } if *value < 1));
             }
@@ -261,14 +284,31 @@ impl Builder {
         self.most = most;
     }
 
+    /// Keeps the ops of one rank alone; those of the others are counted and digested, and who sets the `wanted` flags is kept.
+    pub(crate) fn only(&mut self, rank: usize, wanted: HashSet<FlagRef>) {
+        self.only = Some((rank, Tally::new(self.plan.ranks, wanted)));
+    }
+
     /// Ops asked for so far, also those that were not kept.
     pub fn ops(&self) -> usize {
         self.ops
     }
 
+    fn keeps(&self, rank: usize) -> bool {
+        self.only.as_ref().is_none_or(|(only, _)| *only == rank)
+    }
+
     fn push(&mut self, rank: usize, op: Op) {
+        self.push_one(rank, op, false);
+    }
+
+    fn push_one(&mut self, rank: usize, op: Op, previous: bool) {
         self.ops += 1;
-        if self.ops <= self.most {
+        self.looks_back |= previous || matches!(op, Op::Wait { value, .. } if value < 1);
+        if let Some((_, tally)) = &mut self.only {
+            tally.add(rank, &op, previous);
+        }
+        if self.ops <= self.most && self.keeps(rank) {
             self.plan.programs[rank].push(op);
         }
     }

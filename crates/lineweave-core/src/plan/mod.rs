@@ -22,16 +22,20 @@ mod builder;
 mod layout;
 mod text;
 mod cursor;
+mod digest;
 mod parse;
+mod part;
 
 pub use blocks::{Blocks, Grid, Uneven};
 pub use builder::{Builder, FlagArrayId, MAX_OPS};
+pub use digest::Digest;
 pub use error::PlanError;
 pub(crate) use flags::FlagIndex;
 pub use flags::{FlagArray, FlagKind, FlagRef, Layout};
 pub use home::Home;
 pub use layout::Footprint;
 pub use params::Params;
+pub use part::Part;
 pub use text::{move_verb, PlanTextError};
 
 use crate::collective::Collective;
@@ -214,15 +218,20 @@ impl Plan {
     /// Whether flags and payloads leave room on their lines for a second generation of them, so that consecutive runs ride on the same
     /// transfers. The engine lays them out so where the plan synchronises.
     pub fn leaves_room_for_a_generation(&self) -> bool {
-        let paired = |a: &FlagArray| a.layout == Layout::Paired && a.kind == FlagKind::Signal;
-        let small = |op: &Op| match op {
-            Op::Set { carry: Some(Carry::Bytes(region)), .. } => region.len <= GENERATION - 8,
-            Op::Set { .. } | Op::Wait { .. } | Op::Move { .. } | Op::Fold { .. } | Op::Add { .. } => true,
+        let carried = |(_, op): (Rank, &Op)| match op {
+            Op::Set { carry: Some(Carry::Bytes(region)), .. } => region.len,
+            Op::Set { .. } | Op::Wait { .. } | Op::Move { .. } | Op::Fold { .. } | Op::Add { .. } => 0,
         };
+        self.leaves_room_beside(self.ops().map(carried).max().unwrap_or(0))
+    }
+
+    /// The same, of one whose flags carry at most so many bytes.
+    fn leaves_room_beside(&self, carried: usize) -> bool {
+        let paired = |a: &FlagArray| a.layout == Layout::Paired && a.kind == FlagKind::Signal;
         self.reuse == Reuse::Ring
             && self.slots.iter().all(|&size| size == 0)
             && self.flags.iter().all(paired)
-            && self.ops().all(|(_, op)| small(op))
+            && carried <= GENERATION - 8
     }
 
     /// Every op with the rank that runs it.

@@ -30,8 +30,9 @@ impl Engine {
     /// [`Error::Plan`] or [`Error::NoPlan`] when it does not apply, [`Error::Refuted`].
     pub fn prepare_choice(&mut self, call: &CallSpec, chosen: &Chosen) -> Result<Adoptable, Error> {
         let key = self.book().key_of(call);
-        let question = self.book().question(&key, &self.room());
-        let proven = Book::plans(&key, &question, chosen, &mut Proofs::Made(&mut Vec::new()))?;
+        let room = self.room();
+        let question = self.book().question(&key, &room);
+        let proven = Book::plans(&key, &question, chosen, &mut Proofs::Made(&mut Vec::new()), room.rank)?;
         Ok(Adoptable { key, sequence: self.compile(&key, &proven)? })
     }
 

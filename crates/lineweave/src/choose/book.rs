@@ -1,7 +1,6 @@
 //! What a rank's choices are made by, and what was chosen so far.
 
 use super::recent::{Limits, Recent};
-use super::record::Digest;
 use super::shelf::{Key, Reach, Shelf};
 use super::{library, uneven, Ready, Sequence};
 use crate::check::CallSpec;
@@ -13,6 +12,7 @@ use crate::team::Charter;
 use crate::tuning::{Tuning, ATTACH_FROM};
 use lineweave_core::collective::{Association, Collective};
 use lineweave_core::model::Model;
+use lineweave_core::plan::Digest;
 use lineweave_core::select::Question;
 use lineweave_core::topology::Shape;
 use lineweave_core::units::Rank;
@@ -233,9 +233,12 @@ impl Book {
 }
 
 /// What plans may take of a communicator's memory. All ranks have the same, as they make the same calls.
+#[derive(Clone, Copy)]
 pub(crate) struct Room<'a> {
     pub geometry: &'a Geometry,
     pub counter_bytes: usize,
     /// Where processes tell each other what they chose, if there are several, and how they wake who waits for it.
     pub records: Option<(&'a Pool, WakeFence)>,
+    /// Whose part of plans is kept, if it is one rank's alone.
+    pub rank: Option<usize>,
 }

@@ -1,17 +1,16 @@
 //! From a question to proven plans: chosen for the call that stands for others, once for all ranks, and proved.
 
 use super::book::{Book, Room};
-use super::record::{Digest, Proofs, Record};
+use super::record::{Proofs, Proved, Record};
 use super::shelf::{Key, Outcome, Proven, Reach};
 use crate::error::Error;
 use crate::segment::{Name, Seen};
 use crate::tuning::{Because, Chosen};
 use lineweave_core::algorithm;
 use lineweave_core::collective::Association;
-use lineweave_core::plan::Plan;
+use lineweave_core::plan::Digest;
 use lineweave_core::select::{self, Question};
 use lineweave_core::units::LINE;
-use lineweave_core::verify::Proof;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, PoisonError};
 
@@ -19,11 +18,13 @@ impl Book {
     /// Chooses and proves, or takes what is proven already. Roots that sit alike have one plan, in which ranks change parts.
     pub(super) fn proven(&self, key: &Key, room: &Room<'_>) -> Outcome {
         let (first, parts) = self.first(key);
-        let proven = self.proven_first(&first, room)?;
         if first == *key {
-            return Ok(proven);
+            return self.proven_first(&first, room);
         }
-        let renamed = |(plan, proof): &(Plan, Proof)| (plan.renamed(&parts), proof.renamed());
+        let player = |rank: usize| parts.iter().position(|&player| player == rank).unwrap_or(rank);
+        let proven = self.proven_first(&first, &Room { rank: room.rank.map(player), ..*room })?;
+        let renamed =
+            |Proved { part, proof }: &Proved| Proved { part: part.renamed(&parts), proof: proof.renamed() };
         let Proven { window, whole, ref plan, ref tail } = *proven;
         Ok(Arc::new(Proven { window, whole, plan: renamed(plan), tail: tail.as_ref().map(renamed) }))
     }
@@ -41,19 +42,19 @@ impl Book {
     fn proven_first(&self, key: &Key, room: &Room<'_>) -> Outcome {
         // A thread that panicked while proving left the map as it was.
         let mut shelf = self.shelf.even.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = (*key, room.counter_bytes);
+        let place = (*key, room.counter_bytes, room.rank);
         if let Some(known) = shelf.get(&place) {
             return known.clone();
         }
         let outcome = self.prove(key, room).map(Arc::new);
-        shelf.insert(place, outcome.clone(), outcome.as_ref().map_or(1, |proven| proven.ops()));
+        shelf.insert(place, outcome.clone(), outcome.as_ref().map_or(1, |proven| proven.held()));
         outcome
     }
 
     fn prove(&self, key: &Key, room: &Room<'_>) -> Result<Proven, Error> {
         let question = self.question(key, room);
         self.once(&(key, room.counter_bytes), &question, key.reach, room, |chosen, proofs| {
-            Book::plans(key, &question, chosen, proofs)
+            Book::plans(key, &question, chosen, proofs, room.rank)
         })
     }
 
@@ -118,14 +119,15 @@ impl Book {
         })
     }
 
-    /// The plans of a choice for a call.
+    /// The plans of a choice for a call, or a rank's parts of them.
     pub(super) fn plans(
         key: &Key,
         question: &Question,
         chosen: &Chosen,
         proofs: &mut Proofs<'_>,
+        rank: Option<usize>,
     ) -> Result<Proven, Error> {
-        let mut proven = |bytes: usize| proofs.of(chosen.plan(question, bytes)?, key.association);
+        let mut proven = |bytes: usize| proofs.of(chosen, &question.window(bytes), key.association, rank);
         let window = chosen.window.max(key.grain);
         let rest = key.bytes % window;
         Ok(Proven {
@@ -229,7 +231,7 @@ mod tests {
     fn a_choice_for_a_length_alike_is_a_plan_for_every_length_and_root() {
         let charter = Team::new(5).unwrap().charter().clone();
         let segment = Segment::create(5, charter.box_bytes, b"").unwrap();
-        let room = Room { geometry: segment.geometry(), counter_bytes: 4096, records: None };
+        let room = Room { geometry: segment.geometry(), counter_bytes: 4096, records: None, rank: None };
         let book = Book::new(&charter, false);
         for collective in Collective::ALL.into_iter().filter(|c| c.moves_data()) {
             for bytes in [72, 88, 1016, 1032, 8200] {
@@ -240,7 +242,7 @@ mod tests {
                         .proven(&key, &room)
                         .unwrap_or_else(|e| panic!("{collective} {bytes} {root}: {e}"));
                     assert_eq!(
-                        (proven.plan.0.bytes, proven.plan.0.root.index()),
+                        (proven.plan.part.plan.bytes, proven.plan.part.plan.root.index()),
                         (proven.window.min(bytes), root)
                     );
                 }
@@ -252,18 +254,18 @@ mod tests {
     fn roots_that_sit_alike_are_chosen_and_proved_for_once() {
         let charter = Team::new(5).unwrap().charter().clone();
         let segment = Segment::create(5, charter.box_bytes, b"").unwrap();
-        let room = Room { geometry: segment.geometry(), counter_bytes: 4096, records: None };
+        let room = Room { geometry: segment.geometry(), counter_bytes: 4096, records: None, rank: None };
         let book = Book::with(Shape::flat(5), library::tuning(&charter.tuning), false, false, false);
         for collective in [Collective::Bcast, Collective::Reduce] {
             for root in 0..5 {
                 let (bytes, association, reach) = (1000, Association::Free, Reach::Own);
                 let key = Key { collective, bytes, grain: 8, association, root, reach };
                 let proven = book.proven(&key, &room).unwrap();
-                assert_eq!(proven.plan.0.root.index(), root);
-                for plan in proven.plans() {
+                assert_eq!(proven.plan.part.plan.root.index(), root);
+                for plan in proven.plans().map(|proved| &proved.part.plan) {
                     assert_eq!(lineweave_core::verify::verify(plan).err(), None, "{} to {root}", plan.name());
                 }
-                let on_shelf = book.shelf.even.lock().unwrap().get(&(key, 4096)).is_some();
+                let on_shelf = book.shelf.even.lock().unwrap().get(&(key, 4096, None)).is_some();
                 assert_eq!(on_shelf, root == 0);
                 let ordered = Key { association: Association::RankOrder, ..key };
                 assert_eq!(book.first(&ordered).0, ordered, "a new name changes the order");
@@ -277,7 +279,7 @@ mod tests {
         charter.tuning.kept = None;
         let segment = Segment::create(2, charter.box_bytes, b"").unwrap();
         let records = Some((segment.pool().as_ref(), WakeFence::Full));
-        let room = Room { geometry: segment.geometry(), counter_bytes: 4096, records };
+        let room = Room { geometry: segment.geometry(), counter_bytes: 4096, records, rank: None };
         let book = Book::new(&charter, false);
         let call = CallSpec {
             collective: Collective::Allreduce,
@@ -292,7 +294,7 @@ mod tests {
         let ask = |book: &Book| {
             book.once(&(key, 4096usize), &question, key.reach, &room, |chosen, proofs| {
                 chose.set(chose.get() + usize::from(matches!(proofs, Proofs::Made(_))));
-                Book::plans(&key, &question, chosen, proofs)
+                Book::plans(&key, &question, chosen, proofs, None)
             })
         };
         let (first, second) = (ask(&book).unwrap(), ask(&Book::new(&charter, false)).unwrap());
@@ -304,9 +306,9 @@ mod tests {
             panic!("nobody has it")
         };
         let chosen = book.choose(&question, key.reach).unwrap();
-        claim.give(&Record { chosen, proofs: vec![(1, first.plan.1)] }.words());
+        claim.give(&Record { chosen, proofs: vec![(1, first.plan.proof)] }.words());
         let foreign = book.once(&(key, 100usize), &question, key.reach, &room, |chosen, proofs| {
-            Book::plans(&key, &question, chosen, proofs)
+            Book::plans(&key, &question, chosen, proofs, None)
         });
         assert!(matches!(foreign, Err(Error::Foreign { .. })));
     }
@@ -317,7 +319,7 @@ mod tests {
         let mut charter = Team::new(3).unwrap().charter().clone();
         charter.tuning.kept = Some(directory.join("plans.bin"));
         let segment = Segment::create(3, charter.box_bytes, b"").unwrap();
-        let room = Room { geometry: segment.geometry(), counter_bytes: 4096, records: None };
+        let room = Room { geometry: segment.geometry(), counter_bytes: 4096, records: None, rank: None };
         let (association, reach) = (Association::Free, Reach::Own);
         let key =
             Key { collective: Collective::Allreduce, bytes: 800, grain: 8, association, root: 0, reach };
@@ -332,7 +334,7 @@ mod tests {
             let question = book.question(&key, &room);
             let plans = book.once(&(key, 4096usize), &question, reach, &room, |chosen, proofs| {
                 made.set(made.get() + usize::from(matches!(proofs, Proofs::Made(_))));
-                Book::plans(&key, &question, chosen, proofs)
+                Book::plans(&key, &question, chosen, proofs, None)
             });
             (plans.unwrap().plan, made.get())
         };
@@ -342,13 +344,13 @@ mod tests {
         // Boxes of another size are another question.
         charter.box_bytes /= 2;
         let small = Segment::create(3, charter.box_bytes, b"").unwrap();
-        let room = Room { geometry: small.geometry(), counter_bytes: 4096, records: None };
+        let room = Room { geometry: small.geometry(), counter_bytes: 4096, records: None, rank: None };
         let book = fresh(&charter);
         let question = book.question(&key, &room);
         let proved = Cell::new(false);
         book.once(&(key, 4096usize), &question, reach, &room, |chosen, proofs| {
             proved.set(matches!(proofs, Proofs::Made(_)));
-            Book::plans(&key, &question, chosen, proofs)
+            Book::plans(&key, &question, chosen, proofs, None)
         })
         .unwrap();
         assert!(proved.get());
@@ -361,7 +363,7 @@ mod tests {
         let mut charter = Team::new(2).unwrap().charter().clone();
         charter.tuning.kept = Some(directory.join("plans.bin"));
         let segment = Segment::create(2, charter.box_bytes, b"").unwrap();
-        let room = Room { geometry: segment.geometry(), counter_bytes: 4096, records: None };
+        let room = Room { geometry: segment.geometry(), counter_bytes: 4096, records: None, rank: None };
         let (association, reach) = (Association::Free, Reach::Own);
         let key = Key { collective: Collective::Barrier, bytes: 0, grain: 1, association, root: 0, reach };
         let book = Book::new(&charter, false);
@@ -370,11 +372,11 @@ mod tests {
         let ask = || {
             book.once(&(key, 1usize), &question, reach, &room, |chosen, proofs| {
                 seen.borrow_mut().push(matches!(proofs, Proofs::Told(_)));
-                Book::plans(&key, &question, chosen, proofs)
+                Book::plans(&key, &question, chosen, proofs, None)
             })
             .unwrap()
         };
-        let proof = ask().plan.1;
+        let proof = ask().plan.proof;
         let chosen = book.choose(&question, reach).unwrap();
         let record = Record { chosen, proofs: vec![(1, proof)] }.words();
         book.tuning.keep(book.kept_name(&(key, 1usize), &question), &record);

@@ -1,21 +1,27 @@
 //! What a process that chose and proved tells the others of its team: the choice, and of each plan what is known of it.
 //!
-//! Plans themselves are made by everybody, since a choice says all of them. That everybody makes the same is seen by their digests:
+//! Everybody makes its own part of each plan, since a choice says all of them. That everybody makes parts of the same plan is seen by its digest:
 //! proofs are of the plan with this digest.
 
 use crate::error::Error;
 use crate::tuning::{Because, Chosen};
-use lineweave_core::algorithm;
+use lineweave_core::algorithm::{self, Problem};
 use lineweave_core::collective::{Association, Collective};
-use lineweave_core::plan::{Params, Plan};
+use lineweave_core::plan::{Params, Part, Plan};
 use lineweave_core::verify::{self, Proof};
-use std::hash::{Hash, Hasher};
 
 /// A choice, and the proofs of its plans in the order in which they are made.
 #[derive(Clone, Debug)]
 pub(super) struct Record {
     pub chosen: Chosen,
     pub proofs: Vec<(u64, Proof)>,
+}
+
+/// A proven plan, all of it or one rank's part.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Proved {
+    pub part: Part,
+    pub proof: Proof,
 }
 
 /// Where proofs come from.
@@ -27,33 +33,49 @@ pub(super) enum Proofs<'a> {
 }
 
 impl Proofs<'_> {
-    /// The plan with its proof.
+    /// The plan of a choice for a problem, all of it or one rank's part, with its proof.
     ///
     /// # Errors
-    /// [`Error::Refuted`], [`Error::NoPlan`] when it does not combine contributions as asked; [`Error::Foreign`] when it is not the plan
-    /// that was proved.
-    pub fn of(&mut self, plan: Plan, association: Association) -> Result<(Plan, Proof), Error> {
+    /// [`Error::Plan`] when there is none, [`Error::Refuted`], [`Error::NoPlan`] when it does not combine contributions as asked;
+    /// [`Error::Foreign`] when it is not the plan that was proved.
+    pub fn of(
+        &mut self,
+        chosen: &Chosen,
+        problem: &Problem,
+        association: Association,
+        rank: Option<usize>,
+    ) -> Result<Proved, Error> {
+        let Chosen { algorithm, params, .. } = chosen;
+        let whole = || -> Result<Part, Error> {
+            let crowded = problem.shape.oversubscription() > 1;
+            Ok(Part::whole(algorithm.plan(problem, params)?, crowded))
+        };
         match self {
             Proofs::Made(made) => {
-                let proof = verify::verify(&plan)
-                    .map_err(|v| Error::Refuted { plan: plan.name(), violation: Box::new(v) })?;
+                let part = whole()?;
+                let proof = verify::verify(&part.plan)
+                    .map_err(|v| Error::Refuted { plan: part.plan.name(), violation: Box::new(v) })?;
                 if !proof.meets(association) {
-                    return Err(unordered(&plan));
+                    return Err(unordered(&part.plan));
                 }
-                made.push((digest_of(&plan), proof));
-                Ok((plan, proof))
+                made.push((part.digest, proof));
+                let part = match rank {
+                    Some(rank) => part.only(rank),
+                    None => part,
+                };
+                Ok(Proved { part, proof })
             }
             Proofs::Told(told) => {
-                let found = digest_of(&plan);
+                let part = rank.map_or_else(whole, |rank| Ok(algorithm.part(problem, params, rank)?))?;
                 match told.next() {
-                    Some(&(digest, proof)) if digest == found => Ok((plan, proof)),
+                    Some(&(digest, proof)) if digest == part.digest => Ok(Proved { part, proof }),
                     other => Err(Error::Foreign {
                         expected: format!(
                             "the plan {} that another rank proved, with digest {:x}",
-                            plan.name(),
+                            part.plan.name(),
                             other.map_or(0, |(digest, _)| *digest)
                         ),
-                        found: format!("digest {found:x}: ranks run different builds of lineweave"),
+                        found: format!("digest {:x}: ranks run different builds of lineweave", part.digest),
                     }),
                 }
             }
@@ -123,83 +145,27 @@ impl Record {
     }
 }
 
-/// A number that differs for different plans.
-fn digest_of(plan: &Plan) -> u64 {
-    let mut digest = Digest::new(0);
-    let Plan { collective, algorithm, params, ranks, root, bytes, blocks, .. } = plan;
-    (collective, algorithm, params, ranks, root, bytes, blocks).hash(&mut digest);
-    let Plan { grain, slots, flags, acc, reuse, direct, programs, .. } = plan;
-    (grain, slots, acc, reuse, direct, programs).hash(&mut digest);
-    for array in flags {
-        (array.kind, array.layout, array.count).hash(&mut digest);
-    }
-    digest.finish()
-}
-
-/// A quick hash that, unlike the standard library's, is the same in every process.
-pub(super) struct Digest(u64);
-
-impl Digest {
-    pub fn new(seed: u64) -> Digest {
-        Digest(seed ^ 0x9e37_79b9_7f4a_7c15)
-    }
-}
-
-impl Hasher for Digest {
-    fn write(&mut self, bytes: &[u8]) {
-        for chunk in bytes.chunks(8) {
-            let word = std::array::from_fn(|i| chunk.get(i).copied().unwrap_or(0));
-            self.write_u64(u64::from_le_bytes(word));
-        }
-    }
-
-    fn write_u64(&mut self, word: u64) {
-        // The multiplier of splitmix64, and a shift that brings high bits down.
-        let mixed = (self.0 ^ word).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        self.0 = mixed ^ mixed >> 32;
-    }
-
-    fn write_u8(&mut self, word: u8) {
-        self.write_u64(u64::from(word));
-    }
-
-    fn write_u16(&mut self, word: u16) {
-        self.write_u64(u64::from(word));
-    }
-
-    fn write_u32(&mut self, word: u32) {
-        self.write_u64(u64::from(word));
-    }
-
-    fn write_usize(&mut self, word: usize) {
-        self.write_u64(word as u64);
-    }
-
-    fn finish(&self) -> u64 {
-        let mixed = (self.0 ^ self.0 >> 29).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ mixed >> 32
-    }
-}
-
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
     use lineweave_core::select::Question;
 
-    fn chosen(bytes: usize) -> (Plan, Record) {
-        let question = Question::flat(Collective::Allreduce, 4, bytes, 8);
+    fn problem(bytes: usize) -> Problem {
+        Question::flat(Collective::Allreduce, 4, bytes, 8).window(bytes)
+    }
+
+    fn chosen(bytes: usize) -> Record {
         let algorithm = algorithm::find(Collective::Allreduce, "recursive-doubling").unwrap();
-        let params = (algorithm.candidates)(&question.window(bytes)).pop().unwrap();
-        let plan = algorithm.plan(&question.window(bytes), &params).unwrap();
-        let mut proofs = Vec::new();
-        Proofs::Made(&mut proofs).of(plan.clone(), Association::Free).unwrap();
+        let params = (algorithm.candidates)(&problem(bytes)).pop().unwrap();
         let chosen = Chosen { algorithm, params, window: bytes, because: Because::Measured };
-        (plan, Record { chosen, proofs })
+        let mut proofs = Vec::new();
+        Proofs::Made(&mut proofs).of(&chosen, &problem(bytes), Association::Free, None).unwrap();
+        Record { chosen, proofs }
     }
 
     #[test]
     fn a_record_is_read_as_it_was_written_and_nothing_else_is() {
-        let (_, record) = chosen(64);
+        let record = chosen(64);
         let words = record.words();
         let read = |words: &[u64], collective| Record::read(words, collective).map(|record| record.words());
         assert_eq!(read(&words, Collective::Allreduce), Some(record.words()));
@@ -212,15 +178,22 @@ mod tests {
 
     #[test]
     fn a_proof_is_taken_for_the_plan_that_was_proved_and_no_other() {
-        let ((plan, record), (other, _)) = (chosen(64), chosen(72));
-        let told = |plan: &Plan| Proofs::Told(record.proofs.iter()).of(plan.clone(), Association::Free);
-        assert_eq!(told(&plan).unwrap(), (plan.clone(), record.proofs[0].1));
-        assert!(matches!(told(&other), Err(Error::Foreign { .. })));
-        let mut changed = plan.clone();
-        changed.programs[3].swap(0, 1);
-        let error = told(&changed).unwrap_err().to_string();
-        assert!(error.contains("different builds"), "{error}");
-        let none = Proofs::Told([].iter()).of(plan, Association::Free);
-        assert!(matches!(none, Err(Error::Foreign { .. })), "more plans than were proved");
+        let Record { chosen, proofs } = chosen(64);
+        let told = |proofs: &[(u64, Proof)], bytes, rank| {
+            Proofs::Told(proofs.iter()).of(&chosen, &problem(bytes), Association::Free, rank)
+        };
+        let whole = told(&proofs, 64, None).unwrap();
+        assert_eq!((whole.part.held(), whole.proof), (whole.part.ops, proofs[0].1));
+        for rank in 0..4 {
+            let part = told(&proofs, 64, Some(rank)).unwrap().part;
+            assert_eq!(part, whole.part.clone().only(rank), "rank {rank}");
+        }
+        for rank in [None, Some(2)] {
+            assert!(matches!(told(&proofs, 72, rank), Err(Error::Foreign { .. })));
+            let changed = [(proofs[0].0 ^ 1, proofs[0].1)];
+            let error = told(&changed, 64, rank).unwrap_err().to_string();
+            assert!(error.contains("different builds"), "{error}");
+            assert!(matches!(told(&[], 64, rank), Err(Error::Foreign { .. })), "more plans than were proved");
+        }
     }
 }

@@ -1,12 +1,12 @@
 //! Proven plans, by what a choice depends on, and how long they are kept.
 
 use super::recent::{Limits, Recent};
+use super::record::Proved;
 use super::uneven;
 use crate::error::Error;
 use crate::tuning::Chosen;
 use lineweave_core::collective::{Association, Collective};
-use lineweave_core::plan::{FlagKind, Plan};
-use lineweave_core::verify::Proof;
+use lineweave_core::plan::FlagKind;
 use std::sync::{Arc, Mutex};
 
 /// Whose buffers a plan may reach.
@@ -48,17 +48,20 @@ pub(super) struct Key {
 /// may have less room than others.
 pub(crate) type Shelf = Arc<Shelves>;
 
-/// How much is on the shelves of all processes of a team: of sizes that come once and never again there would be more and more. Ops of all
-/// ranks, which are some 64 bytes each.
+/// How much is on the shelves of all processes of a team: of sizes that come once and never again there would be more and more. Ops, which
+/// are some 64 bytes each.
 const ON_SHELF: Limits = Limits { entries: 256, weight: 1 << 20 };
 
 /// How many choices for lengths that stand for others.
 const ALIKE: Limits = Limits { entries: 4096, weight: 4096 };
 
-/// What is on it, by call and room for counters.
+/// What a plan is on the shelf by: the call, the room for counters, and whose part of it that is, if it is one rank's alone.
+pub(super) type Place<K> = (K, usize, Option<usize>);
+
+/// What is on it.
 #[derive(Debug)]
 pub(crate) struct Shelves {
-    pub(super) even: Mutex<Recent<(Key, usize), Outcome>>,
+    pub(super) even: Mutex<Recent<Place<Key>, Outcome>>,
     /// Choices for lengths that stand for others.
     pub(super) alike: Mutex<Recent<(Key, usize), Chosen>>,
     pub(super) uneven: uneven::Shelf,
@@ -83,22 +86,29 @@ pub(super) type Outcome = Result<Arc<Proven>, Error>;
 pub(super) struct Proven {
     pub window: usize,
     pub whole: usize,
-    pub plan: (Plan, Proof),
-    pub tail: Option<(Plan, Proof)>,
+    pub plan: Proved,
+    pub tail: Option<Proved>,
 }
 
 impl Proven {
-    pub fn plans(&self) -> impl Iterator<Item = &Plan> {
-        [Some(&self.plan), self.tail.as_ref()].into_iter().flatten().map(|(plan, _)| plan)
+    pub fn plans(&self) -> impl Iterator<Item = &Proved> {
+        [Some(&self.plan), self.tail.as_ref()].into_iter().flatten()
     }
 
     /// Whether a plan counts arrivals.
     pub fn has_counters(&self) -> bool {
-        self.plans().flat_map(|plan| &plan.flags).any(|array| array.kind == FlagKind::Counter)
+        let counts =
+            |proved: &Proved| proved.part.plan.flags.iter().any(|array| array.kind == FlagKind::Counter);
+        self.plans().any(counts)
     }
 
     /// Of all ranks.
     pub fn ops(&self) -> usize {
-        self.plans().map(|plan| plan.ops().count()).sum()
+        self.plans().map(|proved| proved.part.ops).sum()
+    }
+
+    /// Of those that are held here.
+    pub fn held(&self) -> usize {
+        self.plans().map(|proved| proved.part.held()).sum()
     }
 }

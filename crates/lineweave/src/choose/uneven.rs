@@ -6,17 +6,16 @@
 
 use super::book::{Book, Room};
 use super::recent::{Limits, Recent};
-use super::record::Proofs;
-use super::shelf::Reach;
+use super::record::{Proofs, Proved};
+use super::shelf::{Place, Reach};
 use super::Engine;
 use crate::check::CallSpec;
 use crate::communicator::PlanId;
 use crate::error::Error;
 use crate::tuning::Chosen;
 use lineweave_core::collective::{Association, Collective};
-use lineweave_core::plan::{Plan, Uneven};
+use lineweave_core::plan::Uneven;
 use lineweave_core::select::Question;
-use lineweave_core::verify::Proof;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// How many sets of lengths all ranks keep, and ops of their plans: of a rank, on average of all, since ranks have to forget the same.
@@ -70,8 +69,7 @@ impl Known {
 /// A stretch with its proven plan.
 #[derive(Debug)]
 struct Proven {
-    plan: Plan,
-    proof: Proof,
+    proved: Proved,
     from: usize,
     window: usize,
     times: usize,
@@ -82,7 +80,7 @@ type Outcome = Result<Arc<Vec<Proven>>, Error>;
 
 /// What ranks and communicators of one process share, by lengths and room for counters.
 #[derive(Debug)]
-pub(super) struct Shelf(Mutex<Recent<(Key, usize), Outcome>>);
+pub(super) struct Shelf(Mutex<Recent<Place<Key>, Outcome>>);
 
 impl Shelf {
     /// Of one of so many processes.
@@ -91,8 +89,8 @@ impl Shelf {
     }
 }
 
-fn ops(proven: &[Proven]) -> usize {
-    proven.iter().map(|p| p.plan.ops().count()).sum()
+fn held(proven: &[Proven]) -> usize {
+    proven.iter().map(|p| p.proved.part.held()).sum()
 }
 
 fn blocks(key: &Key, ranks: usize) -> Uneven {
@@ -121,19 +119,19 @@ impl Book {
     fn proven_uneven(&self, key: &Key, room: &Room<'_>) -> Outcome {
         // A thread that panicked while proving left the map as it was.
         let mut shelf = self.shelf.uneven.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = (key.clone(), room.counter_bytes);
+        let place = (key.clone(), room.counter_bytes, room.rank);
         if let Some(known) = shelf.get(&place) {
             return known.clone();
         }
         let outcome = self.prove_uneven(key, room).map(Arc::new);
-        shelf.insert(place, outcome.clone(), outcome.as_ref().map_or(1, |proven| ops(proven)));
+        shelf.insert(place, outcome.clone(), outcome.as_ref().map_or(1, |proven| held(proven)));
         outcome
     }
 
     fn prove_uneven(&self, key: &Key, room: &Room<'_>) -> Result<Vec<Proven>, Error> {
         let question = self.uneven_question(key, room);
         self.once(&(key, room.counter_bytes), &question, key.reach, room, |chosen, proofs| {
-            stretches(key, &question, chosen, proofs)
+            stretches(key, &question, chosen, proofs, room.rank)
         })
     }
 }
@@ -144,6 +142,7 @@ fn stretches(
     question: &Question,
     chosen: &Chosen,
     proofs: &mut Proofs<'_>,
+    rank: Option<usize>,
 ) -> Result<Vec<Proven>, Error> {
     let window = chosen.window.max(key.grain);
     let mut stretches: Vec<Proven> = Vec::new();
@@ -151,11 +150,10 @@ fn stretches(
         let window = window.min(question.bytes - from);
         let problem = question.stretch(from..from + window);
         match stretches.last_mut() {
-            Some(last) if last.plan.blocks == problem.blocks => last.times += 1,
+            Some(last) if last.proved.part.plan.blocks == problem.blocks => last.times += 1,
             _ => {
-                let plan = chosen.algorithm.plan(&problem, &chosen.params)?;
-                let (plan, proof) = proofs.of(plan, key.association)?;
-                stretches.push(Proven { plan, proof, from, window, times: 1 });
+                let proved = proofs.of(chosen, &problem, key.association, rank)?;
+                stretches.push(Proven { proved, from, window, times: 1 });
             }
         }
     }
@@ -192,12 +190,14 @@ impl Engine {
     fn make_uneven(&mut self, key: Key, longest: usize) -> Result<Arc<Prepared>, Error> {
         let proven = self.book().proven_uneven(&key, &self.room())?;
         let mut stretches = Vec::with_capacity(proven.len());
-        for &Proven { ref plan, ref proof, from, window, times } in proven.iter() {
-            let plan = self.prepare_window(plan, proof, longest)?;
+        for &Proven { ref proved, from, window, times } in proven.iter() {
+            let plan = self.prepare_part(&proved.part, &proved.proof, longest)?;
             stretches.push(Stretch { plan, from, window, times });
         }
-        let prepared = Arc::new(Prepared { stretches, in_place: proven.iter().all(|p| p.proof.in_place) });
-        let weight = ops(&proven) / self.ranks();
+        let prepared =
+            Arc::new(Prepared { stretches, in_place: proven.iter().all(|p| p.proved.proof.in_place) });
+        let ops: usize = proven.iter().map(|p| p.proved.part.ops).sum();
+        let weight = ops / self.ranks();
         let old = self.book_mut().uneven.0.insert(key, Arc::clone(&prepared), weight);
         self.give_up(old.iter().flat_map(|p| p.stretches.iter().map(|s| s.plan)));
         Ok(prepared)

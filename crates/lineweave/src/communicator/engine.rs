@@ -205,7 +205,8 @@ impl Engine {
         // Ranks that are threads of one process share what they prove anyway.
         let several = !self.book.direct() && self.ranks() > 1;
         let records = several.then(|| (self.segment.pool().as_ref(), self.waiter.order()));
-        Room { geometry: self.segment.geometry(), counter_bytes, records }
+        let rank = several.then_some(self.rank);
+        Room { geometry: self.segment.geometry(), counter_bytes, records, rank }
     }
 
     /// Makes room for running a plan of `bytes` bytes in place although it cannot.

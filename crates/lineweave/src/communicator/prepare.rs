@@ -4,7 +4,7 @@ use super::run::PlanId;
 use super::Engine;
 use crate::compile::{self, Seat};
 use crate::error::Error;
-use lineweave_core::plan::Plan;
+use lineweave_core::plan::{Part, Plan};
 use lineweave_core::verify::{self, Proof};
 
 impl Engine {
@@ -23,19 +23,21 @@ impl Engine {
     /// # Errors
     /// [`Error::NoPlan`] when it does not fit this team.
     pub fn prepare_proven(&mut self, plan: &Plan, proof: &Proof) -> Result<PlanId, Error> {
-        self.prepare_window(plan, proof, plan.bytes)
+        let part = Part::whole(plan.clone(), self.book.shape().oversubscription() > 1);
+        self.prepare_part(&part, proof, plan.bytes)
     }
 
-    /// The same for a window of a message, or of blocks, of `message` bytes.
+    /// Compiles this rank's part of a plan for a window of a message, or of blocks, of `message` bytes.
     ///
     /// # Errors
     /// Those of [`Engine::prepare_proven`].
-    pub(crate) fn prepare_window(
+    pub(crate) fn prepare_part(
         &mut self,
-        plan: &Plan,
+        part: &Part,
         proof: &Proof,
         message: usize,
     ) -> Result<PlanId, Error> {
+        let plan = &part.plan;
         let no_plan = |why: String| Error::NoPlan {
             collective: plan.collective,
             bytes: plan.bytes,
@@ -49,7 +51,7 @@ impl Engine {
         let (model, shape, held) = (self.book.model(), self.book.shape(), self.book.held());
         let ahead = self.book.ahead;
         let seat = Seat { rank: self.rank, segment: &self.segment, model, shape, held, places, ahead };
-        let compiled = compile::compile(plan, message, proof, seat, &mut self.counters)
+        let compiled = compile::compile(part, message, proof, seat, &mut self.counters)
             .map_err(|unfit| no_plan(unfit.to_string()))?;
         self.scratch.grow(compiled.acc)?;
         self.reach_room.grow(3 * compiled.piece)?;

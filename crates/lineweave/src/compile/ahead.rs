@@ -53,7 +53,7 @@ mod tests {
     use lineweave_core::algorithm::{find, Problem};
     use lineweave_core::collective::Collective;
     use lineweave_core::model::Values;
-    use lineweave_core::plan::Params;
+    use lineweave_core::plan::{Params, Part};
     use lineweave_core::topology::Shape;
     use lineweave_core::verify::verify;
 
@@ -71,7 +71,7 @@ mod tests {
             let proof = verify(&plan).expect("proven");
             let (segment, model, shape) = (&segment, &model, &shape);
             let seat = Seat { rank: 0, segment, model, shape, held: true, places: false, ahead };
-            let compiled = compile(&plan, bytes, &proof, seat, &mut 0).expect("it fits");
+            let compiled = compile(&Part::whole(plan, false), bytes, &proof, seat, &mut 0).expect("it fits");
             compiled.steps.iter().any(|step| matches!(step, Step::Ahead { .. }))
         };
         assert!(takes(Collective::Allgather, "all-read-all", 1024, true));

@@ -2,7 +2,7 @@
 
 use super::step::{Addr, Double, Step, BANK, OUT, PEERS};
 use lineweave_core::collective::Extent;
-use lineweave_core::plan::{Carry, Op, Plan, Region, Space};
+use lineweave_core::plan::Plan;
 
 /// Half the bytes of all ranks' buffers for a message, or blocks, of `message` bytes.
 pub(super) fn half_of_all(plan: &Plan, message: usize) -> usize {
@@ -12,22 +12,6 @@ pub(super) fn half_of_all(plan: &Plan, message: usize) -> usize {
         of(collective.input(rank, root)).saturating_add(of(collective.output(rank, root)))
     };
     (0..plan.ranks).map(both).fold(0, usize::saturating_add) / 2
-}
-
-/// Whether some rank reads what was written to a user's buffer, but for folds into two places.
-pub(super) fn rereads(plan: &Plan) -> bool {
-    let result = |region: &Region| matches!(region.space, Space::Out | Space::PeerOut(_));
-    let from = |op: Option<&Op>, region: &Region| matches!(op, Some(Op::Move { src, .. }) if src == region);
-    let again = |ops: &[Op], i: usize| match &ops[i] {
-        Op::Move { src, .. } => {
-            let folded = i > 0 && matches!(&ops[i - 1], Op::Fold { dst, .. } if dst == src);
-            result(src) && (!folded || from(ops.get(i + 1), src))
-        }
-        Op::Fold { a, b, .. } => result(a) || result(b),
-        Op::Set { carry: Some(Carry::Bytes(region)), .. } => result(region),
-        Op::Set { .. } | Op::Wait { .. } | Op::Add { .. } => false,
-    };
-    plan.programs.iter().any(|ops| (0..ops.len()).any(|i| again(ops, i)))
 }
 
 /// Makes one step of each fold whose result is copied to a user's buffer, once: it can go to both places from the first cache. When the
@@ -83,7 +67,7 @@ mod tests {
     use crate::segment::Segment;
     use lineweave_core::algorithm::{self, Problem};
     use lineweave_core::collective::Collective;
-    use lineweave_core::plan::Params;
+    use lineweave_core::plan::{Params, Part};
 
     fn direct(ranks: usize, way: &str) -> Plan {
         let problem =
@@ -92,11 +76,15 @@ mod tests {
         algorithm.plan(&problem, &Params::new().with("move", way)).expect("a plan")
     }
 
+    fn rereads(plan: Plan) -> bool {
+        Part::whole(plan, false).rereads
+    }
+
     #[test]
     fn what_is_written_once_and_not_read_again_may_go_past_the_caches() {
-        assert!(!rereads(&direct(2, "push")));
-        assert!(rereads(&direct(2, "pull")), "peers fetch what was folded");
-        assert!(rereads(&direct(3, "push")), "two peers get a copy each");
+        assert!(!rereads(direct(2, "push")));
+        assert!(rereads(direct(2, "pull")), "peers fetch what was folded");
+        assert!(rereads(direct(3, "push")), "two peers get a copy each");
         assert_eq!(
             half_of_all(&direct(2, "push"), 1000),
             2000,

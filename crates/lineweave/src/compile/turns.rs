@@ -6,7 +6,7 @@
 //!    ([`Budget::apart`](crate::wait::Budget::apart)); ranks that did so earlier held up their neighbours, and took twice as long in an
 //!    allreduce of a word among 4 and 8 ranks on 2 CPUs.
 
-use lineweave_core::plan::{FlagRef, Op, Plan, Region, Take};
+use lineweave_core::plan::{FlagRef, Op, Part, Region, Take};
 use lineweave_core::topology::Shape;
 use lineweave_core::units::Rank;
 use std::collections::{HashMap, HashSet};
@@ -22,17 +22,15 @@ pub(super) struct Turns {
 }
 
 impl Turns {
-    pub fn of(plan: &Plan, shape: &Shape, rank: usize) -> Turns {
+    pub fn of(part: &Part, shape: &Shape, rank: usize) -> Turns {
         if shape.oversubscription() <= 1 {
             return Turns::default();
         }
-        let setters = plan.ops().filter_map(|(setter, op)| match op {
-            Op::Set { flag, .. } => Some((*flag, setter.index())),
-            Op::Move { .. } | Op::Fold { .. } | Op::Wait { .. } | Op::Add { .. } => None,
-        });
         let cpu = |q: usize| shape.cpu(Rank::from(q)).os;
-        let near: HashSet<usize> = (0..plan.ranks).filter(|&q| q != rank && cpu(q) == cpu(rank)).collect();
-        Turns { setters: setters.collect(), unheard: near.clone(), near }
+        let near: HashSet<usize> =
+            (0..part.plan.ranks).filter(|&q| q != rank && cpu(q) == cpu(rank)).collect();
+        let setters = part.setters.iter().map(|(&flag, setter)| (flag, setter.index())).collect();
+        Turns { setters, unheard: near.clone(), near }
     }
 
     /// A rank's program with its waits in the best order.
@@ -101,7 +99,7 @@ mod tests {
         let problem = Problem { grain: 8, ..Problem::flat(collective, 4, bytes) };
         let algorithm = algorithm::find(collective, name).expect("it is in the table");
         let plan = algorithm.plan(&problem, &Params::new()).expect("a plan");
-        let mut turns = Turns::of(&plan, shape, rank);
+        let mut turns = Turns::of(&Part::whole(plan.clone(), true), shape, rank);
         let waits = turns.order(&plan.programs[rank]);
         let setter = |flag| plan.ops().find(|(_, op)| matches!(op, Op::Set { flag: f, .. } if *f == flag));
         waits

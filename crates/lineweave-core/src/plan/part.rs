@@ -1,0 +1,229 @@
+//! A rank's part of a plan: its own ops, and what it has to know of all others' to run them.
+//!
+//! Where everybody exchanges blocks with everybody, a plan has ops by the square of the ranks: those of an alltoall among 512 take 50 MB, of
+//! which a rank runs one op in 512. So a plan is held whole by who proves it; each process of a team makes it once more, keeps its own part, and
+//! only counts and digests the rest. The digest says that it is the plan that was proved.
+
+use super::{Carry, Digest, FlagRef, Op, Plan, Region, Reuse, Space};
+use crate::units::Rank;
+use std::collections::{HashMap, HashSet};
+use std::hash::{Hash, Hasher};
+
+/// A plan, of which the ops of one rank may be all that is there.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Part {
+    /// The plan; the programs of other ranks may be empty.
+    pub plan: Plan,
+    /// Ops of all ranks.
+    pub ops: usize,
+    /// As [`Plan::span`] says it of the whole plan.
+    pub span: i32,
+    /// The most bytes that a flag carries.
+    pub carried: usize,
+    /// Whether some rank reads what was written to a user's buffer, but for folds into two places.
+    pub rereads: bool,
+    /// How often each counter is added to in a run.
+    pub adds: HashMap<FlagRef, u32>,
+    /// Who sets each flag that is waited for here; empty where each rank has a CPU of its own, as it then does not matter.
+    pub setters: HashMap<FlagRef, Rank>,
+    /// A number that differs for different plans, and is the same for all parts of one.
+    pub digest: u64,
+}
+
+impl Part {
+    /// All of a plan; with who sets which flag if ranks share CPUs (`crowded`).
+    pub fn whole(plan: Plan, crowded: bool) -> Part {
+        let mut tally = Tally::new(plan.ranks, HashSet::new());
+        for (rank, op) in plan.ops() {
+            tally.add(rank.index(), op, false);
+        }
+        let setter = |(rank, op): (Rank, &Op)| match op {
+            Op::Set { flag, .. } => Some((*flag, rank)),
+            Op::Wait { .. } | Op::Add { .. } | Op::Move { .. } | Op::Fold { .. } => None,
+        };
+        let setters = plan.ops().filter(|_| crowded).filter_map(setter).collect();
+        Part { setters, ..tally.part(plan) }
+    }
+
+    /// The part of one rank alone.
+    #[must_use]
+    pub fn only(mut self, rank: usize) -> Part {
+        for (r, program) in self.plan.programs.iter_mut().enumerate() {
+            if r != rank {
+                *program = Vec::new();
+            }
+        }
+        let waited = self.plan.waited_for(rank);
+        self.setters.retain(|flag, _| waited.contains(flag));
+        self
+    }
+
+    /// The part of a plan in which ranks changed parts: see [`Plan::renamed`].
+    #[must_use]
+    pub fn renamed(&self, parts: &[usize]) -> Part {
+        let rank = |Rank(r): Rank| Rank::from(parts[r as usize]);
+        let flag = |f: FlagRef| FlagRef { home: rank(f.home), ..f };
+        let plan = self.plan.renamed(parts);
+        let mut digest = Digest::new(self.digest);
+        plan.root.hash(&mut digest);
+        Part {
+            adds: self.adds.iter().map(|(&f, &times)| (flag(f), times)).collect(),
+            setters: self.setters.iter().map(|(&f, &setter)| (flag(f), rank(setter))).collect(),
+            digest: digest.finish(),
+            plan,
+            ..*self
+        }
+    }
+
+    /// As [`Plan::leaves_room_for_a_generation`] says it of the whole plan.
+    pub fn leaves_room_for_a_generation(&self) -> bool {
+        self.plan.leaves_room_beside(self.carried)
+    }
+
+    /// Ops that are there.
+    pub fn held(&self) -> usize {
+        self.plan.programs.iter().map(Vec::len).sum()
+    }
+}
+
+impl Plan {
+    /// The flags that a rank waits for.
+    pub(crate) fn waited_for(&self, rank: usize) -> HashSet<FlagRef> {
+        let waited = |op: &Op| match op {
+            Op::Wait { flag, .. } => Some(*flag),
+            Op::Set { .. } | Op::Add { .. } | Op::Move { .. } | Op::Fold { .. } => None,
+        };
+        self.programs[rank].iter().filter_map(waited).collect()
+    }
+}
+
+/// What is known of the ops of all ranks, told of one after the other. Ranks may take turns in any way: the ops of each come in its order.
+#[derive(Debug)]
+pub(super) struct Tally {
+    ranks: Vec<Tail>,
+    previous: Previous,
+    ops: usize,
+    span: i32,
+    carried: usize,
+    rereads: bool,
+    adds: HashMap<FlagRef, u32>,
+    /// Flags of which it matters who sets them.
+    wanted: HashSet<FlagRef>,
+    setters: HashMap<FlagRef, Rank>,
+}
+
+/// Waits for earlier runs, which plans that take banks in turn have no need of.
+#[derive(Clone, Copy, Default, Debug)]
+struct Previous {
+    count: usize,
+    /// Sums over all waits: of a digest times the value that is waited for; and of the digests of those whose value is relative to the span, which
+    /// is known at the end.
+    values: u64,
+    relative: u64,
+}
+
+/// What is to be remembered of a rank's ops so far.
+#[derive(Clone, Debug)]
+struct Tail {
+    digest: Digest,
+    /// What the last one folded into.
+    folded: Option<Region>,
+    /// What the last one copied, if that was just folded into.
+    copied: Option<Region>,
+}
+
+impl Tally {
+    /// Nothing so far of so many ranks; who sets the `wanted` flags will be known.
+    pub fn new(ranks: usize, wanted: HashSet<FlagRef>) -> Tally {
+        Tally {
+            ranks: vec![Tail { digest: Digest::new(0), folded: None, copied: None }; ranks],
+            previous: Previous::default(),
+            ops: 0,
+            span: 1,
+            carried: 0,
+            rereads: false,
+            adds: HashMap::new(),
+            wanted,
+            setters: HashMap::new(),
+        }
+    }
+
+    /// An op of a rank; `relative` if it waits for what the run before this one set, as the value that it set.
+    pub fn add(&mut self, rank: usize, op: &Op, relative: bool) {
+        if let Op::Wait { flag, value, take } = op {
+            if relative || *value < 1 {
+                let mut digest = Digest::new(rank as u64);
+                (flag, take).hash(&mut digest);
+                let (digest, previous) = (digest.finish(), &mut self.previous);
+                previous.count += 1;
+                previous.values = previous.values.wrapping_add(digest.wrapping_mul(i64::from(*value) as u64));
+                previous.relative = previous.relative.wrapping_add(if relative { digest } else { 0 });
+                return;
+            }
+        }
+        self.ops += 1;
+        op.hash(&mut self.ranks[rank].digest);
+        self.rereads |= self.ranks[rank].rereads(op);
+        match op {
+            Op::Set { flag, value, carry } => {
+                if self.wanted.contains(flag) {
+                    self.setters.insert(*flag, Rank::from(rank));
+                }
+                self.span = self.span.max(*value);
+                if let Some(Carry::Bytes(region)) = carry {
+                    self.carried = self.carried.max(region.len);
+                }
+            }
+            Op::Add { flag } => *self.adds.entry(*flag).or_insert(0) += 1,
+            Op::Wait { .. } | Op::Move { .. } | Op::Fold { .. } => {}
+        }
+    }
+
+    /// As [`Plan::span`].
+    pub fn span(&self) -> i32 {
+        self.span
+    }
+
+    /// With the plan, as far as it was kept.
+    pub fn part(self, plan: Plan) -> Part {
+        let mut digest = Digest::new(0);
+        let Plan { collective, algorithm, params, ranks, root, bytes, blocks, grain, .. } = &plan;
+        (collective, algorithm, params, ranks, root, bytes, blocks, grain).hash(&mut digest);
+        (&plan.slots, plan.acc, plan.reuse, plan.direct).hash(&mut digest);
+        for array in &plan.flags {
+            (array.kind, array.layout, array.count).hash(&mut digest);
+        }
+        let mut ops = self.ops;
+        if plan.reuse == Reuse::Same {
+            let Previous { count, values, relative } = self.previous;
+            (count, values.wrapping_sub(relative.wrapping_mul(self.span as u64))).hash(&mut digest);
+            ops += count;
+        }
+        for rank in &self.ranks {
+            rank.digest.finish().hash(&mut digest);
+        }
+        let Tally { span, carried, rereads, adds, setters, .. } = self;
+        Part { plan, ops, span, carried, rereads, adds, setters, digest: digest.finish() }
+    }
+}
+
+impl Tail {
+    /// Whether this op, the rank's next one, reads what was written to a user's buffer: but for one copy of what was just folded there.
+    fn rereads(&mut self, op: &Op) -> bool {
+        let result = |region: &Region| matches!(region.space, Space::Out | Space::PeerOut(_));
+        let (folded, copied) = (self.folded.take(), self.copied.take());
+        match op {
+            Op::Move { src, .. } if folded == Some(*src) => {
+                self.copied = folded.filter(result);
+                false
+            }
+            Op::Move { src, .. } => result(src) || copied == Some(*src),
+            Op::Fold { a, b, dst } => {
+                self.folded = Some(*dst);
+                result(a) || result(b)
+            }
+            Op::Set { carry: Some(Carry::Bytes(region)), .. } => result(region),
+            Op::Set { .. } | Op::Wait { .. } | Op::Add { .. } => false,
+        }
+    }
+}
