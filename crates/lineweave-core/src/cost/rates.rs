@@ -1,11 +1,12 @@
 //! A model's numbers in tables, and what lines cost between the ranks of a shape.
 
-use crate::lines::{Found, Prices};
+use crate::lines::{Found, Prices, GROUPS};
 use crate::machine::{is_away, Protocol, State};
 use crate::model::{Model, Surface};
 use crate::topology::{Level, Shape};
 use crate::trace::Picos;
 use crate::units::Rank;
+use std::collections::HashMap;
 
 /// Costs at one distance.
 #[derive(Clone, Copy, Debug)]
@@ -129,6 +130,8 @@ pub struct Sitting<'a> {
     pub cache: Vec<u32>,
     /// For each cache, a rank on it.
     rank: Vec<u32>,
+    /// For each cache, its number among caches, and then the group of caches at each level that it is in.
+    groups: Option<Vec<[u32; GROUPS]>>,
     /// Whether the model knows of lines that are away from home, and ranks are in several packages.
     homes: bool,
 }
@@ -136,7 +139,7 @@ pub struct Sitting<'a> {
 impl<'a> Sitting<'a> {
     /// The ranks of a shape.
     pub fn of(model: &'a Model, shape: &'a Shape) -> Sitting<'a> {
-        let mut numbers = std::collections::HashMap::new();
+        let mut numbers = HashMap::new();
         let mut rank = Vec::new();
         let cache = (0..shape.ranks() as u32)
             .map(|r| {
@@ -150,7 +153,8 @@ impl<'a> Sitting<'a> {
             .collect();
         let homes =
             model.levels.iter().any(|level| level.away.is_some()) && shape.groups(Level::Package).len() > 1;
-        Sitting { rates: Rates::of(model), shape, cache, rank, homes }
+        let groups = groups(shape, &rank);
+        Sitting { rates: Rates::of(model), shape, cache, rank, groups, homes }
     }
 
     /// Whether a line in a rank's box is away from two caches: they share a package, and that rank sits in another one.
@@ -173,6 +177,28 @@ impl<'a> Sitting<'a> {
     }
 }
 
+/// For each cache, with a rank on it: its number, and then a number of the group of caches at each level that it is in. Nothing where some group lies
+/// in several of the next level.
+fn groups(shape: &Shape, rank: &[u32]) -> Option<Vec<[u32; GROUPS]>> {
+    let mut groups: Vec<[u32; GROUPS]> = (0..rank.len() as u32).map(|cache| [cache; GROUPS]).collect();
+    let mut next = rank.len() as u32;
+    for (nth, &level) in Level::ALL.iter().enumerate().rev() {
+        let mut known: HashMap<usize, [u32; 2]> = HashMap::new();
+        for (cache, &rank) in rank.iter().enumerate() {
+            let around = groups[cache].get(nth + 2).copied().unwrap_or(0);
+            let [number, first_around] = *known.entry(shape.cpu(Rank(rank)).id(level)).or_insert_with(|| {
+                next += 1;
+                [next - 1, around]
+            });
+            if first_around != around {
+                return None;
+            }
+            groups[cache][nth + 1] = number;
+        }
+    }
+    Some(groups)
+}
+
 impl Prices for Sitting<'_> {
     fn protocol(&self) -> Protocol {
         Protocol::Mesi
@@ -185,6 +211,18 @@ impl Prices for Sitting<'_> {
     fn read(&self, core: u32, from: u32, home: u32, _: State) -> u64 {
         let near = self.rates.at(self.level(core, from));
         near.transfer(near.read, self.away(core, from, home))
+    }
+
+    fn groups(&self, core: u32) -> Option<[u32; GROUPS]> {
+        self.groups.as_ref().map(|groups| groups[core as usize])
+    }
+
+    fn read_within(&self, core: u32, group: usize, home: u32) -> u64 {
+        // A rank's cache has what it reads from itself, so the nearest other one is at the first level.
+        let level = Level::ALL[group.saturating_sub(1)];
+        let away = level < Level::Machine && self.away(core, core, home);
+        let near = self.rates.at(level);
+        near.transfer(near.read, away)
     }
 
     fn own(&self, core: u32, from: u32, home: u32, state: State) -> u64 {
@@ -206,5 +244,67 @@ impl Prices for Sitting<'_> {
 
     fn upgrade(&self) -> Option<u64> {
         self.rates.upgrade
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lines::Line;
+    use crate::model::Values;
+    use crate::topology::Cpu;
+
+    /// The same prices, asked for holder by holder.
+    struct OneByOne<'a>(Sitting<'a>);
+
+    impl Prices for OneByOne<'_> {
+        fn protocol(&self) -> Protocol {
+            self.0.protocol()
+        }
+        fn hit(&self) -> u64 {
+            self.0.hit()
+        }
+        fn read(&self, core: u32, from: u32, home: u32, state: State) -> u64 {
+            self.0.read(core, from, home, state)
+        }
+        fn own(&self, core: u32, from: u32, home: u32, state: State) -> u64 {
+            self.0.own(core, from, home, state)
+        }
+        fn memory(&mut self, now: Picos, core: u32, home: u32) -> (Picos, u64) {
+            self.0.memory(now, core, home)
+        }
+        fn service(&self, found: Found, transfer: u64) -> u64 {
+            self.0.service(found, transfer)
+        }
+        fn nth(&self, found: Found, nth: u64, first: u64) -> u64 {
+            self.0.nth(found, nth, first)
+        }
+        fn upgrade(&self) -> Option<u64> {
+            self.0.upgrade()
+        }
+    }
+
+    #[test]
+    fn a_line_that_many_share_costs_the_same_by_groups_as_one_by_one() {
+        let cpu = |c: usize| Cpu { os: c, core: c / 2, l3: c / 8, numa: c / 16, package: c / 32, kind: 0 };
+        let shape = Shape::on((0..64).map(cpu).collect());
+        let model = Values::default().model();
+        let (mut groups, mut alone) = (Sitting::of(&model, &shape), OneByOne(Sitting::of(&model, &shape)));
+        assert!(groups.groups(3).is_some() && alone.groups(3).is_none());
+        for step in [1, 5, 27, 39] {
+            let (mut one, mut other) = (Line::new(40, Some(9)), Line::new(40, Some(9)));
+            for turn in 0..3 {
+                for i in 0..60 {
+                    let (now, core) = (Picos(10 * i), (7 + i as u32 * step) % 64);
+                    let found = [one.read(now, core, 1, &mut groups), other.read(now, core, 1, &mut alone)];
+                    assert_eq!(found[0], found[1], "turn {turn}, read {i} in steps of {step}");
+                }
+                let written =
+                    [one.write(Picos(0), step, 1, &mut groups), other.write(Picos(0), step, 1, &mut alone)];
+                assert_eq!(written[0], written[1]);
+            }
+        }
+        let crossed = |c: usize| Cpu { numa: c % 2, ..cpu(c) };
+        assert!(Sitting::of(&model, &Shape::on((0..64).map(crossed).collect())).groups(0).is_none());
     }
 }

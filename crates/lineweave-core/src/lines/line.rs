@@ -1,8 +1,11 @@
 //! One cache line.
 
-use super::Prices;
+use super::{Prices, GROUPS};
 use crate::machine::{Protocol, State};
 use crate::trace::Picos;
+
+/// From how many on the holders of a line are counted by groups.
+const MANY: usize = 8;
 
 /// Whether some cache has a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -18,6 +21,8 @@ pub enum Found {
 pub struct Line {
     /// Cores that have it, or to which it is on its way, and when it arrives there.
     holders: Vec<(u32, Picos)>,
+    /// Of each group of cores, how many have it: counted when many do, where prices are by groups.
+    counts: Option<Box<[u32]>>,
     /// The core that may write it.
     owner: Option<u32>,
     /// Whether memory is out of date: modified rather than exclusive.
@@ -42,6 +47,7 @@ impl Line {
         Line {
             holders: owner.into_iter().map(|core| (core, Picos(0))).collect(),
             owner,
+            counts: None,
             modified: false,
             taken_over: false,
             answers: owner,
@@ -90,7 +96,7 @@ impl Line {
         let Some((owner, _, to)) = self.leaves else { return };
         let between_two = self.holders.len() == 2 && self.held_by(owner);
         if let (Some(arrives), None, true) = (self.arrives(to), self.owner, takes_over && between_two) {
-            self.holders = vec![(to, arrives)];
+            (self.holders, self.counts) = (vec![(to, arrives)], None);
             (self.owner, self.answers, self.taken_over) = (Some(to), Some(to), true);
             self.free = self.free.max(arrives);
         }
@@ -135,7 +141,10 @@ impl Line {
     }
 
     /// Who answers a core that reads it, and after what time; `None` for memory.
-    fn supplier(&self, core: u32, prices: &impl Prices) -> Option<u64> {
+    fn supplier(&mut self, core: u32, prices: &impl Prices) -> Option<u64> {
+        if let (MANY.., Some(groups)) = (self.holders.len(), prices.groups(core)) {
+            return self.nearest_by_groups(core, &groups, prices);
+        }
         let state = self.state();
         let from = |core_from: u32| prices.read(core, core_from, self.home, state);
         let nearest = || self.holders.iter().map(|h| from(h.0)).min();
@@ -145,10 +154,52 @@ impl Line {
         }
     }
 
+    /// The same where many have it and prices are by groups: the cheapest of the groups in which somebody has it who is in none of the smaller ones.
+    fn nearest_by_groups(&mut self, core: u32, groups: &[u32; GROUPS], prices: &impl Prices) -> Option<u64> {
+        let counts = self.counts.get_or_insert_with(|| {
+            let mut counts = Vec::new();
+            for group in self.holders.iter().filter_map(|h| prices.groups(h.0)).flatten() {
+                if counts.len() <= group as usize {
+                    counts.resize(group as usize + 1, 0);
+                }
+                counts[group as usize] += 1;
+            }
+            counts.into()
+        });
+        let have = |nth: usize| counts.get(groups[nth] as usize).copied().unwrap_or(0);
+        let there = |nth: &usize| *nth == 0 || have(*nth) > have(*nth - 1);
+        (0..GROUPS)
+            .filter(|nth| have(*nth) > 0)
+            .filter(there)
+            .map(|nth| prices.read_within(core, nth, self.home))
+            .min()
+    }
+
+    /// Another core has it.
+    fn held_also_by(&mut self, core: u32, arrives: Picos, prices: &impl Prices) {
+        self.holders.push((core, arrives));
+        let Some(counts) = &mut self.counts else { return };
+        let groups = prices.groups(core).unwrap_or_default();
+        if groups.iter().any(|&group| group as usize >= counts.len()) {
+            // Who was counted first was in other groups alone.
+            self.counts = None;
+            return;
+        }
+        groups.iter().for_each(|&group| counts[group as usize] += 1);
+    }
+
+    /// Whether it is known, without asking all who have it, that a core has not.
+    fn surely_not_at(&self, core: u32, prices: &impl Prices) -> bool {
+        let (Some(counts), Some([alone, ..])) = (&self.counts, prices.groups(core)) else { return false };
+        counts.get(alone as usize).is_none_or(|&count| count == 0)
+    }
+
     /// A core reads it, served from `now` on; `nth` counts misses in a row. Returns when it has arrived.
     pub fn read(&mut self, now: Picos, core: u32, nth: u64, prices: &mut impl Prices) -> Picos {
-        if let Some(arrives) = self.arrives(core) {
-            return Picos(now.max(arrives).0 + prices.hit());
+        if !self.surely_not_at(core, prices) {
+            if let Some(arrives) = self.arrives(core) {
+                return Picos(now.max(arrives).0 + prices.hit());
+            }
         }
         let (found, start, transfer) = match self.supplier(core, prices) {
             Some(transfer) => (Found::Cached, now, transfer),
@@ -166,6 +217,7 @@ impl Line {
         };
         if takes_over {
             self.holders.clear();
+            self.counts = None;
         }
         let alone = self.holders.is_empty();
         self.owner = alone.then_some(core);
@@ -175,7 +227,7 @@ impl Line {
         }
         // Whoever shares a line finds it as memory has it, unless the owner keeps answering for it.
         self.modified &= prices.protocol() == Protocol::Gols && !takes_over;
-        self.holders.push((core, arrived));
+        self.held_also_by(core, arrived, prices);
         self.settled = self.settled.max(arrived);
         arrived
     }
@@ -200,6 +252,7 @@ impl Line {
             }
         };
         self.holders.clear();
+        self.counts = None;
         self.holders.push((core, done));
         (self.owner, self.answers, self.modified, self.taken_over) = (Some(core), Some(core), true, false);
         (self.free, self.settled) = (done, done);

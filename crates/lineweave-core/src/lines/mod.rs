@@ -29,6 +29,9 @@ pub use stores::{Leave, Stores};
 use crate::machine::{Protocol, State};
 use crate::trace::Picos;
 
+/// How many groups of cores a core is in: see [`Prices::groups`].
+pub const GROUPS: usize = 6;
+
 /// What transfers of a line cost, in picoseconds.
 pub trait Prices {
     /// Who answers for a line that several caches share.
@@ -39,6 +42,18 @@ pub trait Prices {
 
     /// Reading a line that `from` has in this state.
     fn read(&self, core: u32, from: u32, home: u32, state: State) -> u64;
+
+    /// The groups of cores that a core is in, if the price of a read depends on the core, the home and the smallest group that both cores are in,
+    /// and on nothing else: the core alone, larger and larger groups, each within the next, and all cores. No two groups have the same number, and numbers
+    /// begin at 0. A line that hundreds share is then priced without asking for each of them.
+    fn groups(&self, _core: u32) -> Option<[u32; GROUPS]> {
+        None
+    }
+
+    /// Reading a line from a core with which this is the smallest group in common, as [`Prices::groups`] counts them.
+    fn read_within(&self, _core: u32, _group: usize, _home: u32) -> u64 {
+        0
+    }
 
     /// Taking a line away from `from`, which has it in this state.
     fn own(&self, core: u32, from: u32, home: u32, state: State) -> u64;
