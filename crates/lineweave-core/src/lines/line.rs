@@ -22,7 +22,7 @@ pub struct Line {
     /// Cores that have it, or to which it is on its way, and when it arrives there.
     holders: Vec<(u32, Picos)>,
     /// Of each group of cores, how many have it: counted when many do, where prices are by groups.
-    counts: Option<Box<[u32]>>,
+    counts: Option<Counts>,
     /// The core that may write it.
     owner: Option<u32>,
     /// Whether memory is out of date: modified rather than exclusive.
@@ -39,6 +39,24 @@ pub struct Line {
     settled: Picos,
     /// Where its memory is.
     home: u32,
+}
+
+/// How many cores there are of each group.
+#[derive(Clone, Debug, Default)]
+struct Counts(Vec<u32>);
+
+impl Counts {
+    fn add(&mut self, groups: &[u32; GROUPS]) {
+        let most = groups.iter().fold(0, |most, &group| most.max(group as usize));
+        if self.0.len() <= most {
+            self.0.resize(most + 1, 0);
+        }
+        groups.iter().for_each(|&group| self.0[group as usize] += 1);
+    }
+
+    fn of(&self, group: u32) -> u32 {
+        self.0.get(group as usize).copied().unwrap_or(0)
+    }
 }
 
 impl Line {
@@ -157,16 +175,11 @@ impl Line {
     /// The same where many have it and prices are by groups: the cheapest of the groups in which somebody has it who is in none of the smaller ones.
     fn nearest_by_groups(&mut self, core: u32, groups: &[u32; GROUPS], prices: &impl Prices) -> Option<u64> {
         let counts = self.counts.get_or_insert_with(|| {
-            let mut counts = Vec::new();
-            for group in self.holders.iter().filter_map(|h| prices.groups(h.0)).flatten() {
-                if counts.len() <= group as usize {
-                    counts.resize(group as usize + 1, 0);
-                }
-                counts[group as usize] += 1;
-            }
-            counts.into()
+            let mut counts = Counts::default();
+            self.holders.iter().filter_map(|h| prices.groups(h.0)).for_each(|groups| counts.add(&groups));
+            counts
         });
-        let have = |nth: usize| counts.get(groups[nth] as usize).copied().unwrap_or(0);
+        let have = |nth: usize| counts.of(groups[nth]);
         let there = |nth: &usize| *nth == 0 || have(*nth) > have(*nth - 1);
         (0..GROUPS)
             .filter(|nth| have(*nth) > 0)
@@ -178,20 +191,15 @@ impl Line {
     /// Another core has it.
     fn held_also_by(&mut self, core: u32, arrives: Picos, prices: &impl Prices) {
         self.holders.push((core, arrives));
-        let Some(counts) = &mut self.counts else { return };
-        let groups = prices.groups(core).unwrap_or_default();
-        if groups.iter().any(|&group| group as usize >= counts.len()) {
-            // Who was counted first was in other groups alone.
-            self.counts = None;
-            return;
+        if let (Some(counts), Some(groups)) = (&mut self.counts, prices.groups(core)) {
+            counts.add(&groups);
         }
-        groups.iter().for_each(|&group| counts[group as usize] += 1);
     }
 
     /// Whether it is known, without asking all who have it, that a core has not.
     fn surely_not_at(&self, core: u32, prices: &impl Prices) -> bool {
         let (Some(counts), Some([alone, ..])) = (&self.counts, prices.groups(core)) else { return false };
-        counts.get(alone as usize).is_none_or(|&count| count == 0)
+        counts.of(alone) == 0
     }
 
     /// A core reads it, served from `now` on; `nth` counts misses in a row. Returns when it has arrived.
