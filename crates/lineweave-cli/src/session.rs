@@ -58,11 +58,15 @@ pub struct Costs {
     pub notes: Vec<String>,
     /// CPUs, neighbours first.
     pub topology: Topology,
+    /// The machine, where it is a described one.
+    pub machine: Option<Machine>,
 }
 
 const TOPOLOGY: usize = 0;
 const MACHINE: usize = 1;
 const PROFILE: usize = 2;
+/// What such a file is called in errors.
+const PROFILE_FILE: &str = "profile";
 
 impl Session {
     /// A run with these options.
@@ -141,6 +145,9 @@ impl Session {
     /// A [`CliError`] when a file cannot be read or is not what it should be.
     pub fn costs(&mut self) -> Result<Costs, CliError> {
         let (settings, _) = self.settings()?;
+        if settings.profile.is_some() && (self.globals.machine.is_some() || self.globals.profile.is_some()) {
+            self.out.warn("LINEWEAVE_PROFILE has no effect: the command line says otherwise");
+        }
         let given = match settings.topology {
             Source::Machine => None,
             Source::Xml(_) | Source::Synthetic(_) => Some(Hardware::load(&settings.topology)?),
@@ -156,32 +163,40 @@ impl Session {
             };
             let tuning = tuning_of(&machine);
             let origin = format!("machine description {}", machine.name);
-            return Ok(Costs { tuning, origin, notes: machines::told(&machine), topology });
+            let notes = machines::told(&machine);
+            return Ok(Costs { tuning, origin, notes, topology, machine: Some(machine) });
         }
         if let Some(file) = self.profile_option().map(Path::to_owned) {
-            let (profile, model) = load_profile(&file)?;
+            let (model, of) = match load_adopted(&file)? {
+                Some(model) => {
+                    let name = model.machine.cpu.clone();
+                    (model, Origin::Costs { file: file.clone(), name })
+                }
+                None => (load_profile(&file)?.1, Origin::Profile { file: file.clone() }),
+            };
             let topology = match given {
                 Some(topology) => topology,
                 None => {
-                    Hardware::load(&Source::Synthetic(profile.machine.topology.clone()))
+                    Hardware::load(&Source::Synthetic(model.machine.topology.clone()))
                         .map_err(|e| CliError::malformed(&file, "profile with a topology", e))?
                         .topology
                 }
             };
-            let origin = format!("profile {}, measured on {}", file.display(), profile.machine.cpu);
-            return Ok(Costs {
-                tuning: Tuning::of_model(model, Origin::Profile { file }),
-                origin,
-                notes: Vec::new(),
-                topology,
-            });
+            let origin = match &of {
+                Origin::Profile { .. } => {
+                    format!("profile {}, measured on {}", file.display(), model.machine.cpu)
+                }
+                Origin::Costs { .. } | Origin::Machine { .. } => of.to_string(),
+            };
+            let tuning = Tuning::of_model(model, of);
+            return Ok(Costs { tuning, origin, notes: Vec::new(), topology, machine: None });
         }
         let here = Settings { topology: Source::Machine, ..settings };
         let node = NodeInfo::gather(&here, &[])?;
         let tuning = Tuning::load(&here, &node.hardware, &node.fingerprint)?;
         let origin = tuning.origin.to_string();
         let topology = given.unwrap_or_else(|| node.placement());
-        Ok(Costs { tuning, origin, notes: Vec::new(), topology })
+        Ok(Costs { tuning, origin, notes: Vec::new(), topology, machine: None })
     }
 
     /// The CPUs that ranks are placed on when nothing is chosen by costs: `--topology`, else those of `--machine`, else
@@ -233,14 +248,22 @@ pub fn tuning_of(machine: &Machine) -> Tuning {
     Tuning::of_model(Model::from_machine(machine), origin)
 }
 
+/// Costs that `lineweave profile adopt` wrote; nothing if the file is a profile.
+///
+/// # Errors
+/// [`CliError`] with line and reason.
+pub fn load_adopted(file: &Path) -> Result<Option<Model>, CliError> {
+    let text = lineweave::sysfile::text(file).map_err(|e| CliError::read(file, PROFILE_FILE, e))?;
+    Ok(tuning::parse_costs(file, &text)?)
+}
+
 /// A profile and its model.
 ///
 /// # Errors
 /// [`CliError`] with line and reason.
 pub fn load_profile(file: &Path) -> Result<(Profile, Model), CliError> {
-    const WHAT: &str = "profile";
-    let text = lineweave::sysfile::text(file).map_err(|e| CliError::read(file, WHAT, e))?;
-    let profile = Profile::from_toml(&text).map_err(|e| CliError::malformed(file, WHAT, e))?;
-    let model = fit(&profile).map_err(|e| CliError::malformed(file, WHAT, e))?;
+    let text = lineweave::sysfile::text(file).map_err(|e| CliError::read(file, PROFILE_FILE, e))?;
+    let profile = Profile::from_toml(&text).map_err(|e| CliError::malformed(file, PROFILE_FILE, e))?;
+    let model = fit(&profile).map_err(|e| CliError::malformed(file, PROFILE_FILE, e))?;
     Ok((profile, model))
 }

@@ -1,6 +1,7 @@
 //! A rehearsal: what would be chosen on machines of 128 to 512 CPUs runs here, among as many ranks as those have CPUs.
 //!
-//! The machines are ones that their owners measured. Results, memory, descriptors and the naming of a killed rank are those of such a team; times
+//! The machines are ones that their owners measured. This machine is told that it is one of them, as a user would: by `LINEWEAVE_TOPOLOGY`, and by
+//! `LINEWEAVE_PROFILE` with what `lineweave profile adopt` wrote. Results, memory, descriptors and the naming of a killed rank are those of such a team; times
 //! are of this machine, where ranks wait for a CPU. One machine of 128 CPUs unless all are asked for:
 //!
 //! ```sh
@@ -15,10 +16,12 @@ mod common;
 
 use lineweave::settings::Settings;
 use lineweave::team::{self, Charter, Team};
+use lineweave::topology::{Hardware, Source};
 use lineweave::{Communicator, Error, Operator};
-use lineweave_cli::session::{load_machine, tuning_of};
+use lineweave_cli::session::load_machine;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Read, Write};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -47,24 +50,72 @@ fn main() {
     let machines = if all { &MACHINES[..] } else { &MACHINES[..1] };
     let mut missed = Vec::new();
     for name in machines {
-        let charter = charter(name);
+        let told = Told::of(name);
+        let charter = told.charter();
         let ranks = charter.ranks();
         threads(&charter);
         println!("test {ranks} ranks of {name} as threads ... ok");
-        missed.extend(processes(&charter));
+        missed.extend(processes(&charter, &told));
         println!("test {ranks} ranks of {name} as processes ... ok");
     }
     assert!(missed.is_empty() || !all, "what is asked for was missed: {}", missed.join("; "));
     println!("test result: ok. {} passed; 0 failed", 2 * machines.len());
 }
 
-/// A rank for each CPU of a machine, with what is chosen there.
-fn charter(name: &str) -> Charter {
-    let machine = load_machine(name).expect("a shipped machine");
-    let topology = machine.topology().expect("its topology");
-    let usable = std::thread::available_parallelism().map_or(1, usize::from);
-    let ranks = topology.cpus.len();
-    Charter::with(ranks, &Settings::default(), &topology, usable, tuning_of(&machine))
+/// What a machine is told that it is another one.
+struct Told {
+    topology: String,
+    /// In a folder of its own, with the trees of that machine beside it.
+    costs: PathBuf,
+}
+
+impl Told {
+    fn of(name: &str) -> Told {
+        let machine = load_machine(name).expect("a shipped machine");
+        let folder = std::env::temp_dir().join(format!("lineweave-rehearsal-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let costs = folder.join("costs.json");
+        let adopt = Command::new(env!("CARGO_BIN_EXE_lineweave"))
+            .args(["profile", "adopt", name, "-o"])
+            .arg(&costs)
+            .output()
+            .expect("the command");
+        assert!(adopt.status.success(), "{}", String::from_utf8_lossy(&adopt.stderr));
+        Told { topology: machine.topology.value.expect("its topology"), costs }
+    }
+
+    /// A rank for each CPU.
+    fn charter(&self) -> Charter {
+        let settings = Settings {
+            topology: Source::parse(&self.topology),
+            profile: Some(self.costs.clone()),
+            keep_plans: false,
+            ..Settings::default()
+        };
+        let ranks = Hardware::load(&settings.topology).expect("a topology").topology.cpus.len();
+        let charter = Charter::new(ranks, &settings).expect("a charter");
+        let trees = charter.tuning.choices.as_ref().map_or(0, |choices| choices.choices.len());
+        println!("{trees} choices are trees of the matrix");
+        assert!(trees > 0 && !charter.bind);
+        charter
+    }
+
+    /// What a command says of this machine, and of the team that runs.
+    fn said(&self, command: &str) -> String {
+        let output = Command::new(env!("CARGO_BIN_EXE_lineweave"))
+            .arg(command)
+            .env("LINEWEAVE_TOPOLOGY", &self.topology)
+            .env("LINEWEAVE_PROFILE", &self.costs)
+            .output()
+            .expect("the command");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+}
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        let _ = self.costs.parent().map(std::fs::remove_dir_all);
+    }
 }
 
 /// Every collective, each in several ways, in the plans that are chosen for so many; how many cases.
@@ -192,7 +243,7 @@ impl Drop for Ranks {
 }
 
 /// Returns what is asked for and was missed.
-fn processes(charter: &Charter) -> Vec<String> {
+fn processes(charter: &Charter, told: &Told) -> Vec<String> {
     let ranks = charter.ranks();
     let team = Team::with(charter.clone()).expect("memory");
     let program = std::env::current_exe().expect("this program");
@@ -234,13 +285,19 @@ fn processes(charter: &Charter) -> Vec<String> {
             mib(MEMORY as f64)
         ));
     }
-    let seen = Command::new(env!("CARGO_BIN_EXE_lineweave")).arg("who").output().expect("the command");
-    let seen = String::from_utf8_lossy(&seen.stdout).into_owned();
+    let seen = told.said("who");
     assert!(
         seen.contains(&format!("{ranks} ranks")),
         "who says `{}`",
         seen.lines().next().unwrap_or_default()
     );
+    let found = told.said("doctor");
+    let name = &charter.tuning.model.machine.cpu;
+    for part in
+        [format!("profile: costs of {name}"), "running, and memory ends with the last process".to_owned()]
+    {
+        assert!(found.contains(&part), "`{part}` is not in what doctor says: {found}");
+    }
     let victim = ranks / 2;
     let killed = now().as_secs_f64();
     children.0[victim].kill().expect("a rank can be killed");

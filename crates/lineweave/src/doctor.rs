@@ -285,6 +285,11 @@ fn profile(node: &NodeInfo, settings: &Settings) -> Finding {
             format!("{origin}, without measured choices"),
             "`lineweave tune` measures what the model cannot know",
         ),
+        Ok(Tuning { origin: origin @ Origin::Costs { .. }, .. }) => Finding::advice(
+            WHAT,
+            origin.to_string(),
+            "on this machine itself `lineweave tune` measures its own, in about a minute",
+        ),
         Ok(Tuning { origin: Origin::Machine { name, why }, .. }) => Finding::advice(
             WHAT,
             format!("none; plans are chosen for {name} ({why})"),

@@ -6,7 +6,7 @@
 mod files;
 mod kept;
 
-pub use files::{cache_directory, read_profile, CHOICES_FILE, PROFILE_FILE};
+pub use files::{cache_directory, is_of, parse_costs, read_profile, CHOICES_FILE, COSTS_FILE, PROFILE_FILE};
 use files::{read, Read};
 pub use kept::remove_kept;
 
@@ -40,6 +40,13 @@ pub enum Origin {
         /// Its file.
         file: PathBuf,
     },
+    /// Costs of a machine like this one, which `lineweave profile adopt` wrote.
+    Costs {
+        /// Their file.
+        file: PathBuf,
+        /// The name of the machine's description.
+        name: String,
+    },
     /// A shipped description, because there is no profile.
     Machine {
         /// Its name.
@@ -53,6 +60,13 @@ impl std::fmt::Display for Origin {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Origin::Profile { file } => write!(f, "profile {}", file.display()),
+            Origin::Costs { file, name } => {
+                write!(
+                    f,
+                    "costs of {name}, {}; `lineweave tune` measures what they cannot tell",
+                    file.display()
+                )
+            }
             Origin::Machine { name, why } => {
                 write!(f, "machine description {name} ({why}); run `lineweave tune` to measure this machine")
             }
@@ -92,6 +106,8 @@ pub enum Because {
     Forced,
     /// It was the fastest when measured at this size or the nearest one.
     Measured,
+    /// It was the fastest when simulated with what lies between each two CPUs of a machine like this one.
+    Simulated,
     /// The model predicts it to be the fastest.
     Predicted,
 }
@@ -133,10 +149,10 @@ impl Chosen {
 }
 
 impl Tuning {
-    /// For this machine: its profile, if there is one, else the nearest description.
+    /// For this machine: its profile, if there is one, else costs that stand in for it, else the nearest description.
     ///
     /// # Errors
-    /// [`Error::Profile`] when a profile is malformed, or `LINEWEAVE_PROFILE` names one of another machine.
+    /// [`Error::Profile`] when a profile or costs are malformed, or `LINEWEAVE_PROFILE` names those of another machine.
     pub fn load(
         settings: &Settings,
         hardware: &Hardware,
@@ -153,18 +169,22 @@ impl Tuning {
             })
             .collect();
         let file = settings.profile.clone().or_else(|| {
-            let file = cache_directory(fingerprint)?.join(PROFILE_FILE);
-            file.exists().then_some(file)
+            let directory = cache_directory(fingerprint)?;
+            [PROFILE_FILE, COSTS_FILE].map(|name| directory.join(name)).into_iter().find(|file| file.exists())
         });
         let Some(file) = file else {
             let (model, origin) = nearest(hardware);
             return Ok(Tuning { model, origin, choices: None, forced, kept: None });
         };
-        let Read { model, choices, digest } = read(&file, fingerprint)?;
+        let Read { model, described, choices, digest } = read(&file, fingerprint)?;
         // What is forced is not searched for.
         let keeps = settings.keep_plans && forced.is_empty();
         let kept = cache_directory(fingerprint).filter(|_| keeps).map(|at| at.join(kept::file_name(digest)));
-        Ok(Tuning { model, origin: Origin::Profile { file }, choices, forced, kept })
+        let origin = match described {
+            Some(name) => Origin::Costs { file, name },
+            None => Origin::Profile { file },
+        };
+        Ok(Tuning { model, origin, choices, forced, kept })
     }
 
     /// By a model alone: for machines one does not have, and for tests.
@@ -307,8 +327,8 @@ impl Tuning {
             true => found.tuned.window.min(question.bytes),
             false => largest_window(question, algorithm, &found.tuned.params).ok()?,
         };
-        let chosen =
-            Chosen { algorithm, params: found.tuned.params.clone(), window, because: Because::Measured };
+        let because = if found.tuned.simulated { Because::Simulated } else { Because::Measured };
+        let chosen = Chosen { algorithm, params: found.tuned.params.clone(), window, because };
         if !question.associates(chosen.algorithm, &chosen.params) {
             return None;
         }

@@ -211,9 +211,10 @@ fn force(tuning: &mut Tuning, written: &str, definitions: &[Definition]) -> Resu
 }
 
 /// Records are shared: the fingerprint beside this says which machine's profile, no directory is named.
-fn chosen_by(tuning: &Tuning) -> String {
+pub(super) fn chosen_by(tuning: &Tuning) -> String {
     match &tuning.origin {
         Origin::Profile { .. } => "the profile of this machine".to_owned(),
+        Origin::Costs { name, .. } => format!("costs of {name}"),
         Origin::Machine { name, .. } => format!("machine description {name}"),
     }
 }

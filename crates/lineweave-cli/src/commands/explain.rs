@@ -6,7 +6,7 @@ mod trees;
 use crate::error::CliError;
 use crate::output::table;
 use crate::question::{team, Where};
-use crate::session::{load_machine, Costs, Session};
+use crate::session::{Costs, Session};
 use crate::size::Size;
 use lineweave::tuning::{Because, Chosen};
 use lineweave_core::algorithm::spec::Named;
@@ -135,14 +135,13 @@ fn find(arguments: &Arguments, session: &mut Session) -> Result<Found, CliError>
         None if collective.moves_data() => return Err(CliError::NoMessage(collective)),
         None => 0,
     };
-    let machine = session.machine_option().map(load_machine).transpose()?;
+    let settings = session.settings_warned()?;
+    let Costs { tuning, origin, mut notes, topology, machine } = session.costs()?;
     if let Some(machine) = &machine {
         if machine.mesh.is_some() && machine.coherent.is_none() {
             return Err(CliError::NoCaches { name: machine.name.clone(), collective });
         }
     }
-    let settings = session.settings_warned()?;
-    let Costs { tuning, origin, mut notes, topology } = session.costs()?;
     let asked = arguments.place.question(session, collective, bytes, &topology, settings.box_bytes)?;
     // Processes of this machine reach each other's buffers through the kernel, where it lets them.
     let attach = !asked.direct && collective.moves_data() && tuning.attaches(settings.attach, bytes);
@@ -169,7 +168,7 @@ fn find(arguments: &Arguments, session: &mut Session) -> Result<Found, CliError>
     };
     let predicted = match chosen.because {
         Because::Predicted => choice.predicted,
-        Because::Forced | Because::Measured => {
+        Because::Forced | Because::Measured | Because::Simulated => {
             predict(&tuning.model, &question, chosen.algorithm.name, &chosen.params, chosen.window)?.predicted
         }
     };
@@ -199,6 +198,7 @@ fn objects(arguments: &Arguments, found: &Found, session: &mut Session) -> Resul
         because: match chosen.because {
             Because::Forced => "forced",
             Because::Measured => "measured",
+            Because::Simulated => "simulated",
             Because::Predicted => "predicted",
         },
         predicted_ns: found.predicted.0,
@@ -274,10 +274,14 @@ fn text(arguments: &Arguments, found: &Found, session: &mut Session) -> Result<(
         Because::Predicted => None,
         Because::Forced => Some("LINEWEAVE_ALGORITHM says so"),
         Because::Measured => Some("it was the fastest when measured at this size or the nearest"),
+        Because::Simulated => {
+            Some("it was the fastest when simulated with each two CPUs at their own latency")
+        }
     };
     if let Some(why) = why {
         let name = Named::new(chosen.algorithm.name, &chosen.params).by(chosen.window, question.bytes);
-        let measured = found.measured_ns.map(|ns| format!(", measured {}", Nanos(ns))).unwrap_or_default();
+        let how = if chosen.because == Because::Simulated { "simulated" } else { "measured" };
+        let measured = found.measured_ns.map(|ns| format!(", {how} {}", Nanos(ns))).unwrap_or_default();
         session
             .out
             .line(&format!("a call runs {name}, because {why}: predicted {}{measured}", found.predicted))?;

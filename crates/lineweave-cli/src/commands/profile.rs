@@ -1,5 +1,6 @@
-//! `lineweave profile`: profiles side by side, what is added to one, and matrices from and for others.
+//! `lineweave profile`: profiles side by side, what is added to one, matrices from and for others, and what stands in for one.
 
+mod adopt;
 mod export;
 mod import;
 
@@ -32,6 +33,8 @@ enum What {
     Export(export::Export),
     /// Make a machine's description of a matrix of core-to-core latencies that somebody measured
     Import(import::Import),
+    /// Let programs choose by a described machine's costs, and by the trees that its matrix gives, where it is a machine like this one
+    Adopt(adopt::Adopt),
 }
 
 /// What to keep, and where.
@@ -90,6 +93,7 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
         What::Link(link) => keep(link, session),
         What::Export(export) => export::run(export, session),
         What::Import(import) => import::run(import, session),
+        What::Adopt(adopt) => adopt::run(adopt, session),
     }
 }
 

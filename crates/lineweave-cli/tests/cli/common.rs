@@ -70,7 +70,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    fn of(arguments: &[&str], output: Output) -> Outcome {
+    pub fn of(arguments: &[&str], output: Output) -> Outcome {
         Outcome {
             arguments: arguments.join(" "),
             status: output.status.code(),

@@ -1,6 +1,6 @@
 //! Machines that were measured pair by pair: asked about by name, imported and exported.
 
-use crate::common::{first, Scratch};
+use crate::common::{first, Outcome, Scratch};
 use std::process::{Command, Stdio};
 
 /// Two packages of two caches of two cores, in ns, as core-to-core-latency prints them.
@@ -126,6 +126,93 @@ fn an_imported_matrix_becomes_a_choice_and_is_exported_the_same() {
     assert_eq!(object["distances"][1]["value_ns"], 110.5);
     scratch.run(&["profile", "export", "--csv", "--machine", "generic-x86"]).refused(1, &["has no matrix"]);
     scratch.run(&["profile", "export", "--machine", &machine]).refused(2, &["--csv", "--hwloc"]);
+}
+
+/// A bench of 8 ranks, on the topology of the matrix unless another is given.
+fn benched(scratch: &Scratch, profile: Option<&str>, topology: &str) -> Outcome {
+    let of = ["bench", "bcast", "--bytes", "8", "--ranks", "8", "--quick", "--team", "threads", "--json"];
+    let mut command = scratch.command(&of);
+    command.env("LINEWEAVE_TOPOLOGY", topology);
+    if let Some(file) = profile {
+        command.env("LINEWEAVE_PROFILE", file);
+    }
+    Outcome::of(&of, command.stdin(Stdio::null()).output().unwrap())
+}
+
+/// What ran, and why.
+fn ran(objects: &[serde_json::Value]) -> (&str, &str) {
+    let row = objects.iter().find(|o| o["kind"] == "bench" && o["subject"] == "lineweave").unwrap();
+    (row["algorithm"].as_str().unwrap(), row["because"].as_str().unwrap())
+}
+
+const MINE: &str = "pack:2 numa:1 l3:2 core:2 pu:1";
+
+#[test]
+fn programs_run_the_tree_of_an_imported_matrix() {
+    let scratch = Scratch::new();
+    let (machine, _) = imported(&scratch);
+    let costs = scratch.path().join("costs.json").to_str().unwrap().to_owned();
+    let text = scratch.run(&["profile", "adopt", &machine, "-o", &costs]).accepted();
+    assert!(text.contains("costs of mine") && text.contains("yes: it is the fastest"), "{text}");
+    let objects = benched(&scratch, Some(&costs), MINE).objects();
+    let (algorithm, because) = ran(&objects);
+    assert!(algorithm.starts_with("edges edges=0-"), "{algorithm}");
+    assert_eq!(
+        (because, first(&objects, "record")["chosen_by"].as_str()),
+        ("simulated", Some("costs of mine"))
+    );
+
+    // Of another machine: fewer CPUs, or others that share a cache.
+    benched(&scratch, Some(&costs), "pack:2 l3:1 core:2 pu:1")
+        .refused(1, &["of another machine", "`8`", "`4`"]);
+    benched(&scratch, Some(&costs), "pack:1 l3:2 core:4 pu:1")
+        .refused(1, &["its topology is", "of another machine"]);
+    // The same in other words.
+    ran(&benched(&scratch, Some(&costs), "pack:2 numa:1 l2:2 core:2 pu:1").objects());
+    let broken = scratch.file("broken.json", "{ \"schema\": 1,\n no");
+    benched(&scratch, Some(&broken), MINE).refused(1, &["broken.json", "line 2"]);
+
+    let explained = scratch.run(&["explain", "barrier", "--profile", &costs]).accepted();
+    assert!(explained.contains("costs of mine") && explained.contains("among 8 ranks"), "{explained}");
+    let mut command = scratch.command(&["explain", "barrier", "--machine", &machine]);
+    let output = command.env("LINEWEAVE_PROFILE", &costs).output().unwrap();
+    Outcome::of(&["explain"], output).warned(&["LINEWEAVE_PROFILE has no effect"]);
+}
+
+#[test]
+fn adopted_costs_are_found_by_the_machine_that_they_are_of() {
+    let scratch = Scratch::new();
+    let (machine, _) = imported(&scratch);
+    let adopt = |topology: &str| {
+        let mut command = scratch.command(&["profile", "adopt", &machine, "--json"]);
+        Outcome::of(&["adopt"], command.env("LINEWEAVE_TOPOLOGY", topology).output().unwrap())
+    };
+    adopt("pack:2 core:3").refused(1, &["number of usable CPUs", "`8`", "`6`"]);
+    let adopted = adopt(MINE).objects();
+    let file = first(&adopted, "profile-adopt")["file"].as_str().unwrap();
+    assert!(file.ends_with("/costs.json") && std::path::Path::new(file).exists(), "{file}");
+    let tree = adopted.iter().find(|o| o["kind"] == "adopted-tree" && o["collective"] == "bcast").unwrap();
+    assert!(tree["kept"] == true && tree["bound_ns"].as_f64() <= tree["simulated_ns"].as_f64(), "{tree}");
+    assert_eq!(ran(&benched(&scratch, None, MINE).objects()).1, "simulated");
+    // Without a matrix there is no tree.
+    let costs = scratch.path().join("x86.json").to_str().unwrap().to_owned();
+    let plain = scratch.run(&["profile", "adopt", "generic-x86", "-o", &costs]).accepted();
+    assert!(plain.contains("no trees"), "{plain}");
+    scratch.run(&["profile", "adopt", "intel-scc"]).refused(1, &["share no cache"]);
+}
+
+/// What a line costs away from its home goes with the costs.
+#[test]
+fn homes_of_an_adopted_machine_decide() {
+    let scratch = Scratch::new();
+    let costs = scratch.path().join("costs.json").to_str().unwrap().to_owned();
+    scratch.run(&["profile", "adopt", "dual-epyc-7302", "-n", "16", "-o", &costs]).accepted();
+    let of =
+        |costs: &[&str]| scratch.run(&[&["explain", "barrier", "--ranks", "64"], costs].concat()).accepted();
+    let homes = |text: &str| text.lines().find(|line| line.starts_with("home:")).map(str::to_owned);
+    let (adopted, described) = (of(&["--profile", &costs]), of(&["--machine", "dual-epyc-7302"]));
+    assert!(homes(&adopted).is_some_and(|line| line.contains("in package 1")), "{adopted}");
+    assert_eq!(homes(&adopted), homes(&described));
 }
 
 #[test]

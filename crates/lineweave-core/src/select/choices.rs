@@ -28,11 +28,14 @@ pub struct Tuned {
     pub window: usize,
     /// Predicted cost of a call, in ns.
     pub predicted_ns: f64,
-    /// Measured cost of a call, in ns.
+    /// Measured cost of a call, in ns; a simulated one where that is said.
     pub measured_ns: f64,
     /// Where plans with cross-memory attach were among those that were measured: whether one of them was the fastest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attach: Option<bool>,
+    /// Whether the call was simulated, on a machine like this one whose pairs of CPUs were timed, and not measured.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub simulated: bool,
 }
 
 /// A table of them for one machine.
@@ -172,6 +175,7 @@ mod tests {
             predicted_ns: 10.0,
             measured_ns: 11.0,
             attach: None,
+            simulated: false,
         }
     }
 

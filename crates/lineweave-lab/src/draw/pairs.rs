@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 const TOP: f64 = 62.0;
 const LEFT: f64 = 60.0;
 /// CPUs beyond which marks have no words and no gaps: cells of one shade are one stretch.
-const WORDY: usize = 128;
+const WORDY: usize = 96;
 /// CPUs beyond which only one a core, and then only some of them, are drawn.
 const MOST: usize = 1024;
 

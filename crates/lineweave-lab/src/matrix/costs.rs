@@ -27,9 +27,9 @@ pub struct LevelCost {
     pub away: Option<f64>,
 }
 
-/// The package in which the lines lay that were timed, where pairs in other packages took longer.
-pub fn home(matrix: &Matrix, topology: &Topology) -> Option<usize> {
-    costs(matrix, topology).iter().find(|cost| cost.away.is_some())?;
+/// The package in which the lines lay that were timed, where pairs in other packages took longer, as these costs of the same matrix say.
+pub fn home(costs: &[LevelCost], matrix: &Matrix, topology: &Topology) -> Option<usize> {
+    costs.iter().find(|cost| cost.away.is_some())?;
     let cpus: BTreeMap<usize, &Cpu> = topology.cpus.iter().map(|cpu| (cpu.os, cpu)).collect();
     let mut packages: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
     for (a, b, ns) in matrix.pairs() {

@@ -59,7 +59,7 @@ pub fn describe(mut machine: Machine, readout: Readout) -> Result<Machine, Matri
     machine.away.retain(|away| levels.iter().all(|cost| cost.level != away.level));
     machine.away.extend(levels.iter().filter_map(|cost| away(cost, &source)));
     let assumed = stand_in(&mut machine)?;
-    let home = home(&matrix, &topology);
+    let home = home(&levels, &matrix, &topology);
     machine.measured = Some(Measured { matrix, topology, home, remarks, assumed });
     Ok(machine)
 }

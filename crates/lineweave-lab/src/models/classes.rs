@@ -330,16 +330,17 @@ fn tree(matrix: &[f64], n: usize) -> Vec<Join> {
     let mut size = vec![1.0; n];
     let mut alive: Vec<usize> = (0..n).collect();
     let mut joins = Vec::new();
+    // The nearest of those behind each: looked for again only where a join may have changed it.
+    let nearest_of = |distance: &[f64], alive: &[usize], i: usize| {
+        let behind = &alive[alive.partition_point(|&j| j <= i)..];
+        let all = behind.iter().map(|&j| (distance[i * n + j], j));
+        all.fold((f64::INFINITY, n), |best, this| if this.0 < best.0 { this } else { best })
+    };
+    let mut nearest: Vec<(f64, usize)> = (0..n).map(|i| nearest_of(&distance, &alive, i)).collect();
     while alive.len() > 1 {
-        let mut nearest = (f64::INFINITY, 0, 0);
-        for (x, &i) in alive.iter().enumerate() {
-            for &j in &alive[x + 1..] {
-                if distance[i * n + j] < nearest.0 {
-                    nearest = (distance[i * n + j], i, j);
-                }
-            }
-        }
-        let (height, a, b) = nearest;
+        let first = alive.iter().copied().min_by(|&i, &j| nearest[i].0.total_cmp(&nearest[j].0));
+        let a = first.unwrap_or(0);
+        let (height, b) = nearest[a];
         joins.push(Join { a, b, height });
         for &c in alive.iter().filter(|&&c| c != a && c != b) {
             let mean = (distance[a * n + c] * size[a] + distance[b * n + c] * size[b]) / (size[a] + size[b]);
@@ -348,6 +349,15 @@ fn tree(matrix: &[f64], n: usize) -> Vec<Join> {
         }
         size[a] += size[b];
         alive.retain(|&c| c != b);
+        for &c in alive.iter().take_while(|&&c| c < b) {
+            let (least, partner) = nearest[c];
+            let to_a = distance[c * n + a];
+            if c == a || partner == a || partner == b {
+                nearest[c] = nearest_of(&distance, &alive, c);
+            } else if c < a && (to_a < least || (to_a == least && a < partner)) {
+                nearest[c] = (to_a, a);
+            }
+        }
     }
     joins
 }

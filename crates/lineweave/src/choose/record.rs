@@ -97,7 +97,7 @@ fn unordered(plan: &Plan) -> Error {
 const PROOF: usize = 4;
 /// Words before the proofs: the window, why it was chosen, how many proofs there are, and bytes of text behind them.
 const HEAD: usize = 4;
-const REASONS: [Because; 3] = [Because::Forced, Because::Measured, Because::Predicted];
+const REASONS: [Because; 4] = [Because::Forced, Because::Measured, Because::Predicted, Because::Simulated];
 
 impl Record {
     /// As words.

@@ -10,7 +10,7 @@ use crate::cpus::UsableCpus;
 use crate::memory::{available_memory, AvailableMemory};
 use crate::settings::{Bind, Row, Settings, Warning};
 use crate::sysfile::{format_cpu_list, Root};
-use crate::topology::{Hardware, Source, TopologyError};
+use crate::topology::{Hardware, TopologyError};
 use lineweave_core::profile::Fingerprint;
 use lineweave_core::topology::Topology;
 use serde::Serialize;
@@ -55,7 +55,7 @@ impl NodeInfo {
 
     /// The node below a root.
     pub fn of(root: &Root, hardware: Hardware, usable: UsableCpus, settings: &Settings) -> NodeInfo {
-        let cpus = placeable(&hardware, &usable);
+        let cpus = hardware.placeable(&usable.cpus);
         let fingerprint = hardware.fingerprint(&cpus);
         let fingerprint_id = fingerprint.id();
         let advice: Vec<String> = usable.advice().into_iter().chain(unusable(settings, &usable)).collect();
@@ -102,29 +102,12 @@ impl NodeInfo {
     /// The CPUs that ranks can be placed on, neighbours first: the usable ones of this machine, or all of
     /// the machine that stands in its place.
     pub fn placement(&self) -> Topology {
-        self.hardware.restrict(&placeable(&self.hardware, &self.usable)).topology
+        self.hardware.restrict(&self.hardware.placeable(&self.usable.cpus)).topology
     }
 
     /// The node for a person: a text of several lines.
     pub fn render(&self) -> String {
         render::render(self)
-    }
-}
-
-fn placeable(hardware: &Hardware, usable: &UsableCpus) -> Vec<usize> {
-    let all = || hardware.topology.cpus.iter().map(|c| c.os).collect();
-    match hardware.source {
-        Source::Machine => {
-            // hwloc can be told by its own variables to describe another machine.
-            let known = |cpu: &usize| hardware.topology.cpus.iter().any(|c| c.os == *cpu);
-            let usable: Vec<usize> = usable.cpus.iter().copied().filter(known).collect();
-            if usable.is_empty() {
-                all()
-            } else {
-                usable
-            }
-        }
-        Source::Xml(_) | Source::Synthetic(_) => all(),
     }
 }
 

@@ -1,6 +1,6 @@
 use super::*;
 use crate::sysfile::tests::FakeRoot;
-use crate::topology::synthetic;
+use crate::topology::{synthetic, Source};
 
 fn node(text: &str, mask: &[usize], machine: bool) -> NodeInfo {
     let fake = FakeRoot::new(&[("/proc/meminfo", "MemTotal: 2097152 kB\nMemAvailable: 1048576 kB\n")]);

@@ -45,6 +45,18 @@ pub struct Charter {
     pub tuning: Tuning,
 }
 
+/// What ranks are placed on, and by what plans are chosen there. A machine that stands in for this one may have CPUs that are not here:
+/// then nobody is bound.
+pub(super) fn ground(settings: &mut Settings, usable: &UsableCpus) -> Result<(Topology, Tuning), Error> {
+    let hardware = Hardware::load(&settings.topology).map_err(|e| Error::Topology(e.to_string()))?;
+    let cpus = hardware.placeable(&usable.cpus);
+    if settings.bind == Bind::Auto && cpus.iter().any(|cpu| !usable.cpus.contains(cpu)) {
+        settings.bind = Bind::None;
+    }
+    let tuning = Tuning::load(settings, &hardware, &hardware.fingerprint(&cpus))?;
+    Ok((hardware.restrict(&cpus).topology, tuning))
+}
+
 impl Charter {
     /// For `ranks` ranks on this machine, by the settings of the environment.
     ///
@@ -63,17 +75,10 @@ impl Charter {
         if ranks == 0 || ranks > MAX_RANKS {
             return Err(Error::TeamSize { ranks, most: MAX_RANKS });
         }
-        let hardware = Hardware::load(&settings.topology).map_err(|e| Error::Topology(e.to_string()))?;
         let usable = UsableCpus::of_this_thread();
-        let fingerprint = hardware.fingerprint(&usable.cpus);
-        let tuning = Tuning::load(settings, &hardware, &fingerprint)?;
-        Ok(Charter::with(
-            ranks,
-            settings,
-            &hardware.restrict(&usable.cpus).topology,
-            usable.effective,
-            tuning,
-        ))
+        let mut settings = settings.clone();
+        let (topology, tuning) = ground(&mut settings, &usable)?;
+        Ok(Charter::with(ranks, &settings, &topology, usable.effective, tuning))
     }
 
     /// For ranks that somebody else has placed: rank r runs on CPU `cpus[r]`, and all of them together may use
@@ -88,11 +93,8 @@ impl Charter {
         if ranks == 0 || ranks > MAX_RANKS {
             return Err(Error::TeamSize { ranks, most: MAX_RANKS });
         }
-        let hardware = Hardware::load(&settings.topology).map_err(|e| Error::Topology(e.to_string()))?;
         let usable = UsableCpus::among(allowed);
-        let fingerprint = hardware.fingerprint(&usable.cpus);
-        let tuning = Tuning::load(&settings, &hardware, &fingerprint)?;
-        let topology = hardware.restrict(&usable.cpus).topology;
+        let (topology, tuning) = ground(&mut settings, &usable)?;
         let mut charter = Charter::with(ranks, &settings, &topology, usable.effective, tuning);
         if settings.topology == Source::Machine {
             for (place, &os) in charter.cpus.iter_mut().zip(cpus) {
@@ -167,5 +169,20 @@ impl Charter {
             expected: "a charter of this version in the team's segment".into(),
             found: e.to_string(),
         })
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_that_stands_in_for_this_one_has_all_its_cpus_and_binds_nobody() {
+        let topology = Source::Synthetic("pack:2 l3:4 core:256 pu:1".to_owned());
+        let settings = Settings { topology, ..Settings::default() };
+        let charter = Charter::new(2048, &settings).expect("a charter");
+        let packages: Vec<usize> = charter.cpus.iter().map(|cpu| cpu.package).collect();
+        assert_eq!((packages[0], packages[1023], packages[1024], packages[2047]), (0, 0, 1, 1));
+        assert!(!charter.bind);
     }
 }

@@ -7,6 +7,7 @@
 //!
 //! That they can reach one Unix socket proves that they share a kernel; no launcher's word is needed for it.
 
+use super::charter::ground;
 use super::door::{absent, ask, reach, Answer, Clock, Door, Guest, Hello};
 use super::{Charter, Team};
 use crate::communicator::Communicator;
@@ -15,8 +16,6 @@ use crate::error::{Error, Loss};
 use crate::segment::MAX_RANKS;
 use crate::settings::{Bind, Settings};
 use crate::sysfile::Root;
-use crate::topology::Hardware;
-use crate::tuning::Tuning;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -138,9 +137,7 @@ fn charter(meeting: &Meeting<'_>, guests: &[&Hello], places: &[usize]) -> Result
     }
     let all: BTreeSet<usize> = guests.iter().flat_map(|g| &g.cpus).copied().collect();
     let usable = UsableCpus::read(&Root::live(), Ok(all.iter().copied().collect()));
-    let hardware = Hardware::load(&settings.topology).map_err(|e| Error::Topology(e.to_string()))?;
-    let tuning = Tuning::load(&settings, &hardware, &hardware.fingerprint(&usable.cpus))?;
-    let topology = hardware.restrict(&usable.cpus).topology;
+    let (topology, tuning) = ground(&mut settings, &usable)?;
     let apart = guests.iter().any(|g| g.cpus != all);
     if apart {
         let mut of_rank: Vec<&BTreeSet<usize>> = vec![&all; guests.len()];

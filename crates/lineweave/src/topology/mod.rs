@@ -237,6 +237,24 @@ impl Hardware {
         fewer
     }
 
+    /// The CPUs that ranks can be placed on: the usable ones of this machine, or all of the machine that stands in its place.
+    pub fn placeable(&self, usable: &[usize]) -> Vec<usize> {
+        let all = || self.topology.cpus.iter().map(|c| c.os).collect();
+        match self.source {
+            Source::Machine => {
+                // hwloc can be told by its own variables to describe another machine.
+                let known = |cpu: &usize| self.topology.cpus.iter().any(|c| c.os == *cpu);
+                let usable: Vec<usize> = usable.iter().copied().filter(known).collect();
+                if usable.is_empty() {
+                    all()
+                } else {
+                    usable
+                }
+            }
+            Source::Xml(_) | Source::Synthetic(_) => all(),
+        }
+    }
+
     /// Which machine a profile measured on these CPUs belongs to.
     pub fn fingerprint(&self, usable: &[usize]) -> Fingerprint {
         let part = self.restrict(usable);

@@ -376,6 +376,7 @@ fn described(chosen: Chosen) -> (Way, &'static str) {
     let because = match chosen.because {
         Because::Forced => "forced",
         Because::Measured => "measured",
+        Because::Simulated => "simulated",
         Because::Predicted => "predicted",
     };
     (Way::of(chosen), because)

@@ -2,16 +2,21 @@
 
 use crate::error::Error;
 use crate::sysfile;
+use crate::topology::synthetic;
 use lineweave_core::model::{fit, Model};
-use lineweave_core::profile::{Fingerprint, Profile};
+use lineweave_core::profile::{Fingerprint, Profile, ProfileError};
 use lineweave_core::select::Choices;
+use lineweave_core::topology::{Cpu, Level};
 use lineweave_core::units::fnv1a;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 /// The profile's file within a machine's directory.
 pub const PROFILE_FILE: &str = "profile.toml";
-/// The choices' file beside it.
+/// What stands in for it: costs of a machine that was measured in another way, as `lineweave profile adopt` keeps them.
+pub const COSTS_FILE: &str = "costs.json";
+/// The choices' file beside either.
 pub const CHOICES_FILE: &str = "choices.toml";
 
 /// Where this machine's profile and choices are kept: `$XDG_CACHE_HOME/lineweave/<fingerprint>`. Nothing when
@@ -54,6 +59,8 @@ struct Last {
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Read {
     pub model: Model,
+    /// Whose costs these are, where they are of no profile.
+    pub described: Option<String>,
     pub choices: Option<Choices>,
     /// A number that differs for different files.
     pub digest: u64,
@@ -61,7 +68,51 @@ pub(super) struct Read {
 
 static LAST: Mutex<Option<Last>> = Mutex::new(None);
 
-/// The model of a profile's file, and the choices beside it.
+/// The costs in a text; nothing if it is a profile, which is no JSON.
+///
+/// # Errors
+/// [`Error::Profile`] with line and reason.
+pub fn parse_costs(file: &Path, text: &str) -> Result<Option<Model>, Error> {
+    match text.trim_start().starts_with('{') {
+        true => Model::from_json(text).map(Some).map_err(|e| profile_error(file, e.to_string())),
+        false => Ok(None),
+    }
+}
+
+/// Whether costs are of a machine like this one: with as many CPUs, which share the same. Those that tell of no CPUs are of any.
+///
+/// # Errors
+/// [`ProfileError::OtherMachine`] that names the first difference.
+pub fn is_of(costs: &Model, here: &Fingerprint) -> Result<(), ProfileError> {
+    let mine = &costs.machine;
+    let other = |what, profile: String, here: String| Err(ProfileError::OtherMachine { what, profile, here });
+    if mine.cpus != 0 && mine.cpus != here.cpus {
+        return other("number of usable CPUs", mine.cpus.to_string(), here.cpus.to_string());
+    }
+    // Groups of different sizes have no form that a description could give.
+    let alike = mine.topology.is_empty()
+        || mine.topology == here.topology
+        || groups(&mine.topology).is_some_and(|mine| groups(&here.topology) == Some(mine));
+    match alike {
+        true => Ok(()),
+        false => other("topology", mine.topology.clone(), here.topology.clone()),
+    }
+}
+
+/// How many CPUs share what, in ascending order, however a topology's levels are called.
+fn groups(form: &str) -> Option<Vec<Vec<usize>>> {
+    let cpus = synthetic::hardware(form).ok()?.topology.cpus;
+    let sizes = |of: &dyn Fn(&Cpu) -> usize| {
+        let mut sizes: BTreeMap<usize, usize> = BTreeMap::new();
+        cpus.iter().for_each(|cpu| *sizes.entry(of(cpu)).or_default() += 1);
+        let mut sizes: Vec<usize> = sizes.into_values().collect();
+        sizes.sort_unstable();
+        sizes
+    };
+    Some(Level::ALL.iter().map(|level| sizes(&|cpu| cpu.id(*level))).collect())
+}
+
+/// The model of a profile's file, or of one with costs, and the choices beside it.
 pub(super) fn read(file: &Path, fingerprint: &Fingerprint) -> Result<Read, Error> {
     let beside = file.with_file_name(CHOICES_FILE);
     let texts = (text_of(file)?, sysfile::text(&beside).ok());
@@ -69,14 +120,24 @@ pub(super) fn read(file: &Path, fingerprint: &Fingerprint) -> Result<Read, Error
     if let Some(known) = last.as_ref().filter(|l| l.texts == texts && l.fingerprint == *fingerprint) {
         return Ok(known.result.clone());
     }
-    let profile = parse_profile(file, &texts.0)?;
-    profile.matches(fingerprint).map_err(|e| profile_error(file, e.to_string()))?;
-    let model = fit(&profile).map_err(|e| profile_error(file, e.to_string()))?;
+    let unfit = |e: ProfileError| profile_error(file, e.to_string());
+    let (model, described) = match parse_costs(file, &texts.0)? {
+        Some(model) => {
+            is_of(&model, fingerprint).map_err(unfit)?;
+            let name = model.machine.cpu.clone();
+            (model, Some(name))
+        }
+        None => {
+            let profile = parse_profile(file, &texts.0)?;
+            profile.matches(fingerprint).map_err(unfit)?;
+            (fit(&profile).map_err(|e| profile_error(file, e.to_string()))?, None)
+        }
+    };
     let choices = texts.1.as_deref().map(Choices::from_toml).transpose();
     let choices = choices.map_err(|e| profile_error(&beside, e.to_string()))?;
     let beside = texts.1.as_deref().unwrap_or_default();
     let digest = fnv1a(texts.0.bytes().chain([0]).chain(beside.bytes()));
-    let result = Read { model, choices, digest };
+    let result = Read { model, described, choices, digest };
     *last = Some(Last { texts, fingerprint: fingerprint.clone(), result: result.clone() });
     Ok(result)
 }
@@ -85,6 +146,27 @@ pub(super) fn read(file: &Path, fingerprint: &Fingerprint) -> Result<Read, Error
 mod tests {
     use super::*;
     use lineweave_core::profile::{Cell, Stats};
+
+    #[test]
+    fn costs_are_of_machines_that_share_the_same_however_levels_are_called() {
+        let here =
+            |cpus, topology: &str| Fingerprint { cpus, topology: topology.into(), ..Fingerprint::default() };
+        let mut costs = lineweave_core::model::Values::default().model();
+        assert_eq!(is_of(&costs, &here(2, "core:2 pu:1")), Ok(()), "those of no machine are of any");
+        costs.machine = here(8, "pack:2 numa:1 l3:2 core:2 pu:1");
+        for same in ["pack:2 numa:1 l3:2(size=1048576) core:2 pu:1", "pack:2 numa:1 l2:2 core:2 pu:1"] {
+            assert_eq!(is_of(&costs, &here(8, same)), Ok(()), "{same}");
+        }
+        let refused = |here: Fingerprint| is_of(&costs, &here).expect_err("another machine").to_string();
+        assert!(refused(here(4, "pack:2 numa:1 l3:2 core:1 pu:1")).contains("number of usable CPUs is `8`"));
+        for other in
+            ["pack:1 numa:2 l3:2 core:2 pu:1", "pack:2 l3:1 core:4 pu:1", "pack:2 l3:2 core:1 pu:2", "x"]
+        {
+            assert!(refused(here(8, other)).contains("its topology is"), "{other}");
+        }
+        costs.machine.topology = String::new();
+        assert_eq!(is_of(&costs, &here(8, "x")), Ok(()), "groups that differ in size have no form");
+    }
 
     #[test]
     fn files_are_read_again_when_they_or_the_machine_changed() {

@@ -1,12 +1,11 @@
 //! `lineweave bench mpi`: the collectives of installed MPIs, with lineweave before them and without.
 
-use super::{here, peers_directory, Arguments, Report};
+use super::{chosen_by, here, peers_directory, Arguments, Report};
 use crate::bench::mpi::{measure, ratios, Mpi, Order, Ratio};
 use crate::bench::record::{write, Provenance};
 use crate::error::CliError;
 use crate::output::{table, Output};
 use crate::session::Session;
-use lineweave::tuning::Origin;
 use lineweave_core::units::{Bytes, Nanos};
 use std::path::PathBuf;
 
@@ -38,11 +37,7 @@ pub(super) fn run(arguments: &Arguments, session: &mut Session) -> Result<(), Cl
         return Err(CliError::Mpi("no MPI is to be found".into()));
     }
     let lineweave = std::env::current_exe().map_err(CliError::OwnFile)?;
-    let chosen_by = match &tuning.origin {
-        Origin::Profile { .. } => "the profile of this machine".to_owned(),
-        Origin::Machine { name, .. } => format!("machine description {name}"),
-    };
-    let provenance = Provenance::gather(&node, chosen_by);
+    let provenance = Provenance::gather(&node, chosen_by(&tuning));
     let mut report = Report::default();
     report.line(&mut session.out, "record", &provenance)?;
     let sizes: Vec<usize> = match arguments.bytes.is_empty() {

@@ -58,7 +58,7 @@ fn cost(link: Option<&Link>, costs: &Costs) -> Result<(AlphaBeta, String), CliEr
         }
         (Some(Link::File(file)), _) => (fitted(&crate::link::read(file)?, file)?, file),
         (None, Origin::Profile { file }) => (fitted(&load_profile(file)?.0, file)?, file),
-        (None, Origin::Machine { .. }) => return Err(CliError::NoLink),
+        (None, Origin::Costs { .. } | Origin::Machine { .. }) => return Err(CliError::NoLink),
     };
     Ok((found.ok_or(CliError::NoLink)?, file.display().to_string()))
 }

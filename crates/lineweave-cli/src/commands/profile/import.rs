@@ -155,5 +155,6 @@ fn report(arguments: &Import, machine: &Machine, session: &mut Session) -> Resul
     }
     session.out.table(&rows)?;
     told(machine).iter().skip(1).take(1).try_for_each(|note| session.out.line(note))?;
-    session.out.line(&format!("lineweave explain barrier --machine {}", found.file))
+    session.out.line(&format!("lineweave explain barrier --machine {}", found.file))?;
+    session.out.line(&format!("lineweave profile adopt {}", found.file))
 }

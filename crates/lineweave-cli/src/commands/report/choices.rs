@@ -9,6 +9,7 @@ use lineweave_core::select::{select, SelectError};
 use lineweave_core::topology::Shape;
 use lineweave_core::units::{Bytes, Nanos};
 use lineweave_lab::draw;
+use std::sync::{Mutex, PoisonError};
 
 /// Collectives that are mapped.
 const MAPPED: [Collective; 2] = [Collective::Bcast, Collective::Allreduce];
@@ -92,13 +93,13 @@ pub fn section(subject: &Subject, session: &mut Session) -> Result<Section, CliE
 /// What comes of each item, in order.
 fn on_all_cpus<T: Sync, R: Send>(items: &[T], of: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(items.len().max(1));
+    // The last take longest, so they are begun first, and whoever is free takes the next.
+    let left = Mutex::new((0..items.len()).rev());
+    let take = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
     let mut made: Vec<(usize, R)> = std::thread::scope(|scope| {
-        let part = |first: usize| {
-            let of = &of;
-            // Neighbours take about as long as each other.
-            let own = items.iter().enumerate().skip(first).step_by(threads);
-            scope.spawn(move || own.map(|(i, item)| (i, of(item))).collect::<Vec<_>>())
-        };
+        let (take, of) = (&take, &of);
+        let part =
+            |_| scope.spawn(move || std::iter::from_fn(take).map(|i| (i, of(&items[i]))).collect::<Vec<_>>());
         let started: Vec<_> = (0..threads).map(part).collect();
         let ended = |thread: std::thread::ScopedJoinHandle<'_, Vec<(usize, R)>>| {
             thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))

@@ -23,7 +23,7 @@ struct Pair {
 pub fn section(subject: &Subject, session: &mut Session) -> Result<Section, CliError> {
     let mut section = Section::new("predicted", "Predicted against measured");
     let mut pairs = Vec::new();
-    for t in subject.choices.iter().flat_map(|c| &c.choices) {
+    for t in subject.choices.iter().flat_map(|c| &c.choices).filter(|t| !t.simulated) {
         pairs.push(Pair {
             collective: t.collective.to_string(),
             about: about(

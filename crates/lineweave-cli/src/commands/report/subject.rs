@@ -2,7 +2,7 @@
 
 use crate::error::CliError;
 use crate::machines;
-use crate::session::{load_machine, load_profile, Session};
+use crate::session::{load_adopted, load_machine, load_profile, Session};
 use lineweave::segment::MAX_RANKS;
 use lineweave::settings::Settings;
 use lineweave::topology::{Hardware, Source};
@@ -129,7 +129,12 @@ pub fn load(record: Option<&Path>, session: &mut Session) -> Result<Subject, Cli
         (None, Some(r)) if elsewhere(r) => None,
         (None, _) => cached,
     };
-    if let Some(file) = file {
+    // Adopted costs are no profile: they stand in for one.
+    let adopted = match &file {
+        Some(file) => load_adopted(file)?.is_some(),
+        None => false,
+    };
+    if let Some(file) = file.filter(|_| !adopted) {
         let (profile, model) = load_profile(&file)?;
         let topology = match given {
             Some(topology) => topology,

@@ -383,5 +383,6 @@ fn tuned(question: &Question, team: Team, race: &Race) -> Tuned {
         predicted_ns: best.candidate.predicted.0,
         measured_ns: best.stats.median,
         attach: question.attach.then(|| best.candidate.reaches(question)),
+        simulated: false,
     }
 }
