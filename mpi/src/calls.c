@@ -269,7 +269,8 @@ bool lwm_leave(struct lwm_call *call, enum lwm_reason why)
 {
     struct lwm_count *count = &lwm_counts[call->kind][call->size_class];
     call->why = why;
-    bool timed = lwm_is_timed(count->passed) || (call->comm && call->comm->way == LWM_NEW);
+    /* All of them for a report, which adds their times up: calls of one kind on other communicators may take quite another time. */
+    bool timed = lwm_is_timed(count->passed) || lwm_settings.report || (call->comm && call->comm->way == LWM_NEW);
     if (call->start_ns == 0 && timed) call->start_ns = lwm_now_ns();
     add(&count->passed, 1);
     add(&count->why[why], 1);
