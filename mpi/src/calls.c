@@ -69,14 +69,22 @@ bool lwm_begin(struct lwm_call *call, enum lwm_kind kind, MPI_Comm handle)
     call->each = 0;
     struct lwm_comm *comm = LWM_LIKELY(lwm_active) ? lwm_comm_of(handle) : NULL;
     call->comm = comm;
-    if (LWM_UNLIKELY(!comm)) return lwm_leave(call, lwm_active ? LWM_WHY_ARGUMENT : LWM_WHY_INACTIVE);
+    call->why = lwm_active ? LWM_WHY_ARGUMENT : LWM_WHY_INACTIVE;
+    if (LWM_UNLIKELY(!comm)) return false;
     if (kind < LWM_HOT) {
         if (LWM_UNLIKELY(comm->hot[kind].done)) lwm_count_hot(comm, kind);
         /* What is repeated counts towards the next contest, and this call does too. */
         comm->hot[kind].left = 0;
     }
-    if (LWM_LIKELY(comm->way == LWM_TEAM || comm->way == LWM_NODES)) return true;
-    return lwm_leave(call, comm->why);
+    call->why = comm->why;
+    return LWM_LIKELY(comm->way == LWM_TEAM || comm->way == LWM_NODES);
+}
+
+bool lwm_away(struct lwm_call *call, MPI_Count count, MPI_Datatype type)
+{
+    size_t bytes;
+    if (count > 0 && lwm_active && !__builtin_mul_overflow((size_t)count, lwm_size_of_known(type), &bytes)) call->size_class = lwm_class(bytes);
+    return lwm_leave(call, call->why);
 }
 
 /* Ends a contest after which the times of so many calls a side, summed over all ranks, are known. */
@@ -269,7 +277,8 @@ bool lwm_leave(struct lwm_call *call, enum lwm_reason why)
 {
     struct lwm_count *count = &lwm_counts[call->kind][call->size_class];
     call->why = why;
-    bool timed = lwm_is_timed(count->passed) || (call->comm && call->comm->way == LWM_NEW);
+    /* All of them for a report, which adds their times up: calls of one kind on other communicators may take quite another time. */
+    bool timed = lwm_is_timed(count->passed) || lwm_settings.report || (call->comm && call->comm->way == LWM_NEW);
     if (call->start_ns == 0 && timed) call->start_ns = lwm_now_ns();
     add(&count->passed, 1);
     add(&count->why[why], 1);
@@ -327,7 +336,10 @@ void lwm_count_passed(enum lwm_kind kind)
 
 bool lwm_barrier(struct lwm_call *call, MPI_Comm handle)
 {
-    if (!lwm_begin(call, LWM_BARRIER, handle)) return lwm_meets(call, 1, lwm_host.byte);
+    if (!lwm_begin(call, LWM_BARRIER, handle)) {
+        lwm_away(call, 0, lwm_host.byte);
+        return lwm_meets(call, 1, lwm_host.byte);
+    }
     struct lwm_comm *comm = call->comm;
     struct lwm_race *race = &comm->races[LWM_BARRIER][0];
     /* What is left when another communicator had this one's slot. */

@@ -40,6 +40,8 @@ bool lwm_reduce_scatter(struct lwm_call *call, const void *send, void *recv, con
 
 bool lwm_same_open(void);
 void lwm_same_close(void);
+/* Whether the host combines this type by this operator. */
+bool lwm_same_combines(MPI_Datatype type, MPI_Op op);
 /* Those that combine; `count` of a reduce_scatter is of all blocks. */
 bool lwm_same_fold(enum lwm_kind kind, const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op);
 /* gather and scatter at the root, allgather, alltoall. */

@@ -40,7 +40,10 @@ bool lwm_fold(struct lwm_call *call, enum lwm_kind kind, const void *send, void 
               MPI_Op mpi_op, int root, MPI_Comm handle)
 {
     bool everywhere = kind == LWM_ALLREDUCE || kind == LWM_REDUCE_SCATTER_BLOCK;
-    if (!lwm_begin(call, kind, handle)) return lwm_meets(call, everywhere ? count : 0, type);
+    if (!lwm_begin(call, kind, handle)) {
+        lwm_away(call, count, type);
+        return lwm_meets(call, everywhere ? count : 0, type);
+    }
     struct lwm_comm *comm = call->comm;
     struct lwm_type info;
     if (count < 0 || root < 0 || root >= comm->size || !lwm_type_of(type, &info)) return lwm_leave(call, LWM_WHY_ARGUMENT);

@@ -15,6 +15,7 @@
 #include <string.h>
 
 struct lwm_host lwm_host;
+const char *lwm_host_title = LWM_ABI_TITLE;
 
 /* The host's library, once found. */
 static void *library;
@@ -99,6 +100,11 @@ static bool is_of_our_kind(void)
     if (version && lwm_host.Get_library_version && lwm_host.Get_library_version(version, &length) == 0) {
         static const char *const names[] = LWM_ABI_VERSIONS;
         for (int i = 0; names[i]; i++) right = right || strncmp(version, names[i], strlen(names[i])) == 0;
+        static const char *const own[][2] = {{"Intel(R) MPI", "Intel MPI"}, {"MVAPICH", "MVAPICH"}, {"CRAY MPICH", "Cray MPICH"},
+                                             {"MPICH", "MPICH"}, {"Open MPI", "Open MPI"}};
+        for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+            if (strncmp(version, own[i][0], strlen(own[i][0])) == 0) lwm_host_title = own[i][1];
+        }
         if (!right) {
             version[strcspn(version, "\n,")] = 0;
             lwm_say("this program's MPI is `%.60s`, and the library for " LWM_ABI_TITLE " was preloaded; nothing is taken over",

@@ -73,6 +73,7 @@ static void begin(void)
     };
     /* Whether all could: what follows is the same on all ranks. */
     bool fine = lwm_types_open() && lwm_same_open() && lw_check_version(LW_VERSION) == LW_OK;
+    if (fine) lwm_types_ask();
     if (!lwm_comms_open(fine, settings, LWM_SETTINGS)) {
         if (rank == 0) lwm_say("not all ranks could set it up; nothing is taken over");
         return;

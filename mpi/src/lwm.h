@@ -45,6 +45,8 @@ struct lwm_host {
     MPI_Op sum, min, max;
 };
 extern struct lwm_host lwm_host;
+/* What this program's MPI calls itself, as `Intel MPI`; the interface's name until it is found. */
+extern const char *lwm_host_title;
 
 /* What comes after this library under the name MPI_x, so that other interposers have their turn; else the host's PMPI_x.
  * Ends the program with one line when there is neither. */
@@ -283,6 +285,10 @@ struct lwm_type {
     size_t align;
 };
 bool lwm_types_open(void);
+/* Asks the host what it makes of types that MPI does not let be combined. */
+void lwm_types_ask(void);
+/* Bytes of a predefined type, without asking the host; 0 for others. */
+size_t lwm_size_of_known(MPI_Datatype type);
 /* False when it is no type. */
 bool lwm_type_of(MPI_Datatype type, struct lwm_type *to);
 /* lineweave's operator on this type, or -1. */
@@ -327,8 +333,10 @@ struct lwm_call {
     MPI_Datatype each_type;
 };
 
-/* Begins a call: true when lineweave is to carry it out. `bytes` is equal on all ranks. */
+/* Begins a call: true when lineweave is to carry it out; if not, `lwm_away` is next. */
 bool lwm_begin(struct lwm_call *call, enum lwm_kind kind, MPI_Comm comm);
+/* Leaves a call that was not begun to the host, counted with what this rank gives or takes. Returns false. */
+bool lwm_away(struct lwm_call *call, MPI_Count count, MPI_Datatype type);
 /* With the size known and the arguments found sound: whether lineweave carries it out now. `alike`: bytes are equal on all
  * ranks; where they are not, sizes of all classes share one contest. */
 bool lwm_mine(struct lwm_call *call, size_t bytes, bool alike);

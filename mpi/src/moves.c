@@ -59,7 +59,7 @@ static void keep(const struct lwm_call *call, const struct lwm_buffer *buffer, c
 
 bool lwm_bcast(struct lwm_call *call, struct lwm_buffer buffer, int root, MPI_Comm handle)
 {
-    if (!lwm_begin(call, LWM_BCAST, handle)) return false;
+    if (!lwm_begin(call, LWM_BCAST, handle)) return lwm_away(call, buffer.count, buffer.type);
     struct lwm_type info;
     size_t bytes;
     if (!root_is_rank(call, root) || !describe(&buffer, &info, &bytes)) return lwm_leave(call, LWM_WHY_ARGUMENT);
@@ -88,7 +88,8 @@ bool lwm_bcast(struct lwm_call *call, struct lwm_buffer buffer, int root, MPI_Co
 
 bool lwm_gather(struct lwm_call *call, struct lwm_buffer send, struct lwm_buffer recv, int root, MPI_Comm handle)
 {
-    if (!lwm_begin(call, LWM_GATHER, handle)) return false;
+    const struct lwm_buffer *told = send.at == LWM_IN_PLACE ? &recv : &send;
+    if (!lwm_begin(call, LWM_GATHER, handle)) return lwm_away(call, told->count, told->type);
     struct lwm_comm *comm = call->comm;
     size_t ranks = (size_t)comm->size, own = (size_t)comm->rank;
     if (!root_is_rank(call, root)) return lwm_leave(call, LWM_WHY_ARGUMENT);
@@ -126,7 +127,8 @@ bool lwm_gather(struct lwm_call *call, struct lwm_buffer send, struct lwm_buffer
 
 bool lwm_scatter(struct lwm_call *call, struct lwm_buffer send, struct lwm_buffer recv, int root, MPI_Comm handle)
 {
-    if (!lwm_begin(call, LWM_SCATTER, handle)) return false;
+    const struct lwm_buffer *told = recv.at == LWM_IN_PLACE ? &send : &recv;
+    if (!lwm_begin(call, LWM_SCATTER, handle)) return lwm_away(call, told->count, told->type);
     struct lwm_comm *comm = call->comm;
     if (!root_is_rank(call, root)) return lwm_leave(call, LWM_WHY_ARGUMENT);
     size_t ranks = (size_t)comm->size;
@@ -165,7 +167,10 @@ bool lwm_scatter(struct lwm_call *call, struct lwm_buffer send, struct lwm_buffe
 /* Allgather and alltoall, in which every rank takes a block of each. */
 static bool exchange(struct lwm_call *call, enum lwm_kind kind, struct lwm_buffer send, struct lwm_buffer recv, MPI_Comm handle)
 {
-    if (!lwm_begin(call, kind, handle)) return lwm_meets(call, recv.count, recv.type);
+    if (!lwm_begin(call, kind, handle)) {
+        lwm_away(call, recv.count, recv.type);
+        return lwm_meets(call, recv.count, recv.type);
+    }
     struct lwm_comm *comm = call->comm;
     bool gathers = kind == LWM_ALLGATHER;
     size_t ranks = (size_t)comm->size, own = (size_t)comm->rank, give = gathers ? 1 : ranks;

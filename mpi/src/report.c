@@ -47,8 +47,8 @@ static void show(const struct lwm_count *counts, const long long *setup)
         for (int r = 0; r < LWM_REASONS; r++) why[r] += counts[i].why[r];
     }
     int ranks = lwm_world_size;
-    lwm_say("%llu of %llu collective calls of %d ranks taken over from " LWM_ABI_TITLE, (unsigned long long)taken,
-            (unsigned long long)(taken + passed), ranks);
+    lwm_say("%llu of %llu collective calls of %d ranks taken over from %s", (unsigned long long)taken,
+            (unsigned long long)(taken + passed), ranks, lwm_host_title);
     if (taken + passed == 0) return;
     fprintf(stderr, "  %-21s %-11s %12s %12s %12s %11s %11s\n", "collective", "bytes", "taken over", "passed on", "MiB", "us a call",
             "at the host");
@@ -77,8 +77,8 @@ static void show(const struct lwm_count *counts, const long long *setup)
 
 static bool write_json(FILE *file, const struct lwm_count *counts, const long long *setup)
 {
-    fprintf(file, "{\"schema\":1,\"kind\":\"mpi-job\",\"abi\":\"" LWM_ABI_NAME "\",\"ranks\":%d,\"teams\":%lld,\"met\":%lld,"
-            "\"teams_total_ms\":%.6f,\"plans\":%lld,\"plans_total_ms\":%.6f}\n", lwm_world_size, setup[LWM_TEAMS], setup[LWM_MET],
+    fprintf(file, "{\"schema\":1,\"kind\":\"mpi-job\",\"abi\":\"" LWM_ABI_NAME "\",\"mpi\":\"%s\",\"ranks\":%d,\"teams\":%lld,\"met\":%lld,"
+            "\"teams_total_ms\":%.6f,\"plans\":%lld,\"plans_total_ms\":%.6f}\n", lwm_host_title, lwm_world_size, setup[LWM_TEAMS], setup[LWM_MET],
             (double)setup[LWM_TEAMS_NS] / 1e6, setup[LWM_PLANS], (double)setup[LWM_PLANS_NS] / 1e6);
     for (int k = 0; k < LWM_KINDS; k++) {
         for (int c = 0; c < LWM_CLASSES; c++) {

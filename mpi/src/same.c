@@ -20,6 +20,12 @@ bool lwm_same_open(void)
 
 void lwm_same_close(void) { lwm_host.Comm_free(&alone); }
 
+bool lwm_same_combines(MPI_Datatype type, MPI_Op op)
+{
+    char give[32] = {0}, take[32];
+    return lwm_host.Allreduce(give, take, 1, type, op, alone) == 0;
+}
+
 static bool refuses(enum lwm_kind kind, struct lwm_buffer give, struct lwm_buffer take, MPI_Op op)
 {
     if (give.at != take.at || give.count > INT_MAX || take.count > INT_MAX) return false;

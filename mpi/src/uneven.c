@@ -99,7 +99,8 @@ static bool sound(const struct lwm_buffer *buffer, size_t *bytes)
 /* Begins any of these calls. */
 static bool begin(struct lwm_call *call, enum lwm_kind kind, MPI_Comm comm)
 {
-    if (!lwm_begin(call, kind, comm)) return false;
+    /* Blocks have no one length that could be told. */
+    if (!lwm_begin(call, kind, comm)) return lwm_away(call, 0, lwm_host.byte);
     return call->comm->way == LWM_NODES ? lwm_leave(call, LWM_WHY_NODES) : true;
 }
 

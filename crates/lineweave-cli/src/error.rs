@@ -229,6 +229,9 @@ pub enum CliError {
     /// MPIs that cannot be measured.
     #[error("{0}; name the MPIs' directories, which have bin/mpirun, with --mpi")]
     Mpi(String),
+    /// Programs that cannot be installed.
+    #[error("what the programs need could not be installed: {0}")]
+    Apps(String),
     /// Several nodes without what is between them.
     #[error("what a message between two nodes costs is not known; measure it by `lineweave run --link FILE` on them and give --link FILE, keep it by `lineweave profile link FILE`, or say --link LATENCY_NS,BYTES_PER_NS")]
     NoLink,

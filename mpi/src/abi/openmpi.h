@@ -49,6 +49,7 @@ typedef struct { int MPI_SOURCE, MPI_TAG, MPI_ERROR, cancelled; size_t count; } 
 #define LWM_DATATYPE_NULL ompi_mpi_datatype_null
 #define LWM_REQUEST_NULL ompi_request_null
 #define LWM_BYTE ompi_mpi_byte
+#define LWM_CHAR ompi_mpi_char
 #define LWM_INT ompi_mpi_int
 #define LWM_LONG_LONG ompi_mpi_long_long_int
 #define LWM_DOUBLE ompi_mpi_double

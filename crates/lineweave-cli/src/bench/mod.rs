@@ -1,5 +1,6 @@
 //! Benchmarks: definitions as data, and the peers that lineweave is compared with in the same run.
 
+pub mod apps;
 pub mod definition;
 pub mod field;
 pub mod guidelines;

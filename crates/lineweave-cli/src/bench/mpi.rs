@@ -17,17 +17,18 @@ const INTERFACES: [(&str, &str, &str, &str); 2] = [
 /// Where libraries lie below a prefix.
 const LIBRARIES: [&str; 4] = ["lib", "lib64", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu"];
 /// The longest a launch may last before it is given up, in seconds: by `timeout`, which the launchers' children heed.
-const PATIENCE: &str = "300";
+pub const PATIENCE: &str = "300";
 
-/// An installed MPI with the program built for it.
+/// An installed MPI.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Mpi {
     /// The prefix's last part, such as `openmpi`.
     pub name: String,
     prefix: PathBuf,
     library: PathBuf,
-    program: PathBuf,
-    open: bool,
+    /// Which of [`INTERFACES`] it has, and the macro that chooses it.
+    abi: &'static str,
+    define: &'static str,
     /// Spins without yielding, unless told to.
     spins: bool,
 }
@@ -101,11 +102,11 @@ pub struct Ratio {
 }
 
 impl Mpi {
-    /// The MPI below a prefix, with the program built in `directory`.
+    /// The MPI below a prefix.
     ///
     /// # Errors
     /// Why it cannot be measured.
-    pub fn below(prefix: &Path, directory: &Path) -> Result<Mpi, String> {
+    pub fn below(prefix: &Path) -> Result<Mpi, String> {
         let prefix = prefix.canonicalize().map_err(|e| format!("{}: {e}", prefix.display()))?;
         let name = prefix.file_name().unwrap_or_default().to_string_lossy().into_owned();
         if !prefix.join("bin/mpirun").exists() {
@@ -118,42 +119,81 @@ impl Mpi {
         let Some((&(abi, define, ..), library)) = found else {
             return Err(format!("{}: neither libmpi.so.40 nor libmpi.so.12 below it", prefix.display()));
         };
-        let program = build(&name, abi, define, &library, directory).map_err(|e| format!("{name}: {e}"))?;
         let spins = prefix.join("bin/mpichversion").exists();
-        Ok(Mpi { name, prefix, library, program, open: abi == "openmpi", spins })
+        Ok(Mpi { name, prefix, library, abi, define, spins })
     }
 
-    /// Launches the program once and returns each case's median.
-    fn launch(
-        &self,
-        order: &Order,
-        buffers: &'static str,
-        lineweave: Option<&Path>,
-    ) -> Result<BTreeMap<Case, f64>, String> {
+    /// Builds a program of one C file that needs no MPI's header, in `directory`.
+    ///
+    /// # Errors
+    /// Why it cannot be.
+    pub fn build(&self, program: &str, source: &str, directory: &Path) -> Result<PathBuf, String> {
+        self.compile(program, source, directory).map_err(|e| format!("{}: {e}", self.name))
+    }
+
+    fn compile(&self, program: &str, source: &str, directory: &Path) -> Result<PathBuf, String> {
+        let sources = directory.join(format!("mpi-{}", self.name));
+        let write = |file: PathBuf, text: &str| {
+            let made = std::fs::create_dir_all(file.parent().unwrap_or(directory))
+                .and_then(|()| std::fs::write(&file, text));
+            made.map_err(|e| format!("{}: {e}", file.display()))
+        };
+        let file = sources.join(format!("{program}.c"));
+        write(file.clone(), source)?;
+        for (abi, _, _, text) in INTERFACES {
+            write(sources.join(format!("abi/{abi}.h")), text)?;
+        }
+        let built = sources.join(format!("{program}-{}", self.abi));
+        let mut command = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
+        command.args(["-O2", &format!("-D{}", self.define), "-I"]).arg(&sources).arg(file);
+        command.arg("-o").arg(&built).arg(&self.library).arg("-Wl,--allow-shlib-undefined");
+        let output = command.output().map_err(|e| format!("cannot start the C compiler: {e}"))?;
+        match output.status.success() {
+            true => Ok(built),
+            false => {
+                Err(format!("the C compiler refused it: {}", String::from_utf8_lossy(&output.stderr).trim()))
+            }
+        }
+    }
+
+    /// The launcher of so many ranks on so many CPUs; the program is still to be added.
+    pub fn launcher(&self, ranks: usize, cpus: usize) -> Command {
         let mut command = Command::new("timeout");
         command.arg(PATIENCE).arg(self.prefix.join("bin/mpirun"));
-        if self.open {
+        if self.abi == "openmpi" {
             command.arg("--oversubscribe");
         }
-        command.arg("-n").arg(order.ranks.to_string());
-        if let Some(lineweave) = lineweave {
-            command.arg(lineweave).arg("run").arg("--");
-        }
-        let list = |items: Vec<String>| items.join(",");
-        command.arg(&self.program).arg(buffers).arg(order.window_ms.to_string());
-        command.arg(list(order.collectives.clone()));
-        command.arg(list(order.bytes.iter().map(usize::to_string).collect()));
+        command.arg("-n").arg(ranks.to_string());
         let mut path = self.prefix.join("bin").into_os_string();
         path.push(":");
         path.push(std::env::var_os("PATH").unwrap_or_default());
         command.env("PATH", path).env("LINEWEAVE_QUIET", "1").env("I_MPI_ROOT", &self.prefix);
         command.env("LD_LIBRARY_PATH", self.library.parent().unwrap_or(Path::new("/")));
         command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-        if self.spins && order.ranks > order.cpus {
+        if self.spins && ranks > cpus {
             // A barrier of MPICH's among 4 ranks on 2 CPUs takes 8 ms otherwise, and 22 us so.
             command.env("MPIR_CVAR_CH4_PROGRESS_THROTTLE", "1");
             command.env("MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT", "8");
         }
+        command
+    }
+
+    /// Launches the program of [`collectives`] once and returns each case's median.
+    fn launch(
+        &self,
+        program: &Path,
+        order: &Order,
+        buffers: &'static str,
+        lineweave: Option<&Path>,
+    ) -> Result<BTreeMap<Case, f64>, String> {
+        let mut command = self.launcher(order.ranks, order.cpus);
+        if let Some(lineweave) = lineweave {
+            command.arg(lineweave).arg("run").arg("--");
+        }
+        let list = |items: Vec<String>| items.join(",");
+        command.arg(program).arg(buffers).arg(order.window_ms.to_string());
+        command.arg(list(order.collectives.clone()));
+        command.arg(list(order.bytes.iter().map(usize::to_string).collect()));
         let output = command.output().map_err(|e| format!("{}: cannot start mpirun: {e}", self.name))?;
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);
@@ -162,6 +202,14 @@ impl Mpi {
         }
         Ok(medians(&String::from_utf8_lossy(&output.stdout), buffers))
     }
+}
+
+/// The program that times collectives, built for an MPI in `directory`.
+///
+/// # Errors
+/// Why it cannot be.
+pub fn collectives(mpi: &Mpi, directory: &Path) -> Result<PathBuf, String> {
+    mpi.build("collectives", PROGRAM, directory)
 }
 
 /// The median of each line `collective bytes ns ns ...`; other lines are a launcher's.
@@ -175,36 +223,12 @@ fn medians(text: &str, buffers: &'static str) -> BTreeMap<Case, f64> {
     text.lines().filter_map(line).collect()
 }
 
-fn build(name: &str, abi: &str, define: &str, library: &Path, directory: &Path) -> Result<PathBuf, String> {
-    let sources = directory.join(format!("mpi-{name}"));
-    let write = |file: PathBuf, text: &str| {
-        let made = std::fs::create_dir_all(file.parent().unwrap_or(directory))
-            .and_then(|()| std::fs::write(&file, text));
-        made.map_err(|e| format!("{}: {e}", file.display()))
-    };
-    write(sources.join("collectives.c"), PROGRAM)?;
-    for (file, _, _, text) in INTERFACES {
-        write(sources.join(format!("abi/{file}.h")), text)?;
-    }
-    let program = sources.join(format!("collectives-{abi}"));
-    let mut command = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
-    command.args(["-O2", &format!("-D{define}"), "-I"]).arg(&sources).arg(sources.join("collectives.c"));
-    command.arg("-o").arg(&program).arg(library).arg("-Wl,--allow-shlib-undefined");
-    let output = command.output().map_err(|e| format!("cannot start the C compiler: {e}"))?;
-    match output.status.success() {
-        true => Ok(program),
-        false => {
-            Err(format!("the C compiler refused it: {}", String::from_utf8_lossy(&output.stderr).trim()))
-        }
-    }
-}
-
-/// Measures all MPIs, with and without the command `lineweave` before the program. `step` is told each launch.
+/// Measures all MPIs by the program built for each, with and without the command `lineweave` before the program. `step` is told each launch.
 ///
 /// # Errors
 /// Why a launch failed: a wrong answer, too.
 pub fn measure(
-    mpis: &[Mpi],
+    mpis: &[(Mpi, PathBuf)],
     order: &Order,
     lineweave: &Path,
     mut step: impl FnMut(&str),
@@ -212,7 +236,7 @@ pub fn measure(
     let mut rows: BTreeMap<(usize, bool, Case), Vec<f64>> = BTreeMap::new();
     for round in 0..order.launches {
         for buffers in ["reuse", "fresh"] {
-            for (i, mpi) in mpis.iter().enumerate() {
+            for (i, (mpi, program)) in mpis.iter().enumerate() {
                 // Who goes first changes from round to round.
                 for with in [round % 2 == 0, round % 2 != 0] {
                     step(&format!(
@@ -221,7 +245,7 @@ pub fn measure(
                         if with { " with lineweave" } else { "" },
                         order.ranks
                     ));
-                    for (case, time) in mpi.launch(order, buffers, with.then_some(lineweave))? {
+                    for (case, time) in mpi.launch(program, order, buffers, with.then_some(lineweave))? {
                         rows.entry((i, with, case)).or_default().push(time);
                     }
                 }
@@ -230,7 +254,7 @@ pub fn measure(
     }
     let row = |((i, lineweave, case), launches_ns): ((usize, bool, Case), Vec<f64>)| {
         let median_ns = median(&launches_ns);
-        Row { mpi: mpis[i].name.clone(), lineweave, ranks: order.ranks, case, launches_ns, median_ns }
+        Row { mpi: mpis[i].0.name.clone(), lineweave, ranks: order.ranks, case, launches_ns, median_ns }
     };
     Ok(rows.into_iter().map(row).collect())
 }
@@ -263,7 +287,7 @@ pub fn ratios(rows: &[Row]) -> Vec<Ratio> {
 }
 
 /// The median of the rounds' ratios, and its interval.
-fn ratio(ours: &[f64], theirs: &[f64]) -> (f64, [f64; 2]) {
+pub fn ratio(ours: &[f64], theirs: &[f64]) -> (f64, [f64; 2]) {
     let mut each: Vec<f64> = ours.iter().zip(theirs).map(|(a, b)| a / b).collect();
     each.sort_by(f64::total_cmp);
     let n = each.len();
@@ -274,7 +298,7 @@ fn ratio(ours: &[f64], theirs: &[f64]) -> (f64, [f64; 2]) {
 }
 
 /// Of at least one value.
-fn median(values: &[f64]) -> f64 {
+pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let middle = sorted.len() / 2;

@@ -31,7 +31,7 @@ pub enum PythonError {
 }
 
 /// `$PYTHON`, or the interpreter beside the command (in a virtual environment both are), or `python3`.
-fn interpreter() -> PathBuf {
+pub fn interpreter() -> PathBuf {
     let beside = || Some(std::env::current_exe().ok()?.with_file_name("python")).filter(|p| p.exists());
     let set = std::env::var_os("PYTHON").filter(|p| !p.is_empty()).map(PathBuf::from);
     set.or_else(beside).unwrap_or_else(|| PathBuf::from("python3"))

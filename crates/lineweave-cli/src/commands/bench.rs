@@ -1,9 +1,11 @@
 //! `lineweave bench`: collectives beside the floor and others, in the same run.
 
+mod apps;
 pub mod first;
 mod mpi;
 
 use super::rank_job;
+use crate::bench::apps::Part;
 use crate::bench::field::{Beside, Field};
 use crate::bench::guidelines::{moved, violated, Violated};
 use crate::bench::python::measure;
@@ -41,7 +43,7 @@ enum Teams {
 pub struct Arguments {
     /// A benchmark that comes with lineweave, which is named as its collective; a definition's file; or all; or `mpi`, the
     /// collectives of installed MPIs with lineweave before them and without; `python`, the Python package beside mpi4py
-    /// and gloo; or `first`, what teams, lengths and communicators cost once
+    /// and gloo; `apps`, real programs end to end; or `first`, what teams, lengths and communicators cost once
     #[arg(default_value = "all")]
     name: String,
     /// Team sizes, such as 2 or 2,4,8 [default: the definition's]
@@ -69,12 +71,18 @@ pub struct Arguments {
     /// Fewer and shorter windows, and a third of the sizes
     #[arg(long)]
     quick: bool,
-    /// For `mpi`: directories of MPIs, which have bin/mpirun [default: of the mpirun on the PATH]
+    /// For `mpi` and `apps`: directories of MPIs, which have bin/mpirun [default: of the mpirun on the PATH]
     #[arg(long, value_name = "DIR,..", value_delimiter = ',')]
     mpi: Vec<PathBuf>,
-    /// For `mpi`: launches of each MPI with lineweave and without
+    /// For `mpi` and `apps`: launches with lineweave and without
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..))]
     launches: u32,
+    /// For `apps`: these parts only
+    #[arg(long, value_name = "PART,..", value_delimiter = ',')]
+    parts: Vec<Part>,
+    /// For `apps`: first install what its programs need, from PyPI (some 7 GB, and llama.cpp is built)
+    #[arg(long)]
+    install: bool,
     /// Where the programs to compare with are built [default: the user's cache]
     #[arg(long, value_name = "DIR", hide = true)]
     peers: Option<PathBuf>,
@@ -99,6 +107,9 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     }
     if arguments.name == "mpi" {
         return mpi::run(arguments, session);
+    }
+    if arguments.name == "apps" {
+        return apps::run(arguments, session);
     }
     if arguments.name == "first" {
         return first::run(arguments, session);

@@ -1,7 +1,7 @@
 //! `lineweave bench mpi`: the collectives of installed MPIs, with lineweave before them and without.
 
 use super::{chosen_by, here, peers_directory, Arguments, Report};
-use crate::bench::mpi::{measure, ratios, Mpi, Order, Ratio};
+use crate::bench::mpi::{collectives, measure, ratios, Mpi, Order, Ratio};
 use crate::bench::record::{write, Provenance};
 use crate::error::CliError;
 use crate::output::{table, Output};
@@ -25,8 +25,9 @@ pub(super) fn run(arguments: &Arguments, session: &mut Session) -> Result<(), Cl
     let directory = peers_directory(arguments);
     let (mut mpis, mut missing) = (Vec::new(), Vec::new());
     for prefix in prefixes(arguments) {
-        match Mpi::below(&prefix, &directory) {
-            Ok(mpi) => mpis.push(mpi),
+        let found = Mpi::below(&prefix).and_then(|mpi| Ok((collectives(&mpi, &directory)?, mpi)));
+        match found {
+            Ok((program, mpi)) => mpis.push((mpi, program)),
             Err(why) => missing.push(why),
         }
     }
@@ -80,7 +81,7 @@ pub(super) fn run(arguments: &Arguments, session: &mut Session) -> Result<(), Cl
 }
 
 /// The MPIs asked for, or that of the PATH.
-fn prefixes(arguments: &Arguments) -> Vec<PathBuf> {
+pub(super) fn prefixes(arguments: &Arguments) -> Vec<PathBuf> {
     if !arguments.mpi.is_empty() {
         return arguments.mpi.clone();
     }

@@ -1,0 +1,75 @@
+"""Decodes with a small transformer of random weights, tensor parallel: `tensor_parallel.py BACKEND SECONDS`, once a rank.
+
+torch.distributed.tensor.parallel divides each layer's attention heads and feed-forward rows among the ranks, which leaves two
+allreduces of the hidden state a layer. Prints the time of one token, and the share of it that is communication: what it takes
+longer than one rank's part of the same layers by itself.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+
+from ranks import join, leave, seconds_a_step, tell
+
+HIDDEN, HEADS, INNER, LAYERS, PAST, SEQUENCES = 1024, 16, 2816, 8, 64, 4
+
+
+class Layer(nn.Module):
+    """One layer with `1 / parts` of the heads and of the inner rows where it is not divided by torch."""
+
+    def __init__(self, parts: int = 1) -> None:
+        super().__init__()
+        self.each = HIDDEN // HEADS
+        width = HIDDEN // parts
+        self.before, self.between = nn.RMSNorm(HIDDEN), nn.RMSNorm(HIDDEN)
+        self.query, self.key, self.value = (nn.Linear(HIDDEN, width, bias=False) for _ in range(3))
+        self.merge = nn.Linear(width, HIDDEN, bias=False)
+        self.gate, self.up = (nn.Linear(HIDDEN, INNER // parts, bias=False) for _ in range(2))
+        self.down = nn.Linear(INNER // parts, HIDDEN, bias=False)
+
+    def forward(self, x: torch.Tensor, past: torch.Tensor) -> torch.Tensor:
+        normal = self.before(x)
+        query, key, value = (w(normal).view(SEQUENCES, -1, 1, self.each) for w in (self.query, self.key, self.value))
+        keys, values = torch.cat([past[0], key], 2), torch.cat([past[1], value], 2)
+        seen = nn.functional.scaled_dot_product_attention(query, keys, values)
+        x = x + self.merge(seen.reshape(SEQUENCES, -1))
+        normal = self.between(x)
+        return x + self.down(nn.functional.silu(self.gate(normal)) * self.up(normal))
+
+
+@torch.inference_mode()
+def main(backend: str, seconds: float) -> None:
+    join(backend)
+    ranks = dist.get_world_size()
+    mesh = init_device_mesh("cpu", (ranks,))
+    wide = {name: ColwiseParallel() for name in ("query", "key", "value", "gate", "up")}
+    plan = {**wide, "merge": RowwiseParallel(), "down": RowwiseParallel()}
+    whole, part = [Layer() for _ in range(LAYERS)], [Layer(ranks) for _ in range(LAYERS)]
+    token = torch.randn(SEQUENCES, HIDDEN)
+    expected = token
+    past = torch.randn(2, SEQUENCES, HEADS, PAST, HIDDEN // HEADS)
+    mine = past.chunk(ranks, 2)[dist.get_rank()].contiguous()
+    for layer in whole:
+        expected = layer(expected, past)
+    divided = [parallelize_module(layer, mesh, plan) for layer in whole]
+
+    def decode(layers: list[nn.Module]) -> torch.Tensor:
+        x = token
+        for layer in layers:
+            x = layer(x, mine)
+        return x
+
+    torch.testing.assert_close(decode(divided), expected, rtol=1e-3, atol=1e-3)
+    together = seconds_a_step(lambda: decode(divided), seconds)
+    tell("token", together, seconds_a_step(lambda: decode(part), seconds / 2))
+    leave()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], float(sys.argv[2]))
