@@ -60,6 +60,7 @@ pub fn mask() -> Result<Vec<usize>, AffinityError> {
 }
 
 /// Whether the system refuses to tell the mask, whatever its length.
+#[cfg(feature = "hwloc")]
 pub fn is_refused() -> bool {
     sched_getaffinity(None).is_err_and(|e| e != Errno::INVAL)
 }
