@@ -4,6 +4,7 @@
 //! proofs are of the plan with this digest.
 
 use crate::error::Error;
+use crate::memory;
 use crate::tuning::{Because, Chosen};
 use lineweave_core::algorithm::{self, Problem};
 use lineweave_core::collective::{Association, Collective};
@@ -63,10 +64,16 @@ impl Proofs<'_> {
                     Some(rank) => part.only(rank),
                     None => part,
                 };
+                if rank.is_some() && part.plan.ranks >= MANY {
+                    memory::give_back();
+                }
                 Ok(Proved { part, proof })
             }
             Proofs::Told(told) => {
                 let part = rank.map_or_else(whole, |rank| Ok(algorithm.part(problem, params, rank)?))?;
+                if rank.is_some() && part.ops >= LARGE {
+                    memory::give_back();
+                }
                 match told.next() {
                     Some(&(digest, proof)) if digest == part.digest => Ok(Proved { part, proof }),
                     other => Err(Error::Foreign {
@@ -92,6 +99,11 @@ fn unordered(plan: &Plan) -> Error {
         why: format!("{} does not combine contributions in the order asked for", plan.name()),
     }
 }
+
+/// Ops of a plan whose making takes megabytes, even of one rank's part.
+const LARGE: usize = 1 << 16;
+/// Ranks for which choosing and proving does.
+const MANY: usize = 64;
 
 /// Words of a proof, with its plan's digest.
 const PROOF: usize = 4;
