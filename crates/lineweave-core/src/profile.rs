@@ -222,17 +222,22 @@ impl Profile {
             line: line_of(e.span().map_or(0, |s| s.start)),
             message: e.message().replace('\n', ", "),
         };
-        // The version is looked at first: another version's text need not have this one's keys.
-        #[derive(Deserialize)]
-        struct Version {
-            schema: toml::Spanned<u32>,
-        }
-        let version: Version = toml::from_str(text).map_err(malformed)?;
-        if *version.schema.get_ref() != SCHEMA {
-            let line = line_of(version.schema.span().start);
-            return Err(ProfileError::Schema { line, found: *version.schema.get_ref() });
-        }
-        let profile: Profile = toml::from_str(text).map_err(malformed)?;
+        let profile: Profile = match toml::from_str(text) {
+            Ok(profile @ Profile { schema: SCHEMA, .. }) => profile,
+            other => {
+                // Another version's text need not have this one's keys, so that its version is what is wrong with it.
+                #[derive(Deserialize)]
+                struct Version {
+                    schema: toml::Spanned<u32>,
+                }
+                let version: Version = toml::from_str(text).map_err(malformed)?;
+                if *version.schema.get_ref() != SCHEMA {
+                    let line = line_of(version.schema.span().start);
+                    return Err(ProfileError::Schema { line, found: *version.schema.get_ref() });
+                }
+                other.map_err(malformed)?
+            }
+        };
         for (i, cell) in profile.cells.iter().enumerate() {
             if let Some((expected, found)) = cell.stats.fault() {
                 let line = text.match_indices("[[cells]]").nth(i).map_or(1, |(at, _)| line_of(at));
