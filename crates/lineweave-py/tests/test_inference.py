@@ -181,3 +181,28 @@ def on_two_nodes(me, n):
 
 def test_ranks_on_several_nodes_are_refused():
     ranks(on_two_nodes, 2, "gloo")
+
+
+def measured(me, n):
+    from lineweave import _bench_inference
+
+    for library in ("lineweave", "gloo"):
+        for _, _, _, call, check in _bench_inference.cases(library):
+            call()
+            check()
+            # What was not added up is no answer.
+            with pytest.raises(AssertionError, match=f"a wrong answer by {library}"):
+                check()
+
+
+def test_what_is_measured_is_checked():
+    ranks(measured, 2, "gloo")
+
+
+def test_what_cannot_be_fetched_is_missing_with_the_reason(monkeypatch, tmp_path):
+    from lineweave import _bench_inference
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    with pytest.raises(_bench_inference.Missing, match="DeepSpeed's operator cannot be fetched: .*deepspeed"):
+        _bench_inference.deepspeed()

@@ -78,6 +78,13 @@ impl Ask<'_> {
             missing => Err(format!("{} has no {missing}; {TO_INSTALL}", python.display())),
         }
     }
+
+    /// Has Python build DeepSpeed's operator, if it is not there; the reason if that cannot be.
+    fn operator(&self) -> Result<(), String> {
+        let mut command = Command::new(self.python());
+        command.args(["-m", "lineweave._bench_inference"]);
+        together(vec![command]).map(|_| ())
+    }
 }
 
 /// Installs what the programs need.
@@ -109,9 +116,25 @@ pub fn apps(part: Part, ask: &Ask<'_>) -> Vec<Result<App, String>> {
         return vec![Err(format!("{}: {e}", ask.directory.display()))];
     }
     match part {
-        Part::Ddp => torch(part, "DistributedDataParallel", "ddp.py", "trains 235,146 parameters", ask),
+        Part::Ddp => {
+            let program = "DistributedDataParallel, gloo";
+            torch(part, program, "ddp.py", "trains 235,146 parameters", ["gloo", "lineweave"], ask)
+        }
         Part::TensorParallel => {
-            torch(part, "tensor parallel", "tensor_parallel.py", "decodes, 8 layers of 1024", ask)
+            let app = |program, backends| {
+                torch(part, program, "tensor_parallel.py", "decodes, 8 layers of 1024", backends, ask)
+            };
+            let mut all = app("tensor parallel, gloo", ["gloo", "lineweave"]);
+            if all.iter().any(Result::is_ok) {
+                match ask.operator() {
+                    Ok(()) => {
+                        let backends = ["operator/deepspeed", "operator/lineweave"];
+                        all.extend(app("tensor parallel by operators, DeepSpeed", backends));
+                    }
+                    Err(why) => all.push(Err(why)),
+                }
+            }
+            all
         }
         Part::Openmp => llama(ask),
         Part::Mpi => [examl(ask), mpi(ask)].into_iter().flatten().collect(),
@@ -126,7 +149,15 @@ struct Told {
     communication: f64,
 }
 
-fn torch(part: Part, name: &str, file: &str, runs: &'static str, ask: &Ask<'_>) -> Vec<Result<App, String>> {
+/// A program of torch, by two backends: without lineweave and with it.
+fn torch(
+    part: Part,
+    program: &str,
+    file: &str,
+    runs: &'static str,
+    [without, with]: [&'static str; 2],
+    ask: &Ask<'_>,
+) -> Vec<Result<App, String>> {
     let python = match ask.has(&["torch", "lineweave"]) {
         Ok(python) => python,
         Err(why) => return vec![Err(why)],
@@ -134,7 +165,7 @@ fn torch(part: Part, name: &str, file: &str, runs: &'static str, ask: &Ask<'_>) 
     let app = |&ranks: &usize| {
         let (python, file, seconds) = (python.clone(), ask.program(file), ask.seconds.to_string());
         let launch = move |way: Way| {
-            let backend = if way == Way::Without { "gloo" } else { "lineweave" };
+            let backend = if way == Way::Without { without } else { with };
             let port = TcpListener::bind(("127.0.0.1", 0)).and_then(|l| l.local_addr());
             let port = port.map_err(|e| format!("no port to meet at: {e}"))?.port().to_string();
             let rank = |rank: usize| {
@@ -153,7 +184,7 @@ fn torch(part: Part, name: &str, file: &str, runs: &'static str, ask: &Ask<'_>) 
         };
         Ok(App {
             part,
-            program: format!("{name}, gloo"),
+            program: program.to_owned(),
             workers: ranks,
             runs,
             counts: false,
