@@ -1,13 +1,15 @@
 """Decodes with a small transformer of random weights, tensor parallel: `tensor_parallel.py BACKEND SECONDS`, once a rank.
 
 torch.distributed.tensor.parallel divides each layer's attention heads and feed-forward rows among the ranks, which leaves two
-allreduces of the hidden state a layer. Prints the time of one token, and the share of it that is communication: what it takes
-longer than one rank's part of the same layers by itself.
+allreduces of the hidden state a layer. With `operator/LIBRARY` as the backend the layers are divided here, and each of the two
+is a call of the library's operator, as in DeepSpeed, sglang and vLLM. Prints the time of one token, and the share of it that is
+communication: what it takes longer than one rank's part of the same layers by itself.
 """
 
 from __future__ import annotations
 
 import sys
+from typing import Callable
 
 import torch
 import torch.distributed as dist
@@ -21,10 +23,11 @@ HIDDEN, HEADS, INNER, LAYERS, PAST, SEQUENCES = 1024, 16, 2816, 8, 64, 4
 
 
 class Layer(nn.Module):
-    """One layer with `1 / parts` of the heads and of the inner rows where it is not divided by torch."""
+    """One layer with `1 / parts` of the heads and of the inner rows where it is not divided by torch, and how sums of parts are made."""
 
-    def __init__(self, parts: int = 1) -> None:
+    def __init__(self, parts: int = 1, add_up: Callable[[torch.Tensor], object] | None = None) -> None:
         super().__init__()
+        self.add_up = add_up or (lambda part: None)
         self.each = HIDDEN // HEADS
         width = HIDDEN // parts
         self.before, self.between = nn.RMSNorm(HIDDEN), nn.RMSNorm(HIDDEN)
@@ -38,18 +41,31 @@ class Layer(nn.Module):
         query, key, value = (w(normal).view(SEQUENCES, -1, 1, self.each) for w in (self.query, self.key, self.value))
         keys, values = torch.cat([past[0], key], 2), torch.cat([past[1], value], 2)
         seen = nn.functional.scaled_dot_product_attention(query, keys, values)
-        x = x + self.merge(seen.reshape(SEQUENCES, -1))
+        part = self.merge(seen.reshape(SEQUENCES, -1))
+        self.add_up(part)
+        x = x + part
         normal = self.between(x)
-        return x + self.down(nn.functional.silu(self.gate(normal)) * self.up(normal))
+        part = self.down(nn.functional.silu(self.gate(normal)) * self.up(normal))
+        self.add_up(part)
+        return x + part
+
+
+def share(whole: Layer, add_up: Callable[[torch.Tensor], object]) -> Layer:
+    """This rank's part of a layer."""
+    ranks, rank = dist.get_world_size(), dist.get_rank()
+    part = Layer(ranks, add_up)
+    for name, weight in part.named_parameters():
+        of = whole.get_parameter(name)
+        dim = next((d for d in range(of.dim()) if of.shape[d] != weight.shape[d]), None)
+        weight.copy_(of if dim is None else of.chunk(ranks, dim)[rank])
+    return part
 
 
 @torch.inference_mode()
 def main(backend: str, seconds: float) -> None:
-    join(backend)
+    kind, _, library = backend.rpartition("/")
+    join("gloo" if kind == "operator" else backend)
     ranks = dist.get_world_size()
-    mesh = init_device_mesh("cpu", (ranks,))
-    wide = {name: ColwiseParallel() for name in ("query", "key", "value", "gate", "up")}
-    plan = {**wide, "merge": RowwiseParallel(), "down": RowwiseParallel()}
     whole, part = [Layer() for _ in range(LAYERS)], [Layer(ranks) for _ in range(LAYERS)]
     token = torch.randn(SEQUENCES, HIDDEN)
     expected = token
@@ -57,7 +73,16 @@ def main(backend: str, seconds: float) -> None:
     mine = past.chunk(ranks, 2)[dist.get_rank()].contiguous()
     for layer in whole:
         expected = layer(expected, past)
-    divided = [parallelize_module(layer, mesh, plan) for layer in whole]
+    if kind == "operator":
+        from lineweave._bench_inference import reducer
+
+        add_up = reducer(library)
+        divided = [share(layer, add_up) for layer in whole]
+    else:
+        mesh = init_device_mesh("cpu", (ranks,))
+        wide = {name: ColwiseParallel() for name in ("query", "key", "value", "gate", "up")}
+        plan = {**wide, "merge": RowwiseParallel(), "down": RowwiseParallel()}
+        divided = [parallelize_module(layer, mesh, plan) for layer in whole]
 
     def decode(layers: list[nn.Module]) -> torch.Tensor:
         x = token

@@ -36,6 +36,7 @@ fn extension(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<requests::Request>()?;
     module.add_class::<parcels::Parcel>()?;
     module.add_class::<tensors::TensorReduction>()?;
+    module.add_class::<tensors::TensorSum>()?;
     module.add_class::<shared::Shared>()?;
     module.add_class::<rank::Seat>()?;
     module.add_class::<start::Threads>()?;

@@ -77,6 +77,43 @@ fn dense(tensor: &Bound<'_, PyAny>) -> Option<(ElementType, usize, *mut u8)> {
     (found.device == CPU && alike && !truth && count > 0).then_some((element, count, start))
 }
 
+/// Folds a tensor over a team, in place, if nothing about it has to be asked in Python. Whether it did.
+#[inline]
+fn reduce(team: &Py<Communicator>, tensor: &Bound<'_, PyAny>, operator: Operator) -> PyResult<bool> {
+    let py = tensor.py();
+    let Some((element, count, start)) = dense(tensor) else { return Ok(false) };
+    let (collective, root) = (Collective::Allreduce, 0);
+    let spec = CallSpec { collective, element, count, operator: Some(operator), root };
+    // SAFETY: so many elements of a tensor that `tensor` keeps.
+    team.get().enter(py)?.run(py, spec.bytes(), |comm| unsafe { comm.call(&spec, start, start) })?;
+    Ok(true)
+}
+
+/// The sum of a tensor over a team, in place: for inference, whose calls are short and all alike, without what torch.distributed does
+/// around a call.
+#[pyclass(frozen, module = "lineweave._lineweave")]
+pub(crate) struct TensorSum {
+    team: Py<Communicator>,
+    /// Makes the call where something about the tensor has to be asked in Python, or refuses it.
+    asked: Py<PyAny>,
+}
+
+#[pymethods]
+impl TensorSum {
+    #[new]
+    fn new(team: Py<Communicator>, asked: Py<PyAny>) -> TensorSum {
+        TensorSum { team, asked }
+    }
+
+    #[inline]
+    fn __call__(&self, tensor: &Bound<'_, PyAny>) -> PyResult<()> {
+        if !reduce(&self.team, tensor, Operator::Sum)? {
+            self.asked.bind(tensor.py()).call1((tensor,))?;
+        }
+        Ok(())
+    }
+}
+
 /// `allreduce` of a process group of torch.distributed on a team: what torch calls in place of a method, so that between its code and
 /// the runtime there is no other in Python.
 ///
@@ -105,13 +142,7 @@ impl TensorReduction {
         let Some(&(_, operator)) = self.operators.iter().find(|known| known.0 == operator) else {
             return Ok(false);
         };
-        let tensor = tensors.get_item(0)?;
-        let Some((element, count, start)) = dense(&tensor) else { return Ok(false) };
-        let (collective, root) = (Collective::Allreduce, 0);
-        let spec = CallSpec { collective, element, count, operator: Some(operator), root };
-        // SAFETY: so many elements of a tensor that `tensor` keeps.
-        self.team.get().enter(py)?.run(py, spec.bytes(), |comm| unsafe { comm.call(&spec, start, start) })?;
-        Ok(true)
+        reduce(&self.team, &tensors.get_item(0)?, operator)
     }
 }
 

@@ -1,4 +1,4 @@
-//! The Python package beside mpi4py and gloo: `lineweave.bench`, run by an interpreter that has the package.
+//! The Python package beside mpi4py, gloo and DeepSpeed's operator: `lineweave.bench`, run by an interpreter that has the package.
 
 use serde_json::Value;
 use std::io::{BufRead, BufReader};

@@ -42,8 +42,8 @@ enum Teams {
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
     /// A benchmark that comes with lineweave, which is named as its collective; a definition's file; or all; or `mpi`, the
-    /// collectives of installed MPIs with lineweave before them and without; `python`, the Python package beside mpi4py
-    /// and gloo; `apps`, real programs end to end; or `first`, what teams, lengths and communicators cost once
+    /// collectives of installed MPIs with lineweave before them and without; `python`, the Python package beside mpi4py,
+    /// gloo and DeepSpeed's operator; `apps`, real programs end to end; or `first`, what teams, lengths and communicators cost once
     #[arg(default_value = "all")]
     name: String,
     /// Team sizes, such as 2 or 2,4,8 [default: the definition's]
@@ -230,7 +230,7 @@ pub(super) fn chosen_by(tuning: &Tuning) -> String {
     }
 }
 
-/// The Python package beside mpi4py and gloo.
+/// The Python package beside mpi4py, gloo and DeepSpeed's operator.
 fn python(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
     let (_, node, tuning) = here(session)?;
     let provenance = Provenance::gather(&node, chosen_by(&tuning));
@@ -252,7 +252,7 @@ fn python(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> 
         }
         shown.add_row([
             value["ranks"].to_string(),
-            text("collective"),
+            format!("{} {}", text("collective"), text("element")).trim_end().to_owned(),
             Bytes(value["bytes"].as_u64().unwrap_or(0)).to_string(),
             text("subject"),
             time("median_ns"),

@@ -13,6 +13,7 @@ __all__ = [
     "Request",
     "Parcel",
     "TensorReduction",
+    "TensorSum",
     "Shared",
     "Seat",
     "Threads",
@@ -231,6 +232,13 @@ class TensorReduction:
         done: Callable[[list[Tensor]], Any],
     ) -> Self: ...
     def __call__(self, tensors: list[Tensor], opts: Any = None) -> Any: ...
+
+@final
+class TensorSum:
+    """The sum of a tensor over a team, in place."""
+
+    def __new__(cls, team: Communicator, asked: Callable[[Any], None]) -> Self: ...
+    def __call__(self, tensor: Tensor) -> None: ...
 
 @final
 class Parcel(Generic[T]):

@@ -1,10 +1,10 @@
-"""What `lineweave bench python` runs: numpy arrays beside mpi4py, and torch.distributed beside gloo.
+"""What `lineweave bench python` runs: numpy arrays beside mpi4py, torch.distributed beside gloo, operators for inference beside DeepSpeed's.
 
     python -m lineweave.bench --ranks 2,4
 
 prints JSON Lines (docs/json.md, `python`). Subjects take turns, round by round, each time in new processes. mpi4py is measured
 with each MPI that PyPI has (Open MPI, MPICH, Intel's), each in an environment of its own below the user's cache, made at the
-first run.
+first run; DeepSpeed's operator is built there.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _SIZES = (8, 64 << 10, 1 << 20)
 _BATCH_NS = 200_000
 
 Call = Callable[[], object]
-# A collective, its bytes, the call, and what checks the answer.
-Case = tuple[str, int, Call, Callable[[], None]]
+# A collective, its elements, its bytes, the call, and what checks the answer.
+Case = tuple[str, str, int, Call, Callable[[], None]]
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -37,10 +37,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--window", type=float, default=0.2, help="seconds that one case is measured for in a round")
     parser.add_argument("--skip-mpi", action="store_true", help="without mpi4py")
     parser.add_argument("--skip-torch", action="store_true", help="without torch")
+    parser.add_argument("--only", default="", help="subjects that begin with this, such as inference/")
+    parser.add_argument("--threads", type=int, default=1, help="with how many threads a rank of inference computes")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
     if given.worker is not None:
-        _worker(given.worker, given.window)
+        _worker(given.worker, given.window, given.threads)
         return 0
     for ranks in map(int, given.ranks.split(",")):
         _compare(ranks, given)
@@ -55,21 +57,27 @@ def _compare(ranks: int, given: argparse.Namespace) -> None:
         if importlib.util.find_spec("torch") is None:
             _skip(ranks, "torch", "torch is not installed: pip install torch")
         else:
-            subjects += ["torch/lineweave", "torch/gloo", "torch/alone"]
-    samples: dict[tuple[str, str, int], list[float]] = {}
+            from lineweave._bench_inference import LIBRARIES
+
+            subjects += ["torch/lineweave", "torch/gloo", "torch/alone", *(f"inference/{name}" for name in LIBRARIES)]
+    subjects = [subject for subject in subjects if subject.startswith(given.only)]
+    samples: dict[tuple[str, str, str, int], list[float]] = {}
     runtimes: dict[str, str] = {}
     for _ in range(given.rounds):
         for subject in list(subjects):
             try:
-                for line in _launch(subject, ranks, given.window):
+                for line in _launch(subject, ranks, given.window, given.threads):
                     runtimes[subject] = line["runtime"]
-                    samples.setdefault((subject, line["collective"], line["bytes"]), []).extend(line["samples_ns"])
+                    key = (subject, line["collective"], line["element"], line["bytes"])
+                    samples.setdefault(key, []).extend(line["samples_ns"])
             except _Skip as skip:
                 _skip(ranks, subject, str(skip))
                 subjects.remove(subject)
-    for (subject, collective, size), found in samples.items():
-        _print({"kind": "python", "ranks": ranks, "collective": collective, "bytes": size, "subject": subject}
-               | _summary(found) | {"rounds": given.rounds, "runtime": runtimes[subject]})
+    for (subject, collective, element, size), found in samples.items():
+        case = {"ranks": ranks, "collective": collective, "element": element, "bytes": size, "subject": subject}
+        threads = given.threads if subject.startswith("inference/") else 1
+        _print({"kind": "python"} | case | _summary(found)
+               | {"rounds": given.rounds, "threads": threads, "runtime": runtimes[subject]})
 
 
 class _Skip(Exception):
@@ -100,9 +108,9 @@ def _summary(samples: list[float]) -> dict[str, float | int]:
     }
 
 
-def _launch(subject: str, ranks: int, window: float) -> Iterator[dict[str, Any]]:
+def _launch(subject: str, ranks: int, window: float, threads: int) -> Iterator[dict[str, Any]]:
     kind, _, name = subject.partition("/")
-    worker = ["-m", "lineweave.bench", "--worker", subject, "--window", str(window)]
+    worker = ["-m", "lineweave.bench", "--worker", subject, "--window", str(window), "--threads", str(threads)]
     environment = dict(os.environ)
     if kind == "numpy" and name in ("lineweave", "lineweave-shared"):
         command = [sys.executable, "-m", "lineweave.run", "-n", str(ranks), "-m", *worker[1:]]
@@ -119,6 +127,13 @@ def _launch(subject: str, ranks: int, window: float) -> Iterator[dict[str, Any]]
                 PRTE_MCA_rmaps_default_mapping_policy=":oversubscribe",
             )
         return _run([[*mpiexec, str(python), *arguments]], [environment])
+    if name == "deepspeed":
+        from lineweave import _bench_inference
+
+        try:
+            _bench_inference.deepspeed()
+        except _bench_inference.Missing as missing:
+            raise _Skip(str(missing)) from missing
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
@@ -127,7 +142,7 @@ def _launch(subject: str, ranks: int, window: float) -> Iterator[dict[str, Any]]
         commands.append([sys.executable, *worker])
         environments.append(
             {**environment, "RANK": str(rank), "WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1",
-             "MASTER_PORT": port, "OMP_NUM_THREADS": "1"}
+             "MASTER_PORT": port, "OMP_NUM_THREADS": str(threads if kind == "inference" else 1)}
         )
     return _run(commands, environments)
 
@@ -160,8 +175,9 @@ def _run(commands: list[list[str]], environments: list[dict[str, str]]) -> Itera
 
 
 def _environment(mpi: str) -> Path:
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lineweave" / "python-peers"
-    home = cache / f"{mpi}-{sys.version_info[0]}.{sys.version_info[1]}"
+    from lineweave._bench_inference import cache
+
+    home = cache() / f"{mpi}-{sys.version_info[0]}.{sys.version_info[1]}"
     python = home / "bin" / "python"
     mark = home / "complete"
     if not mark.exists():
@@ -179,10 +195,12 @@ def _environment(mpi: str) -> Path:
 # In a rank.
 
 
-def _worker(subject: str, window: float) -> None:
+def _worker(subject: str, window: float, threads: int) -> None:
     kind, _, name = subject.partition("/")
     if kind == "torch":
         _torch(name, window)
+    elif kind == "inference":
+        _inference(name, window, threads)
     elif name in ("lineweave", "lineweave-shared"):
         _numpy_lineweave(window, name == "lineweave-shared")
     else:
@@ -213,10 +231,10 @@ def _measure(
 
 
 def _time(cases: list[Case], window: float, rank: int, agree: Callable[[int], int], runtime: str) -> None:
-    for collective, size, call, check in cases:
+    for collective, element, size, call, check in cases:
         samples = [round(s, 1) for s in _measure(call, window, rank, agree, check)]
         if rank == 0:
-            line = {"collective": collective, "bytes": size, "runtime": runtime, "samples_ns": samples}
+            line = {"collective": collective, "element": element, "bytes": size, "runtime": runtime, "samples_ns": samples}
             print(json.dumps(line) + "\n", end="", flush=True)
 
 
@@ -241,7 +259,7 @@ def _numpy_lineweave(window: float, shared: bool) -> None:
         return int(team.bcast_object(n))
 
     runtime = f"lineweave {lineweave.__version__}"
-    cases: list[Case] = [("barrier", 0, team.barrier, _unchecked)]
+    cases: list[Case] = [("barrier", "", 0, team.barrier, _unchecked)]
     for count in (n // 8 for n in _SIZES):
         x, out = (team.empty(count), team.empty(count)) if shared else (np.empty(count), np.zeros(count))
         x[:] = rank + 1.0
@@ -249,7 +267,7 @@ def _numpy_lineweave(window: float, shared: bool) -> None:
         def call(x: Any = x, out: Any = out) -> None:
             team.allreduce(x, "sum", out)
 
-        cases.append(("allreduce", 8 * count, call, lambda out=out: _expect(out[-1], size * (size + 1) / 2)))
+        cases.append(("allreduce", "f64", 8 * count, call, lambda out=out: _expect(out[-1], size * (size + 1) / 2)))
     _time(cases, window, rank, agree, runtime)
     team.barrier()
 
@@ -261,14 +279,14 @@ def _numpy_mpi4py(window: float) -> None:
     comm = MPI.COMM_WORLD
     rank, size = comm.Get_rank(), comm.Get_size()
     runtime = MPI.Get_library_version().split("\n")[0].split(",")[0].strip()
-    cases: list[Case] = [("barrier", 0, comm.Barrier, _unchecked)]
+    cases: list[Case] = [("barrier", "", 0, comm.Barrier, _unchecked)]
     for count in (n // 8 for n in _SIZES):
         x, out = np.full(count, rank + 1.0), np.zeros(count)
 
         def call(x: Any = x, out: Any = out) -> None:
             comm.Allreduce(x, out)
 
-        cases.append(("allreduce", 8 * count, call, lambda out=out: _expect(out[-1], size * (size + 1) / 2)))
+        cases.append(("allreduce", "f64", 8 * count, call, lambda out=out: _expect(out[-1], size * (size + 1) / 2)))
     _time(cases, window, rank, comm.bcast, runtime)
     comm.Barrier()
 
@@ -283,17 +301,35 @@ def _torch(backend: str, window: float) -> None:
     torch.set_num_threads(1)
     dist.init_process_group("gloo" if backend == "gloo" else "lineweave")
     rank, size = dist.get_rank(), dist.get_world_size()
-
-    def agree(n: int) -> int:
-        said = torch.tensor([n])
-        dist.broadcast(said, 0)
-        return int(said.item())
-
     ones = torch.ones(1000)
     dist.all_reduce(ones)
     _expect(ones[-1].item(), float(size))
     cases = _torch_alone(rank, size, size > cpus) if backend == "alone" else _torch_together()
-    _time(cases, window, rank, agree, f"torch {torch.__version__}")
+    _time(cases, window, rank, _agree, f"torch {torch.__version__}")
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+def _agree(n: int) -> int:
+    """The number of rank 0."""
+    import torch
+    import torch.distributed as dist
+
+    said = torch.tensor([n])
+    dist.broadcast(said, 0)
+    return int(said.item())
+
+
+def _inference(library: str, window: float, threads: int) -> None:
+    import torch
+    import torch.distributed as dist
+
+    from lineweave import _bench_inference
+
+    torch.set_num_threads(threads)
+    dist.init_process_group("gloo")
+    cases = _bench_inference.cases(library)
+    _time(cases, window, dist.get_rank(), _agree, f"torch {torch.__version__}")
     dist.barrier()
     dist.destroy_process_group()
 
@@ -302,10 +338,10 @@ def _torch_together() -> list[Case]:
     import torch
     import torch.distributed as dist
 
-    cases: list[Case] = [("barrier", 0, dist.barrier, _unchecked)]
+    cases: list[Case] = [("barrier", "", 0, dist.barrier, _unchecked)]
     for count in (n // 4 for n in _SIZES):
         x = torch.zeros(count)
-        cases.append(("allreduce", 4 * count, lambda x=x: dist.all_reduce(x), _unchecked))
+        cases.append(("allreduce", "f32", 4 * count, lambda x=x: dist.all_reduce(x), _unchecked))
     model = torch.nn.Sequential(*(m for _ in range(3) for m in (torch.nn.Linear(256, 256), torch.nn.ReLU())))
     parallel = torch.nn.parallel.DistributedDataParallel(model)
     optimizer = torch.optim.SGD(parallel.parameters(), lr=0.01)
@@ -317,7 +353,7 @@ def _torch_together() -> list[Case]:
         loss.backward()
         optimizer.step()
 
-    cases.append(("ddp-step", 4 * sum(p.numel() for p in model.parameters()), step, _unchecked))
+    cases.append(("ddp-step", "f32", 4 * sum(p.numel() for p in model.parameters()), step, _unchecked))
     return cases
 
 
@@ -335,7 +371,7 @@ def _torch_alone(rank: int, size: int, crowded: bool) -> list[Case]:
         if crowded:
             os.sched_yield()
 
-    return [("allreduce", _SIZES[0], call, _unchecked)]
+    return [("allreduce", "f32", _SIZES[0], call, _unchecked)]
 
 
 if __name__ == "__main__":

@@ -20,10 +20,32 @@ except ImportError as error:
 
 from lineweave._errors import BadArgument
 from lineweave._team import fresh_name
+from lineweave._torch_inference import (
+    inference_all_reduce,
+    init_shm_manager,
+    initialize,
+    join_shm_manager,
+    shm_all_gather,
+    shm_allgather,
+    shm_allreduce,
+    shm_gather,
+)
 from lineweave._torch_messages import FromAnyone, Message
 from lineweave._torch_nodes import ProcessGroupNodes, nodes
 from lineweave._torch_reductions import ALLREDUCE, Done, done, flat_of, fold, numbers, reduction
 from lineweave._torch_team import meet
+
+__all__ = [
+    "ProcessGroupLineweave",
+    "inference_all_reduce",
+    "init_shm_manager",
+    "initialize",
+    "join_shm_manager",
+    "shm_all_gather",
+    "shm_allgather",
+    "shm_allreduce",
+    "shm_gather",
+]
 
 # Numbers in the order of the runtime's lists.
 _BCAST, _REDUCE, _GATHER, _SCATTER, _ALLGATHER, _REDUCE_SCATTER = 1, 2, 4, 5, 6, 7

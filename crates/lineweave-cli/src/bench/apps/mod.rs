@@ -4,6 +4,7 @@
 //! between launches of one round, so that what slows the machine for a while slows both.
 
 mod parts;
+mod torch;
 
 use super::mpi::{median, ratio};
 use serde::Serialize;

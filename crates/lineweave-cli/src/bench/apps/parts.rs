@@ -1,12 +1,11 @@
 //! The programs, part by part, and how each is launched.
 
-use super::{together, App, Figure, Way};
+use super::{together, torch, App, Figure, Way};
 use crate::bench::mpi::{Mpi, PATIENCE};
 use crate::bench::python::interpreter;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{env, fs};
@@ -55,7 +54,7 @@ pub struct Ask<'a> {
 }
 
 impl Ask<'_> {
-    fn python(&self) -> PathBuf {
+    pub(super) fn python(&self) -> PathBuf {
         let own = self.directory.join("python/bin/python");
         match env::var_os("PYTHON").is_none_or(|p| p.is_empty()) && own.exists() {
             true => own,
@@ -63,12 +62,12 @@ impl Ask<'_> {
         }
     }
 
-    fn program(&self, name: &str) -> PathBuf {
+    pub(super) fn program(&self, name: &str) -> PathBuf {
         self.directory.join("programs").join(name)
     }
 
     /// Whether Python has these modules; the reason if not.
-    fn has(&self, modules: &[&str]) -> Result<PathBuf, String> {
+    pub(super) fn has(&self, modules: &[&str]) -> Result<PathBuf, String> {
         let python = self.python();
         let look = "import importlib.util as u, sys; print(*(m for m in sys.argv[1:] if not u.find_spec(m)))";
         let output = Command::new(&python).args(["-c", look]).args(modules).stdin(Stdio::null()).output();
@@ -109,58 +108,11 @@ pub fn apps(part: Part, ask: &Ask<'_>) -> Vec<Result<App, String>> {
         return vec![Err(format!("{}: {e}", ask.directory.display()))];
     }
     match part {
-        Part::Ddp => torch(part, "DistributedDataParallel", "ddp.py", "trains 235,146 parameters", ask),
-        Part::TensorParallel => {
-            torch(part, "tensor parallel", "tensor_parallel.py", "decodes, 8 layers of 1024", ask)
-        }
+        Part::Ddp => torch::ddp(ask),
+        Part::TensorParallel => torch::tensor_parallel(ask),
         Part::Openmp => llama(ask),
         Part::Mpi => [examl(ask), mpi(ask)].into_iter().flatten().collect(),
     }
-}
-
-/// A line that a program of torch prints.
-#[derive(Deserialize)]
-struct Told {
-    figure: String,
-    seconds: f64,
-    communication: f64,
-}
-
-fn torch(part: Part, name: &str, file: &str, runs: &'static str, ask: &Ask<'_>) -> Vec<Result<App, String>> {
-    let python = match ask.has(&["torch", "lineweave"]) {
-        Ok(python) => python,
-        Err(why) => return vec![Err(why)],
-    };
-    let app = |&ranks: &usize| {
-        let (python, file, seconds) = (python.clone(), ask.program(file), ask.seconds.to_string());
-        let launch = move |way: Way| {
-            let backend = if way == Way::Without { "gloo" } else { "lineweave" };
-            let port = TcpListener::bind(("127.0.0.1", 0)).and_then(|l| l.local_addr());
-            let port = port.map_err(|e| format!("no port to meet at: {e}"))?.port().to_string();
-            let rank = |rank: usize| {
-                let mut command = Command::new("timeout");
-                command.arg(PATIENCE).arg(&python).arg(&file).args([backend, &seconds]);
-                command.env("RANK", rank.to_string()).env("WORLD_SIZE", ranks.to_string());
-                command.env("MASTER_ADDR", "127.0.0.1").env("MASTER_PORT", &port);
-                command.env("OMP_NUM_THREADS", "1").env("LINEWEAVE_QUIET", "1");
-                command
-            };
-            let (said, _) = together((0..ranks).map(rank).collect())?;
-            let told = said.lines().filter_map(|line| serde_json::from_str::<Told>(line).ok());
-            let figure =
-                |t: Told| Figure { of: t.figure, seconds: t.seconds, communication: Some(t.communication) };
-            Ok(told.map(figure).collect())
-        };
-        Ok(App {
-            part,
-            program: format!("{name}, gloo"),
-            workers: ranks,
-            runs,
-            counts: false,
-            launch: Box::new(launch),
-        })
-    };
-    ask.workers.iter().map(app).collect()
 }
 
 /// One of llama-bench's results.
