@@ -6,7 +6,9 @@
 mod files;
 mod kept;
 
-pub use files::{cache_directory, is_of, parse_costs, read_profile, CHOICES_FILE, COSTS_FILE, PROFILE_FILE};
+pub use files::{
+    cache, cache_directory, is_of, parse_costs, read_profile, CHOICES_FILE, COSTS_FILE, PROFILE_FILE,
+};
 use files::{read, Read};
 pub use kept::remove_kept;
 

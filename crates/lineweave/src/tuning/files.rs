@@ -22,9 +22,14 @@ pub const CHOICES_FILE: &str = "choices.toml";
 /// Where this machine's profile and choices are kept: `$XDG_CACHE_HOME/lineweave/<fingerprint>`. Nothing when
 /// neither that variable nor `HOME` is set.
 pub fn cache_directory(fingerprint: &Fingerprint) -> Option<PathBuf> {
+    Some(cache()?.join(fingerprint.id()))
+}
+
+/// Where all that can be found out again is kept: `$XDG_CACHE_HOME/lineweave`. Nothing when neither that variable nor `HOME` is set.
+pub fn cache() -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     let cache = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?;
-    Some(cache.join("lineweave").join(fingerprint.id()))
+    Some(cache.join("lineweave"))
 }
 
 fn profile_error(file: &Path, why: String) -> Error {

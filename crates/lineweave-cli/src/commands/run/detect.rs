@@ -4,6 +4,7 @@
 //! Python is asked for mpi4py, which says which libmpi it would open; that does not start MPI.
 
 use super::elf::{self, Program};
+use super::python;
 use clap::ValueEnum;
 use std::ffi::OsString;
 use std::fmt;
@@ -136,7 +137,7 @@ impl Search {
             Program::Foreign => Err(Aside::Foreign(path.to_owned())),
             Program::Other => Err(Aside::NoMpi(path.to_owned())),
             Program::Dynamic(loader) => match self.of_program(path, &loader) {
-                Err(Aside::NoMpi(_)) if is_python(path) && self.known.is_none() => of_python(path),
+                Err(Aside::NoMpi(_)) if is_python(path) && self.known.is_none() => python::of(path),
                 // `env PROGRAM` and its kin run what they are given.
                 Err(Aside::NoMpi(_)) if depth < DEEPEST && is_launcher(path) => {
                     let is_option = |a: &OsString| {
@@ -195,7 +196,10 @@ fn is_launcher(path: &Path) -> bool {
 }
 
 /// What the loader would load, as it says it. It does not start the program.
-fn list(path: &Path, loader: &Path) -> Result<String, Aside> {
+///
+/// # Errors
+/// [`Aside::Unreadable`] when it cannot be started.
+pub fn list(path: &Path, loader: &Path) -> Result<String, Aside> {
     let unreadable = |why: String| Aside::Unreadable(path.to_owned(), why);
     let mut command = Command::new(loader);
     command.arg("--list").arg(path).env_remove("LD_PRELOAD").stdin(Stdio::null());
@@ -215,53 +219,8 @@ fn is_openmp(name: &str) -> bool {
 }
 
 /// The first MPI in a loader's list.
-fn of_list(text: &str) -> Option<Result<Abi, Aside>> {
+pub fn of_list(text: &str) -> Option<Result<Abi, Aside>> {
     libraries(text).find_map(Abi::of_library).map(|found| found.map_err(Aside::Unknown))
-}
-
-/// What Python runs to say which MPI mpi4py would load. mpi4py before 4.1 has one extension, whose libraries are listed.
-const ASK: &str = "\
-import importlib.util, sys
-spec = importlib.util.find_spec('mpi4py')
-if spec is None: sys.exit('none')
-try:
-    from mpi4py import _mpiabi
-    print('abi', _mpiabi._get_mpiabi())
-except ImportError:
-    import glob, os
-    for where in spec.submodule_search_locations:
-        for file in glob.glob(os.path.join(where, 'MPI.*.so')): print('file', file)
-";
-
-fn of_python(python: &Path) -> Result<Abi, Aside> {
-    let mut command = Command::new(python);
-    command.args(["-c", ASK]).env_remove("LD_PRELOAD").stdin(Stdio::null());
-    let unreadable = |why: String| Aside::Unreadable(python.to_owned(), why);
-    let asked = command.output().map_err(|e| unreadable(e.to_string()))?;
-    let text = String::from_utf8_lossy(&asked.stdout);
-    for line in text.lines() {
-        match line.split_once(' ') {
-            Some(("abi", "openmpi")) => return Ok(Abi::Openmpi),
-            Some(("abi", "mpich" | "impi")) => return Ok(Abi::Mpich),
-            Some(("abi", "mpiabi")) => return Ok(Abi::Standard),
-            Some(("abi", other)) => return Err(Aside::Unknown(other.to_owned())),
-            Some(("file", file)) => {
-                let file = Path::new(file);
-                return match elf::read(python) {
-                    Ok(Program::Dynamic(loader)) => {
-                        of_list(&list(file, &loader)?).unwrap_or_else(|| Err(Aside::NoMpi(file.to_owned())))
-                    }
-                    _ => Err(Aside::NoMpi(python.to_owned())),
-                };
-            }
-            _ => {}
-        }
-    }
-    let said = String::from_utf8_lossy(&asked.stderr);
-    match said.lines().last() {
-        None | Some("none") => Err(Aside::NoMpi(python.to_owned())),
-        Some(last) => Err(unreadable(format!("its mpi4py says: {last}"))),
-    }
 }
 
 #[cfg(test)]

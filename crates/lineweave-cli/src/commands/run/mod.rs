@@ -6,6 +6,7 @@
 
 mod detect;
 mod elf;
+mod python;
 mod ranks;
 
 use crate::error::CliError;
