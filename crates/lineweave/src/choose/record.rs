@@ -102,7 +102,7 @@ fn unordered(plan: &Plan) -> Error {
 
 /// Ops of a plan whose making takes megabytes, even of one rank's part.
 const LARGE: usize = 1 << 16;
-/// Ranks for which choosing and proving does.
+/// Ranks for whom choosing and proving takes megabytes.
 const MANY: usize = 64;
 
 /// Words of a proof, with its plan's digest.
