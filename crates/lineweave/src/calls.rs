@@ -4,20 +4,14 @@
 mod again;
 mod blocks;
 mod messages;
-mod plan;
-mod run;
 mod shared;
 mod window;
 mod places;
 mod uneven;
 
-pub use places::Place;
-pub(crate) use places::{expect_counts, Uneven};
-pub(crate) use plan::{CallPlan, Preface, Windows};
-pub(crate) use run::contributions;
 pub use shared::SharedBuffer;
 
-use crate::check::CallSpec;
+use crate::call::{expect_equal, CallSpec};
 use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::kernel::{Element, Operator};
@@ -190,20 +184,4 @@ impl Communicator {
         // SAFETY: passed on.
         unsafe { self.engine().call(call, input, output) }
     }
-}
-
-pub(crate) fn expect_equal<T>(collective: Collective, input: &[T], output: &[T]) -> Result<(), Error> {
-    expect_length(collective, "output", size_of_val(input), size_of_val(output))
-}
-
-pub(crate) fn expect_length(
-    collective: Collective,
-    what: &'static str,
-    expected: usize,
-    found: usize,
-) -> Result<(), Error> {
-    if expected == found {
-        return Ok(());
-    }
-    Err(Error::Length { collective, what, expected, found })
 }

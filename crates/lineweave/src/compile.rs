@@ -31,6 +31,10 @@ use placement::{counter_offsets, Placement};
 use std::collections::{BTreeSet, HashMap};
 use turns::Turns;
 
+/// A plan that was proven and compiled on this communicator.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct PlanId(pub(crate) u32);
+
 /// Bytes that are combined at a time where operands are copied first: they stay in a first-level cache.
 const PIECE: usize = 8192;
 

@@ -50,7 +50,8 @@ mod post;
 pub mod tuning;
 mod choose;
 pub mod communicator;
-mod check;
+mod call;
+mod engine;
 mod calls;
 pub mod requests;
 pub mod team;
@@ -60,8 +61,8 @@ pub mod who;
 pub mod node;
 pub mod doctor;
 
-pub use calls::{Place, SharedBuffer};
-pub use check::CallSpec;
+pub use call::{CallSpec, Place};
+pub use calls::SharedBuffer;
 #[doc(hidden)]
 pub use communicator::Again;
 pub use communicator::Communicator;

@@ -20,8 +20,9 @@ pub use operation::Operation;
 pub use persistent::Persistent;
 pub use scope::{Repeated, Scope};
 
-use crate::check::CallSpec;
-use crate::communicator::{Communicator, Job, Lengths, Pairs, Shared, Ticket};
+use crate::call::CallSpec;
+use crate::communicator::{Communicator, Shared};
+use crate::engine::{Job, Lengths, Pairs, Ticket};
 use crate::error::Error;
 use crate::progress::{self, Progress};
 use crate::sync::Ordering;
@@ -290,7 +291,7 @@ impl Communicator {
         input: *const u8,
         output: *mut u8,
     ) -> Result<Request, Error> {
-        crate::calls::expect_counts(given, taken, self.ranks())?;
+        crate::call::expect_counts(given, taken, self.ranks())?;
         let lengths = Lengths::Gathered(Arc::new(Pairs::new(given, taken)));
         let recipe = Recipe { call: *call, lengths, input, output };
         Ok(self.launch(&recipe, Arc::new(Keep::new(())), None))
@@ -349,7 +350,7 @@ impl Communicator {
         input: *const u8,
         output: *mut u8,
     ) -> Result<Persistent, Error> {
-        crate::calls::expect_counts(given, taken, self.ranks())?;
+        crate::call::expect_counts(given, taken, self.ranks())?;
         let lengths = Lengths::Gathered(Arc::new(Pairs::new(given, taken)));
         let recipe = Recipe { call: *call, lengths, input, output };
         Ok(Persistent::new(self, recipe, Keep::new(())))

@@ -4,8 +4,9 @@
 //! A binding calls `try_..._again`; after [`Again::Waits`] it calls `end_...`, from where it can be told of errors; after
 //! [`Again::Other`] it calls as usual.
 
-use crate::check::CallSpec;
-use crate::communicator::{Again, Communicator};
+use crate::call::CallSpec;
+use crate::communicator::Communicator;
+use crate::engine::Again;
 use crate::error::Error;
 use crate::wait::Between;
 use std::num::NonZeroU64;

@@ -4,8 +4,8 @@
 //! calls in place take one buffer: the one with all blocks at ranks that have such a buffer, the own block's
 //! elsewhere.
 
-use super::expect_length;
-use crate::check::CallSpec;
+use crate::call::expect_length;
+use crate::call::CallSpec;
 use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::kernel::{Element, Operator};

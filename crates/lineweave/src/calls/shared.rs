@@ -1,6 +1,7 @@
 //! Buffers in memory that all ranks share.
 
-use crate::communicator::{Allotted, Communicator};
+use crate::communicator::Communicator;
+use crate::engine::Allotted;
 use crate::error::Error;
 use crate::kernel::Element;
 use crate::segment::{parts, too_large, Part};

@@ -5,8 +5,8 @@
 //! first, by an allgather. Blocks lie one after the other, without gaps. A set of lengths that comes again finds
 //! its plans ready; a new one is chosen for and proven, which takes milliseconds.
 
-use super::expect_length;
-use super::places::Uneven;
+use crate::call::expect_length;
+use crate::call::Uneven;
 use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::kernel::{Element, Operator};

@@ -1,10 +1,12 @@
 //! What a rank's choices are made by, and what was chosen so far.
 
+use super::reach::Reach;
+use super::ready::{Ready, Sequence};
 use super::recent::{Limits, Recent};
-use super::shelf::{Key, Reach, Shelf};
-use super::{library, uneven, Ready, Sequence};
-use crate::check::CallSpec;
-use crate::communicator::PlanId;
+use super::shelf::{Key, Shelf};
+use super::{library, sets};
+use crate::call::CallSpec;
+use crate::compile::PlanId;
 use crate::flag::WakeFence;
 use crate::segment::{BankClass, Geometry, Pool};
 use crate::sync::has_prefetch_for_write;
@@ -49,10 +51,10 @@ pub(crate) struct Book {
     pub(super) shelf: Shelf,
     known: Recent<Key, Sequence>,
     /// What is never forgotten: choices of one's own, and plans with counters, whose room is not given back.
-    pub(super) kept: HashMap<Key, Sequence>,
-    pub(super) uneven: uneven::Known,
+    kept: HashMap<Key, Sequence>,
+    pub(super) sets: sets::Known,
     /// The last call of each collective: most programs repeat it.
-    pub(super) last: [Option<Ready>; Collective::ALL.len()],
+    last: [Option<Ready>; Collective::ALL.len()],
 }
 
 impl Book {
@@ -141,12 +143,12 @@ impl Book {
             shelf,
             known: Recent::new(REMEMBERED.shared_by(ranks)),
             kept: HashMap::new(),
-            uneven: uneven::Known::of_one(ranks),
+            sets: sets::Known::of_one(ranks),
             last: [None; Collective::ALL.len()],
         }
     }
 
-    pub(super) fn question(&self, key: &Key, room: &Room<'_>) -> Question {
+    pub(crate) fn question(&self, key: &Key, room: &Room<'_>) -> Question {
         Question {
             collective: key.collective,
             shape: self.shape.clone(),
@@ -179,7 +181,7 @@ impl Book {
     }
 
     /// What a call asks of the order and the brackets of what it combines.
-    pub(super) fn association(&self, call: &CallSpec) -> Association {
+    pub(crate) fn association(&self, call: &CallSpec) -> Association {
         match call.operator {
             Some(operator) if call.collective.folds() => {
                 Association::wanted(operator.commutes(), self.reproducible)
@@ -188,7 +190,7 @@ impl Book {
         }
     }
 
-    pub(super) fn key_of(&self, call: &CallSpec) -> Key {
+    pub(crate) fn key_of(&self, call: &CallSpec) -> Key {
         let collective = call.collective;
         Key {
             collective,
@@ -201,7 +203,7 @@ impl Book {
     }
 
     /// Whose buffers plans for a message may reach when nobody was asked.
-    pub(super) fn reach(&self, bytes: usize) -> Reach {
+    pub(crate) fn reach(&self, bytes: usize) -> Reach {
         match self.direct {
             true => Reach::Threads,
             false if self.attach && bytes >= ATTACH_FROM => Reach::Attach,
@@ -209,13 +211,43 @@ impl Book {
         }
     }
 
+    /// Whether the last call of this collective was equal, and asked for the same.
+    #[inline(always)]
+    pub(crate) fn is_last(&self, call: &CallSpec) -> bool {
+        let same = |ready: &Ready| ready.call == *call && ready.reproducible == self.reproducible;
+        self.last[call.collective as usize].as_ref().is_some_and(same)
+    }
+
+    /// The last call of a collective.
+    #[inline(always)]
+    pub(crate) fn last(&self, collective: Collective) -> Option<&Ready> {
+        self.last[collective as usize].as_ref()
+    }
+
+    /// Takes it.
+    pub(crate) fn set_last(&mut self, ready: Ready) -> &Ready {
+        self.last[ready.call.collective as usize].insert(ready)
+    }
+
+    /// Has calls like this run these plans from now on, for good.
+    pub(crate) fn keep(&mut self, key: Key, sequence: Sequence) {
+        self.kept.insert(key, sequence);
+        self.last[key.collective as usize] = None;
+    }
+
+    /// Has them run what the tuning says again.
+    pub(crate) fn unkeep(&mut self, key: &Key) {
+        self.kept.remove(key);
+        self.last[key.collective as usize] = None;
+    }
+
     /// The plans of a call that came before, if they are not forgotten.
-    pub(super) fn remembered(&mut self, key: &Key) -> Option<Sequence> {
+    pub(crate) fn remembered(&mut self, key: &Key) -> Option<Sequence> {
         self.kept.get(key).or_else(|| self.known.get(key)).copied()
     }
 
     /// Remembers a call's plans, and returns those that are to be given up for them. `weight` is the same on all ranks.
-    pub(super) fn remember(&mut self, key: Key, sequence: Sequence, weight: usize) -> Vec<PlanId> {
+    pub(crate) fn remember(&mut self, key: Key, sequence: Sequence, weight: usize) -> Vec<PlanId> {
         // What is called again and again is not looked up, and was used all the same.
         let repeated: Vec<Key> = self.last.iter().flatten().map(|ready| self.key_of(&ready.call)).collect();
         for key in repeated {

@@ -1,8 +1,9 @@
 //! From a question to proven plans: chosen for the call that stands for others, once for all ranks, and proved.
 
 use super::book::{Book, Room};
+use super::reach::Reach;
 use super::record::{Proofs, Proved, Record};
-use super::shelf::{Key, Outcome, Proven, Reach};
+use super::shelf::{Key, Outcome, Proven};
 use crate::error::Error;
 use crate::segment::{Name, Seen};
 use crate::tuning::{Because, Chosen};
@@ -16,7 +17,7 @@ use std::sync::{Arc, PoisonError};
 
 impl Book {
     /// Chooses and proves, or takes what is proven already. Roots that sit alike have one plan, in which ranks change parts.
-    pub(super) fn proven(&self, key: &Key, room: &Room<'_>) -> Outcome {
+    pub(crate) fn proven(&self, key: &Key, room: &Room<'_>) -> Outcome {
         let (first, parts) = self.first(key);
         if first == *key {
             return self.proven_first(&first, room);
@@ -31,7 +32,7 @@ impl Book {
 
     /// The call that this one has its choice and its proofs from: with the first root that sits like its own, if its plan can be renamed and nothing
     /// is asked of the order. And who plays whose part.
-    pub(super) fn first(&self, key: &Key) -> (Key, Vec<usize>) {
+    pub(crate) fn first(&self, key: &Key) -> (Key, Vec<usize>) {
         if key.root == 0 || !key.collective.can_be_renamed() || key.association != Association::Free {
             return (*key, Vec::new());
         }
@@ -120,7 +121,7 @@ impl Book {
     }
 
     /// The plans of a choice for a call, or a rank's parts of them.
-    pub(super) fn plans(
+    pub(crate) fn plans(
         key: &Key,
         question: &Question,
         chosen: &Chosen,
@@ -139,14 +140,14 @@ impl Book {
     }
 
     /// The best by the model of those that reach other ranks' buffers.
-    pub(super) fn best_direct(&self, question: &Question) -> Option<Chosen> {
+    pub(crate) fn best_direct(&self, question: &Question) -> Option<Chosen> {
         let choice = select::select(&self.tuning.model, question).ok()?;
         let best = choice.considered.into_iter().find(|c| c.reaches(question))?;
         let algorithm = algorithm::find(question.collective, best.name).ok()?;
         Some(Chosen { algorithm, params: best.params, window: best.window, because: Because::Predicted })
     }
 
-    pub(super) fn choose(&self, question: &Question, reach: Reach) -> Result<Chosen, Error> {
+    pub(crate) fn choose(&self, question: &Question, reach: Reach) -> Result<Chosen, Error> {
         if let Some(chosen) = self.choose_alike(question, reach) {
             return Ok(chosen);
         }
@@ -198,7 +199,7 @@ fn alike(bytes: usize, grain: usize) -> usize {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::check::CallSpec;
+    use crate::call::CallSpec;
     use crate::choose::library;
     use crate::flag::WakeFence;
     use crate::segment::Segment;

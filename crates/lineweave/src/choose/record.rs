@@ -20,13 +20,13 @@ pub(super) struct Record {
 
 /// A proven plan, all of it or one rank's part.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Proved {
+pub(crate) struct Proved {
     pub part: Part,
     pub proof: Proof,
 }
 
 /// Where proofs come from.
-pub(super) enum Proofs<'a> {
+pub(crate) enum Proofs<'a> {
     /// Plans are proved, and what was proved is added here.
     Made(&'a mut Vec<(u64, Proof)>),
     /// Somebody of the team has proved them.

@@ -1,41 +1,18 @@
 //! Proven plans, by what a choice depends on, and how long they are kept.
 
+use super::reach::{Place, Reach};
 use super::recent::{Limits, Recent};
 use super::record::Proved;
-use super::uneven;
+use super::sets;
 use crate::error::Error;
 use crate::tuning::Chosen;
 use lineweave_core::collective::{Association, Collective};
 use lineweave_core::plan::FlagKind;
 use std::sync::{Arc, Mutex};
 
-/// Whose buffers a plan may reach.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) enum Reach {
-    /// The own: others' bytes come through boxes.
-    Own,
-    /// Everybody's, because ranks are threads of one process.
-    Threads,
-    /// Everybody's, because they lie in a heap.
-    Heap,
-    /// Everybody's, by system calls that copy.
-    Attach,
-}
-
-impl Reach {
-    /// The kind of team, as choices name it.
-    pub(super) fn team(self) -> &'static str {
-        match self {
-            Reach::Own | Reach::Attach => "processes",
-            Reach::Threads => "threads",
-            Reach::Heap => "shared",
-        }
-    }
-}
-
 /// What a choice depends on, besides the team.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) struct Key {
+pub(crate) struct Key {
     pub collective: Collective,
     pub bytes: usize,
     pub grain: usize,
@@ -55,16 +32,13 @@ const ON_SHELF: Limits = Limits { entries: 256, weight: 1 << 20 };
 /// How many choices for lengths that stand for others.
 const ALIKE: Limits = Limits { entries: 4096, weight: 4096 };
 
-/// What a plan is on the shelf by: the call, the room for counters, and whose part of it that is, if it is one rank's alone.
-pub(super) type Place<K> = (K, usize, Option<usize>);
-
 /// What is on it.
 #[derive(Debug)]
 pub(crate) struct Shelves {
     pub(super) even: Mutex<Recent<Place<Key>, Outcome>>,
     /// Choices for lengths that stand for others.
     pub(super) alike: Mutex<Recent<(Key, usize), Chosen>>,
-    pub(super) uneven: uneven::Shelf,
+    pub(super) sets: sets::Shelf,
 }
 
 impl Shelves {
@@ -73,7 +47,7 @@ impl Shelves {
         Shelves {
             even: Mutex::new(Recent::new(ON_SHELF.shared_by(processes))),
             alike: Mutex::new(Recent::new(ALIKE)),
-            uneven: uneven::Shelf::of_one(processes),
+            sets: sets::Shelf::of_one(processes),
         }
     }
 }
@@ -83,7 +57,7 @@ pub(super) type Outcome = Result<Arc<Proven>, Error>;
 
 /// A choice with its proven plans.
 #[derive(Debug)]
-pub(super) struct Proven {
+pub(crate) struct Proven {
     pub window: usize,
     pub whole: usize,
     pub plan: Proved,

@@ -9,64 +9,13 @@
 //! Nothing but that is reserved: memory comes with use (`memory`). The new communicator chooses plans by the parent's
 //! tuning for where its own ranks sit, and shares proofs with every other one of that shape in the process.
 
-use super::join::Ways;
-use super::memory::Reserved;
-use super::{Communicator, Engine};
-use crate::error::{Error, Loss};
-use crate::post::OnPeer;
-use crate::segment::announce::{self, Found};
-use crate::segment::{RankState, Segment};
+use super::Communicator;
+use crate::error::Error;
 use crate::sync::Ordering;
-use crate::wait::{Interrupted, Vigil, Waiter};
-use crate::watch::Watch;
 use lineweave_core::topology::Level;
-use lineweave_core::units::fnv1a;
-use std::sync::Arc;
-use std::time::Duration;
 
 /// Told instead of a place when there is none.
 const NOWHERE: u64 = u64::MAX;
-
-/// Watches over ranks of the parent that join a new communicator.
-struct Joining<'a> {
-    watch: &'a mut Watch,
-    parent: &'a Segment,
-    child: &'a Segment,
-    members: &'a [usize],
-    /// Whether the wait goes on when the communicator cannot be made.
-    despite: bool,
-}
-
-impl Vigil for Joining<'_> {
-    fn check(&mut self, waited: Duration) -> Result<(), Interrupted> {
-        let failed = self.child.failed().map(|(rank, _)| rank);
-        if failed.is_some() && !self.despite {
-            return Err(Interrupted);
-        }
-        // One that has left the parent does not come any more.
-        let has_left = |&(rank, &member): &(usize, &usize)| {
-            self.parent.state(member) == RankState::Left
-                && failed != Some(rank)
-                && !self.child.has_signed(rank)
-        };
-        match self.members.iter().enumerate().find(has_left) {
-            Some((_, &member)) => self.watch.check_peer(Some(member), waited),
-            None => self.watch.check(waited),
-        }
-    }
-
-    fn begin(&mut self) {
-        self.watch.begin();
-    }
-
-    fn end(&mut self) {
-        self.watch.end();
-    }
-
-    fn forgives(&mut self, raised: impl Fn() -> bool) -> bool {
-        self.watch.forgives(raised)
-    }
-}
 
 impl Communicator {
     /// A communicator of the same ranks, whose calls have nothing to do with this one's. Every rank must call it.
@@ -152,32 +101,8 @@ impl Communicator {
         if !members.contains(&rank) {
             return refused(format!("rank {rank} is not a member, and only members may call it"));
         }
-        let (leader, mark) = (members[0], mark_of(members));
         let helped = self.is_helped();
-        let engine = self.engine();
-        engine.usable()?;
-        let segment = Arc::clone(&engine.segment);
-        // The others wait for what will not come, and know of no other call to hear of it.
-        let give_up = |engine: &mut Engine, why: &Error| {
-            engine.segment.set_failed(rank, Loss::Failed);
-            engine.failed = Some(why.to_string());
-        };
-        if leader != rank {
-            let at = engine.await_announcement(leader, mark).map_err(|e| e.during(WHAT))?;
-            let number = members.iter().position(|&r| r == rank).unwrap_or(0);
-            let _mapped = segment.open_as(number, at, members.len()).inspect_err(|e| give_up(engine, e))?;
-            return Ok(Communicator::of(engine.join_child(WHAT, at, members, false)?, helped));
-        }
-        let line = segment.announcements(rank);
-        let made = segment.found(members.len()).inspect_err(|e| give_up(engine, e))?;
-        let open = announce::prepare(line, mark, made.at());
-        engine.waiter.raise(line[0], open, segment.sleepers(rank));
-        let joined = engine.join_child(WHAT, made.at(), members, true);
-        if let Some(why) = joined.as_ref().err().filter(|_| engine.failed.is_some()) {
-            give_up(engine, why);
-        }
-        engine.waiter.raise(line[0], open + 1, segment.sleepers(rank));
-        Ok(Communicator::of(joined?, helped))
+        Ok(Communicator::of(self.engine().join_group(WHAT, members)?, helped))
     }
 
     fn is_helped(&self) -> bool {
@@ -210,125 +135,4 @@ impl Communicator {
             }
         }
     }
-}
-
-impl Engine {
-    fn usable(&self) -> Result<(), Error> {
-        match &self.failed {
-            _ if self.is_inherited() => Err(Error::Forked),
-            Some(why) => Err(Error::Failed(why.clone())),
-            None => Ok(()),
-        }
-    }
-
-    /// Where the memory of the group with this mark begins, when its first rank tells.
-    fn await_announcement(&mut self, leader: usize, mark: u64) -> Result<u64, Error> {
-        let segment = Arc::clone(&self.segment);
-        let line = segment.announcements(leader);
-        let last = self.announced.get(&leader).copied().unwrap_or(0);
-        self.watch.operation = "create_group";
-        loop {
-            match announce::look(line, mark, last) {
-                Found::Taken { count, number } => {
-                    self.announced.insert(leader, count);
-                    return Ok(number);
-                }
-                Found::Later(count) => {
-                    self.watch.forget();
-                    let mut vigil = OnPeer { watch: &mut self.watch, peer: Some(leader) };
-                    let waited = self.waiter.wait(line[0], count, segment.sleepers(leader), &mut vigil);
-                    waited.map_err(|i| self.interrupted(i))?;
-                }
-            }
-        }
-    }
-
-    /// Joins the segment at `at` together with these ranks (step 3). Who `leads` has announced it, and stays until all have come also when
-    /// it cannot be made: they find what they wait for, and with it the failure.
-    fn join_child(
-        &mut self,
-        what: &'static str,
-        at: u64,
-        members: &[usize],
-        leads: bool,
-    ) -> Result<Engine, Error> {
-        let rank = members.iter().position(|&r| r == self.rank).unwrap_or(0);
-        let (child, entered) =
-            enter(&self.segment, self.family.process, at, rank, members.len(), &self.waiter)?;
-        self.watch.operation = what;
-        if let Err(why) = entered.and_then(|()| self.await_members(what, &child, members)) {
-            if leads && self.failed.is_none() {
-                if let Err(interrupted) = self.wait_joined(&child, members, true) {
-                    self.interrupted(interrupted);
-                }
-            }
-            child.depart();
-            return Err(why);
-        }
-        let here = |&r: &usize| self.segment.is_here(r);
-        let direct = self.book.direct() || (members.len() > 1 && members.iter().all(here));
-        let book = self.book.of_members(members, direct);
-        let family = Arc::clone(&self.family);
-        let mut engine = Engine::assemble(child, rank, self.ways(), book, family, Reserved::new(false));
-        engine.heaps = self.heaps.inherited();
-        Ok(engine)
-    }
-
-    /// Waits until all have come that are to join a communicator, `despite` the failure of one if they are to hear of it.
-    fn wait_joined(&mut self, child: &Segment, members: &[usize], despite: bool) -> Result<(), Interrupted> {
-        self.watch.forget();
-        let (joined, sleepers) = (child.joined_word(), child.header_sleepers());
-        let mut vigil = Joining { watch: &mut self.watch, parent: &self.segment, child, members, despite };
-        self.waiter.wait(joined, members.len() as u64, sleepers, &mut vigil)
-    }
-
-    /// Waits until all have come, or one could not.
-    fn await_members(&mut self, what: &'static str, child: &Segment, members: &[usize]) -> Result<(), Error> {
-        let waited = self.wait_joined(child, members, false);
-        match child.failed() {
-            Some((rank, _)) => Err(Error::NotMade { what, rank }),
-            None => waited.map_err(|i| self.interrupted(i)),
-        }
-    }
-
-    /// How communicators that are made from this one wait and copy.
-    pub(super) fn ways(&self) -> Ways {
-        Ways {
-            budget: self.waiter.budget(),
-            order: self.waiter.order(),
-            limits: self.watch.limits(),
-            copy: self.copy,
-        }
-    }
-}
-
-/// Maps the segment at `at` as `rank` of its ranks, which says who it is, or that it cannot join, and is counted in (step 3). Returns
-/// whether it can; the caller departs when that comes to nothing.
-///
-/// # Errors
-/// When it cannot be mapped: then it is not counted.
-pub(super) fn enter(
-    parent: &Segment,
-    process: u64,
-    at: u64,
-    rank: usize,
-    ranks: usize,
-    waiter: &Waiter,
-) -> Result<(Arc<Segment>, Result<(), Error>), Error> {
-    let child = parent.open_as(rank, at, ranks)?;
-    let claimed = child.claim_part(rank, child.geometry().control());
-    match &claimed {
-        Ok(()) => {
-            child.settle_here(rank);
-            child.sign(rank, process);
-        }
-        Err(_) => child.set_failed(rank, Loss::Failed),
-    }
-    waiter.add(child.joined_word(), child.header_sleepers());
-    Ok((child, claimed))
-}
-
-/// A number that differs for different lists.
-fn mark_of(members: &[usize]) -> u64 {
-    fnv1a(members.iter().flat_map(|&r| (r as u32).to_le_bytes()))
 }

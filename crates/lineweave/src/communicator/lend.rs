@@ -10,8 +10,8 @@
 //! The owner remembers by itself whether it has lent the engine. So a call on a communicator without calls under way looks
 //! at one bool of its own and at no shared word.
 
-use super::queue::Ticket;
-use super::{Engine, Mode};
+use crate::engine::Ticket;
+use crate::engine::{Engine, Mode};
 use crate::progress::Progress;
 use crate::sync::{spin_loop, AtomicBool, AtomicU64, Ordering};
 use std::cell::UnsafeCell;
@@ -184,7 +184,7 @@ impl Held<'_> {
     }
 
     fn is_left(&mut self) -> bool {
-        !self.engine().queue.is_empty()
+        self.engine().has_started()
     }
 }
 

@@ -3,42 +3,24 @@
 //! What it runs is in `engine`; it hands that to whoever carries started calls on (`lend`), and takes it back before a call that
 //! blocks.
 
-mod agreement;
-mod attach;
 mod children;
-mod engine;
 mod errand;
-mod heaps;
-mod join;
 // For tests/loom.rs.
 #[doc(hidden)]
 pub mod lend;
-mod memory;
 mod parcels;
-mod prepare;
-mod queue;
-mod run;
-mod short;
 mod site;
-mod walk;
-mod windows;
 
+pub use crate::compile::PlanId;
+pub use crate::engine::{Again, Buffers, Memory, Options};
 pub use crate::segment::Setup;
-pub(crate) use agreement::Agreed;
-pub(crate) use engine::Engine;
-pub(crate) use heaps::Allotted;
-pub(crate) use join::Family;
 pub(crate) use lend::Shared;
-pub use memory::Memory;
 pub use parcels::Message;
-pub(crate) use queue::{Job, Lengths, Pairs, Ticket, Window};
-pub use run::{Buffers, Options, PlanId};
-pub(crate) use run::{Mode, Stop};
-pub use short::Again;
 pub use site::Site;
 
-use crate::check::CallSpec;
+use crate::call::CallSpec;
 use crate::choose::{Adoptable, Book};
+use crate::engine::{Engine, Family, Job, Mode};
 use crate::error::Error;
 use crate::kernel::CopyPolicy;
 use crate::progress::{self, Progress};
@@ -76,7 +58,7 @@ impl std::fmt::Debug for Communicator {
         if !self.lent.get() {
             let engine = self.engine_ref();
             out.field("calls", &engine.sequence());
-            out.field("failed", &engine.failed).field("memory", &engine.memory());
+            out.field("failed", &engine.failure()).field("memory", &engine.memory());
         }
         out.finish_non_exhaustive()
     }
@@ -101,7 +83,7 @@ impl Communicator {
     }
 
     fn of(engine: Engine, helped: bool) -> Communicator {
-        let (segment, rank) = (Arc::clone(&engine.segment), engine.rank());
+        let (segment, rank) = (engine.shared_segment(), engine.rank());
         let shared = Arc::new(Shared::new(engine, helped));
         Communicator { shared, segment, rank, lent: Cell::new(false), window: 0, parcels: None }
     }
@@ -143,14 +125,14 @@ impl Communicator {
         let held = if self.lent.get() { self.shared.hold() } else { None };
         match held {
             Some(mut held) => {
-                held.engine().queue.extend(jobs);
+                held.engine().enqueue(jobs);
                 held.carry_on(Mode::Poll, None);
             }
             None => {
                 // SAFETY: not lent, or idle again: nobody but the owner touches it.
                 let engine = unsafe { &mut *self.shared.engine.get() };
                 engine.cool();
-                engine.queue.extend(jobs);
+                engine.enqueue(jobs);
                 self.lent.set(true);
                 self.shared.lend();
                 self.shared.progress();

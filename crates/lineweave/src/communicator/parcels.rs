@@ -84,7 +84,7 @@ impl Communicator {
         let post = std::mem::take(&mut locked.post);
         drop(locked);
         self.parcels = None;
-        self.with_engine(|engine| engine.post = post);
+        self.with_engine(|engine| engine.give_post(post));
         true
     }
 
@@ -95,8 +95,8 @@ impl Communicator {
         }
         let (segment, rank) = (Arc::clone(&self.segment), self.rank);
         let (waiter, post) = self.with_engine(|engine| {
-            let waiter = Waiter::new(engine.waiter.budget(), engine.waiter.order());
-            (waiter, std::mem::take(&mut engine.post))
+            let ways = engine.ways();
+            (Waiter::new(ways.budget, ways.order), engine.take_post())
         });
         let made = Arc::new(Parcelled(Mutex::new(Parcels::new(segment, rank, waiter, post))));
         self.parcels = Some(Arc::clone(&made));
@@ -209,8 +209,8 @@ impl Communicator {
                 let now = Instant::now();
                 let start = *began.get_or_insert_with(|| {
                     self.with_engine(|engine| {
-                        engine.watch.forget();
-                        engine.watch.begin();
+                        engine.watch().forget();
+                        engine.watch().begin();
                     });
                     now
                 });
@@ -225,7 +225,7 @@ impl Communicator {
             pause(&mut tries);
         };
         if began.is_some() {
-            self.with_engine(|engine| engine.watch.end());
+            self.with_engine(|engine| engine.watch().end());
         }
         outcome
     }
@@ -250,7 +250,7 @@ impl Communicator {
             if let (Err(error), Some(parcels)) = (&looked, &self.parcels) {
                 parcels.lock().end_one(&message.delivery, error);
             }
-            self.with_engine(|engine| engine.watch.settle());
+            self.with_engine(|engine| engine.watch().settle());
             looked?;
         }
         Ok(None)

@@ -5,11 +5,9 @@
 //! 2. Each member enters it: maps it, reserves its control page, says who it is, and counts itself in.
 //! 3. Each waits until all have come ([`Site::join`]). Who cannot enter says so before it counts itself in, so all members fail or none does.
 
-use super::children::enter;
-use super::join::{Family, Ways};
-use super::memory::Reserved;
-use super::{Communicator, Engine};
+use super::Communicator;
 use crate::choose::Book;
+use crate::engine::{enter, Engine, Family, Reserved, Ways};
 use crate::error::{Error, Loss};
 use crate::process;
 use crate::segment::Segment;
@@ -41,13 +39,13 @@ impl Communicator {
     pub fn site(&self) -> Site {
         let engine = self.engine_ref();
         let everybody: Vec<usize> = (0..self.ranks()).collect();
-        let of = |&r: &usize| (engine.segment.pid(r), engine.segment.process(r));
+        let of = |&r: &usize| (self.segment.pid(r), self.segment.process(r));
         Site {
-            segment: Arc::clone(&engine.segment),
-            family: Arc::clone(&engine.family),
+            segment: Arc::clone(&self.segment),
+            family: engine.family(),
             rank: self.rank,
             processes: everybody.iter().map(of).collect(),
-            book: Mutex::new(engine.book.of_members(&everybody, engine.book.direct())),
+            book: Mutex::new(engine.book().of_members(&everybody, engine.book().direct())),
             ways: engine.ways(),
             // Relaxed: a preference.
             helped: self.shared.helped.load(Ordering::Relaxed),

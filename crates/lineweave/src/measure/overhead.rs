@@ -3,7 +3,8 @@
 use super::cell::{Crew, Hand, Key, Offer, Role, Task};
 use super::clock::Clock;
 use super::timing::{collect_timed, Rules, Samples};
-use crate::communicator::{Buffers, PlanId};
+use crate::compile::PlanId;
+use crate::engine::Buffers;
 use crate::error::Error;
 use crate::kernel::{fold_fn, ElementType, Operator};
 use lineweave_core::collective::Collective;

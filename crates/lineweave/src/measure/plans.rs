@@ -2,7 +2,7 @@
 
 use super::cell::Hand;
 use super::timing::{collect_samples, Rules, Samples};
-use crate::communicator::Buffers;
+use crate::engine::Buffers;
 use crate::error::Error;
 use lineweave_core::algorithm::{find, Problem};
 use lineweave_core::collective::Collective;

@@ -1,9 +1,10 @@
 //! What to call, with which buffers: one description for calls that are started once and for those that are started again.
 
 use super::Recipe;
-use crate::calls::{expect_counts, expect_length, Uneven};
-use crate::check::CallSpec;
-use crate::communicator::{Communicator, Lengths, Pairs};
+use crate::call::CallSpec;
+use crate::call::{expect_counts, expect_length, Uneven};
+use crate::communicator::Communicator;
+use crate::engine::{Lengths, Pairs};
 use crate::error::Error;
 use crate::kernel::{Element, ElementType, Operator};
 use lineweave_core::collective::{Collective, Extent};

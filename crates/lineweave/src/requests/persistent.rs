@@ -1,7 +1,8 @@
 //! Calls that are made again and again with the same buffers.
 
 use super::{carry_on, Keep, Operation, Recipe};
-use crate::communicator::{Communicator, Shared, Ticket};
+use crate::communicator::{Communicator, Shared};
+use crate::engine::Ticket;
 use crate::error::Error;
 use crate::progress;
 use std::any::Any;

@@ -3,7 +3,7 @@
 //! Ranks that are threads of one process are found to be so by the team's descriptor, however each came to it. They share a
 //! mapping, proofs, and the number of their process; communicators that are made of such ranks alone are those of threads.
 
-use crate::communicator::Family;
+use crate::engine::Family;
 use crate::error::Error;
 use crate::segment::Segment;
 use std::os::fd::OwnedFd;

@@ -1,7 +1,8 @@
 //! Teams of threads that the program brings itself, and the part of a larger team that is threads of this process.
 
 use super::{join, Charter, Team};
-use crate::communicator::{Communicator, Family};
+use crate::communicator::Communicator;
+use crate::engine::Family;
 use crate::error::Error;
 use crate::segment::Segment;
 use std::ops::Range;

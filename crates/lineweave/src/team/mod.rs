@@ -22,7 +22,8 @@ pub use processes::{from_environment, members_from_environment, RANK_VARIABLE, T
 
 use crate::affinity;
 use crate::choose::Book;
-use crate::communicator::{Communicator, Family, Options};
+use crate::communicator::Communicator;
+use crate::engine::{Family, Options};
 use crate::error::{Error, Loss};
 use crate::segment::Segment;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Whether a collective gives the right answer, before it is timed.
 
 use super::window::{Bench, Page, Refused, Trial};
-use crate::check::CallSpec;
+use crate::call::CallSpec;
 use crate::communicator::Communicator;
 use crate::kernel::Operator;
 use lineweave_core::collective::Collective;

@@ -2,8 +2,8 @@
 //!
 //! What is timed is the very call that a program makes; a trial may only say which algorithm answers it.
 
+use crate::call::CallSpec;
 use crate::calls::SharedBuffer;
-use crate::check::CallSpec;
 use crate::choose::Adoptable;
 use crate::communicator::Communicator;
 use crate::error::Error;

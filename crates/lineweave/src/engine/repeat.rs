@@ -8,86 +8,50 @@
 //! It is straight code: what it returns fits a register, and a wait that is not over in a moment, or a peer to be woken, is left to
 //! a function of its own. A call further in would have the caller save registers each time.
 
-use super::engine::publish;
-use super::{Engine, PlanId};
-use crate::called::{Called, Key};
-use crate::check::CallSpec;
-use crate::compile::Home;
+use super::hot::{read_word, Again, Hot, HotSwap};
+use super::run::Buffers;
+use super::state::Engine;
+use crate::call::CallSpec;
+use crate::called::Called;
+use crate::compile::PlanId;
 use crate::error::Error;
 use crate::flag::Goal;
-use crate::kernel::{word_fold, WordFold};
-use crate::process::forks;
+use crate::kernel::word_fold;
 use crate::sync::{load_fence, spin_loop, AtomicU64, Ordering};
 use crate::wait::Between;
 use std::num::NonZeroU64;
 
-/// How far a call came as the last one again.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Again {
-    /// It is over.
-    Done,
-    /// It is another call than the last one: nothing was done.
-    Other,
-    /// It has begun, and is to be ended by waiting.
-    Waits,
-}
-
-/// An exchange of two flags in the bank where it ran last: the two-rank barrier is one store and one wait.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Hot {
-    pub plan: PlanId,
-    /// Whether it is what `barrier` runs.
-    barrier: bool,
-    mine: *const AtomicU64,
-    home: Home,
-    value: u64,
-    theirs: *const AtomicU64,
-    their_home: Home,
-    wanted: u64,
-    span: u64,
-    called: Called,
-}
-
-/// A swap of payloads of a word at most in the bank where it ran last: the small allreduce of two ranks.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct HotSwap {
-    call: CallSpec,
-    bytes: usize,
-    /// The flag to raise, the payload's word behind it, by generation.
-    mine: [*const [AtomicU64; 2]; 2],
-    home: Home,
-    value: u64,
-    /// The peer's.
-    theirs: [*const [AtomicU64; 2]; 2],
-    their_home: Home,
-    wanted: u64,
-    span: u64,
-    called: Called,
-    fold: WordFold,
-    /// Whether this rank's contribution is the left operand.
-    left: bool,
-    /// The number of the call that prepared it, which no other has.
-    ticket: NonZeroU64,
-}
-
-impl HotSwap {
-    /// Combines both contributions.
+impl Engine {
+    /// Runs a prepared plan once, as a call of its own.
+    ///
+    /// # Errors
+    /// [`Error::PeerLost`] or [`Error::Timeout`]; the communicator cannot be used after one.
     ///
     /// # Safety
-    /// `output` must be valid for writes of the payload's length.
-    #[inline(always)]
-    unsafe fn give(&self, own: u64, other: u64, output: *mut u8) {
-        let (a, b) = if self.left { (own, other) } else { (other, own) };
-        // SAFETY: the caller's.
-        unsafe { write_word(output, (self.fold)(a, b), self.bytes) };
+    /// The buffers must be valid for the lengths the plan gives this rank and not be used by anybody else
+    /// meanwhile, `fold` must fit the plan's grain, and every rank must run the same plans in the same order.
+    #[inline]
+    pub unsafe fn run(&mut self, plan: PlanId, buffers: Buffers) -> Result<(), Error> {
+        if self.repeat.exchange.as_ref().is_some_and(|hot| hot.plan == plan) {
+            match self.repeat_exchange(self.between()) {
+                Again::Done => return Ok(()),
+                Again::Waits => return self.end_exchange(),
+                Again::Other => {}
+            }
+        }
+        let called = Called::plan(self.plans[plan].digest);
+        self.begin("a plan", called)?;
+        // SAFETY: passed on.
+        unsafe { self.run_window(plan, buffers) }?;
+        self.end();
+        self.keep_exchange(false);
+        Ok(())
     }
-}
 
-impl Engine {
     /// Makes the barrier that was called last once more; [`Engine::end_exchange`] ends it if it waits. `between` lies between looks.
     #[inline(always)]
     pub(crate) fn repeat_barrier(&mut self, between: Between) -> Again {
-        if !self.hot.as_ref().is_some_and(|hot| hot.barrier) {
+        if !self.repeat.exchange.as_ref().is_some_and(|hot| hot.barrier) {
             return Again::Other;
         }
         self.repeat_exchange(between)
@@ -96,29 +60,26 @@ impl Engine {
     /// By reference throughout: copying the addresses about costs as much as the barrier may.
     #[inline(always)]
     pub(super) fn repeat_exchange(&mut self, between: Between) -> Again {
-        let Some(hot) = self.hot.as_ref() else { return Again::Other };
-        if self.forks != forks() {
+        let Some(hot) = self.repeat.exchange.as_ref() else { return Again::Other };
+        if self.health.is_inherited() {
             return Again::Other;
         }
-        self.sequence += 1;
-        // SAFETY: the sequence word, and flags of the bank that the plan stays in, in the segment that this
-        // communicator keeps mapped.
-        let (published, mine, theirs) = unsafe { (&*self.sequence_word, &*hot.mine, &*hot.theirs) };
-        // Relaxed: as in `begin`.
-        published.store(self.sequence, Ordering::Relaxed);
-        let (value, wanted) = (self.base.wrapping_add(hot.value), self.base.wrapping_add(hot.wanted));
-        self.base += hot.span;
-        let sleeps = self.waiter.post(mine, value, hot.home.sleepers());
+        self.calls.count();
+        // SAFETY: flags of the bank that the plan stays in, in the segment that this communicator keeps mapped.
+        let (mine, theirs) = unsafe { (&*hot.mine, &*hot.theirs) };
+        let (value, wanted) =
+            (self.calls.base.wrapping_add(hot.value), self.calls.base.wrapping_add(hot.wanted));
+        self.calls.base += hot.span;
+        let sleeps = self.wire.waiter.post(mine, value, hot.home.sleepers());
         // While the line is under way.
-        // SAFETY: words of the segment.
-        unsafe { publish(hot.called, self.called_words, self.sequence) };
+        self.calls.publish(hot.called);
         if sleeps {
             return Again::Waits;
         }
         let look = || Goal::of_call(wanted).is_reached(theirs).then_some(());
         let seen = match between {
-            Between::Pause => self.waiter.glance(look, spin_loop),
-            Between::LoadFence => self.waiter.glance(look, load_fence),
+            Between::Pause => self.wire.waiter.glance(look, spin_loop),
+            Between::LoadFence => self.wire.waiter.glance(look, load_fence),
         };
         if seen.is_some() {
             Again::Done
@@ -134,25 +95,26 @@ impl Engine {
     #[cold]
     #[inline(never)]
     pub(crate) fn end_exchange(&mut self) -> Result<(), Error> {
-        let Some(hot) = self.hot.as_ref() else { return Ok(()) };
+        let Some(hot) = self.repeat.exchange.as_ref() else { return Ok(()) };
         // SAFETY: as in `repeat_exchange`.
         let (mine, theirs) = unsafe { (&*hot.mine, &*hot.theirs) };
-        let wanted = Goal::of_call((self.base - hot.span).wrapping_add(hot.wanted));
+        let wanted = Goal::of_call((self.calls.base - hot.span).wrapping_add(hot.wanted));
         let sleepers = hot.their_home.sleepers();
-        self.waiter.wake(mine, hot.home.sleepers());
-        self.waiter
-            .wait_for(theirs, wanted, sleepers, &mut self.watch, false)
+        self.wire.waiter.wake(mine, hot.home.sleepers());
+        self.wire
+            .waiter
+            .wait_for(theirs, wanted, sleepers, &mut self.wire.watch, false)
             .map_err(|i| self.interrupted(i))
     }
 
     /// Prepares [`Engine::repeat_exchange`] after a run; `barrier` when it was called as one.
     #[inline(always)]
     pub(crate) fn keep_exchange(&mut self, barrier: bool) {
-        let Some(stay) = self.stay else { return };
-        let plan = &self.plans[stay.plan.0 as usize];
-        let key = Key::new(self.history, plan.digest).of_flags();
+        let Some(stay) = self.banks.stay else { return };
+        let plan = &self.plans[stay.plan];
+        let key = self.calls.key(plan.digest).of_flags();
         let flag = |at: usize| stay.bank.wrapping_add(at).cast_const().cast::<AtomicU64>();
-        self.hot = plan.exchange().map(|e| Hot {
+        self.repeat.exchange = plan.exchange().map(|e| Hot {
             plan: stay.plan,
             barrier,
             mine: flag(e.at),
@@ -162,7 +124,7 @@ impl Engine {
             their_home: e.theirs,
             wanted: key + u64::from(e.wanted),
             span: plan.span,
-            called: self.called,
+            called: self.calls.called,
         });
     }
 
@@ -178,32 +140,29 @@ impl Engine {
         input: *const u8,
         output: *mut u8,
     ) -> Again {
-        let (Some(hot), Some(stay)) = (self.hot_swap.as_ref(), self.stay.as_mut()) else {
+        let (Some(hot), Some(stay)) = (self.repeat.swap.as_ref(), self.banks.stay.as_mut()) else {
             return Again::Other;
         };
         let apart = (input as usize).abs_diff(output as usize);
-        if !is_last(hot) || (apart != 0 && apart < hot.bytes) || self.forks != forks() {
+        if !is_last(hot) || (apart != 0 && apart < hot.bytes) || self.health.is_inherited() {
             return Again::Other;
         }
         let generation = (stay.runs % 2) as usize;
         stay.runs += 1;
-        self.sequence += 1;
-        // SAFETY: the sequence word, and flags and the words behind them of the bank that the plan stays in, in
-        // the segment that this communicator keeps mapped.
-        let (published, mine, theirs) =
-            unsafe { (&*self.sequence_word, &*hot.mine[generation], &*hot.theirs[generation]) };
-        // Relaxed: as in `begin`.
-        published.store(self.sequence, Ordering::Relaxed);
+        self.calls.count();
+        // SAFETY: flags and the words behind them of the bank that the plan stays in, in the segment that this communicator
+        // keeps mapped.
+        let (mine, theirs) = unsafe { (&*hot.mine[generation], &*hot.theirs[generation]) };
         // SAFETY: the caller vouches for `input`.
         let own = unsafe { read_word(input, hot.bytes) };
         // Relaxed: published with the flag.
         mine[1].store(own, Ordering::Relaxed);
-        let (value, wanted) = (self.base.wrapping_add(hot.value), self.base.wrapping_add(hot.wanted));
-        self.base += hot.span;
-        let sleeps = self.waiter.post(&mine[0], value, hot.home.sleepers());
+        let (value, wanted) =
+            (self.calls.base.wrapping_add(hot.value), self.calls.base.wrapping_add(hot.wanted));
+        self.calls.base += hot.span;
+        let sleeps = self.wire.waiter.post(&mine[0], value, hot.home.sleepers());
         // While the line is under way.
-        // SAFETY: words of the segment.
-        unsafe { publish(hot.called, self.called_words, self.sequence) };
+        self.calls.publish(hot.called);
         if sleeps {
             return Again::Waits;
         }
@@ -215,7 +174,7 @@ impl Engine {
             let word = theirs[1].load(Ordering::Relaxed);
             reached.then_some(word)
         };
-        match self.waiter.glance(look, spin_loop) {
+        match self.wire.waiter.glance(look, spin_loop) {
             Some(other) => {
                 // SAFETY: the caller vouches for `output`.
                 unsafe { hot.give(own, other, output) };
@@ -252,7 +211,7 @@ impl Engine {
 
     /// What [`Engine::repeat_swap_of`] knows `call` by while it is the allreduce that ran last.
     pub(crate) fn swap_ticket(&self, call: &CallSpec) -> Option<NonZeroU64> {
-        self.hot_swap.as_ref().filter(|hot| hot.call == *call).map(|hot| hot.ticket)
+        self.repeat.swap.as_ref().filter(|hot| hot.call == *call).map(|hot| hot.ticket)
     }
 
     /// Ends a swap that [`Engine::repeat_swap`] began with this output.
@@ -265,15 +224,17 @@ impl Engine {
     #[cold]
     #[inline(never)]
     pub(crate) unsafe fn end_swap(&mut self, output: *mut u8) -> Result<(), Error> {
-        let (Some(hot), Some(stay)) = (self.hot_swap.as_ref(), self.stay.as_ref()) else { return Ok(()) };
+        let (Some(hot), Some(stay)) = (self.repeat.swap.as_ref(), self.banks.stay.as_ref()) else {
+            return Ok(());
+        };
         let generation = ((stay.runs - 1) % 2) as usize;
         // SAFETY: as in `repeat_swap_if`.
         let (mine, theirs) = unsafe { (&*hot.mine[generation], &*hot.theirs[generation]) };
-        let wanted = Goal::of_call((self.base - hot.span).wrapping_add(hot.wanted));
+        let wanted = Goal::of_call((self.calls.base - hot.span).wrapping_add(hot.wanted));
         let sleepers = hot.their_home.sleepers();
-        self.watch.operation = "allreduce";
-        self.waiter.wake(&mine[0], hot.home.sleepers());
-        let waited = self.waiter.wait_for(&theirs[0], wanted, sleepers, &mut self.watch, false);
+        self.wire.watch.operation = "allreduce";
+        self.wire.waiter.wake(&mine[0], hot.home.sleepers());
+        let waited = self.wire.waiter.wait_for(&theirs[0], wanted, sleepers, &mut self.wire.watch, false);
         // Relaxed: the own word, and one that is ordered after the acquire of its flag.
         let [own, other] = [mine, theirs].map(|line| line[1].load(Ordering::Relaxed));
         if let Err(interrupted) = waited {
@@ -286,15 +247,15 @@ impl Engine {
 
     /// Prepares [`Engine::repeat_swap`] after a call that ran `plan` alone.
     pub(crate) fn keep_swap(&mut self, call: &CallSpec, plan: PlanId) {
-        self.hot_swap = self.hot_swap_of(call, plan);
+        self.repeat.swap = self.hot_swap_of(call, plan);
     }
 
     fn hot_swap_of(&self, call: &CallSpec, plan: PlanId) -> Option<HotSwap> {
-        let stay = self.stay.filter(|stay| stay.plan == plan)?;
-        let compiled = &self.plans[plan.0 as usize];
+        let stay = self.banks.stay.filter(|stay| stay.plan == plan)?;
+        let compiled = &self.plans[plan];
         let swap = compiled.swap()?;
         let fold = word_fold(call.operator?, call.element)?;
-        let key = Key::new(self.history, compiled.digest).of_flags();
+        let key = self.calls.key(compiled.digest).of_flags();
         let line =
             |at: usize| [0, compiled.generations].map(|g| stay.bank.wrapping_add(at + g).cast_const().cast());
         Some(HotSwap {
@@ -307,50 +268,10 @@ impl Engine {
             their_home: swap.theirs,
             wanted: key + u64::from(swap.wanted),
             span: compiled.span,
-            called: self.called,
+            called: self.calls.called,
             fold,
             left: swap.left,
-            ticket: NonZeroU64::new(self.sequence)?,
+            ticket: NonZeroU64::new(self.calls.sequence)?,
         })
-    }
-}
-
-/// The first `bytes` bytes, 8 at most, in the low addresses of a word; zeros behind them. The usual lengths go through a register: a
-/// word that is put together in memory waits for its parts to arrive there.
-///
-/// # Safety
-/// `from` must be valid for reads of as many.
-#[inline(always)]
-unsafe fn read_word(from: *const u8, bytes: usize) -> u64 {
-    // SAFETY: the caller's, and a word has 8 bytes.
-    unsafe {
-        if bytes == 8 {
-            return from.cast::<u64>().read_unaligned();
-        }
-        if bytes == 4 && cfg!(target_endian = "little") {
-            return u64::from(from.cast::<u32>().read_unaligned());
-        }
-        let mut word = [0; 8];
-        from.copy_to_nonoverlapping(word.as_mut_ptr(), bytes);
-        u64::from_ne_bytes(word)
-    }
-}
-
-/// The other way.
-///
-/// # Safety
-/// `to` must be valid for writes of `bytes` bytes, 8 at most.
-#[inline(always)]
-unsafe fn write_word(to: *mut u8, word: u64, bytes: usize) {
-    // SAFETY: the caller's, and a word has 8 bytes.
-    unsafe {
-        if bytes == 8 {
-            return to.cast::<u64>().write_unaligned(word);
-        }
-        if bytes == 4 && cfg!(target_endian = "little") {
-            return to.cast::<u32>().write_unaligned(word as u32);
-        }
-        let word = word.to_ne_bytes();
-        word.as_ptr().copy_to_nonoverlapping(to, bytes);
     }
 }

@@ -1,8 +1,7 @@
 //! The heaps that a communicator knows, and who reaches buffers in them.
 
-use super::Engine;
 use crate::error::Error;
-use crate::segment::{expect_memory, Heap, KnownHeaps, Ledger, Part, RankHeap};
+use crate::segment::{Heap, KnownHeaps, Ledger, RankHeap};
 use std::sync::Arc;
 
 /// Where an allocation is, as its first rank tells the others.
@@ -21,9 +20,11 @@ pub(crate) struct Heaps {
     /// The first of them is the communicator's own.
     own: bool,
     /// Of the own heap, at its first rank.
-    ledger: Ledger,
+    pub ledger: Ledger,
     /// Whether calls ask for shared buffers.
     pub asks: bool,
+    /// How often ranks asked each other for them.
+    pub questions: u64,
 }
 
 impl Heaps {
@@ -42,42 +43,15 @@ impl Heaps {
     }
 
     /// The own heap, which `open` finds when there is none yet.
-    fn own_or(&mut self, open: impl FnOnce() -> Result<Arc<Heap>, Error>) -> Result<Arc<RankHeap>, Error> {
+    pub fn own_or(
+        &mut self,
+        open: impl FnOnce() -> Result<Arc<Heap>, Error>,
+    ) -> Result<Arc<RankHeap>, Error> {
         if !self.own {
             self.known.adopt(open()?);
             self.own = true;
         }
         let heap = self.own().map(Arc::clone);
         heap.ok_or_else(|| Error::Failed("a heap that was made is not there".into()))
-    }
-}
-
-impl Engine {
-    /// Finds room for an allocation of all ranks; for the first one.
-    pub(crate) fn allot(&mut self, bytes: usize) -> Result<Allotted, Error> {
-        expect_memory(bytes as u64)?;
-        let (pool, ranks) = (self.segment.pool(), self.segment.ranks());
-        let heap = self.heaps.own_or(|| Heap::found(pool, ranks, bytes as u64))?;
-        let head = self.heaps.ledger.place(heap.heap(), bytes)?;
-        Ok(Allotted { heap: heap.heap().extent(), head })
-    }
-
-    /// Takes this rank's part of an allocation: `bytes` bytes, `offset` behind the head.
-    pub(crate) fn claim_part(
-        &mut self,
-        allotted: Allotted,
-        offset: usize,
-        bytes: usize,
-    ) -> Result<Part, Error> {
-        let ((at, span), pool, ranks) = (allotted.heap, self.segment.pool(), self.segment.ranks());
-        let heap = self.heaps.own_or(|| Heap::open(pool, at, span, ranks))?;
-        heap.claim(allotted.head, allotted.head + offset, bytes)
-    }
-
-    /// Has calls ask whether all buffers are shared, or no longer; whether they did.
-    pub(crate) fn ask_for_shared(&mut self, on: bool) -> bool {
-        self.cool();
-        self.book_mut().forget_last();
-        std::mem::replace(&mut self.heaps.asks, on)
     }
 }

@@ -1,8 +1,7 @@
 //! Plans become part of an engine, proved and compiled, and are given up again.
 
-use super::run::PlanId;
-use super::Engine;
-use crate::compile::{self, Seat};
+use super::state::Engine;
+use crate::compile::{self, PlanId, Seat};
 use crate::error::Error;
 use lineweave_core::plan::{Part, Plan};
 use lineweave_core::verify::{self, Proof};
@@ -51,32 +50,21 @@ impl Engine {
         let (model, shape, held) = (self.book.model(), self.book.shape(), self.book.held());
         let ahead = self.book.ahead;
         let seat = Seat { rank: self.rank, segment: &self.segment, model, shape, held, places, ahead };
-        let compiled = compile::compile(part, message, proof, seat, &mut self.counters)
+        let compiled = compile::compile(part, message, proof, seat, &mut self.plans.counter_bytes)
             .map_err(|unfit| no_plan(unfit.to_string()))?;
-        self.scratch.grow(compiled.acc)?;
-        self.reach_room.grow(3 * compiled.piece)?;
-        if self.bases.len() < compiled.bases {
-            self.bases.resize(compiled.bases, std::ptr::null_mut());
-        }
-        if let Some(id) = self.vacant.pop() {
-            self.plans[id.0 as usize] = compiled;
-            return Ok(id);
-        }
-        self.plans.push(compiled);
-        Ok(PlanId(self.plans.len() as u32 - 1))
+        self.plans.scratch.grow(compiled.acc)?;
+        self.plans.reach_room.grow(3 * compiled.piece)?;
+        Ok(self.plans.add(compiled))
     }
 
     /// Gives plans up that will not be run again. Every rank must give up the same between the same calls.
     pub(crate) fn give_up(&mut self, plans: impl Iterator<Item = PlanId>) {
         self.cool();
         for id in plans {
-            if let Some(stay) = self.stay.filter(|stay| stay.plan == id) {
-                self.stay = None;
-                self.publish_left(stay.class, stay.uses);
+            if self.banks.stay.is_some_and(|stay| stay.plan == id) {
+                self.banks.end_stay(&self.wire.waiter);
             }
-            let plan = &mut self.plans[id.0 as usize];
-            (plan.steps, plan.doubles) = (Box::new([]), Box::new([]));
-            self.vacant.push(id);
+            self.plans.remove(id);
         }
     }
 }

@@ -5,8 +5,8 @@
 //!    read, or holds another number: then the other's `pid` names a stranger here.
 //! 3. When all have tried, all know whether all are able.
 
-use super::join::Family;
-use super::Engine;
+use super::state::Engine;
+use super::wire::Family;
 use crate::attach;
 use crate::error::{Error, Loss};
 use crate::segment::Segment;
@@ -48,9 +48,9 @@ impl Engine {
     pub(super) fn unreached(&mut self, peer: u32, why: Errno) -> Error {
         let peer = peer as usize;
         // The loss is told before this rank turns others away, who would take it for the one that failed.
-        let error = match (self.watch.loss(), why) {
+        let error = match (self.wire.watch.loss(), why) {
             (Some(error), _) => error,
-            (None, Errno::SRCH) => self.watch.lose(peer, Loss::Died),
+            (None, Errno::SRCH) => self.wire.watch.lose(peer, Loss::Died),
             (None, why) => {
                 self.segment.set_failed(self.rank, Loss::Failed);
                 let pid = self.segment.pid(peer);
@@ -60,9 +60,9 @@ impl Engine {
                 Error::system(what, why, "; set LINEWEAVE_CMA=off, and make a new communicator")
             }
         };
-        self.watch.close();
+        self.wire.watch.close();
         self.cool();
-        self.failed = Some(error.to_string());
+        self.health.failed = Some(error.to_string());
         error
     }
 }

@@ -10,38 +10,17 @@
 //! Questions take two words in turn. A word is raised again two questions later; by then its owner has seen everybody raise theirs
 //! for the question between, and so everybody has read this one.
 
-use super::{Engine, Mode, Stop};
-use crate::calls::Preface;
-use crate::check::CallSpec;
+use super::call_plan::Preface;
+use super::job::{Agreed, Agreement};
+use super::run::{Mode, Stop};
+use super::state::Engine;
+use crate::call::CallSpec;
 use crate::sync::Ordering;
 
 /// What a rank says in step 1.
 const PRIVATE: u64 = 1;
 /// As above.
 const IN_PLACE: u64 = 2;
-
-/// What all ranks said.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Agreed {
-    /// All buffers of all ranks lie in heaps that all of them know.
-    pub shared: bool,
-    /// At some rank input and output are one buffer.
-    pub in_place: bool,
-}
-
-impl Agreed {
-    /// When nobody was asked.
-    pub const NOTHING: Agreed = Agreed { shared: false, in_place: false };
-}
-
-/// A question under way.
-#[derive(Debug)]
-pub(crate) struct Agreement {
-    turn: u64,
-    /// The rank to be heard next.
-    next: usize,
-    said: u64,
-}
 
 impl Engine {
     /// Whether a call asks: when shared buffers were made, between processes, from the length on from which they can pay.
@@ -56,8 +35,8 @@ impl Engine {
         let given = self.heaps.known.hold(input, preface.given);
         let taken = self.heaps.known.hold(output, preface.taken);
         let in_place = preface.in_place;
-        self.agreements += 1;
-        let turn = self.agreements;
+        self.heaps.questions += 1;
+        let turn = self.heaps.questions;
         let said = if given && taken { 0 } else { PRIVATE } | if in_place { IN_PLACE } else { 0 };
         self.raise_word(|s| s.agreement(rank, turn), rank, 4 * turn + said);
         Agreement { turn, next: 0, said }

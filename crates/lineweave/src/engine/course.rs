@@ -1,10 +1,12 @@
 //! How a call is carried out when it blocks.
 
-use super::places::Uneven;
-use super::plan::{CallPlan, Preface};
-use crate::check::{self, CallSpec};
+use super::call_plan::{CallPlan, Preface, Window};
+use super::hot::Again;
+use super::job::Agreed;
+use super::run::{Buffers, Mode, Stop};
+use super::state::Engine;
+use crate::call::{CallSpec, Uneven};
 use crate::choose::Ready;
-use crate::communicator::{Again, Agreed, Buffers, Engine, Mode, Stop, Window};
 use crate::error::Error;
 use crate::kernel::ElementType;
 use lineweave_core::collective::{Collective, Extent};
@@ -76,7 +78,7 @@ impl Engine {
         self.find_alias(call, input, output)?;
         self.begin(collective.name(), called)?;
         if self.book().check {
-            check::compare(self, call)?;
+            self.compare(call, &[])?;
         }
         // SAFETY: passed on.
         unsafe { self.run_window(plan, Buffers { input, output, fold }) }?;
@@ -107,7 +109,7 @@ impl Engine {
         let Preface { call, ref lengths, .. } = preface;
         self.begin(call.collective.name(), call.called(self.reproducible()).of_blocks(lengths))?;
         if self.book().check {
-            check::compare_blocks(self, &call, lengths)?;
+            self.compare(&call, lengths)?;
         }
         let mut agreement = self.ask(&preface, input, output);
         let agreed = self.hear(&mut agreement, Mode::Block).map_err(Stop::into_error)?;
@@ -124,7 +126,7 @@ impl Engine {
     fn nothing_to_do(&mut self, call: &CallSpec) -> Result<(), Error> {
         self.begin(call.collective.name(), call.called(self.reproducible()))?;
         if self.book().check {
-            check::compare(self, call)?;
+            self.compare(call, &[])?;
         }
         self.end();
         Ok(())
@@ -168,7 +170,7 @@ impl Engine {
     unsafe fn run_plan(&mut self, plan: CallPlan, input: *const u8, output: *mut u8) -> Result<(), Error> {
         self.begin(plan.call.collective.name(), plan.called)?;
         if self.book().check {
-            check::compare_blocks(self, &plan.call, &plan.lengths)?;
+            self.compare(&plan.call, &plan.lengths)?;
         }
         // SAFETY: passed on.
         unsafe { self.carry_out(plan, input, output) }

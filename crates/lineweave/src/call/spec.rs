@@ -1,17 +1,7 @@
-//! Finding mismatched calls before data moves (`LINEWEAVE_CHECK=1`, and builds with debug assertions).
-//!
-//! 1. Each rank stores what it calls in the check line of its control page for this call's parity, and then
-//!    the call's number in the line's first word.
-//! 2. Each rank waits for every other rank's number, and compares.
-//!
-//! A line is stored again two calls later. By then its owner has passed step 2 of the next call, so every
-//! other rank has stored that call's line, and so has finished comparing this one.
+//! What a rank calls, and how that is compared and told.
 
 use crate::called::Called;
-use crate::communicator::{Engine, Mode, Stop};
-use crate::error::Error;
 use crate::kernel::{ElementType, Operator};
-use crate::sync::Ordering;
 use lineweave_core::collective::{Collective, Extent};
 use lineweave_core::units::fnv1a;
 
@@ -75,7 +65,7 @@ impl CallSpec {
     }
 
     /// What is compared; `lengths` stands for those of uneven blocks, and is 0 where there are none.
-    fn words(&self, lengths: u64) -> [u64; WORDS] {
+    pub(crate) fn words(&self, lengths: u64) -> [u64; WORDS] {
         let element = match self.element {
             ElementType::Block(bytes) => BLOCKS + u64::from(bytes.get()),
             known => ElementType::ALL.iter().position(|&x| x == known).unwrap_or(0) as u64,
@@ -90,7 +80,7 @@ impl CallSpec {
         [collective.unwrap_or(0) as u64, element, self.count as u64, operator, self.root as u64, lengths]
     }
 
-    fn describe(words: [u64; WORDS]) -> String {
+    pub(crate) fn describe(words: [u64; WORDS]) -> String {
         let name = |i: u64, names: &[&'static str]| names.get(i as usize).copied().unwrap_or("?");
         let collectives: Vec<_> = Collective::ALL.iter().map(|c| c.name()).collect();
         let elements: Vec<_> = ElementType::ALL.iter().map(|c| c.name()).collect();
@@ -130,96 +120,19 @@ const BLOCKS: u64 = 1 << 32;
 const USERS: u64 = 1 << 32;
 
 /// Added to the operator's word where results have to be reproducible.
-const REPRODUCIBLE: u64 = 1 << 40;
+pub(crate) const REPRODUCIBLE: u64 = 1 << 40;
 
 /// Words of a call on the check line, behind the call's number.
-const WORDS: usize = 6;
+pub(crate) const WORDS: usize = 6;
 /// Which of them is the operator's.
-const OPERATOR: usize = 3;
+pub(crate) const OPERATOR: usize = 3;
 
 /// A word that differs for different lengths, and is 0 for none.
-fn fingerprint(lengths: &[usize]) -> u64 {
+pub(crate) fn fingerprint(lengths: &[usize]) -> u64 {
     if lengths.is_empty() {
         return 0;
     }
     fnv1a(lengths.iter().flat_map(|n| n.to_le_bytes())).max(1)
-}
-
-/// Compares this rank's call with every other rank's.
-///
-/// # Errors
-/// [`Error::Mismatch`] naming both ranks and calls; also what a wait can end with.
-pub(crate) fn compare(engine: &mut Engine, call: &CallSpec) -> Result<(), Error> {
-    compare_blocks(engine, call, &[])
-}
-
-/// The same for a call with blocks of these lengths, which must be the same on all ranks as well.
-///
-/// # Errors
-/// Those of [`compare`].
-pub(crate) fn compare_blocks(engine: &mut Engine, call: &CallSpec, lengths: &[usize]) -> Result<(), Error> {
-    let mut comparison = Comparison::announce(engine, call, lengths);
-    comparison.go_on(engine, Mode::Block).map_err(Stop::into_error)
-}
-
-/// A comparison under way.
-#[derive(Debug)]
-pub(crate) struct Comparison {
-    mine: [u64; WORDS],
-    /// The rank to be compared with next.
-    next: usize,
-}
-
-impl Comparison {
-    /// Announces this rank's call (step 1).
-    pub fn announce(engine: &Engine, call: &CallSpec, lengths: &[usize]) -> Comparison {
-        let (rank, sequence) = (engine.rank(), engine.sequence());
-        let mut mine = call.words(fingerprint(lengths));
-        if engine.reproducible() && call.operator.is_some() {
-            mine[OPERATOR] |= REPRODUCIBLE;
-        }
-        for (word, value) in engine.segment().check(rank, sequence)[1..].iter().zip(mine) {
-            // Relaxed: published by the raise of the first word.
-            word.store(value, Ordering::Relaxed);
-        }
-        engine.raise_word(|s| s.check(rank, sequence)[0], rank, sequence);
-        Comparison { mine, next: 0 }
-    }
-
-    /// Compares with the other ranks (step 2): with all, or with those that have announced theirs.
-    pub fn go_on(&mut self, engine: &mut Engine, mode: Mode) -> Result<(), Stop> {
-        let (rank, sequence) = (engine.rank(), engine.sequence());
-        while self.next < engine.ranks() {
-            let other = self.next;
-            if other != rank {
-                let announced = |engine: &mut Engine, mode| {
-                    engine.await_word(|s| s.check(other, sequence)[0], other, sequence, mode)
-                };
-                let waited = announced(engine, mode);
-                // Since this rank looked last, the other one may have announced its call, compared it with this one's, and failed.
-                if waited.is_ok() || announced(engine, Mode::Poll).is_ok() {
-                    self.compare_with(engine, other)?;
-                }
-                waited?;
-            }
-            self.next += 1;
-        }
-        Ok(())
-    }
-
-    fn compare_with(&self, engine: &mut Engine, other: usize) -> Result<(), Error> {
-        let (rank, sequence) = (engine.rank(), engine.sequence());
-        let words = engine.segment().check(other, sequence);
-        // Relaxed: ordered by the wait before.
-        let theirs: [u64; WORDS] = std::array::from_fn(|i| words[i + 1].load(Ordering::Relaxed));
-        if theirs == self.mine {
-            return Ok(());
-        }
-        let (call, other_call) = (CallSpec::describe(self.mine), CallSpec::describe(theirs));
-        let error = Error::Mismatch { sequence, rank, call, other, other_call };
-        engine.poison(&error);
-        Err(error)
-    }
 }
 
 #[cfg(all(test, not(loom)))]

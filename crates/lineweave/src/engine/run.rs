@@ -5,10 +5,6 @@ use crate::kernel::{CopyPolicy, Fold};
 use crate::wait::Budget;
 use crate::watch::Limits;
 
-/// A plan that was proven and compiled on this communicator.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct PlanId(pub(crate) u32);
-
 /// Where one call's data is. Null and 0 where a rank has none.
 #[derive(Clone, Copy, Debug)]
 pub struct Buffers {
@@ -77,4 +73,15 @@ impl From<Error> for Stop {
     fn from(error: Error) -> Stop {
         Stop::Failed(error)
     }
+}
+
+/// What a communicator takes of memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Memory {
+    /// Bytes that are reserved of the memory that its ranks share, by all of them together.
+    pub shared_bytes: usize,
+    /// Bytes of addresses for it, in each process. They cost nothing before they are used.
+    pub address_bytes: usize,
+    /// Bytes of this rank alone: compiled plans, and scratch for them.
+    pub private_bytes: usize,
 }

@@ -1,0 +1,181 @@
+//! Where an engine is in the banks of its team: which it has entered and left, and what of them is backed by memory.
+
+use super::walk::Walk;
+use crate::called::Key;
+use crate::compile::{Home, PlanId};
+use crate::ring::Ring;
+use crate::segment::{BankClass, Geometry, Mapped, Segment};
+use crate::sync::AtomicU64;
+use crate::wait::Waiter;
+use std::ops::Range;
+
+/// One rank's ends of the banks.
+pub(super) struct Banks {
+    /// What of them is backed by memory.
+    pub reserved: Reserved,
+    /// What of each rank's is mapped in this process.
+    pub mapped: Vec<Mapped>,
+    pub rings: [Ring; 2],
+    /// Rank 0's part of every bank, by class.
+    pub starts: [Vec<*mut u8>; 2],
+    pub counters: *mut u8,
+    /// This rank's `left` of each class, and the home that waits for it.
+    left: [*const AtomicU64; 2],
+    home: Home,
+    pub stay: Option<Stay>,
+    /// Where in large banks the slots of the next runs lie.
+    pub walk: Walk,
+}
+
+impl Banks {
+    pub fn new(segment: &Segment, rank: usize, reserved: Reserved) -> Banks {
+        let classes = [BankClass::Small, BankClass::Large];
+        Banks {
+            reserved,
+            mapped: vec![Mapped::NONE; segment.ranks()],
+            rings: classes.map(|c| Ring::new(Geometry::banks(c) as u64)),
+            starts: classes.map(|c| (0..Geometry::banks(c)).map(|b| segment.bank(c, b)).collect()),
+            counters: segment.counters(),
+            left: classes.map(|c| std::ptr::from_ref(segment.left(rank, c))),
+            home: Home::of(segment, rank),
+            stay: None,
+            walk: Walk::new(segment.geometry()),
+        }
+    }
+
+    /// Where a run of this plan goes on in the bank of the one before, and how many were there before it, if it does; `generation`
+    /// is what lies between the flags of two runs that follow each other.
+    #[inline(always)]
+    pub fn go_on(&mut self, plan: PlanId, key: Key, generation: usize) -> Option<(Place, u64)> {
+        let stay = self.stay.as_mut().filter(|stay| stay.is_for(plan, key))?;
+        let earlier = stay.runs;
+        stay.runs += 1;
+        Some((Place::fixed(stay.bank.wrapping_add((earlier % 2) as usize * generation)), earlier))
+    }
+
+    /// Everybody has entered the run that this rank made in the newest bank of `class`, so everybody has left all before it.
+    #[inline(always)]
+    pub fn learn(&mut self, class: BankClass) {
+        for other in [BankClass::Small, BankClass::Large] {
+            let ring = &mut self.rings[other.index()];
+            ring.learn(ring.uses().saturating_sub(u64::from(other == class)));
+        }
+    }
+
+    /// Leaves the newest bank of `class`.
+    #[inline(always)]
+    pub fn leave(&self, class: BankClass, waiter: &Waiter) {
+        self.publish(class, self.rings[class.index()].uses(), waiter);
+    }
+
+    /// Leaves the bank where a plan stayed, if one did.
+    #[inline(always)]
+    pub fn end_stay(&mut self, waiter: &Waiter) {
+        if let Some(stay) = self.stay.take() {
+            self.publish(stay.class, stay.uses, waiter);
+        }
+    }
+
+    #[inline(always)]
+    fn publish(&self, class: BankClass, uses: u64, waiter: &Waiter) {
+        // SAFETY: a word of the segment, which this communicator keeps mapped.
+        let left = unsafe { &*self.left[class.index()] };
+        // The waking form of `ring::leave`: peers may sleep until this rank has left.
+        waiter.raise(left, uses, self.home.sleepers());
+    }
+}
+
+/// The bank that the last plan ran in, while it may be run there again.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stay {
+    pub plan: PlanId,
+    pub class: BankClass,
+    /// Uses of the ring up to and including this one.
+    pub uses: u64,
+    pub bank: *mut u8,
+    /// Runs in this bank so far.
+    pub runs: u64,
+    /// Of the call that runs there, where ranks may be in several runs at once.
+    pub key: Option<Key>,
+}
+
+impl Stay {
+    /// Whether a run of a call with this key goes on in the bank. A plan whose ranks may be some runs apart waits for flags of
+    /// several runs, which must have one key.
+    #[inline(always)]
+    fn is_for(&self, plan: PlanId, key: Key) -> bool {
+        self.plan == plan && self.key.is_none_or(|of| of == key)
+    }
+}
+
+/// What one rank has reserved, and with it every other.
+#[derive(Debug)]
+pub(crate) struct Reserved {
+    /// Bytes of each bank from its start, by class.
+    pub banks: [Vec<usize>; 2],
+    pub counters: bool,
+    /// The whole area was reserved at once.
+    whole: bool,
+    /// How many rounds of reservations this rank has entered.
+    pub count: u64,
+    /// After how many of them every other rank was known to have reserved as much.
+    pub shared: u64,
+}
+
+impl Reserved {
+    /// For an area that is reserved already, or for one of which nothing is but the control page.
+    pub fn new(whole: bool) -> Reserved {
+        let bytes = if whole { usize::MAX } else { 0 };
+        let banks = [BankClass::Small, BankClass::Large].map(|class| vec![bytes; Geometry::banks(class)]);
+        Reserved { banks, counters: whole, whole, count: 0, shared: 0 }
+    }
+
+    /// Whether a bank can be entered by a plan that uses so much of it.
+    #[inline(always)]
+    pub fn covers(&self, class: BankClass, bank: u64, extent: usize, counts: bool) -> bool {
+        self.banks[class.index()][bank as usize] >= extent
+            && self.counters >= counts
+            && self.shared == self.count
+    }
+
+    /// Bytes of all ranks together, in whole pages.
+    pub fn bytes(&self, geometry: &Geometry) -> usize {
+        if self.whole {
+            return geometry.reserved();
+        }
+        let page = |at: usize| at / geometry.page();
+        let mut parts = vec![geometry.control()];
+        parts.extend(self.counters.then(|| geometry.counters()));
+        for class in [BankClass::Small, BankClass::Large] {
+            let used = self.banks[class.index()].iter().enumerate().filter(|(_, &bytes)| bytes > 0);
+            parts.extend(used.map(|(bank, &bytes)| {
+                let start = geometry.bank(class, bank);
+                start..start + bytes
+            }));
+        }
+        // They ascend; neighbours may share a page.
+        let (mut pages, mut next) = (0, 0);
+        for Range { start, end } in parts {
+            let (first, last) = (page(start).max(next), page(end - 1));
+            pages += (last + 1).saturating_sub(first);
+            next = next.max(last + 1);
+        }
+        geometry.areas_start() + geometry.ranks() * pages * geometry.page()
+    }
+}
+
+/// Where a run has its flags and its slots.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub bank: *mut u8,
+    /// The bank as slots are counted from.
+    pub slots: *mut u8,
+    /// The bank of the next run, where runs take turns.
+    pub next: *mut u8,
+}
+
+impl Place {
+    fn fixed(bank: *mut u8) -> Place {
+        Place { bank, slots: bank, next: bank }
+    }
+}

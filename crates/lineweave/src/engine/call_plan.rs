@@ -1,0 +1,117 @@
+//! How a call is carried out: its windows, each with a plan.
+
+use super::banks::Place;
+use crate::call::CallSpec;
+use crate::called::{Called, Key};
+use crate::choose::{Prepared, Sequence};
+use crate::compile::PlanId;
+use crate::kernel::{Fold, ScaleFn};
+use std::sync::Arc;
+
+/// The windows of a call that are left.
+#[derive(Debug)]
+pub(crate) enum Windows {
+    /// None.
+    Nothing,
+    /// Over a message or over blocks of one length: from `at` on, of so many bytes.
+    Even { sequence: Sequence, at: usize, bytes: usize },
+    /// Over blocks of different lengths: from window `turn` of a stretch on.
+    Uneven { prepared: Arc<Prepared>, stretch: usize, turn: usize },
+}
+
+impl Windows {
+    /// The next one.
+    pub fn now(&self) -> Option<Window> {
+        match self {
+            Windows::Nothing => None,
+            Windows::Even { sequence, at, bytes } => {
+                let (plan, window) = match sequence.tail {
+                    Some(tail) if bytes - at < sequence.window => (tail, bytes - at),
+                    _ => (sequence.plan, sequence.window.max(1)),
+                };
+                Some(Window { plan, at: *at, bytes: window })
+            }
+            Windows::Uneven { prepared, stretch, turn } => {
+                let stretch = prepared.stretches.get(*stretch)?;
+                let at = stretch.from + turn * stretch.window;
+                Some(Window { plan: stretch.plan, at, bytes: stretch.window })
+            }
+        }
+    }
+
+    /// That one is over.
+    pub fn advance(&mut self) {
+        let window = self.now().map_or(0, |window| window.bytes);
+        match self {
+            Windows::Nothing => {}
+            Windows::Even { at, bytes, .. } => {
+                *at += window;
+                if at >= bytes {
+                    *self = Windows::Nothing;
+                }
+            }
+            Windows::Uneven { prepared, stretch, turn } => {
+                *turn += 1;
+                if *turn == prepared.stretches[*stretch].times {
+                    (*stretch, *turn) = (*stretch + 1, 0);
+                }
+            }
+        }
+    }
+}
+
+/// A call that is ready to be carried out.
+pub(crate) struct CallPlan {
+    /// What is compared and named.
+    pub call: CallSpec,
+    /// By which ranks know it.
+    pub called: Called,
+    pub windows: Windows,
+    pub fold: Fold,
+    /// What divides this rank's output in the end, and how many elements of it.
+    pub scale: Option<(ScaleFn, usize)>,
+    /// Bytes of the input of which a copy must be made first.
+    pub copied: Option<usize>,
+    /// Input and output are one buffer: a window is copied if its plan cannot run in place.
+    pub aliased: bool,
+    /// Of uneven blocks, in bytes.
+    pub lengths: Vec<usize>,
+}
+
+/// What of a call is known before its plans are.
+pub(crate) struct Preface {
+    /// What is compared and named.
+    pub call: CallSpec,
+    /// Of blocks that differ, in bytes.
+    pub lengths: Vec<usize>,
+    /// Bytes of this rank's input.
+    pub given: usize,
+    /// Bytes of its output.
+    pub taken: usize,
+    /// Input and output are one buffer, as calls in place have it.
+    pub in_place: bool,
+}
+
+/// A window to be run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Window {
+    pub plan: PlanId,
+    /// Where it begins, in every block.
+    pub at: usize,
+    pub bytes: usize,
+}
+
+/// A run that is under way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Run {
+    pub plan: PlanId,
+    pub place: Place,
+    /// Runs of the plan in this bank before it.
+    pub earlier: u64,
+    /// The next step.
+    pub step: usize,
+    /// The mark of its flags.
+    pub key: Key,
+    /// It has taken addresses of other ranks' buffers.
+    pub visits: bool,
+}

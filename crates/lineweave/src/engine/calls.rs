@@ -1,0 +1,71 @@
+//! The calls of an engine: their numbers, what peers read of them, and the flags that they have set.
+
+use crate::called::{Called, Key, SLOTS};
+use crate::segment::Segment;
+use crate::sync::{AtomicU64, Ordering};
+
+/// One rank's calls so far.
+pub(super) struct Calls {
+    /// The number of the one under way, or of the last one.
+    pub sequence: u64,
+    /// Where peers read it.
+    sequence_word: *const AtomicU64,
+    /// That call, and all up to it.
+    pub called: Called,
+    history: u64,
+    /// Where peers read its words.
+    called_words: *const [AtomicU64; 2],
+    /// Every flag set by earlier runs is at most this.
+    pub base: u64,
+}
+
+impl Calls {
+    pub fn new(segment: &Segment, rank: usize) -> Calls {
+        Calls {
+            sequence: 0,
+            sequence_word: segment.sequence(rank),
+            called: Called::default(),
+            history: 0,
+            called_words: std::ptr::from_ref(segment.called_words(rank, 0)[0]).cast(),
+            base: 0,
+        }
+    }
+
+    /// Numbers the next call, and lets peers see the number.
+    #[inline(always)]
+    pub fn count(&mut self) {
+        self.sequence += 1;
+        // SAFETY: a word of the segment, which this communicator keeps mapped.
+        let word = unsafe { &*self.sequence_word };
+        // Relaxed: peers read it only for messages, or after the acquire of this rank's final state.
+        word.store(self.sequence, Ordering::Relaxed);
+    }
+
+    /// Takes what the call under way is; whether it is another than the last one.
+    #[inline(always)]
+    pub fn take(&mut self, called: Called) -> bool {
+        let other = called != self.called;
+        if other {
+            (self.called, self.history) = (called, called.after(self.history));
+        }
+        other
+    }
+
+    /// Lets peers see what the call under way is.
+    #[inline(always)]
+    pub fn publish(&self, called: Called) {
+        // SAFETY: words of the segment, which this communicator keeps mapped; there are so many, and they are only ever used as atomics.
+        let words = unsafe { &*self.called_words.add((self.sequence % SLOTS) as usize) };
+        let [what, bytes] = called.words(self.sequence);
+        // SYNC: called
+        words[1].store(bytes, Ordering::Release);
+        // SYNC: called
+        words[0].store(what, Ordering::Release);
+    }
+
+    /// The mark of the flags of a run of the plan with this digest.
+    #[inline(always)]
+    pub fn key(&self, digest: u64) -> Key {
+        Key::new(self.history, digest)
+    }
+}

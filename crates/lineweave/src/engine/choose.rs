@@ -1,0 +1,185 @@
+//! An engine's choices: from a call to the plans that carry it out, looked up when the call was made before, else chosen, proven
+//! and compiled.
+
+use super::run::Buffers;
+use super::state::Engine;
+use crate::call::CallSpec;
+use crate::choose::{has_two_buffers, Adoptable, Book, Key, Proofs, Proved, Proven, Reach, Ready, Sequence};
+use crate::error::Error;
+use crate::kernel::{scale_fn, Fold};
+use crate::tuning::Chosen;
+use lineweave_core::select::Question;
+use lineweave_core::topology::Shape;
+
+impl Engine {
+    /// Where the ranks sit.
+    pub fn shape(&self) -> &Shape {
+        self.book.shape()
+    }
+
+    /// See [`crate::Communicator::reproducible`].
+    pub fn reproducible(&self) -> bool {
+        self.book.reproducible
+    }
+
+    /// See [`crate::Communicator::set_reproducible`].
+    pub fn set_reproducible(&mut self, reproducible: bool) -> bool {
+        if self.book.reproducible != reproducible {
+            self.cool();
+        }
+        std::mem::replace(&mut self.book.reproducible, reproducible)
+    }
+
+    /// The algorithm that a call of this size runs, and why.
+    ///
+    /// # Errors
+    /// [`Error::NoPlan`].
+    pub fn chosen(&self, call: &CallSpec) -> Result<Chosen, Error> {
+        let book = &self.book;
+        let (key, _) = book.first(&book.key_of(call));
+        book.choose(&book.question(&key, &self.room()), key.reach)
+    }
+
+    /// The same for a call whose buffers are shared at all ranks.
+    ///
+    /// # Errors
+    /// [`Error::NoPlan`].
+    pub fn chosen_shared(&self, call: &CallSpec) -> Result<Chosen, Error> {
+        let book = &self.book;
+        if book.direct() || call.bytes() < book.ask_from() {
+            return self.chosen(call);
+        }
+        let (key, _) = book.first(&Key { reach: Reach::Heap, ..book.key_of(call) });
+        book.choose(&book.question(&key, &self.room()), key.reach)
+    }
+
+    /// Everything a call needs, from the last call of this collective if that was equal. By reference: copying
+    /// it about costs more than a small call itself.
+    ///
+    /// # Errors
+    /// Those of choosing a plan, and [`Error::Operator`] when the type has no such operator.
+    #[inline(always)]
+    pub(crate) fn ready(&mut self, call: &CallSpec) -> Result<&Ready, Error> {
+        if !self.book.is_last(call) {
+            let ready = self.make_ready(call)?;
+            return Ok(self.book.set_last(ready));
+        }
+        self.book.last(call.collective).ok_or_else(|| Error::Failed("a call was not made ready".into()))
+    }
+
+    #[cold]
+    fn make_ready(&mut self, call: &CallSpec) -> Result<Ready, Error> {
+        let undefined = |e: crate::kernel::Undefined| Error::Operator(e.to_string());
+        let (fold, scale) = match call.operator {
+            None => (Buffers::NONE.fold, None),
+            Some(o) => (Fold::of(o, call.element).map_err(undefined)?, scale_fn(o, call.element)),
+        };
+        let sequence = self.sequence_of(self.book.key_of(call))?;
+        let simple = sequence.whole == 1
+            && !self.asks(call)
+            && sequence.tail.is_none()
+            && (!has_two_buffers(call.collective) || self.runs_in_place(sequence.plan));
+        let reproducible = self.book.reproducible;
+        let called = call.called(reproducible);
+        Ok(Ready { call: *call, reproducible, sequence, fold, scale, called, simple })
+    }
+
+    /// The plans of a call whose buffers are all shared.
+    ///
+    /// # Errors
+    /// Those of choosing a plan.
+    pub(crate) fn shared_sequence(&mut self, call: &CallSpec) -> Result<Sequence, Error> {
+        self.sequence_of(Key { reach: Reach::Heap, ..self.book.key_of(call) })
+    }
+
+    fn sequence_of(&mut self, key: Key) -> Result<Sequence, Error> {
+        if let Some(sequence) = self.book.remembered(&key) {
+            return Ok(sequence);
+        }
+        self.set_up(|engine| engine.make_sequence(key))
+    }
+
+    fn make_sequence(&mut self, key: Key) -> Result<Sequence, Error> {
+        let proven = self.book.proven(&key, &self.room())?;
+        let sequence = self.compile(&key, &proven)?;
+        if proven.has_counters() {
+            self.book.keep(key, sequence);
+            return Ok(sequence);
+        }
+        let weight = proven.ops() / self.ranks();
+        let old = self.book.remember(key, sequence, weight);
+        self.give_up(old.into_iter());
+        Ok(sequence)
+    }
+
+    fn compile(&mut self, key: &Key, proven: &Proven) -> Result<Sequence, Error> {
+        let mut prepare = |proved: &Proved| self.prepare_part(&proved.part, &proved.proof, key.bytes);
+        let plan = prepare(&proven.plan)?;
+        let tail = proven.tail.as_ref().map(prepare).transpose()?;
+        // Where ranks exchange blocks, the copy is of the whole input, and made room for when first needed.
+        let copies_windows = key.collective.folds() && !key.collective.has_blocks();
+        if copies_windows && !self.runs_in_place(plan) {
+            self.reserve_shadow(proven.window)?;
+        }
+        Ok(Sequence { plan, window: proven.window, whole: proven.whole, tail })
+    }
+
+    /// The question that a call of this size poses to whoever chooses.
+    pub fn question(&self, call: &CallSpec) -> Question {
+        self.book.question(&self.book.key_of(call), &self.room())
+    }
+
+    /// Proves and compiles a choice for a call, to be used by [`Engine::adopt`]. Every rank must prepare the
+    /// same choices in the same order.
+    ///
+    /// # Errors
+    /// [`Error::Plan`] or [`Error::NoPlan`] when it does not apply, [`Error::Refuted`].
+    pub fn prepare_choice(&mut self, call: &CallSpec, chosen: &Chosen) -> Result<Adoptable, Error> {
+        let key = self.book.key_of(call);
+        let room = self.room();
+        let question = self.book.question(&key, &room);
+        let proven = Book::plans(&key, &question, chosen, &mut Proofs::Made(&mut Vec::new()), room.rank)?;
+        Ok(Adoptable { key, sequence: self.compile(&key, &proven)? })
+    }
+
+    /// Whether long calls go by cross-memory attach where the model says so: see [`crate::Communicator::set_cross_memory`].
+    pub fn set_cross_memory(&mut self, on: bool) -> bool {
+        self.cool();
+        self.book.forget_last();
+        self.book.set_attach(on)
+    }
+
+    /// The best choice by the model among plans that reach other ranks' buffers.
+    ///
+    /// # Errors
+    /// [`Error::NoPlan`] when ranks do not reach them for a call of this length, or no plan does.
+    pub fn best_direct(&self, call: &CallSpec) -> Result<Chosen, Error> {
+        let book = &self.book;
+        let key = book.key_of(call);
+        let question = book.question(&key, &self.room());
+        let no_plan = |why: &str| Error::NoPlan {
+            collective: question.collective,
+            bytes: question.bytes,
+            ranks: question.shape.ranks(),
+            why: why.to_owned(),
+        };
+        if key.reach == Reach::Own {
+            return Err(no_plan("ranks do not reach each other's buffers for messages of this length"));
+        }
+        book.best_direct(&question)
+            .ok_or_else(|| no_plan("no plan that reaches other ranks' buffers applies"))
+    }
+
+    /// Calls of this size run this choice from now on, whatever the tuning says, until
+    /// [`Engine::forget`]. Every rank must adopt the same.
+    pub fn adopt(&mut self, choice: &Adoptable) {
+        self.cool();
+        self.book.keep(choice.key, choice.sequence);
+    }
+
+    /// Calls of this size run what the tuning says again.
+    pub fn forget(&mut self, choice: &Adoptable) {
+        self.cool();
+        self.book.unkeep(&choice.key);
+    }
+}

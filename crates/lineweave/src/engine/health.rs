@@ -1,0 +1,43 @@
+//! Whether an engine can still be used.
+
+use crate::error::Error;
+use crate::process;
+
+/// What became of one rank's end.
+pub(super) struct Health {
+    /// In a call; dropping the communicator now is a failure that peers are told of.
+    pub busy: bool,
+    /// Why it cannot be used any more.
+    pub failed: Option<String>,
+    /// See [`process::forks`].
+    forks: u64,
+    /// It has told its peers that it is gone.
+    pub gone: bool,
+}
+
+impl Health {
+    pub fn new() -> Health {
+        Health { busy: false, failed: None, forks: process::forks(), gone: false }
+    }
+
+    /// Whether it belongs to the process that this one was forked from.
+    #[inline(always)]
+    pub fn is_inherited(&self) -> bool {
+        self.forks != process::forks()
+    }
+
+    /// Nothing, where it can be used.
+    ///
+    /// # Errors
+    /// [`Error::Failed`], [`Error::Forked`].
+    #[inline(always)]
+    pub fn expect_usable(&self) -> Result<(), Error> {
+        if let Some(why) = &self.failed {
+            return Err(Error::Failed(why.clone()));
+        }
+        if self.is_inherited() {
+            return Err(Error::Forked);
+        }
+        Ok(())
+    }
+}

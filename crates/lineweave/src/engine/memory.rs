@@ -1,0 +1,98 @@
+//! Which parts of a communicator's shared memory are backed by pages.
+//!
+//! A team's ranks reserve their whole areas when they join. A communicator that is made from another one reserves what its
+//! plans need, when they first run in a bank:
+//!
+//! 1. A rank that is about to enter a bank with more than was used of it so far reserves that much of the bank in its own
+//!    area, from the CPU it runs on.
+//! 2. It raises its count, and does so again in each round of a dissemination barrier: in round k it waits for the rank 2^k before it to have come
+//!    as far. All ranks run the same plans in the same banks, so their n-th reservations, and with them their counts, are the same.
+//! 3. After the last round every other rank is known to have reserved as much, and it enters. Each waits for log2 P others, not for all of them.
+//!
+//! So nobody touches a page that is not there, which lack of memory would answer with a signal, and pages lie near the rank
+//! whose area they are in.
+
+use super::run::{Mode, Stop};
+use super::state::Engine;
+use crate::compile::PlanId;
+use crate::error::{Error, Loss};
+use crate::segment::{BankClass, Mapped};
+use lineweave_core::units::ceil_log2;
+
+impl Engine {
+    /// Reserves what a plan needs of a bank (step 1), says so (2), and waits for all others to have done it (3).
+    #[cold]
+    pub(super) fn reserve(
+        &mut self,
+        class: BankClass,
+        bank: u64,
+        extent: usize,
+        counts: bool,
+        mode: Mode,
+    ) -> Result<(), Stop> {
+        let (rank, ranks) = (self.rank, self.ranks());
+        // When it is tried again, only to wait is left.
+        if self.banks.reserved.shared == self.banks.reserved.count {
+            self.reserve_own(class, bank, extent, counts)?;
+            self.enter_round();
+        }
+        // One rank alone has a round in which it waits for itself.
+        let rounds = u64::from(ceil_log2(ranks)).max(1);
+        loop {
+            let count = self.banks.reserved.count;
+            let round = (count - 1) % rounds;
+            let before = (rank + ranks - (1 << round) % ranks) % ranks;
+            self.await_word(|s| s.reserved(before), before, count, mode)?;
+            if round + 1 == rounds {
+                break;
+            }
+            self.enter_round();
+        }
+        self.banks.reserved.shared = self.banks.reserved.count;
+        Ok(())
+    }
+
+    fn enter_round(&mut self) {
+        let rank = self.rank;
+        self.banks.reserved.count += 1;
+        self.raise_word(|s| s.reserved(rank), rank, self.banks.reserved.count);
+    }
+
+    /// Maps what a run of a plan touches in a bank up to `end`, and more for the next ones.
+    #[cold]
+    pub(super) fn map_ahead(&mut self, id: PlanId, bank: u64, end: usize) {
+        let plan = &mut self.plans[id];
+        let class = plan.class;
+        plan.mapped = Mapped::ALL;
+        for &area in &plan.areas {
+            let mapped = &mut self.banks.mapped[area as usize];
+            if !mapped.covers(class, bank, end) {
+                let backed = |bank| self.banks.reserved.banks[class.index()][bank as usize];
+                let part = mapped.grow(self.segment.geometry(), class, bank, end, backed);
+                self.segment.map_part(area as usize, part);
+            }
+            plan.mapped = plan.mapped.and(mapped);
+        }
+    }
+
+    fn reserve_own(&mut self, class: BankClass, bank: u64, extent: usize, counts: bool) -> Result<(), Error> {
+        let geometry = *self.segment.geometry();
+        let had = self.banks.reserved.banks[class.index()][bank as usize];
+        let start = geometry.bank(class, bank as usize);
+        let mut claimed = Ok(());
+        if extent > had {
+            claimed = self.segment.claim_part(self.rank, start + had..start + extent);
+        }
+        if counts && !self.banks.reserved.counters {
+            claimed = claimed.and(self.segment.claim_part(self.rank, geometry.counters()));
+        }
+        if let Err(error) = claimed {
+            self.segment.set_failed(self.rank, Loss::Failed);
+            self.health.failed = Some(error.to_string());
+            return Err(error);
+        }
+        self.banks.reserved.banks[class.index()][bank as usize] = had.max(extent);
+        self.banks.reserved.counters |= counts;
+        Ok(())
+    }
+}

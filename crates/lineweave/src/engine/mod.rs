@@ -1,0 +1,45 @@
+//! What one rank of a team runs.
+//!
+//! [`Engine`] is made of parts that do not know it: [`banks`], [`plans`], [`calls`], [`hot`], [`health`], [`wire`], [`job`], [`heaps`]. What
+//! is done with several of them stands in files that each add one thing to it. A call takes this way: `course` (the call) asks
+//! `choose` for plans, `compare` and `agreement` hear the other ranks where that is needed, and `windows` runs plans; `repeat` is the short
+//! way of a call that was made last. `started` takes the same way in steps.
+
+mod agreement;
+mod attach;
+mod banks;
+mod call_plan;
+mod calls;
+mod child;
+mod choose;
+mod compare;
+mod course;
+mod errand;
+mod health;
+mod heaps;
+mod hot;
+mod job;
+mod join;
+mod memory;
+mod plan;
+mod plans;
+mod prepare;
+mod repeat;
+mod run;
+mod shared;
+mod started;
+mod state;
+mod uneven;
+mod walk;
+mod windows;
+mod wire;
+
+pub(crate) use banks::Reserved;
+pub(crate) use child::enter;
+pub(crate) use heaps::Allotted;
+pub use hot::Again;
+pub(crate) use job::{Job, Lengths, Pairs, Ticket};
+pub(crate) use run::Mode;
+pub use run::{Buffers, Memory, Options};
+pub(crate) use state::Engine;
+pub(crate) use wire::{Family, Ways};

@@ -1,0 +1,371 @@
+//! An engine, and what every other file of it builds on: its parts, the beginning and end of a call, and waiting outside plans.
+
+use super::banks::{Banks, Reserved};
+use super::calls::Calls;
+use super::health::Health;
+use super::heaps::Heaps;
+use super::hot::Repeat;
+use super::job::Started;
+use super::plans::Plans;
+use super::run::{Memory, Mode, Stop};
+use super::wire::{Family, Ways, Wire};
+use crate::called::Called;
+use crate::choose::{Book, Room};
+use crate::compile::PlanId;
+use crate::error::{Error, Loss};
+use crate::flag;
+use crate::kernel::{take_panic, Copier, CopyPolicy};
+use crate::post::Post;
+use crate::segment::{RankState, Segment, Setup, COUNTER_BYTES};
+use crate::sync::AtomicU64;
+use crate::wait::{Between, Budget, Interrupted, ProgressHook};
+use crate::watch::{Attendant, Watch};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// What one rank runs, and all that it needs for it.
+pub(crate) struct Engine {
+    pub(super) segment: Arc<Segment>,
+    pub(super) rank: usize,
+    pub(super) family: Arc<Family>,
+    /// What was taken last of the announcements of each rank that made any for this one.
+    pub(super) announced: HashMap<usize, u64>,
+    pub(super) wire: Wire,
+    pub(super) banks: Banks,
+    pub(super) plans: Plans,
+    /// Where shared buffers are, and how often ranks asked each other for them.
+    pub(super) heaps: Heaps,
+    pub(super) book: Book,
+    pub(super) calls: Calls,
+    pub(super) repeat: Repeat,
+    pub(super) health: Health,
+    pub(super) started: Started,
+    /// Messages between two ranks.
+    pub(super) post: Post,
+}
+
+// SAFETY: the raw pointers point into the segment, which the communicator keeps alive, or are scratch of a
+// run under way; nothing in it is tied to the thread that made it.
+unsafe impl Send for Engine {}
+
+impl Engine {
+    /// One rank's end of a segment that every rank has joined.
+    pub(crate) fn assemble(
+        segment: Arc<Segment>,
+        rank: usize,
+        ways: Ways,
+        book: Book,
+        family: Arc<Family>,
+        reserved: Reserved,
+    ) -> Engine {
+        let processes = Arc::clone(&family.processes);
+        Engine {
+            rank,
+            family,
+            announced: HashMap::new(),
+            wire: Wire::new(&segment, rank, ways, processes),
+            banks: Banks::new(&segment, rank, reserved),
+            plans: Plans::new(),
+            heaps: Heaps::default(),
+            book,
+            calls: Calls::new(&segment, rank),
+            repeat: Repeat::default(),
+            health: Health::new(),
+            started: Started::default(),
+            post: Post::default(),
+            segment,
+        }
+    }
+
+    /// This rank.
+    pub fn rank(&self) -> usize {
+        self.rank
+    }
+
+    /// The number of ranks.
+    pub fn ranks(&self) -> usize {
+        self.segment.ranks()
+    }
+
+    /// Sets a function to be called while this rank waits, so that a host library can progress.
+    pub fn set_progress_hook(&mut self, hook: Option<ProgressHook>) {
+        self.wire.waiter.set_hook(hook);
+    }
+
+    /// Sets who is told when a wait lasts long, and may end it.
+    pub fn set_attendant(&mut self, attendant: Option<Box<dyn Attendant>>) {
+        self.wire.watch.set_attendant(attendant);
+    }
+
+    /// Changes how long a wait may last; nothing for no limit.
+    pub fn set_timeout(&mut self, limit: Option<Duration>) {
+        self.wire.watch.set_limit(limit);
+    }
+
+    /// Leaves the team as one who failed, see `Communicator::abandon`.
+    pub(crate) fn give_up_team(&mut self, why: &str) {
+        self.cool();
+        self.health.failed.get_or_insert_with(|| why.to_owned());
+        self.segment.set_failed(self.rank, Loss::Failed);
+    }
+
+    /// Why this communicator cannot be used any more, if so.
+    pub fn failure(&self) -> Option<&str> {
+        self.health.failed.as_deref()
+    }
+
+    /// Changes how this rank waits.
+    pub fn set_wait_budget(&mut self, budget: Budget) {
+        self.wire.waiter.set_budget(budget);
+    }
+
+    /// How this rank waits.
+    pub fn wait_budget(&self) -> Budget {
+        self.wire.waiter.budget()
+    }
+
+    /// What lies between the looks of an exchange that is compiled into its caller.
+    #[inline(always)]
+    pub(crate) fn between(&self) -> Between {
+        self.wire.waiter.between()
+    }
+
+    /// Changes how this rank copies.
+    pub fn set_copy_policy(&mut self, copy: CopyPolicy) {
+        self.wire.copy = Copier::new(copy);
+    }
+
+    /// Changes whether plans that are prepared from now on take the lines of their next run ahead, for measuring; whether they did.
+    pub(crate) fn set_ahead(&mut self, ahead: bool) -> bool {
+        std::mem::replace(&mut self.book.ahead, ahead)
+    }
+
+    /// Shares of what communicators of its ranks are made with.
+    pub(crate) fn shared_segment(&self) -> Arc<Segment> {
+        Arc::clone(&self.segment)
+    }
+
+    pub(crate) fn family(&self) -> Arc<Family> {
+        Arc::clone(&self.family)
+    }
+
+    /// How it waits and copies.
+    pub(crate) fn ways(&self) -> Ways {
+        self.wire.ways()
+    }
+
+    /// Who looks after its peers.
+    pub(crate) fn watch(&mut self) -> &mut Watch {
+        &mut self.wire.watch
+    }
+
+    /// Hands its ends of the rings of messages over, until [`Engine::give_post`].
+    pub(crate) fn take_post(&mut self) -> Post {
+        std::mem::take(&mut self.post)
+    }
+
+    pub(crate) fn give_post(&mut self, post: Post) {
+        self.post = post;
+    }
+
+    /// What it takes of memory.
+    pub fn memory(&self) -> Memory {
+        Memory {
+            shared_bytes: self.banks.reserved.bytes(self.segment.geometry())
+                + self.segment.extra_bytes()
+                + self.heaps.bytes(),
+            address_bytes: self.segment.geometry().total(),
+            private_bytes: self.plans.private_bytes(),
+        }
+    }
+
+    /// What plans have cost so far.
+    pub fn setup(&self) -> Setup {
+        self.plans.setup()
+    }
+
+    /// Adds what `make` takes to the time that plans have cost, and tells whoever looks from outside.
+    #[cold]
+    pub(crate) fn set_up<T>(&mut self, make: impl FnOnce(&mut Engine) -> T) -> T {
+        let began = Instant::now();
+        let made = make(self);
+        self.plans.took += began.elapsed();
+        self.segment.note_setup(self.rank, &self.setup());
+        made
+    }
+
+    /// What is left for plans.
+    pub(crate) fn room(&self) -> Room<'_> {
+        let counter_bytes = COUNTER_BYTES.saturating_sub(self.plans.counter_bytes);
+        // Ranks that are threads of one process share what they prove anyway.
+        let several = !self.book.direct() && self.ranks() > 1;
+        let records = several.then(|| (self.segment.pool().as_ref(), self.wire.waiter.order()));
+        let rank = several.then_some(self.rank);
+        Room { geometry: self.segment.geometry(), counter_bytes, records, rank }
+    }
+
+    /// Makes room for running a plan of `bytes` bytes in place although it cannot.
+    pub(crate) fn reserve_shadow(&mut self, bytes: usize) -> Result<(), Error> {
+        self.plans.shadow.grow(bytes)
+    }
+
+    /// Whether `in` and `out` of a plan may be one buffer.
+    pub(crate) fn runs_in_place(&self, plan: PlanId) -> bool {
+        self.plans[plan].in_place
+    }
+
+    /// A private copy of `bytes` bytes of input.
+    ///
+    /// # Safety
+    /// `input` must be valid for `bytes` bytes.
+    pub(crate) unsafe fn shadow_copy(&mut self, input: *const u8, bytes: usize) -> *const u8 {
+        debug_assert!(bytes <= self.plans.shadow.len());
+        // SAFETY: the caller vouches for the source; the shadow was grown to `bytes` and is private.
+        unsafe { std::ptr::copy_nonoverlapping(input, self.plans.shadow.start(), bytes) };
+        self.plans.shadow.start()
+    }
+
+    /// Begins a call: numbers it and lets peers see the number.
+    #[inline(always)]
+    pub(crate) fn begin(&mut self, operation: &'static str, called: Called) -> Result<(), Error> {
+        self.health.expect_usable()?;
+        if self.health.busy {
+            return Err(self.cut_off());
+        }
+        self.repeat.exchange = None;
+        self.calls.count();
+        self.health.busy = true;
+        self.wire.watch.operation = operation;
+        if self.calls.take(called) {
+            self.repeat.swap = None;
+        }
+        self.calls.publish(called);
+        Ok(())
+    }
+
+    /// Whether it belongs to the process that this one was forked from.
+    #[inline(always)]
+    pub(super) fn is_inherited(&self) -> bool {
+        self.health.is_inherited()
+    }
+
+    /// The error of a call after one that neither ended nor failed: something that the program gave to be called while it waits panicked.
+    #[cold]
+    fn cut_off(&mut self) -> Error {
+        self.segment.set_failed(self.rank, Loss::Failed);
+        let why = "a call was left by a panic or for lack of memory";
+        self.health.failed = Some(why.to_owned());
+        Error::Failed(why.to_owned())
+    }
+
+    /// Forgets how to repeat the last call, because another plan is to carry it out.
+    pub(crate) fn cool(&mut self) {
+        self.repeat = Repeat::default();
+    }
+
+    /// Ends a call that [`Engine::begin`] began.
+    #[inline(always)]
+    pub(crate) fn end(&mut self) {
+        self.health.busy = false;
+    }
+
+    pub(crate) fn book(&self) -> &Book {
+        &self.book
+    }
+
+    pub(crate) fn book_mut(&mut self) -> &mut Book {
+        &mut self.book
+    }
+
+    /// [`Engine::wait_word`], or only a look.
+    pub(crate) fn await_word(
+        &mut self,
+        word: impl Fn(&Segment) -> &AtomicU64,
+        home: usize,
+        value: u64,
+        mode: Mode,
+    ) -> Result<(), Stop> {
+        match mode {
+            Mode::Block => self.wait_word(word, home, value).map_err(Stop::Failed),
+            Mode::Poll if flag::reached(word(&self.segment), value) => Ok(()),
+            Mode::Poll => Err(Stop::NotYet),
+        }
+    }
+
+    /// The number of the call under way.
+    pub(crate) fn sequence(&self) -> u64 {
+        self.calls.sequence
+    }
+
+    /// Waits on a flag word that this communicator's peers write outside plans.
+    pub(crate) fn wait_word(
+        &mut self,
+        word: impl Fn(&Segment) -> &crate::sync::AtomicU64,
+        home: usize,
+        value: u64,
+    ) -> Result<(), Error> {
+        let segment = Arc::clone(&self.segment);
+        self.wire
+            .waiter
+            .wait(word(&segment), value, segment.sleepers(home), &mut self.wire.watch)
+            .map_err(|i| self.interrupted(i))
+    }
+
+    /// Raises a flag word that peers wait for outside plans.
+    pub(crate) fn raise_word(
+        &self,
+        word: impl Fn(&Segment) -> &crate::sync::AtomicU64,
+        home: usize,
+        value: u64,
+    ) {
+        self.wire.waiter.raise(word(&self.segment), value, self.segment.sleepers(home));
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn interrupted(&mut self, _: Interrupted) -> Error {
+        self.cool();
+        // Others may still be at buffers that are the caller's again in a moment.
+        self.wire.watch.close();
+        let error = match take_panic() {
+            // Nobody waits any longer for what this rank cannot do.
+            Some(message) => {
+                self.segment.set_failed(self.rank, Loss::Failed);
+                Error::Panicked { rank: self.rank, message }
+            }
+            None => self.wire.watch.take_failure(),
+        };
+        self.health.failed = Some(error.to_string());
+        error
+    }
+
+    /// Marks this communicator as unusable. Peers find out by themselves: they compare the same calls, or miss
+    /// this rank when it drops the communicator.
+    pub(crate) fn poison(&mut self, why: &Error) {
+        self.health.failed = Some(why.to_string());
+    }
+}
+
+impl Engine {
+    /// Leaves the team: peers that wait for this rank will not do so for long.
+    pub(crate) fn depart(&mut self) {
+        if std::mem::replace(&mut self.health.gone, true) || self.is_inherited() {
+            return;
+        }
+        self.banks.end_stay(&self.wire.waiter);
+        let gone = if self.health.busy || self.health.failed.is_some() || std::thread::panicking() {
+            RankState::Failed
+        } else {
+            RankState::Left
+        };
+        self.segment.set_state(self.rank, gone);
+        self.segment.depart();
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.depart();
+    }
+}

@@ -1,0 +1,166 @@
+//! Running one window: banks are entered and left here.
+
+use super::banks::{Place, Stay};
+use super::call_plan::Run;
+use super::run::{Buffers, Mode, Stop};
+use super::state::Engine;
+use super::wire::Wire;
+use crate::called::Key;
+use crate::compile::{PlanId, ACC, BANK, IN, OUT};
+use crate::error::Error;
+use crate::execute::{execute, Blocking, Frame, Polling};
+use crate::ring;
+use crate::segment::{BankClass, Unwinding};
+
+impl Engine {
+    /// Runs a plan within a call.
+    ///
+    /// # Safety
+    /// As for [`Engine::run`].
+    #[inline(always)]
+    pub(crate) unsafe fn run_window(&mut self, id: PlanId, buffers: Buffers) -> Result<(), Error> {
+        let mut run = match self.begin_run(id, Mode::Block) {
+            Ok(run) => run,
+            Err(stop) => return Err(stop.into_error()),
+        };
+        // SAFETY: passed on.
+        match unsafe { self.go_on(&mut run, buffers, Mode::Block) } {
+            Ok(()) => Ok(()),
+            Err(stop) => Err(stop.into_error()),
+        }
+    }
+
+    /// Takes a bank for a run that [`Engine::go_on`] carries out, as soon as there is one.
+    #[inline(always)]
+    pub(super) fn begin_run(&mut self, id: PlanId, mode: Mode) -> Result<Run, Stop> {
+        let plan = &self.plans[id];
+        let key = self.calls.key(plan.digest);
+        let (place, earlier) = match self.banks.go_on(id, key, plan.generations) {
+            Some(there) => there,
+            None => (self.enter(id, key, mode)?, 0),
+        };
+        Ok(Run { plan: id, place, earlier, step: 0, key, visits: false })
+    }
+
+    /// Carries a run on: to its end, or to where it would have to wait. Nothing else may be run in between.
+    ///
+    /// # Safety
+    /// As for [`Engine::run`], until the run is over.
+    #[inline(always)]
+    pub(super) unsafe fn go_on(&mut self, run: &mut Run, buffers: Buffers, mode: Mode) -> Result<(), Stop> {
+        if run.visits {
+            self.wire.watch.visit().map_err(|interrupted| Stop::Failed(self.interrupted(interrupted)))?;
+        }
+        let Engine { plans, banks, heaps, calls, wire, segment, rank, .. } = self;
+        let Wire { waiter, watch, copy } = wire;
+        let unwinding = Unwinding { segment, rank: *rank, order: waiter.order() };
+        let (acc, room) = (plans.scratch.start(), plans.reach_room.start());
+        let (plan, bases) = plans.at_work(run.plan);
+        bases[IN as usize] = buffers.input.cast_mut();
+        bases[OUT as usize] = buffers.output;
+        bases[ACC as usize] = acc;
+        bases[BANK as usize] = run.place.slots;
+        let mut frame = Frame {
+            bases,
+            bank: run.place.bank,
+            next: run.place.next,
+            counters: banks.counters,
+            heaps: &heaps.known,
+            base: calls.base + run.key.of_flags(),
+            key: run.key,
+            earlier: run.earlier,
+            fold: buffers.fold,
+            copy: copy.for_message(plan.message),
+            room,
+            unreached: None,
+        };
+        // SAFETY: proven when prepared; the caller vouches for the buffers and the order of runs; peers' bases are those that
+        // this run has taken so far.
+        let outcome = unsafe {
+            match mode {
+                Mode::Block => execute(plan, run.step, &mut frame, &mut Blocking { waiter, vigil: watch })
+                    .map_err(|(step, interrupted)| (step, Some(interrupted))),
+                Mode::Poll => execute(plan, run.step, &mut frame, &mut Polling { waiter, watch }),
+            }
+        };
+        std::mem::forget(unwinding);
+        run.visits = watch.end_visit();
+        let Err((step, interrupted)) = outcome else {
+            self.leave(run.plan, run.earlier);
+            return Ok(());
+        };
+        run.step = step;
+        let Some(interrupted) = interrupted else { return Err(Stop::NotYet) };
+        Err(Stop::Failed(match frame.unreached {
+            Some((peer, why)) => self.unreached(peer, why),
+            None => self.interrupted(interrupted),
+        }))
+    }
+
+    /// After a run: counts it, and gives up the bank unless the plan stays.
+    #[inline(always)]
+    fn leave(&mut self, id: PlanId, earlier: u64) {
+        let plan = &mut self.plans[id];
+        plan.runs += 1;
+        self.calls.base += plan.span;
+        if plan.synchronizing && earlier == 0 {
+            self.banks.learn(plan.class);
+        }
+        if !plan.stays {
+            self.banks.leave(plan.class, &self.wire.waiter);
+        }
+    }
+
+    /// Leaves the last plan's bank and takes the next one for `id`.
+    #[inline(always)]
+    fn enter(&mut self, id: PlanId, key: Key, mode: Mode) -> Result<Place, Stop> {
+        self.cool();
+        self.banks.end_stay(&self.wire.waiter);
+        let (class, stays, own, slots, counts) = {
+            let plan = &self.plans[id];
+            (plan.class, plan.stays, plan.extent, plan.walks, plan.counts)
+        };
+        let walk = if slots > 0 && self.book.walk { self.banks.walk.bytes } else { 0 };
+        let extent = if walk > slots { own - slots + walk } else { own };
+        let bank = self.banks.rings[class.index()].next();
+        if !self.banks.reserved.covers(class, bank, extent, counts) {
+            self.reserve(class, bank, extent, counts, mode)?;
+        }
+        if let Some(need) = self.banks.rings[class.index()].needs() {
+            self.await_left(class, need, mode)?;
+        }
+        let ring = &mut self.banks.rings[class.index()];
+        let bank = ring.enter();
+        let uses = ring.uses();
+        let next = self.banks.starts[class.index()][ring.next() as usize];
+        let step = if walk > slots { self.banks.walk.step(bank, slots) } else { 0 };
+        if !self.plans[id].mapped.covers(class, bank, own + step) {
+            self.map_ahead(id, bank, own + step);
+        }
+        let bank = self.banks.starts[class.index()][bank as usize];
+        if stays {
+            let key = Some(key).filter(|_| self.plans[id].generations == 0);
+            self.banks.stay = Some(Stay { plan: id, class, uses, bank, runs: 1, key });
+        }
+        Ok(Place { bank, slots: bank.wrapping_add(step), next })
+    }
+
+    /// Waits until every rank has left all uses below `need`. Ranks that share CPUs wait for half of the ring once they have to wait
+    /// at all: who has run so far ahead holds nobody up, and a CPU that is handed over in every call costs more than the calls.
+    #[cold]
+    fn await_left(&mut self, class: BankClass, need: u64, mode: Mode) -> Result<(), Stop> {
+        let me = self.rank;
+        let others = (0..self.ranks()).filter(move |&q| q != me);
+        let lag = others.clone().any(|q| ring::left(self.segment.left(q, class)) < need);
+        let ahead = self.banks.rings[class.index()].half();
+        let need =
+            if lag && mode == Mode::Block && self.wire.waiter.budget().crowded { need + ahead } else { need };
+        let mut least = u64::MAX;
+        for q in others {
+            self.await_word(|s| s.left(q, class), q, need, mode)?;
+            least = least.min(ring::left(self.segment.left(q, class)));
+        }
+        self.banks.rings[class.index()].learn(least.min(self.banks.rings[class.index()].uses()));
+        Ok(())
+    }
+}
