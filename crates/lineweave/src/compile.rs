@@ -38,6 +38,27 @@ pub struct PlanId(pub(crate) u32);
 /// Bytes that are combined at a time where operands are copied first: they stay in a first-level cache.
 const PIECE: usize = 8192;
 
+/// What runs of a plan need of the banks where flags and slots are.
+#[derive(Clone, Debug)]
+pub struct Need {
+    /// Runs follow each other in one bank.
+    pub stays: bool,
+    /// Bytes between the two generations of flags that successive runs alternate between, or 0.
+    pub generations: usize,
+    /// Which ring.
+    pub class: BankClass,
+    /// Bytes of a bank that it uses, from the bank's start.
+    pub extent: usize,
+    /// Bytes of slots, each run's of which may lie in another place of the bank; 0 where they have to stay.
+    pub walks: usize,
+    /// Ranks in whose areas it has flags or slots.
+    pub areas: Box<[u32]>,
+    /// What is mapped of all of these areas.
+    pub mapped: Mapped,
+    /// It has counters.
+    pub counts: bool,
+}
+
 /// A plan as one rank runs it.
 #[derive(Clone, Debug)]
 pub struct Compiled {
@@ -50,28 +71,14 @@ pub struct Compiled {
     pub message: usize,
     /// How many bases the steps use.
     pub bases: usize,
-    /// Runs follow each other in one bank.
-    pub stays: bool,
-    /// Bytes between the two generations of flags that successive runs alternate between, or 0.
-    pub generations: usize,
-    /// Which ring.
-    pub class: BankClass,
+    /// What its runs need of banks.
+    pub need: Need,
     /// Distance between runs on every flag.
     pub span: u64,
     /// Every rank's end follows every rank's start.
     pub synchronizing: bool,
     /// `in` and `out` may be one buffer.
     pub in_place: bool,
-    /// Bytes of a bank that it uses, from the bank's start.
-    pub extent: usize,
-    /// Bytes of slots, each run's of which may lie in another place of the bank; 0 where they have to stay.
-    pub walks: usize,
-    /// Ranks in whose areas it has flags or slots.
-    pub areas: Box<[u32]>,
-    /// What is mapped of all of these areas.
-    pub mapped: Mapped,
-    /// It has counters.
-    pub counts: bool,
     /// Scratch bytes.
     pub acc: usize,
     /// Bytes that are combined at a time where operands come from other processes, if any do.
@@ -108,7 +115,7 @@ impl Compiled {
         let whole = |addr: Addr, base: u32| addr == Addr { base, offset: 0 };
         let left = whole(a, IN) && b == dst;
         let right = a == dst && whole(b, IN);
-        let fits = whole(src, IN) && whole(out, OUT) && len == taken && self.generations > 0;
+        let fits = whole(src, IN) && whole(out, OUT) && len == taken && self.need.generations > 0;
         let swap = Swap { at, home, value, other, theirs, wanted, bytes: len as usize, left };
         (fits && (left || right)).then_some(swap)
     }
@@ -186,7 +193,18 @@ pub fn compile(
     let turns = class == BankClass::Small && !stays && proof.synchronizing;
     let ahead = ahead && turns && shape.oversubscription() <= 1;
     let steps = if ahead { ahead::insert(steps, &compiler.written()) } else { steps };
+    let need = Need {
+        stays,
+        generations: if twin { GENERATION } else { 0 },
+        class,
+        extent,
+        walks: if stays || class == BankClass::Small { 0 } else { slots },
+        areas: compiler.areas.iter().copied().collect(),
+        mapped: Mapped::NONE,
+        counts: plan.flags.iter().any(|array| array.kind == FlagKind::Counter),
+    };
     Ok(Compiled {
+        need,
         bases: PEERS as usize + compiler.peers.len(),
         piece: if steps.iter().any(|s| matches!(s, Step::FoldReach { .. })) {
             PIECE.max(plan.grain)
@@ -195,17 +213,9 @@ pub fn compile(
         },
         grain: plan.grain.max(1),
         peers: compiler.peers.iter().map(|&space| compiler.owner(space)).collect(),
-        stays,
-        walks: if stays || class == BankClass::Small { 0 } else { slots },
-        generations: if twin { GENERATION } else { 0 },
-        class,
         span: part.span as u64,
         synchronizing: proof.synchronizing,
         in_place: proof.in_place,
-        extent,
-        areas: compiler.areas.into_iter().collect(),
-        mapped: Mapped::NONE,
-        counts: plan.flags.iter().any(|array| array.kind == FlagKind::Counter),
         acc: plan.acc,
         digest: part.digest,
         runs: 0,

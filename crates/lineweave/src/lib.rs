@@ -12,13 +12,12 @@
 //! Everything that needs a clock, a core, a raw pointer or an atomic is here; plans and everything computed
 //! from them are in `lineweave_core`. Modules are declared in the order in which they may use each other.
 
-mod cgroup;
-
 // For the crates beside this one.
 #[doc(hidden)]
 pub mod sync;
 #[doc(hidden)]
 pub mod sysfile;
+mod cgroup;
 #[doc(hidden)]
 pub mod memory;
 mod affinity;
@@ -48,10 +47,11 @@ mod watch;
 mod execute;
 mod post;
 pub mod tuning;
-mod choose;
-pub mod communicator;
+mod charter;
 mod call;
+mod choose;
 mod engine;
+pub mod communicator;
 mod calls;
 pub mod requests;
 pub mod team;

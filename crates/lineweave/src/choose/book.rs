@@ -6,11 +6,11 @@ use super::recent::{Limits, Recent};
 use super::shelf::{Key, Shelf};
 use super::{library, sets};
 use crate::call::CallSpec;
+use crate::charter::Charter;
 use crate::compile::PlanId;
 use crate::flag::WakeFence;
 use crate::segment::{BankClass, Geometry, Pool};
 use crate::sync::has_prefetch_for_write;
-use crate::team::Charter;
 use crate::tuning::{Tuning, ATTACH_FROM};
 use lineweave_core::collective::{Association, Collective};
 use lineweave_core::model::Model;
@@ -25,6 +25,28 @@ use std::sync::Arc;
 /// How many calls a rank remembers the plans of, and how much all ranks do. Ops of a rank, on average of all: ranks have to forget the same.
 const REMEMBERED: Limits = Limits { entries: 256, weight: 1 << 18 };
 
+/// Whether ranks copy out of each other's memory.
+#[derive(Clone, Copy, Debug, Default)]
+struct Attaching {
+    /// They may.
+    may: bool,
+    /// All can.
+    can: bool,
+    /// They do.
+    does: bool,
+}
+
+/// Plans of calls that came before.
+#[derive(Debug)]
+pub(super) struct Past {
+    known: Recent<Key, Sequence>,
+    /// What is never forgotten: choices of one's own, and plans with counters, whose room is not given back.
+    kept: HashMap<Key, Sequence>,
+    pub(super) sets: sets::Known,
+    /// The last call of each collective: most programs repeat it.
+    last: [Option<Ready>; Collective::ALL.len()],
+}
+
 /// One rank's choices so far.
 #[derive(Debug)]
 pub(crate) struct Book {
@@ -38,9 +60,7 @@ pub(crate) struct Book {
     /// From which length on calls can ask for shared buffers.
     ask_from: usize,
     /// Whether ranks may copy out of each other's memory, whether all can, and whether they do.
-    may_attach: bool,
-    can_attach: bool,
-    attach: bool,
+    attach: Attaching,
     pub check: bool,
     /// Whether the slots of successive runs lie in other places of a large bank.
     pub walk: bool,
@@ -49,12 +69,7 @@ pub(crate) struct Book {
     /// Whether results have to be reproducible.
     pub reproducible: bool,
     pub(super) shelf: Shelf,
-    known: Recent<Key, Sequence>,
-    /// What is never forgotten: choices of one's own, and plans with counters, whose room is not given back.
-    kept: HashMap<Key, Sequence>,
-    pub(super) sets: sets::Known,
-    /// The last call of each collective: most programs repeat it.
-    last: [Option<Ready>; Collective::ALL.len()],
+    pub(super) past: Past,
 }
 
 impl Book {
@@ -70,10 +85,11 @@ impl Book {
 
     pub fn new(charter: &Charter, held: bool) -> Book {
         let tuning = library::tuning(&charter.tuning);
-        let may_attach = tuning.attaches(charter.attach, usize::MAX);
+        let may = tuning.attaches(charter.attach, usize::MAX);
         let (direct, check, reproducible) = (charter.direct, charter.check, charter.reproducible);
         let book = Book::with(charter.shape(), tuning, direct, check, reproducible);
-        Book { may_attach, held, walk: charter.walk, ..book }
+        let attach = Attaching { may, ..book.attach };
+        Book { attach, held, walk: charter.walk, ..book }
     }
 
     /// Whether this rank stays on its CPU.
@@ -83,22 +99,22 @@ impl Book {
 
     /// Whether ranks are to try and reach each other's memory.
     pub fn may_attach(&self) -> bool {
-        self.may_attach
+        self.attach.may
     }
 
     /// Whether all ranks can reach all others' memory by cross-memory attach, and do.
     pub fn attach(&self) -> bool {
-        self.attach
+        self.attach.does
     }
 
     /// Says whether all ranks can reach all others' memory; from now on they do.
     pub fn set_can_attach(&mut self, can: bool) {
-        (self.can_attach, self.attach) = (can, can);
+        (self.attach.can, self.attach.does) = (can, can);
     }
 
     /// Has them do so, if they can, or no longer; whether they did.
     pub fn set_attach(&mut self, attach: bool) -> bool {
-        std::mem::replace(&mut self.attach, attach && self.can_attach)
+        std::mem::replace(&mut self.attach.does, attach && self.attach.can)
     }
 
     /// For a communicator of these of the ranks, which reach each other's buffers if `direct`.
@@ -106,8 +122,8 @@ impl Book {
         let cpus = members.iter().map(|&r| self.shape.cpu(Rank::from(r)).clone()).collect();
         let tuning = Arc::clone(&self.tuning);
         let book = Book::with(Shape::on(cpus), tuning, direct, self.check, self.reproducible);
-        let Book { held, walk, may_attach, can_attach, attach, .. } = *self;
-        Book { held, walk, may_attach, can_attach, attach, ..book }
+        let Book { held, walk, attach, .. } = *self;
+        Book { held, walk, attach, ..book }
     }
 
     pub(super) fn with(
@@ -131,9 +147,7 @@ impl Book {
             place: place.finish(),
             held: false,
             ask_from,
-            may_attach: false,
-            can_attach: false,
-            attach: false,
+            attach: Attaching::default(),
             tuning,
             direct,
             walk: true,
@@ -141,10 +155,12 @@ impl Book {
             check,
             reproducible,
             shelf,
-            known: Recent::new(REMEMBERED.shared_by(ranks)),
-            kept: HashMap::new(),
-            sets: sets::Known::of_one(ranks),
-            last: [None; Collective::ALL.len()],
+            past: Past {
+                known: Recent::new(REMEMBERED.shared_by(ranks)),
+                kept: HashMap::new(),
+                sets: sets::Known::of_one(ranks),
+                last: [None; Collective::ALL.len()],
+            },
         }
     }
 
@@ -172,7 +188,7 @@ impl Book {
 
     /// Has calls be made ready anew.
     pub fn forget_last(&mut self) {
-        self.last = [None; Collective::ALL.len()];
+        self.past.last = [None; Collective::ALL.len()];
     }
 
     /// Whether ranks reach each other's private buffers.
@@ -206,7 +222,7 @@ impl Book {
     pub(crate) fn reach(&self, bytes: usize) -> Reach {
         match self.direct {
             true => Reach::Threads,
-            false if self.attach && bytes >= ATTACH_FROM => Reach::Attach,
+            false if self.attach.does && bytes >= ATTACH_FROM => Reach::Attach,
             false => Reach::Own,
         }
     }
@@ -215,47 +231,48 @@ impl Book {
     #[inline(always)]
     pub(crate) fn is_last(&self, call: &CallSpec) -> bool {
         let same = |ready: &Ready| ready.call == *call && ready.reproducible == self.reproducible;
-        self.last[call.collective as usize].as_ref().is_some_and(same)
+        self.past.last[call.collective as usize].as_ref().is_some_and(same)
     }
 
     /// The last call of a collective.
     #[inline(always)]
     pub(crate) fn last(&self, collective: Collective) -> Option<&Ready> {
-        self.last[collective as usize].as_ref()
+        self.past.last[collective as usize].as_ref()
     }
 
     /// Takes it.
     pub(crate) fn set_last(&mut self, ready: Ready) -> &Ready {
-        self.last[ready.call.collective as usize].insert(ready)
+        self.past.last[ready.call.collective as usize].insert(ready)
     }
 
     /// Has calls like this run these plans from now on, for good.
     pub(crate) fn keep(&mut self, key: Key, sequence: Sequence) {
-        self.kept.insert(key, sequence);
-        self.last[key.collective as usize] = None;
+        self.past.kept.insert(key, sequence);
+        self.past.last[key.collective as usize] = None;
     }
 
     /// Has them run what the tuning says again.
     pub(crate) fn unkeep(&mut self, key: &Key) {
-        self.kept.remove(key);
-        self.last[key.collective as usize] = None;
+        self.past.kept.remove(key);
+        self.past.last[key.collective as usize] = None;
     }
 
     /// The plans of a call that came before, if they are not forgotten.
     pub(crate) fn remembered(&mut self, key: &Key) -> Option<Sequence> {
-        self.kept.get(key).or_else(|| self.known.get(key)).copied()
+        self.past.kept.get(key).or_else(|| self.past.known.get(key)).copied()
     }
 
     /// Remembers a call's plans, and returns those that are to be given up for them. `weight` is the same on all ranks.
     pub(crate) fn remember(&mut self, key: Key, sequence: Sequence, weight: usize) -> Vec<PlanId> {
         // What is called again and again is not looked up, and was used all the same.
-        let repeated: Vec<Key> = self.last.iter().flatten().map(|ready| self.key_of(&ready.call)).collect();
+        let repeated: Vec<Key> =
+            self.past.last.iter().flatten().map(|ready| self.key_of(&ready.call)).collect();
         for key in repeated {
-            self.known.get(&key);
+            self.past.known.get(&key);
         }
-        let gone = self.known.insert(key, sequence, weight);
+        let gone = self.past.known.insert(key, sequence, weight);
         let plans: Vec<PlanId> = gone.iter().flat_map(|s| [Some(s.plan), s.tail]).flatten().collect();
-        for last in &mut self.last {
+        for last in &mut self.past.last {
             if last.as_ref().is_some_and(|ready| plans.contains(&ready.sequence.plan)) {
                 *last = None;
             }

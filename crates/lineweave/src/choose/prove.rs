@@ -325,12 +325,12 @@ mod tests {
         let key =
             Key { collective: Collective::Allreduce, bytes: 800, grain: 8, association, root: 0, reach };
         // A book of its own, whose shelf is empty, as in another program.
-        let fresh = |charter: &crate::team::Charter| {
+        let fresh = |charter: &crate::charter::Charter| {
             let mut book = Book::new(charter, false);
             book.shelf = Arc::new(crate::choose::shelf::Shelves::of_one(2));
             book
         };
-        let ask = |charter: &crate::team::Charter| {
+        let ask = |charter: &crate::charter::Charter| {
             let (book, made) = (fresh(charter), Cell::new(0));
             let question = book.question(&key, &room);
             let plans = book.once(&(key, 4096usize), &question, reach, &room, |chosen, proofs| {

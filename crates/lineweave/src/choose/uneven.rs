@@ -29,7 +29,7 @@ fn blocks(key: &Set, ranks: usize) -> Uneven {
 impl Book {
     /// The plans for a set of lengths that came before.
     pub(crate) fn known_set(&mut self, set: &Set) -> Option<Arc<Prepared>> {
-        self.sets.0.get(set).map(Arc::clone)
+        self.past.sets.0.get(set).map(Arc::clone)
     }
 
     /// Takes the plans for a set of lengths in; those that are forgotten for them are returned.
@@ -39,7 +39,7 @@ impl Book {
         prepared: &Arc<Prepared>,
         weight: usize,
     ) -> Vec<Arc<Prepared>> {
-        self.sets.0.insert(set, Arc::clone(prepared), weight)
+        self.past.sets.0.insert(set, Arc::clone(prepared), weight)
     }
 
     fn uneven_question(&self, key: &Set, room: &Room<'_>) -> Question {

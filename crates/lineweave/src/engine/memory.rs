@@ -62,16 +62,16 @@ impl Engine {
     #[cold]
     pub(super) fn map_ahead(&mut self, id: PlanId, bank: u64, end: usize) {
         let plan = &mut self.plans[id];
-        let class = plan.class;
-        plan.mapped = Mapped::ALL;
-        for &area in &plan.areas {
+        let class = plan.need.class;
+        plan.need.mapped = Mapped::ALL;
+        for &area in &plan.need.areas {
             let mapped = &mut self.banks.mapped[area as usize];
             if !mapped.covers(class, bank, end) {
                 let backed = |bank| self.banks.reserved.banks[class.index()][bank as usize];
                 let part = mapped.grow(self.segment.geometry(), class, bank, end, backed);
                 self.segment.map_part(area as usize, part);
             }
-            plan.mapped = plan.mapped.and(mapped);
+            plan.need.mapped = plan.need.mapped.and(mapped);
         }
     }
 

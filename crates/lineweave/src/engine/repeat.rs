@@ -256,8 +256,9 @@ impl Engine {
         let swap = compiled.swap()?;
         let fold = word_fold(call.operator?, call.element)?;
         let key = self.calls.key(compiled.digest).of_flags();
-        let line =
-            |at: usize| [0, compiled.generations].map(|g| stay.bank.wrapping_add(at + g).cast_const().cast());
+        let line = |at: usize| {
+            [0, compiled.need.generations].map(|g| stay.bank.wrapping_add(at + g).cast_const().cast())
+        };
         Some(HotSwap {
             call: *call,
             bytes: swap.bytes,

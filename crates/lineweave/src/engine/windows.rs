@@ -35,7 +35,7 @@ impl Engine {
     pub(super) fn begin_run(&mut self, id: PlanId, mode: Mode) -> Result<Run, Stop> {
         let plan = &self.plans[id];
         let key = self.calls.key(plan.digest);
-        let (place, earlier) = match self.banks.go_on(id, key, plan.generations) {
+        let (place, earlier) = match self.banks.go_on(id, key, plan.need.generations) {
             Some(there) => there,
             None => (self.enter(id, key, mode)?, 0),
         };
@@ -104,10 +104,10 @@ impl Engine {
         plan.runs += 1;
         self.calls.base += plan.span;
         if plan.synchronizing && earlier == 0 {
-            self.banks.learn(plan.class);
+            self.banks.learn(plan.need.class);
         }
-        if !plan.stays {
-            self.banks.leave(plan.class, &self.wire.waiter);
+        if !plan.need.stays {
+            self.banks.leave(plan.need.class, &self.wire.waiter);
         }
     }
 
@@ -117,8 +117,8 @@ impl Engine {
         self.cool();
         self.banks.end_stay(&self.wire.waiter);
         let (class, stays, own, slots, counts) = {
-            let plan = &self.plans[id];
-            (plan.class, plan.stays, plan.extent, plan.walks, plan.counts)
+            let need = &self.plans[id].need;
+            (need.class, need.stays, need.extent, need.walks, need.counts)
         };
         let walk = if slots > 0 && self.book.walk { self.banks.walk.bytes } else { 0 };
         let extent = if walk > slots { own - slots + walk } else { own };
@@ -134,12 +134,12 @@ impl Engine {
         let uses = ring.uses();
         let next = self.banks.starts[class.index()][ring.next() as usize];
         let step = if walk > slots { self.banks.walk.step(bank, slots) } else { 0 };
-        if !self.plans[id].mapped.covers(class, bank, own + step) {
+        if !self.plans[id].need.mapped.covers(class, bank, own + step) {
             self.map_ahead(id, bank, own + step);
         }
         let bank = self.banks.starts[class.index()][bank as usize];
         if stays {
-            let key = Some(key).filter(|_| self.plans[id].generations == 0);
+            let key = Some(key).filter(|_| self.plans[id].need.generations == 0);
             self.banks.stay = Some(Stay { plan: id, class, uses, bank, runs: 1, key });
         }
         Ok(Place { bank, slots: bank.wrapping_add(step), next })

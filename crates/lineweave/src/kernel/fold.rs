@@ -1,6 +1,6 @@
 //! Folds: combining two runs of elements into one.
 
-use super::half::hardware_f16_fold;
+use super::half_fold::hardware_f16_fold;
 use super::level::Level;
 use super::number::Number;
 use super::operator::{

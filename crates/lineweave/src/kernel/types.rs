@@ -1,6 +1,5 @@
 //! Element types and reduction operators, and which pairs of them mean something.
 
-use super::user::UserOperator;
 use std::fmt;
 use std::num::NonZeroU32;
 use std::str::FromStr;
@@ -199,6 +198,13 @@ pub(super) enum Kind {
     Truth,
     Pair,
     Block,
+}
+
+/// A user-defined operator, see [`Operator::new`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct UserOperator {
+    pub(super) number: u32,
+    pub(super) commutes: bool,
 }
 
 /// How two elements are combined into one.

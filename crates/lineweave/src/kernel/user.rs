@@ -9,7 +9,7 @@
 
 use super::element::Element;
 use super::fold::{fold_fn, FoldFn};
-use super::types::{ElementType, Operator, Undefined};
+use super::types::{ElementType, Operator, Undefined, UserOperator};
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -35,13 +35,6 @@ static KNOWN: RwLock<Option<Table>> = RwLock::new(None);
 struct Table {
     definitions: HashMap<u32, &'static Definition>,
     next: u32,
-}
-
-/// A user-defined operator.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct UserOperator {
-    number: u32,
-    commutes: bool,
 }
 
 /// The most operators that a process can define: their numbers are never given twice.

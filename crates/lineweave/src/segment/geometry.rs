@@ -1,6 +1,6 @@
 //! Sizes and offsets of a team's memory.
 
-use super::PAGE;
+use super::map::PAGE;
 use lineweave_core::plan::Layout;
 use lineweave_core::select::{LARGE_BANKS, SMALL_BANKS, SMALL_SLOTS};
 use lineweave_core::units::LINE;

@@ -1,6 +1,6 @@
 //! What the first words of a segment say it is: written by its maker, and read by whoever maps it or only looks at it.
 
-use super::words::header;
+use super::header_words as header;
 use super::{Geometry, MAGIC, MAX_RANKS};
 use crate::error::Error;
 

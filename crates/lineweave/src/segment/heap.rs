@@ -11,7 +11,8 @@
 //!    the addresses again.
 //! 5. The last rank that lets go of the heap gives back what is left of it.
 
-use super::{map_bytes, unmap, Pool, PAGE};
+use super::map::{map_bytes, unmap, PAGE};
+use super::Pool;
 use crate::error::Error;
 use crate::memory::available_memory;
 use crate::sync::{AtomicU64, Ordering};

@@ -1,7 +1,7 @@
 //! Rings for messages between two ranks, and windows for one-sided access: they have their places behind the areas, and take
 //! pages when they are first used. Whoever does that counts them, so that it is known what they take.
 
-use super::words::header;
+use super::header_words as header;
 use super::{Geometry, Segment, PAGE};
 use crate::error::Error;
 use crate::sync::{AtomicU64, Ordering};

@@ -10,7 +10,7 @@
 //! bank:   packed flags | paired flags | paired in two generations | flags alone | slots
 //! ```
 //!
-//! Behind it are the records that processes of the team keep for each other (`board.rs`). Buffers that ranks share lie further on in it too, in heaps (`heap.rs`).
+//! Behind it are the records that processes of the team keep for each other (`records.rs`). Buffers that ranks share lie further on in it too, in heaps (`heap.rs`).
 //!
 //! Communicators that are made from a team have segments of the same form, without a blob, further on in the same memfd
 //! ([`Pool`]). Their pages are reserved bank by bank, as plans need them. Rings for messages and windows take pages when they
@@ -24,16 +24,19 @@ mod geometry;
 mod heap;
 mod known;
 mod mail;
+mod map;
 mod mapped;
 mod pool;
+mod records;
 mod words;
 mod header;
+mod header_words;
 mod note;
 mod observe;
 mod visit;
 
 use board::Board;
-pub(crate) use board::{Name, Seen};
+pub(crate) use board::Name;
 pub use geometry::{BankClass, Geometry, Zones, COUNTER_BYTES};
 pub(crate) use heap::{expect_memory, parts, too_large, Heap, Ledger, Part, RankHeap};
 pub(crate) use known::{far, KnownHeaps};
@@ -42,8 +45,11 @@ pub(crate) use mapped::Mapped;
 pub use note::{Awaited, Setup, WaitNote};
 pub use observe::{Observed, ObservedRank};
 pub use pool::Pool;
+pub(crate) use records::Seen;
 pub(crate) use visit::Unwinding;
 pub use words::RankState;
+
+use map::{map_bytes, unmap, PAGE};
 
 use crate::error::{Error, Loss};
 use crate::memory::available_memory;
@@ -51,7 +57,6 @@ use crate::sync::{AtomicBool, AtomicU64, Ordering};
 use crate::sysfile::Root;
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::io::Errno;
-use rustix::mm::{MapFlags, ProtFlags};
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
@@ -63,7 +68,6 @@ pub const MAX_RANKS: usize = 4096;
 /// What the memfd is called in `/proc`.
 pub const MEMFD_NAME: &str = "lineweave";
 
-const PAGE: usize = 4096;
 /// "lineweav", little-endian; the version follows in a word of its own.
 const MAGIC: u64 = u64::from_le_bytes(*b"lineweav");
 
@@ -115,7 +119,7 @@ impl Segment {
         segment.reserve(0, geometry.areas_start())?;
         segment.pool.reserve(board, Board::INDEX, geometry.reserved())?;
         // Relaxed: published by the store of the magic below.
-        segment.header(words::header::BOARD).store(board, Ordering::Relaxed);
+        segment.header(header_words::BOARD).store(board, Ordering::Relaxed);
         // Relaxed: as above.
         segment.pool.end().store(end, Ordering::Relaxed);
         // SAFETY: the blob lies behind the header page and before the areas, reserved above; no other rank
@@ -133,7 +137,7 @@ impl Segment {
             self.header(word).store(value, Ordering::Relaxed);
         }
         // SYNC: segment
-        self.header(words::header::MAGIC).store(words[words::header::MAGIC], Ordering::Release);
+        self.header(header_words::MAGIC).store(words[header_words::MAGIC], Ordering::Release);
     }
 
     /// Makes a segment for a communicator of `ranks` of this one's ranks, which others open by where it begins.
@@ -200,10 +204,10 @@ impl Segment {
         // SAFETY: the page just mapped is as large as the header and page-aligned.
         let word = |i: usize| unsafe { &*probe.as_ptr().cast::<AtomicU64>().add(i) };
         // SYNC: segment
-        let magic = word(words::header::MAGIC).load(Ordering::Acquire);
+        let magic = word(header_words::MAGIC).load(Ordering::Acquire);
         // Relaxed: ordered by the load of the magic above.
         let mut words: [u64; header::WORDS] = std::array::from_fn(|i| word(i).load(Ordering::Relaxed));
-        words[words::header::MAGIC] = magic;
+        words[header_words::MAGIC] = magic;
         // SAFETY: mapped above and not used after this.
         unsafe { unmap(probe, PAGE) };
         let geometry = header::read(&words, size as u64)?;
@@ -318,7 +322,7 @@ impl Drop for Segment {
 fn say_failed(fd: BorrowedFd<'_>, at: u64, rank: usize) {
     let word = words::failure(rank, Loss::Failed).to_ne_bytes();
     // The header is there: its maker reserved it. Should this fail as well, the others' time limit ends it.
-    let _ = rustix::io::pwrite(fd, &word, at + 8 * words::header::FAILED as u64);
+    let _ = rustix::io::pwrite(fd, &word, at + 8 * header_words::FAILED as u64);
 }
 
 /// What to do about a memfd that cannot be had.
@@ -329,31 +333,6 @@ fn no_memfd(e: Errno) -> &'static str {
         Errno::PERM | Errno::ACCESS => "; allow memfd_create in the sandbox or its seccomp filter",
         _ => "",
     }
-}
-
-fn map_bytes(fd: BorrowedFd<'_>, at: u64, bytes: usize) -> Result<NonNull<u8>, Error> {
-    // SAFETY: a fresh shared mapping at an address of the kernel's choice aliases nothing of Rust's.
-    let start = unsafe {
-        rustix::mm::mmap(
-            std::ptr::null_mut(),
-            bytes,
-            ProtFlags::READ | ProtFlags::WRITE,
-            MapFlags::SHARED,
-            fd,
-            at,
-        )
-    }
-    .map_err(|e| {
-        Error::system(format!("mapping {bytes} bytes of the team's memory (mmap)"), e, "; check `ulimit -v`")
-    })?;
-    NonNull::new(start.cast::<u8>()).ok_or_else(|| Error::system("mapping the team's memory", "null", ""))
-}
-
-/// # Safety
-/// The range must be a mapping that nobody uses any more.
-unsafe fn unmap(base: NonNull<u8>, bytes: usize) {
-    // SAFETY: upheld by the caller. A failure would only leave the mapping in place.
-    let _ = unsafe { rustix::mm::munmap(base.as_ptr().cast(), bytes) };
 }
 
 #[cfg(all(test, not(loom)))]

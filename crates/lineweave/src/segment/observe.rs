@@ -1,6 +1,7 @@
 //! A team's memory as somebody outside of the team reads it: by system calls, so that nothing is mapped, no page comes
 //! into being, and no team notices.
 
+use super::header_words;
 use super::note::{self, Setup, WaitNote};
 use super::words::{self, control};
 use super::{header, Geometry, RankState, PAGE};
@@ -82,7 +83,7 @@ impl Observed {
 
     /// The one that begins at `at`, and where it ends.
     fn at(file: &File, at: u64, meta: &std::fs::Metadata) -> Result<(Observed, u64), Error> {
-        let head = words_at(file, at, words::header::GONE + 1)?;
+        let head = words_at(file, at, header_words::GONE + 1)?;
         let first = head[..header::WORDS].try_into().map_err(|_| header::foreign("a short header"))?;
         let geometry: Geometry = header::read(first, meta.size().saturating_sub(at))?;
         let ranks = (0..geometry.ranks())
@@ -103,8 +104,8 @@ impl Observed {
         let seen = Observed {
             at,
             memory_bytes: meta.blocks() * 512,
-            failed: words::loss(head[words::header::FAILED]),
-            over: head[words::header::GONE] as usize >= geometry.ranks(),
+            failed: words::loss(head[header_words::FAILED]),
+            over: head[header_words::GONE] as usize >= geometry.ranks(),
             ranks,
         };
         Ok((seen, at + geometry.total() as u64))

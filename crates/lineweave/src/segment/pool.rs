@@ -10,8 +10,9 @@
 //! So communicators need no descriptors of their own, which a process could only hand to another one by a socket or with the
 //! right to trace it; and they outlive the team that they were made from.
 
-use super::words::header;
-use super::{Board, Geometry, Heap, Segment, PAGE};
+use super::header_words as header;
+use super::map::PAGE;
+use super::{Board, Geometry, Heap, Segment};
 use crate::error::Error;
 use crate::process;
 use crate::sync::{AtomicU64, Ordering};

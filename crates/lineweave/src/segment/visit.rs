@@ -17,7 +17,8 @@
 //! of a copy is waited for until it goes on or ends. If it is lost because of that (`LINEWEAVE_STOP_TIMEOUT`), it is killed: it would
 //! go on with its copy when it is continued.
 
-use super::words::{control, header};
+use super::header_words as header;
+use super::words::control;
 use super::Segment;
 use crate::error::Loss;
 use crate::flag::WakeFence;

@@ -7,9 +7,9 @@
 //!
 //! That they can reach one Unix socket proves that they share a kernel; no launcher's word is needed for it.
 
-use super::charter::ground;
 use super::door::{absent, ask, reach, Answer, Clock, Door, Guest, Hello};
 use super::{Charter, Team};
+use crate::charter::ground;
 use crate::communicator::Communicator;
 use crate::cpus::UsableCpus;
 use crate::error::{Error, Loss};

@@ -4,7 +4,6 @@
 //! chosen, and writes that into the segment as the team's [`Charter`]. Ranks that decide alike cannot choose
 //! different plans.
 
-mod charter;
 mod door;
 mod host;
 mod launch;
@@ -13,7 +12,7 @@ mod meeting;
 mod members;
 mod processes;
 
-pub use charter::Charter;
+pub use crate::charter::Charter;
 pub use host::{connect, connect_within, Host};
 pub use launch::Failed;
 pub use meeting::{meet, Meeting};

@@ -1,0 +1,24 @@
+//! Which word of the header is what.
+
+pub const MAGIC: usize = 0;
+pub const VERSION: usize = 1;
+pub const RANKS: usize = 2;
+pub const BOX_BYTES: usize = 3;
+pub const BLOB_BYTES: usize = 4;
+/// The version in words, for who finds another one than its own.
+pub const VERSION_TEXT: usize = 5;
+pub const JOINED: usize = 8;
+pub const UNABLE: usize = 9;
+/// Ranks that have tried to reach the others' memory, and those that could not.
+pub const TRIED: usize = 10;
+pub const SHUT: usize = 11;
+pub const FAILED: usize = 16;
+/// See `visit.rs`.
+pub const CLOSED: usize = 17;
+pub const END: usize = 24;
+/// Where the records lie that processes of the team keep for each other.
+pub const BOARD: usize = 25;
+pub const GONE: usize = 32;
+pub const SLEEPERS: usize = 40;
+/// Bytes of pages of rings for messages and of windows.
+pub const EXTRA: usize = 48;
