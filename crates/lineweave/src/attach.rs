@@ -2,7 +2,7 @@
 //!
 //! The kernel asks for each copy whether this process may trace the other one; Yama, seccomp filters and containers
 //! without that right refuse. So a team tries it once, when its ranks join, and does without where one rank may not
-//! (see `communicator/attach.rs`).
+//! (see `engine/attach.rs`).
 
 use rustix::io::Errno;
 

@@ -9,7 +9,7 @@
 //!    of every other rank, and names the first that differs.
 //!
 //! Compared is what decides which bytes go where: collective, bytes, root; for reductions the type and the operator too.
-//! `LINEWEAVE_CHECK=1` compares the element types of all calls as well, and before data moves (`check.rs`).
+//! `LINEWEAVE_CHECK=1` compares the element types of all calls as well, and before data moves (`engine/compare.rs`).
 
 use crate::kernel::{ElementType, Operator};
 use lineweave_core::collective::Collective;

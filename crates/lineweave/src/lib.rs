@@ -35,6 +35,7 @@ pub mod ring;
 #[doc(hidden)]
 pub mod mail;
 pub mod process;
+mod backoff;
 mod progress;
 mod wait;
 // What of it is for users is exported below and in `who`.

@@ -3,6 +3,7 @@
 //!
 //! Without that, a rank that waits in one communicator could wait for a rank that waits for it in another one.
 
+use crate::backoff::Backoff;
 use std::cell::RefCell;
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -69,11 +70,6 @@ static HELPER: Helper = Helper { started: Mutex::new((Vec::new(), false)), more:
 
 /// How long the helper thread stays when there is nothing to do.
 const IDLE: Duration = Duration::from_millis(200);
-/// Turns without a pause after something was started; then pauses of [`PAUSE`], which grow up to [`LONGEST`] while nothing is
-/// started.
-const EAGER: u32 = 1 << 10;
-const PAUSE: Duration = Duration::from_micros(50);
-const LONGEST: Duration = Duration::from_millis(2);
 
 /// Has it carried on by the helper thread, which is started when there is none.
 pub fn help(started: &Arc<dyn Progress>) {
@@ -94,12 +90,13 @@ pub fn help(started: &Arc<dyn Progress>) {
 fn run_helper() {
     // The thread that started it may be a rank's and bound to its CPU.
     crate::affinity::unpin();
-    let (mut turns, mut left_last): (u32, usize) = (0, 0);
+    // It pauses longer and longer while nothing is started.
+    let (mut backoff, mut left_last) = (Backoff::unhurried(), 0);
     loop {
         let turned = {
             let mut list = HELPER.started.lock().unwrap_or_else(PoisonError::into_inner);
             if list.0.is_empty() {
-                turns = 0;
+                backoff = Backoff::unhurried();
                 list = HELPER
                     .more
                     .wait_timeout_while(list, IDLE, |list| list.0.is_empty())
@@ -113,7 +110,7 @@ fn run_helper() {
             std::mem::take(&mut list.0)
         };
         if turned.len() > left_last {
-            turns = 0;
+            backoff = Backoff::unhurried();
         }
         let left: Vec<Started> =
             turned.into_iter().filter(|it| it.upgrade().is_some_and(|it| it.progress())).collect();
@@ -125,11 +122,6 @@ fn run_helper() {
             }
         }
         drop(list);
-        turns = turns.saturating_add(1);
-        if turns < EAGER {
-            std::thread::yield_now();
-        } else {
-            std::thread::sleep((PAUSE * (1 + (turns - EAGER) / 16)).min(LONGEST));
-        }
+        backoff.pause();
     }
 }

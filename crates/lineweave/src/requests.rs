@@ -20,6 +20,7 @@ pub use operation::Operation;
 pub use persistent::Persistent;
 pub use scope::{Repeated, Scope};
 
+use crate::backoff::Backoff;
 use crate::call::CallSpec;
 use crate::communicator::{Communicator, Shared};
 use crate::engine::{Job, Lengths, Pairs, Ticket};
@@ -178,18 +179,13 @@ pub fn wait_all<B>(requests: Vec<Request<B>>) -> Result<Vec<B>, Error> {
 
 /// Waits until one of them is over, takes it out and returns where it was and what its wait returns. `None` when there are none.
 pub fn wait_any<B>(requests: &mut Vec<Request<B>>) -> Option<(usize, Result<B, Error>)> {
-    let mut turns: u32 = 0;
+    let mut backoff = Backoff::at_work();
     while !requests.is_empty() {
         let over = requests.iter_mut().position(|request| !matches!(request.test(), Ok(false)));
         if let Some(at) = over {
             return Some((at, requests.remove(at).wait()));
         }
-        turns = turns.saturating_add(1);
-        match turns {
-            0..=100 => crate::sync::spin_loop(),
-            101..=10_000 => crate::sync::yield_now(),
-            _ => std::thread::sleep(std::time::Duration::from_micros(50)),
-        }
+        backoff.pause();
     }
     None
 }

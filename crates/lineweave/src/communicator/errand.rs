@@ -6,6 +6,7 @@
 
 use super::lend::pause;
 use super::Communicator;
+use crate::backoff::Backoff;
 use crate::engine::{Engine, Mode};
 use crate::error::Error;
 use crate::post::Errand;
@@ -47,7 +48,7 @@ impl Communicator {
         errand: &mut E,
     ) -> Option<Result<E::Done, Error>> {
         let start = Instant::now();
-        let (mut looked, mut tries) = (start, 0);
+        let (mut looked, mut backoff, mut waits) = (start, Backoff::default(), false);
         let outcome = loop {
             let Some(mut held) = self.shared.hold() else { break None };
             held.carry_on(Mode::Poll, None);
@@ -58,7 +59,8 @@ impl Communicator {
             }
             let engine = held.engine();
             match engine.try_errand(operation, errand, look.then_some(now - start)) {
-                Ok(None) if tries == 0 => {
+                Ok(None) if !waits => {
+                    waits = true;
                     engine.watch().forget();
                     engine.watch().begin();
                 }
@@ -67,9 +69,9 @@ impl Communicator {
                 Err(error) => break Some(Err(error)),
             }
             drop(held);
-            pause(&mut tries);
+            pause(&mut backoff);
         };
-        if tries > 0 {
+        if waits {
             self.with_engine(|engine| engine.watch().end());
         }
         outcome

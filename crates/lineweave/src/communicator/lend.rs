@@ -10,10 +10,11 @@
 //! The owner remembers by itself whether it has lent the engine. So a call on a communicator without calls under way looks
 //! at one bool of its own and at no shared word.
 
+use crate::backoff::Backoff;
 use crate::engine::Ticket;
 use crate::engine::{Engine, Mode};
 use crate::progress::Progress;
-use crate::sync::{spin_loop, AtomicBool, AtomicU64, Ordering};
+use crate::sync::{AtomicBool, AtomicU64, Ordering};
 use std::cell::UnsafeCell;
 use std::task::Waker;
 
@@ -92,7 +93,7 @@ impl Shared {
 
     /// The engine as soon as nobody else has it; none when it is idle.
     pub fn hold(&self) -> Option<Held<'_>> {
-        let mut tries: u32 = 0;
+        let mut backoff = Backoff::default();
         loop {
             if let Some(held) = self.try_hold() {
                 return Some(held);
@@ -100,7 +101,7 @@ impl Shared {
             if self.lending.is_idle() {
                 return None;
             }
-            pause(&mut tries);
+            pause(&mut backoff);
         }
     }
 
@@ -122,33 +123,23 @@ impl Shared {
 
     /// Waits until a call is over, carrying on what comes before it.
     pub fn wait(&self, ticket: &Ticket) {
-        let mut tries: u32 = 0;
+        let mut backoff = Backoff::default();
         while !ticket.is_done() {
             match self.try_hold() {
                 Some(mut held) => held.carry_on(Mode::Block, Some(ticket)),
                 // Somebody else carries it on, or has just done so.
-                None => pause(&mut tries),
+                None => pause(&mut backoff),
             }
         }
     }
 }
 
-/// Between looks at what another thread does: at first it is a matter of nanoseconds.
-pub(super) fn pause(tries: &mut u32) {
-    *tries = tries.saturating_add(1);
-    match *tries {
-        0..=100 => spin_loop(),
-        101..=1000 => {
-            crate::progress::turn();
-            crate::sync::yield_now();
-        }
-        many => {
-            crate::progress::turn();
-            // The longer it lasts, the longer the naps: who waits for a second shall not look at it thousands of times.
-            let micros = (50 * (1 + u64::from(many - 1000) / 16)).min(2000);
-            std::thread::sleep(std::time::Duration::from_micros(micros));
-        }
+/// Between looks at what another thread does; while it lasts, calls that were started elsewhere are carried on.
+pub(super) fn pause(backoff: &mut Backoff) {
+    if backoff.yields() {
+        crate::progress::turn();
     }
+    backoff.pause();
 }
 
 impl Progress for Shared {

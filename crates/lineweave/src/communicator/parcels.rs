@@ -7,6 +7,7 @@
 use super::errand::LOOK;
 use super::lend::pause;
 use super::Communicator;
+use crate::backoff::Backoff;
 use crate::error::Error;
 use crate::post::{Delivery, Incoming, Outgoing, Parcels};
 use crate::progress::{self, Progress};
@@ -198,7 +199,7 @@ impl Communicator {
         peer: Option<usize>,
         mut poll: impl FnMut(&mut Communicator) -> Option<Result<T, Error>>,
     ) -> Result<T, Error> {
-        let (mut tries, mut began, mut turns) = (0, None::<Instant>, 0);
+        let (mut backoff, mut began, mut turns) = (Backoff::default(), None::<Instant>, 0);
         let mut looked = None;
         let outcome = loop {
             if let Some(outcome) = poll(self) {
@@ -222,7 +223,7 @@ impl Communicator {
                     }
                 }
             }
-            pause(&mut tries);
+            pause(&mut backoff);
         };
         if began.is_some() {
             self.with_engine(|engine| engine.watch().end());
