@@ -3,17 +3,20 @@
 mod apps;
 pub mod first;
 mod mpi;
+mod python;
+mod report;
+mod tables;
 
+use self::report::Report;
+use self::tables::{others, remarks, show};
 use super::rank_job;
 use crate::bench::apps::Part;
-use crate::bench::field::{Beside, Field};
-use crate::bench::guidelines::{moved, violated, Violated};
-use crate::bench::python::measure;
+use crate::bench::field::Field;
+use crate::bench::guidelines::{moved, violated};
 use crate::bench::record::{write, Provenance};
-use crate::bench::{Buffers, Case, Definition, Peers, Row, Runner, Skipped, Subject, Team};
+use crate::bench::{Case, Definition, Peers, Runner, Subject, Team};
 use crate::error::CliError;
 use crate::files::directory;
-use crate::output::{table, Output, SCHEMA};
 use crate::question::given;
 use crate::session::{load_machine, tuning_of, Session};
 use crate::size::Size;
@@ -26,8 +29,6 @@ use lineweave::trial::Crew;
 use lineweave::tuning::{Origin, Tuning};
 use lineweave_core::algorithm::spec::parts;
 use lineweave_core::units::{Bytes, Nanos};
-use serde::Serialize;
-use serde_json::Value;
 use std::path::PathBuf;
 
 /// Which kinds of team.
@@ -88,22 +89,13 @@ pub struct Arguments {
     peers: Option<PathBuf>,
 }
 
-/// The keys that tell an object's version and kind, then its own.
-#[derive(Serialize)]
-struct Line<'a, T> {
-    schema: u32,
-    kind: &'static str,
-    #[serde(flatten)]
-    fields: &'a T,
-}
-
 /// Measures and shows.
 ///
 /// # Errors
 /// A [`CliError`] when a definition, a team or a peer's directory cannot be used.
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
     if arguments.name == "python" {
-        return python(arguments, session);
+        return python::run(arguments, session);
     }
     if arguments.name == "mpi" {
         return mpi::run(arguments, session);
@@ -230,55 +222,6 @@ pub(super) fn chosen_by(tuning: &Tuning) -> String {
     }
 }
 
-/// The Python package beside mpi4py, gloo and DeepSpeed's operator.
-fn python(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
-    let (_, node, tuning) = here(session)?;
-    let provenance = Provenance::gather(&node, chosen_by(&tuning));
-    let mut report = Report::default();
-    report.line(&mut session.out, "record", &provenance)?;
-    let mut shown = table(&["ranks", "call", "bytes", "subject", "median", "95 % interval"], &[0, 2, 4]);
-    let mut remarks = Vec::new();
-    let out = &mut session.out;
-    measure(&arguments.ranks, arguments.quick, |value| {
-        let text = |key: &str| value[key].as_str().unwrap_or("").to_owned();
-        let time = |key: &str| Nanos(value[key].as_f64().unwrap_or(0.0)).to_string();
-        report.lines.push(value.to_string());
-        if out.is_json() {
-            return out.line(&value.to_string());
-        }
-        if value["kind"] == "skipped" {
-            remarks.push(format!("  {} among {}: {}", text("subject"), value["ranks"], text("because")));
-            return Ok(());
-        }
-        shown.add_row([
-            value["ranks"].to_string(),
-            format!("{} {}", text("collective"), text("element")).trim_end().to_owned(),
-            Bytes(value["bytes"].as_u64().unwrap_or(0)).to_string(),
-            text("subject"),
-            time("median_ns"),
-            format!("{} .. {}", time("ci_low_ns"), time("ci_high_ns")),
-        ]);
-        Ok::<(), CliError>(())
-    })?;
-    if !out.is_json() {
-        out.table(&shown)?;
-        if !remarks.is_empty() {
-            out.line("\nnot measured:")?;
-        }
-        for remark in &remarks {
-            out.line(remark)?;
-        }
-    }
-    if let Some(directory) = &arguments.record {
-        let file = provenance.file(&directory.join("python"));
-        write(&file, &report.lines)?;
-        if !out.is_json() {
-            out.line(&format!("recorded in {}", file.display()))?;
-        }
-    }
-    Ok(())
-}
-
 /// The settings, the node and the tuning that this machine's programs would use.
 ///
 /// # Errors
@@ -362,141 +305,4 @@ fn definitions(arguments: &Arguments) -> Result<Vec<Definition>, CliError> {
         *definition = Definition::parse(&definition.name.clone(), &text)?;
     }
     Ok(definitions)
-}
-
-/// What was found so far, and the lines of its record.
-#[derive(Default)]
-struct Report {
-    rows: Vec<Row>,
-    skipped: Vec<Skipped>,
-    lines: Vec<String>,
-}
-
-impl Report {
-    fn line(
-        &mut self,
-        out: &mut Output,
-        kind: &'static str,
-        fields: &impl Serialize,
-    ) -> Result<(), CliError> {
-        let line = Line { schema: SCHEMA, kind, fields };
-        let mut value = serde_json::to_value(&line).map_err(|e| CliError::Output(e.into()))?;
-        trim(&mut value);
-        self.lines.push(value.to_string());
-        match out.is_json() {
-            true => out.object(kind, fields),
-            false => Ok(()),
-        }
-    }
-}
-
-/// A record is read in a diff: a thousandth of a nanosecond says nothing, nor does what is not there.
-fn trim(value: &mut Value) {
-    let Value::Object(fields) = value else { return };
-    fields.retain(|_, v| !v.is_null());
-    for field in fields.values_mut() {
-        if let Some(number) = field.as_f64().filter(|_| field.is_f64()) {
-            *field = Value::from((number * 1000.0).round() / 1000.0);
-        }
-    }
-}
-
-/// A definition's rows as a table.
-fn show(definition: &Definition, rows: &[Row], out: &mut Output) -> Result<(), CliError> {
-    out.line(&format!("\n{}: {}", definition.name, definition.about))?;
-    let moves = definition.collective.moves_data();
-    let mut shown = table(
-        &["ranks", "team", "bytes", "buffers", "subject", "median", "95 % interval", "x floor", "how"],
-        &[0, 2, 5, 7],
-    );
-    let mut last = None;
-    for row in rows {
-        let case = (row.ranks, row.bytes, row.buffers);
-        if last.is_some_and(|l| l != case) && !moves {
-            shown.add_row([""]);
-        }
-        last = Some(case);
-        let how = match (&row.algorithm, &row.setting) {
-            (Some(algorithm), _) => match row.window_bytes {
-                Some(window) if window > 0 && (window as u64) < row.bytes => {
-                    format!("{algorithm}, windows of {}", Bytes(window as u64))
-                }
-                _ => algorithm.clone(),
-            },
-            (None, Some(setting)) => setting.clone(),
-            (None, None) => String::new(),
-        };
-        shown.add_row([
-            row.ranks.to_string(),
-            row.team.to_string(),
-            if moves { Bytes(row.bytes).to_string() } else { "-".to_owned() },
-            match (moves, row.buffers) {
-                (true, buffers @ (Buffers::Reuse | Buffers::Fresh)) => buffers.name().to_owned(),
-                (false, _) => "-".to_owned(),
-            },
-            row.subject.to_string(),
-            Nanos(row.median_ns).to_string(),
-            format!("{} .. {}", Nanos(row.ci_low_ns), Nanos(row.ci_high_ns)),
-            row.ratio_to_floor.map_or_else(|| "-".to_owned(), |r| format!("{r:.2}")),
-            how,
-        ]);
-    }
-    out.table(&shown)
-}
-
-/// Lineweave's processes beside the best of others.
-fn others(beside: &[Beside], out: &mut Output) -> Result<(), CliError> {
-    let Some(first) = beside.first() else { return Ok(()) };
-    out.line(&format!(
-        "\nprocesses beside the best of Open MPI, MPICH and Intel MPI, as measured on a {}",
-        first.machine
-    ))?;
-    let mut shown = table(
-        &["collective", "ranks", "bytes", "lineweave", "best", "ratio", "at most", ""],
-        &[1, 2, 3, 4, 5, 6],
-    );
-    for line in beside {
-        let missed = line.target.is_some_and(|most| line.ratio > most);
-        shown.add_row([
-            line.collective.to_string(),
-            line.ranks.to_string(),
-            if line.collective.moves_data() { Bytes(line.bytes).to_string() } else { "-".to_owned() },
-            Nanos(line.median_ns).to_string(),
-            Nanos(line.best_ns).to_string(),
-            format!("{:.2}", line.ratio),
-            line.target.map_or_else(|| "-".to_owned(), |most| format!("{most:.1}")),
-            if missed { "missed".to_owned() } else { String::new() },
-        ]);
-    }
-    out.table(&shown)
-}
-
-/// What the tables do not say.
-fn remarks(skipped: &[Skipped], violations: &[Violated], out: &mut Output) -> Result<(), CliError> {
-    if !skipped.is_empty() {
-        out.line("\nnot measured:")?;
-        let mut grouped: Vec<(String, Vec<Subject>)> = Vec::new();
-        for s in skipped {
-            let why = format!("among {}: {}", s.team, s.because);
-            match grouped.iter_mut().find(|(w, _)| *w == why) {
-                Some((_, subjects)) if subjects.contains(&s.subject) => {}
-                Some((_, subjects)) => subjects.push(s.subject),
-                None => grouped.push((why, vec![s.subject])),
-            }
-        }
-        for (why, subjects) in grouped {
-            let names: Vec<&str> = subjects.into_iter().map(Subject::name).collect();
-            out.line(&format!("  {} {why}", names.join(", ")))?;
-        }
-    }
-    match violations {
-        [] => out.line("\nguidelines: lineweave's times are consistent with each other"),
-        _ => {
-            out.line("\nguidelines violated (a better plan was at hand):")?;
-            for v in violations {
-                out.line(&format!("  {}: {} ({:.2}x)", v.guideline, v.found, v.factor))?;
-            }
-            Ok(())
-        }
-    }
 }

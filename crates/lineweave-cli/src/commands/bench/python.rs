@@ -1,0 +1,62 @@
+//! `lineweave bench python`: the Python package beside mpi4py, gloo and DeepSpeed's operator.
+
+use super::report::Report;
+use super::{chosen_by, here, Arguments};
+use crate::bench::python::measure;
+use crate::bench::record::{write, Provenance};
+use crate::error::CliError;
+use crate::output::table;
+use crate::session::Session;
+use lineweave_core::units::{Bytes, Nanos};
+
+/// Measures and shows.
+///
+/// # Errors
+/// A [`CliError`] when no Python can be run, or the record cannot be written.
+pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
+    let (_, node, tuning) = here(session)?;
+    let provenance = Provenance::gather(&node, chosen_by(&tuning));
+    let mut report = Report::default();
+    report.line(&mut session.out, "record", &provenance)?;
+    let mut shown = table(&["ranks", "call", "bytes", "subject", "median", "95 % interval"], &[0, 2, 4]);
+    let mut remarks = Vec::new();
+    let out = &mut session.out;
+    measure(&arguments.ranks, arguments.quick, |value| {
+        let text = |key: &str| value[key].as_str().unwrap_or("").to_owned();
+        let time = |key: &str| Nanos(value[key].as_f64().unwrap_or(0.0)).to_string();
+        report.lines.push(value.to_string());
+        if out.is_json() {
+            return out.line(&value.to_string());
+        }
+        if value["kind"] == "skipped" {
+            remarks.push(format!("  {} among {}: {}", text("subject"), value["ranks"], text("because")));
+            return Ok(());
+        }
+        shown.add_row([
+            value["ranks"].to_string(),
+            format!("{} {}", text("collective"), text("element")).trim_end().to_owned(),
+            Bytes(value["bytes"].as_u64().unwrap_or(0)).to_string(),
+            text("subject"),
+            time("median_ns"),
+            format!("{} .. {}", time("ci_low_ns"), time("ci_high_ns")),
+        ]);
+        Ok::<(), CliError>(())
+    })?;
+    if !out.is_json() {
+        out.table(&shown)?;
+        if !remarks.is_empty() {
+            out.line("\nnot measured:")?;
+        }
+        for remark in &remarks {
+            out.line(remark)?;
+        }
+    }
+    if let Some(directory) = &arguments.record {
+        let file = provenance.file(&directory.join("python"));
+        write(&file, &report.lines)?;
+        if !out.is_json() {
+            out.line(&format!("recorded in {}", file.display()))?;
+        }
+    }
+    Ok(())
+}

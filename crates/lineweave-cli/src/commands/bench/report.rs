@@ -1,0 +1,57 @@
+//! What a run has found so far, as it is recorded.
+
+use crate::bench::{Row, Skipped};
+use crate::error::CliError;
+use crate::output::{Output, SCHEMA};
+use serde::Serialize;
+use serde_json::Value;
+
+/// The keys that tell an object's version and kind, then its own.
+#[derive(Serialize)]
+struct Line<'a, T> {
+    schema: u32,
+    kind: &'static str,
+    #[serde(flatten)]
+    fields: &'a T,
+}
+
+/// What was found so far, and the lines of its record.
+#[derive(Default)]
+pub(super) struct Report {
+    pub rows: Vec<Row>,
+    pub skipped: Vec<Skipped>,
+    pub lines: Vec<String>,
+}
+
+impl Report {
+    /// Adds a line to the record, and shows it where the output is JSON.
+    ///
+    /// # Errors
+    /// When it cannot be shown.
+    pub fn line(
+        &mut self,
+        out: &mut Output,
+        kind: &'static str,
+        fields: &impl Serialize,
+    ) -> Result<(), CliError> {
+        let line = Line { schema: SCHEMA, kind, fields };
+        let mut value = serde_json::to_value(&line).map_err(|e| CliError::Output(e.into()))?;
+        trim(&mut value);
+        self.lines.push(value.to_string());
+        match out.is_json() {
+            true => out.object(kind, fields),
+            false => Ok(()),
+        }
+    }
+}
+
+/// A record is read in a diff: a thousandth of a nanosecond says nothing, nor does what is not there.
+fn trim(value: &mut Value) {
+    let Value::Object(fields) = value else { return };
+    fields.retain(|_, v| !v.is_null());
+    for field in fields.values_mut() {
+        if let Some(number) = field.as_f64().filter(|_| field.is_f64()) {
+            *field = Value::from((number * 1000.0).round() / 1000.0);
+        }
+    }
+}
