@@ -9,9 +9,12 @@ PREFIX ?= /usr/local
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
+# These need no more than a C compiler beside Rust.
+run build install mpi: SETUP = build
+
 run: ## measure this machine, choose plans for it, run them: predicted beside measured
 	@echo "make run: setup, then the command (lineweave-core, lineweave-lab, lineweave, lineweave-cli; some 2 minutes when nothing is built yet), then about 1 minute of measuring"
-	@$(MAKE) --no-print-directory setup
+	@scripts/setup $(SETUP)
 	cargo build --locked --release --package lineweave-cli
 	target/release/lineweave tune
 
@@ -53,7 +56,7 @@ mpi: setup ## build the libraries that `lineweave run` preloads
 	openmp/build release
 
 setup: ## install what is missing (as root), or say in one line what to install
-	@scripts/setup
+	@scripts/setup $(SETUP)
 
 build: setup ## build everything, optimised
 	cargo build --locked --release --workspace
@@ -62,7 +65,6 @@ install: setup ## install command, C header and libraries below PREFIX (/usr/loc
 	cargo build --locked --release --package lineweave-cli --package lineweave-c
 	mpi/build release
 	openmp/build release
-	cargo build --locked --release --package lineweave-c
 	scripts/install "$(PREFIX)" "$(DESTDIR)"
 
 wheel: setup ## build the Python package, with the command in it: target/wheels

@@ -18,10 +18,6 @@ class Lineweave(MakefilePackage):
     depends_on("c", type="build")
     depends_on("rust@1.89:", type="build")
     depends_on("gmake", type="build")
-    depends_on("pkgconfig", type="build")
-    depends_on("hwloc@2.4:")
-    # Asked for by hwloc's binding.
-    depends_on("libpciaccess", type=("build", "link"))
 
     conflicts("platform=darwin", msg="lineweave needs memfd and futexes of Linux")
     conflicts("platform=windows", msg="lineweave needs memfd and futexes of Linux")

@@ -1221,7 +1221,7 @@ lw_status lw_ialltoallv(struct lw_comm *comm,
                         struct lw_request **request);
 
 /*
- * Prepares lw_barrier; lw_start starts *request. (lw_barrier_init is for a lw_barrier_t.)
+ * Prepares lw_barrier; lw_start starts *request.
  * Errors: those of lw_barrier that this rank can tell alone, LW_ERR_NULL.
  *
  *     lw_comm_barrier_init(comm, &request);
@@ -1436,13 +1436,14 @@ lw_status lw_alltoallv_init(struct lw_comm *comm,
                             struct lw_request **request);
 
 /*
- * Makes a barrier for `count` threads of this process, with the settings of the environment.
+ * Makes a barrier for `count` threads of this process, with the settings of the environment. (lw_comm_barrier_init prepares lw_barrier.)
  * Errors: LW_ERR_NULL, LW_ERR_SIZE, LW_ERR_ENVIRONMENT, LW_ERR_MEMORY, LW_ERR_SYSTEM.
  *
  *     lw_barrier_t barrier;
  *     lw_barrier_init(&barrier, 4);
  */
-lw_status lw_barrier_init(struct lw_barrier_t *barrier, int count);
+lw_status lw_barrier_init(struct lw_barrier_t *barrier,
+                          int count);
 
 /*
  * Returns when as many threads as the barrier is for have called it: LW_BARRIER_SERIAL_THREAD to one, LW_OK to the

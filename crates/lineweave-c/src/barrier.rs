@@ -106,7 +106,7 @@ fn place_of(barrier: &Arc<Barrier>) -> Result<usize, Failure> {
 }
 
 /**
- * Makes a barrier for `count` threads of this process, with the settings of the environment.
+ * Makes a barrier for `count` threads of this process, with the settings of the environment. (lw_comm_barrier_init prepares lw_barrier.)
  * Errors: LW_ERR_NULL, LW_ERR_SIZE, LW_ERR_ENVIRONMENT, LW_ERR_MEMORY, LW_ERR_SYSTEM.
  *
  *     lw_barrier_t barrier;

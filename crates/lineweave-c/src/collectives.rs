@@ -1,11 +1,11 @@
 //! Collectives with one length for all ranks.
 
-use crate::buffers::{bytes, check, is_in_place, is_plain, not_in_place, plain};
+use crate::buffers::{bytes, check, counts, is_in_place, is_plain, not_in_place, plain, total};
 use crate::handle::{again, enter, enter_again, lw_comm, Last, Lasts};
 use crate::operators::{as_asked, asks_for_reproducible};
 use crate::status::{lw_status, Failure, LW_ERR_ROOT, LW_OK};
 use crate::types::{element, lw_op, lw_type, made, operator};
-use lineweave::{Again, CallSpec, Communicator};
+use lineweave::{whole, Again, Blocks, CallSpec, Communicator};
 use lineweave_core::collective::{Collective, Extent};
 use std::ffi::{c_int, c_void};
 
@@ -21,22 +21,12 @@ pub(crate) struct Call {
     pub root: c_int,
 }
 
-/// The lengths of a call's blocks.
-pub(crate) enum Lengths {
-    /// As its count says.
-    Even,
-    /// Elements for each rank.
-    Ranks(Vec<usize>),
-    /// Elements given to and taken from each rank.
-    Pairs(Vec<usize>, Vec<usize>),
-}
-
 /// A call as the runtime takes it.
-pub(crate) struct Resolved {
+pub(crate) struct Resolved<'a> {
     /// What C gave for the operator, with what was added to it.
     pub asked: Option<lw_op>,
     pub spec: CallSpec,
-    pub lengths: Lengths,
+    pub blocks: Blocks<'a>,
     pub input: *const u8,
     pub output: *mut u8,
 }
@@ -122,7 +112,7 @@ impl Call {
 
     #[inline(never)]
     fn run_anew(&self, comm: &mut Communicator, last: &mut Option<Last>) -> Result<(), Failure> {
-        let Resolved { spec, input, output, .. } = self.resolve(comm)?;
+        let Resolved { spec, input, output, .. } = self.resolve(comm, None)?;
         // SAFETY: checked for what can be seen from here; that they are as long as said and used by nobody else is the
         // header's rule.
         as_asked(comm, self.operator, |comm| unsafe { comm.call(&spec, input, output) })?;
@@ -140,31 +130,46 @@ impl Call {
         Ok(())
     }
 
-    /// What it is for the runtime, checked.
-    pub(crate) fn resolve(&self, comm: &Communicator) -> Result<Resolved, Failure> {
+    /// What it is for the runtime, checked: with blocks of one length, or of these.
+    pub(crate) fn resolve<'a>(
+        &self,
+        comm: &Communicator,
+        counts: Option<&'a [usize]>,
+    ) -> Result<Resolved<'a>, Failure> {
         let spec = self.spec(comm)?;
         let CallSpec { collective, element, root, .. } = spec;
-        let (rank, ranks) = (comm.rank(), comm.ranks());
-        let extents = [collective.input(rank, root), collective.output(rank, root)];
         // Checked for all ranks alike, so that none waits for one that was refused.
-        bytes(self.count, element, if collective.has_blocks() { ranks } else { 1 })?;
-        let lengths = extents.map(|extent| extent.bytes(ranks, spec.bytes()));
+        match counts {
+            None => bytes(self.count, element, if collective.has_blocks() { comm.ranks() } else { 1 })?,
+            Some(counts) => total(counts, element)?,
+        };
+        let places = comm.places(&spec, counts)?;
+        let extents = [collective.input(comm.rank(), root), collective.output(comm.rank(), root)];
         let (input, output) = match self.in_place(extents[0], extents[1])? {
             Some(buffer) => {
-                let start = check("the buffer in place", buffer, lengths[0].max(lengths[1]), element)?;
-                let own = start.wrapping_add(rank * spec.bytes());
-                match extents {
-                    [Extent::Message, Extent::Blocks] => (own, start),
-                    [Extent::Blocks, Extent::Message] if !collective.folds() => (start, own),
-                    _ => (start, start),
-                }
+                let start = check("the buffer in place", buffer, whole(&places), element)?;
+                let [given, taken] = places.map(|p| start.wrapping_add(p.map_or(0, |p| p.start)));
+                (given, taken)
             }
-            None => (
-                check("sendbuf", self.input, lengths[0], element)?,
-                check("recvbuf", self.output, lengths[1], element)?,
-            ),
+            None => {
+                let [given, taken] = places.map(|p| p.map_or(0, |p| p.len()));
+                (
+                    check("sendbuf", self.input, given, element)?,
+                    check("recvbuf", self.output, taken, element)?,
+                )
+            }
         };
-        Ok(Resolved { asked: self.operator, spec, lengths: Lengths::Even, input, output })
+        let blocks = counts.map_or(Blocks::Even, Blocks::Ranks);
+        Ok(Resolved { asked: self.operator, spec, blocks, input, output })
+    }
+
+    /// [`Call::resolve`] with a count for each rank, as C gives them.
+    pub(crate) fn counted<'a>(
+        &self,
+        comm: &Communicator,
+        counts: *const usize,
+    ) -> Result<Resolved<'a>, Failure> {
+        self.resolve(comm, Some(self::counts("counts", counts, comm.ranks())?))
     }
 }
 

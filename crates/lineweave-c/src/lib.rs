@@ -23,6 +23,5 @@ pub mod blocks;
 pub mod uneven;
 pub mod messages;
 pub mod requests;
-pub mod nonblocking;
-pub mod persistent;
+pub mod started;
 pub mod barrier;

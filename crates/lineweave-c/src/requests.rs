@@ -1,6 +1,6 @@
 //! Started and persistent calls as C holds them.
 
-use crate::collectives::{Lengths, Resolved};
+use crate::collectives::Resolved;
 use crate::handle::{enter, give, handle, lw_comm, no_handle, place_for, retire, FREED, LIVE};
 use crate::operators::asks_for_reproducible;
 use crate::status::{guard, lw_status, Failure, LW_ERR_HANDLE, LW_ERR_NULL, LW_ERR_OP};
@@ -42,7 +42,7 @@ pub(crate) fn make(
     comm: *mut lw_comm,
     request: *mut *mut lw_request,
     how: How,
-    f: impl FnOnce(&Communicator) -> Result<Resolved, Failure>,
+    f: impl FnOnce(&Communicator) -> Result<Resolved<'static>, Failure>,
 ) -> lw_status {
     enter(comm, |inner| {
         place_for(request)?;
@@ -53,9 +53,13 @@ pub(crate) fn make(
                         ask for it on the communicator: lw_comm_set_reproducible";
             return Err(Failure::new(LW_ERR_OP, text));
         }
+        let Resolved { spec, blocks, input, output, .. } = call;
         let made = match how {
-            How::Start => Inner::Once(start(inner, &call)?),
-            How::Init => Inner::Again(init(inner, &call)?),
+            // SAFETY: checked for what can be seen from here; that they are as long as said and used by nobody else before the
+            // call is over is the header's rule.
+            How::Start => Inner::Once(unsafe { inner.start_call(&spec, blocks, input, output) }?),
+            // SAFETY: as above.
+            How::Init => Inner::Again(unsafe { inner.init_call(&spec, blocks, input, output) }?),
         };
         let comm = handle(comm)?;
         // SAFETY: communicators that C holds come from `Arc::into_raw`.
@@ -66,33 +70,6 @@ pub(crate) fn make(
         let (state, inner) = (AtomicU64::new(LIVE), UnsafeCell::new(Some(made)));
         give(request, Box::into_raw(Box::new(lw_request { state, comm, inner })))
     })
-}
-
-fn start(comm: &mut Communicator, call: &Resolved) -> Result<Request, Failure> {
-    let Resolved { spec, lengths, input, output, .. } = call;
-    // SAFETY: checked for what can be seen from here; that they are as long as said and used by nobody else before the
-    // call is over is the header's rule. The same goes for the next two.
-    let started = unsafe {
-        match lengths {
-            Lengths::Even => comm.start_call(spec, *input, *output),
-            Lengths::Ranks(counts) => comm.start_uneven(spec, counts, *input, *output),
-            Lengths::Pairs(given, taken) => comm.start_pairs(spec, given, taken, *input, *output),
-        }
-    };
-    Ok(started?)
-}
-
-fn init(comm: &mut Communicator, call: &Resolved) -> Result<Persistent, Failure> {
-    let Resolved { spec, lengths, input, output, .. } = call;
-    // SAFETY: as in `start`.
-    let made = unsafe {
-        match lengths {
-            Lengths::Even => comm.init_call(spec, *input, *output),
-            Lengths::Ranks(counts) => comm.init_uneven(spec, counts, *input, *output),
-            Lengths::Pairs(given, taken) => comm.init_pairs(spec, given, taken, *input, *output),
-        }
-    };
-    Ok(made?)
 }
 
 /// The request at a place that C gave; none where it is null.

@@ -1,46 +1,32 @@
 //! Collectives with a count for each rank. Blocks lie one after the other, without gaps.
 
 use crate::buffers::{check, counts, is_in_place, total};
-use crate::collectives::{Call, Lengths, Resolved};
+use crate::collectives::{Call, Resolved};
 use crate::handle::{enter, lw_comm};
 use crate::operators::as_asked;
 use crate::status::{lw_status, Failure};
 use crate::types::{element, lw_op, lw_type};
-use lineweave::{CallSpec, Communicator, Place};
+use lineweave::{Blocks, CallSpec, Communicator};
 use lineweave_core::collective::Collective;
 use std::ffi::{c_int, c_void};
 
-/// Runs a call with these counts, the same on all ranks.
-fn run(call: &Call, comm: &mut Communicator, counts: &[usize]) -> Result<(), Failure> {
-    let Resolved { spec, input, output, .. } = resolve(call, comm, counts)?;
+/// Makes a call with these counts, the same on all ranks.
+fn run(comm: &mut Communicator, call: &Resolved<'_>, counts: &[usize]) -> Result<(), Failure> {
+    let Resolved { asked, spec, input, output, .. } = *call;
     // SAFETY: checked for what can be seen from here; that they are as long as said and used by nobody else is the
     // header's rule.
-    Ok(as_asked(comm, call.operator, |comm| unsafe { comm.call_uneven(&spec, counts, input, output) })?)
+    Ok(as_asked(comm, asked, |comm| unsafe { comm.call_uneven(&spec, counts, input, output) })?)
 }
 
-/// What it is for the runtime, checked.
-pub(crate) fn resolve(call: &Call, comm: &Communicator, counts: &[usize]) -> Result<Resolved, Failure> {
-    let spec = call.spec(comm)?;
-    let CallSpec { collective, element, root, .. } = spec;
-    let rank = comm.rank();
-    // Checked for all ranks alike, so that none waits for one that was refused.
-    total(counts, element)?;
-    let [given, taken] = comm.uneven_places(&spec, counts)?;
-    let length = |place: Option<Place>| place.map_or(0, |p| p.bytes);
-    let (input, output) = match call.in_place(collective.input(rank, root), collective.output(rank, root))? {
-        Some(buffer) => {
-            let end = |place: Option<Place>| place.map_or(0, |p| p.offset + p.bytes);
-            let start = check("the buffer in place", buffer, end(given).max(end(taken)), element)?;
-            let at = |place: Option<Place>| start.wrapping_add(place.map_or(0, |p| p.offset));
-            (at(given), at(taken))
-        }
-        None => (
-            check("sendbuf", call.input, length(given), element)?,
-            check("recvbuf", call.output, length(taken), element)?,
-        ),
-    };
-    let (input, lengths) = (input.cast_const(), Lengths::Ranks(counts.to_vec()));
-    Ok(Resolved { asked: call.operator, spec, lengths, input, output })
+impl Call {
+    /// Makes the call with a count for each rank.
+    fn run_counted(&self, comm: *const lw_comm, counts: *const usize) -> lw_status {
+        enter(comm, |comm| {
+            let counts = self::counts("counts", counts, comm.ranks())?;
+            let call = self.resolve(comm, Some(counts))?;
+            run(comm, &call, counts)
+        })
+    }
 }
 
 /// An alltoall of what each rank gives and takes, checked before anything is exchanged.
@@ -51,7 +37,7 @@ pub(crate) fn resolve_pairs(
     recvbuf: *mut c_void,
     recvcounts: *const usize,
     r#type: lw_type,
-) -> Result<Resolved, Failure> {
+) -> Result<Resolved<'static>, Failure> {
     let element = element(r#type)?;
     let taken = counts("recvcounts", recvcounts, comm.ranks())?;
     let given = match is_in_place(sendbuf) {
@@ -65,8 +51,7 @@ pub(crate) fn resolve_pairs(
     };
     let (collective, operator) = (Collective::Alltoall, None);
     let spec = CallSpec { collective, element, count: 0, operator, root: 0 };
-    let lengths = Lengths::Pairs(given.to_vec(), taken.to_vec());
-    Ok(Resolved { asked: None, spec, lengths, input, output })
+    Ok(Resolved { asked: None, spec, blocks: Blocks::Pairs { given, taken }, input, output })
 }
 
 /**
@@ -85,10 +70,7 @@ pub unsafe extern "C" fn lw_gatherv(
     r#type: lw_type,
     root: c_int,
 ) -> lw_status {
-    enter(comm, |comm| {
-        let counts = self::counts("counts", counts, comm.ranks())?;
-        run(&Call::of(Collective::Gather, sendbuf, recvbuf, 0, r#type).at(root), comm, counts)
-    })
+    Call::of(Collective::Gather, sendbuf, recvbuf, 0, r#type).at(root).run_counted(comm, counts)
 }
 
 /**
@@ -107,10 +89,7 @@ pub unsafe extern "C" fn lw_scatterv(
     r#type: lw_type,
     root: c_int,
 ) -> lw_status {
-    enter(comm, |comm| {
-        let counts = self::counts("counts", counts, comm.ranks())?;
-        run(&Call::of(Collective::Scatter, sendbuf, recvbuf, 0, r#type).at(root), comm, counts)
-    })
+    Call::of(Collective::Scatter, sendbuf, recvbuf, 0, r#type).at(root).run_counted(comm, counts)
 }
 
 /**
@@ -128,10 +107,7 @@ pub unsafe extern "C" fn lw_allgatherv(
     counts: *const usize,
     r#type: lw_type,
 ) -> lw_status {
-    enter(comm, |comm| {
-        let counts = self::counts("counts", counts, comm.ranks())?;
-        run(&Call::of(Collective::Allgather, sendbuf, recvbuf, 0, r#type), comm, counts)
-    })
+    Call::of(Collective::Allgather, sendbuf, recvbuf, 0, r#type).run_counted(comm, counts)
 }
 
 /**
@@ -150,10 +126,7 @@ pub unsafe extern "C" fn lw_reduce_scatter(
     r#type: lw_type,
     op: lw_op,
 ) -> lw_status {
-    enter(comm, |comm| {
-        let counts = self::counts("counts", counts, comm.ranks())?;
-        run(&Call::of(Collective::ReduceScatter, sendbuf, recvbuf, 0, r#type).by(op), comm, counts)
-    })
+    Call::of(Collective::ReduceScatter, sendbuf, recvbuf, 0, r#type).by(op).run_counted(comm, counts)
 }
 
 /**
@@ -175,8 +148,8 @@ pub unsafe extern "C" fn lw_alltoallv(
     enter(comm, |comm| {
         // Before the exchange, so that nothing this rank gave wrong is found in the middle of it.
         let checked = resolve_pairs(comm, sendbuf, sendcounts, recvbuf, recvcounts, r#type)?;
-        let Lengths::Pairs(given, taken) = checked.lengths else { return Ok(()) };
-        let pairs = comm.counts_of_pairs(&given, &taken, checked.spec.element.size())?;
-        run(&Call::of(Collective::Alltoall, sendbuf, recvbuf, 0, r#type), comm, &pairs)
+        let Blocks::Pairs { given, taken } = checked.blocks else { return Ok(()) };
+        let pairs = comm.counts_of_pairs(given, taken, checked.spec.element.size())?;
+        run(comm, &checked, &pairs)
     })
 }

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-const SOURCES: [&str; 15] = [
+const SOURCES: [&str; 14] = [
     "status",
     "types",
     "operators",
@@ -17,8 +17,7 @@ const SOURCES: [&str; 15] = [
     "uneven",
     "messages",
     "requests",
-    "nonblocking",
-    "persistent",
+    "started",
     "barrier",
 ];
 
@@ -36,10 +35,42 @@ fn here(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(file)
 }
 
+/// The sources, with the rows of src/started.rs written out as the functions that its macro makes of them.
+fn sources() -> [String; 14] {
+    SOURCES.map(|file| {
+        let text = std::fs::read_to_string(here(&format!("src/{file}.rs"))).expect("a source");
+        let Some((before, rows)) = text.split_once("\nstarted! {\n") else { return text };
+        let (mut starts, mut inits) = (String::new(), String::new());
+        for row in rows.trim_end().trim_end_matches('}').split_inclusive(";\n") {
+            let row: Vec<&str> = row.split_whitespace().collect();
+            let Some((blocks, row)) = row.join(" ").split_once(": ").map(|(b, r)| (b.to_owned(), r.to_owned())) else {
+                continue;
+            };
+            let (names, row) = row.split_once(", \"").expect("names");
+            let (start, init) = names.split_once(", ").expect("two names");
+            let (example, row) = row.split_once("\", (").expect("an example");
+            let (parameters, _) = row.split_once(") = ").expect("parameters");
+            let comma = if parameters.is_empty() { "" } else { ", " };
+            let function = |out: &mut String, name: &str, does: &str| {
+                write!(
+                    out,
+                    "\n/**\n * {does}\n * Errors: those of {blocks} that this rank can tell alone, LW_ERR_NULL.\n *\n \
+                     *     {name}({example}, &request);\n */\n#[no_mangle]\npub unsafe extern \"C\" fn {name}(\
+                     comm: *mut lw_comm, {parameters}{comma}request: *mut *mut lw_request) -> lw_status {{ 0 }}\n"
+                )
+                .expect("text");
+            };
+            let waited = format!("Starts {blocks}; *request is to be waited for, which may fail as {blocks} does.");
+            function(&mut starts, start, &waited);
+            function(&mut inits, init, &format!("Prepares {blocks}; lw_start starts *request."));
+        }
+        format!("{before}{starts}{inits}")
+    })
+}
+
 /// The names of constants of a type, as the sources declare them.
 fn constants(of: &str) -> Vec<String> {
-    let sources =
-        SOURCES.map(|file| std::fs::read_to_string(here(&format!("src/{file}.rs"))).expect("a source"));
+    let sources = sources();
     let lines = sources.iter().flat_map(|text| text.lines());
     let declared = lines.filter_map(|line| line.strip_prefix("pub const ")?.split_once(": "));
     declared
@@ -104,8 +135,10 @@ fn enumerate(text: &str, name: &str, least: &str) -> String {
 fn the_header_is_made_from_the_sources() {
     let config = cbindgen::Config::from_file(here("cbindgen.toml")).expect("a configuration");
     let mut builder = cbindgen::Builder::new().with_config(config);
-    for file in SOURCES {
-        builder = builder.with_src(here(&format!("src/{file}.rs")));
+    for (file, text) in SOURCES.iter().zip(sources()) {
+        let written = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{file}.rs"));
+        std::fs::write(&written, text).expect("a file");
+        builder = builder.with_src(written);
     }
     let mut made = Vec::new();
     builder.generate().expect("bindings").write(&mut made);
@@ -142,8 +175,6 @@ fn every_function_says_what_can_go_wrong_and_shows_an_example() {
         let fails = declared.starts_with("lw_status ");
         assert!(!fails || comment.contains("Errors: "), "{name} does not say what can go wrong");
     }
-    let sources =
-        SOURCES.map(|file| std::fs::read_to_string(here(&format!("src/{file}.rs"))).expect("a source"));
-    let declared: usize = sources.iter().map(|text| text.matches("extern \"C\" fn lw_").count()).sum();
+    let declared: usize = sources().iter().map(|text| text.matches("extern \"C\" fn lw_").count()).sum();
     assert_eq!(functions, declared);
 }

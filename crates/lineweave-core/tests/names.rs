@@ -61,3 +61,35 @@ fn a_window_is_printed_where_the_message_takes_several() {
     let listed = |a: &algorithm::Algorithm| Spec::named(a.name).algorithm(a.collective).is_ok();
     assert!(Collective::ALL.into_iter().all(|c| algorithm::table(c).iter().all(|a| listed(a))));
 }
+
+/// Algorithms read a parameter that is left out as a value of their own; the table says which.
+#[test]
+fn the_tables_defaults_are_those_of_the_plans() {
+    let (mut compared, mut named) = (0, 0);
+    for algorithm in algorithm::all() {
+        for (ranks, direct) in [(5, false), (8, true), (16, false), (16, true)] {
+            for bytes in [8, 4096, 1 << 16] {
+                let bytes = if algorithm.collective.moves_data() { bytes } else { 0 };
+                let flat = Problem::flat(algorithm.collective, ranks, bytes);
+                let grain = if bytes > 0 { 8 } else { 1 };
+                let problem = Problem { shape: levelled(ranks), direct, grain, ..flat };
+                let Ok(left_out) = algorithm.plan(&problem, &Params::new()) else { continue };
+                for parameter in algorithm.params {
+                    let given = Params::new().with(parameter.name, parameter.default);
+                    match algorithm.plan(&problem, &given) {
+                        Ok(plan) => {
+                            assert_eq!(plan.programs, left_out.programs, "{}: {given}", algorithm.name);
+                            compared += 1;
+                        }
+                        // What is only a word for a rule.
+                        Err(error) => {
+                            assert_eq!(parameter.default, "auto", "{}: {given}: {error}", algorithm.name);
+                            named += 1;
+                        }
+                    }
+                }
+            }
+        }
+    }
+    assert!(compared > 1_000, "only {compared} defaults were compared, {named} are rules");
+}

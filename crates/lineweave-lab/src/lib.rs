@@ -6,6 +6,7 @@
 //! other.
 #![forbid(unsafe_code)]
 
+mod ordered;
 pub mod models;
 pub mod matrix;
 pub mod optimise;

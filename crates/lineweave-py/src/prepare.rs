@@ -183,22 +183,22 @@ impl<'py> Call<'_, 'py> {
             }
         };
         let spec = CallSpec { collective, element: model.element, count, operator, root };
-        let bytes = spec.bytes();
         let output_start = output.map_or(std::ptr::null_mut(), |l| l.data);
         let input_start = match input {
-            Some(layout) => layout.data.cast_const(),
+            Some(layout) => layout.data,
             // In place: where the own block lies in the output.
-            None if extents == [Extent::Message, Extent::Blocks] => {
-                output_start.wrapping_add(rank * bytes).cast_const()
+            None => {
+                let [given, _] =
+                    spec.places(None, rank, ranks).map_err(|error| raise::error(py, &error, Some(rank)))?;
+                output_start.wrapping_add(given.map_or(0, |given| given.start))
             }
-            None => output_start.cast_const(),
         };
         let whole = spec.input_bytes(rank, ranks).max(spec.output_bytes(rank, ranks));
         let result = if writes { made.or_else(|| self.out.cloned()) } else { None };
         let unpack = packed_output.zip(result.clone());
         Ok(Ready {
             spec,
-            input: input_start,
+            input: input_start.cast_const(),
             output: output_start,
             whole,
             kept: [x, out],

@@ -10,6 +10,7 @@ use crate::held::Holding;
 use crate::prepare::{helper, Call, Given, Ready};
 use crate::raise;
 use crate::rank::Communicator;
+use lineweave::Blocks;
 use lineweave_core::collective::Collective;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -47,7 +48,7 @@ impl Request {
         comm.enter(py)?.run(py, 0, |comm| {
             idle = !comm.has_started();
             // SAFETY: both are as long as the call says, aligned, and kept below until it is over.
-            request = Some(unsafe { comm.start_call(&spec, input, output) }?);
+            request = Some(unsafe { comm.start_call(&spec, Blocks::Even, input, output) }?);
             Ok(())
         })?;
         let objects = also

@@ -5,9 +5,10 @@ use crate::prepare::{helper, Given};
 use crate::raise;
 use crate::rank::Communicator;
 use crate::requests::{collective, Request};
-use lineweave::{CallSpec, ElementType, Operator, Place};
+use lineweave::{Blocks, CallSpec, ElementType, Operator, Places};
 use lineweave_core::collective::Collective;
 use pyo3::prelude::*;
+use std::ops::Range;
 
 /// A call as Python made it.
 struct Uneven<'a, 'py> {
@@ -47,7 +48,7 @@ impl<'py> Uneven<'_, 'py> {
         };
         let counts = gathered.as_ref().unwrap_or(&self.counts);
         let spec = self.spec(py, operator)?;
-        let places = entered.run(py, 0, |comm| comm.uneven_places(&spec, counts))?;
+        let places = entered.run(py, 0, |comm| comm.places(&spec, Some(counts)))?;
         let Laid { input, output, whole, kept, result, .. } = self.lay(comm, py, spec, places)?;
         // SAFETY: both are as long as the places say, aligned, and kept by the arrays for the call; that nobody else uses them is
         // the caller's part.
@@ -63,23 +64,23 @@ impl<'py> Uneven<'_, 'py> {
         let operator = self.operator.map(|given| entered.operator(py, given)).transpose()?;
         let spec = self.spec(py, operator)?;
         let places = match &self.taken {
-            None => entered.run(py, 0, |comm| comm.uneven_places(&spec, &self.counts))?,
+            None => entered.run(py, 0, |comm| comm.places(&spec, Some(&self.counts)))?,
             // What others give is not known yet, and how long both buffers are does not depend on it.
             Some(taken) => [&self.counts, taken].map(|counts| {
                 let elements = counts.iter().fold(0usize, |sum, &n| sum.saturating_add(n));
-                Some(Place { offset: 0, bytes: elements.saturating_mul(spec.element.size()) })
+                Some(0..elements.saturating_mul(spec.element.size()))
             }),
         };
         let Laid { spec, input, output, whole, kept, result } = self.lay(comm, py, spec, places)?;
         let (mut request, mut idle) = (None, false);
         entered.run(py, 0, |comm| {
             idle = !comm.has_started();
-            request = Some(match &self.taken {
-                // SAFETY: both are as long as the places say, aligned, and kept until the call is over.
-                None => unsafe { comm.start_uneven(&spec, &self.counts, input, output) },
-                // SAFETY: as above.
-                Some(taken) => unsafe { comm.start_pairs(&spec, &self.counts, taken, input, output) },
-            }?);
+            let blocks = match &self.taken {
+                None => Blocks::Ranks(&self.counts),
+                Some(taken) => Blocks::Pairs { given: &self.counts, taken },
+            };
+            // SAFETY: both are as long as the places say, aligned, and kept until the call is over.
+            request = Some(unsafe { comm.start_call(&spec, blocks, input, output) }?);
             Ok(())
         })?;
         drop(entered);
@@ -110,13 +111,13 @@ impl<'py> Uneven<'_, 'py> {
         comm: &Communicator,
         py: Python<'py>,
         spec: CallSpec,
-        [input, output]: [Option<Place>; 2],
+        [input, output]: Places,
     ) -> PyResult<Laid<'py>> {
         let CallSpec { collective, element, .. } = spec;
         let x = self.x.map(|x| Array::of(x, "x")).transpose()?;
-        let made = match (output, self.out, self.x) {
+        let made = match (&output, self.out, self.x) {
             (Some(place), None, Some(x)) => {
-                Some(helper(py, "flat")?.call1((x, place.bytes / element.size()))?)
+                Some(helper(py, "flat")?.call1((x, place.len() / element.size()))?)
             }
             (Some(_), None, None) => {
                 return Err(raise::argument(py, format!("{collective}: this rank must give `out`")))
@@ -129,9 +130,9 @@ impl<'py> Uneven<'_, 'py> {
             return Err(raise::argument(py, format!("{collective}: rank {rank} must give `x`")));
         }
         let in_place = x.is_none();
-        let start = |array: Option<&Array<'_>>, place: Option<Place>, whose: &str| {
+        let start = |array: Option<&Array<'_>>, place: &Option<Range<usize>>, whose: &str| {
             let (Some(array), Some(place)) = (array, place) else { return Ok(std::ptr::null_mut()) };
-            let (layout, offset) = (array.layout, if in_place { place.offset } else { 0 });
+            let (layout, offset) = (array.layout, if in_place { place.start } else { 0 });
             if layout.element != element {
                 return Err(raise::kind(
                     py,
@@ -148,23 +149,23 @@ impl<'py> Uneven<'_, 'py> {
                 ));
             }
             let fits =
-                if in_place { layout.bytes() >= offset + place.bytes } else { layout.bytes() == place.bytes };
+                if in_place { layout.bytes() >= offset + place.len() } else { layout.bytes() == place.len() };
             if !fits {
                 let (found, size) = (layout.count, element.size());
                 return Err(raise::argument(
                     py,
                     format!(
                         "{collective}: `{whose}` has {found} elements and {} were expected by the counts",
-                        (offset + place.bytes) / size
+                        (offset + place.len()) / size
                     ),
                 ));
             }
             Ok(layout.data.wrapping_add(offset))
         };
         let source =
-            if in_place { start(out.as_ref(), input, "out") } else { start(x.as_ref(), input, "x") }?;
-        let target = start(out.as_ref(), output, "out")?;
-        let bytes = [input, output].map(|place| place.map_or(0, |p| p.bytes));
+            if in_place { start(out.as_ref(), &input, "out") } else { start(x.as_ref(), &input, "x") }?;
+        let target = start(out.as_ref(), &output, "out")?;
+        let bytes = [&input, &output].map(|place| place.as_ref().map_or(0, |p| p.len()));
         let result = output.and_then(|_| made.or_else(|| self.out.cloned()));
         let whole = bytes[0].max(bytes[1]);
         Ok(Laid { spec, input: source.cast_const(), output: target, whole, kept: [x, out], result })

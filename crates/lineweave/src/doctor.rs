@@ -214,7 +214,7 @@ fn binding(usable: &UsableCpus, settings: &Settings) -> Finding {
 
 fn huge_pages(kernel: &Kernel) -> Finding {
     const WHAT: &str = "huge pages for shared memory";
-    match kernel.transparent_shared.as_deref() {
+    match kernel.pages.transparent_shared.as_deref() {
         Some(mode @ ("always" | "advise" | "within_size" | "force")) => Finding::good(WHAT, mode),
         Some(mode) => Finding::advice(
             WHAT,

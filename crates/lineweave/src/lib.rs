@@ -62,14 +62,14 @@ pub mod who;
 pub mod node;
 pub mod doctor;
 
-pub use call::{CallSpec, Place};
+pub use call::{whole, CallSpec, Places};
 pub use calls::SharedBuffer;
 #[doc(hidden)]
 pub use communicator::Again;
 pub use communicator::Communicator;
 pub use error::Error;
 pub use kernel::{Block, Element, ElementType, Operator};
-pub use requests::{Operation, Persistent, Repeated, Request, Scope};
+pub use requests::{Blocks, Operation, Persistent, Repeated, Request, Scope};
 pub use segment::MAX_RANKS;
 pub use wait::ProgressHook;
 pub use watch::Attendant;

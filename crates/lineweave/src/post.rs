@@ -178,7 +178,7 @@ pub(crate) struct Rings<'a> {
 }
 
 /// Everything that a step of an errand needs.
-pub(crate) struct Desk<'a> {
+pub(crate) struct Mailbox<'a> {
     pub rings: Rings<'a>,
     pub watch: &'a mut Watch,
 }
@@ -242,7 +242,7 @@ fn take_over(cell: *mut u8, to: u64) -> bool {
     claim(cell).compare_exchange(OPEN, to, Ordering::AcqRel, Ordering::Relaxed).is_ok()
 }
 
-impl Desk<'_> {
+impl Mailbox<'_> {
     fn wait(
         &mut self,
         flag: &AtomicU64,

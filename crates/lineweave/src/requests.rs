@@ -61,6 +61,22 @@ impl<B> Drop for Keep<B> {
     }
 }
 
+/// How long the blocks of a call on raw buffers are, in elements.
+#[derive(Clone, Copy, Debug)]
+pub enum Blocks<'a> {
+    /// As [`CallSpec::count`] says.
+    Even,
+    /// One number for each rank, equal on all.
+    Ranks(&'a [usize]),
+    /// Of an alltoall: what this rank gives to each, and takes from each.
+    Pairs {
+        /// Given to each rank.
+        given: &'a [usize],
+        /// Taken from each rank.
+        taken: &'a [usize],
+    },
+}
+
 /// What a call does, with its buffers as addresses: it may be made several times.
 #[derive(Clone, Debug)]
 pub(crate) struct Recipe {
@@ -244,52 +260,11 @@ impl Communicator {
     pub unsafe fn start_call(
         &mut self,
         call: &CallSpec,
+        blocks: Blocks<'_>,
         input: *const u8,
         output: *mut u8,
     ) -> Result<Request, Error> {
-        let recipe = Recipe { call: *call, lengths: Lengths::Even, input, output };
-        self.check_recipe(&recipe)?;
-        Ok(self.launch(&recipe, Arc::new(Keep::new(())), None))
-    }
-
-    /// Starts a call with blocks of different lengths on raw buffers.
-    ///
-    /// # Errors
-    /// Those of [`Communicator::start`].
-    ///
-    /// # Safety
-    /// As for [`Communicator::call_uneven`], and as for [`Communicator::start_call`].
-    pub unsafe fn start_uneven(
-        &mut self,
-        call: &CallSpec,
-        counts: &[usize],
-        input: *const u8,
-        output: *mut u8,
-    ) -> Result<Request, Error> {
-        self.uneven_places(call, counts)?;
-        let recipe = Recipe { call: *call, lengths: Lengths::Uneven(counts.into()), input, output };
-        self.check_recipe(&recipe)?;
-        Ok(self.launch(&recipe, Arc::new(Keep::new(())), None))
-    }
-
-    /// Starts an alltoall with blocks of different lengths on raw buffers, of what each rank gives and takes.
-    ///
-    /// # Errors
-    /// Those of [`Communicator::start`].
-    ///
-    /// # Safety
-    /// As for [`Communicator::call_uneven`], and as for [`Communicator::start_call`].
-    pub unsafe fn start_pairs(
-        &mut self,
-        call: &CallSpec,
-        given: &[usize],
-        taken: &[usize],
-        input: *const u8,
-        output: *mut u8,
-    ) -> Result<Request, Error> {
-        crate::call::expect_counts(given, taken, self.ranks())?;
-        let lengths = Lengths::Gathered(Arc::new(Pairs::new(given, taken)));
-        let recipe = Recipe { call: *call, lengths, input, output };
+        let recipe = self.recipe(call, blocks, input, output)?;
         Ok(self.launch(&recipe, Arc::new(Keep::new(())), None))
     }
 
@@ -303,53 +278,35 @@ impl Communicator {
     pub unsafe fn init_call(
         &mut self,
         call: &CallSpec,
+        blocks: Blocks<'_>,
         input: *const u8,
         output: *mut u8,
     ) -> Result<Persistent, Error> {
-        let recipe = Recipe { call: *call, lengths: Lengths::Even, input, output };
-        self.check_recipe(&recipe)?;
+        let recipe = self.recipe(call, blocks, input, output)?;
         Ok(Persistent::new(self, recipe, Keep::new(())))
     }
 
-    /// The same for blocks of different lengths.
-    ///
-    /// # Errors
-    /// Those of [`Communicator::start`].
-    ///
-    /// # Safety
-    /// As for [`Communicator::start_uneven`], whenever it is started.
-    pub unsafe fn init_uneven(
-        &mut self,
+    fn recipe(
+        &self,
         call: &CallSpec,
-        counts: &[usize],
+        blocks: Blocks<'_>,
         input: *const u8,
         output: *mut u8,
-    ) -> Result<Persistent, Error> {
-        self.uneven_places(call, counts)?;
-        let recipe = Recipe { call: *call, lengths: Lengths::Uneven(counts.into()), input, output };
-        self.check_recipe(&recipe)?;
-        Ok(Persistent::new(self, recipe, Keep::new(())))
-    }
-
-    /// The same for an alltoall with blocks of different lengths.
-    ///
-    /// # Errors
-    /// Those of [`Communicator::start`].
-    ///
-    /// # Safety
-    /// As for [`Communicator::start_pairs`], whenever it is started.
-    pub unsafe fn init_pairs(
-        &mut self,
-        call: &CallSpec,
-        given: &[usize],
-        taken: &[usize],
-        input: *const u8,
-        output: *mut u8,
-    ) -> Result<Persistent, Error> {
-        crate::call::expect_counts(given, taken, self.ranks())?;
-        let lengths = Lengths::Gathered(Arc::new(Pairs::new(given, taken)));
+    ) -> Result<Recipe, Error> {
+        let lengths = match blocks {
+            Blocks::Even => Lengths::Even,
+            Blocks::Ranks(counts) => {
+                self.places(call, Some(counts))?;
+                Lengths::Uneven(counts.into())
+            }
+            Blocks::Pairs { given, taken } => {
+                crate::call::expect_counts(given, taken, self.ranks())?;
+                Lengths::Gathered(Arc::new(Pairs::new(given, taken)))
+            }
+        };
         let recipe = Recipe { call: *call, lengths, input, output };
-        Ok(Persistent::new(self, recipe, Keep::new(())))
+        self.check_recipe(&recipe)?;
+        Ok(recipe)
     }
 
     fn launch<B: Send + 'static>(

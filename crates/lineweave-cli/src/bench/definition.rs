@@ -15,17 +15,17 @@ pub const MAX_RANKS: usize = 256;
 
 /// The definitions that ship with lineweave, by name.
 const SHIPPED: [(&str, &str); 11] = [
-    ("barrier", include_str!("../../../../bench/definitions/barrier.toml")),
-    ("bcast", include_str!("../../../../bench/definitions/bcast.toml")),
-    ("reduce", include_str!("../../../../bench/definitions/reduce.toml")),
-    ("allreduce", include_str!("../../../../bench/definitions/allreduce.toml")),
-    ("gather", include_str!("../../../../bench/definitions/gather.toml")),
-    ("scatter", include_str!("../../../../bench/definitions/scatter.toml")),
-    ("allgather", include_str!("../../../../bench/definitions/allgather.toml")),
-    ("reduce-scatter", include_str!("../../../../bench/definitions/reduce-scatter.toml")),
-    ("scan", include_str!("../../../../bench/definitions/scan.toml")),
-    ("exscan", include_str!("../../../../bench/definitions/exscan.toml")),
-    ("alltoall", include_str!("../../../../bench/definitions/alltoall.toml")),
+    ("barrier", include_str!("../../bench/definitions/barrier.toml")),
+    ("bcast", include_str!("../../bench/definitions/bcast.toml")),
+    ("reduce", include_str!("../../bench/definitions/reduce.toml")),
+    ("allreduce", include_str!("../../bench/definitions/allreduce.toml")),
+    ("gather", include_str!("../../bench/definitions/gather.toml")),
+    ("scatter", include_str!("../../bench/definitions/scatter.toml")),
+    ("allgather", include_str!("../../bench/definitions/allgather.toml")),
+    ("reduce-scatter", include_str!("../../bench/definitions/reduce-scatter.toml")),
+    ("scan", include_str!("../../bench/definitions/scan.toml")),
+    ("exscan", include_str!("../../bench/definitions/exscan.toml")),
+    ("alltoall", include_str!("../../bench/definitions/alltoall.toml")),
 ];
 
 /// What the ranks of a measured team are.

@@ -5,7 +5,7 @@ use super::row::Row;
 use lineweave_core::collective::Collective;
 use serde::{Deserialize, Serialize};
 
-const SHIPPED: &str = include_str!("../../../../bench/field/xeon-2cpu-vm.toml");
+const SHIPPED: &str = include_str!("../../bench/field/xeon-2cpu-vm.toml");
 
 /// The share of the best peer's time that lineweave's processes may take at most, and for short messages and the barrier.
 const MOST: f64 = 0.9;
@@ -69,9 +69,9 @@ impl Field {
                 collective: row.collective,
                 ranks: row.ranks,
                 bytes: row.bytes,
-                median_ns: row.median_ns,
+                median_ns: row.times.median_ns,
                 best_ns,
-                ratio: row.median_ns / best_ns,
+                ratio: row.times.median_ns / best_ns,
                 target: (row.ranks == 2).then(|| target(row.collective, row.bytes)),
                 machine: self.machine.clone(),
             });

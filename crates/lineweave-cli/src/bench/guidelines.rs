@@ -24,7 +24,7 @@ const MOVED: f64 = 1.5;
 /// The exchange of two flags beside each case of two ranks: what it took at least and at most, where these are so far apart that CPUs
 /// must have changed place meanwhile, as those of a virtual machine do.
 pub fn moved(rows: &[Row]) -> Option<(f64, f64)> {
-    let exchanges = rows.iter().filter(|r| r.subject == Subject::Floor).map(|r| r.median_ns);
+    let exchanges = rows.iter().filter(|r| r.subject == Subject::Floor).map(|r| r.times.median_ns);
     let (low, high) = exchanges.fold((f64::INFINITY, 0.0f64), |(low, high), ns| (low.min(ns), high.max(ns)));
     (high > MOVED * low).then_some((low, high))
 }
@@ -37,7 +37,7 @@ fn alike(a: &Row, b: &Row, rows: &[Row]) -> bool {
                 && (r.collective, r.ranks, r.bytes, r.team, r.buffers)
                     == (of.collective, of.ranks, of.bytes, of.team, of.buffers)
         };
-        rows.iter().find(beside).map(|r| r.median_ns)
+        rows.iter().find(beside).map(|r| r.times.median_ns)
     };
     match (gauge(a), gauge(b)) {
         (Some(x), Some(y)) => x.max(y) <= MOVED * x.min(y),
@@ -54,7 +54,7 @@ pub fn violated(rows: &[Row]) -> Vec<Violated> {
         let like = |b: &&&Row| b.team == a.team && b.buffers == a.buffers && alike(a, b, rows);
         for b in ours.iter().filter(like) {
             if let Some(rule) = bound(a, b) {
-                found.extend(compare(rule, a, b.median_ns, b.ci_high_ns, &name(b)));
+                found.extend(compare(rule, a, b.times.median_ns, b.times.ci_high_ns, &name(b)));
             }
         }
         let comparable: Vec<&Row> = ours.iter().copied().filter(|b| alike(a, b, rows)).collect();
@@ -148,7 +148,8 @@ fn composed(a: &Row, ours: &[&Row]) -> Vec<Violated> {
             })
             .collect();
         let Some(rows) = rows else { continue };
-        let (median, high) = rows.iter().fold((0.0, 0.0), |(m, h), r| (m + r.median_ns, h + r.ci_high_ns));
+        let (median, high) =
+            rows.iter().fold((0.0, 0.0), |(m, h), r| (m + r.times.median_ns, h + r.times.ci_high_ns));
         let names: Vec<String> =
             rows.iter().map(|r| format!("{} of {}", r.collective, Bytes(r.bytes))).collect();
         found.extend(compare(rule, a, median, high, &names.join(" + ")));
@@ -166,16 +167,16 @@ fn impatient(a: &Row, rows: &[Row]) -> Option<Violated> {
             == (a.collective, a.ranks, a.bytes, a.team, a.buffers)
     };
     let waits = rows.iter().filter(same).filter(|r| Subject::WAITS.contains(&r.subject));
-    let best = waits.min_by(|x, y| x.median_ns.total_cmp(&y.median_ns))?;
-    let (median, high) = (WAITING * best.median_ns, WAITING * best.ci_high_ns);
+    let best = waits.min_by(|x, y| x.times.median_ns.total_cmp(&y.times.median_ns))?;
+    let (median, high) = (WAITING * best.times.median_ns, WAITING * best.times.ci_high_ns);
     compare("time <= 3 x the best way of waiting", a, median, high, &format!("3 x {}", best.subject))
 }
 
 fn compare(guideline: &'static str, a: &Row, median: f64, high: f64, what: &str) -> Option<Violated> {
-    (a.ci_low_ns > high).then(|| Violated {
+    (a.times.ci_low_ns > high).then(|| Violated {
         guideline,
-        found: format!("{} takes {}, {what} {}", name(a), Nanos(a.median_ns), Nanos(median)),
-        factor: a.median_ns / median,
+        found: format!("{} takes {}, {what} {}", name(a), Nanos(a.times.median_ns), Nanos(median)),
+        factor: a.times.median_ns / median,
     })
 }
 
@@ -190,6 +191,7 @@ fn name(row: &Row) -> String {
 #[cfg(test)]
 pub(super) mod tests {
     use super::super::definition::Buffers;
+    use super::super::row::Times;
     use super::*;
 
     pub fn row(collective: Collective, ranks: usize, bytes: u64, median_ns: f64) -> Row {
@@ -200,14 +202,16 @@ pub(super) mod tests {
             team: Team::Threads,
             subject: Subject::Lineweave,
             buffers: Buffers::Reuse,
-            median_ns,
-            ci_low_ns: median_ns * 0.98,
-            ci_high_ns: median_ns * 1.02,
-            p5_ns: median_ns,
-            p95_ns: median_ns,
-            min_ns: median_ns,
-            samples: 100,
-            disturbed: 0,
+            times: Times {
+                median_ns,
+                ci_low_ns: median_ns * 0.98,
+                ci_high_ns: median_ns * 1.02,
+                p5_ns: median_ns,
+                p95_ns: median_ns,
+                min_ns: median_ns,
+                samples: 100,
+                disturbed: 0,
+            },
             rounds: 3,
             ratio_to_floor: None,
             floor: None,
@@ -259,7 +263,9 @@ pub(super) mod tests {
         // Unless CPUs changed place in between.
         let mut drifted = parts(200.0).to_vec();
         for (i, ns) in [(0, 160.0), (1, 30.0)] {
-            drifted.push(Row { subject: Subject::Floor, median_ns: ns, ..drifted[i].clone() });
+            let mut row = Row { subject: Subject::Floor, ..drifted[i].clone() };
+            row.times.median_ns = ns;
+            drifted.push(row);
         }
         assert_eq!((violated(&drifted), moved(&drifted)), (Vec::new(), Some((30.0, 160.0))));
         assert_eq!(moved(&parts(1.0)), None);

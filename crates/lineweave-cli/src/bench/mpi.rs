@@ -4,15 +4,17 @@
 //! all subjects; a launch's figure is the median of its batches, and ratios are taken between launches of one round, so that
 //! what slows the machine for a while slows both.
 
+use super::peers::stats;
+use lineweave_core::profile::Stats;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const PROGRAM: &str = include_str!("../../../../bench/mpi/collectives.c");
+const PROGRAM: &str = include_str!("../../bench/mpi/collectives.c");
 const INTERFACES: [(&str, &str, &str, &str); 2] = [
-    ("openmpi", "LWM_OPENMPI", "libmpi.so.40", include_str!("../../../../mpi/src/abi/openmpi.h")),
-    ("mpich", "LWM_MPICH", "libmpi.so.12", include_str!("../../../../mpi/src/abi/mpich.h")),
+    ("openmpi", "LWM_OPENMPI", "libmpi.so.40", include_str!("../../abi/openmpi.h")),
+    ("mpich", "LWM_MPICH", "libmpi.so.12", include_str!("../../abi/mpich.h")),
 ];
 /// Where libraries lie below a prefix.
 const LIBRARIES: [&str; 4] = ["lib", "lib64", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu"];
@@ -292,24 +294,14 @@ pub fn ratios(rows: &[Row]) -> Vec<Ratio> {
 
 /// The median of the rounds' ratios, and its interval.
 pub fn ratio(ours: &[f64], theirs: &[f64]) -> (f64, [f64; 2]) {
-    let mut each: Vec<f64> = ours.iter().zip(theirs).map(|(a, b)| a / b).collect();
-    each.sort_by(f64::total_cmp);
-    let n = each.len();
-    // The median lies between these order statistics with 95 %: n/2 -+ 0.98 sqrt(n).
-    let reach = 0.98 * (n as f64).sqrt();
-    let low = if n < 6 { 0 } else { (n as f64 / 2.0 - reach).floor().max(0.0) as usize };
-    (median(&each), [each[low], each[n - 1 - low]])
+    let each: Vec<f64> = ours.iter().zip(theirs).map(|(a, b)| a / b).collect();
+    let Stats { median, ci_low, ci_high, .. } = stats(&each, 0);
+    (median, [ci_low, ci_high])
 }
 
 /// Of at least one value.
 pub fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let middle = sorted.len() / 2;
-    match sorted.len() % 2 {
-        0 => (sorted[middle - 1] + sorted[middle]) / 2.0,
-        _ => sorted[middle],
-    }
+    stats(values, 0).median
 }
 
 #[cfg(test)]

@@ -6,7 +6,6 @@ use serde::Serialize;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What a record was measured on.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -36,7 +35,7 @@ impl Provenance {
     pub fn gather(node: &NodeInfo, chosen_by: String) -> Provenance {
         let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
         Provenance {
-            measured_at: now(),
+            measured_at: lineweave::measure::utc::now(),
             version: env!("CARGO_PKG_VERSION"),
             commit: commit(),
             cpu: node.fingerprint.cpu.clone(),
@@ -89,43 +88,9 @@ fn commit() -> Option<String> {
     Some(if changed { commit + "+" } else { commit })
 }
 
-/// Now, in UTC, to the second.
-pub fn now() -> String {
-    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
-    date(seconds)
-}
-
-/// RFC 3339 of seconds since 1970 (days to civil date: Hinnant, "chrono-compatible low-level date algorithms").
-fn date(seconds: u64) -> String {
-    let (days, rest) = (seconds / 86_400, seconds % 86_400);
-    let shifted = days + 719_468;
-    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
-    let year = era * 400 + year_of_era + u64::from(month <= 2);
-    format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", rest / 3600, rest / 60 % 60, rest % 60)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn dates_are_the_calendar_s() {
-        // As `date -u -d @N` prints them.
-        for (seconds, text) in [
-            (0, "1970-01-01T00:00:00Z"),
-            (951_782_399, "2000-02-28T23:59:59Z"),
-            (951_782_400, "2000-02-29T00:00:00Z"),
-            (1_709_251_200, "2024-03-01T00:00:00Z"),
-            (4_102_444_799, "2099-12-31T23:59:59Z"),
-        ] {
-            assert_eq!(date(seconds), text);
-        }
-    }
 
     #[test]
     fn machines_are_directories_without_odd_characters() {

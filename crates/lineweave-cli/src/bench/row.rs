@@ -5,6 +5,7 @@ use super::peers::stats;
 use lineweave::trial::{Outcome, Way};
 use lineweave_core::algorithm::spec::Named;
 use lineweave_core::collective::Collective;
+use lineweave_core::profile::Stats;
 use serde::Serialize;
 
 /// What one subject took for one case.
@@ -22,22 +23,9 @@ pub struct Row {
     pub subject: Subject,
     /// Which buffers.
     pub buffers: Buffers,
-    /// Median of a call, in ns.
-    pub median_ns: f64,
-    /// Its rank-based 95 % interval.
-    pub ci_low_ns: f64,
-    /// Its upper end.
-    pub ci_high_ns: f64,
-    /// 5th percentile.
-    pub p5_ns: f64,
-    /// 95th percentile.
-    pub p95_ns: f64,
-    /// Smallest sample.
-    pub min_ns: f64,
-    /// Batches.
-    pub samples: usize,
-    /// Batches set aside because something disturbed them.
-    pub disturbed: usize,
+    /// How long a call took.
+    #[serde(flatten)]
+    pub times: Times,
     /// Windows, alternating with the other subjects'.
     pub rounds: usize,
     /// Median over rounds of this subject's median by the floor's of the same round.
@@ -54,6 +42,42 @@ pub struct Row {
     pub setting: Option<String>,
     /// What really ran: a peer's library.
     pub runtime: Option<String>,
+}
+
+/// Statistics of a call's time, in ns.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Times {
+    /// Median.
+    pub median_ns: f64,
+    /// Its rank-based 95 % interval.
+    pub ci_low_ns: f64,
+    /// Its upper end.
+    pub ci_high_ns: f64,
+    /// 5th percentile.
+    pub p5_ns: f64,
+    /// 95th percentile.
+    pub p95_ns: f64,
+    /// Smallest sample.
+    pub min_ns: f64,
+    /// Batches.
+    pub samples: usize,
+    /// Batches set aside because something disturbed them.
+    pub disturbed: usize,
+}
+
+impl From<Stats> for Times {
+    fn from(s: Stats) -> Times {
+        Times {
+            median_ns: s.median,
+            ci_low_ns: s.ci_low,
+            ci_high_ns: s.ci_high,
+            p5_ns: s.p5,
+            p95_ns: s.p95,
+            min_ns: s.min,
+            samples: s.samples,
+            disturbed: s.disturbed,
+        }
+    }
 }
 
 /// A subject that was not measured, and why.

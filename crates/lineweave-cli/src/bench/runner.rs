@@ -357,7 +357,6 @@ impl Runner {
 
 impl Entrant {
     fn row(self, case: &Case, floor: Option<Subject>, ratio_to_floor: Option<f64>) -> Row {
-        let s = stats(&self.windows.batches_ns, self.windows.disturbed);
         Row {
             collective: case.collective,
             ranks: case.ranks,
@@ -365,14 +364,7 @@ impl Entrant {
             team: self.team,
             subject: self.subject,
             buffers: case.buffers,
-            median_ns: s.median,
-            ci_low_ns: s.ci_low,
-            ci_high_ns: s.ci_high,
-            p5_ns: s.p5,
-            p95_ns: s.p95,
-            min_ns: s.min,
-            samples: s.samples,
-            disturbed: s.disturbed,
+            times: stats(&self.windows.batches_ns, self.windows.disturbed).into(),
             rounds: self.windows.medians.len(),
             ratio_to_floor,
             floor,

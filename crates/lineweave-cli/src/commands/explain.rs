@@ -60,18 +60,10 @@ struct Found {
 
 #[derive(Serialize)]
 struct ChoiceObject<'a> {
-    collective: Collective,
-    ranks: usize,
-    root: usize,
-    bytes: usize,
-    grain_bytes: usize,
-    team: &'static str,
-    algorithm: &'a str,
-    params: &'a Params,
-    window_bytes: usize,
-    because: &'static str,
-    predicted_ns: f64,
-    measured_ns: Option<f64>,
+    #[serde(flatten)]
+    asked: AskedObject,
+    #[serde(flatten)]
+    chosen: ChosenObject<'a>,
     reproducible: bool,
     free_algorithm: Option<&'a str>,
     free_predicted_ns: Option<f64>,
@@ -82,6 +74,28 @@ struct ChoiceObject<'a> {
     reasons: &'a [String],
     costs: &'a str,
     notes: &'a [String],
+}
+
+/// The question.
+#[derive(Serialize)]
+struct AskedObject {
+    collective: Collective,
+    ranks: usize,
+    root: usize,
+    bytes: usize,
+    grain_bytes: usize,
+    team: &'static str,
+}
+
+/// The answer.
+#[derive(Serialize)]
+struct ChosenObject<'a> {
+    algorithm: &'a str,
+    params: &'a Params,
+    window_bytes: usize,
+    because: &'static str,
+    predicted_ns: f64,
+    measured_ns: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -186,23 +200,27 @@ fn objects(arguments: &Arguments, found: &Found, session: &mut Session) -> Resul
     let Found { question, choice, chosen, .. } = found;
     let [attach, boxes] = paths(found).map(|best| best.map(|c| CandidateObject::of(c, question)));
     let object = ChoiceObject {
-        collective: question.collective,
-        ranks: question.shape.ranks(),
-        root: question.root,
-        bytes: question.bytes,
-        grain_bytes: question.grain,
-        team: team_of(question),
-        algorithm: chosen.algorithm.name,
-        params: &chosen.params,
-        window_bytes: chosen.window,
-        because: match chosen.because {
-            Because::Forced => "forced",
-            Because::Measured => "measured",
-            Because::Simulated => "simulated",
-            Because::Predicted => "predicted",
+        asked: AskedObject {
+            collective: question.collective,
+            ranks: question.shape.ranks(),
+            root: question.root,
+            bytes: question.bytes,
+            grain_bytes: question.grain,
+            team: team_of(question),
         },
-        predicted_ns: found.predicted.0,
-        measured_ns: found.measured_ns,
+        chosen: ChosenObject {
+            algorithm: chosen.algorithm.name,
+            params: &chosen.params,
+            window_bytes: chosen.window,
+            because: match chosen.because {
+                Because::Forced => "forced",
+                Because::Measured => "measured",
+                Because::Simulated => "simulated",
+                Because::Predicted => "predicted",
+            },
+            predicted_ns: found.predicted.0,
+            measured_ns: found.measured_ns,
+        },
         reproducible: question.association == Association::Fixed,
         free_algorithm: found.free.as_ref().map(|free| free.algorithm),
         free_predicted_ns: found.free.as_ref().map(|free| free.predicted.0),

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 macro_rules! sources {
     ($($name:literal),* $(,)?) => {
-        &[$(($name, include_str!(concat!("../../../../machines/", $name, ".toml")))),*]
+        &[$(($name, include_str!(concat!("../../machines/", $name, ".toml")))),*]
     };
 }
 

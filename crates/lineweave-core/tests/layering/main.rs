@@ -1,6 +1,7 @@
 //! Arrows point one way: between crates, between this crate's modules, and away from input and output.
 
 mod circles;
+mod house;
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -29,6 +29,7 @@ pub use plan::plan;
 pub use spans::{spans, Span};
 pub use steps::{steps, Step, Steps};
 pub use surface::{surfaces, Sampled};
+pub use svg::escape;
 pub use trace::trace;
 pub use tree::tree;
 

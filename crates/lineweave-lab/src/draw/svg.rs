@@ -30,7 +30,7 @@ pub(super) struct Svg {
 }
 
 /// Text as XML content or attribute. Characters that XML 1.0 has no way to write become U+FFFD.
-pub(super) fn escape(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

@@ -4,6 +4,7 @@
 //! for long messages, which LogGP was made for, nor where transfers share a channel.
 
 use super::published::Published;
+use crate::ordered::Time;
 use lineweave_core::model::{Fitted, Reading};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -41,24 +42,6 @@ impl LogP {
             next.push(Reverse(Time(at + flight)));
         }
         last
-    }
-}
-
-/// A time in a heap.
-#[derive(Clone, Copy, PartialEq)]
-struct Time(f64);
-
-impl Eq for Time {}
-
-impl PartialOrd for Time {
-    fn partial_cmp(&self, other: &Time) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Time {
-    fn cmp(&self, other: &Time) -> std::cmp::Ordering {
-        self.0.total_cmp(&other.0)
     }
 }
 

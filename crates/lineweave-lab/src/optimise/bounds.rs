@@ -1,5 +1,6 @@
 //! What no algorithm can be faster than, in a model where information moves by reading lines.
 
+use crate::ordered::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -77,24 +78,6 @@ pub fn spread(cluster: &[f64], latency: f64, sends: Sends, ranks: usize, places:
 /// Holds for barriers and, with the time to fold in `step`, for reductions.
 pub fn doubling(ranks: usize, step: f64) -> f64 {
     lineweave_core::algorithm::ranks::ceil_log(ranks, 2) as f64 * step
-}
-
-/// A time that orders.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Time(pub f64);
-
-impl Eq for Time {}
-
-impl PartialOrd for Time {
-    fn partial_cmp(&self, other: &Time) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Time {
-    fn cmp(&self, other: &Time) -> std::cmp::Ordering {
-        self.0.total_cmp(&other.0)
-    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! What a call is: the collective, its elements, and where they lie. It knows nothing of how a call is carried out.
 
-mod places;
+mod layout;
 mod spec;
 
-pub use places::Place;
-pub(crate) use places::{expect_counts, expect_equal, expect_length, Uneven};
+pub(crate) use layout::{expect_counts, expect_equal, expect_length, total_bytes, Memory};
+pub use layout::{whole, Places};
 pub use spec::CallSpec;
 pub(crate) use spec::{fingerprint, OPERATOR, REPRODUCIBLE, WORDS};

@@ -2,7 +2,7 @@
 
 use crate::called::Called;
 use crate::kernel::{ElementType, Operator};
-use lineweave_core::collective::{Collective, Extent};
+use lineweave_core::collective::Collective;
 use lineweave_core::units::fnv1a;
 
 /// What a rank calls; every field must be equal on all ranks.
@@ -49,19 +49,6 @@ impl CallSpec {
     pub(crate) fn called(&self, reproducible: bool) -> Called {
         let folds = self.operator.map(|operator| (operator, self.element));
         Called::new(self.collective, self.bytes(), self.root, folds, reproducible)
-    }
-
-    /// Where the input of `rank` lies when the call is in place: in the output, or for a scatter's root around it.
-    pub(crate) fn input_in_place(&self, rank: usize, ranks: usize, output: *mut u8) -> *const u8 {
-        let own = rank * self.bytes();
-        let [input, out] = [self.collective.input(rank, self.root), self.collective.output(rank, self.root)];
-        debug_assert!(rank < ranks);
-        match (input, out) {
-            (Extent::Message, Extent::Blocks) => output.wrapping_add(own),
-            (Extent::Blocks, Extent::Message) if !self.collective.folds() => output.wrapping_sub(own),
-            (Extent::Nothing, _) => std::ptr::null(),
-            (Extent::Message | Extent::Blocks, _) => output,
-        }
     }
 
     /// What is compared; `lengths` stands for those of uneven blocks, and is 0 where there are none.

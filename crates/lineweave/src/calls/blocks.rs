@@ -4,19 +4,11 @@
 //! calls in place take one buffer: the one with all blocks at ranks that have such a buffer, the own block's
 //! elsewhere.
 
-use crate::call::expect_length;
-use crate::call::CallSpec;
+use crate::call::{CallSpec, Memory};
 use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::kernel::{Element, Operator};
-use lineweave_core::collective::{Collective, Extent};
-
-/// Input, output and elements of a block.
-struct Parts<'a, T> {
-    input: Option<&'a [T]>,
-    output: Option<&'a mut [T]>,
-    count: usize,
-}
+use lineweave_core::collective::Collective;
 
 impl Communicator {
     /// Gathers every rank's `input` in the root's `output`, in the order of ranks. There `output` is as long as all
@@ -35,8 +27,7 @@ impl Communicator {
     /// # Ok::<(), lineweave::Error>(())
     /// ```
     pub fn gather<T: Element>(&mut self, input: &[T], output: &mut [T], root: usize) -> Result<(), Error> {
-        let parts = Parts { input: Some(input), output: Some(output), count: input.len() };
-        self.exchange(Collective::Gather, None, root, parts)
+        self.exchange(Collective::Gather, None, root, None, Memory::two(input, output))
     }
 
     /// [`Communicator::gather`] where the root's own block already lies in its place in `buffer`; at other ranks
@@ -55,7 +46,7 @@ impl Communicator {
     /// # Ok::<(), lineweave::Error>(())
     /// ```
     pub fn gather_in_place<T: Element>(&mut self, buffer: &mut [T], root: usize) -> Result<(), Error> {
-        self.exchange_in_place(Collective::Gather, None, root, buffer)
+        self.exchange(Collective::Gather, None, root, None, Memory::one(buffer))
     }
 
     /// Gives block `r` of the root's `input` to rank `r`, in its `output`. At the root `input` is as long as all
@@ -74,8 +65,7 @@ impl Communicator {
     /// # Ok::<(), lineweave::Error>(())
     /// ```
     pub fn scatter<T: Element>(&mut self, input: &[T], output: &mut [T], root: usize) -> Result<(), Error> {
-        let parts = Parts { count: output.len(), input: Some(input), output: Some(output) };
-        self.exchange(Collective::Scatter, None, root, parts)
+        self.exchange(Collective::Scatter, None, root, None, Memory::two(input, output))
     }
 
     /// [`Communicator::scatter`] where the root's own block stays in its place in `buffer`; at other ranks `buffer`
@@ -94,7 +84,7 @@ impl Communicator {
     /// # Ok::<(), lineweave::Error>(())
     /// ```
     pub fn scatter_in_place<T: Element>(&mut self, buffer: &mut [T], root: usize) -> Result<(), Error> {
-        self.exchange_in_place(Collective::Scatter, None, root, buffer)
+        self.exchange(Collective::Scatter, None, root, None, Memory::one(buffer))
     }
 
     /// Gathers every rank's `input` in every rank's `output`, in the order of ranks.
@@ -112,8 +102,7 @@ impl Communicator {
     /// # Ok::<(), lineweave::Error>(())
     /// ```
     pub fn allgather<T: Element>(&mut self, input: &[T], output: &mut [T]) -> Result<(), Error> {
-        let parts = Parts { input: Some(input), output: Some(output), count: input.len() };
-        self.exchange(Collective::Allgather, None, 0, parts)
+        self.exchange(Collective::Allgather, None, 0, None, Memory::two(input, output))
     }
 
     /// [`Communicator::allgather`] where each rank's own block already lies in its place in `buffer`.
@@ -132,7 +121,7 @@ impl Communicator {
     /// # Ok::<(), lineweave::Error>(())
     /// ```
     pub fn allgather_in_place<T: Element>(&mut self, buffer: &mut [T]) -> Result<(), Error> {
-        self.exchange_in_place(Collective::Allgather, None, 0, buffer)
+        self.exchange(Collective::Allgather, None, 0, None, Memory::one(buffer))
     }
 
     /// Combines every rank's `input` elementwise and gives block `r` of the result to rank `r`: `input` is as long as
@@ -157,8 +146,7 @@ impl Communicator {
         output: &mut [T],
         operator: Operator,
     ) -> Result<(), Error> {
-        let parts = Parts { count: output.len(), input: Some(input), output: Some(output) };
-        self.exchange(Collective::ReduceScatter, Some(operator), 0, parts)
+        self.exchange(Collective::ReduceScatter, Some(operator), 0, None, Memory::two(input, output))
     }
 
     /// [`Communicator::reduce_scatter_block`] with the result where the first block of the input was. What is behind
@@ -182,7 +170,7 @@ impl Communicator {
         buffer: &mut [T],
         operator: Operator,
     ) -> Result<(), Error> {
-        self.exchange_in_place(Collective::ReduceScatter, Some(operator), 0, buffer)
+        self.exchange(Collective::ReduceScatter, Some(operator), 0, None, Memory::one(buffer))
     }
 
     /// Combines elementwise, in rank order, the `input` of all ranks up to and with this one in its `output`.
@@ -207,8 +195,7 @@ impl Communicator {
         output: &mut [T],
         operator: Operator,
     ) -> Result<(), Error> {
-        let parts = Parts { input: Some(input), output: Some(output), count: input.len() };
-        self.exchange(Collective::Scan, Some(operator), 0, parts)
+        self.exchange(Collective::Scan, Some(operator), 0, None, Memory::two(input, output))
     }
 
     /// [`Communicator::scan`] with the result in place of the input.
@@ -227,7 +214,7 @@ impl Communicator {
     /// # Ok::<(), lineweave::Error>(())
     /// ```
     pub fn scan_in_place<T: Element>(&mut self, buffer: &mut [T], operator: Operator) -> Result<(), Error> {
-        self.exchange_in_place(Collective::Scan, Some(operator), 0, buffer)
+        self.exchange(Collective::Scan, Some(operator), 0, None, Memory::one(buffer))
     }
 
     /// Combines elementwise, in rank order, the `input` of all ranks before this one in its `output`. Rank 0's
@@ -252,8 +239,7 @@ impl Communicator {
         output: &mut [T],
         operator: Operator,
     ) -> Result<(), Error> {
-        let parts = Parts { input: Some(input), output: Some(output), count: input.len() };
-        self.exchange(Collective::Exscan, Some(operator), 0, parts)
+        self.exchange(Collective::Exscan, Some(operator), 0, None, Memory::two(input, output))
     }
 
     /// [`Communicator::exscan`] with the result in place of the input; rank 0's stays.
@@ -272,7 +258,7 @@ impl Communicator {
     /// # Ok::<(), lineweave::Error>(())
     /// ```
     pub fn exscan_in_place<T: Element>(&mut self, buffer: &mut [T], operator: Operator) -> Result<(), Error> {
-        self.exchange_in_place(Collective::Exscan, Some(operator), 0, buffer)
+        self.exchange(Collective::Exscan, Some(operator), 0, None, Memory::one(buffer))
     }
 
     /// Gives block `j` of this rank's `input` to rank `j`, where it is block `r` of the `output`, `r` being this rank:
@@ -292,8 +278,7 @@ impl Communicator {
     /// # Ok::<(), lineweave::Error>(())
     /// ```
     pub fn alltoall<T: Element>(&mut self, input: &[T], output: &mut [T]) -> Result<(), Error> {
-        let parts = Parts { count: input.len() / self.ranks(), input: Some(input), output: Some(output) };
-        self.exchange(Collective::Alltoall, None, 0, parts)
+        self.exchange(Collective::Alltoall, None, 0, None, Memory::two(input, output))
     }
 
     /// [`Communicator::alltoall`] with what arrives in place of what was given.
@@ -311,61 +296,25 @@ impl Communicator {
     /// # Ok::<(), lineweave::Error>(())
     /// ```
     pub fn alltoall_in_place<T: Element>(&mut self, buffer: &mut [T]) -> Result<(), Error> {
-        self.exchange_in_place(Collective::Alltoall, None, 0, buffer)
+        self.exchange(Collective::Alltoall, None, 0, None, Memory::one(buffer))
     }
 
-    fn exchange<T: Element>(
+    /// A call on memory that is borrowed for it, with blocks of the lengths `counts` or of one.
+    pub(super) fn exchange(
         &mut self,
         collective: Collective,
         operator: Option<Operator>,
         root: usize,
-        parts: Parts<'_, T>,
+        counts: Option<&[usize]>,
+        memory: Memory<'_>,
     ) -> Result<(), Error> {
-        let call = CallSpec { collective, element: T::TYPE, count: parts.count, operator, root };
-        let (rank, ranks) = (self.rank(), self.ranks());
-        if root >= ranks {
-            return Err(Error::Root { collective, root, ranks });
+        let call = CallSpec { collective, element: memory.element, count: 0, operator, root };
+        let (call, input, output) = memory.resolve(call, counts, self.rank(), self.ranks())?;
+        match counts {
+            // SAFETY: the slices are borrowed for the call, and as long as it says where it uses them.
+            None => unsafe { self.call(&call, input, output) },
+            // SAFETY: as above.
+            Some(counts) => unsafe { self.engine().run_uneven(&call, counts, input, output) },
         }
-        let input = parts.input.unwrap_or_default();
-        let output = parts.output.unwrap_or_default();
-        if collective.input(rank, root) != Extent::Nothing {
-            expect_length(collective, "input", call.input_bytes(rank, ranks), size_of_val(input))?;
-        }
-        if collective.output(rank, root) != Extent::Nothing {
-            expect_length(collective, "output", call.output_bytes(rank, ranks), size_of_val(output))?;
-        }
-        // SAFETY: both slices are borrowed for the call and as long as it says where it uses them.
-        unsafe { self.call(&call, input.as_ptr().cast(), output.as_mut_ptr().cast()) }
-    }
-
-    fn exchange_in_place<T: Element>(
-        &mut self,
-        collective: Collective,
-        operator: Option<Operator>,
-        root: usize,
-        buffer: &mut [T],
-    ) -> Result<(), Error> {
-        let (rank, ranks) = (self.rank(), self.ranks());
-        if root >= ranks {
-            return Err(Error::Root { collective, root, ranks });
-        }
-        let extents = [collective.input(rank, root), collective.output(rank, root)];
-        let count = match extents.contains(&Extent::Blocks) {
-            true => buffer.len() / ranks,
-            false => buffer.len(),
-        };
-        let call = CallSpec { collective, element: T::TYPE, count, operator, root };
-        let whole = extents.map(|e| e.bytes(ranks, call.bytes())).into_iter().max().unwrap_or(0);
-        expect_length(collective, "buffer", whole, size_of_val(buffer))?;
-        let start = buffer.as_mut_ptr().cast::<u8>();
-        let own = start.wrapping_add(rank * call.bytes());
-        let (input, output) = match extents {
-            [Extent::Message, Extent::Blocks] => (own, start),
-            [Extent::Blocks, Extent::Message] if !collective.folds() => (start, own),
-            _ => (start, start),
-        };
-        // SAFETY: the slice is exclusively borrowed for the call and as long as its longer buffer, within which the
-        // other one lies.
-        unsafe { self.call(&call, input, output) }
     }
 }

@@ -1,6 +1,6 @@
 //! Calls with blocks of different lengths on raw buffers.
 
-use crate::call::{expect_counts, CallSpec, Place, Uneven};
+use crate::call::{expect_counts, CallSpec, Places};
 use crate::communicator::Communicator;
 use crate::error::Error;
 
@@ -12,8 +12,8 @@ impl Communicator {
     /// Those of the typed calls, and [`Error::Overlap`] when the buffers overlap by part.
     ///
     /// # Safety
-    /// `input` and `output` must be valid, for reads and for reads and writes, for what [`Communicator::uneven_places`]
-    /// says, aligned for the element type, and nobody else may use them during the call.
+    /// `input` and `output` must be valid, for reads and for reads and writes, for what [`Communicator::places`] says, aligned for the
+    /// element type, and nobody else may use them during the call.
     pub unsafe fn call_uneven(
         &mut self,
         call: &CallSpec,
@@ -21,25 +21,17 @@ impl Communicator {
         input: *const u8,
         output: *mut u8,
     ) -> Result<(), Error> {
-        let CallSpec { collective, element, operator, root, .. } = *call;
-        let uneven = Uneven { collective, operator, root, counts };
-        uneven.places(self.rank(), self.ranks(), element.size())?;
+        self.places(call, Some(counts))?;
         // SAFETY: passed on.
-        unsafe { self.engine().run_uneven(&uneven, element, input, output) }
+        unsafe { self.engine().run_uneven(call, counts, input, output) }
     }
 
-    /// Input and output of this rank in such a call, `None` where it has none, and where they lie when the call is in place.
+    /// [`CallSpec::places`] of this rank.
     ///
     /// # Errors
     /// [`Error::Root`], [`Error::Counts`].
-    pub fn uneven_places(&self, call: &CallSpec, counts: &[usize]) -> Result<[Option<Place>; 2], Error> {
-        let CallSpec { collective, element, operator, root, .. } = *call;
-        let [given, taken, _] = Uneven { collective, operator, root, counts }.places(
-            self.rank(),
-            self.ranks(),
-            element.size(),
-        )?;
-        Ok([given, taken].map(|place| place.map(|(offset, bytes)| Place { offset, bytes })))
+    pub fn places(&self, call: &CallSpec, counts: Option<&[usize]>) -> Result<Places, Error> {
+        call.places(counts, self.rank(), self.ranks())
     }
 
     /// What every rank gives to every other, row by row, by an allgather: each rank knows only what it gives and takes.

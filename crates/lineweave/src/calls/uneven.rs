@@ -5,8 +5,7 @@
 //! first, by an allgather. Blocks lie one after the other, without gaps. A set of lengths that comes again finds
 //! its plans ready; a new one is chosen for and proven, which takes milliseconds.
 
-use crate::call::expect_length;
-use crate::call::Uneven;
+use crate::call::Memory;
 use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::kernel::{Element, Operator};
@@ -35,8 +34,7 @@ impl Communicator {
         counts: &[usize],
         root: usize,
     ) -> Result<(), Error> {
-        let call = Uneven { collective: Collective::Gather, operator: None, root, counts };
-        self.exchange_uneven(call, input, output)
+        self.exchange(Collective::Gather, None, root, Some(counts), Memory::two(input, output))
     }
 
     /// [`Communicator::gatherv`] where the root's own block already lies in its place in `buffer`; at other ranks
@@ -60,8 +58,7 @@ impl Communicator {
         counts: &[usize],
         root: usize,
     ) -> Result<(), Error> {
-        let call = Uneven { collective: Collective::Gather, operator: None, root, counts };
-        self.exchange_uneven_in_place(call, buffer)
+        self.exchange(Collective::Gather, None, root, Some(counts), Memory::one(buffer))
     }
 
     /// [`Communicator::scatter`] of `counts[r]` elements to rank `r`.
@@ -85,8 +82,7 @@ impl Communicator {
         counts: &[usize],
         root: usize,
     ) -> Result<(), Error> {
-        let call = Uneven { collective: Collective::Scatter, operator: None, root, counts };
-        self.exchange_uneven(call, input, output)
+        self.exchange(Collective::Scatter, None, root, Some(counts), Memory::two(input, output))
     }
 
     /// [`Communicator::scatterv`] where the root's own block stays in its place in `buffer`; at other ranks `buffer`
@@ -110,8 +106,7 @@ impl Communicator {
         counts: &[usize],
         root: usize,
     ) -> Result<(), Error> {
-        let call = Uneven { collective: Collective::Scatter, operator: None, root, counts };
-        self.exchange_uneven_in_place(call, buffer)
+        self.exchange(Collective::Scatter, None, root, Some(counts), Memory::one(buffer))
     }
 
     /// [`Communicator::allgather`] of `counts[r]` elements from rank `r`.
@@ -135,8 +130,7 @@ impl Communicator {
         output: &mut [T],
         counts: &[usize],
     ) -> Result<(), Error> {
-        let call = Uneven { collective: Collective::Allgather, operator: None, root: 0, counts };
-        self.exchange_uneven(call, input, output)
+        self.exchange(Collective::Allgather, None, 0, Some(counts), Memory::two(input, output))
     }
 
     /// [`Communicator::allgatherv`] where each rank's own block already lies in its place in `buffer`.
@@ -158,8 +152,7 @@ impl Communicator {
         buffer: &mut [T],
         counts: &[usize],
     ) -> Result<(), Error> {
-        let call = Uneven { collective: Collective::Allgather, operator: None, root: 0, counts };
-        self.exchange_uneven_in_place(call, buffer)
+        self.exchange(Collective::Allgather, None, 0, Some(counts), Memory::one(buffer))
     }
 
     /// [`Communicator::reduce_scatter_block`] with `counts[r]` elements of the result for rank `r`.
@@ -184,9 +177,7 @@ impl Communicator {
         counts: &[usize],
         operator: Operator,
     ) -> Result<(), Error> {
-        let operator = Some(operator);
-        let call = Uneven { collective: Collective::ReduceScatter, operator, root: 0, counts };
-        self.exchange_uneven(call, input, output)
+        self.exchange(Collective::ReduceScatter, Some(operator), 0, Some(counts), Memory::two(input, output))
     }
 
     /// [`Communicator::reduce_scatter`] with the result at the start of the input. What is behind it may be changed or
@@ -211,9 +202,7 @@ impl Communicator {
         counts: &[usize],
         operator: Operator,
     ) -> Result<(), Error> {
-        let operator = Some(operator);
-        let call = Uneven { collective: Collective::ReduceScatter, operator, root: 0, counts };
-        self.exchange_uneven_in_place(call, buffer)
+        self.exchange(Collective::ReduceScatter, Some(operator), 0, Some(counts), Memory::one(buffer))
     }
 
     /// [`Communicator::alltoall`] of `given[j]` elements to rank `j`, and `taken[i]` elements from rank `i`, which is what
@@ -243,8 +232,7 @@ impl Communicator {
         taken: &[usize],
     ) -> Result<(), Error> {
         let counts = self.counts_of_pairs(given, taken, size_of::<T>())?;
-        let call = Uneven { collective: Collective::Alltoall, operator: None, root: 0, counts: &counts };
-        self.exchange_uneven(call, input, output)
+        self.exchange(Collective::Alltoall, None, 0, Some(&counts), Memory::two(input, output))
     }
 
     /// [`Communicator::alltoallv`] with what arrives in place of what was given: from each rank as much as it gets.
@@ -267,38 +255,6 @@ impl Communicator {
         counts: &[usize],
     ) -> Result<(), Error> {
         let counts = self.counts_of_pairs(counts, counts, size_of::<T>())?;
-        let call = Uneven { collective: Collective::Alltoall, operator: None, root: 0, counts: &counts };
-        self.exchange_uneven_in_place(call, buffer)
-    }
-
-    fn exchange_uneven<T: Element>(
-        &mut self,
-        call: Uneven<'_>,
-        input: &[T],
-        output: &mut [T],
-    ) -> Result<(), Error> {
-        let [given, taken, _] = call.places(self.rank(), self.ranks(), size_of::<T>())?;
-        if let Some(given) = given {
-            expect_length(call.collective, "input", given.1, size_of_val(input))?;
-        }
-        if let Some(taken) = taken {
-            expect_length(call.collective, "output", taken.1, size_of_val(output))?;
-        }
-        // SAFETY: both slices are borrowed for the call and as long as it says where it uses them.
-        unsafe { self.engine().run_uneven(&call, T::TYPE, input.as_ptr().cast(), output.as_mut_ptr().cast()) }
-    }
-
-    fn exchange_uneven_in_place<T: Element>(
-        &mut self,
-        call: Uneven<'_>,
-        buffer: &mut [T],
-    ) -> Result<(), Error> {
-        let [given, taken, whole] = call.places(self.rank(), self.ranks(), size_of::<T>())?;
-        let whole = whole.map_or(0, |(_, bytes)| bytes);
-        expect_length(call.collective, "buffer", whole, size_of_val(buffer))?;
-        let start = buffer.as_mut_ptr().cast::<u8>();
-        let at = |place: Option<(usize, usize)>| start.wrapping_add(place.map_or(0, |(at, _)| at));
-        // SAFETY: the slice is exclusively borrowed for the call, and both buffers lie within it.
-        unsafe { self.engine().run_uneven(&call, T::TYPE, at(given), at(taken)) }
+        self.exchange(Collective::Alltoall, None, 0, Some(&counts), Memory::one(buffer))
     }
 }

@@ -46,11 +46,11 @@ impl Banks {
     /// Where a run of this plan goes on in the bank of the one before, and how many were there before it, if it does; `generation`
     /// is what lies between the flags of two runs that follow each other.
     #[inline(always)]
-    pub fn go_on(&mut self, plan: PlanId, key: Key, generation: usize) -> Option<(Place, u64)> {
+    pub fn go_on(&mut self, plan: PlanId, key: Key, generation: usize) -> Option<(BankPlace, u64)> {
         let stay = self.stay.as_mut().filter(|stay| stay.is_for(plan, key))?;
         let earlier = stay.runs;
         stay.runs += 1;
-        Some((Place::fixed(stay.bank.wrapping_add((earlier % 2) as usize * generation)), earlier))
+        Some((BankPlace::fixed(stay.bank.wrapping_add((earlier % 2) as usize * generation)), earlier))
     }
 
     /// Everybody has entered the run that this rank made in the newest bank of `class`, so everybody has left all before it.
@@ -166,7 +166,7 @@ impl Reserved {
 
 /// Where a run has its flags and its slots.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct BankPlace {
     pub bank: *mut u8,
     /// The bank as slots are counted from.
     pub slots: *mut u8,
@@ -174,8 +174,8 @@ pub(super) struct Place {
     pub next: *mut u8,
 }
 
-impl Place {
-    fn fixed(bank: *mut u8) -> Place {
-        Place { bank, slots: bank, next: bank }
+impl BankPlace {
+    fn fixed(bank: *mut u8) -> BankPlace {
+        BankPlace { bank, slots: bank, next: bank }
     }
 }

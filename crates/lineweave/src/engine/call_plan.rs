@@ -1,6 +1,7 @@
 //! How a call is carried out: its windows, each with a plan.
 
-use super::banks::Place;
+use super::banks::BankPlace;
+use super::run::Buffers;
 use crate::call::CallSpec;
 use crate::called::{Called, Key};
 use crate::choose::{Prepared, Sequence};
@@ -92,6 +93,16 @@ pub(crate) struct Preface {
     pub in_place: bool,
 }
 
+/// What is left to run of a call.
+pub(super) struct Left {
+    pub windows: Windows,
+    pub fold: Fold,
+    /// Windows run in place, with a copy of each where its plan cannot.
+    pub aliased: bool,
+    /// The window under way.
+    pub run: Option<(Run, Buffers)>,
+}
+
 /// A window to be run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Window {
@@ -105,7 +116,7 @@ pub(crate) struct Window {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
     pub plan: PlanId,
-    pub place: Place,
+    pub place: BankPlace,
     /// Runs of the plan in this bank before it.
     pub earlier: u64,
     /// The next step.

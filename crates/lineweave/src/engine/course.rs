@@ -1,14 +1,13 @@
 //! How a call is carried out when it blocks.
 
-use super::call_plan::{CallPlan, Preface, Window};
+use super::call_plan::{CallPlan, Left, Preface};
 use super::hot::Again;
 use super::job::Agreed;
 use super::run::{Buffers, Mode, Stop};
 use super::state::Engine;
-use crate::call::{CallSpec, Uneven};
+use crate::call::CallSpec;
 use crate::choose::Ready;
 use crate::error::Error;
-use crate::kernel::ElementType;
 use lineweave_core::collective::{Collective, Extent};
 use std::num::NonZeroU32;
 
@@ -139,26 +138,24 @@ impl Engine {
     /// Runs a call with uneven blocks.
     ///
     /// # Safety
-    /// `input` and `output` must be valid, as [`Uneven::places`] says, for the length of the call.
+    /// `input` and `output` must be valid, as [`CallSpec::places`] says, for the length of the call.
     pub unsafe fn run_uneven(
         &mut self,
-        uneven: &Uneven<'_>,
-        element: ElementType,
+        call: &CallSpec,
+        counts: &[usize],
         input: *const u8,
         output: *mut u8,
     ) -> Result<(), Error> {
-        let Uneven { collective, operator, root, counts } = *uneven;
-        let call = CallSpec { collective, element, count: 0, operator, root };
         if counts.iter().all(|&n| n == counts[0]) {
-            let call = CallSpec { count: counts[0], ..call };
+            let call = CallSpec { count: counts[0], ..*call };
             // SAFETY: passed on; the blocks are of one length.
             return unsafe { self.call(&call, input, output) };
         }
-        if self.asks_uneven(&call, counts) {
+        if self.asks_uneven(call, counts) {
             // SAFETY: passed on.
-            return unsafe { self.call_asking(&call, Some(counts), input, output) };
+            return unsafe { self.call_asking(call, Some(counts), input, output) };
         }
-        let plan = self.plan_uneven(&call, counts, input, output, Agreed::NOTHING)?;
+        let plan = self.plan_uneven(call, counts, input, output, Agreed::NOTHING)?;
         // SAFETY: passed on.
         unsafe { self.run_plan(plan, input, output) }
     }
@@ -182,31 +179,24 @@ impl Engine {
     /// As for the call that was planned.
     unsafe fn carry_out(
         &mut self,
-        mut plan: CallPlan,
+        plan: CallPlan,
         mut input: *const u8,
         output: *mut u8,
     ) -> Result<(), Error> {
-        let (fold, collective) = (plan.fold, plan.call.collective);
         if let Some(bytes) = plan.copied {
             self.reserve_shadow(bytes)?;
             // SAFETY: the caller vouches for the input.
             input = unsafe { self.shadow_copy(input, bytes) };
         }
-        while let Some(Window { plan: id, at, bytes }) = plan.windows.now() {
-            // SAFETY: `at` and `bytes` stay within the buffers, which the caller vouches for; a null buffer
-            // is one that the plan does not touch.
-            unsafe {
-                let mut input = input.wrapping_add(at);
-                if plan.aliased && !self.runs_in_place(id) {
-                    input = self.shadow_copy(input, bytes);
-                }
-                self.run_window(id, Buffers { input, output: output.wrapping_add(at), fold })?;
-            }
-            plan.windows.advance();
-        }
+        let CallPlan { windows, fold, aliased, .. } = plan;
+        let mut left = Left { windows, fold, aliased, run: None };
+        // SAFETY: the caller vouches for the buffers.
+        unsafe { self.run_windows(&mut left, input, output, Mode::Block) }.map_err(Stop::into_error)?;
         if let Some((scale, elements)) = plan.scale {
             // SAFETY: the output holds so many elements of this type.
-            unsafe { scale(output, elements, contributions(collective, self.rank(), self.ranks())) };
+            unsafe {
+                scale(output, elements, contributions(plan.call.collective, self.rank(), self.ranks()))
+            };
         }
         self.end();
         Ok(())

@@ -3,7 +3,7 @@
 use super::state::Engine;
 use super::wire::Wire;
 use crate::error::Error;
-use crate::post::{Desk, Errand, Rings, Stopped};
+use crate::post::{Errand, Mailbox, Rings, Stopped};
 use std::time::Duration;
 
 impl Engine {
@@ -46,14 +46,14 @@ impl Engine {
         let before = self.begin_errand(operation)?;
         self.wire.watch.forget();
         self.health.busy = true;
-        let mut desk = self.desk();
+        let mut mailbox = self.mailbox();
         let outcome = loop {
-            match errand.step(&mut desk) {
+            match errand.step(&mut mailbox) {
                 Ok(Some(done)) => break Ok(done),
                 Ok(None) => {}
                 Err(stopped) => break Err(stopped),
             }
-            if let Err(stopped) = errand.wait(&mut desk) {
+            if let Err(stopped) = errand.wait(&mut mailbox) {
                 break Err(stopped);
             }
         };
@@ -72,10 +72,10 @@ impl Engine {
     ) -> Result<Option<E::Done>, Error> {
         let before = match self.begin_errand(operation) {
             Ok(before) => before,
-            Err(error) => return errand.give_up(&mut self.desk()).and(Err(error)),
+            Err(error) => return errand.give_up(&mut self.mailbox()).and(Err(error)),
         };
         self.wire.waiter.call_hook();
-        let mut outcome = errand.step(&mut self.desk());
+        let mut outcome = errand.step(&mut self.mailbox());
         if let (Ok(None), Some(waited)) = (&outcome, look) {
             let looked = self.wire.watch.check_beside(errand.peer(), waited);
             outcome = looked.map(|()| None).map_err(Stopped::from);
@@ -87,7 +87,7 @@ impl Engine {
 
     /// The error of what was stopped.
     fn stopped<E: Errand>(&mut self, stopped: Stopped, errand: &mut E) -> Error {
-        if let Err(error) = errand.give_up(&mut self.desk()) {
+        if let Err(error) = errand.give_up(&mut self.mailbox()) {
             return error;
         }
         match stopped {
@@ -96,8 +96,8 @@ impl Engine {
         }
     }
 
-    fn desk(&mut self) -> Desk<'_> {
+    fn mailbox(&mut self) -> Mailbox<'_> {
         let Engine { segment, post, wire: Wire { waiter, watch, .. }, rank, .. } = self;
-        Desk { rings: Rings { segment, post, waiter, rank: *rank }, watch }
+        Mailbox { rings: Rings { segment, post, waiter, rank: *rank }, watch }
     }
 }

@@ -1,11 +1,10 @@
 //! Calls that were started: what is known of each, and what is left to do.
 
-use super::call_plan::{CallPlan, Run, Windows};
-use super::run::Buffers;
+use super::call_plan::{CallPlan, Left};
 use crate::call::{CallSpec, WORDS};
 use crate::called::Called;
 use crate::error::Error;
-use crate::kernel::{ElementType, Fold, ScaleFn};
+use crate::kernel::{ElementType, ScaleFn};
 use crate::sync::{AtomicBool, Ordering};
 use lineweave_core::collective::Collective;
 use std::any::Any;
@@ -178,18 +177,14 @@ pub(super) struct Opening {
 pub(super) struct Work {
     pub call: CallSpec,
     pub called: Called,
-    pub windows: Windows,
-    pub fold: Fold,
+    pub left: Left,
     /// To divide by at the end, how many elements and by what.
     pub scale: Option<(ScaleFn, usize, NonZeroU32)>,
     /// Bytes of input of which a copy is to be made, because no plan may run in place.
     pub copied: Option<usize>,
-    /// Windows run in place, with a copy of each where its plan cannot.
-    pub aliased: bool,
     pub lengths: Vec<usize>,
     pub comparison: Option<Comparison>,
     pub begun: bool,
-    pub run: Option<(Run, Buffers)>,
 }
 
 impl Job {
@@ -207,19 +202,8 @@ impl Job {
 impl Work {
     pub fn of(plan: CallPlan, output_scaled: Option<(ScaleFn, usize, NonZeroU32)>) -> Work {
         let CallPlan { call, called, windows, fold, copied, aliased, lengths, .. } = plan;
-        Work {
-            call,
-            called,
-            windows,
-            fold,
-            scale: output_scaled,
-            copied,
-            aliased,
-            lengths,
-            comparison: None,
-            begun: false,
-            run: None,
-        }
+        let left = Left { windows, fold, aliased, run: None };
+        Work { call, called, left, scale: output_scaled, copied, lengths, comparison: None, begun: false }
     }
 }
 

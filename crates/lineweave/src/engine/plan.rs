@@ -4,7 +4,7 @@ use super::call_plan::{CallPlan, Preface, Windows};
 use super::job::Agreed;
 use super::run::Buffers;
 use super::state::Engine;
-use crate::call::{expect_length, CallSpec, Uneven};
+use crate::call::{expect_length, CallSpec};
 use crate::choose::{has_two_buffers, Prepared, Ready, Sequence};
 use crate::error::Error;
 use crate::kernel::{scale_fn, Fold};
@@ -96,19 +96,18 @@ impl Engine {
         output: *mut u8,
     ) -> Result<Preface, Error> {
         let (rank, ranks) = (self.rank(), self.ranks());
-        let CallSpec { collective, element, operator, root, .. } = *call;
+        let CallSpec { collective, element, .. } = *call;
         let Some(counts) = counts.filter(|counts| counts.iter().any(|&n| n != counts[0])) else {
             let call = CallSpec { count: counts.map_or(call.count, |counts| counts[0]), ..*call };
             let in_place = self.find_alias(&call, input, output)?;
             let (given, taken) = (call.input_bytes(rank, ranks), call.output_bytes(rank, ranks));
             return Ok(Preface { call, lengths: Vec::new(), given, taken, in_place });
         };
-        let [from, to, _] =
-            Uneven { collective, operator, root, counts }.places(rank, ranks, element.size())?;
-        let [given, taken] = [from, to].map(|place| place.map_or(0, |(_, bytes)| bytes));
-        let in_place = match (from, to) {
-            (Some((from, _)), Some((to, _))) => {
-                std::ptr::eq(input.wrapping_sub(from), output.wrapping_sub(to))
+        let places = call.places(Some(counts), rank, ranks)?;
+        let [given, taken] = [0, 1].map(|i| places[i].as_ref().map_or(0, |place| place.len()));
+        let in_place = match &places {
+            [Some(from), Some(to)] => {
+                std::ptr::eq(input.wrapping_sub(from.start), output.wrapping_sub(to.start))
             }
             _ => false,
         };

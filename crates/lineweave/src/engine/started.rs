@@ -7,7 +7,7 @@
 use super::call_plan::Preface;
 use super::course::contributions;
 use super::job::{Agreed, Job, Lengths, Opening, Ticket, Work};
-use super::run::{Buffers, Mode, Stop};
+use super::run::{Mode, Stop};
 use super::state::Engine;
 use crate::error::Error;
 use crate::wait::{Interrupted, Vigil};
@@ -114,30 +114,8 @@ impl Engine {
             // SAFETY: who started the call vouches for the input.
             job.input = unsafe { self.shadow_copy(job.input, bytes) };
         }
-        loop {
-            if work.run.is_none() {
-                let Some(window) = work.windows.now() else { break };
-                let run = self.begin_run(window.plan, mode)?;
-                let mut input = job.input.wrapping_add(window.at);
-                if work.aliased && !self.runs_in_place(window.plan) {
-                    // SAFETY: as above; windows lie within the input.
-                    input = unsafe { self.shadow_copy(input, window.bytes) };
-                }
-                let output = job.output.wrapping_add(window.at);
-                work.run = Some((run, Buffers { input, output, fold: work.fold }));
-            }
-            if let Some((run, buffers)) = &mut work.run {
-                // SAFETY: who started the call vouches for the buffers, within which windows stay; all ranks carry out the
-                // same calls in the same order, and this one nothing else before this call is over.
-                let (step, outcome) = (run.step, unsafe { self.go_on(run, *buffers, mode) });
-                if outcome.is_ok() || run.step != step {
-                    self.started.waited = Duration::ZERO;
-                }
-                outcome?;
-            }
-            work.run = None;
-            work.windows.advance();
-        }
+        // SAFETY: who started the call vouches for the buffers.
+        unsafe { self.run_windows(&mut work.left, job.input, job.output, mode) }?;
         if let Some((scale, elements, by)) = work.scale {
             // SAFETY: the output holds that many elements of the call's type.
             unsafe { scale(job.output, elements, by) };

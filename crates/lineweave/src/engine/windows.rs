@@ -1,7 +1,7 @@
 //! Running one window: banks are entered and left here.
 
-use super::banks::{Place, Stay};
-use super::call_plan::Run;
+use super::banks::{BankPlace, Stay};
+use super::call_plan::{Left, Run, Window};
 use super::run::{Buffers, Mode, Stop};
 use super::state::Engine;
 use super::wire::Wire;
@@ -11,6 +11,7 @@ use crate::error::Error;
 use crate::execute::{execute, Blocking, Frame, Polling};
 use crate::ring;
 use crate::segment::{BankClass, Unwinding};
+use std::time::Duration;
 
 impl Engine {
     /// Runs a plan within a call.
@@ -27,6 +28,44 @@ impl Engine {
         match unsafe { self.go_on(&mut run, buffers, Mode::Block) } {
             Ok(()) => Ok(()),
             Err(stop) => Err(stop.into_error()),
+        }
+    }
+
+    /// Runs what is left of a call's windows: to the end, or to where it would have to wait, from where it goes on the next time.
+    ///
+    /// # Safety
+    /// The caller vouches for `input` and `output` of the whole call until it is over. All ranks carry out the same calls in the same order.
+    #[inline(always)]
+    pub(super) unsafe fn run_windows(
+        &mut self,
+        left: &mut Left,
+        input: *const u8,
+        output: *mut u8,
+        mode: Mode,
+    ) -> Result<(), Stop> {
+        loop {
+            if left.run.is_none() {
+                let Some(Window { plan, at, bytes }) = left.windows.now() else { return Ok(()) };
+                let run = self.begin_run(plan, mode)?;
+                // A null buffer is one that the plan does not touch.
+                let (mut input, output) = (input.wrapping_add(at), output.wrapping_add(at));
+                if left.aliased && !self.runs_in_place(plan) {
+                    // SAFETY: windows lie within the input, which the caller vouches for.
+                    input = unsafe { self.shadow_copy(input, bytes) };
+                }
+                left.run = Some((run, Buffers { input, output, fold: left.fold }));
+            }
+            if let Some((run, buffers)) = &mut left.run {
+                let step = run.step;
+                // SAFETY: as above, for the output too; nothing else is run before this window is over.
+                let outcome = unsafe { self.go_on(run, *buffers, mode) };
+                if mode == Mode::Poll && (outcome.is_ok() || run.step != step) {
+                    self.started.waited = Duration::ZERO;
+                }
+                outcome?;
+            }
+            left.run = None;
+            left.windows.advance();
         }
     }
 
@@ -113,7 +152,7 @@ impl Engine {
 
     /// Leaves the last plan's bank and takes the next one for `id`.
     #[inline(always)]
-    fn enter(&mut self, id: PlanId, key: Key, mode: Mode) -> Result<Place, Stop> {
+    fn enter(&mut self, id: PlanId, key: Key, mode: Mode) -> Result<BankPlace, Stop> {
         self.cool();
         self.banks.end_stay(&self.wire.waiter);
         let (class, stays, own, slots, counts) = {
@@ -142,7 +181,7 @@ impl Engine {
             let key = Some(key).filter(|_| self.plans[id].need.generations == 0);
             self.banks.stay = Some(Stay { plan: id, class, uses, bank, runs: 1, key });
         }
-        Ok(Place { bank, slots: bank.wrapping_add(step), next })
+        Ok(BankPlace { bank, slots: bank.wrapping_add(step), next })
     }
 
     /// Waits until every rank has left all uses below `need`. Ranks that share CPUs wait for half of the ring once they have to wait

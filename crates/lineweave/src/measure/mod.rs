@@ -29,7 +29,7 @@ mod star;
 mod stream;
 pub mod timing;
 mod trick;
-mod utc;
+pub mod utc;
 mod wake;
 
 pub use clock::Clock;

@@ -30,9 +30,12 @@ mod tests {
 
     #[test]
     fn dates_are_those_of_the_calendar() {
+        // As `date -u -d @N` prints them.
         assert_eq!(format(0), "1970-01-01T00:00:00Z");
+        assert_eq!(format(951_782_399), "2000-02-28T23:59:59Z");
         assert_eq!(format(951_782_400), "2000-02-29T00:00:00Z");
-        assert_eq!(format(1_735_689_599), "2024-12-31T23:59:59Z");
+        assert_eq!(format(1_709_251_200), "2024-03-01T00:00:00Z");
+        assert_eq!(format(4_102_444_799), "2099-12-31T23:59:59Z");
         assert!(now().as_str() > "2024");
     }
 }

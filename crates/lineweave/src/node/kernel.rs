@@ -23,12 +23,9 @@ pub struct Kernel {
     pub cross_memory: CrossMemory,
     /// A seccomp filter is in force, which may refuse any of these.
     pub seccomp_filter: bool,
-    /// Huge pages set aside, by size.
-    pub huge_pages: Vec<HugePages>,
-    /// Transparent huge pages for private memory: `always`, `madvise` or `never`.
-    pub transparent: Option<String>,
-    /// Transparent huge pages for shared memory.
-    pub transparent_shared: Option<String>,
+    /// Its pages.
+    #[serde(flatten)]
+    pub pages: Pages,
     /// The machine is a virtual one, by the processor's own word; steal and migration are to be expected.
     pub hypervisor: bool,
     /// What the firmware calls the machine.
@@ -41,6 +38,17 @@ pub struct Kernel {
     pub governor: Option<String>,
     /// CPUs that the scheduler leaves alone.
     pub isolated: Option<String>,
+}
+
+/// What there is of pages that are larger than usual.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Pages {
+    /// Huge pages set aside, by size.
+    pub huge_pages: Vec<HugePages>,
+    /// Transparent huge pages for private memory: `always`, `madvise` or `never`.
+    pub transparent: Option<String>,
+    /// Transparent huge pages for shared memory.
+    pub transparent_shared: Option<String>,
 }
 
 /// Huge pages of one size.
@@ -100,9 +108,11 @@ impl Kernel {
             release: root.read("/proc/sys/kernel/osrelease"),
             cross_memory: cross_memory(root),
             seccomp_filter: status(root, "Seccomp").as_deref() == Some("2"),
-            huge_pages: huge_pages(root),
-            transparent: chosen(root, "/sys/kernel/mm/transparent_hugepage/enabled"),
-            transparent_shared: chosen(root, "/sys/kernel/mm/transparent_hugepage/shmem_enabled"),
+            pages: Pages {
+                huge_pages: huge_pages(root),
+                transparent: chosen(root, "/sys/kernel/mm/transparent_hugepage/enabled"),
+                transparent_shared: chosen(root, "/sys/kernel/mm/transparent_hugepage/shmem_enabled"),
+            },
             hypervisor: has("hypervisor") || root.read("/sys/hypervisor/type").is_some(),
             machine: machine(root),
             invariant_tsc: (has("constant_tsc") && has("nonstop_tsc")) || architectural,
@@ -192,8 +202,8 @@ mod tests {
         let kernel = Kernel::probe(&fake.root());
         assert!(kernel.invariant_tsc && kernel.hypervisor && kernel.seccomp_filter);
         assert_eq!(kernel.cross_memory, CrossMemory::Ancestors);
-        assert_eq!(kernel.transparent.as_deref(), Some("madvise"));
-        assert_eq!(kernel.huge_pages, [HugePages { page_bytes: 2 << 20, total: 8, free: 3 }]);
+        assert_eq!(kernel.pages.transparent.as_deref(), Some("madvise"));
+        assert_eq!(kernel.pages.huge_pages, [HugePages { page_bytes: 2 << 20, total: 8, free: 3 }]);
         assert_eq!(kernel.machine.as_deref(), Some("Vendor Box 1"));
         assert!(!kernel.memfd, "system calls speak of the live machine only");
     }

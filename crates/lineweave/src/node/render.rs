@@ -87,13 +87,14 @@ fn kernel(text: &mut Text, node: &NodeInfo) {
         text.entry("", note);
     }
     let mut huge: Vec<String> = kernel
+        .pages
         .huge_pages
         .iter()
         .map(|p| format!("{} {} free of {}", approximate(p.page_bytes), p.free, p.total))
         .collect();
     let unknown = || "unknown".to_owned();
-    huge.push(format!("transparent {}", kernel.transparent.clone().unwrap_or_else(unknown)));
-    huge.push(format!("shared {}", kernel.transparent_shared.clone().unwrap_or_else(unknown)));
+    huge.push(format!("transparent {}", kernel.pages.transparent.clone().unwrap_or_else(unknown)));
+    huge.push(format!("shared {}", kernel.pages.transparent_shared.clone().unwrap_or_else(unknown)));
     text.entry("huge pages", &huge.join(", "));
     let clock = kernel.clocksource.as_deref().unwrap_or("unknown");
     let tsc =

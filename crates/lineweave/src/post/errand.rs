@@ -1,7 +1,7 @@
 //! What a rank does with one other rank and may have to wait for: it goes on step by step, so that calls that were started
 //! can be carried on between the steps.
 
-use super::{Desk, Incoming, Outgoing, Stopped};
+use super::{Incoming, Mailbox, Outgoing, Stopped};
 use crate::error::Error;
 use crate::flag;
 use crate::wait::{Interrupted, Vigil};
@@ -13,16 +13,16 @@ pub(crate) trait Errand {
     type Done;
 
     /// Does what can be done now; nothing when it is not over.
-    fn step(&mut self, desk: &mut Desk<'_>) -> Result<Option<Self::Done>, Stopped>;
+    fn step(&mut self, mailbox: &mut Mailbox<'_>) -> Result<Option<Self::Done>, Stopped>;
 
     /// Waits until there is more to do.
-    fn wait(&mut self, desk: &mut Desk<'_>) -> Result<(), Stopped>;
+    fn wait(&mut self, mailbox: &mut Mailbox<'_>) -> Result<(), Stopped>;
 
     /// The one rank that it waits for.
     fn peer(&self) -> Option<usize>;
 
     /// It will not be tried again.
-    fn give_up(&mut self, desk: &mut Desk<'_>) -> Result<(), Error>;
+    fn give_up(&mut self, mailbox: &mut Mailbox<'_>) -> Result<(), Error>;
 }
 
 /// Watches over the one rank that matters, besides all others.
@@ -65,10 +65,10 @@ impl Exchange {
 
     /// Nothing more comes in. What goes out has to be completed if parts of it went through the ring, or only this side's
     /// buffer was to blame; otherwise it is taken back.
-    fn refuse(&mut self, error: Error, desk: &mut Desk<'_>) -> Result<(), Error> {
+    fn refuse(&mut self, error: Error, mailbox: &mut Mailbox<'_>) -> Result<(), Error> {
         let cut = matches!(error, Error::Truncated { .. });
         if let Some(out) = self.out.take_if(|out| !cut && (!out.begun || out.direct)) {
-            desk.rings.revoke(&out)?;
+            mailbox.rings.revoke(&out)?;
         }
         (self.want, self.received) = (None, Err(error));
         Ok(())
@@ -79,23 +79,23 @@ impl Errand for Exchange {
     /// Bytes received.
     type Done = usize;
 
-    fn step(&mut self, desk: &mut Desk<'_>) -> Result<Option<usize>, Stopped> {
+    fn step(&mut self, mailbox: &mut Mailbox<'_>) -> Result<Option<usize>, Stopped> {
         if let Some(out) = &mut self.out {
-            let received_at_once = self.want.as_ref().is_some_and(|want| want.from == desk.rings.rank);
+            let received_at_once = self.want.as_ref().is_some_and(|want| want.from == mailbox.rings.rank);
             if !out.begun && !received_at_once {
-                desk.rings.fits_oneself(out)?;
+                mailbox.rings.fits_oneself(out)?;
             }
             // SAFETY: who made this vouches for the message.
-            if unsafe { desk.rings.push(out) }? {
+            if unsafe { mailbox.rings.push(out) }? {
                 self.out = None;
             }
         }
         if let Some(want) = &mut self.want {
             // SAFETY: who made this vouches for the buffer.
-            match unsafe { desk.rings.pull(want) } {
+            match unsafe { mailbox.rings.pull(want) } {
                 Ok(None) => {}
                 Ok(Some(bytes)) => (self.want, self.received) = (None, Ok(bytes)),
-                Err(error) => self.refuse(error, desk)?,
+                Err(error) => self.refuse(error, mailbox)?,
             }
         }
         match (&self.out, &self.want) {
@@ -104,24 +104,24 @@ impl Errand for Exchange {
         }
     }
 
-    fn wait(&mut self, desk: &mut Desk<'_>) -> Result<(), Stopped> {
+    fn wait(&mut self, mailbox: &mut Mailbox<'_>) -> Result<(), Stopped> {
         let peer = self.peer();
         match (&self.out, &self.want) {
             (None, None) => {}
             (Some(out), None) => {
-                let (mail, value) = desk.rings.awaits(out)?;
-                desk.wait(mail.taken(), value, out.to, peer)?;
+                let (mail, value) = mailbox.rings.awaits(out)?;
+                mailbox.wait(mail.taken(), value, out.to, peer)?;
             }
             (None, Some(want)) => {
-                let (mail, value) = desk.rings.wants(want)?;
-                desk.wait(mail.sent(), value, desk.rings.rank, peer)?;
+                let (mail, value) = mailbox.rings.wants(want)?;
+                mailbox.wait(mail.sent(), value, mailbox.rings.rank, peer)?;
             }
             (Some(out), Some(want)) => {
-                let (theirs, taken) = desk.rings.awaits(out)?;
-                let (mine, sent) = desk.rings.wants(want)?;
-                let mut vigil = OnPeer { watch: desk.watch, peer };
+                let (theirs, taken) = mailbox.rings.awaits(out)?;
+                let (mine, sent) = mailbox.rings.wants(want)?;
+                let mut vigil = OnPeer { watch: mailbox.watch, peer };
                 let ready = || flag::reached(theirs.taken(), taken) || flag::reached(mine.sent(), sent);
-                desk.rings.waiter.wait_until(ready, &mut vigil)?;
+                mailbox.rings.waiter.wait_until(ready, &mut vigil)?;
             }
         }
         Ok(())
@@ -132,8 +132,8 @@ impl Errand for Exchange {
         from.or(self.out.as_ref().map(|out| out.to))
     }
 
-    fn give_up(&mut self, desk: &mut Desk<'_>) -> Result<(), Error> {
-        self.out.take().map_or(Ok(()), |out| desk.rings.revoke(&out))
+    fn give_up(&mut self, mailbox: &mut Mailbox<'_>) -> Result<(), Error> {
+        self.out.take().map_or(Ok(()), |out| mailbox.rings.revoke(&out))
     }
 }
 
@@ -146,21 +146,21 @@ pub(crate) struct FlagWait {
 impl Errand for FlagWait {
     type Done = ();
 
-    fn step(&mut self, desk: &mut Desk<'_>) -> Result<Option<()>, Stopped> {
-        Ok(flag::reached(desk.rings.segment.window_flag(desk.rings.rank, self.flag), self.value)
+    fn step(&mut self, mailbox: &mut Mailbox<'_>) -> Result<Option<()>, Stopped> {
+        Ok(flag::reached(mailbox.rings.segment.window_flag(mailbox.rings.rank, self.flag), self.value)
             .then_some(()))
     }
 
-    fn wait(&mut self, desk: &mut Desk<'_>) -> Result<(), Stopped> {
-        let flag = desk.rings.segment.window_flag(desk.rings.rank, self.flag);
-        Ok(desk.wait(flag, self.value, desk.rings.rank, None)?)
+    fn wait(&mut self, mailbox: &mut Mailbox<'_>) -> Result<(), Stopped> {
+        let flag = mailbox.rings.segment.window_flag(mailbox.rings.rank, self.flag);
+        Ok(mailbox.wait(flag, self.value, mailbox.rings.rank, None)?)
     }
 
     fn peer(&self) -> Option<usize> {
         None
     }
 
-    fn give_up(&mut self, _: &mut Desk<'_>) -> Result<(), Error> {
+    fn give_up(&mut self, _: &mut Mailbox<'_>) -> Result<(), Error> {
         Ok(())
     }
 }

@@ -1,42 +1,13 @@
 //! What to call, with which buffers: one description for calls that are started once and for those that are started again.
 
 use super::Recipe;
-use crate::call::CallSpec;
-use crate::call::{expect_counts, expect_length, Uneven};
+use crate::call::{expect_counts, expect_length, total_bytes, CallSpec, Memory};
 use crate::communicator::Communicator;
 use crate::engine::{Lengths, Pairs};
 use crate::error::Error;
-use crate::kernel::{Element, ElementType, Operator};
-use lineweave_core::collective::{Collective, Extent};
-use std::marker::PhantomData;
+use crate::kernel::{Element, Operator};
+use lineweave_core::collective::Collective;
 use std::sync::Arc;
-
-/// A stretch of memory.
-#[derive(Clone, Copy, Debug)]
-struct Bytes {
-    start: *mut u8,
-    len: usize,
-}
-
-impl Bytes {
-    fn read<T>(of: &[T]) -> Bytes {
-        Bytes { start: of.as_ptr().cast_mut().cast(), len: size_of_val(of) }
-    }
-
-    fn write<T>(of: &mut [T]) -> Bytes {
-        Bytes { start: of.as_mut_ptr().cast(), len: size_of_val(of) }
-    }
-}
-
-#[derive(Debug)]
-enum Memory {
-    Two {
-        input: Bytes,
-        output: Bytes,
-    },
-    /// In place.
-    One(Bytes),
-}
 
 #[derive(Debug)]
 enum Counts {
@@ -52,12 +23,10 @@ enum Counts {
 #[must_use = "it is only a description; start it"]
 pub struct Operation<'b> {
     collective: Collective,
-    element: ElementType,
     operator: Option<Operator>,
     root: usize,
-    memory: Memory,
+    memory: Memory<'b>,
     counts: Counts,
-    borrowed: PhantomData<&'b mut [u8]>,
 }
 
 /// A description for two buffers.
@@ -69,8 +38,7 @@ fn two<'b, T: Element>(
     output: &'b mut [T],
     counts: Counts,
 ) -> Operation<'b> {
-    let memory = Memory::Two { input: Bytes::read(input), output: Bytes::write(output) };
-    Operation { collective, element: T::TYPE, operator, root, memory, counts, borrowed: PhantomData }
+    Operation { collective, operator, root, memory: Memory::two(input, output), counts }
 }
 
 /// A description for one.
@@ -81,8 +49,7 @@ fn one<'b, T: Element>(
     buffer: &'b mut [T],
     counts: Counts,
 ) -> Operation<'b> {
-    let memory = Memory::One(Bytes::write(buffer));
-    Operation { collective, element: T::TYPE, operator, root, memory, counts, borrowed: PhantomData }
+    Operation { collective, operator, root, memory: Memory::one(buffer), counts }
 }
 
 impl<'b> Operation<'b> {
@@ -223,128 +190,35 @@ impl<'b> Operation<'b> {
 
     /// Checks it against this rank's place in the team.
     pub(super) fn resolve(self, comm: &Communicator) -> Result<Recipe, Error> {
-        let Operation { collective, element, operator, root, counts, .. } = &self;
-        let call = CallSpec {
-            collective: *collective,
-            element: *element,
-            count: 0,
-            operator: *operator,
-            root: *root,
-        };
+        let Operation { collective, operator, root, memory, counts } = self;
+        let call = CallSpec { collective, element: memory.element, count: 0, operator, root };
         if operator.is_some() != collective.folds() {
             return Err(Error::Operator(format!(
                 "{collective} with {operator:?}: a reduction needs an operator, and nothing else has one"
             )));
         }
         let (rank, ranks) = (comm.rank(), comm.ranks());
-        let recipe = match counts {
-            Counts::Even => self.resolve_even(call, rank, ranks)?,
-            Counts::Ranks(counts) => self.resolve_ranks(call, counts, rank, ranks)?,
-            Counts::Pairs(given, taken) => self.resolve_pairs(call, given, taken, ranks)?,
+        let ((call, input, output), lengths) = match counts {
+            Counts::Even => (memory.resolve(call, None, rank, ranks)?, Lengths::Even),
+            Counts::Ranks(counts) => {
+                (memory.resolve(call, Some(&counts), rank, ranks)?, Lengths::Uneven(counts.into()))
+            }
+            Counts::Pairs(given, taken) => {
+                expect_counts(&given, &taken, ranks)?;
+                for (what, counts, buffer) in
+                    [("input", &given, memory.buffers[0]), ("output", &taken, memory.buffers[1])]
+                {
+                    let Some(bytes) = total_bytes(counts, memory.element) else {
+                        return Err(Error::Counts { collective, expected: ranks, found: counts.len() });
+                    };
+                    expect_length(collective, what, bytes, buffer.len)?;
+                }
+                let [input, output] = memory.buffers.map(|buffer| buffer.start);
+                ((call, input.cast_const(), output), Lengths::Gathered(Arc::new(Pairs::new(&given, &taken))))
+            }
         };
+        let recipe = Recipe { call, lengths, input, output };
         comm.check_recipe(&recipe)?;
         Ok(recipe)
-    }
-
-    fn resolve_even(&self, mut call: CallSpec, rank: usize, ranks: usize) -> Result<Recipe, Error> {
-        let (collective, root, size) = (call.collective, call.root, call.element.size());
-        if root >= ranks {
-            return Err(Error::Root { collective, root, ranks });
-        }
-        let extents = [collective.input(rank, root), collective.output(rank, root)];
-        let lengths = Lengths::Even;
-        match self.memory {
-            Memory::Two { input, output } => {
-                call.count = match collective {
-                    Collective::Scatter | Collective::ReduceScatter => output.len / size,
-                    Collective::Alltoall => input.len / size / ranks,
-                    Collective::Barrier
-                    | Collective::Bcast
-                    | Collective::Reduce
-                    | Collective::Allreduce
-                    | Collective::Gather
-                    | Collective::Allgather
-                    | Collective::Scan
-                    | Collective::Exscan => input.len / size,
-                };
-                if extents[0] != Extent::Nothing {
-                    expect_length(collective, "input", call.input_bytes(rank, ranks), input.len)?;
-                }
-                if extents[1] != Extent::Nothing {
-                    expect_length(collective, "output", call.output_bytes(rank, ranks), output.len)?;
-                }
-                Ok(Recipe { call, lengths, input: input.start, output: output.start })
-            }
-            Memory::One(buffer) => {
-                let blocks = extents.contains(&Extent::Blocks);
-                call.count = buffer.len / size / if blocks { ranks } else { 1 };
-                let whole = extents.map(|e| e.bytes(ranks, call.bytes())).into_iter().max().unwrap_or(0);
-                if collective != Collective::Bcast {
-                    expect_length(collective, "buffer", whole, buffer.len)?;
-                }
-                let own = buffer.start.wrapping_add(rank * call.bytes());
-                let (input, output) = match extents {
-                    [Extent::Message, Extent::Blocks] => (own, buffer.start),
-                    [Extent::Blocks, Extent::Message] if !collective.folds() => (buffer.start, own),
-                    _ => (buffer.start, buffer.start),
-                };
-                Ok(Recipe { call, lengths, input, output })
-            }
-        }
-    }
-
-    fn resolve_ranks(
-        &self,
-        call: CallSpec,
-        counts: &[usize],
-        rank: usize,
-        ranks: usize,
-    ) -> Result<Recipe, Error> {
-        let CallSpec { collective, element, operator, root, .. } = call;
-        let places = Uneven { collective, operator, root, counts }.places(rank, ranks, element.size())?;
-        let lengths = Lengths::Uneven(counts.into());
-        let [given, taken, whole] = places.map(|place| place.unwrap_or((0, 0)));
-        match self.memory {
-            Memory::Two { input, output } => {
-                if places[0].is_some() {
-                    expect_length(collective, "input", given.1, input.len)?;
-                }
-                if places[1].is_some() {
-                    expect_length(collective, "output", taken.1, output.len)?;
-                }
-                Ok(Recipe { call, lengths, input: input.start, output: output.start })
-            }
-            Memory::One(buffer) => {
-                expect_length(collective, "buffer", whole.1, buffer.len)?;
-                let at = |offset: usize| buffer.start.wrapping_add(offset);
-                Ok(Recipe { call, lengths, input: at(given.0), output: at(taken.0) })
-            }
-        }
-    }
-
-    fn resolve_pairs(
-        &self,
-        call: CallSpec,
-        given: &[usize],
-        taken: &[usize],
-        ranks: usize,
-    ) -> Result<Recipe, Error> {
-        expect_counts(given, taken, ranks)?;
-        let collective = call.collective;
-        let bytes = |counts: &[usize]| {
-            let sum = counts.iter().try_fold(0usize, |sum, &n| sum.checked_add(n));
-            sum.and_then(|sum| sum.checked_mul(call.element.size())).filter(|&n| n <= isize::MAX as usize)
-        };
-        let (Some(gives), Some(takes)) = (bytes(given), bytes(taken)) else {
-            return Err(Error::Counts { collective, expected: ranks, found: given.len() });
-        };
-        let (input, output) = match self.memory {
-            Memory::Two { input, output } => (input, output),
-            Memory::One(buffer) => (buffer, buffer),
-        };
-        expect_length(collective, "input", gives, input.len)?;
-        expect_length(collective, "output", takes, output.len)?;
-        let lengths = Lengths::Gathered(Arc::new(Pairs::new(given, taken)));
-        Ok(Recipe { call, lengths, input: input.start, output: output.start })
     }
 }

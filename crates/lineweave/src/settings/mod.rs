@@ -108,12 +108,20 @@ pub struct Settings {
     pub progress_thread: bool,
     /// Algorithms to use whatever the model says.
     pub algorithms: Vec<Forced>,
-    /// Whether nothing is to be said under MPI.
-    pub quiet: bool,
-    /// Whether `lineweave run` takes over barriers of OpenMP.
-    pub openmp: bool,
+    /// What `lineweave run` does.
+    pub run: Run,
     /// The whole table as it stands, for `lineweave info`.
     pub rows: Vec<Row>,
+}
+
+/// What `lineweave run` does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Run {
+    /// Whether nothing is to be said under MPI.
+    pub quiet: bool,
+    /// Whether it takes over barriers of OpenMP.
+    pub openmp: bool,
 }
 
 impl Default for Settings {
@@ -140,8 +148,7 @@ impl Default for Settings {
             keep_plans: true,
             progress_thread: false,
             algorithms: Vec::new(),
-            quiet: false,
-            openmp: true,
+            run: Run { quiet: false, openmp: true },
             rows: VARIABLES.iter().map(row).collect(),
         }
     }

@@ -112,14 +112,14 @@ pub const VARIABLES: [Variable; 20] = [
         values: "0 or 1",
         default: "0",
         about: "under MPI and OpenMP: say nothing, also at the end",
-        set: |s, text| values::switch(text).map(|v| s.quiet = v),
+        set: |s, text| values::switch(text).map(|v| s.run.quiet = v),
     },
     Variable {
         name: "LINEWEAVE_OPENMP",
         values: "0 or 1",
         default: "1",
         about: "`lineweave run` takes over barriers of OpenMP",
-        set: |s, text| values::switch(text).map(|v| s.openmp = v),
+        set: |s, text| values::switch(text).map(|v| s.run.openmp = v),
     },
     // The next ones are read by the libraries that are preloaded; here they are checked and listed.
     Variable {

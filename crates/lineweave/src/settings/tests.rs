@@ -55,8 +55,8 @@ fn every_value_is_read_and_its_origin_kept() {
         settings.check
             && settings.reproducible
             && settings.progress_thread
-            && settings.quiet
-            && !settings.openmp
+            && settings.run.quiet
+            && !settings.run.openmp
             && !settings.keep_plans
     );
     assert_eq!(settings.bind, Bind::Cpus(vec![3, 0, 1]), "ranks take CPUs in the order given");

@@ -10,9 +10,13 @@
 //! Sockets do not block, and both sides wait by a [`Clock`]. A guest that says nothing holds nobody up, and is let go after
 //! a while, or when its descriptor is needed.
 
+mod message;
+
+use message::{bytes, host_of, version, word, WORDS};
+pub(super) use message::{Answer, Hello};
+
 use super::processes::attach;
 use crate::communicator::Communicator;
-use crate::cpus::UsableCpus;
 use crate::error::Error;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
@@ -20,112 +24,16 @@ use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType,
 };
-use std::collections::BTreeSet;
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// "lineweave" at the door, and the version of its two messages.
-const MARK: u64 = u64::from_le_bytes(*b"lw-door1");
-/// Said by a guest that takes any rank, or comes to a team of any size.
-const ANY: u64 = u64::MAX;
-/// Words of a set of CPUs in a message.
-const MASK: usize = 128;
-/// A guest's message: mark, version, ranks, wanted rank, CPUs.
-const WORDS: usize = 4 + MASK;
-
 /// How long to wait before looking at the clock, and asking whether to go on, again.
 const LOOK: Duration = Duration::from_millis(50);
 /// How long a guest may say nothing: it speaks as soon as it is connected.
 const SILENCE: Duration = Duration::from_secs(5);
-
-/// What a host answers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Answer {
-    /// Come in, as this rank.
-    Welcome(usize),
-    /// The host is of this version.
-    Version(u64),
-    /// The team has so many ranks.
-    Size(usize),
-    /// The wanted rank, or any, is not free.
-    Taken,
-    /// So many had come when the time was over.
-    Late(usize),
-}
-
-impl Answer {
-    fn words(self) -> [u64; 2] {
-        match self {
-            Answer::Welcome(rank) => [0, rank as u64],
-            // The number of the answer that every version understands.
-            Answer::Version(version) => [2, version],
-            Answer::Size(ranks) => [3, ranks as u64],
-            Answer::Taken => [4, 0],
-            Answer::Late(present) => [5, present as u64],
-        }
-    }
-
-    fn read([code, detail]: [u64; 2]) -> Option<Answer> {
-        Some(match code {
-            0 => Answer::Welcome(detail as usize),
-            2 => Answer::Version(detail),
-            3 => Answer::Size(detail as usize),
-            4 => Answer::Taken,
-            5 => Answer::Late(detail as usize),
-            _ => return None,
-        })
-    }
-}
-
-fn bytes(words: &[u64]) -> Vec<u8> {
-    words.iter().flat_map(|word| word.to_le_bytes()).collect()
-}
-
-fn word(bytes: &[u8], i: usize) -> u64 {
-    u64::from_le_bytes(std::array::from_fn(|b| bytes[i * 8 + b]))
-}
-
-/// What a guest says.
-#[derive(Debug, Default)]
-pub(super) struct Hello {
-    /// Ranks of the team that it expects, or any.
-    pub ranks: Option<usize>,
-    /// The rank that it wants, or any.
-    pub rank: Option<usize>,
-    /// Where it may run.
-    pub cpus: BTreeSet<usize>,
-}
-
-impl Hello {
-    /// The calling thread's.
-    pub fn own(ranks: Option<usize>, rank: Option<usize>) -> Hello {
-        let cpus = UsableCpus::of_this_thread().cpus.into_iter().filter(|&cpu| cpu < MASK * 64).collect();
-        Hello { ranks, rank, cpus }
-    }
-
-    fn words(&self) -> [u64; WORDS] {
-        let mut words = [0u64; WORDS];
-        let number = |n: Option<usize>| n.map_or(ANY, |n| n as u64);
-        words[..4].copy_from_slice(&[MARK, version(), number(self.ranks), number(self.rank)]);
-        for &cpu in &self.cpus {
-            words[4 + cpu / 64] |= 1 << (cpu % 64);
-        }
-        words
-    }
-
-    /// Of a message, unless it is another version's or anything else.
-    fn read(bytes: &[u8]) -> Option<Hello> {
-        if bytes.len() != WORDS * 8 || word(bytes, 0) != MARK || word(bytes, 1) != version() {
-            return None;
-        }
-        let number = |i| Some(word(bytes, i)).filter(|&n| n != ANY).map(|n| n as usize);
-        let cpus = (0..MASK * 64).filter(|cpu| word(bytes, 4 + cpu / 64) >> (cpu % 64) & 1 == 1).collect();
-        Some(Hello { ranks: number(2), rank: number(3), cpus })
-    }
-}
 
 /// Until when to wait, and whether to go on.
 pub(super) struct Clock<'a> {
@@ -416,24 +324,6 @@ pub(super) fn ask(
 pub(super) fn absent(present: usize, ranks: Option<usize>, seconds: f64) -> String {
     let of = ranks.map_or_else(String::new, |ranks| format!(" of {ranks}"));
     format!("{present}{of} ranks came within {seconds:.0} s")
-}
-
-/// The version's last eight characters.
-fn version() -> u64 {
-    packed(env!("CARGO_PKG_VERSION"))
-}
-
-fn packed(version: &str) -> u64 {
-    version.bytes().fold(0, |h, b| h << 8 | u64::from(b))
-}
-
-/// Which version a host says that it is.
-fn host_of(version: u64) -> String {
-    let text: Vec<u8> = version.to_be_bytes().into_iter().skip_while(|&b| b == 0).collect();
-    match text.iter().all(u8::is_ascii_graphic) && !text.is_empty() {
-        true => format!("a host of lineweave {}", String::from_utf8_lossy(&text)),
-        false => format!("a host of another version (mark {version:x})"),
-    }
 }
 
 #[cfg(all(test, not(loom)))]

@@ -1,4 +1,4 @@
-//! The machine's shape: from hwloc where lineweave is built with it, from `/sys` where not, or from an XML
+//! The machine's shape: from `/sys`, from hwloc where lineweave is built with its feature, or from an XML
 //! file or a synthetic string that stands in place of the machine.
 //!
 //! Every reader only says which CPUs each thing covers; order and numbers are given here, so that they agree
@@ -180,7 +180,7 @@ impl Hardware {
         match source {
             Source::Machine => Hardware::machine(),
             Source::Xml(path) => xml::read(path),
-            Source::Synthetic(text) => Hardware::synthetic(text),
+            Source::Synthetic(text) => synthetic::hardware(text),
         }
     }
 
@@ -197,16 +197,6 @@ impl Hardware {
     #[cfg(not(feature = "hwloc"))]
     fn machine() -> Result<Hardware, TopologyError> {
         Hardware::from_sysfs(&Root::live())
-    }
-
-    #[cfg(feature = "hwloc")]
-    fn synthetic(text: &str) -> Result<Hardware, TopologyError> {
-        hwloc::synthetic(text)
-    }
-
-    #[cfg(not(feature = "hwloc"))]
-    fn synthetic(text: &str) -> Result<Hardware, TopologyError> {
-        synthetic::hardware(text)
     }
 
     /// The shape that the kernel's own files below `root` tell.
@@ -317,17 +307,24 @@ fn arrange(mut raw: Vec<RawCpu>) -> Topology {
     Topology { cpus }
 }
 
-/// Topologies from the caches, cores, nodes and packages' CPU sets that a reader has found.
-struct Sets<'a> {
-    cpus: &'a [usize],
-    cores: &'a [Vec<usize>],
-    packages: &'a [Vec<usize>],
-    caches: &'a [Cache],
-    memory: &'a [MemoryNode],
-    kinds: &'a [CoreKind],
+/// The CPU sets of caches, cores, nodes and packages that a reader has found.
+#[derive(Default)]
+struct Sets {
+    cpus: Vec<usize>,
+    cores: Vec<Vec<usize>>,
+    packages: Vec<Vec<usize>>,
+    caches: Vec<Cache>,
+    memory: Vec<MemoryNode>,
+    kinds: Vec<CoreKind>,
 }
 
-impl Sets<'_> {
+impl Sets {
+    fn hardware(self, source: Source, reader: &'static str, cpu_model: Option<String>) -> Hardware {
+        let topology = self.topology();
+        let Sets { caches, memory, kinds, .. } = self;
+        Hardware { topology, caches, memory, kinds, cpu_model, source, reader }
+    }
+
     fn topology(&self) -> Topology {
         let least = |sets: &mut dyn Iterator<Item = &[usize]>| {
             let mut of = BTreeMap::new();

@@ -15,6 +15,8 @@ pub const MOST_CPUS: usize = 65_536;
 enum Kind {
     Package,
     Numa,
+    /// Memory in brackets: a node for each parent, which is no level.
+    Attached,
     Cache(u8),
     Core,
     Pu,
@@ -29,23 +31,19 @@ struct Level {
     size: Option<u64>,
 }
 
-/// The string as hwloc takes it: checked, and ending in CPUs, which hwloc insists on and people leave out.
-///
-/// # Errors
-/// [`TopologyError::Synthetic`] with what was found.
-pub fn normalise(text: &str) -> Result<String, TopologyError> {
-    let levels = parse(text)?;
-    let complete = levels.last().is_some_and(|l| l.kind == Kind::Pu);
-    Ok(if complete { text.trim().to_owned() } else { format!("{} pu:1", text.trim()) })
-}
-
-/// The levels of a string without brackets' memory, which changes no CPU.
+/// The levels of a string, memory in brackets among them.
 fn parse(text: &str) -> Result<Vec<Level>, TopologyError> {
     let wrong = |found: String| TopologyError::Synthetic { text: text.to_owned(), found };
     let mut levels: Vec<Level> = Vec::new();
     let mut cpus = 1usize;
     for word in words(text).map_err(|f| wrong(f.to_owned()))? {
-        if word.starts_with('[') {
+        if let Some(memory) = word.strip_prefix('[') {
+            let (name, attributes) = memory.trim_end_matches(']').split_once('(').unwrap_or((memory, ""));
+            let name = name.trim().trim_end_matches(']');
+            if kind(name) != Some(Kind::Numa) {
+                return Err(wrong(format!("`{word}`, where memory in brackets is [numa]")));
+            }
+            levels.push(Level { kind: Kind::Attached, count: 1, size: size(attributes, "memory=") });
             continue;
         }
         let (level, attributes) = word.split_once('(').unwrap_or((&word, ""));
@@ -69,9 +67,10 @@ fn parse(text: &str) -> Result<Vec<Level>, TopologyError> {
         if cpus > MOST_CPUS {
             return Err(wrong(format!("more than {MOST_CPUS} CPUs")));
         }
-        levels.push(Level { kind, count, size: size(attributes) });
+        let key = if kind == Kind::Numa { "memory=" } else { "size=" };
+        levels.push(Level { kind, count, size: size(attributes, key) });
     }
-    if levels.is_empty() {
+    if levels.iter().all(|l| l.kind == Kind::Attached) {
         return Err(wrong("no level".to_owned()));
     }
     Ok(levels)
@@ -127,9 +126,9 @@ fn kind(name: &str) -> Option<Kind> {
     }
 }
 
-/// `size=32MB` among attributes, with hwloc's suffixes.
-fn size(attributes: &str) -> Option<u64> {
-    let rest = attributes.split("size=").nth(1)?;
+/// What `key` (`size=`, `memory=`) says among attributes, such as `size=32MB`, with hwloc's suffixes.
+fn size(attributes: &str, key: &str) -> Option<u64> {
+    let rest = attributes.split(key).nth(1)?;
     let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
     let unit = match rest[digits.len()..].trim_end_matches(')').split_whitespace().next().unwrap_or("") {
         "kB" | "KB" | "KiB" => 1 << 10,
@@ -140,7 +139,7 @@ fn size(attributes: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(unit)
 }
 
-/// The machine of a string, without hwloc.
+/// The machine of a string.
 ///
 /// # Errors
 /// [`TopologyError::Synthetic`] with what was found.
@@ -157,9 +156,10 @@ pub fn hardware(text: &str) -> Result<Hardware, TopologyError> {
         match level.kind {
             Kind::Package => packages = sets(width),
             Kind::Core => cores = sets(width),
-            Kind::Numa => {
-                let node = |(os, cpus)| MemoryNode { os, size_bytes: None, cpus };
-                memory = sets(width).into_iter().enumerate().map(node).collect();
+            Kind::Numa | Kind::Attached => {
+                for cpus in sets(width) {
+                    memory.push(MemoryNode { os: memory.len(), size_bytes: level.size, cpus });
+                }
             }
             Kind::Cache(depth) => caches.extend(sets(width).into_iter().map(|cpus| Cache {
                 level: depth,
@@ -172,24 +172,11 @@ pub fn hardware(text: &str) -> Result<Hardware, TopologyError> {
         }
     }
     let cpus: Vec<usize> = (0..total).collect();
-    let sets = Sets {
-        cpus: &cpus,
-        cores: &cores,
-        packages: &packages,
-        caches: &caches,
-        memory: &memory,
-        kinds: &[],
-    };
-    let topology = sets.topology();
-    Ok(Hardware {
-        topology,
-        caches,
-        memory,
-        kinds: Vec::new(),
-        cpu_model: None,
-        source: Source::Synthetic(text.to_owned()),
-        reader: "synthetic",
-    })
+    if memory.is_empty() {
+        memory.push(MemoryNode { os: 0, size_bytes: None, cpus: cpus.clone() });
+    }
+    let sets = Sets { cpus, cores, packages, caches, memory, kinds: Vec::new() };
+    Ok(sets.hardware(Source::Synthetic(text.to_owned()), "synthetic", None))
 }
 
 impl Hardware {

@@ -1,4 +1,4 @@
-//! The machine's shape from `/sys/devices/system`, for builds without hwloc.
+//! The machine's shape from `/sys/devices/system`.
 
 use super::{Cache, CacheKind, CoreKind, Hardware, MemoryNode, Sets, Source, TopologyError};
 use crate::sysfile::{parse_cpu_list, Root};
@@ -35,17 +35,8 @@ pub fn read(root: &Root) -> Result<Hardware, TopologyError> {
     let caches = caches(root, &cpus);
     let memory = memory(root, &cpus);
     let kinds = kinds(root, &cpus);
-    let sets = Sets {
-        cpus: &cpus,
-        cores: &cores,
-        packages: &packages,
-        caches: &caches,
-        memory: &memory,
-        kinds: &kinds,
-    };
-    let topology = sets.topology();
-    let cpu_model = cpu_model(root);
-    Ok(Hardware { topology, caches, memory, kinds, cpu_model, source: Source::Machine, reader: "sysfs" })
+    let sets = Sets { cpus, cores, packages, caches, memory, kinds };
+    Ok(sets.hardware(Source::Machine, "sysfs", cpu_model(root)))
 }
 
 fn caches(root: &Root, cpus: &[usize]) -> Vec<Cache> {
@@ -108,16 +99,22 @@ fn memory(root: &Root, cpus: &[usize]) -> Vec<MemoryNode> {
     nodes
 }
 
-/// Kinds by the scheduler's capacities (Arm), or by Intel's two lists of cores.
+/// Kinds by the scheduler's capacities (Arm), by Intel's two lists of cores, or by frequencies.
 fn kinds(root: &Root, cpus: &[usize]) -> Vec<CoreKind> {
-    let mut by_capacity: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
-    for &cpu in cpus {
-        if let Some(capacity) = root.number(format!("{CPU}/cpu{cpu}/cpu_capacity")) {
-            by_capacity.entry(capacity).or_default().push(cpu);
+    // By a number that each CPU has, ascending; a CPU belongs to a kind whose least it exceeds by so many percent.
+    let by = |file: &str, what: &str, within: u64| -> Vec<(String, Vec<usize>)> {
+        let number = |&cpu: &usize| Some((root.number(format!("{CPU}/cpu{cpu}/{file}"))?, cpu));
+        let numbers: BTreeSet<(u64, usize)> = cpus.iter().filter_map(number).collect();
+        let mut kinds: Vec<(u64, Vec<usize>)> = Vec::new();
+        for (number, cpu) in numbers {
+            match kinds.last_mut() {
+                Some((least, cpus)) if number - *least <= *least / 100 * within => cpus.push(cpu),
+                _ => kinds.push((number, vec![cpu])),
+            }
         }
-    }
-    let mut kinds: Vec<(String, Vec<usize>)> =
-        by_capacity.into_iter().map(|(c, cpus)| (format!("capacity {c}"), cpus)).collect();
+        kinds.into_iter().map(|(least, cpus)| (format!("{what} {least}"), cpus)).collect()
+    };
+    let mut kinds = by("cpu_capacity", "capacity", 0);
     if kinds.len() < 2 {
         kinds = [("IntelAtom", "cpu_atom"), ("IntelCore", "cpu_core")]
             .iter()
@@ -128,6 +125,12 @@ fn kinds(root: &Root, cpus: &[usize]) -> Vec<CoreKind> {
                 (!list.is_empty()).then(|| (format!("CoreType {about}"), list))
             })
             .collect();
+    }
+    // What a core always reaches, where the kernel tells; else the most, which differs a little between cores alike.
+    for file in ["cpufreq/base_frequency", "cpufreq/cpuinfo_max_freq"] {
+        if kinds.len() < 2 {
+            kinds = by(file, "kHz", 10);
+        }
     }
     if kinds.len() < 2 {
         return Vec::new();

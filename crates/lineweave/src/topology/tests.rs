@@ -34,25 +34,38 @@ fn cpus_may_be_left_out_at_the_end() {
 }
 
 #[test]
-fn without_hwloc_a_string_means_the_same() {
+fn memory_in_brackets_is_a_node_for_each_parent() {
+    let hardware = load("pack:2 [numa(memory=1GB)] [numa] l3:2(size=32MB) core:2 pu:2");
+    let nodes = hardware.memory.iter().map(|n| (n.os, n.size_bytes, n.cpus.len()));
+    let expected = [(0, Some(1 << 30), 8), (1, Some(1 << 30), 8), (2, None, 8), (3, None, 8)];
+    assert_eq!(nodes.collect::<Vec<_>>(), expected);
+    assert_eq!(hardware.topology.cpus.last().map(|c| (c.numa, c.package)), Some((1, 1)));
+    assert_eq!(load("numa:2(memory=4MiB) core:1").memory[1].size_bytes, Some(4 << 20));
+    // Who says nothing of memory has one.
+    assert_eq!(load("core:4").memory.len(), 1);
+}
+
+#[cfg(feature = "hwloc")]
+#[test]
+fn hwloc_reads_strings_alike() {
     for text in [
         "pack:2 numa:4 l3:2 core:8 pu:2",
         "pack:2 [numa(memory=1GB)] l3:2(size=32MB) core:2 pu:2",
+        "[numa(memory=1GB)] pack:2 core:2 pu:1",
         "numa:2 pack:2 core:3 pu:1",
-        "pack:1 l3:1(size=33554432) l2:2(size=524288) core:1",
-        "Package:2 L3Cache:1 core:2",
-        "pack:2 l3:1 numa:2 core:4",
-        "core:4",
+        "pack:1 l3:1(size=33554432) l2:2(size=524288) core:1 pu:1",
+        "Package:2 L3Cache:1 core:2 pu:1",
+        "pack:2 l3:1 numa:2 core:4 pu:1",
+        "pack:2 die:2 l2:2 core:2 pu:1",
+        "core:4 pu:1",
         "pu:3",
     ] {
-        let own = synthetic::hardware(text).expect(text);
-        let loaded = load(text);
-        if !text.contains('[') {
-            // Bracketed memory is left to hwloc.
-            assert_eq!(ids(&own), ids(&loaded), "{text}");
-            assert_eq!(own.synthetic_form(), loaded.synthetic_form(), "{text}");
-        }
-        assert_eq!(own.topology.cpus.len(), loaded.topology.cpus.len(), "{text}");
+        let (own, theirs) = (load(text), hwloc::synthetic(text));
+        assert_eq!(ids(&own), ids(&theirs), "{text}");
+        let near = |h: &Hardware| h.memory.iter().map(|n| n.cpus.clone()).collect::<Vec<_>>();
+        assert_eq!(near(&own), near(&theirs), "{text}");
+        let caches = |h: &Hardware| h.caches.iter().map(|c| (c.level, c.cpus.clone())).collect::<Vec<_>>();
+        assert_eq!(caches(&own), caches(&theirs), "{text}");
     }
 }
 
@@ -106,12 +119,12 @@ fn malformed_strings_are_errors_that_quote_them() {
         ("l3é:2", "the type `l3é`"),
         ("()", "which has no"),
         ("[numa]", "no level"),
+        ("core:2 [l3]", "memory in brackets is [numa]"),
     ] {
         let error = Hardware::load(&Source::Synthetic(text.to_owned())).expect_err(text);
         assert!(matches!(error, TopologyError::Synthetic { .. }), "{error:?}");
         assert!(error.to_string().contains(found), "{error}");
         assert!(error.to_string().contains(text), "{error}");
-        assert!(synthetic::hardware(text).is_err(), "{text}");
     }
 }
 
@@ -131,6 +144,12 @@ fn both_readers_agree_about_this_machine() {
     assert_eq!(loaded.synthetic_form(), own.synthetic_form(), "one fingerprint for both");
     assert_eq!(loaded.cpu_model, own.cpu_model);
     assert_eq!(loaded.line_bytes(), own.line_bytes());
+    let caches =
+        |h: &Hardware| h.caches.iter().map(|c| (c.level, c.size_bytes, c.cpus.clone())).collect::<Vec<_>>();
+    assert_eq!(caches(&loaded), caches(&own));
+    let memory = |h: &Hardware| h.memory.iter().map(|n| (n.os, n.cpus.clone())).collect::<Vec<_>>();
+    assert_eq!(memory(&loaded), memory(&own));
+    assert_eq!(loaded.reader, if cfg!(feature = "hwloc") { "hwloc" } else { "sysfs" });
 }
 
 /// Two packages with numbers interleaved, SMT siblings far apart, as servers have them.
@@ -229,6 +248,20 @@ fn core_kinds_by_capacity_and_by_intels_lists() {
     let intel = Hardware::from_sysfs(&intel.root()).expect("a machine");
     assert_eq!(intel.topology.cpus.iter().map(|c| c.kind).collect::<Vec<_>>(), [1, 1, 0, 0]);
     assert_eq!(intel.cpu_model.as_deref(), Some("Arm implementer 0x99 part 0x1"));
+}
+
+#[test]
+fn core_kinds_by_frequencies_that_differ_by_more_than_a_tenth() {
+    let kinds = |frequencies: [&str; 4]| {
+        let file = |cpu: usize| format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/cpuinfo_max_freq");
+        let paths = [0, 1, 2, 3].map(file);
+        let mut files = vec![("/sys/devices/system/cpu/online", "0-3")];
+        files.extend(paths.iter().zip(frequencies).map(|(path, kilohertz)| (path.as_str(), kilohertz)));
+        let hardware = Hardware::from_sysfs(&FakeRoot::new(&files).root()).expect("a machine");
+        hardware.topology.cpus.iter().map(|c| c.kind).collect::<Vec<_>>()
+    };
+    assert_eq!(kinds(["5000000", "3300000", "5100000", "3300000"]), [1, 0, 1, 0]);
+    assert_eq!(kinds(["5000000", "4900000", "5100000", "4800000"]), [0; 4], "favoured cores are of one kind");
 }
 
 mod xml {

@@ -304,22 +304,8 @@ impl Machine {
         if self.kinds.len() < 2 {
             self.kinds.clear();
         }
-        let sets = Sets {
-            cpus: &self.cpus,
-            cores: &self.cores,
-            packages: &self.packages,
-            caches: &self.caches,
-            memory: &self.memory,
-            kinds: &self.kinds,
-        };
-        Hardware {
-            topology: sets.topology(),
-            caches: self.caches,
-            memory: self.memory,
-            kinds: self.kinds,
-            cpu_model: self.model,
-            source: Source::Xml(path.to_owned()),
-            reader: "xml",
-        }
+        let Machine { cpus, cores, packages, caches, memory, kinds, model, .. } = self;
+        let sets = Sets { cpus, cores, packages, caches, memory, kinds };
+        sets.hardware(Source::Xml(path.to_owned()), "xml", model)
     }
 }

@@ -11,14 +11,14 @@ use std::process::{Command, Stdio};
 use std::{env, fs};
 
 const PROGRAMS: [(&str, &str); 5] = [
-    ("ranks.py", include_str!("../../../../../bench/apps/ranks.py")),
-    ("ddp.py", include_str!("../../../../../bench/apps/ddp.py")),
-    ("tensor_parallel.py", include_str!("../../../../../bench/apps/tensor_parallel.py")),
-    ("model.py", include_str!("../../../../../bench/apps/model.py")),
-    ("fft.py", include_str!("../../../../../bench/apps/fft.py")),
+    ("ranks.py", include_str!("../../../bench/apps/ranks.py")),
+    ("ddp.py", include_str!("../../../bench/apps/ddp.py")),
+    ("tensor_parallel.py", include_str!("../../../bench/apps/tensor_parallel.py")),
+    ("model.py", include_str!("../../../bench/apps/model.py")),
+    ("fft.py", include_str!("../../../bench/apps/fft.py")),
 ];
-const GRADIENTS: &str = include_str!("../../../../../bench/apps/gradients.c");
-const INSTALL: &str = include_str!("../../../../../bench/apps/install");
+const GRADIENTS: &str = include_str!("../../../bench/apps/gradients.c");
+const INSTALL: &str = include_str!("../../../bench/apps/install");
 const EXAML: &str = "/usr/lib/examl/bin/examl-sse3";
 const EXAML_DATA: &str = "/usr/share/doc/examl/testData";
 const TO_INSTALL: &str = "type: lineweave bench apps --install";

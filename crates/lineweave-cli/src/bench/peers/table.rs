@@ -67,16 +67,16 @@ struct Table {
 }
 
 /// A source by its file name, and the header that all of them share.
-pub const HEADER: (&str, &str) = ("peer.h", include_str!("../../../../../bench/peers/peer.h"));
+pub const HEADER: (&str, &str) = ("peer.h", include_str!("../../../bench/peers/peer.h"));
 
 const SOURCES: [(&str, &str); 7] = [
-    ("floor.c", include_str!("../../../../../bench/peers/floor.c")),
-    ("byte_floor.c", include_str!("../../../../../bench/peers/byte_floor.c")),
-    ("hand_floor.c", include_str!("../../../../../bench/peers/hand_floor.c")),
-    ("memcpy.c", include_str!("../../../../../bench/peers/memcpy.c")),
-    ("pthread_barrier.c", include_str!("../../../../../bench/peers/pthread_barrier.c")),
-    ("omp_barrier.c", include_str!("../../../../../bench/peers/omp_barrier.c")),
-    ("std_barrier.cpp", include_str!("../../../../../bench/peers/std_barrier.cpp")),
+    ("floor.c", include_str!("../../../bench/peers/floor.c")),
+    ("byte_floor.c", include_str!("../../../bench/peers/byte_floor.c")),
+    ("hand_floor.c", include_str!("../../../bench/peers/hand_floor.c")),
+    ("memcpy.c", include_str!("../../../bench/peers/memcpy.c")),
+    ("pthread_barrier.c", include_str!("../../../bench/peers/pthread_barrier.c")),
+    ("omp_barrier.c", include_str!("../../../bench/peers/omp_barrier.c")),
+    ("std_barrier.cpp", include_str!("../../../bench/peers/std_barrier.cpp")),
 ];
 
 impl Peer {
@@ -89,7 +89,7 @@ impl Peer {
 /// The table that ships; the message says what is wrong with it.
 pub fn peers() -> Result<Vec<Peer>, String> {
     let table: Table =
-        toml::from_str(include_str!("../../../../../bench/peers/peers.toml")).map_err(|e| e.to_string())?;
+        toml::from_str(include_str!("../../../bench/peers/peers.toml")).map_err(|e| e.to_string())?;
     if table.schema != 1 {
         return Err(format!("schema is {}, expected 1", table.schema));
     }

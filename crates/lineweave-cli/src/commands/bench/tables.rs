@@ -41,8 +41,8 @@ pub(super) fn show(definition: &Definition, rows: &[Row], out: &mut Output) -> R
                 (false, _) => "-".to_owned(),
             },
             row.subject.to_string(),
-            Nanos(row.median_ns).to_string(),
-            format!("{} .. {}", Nanos(row.ci_low_ns), Nanos(row.ci_high_ns)),
+            Nanos(row.times.median_ns).to_string(),
+            format!("{} .. {}", Nanos(row.times.ci_low_ns), Nanos(row.times.ci_high_ns)),
             row.ratio_to_floor.map_or_else(|| "-".to_owned(), |r| format!("{r:.2}")),
             how,
         ]);

@@ -1,6 +1,7 @@
 //! Sections as one page of HTML, one picture, or text with tables.
 
 use super::Section;
+use lineweave_lab::draw::escape;
 use std::fmt::Write as _;
 
 /// The page's own looks: no fonts, scripts or pictures from elsewhere. Pictures stand on white in dark rooms too.
@@ -27,11 +28,6 @@ th,td{text-align:left;padding:.25rem .75rem .25rem 0;border-bottom:1px solid var
 th{color:var(--soft);font-weight:600}details>summary{cursor:pointer;color:var(--link)}";
 /// Rows from which a table is folded away.
 const LONG: usize = 9;
-
-fn escape(text: &str) -> String {
-    let known = text.chars().filter(|c| !c.is_control() || *c == '\n').collect::<String>();
-    known.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
-}
 
 /// One self-contained page.
 pub fn html(title: &str, origin: &str, facts: &[(String, String)], sections: &[Section]) -> String {

@@ -3,6 +3,7 @@
 use super::choices::Tree;
 use super::subject::Subject;
 use super::Section;
+use lineweave_core::profile::Stats;
 use lineweave_core::topology::{Cpu, Level};
 use lineweave_core::units::Nanos;
 use lineweave_lab::draw;
@@ -61,11 +62,7 @@ fn middles(subject: &Subject, measured: &BTreeMap<(usize, usize), f64>) -> BTree
             found.entry(a.common(b)).or_default().push(ns);
         }
     }
-    let middle = |mut all: Vec<f64>| {
-        all.sort_by(f64::total_cmp);
-        all[all.len() / 2]
-    };
-    found.into_iter().map(|(level, all)| (level, middle(all))).collect()
+    found.into_iter().filter_map(|(level, all)| Some((level, Stats::of(&all, 0)?.median))).collect()
 }
 
 /// One line from CPU to CPU, and the tree that comes of it.

@@ -54,7 +54,7 @@ fn speaks() -> bool {
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
     let (settings, warnings) = session.settings()?;
     let say = |session: &Session, text: &str| {
-        if speaks() && !settings.quiet {
+        if speaks() && !settings.run.quiet {
             session.out.warn(text);
         }
     };
@@ -67,7 +67,7 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     }
     let found = detect::look(Path::new(program), rest, arguments.mpi);
     let mut wanted = Vec::new();
-    let openmp = found.openmp && settings.openmp;
+    let openmp = found.openmp && settings.run.openmp;
     if openmp {
         wanted.push("liblineweave_openmp.so".to_owned());
     }

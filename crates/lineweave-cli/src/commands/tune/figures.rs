@@ -4,6 +4,7 @@ use super::programme::Case;
 use crate::bench::Team;
 use lineweave::trial::{Race, Runner};
 use lineweave_core::collective::Collective;
+use lineweave_core::profile::Stats;
 use lineweave_core::select::Question;
 use lineweave_core::units::Bytes;
 use serde::Serialize;
@@ -86,12 +87,11 @@ impl Errors {
         let mean = |of: &dyn Fn(&(f64, f64)) -> f64| {
             (!pairs.is_empty()).then(|| pairs.iter().map(of).sum::<f64>() / pairs.len() as f64)
         };
-        let mut sorted: Vec<f64> = pairs.iter().map(proportional).collect();
-        sorted.sort_by(f64::total_cmp);
+        let all: Vec<f64> = pairs.iter().map(proportional).collect();
         Errors {
             candidates: pairs.len(),
             mean_proportional: mean(&proportional),
-            median_proportional: sorted.get(sorted.len() / 2).copied(),
+            median_proportional: Stats::of(&all, 0).map(|s| s.median),
             mean_relative: mean(&|&(m, p)| (m - p).abs() / m),
         }
     }

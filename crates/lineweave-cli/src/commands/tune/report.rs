@@ -11,7 +11,7 @@ use lineweave_core::algorithm::spec::Named;
 use lineweave_core::collective::Collective;
 use lineweave_core::model::Model;
 use lineweave_core::plan::Params;
-use lineweave_core::profile::Profile;
+use lineweave_core::profile::{Profile, Stats};
 use lineweave_core::select::Question;
 use lineweave_core::units::{Bytes, Nanos};
 use serde::Serialize;
@@ -29,16 +29,30 @@ pub struct ChoiceObject {
     params: Params,
     window_bytes: usize,
     predicted_ns: f64,
-    measured_ns: f64,
-    ci_low_ns: f64,
-    ci_high_ns: f64,
-    samples: usize,
+    #[serde(flatten)]
+    measured: Measurement,
     /// Measured by predicted.
     measured_to_predicted: f64,
     /// The measurement repeats a probe.
     calibrated: bool,
     regret: f64,
     rivals: usize,
+    #[serde(flatten)]
+    best: Best,
+}
+
+/// How long the choice took.
+#[derive(Serialize)]
+struct Measurement {
+    measured_ns: f64,
+    ci_low_ns: f64,
+    ci_high_ns: f64,
+    samples: usize,
+}
+
+/// The fastest that was measured.
+#[derive(Serialize)]
+struct Best {
     best_algorithm: &'static str,
     best_params: Params,
     best_window_bytes: usize,
@@ -64,18 +78,22 @@ impl ChoiceObject {
             params: chosen.candidate.params.clone(),
             window_bytes: chosen.candidate.window,
             predicted_ns: chosen.candidate.predicted.0,
-            measured_ns: chosen.stats.median,
-            ci_low_ns: chosen.stats.ci_low,
-            ci_high_ns: chosen.stats.ci_high,
-            samples: chosen.stats.samples,
+            measured: Measurement {
+                measured_ns: chosen.stats.median,
+                ci_low_ns: chosen.stats.ci_low,
+                ci_high_ns: chosen.stats.ci_high,
+                samples: chosen.stats.samples,
+            },
             measured_to_predicted: chosen.stats.median / chosen.candidate.predicted.0,
             calibrated: chosen.candidate.calibrated(question),
             regret: race.regret(),
             rivals: race.runners.len() - 1,
-            best_algorithm: best.candidate.name,
-            best_params: best.candidate.params.clone(),
-            best_window_bytes: best.candidate.window,
-            best_measured_ns: best.stats.median,
+            best: Best {
+                best_algorithm: best.candidate.name,
+                best_params: best.candidate.params.clone(),
+                best_window_bytes: best.candidate.window,
+                best_measured_ns: best.stats.median,
+            },
         }
     }
 
@@ -86,18 +104,19 @@ impl ChoiceObject {
 
     /// The wider half of the 95 % interval of the median, as a share of it.
     fn spread(&self) -> String {
-        let half = (self.ci_high_ns - self.measured_ns).max(self.measured_ns - self.ci_low_ns);
-        match self.samples {
+        let Measurement { measured_ns, ci_low_ns, ci_high_ns, samples } = self.measured;
+        let half = (ci_high_ns - measured_ns).max(measured_ns - ci_low_ns);
+        match samples {
             // No interval exists of so few.
-            0..6 => format!("n={}", self.samples),
-            _ => format!("{:.0} %", half / self.measured_ns * 100.0),
+            0..6 => format!("n={samples}"),
+            _ => format!("{:.0} %", half / measured_ns * 100.0),
         }
     }
 
     fn is_best(&self) -> bool {
-        self.algorithm == self.best_algorithm
-            && self.params == self.best_params
-            && self.window_bytes == self.best_window_bytes
+        let Best { best_algorithm, best_params, best_window_bytes, .. } = &self.best;
+        (self.algorithm, &self.params, self.window_bytes)
+            == (*best_algorithm, best_params, *best_window_bytes)
     }
 }
 
@@ -108,14 +127,10 @@ struct Summary<'a> {
     plans: usize,
     candidates: usize,
     calibrated: usize,
-    mean_proportional_error: Option<f64>,
-    mean_relative_error: Option<f64>,
-    within_cpus: Errors,
-    beyond_cpus: Errors,
-    families: Vec<Family>,
-    mean_regret: f64,
-    median_regret: f64,
-    worst_regret: f64,
+    #[serde(flatten)]
+    model: ModelErrors,
+    #[serde(flatten)]
+    regret: Regret,
     interpolated: usize,
     not_kept: Vec<NotKept>,
     given_up: Option<String>,
@@ -123,6 +138,24 @@ struct Summary<'a> {
     profile_file: String,
     choices_file: String,
     remarks: &'a [String],
+}
+
+/// How the model errs.
+#[derive(Serialize)]
+struct ModelErrors {
+    mean_proportional_error: Option<f64>,
+    mean_relative_error: Option<f64>,
+    within_cpus: Errors,
+    beyond_cpus: Errors,
+    families: Vec<Family>,
+}
+
+/// How much slower choices are than the fastest measured.
+#[derive(Serialize)]
+struct Regret {
+    mean_regret: f64,
+    median_regret: f64,
+    worst_regret: f64,
 }
 
 /// The machine, and how long it will take.
@@ -243,7 +276,7 @@ pub fn choices(
             if row.collective.moves_data() { Bytes(row.bytes as u64).to_string() } else { "-".to_owned() },
             described(row.algorithm, &row.params, row.window_bytes, row.bytes),
             Nanos(row.predicted_ns).to_string(),
-            Nanos(row.measured_ns).to_string(),
+            Nanos(row.measured.measured_ns).to_string(),
             row.spread(),
             match row.calibrated {
                 true => "calibrated".to_owned(),
@@ -252,7 +285,10 @@ pub fn choices(
             percent(row.regret),
             match row.is_best() {
                 true => "the choice".to_owned(),
-                false => described(row.best_algorithm, &row.best_params, row.best_window_bytes, row.bytes),
+                false => {
+                    let Best { best_algorithm, best_params, best_window_bytes, .. } = &row.best;
+                    described(best_algorithm, best_params, *best_window_bytes, row.bytes)
+                }
             },
         ]);
     }
@@ -286,8 +322,7 @@ pub fn summary(
     choices: &Path,
     out: &mut Output,
 ) -> Result<(), CliError> {
-    let mut regrets = figures.regrets.clone();
-    regrets.sort_by(f64::total_cmp);
+    let regrets = &figures.regrets;
     let all = Errors::of(&figures.pairs.concat());
     let [within_cpus, beyond_cpus] = [0, 1].map(|i| Errors::of(&figures.pairs[i]));
     let remarks = figures.remarks();
@@ -297,14 +332,18 @@ pub fn summary(
         plans: figures.plans,
         candidates: all.candidates,
         calibrated: figures.calibrated,
-        mean_proportional_error,
-        mean_relative_error,
-        within_cpus,
-        beyond_cpus,
-        families: figures.families(),
-        mean_regret: regrets.iter().sum::<f64>() / regrets.len().max(1) as f64,
-        median_regret: regrets.get(regrets.len() / 2).copied().unwrap_or(0.0),
-        worst_regret: regrets.last().copied().unwrap_or(0.0),
+        model: ModelErrors {
+            mean_proportional_error,
+            mean_relative_error,
+            within_cpus,
+            beyond_cpus,
+            families: figures.families(),
+        },
+        regret: Regret {
+            mean_regret: regrets.iter().sum::<f64>() / regrets.len().max(1) as f64,
+            median_regret: Stats::of(regrets, 0).map_or(0.0, |s| s.median),
+            worst_regret: regrets.iter().copied().fold(0.0, f64::max),
+        },
         interpolated: figures.interpolated,
         not_kept: figures.not_kept_because(),
         given_up: figures.given_up(),
@@ -324,9 +363,9 @@ pub fn summary(
         "choices",
         &format!(
             "mean regret {}, median {}, worst {}; {none} of {} within 5 % of the fastest measured",
-            percent(summary.mean_regret),
-            percent(summary.median_regret),
-            percent(summary.worst_regret),
+            percent(summary.regret.mean_regret),
+            percent(summary.regret.median_regret),
+            percent(summary.regret.worst_regret),
             summary.cases
         ),
     )?;
@@ -345,7 +384,9 @@ pub fn summary(
         ),
     )?;
     line("took", &format!("{:.0} s", summary.seconds))?;
-    for (errors, on) in [(&summary.within_cpus, "within the CPUs"), (&summary.beyond_cpus, "beyond them")] {
+    for (errors, on) in
+        [(&summary.model.within_cpus, "within the CPUs"), (&summary.model.beyond_cpus, "beyond them")]
+    {
         if let Some(text) = errors.text(on) {
             line("model", &text)?;
         }
@@ -357,7 +398,7 @@ pub fn summary(
         )?;
     }
     let off = |f: &&Family| f.mean_factor.ln().abs() > OFF.ln();
-    for family in summary.families.iter().filter(off).take(NAMED) {
+    for family in summary.model.families.iter().filter(off).take(NAMED) {
         line(
             "off",
             &format!(

@@ -1,7 +1,8 @@
 //! What no tree over a matrix of latencies can be faster than.
 
-use super::super::bounds::{spread, Sends, Time};
+use super::super::bounds::{spread, Sends};
 use super::Latencies;
+use crate::ordered::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 

@@ -1,9 +1,9 @@
 //! Trees made rank by rank, or cluster by cluster.
 
-use super::super::bounds::Time;
 use super::bound::Clusters;
 use super::schedule::Sender;
 use super::{Latencies, Schedule};
+use crate::ordered::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 

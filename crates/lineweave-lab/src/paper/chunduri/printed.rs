@@ -65,7 +65,7 @@ pub(super) struct Printed {
 /// Read once.
 pub(super) fn printed() -> &'static Printed {
     static PRINTED: LazyLock<Printed> = LazyLock::new(|| {
-        let text = include_str!("../../../../../papers/chunduri-2015/tables.toml");
+        let text = include_str!("../../../papers/chunduri-2015/tables.toml");
         toml::from_str(text).unwrap_or_else(|e| panic!("papers/chunduri-2015/tables.toml does not read: {e}"))
     });
     &PRINTED

@@ -84,7 +84,7 @@ const ROOT: usize = 18;
 
 impl Study {
     fn new() -> Study {
-        const TEXT: &str = include_str!("../../../../../papers/patil-2014/claims.toml");
+        const TEXT: &str = include_str!("../../../papers/patil-2014/claims.toml");
         let printed = toml::from_str(TEXT).unwrap_or_else(|e| panic!("papers/{KEY}/claims.toml: {e}"));
         let machine = shipped().iter().find(|m| m.name == "intel-scc");
         Study { printed, machine: machine.unwrap_or_else(|| panic!("machines/intel-scc.toml is shipped")) }

@@ -69,7 +69,7 @@ pub(in crate::paper) struct Study {
 
 impl Study {
     pub(in crate::paper) fn new() -> Study {
-        const TEXT: &str = include_str!("../../../../../papers/petrovic-2012/tables.toml");
+        const TEXT: &str = include_str!("../../../papers/petrovic-2012/tables.toml");
         let printed = toml::from_str(TEXT).unwrap_or_else(|e| panic!("papers/{KEY}/tables.toml: {e}"));
         let machine = shipped().iter().find(|m| m.name == "intel-scc");
         let machine = machine.unwrap_or_else(|| panic!("machines/intel-scc.toml is shipped"));

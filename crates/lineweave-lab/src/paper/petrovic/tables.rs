@@ -199,7 +199,7 @@ mod tests {
     /// Data beside data: a test of the transcription, and no finding.
     #[test]
     fn the_machine_has_table_1() {
-        let text = include_str!("../../../../../papers/petrovic-2012/tables.toml");
+        let text = include_str!("../../../papers/petrovic-2012/tables.toml");
         let printed: Printed = toml::from_str(text).unwrap();
         let (t, m) = (&printed.table_1, &Study::new().model);
         let pairs = [

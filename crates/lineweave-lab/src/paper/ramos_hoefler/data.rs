@@ -144,13 +144,13 @@ fn read<T: DeserializeOwned>(name: &str, text: &str) -> T {
 }
 
 pub(super) fn ping_pong() -> PingPong {
-    read("ping-pong.toml", include_str!("../../../../../papers/ramos-hoefler-2013/ping-pong.toml"))
+    read("ping-pong.toml", include_str!("../../../papers/ramos-hoefler-2013/ping-pong.toml"))
 }
 
 pub(super) fn states() -> States {
-    read("states.toml", include_str!("../../../../../papers/ramos-hoefler-2013/states.toml"))
+    read("states.toml", include_str!("../../../papers/ramos-hoefler-2013/states.toml"))
 }
 
 pub(super) fn parameters() -> Parameters {
-    read("parameters.toml", include_str!("../../../../../papers/ramos-hoefler-2013/parameters.toml"))
+    read("parameters.toml", include_str!("../../../papers/ramos-hoefler-2013/parameters.toml"))
 }

@@ -7,8 +7,8 @@ use lineweave_core::algorithm::bcast::two_segment_tree::{transfers, Target, Tran
 use lineweave_core::algorithm::trees::Tree;
 use serde::Deserialize;
 
-const FIG14: &str = include_str!("../../../../../papers/rico-gallego-2015/fig14.toml");
-const FIG18: &str = include_str!("../../../../../papers/rico-gallego-2015/fig18.toml");
+const FIG14: &str = include_str!("../../../papers/rico-gallego-2015/fig14.toml");
+const FIG18: &str = include_str!("../../../papers/rico-gallego-2015/fig18.toml");
 
 #[derive(Deserialize)]
 struct Figure14 {

@@ -1,4 +1,5 @@
 use super::super::{connect, meet, Host, Meeting, Team};
+use super::message::packed;
 use super::*;
 use std::time::Duration;
 

@@ -38,7 +38,7 @@ pub fn rows(arguments: &Arguments, machine: &Machine, case: &Case) -> Result<Vec
             break;
         }
     }
-    rows.sort_by(|a, b| a.time_ns.total_cmp(&b.time_ns));
+    rows.sort_by(|a, b| a.times.time_ns.total_cmp(&b.times.time_ns));
     match (rows.is_empty(), last) {
         (true, Some(error)) => Err(error),
         _ => Ok(rows),

@@ -20,7 +20,7 @@ use lineweave_core::trace::Picos;
 use lineweave_lab::draw;
 use lineweave_lab::simulate::mesh::{FlagCost, Settings};
 use lineweave_lab::simulate::{coherent, simulate, Fidelity, Options, Outcome};
-use report::{Report, Row};
+use report::{Busy, Report, Row, Times};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -63,6 +63,22 @@ pub struct Arguments {
     /// Send the message in windows of this length, one run each, back to back
     #[arg(long, value_name = "SIZE", conflicts_with_all = ["runs", "output"])]
     window: Option<Size>,
+    #[command(flatten)]
+    on: On,
+    /// Draw the first simulation as a timeline, to a name that ends in .svg
+    #[arg(long, short, value_name = "FILE.svg", value_parser = svg)]
+    output: Option<PathBuf>,
+    /// Draw the sweep's times as curves, over whatever varies most, to a name that ends in .svg
+    #[arg(long, value_name = "FILE.svg", value_parser = svg)]
+    plot: Option<PathBuf>,
+    /// Draw how busy ports and links were in the first simulation, to a name that ends in .svg
+    #[arg(long, value_name = "FILE.svg", value_parser = svg)]
+    heat: Option<PathBuf>,
+}
+
+/// The machine, where it is not to be as it is.
+#[derive(clap::Args, Debug)]
+struct On {
     /// The machine's constants on a mesh of other dimensions: 160x64, or 100x51x2 for two cores a tile
     #[arg(long, value_name = "CxR[xK]")]
     mesh: Option<Dimensions>,
@@ -87,15 +103,6 @@ pub struct Arguments {
     /// As the papers' models have it: every distance 1, and nothing waits for a resource
     #[arg(long)]
     ideal: bool,
-    /// Draw the first simulation as a timeline, to a name that ends in .svg
-    #[arg(long, short, value_name = "FILE.svg", value_parser = svg)]
-    output: Option<PathBuf>,
-    /// Draw the sweep's times as curves, over whatever varies most, to a name that ends in .svg
-    #[arg(long, value_name = "FILE.svg", value_parser = svg)]
-    plot: Option<PathBuf>,
-    /// Draw how busy ports and links were in the first simulation, to a name that ends in .svg
-    #[arg(long, value_name = "FILE.svg", value_parser = svg)]
-    heat: Option<PathBuf>,
 }
 
 /// What a flag is where the plan's layouts decide it: on machines with coherent caches.
@@ -156,13 +163,13 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
 fn idle(arguments: &Arguments, machine: &Machine) -> Vec<&'static str> {
     let given = match machine.mesh {
         Some(_) => vec![
-            ("--prefetch", arguments.prefetch.is_some()),
-            ("--flags-per-line", arguments.flags_per_line.is_some()),
+            ("--prefetch", arguments.on.prefetch.is_some()),
+            ("--flags-per-line", arguments.on.flags_per_line.is_some()),
         ],
         None => vec![
-            ("--flags", arguments.flags != FlagCost::default()),
-            ("--arbiter", arguments.arbiter.is_some()),
-            ("--ideal", arguments.ideal),
+            ("--flags", arguments.on.flags != FlagCost::default()),
+            ("--arbiter", arguments.on.arbiter.is_some()),
+            ("--ideal", arguments.on.ideal),
             ("--heat", arguments.heat.is_some()),
         ],
     };
@@ -184,10 +191,10 @@ fn keep(
 fn machine(arguments: &Arguments, session: &mut Session) -> Result<Machine, CliError> {
     let name = session.machine_option().map(str::to_owned).ok_or(CliError::NoMachine)?;
     let machine = load_machine(&name)?;
-    match arguments.mesh {
+    match arguments.on.mesh {
         None => Ok(machine),
         Some(dimensions) => {
-            let made = machine.with_dimensions(dimensions, arguments.controllers);
+            let made = machine.with_dimensions(dimensions, arguments.on.controllers);
             made.ok_or_else(|| CliError::NoMesh { name: machine.name.clone() })
         }
     }
@@ -249,7 +256,7 @@ fn one(
     let asked = asked.or(spec.window);
     // `bcast/binomial` is always the table's.
     let exact = name.starts_with(&format!("{collective}/"));
-    let (algorithm, given) = names::find(collective, spec, exact, machine, arguments.flags, case.ranks)?;
+    let (algorithm, given) = names::find(collective, spec, exact, machine, arguments.on.flags, case.ranks)?;
     if case.ranks > lineweave_core::algorithm::MAX_RANKS {
         let most = lineweave_core::algorithm::MAX_RANKS;
         return Err(PlanError::TooManyRanks { ranks: case.ranks, most }.into());
@@ -282,16 +289,16 @@ fn one(
         runs: if asked.is_some() { windows } else { arguments.runs as usize },
         trace: first && arguments.output.is_some(),
         mesh: Settings {
-            flags: arguments.flags,
-            distance: arguments.ideal.then_some(1),
-            ideal: arguments.ideal,
-            in_flight: arguments.in_flight,
-            arbiter: arguments.arbiter,
+            flags: arguments.on.flags,
+            distance: arguments.on.ideal.then_some(1),
+            ideal: arguments.on.ideal,
+            in_flight: arguments.on.in_flight,
+            arbiter: arguments.on.arbiter,
         },
         coherent: coherent::Settings {
-            flags_per_line: arguments.flags_per_line.map(|n| n as usize),
-            prefetch_lines: arguments.prefetch.map(|n| n as usize),
-            accesses_in_flight: arguments.in_flight.map(|n| n as usize),
+            flags_per_line: arguments.on.flags_per_line.map(|n| n as usize),
+            prefetch_lines: arguments.on.prefetch.map(|n| n as usize),
+            accesses_in_flight: arguments.on.in_flight.map(|n| n as usize),
         },
         ..Options::default()
     };
@@ -326,18 +333,22 @@ fn one(
         window_bytes: asked.map(|_| window),
         runs: options.runs,
         fidelity: arguments.fidelity.name(),
-        flags: if machine.mesh.is_some() { arguments.flags.name() } else { LAID_OUT },
-        first_ns: outcome.first.nanos(),
-        latency_ns: outcome.latency.nanos(),
-        time_ns: time.nanos(),
-        bound_ns: bound.map(Picos::nanos),
-        ratio: bound.filter(|b| b.0 > 0).map(|b| time.0 as f64 / b.0 as f64),
-        throughput_mbps: (collective.moves_data() && time.0 > 0)
-            .then(|| case.bytes as f64 / time.nanos() * 1e3),
-        port_share: outcome.load.as_ref().map(|l| l.busiest_port().0),
-        link_share: outcome.load.as_ref().map(|l| l.busiest_link().0),
-        controllers: outcome.load.as_ref().map(|l| l.controllers.len()),
-        controller_share: outcome.load.as_ref().map(|l| l.busiest_controller().0),
+        flags: if machine.mesh.is_some() { arguments.on.flags.name() } else { LAID_OUT },
+        times: Times {
+            first_ns: outcome.first.nanos(),
+            latency_ns: outcome.latency.nanos(),
+            time_ns: time.nanos(),
+            bound_ns: bound.map(Picos::nanos),
+            ratio: bound.filter(|b| b.0 > 0).map(|b| time.0 as f64 / b.0 as f64),
+            throughput_mbps: (collective.moves_data() && time.0 > 0)
+                .then(|| case.bytes as f64 / time.nanos() * 1e3),
+        },
+        busy: outcome.load.as_ref().map_or_else(Busy::default, |load| Busy {
+            port_share: Some(load.busiest_port().0),
+            link_share: Some(load.busiest_link().0),
+            controllers: Some(load.controllers.len()),
+            controller_share: Some(load.busiest_controller().0),
+        }),
         events: outcome.events + last.map_or(0, |l| l.events),
         seconds,
     })

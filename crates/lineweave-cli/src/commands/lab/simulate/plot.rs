@@ -40,7 +40,7 @@ pub fn sweep(machine: &Machine, rows: &[Row]) -> String {
         tell(2, format!(", k = {}", degree(row)));
         tell(3, format!(", root {}", row.root));
         let at = all[over].2(row);
-        let spot = Spot { x: at, low: row.time_ns / 1e3, high: row.time_ns / 1e3 };
+        let spot = Spot { x: at, low: row.times.time_ns / 1e3, high: row.times.time_ns / 1e3 };
         match series.iter_mut().find(|s| s.name == name) {
             Some(one) => one.spots.push(spot),
             None => series.push(Series {
@@ -67,6 +67,7 @@ pub fn sweep(machine: &Machine, rows: &[Row]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::report::{Busy, Times};
     use super::*;
     use lineweave_core::collective::Collective;
     use lineweave_core::plan::Params;
@@ -84,16 +85,15 @@ mod tests {
             runs: 1,
             fidelity: "line",
             flags: "line",
-            first_ns: time_ns,
-            latency_ns: time_ns,
-            time_ns,
-            bound_ns: None,
-            ratio: None,
-            throughput_mbps: None,
-            port_share: None,
-            link_share: None,
-            controllers: None,
-            controller_share: None,
+            times: Times {
+                first_ns: time_ns,
+                latency_ns: time_ns,
+                time_ns,
+                bound_ns: None,
+                ratio: None,
+                throughput_mbps: None,
+            },
+            busy: Busy::default(),
             events: 1,
             seconds: 0.0,
         }

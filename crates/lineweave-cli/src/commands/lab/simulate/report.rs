@@ -24,6 +24,18 @@ pub struct Row {
     pub runs: usize,
     pub fidelity: &'static str,
     pub flags: &'static str,
+    #[serde(flatten)]
+    pub times: Times,
+    #[serde(flatten)]
+    pub busy: Busy,
+    pub events: u64,
+    #[serde(skip)]
+    pub seconds: f64,
+}
+
+/// How long it takes.
+#[derive(Serialize, Clone, Debug)]
+pub struct Times {
     pub first_ns: f64,
     pub latency_ns: f64,
     pub time_ns: f64,
@@ -31,13 +43,15 @@ pub struct Row {
     pub ratio: Option<f64>,
     #[serde(rename = "throughput_MBps")]
     pub throughput_mbps: Option<f64>,
+}
+
+/// What is busy, as shares of the time.
+#[derive(Serialize, Clone, Debug, Default)]
+pub struct Busy {
     pub port_share: Option<f64>,
     pub link_share: Option<f64>,
     pub controllers: Option<usize>,
     pub controller_share: Option<f64>,
-    pub events: u64,
-    #[serde(skip)]
-    pub seconds: f64,
 }
 
 /// Rows in the making.
@@ -106,14 +120,14 @@ impl Report {
             row.params.get("k").unwrap_or("-"),
             Bytes(row.bytes as u64).to_string(),
             row.runs,
-            Nanos(row.time_ns).to_string(),
-            Nanos(row.latency_ns).to_string(),
-            or_dash(row.bound_ns.map(|b| Nanos(b).to_string())),
-            or_dash(row.ratio.map(|r| format!("{r:.2}"))),
-            or_dash(row.throughput_mbps.map(|t| format!("{t:.2}"))),
-            share(row.port_share),
-            share(row.link_share),
-            share(row.controller_share),
+            Nanos(row.times.time_ns).to_string(),
+            Nanos(row.times.latency_ns).to_string(),
+            or_dash(row.times.bound_ns.map(|b| Nanos(b).to_string())),
+            or_dash(row.times.ratio.map(|r| format!("{r:.2}"))),
+            or_dash(row.times.throughput_mbps.map(|t| format!("{t:.2}"))),
+            share(row.busy.port_share),
+            share(row.busy.link_share),
+            share(row.busy.controller_share),
             row.events
         ))?;
         session.out.flush()
@@ -145,12 +159,12 @@ impl Report {
         for row in rows {
             rows_table.add_row([
                 row.algorithm.to_owned(),
-                Nanos(row.time_ns).to_string(),
-                or_dash(row.ratio.map(|r| format!("{r:.2}"))),
-                or_dash(row.throughput_mbps.map(|t| format!("{t:.2}"))),
-                share(row.port_share),
-                share(row.link_share),
-                share(row.controller_share),
+                Nanos(row.times.time_ns).to_string(),
+                or_dash(row.times.ratio.map(|r| format!("{r:.2}"))),
+                or_dash(row.times.throughput_mbps.map(|t| format!("{t:.2}"))),
+                share(row.busy.port_share),
+                share(row.busy.link_share),
+                share(row.busy.controller_share),
                 or_dash(row.window_bytes.map(|w| Bytes(w as u64).to_string())),
                 super::shown(&row.params),
             ]);
