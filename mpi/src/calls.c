@@ -81,10 +81,15 @@ bool lwm_begin(struct lwm_call *call, enum lwm_kind kind, MPI_Comm handle)
     return LWM_LIKELY(comm->way == LWM_TEAM || comm->way == LWM_NODES);
 }
 
-bool lwm_away(struct lwm_call *call, MPI_Count count, MPI_Datatype type)
+void lwm_told(struct lwm_call *call, MPI_Count count, MPI_Datatype type)
 {
     size_t bytes;
     if (count > 0 && lwm_active && !__builtin_mul_overflow((size_t)count, lwm_size_of_known(type), &bytes)) call->size_class = lwm_class(bytes);
+}
+
+bool lwm_away(struct lwm_call *call, MPI_Count count, MPI_Datatype type)
+{
+    lwm_told(call, count, type);
     return lwm_leave(call, call->why);
 }
 

@@ -381,6 +381,8 @@ struct lwm_call {
 
 /* Begins a call: true when lineweave is to carry it out; if not, `lwm_away` is next. */
 bool lwm_begin(struct lwm_call *call, enum lwm_kind kind, MPI_Comm comm);
+/* What this rank gives or takes, for the report of a call that passes. */
+void lwm_told(struct lwm_call *call, MPI_Count count, MPI_Datatype type);
 /* Leaves a call that was not begun to the host, counted with what this rank gives or takes. Returns false. */
 bool lwm_away(struct lwm_call *call, MPI_Count count, MPI_Datatype type);
 /* With the size known and the arguments found sound: whether lineweave carries it out now. `alike`: bytes are equal on all

@@ -274,6 +274,8 @@ static bool serves(struct lwm_call *call, struct lwm_order *o, MPI_Comm handle)
 bool lwm_start(struct lwm_order *o, MPI_Comm handle, MPI_Request *request, int *result)
 {
     struct lwm_call call = {.kind = o->again ? LWM_PERSISTENT : LWM_NONBLOCKING};
+    const struct lwm_buffer *told = o->kind == LWM_SCATTER || o->send.at == LWM_IN_PLACE ? &o->recv : &o->send;
+    lwm_told(&call, told->count, told->type);
     *result = 0;
     if (!serves(&call, o, handle)) return false;
     struct lwm_comm *comm = call.comm;
