@@ -71,6 +71,7 @@ bool lwm_begin(struct lwm_call *call, enum lwm_kind kind, MPI_Comm handle)
     call->comm = comm;
     call->why = lwm_active ? LWM_WHY_ARGUMENT : LWM_WHY_INACTIVE;
     if (LWM_UNLIKELY(!comm)) return false;
+    if (LWM_UNLIKELY(comm->way == LWM_NEW && comm->word)) lwm_agree_count(comm);
     if (kind < LWM_HOT) {
         if (LWM_UNLIKELY(comm->hot[kind].done)) lwm_count_hot(comm, kind);
         /* What is repeated counts towards the next contest, and this call does too. */
@@ -80,10 +81,15 @@ bool lwm_begin(struct lwm_call *call, enum lwm_kind kind, MPI_Comm handle)
     return LWM_LIKELY(comm->way == LWM_TEAM || comm->way == LWM_NODES);
 }
 
-bool lwm_away(struct lwm_call *call, MPI_Count count, MPI_Datatype type)
+void lwm_told(struct lwm_call *call, MPI_Count count, MPI_Datatype type)
 {
     size_t bytes;
     if (count > 0 && lwm_active && !__builtin_mul_overflow((size_t)count, lwm_size_of_known(type), &bytes)) call->size_class = lwm_class(bytes);
+}
+
+bool lwm_away(struct lwm_call *call, MPI_Count count, MPI_Datatype type)
+{
+    lwm_told(call, count, type);
     return lwm_leave(call, call->why);
 }
 
@@ -309,6 +315,7 @@ static bool is_refusal(int result)
 int lwm_passed(struct lwm_call *call, int result)
 {
     struct lwm_comm *comm = call->comm;
+    lwm_agree_saw(comm, result);
     if (LWM_UNLIKELY(is_refusal(result))) {
         /* It counts nowhere that ranks decide by. */
         if (call->why == LWM_WHY_RACE && !call->race) comm->races[call->kind][call->race_class].left++;
@@ -323,15 +330,21 @@ int lwm_passed(struct lwm_call *call, int result)
         if (comm && comm->way == LWM_NEW) comm->passed_ns += took;
     }
     if (LWM_UNLIKELY(call->race != NULL)) ran(call, took);
-    if (comm && comm->way == LWM_NEW && all_went_in(call)) lwm_comm_came(comm, result == 0);
+    if (comm && comm->way == LWM_NEW) {
+        if (all_went_in(call)) lwm_comm_came(comm, result == 0);
+        else if (comm->word) lwm_agree(comm);
+    }
     return result;
 }
 
-void lwm_count_passed(enum lwm_kind kind)
+struct lwm_comm *lwm_count_passed(enum lwm_kind kind, MPI_Comm handle)
 {
+    struct lwm_comm *comm = lwm_active ? lwm_comm_of(handle) : NULL;
+    if (comm && comm->way == LWM_NEW && comm->word) lwm_agree_count(comm);
     struct lwm_count *count = &lwm_counts[kind][0];
     add(&count->passed, 1);
     add(&count->why[LWM_WHY_KIND], 1);
+    return comm;
 }
 
 bool lwm_barrier(struct lwm_call *call, MPI_Comm handle)

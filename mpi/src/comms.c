@@ -25,7 +25,7 @@ int lwm_world_size, lwm_world_rank;
 /* All records in use, and those that were freed. The lock is never held across a call of the host. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct lwm_comm *records, *vacant;
-static int keyval;
+static int keyval, word_keyval;
 MPI_Group lwm_world_group;
 
 static int no_copy(MPI_Comm comm, int key, void *extra, void *value, void *to, int *flag)
@@ -39,6 +39,7 @@ static void retire(struct lwm_comm *comm)
 {
     lwm_comm_count(comm);
     lwm_started_finish(comm);
+    lwm_agree_forget(comm);
     if (comm->started) lw_comm_free(comm->started);
     if (comm->team) lw_comm_free(comm->team);
     if (comm->nodes) lwm_nodes_free(comm->nodes);
@@ -65,6 +66,13 @@ static int freed(MPI_Comm comm, int key, void *value, void *extra)
     return 0;
 }
 
+static int word_freed(MPI_Comm comm, int key, void *value, void *extra)
+{
+    (void)comm, (void)key, (void)extra;
+    lwm_agree_give_back(value);
+    return 0;
+}
+
 /* A number for the kernel and the network namespace that this process is in: who shares both can meet. */
 static uint64_t kernel(void)
 {
@@ -85,16 +93,18 @@ static uint64_t kernel(void)
 /* In MPI_Init all ranks tell each other once what they need to know: everything later is decided alike by it. */
 bool lwm_comms_open(bool fine, long long *settings, int many)
 {
-    enum { HEAD = 2 };
+    enum { HEAD = 2 + LWM_OFFER };
     int words = HEAD + many;
     fine = lwm_host.Comm_size(lwm_host.world, &lwm_world_size) == 0 && lwm_host.Comm_rank(lwm_host.world, &lwm_world_rank) == 0 &&
-           lwm_host.Comm_group(lwm_host.world, &lwm_world_group) == 0 && lwm_host.Comm_create_keyval(no_copy, freed, &keyval, NULL) == 0 && fine;
+           lwm_host.Comm_group(lwm_host.world, &lwm_world_group) == 0 && lwm_host.Comm_create_keyval(no_copy, freed, &keyval, NULL) == 0 &&
+           lwm_host.Comm_create_keyval(no_copy, word_freed, &word_keyval, NULL) == 0 && fine;
     long long *all = malloc((size_t)words * sizeof *all * ((size_t)lwm_world_size + 1)), *mine = all + (size_t)words * lwm_world_size;
     lwm_node_of = malloc(sizeof *lwm_node_of * (size_t)lwm_world_size);
     /* Memory for some numbers: a process without them is about to end. */
     if (!all || !lwm_node_of) lwm_host.Abort(lwm_host.world, 1);
     mine[0] = (long long)kernel();
     mine[1] = fine;
+    lwm_agree_offer(mine + 2);
     memcpy(mine + HEAD, settings, sizeof *settings * (size_t)many);
     fine = lwm_host.Allgather(mine, words, lwm_host.long_long, all, words, lwm_host.long_long, lwm_host.world) == 0;
     /* Rank 0's count: what is decided by them must be the same on all ranks. */
@@ -114,8 +124,36 @@ bool lwm_comms_open(bool fine, long long *settings, int many)
         }
         if (a_node > 0 && before % a_node == 0) lwm_node_of[r] = r;
     }
+    int first = lwm_node_of[lwm_world_rank];
+    lwm_agree_open(all + (size_t)words * first + 2, first == lwm_world_rank);
+    bool one_node = true;
+    for (int r = 0; r < lwm_world_size; r++) one_node = one_node && lwm_node_of[r] == first;
+    struct lwm_word *word = one_node ? lwm_agree_world() : NULL;
+    if (word) lwm_host.Comm_set_attr(lwm_host.world, word_keyval, word);
     free(all);
     return fine;
+}
+
+/* What follows has all ranks take part at once: who has a new communicator knows that all ranks made it. */
+int lwm_made(int result, const MPI_Comm *made)
+{
+    int inter = 1, size = 1, rank = 0, taken = 0;
+    if (result != 0 || !lwm_active || !made || *made == lwm_host.null) return result;
+    bool asked = lwm_host.Comm_test_inter(*made, &inter) == 0 && !inter && lwm_host.Comm_size(*made, &size) == 0 &&
+                 lwm_host.Comm_rank(*made, &rank) == 0;
+    if (!asked || size == 1) return result;
+    /* Processes of another MPI_COMM_WORLD, which may be without lineweave, are seen by all ranks. */
+    int *nodes = lwm_nodes_of(*made, size);
+    if (!nodes) return result;
+    bool here = true;
+    for (int r = 0; r < size && here; r++) here = nodes[r] == lwm_node_of[lwm_world_rank];
+    free(nodes);
+    if (!here) return result;
+    if (rank == 0) taken = lwm_agree_take(size);
+    if (lwm_host.Bcast(&taken, 1, lwm_host.integer, 0, *made) != 0) return result;
+    struct lwm_word *word = lwm_agree_word(taken);
+    if (word) lwm_host.Comm_set_attr(*made, word_keyval, word);
+    return result;
 }
 
 /* Frees the teams that are left. Their communicators are the host's to free. */
@@ -134,6 +172,7 @@ void lwm_comms_close(void)
     }
     lwm_teams_close();
     lwm_same_close();
+    lwm_agree_close();
 }
 
 static void count_plans(lw_comm *team)
@@ -213,6 +252,11 @@ struct lwm_comm *lwm_comm_slow(MPI_Comm handle)
     found->way = inter || found->size == 1 ? LWM_AWAY : LWM_NEW;
     found->why = inter ? LWM_WHY_INTER : found->size == 1 ? LWM_WHY_ALONE : LWM_WHY_EARLY;
     found->look_at = lwm_settings.after;
+    found->agrees_at = lwm_settings.after > 0 ? lwm_settings.after : 1;
+    found->since_ns = lwm_now_ns();
+    int there = 0;
+    if (found->way == LWM_NEW) lwm_host.Comm_get_attr(handle, word_keyval, &found->word, &there);
+    if (!there) found->word = NULL;
     __atomic_store_n(&lwm_slots[lwm_slot(handle)], found, __ATOMIC_RELEASE);
     return found;
 }

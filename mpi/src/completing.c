@@ -12,8 +12,13 @@
 #define NEXT(name) \
     static __typeof__(&MPI_##name) next; \
     if (LWM_UNLIKELY(!next)) *(void **)&next = lwm_next(#name);
-/* No call of lineweave's is known: everything is the host's. (Relaxed: who has a request made it, or got it from who did.) */
-#define NONE LWM_LIKELY(__atomic_load_n(&lwm_started_live, __ATOMIC_RELAXED) == 0)
+/* No call of lineweave's is known, and none of the host's that is watched: everything is the host's. (Relaxed: who has a request made it,
+ * or got it from who did.) */
+#define NONE LWM_LIKELY((__atomic_load_n(&lwm_started_live, __ATOMIC_RELAXED) | __atomic_load_n(&lwm_watches, __ATOMIC_RELAXED)) == 0)
+/* What is watched in an array: ranks may agree to form a team when it is complete. */
+#define WATCH(count, array) \
+    struct lwm_watch watch; \
+    lwm_watch(&watch, count, array);
 
 int MPI_Testany(int count, MPI_Request array[], int *index, int *flag, MPI_Status *status);
 int MPI_Testsome(int count, MPI_Request array[], int *many, int which[], MPI_Status *statuses);
@@ -119,9 +124,10 @@ int MPI_Wait(MPI_Request *request, MPI_Status *status)
 {
     NEXT(Wait)
     if (NONE) return next(request, status);
+    WATCH(1, request)
     struct lwm_started *s = lwm_started_find(*request);
     lwm_started_complete(s);
-    if (!s || !s->again) return next(request, status);
+    if (!s || !s->again) return lwm_watched(&watch, request, next(request, status));
     say_nothing(status);
     return s->active ? rest(s) : 0;
 }
@@ -130,9 +136,10 @@ int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 {
     NEXT(Test)
     if (NONE) return next(request, flag, status);
+    WATCH(1, request)
     struct lwm_started *s = lwm_started_find(*request);
     if (!lwm_started_poll(s)) return not_yet(flag);
-    if (!s || !s->again) return next(request, flag, status);
+    if (!s || !s->again) return lwm_watched(&watch, request, next(request, flag, status));
     *flag = 1;
     say_nothing(status);
     return s->active ? rest(s) : 0;
@@ -154,17 +161,19 @@ int MPI_Waitall(int count, MPI_Request array[], MPI_Status *statuses)
 {
     NEXT(Waitall)
     if (NONE) return next(count, array, statuses);
+    WATCH(count, array)
     struct view v;
     if (!look(&v, count, array, false)) return LWM_ERR_OTHER;
     int result = next(count, v.seen, statuses), ours = rest_all(&v, count, array);
     settle(&v, count, array);
-    return result ? result : ours;
+    return lwm_watched(&watch, array, result ? result : ours);
 }
 
 int MPI_Testall(int count, MPI_Request array[], int *flag, MPI_Status *statuses)
 {
     NEXT(Testall)
     if (NONE) return next(count, array, flag, statuses);
+    WATCH(count, array)
     struct view v;
     if (!look(&v, count, array, true)) return LWM_ERR_OTHER;
     if (v.under_way) {
@@ -173,13 +182,14 @@ int MPI_Testall(int count, MPI_Request array[], int *flag, MPI_Status *statuses)
     }
     int result = next(count, v.seen, flag, statuses), ours = *flag ? rest_all(&v, count, array) : 0;
     settle(&v, count, array);
-    return result ? result : ours;
+    return lwm_watched(&watch, array, result ? result : ours);
 }
 
 int MPI_Testany(int count, MPI_Request array[], int *index, int *flag, MPI_Status *status)
 {
     NEXT(Testany)
     if (NONE) return next(count, array, index, flag, status);
+    WATCH(count, array)
     struct view v;
     if (!look(&v, count, array, true)) return LWM_ERR_OTHER;
     int result, own = ready(&v, 0, count, array);
@@ -193,13 +203,14 @@ int MPI_Testany(int count, MPI_Request array[], int *index, int *flag, MPI_Statu
         if (*flag && *index == LWM_UNDEFINED && v.under_way) *flag = 0;
     }
     settle(&v, count, array);
-    return result;
+    return lwm_watched(&watch, array, result);
 }
 
 int MPI_Testsome(int count, MPI_Request array[], int *many, int which[], MPI_Status *statuses)
 {
     NEXT(Testsome)
     if (NONE) return next(count, array, many, which, statuses);
+    WATCH(count, array)
     struct view v;
     if (!look(&v, count, array, true)) return LWM_ERR_OTHER;
     int result = next(count, v.seen, many, which, statuses), first = ready(&v, 0, count, array);
@@ -211,7 +222,7 @@ int MPI_Testsome(int count, MPI_Request array[], int *many, int which[], MPI_Sta
         result = result ? result : one;
     }
     settle(&v, count, array);
-    return result;
+    return lwm_watched(&watch, array, result);
 }
 
 /* Whether the host may wait: none of lineweave's calls is in the array. */
@@ -226,7 +237,8 @@ static bool all_hosts(int count, const MPI_Request *array)
 int MPI_Waitany(int count, MPI_Request array[], int *index, MPI_Status *status)
 {
     NEXT(Waitany)
-    if (NONE || all_hosts(count, array)) return next(count, array, index, status);
+    WATCH(count, array)
+    if (NONE || all_hosts(count, array)) return lwm_watched(&watch, array, next(count, array, index, status));
     for (unsigned turns = 0;;) {
         int flag = 0, result = MPI_Testany(count, array, index, &flag, status);
         if (result != 0 || flag) return result;
@@ -237,7 +249,8 @@ int MPI_Waitany(int count, MPI_Request array[], int *index, MPI_Status *status)
 int MPI_Waitsome(int count, MPI_Request array[], int *many, int which[], MPI_Status *statuses)
 {
     NEXT(Waitsome)
-    if (NONE || all_hosts(count, array)) return next(count, array, many, which, statuses);
+    WATCH(count, array)
+    if (NONE || all_hosts(count, array)) return lwm_watched(&watch, array, next(count, array, many, which, statuses));
     for (unsigned turns = 0;;) {
         int result = MPI_Testsome(count, array, many, which, statuses);
         if (result != 0 || *many != 0) return result;

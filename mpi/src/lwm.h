@@ -205,6 +205,10 @@ struct lwm_comm {
     uint64_t calls;
     /* How long calls that passed took while it was new, and from how many on that is looked at next. */
     uint64_t passed_ns, look_at;
+    /* Where ranks agree to form a team (agree.c), null when they cannot; collectives handed to the host, the number of the next one to agree
+     * at, and the attempt that this is; since when; and what of `passed_ns` the others were told. */
+    struct lwm_word *word;
+    uint64_t position, agrees_at, attempt, since_ns, told_ns;
     /* Barriers until one that is more than lw_barrier, and those that were not counted yet, these included. */
     uint64_t plain_barriers, barriers;
     struct lwm_hot hot[LWM_HOT];
@@ -260,6 +264,11 @@ void lwm_progress(void *unused);
 void lwm_comm_came(struct lwm_comm *comm, bool fine);
 /* Makes its team; afterwards its way is known. As above. */
 void lwm_comm_settle(struct lwm_comm *comm, bool fine);
+/* What a team has cost this rank of late. */
+uint64_t lwm_team_ns(void);
+/* The node of each rank of a communicator, and behind them each rank in MPI_COMM_WORLD, in memory to free; null when one is not there, or without
+ * memory. */
+int *lwm_nodes_of(MPI_Comm comm, int size);
 /* A number for each rank of MPI_COMM_WORLD: its node. */
 extern int *lwm_node_of;
 extern int lwm_world_size, lwm_world_rank;
@@ -267,6 +276,43 @@ extern int lwm_world_size, lwm_world_rank;
 void lwm_link(void);
 /* Adds what a plain barrier counted beside the table. */
 void lwm_comm_count(struct lwm_comm *comm);
+
+/* ---- agreeing after calls that not all ranks are known to be in (agree.c) ---- */
+
+struct lwm_word;
+/* What each rank tells the others of its memory for words. */
+enum { LWM_OFFER = 3 };
+void lwm_agree_offer(long long mine[LWM_OFFER]);
+/* Maps that of the node's first rank, which may be this one (`ours`). Where that fails no word is known. */
+void lwm_agree_open(const long long offer[LWM_OFFER], bool ours);
+void lwm_agree_close(void);
+struct lwm_word *lwm_agree_world(void);
+/* Takes a word for a communicator of so many ranks of this node; 0: there is none. */
+int lwm_agree_take(int ranks);
+struct lwm_word *lwm_agree_word(int taken);
+/* Called by each of these ranks. */
+void lwm_agree_give_back(struct lwm_word *word);
+/* After a communicator was made, by each of its ranks: gives it a word. Returns the result. */
+int lwm_made(int result, const MPI_Comm *comm);
+/* Counts a collective of a communicator with a word, before it goes to the host. Who may have waited for a team then looks for it again. */
+void lwm_agree_count(struct lwm_comm *comm);
+/* What the host made of one: a call that failed bars the word. Returns the result. */
+int lwm_agree_saw(struct lwm_comm *comm, int result);
+/* On the way out of the call with the number to agree at: forms the team, if all ranks are there. */
+void lwm_agree(struct lwm_comm *comm);
+/* The same of one that was started, at this time if it is the one to agree at, else 0. Its ranks agree when it is completed. */
+int lwm_agree_started(struct lwm_comm *comm, MPI_Request *request, uint64_t began_ns, int result);
+void lwm_agree_forget(const struct lwm_comm *comm);
+/* Which requests of an array are such ones, before they may be completed; and what follows when they are. Returns the result. */
+enum { LWM_WATCHED = 16 };
+struct lwm_watch {
+    int many, at[LWM_WATCHED];
+    struct lwm_comm *comms[LWM_WATCHED];
+    uint64_t began_ns;
+};
+extern uint64_t lwm_watches;
+void lwm_watch(struct lwm_watch *watch, int count, const MPI_Request *array);
+int lwm_watched(const struct lwm_watch *watch, const MPI_Request *array, int result);
 
 /* ---- types and operators (handles.c) ---- */
 
@@ -335,6 +381,8 @@ struct lwm_call {
 
 /* Begins a call: true when lineweave is to carry it out; if not, `lwm_away` is next. */
 bool lwm_begin(struct lwm_call *call, enum lwm_kind kind, MPI_Comm comm);
+/* What this rank gives or takes, for the report of a call that passes. */
+void lwm_told(struct lwm_call *call, MPI_Count count, MPI_Datatype type);
 /* Leaves a call that was not begun to the host, counted with what this rank gives or takes. Returns false. */
 bool lwm_away(struct lwm_call *call, MPI_Count count, MPI_Datatype type);
 /* With the size known and the arguments found sound: whether lineweave carries it out now. `alike`: bytes are equal on all
@@ -377,7 +425,7 @@ bool lwm_meets(struct lwm_call *call, MPI_Count each, MPI_Datatype type);
 int lwm_passed(struct lwm_call *call, int result);
 /* Counts a started call that is over, or calls the error handler of its communicator (null: of MPI_COMM_WORLD); MPI's result. */
 int lwm_ended(enum lwm_kind kind, size_t bytes, uint64_t start_ns, struct lwm_comm *comm, lw_status status);
-/* Counts a call of a kind that always passes. */
-void lwm_count_passed(enum lwm_kind kind);
+/* Counts a call of a kind that always passes, for its communicator too, which is returned. */
+struct lwm_comm *lwm_count_passed(enum lwm_kind kind, MPI_Comm comm);
 
 #endif

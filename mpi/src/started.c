@@ -2,7 +2,7 @@
  * Starting collectives that are completed later, and preparing those that are started again and again.
  *
  * Decisions are those of the calls that block, from what is equal on all ranks. A call that is started must not wait, and one that is
- * prepared tells nothing of the other ranks, so a communicator gets no team by them. There is no comparing either, but what comparing said of
+ * prepared tells nothing of the other ranks: ranks agree to form a team when they complete a started one (agree.c). There is no comparing either, but what comparing said of
  * the blocking call holds. What lineweave cannot start passes: operators of the program, which need the calling thread, and gatherv and
  * scatterv, whose lengths only the root has. Rows to pack in belong to the call.
  */
@@ -256,10 +256,14 @@ static enum found prepare(struct lwm_started *s, const struct lwm_order *o, stru
 }
 
 /* Whether the communicator serves such calls; the reason if not. */
-static bool serves(struct lwm_call *call, const struct lwm_order *o, MPI_Comm handle)
+static bool serves(struct lwm_call *call, struct lwm_order *o, MPI_Comm handle)
 {
     struct lwm_comm *comm = lwm_active ? lwm_comm_of(handle) : NULL;
-    call->comm = comm;
+    call->comm = o->comm = comm;
+    if (comm && comm->way == LWM_NEW && comm->word) {
+        lwm_agree_count(comm);
+        if (!o->again && comm->position == comm->agrees_at) o->began_ns = lwm_now_ns();
+    }
     if (!comm) return lwm_leave(call, lwm_active ? LWM_WHY_ARGUMENT : LWM_WHY_INACTIVE);
     if (o->kind == LWM_GATHERV || o->kind == LWM_SCATTERV) return lwm_leave(call, LWM_WHY_KIND);
     if (comm->way == LWM_NODES) return lwm_leave(call, LWM_WHY_NODES);
@@ -267,9 +271,11 @@ static bool serves(struct lwm_call *call, const struct lwm_order *o, MPI_Comm ha
     return lwm_leave(call, comm->why);
 }
 
-bool lwm_start(const struct lwm_order *o, MPI_Comm handle, MPI_Request *request, int *result)
+bool lwm_start(struct lwm_order *o, MPI_Comm handle, MPI_Request *request, int *result)
 {
     struct lwm_call call = {.kind = o->again ? LWM_PERSISTENT : LWM_NONBLOCKING};
+    const struct lwm_buffer *told = o->kind == LWM_SCATTER || o->send.at == LWM_IN_PLACE ? &o->recv : &o->send;
+    lwm_told(&call, told->count, told->type);
     *result = 0;
     if (!serves(&call, o, handle)) return false;
     struct lwm_comm *comm = call.comm;

@@ -43,10 +43,13 @@ struct lwm_order {
     MPI_Op op;
     int root;
     bool again;                   /* persistent */
+    /* When it is left to the host: the communicator, if known, and the time, where its ranks agree when it is completed (agree.c). */
+    struct lwm_comm *comm;
+    uint64_t began_ns;
 };
 
 /* Carries it out, if it may: true with the result and a request; false when it is the host's. */
-bool lwm_start(const struct lwm_order *order, MPI_Comm comm, MPI_Request *request, int *result);
+bool lwm_start(struct lwm_order *order, MPI_Comm comm, MPI_Request *request, int *result);
 
 /* How many calls there are: programs that start nothing pay one look at it. */
 extern uint64_t lwm_started_live;

@@ -3,7 +3,8 @@
  *
  * 1. Ranks count the calls that all of them went into, as each knows that came out of one: not those that a rank was refused, nor those that
  *    end at one rank without the others. So the count is equal on all ranks. When calls that passed have cost rank 0 about what a team
- *    costs, which it tells the others, the communicator gets one. (docs/mpi.md, "Why no rank forms a team alone".)
+ *    costs, which it tells the others, the communicator gets one. (docs/mpi.md, "Why no rank forms a team alone".) After other calls they agree by
+ *    shared memory (agree.c).
  * 2. Directly after the same call, within it, all ranks exchange by the host which team that exists has all ranks of their node, places in its
  *    memory, and whether the call went well.
  * 3. If they name the same one, they join the communicator there. They wait for each other in that memory, and all succeed or none does.
@@ -42,6 +43,7 @@ static struct base bases[BASES];
 
 /* What a team has cost rank 0 of late, in nanoseconds; before there was one, about what one costs on machines that are known. */
 static uint64_t team_ns = 3000000;
+uint64_t lwm_team_ns(void) { return __atomic_load_n(&team_ns, __ATOMIC_RELAXED); }
 
 /* What ranks tell each other of the team that has all of their node: places are those of the node's first rank. */
 enum { TEAM, STARTED, PLACES };
@@ -55,20 +57,18 @@ struct card {
     uint64_t mask[CPUS / 64];
 };
 
-/* The node of each rank of a communicator, and behind them each rank in MPI_COMM_WORLD, in memory to free; null when one is not there, or without
- * memory. */
-static int *nodes_of(struct lwm_comm *comm)
+int *lwm_nodes_of(MPI_Comm comm, int size)
 {
-    int *ranks = malloc(2 * sizeof *ranks * (size_t)comm->size), *there = ranks + comm->size;
+    int *ranks = malloc(2 * sizeof *ranks * (size_t)size), *there = ranks + size;
     MPI_Group group;
-    if (!ranks || lwm_host.Comm_group(comm->handle, &group) != 0) {
+    if (!ranks || lwm_host.Comm_group(comm, &group) != 0) {
         free(ranks);
         return NULL;
     }
-    for (int r = 0; r < comm->size; r++) ranks[r] = r;
-    bool known = lwm_host.Group_translate_ranks(group, comm->size, ranks, lwm_world_group, there) == 0;
+    for (int r = 0; r < size; r++) ranks[r] = r;
+    bool known = lwm_host.Group_translate_ranks(group, size, ranks, lwm_world_group, there) == 0;
     lwm_host.Group_free(&group);
-    for (int r = 0; r < comm->size && known; r++) {
+    for (int r = 0; r < size && known; r++) {
         known = there[r] != LWM_UNDEFINED && there[r] >= 0;
         if (known) ranks[r] = lwm_node_of[there[r]];
     }
@@ -277,7 +277,7 @@ static bool is_due(struct lwm_comm *comm)
     if (comm->calls < comm->look_at) return false;
     if (lwm_settings.counts) return true;
     comm->look_at = 2 * comm->calls;
-    int due = comm->passed_ns > __atomic_load_n(&team_ns, __ATOMIC_RELAXED);
+    int due = comm->passed_ns > lwm_team_ns();
     return lwm_host.Bcast(&due, 1, lwm_host.integer, 0, comm->handle) == 0 && due;
 }
 
@@ -317,7 +317,7 @@ static void make(struct lwm_comm *comm, const int *nodes, bool several, bool wel
 void lwm_comm_settle(struct lwm_comm *comm, bool fine)
 {
     uint64_t began = lwm_now_ns();
-    int *nodes = nodes_of(comm);
+    int *nodes = lwm_nodes_of(comm->handle, comm->size);
     if (!nodes) return away(comm, LWM_WHY_FOREIGN);
     bool shared = false, several = false;
     for (int r = 0; r < comm->size; r++) {
@@ -327,7 +327,7 @@ void lwm_comm_settle(struct lwm_comm *comm, bool fine)
     if (shared) make(comm, nodes, several, fine);
     else away(comm, LWM_WHY_SPREAD);
     free(nodes);
-    uint64_t took = lwm_now_ns() - began, before = __atomic_load_n(&team_ns, __ATOMIC_RELAXED);
+    uint64_t took = lwm_now_ns() - began, before = lwm_team_ns();
     __atomic_store_n(&team_ns, (before + took) / 2, __ATOMIC_RELAXED);
     __atomic_fetch_add(&lwm_setup[LWM_TEAMS], comm->way == LWM_TEAM || comm->way == LWM_NODES, __ATOMIC_RELAXED);
     __atomic_fetch_add(&lwm_setup[LWM_TEAMS_NS], took, __ATOMIC_RELAXED);

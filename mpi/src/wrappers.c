@@ -65,7 +65,7 @@ int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
     int result;
     if (lwm_start(&order, comm, request, &result)) return result;
     NEXT(Ibarrier)
-    return next(comm, request);
+    return lwm_agree_started(order.comm, request, order.began_ns, next(comm, request));
 }
 
 int MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request)
@@ -74,7 +74,7 @@ int MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request)
     int result;
     if (lwm_start(&order, comm, request, &result)) return result;
     NEXT(Barrier_init)
-    return next(comm, info, request);
+    return lwm_agree_saw(order.comm, next(comm, info, request));
 }
 
 /* What was started on the communicator is completed here and not by the record's callback: a host may hold a lock that its other threads
@@ -88,6 +88,40 @@ int MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request)
     }
 LEAVE(Comm_free)
 LEAVE(Comm_disconnect)
+
+/* Those that make communicators. */
+#define MAKE(name, parameters, arguments...) \
+    int MPI_##name(MPI_Comm comm, parameters, MPI_Comm *made) \
+    { \
+        NEXT(name) \
+        return lwm_made(next(comm, arguments, made), made); \
+    }
+#define AND ,
+int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *made)
+{
+    NEXT(Comm_dup)
+    return lwm_made(next(comm, made), made);
+}
+MAKE(Comm_dup_with_info, MPI_Info info, info)
+MAKE(Comm_create, MPI_Group group, group)
+MAKE(Comm_create_group, MPI_Group group AND int tag, group, tag)
+MAKE(Comm_split, int color AND int key, color, key)
+MAKE(Comm_split_type, int type AND int key AND MPI_Info info, type, key, info)
+MAKE(Cart_create, int n AND const int *sizes AND const int *periods AND int reorder, n, sizes, periods, reorder)
+MAKE(Cart_sub, const int *remain, remain)
+MAKE(Graph_create, int n AND const int *index AND const int *edges AND int reorder, n, index, edges, reorder)
+MAKE(Intercomm_merge, int high, high)
+#undef MAKE
+#undef AND
+
+/* One that is started: a collective of the communicator like others. */
+int MPI_Comm_idup(MPI_Comm handle, MPI_Comm *made, MPI_Request *request)
+{
+    NEXT(Comm_idup)
+    struct lwm_comm *comm = lwm_active ? lwm_comm_of(handle) : NULL;
+    if (comm && comm->way == LWM_NEW && comm->word) lwm_agree_count(comm);
+    return lwm_agree_saw(comm, next(handle, made, request));
+}
 
 /* Some hosts look first and move messages afterwards, and rely on a barrier in between having moved what came before it; lineweave's moves
  * none of theirs. So an answer that it is not over yet is asked for once more. */

@@ -69,6 +69,38 @@ int32_t __kmpc_cancel_barrier(struct ident *loc, int32_t gtid)
     return cancelled;
 }
 
+/* A reduction is combined by the runtime; then all threads wait, those that combined in its end, and those of which others took what they had before they
+ * come out of its beginning. The runtime combines in the same way where a reduction has no barrier, so it begins and ends as one of these
+ * where the barrier is taken over. */
+static void end_of_reduction(struct ident *loc, int32_t gtid)
+{
+    MEET((void)0, LWO_REAL(__kmpc_barrier)(loc, gtid), LWO_REAL(__kmpc_barrier)(loc, gtid));
+}
+
+int32_t __kmpc_reduce(struct ident *loc, int32_t gtid, int32_t many, size_t size, void *data, lwo_combine *combine, void *lock)
+{
+    bool outer = lwo_me.inside;
+    bool takes = lwo_host.__kmpc_reduce_nowait && lwo_host.__kmpc_end_reduce_nowait && lwo_takes();
+    __typeof__(&__kmpc_reduce) begin = takes ? lwo_host.__kmpc_reduce_nowait : LWO_REAL(__kmpc_reduce);
+    lwo_me.inside = true;
+    int32_t combines = begin(loc, gtid, many, size, data, combine, lock);
+    lwo_me.inside = outer;
+    lwo_me.reduces = takes && combines != 0;
+    if (takes && combines == 0) end_of_reduction(loc, gtid);
+    return combines;
+}
+
+void __kmpc_end_reduce(struct ident *loc, int32_t gtid, void *lock)
+{
+    bool outer = lwo_me.inside, takes = lwo_me.reduces;
+    lwo_me.reduces = false;
+    lwo_me.inside = true;
+    if (takes) lwo_host.__kmpc_end_reduce_nowait(loc, gtid, lock);
+    else LWO_REAL(__kmpc_end_reduce)(loc, gtid, lock);
+    lwo_me.inside = outer;
+    if (takes) end_of_reduction(loc, gtid);
+}
+
 /* ---- regions ---- */
 
 static void enter_body(void *data)

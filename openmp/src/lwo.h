@@ -19,6 +19,7 @@
 
 typedef void lwo_body(void *data);
 typedef void lwo_micro(int32_t *gtid, int32_t *btid, ...);
+typedef void lwo_combine(void *left, void *right);
 struct ident;
 
 struct lwo_host {
@@ -116,12 +117,15 @@ struct lwo_me {
     bool is_first;          /* the thread that began the region */
     bool left;              /* barriers of this region are the runtime's from now on, as there are tasks */
     bool inside;            /* in a barrier of the runtime, which may call functions that are defined here */
+    bool reduces;           /* in a reduction whose barrier is carried out here */
 };
 extern __thread struct lwo_me lwo_me __attribute__((tls_model("initial-exec")));
 
 /* What to do with a barrier. */
 enum lwo_way { LWO_PASS, LWO_TAKE, LWO_PASS_TIMED, LWO_TAKE_TIMED };
 enum lwo_way lwo_decide(void);
+/* Whether the next barrier of the region is to be taken over, as all threads of the team find alike. */
+bool lwo_takes(void);
 /* Carries it out; false when the runtime has to. */
 bool lwo_wait(void);
 void lwo_timed(void);

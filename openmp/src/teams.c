@@ -234,6 +234,14 @@ enum lwo_way lwo_decide(void)
     return way;
 }
 
+bool lwo_takes(void)
+{
+    if (!lwo_active || lwo_me.inside || !lwo_me.team || lwo_host.omp_get_level() != lwo_me.level) return false;
+    int size = lwo_me.mode == UNDECIDED ? lwo_host.omp_get_num_threads() : 0;
+    if (size > 1) decide_mine(lwo_me.team, size);
+    return lwo_me.mode == OURS;
+}
+
 bool lwo_wait(void)
 {
     struct lwo_team *team = lwo_me.team;

@@ -27,6 +27,8 @@ void __kmpc_serialized_parallel(ident *, int32_t);
 void __kmpc_end_serialized_parallel(ident *, int32_t);
 void *__kmpc_omp_task_alloc(ident *, int32_t, int32_t, size_t, size_t, entry *);
 int32_t __kmpc_omp_task(ident *, int32_t, void *);
+int32_t __kmpc_reduce(ident *, int32_t, int32_t, size_t, void *, void (*)(void *, void *), void *);
+void __kmpc_end_reduce(ident *, int32_t, void *);
 int omp_get_thread_num(void);
 int omp_get_num_threads(void);
 int omp_get_ancestor_thread_num(int);
@@ -105,6 +107,35 @@ static void outer(int32_t *gtid, int32_t *btid)
     __kmpc_barrier(&here, *gtid);
 }
 
+static void add_up(void *left, void *right) { **(long **)left += **(long **)right; }
+
+/* As of `for reduction(+: total)`: the runtime says whether a thread adds for all, by itself, or not at all; then all know the total. It takes a lock among
+ * few threads, or lets each add where the flag says that the compiler can (`atomic`), and a tree among more than four. */
+static void reductions(int32_t *gtid, int32_t *btid, long *atomic, long *total)
+{
+    (void)btid;
+    static int32_t lock[8];
+    ident place = here;
+    if (*atomic) place.flags |= 0x10;
+    rounds(*gtid, 2);
+    for (int i = 1; i <= ROUNDS; i++) {
+        long mine = i + omp_get_thread_num(), size = omp_get_num_threads();
+        void *data[1] = {&mine};
+        switch (__kmpc_reduce(&place, *gtid, 1, sizeof data, data, add_up, lock)) {
+        case 1:
+            *total += mine;
+            __kmpc_end_reduce(&place, *gtid, lock);
+            break;
+        case 2:
+            __atomic_fetch_add(total, mine, __ATOMIC_RELAXED);
+            __kmpc_end_reduce(&place, *gtid, lock);
+            break;
+        }
+        CHECK(__atomic_load_n(total, __ATOMIC_RELAXED) == size * (i * (i + 1) / 2) + i * size * (size - 1) / 2);
+        __kmpc_barrier(&here, *gtid);
+    }
+}
+
 static int done;
 
 static int32_t one_task(int32_t gtid, void *task)
@@ -149,6 +180,12 @@ int main(int argc, char **argv)
     }
     __kmpc_push_num_threads(&here, gtid, 2);
     __kmpc_fork_call(&here, 0, (micro *)outer);
+    for (long atomic = 0; atomic < 2; atomic++) {
+        long total = 0;
+        __kmpc_push_num_threads(&here, gtid, threads);
+        __kmpc_fork_call(&here, 2, (micro *)reductions, &atomic, &total);
+        add(total);
+    }
     __kmpc_push_num_threads(&here, gtid, threads);
     __kmpc_fork_call(&here, 0, (micro *)with_tasks);
     add(done);

@@ -9,13 +9,14 @@
 //! two-rank allreduce of 8 bytes then took about half as long in an empty loop (see docs/findings.md).
 
 mod ahead;
+mod chain;
 mod merge;
 mod placement;
 mod step;
 mod turns;
 
 pub use placement::Unfit;
-pub use step::{Addr, Double, Exchange, Home, Step, Swap, ACC, BANK, IN, OUT, PEERS};
+pub use step::{Addr, Chain, Double, Exchange, Home, Step, Swap, ACC, BANK, IN, OUT, PEERS};
 
 use crate::segment::{BankClass, Mapped, Segment};
 use lineweave_core::model::Model;
@@ -37,6 +38,9 @@ pub struct PlanId(pub(crate) u32);
 
 /// Bytes that are combined at a time where operands are copied first: they stay in a first-level cache.
 const PIECE: usize = 8192;
+
+/// Bytes of an element that is rounded once where that can be.
+const HALF: usize = 2;
 
 /// What runs of a plan need of the banks where flags and slots are.
 #[derive(Clone, Debug)]
@@ -66,6 +70,8 @@ pub struct Compiled {
     pub steps: Box<[Step]>,
     /// Of the steps that fold into two places.
     pub doubles: Box<[Double]>,
+    /// Of the steps that combine all contributions.
+    pub chains: Box<[Chain]>,
     /// Half of what all ranks' buffers hold together, of the call of which this is a window: of a copy, its length. 0 where results are read
     /// again soon, and should stay in a cache.
     pub message: usize,
@@ -96,7 +102,9 @@ pub struct Compiled {
 impl Compiled {
     /// What it takes of memory.
     pub fn bytes(&self) -> usize {
-        size_of::<Compiled>() + size_of_val(&*self.steps) + size_of_val(&*self.doubles)
+        let operands: usize = self.chains.iter().map(|chain| size_of_val(&*chain.operands)).sum();
+        let lists = size_of_val(&*self.steps) + size_of_val(&*self.doubles) + size_of_val(&*self.chains);
+        size_of::<Compiled>() + lists + operands
     }
 
     /// The process of whose memory an address is.
@@ -148,6 +156,8 @@ pub struct Seat<'a> {
     pub places: bool,
     /// It takes the lines of its next run for writing while it waits in this one, where that pays.
     pub ahead: bool,
+    /// Sums of 16-bit floats may be rounded once, not after each addition: their bits need not be the same by all algorithms.
+    pub rounds_once: bool,
 }
 
 /// Resolves one rank's program of a plan for a message, or blocks, of `message` bytes. `counters` is how far the counters' page is used,
@@ -160,7 +170,7 @@ pub fn compile(
     counters: &mut usize,
 ) -> Result<Compiled, Unfit> {
     let plan = &part.plan;
-    let Seat { rank, segment, model, shape, held, places, ahead } = seat;
+    let Seat { rank, segment, model, shape, held, places, ahead, rounds_once } = seat;
     let geometry = segment.geometry();
     let zones = [BankClass::Small, BankClass::Large].map(|c| geometry.zones(c));
     let near = plan.slots.iter().sum::<usize>() <= small_slots(model, shape);
@@ -183,11 +193,12 @@ pub fn compile(
         counters: counter_offsets(plan, counters)?,
         peers: Vec::new(),
         areas: BTreeSet::new(),
+        chains: Vec::new(),
         adds: &part.adds,
         span: part.span,
     };
     let ops = compiler.turns.order(&plan.programs[rank]);
-    let steps: Vec<Step> = ops.iter().map(|op| compiler.step(op)).collect();
+    let steps = compiler.steps(&ops, rounds_once && part.sums_whole && plan.grain == HALF);
     let (steps, doubles) = doubled(&steps, plan.grain.max(1));
     // Those that do not synchronise run ahead of their readers, which may be at the next bank's lines still.
     let turns = class == BankClass::Small && !stays && proof.synchronizing;
@@ -222,6 +233,7 @@ pub fn compile(
         message: if part.rereads { 0 } else { half_of_all(plan, message) },
         steps,
         doubles,
+        chains: compiler.chains.into(),
     })
 }
 
@@ -237,6 +249,8 @@ struct Compiler<'a> {
     peers: Vec<Space>,
     /// In whose areas there are flags or slots.
     areas: BTreeSet<u32>,
+    /// Sums of all contributions so far.
+    chains: Vec<Chain>,
     /// How often each counter is added to in a run.
     adds: &'a HashMap<FlagRef, u32>,
     span: i32,

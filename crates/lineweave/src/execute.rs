@@ -179,6 +179,12 @@ unsafe fn one<P: Patience>(
                 return Err(patience.broken());
             }
         }
+        Step::FoldAll { number } => {
+            // SAFETY: as above.
+            if !unsafe { frame.combine_all(&plan.chains[number as usize], plan.grain) } {
+                return Err(patience.broken());
+            }
+        }
         Step::FoldTwice { number } => {
             // SAFETY: as above; the copy was proven disjoint.
             if !unsafe { frame.combine_twice(&plan.doubles[number as usize], plan.grain) } {

@@ -35,7 +35,7 @@ pub use flags::{FlagArray, FlagKind, FlagRef, Layout};
 pub use home::Home;
 pub use layout::Footprint;
 pub use params::Params;
-pub use part::Part;
+pub use part::{follows, Part};
 pub use text::{move_verb, PlanTextError};
 
 use crate::collective::Collective;

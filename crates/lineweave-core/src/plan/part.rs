@@ -22,6 +22,8 @@ pub struct Part {
     pub carried: usize,
     /// Whether some rank reads what was written to a user's buffer, but for folds into two places.
     pub rereads: bool,
+    /// Whether each sum is made in one place, of all ranks' contributions, by folds that follow each other.
+    pub sums_whole: bool,
     /// How often each counter is added to in a run.
     pub adds: HashMap<FlagRef, u32>,
     /// Who sets each flag that is waited for here; empty where each rank has a CPU of its own, as it then does not matter.
@@ -106,6 +108,7 @@ pub(super) struct Tally {
     span: i32,
     carried: usize,
     rereads: bool,
+    sums_whole: bool,
     adds: HashMap<FlagRef, u32>,
     /// Flags of which it matters who sets them.
     wanted: HashSet<FlagRef>,
@@ -130,18 +133,38 @@ struct Tail {
     folded: Option<Region>,
     /// What the last one copied, if that was just folded into.
     copied: Option<Region>,
+    /// How many folds in a row there were, each into the result of the one before.
+    chain: usize,
+    /// A stretch of scratch in which all results in between lie.
+    between: Option<Region>,
+}
+
+/// What a fold combines with `sum`, the result of the fold before it; nothing where it does something else, or where that result is kept.
+pub fn follows(op: &Op, sum: Region) -> Option<Region> {
+    match *op {
+        Op::Fold { a, b, dst } if sum == dst || sum.space == Space::Acc => match (a == sum, b == sum) {
+            (true, false) => Some(b),
+            (false, true) => Some(a),
+            (true, true) | (false, false) => None,
+        },
+        _ => None,
+    }
 }
 
 impl Tally {
     /// Nothing so far of so many ranks; who sets the `wanted` flags will be known.
     pub fn new(ranks: usize, wanted: HashSet<FlagRef>) -> Tally {
         Tally {
-            ranks: vec![Tail { digest: Digest::new(0), folded: None, copied: None }; ranks],
+            ranks: vec![
+                Tail { digest: Digest::new(0), folded: None, copied: None, chain: 0, between: None };
+                ranks
+            ],
             previous: Previous::default(),
             ops: 0,
             span: 1,
             carried: 0,
             rereads: false,
+            sums_whole: true,
             adds: HashMap::new(),
             wanted,
             setters: HashMap::new(),
@@ -150,6 +173,8 @@ impl Tally {
 
     /// An op of a rank; `relative` if it waits for what the run before this one set, as the value that it set.
     pub fn add(&mut self, rank: usize, op: &Op, relative: bool) {
+        let all = self.ranks.len() - 1;
+        self.sums_whole &= self.ranks[rank].sums_whole(Some(op), all);
         if let Op::Wait { flag, value, take } = op {
             if relative || *value < 1 {
                 let mut digest = Digest::new(rank as u64);
@@ -202,12 +227,42 @@ impl Tally {
         for rank in &self.ranks {
             rank.digest.finish().hash(&mut digest);
         }
+        let all = self.ranks.len() - 1;
+        let sums_whole = self.ranks.iter().all(|rank| rank.clone().sums_whole(None, all)) && self.sums_whole;
         let Tally { span, carried, rereads, adds, setters, .. } = self;
-        Part { plan, ops, span, carried, rereads, adds, setters, digest: digest.finish() }
+        Part { plan, ops, span, carried, rereads, sums_whole, adds, setters, digest: digest.finish() }
     }
 }
 
 impl Tail {
+    /// Whether this op, the rank's next one or nothing at the end, leaves it so that sums are made by `all` folds in a row, whose results in
+    /// between nothing else reads.
+    fn sums_whole(&mut self, op: Option<&Op>, all: usize) -> bool {
+        let (before, between) = (self.chain, self.between);
+        let apart =
+            |region: &Region| region.space != Space::Acc || between.is_none_or(|b| !b.overlaps(region));
+        let sum = self.folded.filter(|_| before > 0 && before < all);
+        let next = sum.zip(op).and_then(|(sum, op)| Some((sum, follows(op, sum)?)));
+        let (chain, apart) = match (op, next) {
+            (Some(Op::Fold { dst, .. }), Some((sum, other))) => {
+                if sum != *dst {
+                    let (from, to) = between.map_or((sum.offset, sum.end()), |b| {
+                        (b.offset.min(sum.offset), b.end().max(sum.end()))
+                    });
+                    self.between = Some(Region { offset: from, len: to - from, ..sum });
+                }
+                (before + 1, apart(&other))
+            }
+            (Some(Op::Fold { a, b, .. }), None) => (1, apart(a) && apart(b)),
+            (Some(Op::Move { src, .. } | Op::Set { carry: Some(Carry::Bytes(src)), .. }), _) => {
+                (0, apart(src))
+            }
+            (Some(Op::Set { .. } | Op::Wait { .. } | Op::Add { .. }) | None, _) => (0, true),
+        };
+        self.chain = chain;
+        apart && (chain > before || before == 0 || before == all)
+    }
+
     /// Whether this op, the rank's next one, reads what was written to a user's buffer: but for one copy of what was just folded there.
     fn rereads(&mut self, op: &Op) -> bool {
         let result = |region: &Region| matches!(region.space, Space::Out | Space::PeerOut(_));

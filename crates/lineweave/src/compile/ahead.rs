@@ -35,6 +35,7 @@ fn waits(step: &Step) -> bool {
         | Step::MoveReach { .. }
         | Step::FoldReach { .. }
         | Step::Fold { .. }
+        | Step::FoldAll { .. }
         | Step::FoldTwice { .. }
         | Step::Set { .. }
         | Step::SetBytes { .. }
@@ -70,7 +71,8 @@ mod tests {
             let plan = find(collective, name).and_then(|a| a.plan(&problem, &Params::new())).expect("a plan");
             let proof = verify(&plan).expect("proven");
             let (segment, model, shape) = (&segment, &model, &shape);
-            let seat = Seat { rank: 0, segment, model, shape, held: true, places: false, ahead };
+            let seat =
+                Seat { rank: 0, segment, model, shape, held: true, places: false, ahead, rounds_once: false };
             let compiled = compile(&Part::whole(plan, false), bytes, &proof, seat, &mut 0).expect("it fits");
             compiled.steps.iter().any(|step| matches!(step, Step::Ahead { .. }))
         };

@@ -53,6 +53,8 @@ pub enum Step {
     FoldReach { a: Addr, b: Addr, dst: Addr, elements: usize },
     /// Combine elements: `dst = a (op) b`.
     Fold { a: Addr, b: Addr, dst: Addr, elements: usize },
+    /// Combine all contributions in one place: number `number` of [`Compiled::chains`].
+    FoldAll { number: u32 },
     /// Combine elements into two places: number `number` of [`Compiled::doubles`].
     FoldTwice { number: u32 },
     /// Raise a flag.
@@ -92,6 +94,19 @@ pub struct Double {
     pub dst: Addr,
     /// And where it goes as well.
     pub also: Addr,
+    /// Of each.
+    pub elements: usize,
+}
+
+/// Folds that follow each other, each into the result of the one before, and together into one sum of all contributions.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Chain {
+    /// The contributions, in the order in which they are combined.
+    pub operands: Box<[Addr]>,
+    /// Where results in between go, when there are any.
+    pub through: Addr,
+    /// Where the last one goes.
+    pub dst: Addr,
     /// Of each.
     pub elements: usize,
 }

@@ -113,7 +113,8 @@ impl Engine {
     }
 
     fn compile(&mut self, key: &Key, proven: &Proven) -> Result<Sequence, Error> {
-        let mut prepare = |proved: &Proved| self.prepare_part(&proved.part, &proved.proof, key.bytes);
+        let mut prepare =
+            |proved: &Proved| self.prepare_part(&proved.part, &proved.proof, key.bytes, key.association);
         let plan = prepare(&proven.plan)?;
         let tail = proven.tail.as_ref().map(prepare).transpose()?;
         // Where ranks exchange blocks, the copy is of the whole input, and made room for when first needed.

@@ -53,7 +53,7 @@ impl Plans {
     /// Gives one up that will not be run again.
     pub fn remove(&mut self, id: PlanId) {
         let plan = &mut self[id];
-        (plan.steps, plan.doubles) = (Box::new([]), Box::new([]));
+        (plan.steps, plan.doubles, plan.chains) = (Box::new([]), Box::new([]), Box::new([]));
         self.vacant.push(id);
     }
 

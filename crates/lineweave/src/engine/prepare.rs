@@ -3,6 +3,7 @@
 use super::state::Engine;
 use crate::compile::{self, PlanId, Seat};
 use crate::error::Error;
+use lineweave_core::collective::Association;
 use lineweave_core::plan::{Part, Plan};
 use lineweave_core::verify::{self, Proof};
 
@@ -23,10 +24,12 @@ impl Engine {
     /// [`Error::NoPlan`] when it does not fit this team.
     pub fn prepare_proven(&mut self, plan: &Plan, proof: &Proof) -> Result<PlanId, Error> {
         let part = Part::whole(plan.clone(), self.book.shape().oversubscription() > 1);
-        self.prepare_part(&part, proof, plan.bytes)
+        let association = Association::wanted(true, self.reproducible());
+        self.prepare_part(&part, proof, plan.bytes, association)
     }
 
-    /// Compiles this rank's part of a plan for a window of a message, or of blocks, of `message` bytes.
+    /// Compiles this rank's part of a plan for a window of a message, or of blocks, of `message` bytes, and of what the call asks of the
+    /// association.
     ///
     /// # Errors
     /// Those of [`Engine::prepare_proven`].
@@ -35,6 +38,7 @@ impl Engine {
         part: &Part,
         proof: &Proof,
         message: usize,
+        association: Association,
     ) -> Result<PlanId, Error> {
         let plan = &part.plan;
         let no_plan = |why: String| Error::NoPlan {
@@ -49,7 +53,9 @@ impl Engine {
         let places = !self.book.direct();
         let (model, shape, held) = (self.book.model(), self.book.shape(), self.book.held());
         let ahead = self.book.ahead;
-        let seat = Seat { rank: self.rank, segment: &self.segment, model, shape, held, places, ahead };
+        let rounds_once = association != Association::Fixed;
+        let seat =
+            Seat { rank: self.rank, segment: &self.segment, model, shape, held, places, ahead, rounds_once };
         let compiled = compile::compile(part, message, proof, seat, &mut self.plans.counter_bytes)
             .map_err(|unfit| no_plan(unfit.to_string()))?;
         self.plans.scratch.grow(compiled.acc)?;

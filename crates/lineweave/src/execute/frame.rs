@@ -2,7 +2,7 @@
 
 use crate::attach;
 use crate::called::Key;
-use crate::compile::{Addr, Compiled, Double, BANK, IN, OUT, PEERS};
+use crate::compile::{Addr, Chain, Compiled, Double, BANK, IN, OUT, PEERS};
 use crate::flag::Goal;
 use crate::kernel::{Copier, Fold, MAX_PAYLOAD};
 use crate::segment::{far, KnownHeaps};
@@ -199,6 +199,40 @@ impl Frame<'_> {
         true
     }
 
+    /// Combines all contributions: 16-bit floats piece by piece in f32, rounded once, and others one after the other.
+    ///
+    /// # Safety
+    /// The ranges must be valid for `elements` elements of this process, and `dst` be equal to each operand or disjoint; `through` is disjoint
+    /// from the operands, or equal to `dst`.
+    #[inline(never)] // its room would be in the frame of every run
+    pub(super) unsafe fn combine_all(&self, chain: &Chain, grain: usize) -> bool {
+        let [first, rest @ ..] = &*chain.operands else { return true };
+        let dst = self.at(chain.dst);
+        let Some(sums) = self.fold.sums() else {
+            let mut sum = self.at(*first);
+            return rest.iter().enumerate().all(|(k, &next)| {
+                let to = if k + 1 == rest.len() { dst } else { self.at(chain.through) };
+                let left = std::mem::replace(&mut sum, to);
+                // SAFETY: the caller's.
+                unsafe { self.fold.run(left, self.at(next), to, chain.elements) }
+            });
+        };
+        let mut room = [0.0f32; SUMS];
+        for from in (0..chain.elements).step_by(SUMS) {
+            let at = from * grain;
+            let piece = &mut room[..SUMS.min(chain.elements - from)];
+            // SAFETY: the caller's, for a part of each: all operands of a piece are read before it is written.
+            unsafe {
+                (sums.first)(self.at(*first).add(at), piece);
+                for &next in rest {
+                    (sums.next)(self.at(next).add(at), piece);
+                }
+                (sums.round)(piece, dst.add(at));
+            }
+        }
+        true
+    }
+
     #[inline(always)]
     pub(super) fn flag(&self, at: usize) -> &AtomicU64 {
         // SAFETY: within the bank by the plan's footprint; flags are 8-byte aligned and only used as atomics.
@@ -220,6 +254,9 @@ impl Frame<'_> {
         unsafe { &*self.counters.add(at).cast::<AtomicU64>() }
     }
 }
+
+/// Elements that are summed up at a time, in half of a first-level cache with their operands.
+const SUMS: usize = 1024;
 
 /// Bytes that are combined at a time before they go past the caches.
 const PIECE: usize = 4096;

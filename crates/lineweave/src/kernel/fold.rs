@@ -1,5 +1,6 @@
 //! Folds: combining two runs of elements into one.
 
+use super::bf16_sum::paired_bf16_sum;
 use super::half_fold::hardware_f16_fold;
 use super::level::Level;
 use super::number::Number;
@@ -76,7 +77,8 @@ fn resolve(operator: Operator, element: ElementType, level: Level) -> Result<Fol
         ElementType::I64 => integer::<i64, u64>(operator, level),
         ElementType::F16 => float::<f16>(operator, level)
             .map(|folds| Folds { run: hardware_f16_fold(operator, level).unwrap_or(folds.run), ..folds }),
-        ElementType::BF16 => float::<bf16>(operator, level),
+        ElementType::BF16 => float::<bf16>(operator, level)
+            .map(|folds| Folds { run: paired_bf16_sum(operator, level).unwrap_or(folds.run), ..folds }),
         ElementType::F32 => float::<f32>(operator, level),
         ElementType::F64 => float::<f64>(operator, level),
         ElementType::ComplexF32 => complex::<Complex<f32>>(operator, level),
@@ -258,7 +260,7 @@ unsafe fn avx512<T: Copy, C: Combine<T>>(a: *const u8, b: *const u8, dst: *mut u
     unsafe { fold::<T, C>(a.cast(), b.cast(), dst.cast(), elements) }
 }
 
-/// The loop of every fold but the hardware's f16. Slices tell the compiler what does not overlap, without which an in-place fold, the common
+/// The loop of every fold but the hardware's f16 and sums of bf16. Slices tell the compiler what does not overlap, without which an in-place fold, the common
 /// kind, would fail the vectoriser's overlap check at run time and crawl.
 ///
 /// # Safety

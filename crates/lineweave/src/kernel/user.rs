@@ -9,6 +9,7 @@
 
 use super::element::Element;
 use super::fold::{fold_fn, FoldFn};
+use super::sums::{sums, Sums};
 use super::types::{ElementType, Operator, Undefined, UserOperator};
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -162,7 +163,11 @@ impl UserOperator {
 
 /// What combines the elements of a run: a kernel, or a user-defined operator.
 #[derive(Clone, Copy)]
-pub struct Fold(Way);
+pub struct Fold {
+    way: Way,
+    /// How many runs are combined with one rounding, where that differs from combining one after the other.
+    sums: Option<&'static Sums>,
+}
 
 #[derive(Clone, Copy)]
 enum Way {
@@ -173,7 +178,7 @@ enum Way {
 impl Fold {
     /// A kernel.
     pub const fn kernel(kernel: FoldFn) -> Fold {
-        Fold(Way::Kernel(kernel))
+        Fold { way: Way::Kernel(kernel), sums: None }
     }
 
     /// For an operator on an element type.
@@ -183,10 +188,10 @@ impl Fold {
     pub fn of(operator: Operator, element: ElementType) -> Result<Fold, Undefined> {
         match operator {
             Operator::User(user) if user.fits(element) => match user.definition() {
-                Some(definition) => Ok(Fold(Way::User(definition, element.size()))),
+                Some(definition) => Ok(Fold { way: Way::User(definition, element.size()), sums: None }),
                 None => Err(Undefined { operator, element }),
             },
-            _ => fold_fn(operator, element).map(Fold::from),
+            _ => Ok(Fold { sums: sums(operator, element), ..fold_fn(operator, element)?.into() }),
         }
     }
 
@@ -197,7 +202,7 @@ impl Fold {
     /// As for [`FoldFn`].
     #[inline(always)]
     pub unsafe fn run(&self, a: *const u8, b: *const u8, dst: *mut u8, elements: usize) -> bool {
-        match self.0 {
+        match self.way {
             Way::Kernel(kernel) => {
                 // SAFETY: the caller's.
                 unsafe { kernel(a, b, dst, elements) };
@@ -209,6 +214,13 @@ impl Fold {
     }
 }
 
+impl Fold {
+    /// How many runs are combined with one rounding; nothing where that is to combine one after the other.
+    pub fn sums(&self) -> Option<&'static Sums> {
+        self.sums
+    }
+}
+
 impl From<FoldFn> for Fold {
     fn from(kernel: FoldFn) -> Fold {
         Fold::kernel(kernel)
@@ -217,7 +229,7 @@ impl From<FoldFn> for Fold {
 
 impl std::fmt::Debug for Fold {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self.0 {
+        f.write_str(match self.way {
             Way::Kernel(_) => "Fold::Kernel",
             Way::User(..) => "Fold::User",
         })
