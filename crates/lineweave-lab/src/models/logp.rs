@@ -5,8 +5,6 @@
 
 use super::published::Published;
 use lineweave_core::model::{Fitted, Reading};
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
 /// The parameters, in ns.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -32,33 +30,7 @@ impl LogP {
     pub fn optimal_broadcast(&self, ranks: usize) -> f64 {
         let step = self.g.value.max(self.o.value).max(0.0);
         let flight = 2.0 * self.o.value + self.l.value;
-        let mut next = BinaryHeap::from([Reverse(Time(flight))]);
-        let mut last = 0.0;
-        for _ in 1..ranks {
-            let Some(Reverse(Time(at))) = next.pop() else { break };
-            last = at;
-            next.push(Reverse(Time(at + step)));
-            next.push(Reverse(Time(at + flight)));
-        }
-        last
-    }
-}
-
-/// A time in a heap.
-#[derive(Clone, Copy, PartialEq)]
-struct Time(f64);
-
-impl Eq for Time {}
-
-impl PartialOrd for Time {
-    fn partial_cmp(&self, other: &Time) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Time {
-    fn cmp(&self, other: &Time) -> std::cmp::Ordering {
-        self.0.total_cmp(&other.0)
+        super::bounds::postal(ranks, flight, step)
     }
 }
 

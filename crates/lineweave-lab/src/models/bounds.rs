@@ -27,7 +27,7 @@ impl Sends {
     }
 
     /// When the n-th leaves, from 0.
-    pub(super) fn leaves(self, n: usize) -> f64 {
+    pub(crate) fn leaves(self, n: usize) -> f64 {
         ((n / self.at_once.max(1)) as f64 * self.gap).max(n as f64 * self.issue)
     }
 }
@@ -81,7 +81,7 @@ pub fn doubling(ranks: usize, step: f64) -> f64 {
 
 /// A time that orders.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Time(pub f64);
+pub(crate) struct Time(pub f64);
 
 impl Eq for Time {}
 
