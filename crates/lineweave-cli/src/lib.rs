@@ -3,6 +3,7 @@
 pub mod bench;
 pub mod error;
 pub mod size;
+pub mod threads;
 pub mod files;
 pub mod link;
 pub mod output;

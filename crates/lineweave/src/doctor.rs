@@ -2,7 +2,7 @@
 
 use crate::cpus::UsableCpus;
 use crate::memory::approximate;
-use crate::node::{CrossMemory, Kernel, NodeInfo};
+use crate::node::{CrossMemory, Kernel, Near, NodeInfo};
 use crate::segment::Geometry;
 use crate::settings::{Bind, Settings};
 use crate::sysfile::format_cpu_list;
@@ -61,6 +61,7 @@ pub fn examine(node: &NodeInfo, settings: &Settings) -> Vec<Finding> {
         address_space(node, settings, limit(Resource::As)),
         descriptors(limit(Resource::Nofile)),
         copies(&node.kernel),
+        near(&node.kernel),
         quota(&node.usable),
         binding(&node.usable, settings),
         huge_pages(&node.kernel),
@@ -168,6 +169,19 @@ fn copies(kernel: &Kernel) -> Finding {
             Finding::good(WHAT, format!("{found}, unless the seccomp filter in force refuses it"))
         }
         _ => Finding::advice(WHAT, found, advice),
+    }
+}
+
+fn near(kernel: &Kernel) -> Finding {
+    const WHAT: &str = "memory of ranks";
+    let found = kernel.near.to_string();
+    match kernel.near {
+        Near::OneNode | Near::Asked => Finding::good(WHAT, found),
+        Near::Refused { .. } => Finding::advice(
+            WHAT,
+            found,
+            "start programs without a policy for memory, or allow mbind in the container (--cap-add SYS_NICE)",
+        ),
     }
 }
 
@@ -317,9 +331,16 @@ mod tests {
 
     #[test]
     fn a_machine_that_lacks_things_is_told_what_to_do() {
-        let kernel = Kernel { cross_memory: CrossMemory::Ancestors, ..Kernel::default() };
-        let findings =
-            [shared_memory(&kernel), ranks_death(&kernel), wakes(&kernel), copies(&kernel), clock(&kernel)];
+        let refused = Near::Refused { reason: "refused".to_owned() };
+        let kernel = Kernel { cross_memory: CrossMemory::Ancestors, near: refused, ..Kernel::default() };
+        let findings = [
+            shared_memory(&kernel),
+            ranks_death(&kernel),
+            wakes(&kernel),
+            copies(&kernel),
+            near(&kernel),
+            clock(&kernel),
+        ];
         assert_eq!(findings[0].verdict, Verdict::Problem);
         for finding in &findings {
             assert!(finding.verdict > Verdict::Good && !finding.advice.is_empty(), "{finding:?}");

@@ -26,6 +26,8 @@ pub mod topology;
 pub mod settings;
 pub mod kernel;
 pub mod error;
+mod scratch;
+mod near;
 mod called;
 // These three for tests/loom.rs: they work on words of whoever calls.
 #[doc(hidden)]
@@ -41,7 +43,6 @@ mod wait;
 // What of it is for users is exported below and in `who`.
 #[doc(hidden)]
 pub mod segment;
-mod scratch;
 pub(crate) mod attach;
 mod compile;
 mod watch;

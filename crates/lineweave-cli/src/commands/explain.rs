@@ -8,6 +8,7 @@ use crate::output::table;
 use crate::question::{team, Where};
 use crate::session::{Costs, Session};
 use crate::size::Size;
+use crate::threads::both;
 use lineweave::tuning::{Because, Chosen};
 use lineweave_core::algorithm::spec::Named;
 use lineweave_core::collective::{Association, Collective};
@@ -166,9 +167,13 @@ fn find(arguments: &Arguments, session: &mut Session) -> Result<Found, CliError>
     let fixed = (arguments.reproducible || settings.reproducible) && collective.folds();
     let question = Question { association: Association::wanted(true, fixed), ..free.clone() };
     let free = if fixed { Some(select(&tuning.model, &free)?) } else { None };
-    let mut choice = session.out.while_slow(&question, || select(&tuning.model, &question))?;
-    if let Some(machine) = &machine {
-        notes.extend(trees::beside(machine, &question, &choice)?);
+    let (made, choice) = both(
+        || machine.as_ref().map(|machine| Ok::<_, CliError>((machine, trees::made(machine, &question)?))),
+        || session.out.while_slow(&question, || select(&tuning.model, &question)),
+    );
+    let mut choice = choice?;
+    if let Some((machine, Some(made))) = made.transpose()? {
+        notes.extend(trees::beside(machine, &question, &choice, &made)?);
     }
     if arguments.candidates {
         // A call chooses without them.

@@ -104,6 +104,9 @@ fn measured_machines_are_simulated_and_reported() {
     for part in ["1540", "half a round trip of a line", "assumed, since no matrix tells"] {
         assert!(page.contains(part), "`{part}` is not in the report");
     }
+    scratch.run(&["report", "--machine", "dual-epyc-9754", "-o", &file]).accepted();
+    let large = std::fs::read_to_string(&file).unwrap();
+    assert!(large.contains("all 512 CPUs") && large.len() < 3 << 20, "{} bytes", large.len());
 }
 
 #[test]

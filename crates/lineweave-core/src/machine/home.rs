@@ -2,7 +2,7 @@
 
 use super::read::{named, number, Read};
 use super::tree::Table;
-use super::{Machine, Status, Value};
+use super::{Machine, Value};
 use crate::topology::{Cpu, Level};
 
 /// One-way transfers within a package, of lines whose memory is in another one. Where the caches ask a line's home who has it,
@@ -29,19 +29,18 @@ impl Machine {
 
     /// [`Machine::transfer_between`] of a line whose home is in this package. A matrix has each pair with one home only: the other
     /// figure of a pair is as many times the measured one as the medians of both are apart.
-    pub fn transfer_at(&self, a: &Cpu, b: &Cpu, home: usize) -> Value {
-        let known = self.transfer_between(a, b).into_owned();
+    pub fn transfer_at(&self, a: &Cpu, b: &Cpu, home: usize) -> Option<f64> {
+        let ns = self.transfer_between(a, b)?;
         let level = a.common(b);
-        let (Some(near), Some(away)) = (self.transfer(level).value, self.away(level)) else { return known };
-        let (Some(ns), Some(away_ns)) = (known.value, away.value) else { return known };
+        let away = self.away(level).and_then(|away| away.value);
+        let (Some(near), Some(away)) = (self.transfer(level).value, away) else { return Some(ns) };
         // Without a matrix the level's value is the one at home.
         let measured_at = self.measured.as_ref().map_or(a.package, |m| m.home.unwrap_or(a.package));
-        let times = match (is_away(a, b, measured_at), is_away(a, b, home)) {
-            (false, true) => away_ns / near,
-            (true, false) => near / away_ns,
-            (false, false) | (true, true) => return known,
-        };
-        Value { value: Some(ns * times), low: None, high: None, status: Status::Inferred, ..known }
+        Some(match (is_away(a, b, measured_at), is_away(a, b, home)) {
+            (false, true) => ns * (away / near),
+            (true, false) => ns * (near / away),
+            (false, false) | (true, true) => ns,
+        })
     }
 }
 
@@ -62,7 +61,7 @@ mod tests {
         let rome = shipped().iter().find(|m| m.name == "epyc-rome-7742-2s").unwrap();
         let cpus = rome.topology().unwrap().cpus;
         let [first, cache, node, other] = [0, 2, 64, 128].map(|i| &cpus[i]);
-        let ns = |a, b, home| rome.transfer_at(a, b, home).value;
+        let ns = |a, b, home| rome.transfer_at(a, b, home);
         assert_eq!((ns(first, node, 0), ns(first, node, 1)), (Some(132.0), Some(267.0)));
         // Within a cache it does not leave that, and across the home is with one of the two.
         assert_eq!((ns(first, cache, 0), ns(first, cache, 1)), (Some(25.0), Some(25.0)));

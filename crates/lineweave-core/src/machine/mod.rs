@@ -31,7 +31,6 @@ pub use shipped::{shipped, SOURCES};
 pub use synthetic::{topology, TopologyError};
 
 use crate::topology::{Cpu, Level, Topology};
-use std::borrow::Cow;
 
 /// How a value is known.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -209,15 +208,15 @@ impl Machine {
         }
     }
 
-    /// The cost of moving a line between two CPUs: what was measured for them, or else that of their nodes' pair where it is
+    /// The cost of moving a line between two CPUs, in ns: what was measured for them, or else that of their nodes' pair where it is
     /// known, otherwise that of their nearest common level.
-    pub fn transfer_between(&self, a: &Cpu, b: &Cpu) -> Cow<'_, Value> {
-        let level = self.transfer(a.common(b));
+    pub fn transfer_between(&self, a: &Cpu, b: &Cpu) -> Option<f64> {
         if let Some(ns) = self.measured.as_ref().and_then(|m| m.matrix.between(a.os, b.os)) {
-            return Cow::Owned(Value { value: Some(ns), low: None, high: None, ..level.clone() });
+            return Some(ns);
         }
         let pair = |t: &&NumaTransfer| t.nodes == (a.numa, b.numa) || t.nodes == (b.numa, a.numa);
-        Cow::Borrowed(self.numa_transfer.iter().find(pair).map_or(level, |pair| &pair.transfer_ns))
+        let pair = self.numa_transfer.iter().find(pair).map(|pair| &pair.transfer_ns);
+        pair.unwrap_or(self.transfer(a.common(b))).value
     }
 
     /// Its CPUs; `None` when the topology is unknown.

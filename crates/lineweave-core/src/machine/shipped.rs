@@ -97,8 +97,8 @@ mod tests {
             for pair in &machine.numa_transfer {
                 let cpu = |node| topology.cpus.iter().find(|c| c.numa == node).unwrap();
                 let (a, b) = (cpu(pair.nodes.0), cpu(pair.nodes.1));
-                assert_eq!(*machine.transfer_between(a, b), pair.transfer_ns);
-                assert_eq!(*machine.transfer_between(b, a), pair.transfer_ns);
+                assert_eq!(machine.transfer_between(a, b), pair.transfer_ns.value);
+                assert_eq!(machine.transfer_between(b, a), pair.transfer_ns.value);
                 let level = machine.transfer(a.common(b));
                 assert!(level.low <= pair.transfer_ns.value && pair.transfer_ns.value <= level.high);
             }

@@ -141,6 +141,30 @@ fn what_was_measured_is_taken_as_measured() {
     assert!(model.residuals.iter().any(|r| r.of == "T_N@l3" && r.worst < 1e-3));
 }
 
+/// A line whose memory is a third rank's, where that was seen to matter.
+#[test]
+fn a_home_in_another_package_is_found_where_it_costs_more() {
+    let away = |ns: f64| {
+        let mut noise = Noise(7);
+        let mut profile = profile(&mut noise, 1e-3);
+        let home = |home: &str| {
+            [("access", s("read")), ("state", s("modified")), ("level", s("l3")), ("home", s(home))]
+        };
+        // Before the cell at home, which is not to be taken for it.
+        profile.cells.insert(0, cell("line", &home("machine"), ns, 1e-3, &mut noise));
+        profile.cells.insert(0, cell("line", &home("package"), 999.0, 1e-3, &mut noise));
+        let model = fit(&profile).unwrap();
+        assert!((model.levels[0].read.value / 235.8 - 1.0).abs() < 0.01, "{}", model.levels[0].read);
+        model.levels[0].clone()
+    };
+    let farther = away(2.0 * 235.8);
+    assert!(farther.away.is_some_and(|a| a.covers(2.0 * 235.8) && a.provenance == Provenance::Measured));
+    assert!((farther.farther_away() - 2.0).abs() < 0.02);
+    for same in [235.8, 200.0] {
+        assert_eq!((away(same).away, away(same).farther_away()), (None, 1.0));
+    }
+}
+
 /// Every number with an interval in a model's text: value, ends, and where it stands.
 fn numbers(value: &serde_json::Value, at: &str, out: &mut Vec<(String, [f64; 3])>) {
     let number = |key: &str| value.get(key).and_then(serde_json::Value::as_f64);

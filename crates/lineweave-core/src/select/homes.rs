@@ -75,9 +75,9 @@ pub(super) fn explain(
     question: &Question,
     choice: &Choice,
 ) -> std::fmt::Result {
-    let Some((level, away)) = model.levels.iter().find_map(|level| Some((level, level.away?))) else {
-        return Ok(());
-    };
+    let seen = model.levels.iter().filter_map(|level| Some((level, level.away?)));
+    let most = seen.max_by(|a, b| a.0.farther_away().total_cmp(&b.0.farther_away()));
+    let Some((level, away)) = most else { return Ok(()) };
     let homes: Vec<(Rank, bool)> = choice.plan().homes().collect();
     if homes.is_empty() {
         return Ok(());

@@ -211,9 +211,16 @@ pub fn generate(case: &Case) -> Result<Generated, GenerateError> {
         false => (Work::Signal, Work::Signal),
     };
     let down = Latencies::of_pairs(machine, shape, goes_down).ok_or_else(unknown)?;
-    let up = Latencies::of_pairs(machine, shape, goes_up).ok_or_else(unknown)?;
     let releases = matrix::bound(&down, root);
-    let collects = matrix::bound(&up, root);
+    // Collecting without folds is the same backwards.
+    let (up, collects) = match goes_up == goes_down {
+        true => (None, releases),
+        false => {
+            let up = Latencies::of_pairs(machine, shape, goes_up).ok_or_else(unknown)?;
+            let collects = matrix::bound(&up, root);
+            (Some(up), collects)
+        }
+    };
     let bound_ns = match collective {
         Collective::Bcast => releases,
         Collective::Reduce => collects,
@@ -221,15 +228,15 @@ pub fn generate(case: &Case) -> Result<Generated, GenerateError> {
     };
     let downs = match collective {
         Collective::Reduce => vec![Schedule::alone(shape.ranks(), root)],
-        _ => matrix::some(&down, root, TRIED),
+        _ => matrix::some(&down, root, TRIED, releases),
     };
-    let ups = match collective.folds() {
-        true => {
+    let ups = match up {
+        Some(up) => {
             let fewer = FOLDING.map(|n| up.clone().with_at_most_at_once(n));
-            let made = |up: &Latencies| matrix::some_up(up, root, TRIED / 2);
+            let made = |up: &Latencies| matrix::some_up(up, root, TRIED / 2, collects);
             [up].iter().chain(&fewer).flat_map(made).collect()
         }
-        false => vec![Schedule::alone(shape.ranks(), root)],
+        None => vec![Schedule::alone(shape.ranks(), root)],
     };
     let tree = |of: &[Schedule], i: usize| of[i.min(of.len() - 1)].clone();
     let pairs = (0..ups.len().max(downs.len())).map(|i| (tree(&ups, i), tree(&downs, i)));

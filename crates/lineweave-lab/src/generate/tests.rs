@@ -67,7 +67,7 @@ fn the_closed_form_is_what_is_simulated() {
     let shape = Shape::place(64, &machine.topology().unwrap());
     let case = Case { machine: &machine, shape: &shape, collective: Collective::Bcast, root: 3 };
     let latencies = Latencies::of_pairs(&machine, &shape, Work::Carry).unwrap();
-    for schedule in matrix::some(&latencies, 3, 8) {
+    for schedule in matrix::some(&latencies, 3, 8, 0.0) {
         let closed = schedule.time(&latencies);
         let alone = Schedule::alone(64, 3);
         let timed = case.time(case.specs(&alone, &schedule).remove(0)).unwrap();

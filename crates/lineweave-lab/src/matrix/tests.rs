@@ -189,7 +189,7 @@ fn a_description_takes_transfers_from_its_matrix_and_says_what_it_assumes() {
     assert!(assumed.contains("copy_bytes_per_ns 8.5 as of generic-x86"), "{assumed}");
     assert!(assumed.contains("as of sandy-bridge-e5-2670-2s, in simulations"), "{assumed}");
     let t = machine.topology().unwrap();
-    assert_eq!(machine.transfer_between(&t.cpus[0], &t.cpus[7]).value, Some(200.0));
+    assert_eq!(machine.transfer_between(&t.cpus[0], &t.cpus[7]), Some(200.0));
     assert!(DESCRIPTION.replace("[matrix]", "[transfer]\n[matrix]").parse::<Machine>().is_err());
 }
 

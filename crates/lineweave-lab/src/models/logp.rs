@@ -4,10 +4,7 @@
 //! for long messages, which LogGP was made for, nor where transfers share a channel.
 
 use super::published::Published;
-use crate::ordered::Time;
 use lineweave_core::model::{Fitted, Reading};
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
 /// The parameters, in ns.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -33,15 +30,7 @@ impl LogP {
     pub fn optimal_broadcast(&self, ranks: usize) -> f64 {
         let step = self.g.value.max(self.o.value).max(0.0);
         let flight = 2.0 * self.o.value + self.l.value;
-        let mut next = BinaryHeap::from([Reverse(Time(flight))]);
-        let mut last = 0.0;
-        for _ in 1..ranks {
-            let Some(Reverse(Time(at))) = next.pop() else { break };
-            last = at;
-            next.push(Reverse(Time(at + step)));
-            next.push(Reverse(Time(at + flight)));
-        }
-        last
+        super::bounds::postal(ranks, flight, step)
     }
 }
 

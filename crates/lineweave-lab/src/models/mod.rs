@@ -1,6 +1,7 @@
 //! The published models of messages and of cache lines: closed forms, estimated from the same profile as the core's
 //! [`Model`](lineweave_core::model::Model). They choose nothing; [`closed_form`](crate::closed_form) sets them beside the played plan.
 
+pub mod bounds;
 pub mod cache_line;
 pub mod classes;
 pub mod error;

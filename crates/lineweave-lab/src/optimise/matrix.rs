@@ -147,7 +147,7 @@ impl Latencies {
                 latency[at] = machine.transfer.core_ns.value.unwrap_or(hit) + work;
             } else {
                 // Lines of a tree lie with one of the two.
-                let transfer = machine.transfer_at(a, b, a.package).value?;
+                let transfer = machine.transfer_at(a, b, a.package)?;
                 (latency[at], gap[at]) = (2.0 * transfer + work, transfer);
             }
         }
@@ -215,13 +215,13 @@ pub fn broadcast(latencies: &Latencies, root: usize) -> Optimum<Schedule> {
         let cost_ns = schedule.time(latencies);
         return Optimum { choice: schedule, cost_ns, bound_ns: cost_ns, exact: true };
     }
-    let choice = some(latencies, root, 1).swap_remove(0);
+    let choice = some(latencies, root, 1, lower).swap_remove(0);
     let cost_ns = choice.time(latencies);
     Optimum { choice, cost_ns, bound_ns: lower, exact: false }
 }
 
-/// The best `most` (at least one) of the trees that are made, best first, each improved.
-pub fn some(latencies: &Latencies, root: usize, most: usize) -> Vec<Schedule> {
+/// The best `most` (at least one) of the trees that are made, best first, each improved as long as it takes longer than `lower`.
+pub fn some(latencies: &Latencies, root: usize, most: usize, lower: f64) -> Vec<Schedule> {
     let mut made: Vec<(f64, Schedule)> = greedy::trees(latencies, root)
         .into_iter()
         .map(|mut schedule| {
@@ -232,7 +232,6 @@ pub fn some(latencies: &Latencies, root: usize, most: usize) -> Vec<Schedule> {
     made.sort_by(|a, b| a.0.total_cmp(&b.0));
     made.dedup_by(|a, b| a.1 == b.1);
     made.truncate(most.max(1));
-    let lower = bound(latencies, root);
     for (cost, schedule) in &mut made {
         schedule.improve(latencies, lower);
         *cost = schedule.time(latencies);
@@ -248,8 +247,8 @@ pub fn reduce(latencies: &Latencies, root: usize) -> Optimum<Schedule> {
 }
 
 /// [`some`] for a reduction.
-pub fn some_up(latencies: &Latencies, root: usize, most: usize) -> Vec<Schedule> {
-    some(&latencies.transposed(), root, most).into_iter().map(Schedule::backwards).collect()
+pub fn some_up(latencies: &Latencies, root: usize, most: usize, lower: f64) -> Vec<Schedule> {
+    some(&latencies.transposed(), root, most, lower).into_iter().map(Schedule::backwards).collect()
 }
 
 #[cfg(test)]

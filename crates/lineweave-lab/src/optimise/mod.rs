@@ -8,14 +8,14 @@
 //! - `matrix`: trees over ranks any two of which have a latency of their own;
 //! - `row`: what a row of a message-passing mesh costs, for generated reduce trees;
 //! - `costs`: the closed costs that those start from;
-//! - `methods`: the table of all of them, from a machine and ranks to the parameters of a plan;
-//! - `bounds`: what no algorithm can be faster than.
+//! - `methods`: the table of all of them, from a machine and ranks to the parameters of a plan.
+//!
+//! What no algorithm can be faster than is in [`bounds`](crate::models::bounds).
 //!
 //! Selection plays every candidate's plan; these search far more parameter sets than could be played, at the price
 //! of a closed form. What they choose are parameters of plans ([`Optimum::choice`] says of which), so that it can
 //! be proved, played and run like any other.
 
-pub mod bounds;
 pub mod costs;
 pub mod hierarchy;
 pub mod levels;

@@ -3,9 +3,9 @@
 //! A flag for each, one that all poll (Ramos & Hoefler, section 4.1.1), or siblings who tell siblings (Petrovic et al.
 //! 2012, Fig. 5, with two each).
 
-use super::bounds::postal;
 use super::costs::Steps;
 use super::{less, Optimum};
+use crate::models::bounds::postal;
 
 /// A way of notifying.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

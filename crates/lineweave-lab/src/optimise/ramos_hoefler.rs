@@ -3,10 +3,10 @@
 //! The parameters are those of plans: `bcast/degrees`, `barrier/dissemination`, `reduce/tree`, and for long messages
 //! `bcast/direct-cyclic` or `bcast/direct-flat`.
 
-use super::bounds::{doubling, postal};
 use super::levels;
 use super::radix::{mixed, uniform, Growth, Radix};
 use super::Optimum;
+use crate::models::bounds::{doubling, postal};
 use crate::models::cache_line::{
     barrier as barrier_model, flat_broadcast, pipelined_broadcast, reduction_level, small_broadcast_level,
     Folding, MinMax, Reads, SameLine,

@@ -237,7 +237,7 @@ pub fn recovered(machine: &Machine, model: &Model) -> Vec<Recovered> {
     add("R_L".to_owned(), local, model.local.value);
     let cpus = cores(machine);
     let read = |level: Level| match peer(&cpus, level) {
-        Some(peer) => machine.transfer_between(&cpus[0], peer).value,
+        Some(peer) => machine.transfer_between(&cpus[0], peer),
         None => machine.transfer(level).value,
     };
     for costs in &model.levels {

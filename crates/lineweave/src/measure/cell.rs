@@ -43,6 +43,8 @@ pub enum Role {
     Pair,
     /// Two ranks on one CPU.
     SameCpu,
+    /// Two ranks of a package, and a third in another one, in whose memory their lines are.
+    Trio,
     /// Three ranks or more, each on a CPU of its own.
     Crowd,
 }

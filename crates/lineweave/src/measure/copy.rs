@@ -75,7 +75,7 @@ pub fn offer(crew: &Crew, largest: usize, offer: &mut Offer) {
 /// The set-ups of a crew, each with the names under which it is known: of two ranks several are the same.
 fn set_ups(role: Role, ranks: usize, nt: bool) -> Vec<(Vec<&'static str>, Pattern, usize)> {
     match role {
-        Role::SameCpu => Vec::new(),
+        Role::SameCpu | Role::Trio => Vec::new(),
         Role::Solo => vec![(vec!["local"], Pattern::Local, 1)],
         Role::Pair => {
             let mut list =

@@ -27,10 +27,29 @@ pub fn crews(topology: &Topology, offer: &mut Offer) -> Vec<Crew> {
             ),
         }
     }
+    // Of those that are farthest in a package, and nearer: a line's home may count at some of these distances only.
+    for level in [Level::L3, Level::Numa, Level::Package] {
+        crews.extend(trio(cpus, level).map(|trio| crew(Role::Trio, trio.to_vec())));
+    }
+    if crews.iter().all(|c| c.role != Role::Trio) {
+        offer.missing(
+            "R_R away",
+            "needs two usable CPUs of different cores in a package, and a third in another package whose memory their lines are in",
+        );
+    }
     if cpus.len() > 2 {
         crews.push(crew(Role::Crowd, cpus.iter().take(MOST).cloned().collect()));
     }
     crews
+}
+
+/// Two CPUs that are so far apart within a package, and one of another package.
+fn trio(cpus: &[Cpu], level: Level) -> Option<[Cpu; 3]> {
+    cpus.iter().find_map(|a| {
+        let other = cpus.iter().find(|b| b.os != a.os && a.common(b) == level)?;
+        let third = cpus.iter().find(|c| a.common(c) == Level::Machine)?;
+        Some([a, other, third].map(Cpu::clone))
+    })
 }
 
 fn described(level: Level) -> &'static str {
@@ -60,11 +79,35 @@ mod tests {
     }
 
     #[test]
+    fn a_third_rank_is_in_another_package_than_the_two() {
+        // Two packages of two nodes of two caches of two cores.
+        let cpu = |c: usize| Cpu { os: c, core: c, l3: c / 2, numa: c / 4, package: c / 8, kind: 0 };
+        let mut offer = Offer::default();
+        let all = crews(&Topology { cpus: (0..16).map(cpu).collect() }, &mut offer);
+        let trios: Vec<&Crew> = all.iter().filter(|c| c.role == Role::Trio).collect();
+        assert_eq!(
+            trios.iter().map(|c| c.level).collect::<Vec<_>>(),
+            [Level::L3, Level::Numa, Level::Package]
+        );
+        for trio in trios {
+            assert_eq!(trio.cpus[0].common(&trio.cpus[2]), Level::Machine);
+            assert_eq!(trio.cpus[1].common(&trio.cpus[2]), Level::Machine);
+        }
+        assert!(offer.unidentified.iter().all(|u| u.what != "R_R away"));
+        // One package is enough for no trio, and it is said why.
+        let mut offer = Offer::default();
+        let one = crews(&Topology { cpus: (0..8).map(cpu).collect() }, &mut offer);
+        assert!(one.iter().all(|c| c.role != Role::Trio));
+        let why = offer.unidentified.iter().find(|u| u.what == "R_R away").map(|u| u.because.as_str());
+        assert!(why.is_some_and(|why| why.contains("a third in another package")), "{why:?}");
+    }
+
+    #[test]
     fn one_cpu_has_no_pair() {
         let cpu = Cpu { os: 3, core: 0, l3: 0, numa: 0, package: 0, kind: 0 };
         let mut offer = Offer::default();
         let all = crews(&Topology { cpus: vec![cpu] }, &mut offer);
         assert!(all.iter().all(|c| matches!(c.role, Role::Solo | Role::SameCpu)));
-        assert_eq!(offer.unidentified.len(), Level::ALL.len());
+        assert_eq!(offer.unidentified.len(), Level::ALL.len() + 1);
     }
 }

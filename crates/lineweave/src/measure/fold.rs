@@ -28,7 +28,7 @@ pub fn offer(crew: &Crew, largest: usize, offer: &mut Offer) {
     let source = match crew.role {
         Role::Solo => Source::Private,
         Role::Pair => Source::Slot,
-        Role::SameCpu | Role::Crowd => return,
+        Role::SameCpu | Role::Trio | Role::Crowd => return,
     };
     for element in TYPES {
         let Ok(fold) = fold_fn(Operator::Sum, element) else { continue };
@@ -54,7 +54,7 @@ fn concurrent(crew: &Crew, largest: usize, offer: &mut Offer) {
     let mut taus: Vec<usize> = match crew.role {
         Role::Pair => vec![2],
         Role::Crowd => (2..).map(|i| 1 << i).take_while(|&tau| tau < ranks).chain([ranks]).collect(),
-        Role::Solo | Role::SameCpu => return,
+        Role::Solo | Role::SameCpu | Role::Trio => return,
     };
     taus.dedup();
     let element = ElementType::F64;

@@ -1,8 +1,8 @@
 //! Probes `line` and `contention`: one line at a time, by its state and where it is.
 //!
-//! Rank 0's shared buffer is the home. Some lines of it, at random offsets, form a ring in random order: each
-//! holds where the next one is, so that an access cannot begin before the one before it has ended, and no
-//! prefetcher guesses it. A read follows the ring by loads (R_L, R_R, R_I of Ramos & Hoefler 2013); taking
+//! Rank 0's shared buffer is the home, or that of a third rank in another package (the factor `home` is then how far away that rank is).
+//! Some lines of it, at random offsets, form a ring in random order: each holds where the next one is, so that an access cannot begin
+//! before the one before it has ended, and no prefetcher guesses it. A read follows the ring by loads (R_L, R_R, R_I of Ramos & Hoefler 2013); taking
 //! ownership follows it by fetch-and-add.
 
 use super::cache;
@@ -62,16 +62,20 @@ pub fn offer(crew: &Crew, offer: &mut Offer) {
                     continue;
                 }
                 Role::Crowd if !third => continue,
-                Role::Pair | Role::Crowd => crew.level.name(),
+                Role::Trio if (access, state) != (Access::Read, State::Modified) => continue,
+                Role::Pair | Role::Trio | Role::Crowd => crew.level.name(),
                 Role::SameCpu => continue,
+            };
+            let (home, whose) = match crew.role == Role::Trio {
+                true => (crew.cpus[0].common(&crew.cpus[2]).name(), 2),
+                false => ("owner", 0),
             };
             let key = Key::new("line").with("access", name).with("state", state.name()).with("level", level);
             // A shared line is taken back by its owner, as a flag is by the rank that sets it again.
             let taken_back = access == Access::Own && state == State::Shared;
             let reader = usize::from(crew.role != Role::Solo && !taken_back);
-            offer.tasks.push(Task::new(key.with("home", "owner"), 2.0, move |hand, rules| {
-                let local = hand.comm.ranks() == 1;
-                samples(hand, rules, access, state, &[reader], local)
+            offer.tasks.push(Task::new(key.with("home", home), 2.0, move |hand, rules| {
+                samples(hand, rules, access, state, whose, &[reader])
             }));
         }
     }
@@ -82,7 +86,7 @@ pub fn offer(crew: &Crew, offer: &mut Offer) {
             let key = Key::new("contention").with("readers", readers).with("level", crew.level);
             let who: Vec<usize> = (1..=readers).collect();
             offer.tasks.push(Task::new(key, 2.0, move |hand, rules| {
-                samples(hand, rules, Access::Read, State::Modified, &who, false)
+                samples(hand, rules, Access::Read, State::Modified, 0, &who)
             }));
             readers = if readers < most { (2 * readers).min(most) } else { most + 1 };
         }
@@ -104,10 +108,10 @@ fn samples(
     rules: &Rules,
     access: Access,
     state: State,
+    whose: usize,
     readers: &[usize],
-    local: bool,
 ) -> Result<Samples, Error> {
-    let (base, rank) = (hand.shared[0], hand.comm.rank());
+    let (base, rank, local) = (hand.shared[whose], hand.comm.rank(), hand.comm.ranks() == 1);
     let (clock, random) = (Clock::get(), &mut hand.random);
     let timed = readers.contains(&rank);
     // Who brings lines into the shared state by reading them.

@@ -152,7 +152,7 @@ fn charter(set: &ProbeSet, crew: &Crew) -> Charter {
 
 fn rules(crew: &Crew, budget: Duration) -> Rules {
     let batch = match crew.role {
-        Role::Solo | Role::Pair | Role::Crowd => Duration::from_micros(20),
+        Role::Solo | Role::Pair | Role::Trio | Role::Crowd => Duration::from_micros(20),
         // Ten times as long as handing the CPU over.
         Role::SameCpu => Duration::from_micros(100),
     };
@@ -171,6 +171,9 @@ fn rules(crew: &Crew, budget: Duration) -> Rules {
 /// A buffer of zeros, every page of it written by the calling thread, so that it lies near its CPU.
 fn touched(buffer: &mut Scratch, bytes: usize) -> Result<*mut u8, Error> {
     buffer.grow(bytes)?;
+    // The allocator may have had its pages from another thread.
+    // SAFETY: this thread alone knows the buffer yet, which holds nothing.
+    unsafe { crate::near::renew(buffer.start(), buffer.len()) };
     for page in (0..buffer.len()).step_by(PAGE) {
         // SAFETY: within the buffer, which this thread alone knows yet.
         unsafe { buffer.start().add(page).write_volatile(0) };

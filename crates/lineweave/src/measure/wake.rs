@@ -16,7 +16,7 @@ pub fn offer(crew: &Crew, offer: &mut Offer) {
     let place = match crew.role {
         Role::Pair => "other",
         Role::SameCpu => "same",
-        Role::Solo | Role::Crowd => return,
+        Role::Solo | Role::Trio | Role::Crowd => return,
     };
     let key = |kind: &str| Key::new("wake").with("kind", kind).with("where", place);
     if crew.role == Role::SameCpu {

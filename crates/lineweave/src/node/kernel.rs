@@ -1,5 +1,6 @@
 //! What the kernel and the processor offer that lineweave can make use of, or has to do without.
 
+use crate::near::{self, Near};
 use crate::sysfile::Root;
 use rustix::fs::{memfd_create, MemfdFlags};
 use rustix::process::{getpid, pidfd_open, PidfdFlags};
@@ -21,6 +22,8 @@ pub struct Kernel {
     pub membarrier_private: bool,
     /// Whether processes may read each other's memory (`process_vm_readv`).
     pub cross_memory: CrossMemory,
+    /// What decides on which NUMA node the memory of ranks lies.
+    pub near: Near,
     /// A seccomp filter is in force, which may refuse any of these.
     pub seccomp_filter: bool,
     /// Its pages.
@@ -124,6 +127,7 @@ impl Kernel {
         if root.is_live() {
             kernel.memfd = memfd_create("lineweave-probe", MemfdFlags::CLOEXEC).is_ok();
             kernel.pidfd = pidfd_open(getpid(), PidfdFlags::empty()).is_ok();
+            kernel.near = near::probe();
             let commands = membarrier_query();
             kernel.membarrier_global = commands.contains_command(MembarrierCommand::GlobalExpedited);
             kernel.membarrier_private = commands.contains_command(MembarrierCommand::PrivateExpedited);

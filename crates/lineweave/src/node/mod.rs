@@ -3,6 +3,7 @@
 mod kernel;
 mod render;
 
+pub use crate::near::Near;
 pub use kernel::{CrossMemory, HugePages, Kernel};
 
 use crate::affinity::AffinityError;

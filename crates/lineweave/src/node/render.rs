@@ -86,6 +86,7 @@ fn kernel(text: &mut Text, node: &NodeInfo) {
     if let Some(note) = &node.attach {
         text.entry("", note);
     }
+    text.entry("rank memory", &kernel.near.to_string());
     let mut huge: Vec<String> = kernel
         .pages
         .huge_pages

@@ -15,6 +15,7 @@ use super::map::{map_bytes, unmap, PAGE};
 use super::Pool;
 use crate::error::Error;
 use crate::memory::available_memory;
+use crate::near;
 use crate::sync::{AtomicU64, Ordering};
 use crate::sysfile::Root;
 use rustix::mm::Advice;
@@ -67,6 +68,8 @@ impl Heap {
             // A limit on addresses or on files may allow fewer.
             match pool.take(wanted as usize).and_then(|at| Heap::open(pool, at, wanted as usize, ranks)) {
                 Ok(heap) => {
+                    // Where that is refused, parts lie where the program's own policy puts them.
+                    near::keep(heap.base.as_ptr(), heap.span);
                     pool.reserve(heap.at, PAGE, PAGE)?;
                     return Ok(heap);
                 }

@@ -2,7 +2,7 @@
 //!
 //! It is a memfd: it has no name that could stay behind, it is not limited by the size of /dev/shm, and its
 //! pages are reserved before anybody uses them, so that lack of memory is an error and not a signal. Each rank
-//! reserves its own area, from the CPU it runs on, so that the pages lie in its memory.
+//! reserves its own area, from the CPU it runs on, so that the pages lie in its memory (`near.rs`).
 //!
 //! ```text
 //! header | blob (what the creator tells all ranks) | area of rank 0 | area of rank 1 | ... | rings for messages | windows
@@ -53,6 +53,7 @@ use map::{map_bytes, unmap, PAGE};
 
 use crate::error::{Error, Loss};
 use crate::memory::available_memory;
+use crate::near;
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
 use crate::sysfile::Root;
 use rustix::fs::{MemfdFlags, SealFlags};
@@ -116,6 +117,7 @@ impl Segment {
         rustix::fs::fcntl_add_seals(&fd, seals)
             .map_err(|e| Error::system("sealing the team's memory (fcntl)", e, ""))?;
         let segment = Segment::map(Arc::new(Pool::new(fd)?), 0, geometry)?;
+        segment.keep_near();
         segment.reserve(0, geometry.areas_start())?;
         segment.pool.reserve(board, Board::INDEX, geometry.reserved())?;
         // Relaxed: published by the store of the magic below.
@@ -148,6 +150,7 @@ impl Segment {
         let geometry = Geometry::new(ranks, self.geometry.box_bytes, 0);
         let at = self.pool.take(geometry.total())?;
         let segment = self.open(at, ranks)?;
+        segment.keep_near();
         segment.reserve(0, geometry.areas_start())?;
         segment.describe();
         Ok(segment)
@@ -218,6 +221,11 @@ impl Segment {
         let base = map_bytes(pool.fd(), at, geometry.total())?;
         let here = (0..geometry.ranks).map(|_| AtomicBool::new(false)).collect();
         Ok(Segment { base, geometry, pool, at, here })
+    }
+
+    /// Has each rank's pages come from its own node, as far as the kernel can be asked to. Without, they mostly do.
+    fn keep_near(&self) {
+        near::keep(self.base.as_ptr(), self.geometry.total());
     }
 
     /// Reserves pages, so that touching them cannot fail later.

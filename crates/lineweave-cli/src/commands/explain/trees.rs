@@ -4,24 +4,42 @@ use crate::error::CliError;
 use lineweave_core::machine::Machine;
 use lineweave_core::select::{Choice, Question};
 use lineweave_core::units::Nanos;
-use lineweave_lab::generate::{generate, Case, BYTES, COLLECTIVES};
+use lineweave_lab::generate::{generate, Case, Generated, BYTES, COLLECTIVES};
 
-/// What the choice and the best generated tree take, simulated with each two CPUs at their own latency: a sentence. Nothing where no
-/// pairs were timed, or for calls that no trees are generated for.
+/// The best tree for a call. Nothing where no pairs were timed, or for calls that no trees are generated for.
 ///
 /// # Errors
 /// A [`CliError`] for what cannot be simulated.
-pub fn beside(machine: &Machine, question: &Question, choice: &Choice) -> Result<Option<String>, CliError> {
-    let Question { collective, ref shape, root, bytes, .. } = *question;
+pub fn made(machine: &Machine, question: &Question) -> Result<Option<Generated>, CliError> {
+    let Question { collective, ref shape, bytes, .. } = *question;
     let known = machine.measured.is_some() && machine.coherent.is_some();
     let asked = COLLECTIVES.contains(&collective) && (!collective.moves_data() || bytes == BYTES);
-    if !known || !asked || shape.ranks() < 2 || shape.oversubscription() > 1 || choice.plan().direct {
+    if !known || !asked || shape.ranks() < 2 || shape.oversubscription() > 1 {
         return Ok(None);
     }
-    let case = Case { machine, shape, collective, root };
-    let chosen = case.simulated(choice.plan())?;
-    let made = generate(&case)?;
-    let name = made.best.spec.name;
+    Ok(Some(generate(&case(machine, question))?))
+}
+
+fn case<'a>(machine: &'a Machine, question: &'a Question) -> Case<'a> {
+    Case { machine, shape: &question.shape, collective: question.collective, root: question.root }
+}
+
+/// What the choice and the best generated tree take, simulated with each two CPUs at their own latency: a sentence.
+///
+/// # Errors
+/// A [`CliError`] for what cannot be simulated.
+pub fn beside(
+    machine: &Machine,
+    question: &Question,
+    choice: &Choice,
+    made: &Generated,
+) -> Result<Option<String>, CliError> {
+    if choice.plan().direct {
+        return Ok(None);
+    }
+    let collective = question.collective;
+    let chosen = case(machine, question).simulated(choice.plan())?;
+    let name = &made.best.spec.name;
     let share = 100.0 * (chosen / made.best.ns - 1.0).abs();
     let than = if made.best.ns < chosen { "faster" } else { "slower" };
     Ok(Some(format!(

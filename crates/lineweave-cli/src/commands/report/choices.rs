@@ -4,12 +4,12 @@ use super::subject::{question, Subject};
 use super::Section;
 use crate::error::CliError;
 use crate::session::Session;
+use crate::threads::on_all_cpus;
 use lineweave_core::collective::Collective;
 use lineweave_core::select::{select, SelectError};
 use lineweave_core::topology::Shape;
 use lineweave_core::units::{Bytes, Nanos};
 use lineweave_lab::draw;
-use std::sync::{Mutex, PoisonError};
 
 /// Collectives that are mapped.
 const MAPPED: [Collective; 2] = [Collective::Bcast, Collective::Allreduce];
@@ -88,26 +88,6 @@ pub fn section(subject: &Subject, session: &mut Session) -> Result<Section, CliE
     }
     bar.finish_and_clear();
     Ok(section)
-}
-
-/// What comes of each item, in order.
-fn on_all_cpus<T: Sync, R: Send>(items: &[T], of: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(items.len().max(1));
-    // The last take longest, so they are begun first, and whoever is free takes the next.
-    let left = Mutex::new((0..items.len()).rev());
-    let take = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
-    let mut made: Vec<(usize, R)> = std::thread::scope(|scope| {
-        let (take, of) = (&take, &of);
-        let part =
-            |_| scope.spawn(move || std::iter::from_fn(take).map(|i| (i, of(&items[i]))).collect::<Vec<_>>());
-        let started: Vec<_> = (0..threads).map(part).collect();
-        let ended = |thread: std::thread::ScopedJoinHandle<'_, Vec<(usize, R)>>| {
-            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        };
-        started.into_iter().flat_map(ended).collect()
-    });
-    made.sort_by_key(|(i, _)| *i);
-    made.into_iter().map(|(_, result)| result).collect()
 }
 
 /// [`SIZES`] above the table of them.

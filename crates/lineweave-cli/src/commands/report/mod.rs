@@ -14,6 +14,7 @@ mod trees;
 use crate::error::CliError;
 use crate::files::{replace, replace_bytes, to_write};
 use crate::session::Session;
+use crate::threads::both;
 use choices::Tree;
 use clap::ValueEnum;
 use lineweave_core::select::SelectError;
@@ -107,8 +108,15 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
         true => simulated::load(session)?,
         false => subject::load(arguments.record.as_deref(), session)?,
     };
-    let tree = tree(&subject)?;
-    let sections = sections(&subject, &tree, session)?;
+    let (drawn, map) = both(|| drawn(&subject), || choices::section(&subject, session));
+    let ((tree, mut sections), map) = (drawn?, map?);
+    sections.extend([
+        fitted::section(&subject),
+        predicted::section(&subject, session)?,
+        map,
+        sure::unidentified(&subject),
+        sure::parameters(&subject),
+    ]);
     let text = match arguments.format {
         Format::Html => page::html(&subject.title, &subject.origin, &facts(&subject, &tree), &sections),
         Format::Svg | Format::Png => page::svg(&subject.title, &sections),
@@ -167,19 +175,10 @@ fn facts(subject: &Subject, tree: &Result<Tree, String>) -> Vec<(String, String)
     facts
 }
 
-fn sections(
-    subject: &Subject,
-    tree: &Result<Tree, String>,
-    session: &mut Session,
-) -> Result<Vec<Section>, CliError> {
-    let mut sections = vec![plots::machine(subject), plots::distances(subject, tree)];
+/// The machine, its distances and trees.
+fn drawn(subject: &Subject) -> Result<(Result<Tree, String>, Vec<Section>), CliError> {
+    let tree = tree(subject)?;
+    let mut sections = vec![plots::machine(subject), plots::distances(subject, &tree)];
     sections.extend(trees::section(subject)?);
-    sections.extend([
-        fitted::section(subject),
-        predicted::section(subject, session)?,
-        choices::section(subject, session)?,
-        sure::unidentified(subject),
-        sure::parameters(subject),
-    ]);
-    Ok(sections)
+    Ok((tree, sections))
 }

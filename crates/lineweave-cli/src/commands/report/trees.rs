@@ -3,6 +3,7 @@
 use super::subject::Subject;
 use super::Section;
 use crate::error::CliError;
+use crate::threads::both;
 use lineweave_core::collective::Collective;
 use lineweave_core::machine::Machine;
 use lineweave_core::topology::{Shape, Topology};
@@ -32,8 +33,8 @@ pub fn section(subject: &Subject) -> Result<Option<Section>, CliError> {
     let mut rows = Vec::new();
     for collective in collectives.into_iter().take(if ranks > BOTH { 1 } else { 2 }) {
         let case = Case { machine, shape: &shape, collective, root: 0 };
-        let made = generate(&case)?;
-        let times = usual(&case)?;
+        let (times, made) = both(|| usual(&case), || generate(&case));
+        let (times, made) = (times?, made?);
         let least = times.iter().map(|t| t.ns).fold(f64::INFINITY, f64::min);
         if rows.is_empty() {
             let title = format!(

@@ -26,9 +26,15 @@ pub(super) fn fit_level(
     nt_from: Option<u64>,
     notes: &mut Notes,
 ) -> Result<Option<LevelCosts>, FitError> {
-    let line = |access: &str, state: &str| {
-        cells.at("line", level, &[("access", access), ("state", state)]).first().map(|c| fitted(c))
+    let line_at = |home: Option<&str>, access: &str, state: &str| {
+        let found = cells.at("line", level, &[("access", access), ("state", state)]);
+        let at_home = |c: &&&Cell| match (home, c.factors.get("home").map(String::as_str)) {
+            (None, None | Some("owner")) => true,
+            (wanted, is) => wanted == is,
+        };
+        found.iter().find(at_home).map(|c| fitted(c))
     };
+    let line = |access: &str, state: &str| line_at(None, access, state);
     let one_poller: Vec<&Cell> = cells
         .at("signal", level, &[])
         .into_iter()
@@ -97,8 +103,8 @@ pub(super) fn fit_level(
     Ok(Some(LevelCosts {
         level,
         read,
-        // No probe has a line in a third place.
-        away: None,
+        // Where it makes no difference, nobody has to look where lines are.
+        away: line_at(Some(Level::Machine.name()), "read", "modified").filter(|a| a.ci_low > read.ci_high),
         read_clean,
         own,
         own_modified,

@@ -1,7 +1,7 @@
 //! What no tree over a matrix of latencies can be faster than.
 
-use super::super::bounds::{spread, Sends};
 use super::Latencies;
+use crate::models::bounds::{spread, Sends};
 use crate::ordered::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -115,10 +115,12 @@ pub fn bound(l: &Latencies, root: usize) -> f64 {
     let (mut told, mut each) = (vec![0.0], 0.0f64);
     let everybody = vec![0; n];
     for outer in clusters.of.iter().chain([&everybody]) {
-        let apart = |&(i, j): &(usize, usize)| i != j && inner[i] != inner[j];
-        let pairs = || (0..n).flat_map(|i| (0..n).map(move |j| (i, j))).filter(apart);
-        let latency = pairs().map(|(i, j)| l.latency(i, j)).fold(f64::INFINITY, f64::min);
-        let gap = pairs().map(|(i, j)| l.gap(i, j)).fold(f64::INFINITY, f64::min);
+        let (mut latency, mut gap) = (f64::INFINITY, f64::INFINITY);
+        for i in 0..n {
+            for j in (0..n).filter(|&j| inner[i] != inner[j]) {
+                (latency, gap) = (latency.min(l.latency(i, j)), gap.min(l.gap(i, j)));
+            }
+        }
         let mut size = vec![0usize; n];
         outer.iter().for_each(|&c| size[c] += 1);
         let most = size.into_iter().max().unwrap_or(1);

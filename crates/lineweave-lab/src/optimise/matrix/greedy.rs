@@ -44,10 +44,11 @@ struct Near {
 impl Near {
     fn of(l: &Latencies, ahead: Vec<f64>) -> Near {
         let order = |from: usize| {
-            let mut order: Vec<usize> = (0..l.ranks()).filter(|&to| to != from).collect();
-            let key = |to: usize| l.latency(from, to) + ahead[to];
-            order.sort_by(|&a, &b| key(a).total_cmp(&key(b)).then(a.cmp(&b)));
-            order
+            let others = (0..l.ranks()).filter(|&to| to != from);
+            let mut order: Vec<(f64, usize)> =
+                others.map(|to| (l.latency(from, to) + ahead[to], to)).collect();
+            order.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+            order.into_iter().map(|(_, to)| to).collect()
         };
         Near { order: (0..l.ranks()).map(order).collect(), ahead }
     }

@@ -98,31 +98,36 @@ impl Schedule {
         self.arrivals(l).into_iter().fold(0.0, f64::max)
     }
 
-    /// Puts each rank's children in the best of some orders: whoever has most to come once the sender is free again first, which
-    /// is optimal where one message is under way at a time (Jackson's rule for one machine and delivery times). Where
-    /// several are, none lands before one that left earlier, and nearest first may be better.
-    pub(super) fn sort(&mut self, l: &Latencies) {
+    /// Puts each rank's children in the best of some orders. Returns how long it takes from when a rank knows until all below it do.
+    pub(super) fn sort(&mut self, l: &Latencies) -> Vec<f64> {
         let mut takes = vec![0.0f64; self.children.len()];
         for rank in self.order().into_iter().rev() {
-            let mut children = std::mem::take(&mut self.children[rank]);
-            let ends = |children: &[usize]| {
-                let mut sender = Sender::at(0.0);
-                children.iter().map(|&c| sender.send(l, rank, c) + takes[c]).fold(0.0, f64::max)
-            };
-            let to_come = |c: usize| takes[c] + l.latency(rank, c) - l.gap(rank, c);
-            children.sort_by(|&a, &b| to_come(b).total_cmp(&to_come(a)).then(a.cmp(&b)));
-            let mut end = ends(&children);
-            if l.at_once > 1 && children.len() > 1 {
-                let mut near = children.clone();
-                near.sort_by(|&a, &b| l.gap(rank, a).total_cmp(&l.gap(rank, b)));
-                let other = ends(&near);
-                if less(other, end) {
-                    (children, end) = (near, other);
-                }
-            }
-            takes[rank] = end;
-            self.children[rank] = children;
+            self.sort_at(l, rank, &mut takes);
         }
+        takes
+    }
+
+    /// The same at one rank, whose children's times are known: whoever has most to come once the sender is free again first, which
+    /// is optimal where one message is under way at a time (Jackson's rule for one machine and delivery times). Where
+    /// several are, none lands before one that left earlier, and nearest first may be better.
+    fn sort_at(&mut self, l: &Latencies, rank: usize, takes: &mut [f64]) {
+        let children = &mut self.children[rank];
+        let ends = |children: &[usize]| {
+            let mut sender = Sender::at(0.0);
+            children.iter().map(|&c| sender.send(l, rank, c) + takes[c]).fold(0.0, f64::max)
+        };
+        let to_come = |c: usize| takes[c] + l.latency(rank, c) - l.gap(rank, c);
+        children.sort_by(|&a, &b| to_come(b).total_cmp(&to_come(a)).then(a.cmp(&b)));
+        let mut end = ends(&*children);
+        if l.at_once > 1 && children.len() > 1 {
+            let mut near = children.clone();
+            near.sort_by(|&a, &b| l.gap(rank, a).total_cmp(&l.gap(rank, b)));
+            let other = ends(&near);
+            if less(other, end) {
+                (*children, end) = (near, other);
+            }
+        }
+        takes[rank] = end;
     }
 
     /// The same tree for the other direction: the last to be told is the first to be heard.
@@ -138,16 +143,17 @@ impl Schedule {
         const MOVES: usize = 1 << 14;
         const PLACES: usize = 24;
         let rounds = (MOVES / self.children.len().max(1)).clamp(16, 256);
+        let mut takes = self.sort(l);
+        let mut above = vec![None; takes.len()];
+        self.edges().into_iter().for_each(|(parent, child)| above[child] = Some(parent));
         for _ in 0..rounds {
-            let at = self.arrivals(l);
-            let time = at.iter().copied().fold(0.0, f64::max);
+            let time = takes[self.root];
             if !less(bound, time) {
                 return;
             }
-            let mut above = vec![None; at.len()];
-            self.edges().into_iter().for_each(|(parent, child)| above[child] = Some(parent));
-            let mut way = (0..at.len()).find(|&r| at[r] == time);
-            let mut best: Option<(Schedule, f64)> = None;
+            let at = self.arrivals(l);
+            let mut way = (0..at.len()).max_by(|&a, &b| at[a].total_cmp(&at[b]).then(b.cmp(&a)));
+            let mut best: Option<(f64, usize, usize)> = None;
             while let Some((child, parent)) = way.and_then(|child| Some((child, above[child]?))) {
                 way = above[child];
                 // Places where it would arrive soonest, if it were told after the children that are there.
@@ -163,18 +169,43 @@ impl Schedule {
                     (0..at.len()).filter(|&r| r != parent && !below(r)).map(|r| (arrival(r), r)).collect();
                 places.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
                 for (_, place) in places.into_iter().take(PLACES) {
-                    let mut tried = self.clone();
-                    tried.children[parent].retain(|&c| c != child);
-                    tried.children[place].push(child);
-                    tried.sort(l);
-                    let cost = tried.time(l);
-                    if best.as_ref().map_or(less(cost, time), |b| less(cost, b.1)) {
-                        best = Some((tried, cost));
+                    let before = self.shift(l, &above, &mut takes, child, place);
+                    let cost = takes[self.root];
+                    for (rank, children, time) in before {
+                        (self.children[rank], takes[rank]) = (children, time);
+                    }
+                    if less(cost, best.map_or(time, |b| b.0)) {
+                        best = Some((cost, child, place));
                     }
                 }
             }
-            let Some((better, _)) = best else { return };
-            *self = better;
+            let Some((_, child, place)) = best else { return };
+            self.shift(l, &above, &mut takes, child, place);
+            above[child] = Some(place);
         }
+    }
+
+    /// Moves a rank with all below to the children of another, none of those below. It changes the ranks above both; returns what they
+    /// were, their children and what these took.
+    fn shift(
+        &mut self,
+        l: &Latencies,
+        above: &[Option<usize>],
+        takes: &mut [f64],
+        child: usize,
+        place: usize,
+    ) -> Vec<(usize, Vec<usize>, f64)> {
+        let way = |from: usize| std::iter::successors(Some(from), move |&r| above[r]);
+        let mut changed: Vec<usize> = above[child].into_iter().flat_map(way).chain(way(place)).collect();
+        // The farthest from the root first.
+        changed.sort_by_key(|&r| (std::cmp::Reverse(way(r).count()), r));
+        changed.dedup();
+        let before = changed.iter().map(|&r| (r, self.children[r].clone(), takes[r])).collect();
+        if let Some(parent) = above[child] {
+            self.children[parent].retain(|&c| c != child);
+        }
+        self.children[place].push(child);
+        changed.into_iter().for_each(|r| self.sort_at(l, r, takes));
+        before
     }
 }

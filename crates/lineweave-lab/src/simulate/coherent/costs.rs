@@ -194,8 +194,12 @@ fn by_state(
         let cell = machine.reads.iter().find(|r| r.location == location && r.state == state)?;
         cell.mean_ns.value.map(picos)
     };
-    let key = format!("transfer between cores of one {level}");
-    let transfer = picos(known(machine, &key, &machine.transfer_at(a, b, home))?);
+    let transfer = match machine.transfer_at(a, b, home) {
+        Some(ns) => picos(ns),
+        None => {
+            picos(known(machine, &format!("transfer between cores of one {level}"), machine.transfer(level))?)
+        }
+    };
     let (modified, exclusive) = (read(State::M).unwrap_or(transfer), read(State::E).unwrap_or(transfer));
     let shared = if location == Location::Machine { exclusive } else { read(State::S).unwrap_or(transfer) };
     Ok([modified, exclusive, shared])
@@ -230,7 +234,7 @@ fn farther_memory(machine: &Machine, cores: &[Cpu], nodes: usize, memory: u64) -
     for core in cores {
         for node in 0..nodes {
             let there = topology.cpus.iter().find(|c| c.numa == node && c.numa != core.numa);
-            let transfer = there.and_then(|cpu| machine.transfer_between(core, cpu).value).map(picos);
+            let transfer = there.and_then(|cpu| machine.transfer_between(core, cpu)).map(picos);
             out.push(memory + transfer.map_or(0, |t| t.saturating_sub(within)));
         }
     }

@@ -28,7 +28,7 @@ impl Sends {
     }
 
     /// When the n-th leaves, from 0.
-    pub(super) fn leaves(self, n: usize) -> f64 {
+    pub(crate) fn leaves(self, n: usize) -> f64 {
         ((n / self.at_once.max(1)) as f64 * self.gap).max(n as f64 * self.issue)
     }
 }
