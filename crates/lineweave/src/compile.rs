@@ -9,15 +9,18 @@
 //! two-rank allreduce of 8 bytes then took about half as long in an empty loop (see docs/findings.md).
 
 mod ahead;
+mod cut;
 mod merge;
 mod placement;
 mod step;
 mod turns;
 
+pub use cut::Span;
 pub use placement::Unfit;
 pub use step::{Addr, Double, Exchange, Home, Step, Swap, ACC, BANK, IN, OUT, PEERS};
 
 use crate::segment::{BankClass, Mapped, Segment};
+use cut::Cuts;
 use lineweave_core::model::Model;
 use lineweave_core::plan::{
     Carry, FlagKind, FlagRef, Op, Part, Plan, Region, Reuse, Space, Take, GENERATION,
@@ -66,6 +69,8 @@ pub struct Compiled {
     pub steps: Box<[Step]>,
     /// Of the steps that fold into two places.
     pub doubles: Box<[Double]>,
+    /// How steps depend on the length, where the plan is run for shorter messages or blocks as well.
+    cuts: Option<Cuts>,
     /// Half of what all ranks' buffers hold together, of the call of which this is a window: of a copy, its length. 0 where results are read
     /// again soon, and should stay in a cache.
     pub message: usize,
@@ -96,7 +101,10 @@ pub struct Compiled {
 impl Compiled {
     /// What it takes of memory.
     pub fn bytes(&self) -> usize {
-        size_of::<Compiled>() + size_of_val(&*self.steps) + size_of_val(&*self.doubles)
+        size_of::<Compiled>()
+            + size_of_val(&*self.steps)
+            + size_of_val(&*self.doubles)
+            + self.cuts.as_ref().map_or(0, Cuts::bytes)
     }
 
     /// The process of whose memory an address is.
@@ -222,6 +230,7 @@ pub fn compile(
         message: if part.rereads { 0 } else { half_of_all(plan, message) },
         steps,
         doubles,
+        cuts: None,
     })
 }
 

@@ -7,6 +7,7 @@ use super::run::{Buffers, Mode, Stop};
 use super::state::Engine;
 use crate::call::{CallSpec, Uneven};
 use crate::choose::Ready;
+use crate::compile::Span;
 use crate::error::Error;
 use crate::kernel::ElementType;
 use lineweave_core::collective::{Collective, Extent};
@@ -74,14 +75,14 @@ impl Engine {
             // SAFETY: passed on.
             return unsafe { self.run_plan(plan, input, output) };
         }
-        let plan = sequence.plan;
+        let (plan, bytes) = sequence.next(call.bytes());
         self.find_alias(call, input, output)?;
         self.begin(collective.name(), called)?;
         if self.book().check {
             self.compare(call, &[])?;
         }
         // SAFETY: passed on.
-        unsafe { self.run_window(plan, Buffers { input, output, fold }) }?;
+        unsafe { self.run_window(plan, Span { bytes, of: bytes }, Buffers { input, output, fold }) }?;
         if let Some(scale) = scale.filter(|_| self.has_output(call)) {
             // SAFETY: the output holds `count` elements of this type.
             unsafe { scale(output, call.count, contributions(collective, self.rank(), self.ranks())) };
@@ -192,15 +193,15 @@ impl Engine {
             // SAFETY: the caller vouches for the input.
             input = unsafe { self.shadow_copy(input, bytes) };
         }
-        while let Some(Window { plan: id, at, bytes }) = plan.windows.now() {
+        while let Some(Window { plan: id, at, span }) = plan.windows.now() {
             // SAFETY: `at` and `bytes` stay within the buffers, which the caller vouches for; a null buffer
             // is one that the plan does not touch.
             unsafe {
                 let mut input = input.wrapping_add(at);
                 if plan.aliased && !self.runs_in_place(id) {
-                    input = self.shadow_copy(input, bytes);
+                    input = self.shadow_copy(input, span.bytes);
                 }
-                self.run_window(id, Buffers { input, output: output.wrapping_add(at), fold })?;
+                self.run_window(id, span, Buffers { input, output: output.wrapping_add(at), fold })?;
             }
             plan.windows.advance();
         }

@@ -23,10 +23,10 @@ impl Engine {
     /// [`Error::NoPlan`] when it does not fit this team.
     pub fn prepare_proven(&mut self, plan: &Plan, proof: &Proof) -> Result<PlanId, Error> {
         let part = Part::whole(plan.clone(), self.book.shape().oversubscription() > 1);
-        self.prepare_part(&part, proof, plan.bytes)
+        self.prepare_part(&part, proof, plan.bytes, false)
     }
 
-    /// Compiles this rank's part of a plan for a window of a message, or of blocks, of `message` bytes.
+    /// Compiles this rank's part of a plan for a window of a message, or of blocks, of `message` bytes; to be cut for shorter ones if asked.
     ///
     /// # Errors
     /// Those of [`Engine::prepare_proven`].
@@ -35,6 +35,7 @@ impl Engine {
         part: &Part,
         proof: &Proof,
         message: usize,
+        cut: bool,
     ) -> Result<PlanId, Error> {
         let plan = &part.plan;
         let no_plan = |why: String| Error::NoPlan {
@@ -54,7 +55,7 @@ impl Engine {
             .map_err(|unfit| no_plan(unfit.to_string()))?;
         self.plans.scratch.grow(compiled.acc)?;
         self.plans.reach_room.grow(3 * compiled.piece)?;
-        Ok(self.plans.add(compiled))
+        Ok(self.plans.add(if cut { compiled.with_cuts(plan) } else { compiled }))
     }
 
     /// Gives plans up that will not be run again. Every rank must give up the same between the same calls.

@@ -117,11 +117,11 @@ impl Engine {
         loop {
             if work.run.is_none() {
                 let Some(window) = work.windows.now() else { break };
-                let run = self.begin_run(window.plan, mode)?;
+                let run = self.begin_run(window.plan, window.span, mode)?;
                 let mut input = job.input.wrapping_add(window.at);
                 if work.aliased && !self.runs_in_place(window.plan) {
                     // SAFETY: as above; windows lie within the input.
-                    input = unsafe { self.shadow_copy(input, window.bytes) };
+                    input = unsafe { self.shadow_copy(input, window.span.bytes) };
                 }
                 let output = job.output.wrapping_add(window.at);
                 work.run = Some((run, Buffers { input, output, fold: work.fold }));
