@@ -10,15 +10,18 @@
 
 mod ahead;
 mod chain;
+mod cut;
 mod merge;
 mod placement;
 mod step;
 mod turns;
 
+pub use cut::Span;
 pub use placement::Unfit;
 pub use step::{Addr, Chain, Double, Exchange, Home, Step, Swap, ACC, BANK, IN, OUT, PEERS};
 
 use crate::segment::{BankClass, Mapped, Segment};
+use cut::Cuts;
 use lineweave_core::model::Model;
 use lineweave_core::plan::{
     Carry, FlagKind, FlagRef, Op, Part, Plan, Region, Reuse, Space, Take, GENERATION,
@@ -72,6 +75,8 @@ pub struct Compiled {
     pub doubles: Box<[Double]>,
     /// Of the steps that combine all contributions.
     pub chains: Box<[Chain]>,
+    /// How steps depend on the length, where the plan is run for shorter messages or blocks as well.
+    cuts: Option<Cuts>,
     /// Half of what all ranks' buffers hold together, of the call of which this is a window: of a copy, its length. 0 where results are read
     /// again soon, and should stay in a cache.
     pub message: usize,
@@ -104,7 +109,7 @@ impl Compiled {
     pub fn bytes(&self) -> usize {
         let operands: usize = self.chains.iter().map(|chain| size_of_val(&*chain.operands)).sum();
         let lists = size_of_val(&*self.steps) + size_of_val(&*self.doubles) + size_of_val(&*self.chains);
-        size_of::<Compiled>() + lists + operands
+        size_of::<Compiled>() + lists + operands + self.cuts.as_ref().map_or(0, Cuts::bytes)
     }
 
     /// The process of whose memory an address is.
@@ -234,6 +239,7 @@ pub fn compile(
         steps,
         doubles,
         chains: compiler.chains.into(),
+        cuts: None,
     })
 }
 

@@ -59,6 +59,20 @@ fn calls_follow_each_other_in_any_order() {
 }
 
 #[test]
+fn lengths_of_one_class_are_right_on_threads() {
+    let mut cases = 0;
+    for ranks in [1, 2, 3, 5] {
+        let lengths = common::lengths::around(&[20, 320, 5120]);
+        cases += run(ranks, |comm| common::lengths::lengths(comm, &lengths));
+    }
+    // Of one class, in one and in several windows.
+    cases += run(2, |comm| common::lengths::lengths(comm, &[260_000, 262_144, 262_145, 278_000]));
+    println!("tally: conformance cases (lengths of one class, threads) {cases}");
+    assert!(cases > 1000, "{cases} cases only");
+    run(5, common::lengths::few_plans);
+}
+
+#[test]
 fn blocks_and_scans_are_right_on_threads() {
     let mut cases = 0;
     for ranks in 1..=9 {

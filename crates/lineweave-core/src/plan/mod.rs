@@ -17,6 +17,7 @@ mod error;
 mod params;
 mod flags;
 mod home;
+mod cut;
 mod rename;
 mod builder;
 mod layout;

@@ -106,6 +106,17 @@ impl Question {
         }
     }
 
+    /// The problem of a window whose plan can be [cut](Plan::cut) for shorter ones: no two blocks touch.
+    pub fn cuttable(&self, bytes: usize) -> Problem {
+        let problem = self.window(bytes);
+        match problem.blocks {
+            Blocks::Dense if self.collective.has_blocks() => {
+                Problem { blocks: Blocks::Apart(bytes + self.grain), ..problem }
+            }
+            Blocks::Dense | Blocks::Apart(_) | Blocks::Uneven(_) => problem,
+        }
+    }
+
     /// What is asked of associations, in words that follow others.
     fn asked(&self) -> &'static str {
         match self.association {

@@ -96,6 +96,7 @@ impl Machine<'_> {
             );
         }
         let p = self.plan.ranks;
+        self.shortens &= id >= 2 * p || self.within_a_block(region);
         if id < p && self.at[rank].0 == 0 && self.in_place {
             let (start, end) = (start + self.overlay[id], end + self.overlay[id]);
             // The same op may replace exactly the elements it reads.
@@ -118,6 +119,11 @@ impl Machine<'_> {
         Ok(())
     }
 
+    /// Whether a region of a caller's buffer lies within one block, or message.
+    fn within_a_block(&self, region: &Region) -> bool {
+        self.pitch.is_some_and(|pitch| region.offset % pitch + region.len <= self.plan.bytes)
+    }
+
     /// The rank whose `out` a region lies in.
     fn same_buffer(&self, rank: usize, region: &Region) -> Option<usize> {
         match region.space {
@@ -135,6 +141,11 @@ impl Machine<'_> {
     ) -> Result<(), Violation> {
         let id = self.resolve(rank, region)?;
         self.access(rank, id, region, true)?;
+        if self.shortens && id < 2 * self.plan.ranks {
+            let pitch = self.pitch.unwrap_or(usize::MAX);
+            let stays = |&(at, value): &(usize, Value)| value.origin % pitch == (region.offset + at) % pitch;
+            self.shortens = self.within_a_block(region) && pieces.iter().all(stays);
+        }
         self.place(id).values.replace(region.offset, region.end(), pieces);
         if self.at[rank].0 == 0 && self.in_place {
             if let Some(owner) = self.same_buffer(rank, region) {

@@ -50,6 +50,9 @@ pub(super) struct Machine<'a> {
     /// The first violation that a race, found later, may explain better.
     pub(super) pending: Option<Violation>,
     pub(super) in_place: bool,
+    /// Bytes between blocks of callers' buffers, if the plan can be cut at all.
+    pub(super) pitch: Option<usize>,
+    pub(super) shortens: bool,
     pub(super) synchronizing: Result<(), (usize, usize)>,
     pub(super) depth: u32,
     scratch: Vec<(usize, Value)>,
@@ -120,6 +123,8 @@ impl<'a> Machine<'a> {
             results: Results::new(plan, runs),
             pending: None,
             in_place: true,
+            pitch: plan.pitch(),
+            shortens: plan.pitch().is_some(),
             synchronizing: Ok(()),
             depth: 0,
             scratch: Vec::new(),

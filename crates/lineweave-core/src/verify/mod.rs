@@ -79,6 +79,9 @@ pub struct Proof {
     pub rank_order: bool,
     /// Every result has the brackets of reproducible results, see [`Association::Fixed`]. True when nothing is folded.
     pub fixed_order: bool,
+    /// Whether it may be [cut](Plan::cut) for shorter messages or blocks: an op touches one block of a caller's buffer at most, and bytes at an offset
+    /// of one are of that byte of the message or block.
+    pub shortens: bool,
     /// Signals that follow one another on the longest chain of one run: its rounds.
     pub depth: u32,
     /// Fingerprint of the result's association trees and the bytes they cover, the same in every build.
@@ -191,6 +194,7 @@ fn prove(plan: &Plan, index: &FlagIndex, writers: &[Writers], runs: usize) -> Re
         in_place: machine.in_place,
         rank_order: machine.results.rank_order,
         fixed_order: machine.results.fixed_order,
+        shortens: machine.shortens,
         depth: machine.depth,
         result_hash: machine.results.hash,
     })

@@ -23,6 +23,24 @@ pub(super) fn equivalent(original: &Plan, mutant: &Plan) -> bool {
     a.is_some() && a == b
 }
 
+/// Whether a plan that was cut, with blocks as far apart as they were, is ordered and complete, and delivers what the whole one has up to the end of
+/// each block.
+#[cfg(test)]
+pub(super) fn is_cut_of(cut: &Plan, whole: &Plan) -> bool {
+    let cell = cell_size(whole, cell_size(cut, 0)).max(1);
+    let mut trees = HashMap::new();
+    let mut results = |plan: &Plan| Judge::new(plan, cell, &mut trees).and_then(|mut judge| judge.results());
+    let (Some(pitch), Some(a), Some(b)) = (whole.pitch(), results(whole), results(cut)) else { return false };
+    let kept = |(rank, run, held): (usize, usize, Vec<Tree>)| {
+        let cells = held.into_iter().enumerate().filter(|(c, _)| c * cell % pitch < cut.bytes);
+        (rank, run, cells.collect::<Vec<_>>())
+    };
+    let beyond = b.iter().any(|(.., held)| {
+        held.iter().enumerate().any(|(c, tree)| c * cell % pitch >= cut.bytes && *tree != Tree::Nothing)
+    });
+    !beyond && a.into_iter().map(kept).eq(b.into_iter().map(kept))
+}
+
 /// The largest size of which every offset and length is a multiple.
 fn cell_size(plan: &Plan, start: usize) -> usize {
     fn gcd(a: usize, b: usize) -> usize {

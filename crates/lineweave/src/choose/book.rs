@@ -9,6 +9,7 @@ use crate::call::CallSpec;
 use crate::charter::Charter;
 use crate::compile::PlanId;
 use crate::flag::WakeFence;
+use crate::kernel::Operator;
 use crate::segment::{BankClass, Geometry, Pool};
 use crate::sync::has_prefetch_for_write;
 use crate::tuning::{Tuning, ATTACH_FROM};
@@ -22,8 +23,8 @@ use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// How many calls a rank remembers the plans of, and how much all ranks do. Ops of a rank, on average of all: ranks have to forget the same.
-const REMEMBERED: Limits = Limits { entries: 256, weight: 1 << 18 };
+/// How many plans a rank remembers, and how much all ranks do. Ops of a rank, on average of all: ranks have to forget the same.
+const REMEMBERED: Limits = Limits { entries: 64, weight: 1 << 18 };
 
 /// Whether ranks copy out of each other's memory.
 #[derive(Clone, Copy, Debug, Default)]
@@ -215,6 +216,8 @@ impl Book {
             association: self.association(call),
             root: if collective.rooted() { call.root } else { 0 },
             reach: self.reach(call.bytes()),
+            // What lies behind the end is combined, and a program's own operator need not bear that.
+            cut: !matches!(call.operator, Some(Operator::User(_))),
         }
     }
 
@@ -259,7 +262,12 @@ impl Book {
 
     /// The plans of a call that came before, if they are not forgotten.
     pub(crate) fn remembered(&mut self, key: &Key) -> Option<Sequence> {
-        self.past.kept.get(key).or_else(|| self.past.known.get(key)).copied()
+        let Past { known, kept, .. } = &mut self.past;
+        let (whole, class) = (Key { cut: false, ..*key }, key.class());
+        let kept = |key: &Key| kept.get(key).copied();
+        let of_class = class.and_then(|class| kept(&class).or_else(|| known.get(&class).copied()));
+        // A choice of one's own comes before what its class has.
+        kept(&whole).or(of_class).or_else(|| known.get(&whole).copied())
     }
 
     /// Remembers a call's plans, and returns those that are to be given up for them. `weight` is the same on all ranks.
@@ -268,10 +276,17 @@ impl Book {
         let repeated: Vec<Key> =
             self.past.last.iter().flatten().map(|ready| self.key_of(&ready.call)).collect();
         for key in repeated {
-            self.past.known.get(&key);
+            self.remembered(&key);
         }
-        let gone = self.past.known.insert(key, sequence, weight);
-        let plans: Vec<PlanId> = gone.iter().flat_map(|s| [Some(s.plan), s.tail]).flatten().collect();
+        let Past { known, kept, .. } = &mut self.past;
+        let mut gone = known.insert(key, sequence, weight);
+        let plans = |known: &Recent<Key, Sequence>| {
+            known.values().chain(kept.values()).flat_map(Sequence::plans).count()
+        };
+        while plans(known) > REMEMBERED.entries && known.values().count() > 1 {
+            gone.extend(known.forget());
+        }
+        let plans: Vec<PlanId> = gone.iter().flat_map(Sequence::plans).collect();
         for last in &mut self.past.last {
             if last.as_ref().is_some_and(|ready| plans.contains(&ready.sequence.plan)) {
                 *last = None;

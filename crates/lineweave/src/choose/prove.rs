@@ -26,8 +26,22 @@ impl Book {
         let proven = self.proven_first(&first, &Room { rank: room.rank.map(player), ..*room })?;
         let renamed =
             |Proved { part, proof }: &Proved| Proved { part: part.renamed(&parts), proof: proof.renamed() };
-        let Proven { window, whole, ref plan, ref tail } = *proven;
-        Ok(Arc::new(Proven { window, whole, plan: renamed(plan), tail: tail.as_ref().map(renamed) }))
+        let Proven { window, ref plan, ref tail } = *proven;
+        Ok(Arc::new(Proven { window, plan: renamed(plan), tail: tail.as_ref().map(renamed) }))
+    }
+
+    /// The class that a call belongs to, with plans that may be cut for it; or its own plans, where there are none.
+    pub(crate) fn proven_for(&self, key: &Key, room: &Room<'_>) -> Result<(Key, Arc<Proven>), Error> {
+        if let Some(class) = key.class() {
+            match self.proven(&class, room) {
+                Ok(proven) if proven.shortens() => return Ok((class, proven)),
+                // All ranks come to the same. That a rank failed is no reason to try another plan.
+                Ok(_) | Err(Error::NoPlan { .. } | Error::Plan(_)) => {}
+                Err(other) => return Err(other),
+            }
+        }
+        let whole = Key { cut: false, ..*key };
+        Ok((whole, self.proven(&whole, room)?))
     }
 
     /// The call that this one has its choice and its proofs from: with the first root that sits like its own, if its plan can be renamed and nothing
@@ -128,12 +142,24 @@ impl Book {
         proofs: &mut Proofs<'_>,
         rank: Option<usize>,
     ) -> Result<Proven, Error> {
-        let mut proven = |bytes: usize| proofs.of(chosen, &question.window(bytes), key.association, rank);
+        let mut proven = |bytes: usize| {
+            let problem = if key.cut { question.cuttable(bytes) } else { question.window(bytes) };
+            let proved = proofs.of(chosen, &problem, key.association, rank)?;
+            // What was chosen fits; how blocks lie may have made a difference.
+            match key.cut && !question.fits(&proved.part.plan, LINE) {
+                true => Err(Error::NoPlan {
+                    collective: key.collective,
+                    bytes,
+                    ranks: question.shape.ranks(),
+                    why: format!("{} does not fit when it is to be cut", proved.part.plan.name()),
+                }),
+                false => Ok(proved),
+            }
+        };
         let window = chosen.window.max(key.grain);
         let rest = key.bytes % window;
         Ok(Proven {
             window,
-            whole: (key.bytes / window).max(usize::from(key.bytes == 0)),
             plan: proven(if key.bytes < window { key.bytes } else { window })?,
             tail: if rest > 0 && key.bytes > window { Some(proven(rest)?) } else { None },
         })
@@ -167,7 +193,8 @@ impl Book {
             return None;
         }
         let Question { collective, grain, association, root, counter_bytes, .. } = *question;
-        let place = (Key { collective, bytes, grain, association, root, reach }, counter_bytes);
+        let key = Key { collective, bytes, grain, association, root, reach, cut: false };
+        let place = (key, counter_bytes);
         let mut known = self.shelf.alike.lock().unwrap_or_else(PoisonError::into_inner);
         let chosen = match known.get(&place) {
             Some(chosen) => chosen.clone(),
@@ -187,13 +214,33 @@ impl Book {
     }
 }
 
-/// The length that stands for those from the one before it on: each of up to a line, then four from one power of two elements to the next.
+/// The length that is chosen for, and stands for those from the one before it on: each of up to a line, then four from one power of two elements to the
+/// next.
 fn alike(bytes: usize, grain: usize) -> usize {
+    in_steps(bytes, grain, 2).unwrap_or(bytes)
+}
+
+/// The length at the end of a step, of which there are `1 << log` from one power of two elements to the next; nothing up to a line, where each length
+/// is of its own.
+fn in_steps(bytes: usize, grain: usize, log: u32) -> Option<usize> {
     let elements = bytes / grain;
-    if bytes <= LINE || elements < 8 {
-        return bytes;
+    let many = bytes > LINE && elements >= 8;
+    many.then(|| elements.next_multiple_of(1 << elements.ilog2().saturating_sub(log)) * grain)
+}
+
+/// From this length on, moving bytes takes longer than exchanging flags, and classes are closer together.
+const LONG: usize = 16 << 10;
+/// Shorter blocks have plans of their own: where they touch, several are copied at once, which a plan that may be cut has to do one by one.
+const LONG_BLOCK: usize = 1 << 10;
+
+impl Key {
+    /// The longest call of the class whose plans carry this one out, being cut for it; nothing if it has plans of its own.
+    pub(crate) fn class(&self) -> Option<Key> {
+        let log = if self.bytes > LONG { 4 } else { 2 };
+        let worth = !self.collective.has_blocks() || self.bytes > LONG_BLOCK;
+        let bytes = in_steps(self.bytes, self.grain, log).filter(|_| self.cut && worth)?;
+        Some(Key { bytes, ..*self })
     }
-    elements.next_multiple_of(1 << (elements.ilog2() - 2)) * grain
 }
 
 #[cfg(all(test, not(loom)))]
@@ -238,7 +285,8 @@ mod tests {
             for bytes in [72, 88, 1016, 1032, 8200] {
                 for root in if collective.rooted() { 0..5 } else { 0..1 } {
                     let association = Association::Free;
-                    let key = Key { collective, bytes, grain: 8, association, root, reach: Reach::Own };
+                    let key =
+                        Key { collective, bytes, grain: 8, association, root, reach: Reach::Own, cut: false };
                     let proven = book
                         .proven(&key, &room)
                         .unwrap_or_else(|e| panic!("{collective} {bytes} {root}: {e}"));
@@ -260,7 +308,7 @@ mod tests {
         for collective in [Collective::Bcast, Collective::Reduce] {
             for root in 0..5 {
                 let (bytes, association, reach) = (1000, Association::Free, Reach::Own);
-                let key = Key { collective, bytes, grain: 8, association, root, reach };
+                let key = Key { collective, bytes, grain: 8, association, root, reach, cut: false };
                 let proven = book.proven(&key, &room).unwrap();
                 assert_eq!(proven.plan.part.plan.root.index(), root);
                 for plan in proven.plans().map(|proved| &proved.part.plan) {
@@ -322,8 +370,15 @@ mod tests {
         let segment = Segment::create(3, charter.box_bytes, b"").unwrap();
         let room = Room { geometry: segment.geometry(), counter_bytes: 4096, records: None, rank: None };
         let (association, reach) = (Association::Free, Reach::Own);
-        let key =
-            Key { collective: Collective::Allreduce, bytes: 800, grain: 8, association, root: 0, reach };
+        let key = Key {
+            collective: Collective::Allreduce,
+            bytes: 800,
+            grain: 8,
+            association,
+            root: 0,
+            reach,
+            cut: false,
+        };
         // A book of its own, whose shelf is empty, as in another program.
         let fresh = |charter: &crate::charter::Charter| {
             let mut book = Book::new(charter, false);
@@ -366,7 +421,15 @@ mod tests {
         let segment = Segment::create(2, charter.box_bytes, b"").unwrap();
         let room = Room { geometry: segment.geometry(), counter_bytes: 4096, records: None, rank: None };
         let (association, reach) = (Association::Free, Reach::Own);
-        let key = Key { collective: Collective::Barrier, bytes: 0, grain: 1, association, root: 0, reach };
+        let key = Key {
+            collective: Collective::Barrier,
+            bytes: 0,
+            grain: 1,
+            association,
+            root: 0,
+            reach,
+            cut: false,
+        };
         let book = Book::new(&charter, false);
         let question = book.question(&key, &room);
         let seen = std::cell::RefCell::new(Vec::new());

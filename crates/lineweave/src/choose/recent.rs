@@ -63,13 +63,23 @@ impl<K: Clone + Eq + Hash, V> Recent<K, V> {
         while !self.entries.is_empty()
             && (self.entries.len() >= self.limits.entries || self.weight + weight > self.limits.weight)
         {
-            let oldest = self.entries.iter().min_by_key(|(_, entry)| entry.used).map(|(key, _)| key.clone());
-            gone.extend(oldest.and_then(|key| self.remove(&key)));
+            gone.extend(self.forget());
         }
         self.clock += 1;
         self.weight += weight;
         self.entries.insert(key, Entry { value, weight, used: self.clock });
         gone
+    }
+
+    /// Everything that is known.
+    pub fn values(&self) -> impl Iterator<Item = &V> {
+        self.entries.values().map(|entry| &entry.value)
+    }
+
+    /// Forgets what was used longest ago.
+    pub fn forget(&mut self) -> Option<V> {
+        let oldest = self.entries.iter().min_by_key(|(_, entry)| entry.used).map(|(key, _)| key.clone());
+        oldest.and_then(|key| self.remove(&key))
     }
 
     pub fn remove(&mut self, key: &K) -> Option<V> {

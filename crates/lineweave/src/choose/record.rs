@@ -107,6 +107,8 @@ const MANY: usize = 64;
 
 /// Words of a proof, with its plan's digest.
 const PROOF: usize = 4;
+/// Bits of what it says yes or no to.
+const FACTS: u32 = 5;
 /// Words before the proofs: the window, why it was chosen, how many proofs there are, and bytes of text behind them.
 const HEAD: usize = 4;
 const REASONS: [Because; 4] = [Because::Forced, Because::Measured, Because::Predicted, Because::Simulated];
@@ -120,9 +122,15 @@ impl Record {
         let head = [self.chosen.window, because, self.proofs.len(), text.len()];
         let mut words: Vec<u64> = head.iter().map(|&word| word as u64).collect();
         for (digest, proof) in &self.proofs {
-            let facts = [proof.synchronizing, proof.in_place, proof.rank_order, proof.fixed_order];
+            let Proof { synchronizing, in_place, rank_order, fixed_order, shortens, .. } = *proof;
+            let facts = [synchronizing, in_place, rank_order, fixed_order, shortens];
             let facts = facts.iter().rev().fold(0, |all, &fact| all << 1 | u64::from(fact));
-            words.extend([*digest, proof.ops as u64, u64::from(proof.depth) << 4 | facts, proof.result_hash]);
+            words.extend([
+                *digest,
+                proof.ops as u64,
+                u64::from(proof.depth) << FACTS | facts,
+                proof.result_hash,
+            ]);
         }
         let padded = |bytes: &[u8]| std::array::from_fn(|i| bytes.get(i).copied().unwrap_or(0));
         words.extend(text.as_bytes().chunks(8).map(|bytes| u64::from_le_bytes(padded(bytes))));
@@ -142,7 +150,8 @@ impl Record {
                 in_place: fact(1),
                 rank_order: fact(2),
                 fixed_order: fact(3),
-                depth: (words[2] >> 4) as u32,
+                shortens: fact(4),
+                depth: (words[2] >> FACTS) as u32,
                 result_hash: words[3],
             };
             (words[0], proof)

@@ -19,6 +19,8 @@ pub(crate) struct Key {
     pub association: Association,
     pub root: usize,
     pub reach: Reach,
+    /// Whether its plans may be cut for shorter ones, or it may be carried out by such a plan.
+    pub cut: bool,
 }
 
 /// Proven plans that ranks and communicators of one process share, so that each is chosen and proven once. Some of them
@@ -27,7 +29,7 @@ pub(crate) type Shelf = Arc<Shelves>;
 
 /// How much is on the shelves of all processes of a team: of sizes that come once and never again there would be more and more. Ops, which
 /// are some 64 bytes each.
-const ON_SHELF: Limits = Limits { entries: 256, weight: 1 << 20 };
+const ON_SHELF: Limits = Limits { entries: 64, weight: 1 << 20 };
 
 /// How many choices for lengths that stand for others.
 const ALIKE: Limits = Limits { entries: 4096, weight: 4096 };
@@ -59,7 +61,6 @@ pub(super) type Outcome = Result<Arc<Proven>, Error>;
 #[derive(Debug)]
 pub(crate) struct Proven {
     pub window: usize,
-    pub whole: usize,
     pub plan: Proved,
     pub tail: Option<Proved>,
 }
@@ -67,6 +68,11 @@ pub(crate) struct Proven {
 impl Proven {
     pub fn plans(&self) -> impl Iterator<Item = &Proved> {
         [Some(&self.plan), self.tail.as_ref()].into_iter().flatten()
+    }
+
+    /// Whether every plan may be cut for shorter messages.
+    pub fn shortens(&self) -> bool {
+        self.plans().all(|proved| proved.proof.shortens)
     }
 
     /// Whether a plan counts arrivals.

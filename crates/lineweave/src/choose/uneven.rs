@@ -51,6 +51,7 @@ impl Book {
             association: key.association,
             root: key.root,
             reach: key.reach,
+            cut: false,
         };
         let uneven = Some(Arc::new(blocks(key, self.shape.ranks())));
         Question { uneven, ..self.question(&even, room) }

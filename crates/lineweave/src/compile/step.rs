@@ -111,6 +111,13 @@ pub struct Chain {
     pub elements: usize,
 }
 
+impl Chain {
+    /// All places that it reads and writes.
+    pub fn places(&self) -> impl Iterator<Item = Addr> + '_ {
+        self.operands.iter().copied().chain([self.through, self.dst])
+    }
+}
+
 /// A plan that swaps one payload and folds it: the small allreduce of two ranks.
 #[derive(Clone, Copy, Debug)]
 pub struct Swap {

@@ -5,7 +5,7 @@ use super::run::Buffers;
 use crate::call::CallSpec;
 use crate::called::{Called, Key};
 use crate::choose::{Prepared, Sequence};
-use crate::compile::PlanId;
+use crate::compile::{PlanId, Span};
 use crate::kernel::{Fold, ScaleFn};
 use std::sync::Arc;
 
@@ -26,23 +26,21 @@ impl Windows {
         match self {
             Windows::Nothing => None,
             Windows::Even { sequence, at, bytes } => {
-                let (plan, window) = match sequence.tail {
-                    Some(tail) if bytes - at < sequence.window => (tail, bytes - at),
-                    _ => (sequence.plan, sequence.window.max(1)),
-                };
-                Some(Window { plan, at: *at, bytes: window })
+                let (plan, window) = sequence.next(bytes - at);
+                Some(Window { plan, at: *at, span: Span { bytes: window, of: *bytes } })
             }
             Windows::Uneven { prepared, stretch, turn } => {
                 let stretch = prepared.stretches.get(*stretch)?;
                 let at = stretch.from + turn * stretch.window;
-                Some(Window { plan: stretch.plan, at, bytes: stretch.window })
+                let span = Span { bytes: stretch.window, of: stretch.window };
+                Some(Window { plan: stretch.plan, at, span })
             }
         }
     }
 
     /// That one is over.
     pub fn advance(&mut self) {
-        let window = self.now().map_or(0, |window| window.bytes);
+        let window = self.now().map_or(0, |window| window.span.bytes);
         match self {
             Windows::Nothing => {}
             Windows::Even { at, bytes, .. } => {
@@ -109,7 +107,7 @@ pub(crate) struct Window {
     pub plan: PlanId,
     /// Where it begins, in every block.
     pub at: usize,
-    pub bytes: usize,
+    pub span: Span,
 }
 
 /// A run that is under way.

@@ -5,6 +5,7 @@ use super::run::Buffers;
 use super::state::Engine;
 use crate::call::CallSpec;
 use crate::choose::{has_two_buffers, Adoptable, Book, Key, Proofs, Proved, Proven, Reach, Ready, Sequence};
+use crate::compile::PlanId;
 use crate::error::Error;
 use crate::kernel::{scale_fn, Fold};
 use crate::tuning::Chosen;
@@ -36,7 +37,8 @@ impl Engine {
     /// [`Error::NoPlan`].
     pub fn chosen(&self, call: &CallSpec) -> Result<Chosen, Error> {
         let book = &self.book;
-        let (key, _) = book.first(&book.key_of(call));
+        let key = book.key_of(call);
+        let (key, _) = book.first(&key.class().unwrap_or(key));
         book.choose(&book.question(&key, &self.room()), key.reach)
     }
 
@@ -49,7 +51,8 @@ impl Engine {
         if book.direct() || call.bytes() < book.ask_from() {
             return self.chosen(call);
         }
-        let (key, _) = book.first(&Key { reach: Reach::Heap, ..book.key_of(call) });
+        let key = Key { reach: Reach::Heap, ..book.key_of(call) };
+        let (key, _) = book.first(&key.class().unwrap_or(key));
         book.choose(&book.question(&key, &self.room()), key.reach)
     }
 
@@ -75,10 +78,10 @@ impl Engine {
             Some(o) => (Fold::of(o, call.element).map_err(undefined)?, scale_fn(o, call.element)),
         };
         let sequence = self.sequence_of(self.book.key_of(call))?;
-        let simple = sequence.whole == 1
+        let (plan, bytes) = sequence.next(call.bytes());
+        let simple = bytes == call.bytes()
             && !self.asks(call)
-            && sequence.tail.is_none()
-            && (!has_two_buffers(call.collective) || self.runs_in_place(sequence.plan));
+            && (!has_two_buffers(call.collective) || self.runs_in_place(plan));
         let reproducible = self.book.reproducible;
         let called = call.called(reproducible);
         Ok(Ready { call: *call, reproducible, sequence, fold, scale, called, simple })
@@ -100,7 +103,7 @@ impl Engine {
     }
 
     fn make_sequence(&mut self, key: Key) -> Result<Sequence, Error> {
-        let proven = self.book.proven(&key, &self.room())?;
+        let (key, proven) = self.book.proven_for(&key, &self.room())?;
         let sequence = self.compile(&key, &proven)?;
         if proven.has_counters() {
             self.book.keep(key, sequence);
@@ -113,16 +116,18 @@ impl Engine {
     }
 
     fn compile(&mut self, key: &Key, proven: &Proven) -> Result<Sequence, Error> {
-        let mut prepare =
-            |proved: &Proved| self.prepare_part(&proved.part, &proved.proof, key.bytes, key.association);
-        let plan = prepare(&proven.plan)?;
+        let mut prepare = |proved: &Proved| -> Result<(PlanId, usize), Error> {
+            let id = self.prepare_part(&proved.part, &proved.proof, key.bytes, key.association, key.cut)?;
+            Ok((id, proved.part.plan.bytes))
+        };
+        let (plan, _) = prepare(&proven.plan)?;
         let tail = proven.tail.as_ref().map(prepare).transpose()?;
         // Where ranks exchange blocks, the copy is of the whole input, and made room for when first needed.
         let copies_windows = key.collective.folds() && !key.collective.has_blocks();
         if copies_windows && !self.runs_in_place(plan) {
             self.reserve_shadow(proven.window)?;
         }
-        Ok(Sequence { plan, window: proven.window, whole: proven.whole, tail })
+        Ok(Sequence { plan, window: proven.window, tail })
     }
 
     /// The question that a call of this size poses to whoever chooses.
@@ -136,7 +141,7 @@ impl Engine {
     /// # Errors
     /// [`Error::Plan`] or [`Error::NoPlan`] when it does not apply, [`Error::Refuted`].
     pub fn prepare_choice(&mut self, call: &CallSpec, chosen: &Chosen) -> Result<Adoptable, Error> {
-        let key = self.book.key_of(call);
+        let key = Key { cut: false, ..self.book.key_of(call) };
         let room = self.room();
         let question = self.book.question(&key, &room);
         let proven = Book::plans(&key, &question, chosen, &mut Proofs::Made(&mut Vec::new()), room.rank)?;

@@ -7,6 +7,7 @@ use super::run::{Buffers, Mode, Stop};
 use super::state::Engine;
 use crate::call::CallSpec;
 use crate::choose::Ready;
+use crate::compile::Span;
 use crate::error::Error;
 use lineweave_core::collective::{Collective, Extent};
 use std::num::NonZeroU32;
@@ -73,14 +74,14 @@ impl Engine {
             // SAFETY: passed on.
             return unsafe { self.run_plan(plan, input, output) };
         }
-        let plan = sequence.plan;
+        let (plan, bytes) = sequence.next(call.bytes());
         self.find_alias(call, input, output)?;
         self.begin(collective.name(), called)?;
         if self.book().check {
             self.compare(call, &[])?;
         }
         // SAFETY: passed on.
-        unsafe { self.run_window(plan, Buffers { input, output, fold }) }?;
+        unsafe { self.run_window(plan, Span { bytes, of: bytes }, Buffers { input, output, fold }) }?;
         if let Some(scale) = scale.filter(|_| self.has_output(call)) {
             // SAFETY: the output holds `count` elements of this type.
             unsafe { scale(output, call.count, contributions(collective, self.rank(), self.ranks())) };

@@ -81,7 +81,7 @@ impl Engine {
 
     /// Whether the plans of a call may run on one buffer.
     fn all_in_place(&self, sequence: &Sequence) -> bool {
-        self.runs_in_place(sequence.plan) && sequence.tail.is_none_or(|tail| self.runs_in_place(tail))
+        sequence.plans().all(|plan| self.runs_in_place(plan))
     }
 
     /// What of a call is known before its plans are: for blocks of one length, or of those in `counts`, in elements.

@@ -25,11 +25,11 @@ impl Engine {
     pub fn prepare_proven(&mut self, plan: &Plan, proof: &Proof) -> Result<PlanId, Error> {
         let part = Part::whole(plan.clone(), self.book.shape().oversubscription() > 1);
         let association = Association::wanted(true, self.reproducible());
-        self.prepare_part(&part, proof, plan.bytes, association)
+        self.prepare_part(&part, proof, plan.bytes, association, false)
     }
 
     /// Compiles this rank's part of a plan for a window of a message, or of blocks, of `message` bytes, and of what the call asks of the
-    /// association.
+    /// association; to be cut for shorter ones if asked.
     ///
     /// # Errors
     /// Those of [`Engine::prepare_proven`].
@@ -39,6 +39,7 @@ impl Engine {
         proof: &Proof,
         message: usize,
         association: Association,
+        cut: bool,
     ) -> Result<PlanId, Error> {
         let plan = &part.plan;
         let no_plan = |why: String| Error::NoPlan {
@@ -60,7 +61,7 @@ impl Engine {
             .map_err(|unfit| no_plan(unfit.to_string()))?;
         self.plans.scratch.grow(compiled.acc)?;
         self.plans.reach_room.grow(3 * compiled.piece)?;
-        Ok(self.plans.add(compiled))
+        Ok(self.plans.add(if cut { compiled.with_cuts(plan) } else { compiled }))
     }
 
     /// Gives plans up that will not be run again. Every rank must give up the same between the same calls.

@@ -13,7 +13,7 @@ use super::run::Buffers;
 use super::state::Engine;
 use crate::call::CallSpec;
 use crate::called::Called;
-use crate::compile::PlanId;
+use crate::compile::{PlanId, Span};
 use crate::error::Error;
 use crate::flag::Goal;
 use crate::kernel::word_fold;
@@ -42,7 +42,7 @@ impl Engine {
         let called = Called::plan(self.plans[plan].digest);
         self.begin("a plan", called)?;
         // SAFETY: passed on.
-        unsafe { self.run_window(plan, buffers) }?;
+        unsafe { self.run_window(plan, Span::NONE, buffers) }?;
         self.end();
         self.keep_exchange(false);
         Ok(())

@@ -37,7 +37,7 @@ impl Engine {
         let proven = self.book.proven_uneven(&set, &self.room())?;
         let mut stretches = Vec::with_capacity(proven.len());
         for p in proven.iter() {
-            let plan = self.prepare_part(&p.proved.part, &p.proved.proof, longest, set.association)?;
+            let plan = self.prepare_part(&p.proved.part, &p.proved.proof, longest, set.association, false)?;
             stretches.push(Stretch { plan, from: p.from, window: p.window, times: p.times });
         }
         let prepared =

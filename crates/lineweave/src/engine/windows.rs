@@ -6,7 +6,7 @@ use super::run::{Buffers, Mode, Stop};
 use super::state::Engine;
 use super::wire::Wire;
 use crate::called::Key;
-use crate::compile::{PlanId, ACC, BANK, IN, OUT};
+use crate::compile::{PlanId, Span, ACC, BANK, IN, OUT};
 use crate::error::Error;
 use crate::execute::{execute, Blocking, Frame, Polling};
 use crate::ring;
@@ -19,8 +19,13 @@ impl Engine {
     /// # Safety
     /// As for [`Engine::run`].
     #[inline(always)]
-    pub(crate) unsafe fn run_window(&mut self, id: PlanId, buffers: Buffers) -> Result<(), Error> {
-        let mut run = match self.begin_run(id, Mode::Block) {
+    pub(crate) unsafe fn run_window(
+        &mut self,
+        id: PlanId,
+        span: Span,
+        buffers: Buffers,
+    ) -> Result<(), Error> {
+        let mut run = match self.begin_run(id, span, Mode::Block) {
             Ok(run) => run,
             Err(stop) => return Err(stop.into_error()),
         };
@@ -45,13 +50,13 @@ impl Engine {
     ) -> Result<(), Stop> {
         loop {
             if left.run.is_none() {
-                let Some(Window { plan, at, bytes }) = left.windows.now() else { return Ok(()) };
-                let run = self.begin_run(plan, mode)?;
+                let Some(Window { plan, at, span }) = left.windows.now() else { return Ok(()) };
+                let run = self.begin_run(plan, span, mode)?;
                 // A null buffer is one that the plan does not touch.
                 let (mut input, output) = (input.wrapping_add(at), output.wrapping_add(at));
                 if left.aliased && !self.runs_in_place(plan) {
                     // SAFETY: windows lie within the input, which the caller vouches for.
-                    input = unsafe { self.shadow_copy(input, bytes) };
+                    input = unsafe { self.shadow_copy(input, span.bytes) };
                 }
                 left.run = Some((run, Buffers { input, output, fold: left.fold }));
             }
@@ -71,8 +76,9 @@ impl Engine {
 
     /// Takes a bank for a run that [`Engine::go_on`] carries out, as soon as there is one.
     #[inline(always)]
-    pub(super) fn begin_run(&mut self, id: PlanId, mode: Mode) -> Result<Run, Stop> {
-        let plan = &self.plans[id];
+    pub(super) fn begin_run(&mut self, id: PlanId, span: Span, mode: Mode) -> Result<Run, Stop> {
+        let plan = &mut self.plans[id];
+        plan.cut(span);
         let key = self.calls.key(plan.digest);
         let (place, earlier) = match self.banks.go_on(id, key, plan.need.generations) {
             Some(there) => there,

@@ -13,6 +13,7 @@ use lineweave_core::verify::sweep;
 use std::ops::Range;
 
 pub mod blocks;
+pub mod lengths;
 pub mod messages;
 pub mod shared;
 pub mod uneven;

@@ -35,6 +35,7 @@ fn main() {
         ("messages_arrive_between_processes", || conformance("messages", &[2, 3, 5])),
         ("reproducible_sums_have_the_bits_of_threads", reproducible_sums_have_the_bits_of_threads),
         ("blocks_and_scans_are_right_between_processes", || conformance("blocks", &[1, 2, 3, 5, 8])),
+        ("lengths_of_one_class_are_right_between_processes", || conformance("lengths", &[2, 3, 5])),
         ("calls_follow_each_other_in_any_order_between_processes", || conformance("mixed", &[2, 3, 8])),
         ("threads_of_several_processes_form_a_team", threads_of_several_processes_form_a_team),
         ("shared_buffers_are_used_between_processes", shared_buffers_are_used_between_processes),

@@ -41,6 +41,11 @@ fn work(job: &str, comm: &mut Communicator) -> Result<String, String> {
             count(Ok(here + there + beside))
         }
         "wide" => count(common::wide::wide(comm, &[0, 1, 7, 300])),
+        "lengths" => {
+            let lengths = common::lengths::around(&[320, 5120]);
+            let cases = common::lengths::lengths(comm, &lengths)?;
+            Ok((cases + common::lengths::few_plans(comm)?).to_string())
+        }
         "blocks" => {
             let sizes = [0, 1, 14, 257, 30_000];
             let even = common::blocks::blocks(comm, &sizes)? + common::blocks::scans(comm, &sizes)?;

@@ -61,6 +61,10 @@ struct Made {
     lengths: usize,
     roots: usize,
     sweep_ns: f64,
+    /// All of them once more.
+    again_ns: f64,
+    /// Plans that a rank holds after that.
+    plans: usize,
 }
 
 /// What a rank has to say.
@@ -129,14 +133,24 @@ fn show(calls: &[Call], made: &[Made], session: &mut Session) -> Result<(), CliE
     }
     session.out.table(&shown)?;
     session.out.line("")?;
-    let heading =
-        ["ranks", "start and join", "duplicate", "its first call", "free", "lengths x roots", "all of them"];
-    let mut shown = table(&heading, &[0, 1, 2, 3, 4, 5, 6]);
+    let heading = [
+        "ranks",
+        "start and join",
+        "duplicate",
+        "its first call",
+        "free",
+        "lengths x roots",
+        "all of them",
+        "again",
+        "plans held",
+    ];
+    let mut shown = table(&heading, &[0, 1, 2, 3, 4, 5, 6, 7, 8]);
     for team in made {
         let sweep = format!("{} x {}", team.lengths, team.roots);
         let times = [team.join_ns, team.duplicate_ns, team.duplicate_first_ns, team.free_ns].map(time);
-        let cells = [team.ranks.to_string()].into_iter().chain(times).chain([sweep, time(team.sweep_ns)]);
-        shown.add_row(cells);
+        let cells = [team.ranks.to_string()].into_iter().chain(times);
+        let sweeps = [sweep, time(team.sweep_ns), time(team.again_ns), team.plans.to_string()];
+        shown.add_row(cells.chain(sweeps));
     }
     session.out.table(&shown)
 }
@@ -209,6 +223,8 @@ impl Answer {
         mine.duplicate_first_ns = mine.duplicate_first_ns.max(theirs.duplicate_first_ns);
         mine.free_ns = mine.free_ns.max(theirs.free_ns);
         mine.sweep_ns = mine.sweep_ns.max(theirs.sweep_ns);
+        mine.again_ns = mine.again_ns.max(theirs.again_ns);
+        mine.plans = mine.plans.max(theirs.plans);
         self
     }
 }
@@ -241,16 +257,31 @@ pub fn rank(text: &str) -> Result<(), CliError> {
     }
     let (lengths, roots) = (task.lengths, task.roots);
     let (data, mut sum) = (vec![1.0; lengths], vec![0.0; lengths]);
-    comm.barrier()?;
-    let start = Instant::now();
-    for length in 1..=lengths {
-        for root in 0..roots {
-            comm.reduce(&data[..length], &mut sum[..length], Operator::Sum, root)?;
+    let mut sweeps = [0.0; 2];
+    for sweep in &mut sweeps {
+        comm.barrier()?;
+        let start = Instant::now();
+        for length in 1..=lengths {
+            for root in 0..roots {
+                comm.reduce(&data[..length], &mut sum[..length], Operator::Sum, root)?;
+            }
         }
+        comm.barrier()?;
+        *sweep = ns(start);
     }
-    comm.barrier()?;
-    let sweep_ns = ns(start);
-    let made = Made { ranks, join_ns, duplicate_ns, duplicate_first_ns, free_ns, lengths, roots, sweep_ns };
+    let ([sweep_ns, again_ns], plans) = (sweeps, comm.setup().plans);
+    let made = Made {
+        ranks,
+        join_ns,
+        duplicate_ns,
+        duplicate_first_ns,
+        free_ns,
+        lengths,
+        roots,
+        sweep_ns,
+        again_ns,
+        plans,
+    };
     let answer = serde_json::to_string(&Answer { calls, made }).map_err(|e| CliError::Output(e.into()))?;
     writeln!(std::io::stdout(), "{answer}").map_err(CliError::Output)
 }

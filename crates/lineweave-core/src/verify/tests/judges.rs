@@ -1,6 +1,7 @@
 //! The checker beside its second judge, on plans of every algorithm.
 
 use super::*;
+use crate::plan::{Blocks, Carry, Take};
 
 /// Plans of every algorithm that are small enough to be looked at step by step.
 fn small_plans() -> Vec<Plan> {
@@ -33,6 +34,89 @@ fn more_runs_prove_no_more() {
             );
         }
     }
+}
+
+/// Lengths up to a plan's own at which something changes: none, one element, and one less and one more than where an op begins or ends.
+fn borders(plan: &Plan, pitch: usize) -> std::collections::BTreeSet<usize> {
+    let users = |r: &&Region| !matches!(r.space, Space::Acc | Space::Slot { .. });
+    let mut found = vec![0, plan.bytes];
+    for (_, op) in plan.ops() {
+        let regions = match op {
+            Op::Move { src, dst } => vec![src, dst],
+            Op::Fold { a, b, dst } => vec![a, b, dst],
+            Op::Set { carry: Some(Carry::Bytes(r)), .. } | Op::Wait { take: Some(Take::Bytes(r)), .. } => {
+                vec![r]
+            }
+            Op::Set { .. } | Op::Wait { .. } | Op::Add { .. } => Vec::new(),
+        };
+        let ends = |r: &Region| [r.offset % pitch, r.offset % pitch + r.len];
+        found.extend(regions.into_iter().filter(users).flat_map(ends));
+    }
+    let near = |n: &usize| [n.saturating_sub(plan.grain), *n, n + plan.grain];
+    found.iter().flat_map(near).filter(|&n| n <= plan.bytes && n % plan.grain == 0).collect()
+}
+
+#[test]
+fn a_plan_that_is_cut_delivers_what_is_left_and_touches_nothing_else() {
+    let (mut plans, mut judged) = (0, 0);
+    let mut whole = std::collections::BTreeSet::new();
+    for algorithm in algorithm::all().filter(|a| a.collective.moves_data()) {
+        for (ranks, direct) in [(2, false), (3, true), (4, false), (5, false)] {
+            let roots = if algorithm.collective.rooted() { ranks } else { 1 };
+            for root in 0..roots {
+                let (bytes, grain) = (240, 8);
+                let flat =
+                    Problem { direct, grain, root, ..Problem::flat(algorithm.collective, ranks, bytes) };
+                let apart = algorithm.collective.has_blocks();
+                let blocks = if apart { Blocks::Apart(bytes + grain) } else { Blocks::Dense };
+                let problem = Problem { blocks, ..flat };
+                for params in (algorithm.candidates)(&problem).into_iter().take(3) {
+                    let plan = algorithm.plan(&problem, &params).unwrap();
+                    let proof = verify(&plan).unwrap();
+                    plans += 1;
+                    if !proof.shortens {
+                        whole.insert(plan.name());
+                        continue;
+                    }
+                    let pitch = plan.pitch().unwrap();
+                    for bytes in borders(&plan, pitch) {
+                        let cut = plan.cut(bytes, pitch).unwrap();
+                        let (name, params) = (plan.name(), &plan.params);
+                        assert!(
+                            reference::is_cut_of(&cut, &plan),
+                            "{name} {params}, {ranks} ranks, root {root}: {bytes} bytes"
+                        );
+                        judged += 1;
+                    }
+                    if apart {
+                        let nearer = plan.cut(plan.bytes, plan.bytes + 64).unwrap();
+                        assert_eq!(verify(&nearer).map(|p| p.shortens), Ok(true), "{}", plan.name());
+                    }
+                }
+            }
+        }
+    }
+    assert!(judged >= 3 * plans, "{judged} of {plans} plans");
+    assert_eq!(whole.into_iter().collect::<Vec<_>>(), Vec::<String>::new(), "have plans of their own");
+}
+
+#[test]
+fn a_plan_whose_bytes_lie_elsewhere_in_a_buffer_is_not_cut() {
+    let mut b = Builder::new(Collective::Bcast, "test", &Params::new(), 2, 0, 16, 1);
+    let (slot, full) = (b.slot(16), b.flags("full", Layout::Alone, 1));
+    let half = |space, at| Region::new(space, at..at + 8);
+    let there = Space::Slot { rank: Rank(1), slot };
+    b.mov(0, Region::new(Space::In, 0..16), Region::new(there, 0..16));
+    b.set(0, full.at(1, 0), 1);
+    b.wait(1, full.at(1, 0), 1);
+    // The first half goes by way of the second one's place.
+    b.mov(1, half(there, 0), half(Space::Out, 8));
+    b.mov(1, half(Space::Out, 8), half(Space::Out, 0));
+    b.mov(1, half(there, 8), half(Space::Out, 8));
+    b.ring();
+    let plan = b.finish();
+    assert_eq!(verify(&plan).map(|proof| proof.shortens), Ok(false));
+    assert!(!reference::is_cut_of(&plan.cut(8, usize::MAX).unwrap(), &plan), "and the other judge says why");
 }
 
 #[test]

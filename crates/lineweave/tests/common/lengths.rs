@@ -1,0 +1,74 @@
+//! Calls of many lengths, which few plans carry out, being cut for each.
+
+use super::{contribution, expected, say, Outcome};
+use lineweave::kernel::ElementType;
+use lineweave::{CallSpec, Communicator, Operator};
+use lineweave_core::collective::Collective;
+use lineweave_core::plan::{Blocks, Grid};
+
+/// Bytes behind the output, which nobody may touch.
+const GUARD: usize = 300;
+
+/// Lengths around the borders of classes that end at these, in elements of 4 bytes.
+pub fn around(borders: &[usize]) -> Vec<usize> {
+    let near = |&n: &usize| [0, 1, n - n / 8 + 1, n - 1, n, n + 1];
+    borders.iter().flat_map(near).collect()
+}
+
+/// Every collective with every root, a length after the other, and back.
+pub fn lengths(comm: &mut Communicator, lengths: &[usize]) -> Outcome {
+    let mut cases = 0;
+    for collective in Collective::ALL.into_iter().filter(|c| c.moves_data()) {
+        for root in 0..if collective.rooted() { comm.ranks() } else { 1 } {
+            for (turn, &elements) in lengths.iter().chain(lengths.iter().rev()).enumerate() {
+                one(comm, collective, root, elements, turn)?;
+                cases += 1;
+            }
+        }
+    }
+    Ok(cases)
+}
+
+fn one(
+    comm: &mut Communicator,
+    collective: Collective,
+    root: usize,
+    elements: usize,
+    salt: usize,
+) -> Outcome {
+    let (rank, ranks) = (comm.rank(), comm.ranks());
+    let grid = Grid { collective, ranks, root, bytes: 4 * elements, blocks: &Blocks::Dense };
+    let given: Vec<u32> = (0..grid.input_bytes(rank) / 4).map(|i| contribution(rank, i, salt)).collect();
+    let mut found = vec![u32::MAX; grid.output_bytes(rank) / 4 + GUARD];
+    let operator = collective.folds().then_some(Operator::Sum);
+    let call = CallSpec { collective, element: ElementType::U32, count: elements, operator, root };
+    // SAFETY: both buffers are as long as the call says, and live until it is over.
+    unsafe { comm.call(&call, given.as_ptr().cast(), found.as_mut_ptr().cast()) }.map_err(say)?;
+    let wanted = expected(&grid, rank, salt, vec![u32::MAX; found.len()]);
+    match found.iter().zip(&wanted).position(|(found, wanted)| found != wanted) {
+        None => Ok(1),
+        Some(at) => Err(format!(
+            "{collective} of {elements} elements on {ranks} ranks, root {root}: rank {rank} element {at} is {}, expected {}",
+            found[at], wanted[at]
+        )),
+    }
+}
+
+/// A program with a thousand lengths and every root holds few plans.
+pub fn few_plans(comm: &mut Communicator) -> Outcome {
+    let (mut given, mut sum) = (vec![0u64; 1000], vec![0u64; 1000]);
+    for length in 1..=1000 {
+        for root in 0..comm.ranks() {
+            given[length - 1] = (length + root) as u64;
+            comm.reduce(&given[..length], &mut sum[..length], Operator::Sum, root).map_err(say)?;
+            let wanted = given[length - 1] * comm.ranks() as u64;
+            if comm.rank() == root && sum[length - 1] != wanted {
+                return Err(format!("{length} to {root}: {} and not {wanted}", sum[length - 1]));
+            }
+        }
+    }
+    match comm.setup().plans {
+        few @ 1..=64 => Ok(few),
+        plans => Err(format!("{plans} plans are held")),
+    }
+}
