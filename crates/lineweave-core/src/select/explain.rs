@@ -55,13 +55,14 @@ fn write_all(out: &mut String, model: &Model, question: &Question, choice: &Choi
         share.0 += step.nanos.0 / cost.critical_runs as f64;
         share.1 += 1;
     }
+    let typical = typical_bytes(choice);
     let total: f64 = shares.values().map(|s| s.0).sum();
     let mut shares: Vec<(Term, (f64, usize))> = shares.into_iter().collect();
     shares.sort_by(|a, b| b.1 .0.total_cmp(&a.1 .0).then(a.0.cmp(&b.0)));
     if total > 0.0 {
         writeln!(out, "on the critical path of a run:")?;
         for (term, (nanos, times)) in shares.iter().take(NAMED) {
-            let value = term.parameter(model, typical_bytes(choice));
+            let value = term.parameter(model, typical);
             let percent = nanos / total * 100.0;
             writeln!(
                 out,
@@ -69,7 +70,7 @@ fn write_all(out: &mut String, model: &Model, question: &Question, choice: &Choi
                 Nanos(*nanos).to_string(),
                 Times(*times as f64 / cost.critical_runs as f64),
                 if matches!(term, Term::Copy | Term::Transfer(_) | Term::Attach | Term::Fold) {
-                    format!(" near {}", Bytes(typical_bytes(choice) as u64))
+                    format!(" near {}", Bytes(typical as u64))
                 } else {
                     String::new()
                 }
@@ -87,7 +88,7 @@ fn write_all(out: &mut String, model: &Model, question: &Question, choice: &Choi
     }
     let weak: Vec<String> = shares
         .iter()
-        .map(|(term, _)| (term, term.parameter(model, typical_bytes(choice)).provenance))
+        .map(|(term, _)| (term, term.parameter(model, typical).provenance))
         .filter(|(_, p)| *p > Provenance::Cited)
         .map(|(term, p)| format!("{term} ({p})"))
         .collect();

@@ -82,6 +82,12 @@ impl Rows {
         let start = rank / self.columns * self.columns;
         start..self.ranks.min(start + self.columns)
     }
+
+    /// What rank `x` passes on: what the others of its row have for the others of its column, taker by taker.
+    fn passed(self, x: usize) -> impl Iterator<Item = (usize, usize)> {
+        let takers = (x % self.columns..self.ranks).step_by(self.columns).filter(move |&t| t != x);
+        takers.flat_map(move |t| self.row(x).filter(move |&g| g != x).map(move |g| (g, t)))
+    }
 }
 
 fn emit(b: &mut Builder, problem: &Problem, _: &Scope, params: &Params) -> Result<(), PlanError> {
@@ -105,11 +111,7 @@ fn emit(b: &mut Builder, problem: &Problem, _: &Scope, params: &Params) -> Resul
     let first: Vec<Packed> = (0..p)
         .map(|g| Packed::new(takers.iter().map(|&t| if t == g { 0 } else { grid.len(g, t) })))
         .collect();
-    let passed = |x: usize| -> Vec<(usize, usize)> {
-        let pairs = (0..p).flat_map(|t| rows.row(x).map(move |g| (g, t)));
-        pairs.filter(|&(g, t)| g != x && t != x && rows.via(g, t) == x).collect()
-    };
-    let relayed: Vec<Vec<(usize, usize)>> = (0..p).map(passed).collect();
+    let relayed: Vec<Vec<(usize, usize)>> = (0..p).map(|x| rows.passed(x).collect()).collect();
     let second: Vec<Packed> =
         relayed.iter().map(|pairs| Packed::new(pairs.iter().map(|&(g, t)| grid.len(g, t)))).collect();
     let largest = |packed: &[Packed]| packed.iter().map(Packed::total).max().unwrap_or(0);
@@ -128,7 +130,8 @@ fn emit(b: &mut Builder, problem: &Problem, _: &Scope, params: &Params) -> Resul
         // 2. Along the row.
         let row = rows.row(rank);
         for g in (1..row.len()).map(|d| row.start + (rank - row.start + d) % row.len()) {
-            let on = relayed[rank].iter().enumerate().filter(|(_, (giver, _))| *giver == g);
+            let of_g = g - row.start - usize::from(g > rank);
+            let on = relayed[rank].iter().enumerate().skip(of_g).step_by(row.len() - 1);
             let mut pieces: Vec<[Region; 2]> =
                 on.map(|(i, &(_, t))| [in_first(g, t), in_second(rank, i)]).collect();
             pieces.push([in_first(g, rank), out(g)]);
@@ -166,4 +169,23 @@ fn emit(b: &mut Builder, problem: &Problem, _: &Scope, params: &Params) -> Resul
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rank_passes_on_what_goes_through_it_and_nothing_else() {
+        for ranks in 2..30 {
+            for columns in 1..=ranks {
+                let rows = Rows { ranks, columns };
+                for x in 0..ranks {
+                    let pairs = (0..ranks).flat_map(|t| (0..ranks).map(move |g| (g, t)));
+                    let through = pairs.filter(|&(g, t)| g != x && t != x && rows.via(g, t) == x);
+                    assert!(through.eq(rows.passed(x)), "rank {x} of {ranks} in {columns} columns");
+                }
+            }
+        }
+    }
 }
