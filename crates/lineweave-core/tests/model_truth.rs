@@ -102,10 +102,14 @@ fn choices_among_many_ranks_are_near_the_best_measured() {
         println!("{collective}: mean regret {:.1} %", 100.0 * mean(regrets));
     }
     assert!(regrets.len() >= 50, "{}", regrets.len());
-    assert!(mean(&regrets) < 0.15 && median < 0.05, "{} {median}", mean(&regrets));
-    assert!(factor < 1.3, "{factor}");
-    assert!(mean(&by_collective["barrier"]) < 0.1, "{by_collective:?}");
-    assert!(mean(&by_collective["allreduce"]) < 0.1, "{by_collective:?}");
+    assert!(mean(&regrets) < 0.095 && median < 0.01, "{} {median}", mean(&regrets));
+    assert!(regrets[regrets.len() - 1] < 1.06, "{regrets:?}");
+    assert!(factor < 1.22, "{factor}");
+    let most =
+        [("barrier", 0.06), ("bcast", 0.16), ("reduce", 0.13), ("allreduce", 0.07), ("alltoall", 0.01)];
+    for (collective, most) in most {
+        assert!(mean(&by_collective[collective]) < most, "{by_collective:?}");
+    }
 }
 
 /// Nothing in the model is the measurement of an exchange: it comes out of transfers, within a tenth of the probe's cell.
@@ -145,5 +149,5 @@ fn barriers_of_sixteen_are_ordered_as_measured() {
     let rho = sum(&|i| (played[i] - a) * (ran[i] - b))
         / (sum(&|i| (played[i] - a).powi(2)) * sum(&|i| (ran[i] - b).powi(2))).sqrt();
     println!("{} barriers of 16: Spearman {rho:.2}", found.len());
-    assert!(found.len() >= 25 && rho > 0.65, "{} {rho}", found.len());
+    assert!(found.len() >= 25 && rho > 0.7, "{} {rho}", found.len());
 }

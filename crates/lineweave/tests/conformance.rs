@@ -14,7 +14,30 @@ use lineweave_core::plan::Params;
 use std::time::Duration;
 
 fn run(ranks: usize, f: impl Fn(&mut lineweave::Communicator) -> common::Outcome + Sync) -> usize {
-    let outcomes = team::threads(ranks, |mut comm| Ok(f(&mut comm))).expect("the team runs");
+    count(team::threads(ranks, |mut comm| Ok(f(&mut comm))).expect("the team runs"))
+}
+
+/// The same with an algorithm for every allreduce.
+fn run_forced(
+    algorithm: &str,
+    ranks: usize,
+    f: impl Fn(&mut lineweave::Communicator) -> common::Outcome + Sync,
+) -> usize {
+    let team = Team::with(Charter::new(ranks, &forced(algorithm)).expect("a charter")).expect("a team");
+    count(team.threads(|mut comm| Ok(f(&mut comm))).expect("the team runs"))
+}
+
+fn forced(algorithm: &str) -> Settings {
+    let forced = Forced {
+        collective: Collective::Allreduce,
+        algorithm: algorithm::find(Collective::Allreduce, algorithm).expect("it is in the table"),
+        params: Params::new(),
+        window: None,
+    };
+    Settings { algorithms: vec![forced], ..Settings::default() }
+}
+
+fn count(outcomes: Vec<common::Outcome>) -> usize {
     let mut cases = 0;
     for outcome in outcomes {
         match outcome {
@@ -67,6 +90,11 @@ fn lengths_of_one_class_are_right_on_threads() {
     }
     // Of one class, in one and in several windows.
     cases += run(2, |comm| common::lengths::lengths(comm, &[260_000, 262_144, 262_145, 278_000]));
+    for algorithm in ["slices", "direct", "all-read-all"] {
+        cases += run_forced(algorithm, 3, |comm| {
+            common::lengths::halves(comm, &common::lengths::around(&[640, 10240]))
+        });
+    }
     println!("tally: conformance cases (lengths of one class, threads) {cases}");
     assert!(cases > 1000, "{cases} cases only");
     run(5, common::lengths::few_plans);
@@ -145,14 +173,7 @@ fn shared_buffers_are_used_on_threads() {
 #[test]
 fn an_operator_that_panics_is_named_by_all() {
     // Whatever this machine's profile says, each rank combines.
-    let everybody = Forced {
-        collective: Collective::Allreduce,
-        algorithm: algorithm::find(Collective::Allreduce, "all-read-all").expect("it is in the table"),
-        params: Params::new(),
-        window: None,
-    };
-    let settings = Settings { algorithms: vec![everybody], ..Settings::default() };
-    let team = Team::with(Charter::new(3, &settings).expect("a charter")).expect("a team");
+    let team = Team::with(Charter::new(3, &forced("all-read-all")).expect("a charter")).expect("a team");
     let outcomes = team
         .threads(|mut comm| {
             comm.barrier()?;

@@ -52,6 +52,17 @@ pub enum Instruction {
     Add { flag: u32 },
 }
 
+impl Instruction {
+    /// Where its operands lie, and how long they are.
+    fn operands(&self) -> ([Option<Place>; 3], usize) {
+        match *self {
+            Instruction::Move { src, dst, len } => ([Some(src), Some(dst), None], len),
+            Instruction::Fold { a, b, dst, len } => ([Some(a), Some(b), Some(dst)], len),
+            Instruction::Set { .. } | Instruction::Wait { .. } | Instruction::Add { .. } => ([None; 3], 0),
+        }
+    }
+}
+
 /// What is fixed about a flag.
 #[derive(Clone, Copy, Debug)]
 pub struct FlagInfo {
@@ -87,28 +98,38 @@ pub struct Program {
 }
 
 impl Program {
-    /// For each rank, how much memory its buffers are in: as much as the whole message, and what its plan reaches of others'.
-    pub fn reach(&self, plan: &Plan, message: usize) -> Vec<usize> {
+    /// For each rank, how much memory its buffers are in: as much as the whole message, what its plan reaches of others', and the slots that it
+    /// touches before runs come back to them, `times` as many as in one run.
+    pub fn reach(&self, plan: &Plan, message: usize, times: f64) -> Vec<usize> {
         let windows = message.checked_div(plan.bytes).unwrap_or(1).max(1);
-        let own = |rank| plan.grid().reach(rank, message.max(plan.bytes));
-        let mut reached = vec![0; plan.ranks];
-        if !self.reached.is_empty() {
-            for (rank, ops) in self.ops.iter().enumerate() {
-                let bytes = |places: &[Place], len: usize| {
-                    places.iter().filter(|p| matches!(p, Place::Reached(_))).count() * len
-                };
-                reached[rank] = ops
-                    .iter()
-                    .map(|op| match *op {
-                        Instruction::Move { src, dst, len } => bytes(&[src, dst], len),
-                        Instruction::Fold { a, b, dst, len } => bytes(&[a, b, dst], len),
-                        Instruction::Set { .. } | Instruction::Wait { .. } | Instruction::Add { .. } => 0,
-                    })
-                    .sum();
+        // What the rank that is looked at has touched of each slot.
+        let mut touched = vec![(usize::MAX, 0); self.slots.len()];
+        let of_rank = |(rank, ops): (usize, &Vec<Instruction>)| {
+            let (mut reached, mut slots) = (0, 0);
+            for op in ops {
+                let (places, len) = op.operands();
+                for place in places.into_iter().flatten() {
+                    match place {
+                        Place::Near | Place::User | Place::Attached => {}
+                        Place::Reached(_) => reached += len,
+                        Place::Slot(access) => {
+                            let (last, bytes) = &mut touched[access.buffer as usize];
+                            if *last != rank {
+                                (*last, *bytes) = (rank, 0);
+                            }
+                            let size = self.slots[access.buffer as usize].ends.last().copied().unwrap_or(0);
+                            let more = len.min(size.saturating_sub(*bytes));
+                            *bytes += more;
+                            slots += more;
+                        }
+                    }
+                }
             }
-        }
-        // A copy of so many bytes touches twice as many.
-        (0..plan.ranks).map(|rank| own(rank).max(reached[rank] * windows / 2)).collect()
+            let own = plan.grid().reach(rank, message.max(plan.bytes));
+            // A copy of so many bytes touches twice as many.
+            own.max(reached * windows / 2) + (slots as f64 * times / 2.0) as usize
+        };
+        self.ops.iter().enumerate().map(of_rank).collect()
     }
 }
 

@@ -96,6 +96,12 @@ impl Buffer {
         met
     }
 
+    /// Whether another cache has any of these pieces.
+    pub fn is_elsewhere(&self, cache: u32, pieces: Range<usize>) -> bool {
+        let alone = Caches::only(cache);
+        self.0[pieces].iter().any(|piece| piece.holders != alone)
+    }
+
     /// `cache` has read these pieces, until `done`.
     pub fn read(&mut self, cache: u32, pieces: Range<usize>, done: f64) {
         for piece in self.0[pieces].iter_mut().filter(|piece| !piece.holders.has(cache)) {

@@ -10,7 +10,7 @@ use super::trace::{Entry, Log};
 use super::wires::{Seen, Wires};
 use super::{Cost, Options};
 use crate::model::Model;
-use crate::plan::Plan;
+use crate::plan::{Plan, Reuse};
 use crate::topology::Shape;
 use crate::units::{Nanos, Rank};
 
@@ -73,7 +73,7 @@ pub fn play(model: &Model, shape: &Shape, plan: &Plan, program: &Program, option
     let mut player = Player {
         shape,
         options,
-        reach: program.reach(plan, options.message),
+        reach: program.reach(plan, options.message, apart(plan, options)),
         grain: plan.grain,
         program,
         runs,
@@ -104,6 +104,16 @@ pub fn play(model: &Model, shape: &Shape, plan: &Plan, program: &Program, option
         }
     }
     Cost::unplayable(ranks, None)
+}
+
+/// How many runs write other slots before one comes back to the same.
+fn apart(plan: &Plan, options: &Options) -> f64 {
+    let slots = plan.slots.iter().sum::<usize>();
+    match plan.reuse {
+        Reuse::Same => 1.0,
+        Reuse::Ring if options.walk > 0 && slots > 0 => options.walk as f64 / slots as f64,
+        Reuse::Ring => options.banks as f64,
+    }
 }
 
 impl Player<'_> {

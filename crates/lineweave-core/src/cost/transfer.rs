@@ -38,11 +38,12 @@ impl Player<'_> {
             self.copies.began(rank, op, now, at, len);
             return (at, Term::Attach);
         }
+        let now = self.behind_flags(rank, bank, dst, now);
         let base = self.in_private(len, tau);
         let source = self.fetch(rank, bank, now, src, len, tau, base);
         let source = self.in_row(rank, source);
         let target = self.take_back(rank, bank, dst, len, tau, base);
-        let cold = self.cold(rank, src, len, base) + self.cold(rank, dst, len, base);
+        let cold = self.cold(rank, src, len, tau, base) + self.cold(rank, dst, len, tau, base);
         let spent = now + self.wires.sitting.rates.mov + base + cold + source.nanos + target.nanos;
         let at = spent.max(source.not_before);
         self.served(rank, bank, src, at);
@@ -68,7 +69,8 @@ impl Player<'_> {
         // Folds were measured alone; others slow them as they slow copies.
         let alone = self.in_private(len, 1).max(1e-9);
         let base = costs.map_or(copied, |f| f.private.at(len, 1).nanos * copied / alone);
-        let mut at = now + self.wires.sitting.rates.fold + base + self.cold(rank, dst, len, copied);
+        let now = self.behind_flags(rank, bank, dst, now);
+        let mut at = now + self.wires.sitting.rates.fold + base + self.cold(rank, dst, len, tau, copied);
         let mut not_before = f64::MIN;
         let calls = operands.iter().chain([&dst]).filter(|p| matches!(p, Place::Attached)).count();
         at += calls as f64 * if calls > 0 { self.attached(len, tau) } else { 0.0 };
@@ -78,12 +80,14 @@ impl Player<'_> {
             if let (Some(slot), true) = (costs.and_then(|f| f.slot.as_ref()), extra.nanos > 0.0) {
                 let near = self.wires.sitting.rates.model.levels.first().map(|l| l.level);
                 if near == extra.level {
+                    // Where nobody folded beside others, those slow a fold as they slow copies.
                     let get = &self.wires.sitting.rates.model.levels[0].get;
                     let slower = get.at(len, tau).nanos / get.at(len, 1).nanos.max(1e-9);
-                    extra.nanos = (slot.at(len, 1).nanos * slower - base).max(0.0);
+                    let (tau, slower) = if slot.taus.len() > 1 { (tau, 1.0) } else { (1, slower) };
+                    extra.nanos = (slot.at(len, tau).nanos * slower - base).max(0.0);
                 }
             }
-            at += self.in_row(rank, extra).nanos + self.cold(rank, place, len, copied);
+            at += self.in_row(rank, extra).nanos + self.cold(rank, place, len, tau, copied);
             not_before = not_before.max(extra.not_before);
         }
         // Lines that a sum goes back to have just come for its operand, to be written.
@@ -110,6 +114,21 @@ impl Player<'_> {
         Extra { nanos, ..extra }
     }
 
+    /// When bytes can be written that others have: stores leave in order, so those of flags go first.
+    fn behind_flags(&self, rank: u32, bank: usize, dst: Place, now: f64) -> f64 {
+        let cache = self.wires.sitting.cache[rank as usize];
+        let elsewhere = match dst {
+            Place::Near | Place::User | Place::Attached => false,
+            Place::Slot(a) => self.slots[bank + a.buffer as usize].is_elsewhere(cache, a.range()),
+            Place::Reached(a) => self.reached[a.buffer as usize].is_elsewhere(cache, a.range()),
+        };
+        if elsewhere {
+            self.wires.behind_flags(now, rank)
+        } else {
+            now
+        }
+    }
+
     /// A copy by the kernel; as long as one within private memory where it was not measured.
     fn attached(&mut self, len: usize, tau: usize) -> f64 {
         let model = self.wires.sitting.rates.model;
@@ -125,8 +144,8 @@ impl Player<'_> {
         reading.nanos
     }
 
-    /// A user's buffer is as far away as all of it is: half of a copy's two sides.
-    fn cold(&self, rank: u32, place: Place, len: usize, base: f64) -> f64 {
+    /// A user's buffer is as far away as all that its rank touches before it comes back: half of a copy's two sides.
+    fn cold(&self, rank: u32, place: Place, len: usize, tau: usize, base: f64) -> f64 {
         match place {
             Place::User | Place::Reached(_) => {}
             Place::Near | Place::Attached | Place::Slot(_) => return 0.0,
@@ -135,7 +154,7 @@ impl Player<'_> {
         if reach <= len {
             return 0.0;
         }
-        let whole = self.wires.sitting.rates.model.copy.at(reach, 1).nanos;
+        let whole = self.wires.sitting.rates.model.copy.at(reach, tau).nanos;
         (0.5 * (whole * len as f64 / reach as f64 - base)).max(0.0)
     }
 

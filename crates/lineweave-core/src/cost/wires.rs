@@ -180,6 +180,12 @@ impl<'a> Wires<'a> {
         self.drain(now, store.rank, log);
     }
 
+    /// When stores of a rank's bytes can leave its core, behind those of flags.
+    pub fn behind_flags(&self, now: f64, rank: u32) -> f64 {
+        let stores = &self.hands[rank as usize].stores;
+        now.max(stores.have_left(picos(now), self.sitting.rates.gap).nanos())
+    }
+
     /// An add of a rank that shares its CPU, done at once; returns when.
     pub fn add_at_once(&mut self, now: f64, store: Store, log: &mut Log) -> f64 {
         let cache = self.cache(store.rank);

@@ -47,6 +47,14 @@ impl<T> Stores<T> {
         self.under_way == 0
     }
 
+    /// When all that wait have left, `gap` apart.
+    pub fn have_left(&self, now: Picos, gap: u64) -> Picos {
+        match self.waiting.len() as u64 {
+            0 => now,
+            count => Picos(self.next.max(now).0 + count * gap),
+        }
+    }
+
     /// Takes the first out, whose line is the core's own: it takes effect now, or as one under way.
     pub fn take(&mut self, now: bool) -> Option<T> {
         self.under_way += usize::from(!now && !self.waiting.is_empty());

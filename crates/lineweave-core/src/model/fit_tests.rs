@@ -48,6 +48,10 @@ const Q: f64 = 1521.0;
 const P: f64 = 1096.0;
 const C: f64 = 56.2;
 const B: f64 = 188.2;
+/// Between stores to polled lines, between loads of flags, and between writers of one line.
+const STORES: f64 = 110.0;
+const ROW: f64 = 60.0;
+const WRITERS: f64 = 230.0;
 
 /// Xeon Phi's parameters (Ramos & Hoefler Tables 3.1, 3.2) as a profile.
 fn profile(noise: &mut Noise, relative: f64) -> Profile {
@@ -77,8 +81,26 @@ fn profile(noise: &mut Noise, relative: f64) -> Profile {
     for n in [1, 2, 4, 8, 16, 32] {
         cells.push(cell("contention", &[("readers", s(n))], C * f64::from(n) + B, relative, noise));
     }
+    for others in [1, 2, 3, 7, 15, 31] {
+        for (call, answers, each) in
+            [("each", "apart", STORES), ("one", "apart", ROW), ("one", "line", WRITERS)]
+        {
+            let f = [("call", s(call)), ("answers", s(answers)), ("others", s(others)), l3()];
+            cells.push(cell("star", &f, 960.0 + each * f64::from(others - 1), relative, noise));
+        }
+    }
+    for rounds in [1, 3, 7] {
+        let f = [("rounds", s(rounds)), ("layout", s("alone")), l3()];
+        cells.push(cell("partners", &f, 240.0 + 235.8, relative, noise));
+    }
     for m in [64, 256, 1024, 4096, 16384] {
         for tau in [1, 2, 4] {
+            let source = if tau == 1 { ("slot", None) } else { ("peers", Some(("tau", s(tau)))) };
+            let mut f =
+                vec![("type", s("f64")), ("op", s("sum")), ("bytes", s(m)), ("source", s(source.0)), l3()];
+            f.extend(source.1);
+            let truth = (250.0 + 1.3 * f64::from(m)) * (1.0 + 0.2 * f64::from(tau - 1));
+            cells.push(cell("fold", &f, truth, relative, noise));
             for (pattern, per_byte) in [("get", 1.2), ("put", 1.3)] {
                 let truth = (240.0 + per_byte * f64::from(m)) * (1.0 + 0.1 * f64::from(tau - 1));
                 let f =
@@ -163,6 +185,36 @@ fn a_home_in_another_package_is_found_where_it_costs_more() {
     for same in [235.8, 200.0] {
         assert_eq!((away(same).away, away(same).farther_away()), (None, 1.0));
     }
+}
+
+#[test]
+fn what_many_ranks_tell_is_read_and_derived_where_it_is_missing() {
+    let mut p = profile(&mut Noise(7), 1e-6);
+    let model = fit(&p).unwrap();
+    let near = |found: Fitted, truth: f64| {
+        assert!((found.value / truth - 1.0).abs() < 1e-3, "{found} for {truth}");
+        assert_eq!(found.provenance, Provenance::Measured);
+    };
+    near(model.stores.unwrap(), STORES);
+    near(model.issue, ROW);
+    let folded = |model: &Model, tau| model.folds[0].slot.as_ref().unwrap().at(1024, tau).nanos;
+    assert!((folded(&model, 4) / (1.6 * (250.0 + 1.3 * 1024.0)) - 1.0).abs() < 1e-3);
+    let rounds = model.residuals.iter().find(|r| r.of.contains("partners")).unwrap();
+    assert!(rounds.from == 3.0 && rounds.to == 7.0 && rounds.worst < 1e-3, "{rounds:?}");
+    // What a line with several writers tells stands in for a line that a peer has modified.
+    assert!((model.levels[0].own_modified.unwrap().value / WRITERS - 1.0).abs() < 1e-3);
+
+    let peers = |c: &Cell| c.factors.get("source").is_some_and(|source| source == "peers");
+    p.cells.retain(|c| !["star", "partners"].contains(&c.probe.as_str()) && !peers(c));
+    let model = fit(&p).unwrap();
+    assert_eq!(model.stores, None);
+    assert!((model.between_stores(Level::L3).value / (0.5 * 240.0) - 1.0).abs() < 1e-3);
+    assert!((model.issue.value / O - 1.0).abs() < 1e-3);
+    assert_eq!(model.issue.provenance, Provenance::Inferred);
+    assert_eq!(model.folds[0].slot.as_ref().unwrap().taus, [1]);
+    let why = |what: &str| model.unidentified.iter().find(|u| u.what == what).map(|u| u.because.as_str());
+    assert!(why("stores").is_some_and(|w| w.contains("half of an ownership transfer")));
+    assert!(why("fold[tau > 1]").is_some_and(|w| w.contains("slowed as copies are")));
 }
 
 /// Every number with an interval in a model's text: value, ends, and where it stands.

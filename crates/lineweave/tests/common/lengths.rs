@@ -2,7 +2,7 @@
 
 use super::{contribution, expected, say, Outcome};
 use lineweave::kernel::ElementType;
-use lineweave::{CallSpec, Communicator, Operator};
+use lineweave::{f16, CallSpec, Communicator, Operator};
 use lineweave_core::collective::Collective;
 use lineweave_core::plan::{Blocks, Grid};
 
@@ -52,6 +52,27 @@ fn one(
             found[at], wanted[at]
         )),
     }
+}
+
+/// Sums of 16-bit floats, which plans that combine all contributions in one step round once.
+pub fn halves(comm: &mut Communicator, lengths: &[usize]) -> Outcome {
+    let (rank, ranks) = (comm.rank(), comm.ranks());
+    // Sums are exact.
+    let part = |rank: usize, i: usize| ((3 * rank + i) % 17) as f32;
+    for &elements in lengths {
+        let given: Vec<f16> = (0..elements).map(|i| f16::from_f32(part(rank, i))).collect();
+        let mut found = vec![f16::MAX; elements + GUARD];
+        comm.allreduce(&given, &mut found[..elements], Operator::Sum).map_err(say)?;
+        let sum = |i: usize| f16::from_f32((0..ranks).map(|r| part(r, i)).sum());
+        let wanted = (0..elements).map(sum).chain([f16::MAX; GUARD]);
+        if let Some(at) = found.iter().zip(wanted).position(|(&found, wanted)| found != wanted) {
+            return Err(format!(
+                "{elements} halves on {ranks} ranks: rank {rank} element {at} is {}",
+                found[at]
+            ));
+        }
+    }
+    Ok(lengths.len())
 }
 
 /// A program with a thousand lengths and every root holds few plans.

@@ -109,7 +109,13 @@ pub(in crate::commands) fn parameters(model: &Model) -> Vec<Parameter> {
         Parameter::new("R_I", model.invalid, "a line in nobody's cache"),
         Parameter::new("T_C c", model.contention.c, "one more reader of the same line").per("reader"),
         Parameter::new("T_C b", model.contention.b, "readers of the same line, fixed part"),
-        Parameter::new("issue", model.issue, "between stores to different lines of others").per("line"),
+        Parameter::new("issue", model.issue, "between loads of lines in a row").per("line"),
+        Parameter::new(
+            "stores",
+            model.between_stores(model.levels[0].level),
+            "between stores to lines that others poll",
+        )
+        .per("line"),
         Parameter::new("add", model.add, "a fetch-and-add on a line that others have"),
     ];
     for level in &model.levels {

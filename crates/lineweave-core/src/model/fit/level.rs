@@ -57,7 +57,10 @@ pub(super) fn fit_level(
         );
         read.inferred(1.0)
     });
-    let own_modified = line("own", "modified");
+    let own_modified = match line("own", "modified") {
+        None => super::crowd::writers(cells, level, notes)?.filter(|own| own.value > 0.0),
+        measured => measured,
+    };
     if signal.is_empty() {
         notes.missing(format!("signal@{level}"), "no cell; a read and an ownership transfer stand in");
         let both = read.plus(own).inferred(1.0);

@@ -1,6 +1,7 @@
 //! From a profile to a model. What a profile cannot tell is listed in the model by name and reason, and what
 //! stands in for it is marked as inferred or assumed.
 
+mod crowd;
 mod level;
 
 use super::cells::{fitted, sigma, Cells};
@@ -106,10 +107,13 @@ pub fn fit(profile: &Profile) -> Result<Model, FitError> {
     }
     let near = levels.first().ok_or(FitError::NoTransfers)?;
     let contention = fit_contention(&cells, near.read, local, &mut notes)?;
-    let issue = match &near.lines {
-        Some(t) if t.o.value > 0.0 && t.o.value < near.own.value => t.o.inferred(1.0),
-        _ => {
-            notes.missing("issue", "no T_N fit gives the cost of one more line");
+    crowd::partners(&cells, near, &mut notes)?;
+    let stores = crowd::stores(&cells, near.level, &mut notes)?;
+    let issue = match (crowd::row(&cells, near.level, &mut notes)?, &near.lines) {
+        (Some(row), _) if row.value > 0.0 && row.value < near.own.value => row,
+        (_, Some(t)) if t.o.value > 0.0 && t.o.value < near.own.value => t.o.inferred(1.0),
+        (_, Some(_) | None) => {
+            notes.missing("issue", "neither a star nor a T_N fit gives the cost of one more line");
             Fitted::assumed(near.own.value * 0.25)
         }
     };
@@ -152,7 +156,7 @@ pub fn fit(profile: &Profile) -> Result<Model, FitError> {
         invalid,
         contention,
         issue,
-        stores: None,
+        stores,
         add,
         levels,
         copy,
@@ -229,9 +233,9 @@ fn fit_folds(cells: &Cells, stand_in: &[FoldCosts], notes: &mut Notes) -> Result
     kinds.sort();
     let mut folds = Vec::new();
     for (element, op) in kinds {
-        let of = |source| cells.with("fold", &[("type", &element), ("op", &op), ("source", source)]);
-        let slot = cells.surface(&of("slot"))?;
-        match cells.surface(&of("private"))? {
+        let slot = crowd::folds(cells, (&element, &op), notes)?;
+        let private = cells.with("fold", &[("type", &element), ("op", &op), ("source", "private")]);
+        match cells.surface(&private)? {
             Some(private) => folds.push(FoldCosts { element, op, private, slot }),
             None => notes.missing(format!("fold[{element} {op}]"), "no cell with both operands private"),
         }
