@@ -43,7 +43,7 @@ fn work(job: &str, comm: &mut Communicator) -> Result<String, String> {
         "wide" => count(common::wide::wide(comm, &[0, 1, 7, 300])),
         "lengths" => {
             let lengths = common::lengths::around(&[320, 5120]);
-            let cases = common::lengths::lengths(comm, &lengths)?;
+            let cases = common::lengths::lengths(comm, &lengths)? + common::lengths::halves(comm, &lengths)?;
             Ok((cases + common::lengths::few_plans(comm)?).to_string())
         }
         "blocks" => {
