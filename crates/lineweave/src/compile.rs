@@ -66,17 +66,33 @@ pub struct Need {
     pub counts: bool,
 }
 
-/// A plan as one rank runs it.
-#[derive(Clone, Debug)]
-pub struct Compiled {
-    /// The steps, in order.
-    pub steps: Box<[Step]>,
+/// A rank's steps, and what they refer to.
+#[derive(Clone, Debug, Default)]
+pub struct Steps {
+    /// In order.
+    pub all: Box<[Step]>,
     /// Of the steps that fold into two places.
     pub doubles: Box<[Double]>,
     /// Of the steps that combine all contributions.
     pub chains: Box<[Chain]>,
     /// How steps depend on the length, where the plan is run for shorter messages or blocks as well.
     cuts: Option<Cuts>,
+}
+
+impl Steps {
+    /// What they take of memory, beyond the fields.
+    fn bytes(&self) -> usize {
+        let operands: usize = self.chains.iter().map(|chain| size_of_val(&*chain.operands)).sum();
+        let lists = size_of_val(&*self.all) + size_of_val(&*self.doubles) + size_of_val(&*self.chains);
+        lists + operands + self.cuts.as_ref().map_or(0, Cuts::bytes)
+    }
+}
+
+/// A plan as one rank runs it.
+#[derive(Clone, Debug)]
+pub struct Compiled {
+    /// What it does.
+    pub steps: Steps,
     /// Half of what all ranks' buffers hold together, of the call of which this is a window: of a copy, its length. 0 where results are read
     /// again soon, and should stay in a cache.
     pub message: usize,
@@ -107,9 +123,7 @@ pub struct Compiled {
 impl Compiled {
     /// What it takes of memory.
     pub fn bytes(&self) -> usize {
-        let operands: usize = self.chains.iter().map(|chain| size_of_val(&*chain.operands)).sum();
-        let lists = size_of_val(&*self.steps) + size_of_val(&*self.doubles) + size_of_val(&*self.chains);
-        size_of::<Compiled>() + lists + operands + self.cuts.as_ref().map_or(0, Cuts::bytes)
+        size_of::<Compiled>() + self.steps.bytes()
     }
 
     /// The process of whose memory an address is.
@@ -121,7 +135,7 @@ impl Compiled {
     /// into `out`.
     pub fn swap(&self) -> Option<Swap> {
         let [Step::SetBytes { at, home, value, src, len }, Step::WaitBytes { at: other, home: theirs, value: wanted, dst, len: taken, .. }, Step::Fold { a, b, dst: out, .. }] =
-            *self.steps
+            *self.steps.all
         else {
             return None;
         };
@@ -135,7 +149,7 @@ impl Compiled {
 
     /// The flag to raise and the flag to wait for, when that is all this rank does.
     pub fn exchange(&self) -> Option<Exchange> {
-        match *self.steps {
+        match *self.steps.all {
             [Step::Set { at, home, value }, Step::Wait { at: other, home: theirs, value: wanted, .. }] => {
                 Some(Exchange { at, home, value, other, theirs, wanted })
             }
@@ -236,10 +250,7 @@ pub fn compile(
         digest: part.digest,
         runs: 0,
         message: if part.rereads { 0 } else { half_of_all(plan, message) },
-        steps,
-        doubles,
-        chains: compiler.chains.into(),
-        cuts: None,
+        steps: Steps { all: steps, doubles, chains: compiler.chains.into(), cuts: None },
     })
 }
 

@@ -147,7 +147,7 @@ pub unsafe fn execute<P: Patience>(
     frame: &mut Frame<'_>,
     patience: &mut P,
 ) -> Result<(), (usize, P::Stop)> {
-    for (number, step) in plan.steps[from..].iter().enumerate() {
+    for (number, step) in plan.steps.all[from..].iter().enumerate() {
         // SAFETY: passed on.
         if let Err(stop) = unsafe { one(plan, step, frame, patience) } {
             return Err((from + number, stop));
@@ -181,13 +181,13 @@ unsafe fn one<P: Patience>(
         }
         Step::FoldAll { number } => {
             // SAFETY: as above.
-            if !unsafe { frame.combine_all(&plan.chains[number as usize], plan.grain) } {
+            if !unsafe { frame.combine_all(&plan.steps.chains[number as usize], plan.grain) } {
                 return Err(patience.broken());
             }
         }
         Step::FoldTwice { number } => {
             // SAFETY: as above; the copy was proven disjoint.
-            if !unsafe { frame.combine_twice(&plan.doubles[number as usize], plan.grain) } {
+            if !unsafe { frame.combine_twice(&plan.steps.doubles[number as usize], plan.grain) } {
                 return Err(patience.broken());
             }
         }

@@ -74,7 +74,7 @@ mod tests {
             let seat =
                 Seat { rank: 0, segment, model, shape, held: true, places: false, ahead, rounds_once: false };
             let compiled = compile(&Part::whole(plan, false), bytes, &proof, seat, &mut 0).expect("it fits");
-            compiled.steps.iter().any(|step| matches!(step, Step::Ahead { .. }))
+            compiled.steps.all.iter().any(|step| matches!(step, Step::Ahead { .. }))
         };
         assert!(takes(Collective::Allgather, "all-read-all", 1024, true));
         assert!(takes(Collective::Allreduce, "recursive-doubling", 512, true));

@@ -4,7 +4,7 @@
 //! takes a fraction of the time that they take to run.
 
 use super::step::{Addr, Chain, Double, Step, IN, OUT, PEERS};
-use super::Compiled;
+use super::{Compiled, Steps};
 use lineweave_core::plan::Plan;
 
 /// Bytes of a window of each block, or of the message, and bytes from one block to the next.
@@ -58,11 +58,11 @@ fn of_users(addr: Addr) -> bool {
 
 impl Cuts {
     /// Of a plan that has `pitch` bytes from one block to the next.
-    fn of(steps: &[Step], doubles: &[Double], chains: &[Chain], pitch: usize) -> Cuts {
+    fn of(steps: &Steps, pitch: usize) -> Cuts {
         let cut = |(number, &step): (usize, &Step)| {
             let listed = match step {
-                Step::FoldTwice { number } => Listed::Double(doubles[number as usize]),
-                Step::FoldAll { number } => Listed::Chain(chains[number as usize].clone()),
+                Step::FoldTwice { number } => Listed::Double(steps.doubles[number as usize]),
+                Step::FoldAll { number } => Listed::Chain(steps.chains[number as usize].clone()),
                 _ => Listed::Nothing,
             };
             let depends = match (step, &listed) {
@@ -81,7 +81,7 @@ impl Cuts {
             };
             depends.then_some(Cut { number, step, listed })
         };
-        Cuts { steps: steps.iter().enumerate().filter_map(cut).collect(), pitch, now: None }
+        Cuts { steps: steps.all.iter().enumerate().filter_map(cut).collect(), pitch, now: None }
     }
 
     pub fn bytes(&self) -> usize {
@@ -97,36 +97,36 @@ impl Compiled {
     /// Has it be cut before each run, if its plan can be: who asks for it has a proof that [says so](lineweave_core::verify::Proof::shortens).
     #[must_use]
     pub fn with_cuts(self, plan: &Plan) -> Compiled {
-        let cuts = plan.pitch().map(|pitch| Cuts::of(&self.steps, &self.doubles, &self.chains, pitch));
-        Compiled { cuts, ..self }
+        let cuts = plan.pitch().map(|pitch| Cuts::of(&self.steps, pitch));
+        Compiled { steps: Steps { cuts, ..self.steps }, ..self }
     }
 
     /// Has the next run be of a window like this; others than those that are to be cut run for their own length alone.
     #[inline(always)]
     pub fn cut(&mut self, span: Span) {
-        if self.cuts.as_ref().is_some_and(|cuts| cuts.now != Some(span)) {
+        if self.steps.cuts.as_ref().is_some_and(|cuts| cuts.now != Some(span)) {
             self.cut_anew(span);
         }
     }
 
     #[cold]
     fn cut_anew(&mut self, span: Span) {
-        let Some(cuts) = &mut self.cuts else { return };
+        let Steps { all, doubles, chains, cuts: Some(cuts) } = &mut self.steps else { return };
         cuts.now = Some(span);
         let maker = Maker { pitch: cuts.pitch, span, grain: self.grain };
         for Cut { number, step, listed } in &cuts.steps {
             let left = match (*step, listed) {
                 (Step::FoldTwice { number }, Listed::Double(double)) => {
                     let made = maker.double(double);
-                    self.doubles[number as usize] = made;
+                    doubles[number as usize] = made;
                     made.elements
                 }
                 (Step::FoldAll { number }, Listed::Chain(chain)) => {
-                    maker.chain(chain, &mut self.chains[number as usize])
+                    maker.chain(chain, &mut chains[number as usize])
                 }
                 _ => usize::MAX,
             };
-            self.steps[*number] = if left == 0 { NOTHING } else { maker.step(*step) };
+            all[*number] = if left == 0 { NOTHING } else { maker.step(*step) };
         }
     }
 }

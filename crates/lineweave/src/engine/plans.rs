@@ -1,6 +1,6 @@
 //! Plans that an engine can run, and the memory that their runs need.
 
-use crate::compile::{Compiled, PlanId, PEERS};
+use crate::compile::{Compiled, PlanId, Steps, PEERS};
 use crate::scratch::Scratch;
 use crate::segment::Setup;
 use std::ops::{Index, IndexMut};
@@ -52,8 +52,7 @@ impl Plans {
 
     /// Gives one up that will not be run again.
     pub fn remove(&mut self, id: PlanId) {
-        let plan = &mut self[id];
-        (plan.steps, plan.doubles, plan.chains) = (Box::new([]), Box::new([]), Box::new([]));
+        self[id].steps = Steps::default();
         self.vacant.push(id);
     }
 
