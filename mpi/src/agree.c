@@ -44,7 +44,7 @@ static uint32_t hint = 1;
 /* In `position`: a thread agrees, and a call that another one starts waits for the outcome. */
 #define AGREES ((uint64_t)1 << 63)
 
-/* A rank waits for others so long at most: a hundredth of the time since the communicator's first call, and never longer than this. Where calls are
+/* A rank waits for others so long at most: 1/SHARE of the time since the communicator's first call, and never longer than this. Where calls are
  * counted for it, which is for tests, it is this. */
 #define LONGEST_NS 100000000u
 #define SHARE 128
