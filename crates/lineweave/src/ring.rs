@@ -6,7 +6,9 @@
 //! 1. A plan's use number `u` of the ring takes bank `u mod k`. All ranks run the same plans in the same
 //!    order, so they agree on `u`.
 //! 2. Before its first op a rank waits until every rank has left use `u - k`, the bank's previous use.
-//! 3. A rank that has finished use `u` publishes `left = u + 1`, after its last access to the bank.
+//! 3. A rank that has finished use `u` publishes `left = u + 1`, after its last access to the bank. Of a ring of many banks it
+//!    publishes every eighth part of a round only: whoever runs ahead reads that line, and each time takes it from its owner.
+//!    A rank that waits in step 2 asks for a use that every rank comes to without it, so somebody always goes on.
 //!
 //! Proof sketch: the access of any rank in use `u - k` precedes its store of step 3, which precedes (by
 //! release and acquire) the end of step 2 of any rank in use `u`. So flags there are at rest and below every
@@ -15,6 +17,9 @@
 //! without a look at memory. Otherwise a rank looks once every `k - 1` uses.
 
 use crate::sync::{AtomicU64, Ordering};
+
+/// How often in a round of the ring a rank publishes what it has left, where there are as many banks.
+const PARTS: u64 = 8;
 
 /// One rank's view of a ring of banks.
 #[derive(Clone, Debug)]
@@ -66,6 +71,12 @@ impl Ring {
         self.uses & (self.banks - 1)
     }
 
+    /// Whether what was left so far is to be published (step 3).
+    #[inline(always)]
+    pub fn publishes(&self) -> bool {
+        self.uses & (self.banks / PARTS).saturating_sub(1) == 0
+    }
+
     /// Takes the next bank (step 1) and returns its number; [`Ring::needs`] must have been met.
     #[inline(always)]
     pub fn enter(&mut self) -> u64 {
@@ -103,5 +114,28 @@ mod tests {
         ring.learn(1);
         assert_eq!((ring.needs(), ring.enter()), (None, 0));
         assert_eq!(ring.needs(), Some(2));
+    }
+
+    #[test]
+    fn ranks_go_on_for_ever_with_what_is_published_now_and_then() {
+        for banks in [2, 4, 8, 16, 64] {
+            let (mut rings, mut published) = ([Ring::new(banks), Ring::new(banks)], [0, 0]);
+            let mut ahead = 0;
+            // The first always runs as far ahead as it may; the second makes a step only when it cannot.
+            while rings[1].uses() < 5 * banks {
+                let who = usize::from(rings[0].needs().is_some_and(|need| published[1] < need));
+                if let Some(need) = rings[who].needs() {
+                    assert!(published[1 - who] >= need, "{banks} banks: nobody goes on at {rings:?}");
+                    rings[who].learn(published[1 - who]);
+                }
+                rings[who].enter();
+                if rings[who].publishes() {
+                    published[who] = rings[who].uses();
+                }
+                ahead = ahead.max(rings[0].uses() - rings[1].uses());
+                assert!(rings[0].uses() <= rings[1].uses() + banks, "a bank is used twice at once");
+            }
+            assert_eq!(ahead, banks, "{banks} banks are not all used");
+        }
     }
 }

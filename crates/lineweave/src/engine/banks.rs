@@ -65,7 +65,10 @@ impl Banks {
     /// Leaves the newest bank of `class`.
     #[inline(always)]
     pub fn leave(&self, class: BankClass, waiter: &Waiter) {
-        self.publish(class, self.rings[class.index()].uses(), waiter);
+        let ring = &self.rings[class.index()];
+        if ring.publishes() {
+            self.publish(class, ring.uses(), waiter);
+        }
     }
 
     /// Leaves the bank where a plan stayed, if one did.
