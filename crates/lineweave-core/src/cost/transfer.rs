@@ -76,7 +76,8 @@ impl Player<'_> {
         at += calls as f64 * if calls > 0 { self.attached(len, tau) } else { 0.0 };
         for place in operands {
             let mut extra = self.fetch(rank, bank, now, place, len, tau, copied);
-            // A fold out of a slot was measured as such: the prefetcher hides part of the transfer.
+            // A fold out of a slot was measured as such. Its lines come as a copy's do, and what disturbs a measurement makes it
+            // longer only: the shorter of both is nearer to what they take.
             if let (Some(slot), true) = (costs.and_then(|f| f.slot.as_ref()), extra.nanos > 0.0) {
                 let near = self.wires.sitting.rates.model.levels.first().map(|l| l.level);
                 if near == extra.level {
@@ -84,7 +85,8 @@ impl Player<'_> {
                     let get = &self.wires.sitting.rates.model.levels[0].get;
                     let slower = get.at(len, tau).nanos / get.at(len, 1).nanos.max(1e-9);
                     let (tau, slower) = if slot.taus.len() > 1 { (tau, 1.0) } else { (1, slower) };
-                    extra.nanos = (slot.at(len, tau).nanos * slower - base).max(0.0);
+                    let folded = (slot.at(len, tau).nanos * slower - base).max(0.0);
+                    extra.nanos = extra.nanos.min(folded);
                 }
             }
             at += self.in_row(rank, extra).nanos + self.cold(rank, place, len, tau, copied);
