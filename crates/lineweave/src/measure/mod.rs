@@ -107,9 +107,8 @@ pub struct Progress {
 struct Open {
     crew: usize,
     task: Task,
-    samples: Samples,
-    /// Median of each pass.
-    medians: Vec<f64>,
+    /// Of each pass.
+    passes: Vec<Samples>,
 }
 
 /// Measures. `progress` is called after each visit of a cell; nothing is printed.
@@ -132,12 +131,7 @@ pub fn measure(set: &ProbeSet, progress: &mut dyn FnMut(Progress)) -> Result<Pro
     let mut cells = Vec::new();
     for (crew, who) in crews.iter().enumerate() {
         let mut offer = offers(who, set.largest);
-        cells.extend(offer.tasks.drain(..).map(|task| Open {
-            crew,
-            task,
-            samples: Samples::default(),
-            medians: Vec::new(),
-        }));
+        cells.extend(offer.tasks.drain(..).map(|task| Open { crew, task, passes: Vec::new() }));
         offer.unidentified.into_iter().for_each(|u| found.missing(u.what, u.because));
     }
     for pass in 1..=set.passes.max(1) {
@@ -182,7 +176,7 @@ fn offers(crew: &Crew, largest: usize) -> Offer {
 
 /// The cells of a set-up: one under each of its names.
 fn closed(open: &Open) -> Vec<Cell> {
-    let Some(stats) = open.samples.stats() else { return Vec::new() };
+    let Some(stats) = Samples::of_passes(&open.passes).stats() else { return Vec::new() };
     open.task.keys.iter().map(|key| cell_of(key.clone(), stats)).collect()
 }
 
@@ -216,8 +210,9 @@ fn drift(cells: &[Open]) -> Option<Cell> {
         key.probe == "exchange" && key.factors.get("layout").is_some_and(|l| l == "paired")
     };
     let reference = cells.iter().find(reference)?;
-    let stats = Stats::of(&reference.medians, 0)?;
-    let most = reference.medians.iter().copied().fold(0.0, f64::max);
+    let medians: Vec<f64> = reference.passes.iter().filter_map(|p| Some(p.stats()?.median)).collect();
+    let stats = Stats::of(&medians, 0)?;
+    let most = medians.iter().copied().fold(0.0, f64::max);
     let mut cell = cell_of(Key::new("drift").with("of", &reference.task.keys[0]), stats);
     if most > stats.min * (1.0 + DRIFT) {
         cell.flagged.push(format!(

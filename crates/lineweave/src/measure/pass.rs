@@ -74,9 +74,7 @@ pub fn run(
             outcome.map(|()| reports)
         })?;
         for (index, samples) in reports {
-            let open = &mut cells[index];
-            open.medians.extend(samples.stats().map(|s| s.median));
-            open.samples.merge(&samples);
+            cells[index].passes.push(samples);
         }
     }
     Ok(())
