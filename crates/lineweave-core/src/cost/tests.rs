@@ -53,6 +53,19 @@ fn two_ranks_alone_on_one_line_pay_one_transfer_a_run() {
     near(apart, 2.0 + 1.0 + 20.0 + 30.0);
 }
 
+/// On a CPU whose lines travel fast a run takes longer than half of a transfer. That the exchange was measured at one transfer says that it fits in.
+#[test]
+fn two_ranks_ride_on_one_transfer_where_a_run_takes_longer_than_half_of_it() {
+    let mut model = values().model();
+    model.overhead.run.value = 16.0;
+    let shape = Shape::flat(2);
+    let options = Options { runs: 40, ..Options::default() };
+    let of = |layout| cost_with(&model, &shape, &exchange(layout), &options).total.0;
+    let (together, apart) = (of(Layout::Paired), of(Layout::Alone));
+    near(apart, 16.0 + 1.0 + 20.0 + 30.0);
+    assert!(together < 0.9 * apart, "{together} beside {apart}");
+}
+
 /// In a butterfly of four the partner of the round before has the line: each round pays what two lines do.
 #[test]
 fn a_butterfly_on_shared_lines_does_not_ride_on_one_transfer() {
