@@ -95,6 +95,8 @@ pub struct Program {
     pub same_lines: bool,
     /// Whether a bank is entered only after everybody has left it.
     pub guarded: bool,
+    /// Whether two ranks exchange a flag, with a word at most, and that is all: a call like the last one is then straight code.
+    pub swaps: bool,
 }
 
 impl Program {
@@ -130,6 +132,19 @@ impl Program {
             own.max(reached * windows / 2) + (slots as f64 * times / 2.0) as usize
         };
         self.ops.iter().enumerate().map(of_rank).collect()
+    }
+}
+
+/// Bytes of a word.
+const WORD: usize = 8;
+
+/// Whether a rank sets a flag, waits for one, and combines the words that came with them at most.
+fn swaps(ops: &[Instruction]) -> bool {
+    match ops {
+        [Instruction::Set { .. }, Instruction::Wait { .. }, then @ ..] => {
+            matches!(then, [] | [Instruction::Fold { len: ..=WORD, .. }])
+        }
+        _ => false,
     }
 }
 
@@ -367,7 +382,11 @@ pub fn compile(plan: &Plan, line_bytes: usize, options: &Options) -> Result<Prog
         Reuse::Same => 1,
         Reuse::Ring => options.banks.min(options.runs),
     };
+    let same_lines = !plan.collective.one_way() && plan.leaves_room_for_a_generation();
     Ok(Program {
+        swaps: (same_lines || plan.reuse == Reuse::Same)
+            && plan.ranks == 2
+            && ops.iter().all(|ops| swaps(ops)),
         ops,
         flags: c.flags,
         lines: c.readers.len(),
@@ -376,7 +395,7 @@ pub fn compile(plan: &Plan, line_bytes: usize, options: &Options) -> Result<Prog
         slots: c.slots.pieces,
         reached: c.reached.pieces,
         banks,
-        same_lines: !plan.collective.one_way() && plan.leaves_room_for_a_generation(),
+        same_lines,
         guarded: plan.reuse == Reuse::Ring,
     })
 }

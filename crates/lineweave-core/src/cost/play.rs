@@ -68,7 +68,11 @@ pub fn play(model: &Model, shape: &Shape, plan: &Plan, program: &Program, option
     let ranks = plan.ranks;
     let runner = Runner { run: 0, pc: 0, started: false, ends: Vec::new(), in_row: false, late: false };
     let runs = options.runs + usize::from(!program.reached.is_empty());
-    let sitting = Sitting::of(model, shape);
+    let mut sitting = Sitting::of(model, shape);
+    if program.swaps && shape.oversubscription() == 1 {
+        // Nothing of the call is between the wait of one and the store of the next.
+        sitting.rates.run = 0.0;
+    }
     let buffer = |of: &Pieces| Buffer::new(&of.ends, sitting.cache[of.with.index()]);
     let mut player = Player {
         shape,

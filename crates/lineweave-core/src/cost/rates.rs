@@ -242,15 +242,6 @@ impl Prices for Sitting<'_> {
         first
     }
 
-    /// Where the probes found that two ranks ride on one transfer of a line, a run and what is set in it fit in.
-    fn leaves_after(&self, transfer: u64) -> u64 {
-        let rates = &self.rates;
-        match rates.upgrade {
-            Some(_) => (transfer / 2).max(picos(rates.run + rates.wait + rates.set).0.min(transfer)),
-            None => transfer / 2,
-        }
-    }
-
     fn upgrade(&self) -> Option<u64> {
         self.rates.upgrade
     }

@@ -49,21 +49,22 @@ fn two_ranks_alone_on_one_line_pay_one_transfer_a_run() {
     let (together, apart) = (of(Layout::Paired), of(Layout::Alone));
     // Two runs with their overheads fit into the half of a transfer in which the line is still there.
     assert!((30.0..33.0).contains(&together), "{together}");
-    // A run, a set, and a signal.
-    near(apart, 2.0 + 1.0 + 20.0 + 30.0);
+    // A set, and a signal.
+    near(apart, 1.0 + 20.0 + 30.0);
 }
 
-/// On a CPU whose lines travel fast a run takes longer than half of a transfer. That the exchange was measured at one transfer says that it fits in.
+/// A run that takes longer than half of a transfer by itself would give the line away before the store of the next run. Where an exchange
+/// is all there is to a call, nothing lies between the two.
 #[test]
-fn two_ranks_ride_on_one_transfer_where_a_run_takes_longer_than_half_of_it() {
+fn two_ranks_ride_on_one_transfer_however_long_a_run_takes_by_itself() {
     let mut model = values().model();
     model.overhead.run.value = 16.0;
     let shape = Shape::flat(2);
     let options = Options { runs: 40, ..Options::default() };
     let of = |layout| cost_with(&model, &shape, &exchange(layout), &options).total.0;
     let (together, apart) = (of(Layout::Paired), of(Layout::Alone));
-    near(apart, 16.0 + 1.0 + 20.0 + 30.0);
-    assert!(together < 0.9 * apart, "{together} beside {apart}");
+    assert!((30.0..33.0).contains(&together), "{together}");
+    near(apart, 1.0 + 20.0 + 30.0);
 }
 
 /// In a butterfly of four the partner of the round before has the line: each round pays what two lines do.

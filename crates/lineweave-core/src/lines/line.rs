@@ -218,7 +218,7 @@ impl Line {
         };
         let arrived = Picos(start.0 + prices.nth(found, nth, transfer));
         let takes_over = self.state() == State::M && prices.upgrade().is_some();
-        self.leaves = self.owner.map(|owner| (owner, Picos(start.0 + prices.leaves_after(transfer)), core));
+        self.leaves = self.owner.map(|owner| (owner, Picos(start.0 + transfer / 2), core));
         self.free = match takes_over {
             true => arrived,
             false => Picos(start.0 + prices.service(found, transfer)),

@@ -65,11 +65,6 @@ pub trait Prices {
     /// How long a line that was asked for keeps others waiting, when the transfer takes this long.
     fn service(&self, found: Found, transfer: u64) -> u64;
 
-    /// How long after a read was served the owner still has the line and can write it: half of a transfer, in which the read gets there.
-    fn leaves_after(&self, transfer: u64) -> u64 {
-        transfer / 2
-    }
-
     /// The `nth` line in a row, from 1, when one alone takes `first`.
     fn nth(&self, found: Found, nth: u64, first: u64) -> u64;
 
