@@ -26,21 +26,10 @@ pub fn scale_fn(operator: Operator, element: ElementType) -> Option<ScaleFn> {
 /// As [`scale_fn`], compiled for one level; the widest supported one if this CPU does not support it.
 pub fn scale_fn_at(operator: Operator, element: ElementType, level: Level) -> Option<ScaleFn> {
     let level = if level.supported() { level } else { Level::best() };
-    match operator {
-        Operator::Avg => resolve(element, level),
-        Operator::Sum
-        | Operator::Prod
-        | Operator::Min
-        | Operator::Max
-        | Operator::BitAnd
-        | Operator::BitOr
-        | Operator::BitXor
-        | Operator::LogicalAnd
-        | Operator::LogicalOr
-        | Operator::LogicalXor
-        | Operator::MinLoc
-        | Operator::MaxLoc
-        | Operator::User(_) => None,
+    if operator == Operator::Avg {
+        resolve(element, level)
+    } else {
+        None
     }
 }
 
