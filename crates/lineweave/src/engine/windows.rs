@@ -1,7 +1,7 @@
 //! Running one window: banks are entered and left here.
 
 use super::banks::{BankPlace, Stay};
-use super::call_plan::{Left, Window, Run};
+use super::call_plan::{Left, MessageWindow, Run};
 use super::run::{Buffers, Mode, Stop};
 use super::state::Engine;
 use super::wire::Wire;
@@ -49,7 +49,7 @@ impl Engine {
     ) -> Result<(), Stop> {
         loop {
             if left.run.is_none() {
-                let Some(Window { plan, at, span }) = left.windows.now() else { return Ok(()) };
+                let Some(MessageWindow { plan, at, span }) = left.windows.now() else { return Ok(()) };
                 let run = self.begin_run(plan, span, mode)?;
                 // A null buffer is one that the plan does not touch.
                 let (mut input, output) = (input.wrapping_add(at), output.wrapping_add(at));
