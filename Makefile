@@ -2,7 +2,7 @@
 # Both install what they need first (scripts/setup), so that they work on a fresh Debian or Ubuntu.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-core test-runtime test-c test-python test-mpi test-mpi-all soak sanitize deny test-report test-sdist test-torch mpi setup build install wheel sdist fmt lint doc bench gallery screenshots simgrid figures clean
+.PHONY: help run test test-core test-proofs test-runtime test-c test-python test-mpi test-mpi-all soak sanitize deny test-report test-sdist test-torch mpi setup build install wheel sdist fmt lint doc bench gallery screenshots simgrid figures clean
 
 PREFIX ?= /usr/local
 
@@ -21,8 +21,11 @@ run: ## measure this machine, choose plans for it, run them: predicted beside me
 test: setup ## every check, ending with "N passed, N failed"
 	scripts/test
 
-test-core: setup ## of these: plans, algorithms, proofs, models, simulation, papers
+test-core: setup ## of these: plans, algorithms, models, simulation, papers
 	scripts/test core
+
+test-proofs: setup ## of these: proofs of every algorithm for 1 to 64 ranks, and the mutants that the checker has to refute
+	scripts/test proofs
 
 test-runtime: setup ## of these: teams, calls, engine and the command
 	scripts/test runtime

@@ -634,6 +634,19 @@ lw_status lw_comm_set_shared_buffers(struct lw_comm *comm,
 lw_status lw_barrier(struct lw_comm *comm);
 
 /*
+ * Combines every rank's sendbuf, `count` elements, elementwise in every rank's recvbuf, with the same bits everywhere.
+ * Errors: of calls, of buffers, LW_ERR_OP.
+ *
+ *     lw_allreduce(comm, x, y, n, LW_F64, LW_SUM);
+ */
+lw_status lw_allreduce(struct lw_comm *comm,
+                       const void *sendbuf,
+                       void *recvbuf,
+                       size_t count,
+                       lw_type type,
+                       lw_op op);
+
+/*
  * Copies `count` elements of the root's buffer into every other rank's.
  * Errors: of calls, of buffers, LW_ERR_ROOT.
  *
@@ -654,45 +667,6 @@ lw_status lw_reduce(struct lw_comm *comm,
                     lw_type type,
                     lw_op op,
                     int root);
-
-/*
- * Combines every rank's sendbuf, `count` elements, elementwise in every rank's recvbuf, with the same bits everywhere.
- * Errors: of calls, of buffers, LW_ERR_OP.
- *
- *     lw_allreduce(comm, x, y, n, LW_F64, LW_SUM);
- */
-lw_status lw_allreduce(struct lw_comm *comm,
-                       const void *sendbuf,
-                       void *recvbuf,
-                       size_t count,
-                       lw_type type,
-                       lw_op op);
-
-/*
- * Combines, in rank order, the sendbuf of all ranks up to and with this one in its recvbuf, `count` elements.
- * Errors: of calls, of buffers, LW_ERR_OP.
- *
- *     lw_scan(comm, x, y, n, LW_F64, LW_SUM);
- */
-lw_status lw_scan(struct lw_comm *comm,
-                  const void *sendbuf,
-                  void *recvbuf,
-                  size_t count,
-                  lw_type type,
-                  lw_op op);
-
-/*
- * Combines, in rank order, the sendbuf of all ranks before this one in its recvbuf, `count` elements. Rank 0 does not touch it.
- * Errors: of calls, of buffers, LW_ERR_OP.
- *
- *     lw_exscan(comm, x, y, n, LW_F64, LW_SUM);
- */
-lw_status lw_exscan(struct lw_comm *comm,
-                    const void *sendbuf,
-                    void *recvbuf,
-                    size_t count,
-                    lw_type type,
-                    lw_op op);
 
 /*
  * Gathers `count` elements of every rank in the root's recvbuf, in the order of ranks.
@@ -745,6 +719,32 @@ lw_status lw_reduce_scatter_block(struct lw_comm *comm,
                                   size_t count,
                                   lw_type type,
                                   lw_op op);
+
+/*
+ * Combines, in rank order, the sendbuf of all ranks up to and with this one in its recvbuf, `count` elements.
+ * Errors: of calls, of buffers, LW_ERR_OP.
+ *
+ *     lw_scan(comm, x, y, n, LW_F64, LW_SUM);
+ */
+lw_status lw_scan(struct lw_comm *comm,
+                  const void *sendbuf,
+                  void *recvbuf,
+                  size_t count,
+                  lw_type type,
+                  lw_op op);
+
+/*
+ * Combines, in rank order, the sendbuf of all ranks before this one in its recvbuf, `count` elements. Rank 0 does not touch it.
+ * Errors: of calls, of buffers, LW_ERR_OP.
+ *
+ *     lw_exscan(comm, x, y, n, LW_F64, LW_SUM);
+ */
+lw_status lw_exscan(struct lw_comm *comm,
+                    const void *sendbuf,
+                    void *recvbuf,
+                    size_t count,
+                    lw_type type,
+                    lw_op op);
 
 /*
  * Gives block j of this rank's sendbuf, `count` elements, to rank j, where it is the block of this rank in recvbuf.
@@ -1006,14 +1006,6 @@ lw_status lw_comm_set_progress_thread(struct lw_comm *comm,
                                       int on);
 
 /*
- * Starts lw_barrier; *request is to be waited for, which may fail as lw_barrier does.
- * Errors: those of lw_barrier that this rank can tell alone, LW_ERR_NULL.
- *
- *     lw_ibarrier(comm, &request);
- */
-lw_status lw_ibarrier(struct lw_comm *comm, struct lw_request **request);
-
-/*
  * Starts lw_bcast; *request is to be waited for, which may fail as lw_bcast does.
  * Errors: those of lw_bcast that this rank can tell alone, LW_ERR_NULL.
  *
@@ -1040,20 +1032,6 @@ lw_status lw_ireduce(struct lw_comm *comm,
                      lw_op op,
                      int root,
                      struct lw_request **request);
-
-/*
- * Starts lw_allreduce; *request is to be waited for, which may fail as lw_allreduce does.
- * Errors: those of lw_allreduce that this rank can tell alone, LW_ERR_NULL.
- *
- *     lw_iallreduce(comm, x, y, n, LW_F64, LW_SUM, &request);
- */
-lw_status lw_iallreduce(struct lw_comm *comm,
-                        const void *sendbuf,
-                        void *recvbuf,
-                        size_t count,
-                        lw_type type,
-                        lw_op op,
-                        struct lw_request **request);
 
 /*
  * Starts lw_gather; *request is to be waited for, which may fail as lw_gather does.
@@ -1207,6 +1185,28 @@ lw_status lw_ireduce_scatter(struct lw_comm *comm,
                              struct lw_request **request);
 
 /*
+ * Starts lw_barrier; *request is to be waited for, which may fail as lw_barrier does.
+ * Errors: those of lw_barrier that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_ibarrier(comm, &request);
+ */
+lw_status lw_ibarrier(struct lw_comm *comm, struct lw_request **request);
+
+/*
+ * Starts lw_allreduce; *request is to be waited for, which may fail as lw_allreduce does.
+ * Errors: those of lw_allreduce that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_iallreduce(comm, x, y, n, LW_F64, LW_SUM, &request);
+ */
+lw_status lw_iallreduce(struct lw_comm *comm,
+                        const void *sendbuf,
+                        void *recvbuf,
+                        size_t count,
+                        lw_type type,
+                        lw_op op,
+                        struct lw_request **request);
+
+/*
  * Starts lw_alltoallv; *request is to be waited for, which may fail as lw_alltoallv does.
  * Errors: those of lw_alltoallv that this rank can tell alone, LW_ERR_NULL.
  *
@@ -1219,14 +1219,6 @@ lw_status lw_ialltoallv(struct lw_comm *comm,
                         const size_t *recvcounts,
                         lw_type type,
                         struct lw_request **request);
-
-/*
- * Prepares lw_barrier; lw_start starts *request.
- * Errors: those of lw_barrier that this rank can tell alone, LW_ERR_NULL.
- *
- *     lw_comm_barrier_init(comm, &request);
- */
-lw_status lw_comm_barrier_init(struct lw_comm *comm, struct lw_request **request);
 
 /*
  * Prepares lw_bcast; lw_start starts *request.
@@ -1255,20 +1247,6 @@ lw_status lw_reduce_init(struct lw_comm *comm,
                          lw_op op,
                          int root,
                          struct lw_request **request);
-
-/*
- * Prepares lw_allreduce; lw_start starts *request.
- * Errors: those of lw_allreduce that this rank can tell alone, LW_ERR_NULL.
- *
- *     lw_allreduce_init(comm, x, y, n, LW_F64, LW_SUM, &request);
- */
-lw_status lw_allreduce_init(struct lw_comm *comm,
-                            const void *sendbuf,
-                            void *recvbuf,
-                            size_t count,
-                            lw_type type,
-                            lw_op op,
-                            struct lw_request **request);
 
 /*
  * Prepares lw_gather; lw_start starts *request.
@@ -1420,6 +1398,28 @@ lw_status lw_reduce_scatter_init(struct lw_comm *comm,
                                  lw_type type,
                                  lw_op op,
                                  struct lw_request **request);
+
+/*
+ * Prepares lw_barrier; lw_start starts *request.
+ * Errors: those of lw_barrier that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_comm_barrier_init(comm, &request);
+ */
+lw_status lw_comm_barrier_init(struct lw_comm *comm, struct lw_request **request);
+
+/*
+ * Prepares lw_allreduce; lw_start starts *request.
+ * Errors: those of lw_allreduce that this rank can tell alone, LW_ERR_NULL.
+ *
+ *     lw_allreduce_init(comm, x, y, n, LW_F64, LW_SUM, &request);
+ */
+lw_status lw_allreduce_init(struct lw_comm *comm,
+                            const void *sendbuf,
+                            void *recvbuf,
+                            size_t count,
+                            lw_type type,
+                            lw_op op,
+                            struct lw_request **request);
 
 /*
  * Prepares lw_alltoallv; lw_start starts *request.

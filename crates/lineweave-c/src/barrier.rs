@@ -55,13 +55,13 @@ impl Barrier {
 }
 
 /// A place that this thread has in a barrier.
-struct Place {
+struct Membership {
     number: u64,
     place: usize,
     barrier: Weak<Barrier>,
 }
 
-impl Drop for Place {
+impl Drop for Membership {
     fn drop(&mut self) {
         if let Some(barrier) = self.barrier.upgrade() {
             barrier.free().push(self.place);
@@ -70,7 +70,7 @@ impl Drop for Place {
 }
 
 thread_local! {
-    static PLACES: RefCell<Vec<Place>> = const { RefCell::new(Vec::new()) };
+    static PLACES: RefCell<Vec<Membership>> = const { RefCell::new(Vec::new()) };
 }
 
 fn barrier_of<'a>(barrier: *const lw_barrier_t) -> Result<&'a Arc<Barrier>, Failure> {
@@ -100,7 +100,7 @@ fn place_of(barrier: &Arc<Barrier>) -> Result<usize, Failure> {
             return Err(Failure::new(LW_ERR_RANK, text));
         };
         places.retain(|p| p.barrier.strong_count() > 0);
-        places.push(Place { number: barrier.number, place, barrier: Arc::downgrade(barrier) });
+        places.push(Membership { number: barrier.number, place, barrier: Arc::downgrade(barrier) });
         Ok(place)
     })
 }

@@ -84,9 +84,12 @@ impl Call {
         }
     }
 
-    /// Makes the call; what it is for the runtime is at hand when it is the last one again.
+    /// Makes the call, with a count for each rank or for all. What it is for the runtime is at hand when it is the last one with one length again.
     #[inline(always)]
-    pub(crate) fn run(&self, comm: *const lw_comm) -> lw_status {
+    pub(crate) fn run(&self, comm: *const lw_comm, counts: Option<*const usize>) -> lw_status {
+        if let Some(counts) = counts {
+            return self.run_counted(comm, counts);
+        }
         enter_again(comm, self.collective, |comm, last| {
             if let Some(known) = last.as_mut().filter(|known| self.is(known)) {
                 let element = known.spec.element;
@@ -163,13 +166,14 @@ impl Call {
         Ok(Resolved { asked: self.operator, spec, blocks, input, output })
     }
 
-    /// [`Call::resolve`] with a count for each rank, as C gives them.
+    /// [`Call::resolve`] with a count for each rank, as C gives them, or for all.
     pub(crate) fn counted<'a>(
         &self,
         comm: &Communicator,
-        counts: *const usize,
+        counts: Option<*const usize>,
     ) -> Result<Resolved<'a>, Failure> {
-        self.resolve(comm, Some(self::counts("counts", counts, comm.ranks())?))
+        let counts = counts.map(|counts| self::counts("counts", counts, comm.ranks())).transpose()?;
+        self.resolve(comm, counts)
     }
 }
 
@@ -197,42 +201,6 @@ fn end_barrier(comm: *mut lw_comm) -> lw_status {
 #[inline(never)]
 fn barrier_anew(comm: *mut lw_comm) -> lw_status {
     enter(comm, |comm| Ok(comm.barrier()?))
-}
-
-/**
- * Copies `count` elements of the root's buffer into every other rank's.
- * Errors: of calls, of buffers, LW_ERR_ROOT.
- *
- *     lw_bcast(comm, x, n, LW_F64, 0);
- */
-#[no_mangle]
-pub unsafe extern "C" fn lw_bcast(
-    comm: *mut lw_comm,
-    buffer: *mut c_void,
-    count: usize,
-    r#type: lw_type,
-    root: c_int,
-) -> lw_status {
-    Call::of(Collective::Bcast, buffer.cast_const(), buffer, count, r#type).at(root).run(comm)
-}
-
-/**
- * Combines every rank's sendbuf, `count` elements, elementwise in the root's recvbuf.
- * Errors: of calls, of buffers, LW_ERR_OP, LW_ERR_ROOT.
- *
- *     lw_reduce(comm, x, y, n, LW_F64, LW_SUM, 0);
- */
-#[no_mangle]
-pub unsafe extern "C" fn lw_reduce(
-    comm: *mut lw_comm,
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: usize,
-    r#type: lw_type,
-    op: lw_op,
-    root: c_int,
-) -> lw_status {
-    Call::of(Collective::Reduce, sendbuf, recvbuf, count, r#type).by(op).at(root).run(comm)
 }
 
 /**
@@ -305,41 +273,5 @@ fn allreduce_anew(
     element: lw_type,
     op: lw_op,
 ) -> lw_status {
-    Call::of(Collective::Allreduce, sendbuf, recvbuf, count, element).by(op).run(comm)
-}
-
-/**
- * Combines, in rank order, the sendbuf of all ranks up to and with this one in its recvbuf, `count` elements.
- * Errors: of calls, of buffers, LW_ERR_OP.
- *
- *     lw_scan(comm, x, y, n, LW_F64, LW_SUM);
- */
-#[no_mangle]
-pub unsafe extern "C" fn lw_scan(
-    comm: *mut lw_comm,
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: usize,
-    r#type: lw_type,
-    op: lw_op,
-) -> lw_status {
-    Call::of(Collective::Scan, sendbuf, recvbuf, count, r#type).by(op).run(comm)
-}
-
-/**
- * Combines, in rank order, the sendbuf of all ranks before this one in its recvbuf, `count` elements. Rank 0 does not touch it.
- * Errors: of calls, of buffers, LW_ERR_OP.
- *
- *     lw_exscan(comm, x, y, n, LW_F64, LW_SUM);
- */
-#[no_mangle]
-pub unsafe extern "C" fn lw_exscan(
-    comm: *mut lw_comm,
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: usize,
-    r#type: lw_type,
-    op: lw_op,
-) -> lw_status {
-    Call::of(Collective::Exscan, sendbuf, recvbuf, count, r#type).by(op).run(comm)
+    Call::of(Collective::Allreduce, sendbuf, recvbuf, count, element).by(op).run(comm, None)
 }

@@ -88,37 +88,14 @@ pub const LW_REPRODUCIBLE: lw_op = 0x2000_0000;
 pub(crate) const USER: lw_op = 0x4000_0000;
 
 pub(crate) fn element(given: lw_type) -> Result<ElementType, Failure> {
-    Ok(match given {
-        LW_I8 => ElementType::I8,
-        LW_I16 => ElementType::I16,
-        LW_I32 => ElementType::I32,
-        LW_I64 => ElementType::I64,
-        LW_U8 => ElementType::U8,
-        LW_U16 => ElementType::U16,
-        LW_U32 => ElementType::U32,
-        LW_U64 => ElementType::U64,
-        LW_F16 => ElementType::F16,
-        LW_BF16 => ElementType::BF16,
-        LW_F32 => ElementType::F32,
-        LW_F64 => ElementType::F64,
-        LW_COMPLEX_F32 => ElementType::ComplexF32,
-        LW_COMPLEX_F64 => ElementType::ComplexF64,
-        LW_BOOL => ElementType::Bool,
-        LW_FLOAT_INT => ElementType::FloatInt,
-        LW_DOUBLE_INT => ElementType::DoubleInt,
-        LW_LONG_INT => ElementType::LongInt,
-        LW_2INT => ElementType::IntInt,
-        LW_SHORT_INT => ElementType::ShortInt,
-        _ => match ElementType::block((given ^ BYTES) as usize).filter(|_| given > BYTES) {
-            Some(block) => block,
-            None => {
-                let text = format!(
-                    "element type {given} is unknown; expected {LW_I8} (LW_I8) to {LW_SHORT_INT} (LW_SHORT_INT), \
-                     or LW_BYTES(n) with n from 1 to 2^30 - 1"
-                );
-                return Err(Failure::new(LW_ERR_TYPE, text));
-            }
-        },
+    let known = usize::try_from(given).ok().and_then(|number| ElementType::ALL.get(number).copied());
+    let block = || ElementType::block((given ^ BYTES) as usize).filter(|_| given > BYTES);
+    known.or_else(block).ok_or_else(|| {
+        let text = format!(
+            "element type {given} is unknown; expected {LW_I8} (LW_I8) to {LW_SHORT_INT} (LW_SHORT_INT), \
+             or LW_BYTES(n) with n from 1 to 2^30 - 1"
+        );
+        Failure::new(LW_ERR_TYPE, text)
     })
 }
 
@@ -130,31 +107,15 @@ pub(crate) fn made(given: lw_op) -> Option<u32> {
 /// The operator, if it is one and the type has it, without LW_REPRODUCIBLE.
 pub(crate) fn operator(given: lw_op, element: ElementType) -> Result<Operator, Failure> {
     let given = if given > 0 { given & !LW_REPRODUCIBLE } else { given };
-    let operator = match given {
-        LW_SUM => Operator::Sum,
-        LW_PROD => Operator::Prod,
-        LW_MIN => Operator::Min,
-        LW_MAX => Operator::Max,
-        LW_AVG => Operator::Avg,
-        LW_BAND => Operator::BitAnd,
-        LW_BOR => Operator::BitOr,
-        LW_BXOR => Operator::BitXor,
-        LW_LAND => Operator::LogicalAnd,
-        LW_LOR => Operator::LogicalOr,
-        LW_LXOR => Operator::LogicalXor,
-        LW_MINLOC => Operator::MinLoc,
-        LW_MAXLOC => Operator::MaxLoc,
-        _ => match made(given).and_then(UserOperator::numbered) {
-            Some(user) => Operator::User(user),
-            None => {
-                let text = format!(
-                    "operator {given} is unknown; expected {LW_SUM} (LW_SUM) to {LW_MAXLOC} (LW_MAXLOC), \
-                     or one that lw_op_create made and that was not freed"
-                );
-                return Err(Failure::new(LW_ERR_OP, text));
-            }
-        },
-    };
+    let known = usize::try_from(given).ok().and_then(|number| Operator::ALL.get(number).copied());
+    let user = || made(given).and_then(UserOperator::numbered).map(Operator::User);
+    let operator = known.or_else(user).ok_or_else(|| {
+        let text = format!(
+            "operator {given} is unknown; expected {LW_SUM} (LW_SUM) to {LW_MAXLOC} (LW_MAXLOC), \
+             or one that lw_op_create made and that was not freed"
+        );
+        Failure::new(LW_ERR_OP, text)
+    })?;
     if !operator.defined_for(element) {
         return Err(Failure::new(LW_ERR_OP, Undefined { operator, element }.to_string()));
     }
@@ -165,10 +126,26 @@ pub(crate) fn operator(given: lw_op, element: ElementType) -> Result<Operator, F
 mod tests {
     use super::*;
 
+    /// The constants of a type as declared above: their numbers, and their names as the runtime writes them.
+    fn declared(of: &str) -> Vec<(i32, String)> {
+        let of = format!(": {of} = ");
+        let lines = include_str!("types.rs").lines().filter_map(|line| line.strip_prefix("pub const LW_"));
+        let parts = lines.filter_map(|line| line.trim_end_matches(';').split_once(&of));
+        let numbered = parts.filter_map(|(name, number)| Some((number.parse().ok()?, name)));
+        numbered
+            .map(|(n, name)| (n, name.to_lowercase().replace('_', "-").replace("2int", "int-int")))
+            .collect()
+    }
+
     #[test]
     fn numbers_are_in_the_order_of_the_runtime() {
-        for (n, known) in ElementType::ALL.into_iter().enumerate() {
-            assert_eq!(element(n as lw_type).expect("known"), known);
+        let (types, operators) = (declared("lw_type"), declared("lw_op"));
+        assert_eq!((types.len(), operators.len()), (ElementType::ALL.len(), Operator::ALL.len()));
+        for (n, name) in types {
+            assert_eq!(element(n).expect("known").name(), name);
+        }
+        for (n, name) in operators {
+            assert_eq!(Operator::ALL[n as usize].name(), name);
         }
         for (n, known) in Operator::ALL.into_iter().enumerate() {
             let element =

@@ -5,10 +5,10 @@ use crate::collectives::{Call, Resolved};
 use crate::handle::{enter, lw_comm};
 use crate::operators::as_asked;
 use crate::status::{lw_status, Failure};
-use crate::types::{element, lw_op, lw_type};
+use crate::types::{element, lw_type};
 use lineweave::{Blocks, CallSpec, Communicator};
 use lineweave_core::collective::Collective;
-use std::ffi::{c_int, c_void};
+use std::ffi::c_void;
 
 /// Makes a call with these counts, the same on all ranks.
 fn run(comm: &mut Communicator, call: &Resolved<'_>, counts: &[usize]) -> Result<(), Failure> {
@@ -20,7 +20,7 @@ fn run(comm: &mut Communicator, call: &Resolved<'_>, counts: &[usize]) -> Result
 
 impl Call {
     /// Makes the call with a count for each rank.
-    fn run_counted(&self, comm: *const lw_comm, counts: *const usize) -> lw_status {
+    pub(crate) fn run_counted(&self, comm: *const lw_comm, counts: *const usize) -> lw_status {
         enter(comm, |comm| {
             let counts = self::counts("counts", counts, comm.ranks())?;
             let call = self.resolve(comm, Some(counts))?;
@@ -52,81 +52,6 @@ pub(crate) fn resolve_pairs(
     let (collective, operator) = (Collective::Alltoall, None);
     let spec = CallSpec { collective, element, count: 0, operator, root: 0 };
     Ok(Resolved { asked: None, spec, blocks: Blocks::Pairs { given, taken }, input, output })
-}
-
-/**
- * lw_gather of counts[r] elements from rank r. Every rank gives the same
- * counts, one for each rank.
- * Errors: of calls, of buffers, LW_ERR_ROOT.
- *
- *     lw_gatherv(comm, x, all, counts, LW_F64, 0);
- */
-#[no_mangle]
-pub unsafe extern "C" fn lw_gatherv(
-    comm: *mut lw_comm,
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    counts: *const usize,
-    r#type: lw_type,
-    root: c_int,
-) -> lw_status {
-    Call::of(Collective::Gather, sendbuf, recvbuf, 0, r#type).at(root).run_counted(comm, counts)
-}
-
-/**
- * lw_scatter of counts[r] elements to rank r. Every rank gives the same
- * counts, one for each rank.
- * Errors: of calls, of buffers, LW_ERR_ROOT.
- *
- *     lw_scatterv(comm, all, x, counts, LW_F64, 0);
- */
-#[no_mangle]
-pub unsafe extern "C" fn lw_scatterv(
-    comm: *mut lw_comm,
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    counts: *const usize,
-    r#type: lw_type,
-    root: c_int,
-) -> lw_status {
-    Call::of(Collective::Scatter, sendbuf, recvbuf, 0, r#type).at(root).run_counted(comm, counts)
-}
-
-/**
- * lw_allgather of counts[r] elements from rank r. Every rank gives the same
- * counts, one for each rank.
- * Errors: of calls, of buffers.
- *
- *     lw_allgatherv(comm, x, all, counts, LW_F64);
- */
-#[no_mangle]
-pub unsafe extern "C" fn lw_allgatherv(
-    comm: *mut lw_comm,
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    counts: *const usize,
-    r#type: lw_type,
-) -> lw_status {
-    Call::of(Collective::Allgather, sendbuf, recvbuf, 0, r#type).run_counted(comm, counts)
-}
-
-/**
- * lw_reduce_scatter_block with counts[r] elements of the result for rank r. Every rank gives the same
- * counts, one for each rank.
- * Errors: of calls, of buffers, LW_ERR_OP.
- *
- *     lw_reduce_scatter(comm, all, x, counts, LW_F64, LW_SUM);
- */
-#[no_mangle]
-pub unsafe extern "C" fn lw_reduce_scatter(
-    comm: *mut lw_comm,
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    counts: *const usize,
-    r#type: lw_type,
-    op: lw_op,
-) -> lw_status {
-    Call::of(Collective::ReduceScatter, sendbuf, recvbuf, 0, r#type).by(op).run_counted(comm, counts)
 }
 
 /**

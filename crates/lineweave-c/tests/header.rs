@@ -4,6 +4,7 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+/// In the order of the header. `rows` is what blocks, of src/rows.rs, and `started` the rest of it.
 const SOURCES: [&str; 14] = [
     "status",
     "types",
@@ -13,7 +14,7 @@ const SOURCES: [&str; 14] = [
     "communicators",
     "shared",
     "collectives",
-    "blocks",
+    "rows",
     "uneven",
     "messages",
     "requests",
@@ -35,37 +36,62 @@ fn here(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(file)
 }
 
-/// The sources, with the rows of src/started.rs written out as the functions that its macro makes of them.
+/// The sources, with the rows of src/rows.rs written out as the functions that its macros make of them.
 fn sources() -> [String; 14] {
-    SOURCES.map(|file| {
-        let text = std::fs::read_to_string(here(&format!("src/{file}.rs"))).expect("a source");
-        let Some((before, rows)) = text.split_once("\nstarted! {\n") else { return text };
-        let (mut starts, mut inits) = (String::new(), String::new());
-        for row in rows.trim_end().trim_end_matches('}').split_inclusive(";\n") {
-            let row: Vec<&str> = row.split_whitespace().collect();
-            let Some((blocks, row)) = row.join(" ").split_once(": ").map(|(b, r)| (b.to_owned(), r.to_owned())) else {
-                continue;
-            };
-            let (names, row) = row.split_once(", \"").expect("names");
-            let (start, init) = names.split_once(", ").expect("two names");
-            let (example, row) = row.split_once("\", (").expect("an example");
-            let (parameters, _) = row.split_once(") = ").expect("parameters");
-            let comma = if parameters.is_empty() { "" } else { ", " };
-            let function = |out: &mut String, name: &str, does: &str| {
-                write!(
-                    out,
-                    "\n/**\n * {does}\n * Errors: those of {blocks} that this rank can tell alone, LW_ERR_NULL.\n *\n \
-                     *     {name}({example}, &request);\n */\n#[no_mangle]\npub unsafe extern \"C\" fn {name}(\
-                     comm: *mut lw_comm, {parameters}{comma}request: *mut *mut lw_request) -> lw_status {{ 0 }}\n"
-                )
-                .expect("text");
-            };
-            let waited = format!("Starts {blocks}; *request is to be waited for, which may fail as {blocks} does.");
-            function(&mut starts, start, &waited);
-            function(&mut inits, init, &format!("Prepares {blocks}; lw_start starts *request."));
-        }
-        format!("{before}{starts}{inits}")
+    let read = |file: &str| std::fs::read_to_string(here(&format!("src/{file}.rs"))).expect("a source");
+    let [blocks, started] = functions(&read("rows"));
+    SOURCES.map(|file| match file {
+        "rows" => blocks.clone(),
+        "started" => started.clone(),
+        _ => read(file),
     })
+}
+
+/// What the rows make: the functions that block, and those that start or prepare a call, in the order of C's names.
+fn functions(text: &str) -> [String; 2] {
+    let (mut blocking, mut starts, mut inits) = (String::new(), String::new(), String::new());
+    let (_, table) = text.split_once("\ncollectives! {\n").expect("the table");
+    for row in table.split_inclusive(";\n") {
+        let lines =
+            || row.lines().map(str::trim).filter(|line| !line.starts_with('}') && !line.contains("! {"));
+        let docs: Vec<&str> = lines().filter_map(|line| line.strip_prefix("/// ")).collect();
+        let row: Vec<&str> = lines().filter(|line| !line.starts_with("///")).collect();
+        let Some((blocks, row)) =
+            row.join(" ").trim().split_once(": ").map(|(b, r)| (b.to_owned(), r.to_owned()))
+        else {
+            continue;
+        };
+        let (names, row) = row.split_once(", \"").expect("names");
+        let (start, init) = names.split_once(", ").expect("two names");
+        let (example, row) = row.split_once("\", (").expect("an example");
+        let (parameters, _) = row.split_once(") = ").expect("parameters");
+        let before = if parameters.is_empty() { "" } else { ", " };
+        let function = |out: &mut String, name: &str, does: &str, more: [&str; 2]| {
+            let [example_end, parameter] = more;
+            write!(
+                out,
+                "\n/**\n * {does}\n *\n *     {name}({example}{example_end});\n */\n#[no_mangle]\n\
+                 pub unsafe extern \"C\" fn {name}(comm: *mut lw_comm{before}{parameters}{parameter}) -> lw_status {{ 0 }}\n"
+            )
+            .expect("text");
+        };
+        if !docs.is_empty() {
+            function(&mut blocking, &blocks, &docs.join("\n * "), ["", ""]);
+        }
+        let errors = format!("Errors: those of {blocks} that this rank can tell alone, LW_ERR_NULL.");
+        let waited = format!(
+            "Starts {blocks}; *request is to be waited for, which may fail as {blocks} does.\n * {errors}"
+        );
+        let more = [", &request", ", request: *mut *mut lw_request"];
+        function(&mut starts, start, &waited, more);
+        function(
+            &mut inits,
+            init,
+            &format!("Prepares {blocks}; lw_start starts *request.\n * {errors}"),
+            more,
+        );
+    }
+    [blocking, starts + &inits]
 }
 
 /// The names of constants of a type, as the sources declare them.

@@ -1,7 +1,7 @@
 //! Every broadcast, proved where its parameters make a difference.
 
 use lineweave_core::algorithm::bcast::TABLE;
-use lineweave_core::algorithm::{Algorithm, Place, Problem, Scope};
+use lineweave_core::algorithm::{Algorithm, Participants, Place, Problem};
 use lineweave_core::collective::Collective;
 use lineweave_core::plan::{Blocks, Builder, Params, Plan, PlanError, Reuse};
 use lineweave_core::topology::{Cpu, Shape};
@@ -138,7 +138,7 @@ fn two_ranks_are_not_offered_one_plan_under_many_names() {
     }
 }
 
-/// A scope of some ranks in an order of its own, with the message where a phase before left it.
+/// Some ranks in an order of their own, with the message where a phase before left it.
 #[test]
 fn a_scope_may_be_some_ranks_and_start_from_out_or_acc() {
     for algorithm in TABLE {
@@ -146,17 +146,17 @@ fn a_scope_may_be_some_ranks_and_start_from_out_or_acc() {
             let problem = problem(8, 5, 200, 1);
             let mut b = Builder::new(Collective::Bcast, "parts", &Params::new(), 8, 5, 200, 1);
             assert_eq!((b.acc(64), b.acc(200)), (0, 64));
-            let scope = |members: &[usize], root: usize, from: Place| Scope {
+            let participants = |members: &[usize], root: usize, from: Place| Participants {
                 members: members.to_vec(),
                 root,
                 from: vec![from; members.len()],
                 to: Place::OUT,
                 bytes: 200,
             };
-            let first = scope(&[3, 5, 6], 1, Place::IN);
+            let first = participants(&[3, 5, 6], 1, Place::IN);
             (algorithm.emit)(&mut b, &problem, &first, &Params::new()).unwrap();
             b.mov(6, Place::OUT.at(0..200), place.at(0..200));
-            let second = scope(&[4, 1, 7, 6, 0, 2], 3, place);
+            let second = participants(&[4, 1, 7, 6, 0, 2], 3, place);
             match (algorithm.emit)(&mut b, &problem, &second, &Params::new()) {
                 Err(PlanError::NotApplicable { .. }) => {
                     assert!(place != Place::OUT && algorithm.name.starts_with("direct"), "{algorithm:?}");

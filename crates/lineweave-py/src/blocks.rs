@@ -1,7 +1,7 @@
 //! The collectives on arrays in which a rank has a block for every rank, blocking.
 
 use crate::calls::folding;
-use crate::prepare::Given;
+use crate::prepare::{Given, Made};
 use crate::rank::Communicator;
 use lineweave_core::collective::Collective;
 use pyo3::prelude::*;
@@ -21,13 +21,7 @@ impl Communicator {
     ///     array([[7, 8],
     ///            [7, 8]])
     #[pyo3(signature = (x, root=0, out=None))]
-    fn gather<'py>(
-        &self,
-        py: Python<'py>,
-        x: Given<'_, 'py>,
-        root: usize,
-        out: Given<'_, 'py>,
-    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+    fn gather<'py>(&self, py: Python<'py>, x: Given<'_, 'py>, root: usize, out: Given<'_, 'py>) -> Made<'py> {
         self.plain(py, Collective::Gather, [x, out], root)
     }
 
@@ -50,7 +44,7 @@ impl Communicator {
         x: Given<'_, 'py>,
         root: usize,
         out: Given<'_, 'py>,
-    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+    ) -> Made<'py> {
         let x = x.filter(|_| self.rank() == root);
         self.plain(py, Collective::Scatter, [x, out], root)
     }
@@ -67,12 +61,7 @@ impl Communicator {
     ///     array([[0, 9],
     ///            [1, 9]])
     #[pyo3(signature = (x, out=None))]
-    fn allgather<'py>(
-        &self,
-        py: Python<'py>,
-        x: Given<'_, 'py>,
-        out: Given<'_, 'py>,
-    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+    fn allgather<'py>(&self, py: Python<'py>, x: Given<'_, 'py>, out: Given<'_, 'py>) -> Made<'py> {
         self.plain(py, Collective::Allgather, [x, out], 0)
     }
 
@@ -94,7 +83,7 @@ impl Communicator {
         x: &Bound<'py, PyAny>,
         op: Given<'_, 'py>,
         out: Given<'_, 'py>,
-    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+    ) -> Made<'py> {
         folding(slf, Collective::ReduceScatter, [Some(x), out, op], 0)
     }
 
@@ -108,12 +97,7 @@ impl Communicator {
     ///     >>> team.alltoall(np.array([10 * team.rank, 10 * team.rank + 1]))
     ///     array([ 0, 10])
     #[pyo3(signature = (x, out=None))]
-    fn alltoall<'py>(
-        &self,
-        py: Python<'py>,
-        x: Given<'_, 'py>,
-        out: Given<'_, 'py>,
-    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+    fn alltoall<'py>(&self, py: Python<'py>, x: Given<'_, 'py>, out: Given<'_, 'py>) -> Made<'py> {
         self.plain(py, Collective::Alltoall, [x, out], 0)
     }
 }

@@ -1,7 +1,7 @@
 //! The collectives on arrays, blocking.
 
 use crate::numpy;
-use crate::prepare::{Call, Given};
+use crate::prepare::{Call, Given, Made};
 use crate::raise;
 use crate::rank::Communicator;
 use crate::requests::method;
@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 
 impl<'py> Call<'_, 'py> {
     /// Makes the call; returns the array with the result, where there is one.
-    pub(crate) fn run(self, comm: &Communicator, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    pub(crate) fn run(self, comm: &Communicator, py: Python<'py>) -> Made<'py> {
         let mut entered = comm.enter(py)?;
         let operator = self.operator.map(|given| entered.operator(py, given)).transpose()?;
         let ready = self.prepare(comm, py, operator)?;
@@ -57,7 +57,7 @@ impl Communicator {
         collective: Collective,
         [x, out]: [Given<'_, 'py>; 2],
         root: usize,
-    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+    ) -> Made<'py> {
         Call { collective, x, out, operator: None, root }.run(self, py)
     }
 }
@@ -68,7 +68,7 @@ pub(crate) fn folding<'py>(
     collective: Collective,
     [x, out, op]: [Given<'_, 'py>; 3],
     root: usize,
-) -> PyResult<Option<Bound<'py, PyAny>>> {
+) -> Made<'py> {
     let done = Call { collective, x, out, operator: Some(op), root }.run(slf.get(), slf.py());
     match done {
         Err(error) if op.is_some() && raise::is_callable_operator(slf.py(), &error) => {
@@ -104,7 +104,7 @@ impl Communicator {
         x: &Bound<'py, PyAny>,
         op: Given<'_, 'py>,
         out: Given<'_, 'py>,
-    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+    ) -> Made<'py> {
         if let Some(out) = out {
             if let Some(done) = direct(slf.get(), x, out, op) {
                 return done.map(|()| Some(out.clone()));
@@ -149,7 +149,7 @@ impl Communicator {
         op: Given<'_, 'py>,
         root: usize,
         out: Given<'_, 'py>,
-    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+    ) -> Made<'py> {
         folding(slf, Collective::Reduce, [x, out, op], root)
     }
 
@@ -167,7 +167,7 @@ impl Communicator {
         x: &Bound<'py, PyAny>,
         op: Given<'_, 'py>,
         out: Given<'_, 'py>,
-    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+    ) -> Made<'py> {
         folding(slf, Collective::Scan, [Some(x), out, op], 0)
     }
 
@@ -186,7 +186,7 @@ impl Communicator {
         x: &Bound<'py, PyAny>,
         op: Given<'_, 'py>,
         out: Given<'_, 'py>,
-    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+    ) -> Made<'py> {
         folding(slf, Collective::Exscan, [Some(x), out, op], 0)
     }
 

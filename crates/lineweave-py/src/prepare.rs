@@ -32,7 +32,7 @@ pub(crate) struct Ready<'py> {
 
 impl<'py> Ready<'py> {
     /// After the call.
-    pub(crate) fn finish(self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    pub(crate) fn finish(self, py: Python<'py>) -> Made<'py> {
         drop(self.kept);
         if let Some((packed, target)) = self.unpack {
             helper(py, "unpack")?.call1((packed, target))?;
@@ -44,8 +44,8 @@ impl<'py> Ready<'py> {
 /// A call as Python made it.
 pub(crate) struct Call<'a, 'py> {
     pub collective: Collective,
-    pub x: Option<&'a Bound<'py, PyAny>>,
-    pub out: Option<&'a Bound<'py, PyAny>>,
+    pub x: Given<'a, 'py>,
+    pub out: Given<'a, 'py>,
     /// For collectives that fold: what stands for the operator.
     pub operator: Option<Given<'a, 'py>>,
     pub root: usize,
@@ -53,6 +53,9 @@ pub(crate) struct Call<'a, 'py> {
 
 /// An argument that may be missing.
 pub(crate) type Given<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
+
+/// What a call returns: the array with its result, where there is one.
+pub(crate) type Made<'py> = PyResult<Option<Bound<'py, PyAny>>>;
 
 /// A function of `lineweave._arrays`, for what need not be quick.
 #[cold]

@@ -1,7 +1,7 @@
 //! Collectives whose blocks differ in length. Every rank gives the number of elements of every block.
 
 use crate::array::Array;
-use crate::prepare::{helper, Given};
+use crate::prepare::{helper, Given, Made};
 use crate::raise;
 use crate::rank::Communicator;
 use crate::requests::{collective, Request};
@@ -36,7 +36,7 @@ struct Laid<'py> {
 
 impl<'py> Uneven<'_, 'py> {
     /// Makes the call.
-    fn run(self, comm: &Communicator, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    fn run(self, comm: &Communicator, py: Python<'py>) -> Made<'py> {
         let mut entered = comm.enter(py)?;
         let operator = self.operator.map(|given| entered.operator(py, given)).transpose()?;
         let gathered = match &self.taken {
@@ -203,7 +203,7 @@ impl Communicator {
         counts: Vec<usize>,
         root: usize,
         out: Given<'_, 'py>,
-    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+    ) -> Made<'py> {
         let collective = Collective::Gather;
         Uneven { collective, x, out, operator: None, root, counts, taken: None }.run(self, py)
     }
@@ -228,7 +228,7 @@ impl Communicator {
         counts: Vec<usize>,
         root: usize,
         out: Given<'_, 'py>,
-    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+    ) -> Made<'py> {
         let collective = Collective::Scatter;
         let x = x.filter(|_| self.rank() == root);
         Uneven { collective, x, out, operator: None, root, counts, taken: None }.run(self, py)
@@ -251,7 +251,7 @@ impl Communicator {
         x: Given<'_, 'py>,
         counts: Vec<usize>,
         out: Given<'_, 'py>,
-    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+    ) -> Made<'py> {
         let collective = Collective::Allgather;
         Uneven { collective, x, out, operator: None, root: 0, counts, taken: None }.run(self, py)
     }
@@ -276,7 +276,7 @@ impl Communicator {
         counts: Vec<usize>,
         op: Given<'_, 'py>,
         out: Given<'_, 'py>,
-    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+    ) -> Made<'py> {
         let collective = Collective::ReduceScatter;
         let call = Uneven { collective, x, out, operator: Some(op), root: 0, counts, taken: None };
         call.run(self, py).map_err(|error| counted(py, error))
@@ -303,7 +303,7 @@ impl Communicator {
         given: Vec<usize>,
         taken: Vec<usize>,
         out: Given<'_, 'py>,
-    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+    ) -> Made<'py> {
         let collective = Collective::Alltoall;
         Uneven { collective, x, out, operator: None, root: 0, counts: given, taken: Some(taken) }
             .run(self, py)

@@ -1,6 +1,35 @@
 //! The collectives as a Rust program calls them. Those that exchange blocks are in [`blocks`], and in [`uneven`] with
 //! blocks of different lengths.
 
+/// Calls that exchange blocks, and scans, with an input and an output: `name(arguments) = collective, operator, root, counts`.
+macro_rules! two_buffers {
+    ($($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty),*) = $collective:ident, $($how:expr),+;)+) => {
+        impl Communicator {$(
+            $(#[$doc])*
+            pub fn $name<T: Element>(
+                &mut self,
+                input: &[T],
+                output: &mut [T]
+                $(, $argument: $type)*
+            ) -> Result<(), Error> {
+                self.exchange(Collective::$collective, $($how),+, Memory::two(input, output))
+            }
+        )+}
+    };
+}
+
+/// The same with one buffer.
+macro_rules! in_place {
+    ($($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty),*) = $collective:ident, $($how:expr),+;)+) => {
+        impl Communicator {$(
+            $(#[$doc])*
+            pub fn $name<T: Element>(&mut self, buffer: &mut [T] $(, $argument: $type)*) -> Result<(), Error> {
+                self.exchange(Collective::$collective, $($how),+, Memory::one(buffer))
+            }
+        )+}
+    };
+}
+
 mod again;
 mod blocks;
 mod messages;

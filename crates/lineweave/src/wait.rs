@@ -5,8 +5,10 @@
 //! outnumber usable CPUs.
 
 mod budget;
+mod rounds;
 
 pub use budget::{Between, Budget, SLEEP};
+pub use rounds::{Rounds, EVERY};
 
 use crate::flag::{self, Goal, WakeFence};
 use crate::sync::{spin_loop, AtomicU64, FutexWord};
@@ -55,8 +57,6 @@ impl std::fmt::Debug for Waiter {
     }
 }
 
-/// How often a wait looks at the clock and at its peers.
-const VIGIL: Duration = Duration::from_millis(5);
 /// The shortest and the longest nap of a wait that no flag ends, and by how much shorter than the time waited so far it is in
 /// between: a wait becomes longer by no more than that share, and one that lasts costs little.
 const NAPS: (Duration, Duration) = (Duration::from_micros(100), Duration::from_millis(5));
@@ -233,7 +233,8 @@ impl Waiter {
         vigil: &mut V,
     ) -> Result<(), Interrupted> {
         let start = Instant::now();
-        let mut looked = start;
+        let mut rounds = Rounds::default();
+        rounds.due(start);
         let mut waited = Duration::ZERO;
         let mut polls: u32 = POLLS_A_LOOK.min(self.budget.spins);
         let mut yields: u32 = 0;
@@ -274,8 +275,7 @@ impl Waiter {
             }
             let now = Instant::now();
             waited = now - start;
-            if now - looked >= VIGIL {
-                looked = now;
+            if rounds.due(now).is_some() {
                 if let Err(interrupted) = vigil.check(waited) {
                     return if vigil.forgives(&ready) { Ok(()) } else { Err(interrupted) };
                 }

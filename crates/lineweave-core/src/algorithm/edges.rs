@@ -6,7 +6,7 @@
 //! `auto` is the tree of one who knows the levels of the machine but no latency: see [`nearest_first`].
 
 use super::trees::Tree;
-use super::{ParamSpec, Problem, Scope};
+use super::{ParamSpec, Participants, Problem};
 use crate::plan::{Params, PlanError};
 use crate::topology::Level;
 use crate::units::Rank;
@@ -20,13 +20,17 @@ pub const EDGES: ParamSpec = ParamSpec {
     about: "parent-child, in order: 0-4,0-2,4-5; auto: nearest first",
 };
 
-/// The tree that `params` gives, and the scope with its members in the tree's order, the root first.
+/// The tree that `params` gives, and the participants in the tree's order, the root first.
 ///
 /// # Errors
 /// As [`tree`].
-pub fn ordered(params: &Params, problem: &Problem, s: &Scope) -> Result<(Tree, Scope), PlanError> {
+pub fn ordered(
+    params: &Params,
+    problem: &Problem,
+    s: &Participants,
+) -> Result<(Tree, Participants), PlanError> {
     let (tree, order) = tree(params, problem, s)?;
-    let ordered = Scope {
+    let ordered = Participants {
         members: order.iter().map(|&i| s.members[i]).collect(),
         root: 0,
         from: order.iter().map(|&i| s.from[i]).collect(),
@@ -36,11 +40,11 @@ pub fn ordered(params: &Params, problem: &Problem, s: &Scope) -> Result<(Tree, S
     Ok((tree, ordered))
 }
 
-/// The tree that `params` gives over the members of a scope, and the member that each of its virtual ranks is.
+/// The tree that `params` gives over the participants, and the member that each of its virtual ranks is.
 ///
 /// # Errors
 /// [`PlanError::BadParameter`] when the edges are no tree over all members from the root.
-pub fn tree(params: &Params, problem: &Problem, s: &Scope) -> Result<(Tree, Vec<usize>), PlanError> {
+pub fn tree(params: &Params, problem: &Problem, s: &Participants) -> Result<(Tree, Vec<usize>), PlanError> {
     match params.get("edges") {
         None | Some("auto") => Ok(nearest_first(problem, s)),
         Some(text) => read(text, s.len(), s.root).map_err(|expected| PlanError::BadParameter {
@@ -53,7 +57,7 @@ pub fn tree(params: &Params, problem: &Problem, s: &Scope) -> Result<(Tree, Vec<
 
 /// Earliest arrival first, when a message takes twice as long for each level that lies between, and a rank sends one
 /// in half the time that the nearest takes.
-pub fn nearest_first(problem: &Problem, s: &Scope) -> (Tree, Vec<usize>) {
+pub fn nearest_first(problem: &Problem, s: &Participants) -> (Tree, Vec<usize>) {
     const GAP: u64 = 1;
     let latency = |level: Level| 2u64 << level as u32;
     let groups: Vec<(Level, Vec<Members>)> = Level::ALL.map(|l| (l, members_by_group(problem, s, l))).into();
@@ -101,13 +105,13 @@ pub fn nearest_first(problem: &Problem, s: &Scope) -> (Tree, Vec<usize>) {
     (tree, order)
 }
 
-/// The members of a scope that share something, and up to where they are known to know.
+/// Participants that share something, and up to where they are known to know.
 struct Members {
     members: Vec<usize>,
     next: usize,
 }
 
-fn members_by_group(problem: &Problem, s: &Scope, level: Level) -> Vec<Members> {
+fn members_by_group(problem: &Problem, s: &Participants, level: Level) -> Vec<Members> {
     let whole = || vec![Members { members: (0..s.len()).collect(), next: 0 }];
     let mut out: Vec<Members> = match level {
         Level::Machine => whole(),
@@ -171,7 +175,11 @@ mod tests {
 
     fn given(edges: &str, members: usize, root: usize) -> Result<(Tree, Vec<usize>), PlanError> {
         let problem = Problem { root, ..Problem::flat(Collective::Bcast, members, 8) };
-        tree(&Params::new().with("edges", edges), &problem, &Scope { root, ..Scope::all(&problem) })
+        tree(
+            &Params::new().with("edges", edges),
+            &problem,
+            &Participants { root, ..Participants::all(&problem) },
+        )
     }
 
     #[test]
@@ -197,7 +205,7 @@ mod tests {
         let shape = Shape::on(cpus.collect());
         for root in 0..16 {
             let problem = Problem { shape: shape.clone(), root, ..Problem::flat(Collective::Bcast, 16, 8) };
-            let (tree, order) = nearest_first(&problem, &Scope::all(&problem));
+            let (tree, order) = nearest_first(&problem, &Participants::all(&problem));
             let mut told = order.clone();
             told.sort_unstable();
             assert_eq!(told, (0..16).collect::<Vec<_>>());

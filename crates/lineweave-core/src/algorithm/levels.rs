@@ -7,7 +7,7 @@
 
 use super::spec::parts;
 pub use super::spec::Spec;
-use super::{Place, Scope};
+use super::{Participants, Place};
 use crate::topology::{Level, Shape};
 use crate::units::Rank;
 use std::fmt;
@@ -59,24 +59,24 @@ impl FromStr for Levels {
     }
 }
 
-/// Some members of a scope that play one level together.
+/// Some of the participants, who play one level together.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Group {
-    /// Indices into the scope's members.
+    /// Indices into the participants.
     pub members: Vec<usize>,
     /// Which of `members` goes on to the next level.
     pub leader: usize,
 }
 
 impl Group {
-    /// The index, within the scope, of the leader.
+    /// The index, among the participants, of the leader.
     pub fn leader_index(&self) -> usize {
         self.members[self.leader]
     }
 
-    /// This group as a scope of its own, rooted at its leader.
-    pub fn scope(&self, whole: &Scope, from: &[Place], to: Place) -> Scope {
-        Scope {
+    /// This group alone, rooted at its leader.
+    pub fn participants(&self, whole: &Participants, from: &[Place], to: Place) -> Participants {
+        Participants {
             members: self.members.iter().map(|&i| whole.members[i]).collect(),
             root: self.leader,
             from: self.members.iter().map(|&i| from[i]).collect(),
@@ -97,9 +97,14 @@ pub struct Stage {
     pub groups: Vec<Group>,
 }
 
-/// The stages of a hierarchical plan over `scope`, nearest level first. The last holds all leaders left, in one
+/// The stages of a hierarchical plan over `participants`, nearest level first. The last holds all leaders left, in one
 /// group (or none, when only one is left). `default` names what a level plays when the user does not say.
-pub fn stages(shape: &Shape, scope: &Scope, levels: &Levels, default: fn(Level) -> Spec) -> Vec<Stage> {
+pub fn stages(
+    shape: &Shape,
+    participants: &Participants,
+    levels: &Levels,
+    default: fn(Level) -> Spec,
+) -> Vec<Stage> {
     let mut list = match levels {
         Levels::Auto => shape.useful_levels().into_iter().map(|l| (l, default(l))).collect(),
         Levels::Given(list) => list.clone(),
@@ -107,10 +112,10 @@ pub fn stages(shape: &Shape, scope: &Scope, levels: &Levels, default: fn(Level) 
     if list.last().is_none_or(|(level, _)| *level != Level::Machine) {
         list.push((Level::Machine, default(Level::Machine)));
     }
-    let mut left: Vec<usize> = (0..scope.len()).collect();
+    let mut left: Vec<usize> = (0..participants.len()).collect();
     let mut stages = Vec::with_capacity(list.len());
     for (level, spec) in list {
-        let groups = group(shape, scope, level, &left);
+        let groups = group(shape, participants, level, &left);
         left = groups.iter().map(Group::leader_index).collect();
         let groups = groups.into_iter().filter(|g| g.members.len() > 1).collect();
         stages.push(Stage { level, spec, groups });
@@ -118,10 +123,10 @@ pub fn stages(shape: &Shape, scope: &Scope, levels: &Levels, default: fn(Level) 
     stages
 }
 
-fn group(shape: &Shape, scope: &Scope, level: Level, left: &[usize]) -> Vec<Group> {
+fn group(shape: &Shape, participants: &Participants, level: Level, left: &[usize]) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for &i in left {
-        let rank = |i: usize| Rank::from(scope.members[i]);
+        let rank = |i: usize| Rank::from(participants.members[i]);
         let home = groups.iter_mut().find(|g| shape.distance(rank(g.members[0]), rank(i)) <= level);
         let group = match home {
             Some(group) => group,
@@ -130,7 +135,7 @@ fn group(shape: &Shape, scope: &Scope, level: Level, left: &[usize]) -> Vec<Grou
                 groups.last_mut().expect("just pushed")
             }
         };
-        if i == scope.root {
+        if i == participants.root {
             group.leader = group.members.len();
         }
         group.members.push(i);
@@ -149,8 +154,8 @@ mod tests {
         Shape::place(8, &Topology { cpus })
     }
 
-    fn scope(root: usize) -> Scope {
-        Scope { members: (0..8).collect(), root, from: vec![Place::IN; 8], to: Place::OUT, bytes: 8 }
+    fn participants(root: usize) -> Participants {
+        Participants { members: (0..8).collect(), root, from: vec![Place::IN; 8], to: Place::OUT, bytes: 8 }
     }
 
     #[test]
@@ -165,7 +170,7 @@ mod tests {
 
     #[test]
     fn leaders_go_on_and_the_root_always_leads() {
-        let stages = stages(&shape(), &scope(5), &Levels::Auto, |_| Spec::named("tree"));
+        let stages = stages(&shape(), &participants(5), &Levels::Auto, |_| Spec::named("tree"));
         let at = |level| stages.iter().find(|s| s.level == level).expect("a stage");
         assert_eq!(at(Level::Core).groups.len(), 4);
         assert_eq!(at(Level::Core).groups[2], Group { members: vec![4, 5], leader: 1 });

@@ -1,7 +1,7 @@
 //! The table of algorithms. Each is one file, a pure function from ranks, sizes and parameters to a plan.
 //!
-//! An algorithm *emits* its ops for a [`Scope`]: some of the ranks of a plan, with a root among them and
-//! places where contributions lie and results go. A flat algorithm is one scope over all ranks; a
+//! An algorithm *emits* its ops for a [`Participants`]: some of the ranks of a plan, with a root among them and
+//! places where contributions lie and results go. In a flat algorithm all ranks take part; a
 //! hierarchical one is several, level by level. That is why no file below knows about topology except
 //! the `hierarchical` ones.
 
@@ -123,7 +123,7 @@ impl Place {
 /// arrives combines the members up to (before) each. Barrier: nothing moves. Collectives that exchange blocks are
 /// always played by all ranks, from `in` to `out`: their [`Problem::grid`] says whose block lies where.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Scope {
+pub struct Participants {
     /// The plan's ranks that take part, in the order the algorithm numbers them.
     pub members: Vec<usize>,
     /// Index of the root in `members`.
@@ -136,11 +136,11 @@ pub struct Scope {
     pub bytes: usize,
 }
 
-impl Scope {
+impl Participants {
     /// All ranks of a problem, from `in` to `out`.
-    pub fn all(problem: &Problem) -> Scope {
+    pub fn all(problem: &Problem) -> Participants {
         let ranks = problem.ranks();
-        Scope {
+        Participants {
             members: (0..ranks).collect(),
             root: problem.root,
             from: vec![Place::IN; ranks],
@@ -172,7 +172,7 @@ impl Scope {
 
 /// How a barrier, or the part of it that one level plays, is emitted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Phase {
+pub enum BarrierPart {
     /// Arrival and release.
     Full,
     /// The root learns that everybody has arrived.
@@ -206,8 +206,8 @@ pub struct Algorithm {
     pub params: &'static [ParamSpec],
     /// The parameter sets worth costing for a problem; empty when it does not apply.
     pub candidates: fn(&Problem) -> Vec<Params>,
-    /// Appends the ops of one scope to a plan.
-    pub emit: fn(&mut Builder, &Problem, &Scope, &Params) -> Result<(), PlanError>,
+    /// Appends the ops of some participants to a plan.
+    pub emit: fn(&mut Builder, &Problem, &Participants, &Params) -> Result<(), PlanError>,
 }
 
 impl std::fmt::Debug for Algorithm {
@@ -289,8 +289,8 @@ impl Algorithm {
         builder.blocks(problem.blocks.clone());
         builder.keep(most);
         set_up(&mut builder);
-        let scope = Scope { root, ..Scope::all(problem) };
-        (self.emit)(&mut builder, problem, &scope, params)?;
+        let participants = Participants { root, ..Participants::all(problem) };
+        (self.emit)(&mut builder, problem, &participants, params)?;
         match builder.ops() <= most {
             true => Ok(builder),
             false => Err(self.too_large(problem, builder.ops(), most)),

@@ -1,6 +1,6 @@
 //! Rows and columns of tiles, and messages from tile to neighbouring tile: what NoC_Msg's collectives share.
 //!
-//! Patil 2014, sections 4.1, 4.2, 5.2 and 5.3. Members of a scope lie on tiles of `cores` cores, tile by tile, row by row. In
+//! Patil 2014, sections 4.1, 4.2, 5.2 and 5.3. Participants lie on tiles of `cores` cores, tile by tile, row by row. In
 //! each tile the core that has the root's place in its own tile leads. Down, the root's row learns first, then
 //! each column from there, then the other cores of each tile; up, the same backwards. Messages go between
 //! neighbouring tiles only, and each link in each direction carries those of one pair of cores.
@@ -14,7 +14,7 @@
 
 use super::ranks::chunks;
 use super::trees::{boxed, Tree};
-use super::{ParamSpec, Place, Scope};
+use super::{ParamSpec, Participants, Place};
 use crate::plan::{Builder, FlagArrayId, Layout, Params, PlanError, Region};
 use std::ops::Range;
 
@@ -49,7 +49,7 @@ pub(super) const LAYOUT: ParamSpec = ParamSpec {
     about: "lines of the flags: packed, paired, alone, spreadN",
 };
 
-/// Members of a scope on a mesh of tiles.
+/// Participants on a mesh of tiles.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Tiles {
     members: usize,
@@ -152,8 +152,8 @@ impl Tiles {
 }
 
 /// The same members in the tree's order, the root first.
-pub(super) fn ordered(s: &Scope, order: &[usize]) -> Scope {
-    Scope {
+pub(super) fn ordered(s: &Participants, order: &[usize]) -> Participants {
+    Participants {
         members: order.iter().map(|&i| s.members[i]).collect(),
         root: 0,
         from: order.iter().map(|&i| s.from[i]).collect(),
@@ -166,15 +166,15 @@ pub(super) fn ordered(s: &Scope, order: &[usize]) -> Scope {
 pub(super) struct Stream {
     tree: Tree,
     /// Members in the tree's order.
-    s: Scope,
+    s: Participants,
     parts: Vec<Range<usize>>,
     slots: Vec<u16>,
     layout: Layout,
 }
 
 impl Stream {
-    /// Slots for the chunks of a scope of at least one byte.
-    pub fn new(b: &mut Builder, s: &Scope, params: &Params) -> Result<Stream, PlanError> {
+    /// Slots for the chunks of a message of at least one byte.
+    pub fn new(b: &mut Builder, s: &Participants, params: &Params) -> Result<Stream, PlanError> {
         let chunk = match params.int("chunk", PAYLOAD, 0..usize::MAX)? {
             0 => s.bytes,
             chunk => chunk,

@@ -35,7 +35,7 @@ pub fn chunks(range: Range<usize>, chunk: usize, grain: usize) -> Vec<Range<usiz
     out
 }
 
-/// The members of a scope, which lie on a mesh of `columns` tiles a row with `cores` members each, in an order that goes
+/// Participants, which lie on a mesh of `columns` tiles a row with `cores` members each, in an order that goes
 /// round: from tile to neighbouring tile, where all rows are full and their number or that of columns is even, otherwise
 /// to the one after the next on a way that winds through the rows, and back. With no columns the order is that of
 /// members.

@@ -16,7 +16,7 @@
 use super::pieces::joined;
 use super::ranks::{block, chunks};
 use super::trees::boxed;
-use super::{ParamSpec, Place, Scope};
+use super::{ParamSpec, Participants, Place};
 use crate::plan::{Builder, FlagArrayId, Layout, Params, PlanError, Region};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -156,7 +156,7 @@ impl Channel {
 /// 2 rem members those of even number give their contribution to the next one and take no further part.
 pub(super) struct Doubling<'a> {
     /// The members.
-    pub s: &'a Scope,
+    pub s: &'a Participants,
     /// How they talk.
     pub link: Channel,
     /// Where what comes in lies until it is folded.
@@ -167,7 +167,7 @@ pub(super) struct Doubling<'a> {
 
 impl<'a> Doubling<'a> {
     /// Contributions go to `out`, and the first fold is done.
-    pub fn new(b: &mut Builder, s: &'a Scope, link: Channel) -> Doubling<'a> {
+    pub fn new(b: &mut Builder, s: &'a Participants, link: Channel) -> Doubling<'a> {
         let p = s.len();
         let rem = p - (1 << p.ilog2());
         let players = (0..p).filter(|&i| i >= 2 * rem || i % 2 == 1).collect();

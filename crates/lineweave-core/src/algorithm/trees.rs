@@ -1,13 +1,13 @@
 //! Tree shapes over virtual ranks, for every algorithm that has a tree.
 //!
-//! A [`Tree`] spans virtual ranks `0 .. p` with virtual rank 0 as its root; [`Scope::rank_of_virtual`] maps
+//! A [`Tree`] spans virtual ranks `0 .. p` with virtual rank 0 as its root; [`Participants::rank_of_virtual`] maps
 //! them to ranks. Offered: [`Tree::flat`], [`Tree::binomial`], [`Tree::aligned`], [`Tree::halving`], [`Tree::digits`],
 //! [`Tree::knomial`], [`Tree::kary`], [`Tree::chain`], [`Tree::by_degrees`] (with [`degrees_for`] and [`default_degrees`] to make the degrees) and
 //! [`Tree::fibonacci`]; [`Tree::preorder`] renumbers any of them so that each subtree is a run of consecutive
 //! virtual ranks, which a fold in rank order and a scatter want. In all of them a parent's number is smaller
 //! than its children's, and children stand in the order in which a broadcast informs them.
 //!
-//! [`Scope::rank_of_virtual`]: super::Scope::rank_of_virtual
+//! [`Participants::rank_of_virtual`]: super::Participants::rank_of_virtual
 
 use crate::plan::{Region, Space};
 use crate::units::Rank;

@@ -17,7 +17,7 @@
 
 use super::ranks::chunks;
 use super::trees::boxed;
-use super::{ParamSpec, Scope};
+use super::{ParamSpec, Participants};
 use crate::plan::{Builder, FlagArrayId, Layout, Params, PlanError, Region};
 use std::collections::BTreeMap;
 
@@ -55,7 +55,7 @@ pub(super) struct TwoSided {
 }
 
 impl TwoSided {
-    /// Flags for every pair of a scope's members, and slots for messages of at most `longest` bytes.
+    /// Flags for every pair of participants, and slots for messages of at most `longest` bytes.
     pub fn new(b: &mut Builder, params: &Params, longest: usize) -> Result<TwoSided, PlanError> {
         let slots = params.int("slots", 1, 1..17)?;
         let grain = b.grain();
@@ -139,7 +139,7 @@ pub(super) fn halves(lo: usize, hi: usize, send: &mut impl FnMut(usize, usize, u
 }
 
 /// Where the message lies at virtual rank `v` of a broadcast.
-pub(super) fn place(s: &Scope, v: usize) -> super::Place {
+pub(super) fn place(s: &Participants, v: usize) -> super::Place {
     if v == 0 {
         s.from[s.root]
     } else {

@@ -8,7 +8,7 @@ use std::hash::{BuildHasherDefault, Hash, Hasher};
 
 /// Where an operand lies.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Place {
+pub enum Operand {
     /// Private memory that stays in the cache.
     Near,
     /// A user's buffer that nobody else reaches: as near as the whole message.
@@ -41,9 +41,9 @@ impl Access {
 #[derive(Clone, Copy, Debug)]
 pub enum Instruction {
     /// Copy.
-    Move { src: Place, dst: Place, len: usize },
+    Move { src: Operand, dst: Operand, len: usize },
     /// Combine.
-    Fold { a: Place, b: Place, dst: Place, len: usize },
+    Fold { a: Operand, b: Operand, dst: Operand, len: usize },
     /// Raise.
     Set { flag: u32, value: i32, carries: bool },
     /// Wait.
@@ -54,7 +54,7 @@ pub enum Instruction {
 
 impl Instruction {
     /// Where its operands lie, and how long they are.
-    fn operands(&self) -> ([Option<Place>; 3], usize) {
+    fn operands(&self) -> ([Option<Operand>; 3], usize) {
         match *self {
             Instruction::Move { src, dst, len } => ([Some(src), Some(dst), None], len),
             Instruction::Fold { a, b, dst, len } => ([Some(a), Some(b), Some(dst)], len),
@@ -74,7 +74,7 @@ pub struct FlagInfo {
 
 /// A compiled plan.
 #[derive(Debug)]
-pub struct Program {
+pub struct Playable {
     /// For each rank its ops.
     pub ops: Vec<Vec<Instruction>>,
     /// Flags of one bank.
@@ -99,7 +99,7 @@ pub struct Program {
     pub swaps: bool,
 }
 
-impl Program {
+impl Playable {
     /// For each rank, how much memory its buffers are in: as much as the whole message, what its plan reaches of others', and the slots that it
     /// touches before runs come back to them, `times` as many as in one run.
     pub fn reach(&self, plan: &Plan, message: usize, times: f64) -> Vec<usize> {
@@ -112,9 +112,9 @@ impl Program {
                 let (places, len) = op.operands();
                 for place in places.into_iter().flatten() {
                     match place {
-                        Place::Near | Place::User | Place::Attached => {}
-                        Place::Reached(_) => reached += len,
-                        Place::Slot(access) => {
+                        Operand::Near | Operand::User | Operand::Attached => {}
+                        Operand::Reached(_) => reached += len,
+                        Operand::Slot(access) => {
                             let (last, bytes) = &mut touched[access.buffer as usize];
                             if *last != rank {
                                 (*last, *bytes) = (rank, 0);
@@ -270,13 +270,13 @@ impl Compiler<'_> {
         Some(id)
     }
 
-    fn place(&mut self, rank: usize, region: Region) -> Option<Place> {
+    fn place(&mut self, rank: usize, region: Region) -> Option<Operand> {
         let own = Rank::from(rank);
         let peer = |q: Rank| (q.index() < self.plan.ranks).then_some(q);
         Some(match region.space {
-            Space::Acc => Place::Near,
-            Space::In | Space::Out if self.attach || !self.plan.direct => Place::User,
-            Space::PeerIn(q) | Space::PeerOut(q) if self.attach => peer(q).map(|_| Place::Attached)?,
+            Space::Acc => Operand::Near,
+            Space::In | Space::Out if self.attach || !self.plan.direct => Operand::User,
+            Space::PeerIn(q) | Space::PeerOut(q) if self.attach => peer(q).map(|_| Operand::Attached)?,
             Space::In => self.user(own, IN, region),
             Space::Out => self.user(own, OUT, region),
             Space::PeerIn(q) => self.user(peer(q)?, IN, region),
@@ -286,28 +286,28 @@ impl Compiler<'_> {
                 if region.end() > size {
                     return None;
                 }
-                Place::Slot(self.slots.access(peer(rank)?, u32::from(slot), size, region))
+                Operand::Slot(self.slots.access(peer(rank)?, u32::from(slot), size, region))
             }
         })
     }
 
-    fn user(&mut self, rank: Rank, which: u32, region: Region) -> Place {
-        Place::Reached(self.reached.access(rank, which, self.plan.bytes, region))
+    fn user(&mut self, rank: Rank, which: u32, region: Region) -> Operand {
+        Operand::Reached(self.reached.access(rank, which, self.plan.bytes, region))
     }
 
     /// A slot is with whoever reads it last when the next run begins.
-    fn read_by(&mut self, rank: usize, place: Place) {
-        if let Place::Slot(access) = place {
+    fn read_by(&mut self, rank: usize, place: Operand) {
+        if let Operand::Slot(access) = place {
             self.slots.pieces[access.buffer as usize].with = Rank::from(rank);
         }
     }
 
     /// Says which pieces an operand is made of.
-    fn resolve(&self, place: &mut Place) {
+    fn resolve(&self, place: &mut Operand) {
         match place {
-            Place::Slot(access) => self.slots.resolve(access),
-            Place::Reached(access) => self.reached.resolve(access),
-            Place::Near | Place::User | Place::Attached => {}
+            Operand::Slot(access) => self.slots.resolve(access),
+            Operand::Reached(access) => self.reached.resolve(access),
+            Operand::Near | Operand::User | Operand::Attached => {}
         }
     }
 
@@ -347,7 +347,7 @@ impl Compiler<'_> {
 }
 
 /// Numbers everything, or names the first op that refers to what the plan does not have.
-pub fn compile(plan: &Plan, line_bytes: usize, options: &Options) -> Result<Program, (Rank, usize)> {
+pub fn compile(plan: &Plan, line_bytes: usize, options: &Options) -> Result<Playable, (Rank, usize)> {
     let mut c = Compiler {
         plan,
         attach: options.attach,
@@ -383,7 +383,7 @@ pub fn compile(plan: &Plan, line_bytes: usize, options: &Options) -> Result<Prog
         Reuse::Ring => options.banks.min(options.runs),
     };
     let same_lines = !plan.collective.one_way() && plan.leaves_room_for_a_generation();
-    Ok(Program {
+    Ok(Playable {
         swaps: (same_lines || plan.reuse == Reuse::Same)
             && plan.ranks == 2
             && ops.iter().all(|ops| swaps(ops)),

@@ -1,6 +1,6 @@
 //! Playing a compiled plan in the order of time, CPU by CPU.
 
-use super::compile::{FlagInfo, Instruction, Pieces, Program};
+use super::compile::{FlagInfo, Instruction, Pieces, Playable};
 use super::copies::Copies;
 use super::data::Buffer;
 use super::rates::Sitting;
@@ -45,7 +45,7 @@ pub(super) struct Player<'a> {
     /// For each rank, how much memory its buffers are in.
     pub(super) reach: Vec<usize>,
     pub(super) grain: usize,
-    pub(super) program: &'a Program,
+    pub(super) program: &'a Playable,
     /// Runs to play.
     runs: usize,
     pub(super) runners: Vec<Runner>,
@@ -64,7 +64,7 @@ pub(super) struct Player<'a> {
 }
 
 /// Plays `options.runs` runs and measures them.
-pub fn play(model: &Model, shape: &Shape, plan: &Plan, program: &Program, options: &Options) -> Cost {
+pub fn play(model: &Model, shape: &Shape, plan: &Plan, program: &Playable, options: &Options) -> Cost {
     let ranks = plan.ranks;
     let runner = Runner { run: 0, pc: 0, started: false, ends: Vec::new(), in_row: false, late: false };
     let runs = options.runs + usize::from(!program.reached.is_empty());

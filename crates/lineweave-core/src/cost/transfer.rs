@@ -1,6 +1,6 @@
 //! The time of moves and folds.
 
-use super::compile::Place;
+use super::compile::Operand;
 use super::data::Met;
 use super::play::Player;
 use super::rates::Near;
@@ -27,13 +27,13 @@ impl Player<'_> {
         rank: u32,
         bank: usize,
         now: f64,
-        src: Place,
-        dst: Place,
+        src: Operand,
+        dst: Operand,
         len: usize,
     ) -> (f64, Term) {
         let op = self.runners[rank as usize].pc;
         let tau = self.copies.at_once(rank, op, now, len);
-        if matches!((src, dst), (Place::Attached, _) | (_, Place::Attached)) {
+        if matches!((src, dst), (Operand::Attached, _) | (_, Operand::Attached)) {
             let at = now + self.wires.sitting.rates.mov + self.attached(len, tau);
             self.copies.began(rank, op, now, at, len);
             return (at, Term::Attach);
@@ -57,8 +57,8 @@ impl Player<'_> {
         rank: u32,
         bank: usize,
         now: f64,
-        operands: [Place; 2],
-        dst: Place,
+        operands: [Operand; 2],
+        dst: Operand,
         len: usize,
     ) -> f64 {
         let op = self.runners[rank as usize].pc;
@@ -72,7 +72,7 @@ impl Player<'_> {
         let now = self.behind_flags(rank, bank, dst, now);
         let mut at = now + self.wires.sitting.rates.fold + base + self.cold(rank, dst, len, tau, copied);
         let mut not_before = f64::MIN;
-        let calls = operands.iter().chain([&dst]).filter(|p| matches!(p, Place::Attached)).count();
+        let calls = operands.iter().chain([&dst]).filter(|p| matches!(p, Operand::Attached)).count();
         at += calls as f64 * if calls > 0 { self.attached(len, tau) } else { 0.0 };
         for place in operands {
             let mut extra = self.fetch(rank, bank, now, place, len, tau, copied);
@@ -117,12 +117,12 @@ impl Player<'_> {
     }
 
     /// When bytes can be written that others have: stores leave in order, so those of flags go first.
-    fn behind_flags(&self, rank: u32, bank: usize, dst: Place, now: f64) -> f64 {
+    fn behind_flags(&self, rank: u32, bank: usize, dst: Operand, now: f64) -> f64 {
         let cache = self.wires.sitting.cache[rank as usize];
         let elsewhere = match dst {
-            Place::Near | Place::User | Place::Attached => false,
-            Place::Slot(a) => self.slots[bank + a.buffer as usize].is_elsewhere(cache, a.range()),
-            Place::Reached(a) => self.reached[a.buffer as usize].is_elsewhere(cache, a.range()),
+            Operand::Near | Operand::User | Operand::Attached => false,
+            Operand::Slot(a) => self.slots[bank + a.buffer as usize].is_elsewhere(cache, a.range()),
+            Operand::Reached(a) => self.reached[a.buffer as usize].is_elsewhere(cache, a.range()),
         };
         if elsewhere {
             self.wires.behind_flags(now, rank)
@@ -147,10 +147,10 @@ impl Player<'_> {
     }
 
     /// A user's buffer is as far away as all that its rank touches before it comes back: half of a copy's two sides.
-    fn cold(&self, rank: u32, place: Place, len: usize, tau: usize, base: f64) -> f64 {
+    fn cold(&self, rank: u32, place: Operand, len: usize, tau: usize, base: f64) -> f64 {
         match place {
-            Place::User | Place::Reached(_) => {}
-            Place::Near | Place::Attached | Place::Slot(_) => return 0.0,
+            Operand::User | Operand::Reached(_) => {}
+            Operand::Near | Operand::Attached | Operand::Slot(_) => return 0.0,
         }
         let reach = self.reach[rank as usize];
         if reach <= len {
@@ -166,16 +166,16 @@ impl Player<'_> {
         rank: u32,
         bank: usize,
         now: f64,
-        src: Place,
+        src: Operand,
         len: usize,
         tau: usize,
         base: f64,
     ) -> Extra {
         let cache = self.wires.sitting.cache[rank as usize];
         let met = match src {
-            Place::Near | Place::User | Place::Attached => return Extra::default(),
-            Place::Slot(a) => self.slots[bank + a.buffer as usize].look(cache, a.range()),
-            Place::Reached(a) => self.reached[a.buffer as usize].look(cache, a.range()),
+            Operand::Near | Operand::User | Operand::Attached => return Extra::default(),
+            Operand::Slot(a) => self.slots[bank + a.buffer as usize].look(cache, a.range()),
+            Operand::Reached(a) => self.reached[a.buffer as usize].look(cache, a.range()),
         };
         let mut extra = self.surplus(rank, src, met, len, tau, base, |near| near.get);
         if extra.level.is_some() && met.served > now {
@@ -185,12 +185,20 @@ impl Player<'_> {
         extra
     }
 
-    fn take_back(&mut self, rank: u32, bank: usize, dst: Place, len: usize, tau: usize, base: f64) -> Extra {
+    fn take_back(
+        &mut self,
+        rank: u32,
+        bank: usize,
+        dst: Operand,
+        len: usize,
+        tau: usize,
+        base: f64,
+    ) -> Extra {
         let cache = self.wires.sitting.cache[rank as usize];
         let (buffer, pieces) = match dst {
-            Place::Near | Place::User | Place::Attached => return Extra::default(),
-            Place::Slot(a) => (&mut self.slots[bank + a.buffer as usize], a.range()),
-            Place::Reached(a) => (&mut self.reached[a.buffer as usize], a.range()),
+            Operand::Near | Operand::User | Operand::Attached => return Extra::default(),
+            Operand::Slot(a) => (&mut self.slots[bank + a.buffer as usize], a.range()),
+            Operand::Reached(a) => (&mut self.reached[a.buffer as usize], a.range()),
         };
         let stamp = self.put[rank as usize];
         self.put[rank as usize] += len as u64;
@@ -210,12 +218,12 @@ impl Player<'_> {
         extra
     }
 
-    fn served(&mut self, rank: u32, bank: usize, src: Place, at: f64) {
+    fn served(&mut self, rank: u32, bank: usize, src: Operand, at: f64) {
         let cache = self.wires.sitting.cache[rank as usize];
         match src {
-            Place::Slot(a) => self.slots[bank + a.buffer as usize].read(cache, a.range(), at),
-            Place::Reached(a) => self.reached[a.buffer as usize].read(cache, a.range(), at),
-            Place::Near | Place::User | Place::Attached => {}
+            Operand::Slot(a) => self.slots[bank + a.buffer as usize].read(cache, a.range(), at),
+            Operand::Reached(a) => self.reached[a.buffer as usize].read(cache, a.range(), at),
+            Operand::Near | Operand::User | Operand::Attached => {}
         }
     }
 
@@ -223,7 +231,7 @@ impl Player<'_> {
     fn surplus<'s>(
         &'s mut self,
         rank: u32,
-        place: Place,
+        place: Operand,
         met: Met,
         len: usize,
         tau: usize,
@@ -235,9 +243,9 @@ impl Player<'_> {
         let cache = sitting.cache[rank as usize];
         let level = sitting.level(cache, from);
         let home = match place {
-            Place::Slot(a) => Some(self.program.slots[a.buffer as usize].home),
-            Place::Reached(a) => Some(self.program.reached[a.buffer as usize].home),
-            Place::Near | Place::User | Place::Attached => None,
+            Operand::Slot(a) => Some(self.program.slots[a.buffer as usize].home),
+            Operand::Reached(a) => Some(self.program.reached[a.buffer as usize].home),
+            Operand::Near | Operand::User | Operand::Attached => None,
         };
         let farther = home.map_or(1.0, |home| sitting.farther_away(cache, from, home.0));
         let reading = surface(sitting.rates.at(level)).at(len, tau);

@@ -1,6 +1,6 @@
 //! Flags on their lines while a plan is played: requests, stores on their way, and ranks that poll.
 
-use super::compile::Program;
+use super::compile::Playable;
 use super::rates::{picos, Sitting};
 use super::term::Term;
 use super::trace::{Entry, Log};
@@ -130,7 +130,7 @@ pub struct Wires<'a> {
 
 impl<'a> Wires<'a> {
     /// All flags as the runs before left them: their readers have the lines.
-    pub fn new(sitting: Sitting<'a>, program: &Program, explains: bool) -> Wires<'a> {
+    pub fn new(sitting: Sitting<'a>, program: &Playable, explains: bool) -> Wires<'a> {
         let mut bank = Vec::with_capacity(program.lines);
         for (readers, home) in program.readers.iter().zip(&program.homes) {
             let mut caches: Vec<u32> = readers.iter().map(|&r| sitting.cache[r as usize]).collect();

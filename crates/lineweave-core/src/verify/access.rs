@@ -2,7 +2,7 @@
 
 use super::expr::UNDEFINED;
 use super::machine::Machine;
-use super::memory::{Conflict, Epoch, Known, Place, Value};
+use super::memory::{Conflict, Epoch, Known, Shadow, Value};
 use super::segments::Piece;
 use super::text::{region_text, space_text};
 use super::violation::{Race, Violation};
@@ -243,7 +243,7 @@ impl Machine<'_> {
     fn payload(&mut self, flag_id: usize, flag: FlagRef) -> usize {
         let id = 3 * self.plan.ranks + self.banks * self.plan.ranks * self.plan.slots.len() + flag_id;
         let most = self.plan.flags[flag.array as usize].layout.payload();
-        self.places[id].get_or_insert_with(|| Box::new(Place::new(most, true)));
+        self.places[id].get_or_insert_with(|| Box::new(Shadow::new(most, true)));
         id
     }
 
@@ -258,7 +258,7 @@ impl Machine<'_> {
                 let slots = self.plan.slots.len();
                 let id = 3 * p + (self.bank(rank) * p + owner.index()) * slots + slot as usize;
                 let size = self.plan.slots[slot as usize];
-                self.places[id].get_or_insert_with(|| Box::new(Place::new(size, true)));
+                self.places[id].get_or_insert_with(|| Box::new(Shadow::new(size, true)));
                 Ok(id)
             }
             Space::PeerIn(q) if self.addresses[rank].contains(&region.space) => Ok(q.index()),
@@ -267,11 +267,11 @@ impl Machine<'_> {
         }
     }
 
-    pub(super) fn place(&mut self, id: usize) -> &mut Place {
+    pub(super) fn place(&mut self, id: usize) -> &mut Shadow {
         let p = self.plan.ranks;
         let private = self.sizes.get(id).copied().unwrap_or(self.plan.acc);
         let shared = id < 2 * p && self.shared_private[id];
-        self.places[id].get_or_insert_with(|| Box::new(Place::new(private, shared)))
+        self.places[id].get_or_insert_with(|| Box::new(Shadow::new(private, shared)))
     }
 }
 

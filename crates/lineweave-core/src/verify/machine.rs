@@ -6,7 +6,7 @@ pub(super) use flags::Need;
 
 use self::flags::FlagState;
 use super::expr::{Exprs, UNDEFINED};
-use super::memory::{Epoch, Known, Place, Shared, Value};
+use super::memory::{Epoch, Known, Shadow, Shared, Value};
 use super::result::Results;
 use super::segments::Segments;
 use super::shape::Writers;
@@ -28,7 +28,7 @@ pub(super) struct Machine<'a> {
     span: i64,
     pub(super) banks: usize,
     pub(super) exprs: Exprs,
-    pub(super) places: Vec<Option<Box<Place>>>,
+    pub(super) places: Vec<Option<Box<Shadow>>>,
     pub(super) shared_private: Vec<bool>,
     pub(super) clocks: Vec<Rc<Vec<u32>>>,
     hops: Vec<u32>,
@@ -216,7 +216,7 @@ impl<'a> Machine<'a> {
             }
             self.depth = self.depth.max(self.hops[rank]);
         }
-        let values = std::mem::replace(self.place(p + rank), Place::new(0, false));
+        let values = std::mem::replace(self.place(p + rank), Shadow::new(0, false));
         let verdict = self.results.check(self.plan, &self.exprs, rank, run, &values.values);
         *self.place(p + rank) = values;
         if let Err(v) = verdict {

@@ -65,15 +65,15 @@ pub(super) struct Conflict {
 }
 
 /// One buffer, slot or payload.
-pub(super) struct Place {
+pub(super) struct Shadow {
     pub(super) values: Segments<Value>,
     /// None for what only one rank ever touches.
     pub(super) access: Option<Segments<Access>>,
 }
 
-impl Place {
-    pub(super) fn new(len: usize, shared: bool) -> Place {
-        Place {
+impl Shadow {
+    pub(super) fn new(len: usize, shared: bool) -> Shadow {
+        Shadow {
             values: Segments::new(len, Value::NONE),
             access: shared.then(|| Segments::new(len, Access::default())),
         }

@@ -6,7 +6,7 @@ use lineweave_core::algorithm::bcast::topology_tree::joined;
 use lineweave_core::algorithm::levels::Levels;
 use lineweave_core::algorithm::spec::Spec;
 use lineweave_core::algorithm::trees::Tree;
-use lineweave_core::algorithm::Scope;
+use lineweave_core::algorithm::Participants;
 use lineweave_core::collective::Collective;
 use lineweave_core::plan::Params;
 use lineweave_core::topology::Level;
@@ -76,8 +76,8 @@ fn by_number(tree: &Tree, root: usize) -> Schedule {
 
 fn by_topology(case: &Case) -> Result<Schedule, GenerateError> {
     let problem = case.problem();
-    let scope = Scope { root: case.root(), ..Scope::all(&problem) };
-    let (tree, members) = joined(&problem, &scope, &Levels::Auto)?;
+    let participants = Participants { root: case.root(), ..Participants::all(&problem) };
+    let (tree, members) = joined(&problem, &participants, &Levels::Auto)?;
     let mut schedule = Schedule::alone(members.len(), case.root());
     for (v, children) in tree.children.iter().enumerate() {
         schedule.children[members[v]] = children.iter().map(|&c| members[c]).collect();

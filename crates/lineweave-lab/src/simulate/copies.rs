@@ -12,7 +12,7 @@
 
 use super::{play, SimulateError, Step};
 use super::{
-    Access, Agenda, Agent, Buffer, Fabric, Fidelity, FlagAt, Lanes, Options, Outcome, Place, Program,
+    Access, Address, Agenda, Agent, Buffer, Fabric, Fidelity, FlagAt, Lanes, Options, Outcome, Playable,
 };
 use lineweave_core::plan::{Footprint, Plan};
 use lineweave_core::trace::Picos;
@@ -48,7 +48,7 @@ pub fn simulate(
         });
     }
     let program =
-        Program::compile(plan, &Footprint::of(plan, LINE), options.banks)?.together(options.together);
+        Playable::compile(plan, &Footprint::of(plan, LINE), options.banks)?.together(options.together);
     let nodes = homes.iter().max().map_or(0, |n| n + 1);
     let mut copies = Copies {
         rates,
@@ -84,7 +84,7 @@ struct Copies {
     rates: Rates,
     homes: Vec<usize>,
     /// For each rank, where its copy reads.
-    sources: Vec<Option<Place>>,
+    sources: Vec<Option<Address>>,
     nodes: Vec<Node>,
 }
 
@@ -118,10 +118,10 @@ impl Copies {
     }
 
     /// The node whose memory a place uses.
-    fn memory(&self, place: Place) -> Option<usize> {
+    fn memory(&self, place: Address) -> Option<usize> {
         match place {
-            Place::Slot { .. } | Place::Private { buffer: Buffer::Acc, .. } => None,
-            Place::Private { owner, buffer: Buffer::In | Buffer::Out, .. } => {
+            Address::Slot { .. } | Address::Private { buffer: Buffer::Acc, .. } => None,
+            Address::Private { owner, buffer: Buffer::In | Buffer::Out, .. } => {
                 Some(self.homes[owner as usize])
             }
         }

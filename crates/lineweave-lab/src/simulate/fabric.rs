@@ -1,7 +1,7 @@
 //! What a family of machines has to say: how long one elementary access takes, and what it keeps busy.
 
 use super::agenda::{Agenda, Agent};
-use super::program::{FlagAt, Place};
+use super::program::{Address, FlagAt};
 use lineweave_core::trace::{Kind, Picos};
 
 /// One elementary access of a rank.
@@ -12,14 +12,14 @@ pub enum Access {
     /// Bytes are brought into the core's registers: one line, or a chunk of lines.
     Read {
         /// First byte.
-        from: Place,
+        from: Address,
         /// How many bytes.
         len: usize,
     },
     /// Bytes leave the core's registers: one line, or a chunk of lines.
     Write {
         /// First byte.
-        to: Place,
+        to: Address,
         /// How many bytes.
         len: usize,
     },
@@ -53,9 +53,9 @@ pub struct Call {
     /// What it does.
     pub kind: Kind,
     /// Where a move reads; where it writes for every other op that writes. `None` for flags.
-    pub from: Option<Place>,
+    pub from: Option<Address>,
     /// Where it writes. `None` for flags.
-    pub to: Option<Place>,
+    pub to: Option<Address>,
 }
 
 /// How an access goes on.

@@ -19,7 +19,7 @@ mod program;
 pub use agenda::{Agenda, Agent};
 pub use fabric::{Access, Call, Fabric, Lanes, Step};
 pub use play::{play, Played, Ran};
-pub use program::{Buffer, FlagAt, Place, Program};
+pub use program::{Address, Buffer, FlagAt, Playable};
 
 use lineweave_core::machine::Machine;
 use lineweave_core::plan::Plan;

@@ -13,7 +13,7 @@ mod flags;
 use self::accesses::runner_bank;
 use super::agenda::{Agenda, Agent};
 use super::fabric::{Access, Fabric, Lanes, Step};
-use super::program::{Instruction, Program};
+use super::program::{Instruction, Playable};
 use super::{Fidelity, SimulateError};
 use lineweave_core::trace::Picos;
 use lineweave_core::units::Rank;
@@ -84,7 +84,7 @@ pub struct Played {
 
 struct Player<'a, F: Fabric> {
     fabric: &'a mut F,
-    program: &'a Program,
+    program: &'a Playable,
     runs: usize,
     piece: usize,
     lanes: Lanes,
@@ -106,7 +106,7 @@ struct Player<'a, F: Fabric> {
 /// [`SimulateError::Stuck`] when a rank waits for ever.
 pub fn play<F: Fabric>(
     fabric: &mut F,
-    program: &Program,
+    program: &Playable,
     runs: usize,
     fidelity: Fidelity,
     wants_trace: bool,

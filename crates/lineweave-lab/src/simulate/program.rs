@@ -18,7 +18,7 @@ pub enum Buffer {
 
 /// Where a byte lies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Place {
+pub enum Address {
     /// In private memory; another rank's in `direct` plans.
     Private {
         /// Whose.
@@ -37,30 +37,30 @@ pub enum Place {
     },
 }
 
-impl Place {
+impl Address {
     /// The rank in whose memory it lies.
     pub fn owner(self) -> u32 {
         match self {
-            Place::Private { owner, .. } | Place::Slot { owner, .. } => owner,
+            Address::Private { owner, .. } | Address::Slot { owner, .. } => owner,
         }
     }
 
     /// The place `bytes` bytes further on.
     #[must_use]
-    pub fn plus(self, bytes: usize) -> Place {
+    pub fn plus(self, bytes: usize) -> Address {
         match self {
-            Place::Private { owner, buffer, offset } => {
-                Place::Private { owner, buffer, offset: offset + bytes }
+            Address::Private { owner, buffer, offset } => {
+                Address::Private { owner, buffer, offset: offset + bytes }
             }
-            Place::Slot { owner, offset } => Place::Slot { owner, offset: offset + bytes },
+            Address::Slot { owner, offset } => Address::Slot { owner, offset: offset + bytes },
         }
     }
 
     /// The same place of a box in the bank that begins at byte `start`; private memory has no banks.
-    pub(super) fn in_bank(self, start: usize) -> Place {
+    pub(super) fn in_bank(self, start: usize) -> Address {
         match self {
-            Place::Private { .. } => self,
-            Place::Slot { .. } => self.plus(start),
+            Address::Private { .. } => self,
+            Address::Slot { .. } => self.plus(start),
         }
     }
 }
@@ -88,16 +88,16 @@ pub(super) struct FlagInfo {
 /// One op.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Instruction {
-    Move { src: Place, dst: Place, len: usize },
-    Fold { a: Place, b: Place, dst: Place, len: usize },
-    Set { flag: u32, value: i32, from: Option<Place>, payload: usize },
-    Wait { flag: u32, value: i32, into: Option<Place>, payload: usize },
+    Move { src: Address, dst: Address, len: usize },
+    Fold { a: Address, b: Address, dst: Address, len: usize },
+    Set { flag: u32, value: i32, from: Option<Address>, payload: usize },
+    Wait { flag: u32, value: i32, into: Option<Address>, payload: usize },
     Add { flag: u32 },
 }
 
 /// A plan, compiled.
 #[derive(Debug)]
-pub struct Program {
+pub struct Playable {
     pub(super) ops: Vec<Vec<Instruction>>,
     pub(super) flags: Vec<FlagInfo>,
     /// Bytes of one bank of a box.
@@ -110,12 +110,12 @@ pub struct Program {
     pub(super) root: u32,
 }
 
-impl Program {
+impl Playable {
     /// Numbers everything. `footprint` says where flags and slots lie in a box of this machine; `banks` is at least 1.
     ///
     /// # Errors
     /// [`SimulateError::Malformed`] with the first op that names what the plan does not have.
-    pub fn compile(plan: &Plan, footprint: &Footprint, banks: usize) -> Result<Program, SimulateError> {
+    pub fn compile(plan: &Plan, footprint: &Footprint, banks: usize) -> Result<Playable, SimulateError> {
         let mut compiler = Compiler {
             plan,
             footprint,
@@ -139,7 +139,7 @@ impl Program {
             Reuse::Ring => (banks.max(1), Some(banks.max(1))),
             Reuse::Same => (1, None),
         };
-        Ok(Program {
+        Ok(Playable {
             ops,
             flags: compiler.flags,
             bank_bytes: footprint.total(),
@@ -151,9 +151,9 @@ impl Program {
 
     /// The same, in which all ranks begin every run together if asked for.
     #[must_use]
-    pub fn together(self, asked: bool) -> Program {
+    pub fn together(self, asked: bool) -> Playable {
         let apart = if asked { Some(1) } else { self.apart };
-        Program { apart, ..self }
+        Playable { apart, ..self }
     }
 
     /// Bytes that every rank's box has, all banks together.
@@ -193,8 +193,8 @@ impl Compiler<'_> {
         Some(id)
     }
 
-    fn place(&self, rank: u32, region: Region) -> Option<Place> {
-        let own = |buffer| Place::Private { owner: rank, buffer, offset: region.offset };
+    fn place(&self, rank: u32, region: Region) -> Option<Address> {
+        let own = |buffer| Address::Private { owner: rank, buffer, offset: region.offset };
         let known = |q: Rank| (q.index() < self.plan.ranks).then_some(q.0);
         Some(match region.space {
             Space::In => own(Buffer::In),
@@ -205,13 +205,13 @@ impl Compiler<'_> {
                 if region.end() > size {
                     return None;
                 }
-                Place::Slot { owner: known(rank)?, offset: self.footprint.slot(slot) + region.offset }
+                Address::Slot { owner: known(rank)?, offset: self.footprint.slot(slot) + region.offset }
             }
             Space::PeerIn(q) => {
-                Place::Private { owner: known(q)?, buffer: Buffer::In, offset: region.offset }
+                Address::Private { owner: known(q)?, buffer: Buffer::In, offset: region.offset }
             }
             Space::PeerOut(q) => {
-                Place::Private { owner: known(q)?, buffer: Buffer::Out, offset: region.offset }
+                Address::Private { owner: known(q)?, buffer: Buffer::Out, offset: region.offset }
             }
         })
     }

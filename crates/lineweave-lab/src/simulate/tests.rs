@@ -53,7 +53,7 @@ fn plan(collective: Collective, name: &str, ranks: usize, bytes: usize, params: 
 }
 
 fn played(plan: &Plan, lanes: u32, runs: usize, fidelity: Fidelity) -> Outcome {
-    let program = Program::compile(plan, &Footprint::of(plan, 64), 2).unwrap();
+    let program = Playable::compile(plan, &Footprint::of(plan, 64), 2).unwrap();
     let mut fabric = Constant { lanes, polls: Vec::new() };
     let played = play(&mut fabric, &program, runs, fidelity, true).unwrap();
     Outcome::of(plan, played, true)
@@ -119,7 +119,7 @@ fn every_plan_is_played_to_its_end() {
 fn a_rank_that_waits_for_ever_is_named() {
     let mut plan = plan(Collective::Bcast, "flat", 2, 640, &Params::new());
     plan.programs[0].pop();
-    let program = Program::compile(&plan, &Footprint::of(&plan, 64), 2).unwrap();
+    let program = Playable::compile(&plan, &Footprint::of(&plan, 64), 2).unwrap();
     let mut fabric = Constant { lanes: 1, polls: Vec::new() };
     let error = play(&mut fabric, &program, 1, Fidelity::Line, false).unwrap_err();
     assert_eq!(error, SimulateError::Stuck { rank: Rank(1), op: 0 });
@@ -129,6 +129,6 @@ fn a_rank_that_waits_for_ever_is_named() {
 fn an_op_that_names_nothing_is_refused() {
     let mut plan = plan(Collective::Bcast, "flat", 2, 640, &Params::new());
     plan.slots.clear();
-    let error = Program::compile(&plan, &Footprint::of(&plan, 64), 2).unwrap_err();
+    let error = Playable::compile(&plan, &Footprint::of(&plan, 64), 2).unwrap_err();
     assert_eq!(error, SimulateError::Malformed { rank: Rank(0), op: 0 });
 }

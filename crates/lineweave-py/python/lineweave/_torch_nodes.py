@@ -20,7 +20,7 @@ import torch.distributed as dist
 
 from lineweave._team import fresh_name
 from lineweave._torch_reductions import ELEMENTS, NAMES, OPERATORS, done
-from lineweave._torch_team import meet
+from lineweave._torch_team import Group, meet
 
 # What of gloo is used as it is.
 _GLOO = (
@@ -57,13 +57,13 @@ def nodes(store: Any, rank: int, size: int) -> list[list[int]]:
     return list(found.values())
 
 
-class ProcessGroupNodes(dist.ProcessGroup):
+class ProcessGroupNodes(Group):
     """Collectives of torch.distributed among the ranks of several nodes."""
 
     def __init__(self, store: Any, rank: int, size: int, timeout: timedelta, members: list[list[int]]) -> None:
         super().__init__(rank, size)
         seconds = max(timeout.total_seconds(), 1.0)
-        self._members, self._place, self._ranks = members, rank, size
+        self._members = members
         self._node = next(i for i, ranks in enumerate(members) if rank in ranks)
         here = members[self._node]
         if rank == here[0]:
@@ -76,43 +76,8 @@ class ProcessGroupNodes(dist.ProcessGroup):
             leaders = dist.PrefixStore("lineweave/leaders", store)
             self._leaders = dist.ProcessGroupGloo(leaders, self._node, len(members), timeout)
 
-    def name(self) -> str:
-        return "lineweave"
-
-    # torch keeps a group's name in a backend of its own making, which these groups do not have.
-
-    def _set_group_name(self, name: str) -> None:
-        self._called = name
-
-    def getGroupName(self) -> str:
-        return self._called
-
-    group_name = property(getGroupName)
-
-    def getBackendName(self) -> str:
-        return "lineweave"
-
-    def size(self) -> int:
-        return self._ranks
-
-    def rank(self) -> int:
-        return self._place
-
-    def _get_backend(self, device: torch.device) -> ProcessGroupNodes:
-        return self
-
     def __repr__(self) -> str:
         return f"<ProcessGroupNodes: rank {self._place} of {self._ranks}, on node {self._node} of {len(self._members)}>"
-
-    def shutdown(self) -> None:
-        self._team.close()
-
-    def abort(self) -> None:
-        self._team.abandon("the process group was aborted")
-        self._team.close()
-
-    def set_timeout(self, timeout: timedelta) -> None:
-        self._team.set_timeout(timeout.total_seconds())
 
     def _where(self, rank: int) -> tuple[int, int]:
         """The node of a rank, and its place there."""

@@ -33,7 +33,7 @@ from lineweave._torch_inference import (
 from lineweave._torch_messages import FromAnyone, Message
 from lineweave._torch_nodes import ProcessGroupNodes, nodes
 from lineweave._torch_reductions import ALLREDUCE, Done, done, flat_of, fold, numbers, reduction
-from lineweave._torch_team import meet
+from lineweave._torch_team import Group, meet
 
 __all__ = [
     "ProcessGroupLineweave",
@@ -61,7 +61,7 @@ def _raw_bytes(flat: torch.Tensor) -> torch.Tensor:
     return flat.detach().reshape(-1).view(torch.uint8)
 
 
-class ProcessGroupLineweave(dist.ProcessGroup):
+class ProcessGroupLineweave(Group):
     """Collectives of torch.distributed on a team. Made by `init_process_group` and `new_group`."""
 
     def __init__(self, store: Any, rank: int, size: int, timeout: timedelta) -> None:
@@ -73,46 +73,9 @@ class ProcessGroupLineweave(dist.ProcessGroup):
         self._team = meet(name, size, rank, seconds)
         self._raw = self._team._raw
         self.allreduce = reduction(self._team)
-        self._place, self._ranks = rank, size
-
-    def name(self) -> str:
-        return "lineweave"
-
-    # torch keeps a group's name in a backend of its own making, which these groups do not have.
-
-    def _set_group_name(self, name: str) -> None:
-        self._called = name
-
-    def getGroupName(self) -> str:
-        return self._called
-
-    group_name = property(getGroupName)
-
-    def getBackendName(self) -> str:
-        return "lineweave"
-
-    def size(self) -> int:
-        return self._ranks
-
-    def rank(self) -> int:
-        return self._place
-
-    def _get_backend(self, device: torch.device) -> ProcessGroupLineweave:
-        # There is one, for CPUs, and nothing that it is wrapped in.
-        return self
 
     def __repr__(self) -> str:
         return f"<ProcessGroupLineweave: rank {self._place} of {self._ranks}>"
-
-    def shutdown(self) -> None:
-        self._team.close()
-
-    def abort(self) -> None:
-        self._team.abandon("the process group was aborted")
-        self._team.close()
-
-    def set_timeout(self, timeout: timedelta) -> None:
-        self._team.set_timeout(timeout.total_seconds())
 
     # Reductions.
 

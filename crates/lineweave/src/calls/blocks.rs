@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::kernel::{Element, Operator};
 use lineweave_core::collective::Collective;
 
-impl Communicator {
+two_buffers! {
     /// Gathers every rank's `input` in the root's `output`, in the order of ranks. There `output` is as long as all
     /// inputs together; other ranks may give an empty one.
     ///
@@ -26,28 +26,7 @@ impl Communicator {
     /// assert_eq!(gathered[1], [0, 0, 1, 1, 2, 2]);
     /// # Ok::<(), lineweave::Error>(())
     /// ```
-    pub fn gather<T: Element>(&mut self, input: &[T], output: &mut [T], root: usize) -> Result<(), Error> {
-        self.exchange(Collective::Gather, None, root, None, Memory::two(input, output))
-    }
-
-    /// [`Communicator::gather`] where the root's own block already lies in its place in `buffer`; at other ranks
-    /// `buffer` is the contribution.
-    ///
-    /// # Errors
-    /// Those of [`Communicator::gather`].
-    ///
-    /// ```
-    /// let gathered = lineweave::team::threads(2, |mut comm| {
-    ///     let mut buffer = vec![comm.rank() as u32 + 5; if comm.rank() == 0 { 2 } else { 1 }];
-    ///     comm.gather_in_place(&mut buffer, 0)?;
-    ///     Ok(buffer)
-    /// })?;
-    /// assert_eq!(gathered[0], [5, 6]);
-    /// # Ok::<(), lineweave::Error>(())
-    /// ```
-    pub fn gather_in_place<T: Element>(&mut self, buffer: &mut [T], root: usize) -> Result<(), Error> {
-        self.exchange(Collective::Gather, None, root, None, Memory::one(buffer))
-    }
+    gather(root: usize) = Gather, None, root, None;
 
     /// Gives block `r` of the root's `input` to rank `r`, in its `output`. At the root `input` is as long as all
     /// outputs together; other ranks may give an empty one.
@@ -64,28 +43,7 @@ impl Communicator {
     /// assert_eq!(mine, [7, 8, 9]);
     /// # Ok::<(), lineweave::Error>(())
     /// ```
-    pub fn scatter<T: Element>(&mut self, input: &[T], output: &mut [T], root: usize) -> Result<(), Error> {
-        self.exchange(Collective::Scatter, None, root, None, Memory::two(input, output))
-    }
-
-    /// [`Communicator::scatter`] where the root's own block stays in its place in `buffer`; at other ranks `buffer`
-    /// is what they get.
-    ///
-    /// # Errors
-    /// Those of [`Communicator::scatter`].
-    ///
-    /// ```
-    /// let parts = lineweave::team::threads(2, |mut comm| {
-    ///     let mut buffer = if comm.rank() == 0 { vec![7u32, 8] } else { vec![0] };
-    ///     comm.scatter_in_place(&mut buffer, 0)?;
-    ///     Ok(buffer)
-    /// })?;
-    /// assert_eq!(parts, [vec![7, 8], vec![8]]);
-    /// # Ok::<(), lineweave::Error>(())
-    /// ```
-    pub fn scatter_in_place<T: Element>(&mut self, buffer: &mut [T], root: usize) -> Result<(), Error> {
-        self.exchange(Collective::Scatter, None, root, None, Memory::one(buffer))
-    }
+    scatter(root: usize) = Scatter, None, root, None;
 
     /// Gathers every rank's `input` in every rank's `output`, in the order of ranks.
     ///
@@ -101,28 +59,7 @@ impl Communicator {
     /// assert_eq!(all, [[0, 10, 20]; 3]);
     /// # Ok::<(), lineweave::Error>(())
     /// ```
-    pub fn allgather<T: Element>(&mut self, input: &[T], output: &mut [T]) -> Result<(), Error> {
-        self.exchange(Collective::Allgather, None, 0, None, Memory::two(input, output))
-    }
-
-    /// [`Communicator::allgather`] where each rank's own block already lies in its place in `buffer`.
-    ///
-    /// # Errors
-    /// Those of [`Communicator::allgather`].
-    ///
-    /// ```
-    /// let all = lineweave::team::threads(2, |mut comm| {
-    ///     let mut buffer = [0u32; 2];
-    ///     buffer[comm.rank()] = comm.rank() as u32 + 5;
-    ///     comm.allgather_in_place(&mut buffer)?;
-    ///     Ok(buffer)
-    /// })?;
-    /// assert_eq!(all, [[5, 6]; 2]);
-    /// # Ok::<(), lineweave::Error>(())
-    /// ```
-    pub fn allgather_in_place<T: Element>(&mut self, buffer: &mut [T]) -> Result<(), Error> {
-        self.exchange(Collective::Allgather, None, 0, None, Memory::one(buffer))
-    }
+    allgather() = Allgather, None, 0, None;
 
     /// Combines every rank's `input` elementwise and gives block `r` of the result to rank `r`: `input` is as long as
     /// all outputs together.
@@ -140,38 +77,7 @@ impl Communicator {
     /// assert_eq!(parts, [[2], [4]]);
     /// # Ok::<(), lineweave::Error>(())
     /// ```
-    pub fn reduce_scatter_block<T: Element>(
-        &mut self,
-        input: &[T],
-        output: &mut [T],
-        operator: Operator,
-    ) -> Result<(), Error> {
-        self.exchange(Collective::ReduceScatter, Some(operator), 0, None, Memory::two(input, output))
-    }
-
-    /// [`Communicator::reduce_scatter_block`] with the result where the first block of the input was. What is behind
-    /// it may be changed or not.
-    ///
-    /// # Errors
-    /// Those of [`Communicator::reduce_scatter_block`].
-    ///
-    /// ```
-    /// use lineweave::Operator;
-    /// let parts = lineweave::team::threads(2, |mut comm| {
-    ///     let mut buffer = [1u64, 2];
-    ///     comm.reduce_scatter_block_in_place(&mut buffer, Operator::Sum)?;
-    ///     Ok(buffer[0])
-    /// })?;
-    /// assert_eq!(parts, [2, 4]);
-    /// # Ok::<(), lineweave::Error>(())
-    /// ```
-    pub fn reduce_scatter_block_in_place<T: Element>(
-        &mut self,
-        buffer: &mut [T],
-        operator: Operator,
-    ) -> Result<(), Error> {
-        self.exchange(Collective::ReduceScatter, Some(operator), 0, None, Memory::one(buffer))
-    }
+    reduce_scatter_block(operator: Operator) = ReduceScatter, Some(operator), 0, None;
 
     /// Combines elementwise, in rank order, the `input` of all ranks up to and with this one in its `output`.
     /// With [`Operator::Avg`] it is the average of these.
@@ -189,33 +95,7 @@ impl Communicator {
     /// assert_eq!(sums, [1, 3, 6, 10]);
     /// # Ok::<(), lineweave::Error>(())
     /// ```
-    pub fn scan<T: Element>(
-        &mut self,
-        input: &[T],
-        output: &mut [T],
-        operator: Operator,
-    ) -> Result<(), Error> {
-        self.exchange(Collective::Scan, Some(operator), 0, None, Memory::two(input, output))
-    }
-
-    /// [`Communicator::scan`] with the result in place of the input.
-    ///
-    /// # Errors
-    /// Those of [`Communicator::scan`].
-    ///
-    /// ```
-    /// use lineweave::Operator;
-    /// let sums = lineweave::team::threads(3, |mut comm| {
-    ///     let mut sum = [1u64];
-    ///     comm.scan_in_place(&mut sum, Operator::Sum)?;
-    ///     Ok(sum[0])
-    /// })?;
-    /// assert_eq!(sums, [1, 2, 3]);
-    /// # Ok::<(), lineweave::Error>(())
-    /// ```
-    pub fn scan_in_place<T: Element>(&mut self, buffer: &mut [T], operator: Operator) -> Result<(), Error> {
-        self.exchange(Collective::Scan, Some(operator), 0, None, Memory::one(buffer))
-    }
+    scan(operator: Operator) = Scan, Some(operator), 0, None;
 
     /// Combines elementwise, in rank order, the `input` of all ranks before this one in its `output`. Rank 0's
     /// `output` is not touched and may be empty.
@@ -233,33 +113,7 @@ impl Communicator {
     /// assert_eq!(before, [0, 1, 2]);
     /// # Ok::<(), lineweave::Error>(())
     /// ```
-    pub fn exscan<T: Element>(
-        &mut self,
-        input: &[T],
-        output: &mut [T],
-        operator: Operator,
-    ) -> Result<(), Error> {
-        self.exchange(Collective::Exscan, Some(operator), 0, None, Memory::two(input, output))
-    }
-
-    /// [`Communicator::exscan`] with the result in place of the input; rank 0's stays.
-    ///
-    /// # Errors
-    /// Those of [`Communicator::exscan`].
-    ///
-    /// ```
-    /// use lineweave::Operator;
-    /// let before = lineweave::team::threads(3, |mut comm| {
-    ///     let mut buffer = [5u64];
-    ///     comm.exscan_in_place(&mut buffer, Operator::Max)?;
-    ///     Ok(buffer[0])
-    /// })?;
-    /// assert_eq!(before, [5; 3]);
-    /// # Ok::<(), lineweave::Error>(())
-    /// ```
-    pub fn exscan_in_place<T: Element>(&mut self, buffer: &mut [T], operator: Operator) -> Result<(), Error> {
-        self.exchange(Collective::Exscan, Some(operator), 0, None, Memory::one(buffer))
-    }
+    exscan(operator: Operator) = Exscan, Some(operator), 0, None;
 
     /// Gives block `j` of this rank's `input` to rank `j`, where it is block `r` of the `output`, `r` being this rank:
     /// both buffers hold a block for every rank.
@@ -277,9 +131,112 @@ impl Communicator {
     /// assert_eq!(rows, [[1, 3], [2, 4]]);
     /// # Ok::<(), lineweave::Error>(())
     /// ```
-    pub fn alltoall<T: Element>(&mut self, input: &[T], output: &mut [T]) -> Result<(), Error> {
-        self.exchange(Collective::Alltoall, None, 0, None, Memory::two(input, output))
-    }
+    alltoall() = Alltoall, None, 0, None;
+}
+
+in_place! {
+    /// [`Communicator::gather`] where the root's own block already lies in its place in `buffer`; at other ranks
+    /// `buffer` is the contribution.
+    ///
+    /// # Errors
+    /// Those of [`Communicator::gather`].
+    ///
+    /// ```
+    /// let gathered = lineweave::team::threads(2, |mut comm| {
+    ///     let mut buffer = vec![comm.rank() as u32 + 5; if comm.rank() == 0 { 2 } else { 1 }];
+    ///     comm.gather_in_place(&mut buffer, 0)?;
+    ///     Ok(buffer)
+    /// })?;
+    /// assert_eq!(gathered[0], [5, 6]);
+    /// # Ok::<(), lineweave::Error>(())
+    /// ```
+    gather_in_place(root: usize) = Gather, None, root, None;
+
+    /// [`Communicator::scatter`] where the root's own block stays in its place in `buffer`; at other ranks `buffer`
+    /// is what they get.
+    ///
+    /// # Errors
+    /// Those of [`Communicator::scatter`].
+    ///
+    /// ```
+    /// let parts = lineweave::team::threads(2, |mut comm| {
+    ///     let mut buffer = if comm.rank() == 0 { vec![7u32, 8] } else { vec![0] };
+    ///     comm.scatter_in_place(&mut buffer, 0)?;
+    ///     Ok(buffer)
+    /// })?;
+    /// assert_eq!(parts, [vec![7, 8], vec![8]]);
+    /// # Ok::<(), lineweave::Error>(())
+    /// ```
+    scatter_in_place(root: usize) = Scatter, None, root, None;
+
+    /// [`Communicator::allgather`] where each rank's own block already lies in its place in `buffer`.
+    ///
+    /// # Errors
+    /// Those of [`Communicator::allgather`].
+    ///
+    /// ```
+    /// let all = lineweave::team::threads(2, |mut comm| {
+    ///     let mut buffer = [0u32; 2];
+    ///     buffer[comm.rank()] = comm.rank() as u32 + 5;
+    ///     comm.allgather_in_place(&mut buffer)?;
+    ///     Ok(buffer)
+    /// })?;
+    /// assert_eq!(all, [[5, 6]; 2]);
+    /// # Ok::<(), lineweave::Error>(())
+    /// ```
+    allgather_in_place() = Allgather, None, 0, None;
+
+    /// [`Communicator::reduce_scatter_block`] with the result where the first block of the input was. What is behind
+    /// it may be changed or not.
+    ///
+    /// # Errors
+    /// Those of [`Communicator::reduce_scatter_block`].
+    ///
+    /// ```
+    /// use lineweave::Operator;
+    /// let parts = lineweave::team::threads(2, |mut comm| {
+    ///     let mut buffer = [1u64, 2];
+    ///     comm.reduce_scatter_block_in_place(&mut buffer, Operator::Sum)?;
+    ///     Ok(buffer[0])
+    /// })?;
+    /// assert_eq!(parts, [2, 4]);
+    /// # Ok::<(), lineweave::Error>(())
+    /// ```
+    reduce_scatter_block_in_place(operator: Operator) = ReduceScatter, Some(operator), 0, None;
+
+    /// [`Communicator::scan`] with the result in place of the input.
+    ///
+    /// # Errors
+    /// Those of [`Communicator::scan`].
+    ///
+    /// ```
+    /// use lineweave::Operator;
+    /// let sums = lineweave::team::threads(3, |mut comm| {
+    ///     let mut sum = [1u64];
+    ///     comm.scan_in_place(&mut sum, Operator::Sum)?;
+    ///     Ok(sum[0])
+    /// })?;
+    /// assert_eq!(sums, [1, 2, 3]);
+    /// # Ok::<(), lineweave::Error>(())
+    /// ```
+    scan_in_place(operator: Operator) = Scan, Some(operator), 0, None;
+
+    /// [`Communicator::exscan`] with the result in place of the input; rank 0's stays.
+    ///
+    /// # Errors
+    /// Those of [`Communicator::exscan`].
+    ///
+    /// ```
+    /// use lineweave::Operator;
+    /// let before = lineweave::team::threads(3, |mut comm| {
+    ///     let mut buffer = [5u64];
+    ///     comm.exscan_in_place(&mut buffer, Operator::Max)?;
+    ///     Ok(buffer[0])
+    /// })?;
+    /// assert_eq!(before, [5; 3]);
+    /// # Ok::<(), lineweave::Error>(())
+    /// ```
+    exscan_in_place(operator: Operator) = Exscan, Some(operator), 0, None;
 
     /// [`Communicator::alltoall`] with what arrives in place of what was given.
     ///
@@ -295,10 +252,10 @@ impl Communicator {
     /// assert_eq!(rows, [[1, 3], [2, 4]]);
     /// # Ok::<(), lineweave::Error>(())
     /// ```
-    pub fn alltoall_in_place<T: Element>(&mut self, buffer: &mut [T]) -> Result<(), Error> {
-        self.exchange(Collective::Alltoall, None, 0, None, Memory::one(buffer))
-    }
+    alltoall_in_place() = Alltoall, None, 0, None;
+}
 
+impl Communicator {
     /// A call on memory that is borrowed for it, with blocks of the lengths `counts` or of one.
     pub(super) fn exchange(
         &mut self,

@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::kernel::{Element, Operator};
 use lineweave_core::collective::Collective;
 
-impl Communicator {
+two_buffers! {
     /// [`Communicator::gather`] of `counts[r]` elements from rank `r`.
     ///
     /// # Errors
@@ -27,39 +27,7 @@ impl Communicator {
     /// assert_eq!(gathered[0], [1, 2, 2]);
     /// # Ok::<(), lineweave::Error>(())
     /// ```
-    pub fn gatherv<T: Element>(
-        &mut self,
-        input: &[T],
-        output: &mut [T],
-        counts: &[usize],
-        root: usize,
-    ) -> Result<(), Error> {
-        self.exchange(Collective::Gather, None, root, Some(counts), Memory::two(input, output))
-    }
-
-    /// [`Communicator::gatherv`] where the root's own block already lies in its place in `buffer`; at other ranks
-    /// `buffer` is the contribution.
-    ///
-    /// # Errors
-    /// Those of [`Communicator::gatherv`].
-    ///
-    /// ```
-    /// let gathered = lineweave::team::threads(2, |mut comm| {
-    ///     let mut buffer = if comm.rank() == 0 { vec![4u32, 0, 0] } else { vec![5, 6] };
-    ///     comm.gatherv_in_place(&mut buffer, &[1, 2], 0)?;
-    ///     Ok(buffer)
-    /// })?;
-    /// assert_eq!(gathered[0], [4, 5, 6]);
-    /// # Ok::<(), lineweave::Error>(())
-    /// ```
-    pub fn gatherv_in_place<T: Element>(
-        &mut self,
-        buffer: &mut [T],
-        counts: &[usize],
-        root: usize,
-    ) -> Result<(), Error> {
-        self.exchange(Collective::Gather, None, root, Some(counts), Memory::one(buffer))
-    }
+    gatherv(counts: &[usize], root: usize) = Gather, None, root, Some(counts);
 
     /// [`Communicator::scatter`] of `counts[r]` elements to rank `r`.
     ///
@@ -75,39 +43,7 @@ impl Communicator {
     /// assert_eq!(parts, [vec![7], vec![8, 9]]);
     /// # Ok::<(), lineweave::Error>(())
     /// ```
-    pub fn scatterv<T: Element>(
-        &mut self,
-        input: &[T],
-        output: &mut [T],
-        counts: &[usize],
-        root: usize,
-    ) -> Result<(), Error> {
-        self.exchange(Collective::Scatter, None, root, Some(counts), Memory::two(input, output))
-    }
-
-    /// [`Communicator::scatterv`] where the root's own block stays in its place in `buffer`; at other ranks `buffer`
-    /// is what they get.
-    ///
-    /// # Errors
-    /// Those of [`Communicator::gatherv`].
-    ///
-    /// ```
-    /// let parts = lineweave::team::threads(2, |mut comm| {
-    ///     let mut buffer = if comm.rank() == 0 { vec![7u32, 8, 9] } else { vec![0; 2] };
-    ///     comm.scatterv_in_place(&mut buffer, &[1, 2], 0)?;
-    ///     Ok(buffer)
-    /// })?;
-    /// assert_eq!(parts, [vec![7, 8, 9], vec![8, 9]]);
-    /// # Ok::<(), lineweave::Error>(())
-    /// ```
-    pub fn scatterv_in_place<T: Element>(
-        &mut self,
-        buffer: &mut [T],
-        counts: &[usize],
-        root: usize,
-    ) -> Result<(), Error> {
-        self.exchange(Collective::Scatter, None, root, Some(counts), Memory::one(buffer))
-    }
+    scatterv(counts: &[usize], root: usize) = Scatter, None, root, Some(counts);
 
     /// [`Communicator::allgather`] of `counts[r]` elements from rank `r`.
     ///
@@ -124,36 +60,7 @@ impl Communicator {
     /// assert_eq!(all, [[0, 1, 1]; 2]);
     /// # Ok::<(), lineweave::Error>(())
     /// ```
-    pub fn allgatherv<T: Element>(
-        &mut self,
-        input: &[T],
-        output: &mut [T],
-        counts: &[usize],
-    ) -> Result<(), Error> {
-        self.exchange(Collective::Allgather, None, 0, Some(counts), Memory::two(input, output))
-    }
-
-    /// [`Communicator::allgatherv`] where each rank's own block already lies in its place in `buffer`.
-    ///
-    /// # Errors
-    /// Those of [`Communicator::allgatherv`].
-    ///
-    /// ```
-    /// let all = lineweave::team::threads(2, |mut comm| {
-    ///     let mut buffer = if comm.rank() == 0 { [4u32, 0, 0] } else { [0, 5, 6] };
-    ///     comm.allgatherv_in_place(&mut buffer, &[1, 2])?;
-    ///     Ok(buffer)
-    /// })?;
-    /// assert_eq!(all, [[4, 5, 6]; 2]);
-    /// # Ok::<(), lineweave::Error>(())
-    /// ```
-    pub fn allgatherv_in_place<T: Element>(
-        &mut self,
-        buffer: &mut [T],
-        counts: &[usize],
-    ) -> Result<(), Error> {
-        self.exchange(Collective::Allgather, None, 0, Some(counts), Memory::one(buffer))
-    }
+    allgatherv(counts: &[usize]) = Allgather, None, 0, Some(counts);
 
     /// [`Communicator::reduce_scatter_block`] with `counts[r]` elements of the result for rank `r`.
     ///
@@ -170,15 +77,59 @@ impl Communicator {
     /// assert_eq!(parts, [vec![2], vec![4, 6]]);
     /// # Ok::<(), lineweave::Error>(())
     /// ```
-    pub fn reduce_scatter<T: Element>(
-        &mut self,
-        input: &[T],
-        output: &mut [T],
-        counts: &[usize],
-        operator: Operator,
-    ) -> Result<(), Error> {
-        self.exchange(Collective::ReduceScatter, Some(operator), 0, Some(counts), Memory::two(input, output))
-    }
+    reduce_scatter(counts: &[usize], operator: Operator) = ReduceScatter, Some(operator), 0, Some(counts);
+}
+
+in_place! {
+    /// [`Communicator::gatherv`] where the root's own block already lies in its place in `buffer`; at other ranks
+    /// `buffer` is the contribution.
+    ///
+    /// # Errors
+    /// Those of [`Communicator::gatherv`].
+    ///
+    /// ```
+    /// let gathered = lineweave::team::threads(2, |mut comm| {
+    ///     let mut buffer = if comm.rank() == 0 { vec![4u32, 0, 0] } else { vec![5, 6] };
+    ///     comm.gatherv_in_place(&mut buffer, &[1, 2], 0)?;
+    ///     Ok(buffer)
+    /// })?;
+    /// assert_eq!(gathered[0], [4, 5, 6]);
+    /// # Ok::<(), lineweave::Error>(())
+    /// ```
+    gatherv_in_place(counts: &[usize], root: usize) = Gather, None, root, Some(counts);
+
+    /// [`Communicator::scatterv`] where the root's own block stays in its place in `buffer`; at other ranks `buffer`
+    /// is what they get.
+    ///
+    /// # Errors
+    /// Those of [`Communicator::gatherv`].
+    ///
+    /// ```
+    /// let parts = lineweave::team::threads(2, |mut comm| {
+    ///     let mut buffer = if comm.rank() == 0 { vec![7u32, 8, 9] } else { vec![0; 2] };
+    ///     comm.scatterv_in_place(&mut buffer, &[1, 2], 0)?;
+    ///     Ok(buffer)
+    /// })?;
+    /// assert_eq!(parts, [vec![7, 8, 9], vec![8, 9]]);
+    /// # Ok::<(), lineweave::Error>(())
+    /// ```
+    scatterv_in_place(counts: &[usize], root: usize) = Scatter, None, root, Some(counts);
+
+    /// [`Communicator::allgatherv`] where each rank's own block already lies in its place in `buffer`.
+    ///
+    /// # Errors
+    /// Those of [`Communicator::allgatherv`].
+    ///
+    /// ```
+    /// let all = lineweave::team::threads(2, |mut comm| {
+    ///     let mut buffer = if comm.rank() == 0 { [4u32, 0, 0] } else { [0, 5, 6] };
+    ///     comm.allgatherv_in_place(&mut buffer, &[1, 2])?;
+    ///     Ok(buffer)
+    /// })?;
+    /// assert_eq!(all, [[4, 5, 6]; 2]);
+    /// # Ok::<(), lineweave::Error>(())
+    /// ```
+    allgatherv_in_place(counts: &[usize]) = Allgather, None, 0, Some(counts);
 
     /// [`Communicator::reduce_scatter`] with the result at the start of the input. What is behind it may be changed or
     /// not.
@@ -196,15 +147,10 @@ impl Communicator {
     /// assert_eq!(parts, [2, 4]);
     /// # Ok::<(), lineweave::Error>(())
     /// ```
-    pub fn reduce_scatter_in_place<T: Element>(
-        &mut self,
-        buffer: &mut [T],
-        counts: &[usize],
-        operator: Operator,
-    ) -> Result<(), Error> {
-        self.exchange(Collective::ReduceScatter, Some(operator), 0, Some(counts), Memory::one(buffer))
-    }
+    reduce_scatter_in_place(counts: &[usize], operator: Operator) = ReduceScatter, Some(operator), 0, Some(counts);
+}
 
+impl Communicator {
     /// [`Communicator::alltoall`] of `given[j]` elements to rank `j`, and `taken[i]` elements from rank `i`, which is what
     /// that one gives to this one. Ranks first exchange what they give.
     ///

@@ -25,4 +25,4 @@ impl Reach {
 }
 
 /// What a plan is on the shelf by: the call, the room for counters, and whose part of it that is, if it is one rank's alone.
-pub(super) type Place<K> = (K, usize, Option<usize>);
+pub(super) type ShelfKey<K> = (K, usize, Option<usize>);

@@ -1,6 +1,6 @@
 //! Sets of lengths, and the plans that are known for them.
 
-use super::reach::{Place, Reach};
+use super::reach::{Reach, ShelfKey};
 use super::recent::{Limits, Recent};
 use super::record::Proved;
 use crate::compile::PlanId;
@@ -70,7 +70,7 @@ pub(crate) type Outcome = Result<Arc<Vec<Proven>>, Error>;
 
 /// What ranks and communicators of one process share, by lengths and room for counters.
 #[derive(Debug)]
-pub(super) struct Shelf(pub Mutex<Recent<Place<Set>, Outcome>>);
+pub(super) struct Shelf(pub Mutex<Recent<ShelfKey<Set>, Outcome>>);
 
 impl Shelf {
     /// Of one of so many processes.

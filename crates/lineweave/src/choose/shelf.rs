@@ -1,6 +1,6 @@
 //! Proven plans, by what a choice depends on, and how long they are kept.
 
-use super::reach::{Place, Reach};
+use super::reach::{Reach, ShelfKey};
 use super::recent::{Limits, Recent};
 use super::record::Proved;
 use super::sets;
@@ -37,7 +37,7 @@ const ALIKE: Limits = Limits { entries: 4096, weight: 4096 };
 /// What is on it.
 #[derive(Debug)]
 pub(crate) struct Shelves {
-    pub(super) even: Mutex<Recent<Place<Key>, Outcome>>,
+    pub(super) even: Mutex<Recent<ShelfKey<Key>, Outcome>>,
     /// Choices for lengths that stand for others.
     pub(super) alike: Mutex<Recent<(Key, usize), Chosen>>,
     pub(super) sets: sets::Shelf,

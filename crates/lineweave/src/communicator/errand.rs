@@ -10,11 +10,8 @@ use crate::backoff::Backoff;
 use crate::engine::{Engine, Mode};
 use crate::error::Error;
 use crate::post::Errand;
-use crate::wait::Vigil;
-use std::time::{Duration, Instant};
-
-/// How often a rank that is awaited is looked after.
-pub(super) const LOOK: Duration = Duration::from_millis(5);
+use crate::wait::{Rounds, Vigil};
+use std::time::Instant;
 
 impl Communicator {
     /// Does it, while started calls are carried on.
@@ -47,18 +44,12 @@ impl Communicator {
         operation: &'static str,
         errand: &mut E,
     ) -> Option<Result<E::Done, Error>> {
-        let start = Instant::now();
-        let (mut looked, mut backoff, mut waits) = (start, Backoff::default(), false);
+        let (mut rounds, mut backoff, mut waits) = (Rounds::default(), Backoff::default(), false);
         let outcome = loop {
             let Some(mut held) = self.shared.hold() else { break None };
             held.carry_on(Mode::Poll, None);
-            let now = Instant::now();
-            let look = now - looked >= LOOK;
-            if look {
-                looked = now;
-            }
             let engine = held.engine();
-            match engine.try_errand(operation, errand, look.then_some(now - start)) {
+            match engine.try_errand(operation, errand, rounds.due(Instant::now())) {
                 Ok(None) if !waits => {
                     waits = true;
                     engine.watch().forget();

@@ -4,7 +4,6 @@
 //! thread, and the helper thread, can carry them on; calls that send or receive meanwhile line up behind them. When there are none
 //! any more, the next such call takes the rings back, and needs no lock again.
 
-use super::errand::LOOK;
 use super::lend::pause;
 use super::Communicator;
 use crate::backoff::Backoff;
@@ -12,14 +11,12 @@ use crate::error::Error;
 use crate::post::{Delivery, Incoming, Outgoing, Parcels};
 use crate::progress::{self, Progress};
 use crate::sync::Ordering;
-use crate::wait::{Vigil, Waiter};
+use crate::wait::{Rounds, Vigil, Waiter};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Polls before a wait counts as one that is not over at once.
 const SHORT: u32 = 20;
-/// The most that a look of one who only tests counts for as time waited.
-const LONGEST_GAP: Duration = Duration::from_millis(50);
 
 /// The parcels of a rank, where others find them.
 pub(crate) struct Parcelled(Mutex<Parcels>);
@@ -50,9 +47,8 @@ pub struct Message {
     operation: &'static str,
     peer: usize,
     tag: u32,
-    /// When one who tests looked last, and for how long it has waited.
-    looked: Option<Instant>,
-    waited: Duration,
+    /// Of one who tests.
+    rounds: Rounds,
 }
 
 impl Message {
@@ -63,7 +59,7 @@ impl Message {
     }
 
     fn new(delivery: Arc<Delivery>, operation: &'static str, peer: usize, tag: u32) -> Message {
-        Message { delivery, operation, peer, tag, looked: None, waited: Duration::ZERO }
+        Message { delivery, operation, peer, tag, rounds: Rounds::default() }
     }
 }
 
@@ -199,25 +195,21 @@ impl Communicator {
         peer: Option<usize>,
         mut poll: impl FnMut(&mut Communicator) -> Option<Result<T, Error>>,
     ) -> Result<T, Error> {
-        let (mut backoff, mut began, mut turns) = (Backoff::default(), None::<Instant>, 0);
-        let mut looked = None;
+        let (mut backoff, mut rounds, mut turns) = (Backoff::default(), Rounds::default(), 0);
         let outcome = loop {
             if let Some(outcome) = poll(self) {
                 break outcome;
             }
             turns += 1;
-            if turns >= SHORT {
-                let now = Instant::now();
-                let start = *began.get_or_insert_with(|| {
-                    self.with_engine(|engine| {
-                        engine.watch().forget();
-                        engine.watch().begin();
-                    });
-                    now
+            if turns == SHORT {
+                self.with_engine(|engine| {
+                    engine.watch().forget();
+                    engine.watch().begin();
                 });
-                if now - *looked.get_or_insert(start) >= LOOK {
-                    looked = Some(now);
-                    let look = |engine: &mut super::Engine| engine.look_beside(operation, peer, now - start);
+            }
+            if turns >= SHORT {
+                if let Some(waited) = rounds.due(Instant::now()) {
+                    let look = |engine: &mut super::Engine| engine.look_beside(operation, peer, waited);
                     if let Err(error) = self.with_engine(look) {
                         break Err(error);
                     }
@@ -225,7 +217,7 @@ impl Communicator {
             }
             pause(&mut backoff);
         };
-        if began.is_some() {
+        if turns >= SHORT {
             self.with_engine(|engine| engine.watch().end());
         }
         outcome
@@ -241,12 +233,8 @@ impl Communicator {
         if let Some(outcome) = message.delivery.outcome() {
             return outcome.map(Some);
         }
-        let now = Instant::now();
-        let gap = now - *message.looked.get_or_insert(now);
-        if gap >= LOOK {
-            message.looked = Some(now);
-            message.waited += gap.min(LONGEST_GAP);
-            let (operation, peer, waited) = (message.operation, message.peer, message.waited);
+        if let Some(waited) = message.rounds.due_of_test(Instant::now()) {
+            let (operation, peer) = (message.operation, message.peer);
             let looked = self.with_engine(|engine| engine.look_beside(operation, Some(peer), waited));
             if let (Err(error), Some(parcels)) = (&looked, &self.parcels) {
                 parcels.lock().end_one(&message.delivery, error);

@@ -22,18 +22,18 @@ pub(crate) enum Windows {
 
 impl Windows {
     /// The next one.
-    pub fn now(&self) -> Option<Window> {
+    pub fn now(&self) -> Option<MessageWindow> {
         match self {
             Windows::Nothing => None,
             Windows::Even { sequence, at, bytes } => {
                 let (plan, window) = sequence.next(bytes - at);
-                Some(Window { plan, at: *at, span: Span { bytes: window, of: *bytes } })
+                Some(MessageWindow { plan, at: *at, span: Span { bytes: window, of: *bytes } })
             }
             Windows::Uneven { prepared, stretch, turn } => {
                 let stretch = prepared.stretches.get(*stretch)?;
                 let at = stretch.from + turn * stretch.window;
                 let span = Span { bytes: stretch.window, of: stretch.window };
-                Some(Window { plan: stretch.plan, at, span })
+                Some(MessageWindow { plan: stretch.plan, at, span })
             }
         }
     }
@@ -103,7 +103,7 @@ pub(super) struct Left {
 
 /// A window to be run.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Window {
+pub(crate) struct MessageWindow {
     pub plan: PlanId,
     /// Where it begins, in every block.
     pub at: usize,

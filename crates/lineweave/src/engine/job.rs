@@ -6,22 +6,20 @@ use crate::called::Called;
 use crate::error::Error;
 use crate::kernel::{ElementType, ScaleFn};
 use crate::sync::{AtomicBool, Ordering};
+use crate::wait::Rounds;
 use lineweave_core::collective::Collective;
 use std::any::Any;
 use std::collections::VecDeque;
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Waker;
-use std::time::Duration;
-use std::time::Instant;
 
 /// Calls that were started and are not over, in their order.
 #[derive(Default)]
 pub(super) struct Started {
     pub queue: VecDeque<Job>,
-    /// When a call that was only polled was last looked after, and for how long it has been waiting.
-    pub looked: Option<Instant>,
-    pub waited: Duration,
+    /// Of a call that is only polled.
+    pub rounds: Rounds,
 }
 
 /// How a call ended, once it has, and who is to be told.

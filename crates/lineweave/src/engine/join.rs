@@ -14,9 +14,6 @@ use crate::wait;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The longest sleep while others have not joined, before looking whether one of them could not.
-const LOOK: Duration = Duration::from_millis(5);
-
 impl Engine {
     /// Joins a segment as `rank`, once every other rank has.
     ///
@@ -67,7 +64,7 @@ impl Engine {
                     seconds: patience.as_secs_f64(),
                 });
             }
-            wait::sleep_while(joined, came as u64, sleepers, order, LOOK);
+            wait::sleep_while(joined, came as u64, sleepers, order, wait::EVERY);
         }
         let mut book = book;
         if book.may_attach() && !book.direct() {

@@ -10,15 +10,10 @@ use super::job::{Agreed, Job, Lengths, Opening, Ticket, Work};
 use super::run::{Mode, Stop};
 use super::state::Engine;
 use crate::error::Error;
-use crate::wait::{Interrupted, Vigil};
+use crate::wait::{Interrupted, Rounds, Vigil};
 use std::sync::Arc;
 use std::task::Waker;
-use std::time::{Duration, Instant};
-
-/// The most that a look counts for as time waited: between tests a rank may have had other things to do.
-const LONGEST_GAP: Duration = Duration::from_millis(50);
-/// How often the peers of a call that is only polled are looked after.
-const LOOK: Duration = Duration::from_millis(5);
+use std::time::Instant;
 
 impl Engine {
     /// Carries the started calls on in their order: to their end, up to `until`, or to where one would have to wait.
@@ -43,8 +38,7 @@ impl Engine {
                     Ok(()) | Err(Stop::Failed(_)) => self.wire.watch.forgive(),
                 }
             }
-            self.started.looked = None;
-            self.started.waited = Duration::ZERO;
+            self.started.rounds = Rounds::default();
             self.wire.watch.settle();
             let Job { ticket, keep, work, lengths, .. } = job;
             // Before anybody hears of it: who does takes the buffers back.
@@ -72,15 +66,10 @@ impl Engine {
 
     /// Looks after the peers of a call that is only polled, now and then.
     fn look_around(&mut self) -> Result<(), Interrupted> {
-        let now = Instant::now();
-        let gap = now - *self.started.looked.get_or_insert(now);
-        if gap < LOOK {
-            return Ok(());
+        match self.started.rounds.due_of_test(Instant::now()) {
+            Some(waited) => self.wire.watch.check(waited),
+            None => Ok(()),
         }
-        self.started.looked = Some(now);
-        self.started.waited += gap.min(LONGEST_GAP);
-        let waited = self.started.waited;
-        self.wire.watch.check(waited)
     }
 
     fn advance(&mut self, job: &mut Job, mode: Mode) -> Result<(), Stop> {

@@ -1,7 +1,7 @@
 //! Running one window: banks are entered and left here.
 
 use super::banks::{BankPlace, Stay};
-use super::call_plan::{Left, Run, Window};
+use super::call_plan::{Left, MessageWindow, Run};
 use super::run::{Buffers, Mode, Stop};
 use super::state::Engine;
 use super::wire::Wire;
@@ -11,7 +11,6 @@ use crate::error::Error;
 use crate::execute::{execute, Blocking, Frame, Polling};
 use crate::ring;
 use crate::segment::{BankClass, Unwinding};
-use std::time::Duration;
 
 impl Engine {
     /// Runs a plan within a call.
@@ -50,7 +49,7 @@ impl Engine {
     ) -> Result<(), Stop> {
         loop {
             if left.run.is_none() {
-                let Some(Window { plan, at, span }) = left.windows.now() else { return Ok(()) };
+                let Some(MessageWindow { plan, at, span }) = left.windows.now() else { return Ok(()) };
                 let run = self.begin_run(plan, span, mode)?;
                 // A null buffer is one that the plan does not touch.
                 let (mut input, output) = (input.wrapping_add(at), output.wrapping_add(at));
@@ -65,7 +64,7 @@ impl Engine {
                 // SAFETY: as above, for the output too; nothing else is run before this window is over.
                 let outcome = unsafe { self.go_on(run, *buffers, mode) };
                 if mode == Mode::Poll && (outcome.is_ok() || run.step != step) {
-                    self.started.waited = Duration::ZERO;
+                    self.started.rounds.go_on();
                 }
                 outcome?;
             }

@@ -2,7 +2,7 @@
 
 use super::bf16_sum::paired_bf16_sum;
 use super::half_fold::hardware_f16_fold;
-use super::level::Level;
+use super::level::{at_levels, Level};
 use super::number::Number;
 use super::operator::{
     And, Bits, Both, Combine, Either, Max, MaxLoc, Min, MinLoc, OneOf, Or, Prod, Sum, Xor,
@@ -197,14 +197,12 @@ fn at<T: Lanes, C: Combine<T>>(level: Level) -> Folds {
 }
 
 fn runs_at<T: Copy, C: Combine<T>>(level: Level) -> Folds {
-    let run: FoldFn = match level {
-        Level::Baseline => baseline::<T, C>,
-        #[cfg(target_arch = "x86_64")]
-        Level::Avx2 => avx2::<T, C>,
-        #[cfg(target_arch = "x86_64")]
-        Level::Avx512 => avx512::<T, C>,
-    };
-    Folds { run, word: None }
+    Folds { run: runs::<T, C>(level), word: None }
+}
+
+at_levels! {
+    /// [`fold`] of so many elements.
+    runs<T: Copy, C: Combine<T>> -> FoldFn = fold(a: *const u8, b: *const u8, dst: *mut u8, elements: usize)
 }
 
 /// Elements as the lanes of a word.
@@ -232,34 +230,6 @@ macro_rules! lanes {
 
 lanes!(u8, u16, u32, u64, i8, i16, i32, i64, f16, bf16, f32, f64);
 
-/// # Safety
-///
-/// See [`FoldFn`].
-unsafe fn baseline<T: Copy, C: Combine<T>>(a: *const u8, b: *const u8, dst: *mut u8, elements: usize) {
-    // SAFETY: the caller's.
-    unsafe { fold::<T, C>(a.cast(), b.cast(), dst.cast(), elements) }
-}
-
-/// # Safety
-///
-/// See [`FoldFn`]; and the CPU supports [`Level::Avx2`].
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,f16c")]
-unsafe fn avx2<T: Copy, C: Combine<T>>(a: *const u8, b: *const u8, dst: *mut u8, elements: usize) {
-    // SAFETY: the caller's.
-    unsafe { fold::<T, C>(a.cast(), b.cast(), dst.cast(), elements) }
-}
-
-/// # Safety
-///
-/// See [`FoldFn`]; and the CPU supports [`Level::Avx512`].
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,f16c,avx512f,avx512bw,avx512dq,avx512vl")]
-unsafe fn avx512<T: Copy, C: Combine<T>>(a: *const u8, b: *const u8, dst: *mut u8, elements: usize) {
-    // SAFETY: the caller's.
-    unsafe { fold::<T, C>(a.cast(), b.cast(), dst.cast(), elements) }
-}
-
 /// The loop of every fold but the hardware's f16 and sums of bf16. Slices tell the compiler what does not overlap, without which an in-place fold, the common
 /// kind, would fail the vectoriser's overlap check at run time and crawl.
 ///
@@ -267,7 +237,8 @@ unsafe fn avx512<T: Copy, C: Combine<T>>(a: *const u8, b: *const u8, dst: *mut u
 ///
 /// See [`FoldFn`].
 #[inline(always)]
-unsafe fn fold<T: Copy, C: Combine<T>>(a: *const T, b: *const T, dst: *mut T, elements: usize) {
+unsafe fn fold<T: Copy, C: Combine<T>>(a: *const u8, b: *const u8, dst: *mut u8, elements: usize) {
+    let (a, b, dst) = (a.cast::<T>(), b.cast::<T>(), dst.cast::<T>());
     if elements == 0 {
         return;
     }

@@ -1,6 +1,6 @@
 //! The division that ends an average.
 
-use super::level::Level;
+use super::level::{at_levels, Level};
 use super::number::Number;
 use super::types::{ElementType, Operator};
 use ::half::{bf16, f16};
@@ -26,21 +26,10 @@ pub fn scale_fn(operator: Operator, element: ElementType) -> Option<ScaleFn> {
 /// As [`scale_fn`], compiled for one level; the widest supported one if this CPU does not support it.
 pub fn scale_fn_at(operator: Operator, element: ElementType, level: Level) -> Option<ScaleFn> {
     let level = if level.supported() { level } else { Level::best() };
-    match operator {
-        Operator::Avg => resolve(element, level),
-        Operator::Sum
-        | Operator::Prod
-        | Operator::Min
-        | Operator::Max
-        | Operator::BitAnd
-        | Operator::BitOr
-        | Operator::BitXor
-        | Operator::LogicalAnd
-        | Operator::LogicalOr
-        | Operator::LogicalXor
-        | Operator::MinLoc
-        | Operator::MaxLoc
-        | Operator::User(_) => None,
+    if operator == Operator::Avg {
+        resolve(element, level)
+    } else {
+        None
     }
 }
 
@@ -89,54 +78,21 @@ impl<T: Number> Quotient for Complex<T> {
     }
 }
 
-fn at<T: Quotient>(level: Level) -> ScaleFn {
-    match level {
-        Level::Baseline => baseline::<T>,
-        #[cfg(target_arch = "x86_64")]
-        Level::Avx2 => avx2::<T>,
-        #[cfg(target_arch = "x86_64")]
-        Level::Avx512 => avx512::<T>,
-    }
-}
-
-/// # Safety
-///
-/// See [`ScaleFn`].
-unsafe fn baseline<T: Quotient>(dst: *mut u8, elements: usize, ranks: NonZeroU32) {
-    // SAFETY: the caller's.
-    unsafe { scale::<T>(dst.cast(), elements, ranks) }
-}
-
-/// # Safety
-///
-/// See [`ScaleFn`]; and the CPU supports [`Level::Avx2`].
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,f16c")]
-unsafe fn avx2<T: Quotient>(dst: *mut u8, elements: usize, ranks: NonZeroU32) {
-    // SAFETY: the caller's.
-    unsafe { scale::<T>(dst.cast(), elements, ranks) }
-}
-
-/// # Safety
-///
-/// See [`ScaleFn`]; and the CPU supports [`Level::Avx512`].
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,f16c,avx512f,avx512bw,avx512dq,avx512vl")]
-unsafe fn avx512<T: Quotient>(dst: *mut u8, elements: usize, ranks: NonZeroU32) {
-    // SAFETY: the caller's.
-    unsafe { scale::<T>(dst.cast(), elements, ranks) }
+at_levels! {
+    /// [`scale`] of so many elements.
+    at<T: Quotient> -> ScaleFn = scale(dst: *mut u8, elements: usize, ranks: NonZeroU32)
 }
 
 /// # Safety
 ///
 /// See [`ScaleFn`].
 #[inline(always)]
-unsafe fn scale<T: Quotient>(dst: *mut T, elements: usize, ranks: NonZeroU32) {
+unsafe fn scale<T: Quotient>(dst: *mut u8, elements: usize, ranks: NonZeroU32) {
     if elements == 0 {
         return;
     }
     // SAFETY: the caller vouches for the extent and for being alone with it.
-    for x in unsafe { slice::from_raw_parts_mut(dst, elements) } {
+    for x in unsafe { slice::from_raw_parts_mut(dst.cast::<T>(), elements) } {
         *x = x.divided(ranks.get());
     }
 }

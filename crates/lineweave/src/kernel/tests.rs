@@ -204,7 +204,7 @@ impl Run {
 
 /// How the result's place relates to the operands'.
 #[derive(Clone, Copy, Debug)]
-enum Place {
+enum Aliasing {
     Apart,
     OnLeft,
     OnRight,
@@ -216,7 +216,7 @@ fn check(
     operator: Operator,
     element: ElementType,
     len: usize,
-    place: Place,
+    place: Aliasing,
     offset: usize,
     what: &str,
 ) {
@@ -226,20 +226,20 @@ fn check(
     let mut apart = Run::new(element, offset, &vec![0; len]);
     let (x, y) = (a.pointer(), b.pointer());
     let (y, dst) = match place {
-        Place::Apart => (y, apart.pointer()),
-        Place::OnLeft => (y, x),
-        Place::OnRight => (y, y),
-        Place::OnBoth => (x, x),
+        Aliasing::Apart => (y, apart.pointer()),
+        Aliasing::OnLeft => (y, x),
+        Aliasing::OnRight => (y, y),
+        Aliasing::OnBoth => (x, x),
     };
     // SAFETY: each run holds `len` elements, aligned since its memory and offset are; places are as FoldFn allows.
     unsafe { fold(x, y, dst, len) };
     let result = match place {
-        Place::Apart => &mut apart,
-        Place::OnLeft | Place::OnBoth => &mut a,
-        Place::OnRight => &mut b,
+        Aliasing::Apart => &mut apart,
+        Aliasing::OnLeft | Aliasing::OnBoth => &mut a,
+        Aliasing::OnRight => &mut b,
     };
     for i in 0..len {
-        let second = if matches!(place, Place::OnBoth) { left[i] } else { right[i] };
+        let second = if matches!(place, Aliasing::OnBoth) { left[i] } else { right[i] };
         let want = reference(operator, element, left[i], second);
         assert_eq!(
             result.get(i),
@@ -269,10 +269,10 @@ fn every_fold_has_the_reference_bits_at_every_level_and_length() {
         for level in Level::available() {
             let fold = fold_fn_at(operator, element, level).unwrap();
             for len in (0..=130).chain([255, LONGEST]) {
-                let place = [Place::Apart, Place::OnLeft, Place::OnRight, Place::OnBoth][len % 4];
+                let place = [Aliasing::Apart, Aliasing::OnLeft, Aliasing::OnRight, Aliasing::OnBoth][len % 4];
                 check(fold, operator, element, len, place, len / 4 % 3, &level.to_string());
             }
-            for place in [Place::Apart, Place::OnLeft, Place::OnRight, Place::OnBoth] {
+            for place in [Aliasing::Apart, Aliasing::OnLeft, Aliasing::OnRight, Aliasing::OnBoth] {
                 check(fold, operator, element, LONGEST, place, 1, &level.to_string());
             }
         }
@@ -281,7 +281,7 @@ fn every_fold_has_the_reference_bits_at_every_level_and_length() {
             operator,
             element,
             77,
-            Place::Apart,
+            Aliasing::Apart,
             0,
             "the level chosen",
         );

@@ -93,94 +93,55 @@ impl ElementType {
         NonZeroU32::new(bytes).map(ElementType::Block)
     }
 
-    /// Bytes of one element.
-    pub fn size(self) -> usize {
+    /// Its name, what it is to operators, its bytes and its alignment.
+    #[inline]
+    fn row(self) -> (&'static str, Kind, usize, usize) {
         match self {
-            ElementType::I8 | ElementType::U8 | ElementType::Bool => 1,
-            ElementType::I16 | ElementType::U16 | ElementType::F16 | ElementType::BF16 => 2,
-            ElementType::I32 | ElementType::U32 | ElementType::F32 => 4,
-            ElementType::I64 | ElementType::U64 | ElementType::F64 => 8,
-            ElementType::ComplexF32 | ElementType::FloatInt | ElementType::IntInt | ElementType::ShortInt => {
-                8
-            }
-            ElementType::ComplexF64 | ElementType::DoubleInt | ElementType::LongInt => 16,
-            ElementType::Block(bytes) => bytes.get() as usize,
-        }
-    }
-
-    /// The alignment of its elements in memory: as in C. Blocks have none.
-    pub fn align(self) -> usize {
-        match self {
-            ElementType::ComplexF32 | ElementType::FloatInt | ElementType::IntInt | ElementType::ShortInt => {
-                4
-            }
-            ElementType::ComplexF64 | ElementType::DoubleInt | ElementType::LongInt => 8,
-            ElementType::Block(_) => 1,
-            ElementType::I8
-            | ElementType::I16
-            | ElementType::I32
-            | ElementType::I64
-            | ElementType::U8
-            | ElementType::U16
-            | ElementType::U32
-            | ElementType::U64
-            | ElementType::F16
-            | ElementType::BF16
-            | ElementType::F32
-            | ElementType::F64
-            | ElementType::Bool => self.size(),
-        }
-    }
-
-    /// What it is to operators.
-    pub(super) fn kind(self) -> Kind {
-        match self {
-            ElementType::I8
-            | ElementType::I16
-            | ElementType::I32
-            | ElementType::I64
-            | ElementType::U8
-            | ElementType::U16
-            | ElementType::U32
-            | ElementType::U64 => Kind::Integer,
-            ElementType::F16 | ElementType::BF16 | ElementType::F32 | ElementType::F64 => Kind::Float,
-            ElementType::ComplexF32 | ElementType::ComplexF64 => Kind::Complex,
-            ElementType::Bool => Kind::Truth,
-            ElementType::FloatInt
-            | ElementType::DoubleInt
-            | ElementType::LongInt
-            | ElementType::IntInt
-            | ElementType::ShortInt => Kind::Pair,
-            ElementType::Block(_) => Kind::Block,
+            ElementType::I8 => ("i8", Kind::Integer, 1, 1),
+            ElementType::I16 => ("i16", Kind::Integer, 2, 2),
+            ElementType::I32 => ("i32", Kind::Integer, 4, 4),
+            ElementType::I64 => ("i64", Kind::Integer, 8, 8),
+            ElementType::U8 => ("u8", Kind::Integer, 1, 1),
+            ElementType::U16 => ("u16", Kind::Integer, 2, 2),
+            ElementType::U32 => ("u32", Kind::Integer, 4, 4),
+            ElementType::U64 => ("u64", Kind::Integer, 8, 8),
+            ElementType::F16 => ("f16", Kind::Float, 2, 2),
+            ElementType::BF16 => ("bf16", Kind::Float, 2, 2),
+            ElementType::F32 => ("f32", Kind::Float, 4, 4),
+            ElementType::F64 => ("f64", Kind::Float, 8, 8),
+            ElementType::ComplexF32 => ("complex-f32", Kind::Complex, 8, 4),
+            ElementType::ComplexF64 => ("complex-f64", Kind::Complex, 16, 8),
+            ElementType::Bool => ("bool", Kind::Truth, 1, 1),
+            ElementType::FloatInt => ("float-int", Kind::Pair, 8, 4),
+            ElementType::DoubleInt => ("double-int", Kind::Pair, 16, 8),
+            ElementType::LongInt => ("long-int", Kind::Pair, 16, 8),
+            ElementType::IntInt => ("int-int", Kind::Pair, 8, 4),
+            ElementType::ShortInt => ("short-int", Kind::Pair, 8, 4),
+            ElementType::Block(bytes) => ("block", Kind::Block, bytes.get() as usize, 1),
         }
     }
 
     /// The name used on the command line and in records: Rust's, where Rust has one. Blocks are printed with their size
     /// behind it.
     pub fn name(self) -> &'static str {
-        match self {
-            ElementType::I8 => "i8",
-            ElementType::I16 => "i16",
-            ElementType::I32 => "i32",
-            ElementType::I64 => "i64",
-            ElementType::U8 => "u8",
-            ElementType::U16 => "u16",
-            ElementType::U32 => "u32",
-            ElementType::U64 => "u64",
-            ElementType::F16 => "f16",
-            ElementType::BF16 => "bf16",
-            ElementType::F32 => "f32",
-            ElementType::F64 => "f64",
-            ElementType::ComplexF32 => "complex-f32",
-            ElementType::ComplexF64 => "complex-f64",
-            ElementType::Bool => "bool",
-            ElementType::FloatInt => "float-int",
-            ElementType::DoubleInt => "double-int",
-            ElementType::LongInt => "long-int",
-            ElementType::IntInt => "int-int",
-            ElementType::ShortInt => "short-int",
-            ElementType::Block(_) => "block",
-        }
+        self.row().0
+    }
+
+    /// What it is to operators.
+    pub(super) fn kind(self) -> Kind {
+        self.row().1
+    }
+
+    /// Bytes of one element.
+    #[inline]
+    pub fn size(self) -> usize {
+        self.row().2
+    }
+
+    /// The alignment of its elements in memory: as in C. Blocks have none.
+    #[inline]
+    pub fn align(self) -> usize {
+        self.row().3
     }
 
     /// Whether it is a floating-point type.
@@ -284,22 +245,7 @@ impl Operator {
 
     /// Whether the operands may change places.
     pub fn commutes(self) -> bool {
-        match self {
-            Operator::User(user) => user.commutes(),
-            Operator::Sum
-            | Operator::Prod
-            | Operator::Min
-            | Operator::Max
-            | Operator::Avg
-            | Operator::BitAnd
-            | Operator::BitOr
-            | Operator::BitXor
-            | Operator::LogicalAnd
-            | Operator::LogicalOr
-            | Operator::LogicalXor
-            | Operator::MinLoc
-            | Operator::MaxLoc => true,
-        }
+        !matches!(self, Operator::User(user) if !user.commutes())
     }
 
     /// Whether the operator means something on elements of this type, as in MPI (which has no averages).

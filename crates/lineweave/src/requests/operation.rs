@@ -29,19 +29,36 @@ pub struct Operation<'b> {
     counts: Counts,
 }
 
-/// A description for two buffers.
-fn two<'b, T: Element>(
-    collective: Collective,
-    operator: Option<Operator>,
-    root: usize,
-    input: &'b [T],
-    output: &'b mut [T],
-    counts: Counts,
-) -> Operation<'b> {
-    Operation { collective, operator, root, memory: Memory::two(input, output), counts }
+/// Descriptions with an input and an output: `name(arguments) = collective, operator, root, counts`.
+macro_rules! two_buffers {
+    ($($name:ident($($argument:ident: $type:ty),*) = $collective:ident, $operator:expr, $root:expr, $counts:expr;)+) => {
+        impl<'b> Operation<'b> {$(
+            #[doc = concat!("[`Communicator::", stringify!($name), "`].")]
+            pub fn $name<T: Element>(input: &'b [T], output: &'b mut [T] $(, $argument: $type)*) -> Operation<'b> {
+                let (collective, memory) = (Collective::$collective, Memory::two(input, output));
+                Operation { collective, operator: $operator, root: $root, memory, counts: $counts }
+            }
+        )+}
+    };
 }
 
-/// A description for one.
+two_buffers! {
+    reduce(operator: Operator, root: usize) = Reduce, Some(operator), root, Counts::Even;
+    allreduce(operator: Operator) = Allreduce, Some(operator), 0, Counts::Even;
+    gather(root: usize) = Gather, None, root, Counts::Even;
+    gatherv(counts: &[usize], root: usize) = Gather, None, root, Counts::Ranks(counts.into());
+    scatter(root: usize) = Scatter, None, root, Counts::Even;
+    scatterv(counts: &[usize], root: usize) = Scatter, None, root, Counts::Ranks(counts.into());
+    allgather() = Allgather, None, 0, Counts::Even;
+    allgatherv(counts: &[usize]) = Allgather, None, 0, Counts::Ranks(counts.into());
+    reduce_scatter_block(operator: Operator) = ReduceScatter, Some(operator), 0, Counts::Even;
+    reduce_scatter(counts: &[usize], operator: Operator) = ReduceScatter, Some(operator), 0, Counts::Ranks(counts.into());
+    scan(operator: Operator) = Scan, Some(operator), 0, Counts::Even;
+    exscan(operator: Operator) = Exscan, Some(operator), 0, Counts::Even;
+    alltoall() = Alltoall, None, 0, Counts::Even;
+}
+
+/// A description for one buffer.
 fn one<'b, T: Element>(
     collective: Collective,
     operator: Option<Operator>,
@@ -63,95 +80,6 @@ impl<'b> Operation<'b> {
         one(Collective::Bcast, None, root, buffer, Counts::Even)
     }
 
-    /// [`Communicator::reduce`].
-    pub fn reduce<T: Element>(
-        input: &'b [T],
-        output: &'b mut [T],
-        operator: Operator,
-        root: usize,
-    ) -> Operation<'b> {
-        two(Collective::Reduce, Some(operator), root, input, output, Counts::Even)
-    }
-
-    /// [`Communicator::allreduce`].
-    pub fn allreduce<T: Element>(input: &'b [T], output: &'b mut [T], operator: Operator) -> Operation<'b> {
-        two(Collective::Allreduce, Some(operator), 0, input, output, Counts::Even)
-    }
-
-    /// [`Communicator::gather`].
-    pub fn gather<T: Element>(input: &'b [T], output: &'b mut [T], root: usize) -> Operation<'b> {
-        two(Collective::Gather, None, root, input, output, Counts::Even)
-    }
-
-    /// [`Communicator::gatherv`].
-    pub fn gatherv<T: Element>(
-        input: &'b [T],
-        output: &'b mut [T],
-        counts: &[usize],
-        root: usize,
-    ) -> Operation<'b> {
-        two(Collective::Gather, None, root, input, output, Counts::Ranks(counts.into()))
-    }
-
-    /// [`Communicator::scatter`].
-    pub fn scatter<T: Element>(input: &'b [T], output: &'b mut [T], root: usize) -> Operation<'b> {
-        two(Collective::Scatter, None, root, input, output, Counts::Even)
-    }
-
-    /// [`Communicator::scatterv`].
-    pub fn scatterv<T: Element>(
-        input: &'b [T],
-        output: &'b mut [T],
-        counts: &[usize],
-        root: usize,
-    ) -> Operation<'b> {
-        two(Collective::Scatter, None, root, input, output, Counts::Ranks(counts.into()))
-    }
-
-    /// [`Communicator::allgather`].
-    pub fn allgather<T: Element>(input: &'b [T], output: &'b mut [T]) -> Operation<'b> {
-        two(Collective::Allgather, None, 0, input, output, Counts::Even)
-    }
-
-    /// [`Communicator::allgatherv`].
-    pub fn allgatherv<T: Element>(input: &'b [T], output: &'b mut [T], counts: &[usize]) -> Operation<'b> {
-        two(Collective::Allgather, None, 0, input, output, Counts::Ranks(counts.into()))
-    }
-
-    /// [`Communicator::reduce_scatter_block`].
-    pub fn reduce_scatter_block<T: Element>(
-        input: &'b [T],
-        output: &'b mut [T],
-        operator: Operator,
-    ) -> Operation<'b> {
-        two(Collective::ReduceScatter, Some(operator), 0, input, output, Counts::Even)
-    }
-
-    /// [`Communicator::reduce_scatter`].
-    pub fn reduce_scatter<T: Element>(
-        input: &'b [T],
-        output: &'b mut [T],
-        counts: &[usize],
-        operator: Operator,
-    ) -> Operation<'b> {
-        two(Collective::ReduceScatter, Some(operator), 0, input, output, Counts::Ranks(counts.into()))
-    }
-
-    /// [`Communicator::scan`].
-    pub fn scan<T: Element>(input: &'b [T], output: &'b mut [T], operator: Operator) -> Operation<'b> {
-        two(Collective::Scan, Some(operator), 0, input, output, Counts::Even)
-    }
-
-    /// [`Communicator::exscan`].
-    pub fn exscan<T: Element>(input: &'b [T], output: &'b mut [T], operator: Operator) -> Operation<'b> {
-        two(Collective::Exscan, Some(operator), 0, input, output, Counts::Even)
-    }
-
-    /// [`Communicator::alltoall`].
-    pub fn alltoall<T: Element>(input: &'b [T], output: &'b mut [T]) -> Operation<'b> {
-        two(Collective::Alltoall, None, 0, input, output, Counts::Even)
-    }
-
     /// [`Communicator::alltoallv`].
     pub fn alltoallv<T: Element>(
         input: &'b [T],
@@ -160,7 +88,7 @@ impl<'b> Operation<'b> {
         taken: &[usize],
     ) -> Operation<'b> {
         let counts = Counts::Pairs(given.into(), taken.into());
-        two(Collective::Alltoall, None, 0, input, output, counts)
+        Operation { counts, ..Operation::alltoall(input, output) }
     }
 
     /// The call in place: of every collective but barrier and broadcast, with one buffer as the calls `..._in_place` have it.

@@ -14,7 +14,7 @@ pub const VARIABLES: [Variable; 20] = [
         values: "spin, yield, sleep or auto",
         default: "auto",
         about: "how a rank waits: auto spins, then yields, then sleeps",
-        set: |s, text| values::wait(text).map(|v| s.wait = v),
+        set: |s, text| values::named(text).map(|v| s.wait = v),
     },
     Variable {
         name: "LINEWEAVE_PROFILE",
@@ -83,7 +83,7 @@ pub const VARIABLES: [Variable; 20] = [
         values: "auto, on or off",
         default: "auto",
         about: "cross-memory attach for large messages between processes: auto where the profile says that it wins",
-        set: |s, text| values::attach(text).map(|v| s.attach = v),
+        set: |s, text| values::named(text).map(|v| s.attach = v),
     },
     Variable {
         name: "LINEWEAVE_REPRODUCIBLE",

@@ -7,6 +7,7 @@ use lineweave_core::algorithm::Algorithm;
 use lineweave_core::collective::Collective;
 use lineweave_core::plan::Params;
 use lineweave_core::units::Bytes;
+use serde::de::IntoDeserializer;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -99,23 +100,10 @@ pub enum Attach {
     Off,
 }
 
-pub(super) fn attach(text: &str) -> Result<Attach, String> {
-    match text {
-        "auto" => Ok(Attach::Auto),
-        "on" => Ok(Attach::On),
-        "off" => Ok(Attach::Off),
-        _ => Err(format!("`{text}`")),
-    }
-}
-
-pub(super) fn wait(text: &str) -> Result<Wait, String> {
-    match text {
-        "spin" => Ok(Wait::Spin),
-        "yield" => Ok(Wait::Yield),
-        "sleep" => Ok(Wait::Sleep),
-        "auto" => Ok(Wait::Auto),
-        _ => Err(format!("`{text}`")),
-    }
+/// One of the names that a type's variants have.
+pub(super) fn named<T: for<'a> Deserialize<'a>>(text: &str) -> Result<T, String> {
+    let name: serde::de::value::StrDeserializer<'_, serde::de::value::Error> = text.into_deserializer();
+    T::deserialize(name).map_err(|_| format!("`{text}`"))
 }
 
 pub(super) fn switch(text: &str) -> Result<bool, String> {

@@ -148,7 +148,7 @@ pub(super) struct Hall<'a> {
 
 impl Hall<'_> {
     /// The next guest who says what it wants; nothing when the time is over.
-    pub fn next(&mut self, clock: &mut Clock<'_>) -> Result<Option<Guest>, Error> {
+    fn next(&mut self, clock: &mut Clock<'_>) -> Result<Option<Guest>, Error> {
         loop {
             self.silent.retain(|(_, since)| since.elapsed() < SILENCE);
             let sockets = std::iter::once(&self.door.socket).chain(self.silent.iter().map(|(s, _)| s));
@@ -168,6 +168,27 @@ impl Hall<'_> {
                 }
             }
         }
+    }
+
+    /// The next guest who expects a team of so many ranks and for whom there is a seat; the others are told why they are refused.
+    pub fn next_seated<S>(
+        &mut self,
+        ranks: usize,
+        clock: &mut Clock<'_>,
+        mut seat: impl FnMut(&Hello) -> Option<S>,
+    ) -> Result<Option<(Guest, S)>, Error> {
+        while let Some(guest) = self.next(clock)? {
+            let refusal = match guest.hello.ranks.is_none_or(|expected| expected == ranks) {
+                false => Answer::Size(ranks),
+                true => match seat(&guest.hello) {
+                    Some(seat) => return Ok(Some((guest, seat))),
+                    None => Answer::Taken,
+                },
+            };
+            // A guest that hangs up in between is as if it had never come.
+            guest.answer(refusal, None)?;
+        }
+        Ok(None)
     }
 
     /// Lets one in, unless it is another user's.

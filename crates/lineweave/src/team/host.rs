@@ -59,22 +59,10 @@ impl Host {
         let mut go_on = || Ok(());
         let (mut hall, mut clock) = (self.0.hall(), Clock::new(patience, &mut go_on));
         while !free.is_empty() {
-            let Some(guest) = hall.next(&mut clock)? else { break };
-            let fits = guest.hello.ranks.is_none_or(|expected| expected == ranks);
-            let seat = free.iter().position(|&r| guest.hello.rank.is_none_or(|wanted| wanted == r));
-            // A guest that hangs up in between is as if it had never come.
-            match seat {
-                _ if !fits => {
-                    guest.answer(Answer::Size(ranks), None)?;
-                }
-                None => {
-                    guest.answer(Answer::Taken, None)?;
-                }
-                Some(i) => {
-                    if guest.answer(Answer::Welcome(free[i]), Some(team.descriptor()))? {
-                        free.remove(i);
-                    }
-                }
+            let seat = |hello: &Hello| free.iter().position(|&r| hello.rank.is_none_or(|wanted| wanted == r));
+            let Some((guest, i)) = hall.next_seated(ranks, &mut clock, seat)? else { break };
+            if guest.answer(Answer::Welcome(free[i]), Some(team.descriptor()))? {
+                free.remove(i);
             }
         }
         Ok(free)

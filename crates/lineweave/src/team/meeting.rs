@@ -77,7 +77,18 @@ fn host(meeting: &Meeting<'_>, door: &Door, clock: &mut Clock<'_>) -> Result<(Te
     let mut guests: Vec<Guest> = Vec::new();
     let mut hall = door.hall();
     while guests.len() + 1 < ranks {
-        let Some(guest) = hall.next(clock)? else {
+        let seat = |hello: &Hello| {
+            let wanted = hello.rank;
+            let is_taken = |guests: &[Guest]| {
+                wanted.is_some() && (own.rank == wanted || guests.iter().any(|g| g.hello.rank == wanted))
+            };
+            // One that was started anew may take the place of one that hung up.
+            if is_taken(&guests) {
+                guests.retain(Guest::is_here);
+            }
+            (wanted.is_none_or(|rank| rank < ranks) && !is_taken(&guests)).then_some(())
+        };
+        let Some((guest, ())) = hall.next_seated(ranks, clock, seat)? else {
             guests.retain(Guest::is_here);
             let present = guests.len() + 1;
             for guest in &guests {
@@ -86,25 +97,7 @@ fn host(meeting: &Meeting<'_>, door: &Door, clock: &mut Clock<'_>) -> Result<(Te
             let why = absent(present, Some(ranks), clock.seconds());
             return Err(Error::Meeting { name: meeting.name.to_owned(), why });
         };
-        let wanted = guest.hello.rank;
-        let is_taken = |guests: &[Guest]| {
-            wanted.is_some() && (own.rank == wanted || guests.iter().any(|g| g.hello.rank == wanted))
-        };
-        // One that was started anew may take the place of one that hung up.
-        if is_taken(&guests) {
-            guests.retain(Guest::is_here);
-        }
-        let refusal = if guest.hello.ranks.is_some_and(|expected| expected != ranks) {
-            Some(Answer::Size(ranks))
-        } else {
-            (wanted.is_some_and(|rank| rank >= ranks) || is_taken(&guests)).then_some(Answer::Taken)
-        };
-        match refusal {
-            Some(why) => {
-                guest.answer(why, None)?;
-            }
-            None => guests.push(guest),
-        }
+        guests.push(guest);
         if guests.len() + 1 == ranks {
             guests.retain(Guest::is_here);
         }

@@ -158,12 +158,7 @@ struct Open {
 struct Machine {
     open: Vec<Open>,
     complete: bool,
-    cpus: Vec<usize>,
-    cores: Vec<Vec<usize>>,
-    packages: Vec<Vec<usize>>,
-    caches: Vec<Cache>,
-    memory: Vec<MemoryNode>,
-    kinds: Vec<CoreKind>,
+    sets: Sets,
     model: Option<String>,
 }
 
@@ -217,15 +212,15 @@ impl Machine {
                 if cpus != [os] {
                     return Err(format!("PU {os} with the CPU set {cpus:?}"));
                 }
-                if self.cpus.len() == MOST_CPUS {
+                if self.sets.cpus.len() == MOST_CPUS {
                     return Err(format!("more than {MOST_CPUS} CPUs"));
                 }
-                self.cpus.push(os);
+                self.sets.cpus.push(os);
             }
-            "Core" => self.cores.push(cpus.clone()),
-            "Package" | "Socket" => self.packages.push(cpus.clone()),
-            "NUMANode" => self.memory.push(MemoryNode {
-                os: os.unwrap_or(self.memory.len()),
+            "Core" => self.sets.cores.push(cpus.clone()),
+            "Package" | "Socket" => self.sets.packages.push(cpus.clone()),
+            "NUMANode" => self.sets.memory.push(MemoryNode {
+                os: os.unwrap_or(self.sets.memory.len()),
                 size_bytes: tag.number("local_memory")?.filter(|&b| b > 0),
                 cpus: cpus.clone(),
             }),
@@ -243,7 +238,7 @@ impl Machine {
             Some("2") => return Ok(()),
             _ => CacheKind::Unified,
         };
-        self.caches.push(Cache {
+        self.sets.caches.push(Cache {
             level: tag.number("depth")?.ok_or("a cache without a depth")?,
             kind,
             size_bytes: tag.number("cache_size")?.filter(|&b| b > 0),
@@ -257,15 +252,15 @@ impl Machine {
         let cpus = set(tag.get("cpuset").ok_or("a <cpukind> without a cpuset")?)?;
         // Kinds are listed slowest first; a file may rank them otherwise.
         let rank: Option<i64> = tag.number("forced_efficiency")?;
-        let kind = rank.and_then(|r| usize::try_from(r).ok()).unwrap_or(self.kinds.len());
-        self.kinds.push(CoreKind { kind, about: String::new(), cpus });
+        let kind = rank.and_then(|r| usize::try_from(r).ok()).unwrap_or(self.sets.kinds.len());
+        self.sets.kinds.push(CoreKind { kind, about: String::new(), cpus });
         Ok(None)
     }
 
     fn info(&mut self, tag: &Tag) -> Option<Vec<usize>> {
         let (name, value) = (tag.get("name")?, tag.get("value")?);
         if self.open.last().is_some_and(|o| o.name == "cpukind") {
-            if let Some(kind) = self.kinds.last_mut() {
+            if let Some(kind) = self.sets.kinds.last_mut() {
                 let comma = if kind.about.is_empty() { "" } else { ", " };
                 kind.about += &format!("{comma}{name} {value}");
             }
@@ -282,30 +277,29 @@ impl Machine {
         if !self.complete {
             return Err("no <topology> element".to_owned());
         }
-        self.cpus.sort_unstable();
-        if let Some(pair) = self.cpus.windows(2).find(|pair| pair[0] == pair[1]) {
+        self.sets.cpus.sort_unstable();
+        if let Some(pair) = self.sets.cpus.windows(2).find(|pair| pair[0] == pair[1]) {
             return Err(format!("CPU {} twice", pair[0]));
         }
-        if self.cpus.is_empty() {
+        if self.sets.cpus.is_empty() {
             return Err("no PU object".to_owned());
         }
         Ok(())
     }
 
-    fn hardware(mut self, path: &Path) -> Hardware {
+    fn hardware(self, path: &Path) -> Hardware {
+        let Machine { mut sets, model, .. } = self;
         // Sets may name CPUs that are offline or withheld.
-        let online = |set: &mut Vec<usize>| set.retain(|c| self.cpus.binary_search(c).is_ok());
-        self.cores.iter_mut().chain(&mut self.packages).for_each(online);
-        self.caches.iter_mut().map(|c| &mut c.cpus).for_each(online);
-        self.memory.iter_mut().map(|n| &mut n.cpus).for_each(online);
-        self.kinds.iter_mut().map(|k| &mut k.cpus).for_each(online);
-        self.caches.sort_by_key(|c| std::cmp::Reverse(c.level));
-        self.kinds.sort_by_key(|k| k.kind);
-        if self.kinds.len() < 2 {
-            self.kinds.clear();
+        let online = |set: &mut Vec<usize>| set.retain(|c| sets.cpus.binary_search(c).is_ok());
+        sets.cores.iter_mut().chain(&mut sets.packages).for_each(online);
+        sets.caches.iter_mut().map(|c| &mut c.cpus).for_each(online);
+        sets.memory.iter_mut().map(|n| &mut n.cpus).for_each(online);
+        sets.kinds.iter_mut().map(|k| &mut k.cpus).for_each(online);
+        sets.caches.sort_by_key(|c| std::cmp::Reverse(c.level));
+        sets.kinds.sort_by_key(|k| k.kind);
+        if sets.kinds.len() < 2 {
+            sets.kinds.clear();
         }
-        let Machine { cpus, cores, packages, caches, memory, kinds, model, .. } = self;
-        let sets = Sets { cpus, cores, packages, caches, memory, kinds };
         sets.hardware(Source::Xml(path.to_owned()), "xml", model)
     }
 }

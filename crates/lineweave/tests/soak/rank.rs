@@ -28,7 +28,7 @@ pub struct Tally {
 }
 
 /// A communicator with what belongs to it.
-struct Place {
+struct Member {
     comm: Communicator,
     /// Values of window flags so far.
     flags: u64,
@@ -48,7 +48,7 @@ pub fn soak(mut comm: Communicator, seed: u64, lasts: Duration) -> Result<Tally,
     let calls: Vec<Call> = (0..CALLS).map(|_| Call::random(&mut random, own)).collect();
     let (mut held, mut tally) = (Vec::with_capacity(1 << 16), Tally::default());
     comm.window_create(WINDOW * comm.ranks()).map_err(say)?;
-    let mut main = Place { comm, flags: 0 };
+    let mut main = Member { comm, flags: 0 };
     // Rings of all pairs, so that their memory is there from the first lap on.
     let ranks = main.comm.ranks();
     for hop in 0..ranks {
@@ -88,7 +88,7 @@ pub fn soak(mut comm: Communicator, seed: u64, lasts: Duration) -> Result<Tally,
 const KINDS: usize = 3;
 
 /// Communicators made from a team: the parts of a split, and one of another kind.
-fn make(main: &mut Place, kind: usize) -> Result<Vec<Place>, String> {
+fn make(main: &mut Member, kind: usize) -> Result<Vec<Member>, String> {
     let (rank, ranks) = (main.comm.rank(), main.comm.ranks());
     let mut others = Vec::new();
     let part = main.comm.split(Some(rank as u64 % 2), -(rank as i64)).map_err(say)?;
@@ -101,7 +101,7 @@ fn make(main: &mut Place, kind: usize) -> Result<Vec<Place>, String> {
         }
         _ => main.comm.split_level(lineweave_core::topology::Level::Machine).map_err(say)?,
     });
-    let mut others: Vec<Place> = others.into_iter().map(|comm| Place { comm, flags: 0 }).collect();
+    let mut others: Vec<Member> = others.into_iter().map(|comm| Member { comm, flags: 0 }).collect();
     for place in &mut others {
         place.comm.window_create(WINDOW * place.comm.ranks()).map_err(say)?;
     }
@@ -109,7 +109,7 @@ fn make(main: &mut Place, kind: usize) -> Result<Vec<Place>, String> {
 }
 
 /// Steps in the team and in communicators made from it for this lap.
-fn lap(main: &mut Place, calls: &[Call], random: &mut Random, tally: &mut Tally) -> Result<(), String> {
+fn lap(main: &mut Member, calls: &[Call], random: &mut Random, tally: &mut Tally) -> Result<(), String> {
     let mut others = make(main, random.below(KINDS))?;
     for _ in 0..STEPS {
         let place = match random.below(2 + others.len()) {
@@ -121,7 +121,7 @@ fn lap(main: &mut Place, calls: &[Call], random: &mut Random, tally: &mut Tally)
     Ok(())
 }
 
-fn step(place: &mut Place, calls: &[Call], random: &mut Random) -> Result<u64, String> {
+fn step(place: &mut Member, calls: &[Call], random: &mut Random) -> Result<u64, String> {
     let comm = &mut place.comm;
     match random.below(12) {
         0..=4 => {
@@ -280,7 +280,7 @@ fn exchange(comm: &mut Communicator, hop: usize, len: usize, salt: usize) -> Res
 }
 
 /// Each rank puts into the window of the next one, and reads its own when the flag says so.
-fn windows(place: &mut Place, salt: usize) -> Result<u64, String> {
+fn windows(place: &mut Member, salt: usize) -> Result<u64, String> {
     let (comm, words) = (&mut place.comm, WINDOW / 4);
     let (rank, ranks) = (comm.rank(), comm.ranks());
     let (to, from) = ((rank + 1) % ranks, (rank + ranks - 1) % ranks);

@@ -3,7 +3,7 @@
 //! A program's loader is asked which libraries it would load (what `ldd` does). A script is followed to its interpreter.
 //! Python is asked for mpi4py, which says which libmpi it would open; that does not start MPI.
 
-use super::elf::{self, Program};
+use super::elf::{self, Executable};
 use super::python;
 use clap::ValueEnum;
 use std::ffi::OsString;
@@ -133,10 +133,10 @@ impl Search {
             return Err(Aside::Privileged(path.to_owned()));
         }
         match elf::read(path).map_err(unreadable)? {
-            Program::Static => Err(Aside::Static(path.to_owned())),
-            Program::Foreign => Err(Aside::Foreign(path.to_owned())),
-            Program::Other => Err(Aside::NoMpi(path.to_owned())),
-            Program::Dynamic(loader) => match self.of_program(path, &loader) {
+            Executable::Static => Err(Aside::Static(path.to_owned())),
+            Executable::Foreign => Err(Aside::Foreign(path.to_owned())),
+            Executable::Other => Err(Aside::NoMpi(path.to_owned())),
+            Executable::Dynamic(loader) => match self.of_program(path, &loader) {
                 Err(Aside::NoMpi(_)) if is_python(path) && self.known.is_none() => python::of(path),
                 // `env PROGRAM` and its kin run what they are given.
                 Err(Aside::NoMpi(_)) if depth < DEEPEST && is_launcher(path) => {
@@ -152,7 +152,7 @@ impl Search {
                 }
                 found => found,
             },
-            Program::Script(line) if depth < DEEPEST => {
+            Executable::Script(line) if depth < DEEPEST => {
                 let mut words = line.split_whitespace().filter(|w| !w.starts_with('-'));
                 let mut interpreter = words.next().unwrap_or_default();
                 if interpreter.ends_with("/env") {
@@ -170,7 +170,7 @@ impl Search {
                     )),
                 }
             }
-            Program::Script(_) => Err(Aside::NoMpi(path.to_owned())),
+            Executable::Script(_) => Err(Aside::NoMpi(path.to_owned())),
         }
     }
 

@@ -11,7 +11,7 @@ const LONGEST_PATH: u64 = 4096;
 
 /// A file's beginning.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Program {
+pub enum Executable {
     /// A program that a loader starts, with that loader's path.
     Dynamic(PathBuf),
     /// A program without a loader, which loads no libraries.
@@ -28,7 +28,7 @@ pub enum Program {
 ///
 /// # Errors
 /// What the system says.
-pub fn read(path: &Path) -> io::Result<Program> {
+pub fn read(path: &Path) -> io::Result<Executable> {
     let mut file = File::open(path)?;
     let mut head = [0u8; 64];
     let length = fill(&mut file, &mut head)?;
@@ -37,15 +37,15 @@ pub fn read(path: &Path) -> io::Result<Program> {
         file.seek(SeekFrom::Start(2))?;
         file.take(1024).read_to_end(&mut line)?;
         let end = line.iter().position(|&b| b == b'\n').unwrap_or(line.len());
-        return Ok(Program::Script(String::from_utf8_lossy(&line[..end]).trim().to_owned()));
+        return Ok(Executable::Script(String::from_utf8_lossy(&line[..end]).trim().to_owned()));
     }
     if length < 64 || !head.starts_with(b"\x7fELF") {
-        return Ok(Program::Other);
+        return Ok(Executable::Other);
     }
     // 64 bits, and this machine's byte order.
     let order = if cfg!(target_endian = "little") { 1 } else { 2 };
     if head[4] != 2 || head[5] != order {
-        return Ok(Program::Foreign);
+        return Ok(Executable::Foreign);
     }
     let half = |at: usize| u16::from_ne_bytes([head[at], head[at + 1]]);
     let (start, size, count) = (word(&head, 32), half(54), half(56));
@@ -62,10 +62,12 @@ pub fn read(path: &Path) -> io::Result<Program> {
             file.seek(SeekFrom::Start(offset))?;
             file.read_exact(&mut text)?;
             let end = text.iter().position(|&b| b == 0).unwrap_or(text.len());
-            return Ok(Program::Dynamic(PathBuf::from(String::from_utf8_lossy(&text[..end]).into_owned())));
+            return Ok(Executable::Dynamic(PathBuf::from(
+                String::from_utf8_lossy(&text[..end]).into_owned(),
+            )));
         }
     }
-    Ok(Program::Static)
+    Ok(Executable::Static)
 }
 
 /// Whether a library defines a name that others can find, and that `wanted` says yes to. False for what is no ELF file of this machine.
@@ -128,9 +130,9 @@ mod tests {
     #[test]
     fn this_test_has_a_loader_and_a_text_has_none() {
         let own = std::env::current_exe().expect("a path");
-        assert!(matches!(read(&own), Ok(Program::Dynamic(loader)) if loader.is_absolute()));
+        assert!(matches!(read(&own), Ok(Executable::Dynamic(loader)) if loader.is_absolute()));
         let text = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
-        assert_eq!(read(&text).expect("readable"), Program::Other);
+        assert_eq!(read(&text).expect("readable"), Executable::Other);
         assert!(read(Path::new("/no/such/file")).is_err());
     }
 
@@ -157,7 +159,7 @@ mod tests {
         std::fs::write(&path, "#! /usr/bin/env python3 -u\nprint()\n").expect("writable");
         let read = read(&path);
         std::fs::remove_file(&path).expect("removable");
-        assert_eq!(read.expect("readable"), Program::Script("/usr/bin/env python3 -u".into()));
+        assert_eq!(read.expect("readable"), Executable::Script("/usr/bin/env python3 -u".into()));
     }
 
     #[test]
@@ -170,6 +172,9 @@ mod tests {
             found.push(read(&path).expect("readable"));
         }
         std::fs::remove_file(&path).expect("removable");
-        assert_eq!(found, [Program::Other, Program::Other, Program::Other, Program::Static, Program::Static]);
+        assert_eq!(
+            found,
+            [Executable::Other, Executable::Other, Executable::Other, Executable::Static, Executable::Static]
+        );
     }
 }

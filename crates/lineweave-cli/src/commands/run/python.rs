@@ -4,7 +4,7 @@
 //! from. Every rank of a job asks.
 
 use super::detect::{list, of_list, Abi, Aside};
-use super::elf::{self, Program};
+use super::elf::{self, Executable};
 use crate::files::{make_room, replace};
 use clap::ValueEnum;
 use lineweave_core::units::fnv1a;
@@ -133,7 +133,7 @@ fn ask(python: &Path) -> Result<Said, Aside> {
                 let file = Path::new(file);
                 seen.push(file.to_owned());
                 let libraries = match elf::read(python) {
-                    Ok(Program::Dynamic(loader)) => of_list(&list(file, &loader)?),
+                    Ok(Executable::Dynamic(loader)) => of_list(&list(file, &loader)?),
                     _ => None,
                 };
                 found = found.or(Some(libraries.unwrap_or_else(|| Err(Aside::NoMpi(file.to_owned())))));

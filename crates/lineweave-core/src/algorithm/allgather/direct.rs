@@ -6,7 +6,7 @@
 use super::super::pieces::{
     check_direct, direct_applies, from_peers_inputs, keep_own, output, peer_input, LAYOUT,
 };
-use super::super::{Algorithm, Problem, Scope};
+use super::super::{Algorithm, Participants, Problem};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
 
@@ -29,7 +29,7 @@ pub(in super::super) fn candidates(problem: &Problem) -> Vec<Params> {
     }
 }
 
-fn emit(b: &mut Builder, problem: &Problem, _: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, problem: &Problem, _: &Participants, params: &Params) -> Result<(), PlanError> {
     read_blocks(&ALGORITHM, b, problem, params)
 }
 

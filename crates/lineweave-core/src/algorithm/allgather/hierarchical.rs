@@ -11,7 +11,7 @@
 use super::super::pieces::{copy, groups, input, keep_own, output, Packed, LAYOUT};
 use super::super::ranks::block;
 use super::super::trees::boxed;
-use super::super::{Algorithm, ParamSpec, Problem, Scope};
+use super::super::{Algorithm, ParamSpec, Participants, Problem};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
 use crate::topology::Level;
@@ -41,7 +41,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     problem.shape.useful_levels().into_iter().map(|l| Params::new().with("level", l)).collect()
 }
 
-fn emit(b: &mut Builder, problem: &Problem, _: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, problem: &Problem, _: &Participants, params: &Params) -> Result<(), PlanError> {
     let layout = params.read(LAYOUT.name, Layout::Alone)?;
     let level = match params.get("level") {
         None | Some("auto") => problem.shape.useful_levels().last().copied().unwrap_or(Level::Machine),

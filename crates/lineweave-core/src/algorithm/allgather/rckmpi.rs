@@ -6,7 +6,7 @@
 
 use super::super::pieces::{keep_own, output, whole};
 use super::super::split_box::{Channel, CHUNK, LAYOUT, SLOTS};
-use super::super::{Algorithm, ParamSpec, Problem, Scope};
+use super::super::{Algorithm, ParamSpec, Participants, Problem};
 use crate::collective::Collective;
 use crate::plan::{Builder, Params, PlanError, Region};
 
@@ -30,7 +30,7 @@ const METHOD: ParamSpec = ParamSpec {
 /// From so many bytes of all blocks on MPICH takes the ring.
 const LONG: usize = 512 << 10;
 
-fn emit(b: &mut Builder, problem: &Problem, _: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, problem: &Problem, _: &Participants, params: &Params) -> Result<(), PlanError> {
     let (p, grid) = (b.ranks(), problem.grid());
     let bad = |expected: &str| PlanError::BadParameter {
         name: METHOD.name.to_owned(),

@@ -6,7 +6,7 @@
 
 use super::super::brackets::{Brackets, ORDER};
 use super::super::trees::boxed;
-use super::super::{Algorithm, ParamSpec, Place, Problem, Scope};
+use super::super::{Algorithm, ParamSpec, Participants, Place, Problem};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError, Region};
 
@@ -38,7 +38,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     out
 }
 
-fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let layout = super::layout_or_auto(params, s.bytes)?;
     let home = super::Home::read(params)?;
     if super::trivial(b, s) {

@@ -4,7 +4,7 @@
 //! contribution it folds in before and whom it serves with the result after (Thakur, Rabenseifner & Gropp 2005).
 //! Neighbours pair up, so contributions stay in rank order.
 
-/// What a member of a scope does.
+/// What a participant does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Role {
     /// Hands its contribution to the member before it and gets the result from there.

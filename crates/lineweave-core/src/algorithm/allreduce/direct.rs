@@ -13,7 +13,7 @@
 use super::super::brackets::{Brackets, ORDER};
 use super::super::ranks::{block, chunks};
 use super::super::reduce::up::seen_by_peers;
-use super::super::{Algorithm, ParamSpec, Place, Problem, Scope};
+use super::super::{Algorithm, ParamSpec, Participants, Place, Problem};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
 
@@ -47,7 +47,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
         .collect()
 }
 
-fn emit(b: &mut Builder, problem: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, problem: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     if !problem.direct {
         return Err(ALGORITHM.not_applicable("ranks cannot reach each other's buffers"));
     }

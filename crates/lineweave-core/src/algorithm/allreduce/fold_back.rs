@@ -18,7 +18,7 @@
 use super::super::brackets::{Brackets, ORDER};
 use super::super::ranks::chunks;
 use super::super::trees::boxed;
-use super::super::{Algorithm, ParamSpec, Place, Problem, Scope};
+use super::super::{Algorithm, ParamSpec, Participants, Place, Problem};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError, Region};
 use std::ops::Range;
@@ -58,7 +58,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     out
 }
 
-fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let chunk = params.int("chunk", 131_072, 1..usize::MAX)?;
     let layout = params.read("layout", Layout::Paired)?;
     let home = super::Home::read(params)?;

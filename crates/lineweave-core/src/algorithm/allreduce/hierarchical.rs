@@ -6,7 +6,7 @@
 //! `out`, so no scratch is needed.
 
 use super::super::levels::{stages, Levels, Spec, Stage};
-use super::super::{Algorithm, ParamSpec, Problem, Scope};
+use super::super::{Algorithm, ParamSpec, Participants, Problem};
 use crate::collective::Collective;
 use crate::plan::{Builder, Params, PlanError};
 use crate::topology::Level;
@@ -53,7 +53,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     out
 }
 
-fn emit(b: &mut Builder, problem: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, problem: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let levels = params.read("levels", Levels::Auto)?;
     let down = params.read("down", Levels::Auto)?;
     let stages = stages(&problem.shape, s, &levels, default_up);
@@ -64,7 +64,7 @@ fn emit(b: &mut Builder, problem: &Problem, s: &Scope, params: &Params) -> Resul
     for stage in inner {
         let algorithm = stage.spec.find(Collective::Reduce)?;
         b.alike(&stage.groups, |b, group| {
-            (algorithm.emit)(b, problem, &group.scope(s, &from, s.to), &stage.spec.params)
+            (algorithm.emit)(b, problem, &group.participants(s, &from, s.to), &stage.spec.params)
         })?;
         for group in &stage.groups {
             from[group.leader_index()] = s.to;
@@ -72,7 +72,7 @@ fn emit(b: &mut Builder, problem: &Problem, s: &Scope, params: &Params) -> Resul
     }
     let top = leaders.spec.find(Collective::Allreduce)?;
     match leaders.groups.first() {
-        Some(group) => (top.emit)(b, problem, &group.scope(s, &from, s.to), &leaders.spec.params)?,
+        Some(group) => (top.emit)(b, problem, &group.participants(s, &from, s.to), &leaders.spec.params)?,
         None => b.mov(s.members[s.root], from[s.root].at(0..s.bytes), s.to.at(0..s.bytes)),
     }
     let everywhere = vec![s.to; s.len()];
@@ -80,7 +80,7 @@ fn emit(b: &mut Builder, problem: &Problem, s: &Scope, params: &Params) -> Resul
         let spec = spec_down(&down, stage);
         let algorithm = spec.find(Collective::Bcast)?;
         b.alike(&stage.groups, |b, group| {
-            (algorithm.emit)(b, problem, &group.scope(s, &everywhere, s.to), &spec.params)
+            (algorithm.emit)(b, problem, &group.participants(s, &everywhere, s.to), &spec.params)
         })?;
     }
     Ok(())

@@ -17,7 +17,7 @@ pub mod ring;
 pub mod slices;
 
 use super::ranks::block;
-use super::{Algorithm, ParamSpec, Problem, Scope};
+use super::{Algorithm, ParamSpec, Participants, Problem};
 use crate::plan::{Builder, FlagArrayId, FlagRef, Layout, Params, PlanError};
 use std::ops::Range;
 
@@ -92,7 +92,7 @@ impl Home {
     }
 
     /// The flag that member `i` sets.
-    fn flag(self, array: FlagArrayId, s: &Scope, i: usize) -> FlagRef {
+    fn flag(self, array: FlagArrayId, s: &Participants, i: usize) -> FlagRef {
         match self {
             Home::Root => array.at(s.members[s.root], i),
             Home::Own => array.at(s.members[i], 0),
@@ -101,7 +101,7 @@ impl Home {
 }
 
 /// Emits the whole of it, and says so, where there is nothing to exchange: one member or no bytes.
-fn trivial(b: &mut Builder, s: &Scope) -> bool {
+fn trivial(b: &mut Builder, s: &Participants) -> bool {
     if s.len() == 1 {
         b.mov(s.members[0], s.from[0].at(0..s.bytes), s.to.at(0..s.bytes));
     }

@@ -4,7 +4,7 @@
 //! the candidates for selection.
 
 use super::super::noc_msg::{Stream, CHUNK, COLUMNS, CORES, LAYOUT, ROOT, SLOTS};
-use super::super::{Algorithm, Problem, Scope};
+use super::super::{Algorithm, Participants, Problem};
 use crate::collective::Collective;
 use crate::plan::{Builder, Params, PlanError};
 
@@ -19,12 +19,12 @@ pub static ALGORITHM: Algorithm = Algorithm {
     emit,
 };
 
-fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let root = params.int("root", s.root, 0..s.len())?;
     if super::trivial(b, s) {
         return Ok(());
     }
-    let stream = Stream::new(b, &Scope { root, ..s.clone() }, params)?;
+    let stream = Stream::new(b, &Participants { root, ..s.clone() }, params)?;
     let read = stream.up(b, false);
     stream.down(b, s.to, Some(read));
     Ok(())

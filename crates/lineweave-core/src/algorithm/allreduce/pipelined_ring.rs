@@ -18,7 +18,7 @@
 
 use super::super::ranks::{around, block, chunks};
 use super::super::trees::boxed;
-use super::super::{Algorithm, ParamSpec, Problem, Scope, MAX_RANKS};
+use super::super::{Algorithm, ParamSpec, Participants, Problem, MAX_RANKS};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError, Region};
 use std::ops::Range;
@@ -45,7 +45,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
     emit,
 };
 
-fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let chunk = params.int("chunk", 2048, 1..usize::MAX)?;
     // With one, everybody would wait for the right neighbour to read before it reads itself.
     let slots = params.int("slots", 2, 2..1025)?;

@@ -9,7 +9,7 @@
 
 use super::super::ranks::block;
 use super::super::trees::boxed;
-use super::super::{Algorithm, ParamSpec, Problem, Scope};
+use super::super::{Algorithm, ParamSpec, Participants, Problem};
 use super::core_ranks::{Core, Role};
 use crate::collective::Collective;
 use crate::plan::{Builder, FlagArrayId, Layout, Params, PlanError};
@@ -35,7 +35,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
 
 /// What a rank plays with.
 struct Game<'a> {
-    s: &'a Scope,
+    s: &'a Participants,
     core: Core,
     grain: usize,
     slot: u16,
@@ -47,7 +47,7 @@ struct Game<'a> {
     guest: FlagArrayId,
 }
 
-fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let layout = params.read("layout", Layout::Alone)?;
     if super::trivial(b, s) {
         return Ok(());

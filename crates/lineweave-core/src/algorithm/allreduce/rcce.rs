@@ -4,7 +4,7 @@
 //! for selection.
 
 use super::super::two_sided::{TwoSided, PARAMS};
-use super::super::{bcast, reduce, Algorithm, Problem, Scope};
+use super::super::{bcast, reduce, Algorithm, Participants, Problem};
 use crate::collective::Collective;
 use crate::plan::{Builder, Params, PlanError};
 
@@ -19,13 +19,13 @@ pub static ALGORITHM: Algorithm = Algorithm {
     emit,
 };
 
-fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     if super::trivial(b, s) {
         return Ok(());
     }
     let mut link = TwoSided::new(b, params, s.bytes)?;
     reduce::rcce::receive_all(b, s, &mut link);
-    let spread = Scope { from: vec![s.to; s.len()], ..s.clone() };
+    let spread = Participants { from: vec![s.to; s.len()], ..s.clone() };
     bcast::rcce::send_all(b, &spread, &mut link);
     Ok(())
 }

@@ -5,7 +5,7 @@
 //! candidates for selection.
 
 use super::super::split_box::{short, Channel, Doubling, PARAMS};
-use super::super::{Algorithm, Problem, Scope};
+use super::super::{Algorithm, Participants, Problem};
 use crate::collective::Collective;
 use crate::plan::{Builder, Params, PlanError};
 
@@ -23,7 +23,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
 /// Messages up to here are short (MPICH's default).
 const SHORT: usize = 2048;
 
-fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let short = short(params, s.bytes, SHORT)?;
     if super::trivial(b, s) {
         return Ok(());

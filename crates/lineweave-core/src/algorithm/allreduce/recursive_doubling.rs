@@ -8,7 +8,7 @@
 //! all ranks compute the same association.
 
 use super::super::trees::boxed;
-use super::super::{Algorithm, ParamSpec, Place, Problem, Scope};
+use super::super::{Algorithm, ParamSpec, Participants, Place, Problem};
 use super::core_ranks::{Core, Role};
 use crate::collective::Collective;
 use crate::plan::{Builder, FlagArrayId, Layout, Params, Region};
@@ -36,7 +36,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     super::layouts(problem)
 }
 
-fn emit(b: &mut Builder, s: &Scope, layout: Layout) {
+fn emit(b: &mut Builder, s: &Participants, layout: Layout) {
     let p = s.len();
     if super::trivial(b, s) {
         return;
@@ -57,7 +57,7 @@ fn guest_flags(core: Core) -> (usize, usize) {
 }
 
 /// Partial results travel with the flags.
-fn carried(b: &mut Builder, s: &Scope, core: Core, pair: FlagArrayId) {
+fn carried(b: &mut Builder, s: &Participants, core: Core, pair: FlagArrayId) {
     let whole = 0..s.bytes;
     let sum = Place::acc(b.acc(s.bytes)).at(whole.clone());
     let taken = Place::acc(b.acc(s.bytes)).at(whole.clone());
@@ -95,7 +95,7 @@ fn carried(b: &mut Builder, s: &Scope, core: Core, pair: FlagArrayId) {
 }
 
 /// Partial results lie in a slot a round.
-fn through_slots(b: &mut Builder, s: &Scope, core: Core, pair: FlagArrayId) {
+fn through_slots(b: &mut Builder, s: &Participants, core: Core, pair: FlagArrayId) {
     let whole = 0..s.bytes;
     let slots: Vec<u16> = (0..core.rounds).map(|_| b.slot(s.bytes)).collect();
     let for_guest = b.slot(if core.guests > 0 { s.bytes } else { 0 });
@@ -146,7 +146,7 @@ struct Meeting {
     side: usize,
 }
 
-fn meeting(s: &Scope, core: Core, number: usize, round: usize) -> Meeting {
+fn meeting(s: &Participants, core: Core, number: usize, round: usize) -> Meeting {
     let bit = 1 << round;
     let rank_of = |number: usize| s.members[core.member(number)];
     Meeting {

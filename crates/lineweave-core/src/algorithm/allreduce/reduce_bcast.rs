@@ -1,10 +1,10 @@
 //! Reduce, then broadcast: any reduction of the table, followed by any broadcast of the table.
 //!
 //! What Rico-Gallego & Diaz-Martin 2015 model as Open MPI's and MPICH's plain allreduce, and the guideline that any other
-//! allreduce has to beat. The root of both is the scope's. Any P, as far as both parts go.
+//! allreduce has to beat. The root of both is that of the participants. Any P, as far as both parts go.
 
 use super::super::levels::Spec;
-use super::super::{Algorithm, ParamSpec, Problem, Scope};
+use super::super::{Algorithm, ParamSpec, Participants, Problem};
 use crate::collective::Collective;
 use crate::plan::{Builder, Params, PlanError};
 
@@ -46,7 +46,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     out
 }
 
-fn emit(b: &mut Builder, problem: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, problem: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let reduce: Spec = params.read("reduce", Spec::named("binomial"))?;
     let bcast: Spec = params.read("bcast", Spec::named("binomial"))?;
     let (up, down) = (reduce.find(Collective::Reduce)?, bcast.find(Collective::Bcast)?);
@@ -56,6 +56,6 @@ fn emit(b: &mut Builder, problem: &Problem, s: &Scope, params: &Params) -> Resul
     // The two parts count runs by spans of their own: a fresh bank each run suits both.
     b.ring();
     (up.emit)(b, problem, s, &reduce.params)?;
-    let spread = Scope { from: vec![s.to; s.len()], ..s.clone() };
+    let spread = Participants { from: vec![s.to; s.len()], ..s.clone() };
     (down.emit)(b, problem, &spread, &bcast.params)
 }

@@ -7,7 +7,7 @@
 
 use super::super::ranks::block;
 use super::super::trees::boxed;
-use super::super::{Algorithm, ParamSpec, Problem, Scope};
+use super::super::{Algorithm, ParamSpec, Participants, Problem};
 use crate::collective::Collective;
 use crate::plan::{Builder, FlagArrayId, Layout, Params, PlanError, Region};
 
@@ -36,7 +36,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     ["pull", "ring"].into_iter().map(|gather| Params::new().with("gather", gather)).collect()
 }
 
-fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let layout = params.read("layout", Layout::Alone)?;
     let pull = match params.get("gather").unwrap_or("pull") {
         "pull" => true,
@@ -133,7 +133,7 @@ impl Around<'_> {
 }
 
 /// Blocks finished elsewhere come through the left neighbour's box and go on through a second slot of the own.
-fn along_the_ring(b: &mut Builder, s: &Scope, i: usize, slots: [u16; 2], step: FlagArrayId) {
+fn along_the_ring(b: &mut Builder, s: &Participants, i: usize, slots: [u16; 2], step: FlagArrayId) {
     let (p, grain) = (s.len(), b.grain());
     let (rank, left, right) = (s.members[i], s.members[(i + p - 1) % p], s.members[(i + 1) % p]);
     // The first step reads what the neighbour finished in its first slot, the others what it passed on in its second.

@@ -15,7 +15,7 @@
 use super::super::brackets::{Brackets, ORDER};
 use super::super::ranks::{block, chunks};
 use super::super::trees::boxed;
-use super::super::{Algorithm, ParamSpec, Problem, Scope};
+use super::super::{Algorithm, ParamSpec, Participants, Problem};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError, Region};
 use crate::units::LINE;
@@ -58,7 +58,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     out
 }
 
-fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let chunk = params.int("chunk", 16384, 1..usize::MAX)?;
     let layout = params.read("layout", Layout::Paired)?;
     let home = super::Home::read(params)?;

@@ -7,7 +7,7 @@
 use super::super::pieces::{copy, input, output, LAYOUT};
 use super::super::ranks::ceil_log;
 use super::super::trees::boxed;
-use super::super::{Algorithm, Place, Problem, Scope};
+use super::super::{Algorithm, Participants, Place, Problem};
 use crate::collective::Collective;
 use crate::plan::{Blocks, Builder, Layout, Params, PlanError, Region};
 
@@ -30,7 +30,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     vec![Params::new()]
 }
 
-fn emit(b: &mut Builder, problem: &Problem, _: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, problem: &Problem, _: &Participants, params: &Params) -> Result<(), PlanError> {
     let layout = params.read(LAYOUT.name, Layout::Alone)?;
     if matches!(problem.blocks, Blocks::Uneven(_)) {
         return Err(ALGORITHM.not_applicable("blocks have different lengths"));

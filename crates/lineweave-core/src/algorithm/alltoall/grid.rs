@@ -13,7 +13,7 @@
 
 use super::super::pieces::{copy, groups, input, keep_own, output, Packed, LAYOUT};
 use super::super::trees::boxed;
-use super::super::{Algorithm, ParamSpec, Problem, Scope};
+use super::super::{Algorithm, ParamSpec, Participants, Problem};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError, Region};
 
@@ -90,7 +90,7 @@ impl Rows {
     }
 }
 
-fn emit(b: &mut Builder, problem: &Problem, _: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, problem: &Problem, _: &Participants, params: &Params) -> Result<(), PlanError> {
     let layout = params.read(LAYOUT.name, Layout::Alone)?;
     let (p, grid) = (b.ranks(), problem.grid());
     let columns = match params.int("columns", 0, 0..p + 1)? {

@@ -16,7 +16,7 @@
 use super::super::noc_msg::{Tiles, COLUMNS, CORES};
 use super::super::pieces::{input, keep_own, output, Packed, LAYOUT};
 use super::super::trees::boxed;
-use super::super::{Algorithm, Problem, Scope};
+use super::super::{Algorithm, Participants, Problem};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
 
@@ -66,7 +66,7 @@ fn partners(tiles: Tiles, rank: usize) -> Vec<usize> {
     order
 }
 
-fn emit(b: &mut Builder, problem: &Problem, _: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, problem: &Problem, _: &Participants, params: &Params) -> Result<(), PlanError> {
     let layout = params.read(LAYOUT.name, Layout::Alone)?;
     let (p, grid) = (b.ranks(), problem.grid());
     let tiles = Tiles::read(params, p)?;

@@ -6,7 +6,7 @@
 
 use super::super::pieces::{input, keep_own, layouts, output, Packed, LAYOUT};
 use super::super::trees::boxed;
-use super::super::{Algorithm, Problem, Scope};
+use super::super::{Algorithm, Participants, Problem};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
 
@@ -28,7 +28,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     layouts(problem.bytes)
 }
 
-fn emit(b: &mut Builder, problem: &Problem, _: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, problem: &Problem, _: &Participants, params: &Params) -> Result<(), PlanError> {
     let layout = params.read(LAYOUT.name, Layout::Alone)?;
     let (p, grid) = (b.ranks(), problem.grid());
     if p < 2 || grid.bytes == 0 {

@@ -7,7 +7,7 @@
 
 use super::super::pieces::{input, keep_own, output};
 use super::super::split_box::{Channel, CHUNK, LAYOUT, SLOTS};
-use super::super::{Algorithm, Problem, Scope};
+use super::super::{Algorithm, Participants, Problem};
 use crate::collective::Collective;
 use crate::plan::{Builder, Params, PlanError};
 
@@ -22,7 +22,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
     emit,
 };
 
-fn emit(b: &mut Builder, problem: &Problem, _: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, problem: &Problem, _: &Participants, params: &Params) -> Result<(), PlanError> {
     let (p, grid) = (b.ranks(), problem.grid());
     (0..p).for_each(|rank| keep_own(b, &grid, rank));
     if p < 2 || grid.bytes == 0 {

@@ -5,7 +5,7 @@
 //! root's home (with the layout `packed` eight ranks a line), `home=own` each at its writer's. With `flags=each`
 //! a rank sets a flag at every other rank's home and polls its own memory only: dissemination with m = P - 1. Any P.
 
-use super::super::{Algorithm, ParamSpec, Phase, Problem, Scope};
+use super::super::{Algorithm, BarrierPart, ParamSpec, Participants, Problem};
 use super::release::{layout_param, layouts, undivided};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
@@ -30,7 +30,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
         layout_param("packed"),
     ],
     candidates,
-    emit: |b, _, s, params| phase(b, s, params, Phase::Full),
+    emit: |b, _, s, params| phase(b, s, params, BarrierPart::Full),
 };
 
 fn candidates(_: &Problem) -> Vec<Params> {
@@ -49,7 +49,12 @@ enum Flags {
     Readers,
 }
 
-pub(super) fn phase(b: &mut Builder, s: &Scope, params: &Params, phase: Phase) -> Result<(), PlanError> {
+pub(super) fn phase(
+    b: &mut Builder,
+    s: &Participants,
+    params: &Params,
+    phase: BarrierPart,
+) -> Result<(), PlanError> {
     let bad = |name: &str, value: &str, expected: &str| PlanError::BadParameter {
         name: name.to_owned(),
         value: value.to_owned(),
@@ -69,7 +74,7 @@ pub(super) fn phase(b: &mut Builder, s: &Scope, params: &Params, phase: Phase) -
     })
 }
 
-fn full(b: &mut Builder, s: &Scope, flags: Flags, layout: Layout) {
+fn full(b: &mut Builder, s: &Participants, flags: Flags, layout: Layout) {
     let p = s.len();
     if p < 2 {
         return;

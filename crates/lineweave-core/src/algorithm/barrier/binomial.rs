@@ -4,7 +4,7 @@
 //! Any P.
 
 use super::super::trees::Tree;
-use super::super::{Algorithm, Phase, Problem, Scope};
+use super::super::{Algorithm, BarrierPart, Participants, Problem};
 use super::release::{along, layout_param, layouts, release_param, Home, Release, Ways, Wiring, HOME_PARAM};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
@@ -17,7 +17,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
     source: "Hoefler, Mehlan, Mietke & Rehm 2004",
     params: &[layout_param("alone"), release_param("tree"), HOME_PARAM],
     candidates,
-    emit: |b, _, s, params| phase(b, s, params, Phase::Full),
+    emit: |b, _, s, params| phase(b, s, params, BarrierPart::Full),
 };
 
 fn candidates(_: &Problem) -> Vec<Params> {
@@ -26,7 +26,12 @@ fn candidates(_: &Problem) -> Vec<Params> {
     out
 }
 
-pub(super) fn phase(b: &mut Builder, s: &Scope, params: &Params, phase: Phase) -> Result<(), PlanError> {
+pub(super) fn phase(
+    b: &mut Builder,
+    s: &Participants,
+    params: &Params,
+    phase: BarrierPart,
+) -> Result<(), PlanError> {
     let layout = params.read("layout", Layout::Alone)?;
     let release = params.read("release", Release::Tree)?;
     let home = params.read("home", Home::Own)?;

@@ -4,7 +4,7 @@
 //! rank's flag in turn, is `release=each` with `home=root`. Any P.
 
 use super::super::trees::Tree;
-use super::super::{Algorithm, ParamSpec, Phase, Problem, Scope};
+use super::super::{Algorithm, BarrierPart, ParamSpec, Participants, Problem};
 use super::release::{along, layout_param, layouts, Home, Release, Ways, Wiring, HOME_PARAM};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
@@ -25,7 +25,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
         HOME_PARAM,
     ],
     candidates,
-    emit: |b, _, s, params| phase(b, s, params, Phase::Full),
+    emit: |b, _, s, params| phase(b, s, params, BarrierPart::Full),
 };
 
 fn candidates(_: &Problem) -> Vec<Params> {
@@ -35,7 +35,12 @@ fn candidates(_: &Problem) -> Vec<Params> {
     out
 }
 
-pub(super) fn phase(b: &mut Builder, s: &Scope, params: &Params, phase: Phase) -> Result<(), PlanError> {
+pub(super) fn phase(
+    b: &mut Builder,
+    s: &Participants,
+    params: &Params,
+    phase: BarrierPart,
+) -> Result<(), PlanError> {
     let layout = params.read("layout", Layout::Packed)?;
     let release = match params.get("release").unwrap_or("shared") {
         "shared" => Release::Shared,

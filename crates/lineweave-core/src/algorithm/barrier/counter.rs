@@ -4,7 +4,7 @@
 //! counter that is still being added to; with `release=flag` only the root does, and then sets one flag. Any P.
 //! The counter is never reset, so runs follow each other in the same line.
 
-use super::super::{Algorithm, ParamSpec, Phase, Problem, Scope};
+use super::super::{Algorithm, BarrierPart, ParamSpec, Participants, Problem};
 use super::release::{layout_param, layouts};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
@@ -24,7 +24,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
         },
     ],
     candidates,
-    emit: |b, _, s, params| phase(b, s, params, Phase::Full),
+    emit: |b, _, s, params| phase(b, s, params, BarrierPart::Full),
 };
 
 fn candidates(_: &Problem) -> Vec<Params> {
@@ -34,7 +34,12 @@ fn candidates(_: &Problem) -> Vec<Params> {
     out
 }
 
-pub(super) fn phase(b: &mut Builder, s: &Scope, params: &Params, phase: Phase) -> Result<(), PlanError> {
+pub(super) fn phase(
+    b: &mut Builder,
+    s: &Participants,
+    params: &Params,
+    phase: BarrierPart,
+) -> Result<(), PlanError> {
     let layout = params.read("layout", Layout::Alone)?;
     let by_flag = match params.get("release").unwrap_or("counter") {
         "counter" => false,
@@ -53,18 +58,18 @@ pub(super) fn phase(b: &mut Builder, s: &Scope, params: &Params, phase: Phase) -
     }
     let root = s.rank_of_virtual(0);
     let everybody = p as i32;
-    if matches!(phase, Phase::Full | Phase::Gather) {
+    if matches!(phase, BarrierPart::Full | BarrierPart::Gather) {
         let counter = b.counters("count", layout, 1).at(root, 0);
         for i in 0..p {
             let rank = s.members[i];
             b.add(rank, counter);
-            let polls = i == s.root || (phase == Phase::Full && !by_flag);
+            let polls = i == s.root || (phase == BarrierPart::Full && !by_flag);
             if polls {
                 b.wait(rank, counter, everybody);
             }
         }
     }
-    if phase == Phase::Release || (phase == Phase::Full && by_flag) {
+    if phase == BarrierPart::Release || (phase == BarrierPart::Full && by_flag) {
         let go = b.flags("release", layout, 1).at(root, 0);
         b.set(root, go, 1);
         for v in 1..p {

@@ -6,7 +6,7 @@
 //! in the same lines: flags only grow, and a later run's value satisfies an earlier wait.
 
 use super::super::ranks::ceil_log;
-use super::super::{Algorithm, ParamSpec, Phase, Problem, Scope};
+use super::super::{Algorithm, BarrierPart, ParamSpec, Participants, Problem};
 use super::release::{layout_param, layouts, undivided};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
@@ -22,7 +22,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
         layout_param("alone"),
     ],
     candidates,
-    emit: |b, _, s, params| phase(b, s, params, Phase::Full),
+    emit: |b, _, s, params| phase(b, s, params, BarrierPart::Full),
 };
 
 fn candidates(problem: &Problem) -> Vec<Params> {
@@ -40,7 +40,12 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     ms.into_iter().take(6).flat_map(|m| layouts(&Params::new().with("m", m))).collect()
 }
 
-pub(super) fn phase(b: &mut Builder, s: &Scope, params: &Params, phase: Phase) -> Result<(), PlanError> {
+pub(super) fn phase(
+    b: &mut Builder,
+    s: &Participants,
+    params: &Params,
+    phase: BarrierPart,
+) -> Result<(), PlanError> {
     let m = peers(params)?;
     let layout = params.read("layout", Layout::Alone)?;
     undivided(b, s, layout, phase, |b| {
@@ -60,7 +65,7 @@ fn peers(params: &Params) -> Result<Vec<usize>, PlanError> {
     })
 }
 
-fn full(b: &mut Builder, s: &Scope, m: &[usize], layout: Layout) {
+fn full(b: &mut Builder, s: &Participants, m: &[usize], layout: Layout) {
     let p = s.len();
     // The distances of each round: j times what is known by then, for j = 1 ..= m, as far as they are not all the
     // way round.

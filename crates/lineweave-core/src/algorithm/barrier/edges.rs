@@ -5,7 +5,7 @@
 //! the root. Without edges the nearest are told first.
 
 use super::super::edges;
-use super::super::{Algorithm, Phase, Problem};
+use super::super::{Algorithm, BarrierPart, Problem};
 use super::release::{along, layout_param, release_param, Home, Release, Ways, Wiring, HOME_PARAM};
 use crate::collective::Collective;
 use crate::plan::{Layout, Params};
@@ -25,7 +25,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
             home: params.read("home", Home::Own)?,
         };
         let (tree, ordered) = edges::ordered(params, problem, s)?;
-        along(b, &ordered, Ways::both(&tree), wiring, Phase::Full);
+        along(b, &ordered, Ways::both(&tree), wiring, BarrierPart::Full);
         Ok(())
     },
 };

@@ -5,7 +5,7 @@
 //! of two arrive at a partner before the first round and are released by it after the last. Any P. Runs follow
 //! each other in the same lines.
 
-use super::super::{Algorithm, Phase, Problem, Scope};
+use super::super::{Algorithm, BarrierPart, Participants, Problem};
 use super::release::{layout_param, layouts, undivided};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
@@ -18,14 +18,19 @@ pub static ALGORITHM: Algorithm = Algorithm {
     source: "Brooks 1986 (butterfly barrier)",
     params: &[layout_param("paired")],
     candidates,
-    emit: |b, _, s, params| phase(b, s, params, Phase::Full),
+    emit: |b, _, s, params| phase(b, s, params, BarrierPart::Full),
 };
 
 fn candidates(_: &Problem) -> Vec<Params> {
     layouts(&Params::new())
 }
 
-pub(super) fn phase(b: &mut Builder, s: &Scope, params: &Params, phase: Phase) -> Result<(), PlanError> {
+pub(super) fn phase(
+    b: &mut Builder,
+    s: &Participants,
+    params: &Params,
+    phase: BarrierPart,
+) -> Result<(), PlanError> {
     let layout = params.read("layout", Layout::Paired)?;
     undivided(b, s, layout, phase, |b| {
         full(b, s, layout);
@@ -33,7 +38,7 @@ pub(super) fn phase(b: &mut Builder, s: &Scope, params: &Params, phase: Phase) -
     })
 }
 
-fn full(b: &mut Builder, s: &Scope, layout: Layout) {
+fn full(b: &mut Builder, s: &Participants, layout: Layout) {
     let p = s.len();
     if p < 2 {
         return;

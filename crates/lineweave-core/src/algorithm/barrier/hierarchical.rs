@@ -6,7 +6,7 @@
 //! `machine` level alone.
 
 use super::super::levels::{stages, Levels, Spec};
-use super::super::{Algorithm, ParamSpec, Phase, Problem, Scope};
+use super::super::{Algorithm, BarrierPart, ParamSpec, Participants, Problem};
 use crate::collective::Collective;
 use crate::plan::{Builder, Params, PlanError};
 use crate::topology::Level;
@@ -52,23 +52,23 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     out
 }
 
-fn emit(b: &mut Builder, problem: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, problem: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let levels = params.read("levels", Levels::Auto)?;
     let stages = stages(&problem.shape, s, &levels, default_spec);
-    let mut play = |stage: &super::super::levels::Stage, phase: Phase| {
+    let mut play = |stage: &super::super::levels::Stage, phase: BarrierPart| {
         let algorithm = stage.spec.find(Collective::Barrier)?;
         b.alike(&stage.groups, |b, group| {
-            let scope = group.scope(s, &s.from, s.to);
-            super::emit_phase(b, algorithm, &scope, &stage.spec.params, phase)
+            let participants = group.participants(s, &s.from, s.to);
+            super::emit_phase(b, algorithm, &participants, &stage.spec.params, phase)
         })
     };
     let Some((outermost, inner)) = stages.split_last() else { return Ok(()) };
     for stage in inner {
-        play(stage, Phase::Gather)?;
+        play(stage, BarrierPart::Gather)?;
     }
-    play(outermost, Phase::Full)?;
+    play(outermost, BarrierPart::Full)?;
     for stage in inner.iter().rev() {
-        play(stage, Phase::Release)?;
+        play(stage, BarrierPart::Release)?;
     }
     Ok(())
 }

@@ -16,7 +16,7 @@ mod release;
 pub mod tournament;
 pub mod tree;
 
-use super::{Algorithm, Phase, Scope};
+use super::{Algorithm, BarrierPart, Participants};
 use crate::plan::{Builder, Params, PlanError};
 
 /// Every algorithm, in the order of the listing.
@@ -37,7 +37,7 @@ pub const TABLE: &[&Algorithm] = &[
 /// As printed, and no barriers.
 pub const REFUTED: &[&Algorithm] = &[&noc_msg::PUBLISHED];
 
-type EmitPhase = fn(&mut Builder, &Scope, &Params, Phase) -> Result<(), PlanError>;
+type EmitPhase = fn(&mut Builder, &Participants, &Params, BarrierPart) -> Result<(), PlanError>;
 
 /// The barriers that can be a level of the hierarchical one.
 const PHASED: &[(&Algorithm, EmitPhase)] = &[
@@ -58,12 +58,12 @@ const PHASED: &[(&Algorithm, EmitPhase)] = &[
 pub fn emit_phase(
     b: &mut Builder,
     algorithm: &Algorithm,
-    scope: &Scope,
+    participants: &Participants,
     params: &Params,
-    phase: Phase,
+    phase: BarrierPart,
 ) -> Result<(), PlanError> {
     match PHASED.iter().find(|(phased, _)| phased.name == algorithm.name) {
-        Some((_, emit)) => emit(b, scope, params, phase),
+        Some((_, emit)) => emit(b, participants, params, phase),
         None => Err(algorithm.not_applicable("it cannot be played in phases")),
     }
 }

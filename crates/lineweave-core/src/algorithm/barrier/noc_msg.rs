@@ -6,7 +6,7 @@
 //! for meshes: not among the candidates for selection.
 
 use super::super::noc_msg::{ordered, Tiles, COLUMNS, CORES, ROOT};
-use super::super::{Algorithm, Phase, Scope};
+use super::super::{Algorithm, BarrierPart, Participants};
 use super::release::{along, layout_param, Home, Release, Ways, Wiring};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
@@ -19,7 +19,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
     source: "Patil 2014, section 5.5, corrected",
     params: &[COLUMNS, CORES, ROOT, layout_param("alone")],
     candidates: |_| Vec::new(),
-    emit: |b, _, s, params| phase(b, s, params, Phase::Full),
+    emit: |b, _, s, params| phase(b, s, params, BarrierPart::Full),
 };
 
 /// The barrier as printed, which is none.
@@ -27,11 +27,11 @@ pub static PUBLISHED: Algorithm = Algorithm {
     name: "noc-msg-published",
     about: "NoC_Msg as printed: ranks leave as soon as they have sent, so it is no barrier",
     source: "Patil 2014, section 5.5, Algorithm 5",
-    emit: |b, _, s, params| phase(b, s, params, Phase::Gather),
+    emit: |b, _, s, params| phase(b, s, params, BarrierPart::Gather),
     ..ALGORITHM
 };
 
-fn phase(b: &mut Builder, s: &Scope, params: &Params, phase: Phase) -> Result<(), PlanError> {
+fn phase(b: &mut Builder, s: &Participants, params: &Params, phase: BarrierPart) -> Result<(), PlanError> {
     let layout = params.read("layout", Layout::Alone)?;
     let root = params.int("root", s.root, 0..s.len())?;
     let (tree, order) = Tiles::read(params, s.len())?.tree(root);

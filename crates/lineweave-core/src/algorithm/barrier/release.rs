@@ -1,7 +1,7 @@
 //! The two halves that tree-shaped barriers are made of: arrivals up a tree, and the release.
 
 use super::super::trees::Tree;
-use super::super::{ParamSpec, Phase, Scope};
+use super::super::{BarrierPart, ParamSpec, Participants};
 use crate::plan::{Builder, FlagArrayId, Layout, Params, PlanError};
 
 /// How ranks learn that they may go on.
@@ -91,22 +91,22 @@ impl<'a> Ways<'a> {
 }
 
 /// Arrivals up a tree and release, as far as `phase` says.
-pub(super) fn along(b: &mut Builder, s: &Scope, ways: Ways<'_>, wiring: Wiring, phase: Phase) {
+pub(super) fn along(b: &mut Builder, s: &Participants, ways: Ways<'_>, wiring: Wiring, phase: BarrierPart) {
     if s.len() < 2 {
         return;
     }
     // Side by side, so that with the layout `paired` the two flags of a rank share a line.
     let shared = (wiring.home == Home::Root).then(|| b.flags("flag", wiring.layout, 2 * s.len()));
-    if matches!(phase, Phase::Full | Phase::Gather) {
+    if matches!(phase, BarrierPart::Full | BarrierPart::Gather) {
         gather(b, s, ways.up, wiring.layout, shared);
     }
-    if matches!(phase, Phase::Full | Phase::Release) {
+    if matches!(phase, BarrierPart::Full | BarrierPart::Release) {
         release_from_root(b, s, ways.down, wiring.layout, wiring.release, shared);
     }
 }
 
 /// Each rank waits for its children (the one with the largest subtree last) and tells its parent.
-fn gather(b: &mut Builder, s: &Scope, tree: &Tree, layout: Layout, shared: Option<FlagArrayId>) {
+fn gather(b: &mut Builder, s: &Participants, tree: &Tree, layout: Layout, shared: Option<FlagArrayId>) {
     let root = s.rank_of_virtual(0);
     let arrive = shared.unwrap_or_else(|| b.flags("arrive", layout, tree.degree()));
     let flag = |parent: usize, child: usize| match shared {
@@ -127,7 +127,7 @@ fn gather(b: &mut Builder, s: &Scope, tree: &Tree, layout: Layout, shared: Optio
 /// Everybody learns that the root has gone on.
 fn release_from_root(
     b: &mut Builder,
-    s: &Scope,
+    s: &Participants,
     tree: &Tree,
     layout: Layout,
     release: Release,
@@ -164,16 +164,16 @@ fn release_from_root(
 /// gathered, a binomial tree where the release comes back.
 pub(super) fn undivided(
     b: &mut Builder,
-    s: &Scope,
+    s: &Participants,
     layout: Layout,
-    phase: Phase,
+    phase: BarrierPart,
     full: impl FnOnce(&mut Builder) -> Result<(), PlanError>,
 ) -> Result<(), PlanError> {
     match phase {
-        Phase::Full | Phase::Gather => full(b),
-        Phase::Release => {
+        BarrierPart::Full | BarrierPart::Gather => full(b),
+        BarrierPart::Release => {
             let wiring = Wiring { layout, release: Release::Tree, home: Home::Own };
-            along(b, s, Ways::both(&Tree::binomial(s.len())), wiring, Phase::Release);
+            along(b, s, Ways::both(&Tree::binomial(s.len())), wiring, BarrierPart::Release);
             Ok(())
         }
     }

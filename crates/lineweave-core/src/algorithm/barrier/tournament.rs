@@ -5,7 +5,7 @@
 //! release down a k-ary tree (`release=kary`). Any P.
 
 use super::super::trees::Tree;
-use super::super::{Algorithm, ParamSpec, Phase, Problem, Scope};
+use super::super::{Algorithm, BarrierPart, ParamSpec, Participants, Problem};
 use super::release::{along, layout_param, layouts, Home, Release, Ways, Wiring, HOME_PARAM};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
@@ -27,7 +27,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
         HOME_PARAM,
     ],
     candidates,
-    emit: |b, _, s, params| phase(b, s, params, Phase::Full),
+    emit: |b, _, s, params| phase(b, s, params, BarrierPart::Full),
 };
 
 fn candidates(_: &Problem) -> Vec<Params> {
@@ -37,7 +37,12 @@ fn candidates(_: &Problem) -> Vec<Params> {
     out
 }
 
-pub(super) fn phase(b: &mut Builder, s: &Scope, params: &Params, phase: Phase) -> Result<(), PlanError> {
+pub(super) fn phase(
+    b: &mut Builder,
+    s: &Participants,
+    params: &Params,
+    phase: BarrierPart,
+) -> Result<(), PlanError> {
     let layout = params.read("layout", Layout::Alone)?;
     let home = params.read("home", Home::Own)?;
     let k = params.int("k", 2, 1..super::super::MAX_RANKS)?;

@@ -4,7 +4,7 @@
 //! chips of 6 cores) and the lines of the flags, which they keep in one segment (`home=root`). Any P.
 
 use super::super::trees::Tree;
-use super::super::{Algorithm, ParamSpec, Phase, Problem, Scope};
+use super::super::{Algorithm, BarrierPart, ParamSpec, Participants, Problem};
 use super::release::{along, layout_param, release_param, Home, Release, Ways, Wiring, HOME_PARAM};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
@@ -22,7 +22,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
         HOME_PARAM,
     ],
     candidates,
-    emit: |b, _, s, params| phase(b, s, params, Phase::Full),
+    emit: |b, _, s, params| phase(b, s, params, BarrierPart::Full),
 };
 
 fn candidates(problem: &Problem) -> Vec<Params> {
@@ -39,7 +39,12 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     out
 }
 
-pub(super) fn phase(b: &mut Builder, s: &Scope, params: &Params, phase: Phase) -> Result<(), PlanError> {
+pub(super) fn phase(
+    b: &mut Builder,
+    s: &Participants,
+    params: &Params,
+    phase: BarrierPart,
+) -> Result<(), PlanError> {
     let k = params.int("k", 4, 1..super::super::MAX_RANKS)?;
     let layout = params.read("layout", Layout::Alone)?;
     let release = params.read("release", Release::Tree)?;

@@ -4,7 +4,7 @@
 //! that fits the flag's line travels in it; a longer one goes through the sender's own slot, written once.
 
 use super::super::trees::Tree;
-use super::super::{Algorithm, Problem, Scope};
+use super::super::{Algorithm, Participants, Problem};
 use super::relay::{cyclic, Relay};
 use super::settings::{self, tree_candidates};
 use crate::collective::Collective;
@@ -35,7 +35,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     tree_candidates(problem, &[Params::new(), Params::new().with("source", "root")], &["each"])
 }
 
-fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let relay = Relay::PLAIN.read(params)?;
     relay.emit(b, s, &Tree::binomial(s.len()), &cyclic(s));
     Ok(())

@@ -5,7 +5,7 @@
 //! rank has acknowledged, so runs need no further order.
 
 use super::super::trees::Tree;
-use super::super::{Algorithm, ParamSpec, Problem, Scope};
+use super::super::{Algorithm, ParamSpec, Participants, Problem};
 use super::relay::{cyclic, Relay};
 use super::settings::{self, chunk_grid};
 use crate::collective::Collective;
@@ -46,7 +46,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     out
 }
 
-fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let relay = Relay { chunk: 16 << 10, slots: 2, ..Relay::PLAIN }.read(params)?;
     relay.emit(b, s, &Tree::chain(s.len()), &cyclic(s));
     Ok(())

@@ -8,7 +8,7 @@
 
 use super::super::ranks::block;
 use super::super::trees::boxed;
-use super::super::{Algorithm, ParamSpec, Problem, Scope};
+use super::super::{Algorithm, ParamSpec, Participants, Problem};
 use super::relay::cyclic;
 use super::settings;
 use crate::collective::Collective;
@@ -58,7 +58,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     vec![Params::new(), Params::new().with("via", "push")]
 }
 
-fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let layout = params.read("layout", Layout::Alone)?;
     let via = params.read("via", Via::Pull)?;
     let p = s.len();

@@ -7,7 +7,7 @@
 
 use super::super::ranks::ceil_log;
 use super::super::trees::{default_degrees, degrees_for, Tree};
-use super::super::{Algorithm, ParamSpec, Problem, Scope};
+use super::super::{Algorithm, ParamSpec, Participants, Problem};
 use super::relay::{cyclic, Relay};
 use super::settings::{self, tree_candidates, Notify};
 use crate::collective::Collective;
@@ -75,7 +75,7 @@ pub(super) fn degrees(params: &Params, p: usize) -> Result<Vec<usize>, PlanError
     }
 }
 
-fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let degrees = degrees(params, s.len())?;
     let relay = Relay { notify: Notify::Shared, ..Relay::PLAIN }.read(params)?;
     relay.emit(b, s, &Tree::by_degrees(s.len(), &degrees), &cyclic(s));

@@ -4,7 +4,7 @@
 //! A rank whose buffer others use returns only after they have said that they are done with it.
 
 use super::super::trees::Tree;
-use super::super::{Algorithm, ParamSpec, Place, Problem, Scope};
+use super::super::{Algorithm, ParamSpec, Participants, Place, Problem};
 use super::settings::Notify;
 
 use crate::plan::{Builder, FlagArrayId, Layout, Params, PlanError, Region, Space};
@@ -192,7 +192,7 @@ impl Done {
     }
 }
 
-/// The ranks of a scope by virtual rank.
-pub(in super::super) fn virtual_ranks(s: &Scope) -> Vec<usize> {
+/// The ranks of the participants by virtual rank.
+pub(in super::super) fn virtual_ranks(s: &Participants) -> Vec<usize> {
     (0..s.len()).map(|v| s.rank_of_virtual(v)).collect()
 }

@@ -6,7 +6,7 @@
 //! down a k-ary tree. Needs direct access; any P above 1 and any root.
 
 use super::super::ranks::block;
-use super::super::{Algorithm, ParamSpec, Problem, Scope};
+use super::super::{Algorithm, ParamSpec, Participants, Problem};
 use super::direct::{self, Ack, Done, Public};
 use super::settings;
 use crate::collective::Collective;
@@ -33,7 +33,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     [2, 4, 8].into_iter().filter(|&k| k < p).map(|k| Params::new().with("k", k)).collect()
 }
 
-fn emit(b: &mut Builder, problem: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, problem: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let layout = params.read("layout", Layout::Alone)?;
     let k = params.int("k", 4, 1..129)?;
     direct::check_room(layout)?;

@@ -4,7 +4,7 @@
 //! The root waits until everybody is done, by a flag a rank, one counter (their choice, Eq. 4.1) or a tree of
 //! acknowledgements. Needs direct access; any P and root.
 
-use super::super::{Algorithm, ParamSpec, Problem, Scope};
+use super::super::{Algorithm, ParamSpec, Participants, Problem};
 use super::direct::{self, Ack, Done, Public};
 use super::settings::{self, Notify};
 use crate::collective::Collective;
@@ -38,7 +38,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     out
 }
 
-fn emit(b: &mut Builder, problem: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, problem: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let layout = params.read("layout", Layout::Alone)?;
     let notify = direct::notify(params, Notify::Shared)?;
     let ack = params.read("ack", Ack::Flags)?;

@@ -5,7 +5,7 @@
 //! rank; 100 / P lets everybody finish together when all copy alike. Zero-copy as in Ramos & Hoefler 2013, 4.1.1;
 //! needs direct access; any P and root, meant for few ranks.
 
-use super::super::{Algorithm, ParamSpec, Problem, Scope};
+use super::super::{Algorithm, ParamSpec, Participants, Problem};
 use super::direct::{self, Ack, Done, Public};
 use super::settings;
 use crate::collective::Collective;
@@ -43,7 +43,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     out
 }
 
-fn emit(b: &mut Builder, problem: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, problem: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let layout = params.read("layout", Layout::Alone)?;
     let share = match params.get("share") {
         None | Some("auto") => 100 / s.len().max(1),

@@ -6,7 +6,7 @@
 
 use super::super::ranks::{ceil_log, chunks};
 use super::super::trees::Tree;
-use super::super::{Algorithm, ParamSpec, Problem, Scope, MAX_RANKS};
+use super::super::{Algorithm, ParamSpec, Participants, Problem, MAX_RANKS};
 use super::direct::{self, Public};
 use super::relay::value;
 use super::settings::{self, chunk_grid, Notify};
@@ -43,7 +43,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     out
 }
 
-fn emit(b: &mut Builder, problem: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, problem: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let k = params.int("k", 4, 2..MAX_RANKS + 1)?;
     let layout = params.read("layout", Layout::Alone)?;
     let notify = direct::notify(params, Notify::Each)?;

@@ -4,7 +4,7 @@
 //! there is none. The ratio o / L is a parameter, for a machine's model to fill in. Any P and root.
 
 use super::super::trees::Tree;
-use super::super::{Algorithm, ParamSpec, Problem, Scope};
+use super::super::{Algorithm, ParamSpec, Participants, Problem};
 use super::relay::{cyclic, Relay};
 use super::settings::{self, tree_candidates};
 use crate::collective::Collective;
@@ -49,7 +49,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     tree_candidates(problem, &base, &["each"])
 }
 
-fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let ratio: f64 = params.read("ratio", 0.5)?;
     if !(0.0..=1000.0).contains(&ratio) {
         return Err(PlanError::BadParameter {

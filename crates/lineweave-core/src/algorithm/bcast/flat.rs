@@ -5,7 +5,7 @@
 //! root. `flat` always reads the root's one copy; the deeper trees relay it, unless `source=root`.
 
 use super::super::trees::Tree;
-use super::super::{Algorithm, ParamSpec, Problem, Scope};
+use super::super::{Algorithm, ParamSpec, Participants, Problem};
 use super::relay::{cyclic, Relay};
 use super::settings::{self, chunk_grid, tree_candidates, Notify};
 use crate::collective::Collective;
@@ -57,7 +57,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     out
 }
 
-fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let relay = Relay { notify: Notify::Shared, ..Relay::PLAIN }.read(params)?;
     relay.emit(b, s, &Tree::flat(s.len()), &cyclic(s));
     Ok(())

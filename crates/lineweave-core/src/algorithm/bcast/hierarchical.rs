@@ -6,7 +6,7 @@
 //! of one cost nothing, and on a shape without levels it is the `machine` level alone.
 
 use super::super::levels::{stages, Levels, Spec};
-use super::super::{Algorithm, ParamSpec, Place, Problem, Scope};
+use super::super::{Algorithm, ParamSpec, Participants, Place, Problem};
 use crate::collective::Collective;
 use crate::plan::{Builder, Params, PlanError};
 use crate::topology::Level;
@@ -67,14 +67,14 @@ fn default_spec(level: Level) -> Spec {
     }
 }
 
-fn emit(b: &mut Builder, problem: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, problem: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let levels = params.read("levels", Levels::Auto)?;
     // Below the root, a leader has the message where it arrived.
     let from: Vec<Place> = (0..s.len()).map(|i| if i == s.root { s.from[i] } else { s.to }).collect();
     for stage in stages(&problem.shape, s, &levels, default_spec).iter().rev() {
         let algorithm = stage.spec.find(Collective::Bcast)?;
         b.alike(&stage.groups, |b, group| {
-            (algorithm.emit)(b, problem, &group.scope(s, &from, s.to), &stage.spec.params)
+            (algorithm.emit)(b, problem, &group.participants(s, &from, s.to), &stage.spec.params)
         })?;
     }
     Ok(())

@@ -5,7 +5,7 @@
 
 use super::super::ranks::ceil_log;
 use super::super::trees::Tree;
-use super::super::{Algorithm, ParamSpec, Problem, Scope, MAX_RANKS};
+use super::super::{Algorithm, ParamSpec, Participants, Problem, MAX_RANKS};
 use super::relay::{cyclic, Relay};
 use super::settings::{self, tree_candidates};
 use crate::collective::Collective;
@@ -45,7 +45,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     tree_candidates(problem, &base, &["each"])
 }
 
-fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let k = params.int("k", 4, 2..MAX_RANKS + 1)?;
     let relay = Relay::PLAIN.read(params)?;
     relay.emit(b, s, &Tree::knomial(s.len(), k), &cyclic(s));

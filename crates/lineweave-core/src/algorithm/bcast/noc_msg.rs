@@ -5,7 +5,7 @@
 //! for selection.
 
 use super::super::noc_msg::{Stream, CHUNK, COLUMNS, CORES, LAYOUT, SLOTS};
-use super::super::{Algorithm, Problem, Scope};
+use super::super::{Algorithm, Participants, Problem};
 use crate::collective::Collective;
 use crate::plan::{Builder, Params, PlanError};
 
@@ -20,7 +20,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
     emit,
 };
 
-fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     if s.bytes == 0 || s.len() < 2 {
         return Ok(());
     }

@@ -8,7 +8,7 @@
 //! are 64. For comparison: not among the candidates for selection, `pipelined-kary` is.
 
 use super::super::trees::Tree;
-use super::super::{Algorithm, ParamSpec, Problem, Scope};
+use super::super::{Algorithm, ParamSpec, Participants, Problem};
 use super::relay::{cyclic, Relay};
 use super::settings::{self, Notify};
 use crate::collective::Collective;
@@ -37,7 +37,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
     emit,
 };
 
-fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let k = params.int("k", 7, 1..1025)?;
     let leaf_boxed = match params.get("leaf").unwrap_or("box") {
         "box" => true,

@@ -6,7 +6,7 @@
 //! steps 2, 3, 4, 3 and 5 of the common relay. Any P and root; chunks of half a box are `slots=2`.
 
 use super::super::trees::Tree;
-use super::super::{Algorithm, ParamSpec, Problem, Scope};
+use super::super::{Algorithm, ParamSpec, Participants, Problem};
 use super::relay::{cyclic, Relay};
 use super::settings::{self, chunk_grid, Notify};
 use crate::collective::Collective;
@@ -59,7 +59,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     out
 }
 
-fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let k = params.int("k", 7, 1..129)?;
     let base =
         Relay { notify: Notify::Binary, chunk: 8 << 10, slots: 2, done_at_parent: true, ..Relay::PLAIN };

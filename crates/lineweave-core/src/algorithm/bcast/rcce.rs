@@ -4,7 +4,7 @@
 //! candidates for selection.
 
 use super::super::two_sided::{place, TwoSided, PARAMS};
-use super::super::{Algorithm, Problem, Scope};
+use super::super::{Algorithm, Participants, Problem};
 use crate::collective::Collective;
 use crate::plan::{Builder, Params, PlanError};
 
@@ -19,7 +19,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
     emit,
 };
 
-fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     if s.bytes == 0 || s.len() < 2 {
         return Ok(());
     }
@@ -29,7 +29,7 @@ fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), 
 }
 
 /// The root sends to every other member in turn.
-pub(in super::super) fn send_all(b: &mut Builder, s: &Scope, link: &mut TwoSided) {
+pub(in super::super) fn send_all(b: &mut Builder, s: &Participants, link: &mut TwoSided) {
     for v in 1..s.len() {
         let (src, dst) = (place(s, 0).at(0..s.bytes), s.to.at(0..s.bytes));
         link.message(b, s.rank_of_virtual(0), s.rank_of_virtual(v), src, dst);

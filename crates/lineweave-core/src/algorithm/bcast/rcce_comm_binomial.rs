@@ -5,7 +5,7 @@
 //! root. A baseline: not among the candidates for selection.
 
 use super::super::two_sided::{halves, place, TwoSided, PARAMS};
-use super::super::{Algorithm, Problem, Scope};
+use super::super::{Algorithm, Participants, Problem};
 use crate::collective::Collective;
 use crate::plan::{Builder, Params, PlanError};
 
@@ -20,7 +20,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
     emit,
 };
 
-fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     if s.bytes == 0 || s.len() < 2 {
         return Ok(());
     }

@@ -8,7 +8,7 @@
 
 use super::super::ranks::block;
 use super::super::two_sided::{halves, place, TwoSided, PARAMS};
-use super::super::{Algorithm, Place, Problem, Scope};
+use super::super::{Algorithm, Participants, Place, Problem};
 use crate::collective::Collective;
 use crate::plan::{Builder, Params, PlanError};
 
@@ -23,7 +23,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
     emit,
 };
 
-fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let p = s.len();
     if s.bytes == 0 || p < 2 {
         return Ok(());

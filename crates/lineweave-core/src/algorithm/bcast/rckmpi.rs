@@ -8,7 +8,7 @@ use super::super::ranks::block;
 use super::super::split_box::{short, Channel, PARAMS};
 use super::super::trees::Tree;
 use super::super::two_sided::place;
-use super::super::{Algorithm, Problem, Scope};
+use super::super::{Algorithm, Participants, Problem};
 use crate::collective::Collective;
 use crate::plan::{Builder, Params, PlanError};
 
@@ -26,7 +26,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
 /// Messages up to here are short (MPICH's default: fewer than 12,288 bytes).
 const SHORT: usize = 12_287;
 
-fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let p = s.len();
     let short = short(params, s.bytes, SHORT)?;
     if s.bytes == 0 || p < 2 {

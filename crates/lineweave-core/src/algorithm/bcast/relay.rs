@@ -16,7 +16,7 @@
 
 use super::super::ranks::chunks;
 use super::super::trees::{boxed, Tree};
-use super::super::{Place, Scope};
+use super::super::{Participants, Place};
 use super::settings::{Notify, Source};
 use crate::plan::{Builder, FlagArrayId, FlagRef, Layout, Params, PlanError, Region};
 use std::ops::Range;
@@ -88,8 +88,8 @@ impl Relay {
         Some(chunks(0..bytes, payload, 1))
     }
 
-    /// Emits the broadcast down `tree`, whose virtual rank `v` is member `members[v]` of the scope.
-    pub fn emit(&self, b: &mut Builder, s: &Scope, tree: &Tree, members: &[usize]) {
+    /// Emits the broadcast down `tree`, whose virtual rank `v` is participant `members[v]`.
+    pub fn emit(&self, b: &mut Builder, s: &Participants, tree: &Tree, members: &[usize]) {
         if s.bytes == 0 || tree.len() < 2 {
             return;
         }
@@ -125,7 +125,7 @@ impl Relay {
     fn notify_only<'a>(
         &self,
         b: &mut Builder,
-        s: &Scope,
+        s: &Participants,
         ranks: &[usize],
         links: &dyn Fn(FlagArrayId) -> Links<'a>,
         at: &dyn Fn(usize) -> Place,
@@ -156,7 +156,7 @@ impl Relay {
     fn stream<'a>(
         &self,
         b: &mut Builder,
-        s: &Scope,
+        s: &Participants,
         ranks: &[usize],
         links: &dyn Fn(FlagArrayId) -> Links<'a>,
         at: &dyn Fn(usize) -> Place,
@@ -327,7 +327,7 @@ impl Links<'_> {
     }
 }
 
-/// The virtual ranks of a scope as indices of members: the root first, cyclically.
-pub(super) fn cyclic(s: &Scope) -> Vec<usize> {
+/// The virtual ranks of the participants as indices of members: the root first, cyclically.
+pub(super) fn cyclic(s: &Participants) -> Vec<usize> {
     (0..s.len()).map(|v| s.index_of_virtual(v)).collect()
 }

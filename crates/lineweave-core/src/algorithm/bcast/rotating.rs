@@ -13,7 +13,7 @@
 
 use super::super::ranks::{block, chunks};
 use super::super::trees::boxed;
-use super::super::{Algorithm, ParamSpec, Problem, Scope};
+use super::super::{Algorithm, ParamSpec, Participants, Problem};
 use super::relay::{cyclic, value};
 use super::settings::{self, chunk_grid, Notify};
 use crate::collective::Collective;
@@ -70,7 +70,7 @@ struct Block<'a> {
     ranks: &'a [usize],
 }
 
-fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let k = params.int("k", 7, 1..129)?;
     let layout = params.read("layout", Layout::Alone)?;
     let notify = params.read("notify", Notify::Each)?;

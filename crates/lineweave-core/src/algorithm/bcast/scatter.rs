@@ -7,7 +7,7 @@
 
 use super::super::ranks::block;
 use super::super::trees::{boxed, Tree};
-use super::super::Scope;
+use super::super::Participants;
 use crate::plan::{Builder, FlagArrayId, FlagRef, Layout, Region};
 use std::ops::Range;
 
@@ -25,7 +25,7 @@ pub(super) struct Scatter {
 
 impl Scatter {
     /// A scatter over the virtual ranks `ranks`, the root first.
-    pub fn new(b: &mut Builder, s: &Scope, ranks: Vec<usize>, layout: Layout) -> Scatter {
+    pub fn new(b: &mut Builder, s: &Participants, ranks: Vec<usize>, layout: Layout) -> Scatter {
         let tree = Tree::halving(ranks.len());
         let sizes = tree.sizes();
         let slot = b.slot(s.bytes);
@@ -55,7 +55,7 @@ impl Scatter {
 
     /// Emits the part of virtual rank `v`. `readers` are flags by which others said in the previous run that
     /// they had left this rank's box.
-    pub fn emit(&self, b: &mut Builder, s: &Scope, v: usize, readers: &[FlagRef]) {
+    pub fn emit(&self, b: &mut Builder, s: &Participants, v: usize, readers: &[FlagRef]) {
         let rank = self.ranks[v];
         for &flag in readers {
             b.wait_previous(rank, flag, 1);

@@ -6,7 +6,7 @@
 //! out of rank `i`'s box as soon as it is there. Any P and root; blocks are empty where there are more
 //! ranks than elements.
 
-use super::super::{Algorithm, Problem, Scope};
+use super::super::{Algorithm, Participants, Problem};
 use super::relay::cyclic;
 use super::scatter::Scatter;
 use super::settings;
@@ -42,7 +42,7 @@ fn within(inner: &Range<usize>, outer: &Range<usize>) -> bool {
     outer.start <= inner.start && inner.end <= outer.end
 }
 
-fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let layout = params.read("layout", Layout::Alone)?;
     let p = s.len();
     if s.bytes == 0 || p < 2 {

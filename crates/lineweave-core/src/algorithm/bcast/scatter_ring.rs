@@ -6,7 +6,7 @@
 //! nobody fetches from here, goes straight out. Any P and root; blocks are empty where there are more ranks
 //! than elements.
 
-use super::super::{Algorithm, Problem, Scope};
+use super::super::{Algorithm, Participants, Problem};
 use super::relay::cyclic;
 use super::scatter::Scatter;
 use super::settings;
@@ -31,7 +31,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     vec![Params::new(), Params::new().with("layout", Layout::Paired)]
 }
 
-fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let layout = params.read("layout", Layout::Alone)?;
     let p = s.len();
     if s.bytes == 0 || p < 2 {

@@ -7,7 +7,7 @@
 
 use super::super::levels::{stages, Levels, Spec};
 use super::super::trees::Tree;
-use super::super::{Algorithm, ParamSpec, Problem, Scope, MAX_RANKS};
+use super::super::{Algorithm, ParamSpec, Participants, Problem, MAX_RANKS};
 use super::degrees::degrees;
 use super::relay::Relay;
 use super::settings::{self, chunk_grid};
@@ -104,7 +104,7 @@ fn tree(spec: &Spec, p: usize) -> Result<Tree, PlanError> {
 ///
 /// # Errors
 /// A [`PlanError`] when a level's tree is out of range.
-pub fn joined(problem: &Problem, s: &Scope, levels: &Levels) -> Result<(Tree, Vec<usize>), PlanError> {
+pub fn joined(problem: &Problem, s: &Participants, levels: &Levels) -> Result<(Tree, Vec<usize>), PlanError> {
     // Children by member, those of outer levels first: the farthest way is the longest.
     let mut below: Vec<Vec<usize>> = vec![Vec::new(); s.len()];
     for stage in stages(&problem.shape, s, levels, default_spec).iter().rev() {
@@ -134,7 +134,7 @@ pub fn joined(problem: &Problem, s: &Scope, levels: &Levels) -> Result<(Tree, Ve
     Ok((joined, members))
 }
 
-fn emit(b: &mut Builder, problem: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, problem: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let levels = params.read("levels", Levels::Auto)?;
     let relay = Relay { chunk: 16 << 10, slots: 2, ..Relay::PLAIN }.read(params)?;
     let (tree, members) = joined(problem, s, &levels)?;
@@ -156,7 +156,7 @@ mod tests {
     fn a_rank_s_parent_is_its_group_s_leader_or_a_leader_s_peer() {
         let problem = problem(6);
         let levels = "l3:flat,numa:flat,machine:chain".parse().unwrap();
-        let (tree, members) = joined(&problem, &Scope::all(&problem), &levels).unwrap();
+        let (tree, members) = joined(&problem, &Participants::all(&problem), &levels).unwrap();
         let parent = |rank: usize| {
             let v = members.iter().position(|&m| m == rank).unwrap();
             tree.parent[v].map(|p| members[p])

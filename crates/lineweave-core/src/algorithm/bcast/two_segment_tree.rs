@@ -5,7 +5,7 @@
 //! overlap; [`transfers`] gives the pipeline stage of each as Figs. 13 and 14 label them. Any P and root.
 
 use super::super::trees::Tree;
-use super::super::{Algorithm, ParamSpec, Problem, Scope};
+use super::super::{Algorithm, ParamSpec, Participants, Problem};
 use super::relay::{cyclic, Relay};
 use super::settings::{self, chunk_grid};
 use crate::collective::Collective;
@@ -46,7 +46,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     out
 }
 
-fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let g = params.int("g", 2, 1..129)?;
     let relay = Relay { chunk: 8 << 10, slots: 2, twice: true, ..Relay::PLAIN }.read(params)?;
     relay.emit(b, s, &Tree::kary(s.len(), g), &cyclic(s));

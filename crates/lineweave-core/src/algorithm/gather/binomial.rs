@@ -5,7 +5,7 @@
 
 use super::super::pieces::LAYOUT;
 use super::super::trees::Tree;
-use super::super::{Algorithm, Problem, Scope};
+use super::super::{Algorithm, Participants, Problem};
 use super::up;
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
@@ -28,7 +28,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     vec![Params::new()]
 }
 
-fn emit(b: &mut Builder, problem: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, problem: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let layout = params.read(LAYOUT.name, Layout::Alone)?;
     let ranks = (0..s.len()).map(|v| s.rank_of_virtual(v)).collect();
     up::emit(b, problem, Tree::halving(s.len()), ranks, layout);

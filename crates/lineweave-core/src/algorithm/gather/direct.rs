@@ -6,7 +6,7 @@
 
 use super::super::bcast::direct::{self, Ack, Done};
 use super::super::pieces::{check_direct, input, keep_own, peer_output, LAYOUT};
-use super::super::{Algorithm, Problem, Scope};
+use super::super::{Algorithm, Participants, Problem};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError, Space};
 use crate::units::Rank;
@@ -22,7 +22,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
     emit,
 };
 
-fn emit(b: &mut Builder, problem: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, problem: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let grid = problem.grid();
     blocks(&ALGORITHM, b, problem, s, params, Space::Out, |b, root, rank| {
         b.mov(rank, input(grid.given(rank, root)), peer_output(root, grid.taken(root, rank)));
@@ -34,7 +34,7 @@ pub(in super::super) fn blocks(
     algorithm: &Algorithm,
     b: &mut Builder,
     problem: &Problem,
-    s: &Scope,
+    s: &Participants,
     params: &Params,
     space: Space,
     copy: impl Fn(&mut Builder, usize, usize),

@@ -7,7 +7,7 @@
 use super::super::bcast::topology_tree::joined;
 use super::super::levels::Levels;
 use super::super::pieces::LAYOUT;
-use super::super::{Algorithm, ParamSpec, Problem, Scope};
+use super::super::{Algorithm, ParamSpec, Participants, Problem};
 use super::up;
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
@@ -48,7 +48,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     trees(problem)
 }
 
-fn emit(b: &mut Builder, problem: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, problem: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let layout = params.read(LAYOUT.name, Layout::Alone)?;
     let levels = params.read(LEVELS.name, Levels::Auto)?;
     let (tree, members) = joined(problem, s, &levels)?;

@@ -13,7 +13,7 @@ use super::super::brackets::{Brackets, ORDER};
 use super::super::pieces::LAYOUT;
 use super::super::ranks::block;
 use super::super::trees::boxed;
-use super::super::{Algorithm, Problem, Scope};
+use super::super::{Algorithm, Participants, Problem};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError, Region};
 
@@ -35,7 +35,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     vec![Params::new()]
 }
 
-fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let layout = params.read(LAYOUT.name, Layout::Alone)?;
     let root = s.members[s.root];
     if s.len() == 1 {

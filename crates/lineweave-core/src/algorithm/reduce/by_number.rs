@@ -5,7 +5,7 @@
 //! the root is not rank 0. Any P and root.
 
 use super::super::trees::{boxed, Tree};
-use super::super::{Algorithm, ParamSpec, Place, Problem, Scope};
+use super::super::{Algorithm, ParamSpec, Participants, Place, Problem};
 use super::up::{up, Travel};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
@@ -29,7 +29,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     }
 }
 
-fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let layout = params.read("layout", Layout::Alone)?;
     let tree = Tree::aligned(s.len());
     let travel = Travel { layout, at_parent: false, direct: false, last: false };
@@ -67,7 +67,7 @@ fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), 
             Place { space: boxed(first, slot, whole.clone()).space, base: 0 }
         }
     };
-    up(b, &Scope { root: 0, to, ..s.clone() }, &tree, travel)?;
+    up(b, &Participants { root: 0, to, ..s.clone() }, &tree, travel)?;
     // 2. On to the root.
     let sum = b.flags("sum", layout, 1);
     let out = s.to.at(whole.clone());

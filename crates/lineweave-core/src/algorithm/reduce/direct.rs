@@ -4,7 +4,7 @@
 //! returns when its parent has read. Ranks inside the tree hand on their partial sums in their boxes. Any P and root.
 
 use super::super::trees::Tree;
-use super::super::{Algorithm, ParamSpec, Problem, Scope};
+use super::super::{Algorithm, ParamSpec, Participants, Problem};
 use super::up::{in_rank_order, up, Travel};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
@@ -34,7 +34,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     out
 }
 
-fn emit(b: &mut Builder, problem: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, problem: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     if !problem.direct {
         return Err(ALGORITHM.not_applicable("ranks cannot reach each other's buffers"));
     }

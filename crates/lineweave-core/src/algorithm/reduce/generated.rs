@@ -8,7 +8,7 @@
 
 use super::super::row_trees::{fixed, generate, RowCosts};
 use super::super::trees::Tree;
-use super::super::{Algorithm, ParamSpec, Problem, Scope, MAX_RANKS};
+use super::super::{Algorithm, ParamSpec, Participants, Problem, MAX_RANKS};
 use super::pipelined::{climb, Pipeline};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
@@ -133,7 +133,7 @@ fn costs(params: &Params) -> Result<RowCosts, PlanError> {
     }
 }
 
-fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let columns = match params.int("columns", 0, 0..MAX_RANKS + 1)? {
         0 => s.len().max(1),
         columns => columns,
@@ -159,7 +159,7 @@ fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), 
     };
     let mesh = Mesh { members: s.len(), columns, cores };
     let (tree, order) = numbered(s.root, &mesh.parents(s.root, shape));
-    let ordered = Scope {
+    let ordered = Participants {
         members: order.iter().map(|&i| s.members[i]).collect(),
         root: 0,
         from: order.iter().map(|&i| s.from[i]).collect(),

@@ -5,7 +5,7 @@
 //! without levels it is the `machine` level alone.
 
 use super::super::levels::{stages, Levels, Spec};
-use super::super::{Algorithm, ParamSpec, Place, Problem, Scope};
+use super::super::{Algorithm, ParamSpec, Participants, Place, Problem};
 use crate::collective::Collective;
 use crate::plan::{Builder, Params, PlanError};
 use crate::topology::Level;
@@ -49,16 +49,16 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     out
 }
 
-fn emit(b: &mut Builder, problem: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, problem: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let levels = params.read("levels", Levels::Auto)?;
     gather(b, problem, s, &levels, s.to)
 }
 
-/// Reduces level by level into `to` at the scope's root.
+/// Reduces level by level into `to` at the participants' root.
 fn gather(
     b: &mut Builder,
     problem: &Problem,
-    s: &Scope,
+    s: &Participants,
     levels: &Levels,
     to: Place,
 ) -> Result<(), PlanError> {
@@ -75,7 +75,7 @@ fn gather(
         // Where nobody is left to meet, the root's group is the only one.
         let sum = if Some(depth) == last { to } else { Place::acc(b.acc(s.bytes)) };
         b.alike(&stage.groups, |b, group| {
-            (algorithm.emit)(b, problem, &group.scope(s, &from, sum), &stage.spec.params)
+            (algorithm.emit)(b, problem, &group.participants(s, &from, sum), &stage.spec.params)
         })?;
         for group in &stage.groups {
             from[group.leader_index()] = sum;

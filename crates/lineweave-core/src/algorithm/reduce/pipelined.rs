@@ -12,7 +12,7 @@
 
 use super::super::ranks::chunks;
 use super::super::trees::{boxed, Tree};
-use super::super::{Algorithm, ParamSpec, Problem, Scope};
+use super::super::{Algorithm, ParamSpec, Participants, Problem};
 use super::up::in_rank_order;
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
@@ -50,7 +50,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     out
 }
 
-fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let k = params.int("k", 2, 1..super::super::MAX_RANKS)?;
     let chunk = params.int("chunk", 8192, 1..usize::MAX)?;
     let depth = params.int("slots", 2, 1..1025)?;
@@ -71,7 +71,7 @@ pub(super) struct Pipeline {
 }
 
 /// Emits the reduction up `tree`, of which each subtree should be a run of virtual ranks.
-pub(super) fn climb(b: &mut Builder, s: &Scope, tree: &Tree, how: Pipeline) {
+pub(super) fn climb(b: &mut Builder, s: &Participants, tree: &Tree, how: Pipeline) {
     let Pipeline { chunk, depth, layout } = how;
     if s.len() == 1 {
         b.mov(s.members[0], s.from[0].at(0..s.bytes), s.to.at(0..s.bytes));

@@ -4,7 +4,7 @@
 //! candidates for selection.
 
 use super::super::two_sided::{TwoSided, PARAMS};
-use super::super::{Algorithm, Place, Problem, Scope};
+use super::super::{Algorithm, Participants, Place, Problem};
 use crate::collective::Collective;
 use crate::plan::{Builder, Params, PlanError};
 
@@ -19,7 +19,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
     emit,
 };
 
-fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let all = 0..s.bytes;
     if s.bytes == 0 || s.len() < 2 {
         b.mov(s.members[s.root], s.from[s.root].at(all.clone()), s.to.at(all));
@@ -31,7 +31,7 @@ fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), 
 }
 
 /// The root receives from every other member in turn, and folds.
-pub(in super::super) fn receive_all(b: &mut Builder, s: &Scope, link: &mut TwoSided) {
+pub(in super::super) fn receive_all(b: &mut Builder, s: &Participants, link: &mut TwoSided) {
     let all = 0..s.bytes;
     let root = s.members[s.root];
     let received = Place::acc(b.acc(s.bytes)).at(all.clone());

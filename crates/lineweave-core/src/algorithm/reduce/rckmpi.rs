@@ -7,7 +7,7 @@
 
 use super::super::split_box::{short, Channel, Doubling, PARAMS};
 use super::super::trees::Tree;
-use super::super::{Algorithm, Place, Problem, Scope};
+use super::super::{Algorithm, Participants, Place, Problem};
 use super::up::in_rank_order;
 use crate::collective::Collective;
 use crate::plan::{Builder, Params, PlanError};
@@ -26,7 +26,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
 /// Messages up to here are short (MPICH's default).
 const SHORT: usize = 2048;
 
-fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let short = short(params, s.bytes, SHORT)?;
     let whole = 0..s.bytes;
     if s.bytes == 0 || s.len() < 2 {
@@ -42,7 +42,7 @@ fn emit(b: &mut Builder, _: &Problem, s: &Scope, params: &Params) -> Result<(), 
 }
 
 /// Up a binomial tree.
-fn up(b: &mut Builder, s: &Scope, mut link: Channel) {
+fn up(b: &mut Builder, s: &Participants, mut link: Channel) {
     let whole = 0..s.bytes;
     let tree = in_rank_order(Tree::binomial(s.len()));
     let scratch = b.acc(2 * s.bytes);
@@ -64,10 +64,10 @@ fn up(b: &mut Builder, s: &Scope, mut link: Channel) {
 }
 
 /// By halves, then every player's block to the root.
-fn halve(b: &mut Builder, s: &Scope, link: Channel) {
+fn halve(b: &mut Builder, s: &Participants, link: Channel) {
     let scratch = Place::acc(b.acc(s.bytes));
     // Sums are made in scratch: only the root has a result to write.
-    let inner = Scope { to: scratch, ..s.clone() };
+    let inner = Participants { to: scratch, ..s.clone() };
     let mut all = Doubling::new(b, &inner, link);
     all.scatter(b);
     let root = s.members[s.root];

@@ -6,7 +6,7 @@
 
 use super::super::brackets::{Brackets, ORDER};
 use super::super::ranks::{block, chunks};
-use super::super::{Algorithm, ParamSpec, Place, Problem, Scope};
+use super::super::{Algorithm, ParamSpec, Participants, Place, Problem};
 use super::up::seen_by_peers;
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError, Region};
@@ -34,7 +34,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     [2048, 8192, 32768].into_iter().map(|chunk| Params::new().with("chunk", chunk)).collect()
 }
 
-fn emit(b: &mut Builder, problem: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, problem: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     if !problem.direct {
         return Err(ALGORITHM.not_applicable("ranks cannot reach each other's buffers"));
     }

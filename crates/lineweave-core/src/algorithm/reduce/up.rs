@@ -10,7 +10,7 @@
 //! acknowledged, except that an address published to a parent is: its owner may change the buffer on return.
 
 use super::super::trees::{boxed, Tree};
-use super::super::{Place, Scope};
+use super::super::{Participants, Place};
 use crate::plan::{Builder, Layout, PlanError, Region, Space};
 use crate::units::Rank;
 
@@ -47,7 +47,7 @@ pub(crate) fn seen_by_peers(place: Place, owner: usize) -> Option<Place> {
 }
 
 /// Emits the reduction up `tree` (in rank order, see [`in_rank_order`]).
-pub(super) fn up(b: &mut Builder, s: &Scope, tree: &Tree, travel: Travel) -> Result<(), PlanError> {
+pub(super) fn up(b: &mut Builder, s: &Participants, tree: &Tree, travel: Travel) -> Result<(), PlanError> {
     let whole = 0..s.bytes;
     let root = s.rank_of_virtual(0);
     if s.len() == 1 {

@@ -8,7 +8,7 @@ use super::super::pieces::{
     check_direct, direct_applies, from_peers_inputs, input, keep_own, output, part, peer_input, LAYOUT,
 };
 use super::super::ranks::chunks;
-use super::super::{Algorithm, ParamSpec, Place, Problem, Scope};
+use super::super::{Algorithm, ParamSpec, Participants, Place, Problem};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
 
@@ -35,7 +35,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     chunks.map(|chunk| Params::new().with("chunk", chunk)).collect()
 }
 
-fn emit(b: &mut Builder, problem: &Problem, _: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, problem: &Problem, _: &Participants, params: &Params) -> Result<(), PlanError> {
     let layout = params.read(LAYOUT.name, Layout::Alone)?;
     let chunk = params.int("chunk", 8192, 1..usize::MAX)?;
     check_direct(&ALGORITHM, problem, layout)?;

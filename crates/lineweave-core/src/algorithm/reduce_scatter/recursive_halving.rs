@@ -9,7 +9,7 @@ use super::super::allreduce::core_ranks::{Core, Role};
 use super::super::allreduce::rabenseifner::halves;
 use super::super::pieces::{copy, fold, input, keep_own, output, Packed, LAYOUT};
 use super::super::trees::boxed;
-use super::super::{Algorithm, Place, Problem, Scope};
+use super::super::{Algorithm, Participants, Place, Problem};
 use crate::collective::Collective;
 use crate::plan::{Builder, FlagArrayId, Grid, Layout, Params, PlanError, Region};
 use std::ops::Range;
@@ -49,7 +49,7 @@ struct Game<'a> {
 /// Where the operands of a fold and its results lie, block by block.
 type Lie<'a> = &'a dyn Fn(usize) -> Region;
 
-fn emit(b: &mut Builder, problem: &Problem, _: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, problem: &Problem, _: &Participants, params: &Params) -> Result<(), PlanError> {
     let layout = params.read(LAYOUT.name, Layout::Alone)?;
     let (p, grid) = (b.ranks(), problem.grid());
     if p < 2 || grid.bytes == 0 {

@@ -6,7 +6,7 @@
 use super::super::allreduce::ring::Around;
 use super::super::pieces::{input, keep_own, output, Packed, LAYOUT};
 use super::super::trees::boxed;
-use super::super::{Algorithm, Problem, Scope};
+use super::super::{Algorithm, Participants, Problem};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
 
@@ -28,7 +28,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     vec![Params::new()]
 }
 
-fn emit(b: &mut Builder, problem: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, problem: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let layout = params.read(LAYOUT.name, Layout::Alone)?;
     let (p, grid) = (b.ranks(), problem.grid());
     if p < 2 || grid.bytes == 0 {

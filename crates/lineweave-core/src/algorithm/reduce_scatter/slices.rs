@@ -6,7 +6,7 @@
 use super::super::brackets::{Brackets, ORDER};
 use super::super::pieces::{copy, input, keep_own, layouts, output, part, Packed, LAYOUT};
 use super::super::trees::boxed;
-use super::super::{Algorithm, Place, Problem, Scope};
+use super::super::{Algorithm, Participants, Place, Problem};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError, Region};
 
@@ -25,7 +25,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     layouts(problem.bytes * problem.ranks())
 }
 
-fn emit(b: &mut Builder, problem: &Problem, _: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, problem: &Problem, _: &Participants, params: &Params) -> Result<(), PlanError> {
     let layout = params.read(LAYOUT.name, Layout::Alone)?;
     let (p, grid) = (b.ranks(), problem.grid());
     if p < 2 || grid.bytes == 0 {

@@ -6,7 +6,7 @@
 use super::super::brackets::{Brackets, ORDER};
 use super::super::pieces::{layouts, LAYOUT};
 use super::super::trees::boxed;
-use super::super::{Algorithm, Place, Problem, Scope};
+use super::super::{Algorithm, Participants, Place, Problem};
 use super::{trivial, Kind};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError, Region};
@@ -40,7 +40,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     layouts(problem.bytes)
 }
 
-fn emit(b: &mut Builder, s: &Scope, params: &Params, kind: Kind) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, s: &Participants, params: &Params, kind: Kind) -> Result<(), PlanError> {
     let layout = params.read(LAYOUT.name, Layout::Alone)?;
     if trivial(b, s, kind) {
         return Ok(());

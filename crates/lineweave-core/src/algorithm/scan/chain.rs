@@ -6,7 +6,7 @@
 use super::super::pieces::LAYOUT;
 use super::super::ranks::chunks;
 use super::super::trees::boxed;
-use super::super::{Algorithm, ParamSpec, Place, Problem, Scope};
+use super::super::{Algorithm, ParamSpec, Participants, Place, Problem};
 use super::{trivial, Kind};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
@@ -53,7 +53,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     out
 }
 
-fn emit(b: &mut Builder, s: &Scope, params: &Params, kind: Kind) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, s: &Participants, params: &Params, kind: Kind) -> Result<(), PlanError> {
     let layout = params.read(LAYOUT.name, Layout::Alone)?;
     let chunk = params.int("chunk", 0, 0..usize::MAX)?;
     if trivial(b, s, kind) {

@@ -6,7 +6,7 @@ pub mod chain;
 pub mod recursive_doubling;
 pub mod slices;
 
-use super::{Algorithm, Scope};
+use super::{Algorithm, Participants};
 use crate::plan::Builder;
 
 /// Every algorithm for scan, in the order of the listing.
@@ -37,7 +37,7 @@ impl Kind {
 }
 
 /// Emits the whole of it, and says so, where there is nothing to combine: one member or no bytes.
-fn trivial(b: &mut Builder, s: &Scope, kind: Kind) -> bool {
+fn trivial(b: &mut Builder, s: &Participants, kind: Kind) -> bool {
     if s.len() == 1 && kind == Kind::Inclusive {
         b.mov(s.members[0], s.from[0].at(0..s.bytes), s.to.at(0..s.bytes));
     }

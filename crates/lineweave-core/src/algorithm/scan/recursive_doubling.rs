@@ -7,7 +7,7 @@
 use super::super::pieces::LAYOUT;
 use super::super::ranks::ceil_log;
 use super::super::trees::boxed;
-use super::super::{Algorithm, Place, Problem, Scope};
+use super::super::{Algorithm, Participants, Place, Problem};
 use super::{trivial, Kind};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
@@ -38,7 +38,7 @@ fn candidates(_: &Problem) -> Vec<Params> {
     vec![Params::new()]
 }
 
-fn emit(b: &mut Builder, s: &Scope, params: &Params, kind: Kind) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, s: &Participants, params: &Params, kind: Kind) -> Result<(), PlanError> {
     let layout = params.read(LAYOUT.name, Layout::Alone)?;
     if trivial(b, s, kind) {
         return Ok(());

@@ -11,7 +11,7 @@ use super::super::brackets::{Brackets, ORDER};
 use super::super::pieces::LAYOUT;
 use super::super::ranks::block;
 use super::super::trees::boxed;
-use super::super::{Algorithm, Problem, Scope};
+use super::super::{Algorithm, Participants, Problem};
 use super::{trivial, Kind};
 use crate::collective::Collective;
 use crate::plan::{Builder, Layout, Params, PlanError};
@@ -45,7 +45,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     vec![Params::new()]
 }
 
-fn emit(b: &mut Builder, s: &Scope, params: &Params, kind: Kind) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, s: &Participants, params: &Params, kind: Kind) -> Result<(), PlanError> {
     let layout = params.read(LAYOUT.name, Layout::Alone)?;
     if trivial(b, s, kind) {
         return Ok(());

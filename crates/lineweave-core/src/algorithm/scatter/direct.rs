@@ -6,7 +6,7 @@
 use super::super::bcast::direct;
 use super::super::gather::direct::blocks;
 use super::super::pieces::{output, peer_input, LAYOUT};
-use super::super::{Algorithm, Problem, Scope};
+use super::super::{Algorithm, Participants, Problem};
 use crate::collective::Collective;
 use crate::plan::{Builder, Params, PlanError, Space};
 
@@ -21,7 +21,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
     emit,
 };
 
-fn emit(b: &mut Builder, problem: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, problem: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let grid = problem.grid();
     blocks(&ALGORITHM, b, problem, s, params, Space::In, |b, root, rank| {
         b.mov(rank, peer_input(root, grid.given(root, rank)), output(grid.taken(rank, root)));

@@ -5,7 +5,7 @@
 
 use super::super::pieces::{layouts, LAYOUT};
 use super::super::trees::Tree;
-use super::super::{Algorithm, Problem, Scope};
+use super::super::{Algorithm, Participants, Problem};
 use super::down::{self, Travel};
 use crate::collective::Collective;
 use crate::plan::{Builder, Params, PlanError};
@@ -25,7 +25,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     layouts(problem.bytes)
 }
 
-fn emit(b: &mut Builder, problem: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, problem: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let travel = Travel::read(params)?;
     let ranks = (0..s.len()).map(|v| s.rank_of_virtual(v)).collect();
     down::emit(b, problem, Tree::flat(s.len()), ranks, travel);

@@ -7,7 +7,7 @@ use super::super::bcast::topology_tree::joined;
 use super::super::gather::hierarchical::{trees, LEVELS};
 use super::super::levels::Levels;
 use super::super::pieces::LAYOUT;
-use super::super::{Algorithm, Problem, Scope};
+use super::super::{Algorithm, Participants, Problem};
 use super::down::{self, Travel};
 use crate::collective::Collective;
 use crate::plan::{Builder, Params, PlanError};
@@ -27,7 +27,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     trees(problem).into_iter().flat_map(|p| [p.clone(), p.with("source", "root")]).collect()
 }
 
-fn emit(b: &mut Builder, problem: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, problem: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let travel = Travel::read(params)?;
     let levels = params.read(LEVELS.name, Levels::Auto)?;
     let (tree, members) = joined(problem, s, &levels)?;

@@ -7,7 +7,7 @@
 use super::super::pieces::{input, keep_own, output, Packed};
 use super::super::split_box::{Channel, CHUNK, LAYOUT, SLOTS};
 use super::super::trees::Tree;
-use super::super::{Algorithm, Place, Problem, Scope};
+use super::super::{Algorithm, Participants, Place, Problem};
 use crate::collective::Collective;
 use crate::plan::{Builder, Params, PlanError, Region};
 
@@ -22,7 +22,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
     emit,
 };
 
-fn emit(b: &mut Builder, problem: &Problem, s: &Scope, params: &Params) -> Result<(), PlanError> {
+fn emit(b: &mut Builder, problem: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let (p, grid, root) = (s.len(), problem.grid(), s.rank_of_virtual(0));
     if p < 2 || grid.bytes == 0 {
         keep_own(b, &grid, root);

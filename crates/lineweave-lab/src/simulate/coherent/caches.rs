@@ -1,6 +1,6 @@
 //! The fabric: accesses of ranks as hits, and as requests for lines.
 
-use super::super::{Access, Agenda, Agent, Fabric, FlagAt, Lanes, Place, Step};
+use super::super::{Access, Address, Agenda, Agent, Fabric, FlagAt, Lanes, Step};
 use super::costs::Costs;
 use super::memory::Memory;
 use super::requests::Want;
@@ -56,7 +56,7 @@ impl Caches {
         &mut self,
         now: Picos,
         (agent, rank): (Agent, u32),
-        place: Place,
+        place: Address,
         len: usize,
         stores: bool,
         agenda: &mut Agenda,
@@ -96,7 +96,7 @@ impl Caches {
     }
 
     /// The same at once.
-    fn chunk(&mut self, now: Picos, rank: u32, place: Place, len: usize, stores: bool) -> Step {
+    fn chunk(&mut self, now: Picos, rank: u32, place: Address, len: usize, stores: bool) -> Step {
         let (first, last) = self.memory.span(place, len);
         let core = self.hands[rank as usize].core;
         let mut at = now;

@@ -1,6 +1,6 @@
 //! Which line a place lies on: boxes and private buffers of all ranks, numbered without gaps.
 
-use super::super::{Buffer, FlagAt, Place, Program};
+use super::super::{Address, Buffer, FlagAt, Playable};
 use super::requests::Want;
 use lineweave_core::lines::Line;
 use lineweave_core::plan::{Carry, Op, Plan, Region, Space, Take};
@@ -62,7 +62,7 @@ fn regions(op: &Op) -> [Option<Region>; 3] {
 
 impl Memory {
     /// Lines of a rank's box, input, output and scratch.
-    fn parts(plan: &Plan, program: &Program, line_bytes: usize) -> [usize; 4] {
+    fn parts(plan: &Plan, program: &Playable, line_bytes: usize) -> [usize; 4] {
         let mut longest = [program.box_bytes(), plan.bytes, plan.bytes, plan.acc];
         for region in plan.ops().flat_map(|(_, op)| regions(op)).flatten() {
             let part = match region.space {
@@ -77,14 +77,14 @@ impl Memory {
     }
 
     /// About how many bytes it takes to hold a plan's memory, when every line is touched.
-    pub(super) fn needs(plan: &Plan, program: &Program, line_bytes: usize) -> u64 {
+    pub(super) fn needs(plan: &Plan, program: &Playable, line_bytes: usize) -> u64 {
         let each: usize = Memory::parts(plan, program, line_bytes).iter().sum();
         let a_line = size_of::<u32>() + size_of::<Asked>() + size_of::<usize>() + size_of::<(u32, Picos)>();
         (each * plan.ranks * a_line) as u64
     }
 
     /// The memory of a plan's ranks; `homes` has the core and NUMA node of each.
-    pub(super) fn of(plan: &Plan, program: &Program, line_bytes: usize, homes: Vec<(u32, u32)>) -> Memory {
+    pub(super) fn of(plan: &Plan, program: &Playable, line_bytes: usize, homes: Vec<(u32, u32)>) -> Memory {
         let parts = Memory::parts(plan, program, line_bytes);
         let each = parts.iter().sum::<usize>();
         Memory {
@@ -103,10 +103,10 @@ impl Memory {
     }
 
     /// The numbers of the first and the last line of `len` bytes.
-    pub(super) fn span(&self, place: Place, len: usize) -> (usize, usize) {
+    pub(super) fn span(&self, place: Address, len: usize) -> (usize, usize) {
         let (owner, part, offset) = match place {
-            Place::Slot { owner, offset } => (owner, 0, offset),
-            Place::Private { owner, buffer, offset } => {
+            Address::Slot { owner, offset } => (owner, 0, offset),
+            Address::Private { owner, buffer, offset } => {
                 let part = match buffer {
                     Buffer::In => 1,
                     Buffer::Out => 2,

@@ -26,7 +26,7 @@ mod costs;
 mod memory;
 mod requests;
 
-use super::{play, Fidelity, Options, Outcome, Program, SimulateError};
+use super::{play, Fidelity, Options, Outcome, Playable, SimulateError};
 use lineweave_core::machine::Machine;
 use lineweave_core::plan::{Footprint, Plan};
 use lineweave_core::topology::Shape;
@@ -71,7 +71,7 @@ pub fn simulate(
         None => Footprint::of(plan, costs.line_bytes),
         Some(n) => Footprint::per_line(plan, costs.line_bytes, n),
     };
-    let program = Program::compile(plan, &footprint, options.banks)?.together(options.together);
+    let program = Playable::compile(plan, &footprint, options.banks)?.together(options.together);
     let needs = memory::Memory::needs(plan, &program, costs.line_bytes);
     if needs > options.memory_bytes {
         let ops = plan.programs.iter().map(Vec::len).sum();

@@ -2,7 +2,7 @@
 
 use super::MeshFabric;
 use crate::simulate::fabric::Step;
-use crate::simulate::program::Place;
+use crate::simulate::program::Address;
 use lineweave_core::trace::Picos;
 
 impl MeshFabric {
@@ -27,7 +27,14 @@ impl MeshFabric {
     }
 
     /// Private lines.
-    pub(super) fn private(&mut self, now: Picos, rank: u32, place: Place, len: usize, overhead: u64) -> Step {
+    pub(super) fn private(
+        &mut self,
+        now: Picos,
+        rank: u32,
+        place: Address,
+        len: usize,
+        overhead: u64,
+    ) -> Step {
         let lines = self.caches[rank as usize].touch(place, len, self.v.line, self.v.cache_lines);
         let (routers, controller) = self.memory[rank as usize];
         let each = overhead + 2 * routers * self.v.hop;

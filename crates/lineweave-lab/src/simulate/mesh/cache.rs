@@ -1,6 +1,6 @@
 //! Which private lines a core has in its cache: those it touched last, as many as fit.
 
-use crate::simulate::program::{Buffer, Place};
+use crate::simulate::program::{Address, Buffer};
 
 /// One core's cache.
 #[derive(Clone, Debug, Default)]
@@ -17,8 +17,8 @@ impl Cache {
     }
 
     /// Touches `len` bytes at `place`; how many lines of them were not there.
-    pub fn touch(&mut self, place: Place, len: usize, line: usize, lines: u32) -> u64 {
-        let Place::Private { buffer, offset, .. } = place else { return 0 };
+    pub fn touch(&mut self, place: Address, len: usize, line: usize, lines: u32) -> u64 {
+        let Address::Private { buffer, offset, .. } = place else { return 0 };
         if len == 0 {
             return 0;
         }
@@ -52,7 +52,7 @@ mod tests {
     fn the_last_lines_are_there() {
         let mut cache = Cache::default();
         cache.forget(4);
-        let at = |offset| Place::Private { owner: 0, buffer: Buffer::In, offset };
+        let at = |offset| Address::Private { owner: 0, buffer: Buffer::In, offset };
         assert_eq!(cache.touch(at(0), 128, 32, 4), 4);
         assert_eq!(cache.touch(at(0), 128, 32, 4), 0);
         assert_eq!(cache.touch(at(128), 32, 32, 4), 1);
@@ -68,7 +68,7 @@ mod tests {
     fn straddling_bytes_count_each_line_once() {
         let mut cache = Cache::default();
         cache.forget(64);
-        let at = |offset| Place::Private { owner: 0, buffer: Buffer::Out, offset };
+        let at = |offset| Address::Private { owner: 0, buffer: Buffer::Out, offset };
         let missed: u64 = (0..4).map(|i| cache.touch(at(8 + 32 * i), 32, 32, 64)).sum();
         assert_eq!(missed, 4);
     }

@@ -44,7 +44,7 @@ use self::queue::Waiting;
 use self::values::Values;
 use super::agenda::{Agenda, Agent};
 use super::fabric::{Access, Call, Fabric, Lanes, Step};
-use super::program::{FlagAt, Place, Program};
+use super::program::{Address, FlagAt, Playable};
 use super::{play, Fidelity, Options, Outcome, SimulateError};
 use lineweave_core::machine::{Arbiter, Machine, Mesh};
 use lineweave_core::plan::Plan;
@@ -113,7 +113,7 @@ pub(super) fn simulate(
     let footprint = fit::check(machine, &values, plan, options)?;
     let bound = bound::bound(&values, settings, plan);
     let program =
-        Program::compile(plan, &footprint, options.banks.min(options.runs))?.together(options.together);
+        Playable::compile(plan, &footprint, options.banks.min(options.runs))?.together(options.together);
     let mut fabric = MeshFabric::new(values, settings, options.fidelity, plan.ranks);
     let played = play(&mut fabric, &program, options.runs.max(1), options.fidelity, options.trace)?;
     let load = fabric.load(&played);
@@ -228,12 +228,12 @@ impl MeshFabric {
     fn call(&self, rank: u32, call: Call) -> u64 {
         match (call.kind, call.from, call.to) {
             (Kind::Move, Some(from), Some(to)) => match (from, to) {
-                (Place::Private { .. }, Place::Slot { .. }) => self.v.put_memory,
-                (Place::Slot { owner, .. }, Place::Slot { .. }) if owner == rank => self.v.put_box,
-                (Place::Slot { .. }, Place::Slot { .. }) => self.v.get_box,
-                (Place::Slot { .. }, Place::Private { .. }) => self.v.get_memory,
+                (Address::Private { .. }, Address::Slot { .. }) => self.v.put_memory,
+                (Address::Slot { owner, .. }, Address::Slot { .. }) if owner == rank => self.v.put_box,
+                (Address::Slot { .. }, Address::Slot { .. }) => self.v.get_box,
+                (Address::Slot { .. }, Address::Private { .. }) => self.v.get_memory,
                 // A copy loop between two private buffers is no call.
-                (Place::Private { .. }, Place::Private { .. }) => 0,
+                (Address::Private { .. }, Address::Private { .. }) => 0,
             },
             // A flag's costs are counted where it is read or written; a fold is a loop over loads and stores.
             (Kind::Move | Kind::Fold | Kind::Set | Kind::Wait | Kind::Add, _, _) => 0,
@@ -241,18 +241,18 @@ impl MeshFabric {
     }
 
     /// Bytes at a place, read or written.
-    fn bytes(&mut self, turn: Turn, place: Place, len: usize, write: bool, agenda: &mut Agenda) -> Step {
+    fn bytes(&mut self, turn: Turn, place: Address, len: usize, write: bool, agenda: &mut Agenda) -> Step {
         let Turn { now, rank, .. } = turn;
         let packets = if write { [self.v.long, self.v.short] } else { [self.v.short, self.v.long] };
         match place {
-            Place::Private { .. } => {
+            Address::Private { .. } => {
                 let overhead = if write { self.v.memory_write } else { self.v.memory_read };
                 self.private(now, rank, place, len, overhead)
             }
-            Place::Slot { owner, .. } if self.chunked => {
+            Address::Slot { owner, .. } if self.chunked => {
                 self.chunk(now, rank, owner, len.div_ceil(self.v.line) as u64, packets)
             }
-            Place::Slot { owner, .. } => self.line(turn, owner, packets, agenda),
+            Address::Slot { owner, .. } => self.line(turn, owner, packets, agenda),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::super::agenda::Agent;
 use super::super::fabric::{Access, Call, Fabric};
-use super::super::program::{FlagAt, Instruction, Place, Program};
+use super::super::program::{Address, FlagAt, Instruction, Playable};
 use super::{Player, Runner};
 use lineweave_core::trace::{Kind, Picos};
 
@@ -48,7 +48,7 @@ impl<F: Fabric> Player<'_, F> {
         let part = lane.part;
         lane.part += 1;
         let n = self.piece.min(len - start);
-        let place = |p: Place| p.in_bank(bank).plus(start);
+        let place = |p: Address| p.in_bank(bank).plus(start);
         Some(match (*op, part) {
             (Instruction::Move { src, .. }, 0) => Access::Read { from: place(src), len: n },
             (Instruction::Move { dst, .. }, _) => Access::Write { to: place(dst), len: n },
@@ -118,7 +118,7 @@ impl<F: Fabric> Player<'_, F> {
     }
 
     pub(super) fn call(&self, bank: usize, op: &Instruction) -> Call {
-        let at = |p: Place| Some(p.in_bank(bank));
+        let at = |p: Address| Some(p.in_bank(bank));
         match *op {
             Instruction::Move { src, dst, .. } => Call { kind: Kind::Move, from: at(src), to: at(dst) },
             Instruction::Fold { a, dst, .. } => Call { kind: Kind::Fold, from: at(a), to: at(dst) },
@@ -130,6 +130,6 @@ impl<F: Fabric> Player<'_, F> {
 }
 
 /// Where the bank of a rank's current run begins in a box.
-pub(super) fn runner_bank(runner: &Runner, program: &Program) -> usize {
+pub(super) fn runner_bank(runner: &Runner, program: &Playable) -> usize {
     runner.run % program.banks * program.bank_bytes
 }

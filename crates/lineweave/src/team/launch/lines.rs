@@ -36,7 +36,7 @@ impl Lines {
         let out = std::io::stdout().as_fd().try_clone_to_owned().map_err(failed)?;
         let err = std::io::stderr().as_fd().try_clone_to_owned().map_err(failed)?;
         let same = same_file(&out, &err);
-        let place = |to| Arc::new(Mutex::new(Place { to, unfinished: None }));
+        let place = |to| Arc::new(Mutex::new(Sink { to, unfinished: None }));
         let to_out = place(out);
         let to_err = if same { Arc::clone(&to_out) } else { place(err) };
         for (speakers, place) in [(outs, to_out), (errs, to_err)] {
@@ -64,13 +64,13 @@ fn same_file(a: &OwnedFd, b: &OwnedFd) -> bool {
 }
 
 /// Where lines go.
-struct Place {
+struct Sink {
     to: OwnedFd,
     /// Whose line was not finished.
     unfinished: Option<usize>,
 }
 
-impl Place {
+impl Sink {
     fn write(&mut self, rank: usize, text: &[u8]) -> Result<(), Errno> {
         if self.unfinished.is_some_and(|other| other != rank) {
             write_all(&self.to, b"\n")?;
@@ -108,7 +108,7 @@ impl Speaker {
     }
 
     /// Reads once and passes on the lines that are whole; false at the end, when the rest is passed on, too.
-    fn hear(&mut self, buffer: &mut [u8], place: &Mutex<Place>) -> Result<bool, Errno> {
+    fn hear(&mut self, buffer: &mut [u8], place: &Mutex<Sink>) -> Result<bool, Errno> {
         let read = match rustix::io::read(&self.pipe, &mut *buffer) {
             Err(Errno::INTR | Errno::AGAIN) => return Ok(true),
             Err(_) | Ok(0) => {
@@ -127,7 +127,7 @@ impl Speaker {
         Ok(true)
     }
 
-    fn say(&mut self, length: usize, place: &Mutex<Place>) -> Result<(), Errno> {
+    fn say(&mut self, length: usize, place: &Mutex<Sink>) -> Result<(), Errno> {
         if length == 0 {
             return Ok(());
         }
@@ -140,7 +140,7 @@ impl Speaker {
 }
 
 /// Until all pipes are closed, or nobody is left to print: then until they are empty.
-fn pass_on(mut speakers: Vec<Speaker>, over: &OwnedFd, place: &Mutex<Place>) {
+fn pass_on(mut speakers: Vec<Speaker>, over: &OwnedFd, place: &Mutex<Sink>) {
     let mut buffer = vec![0; READ];
     while !speakers.is_empty() {
         let fds = std::iter::once(over.as_fd()).chain(speakers.iter().map(|s| s.pipe.as_fd()));
