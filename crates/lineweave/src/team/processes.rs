@@ -41,14 +41,17 @@ impl Team {
         if threads == 0 {
             return Err(Error::TeamSize { ranks: 0, most: ranks });
         }
-        // Nothing is kept behind it.
+        let processes = (0..ranks).step_by(threads).enumerate().map(|(process, first)| {
+            let last = ranks.min(first + threads) - 1;
+            let mine = if first == last { first.to_string() } else { format!("{first}-{last}") };
+            (mine, command(process))
+        });
+        // Made before: a caller's code does not run behind the lock, which keeps nothing.
+        let processes: Vec<_> = processes.collect();
         let _alone = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
         let fd = inheritable(self.segment.fd())?;
         let mut children: Vec<Child> = Vec::new();
-        for (process, first) in (0..ranks).step_by(threads).enumerate() {
-            let last = ranks.min(first + threads) - 1;
-            let mine = if first == last { first.to_string() } else { format!("{first}-{last}") };
-            let mut command = command(process);
+        for (mine, mut command) in processes {
             command.env(TEAM_VARIABLE, fd.as_raw_fd().to_string()).env(RANK_VARIABLE, &mine);
             match command.spawn() {
                 Ok(child) => children.push(child),
