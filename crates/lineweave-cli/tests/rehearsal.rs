@@ -8,6 +8,8 @@
 //! LINEWEAVE_TEST_REHEARSAL=1 cargo test --release --locked -p lineweave-cli --test rehearsal -- --nocapture
 //! ```
 //!
+//! `LINEWEAVE_TEST_REHEARSAL=dual-epyc-9754` takes that machine alone.
+//!
 //! Ranks are processes that the test starts, so it has no harness but prints what one would.
 
 #[allow(dead_code)]
@@ -46,8 +48,14 @@ fn main() {
     if std::env::args().any(|a| a == "--list") {
         return;
     }
-    let all = std::env::var_os("LINEWEAVE_TEST_REHEARSAL").is_some();
-    let machines = if all { &MACHINES[..] } else { &MACHINES[..1] };
+    let asked = std::env::var("LINEWEAVE_TEST_REHEARSAL").ok();
+    let named = MACHINES.iter().position(|&name| asked.as_deref() == Some(name));
+    let all = asked.is_some();
+    let machines = match named {
+        Some(at) => &MACHINES[at..=at],
+        None if all => &MACHINES[..],
+        None => &MACHINES[..1],
+    };
     let mut missed = Vec::new();
     for name in machines {
         let told = Told::of(name);

@@ -126,6 +126,11 @@ impl Compiled {
         size_of::<Compiled>() + self.steps.bytes()
     }
 
+    /// Whether it tells others where this rank's buffers are.
+    pub fn lends(&self) -> bool {
+        self.steps.all.iter().any(|step| matches!(step, Step::SetAddress { .. } | Step::SetPlace { .. }))
+    }
+
     /// The process of whose memory an address is.
     pub fn pid(&self, addr: Addr) -> u32 {
         self.peers[(addr.base - PEERS) as usize].1

@@ -30,6 +30,11 @@ pub trait Vigil {
         Ok(())
     }
 
+    /// Whether the last check saw something that another one soon may find to be an error.
+    fn suspects(&self) -> bool {
+        false
+    }
+
     /// Asked after a check's error: whether the wait ends well nevertheless, if what is awaited was `raised` by now. What a rank did before it was lost
     /// counts.
     fn forgives(&mut self, _raised: impl Fn() -> bool) -> bool {
@@ -270,6 +275,8 @@ impl Waiter {
                 }
             } else if self.hook.is_some() || crate::progress::any() {
                 sleep(Duration::from_millis(1), waited);
+            } else if vigil.suspects() {
+                sleep(self.budget.sleep.min(SLEEP), waited);
             } else {
                 sleep(self.budget.sleep, waited);
             }

@@ -127,7 +127,7 @@ impl Site {
             let book = template.of_members(members, direct || template.direct());
             drop(template);
             let family = Arc::clone(&self.family);
-            let mut engine = Engine::assemble(child, rank, self.ways, book, family, Reserved::new(false));
+            let mut engine = Engine::assemble(child, rank, self.ways, book, family, Reserved::nothing());
             engine.set_progress_hook(hook());
             Communicator::of(engine, self.helped)
         };

@@ -5,6 +5,7 @@
 //!    read, or holds another number: then the other's `pid` names a stranger here.
 //! 3. When all have tried, all know whether all are able.
 
+use super::join::await_all;
 use super::state::Engine;
 use super::wire::Family;
 use crate::attach;
@@ -31,15 +32,9 @@ pub(super) fn all_reach_all(segment: &Segment, rank: usize, family: &Family, pat
     debug_assert!(rank < segment.ranks());
     segment.tried_attach(able);
     let start = Instant::now();
-    loop {
-        if let Some(all) = segment.all_attach() {
-            return all && others.count() > 0;
-        }
-        if start.elapsed() > patience || segment.failed().is_some() {
-            return false;
-        }
-        std::thread::sleep(Duration::from_micros(20));
-    }
+    let end = || (start.elapsed() > patience || segment.failed().is_some()).then_some(());
+    let all = await_all(segment, segment.tried_word(), Segment::tried, end);
+    all.is_ok() && segment.none_shut() && others.count() > 0
 }
 
 impl Engine {

@@ -126,11 +126,24 @@ pub(crate) struct Reserved {
 }
 
 impl Reserved {
-    /// For an area that is reserved already, or for one of which nothing is but the control page.
-    pub fn new(whole: bool) -> Reserved {
-        let bytes = if whole { usize::MAX } else { 0 };
-        let banks = [BankClass::Small, BankClass::Large].map(|class| vec![bytes; Geometry::banks(class)]);
-        Reserved { banks, counters: whole, whole, count: 0, shared: 0 }
+    /// For an area of which nothing is reserved but the control page.
+    pub fn nothing() -> Reserved {
+        Reserved::each(|_| 0)
+    }
+
+    /// For one that a rank of a team has joined.
+    pub fn at_join(geometry: &Geometry) -> Reserved {
+        let had = geometry.at_join();
+        let total = |class| geometry.zones(class).total();
+        let reserved =
+            Reserved::each(|class| if had.contains(&geometry.bank(class, 0)) { total(class) } else { 0 });
+        Reserved { counters: true, whole: had.len() == geometry.area(), ..reserved }
+    }
+
+    fn each(bytes: impl Fn(BankClass) -> usize) -> Reserved {
+        let of = |class| vec![bytes(class); Geometry::banks(class)];
+        let banks = [BankClass::Small, BankClass::Large].map(of);
+        Reserved { banks, counters: false, whole: false, count: 0, shared: 0 }
     }
 
     /// Whether a bank can be entered by a plan that uses so much of it.
@@ -180,5 +193,37 @@ pub(super) struct BankPlace {
 impl BankPlace {
     fn fixed(bank: *mut u8) -> BankPlace {
         BankPlace { bank, slots: bank, next: bank }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_reserved_at_joining_is_covered_and_nothing_else() {
+        for ranks in [2, 64, 65, 512] {
+            let geometry = Geometry::new(ranks, 1 << 20, 0);
+            let (joined, nothing) = (Reserved::at_join(&geometry), Reserved::nothing());
+            for class in [BankClass::Small, BankClass::Large] {
+                let (had, total) = (geometry.at_join(), geometry.zones(class).total());
+                for bank in 0..Geometry::banks(class) {
+                    let inside = geometry.bank(class, bank) + total <= had.end;
+                    assert_eq!(
+                        joined.covers(class, bank as u64, total, true),
+                        inside,
+                        "{class:?} {bank} of {ranks}"
+                    );
+                    assert_eq!(
+                        joined.covers(class, bank as u64, 1, true),
+                        inside,
+                        "{class:?} {bank} of {ranks}"
+                    );
+                    assert!(!nothing.covers(class, bank as u64, 1, false));
+                }
+            }
+            let each = joined.bytes(&geometry) - geometry.areas_start();
+            assert!(each <= ranks * geometry.at_join().len() && each > ranks * geometry.at_join().len() / 2);
+        }
     }
 }

@@ -131,7 +131,7 @@ impl Engine {
         let direct = self.book.direct() || (members.len() > 1 && members.iter().all(here));
         let book = self.book.of_members(members, direct);
         let family = Arc::clone(&self.family);
-        let mut engine = Engine::assemble(child, rank, self.wire.ways(), book, family, Reserved::new(false));
+        let mut engine = Engine::assemble(child, rank, self.wire.ways(), book, family, Reserved::nothing());
         engine.heaps = self.heaps.inherited();
         Ok(engine)
     }

@@ -10,9 +10,40 @@ use crate::error::{Error, Loss};
 use crate::flag::WakeFence;
 use crate::kernel::Copier;
 use crate::segment::{RankState, Segment};
+use crate::sync::AtomicU64;
 use crate::wait;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+/// While others have not joined, as many ranks look around as often as one that waits: of more, each looks less often, and leaves the CPUs
+/// to those that are still to come.
+const LOOKERS: usize = 16;
+
+/// Waits until a count in the header, which each rank raises once, says that all have; `end` may say that it never will. Nobody wakes others
+/// but the last one, so a rank is woken once.
+pub(super) fn await_all<E>(
+    segment: &Segment,
+    word: &AtomicU64,
+    came: impl Fn(&Segment) -> usize,
+    mut end: impl FnMut() -> Option<E>,
+) -> Result<(), E> {
+    let ranks = segment.ranks();
+    let look = wait::EVERY * ranks.div_ceil(LOOKERS) as u32;
+    // How all can wake each other is known when all have joined.
+    let (sleepers, order) = (segment.header_sleepers(), WakeFence::Full);
+    loop {
+        let seen = came(segment);
+        if seen >= ranks {
+            // The last one wakes those who sleep.
+            wait::wake_sleepers(word, sleepers, order);
+            return Ok(());
+        }
+        if let Some(why) = end() {
+            return Err(why);
+        }
+        wait::sleep_while(word, seen as u64, sleepers, order, look);
+    }
+}
 
 impl Engine {
     /// Joins a segment as `rank`, once every other rank has.
@@ -37,35 +68,13 @@ impl Engine {
         segment.settle_here(rank);
         segment.join(rank, family.process, able);
         claimed?;
-        let (joined, sleepers) = (segment.joined_word(), segment.header_sleepers());
-        // How all can wake each other is known when all have joined.
-        let order = WakeFence::Full;
         let start = Instant::now();
-        loop {
-            let came = segment.joined();
-            if came >= segment.ranks() {
-                // The last one wakes those who sleep.
-                wait::wake_sleepers(joined, sleepers, order);
-                break;
-            }
+        await_all(&segment, segment.joined_word(), Segment::joined, || {
             if let Some((lost, _)) = segment.failed() {
-                return Err(Error::Failed(format!("rank {lost} could not join")));
+                return Some(Error::Failed(format!("rank {lost} could not join")));
             }
-            if start.elapsed() > patience {
-                let absent: Vec<String> = (0..segment.ranks())
-                    .filter(|&q| segment.state(q) == RankState::Absent)
-                    .map(|q| q.to_string())
-                    .collect();
-                return Err(Error::Timeout {
-                    waiting: rank,
-                    operation: "joining the team".into(),
-                    sequence: 0,
-                    missing: format!("rank {}", absent.join(", ")),
-                    seconds: patience.as_secs_f64(),
-                });
-            }
-            wait::sleep_while(joined, came as u64, sleepers, order, wait::EVERY);
-        }
+            (start.elapsed() > patience).then(|| late(&segment, rank, patience))
+        })?;
         let mut book = book;
         if book.may_attach() && !book.direct() {
             book.set_can_attach(attach::all_reach_all(&segment, rank, &family, patience));
@@ -73,6 +82,20 @@ impl Engine {
         let order = if segment.all_able() { WakeFence::Membarrier } else { WakeFence::Full };
         let (budget, limits, copy) = (options.budget, options.limits, Copier::new(options.copy));
         let ways = Ways { budget, order, limits, copy };
-        Ok(Engine::assemble(segment, rank, ways, book, family, Reserved::new(true)))
+        let reserved = Reserved::at_join(segment.geometry());
+        Ok(Engine::assemble(segment, rank, ways, book, family, reserved))
+    }
+}
+
+/// The error when not all have come.
+fn late(segment: &Segment, rank: usize, patience: Duration) -> Error {
+    let absent = (0..segment.ranks()).filter(|&q| segment.state(q) == RankState::Absent);
+    let absent: Vec<String> = absent.map(|q| q.to_string()).collect();
+    Error::Timeout {
+        waiting: rank,
+        operation: "joining the team".into(),
+        sequence: 0,
+        missing: format!("rank {}", absent.join(", ")),
+        seconds: patience.as_secs_f64(),
     }
 }

@@ -59,6 +59,9 @@ impl Engine {
             Seat { rank: self.rank, segment: &self.segment, model, shape, held, places, ahead, rounds_once };
         let compiled = compile::compile(part, message, proof, seat, &mut self.plans.counter_bytes)
             .map_err(|unfit| no_plan(unfit.to_string()))?;
+        if compiled.lends() {
+            self.wire.watch.lends();
+        }
         self.plans.scratch.grow(compiled.acc)?;
         self.plans.reach_room.grow(3 * compiled.piece)?;
         Ok(self.plans.add(if cut { compiled.with_cuts(plan) } else { compiled }))

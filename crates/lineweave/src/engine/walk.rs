@@ -7,13 +7,13 @@
 //! is the slowest thing two cores can do with it. Out of a bank that is larger than these caches it has gone by itself
 //! (docs/findings.md, "Streams through a ring").
 
-use crate::segment::{BankClass, Geometry};
+use crate::segment::Geometry;
 use lineweave_core::select::LARGE_BANKS;
 
 /// The way of the slots through each large bank.
 #[derive(Debug)]
 pub(super) struct Walk {
-    /// Bytes of a bank's slots.
+    /// Bytes of a bank's slots that it goes through.
     pub bytes: usize,
     /// Where the next ones begin, by bank.
     next: [usize; LARGE_BANKS],
@@ -21,7 +21,7 @@ pub(super) struct Walk {
 
 impl Walk {
     pub fn new(geometry: &Geometry) -> Walk {
-        Walk { bytes: geometry.zones(BankClass::Large).slots, next: [0; LARGE_BANKS] }
+        Walk { bytes: geometry.walk(), next: [0; LARGE_BANKS] }
     }
 
     /// Where `slots` bytes of slots lie in the next run in this bank, from where the bank's slots begin.
@@ -40,7 +40,7 @@ mod tests {
     #[test]
     fn slots_walk_through_the_whole_bank_and_never_out_of_it() {
         let geometry = Geometry::new(2, 1 << 20, 0);
-        let all = geometry.zones(BankClass::Large).slots;
+        let all = geometry.zones(crate::segment::BankClass::Large).slots;
         for slots in [64, 8192, 65536, 3 << 16, all / 2, all / 2 + 64, all] {
             let mut walk = Walk::new(&geometry);
             let mut seen = Vec::new();

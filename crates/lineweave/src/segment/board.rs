@@ -10,8 +10,9 @@ use std::ptr::NonNull;
 
 /// Cells: a record is of use until every process has taken it.
 pub(super) const CELLS: usize = 512;
-/// Words of a record, with its name and its length.
-pub(super) const WORDS: usize = 128;
+/// The most words of a record, with its name and its length: a choice may be a tree of all ranks, which takes some 10 bytes a rank. Addresses alone:
+/// a record has pages for what it takes.
+pub(super) const WORDS: usize = 8192;
 pub(super) const HEAD: usize = 3;
 /// Where sleepers are counted, and where a cell's word and the process that makes its record are.
 pub(super) const SLEEPERS: usize = 0;

@@ -11,6 +11,10 @@ const STAGGER: usize = LINE * 3;
 /// Counters (fetch-and-add flags) live outside the banks, because their start must be known.
 pub const COUNTER_BYTES: usize = PAGE;
 
+/// Up to so many ranks reserve their whole areas when they join. Of more, each reserves its large banks when plans first need them, as far as
+/// they do: with boxes of 1 MiB they are four fifths of the area, 1.1 GiB among 512.
+const WHOLE: usize = 64;
+
 /// Which ring of banks a plan uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BankClass {
@@ -131,6 +135,26 @@ impl Geometry {
         pages(self.bank(BankClass::Large, LARGE_BANKS))
     }
 
+    /// Whether large banks are reserved when they are needed, and not before.
+    fn is_large(&self) -> bool {
+        self.ranks > WHOLE
+    }
+
+    /// What of its area a rank of a team reserves when it joins.
+    pub fn at_join(&self) -> Range<usize> {
+        0..if self.is_large() { self.bank(BankClass::Large, 0) } else { self.area() }
+    }
+
+    /// How far slots walk through a large bank. Where banks are reserved as far as plans need them, walking takes half.
+    pub fn walk(&self) -> usize {
+        let slots = self.zones(BankClass::Large).slots;
+        if self.is_large() {
+            slots / 2
+        } else {
+            slots
+        }
+    }
+
     /// Bytes before the first area.
     pub fn areas_start(&self) -> usize {
         PAGE + pages(self.blob_bytes)
@@ -156,7 +180,7 @@ impl Geometry {
         0..PAGE
     }
 
-    /// Bytes up to the end of the last area, which a team's ranks reserve when they join.
+    /// Bytes up to the end of the last area: the most that a team's ranks reserve.
     pub fn reserved(&self) -> usize {
         self.areas_start() + self.ranks * self.area()
     }
@@ -209,6 +233,14 @@ impl Geometry {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_large_team_joins_without_its_large_banks() {
+        let (some, many) = (Geometry::new(WHOLE, 1 << 20, 0), Geometry::new(WHOLE + 1, 1 << 20, 0));
+        assert_eq!((some.at_join(), some.walk()), (0..some.area(), some.zones(BankClass::Large).slots));
+        assert_eq!(many.at_join(), 0..many.bank(BankClass::Large, 0));
+        assert!(4 * many.at_join().len() < many.area() && 2 * many.walk() == some.walk());
+    }
 
     #[test]
     fn banks_and_areas_do_not_overlap() {

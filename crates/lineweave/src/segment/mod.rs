@@ -233,12 +233,12 @@ impl Segment {
         self.pool.reserve(self.at + offset as u64, len, self.geometry.reserved())
     }
 
-    /// Reserves the area of `rank`, from the rank's own CPU.
+    /// Reserves what `rank` needs of its area when it joins, from the rank's own CPU.
     ///
     /// # Errors
     /// [`Error::Memory`].
     pub(crate) fn claim(&self, rank: usize) -> Result<(), Error> {
-        self.claim_part(rank, 0..self.geometry.area())
+        self.claim_part(rank, self.geometry.at_join())
     }
 
     /// Reserves a part of the area of `rank`.

@@ -90,7 +90,8 @@ impl Claim<'_> {
     /// Gives others the record (step 4). One that is too long or finds no memory is not given.
     pub fn give(mut self, record: &[u64]) {
         let at = self.board.at + (INDEX + self.cell * WORDS * 8) as u64;
-        if record.len() > WORDS - HEAD || self.pool.reserve(at, WORDS * 8, WORDS * 8).is_err() {
+        let bytes = 8 * (HEAD + record.len());
+        if record.len() > WORDS - HEAD || self.pool.reserve(at, bytes, bytes).is_err() {
             return;
         }
         // SYNC: board

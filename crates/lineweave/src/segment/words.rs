@@ -242,13 +242,21 @@ impl Segment {
         self.header(header::TRIED).fetch_add(1, Ordering::Release);
     }
 
-    /// Whether all ranks reach the memory of all others, once all have tried.
-    pub(crate) fn all_attach(&self) -> Option<bool> {
+    /// How many ranks have tried, to be waited for.
+    pub(crate) fn tried_word(&self) -> &AtomicU64 {
+        self.header(header::TRIED)
+    }
+
+    /// How many ranks have tried.
+    pub(crate) fn tried(&self) -> usize {
         // SYNC: tried
-        let tried = self.header(header::TRIED).load(Ordering::Acquire);
-        // Relaxed: ordered by the load above.
-        let open = || self.header(header::SHUT).load(Ordering::Relaxed) == 0;
-        (tried as usize >= self.ranks()).then(open)
+        self.header(header::TRIED).load(Ordering::Acquire) as usize
+    }
+
+    /// Whether all ranks reach the memory of all others; of use once all have tried.
+    pub(crate) fn none_shut(&self) -> bool {
+        // Relaxed: read after everybody's try was seen.
+        self.header(header::SHUT).load(Ordering::Relaxed) == 0
     }
 
     /// Announces that `rank` has joined from this process; `able` is whether it can use `membarrier`.

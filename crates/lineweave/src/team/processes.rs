@@ -7,9 +7,9 @@ use crate::segment::Segment;
 use crate::settings::LAUNCHERS;
 use rustix::io::FdFlags;
 use std::ops::Range;
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::os::unix::process::CommandExt;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::process::{Child, Command};
+use std::sync::{Mutex, PoisonError};
 
 /// The environment variable that names a rank's descriptor of the segment.
 pub const TEAM_VARIABLE: &str = LAUNCHERS[0];
@@ -41,21 +41,18 @@ impl Team {
         if threads == 0 {
             return Err(Error::TeamSize { ranks: 0, most: ranks });
         }
-        let fd = self.segment.fd().as_raw_fd();
-        let mut children: Vec<Child> = Vec::new();
-        for (process, first) in (0..ranks).step_by(threads).enumerate() {
+        let processes = (0..ranks).step_by(threads).enumerate().map(|(process, first)| {
             let last = ranks.min(first + threads) - 1;
             let mine = if first == last { first.to_string() } else { format!("{first}-{last}") };
-            let mut command = command(process);
-            command.env(TEAM_VARIABLE, fd.to_string()).env(RANK_VARIABLE, &mine);
-            // SAFETY: between fork and exec only fcntl is called, which is async-signal-safe; the
-            // descriptor is open in this process, and so in the child.
-            unsafe {
-                command.pre_exec(move || {
-                    let fd = std::os::fd::BorrowedFd::borrow_raw(fd);
-                    rustix::io::fcntl_setfd(fd, FdFlags::empty()).map_err(Into::into)
-                });
-            }
+            (mine, command(process))
+        });
+        // Made before: a caller's code does not run behind the lock, which keeps nothing.
+        let processes: Vec<_> = processes.collect();
+        let _alone = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
+        let fd = inheritable(self.segment.fd())?;
+        let mut children: Vec<Child> = Vec::new();
+        for (mine, mut command) in processes {
+            command.env(TEAM_VARIABLE, fd.as_raw_fd().to_string()).env(RANK_VARIABLE, &mine);
             match command.spawn() {
                 Ok(child) => children.push(child),
                 Err(e) => {
@@ -77,6 +74,17 @@ impl Team {
         }
         Ok(children)
     }
+}
+
+/// Held while processes are started, so that those of one team do not inherit the descriptor of another.
+static STARTING: Mutex<()> = Mutex::new(());
+
+/// A copy of the team's descriptor that children inherit while it is open. To have each child change its own would take a `fork`, which copies the
+/// tables of all memory of this process: 60 ms for each of 512 ranks after as many threads had run in it.
+fn inheritable(team: BorrowedFd<'_>) -> Result<OwnedFd, Error> {
+    let copied =
+        rustix::io::dup(team).and_then(|fd| rustix::io::fcntl_setfd(&fd, FdFlags::empty()).map(|()| fd));
+    copied.map_err(|e| Error::system("copying the team's descriptor (dup)", e, "; check `ulimit -n`"))
 }
 
 impl Team {

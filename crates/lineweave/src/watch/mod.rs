@@ -58,6 +58,8 @@ pub struct Watch {
     /// How visits of others' buffers are ordered, and whether one is under way.
     order: WakeFence,
     visiting: bool,
+    /// Whether this rank has a plan in which it tells others where its buffers are.
+    lends: bool,
 }
 
 impl std::fmt::Debug for Watch {
@@ -91,6 +93,7 @@ impl Watch {
             attendant: None,
             order,
             visiting: false,
+            lends: false,
         }
     }
 
@@ -152,9 +155,18 @@ impl Watch {
         visiting
     }
 
-    /// Ends all visits, this rank's call having failed: others use no address of it after this.
+    /// Says that others may visit this rank's buffers from now on.
+    pub fn lends(&mut self) {
+        self.lends = true;
+    }
+
+    /// Ends all visits, this rank's call having failed: others use no address of it after this. Who never told one has no visitors, and need not
+    /// look at what every other rank says, which takes a page of each.
     pub fn close(&mut self) {
-        self.visiting = false;
+        self.end_visit();
+        if !self.lends {
+            return;
+        }
         let Watch { segment, attendant, .. } = self;
         let mut waits = false;
         // A visitor may be in an operator that wants the lock which the attendant lets go of.
@@ -358,6 +370,10 @@ impl Vigil for Watch {
 
     fn check(&mut self, waited: Duration) -> Result<(), Interrupted> {
         self.look(Awaited::Call, waited)
+    }
+
+    fn suspects(&self) -> bool {
+        self.first_seen_dead.is_some()
     }
 
     fn forgives(&mut self, raised: impl Fn() -> bool) -> bool {
