@@ -1,6 +1,7 @@
 //! Which MPI a program will load, and whether a runtime of OpenMP, found without running it.
 //!
-//! A program's loader is asked which libraries it would load (what `ldd` does). A script is followed to its interpreter.
+//! Where a program names libraries of MPI and of the system alone, they say it. Otherwise its loader is asked which libraries it would load (what
+//! `ldd` does), which takes a process. A script is followed to its interpreter.
 //! Python is asked for mpi4py, which says which libmpi it would open; that does not start MPI.
 
 use super::elf::{self, Executable};
@@ -176,7 +177,11 @@ impl Search {
 
     /// By what the loader would load for a program.
     fn of_program(&mut self, path: &Path, loader: &Path) -> Result<Abi, Aside> {
-        let text = list(path, loader)?;
+        let named = elf::needed(path).ok().flatten().unwrap_or_default();
+        let text = match !named.is_empty() && named.iter().all(|name| brings_no_other(name)) {
+            true => named.join("\n"),
+            false => list(path, loader)?,
+        };
         self.openmp |= libraries(&text).any(is_openmp);
         of_list(&text).unwrap_or_else(|| Err(Aside::NoMpi(path.to_owned())))
     }
@@ -213,6 +218,23 @@ fn libraries(list: &str) -> impl Iterator<Item = &str> {
     names.map(|name| name.rsplit('/').next().unwrap_or(name))
 }
 
+/// Whether a library loads no MPI and no runtime of OpenMP that the program does not name: an MPI, or one of the system's and the compiler's.
+fn brings_no_other(name: &str) -> bool {
+    const SYSTEM: [&str; 9] = [
+        "libc.so",
+        "libm.so",
+        "libpthread.so",
+        "libdl.so",
+        "librt.so",
+        "libgcc_s.so",
+        "libstdc++.so",
+        "libgfortran.so",
+        "libquadmath.so",
+    ];
+    let is_mpi = Abi::of_library(name).is_some_and(|abi| abi.is_ok()) || name.starts_with("libmpi_mpifh.so");
+    is_mpi || name.starts_with("ld-linux") || SYSTEM.iter().any(|system| name.starts_with(system))
+}
+
 /// GNU's runtime, LLVM's, and Intel's, which has LLVM's interface.
 fn is_openmp(name: &str) -> bool {
     ["libgomp.so", "libgomp-", "libomp.so", "libomp5.so", "libiomp5.so"].iter().any(|n| name.starts_with(n))
@@ -239,6 +261,30 @@ mod tests {
         assert_eq!(of_list(&list("libmpi.so.20")), Some(Err(Aside::Unknown("libmpi.so.20".into()))));
         assert_eq!(of_list(&list("libm.so.6")), None);
         assert_eq!(of_list("\t/opt/x/libmpi.so.40 (0x2)\n"), Some(Ok(Abi::Openmpi)));
+    }
+
+    #[test]
+    fn libraries_that_may_load_others_are_asked_about() {
+        for name in [
+            "libc.so.6",
+            "libm.so.6",
+            "libmpi.so.40",
+            "libmpich.so.12",
+            "libgfortran.so.5",
+            "ld-linux-x86-64.so.2",
+        ] {
+            assert!(brings_no_other(name), "{name}");
+        }
+        for name in [
+            "libgomp.so.1",
+            "libomp.so.5",
+            "libopenblas.so.0",
+            "libmpi.so.20",
+            "libcrypt.so.1",
+            "./libmine.so",
+        ] {
+            assert!(!brings_no_other(name), "{name}");
+        }
     }
 
     #[test]

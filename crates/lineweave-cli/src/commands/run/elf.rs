@@ -1,4 +1,4 @@
-//! What the head of an ELF file says: whether it is one, and which loader starts it.
+//! What an ELF file says: whether it is one, which loader starts it, and which libraries it names.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -68,6 +68,47 @@ pub fn read(path: &Path) -> io::Result<Executable> {
         }
     }
     Ok(Executable::Static)
+}
+
+/// The libraries that a program or library names itself, without those that they name; nothing where the file does not say it by its sections.
+///
+/// # Errors
+/// What the system says.
+pub fn needed(path: &Path) -> io::Result<Option<Vec<String>>> {
+    /// The section of what the loader has to know, and its entries that name libraries.
+    const SHT_DYNAMIC: u32 = 6;
+    const DT_NEEDED: u64 = 1;
+    /// More of a table, or of a name, is not believed.
+    const MOST: u64 = 1 << 20;
+    const LONGEST_NAME: u64 = 256;
+    let mut file = File::open(path)?;
+    let mut piece = |at: u64, length: u64| -> io::Result<Vec<u8>> {
+        file.seek(SeekFrom::Start(at))?;
+        let mut bytes = Vec::new();
+        file.by_ref().take(length.min(MOST)).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    let head = piece(0, 64)?;
+    let order = if cfg!(target_endian = "little") { 1 } else { 2 };
+    if head.len() < 64 || !head.starts_with(b"\x7fELF") || head[4..6] != [2, order] {
+        return Ok(None);
+    }
+    let half = |at: usize| u16::from_ne_bytes([head[at], head[at + 1]]);
+    let (size, count) = (usize::from(half(58)), u64::from(half(60)));
+    let table = if size < 64 { Vec::new() } else { piece(word(&head, 40), size as u64 * count)? };
+    let u32_at = |entry: &[u8], at: usize| u32::from_ne_bytes(std::array::from_fn(|i| entry[at + i]));
+    let mut sections = table.chunks_exact(size.max(64));
+    let Some(dynamic) = sections.clone().find(|entry| u32_at(entry, 4) == SHT_DYNAMIC) else {
+        return Ok(None);
+    };
+    let Some(strings) = sections.nth(u32_at(dynamic, 40) as usize) else { return Ok(None) };
+    let (entries, strings) = (piece(word(dynamic, 24), word(dynamic, 32))?, word(strings, 24));
+    let names = entries.chunks_exact(16).filter(|entry| word(entry, 0) == DT_NEEDED).map(|entry| {
+        let text = piece(strings.saturating_add(word(entry, 8)), LONGEST_NAME)?;
+        let end = text.iter().position(|&b| b == 0).unwrap_or(text.len());
+        Ok(String::from_utf8_lossy(&text[..end]).into_owned())
+    });
+    names.collect::<io::Result<Vec<_>>>().map(Some)
 }
 
 /// Whether a library defines a name that others can find, and that `wanted` says yes to. False for what is no ELF file of this machine.
@@ -151,6 +192,23 @@ mod tests {
         for length in [0, 6, 40, 64, whole.len() / 2] {
             assert!(names(&whole[..length], 11).is_none_or(|names| names.count() == 0), "cut at {length}");
         }
+    }
+
+    #[test]
+    fn a_program_names_the_c_library_and_a_cut_one_names_nothing() {
+        let own = std::env::current_exe().expect("a path");
+        let named = needed(&own).expect("readable").expect("its sections");
+        assert!(named.iter().any(|name| name.starts_with("libc.so")), "{named:?}");
+        let text = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
+        assert_eq!(needed(&text).expect("readable"), None);
+        let head = std::fs::read(&own).expect("readable");
+        let path = std::env::temp_dir().join(format!("lineweave-needed-{}", std::process::id()));
+        for length in [0, 63, 64, 4096] {
+            std::fs::write(&path, &head[..length]).expect("writable");
+            assert_eq!(needed(&path).expect("readable"), None, "{length} bytes");
+        }
+        std::fs::remove_file(&path).expect("removable");
+        assert!(needed(Path::new("/no/such/file")).is_err());
     }
 
     #[test]
