@@ -1,10 +1,10 @@
 //! A plan with its flags, lines and shared buffers numbered densely, ready to be played.
 
+use super::numbers::{number, Numbers};
+use super::pieces::{Access, Buffers, Pieces};
 use super::Options;
 use crate::plan::{Carry, FlagKind, FlagRef, Footprint, Op, Plan, Region, Reuse, Space, Take};
 use crate::units::Rank;
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hash, Hasher};
 
 /// Where an operand lies.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -13,7 +13,7 @@ pub enum Operand {
     Near,
     /// A user's buffer that nobody else reaches: as near as the whole message.
     User,
-    /// Bytes of a slot, which others read or write; the buffer's index is the one in its bank.
+    /// Bytes of a slot, which others read or write.
     Slot(Access),
     /// A user's buffer that others reach, the same in all runs.
     Reached(Access),
@@ -21,55 +21,80 @@ pub enum Operand {
     Attached,
 }
 
-/// Bytes of a buffer, as many of the pieces that no access cuts.
+/// An [`Operand`] in two words: plans have millions of them, and who plays one meets most for the first time.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Access {
-    /// Index of the buffer.
-    pub buffer: u32,
-    /// The first piece, and the one behind the last.
-    pub pieces: (u32, u32),
+pub struct Packed {
+    first: u32,
+    /// The number of pieces, and above it what kind of place it is.
+    rest: u32,
 }
 
-impl Access {
-    /// As indices.
-    pub fn range(&self) -> std::ops::Range<usize> {
-        self.pieces.0 as usize..self.pieces.1 as usize
+impl Packed {
+    const KIND: u32 = 29;
+
+    fn of(place: Operand) -> Packed {
+        let (kind, Access { first, count }) = match place {
+            Operand::Near => (0, Access { first: 0, count: 0 }),
+            Operand::User => (1, Access { first: 0, count: 0 }),
+            Operand::Attached => (2, Access { first: 0, count: 0 }),
+            Operand::Slot(access) => (3, access),
+            Operand::Reached(access) => (4, access),
+        };
+        Packed { first, rest: kind << Packed::KIND | count }
     }
-}
 
-/// One op.
-#[derive(Clone, Copy, Debug)]
-pub enum Instruction {
-    /// Copy.
-    Move { src: Operand, dst: Operand, len: usize },
-    /// Combine.
-    Fold { a: Operand, b: Operand, dst: Operand, len: usize },
-    /// Raise.
-    Set { flag: u32, value: i32, carries: bool },
-    /// Wait.
-    Wait { flag: u32, value: i32, takes: bool },
-    /// Add one.
-    Add { flag: u32 },
-}
-
-impl Instruction {
-    /// Where its operands lie, and how long they are.
-    fn operands(&self) -> ([Option<Operand>; 3], usize) {
-        match *self {
-            Instruction::Move { src, dst, len } => ([Some(src), Some(dst), None], len),
-            Instruction::Fold { a, b, dst, len } => ([Some(a), Some(b), Some(dst)], len),
-            Instruction::Set { .. } | Instruction::Wait { .. } | Instruction::Add { .. } => ([None; 3], 0),
+    /// Where it lies.
+    pub fn place(self) -> Operand {
+        let access = Access { first: self.first, count: self.rest & ((1 << Packed::KIND) - 1) };
+        match self.rest >> Packed::KIND {
+            0 => Operand::Near,
+            1 => Operand::User,
+            2 => Operand::Attached,
+            3 => Operand::Slot(access),
+            _ => Operand::Reached(access),
         }
     }
 }
 
-/// What is fixed about a flag.
+/// A flag of a bank.
 #[derive(Clone, Copy, Debug)]
-pub struct FlagInfo {
-    /// Its line.
+pub struct Flag {
+    /// Its number.
+    pub number: u32,
+    /// Its line's.
     pub line: u32,
-    /// How much it grows from run to run.
-    pub span: i64,
+    /// Whether ranks add to it.
+    pub counts: bool,
+}
+
+/// One op. Lengths are numbers of [`Playable::lens`].
+#[derive(Clone, Copy, Debug)]
+pub enum Instruction {
+    /// Copy.
+    Move { src: Packed, dst: Packed, len: u32 },
+    /// Combine.
+    Fold { a: Packed, b: Packed, dst: Packed, len: u32 },
+    /// Raise.
+    Set { flag: Flag, value: i32, carries: bool },
+    /// Wait.
+    Wait { flag: Flag, value: i32, takes: bool },
+    /// Add one.
+    Add { flag: Flag },
+}
+
+const _: () = assert!(size_of::<Instruction>() <= 32);
+
+impl Instruction {
+    /// Where its operands lie, and the number of their length.
+    fn operands(&mut self) -> ([Option<&mut Packed>; 3], usize) {
+        match self {
+            Instruction::Move { src, dst, len } => ([Some(src), Some(dst), None], *len as usize),
+            Instruction::Fold { a, b, dst, len } => ([Some(a), Some(b), Some(dst)], *len as usize),
+            Instruction::Set { .. } | Instruction::Wait { .. } | Instruction::Add { .. } => {
+                ([None, None, None], 0)
+            }
+        }
+    }
 }
 
 /// A compiled plan.
@@ -77,8 +102,12 @@ pub struct FlagInfo {
 pub struct Playable {
     /// For each rank its ops.
     pub ops: Vec<Vec<Instruction>>,
-    /// Flags of one bank.
-    pub flags: Vec<FlagInfo>,
+    /// The lengths that ops have.
+    pub lens: Vec<usize>,
+    /// For each flag of one bank how often ranks add to it.
+    pub adds: Vec<i64>,
+    /// How much flags grow from run to run to which nobody adds.
+    pub span: i64,
     /// Lines of one bank.
     pub lines: usize,
     /// For each line of a bank, the ranks that wait for a flag on it.
@@ -86,9 +115,9 @@ pub struct Playable {
     /// For each line of a bank, the rank in whose box it lies.
     pub homes: Vec<Rank>,
     /// The slots of one bank, each with the last rank that reads it.
-    pub slots: Vec<Pieces>,
+    pub slots: Pieces,
     /// Users' buffers that others reach, each with its owner.
-    pub reached: Vec<Pieces>,
+    pub reached: Pieces,
     /// Banks that runs alternate between, of those that are played.
     pub banks: usize,
     /// Whether all banks are on the same lines.
@@ -99,28 +128,43 @@ pub struct Playable {
     pub swaps: bool,
 }
 
+/// Bytes of a word.
+const WORD: usize = 8;
+
+/// Whether a rank sets a flag, waits for one, and combines the words that came with them at most.
+fn swaps(ops: &[Op]) -> bool {
+    match ops {
+        [Op::Set { .. }, Op::Wait { .. }, then @ ..] => {
+            matches!(then, [] | [Op::Fold { dst: Region { len: ..=WORD, .. }, .. }])
+        }
+        _ => false,
+    }
+}
+
 impl Playable {
     /// For each rank, how much memory its buffers are in: as much as the whole message, what its plan reaches of others', and the slots that it
     /// touches before runs come back to them, `times` as many as in one run.
     pub fn reach(&self, plan: &Plan, message: usize, times: f64) -> Vec<usize> {
         let windows = message.checked_div(plan.bytes).unwrap_or(1).max(1);
         // What the rank that is looked at has touched of each slot.
-        let mut touched = vec![(usize::MAX, 0); self.slots.len()];
+        let mut touched = vec![(usize::MAX, 0); self.slots.buffers.len()];
         let of_rank = |(rank, ops): (usize, &Vec<Instruction>)| {
             let (mut reached, mut slots) = (0, 0);
-            for op in ops {
-                let (places, len) = op.operands();
-                for place in places.into_iter().flatten() {
-                    match place {
+            for mut op in ops.iter().copied() {
+                let (operands, len) = op.operands();
+                let len = self.lens[len];
+                for operand in operands.into_iter().flatten() {
+                    match operand.place() {
                         Operand::Near | Operand::User | Operand::Attached => {}
                         Operand::Reached(_) => reached += len,
+                        Operand::Slot(_) if len == 0 => {}
                         Operand::Slot(access) => {
-                            let (last, bytes) = &mut touched[access.buffer as usize];
+                            let buffer = self.slots.of[access.first as usize] as usize;
+                            let (last, bytes) = &mut touched[buffer];
                             if *last != rank {
                                 (*last, *bytes) = (rank, 0);
                             }
-                            let size = self.slots[access.buffer as usize].ends.last().copied().unwrap_or(0);
-                            let more = len.min(size.saturating_sub(*bytes));
+                            let more = len.min(self.slots.buffers[buffer].size.saturating_sub(*bytes));
                             *bytes += more;
                             slots += more;
                         }
@@ -135,116 +179,21 @@ impl Playable {
     }
 }
 
-/// Bytes of a word.
-const WORD: usize = 8;
-
-/// Whether a rank sets a flag, waits for one, and combines the words that came with them at most.
-fn swaps(ops: &[Instruction]) -> bool {
-    match ops {
-        [Instruction::Set { .. }, Instruction::Wait { .. }, then @ ..] => {
-            matches!(then, [] | [Instruction::Fold { len: ..=WORD, .. }])
-        }
-        _ => false,
-    }
-}
-
-/// A fast hash for small keys (FxHash's multiplication); plans are compiled far more often than they run.
-#[derive(Default)]
-struct Quick(u64);
-
-impl Hasher for Quick {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|&b| self.write_u64(u64::from(b)));
-    }
-    fn write_u16(&mut self, v: u16) {
-        self.write_u64(u64::from(v));
-    }
-    fn write_u32(&mut self, v: u32) {
-        self.write_u64(u64::from(v));
-    }
-    fn write_u64(&mut self, v: u64) {
-        self.0 = (self.0.rotate_left(5) ^ v).wrapping_mul(0x517c_c1b7_2722_0a95);
-    }
-    fn write_usize(&mut self, v: usize) {
-        self.write_u64(v as u64);
-    }
-}
-
-type Numbers<K> = HashMap<K, u32, BuildHasherDefault<Quick>>;
-
-fn number<K: Hash + Eq>(numbers: &mut Numbers<K>, key: K) -> u32 {
-    let next = numbers.len() as u32;
-    *numbers.entry(key).or_insert(next)
-}
-
 struct Compiler<'a> {
     plan: &'a Plan,
     attach: bool,
-    span: i64,
     footprint: Footprint,
     flag_numbers: Numbers<FlagRef>,
     line_numbers: Numbers<(Rank, usize)>,
-    flags: Vec<FlagInfo>,
+    flags: Vec<Flag>,
+    adds: Vec<i64>,
     readers: Vec<Vec<u32>>,
     homes: Vec<Rank>,
     slots: Buffers,
     reached: Buffers,
-}
-
-/// A buffer cut wherever an access begins or ends.
-#[derive(Debug)]
-pub struct Pieces {
-    /// Where the pieces end, in order; they cover the buffer.
-    pub ends: Vec<usize>,
-    /// The rank in whose memory it lies.
-    pub home: Rank,
-    /// The rank that has it when the first run begins.
-    pub with: Rank,
-}
-
-/// Buffers of ranks, numbered.
-#[derive(Default)]
-struct Buffers {
-    numbers: Numbers<(Rank, u32)>,
-    /// Not yet in order.
-    pieces: Vec<Pieces>,
-    /// First byte of all accesses so far, and the one behind the last.
-    asked: Vec<(usize, usize)>,
-}
-
-impl Buffers {
-    /// An access to bytes of a buffer, whose pieces are not known before [`Buffers::resolve`]: till then its first is the access's number.
-    fn access(&mut self, rank: Rank, which: u32, size: usize, region: Region) -> Access {
-        let buffer = number(&mut self.numbers, (rank, which));
-        if buffer as usize == self.pieces.len() {
-            self.pieces.push(Pieces { ends: vec![size], home: rank, with: rank });
-        }
-        self.pieces[buffer as usize].ends.extend([region.offset, region.end()]);
-        self.asked.push((region.offset, region.end()));
-        Access { buffer, pieces: (self.asked.len() as u32 - 1, 0) }
-    }
-
-    /// Puts the pieces of all buffers in order, once all accesses are known.
-    fn cut(&mut self) {
-        for Pieces { ends, .. } in &mut self.pieces {
-            ends.sort_unstable();
-            ends.dedup();
-            // Nothing ends where the buffer begins.
-            if ends.first() == Some(&0) {
-                ends.remove(0);
-            }
-        }
-    }
-
-    fn resolve(&self, access: &mut Access) {
-        let ends = &self.pieces[access.buffer as usize].ends;
-        let (start, end) = self.asked[access.pieces.0 as usize];
-        let before = |at: usize| ends.partition_point(|&end| end <= at) as u32;
-        access.pieces = (before(start), before(end));
-    }
+    lens: Vec<usize>,
+    len_numbers: Numbers<usize>,
+    last_len: (usize, u32),
 }
 
 /// A rank's buffers.
@@ -252,7 +201,7 @@ const IN: u32 = 0;
 const OUT: u32 = 1;
 
 impl Compiler<'_> {
-    fn flag(&mut self, flag: FlagRef) -> Option<u32> {
+    fn flag(&mut self, flag: FlagRef) -> Option<Flag> {
         let array = self.plan.flags.get(flag.array as usize)?;
         if flag.home.index() >= self.plan.ranks || usize::from(flag.index) >= array.count {
             return None;
@@ -264,10 +213,21 @@ impl Compiler<'_> {
                 self.readers.push(Vec::new());
                 self.homes.push(flag.home);
             }
-            let span = if array.kind == FlagKind::Signal { self.span } else { 0 };
-            self.flags.push(FlagInfo { line, span });
+            self.flags.push(Flag { number: id, line, counts: array.kind == FlagKind::Counter });
+            self.adds.push(0);
         }
-        Some(id)
+        Some(self.flags[id as usize])
+    }
+
+    /// The number of a length, which is mostly that of the op before.
+    fn len(&mut self, len: usize) -> u32 {
+        if self.last_len.0 != len || self.lens.is_empty() {
+            self.last_len = (len, number(&mut self.len_numbers, len));
+            if self.last_len.1 as usize == self.lens.len() {
+                self.lens.push(len);
+            }
+        }
+        self.last_len.1
     }
 
     fn place(&mut self, rank: usize, region: Region) -> Option<Operand> {
@@ -295,34 +255,24 @@ impl Compiler<'_> {
         Operand::Reached(self.reached.access(rank, which, self.plan.bytes, region))
     }
 
-    /// A slot is with whoever reads it last when the next run begins.
-    fn read_by(&mut self, rank: usize, place: Operand) {
+    fn read(&mut self, rank: usize, region: Region) -> Option<Packed> {
+        let place = self.place(rank, region)?;
         if let Operand::Slot(access) = place {
-            self.slots.pieces[access.buffer as usize].with = Rank::from(rank);
+            self.slots.read_by(access, rank);
         }
-    }
-
-    /// Says which pieces an operand is made of.
-    fn resolve(&self, place: &mut Operand) {
-        match place {
-            Operand::Slot(access) => self.slots.resolve(access),
-            Operand::Reached(access) => self.reached.resolve(access),
-            Operand::Near | Operand::User | Operand::Attached => {}
-        }
+        Some(Packed::of(place))
     }
 
     fn instruction(&mut self, rank: usize, op: &Op) -> Option<Instruction> {
         Some(match *op {
             Op::Move { src, dst } => {
-                let (src_place, dst) = (self.place(rank, src)?, self.place(rank, dst)?);
-                self.read_by(rank, src_place);
-                Instruction::Move { src: src_place, dst, len: src.len }
+                let (read, dst) = (self.read(rank, src)?, self.place(rank, dst)?);
+                Instruction::Move { src: read, dst: Packed::of(dst), len: self.len(src.len) }
             }
             Op::Fold { a, b, dst } => {
-                let operands = [self.place(rank, a)?, self.place(rank, b)?];
-                operands.into_iter().for_each(|place| self.read_by(rank, place));
-                let [a, b] = operands;
-                Instruction::Fold { a, b, dst: self.place(rank, dst)?, len: dst.len }
+                let (a, b) = (self.read(rank, a)?, self.read(rank, b)?);
+                let len = self.len(dst.len);
+                Instruction::Fold { a, b, dst: Packed::of(self.place(rank, dst)?), len }
             }
             Op::Set { flag, value, carry } => {
                 let carries = matches!(carry, Some(Carry::Bytes(_) | Carry::Address(_)));
@@ -331,7 +281,7 @@ impl Compiler<'_> {
             Op::Wait { flag, value, take } => {
                 let takes = matches!(take, Some(Take::Bytes(_) | Take::Address(_)));
                 let flag = self.flag(flag)?;
-                let readers = &mut self.readers[self.flags[flag as usize].line as usize];
+                let readers = &mut self.readers[flag.line as usize];
                 if readers.last() != Some(&(rank as u32)) {
                     readers.push(rank as u32);
                 }
@@ -339,7 +289,7 @@ impl Compiler<'_> {
             }
             Op::Add { flag } => {
                 let flag = self.flag(flag)?;
-                self.flags[flag as usize].span += 1;
+                self.adds[flag.number as usize] += 1;
                 Instruction::Add { flag }
             }
         })
@@ -351,16 +301,21 @@ pub fn compile(plan: &Plan, line_bytes: usize, options: &Options) -> Result<Play
     let mut c = Compiler {
         plan,
         attach: options.attach,
-        span: i64::from(plan.span()),
         footprint: Footprint::of(plan, line_bytes.max(8)),
         flag_numbers: Numbers::default(),
         line_numbers: Numbers::default(),
         flags: Vec::new(),
+        adds: Vec::new(),
         readers: Vec::new(),
         homes: Vec::new(),
         slots: Buffers::default(),
         reached: Buffers::default(),
+        lens: Vec::new(),
+        len_numbers: Numbers::default(),
+        last_len: (0, 0),
     };
+    // Ops without bytes have a length too.
+    c.len(0);
     let mut ops = Vec::with_capacity(plan.ranks);
     for (rank, program) in plan.programs.iter().enumerate() {
         let mut compiled = Vec::with_capacity(program.len());
@@ -369,13 +324,14 @@ pub fn compile(plan: &Plan, line_bytes: usize, options: &Options) -> Result<Play
         }
         ops.push(compiled);
     }
-    c.slots.cut();
-    c.reached.cut();
+    let (slots, reached) = (c.slots.resolve(), c.reached.resolve());
     for op in ops.iter_mut().flatten() {
-        match op {
-            Instruction::Move { src, dst, .. } => [src, dst].into_iter().for_each(|p| c.resolve(p)),
-            Instruction::Fold { a, b, dst, .. } => [a, b, dst].into_iter().for_each(|p| c.resolve(p)),
-            Instruction::Set { .. } | Instruction::Wait { .. } | Instruction::Add { .. } => {}
+        for operand in op.operands().0.into_iter().flatten() {
+            *operand = match operand.place() {
+                Operand::Slot(access) => Packed::of(Operand::Slot(slots[access.first as usize])),
+                Operand::Reached(access) => Packed::of(Operand::Reached(reached[access.first as usize])),
+                Operand::Near | Operand::User | Operand::Attached => continue,
+            };
         }
     }
     let banks = match plan.reuse {
@@ -383,19 +339,20 @@ pub fn compile(plan: &Plan, line_bytes: usize, options: &Options) -> Result<Play
         Reuse::Ring => options.banks.min(options.runs),
     };
     let same_lines = !plan.collective.one_way() && plan.leaves_room_for_a_generation();
+    let stays = same_lines || plan.reuse == Reuse::Same;
     Ok(Playable {
-        swaps: (same_lines || plan.reuse == Reuse::Same)
-            && plan.ranks == 2
-            && ops.iter().all(|ops| swaps(ops)),
         ops,
-        flags: c.flags,
+        lens: c.lens,
+        adds: c.adds,
+        span: i64::from(plan.span()),
         lines: c.readers.len(),
         readers: c.readers,
         homes: c.homes,
-        slots: c.slots.pieces,
-        reached: c.reached.pieces,
+        slots: c.slots.cut,
+        reached: c.reached.cut,
         banks,
         same_lines,
         guarded: plan.reuse == Reuse::Ring,
+        swaps: stays && plan.ranks == 2 && plan.programs.iter().all(|ops| swaps(ops)),
     })
 }

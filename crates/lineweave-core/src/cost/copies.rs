@@ -1,6 +1,8 @@
 //! Copies that are under way at once, which slow each other by L(m, tau).
 
 use super::compile::Instruction;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 /// Copies below this size come and go too quickly to slow each other.
 pub const FROM: usize = 4096;
@@ -22,7 +24,14 @@ struct Copy {
 /// run before.
 #[derive(Debug)]
 pub struct Copies {
-    active: Vec<Copy>,
+    /// Those under way have places here.
+    places: Vec<Copy>,
+    free: Vec<u32>,
+    /// In the order in which they began, each with its number and place.
+    active: Vec<(u64, u32)>,
+    /// Which of them ends next: when, and its number.
+    ends: BinaryHeap<Reverse<(u64, u64)>>,
+    count: u64,
     /// For each rank and op, how many ran at once in the last run that is over, that one included.
     last: Vec<Vec<f32>>,
     counts: bool,
@@ -32,7 +41,8 @@ impl Copies {
     /// None yet.
     pub fn new(ops: &[Vec<Instruction>], counts: bool) -> Copies {
         let last = if counts { ops.iter().map(|ops| vec![0.0; ops.len()]).collect() } else { Vec::new() };
-        Copies { active: Vec::new(), last, counts }
+        let (places, free, active, ends) = (Vec::new(), Vec::new(), Vec::new(), BinaryHeap::new());
+        Copies { places, free, active, ends, count: 0, last, counts }
     }
 
     /// How many copies run while one of `len` bytes does that begins at `now`, this one included.
@@ -40,14 +50,18 @@ impl Copies {
         if !self.counts || len < FROM {
             return 1;
         }
-        let last = &mut self.last;
-        self.active.retain(|copy| {
-            if copy.end <= now {
-                let beside = copy.beside / (copy.end - copy.began).max(1e-9);
-                last[copy.rank as usize][copy.op as usize] = 1.0 + beside as f32;
+        while let Some(&Reverse((end, number))) = self.ends.peek() {
+            if f64::from_bits(end) > now {
+                break;
             }
-            copy.end > now
-        });
+            self.ends.pop();
+            let Ok(at) = self.active.binary_search_by_key(&number, |active| active.0) else { continue };
+            let (_, place) = self.active.remove(at);
+            let copy = self.places[place as usize];
+            let beside = copy.beside / (copy.end - copy.began).max(1e-9);
+            self.last[copy.rank as usize][copy.op as usize] = 1.0 + beside as f32;
+            self.free.push(place);
+        }
         match self.last[rank as usize][op] {
             0.0 => self.active.len() + 1,
             known => known.round() as usize,
@@ -61,11 +75,26 @@ impl Copies {
         }
         let mut beside = 0.0;
         let step = self.active.len().div_ceil(COUNTED).max(1);
-        for copy in self.active.iter_mut().step_by(step) {
+        for &(_, place) in self.active.iter().step_by(step) {
+            let copy = &mut self.places[place as usize];
             let both = (end.min(copy.end) - now).max(0.0) * step as f64;
             copy.beside += both;
             beside += both;
         }
-        self.active.push(Copy { rank, op: op as u32, began: now, end, beside });
+        let copy = Copy { rank, op: op as u32, began: now, end, beside };
+        let place = match self.free.pop() {
+            Some(place) => {
+                self.places[place as usize] = copy;
+                place
+            }
+            None => {
+                self.places.push(copy);
+                self.places.len() as u32 - 1
+            }
+        };
+        self.count += 1;
+        self.active.push((self.count, place));
+        // Times are not negative, so their bits are in their order.
+        self.ends.push(Reverse((end.to_bits(), self.count)));
     }
 }

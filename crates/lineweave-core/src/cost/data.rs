@@ -1,30 +1,31 @@
-//! Whose caches have the bytes of a buffer: what [`crate::lines`] says of one line, for stretches of them with one history.
+//! Whose caches have the bytes of buffers: what [`crate::lines`] says of one line, for stretches of them with one history.
+//!
+//! Plans have up to a million such stretches and ranks come to them by turns, so what is kept of one fits half of a cache line.
 
 use std::ops::Range;
 
-/// A set of caches; those beyond 512 share a place with others.
+/// Caches that are told apart; those beyond share a place with others.
+const CACHES: usize = 512;
+/// Nobody.
+const NONE: u32 = u32::MAX;
+
+/// A set of caches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-struct Caches([u64; 8]);
+struct Caches([u64; CACHES / 64]);
 
 impl Caches {
-    fn only(cache: u32) -> Caches {
-        let mut set = Caches::default();
-        set.add(cache);
-        set
-    }
-
     fn add(&mut self, cache: u32) {
-        self.0[cache as usize / 64 % 8] |= 1 << (cache % 64);
+        self.0[cache as usize / 64] |= 1 << (cache % 64);
     }
 
     fn has(&self, cache: u32) -> bool {
-        self.0[cache as usize / 64 % 8] >> (cache % 64) & 1 == 1
+        self.0[cache as usize / 64] >> (cache % 64) & 1 == 1
     }
 
-    /// One of them, other than `cache`.
+    /// The first of them other than `cache`.
     fn other(&self, cache: u32) -> Option<u32> {
         let without = |(i, &word): (usize, &u64)| {
-            let mine = if cache as usize / 64 % 8 == i { 1 << (cache % 64) } else { 0 };
+            let mine = if cache as usize / 64 == i { 1 << (cache % 64) } else { 0 };
             let rest = word & !mine;
             (rest != 0).then(|| i as u32 * 64 + rest.trailing_zeros())
         };
@@ -32,23 +33,83 @@ impl Caches {
     }
 }
 
+/// Caches that have a piece, by their places: mostly one, or who wrote it and one who read it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Held {
+    One(u16),
+    Two(u16, u16),
+    /// The set with this number.
+    More(u32),
+}
+
+/// The same in one word: places in its halves, or the number of a set.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Holders(u32);
+
+impl Holders {
+    /// In the upper half: there is no second one.
+    const ALONE: u32 = 0x7fff;
+    const SET: u32 = 1 << 31;
+
+    fn of(held: Held) -> Holders {
+        match held {
+            Held::One(a) => Holders(Holders::ALONE << 16 | u32::from(a)),
+            Held::Two(a, b) => Holders(u32::from(b) << 16 | u32::from(a)),
+            Held::More(set) => Holders(Holders::SET | set),
+        }
+    }
+
+    fn held(self) -> Held {
+        match (self.0 & Holders::SET, self.0 >> 16) {
+            (0, Holders::ALONE) => Held::One(self.0 as u16),
+            (0, b) => Held::Two(self.0 as u16, b as u16),
+            _ => Held::More(self.0 & !Holders::SET),
+        }
+    }
+
+    fn has(self, sets: &[Caches], place: u16) -> bool {
+        match self.held() {
+            Held::One(a) => a == place,
+            Held::Two(a, b) => a == place || b == place,
+            Held::More(set) => sets[set as usize].has(u32::from(place)),
+        }
+    }
+
+    /// The first of them in another place.
+    fn other(self, sets: &[Caches], place: u16) -> Option<u32> {
+        let found = match self.held() {
+            Held::One(a) => (a != place).then_some(a),
+            Held::Two(a, b) => [a.min(b), a.max(b)].into_iter().find(|&held| held != place),
+            Held::More(set) => return sets[set as usize].other(u32::from(place)),
+        };
+        found.map(u32::from)
+    }
+}
+
 /// What became of a piece.
 #[derive(Clone, Copy, Debug)]
 struct History {
     bytes: usize,
-    /// Caches that have it.
-    holders: Caches,
-    /// Whose rank wrote it last.
-    writer: Option<u32>,
     /// When the last read of it by another cache was served.
     served: f64,
     /// Bytes that its writer had put anywhere before it wrote this.
     stamp: u64,
+    /// Whose rank wrote it last.
+    writer: u32,
+    /// Caches that have it.
+    holders: Holders,
 }
 
-/// A buffer in pieces that no access cuts, so that the bytes of one have one history.
+const _: () = assert!(size_of::<History>() <= 32);
+
+/// Buffers in pieces that no access cuts, so that the bytes of one have one history.
 #[derive(Clone, Debug)]
-pub struct Buffer(Vec<History>);
+pub struct Memory {
+    pieces: Vec<History>,
+    /// Sets of more than two caches, and which of them nobody uses.
+    sets: Vec<Caches>,
+    free: Vec<u32>,
+}
 
 /// What an access meets.
 #[derive(Clone, Copy, Debug)]
@@ -69,27 +130,28 @@ impl Met {
     }
 }
 
-impl Buffer {
-    /// A buffer that one cache has, whose pieces end at `ends`.
-    pub fn new(ends: &[usize], cache: u32) -> Buffer {
-        let holders = Caches::only(cache);
-        let starts = std::iter::once(&0).chain(ends);
-        let piece = |(start, end): (&usize, &usize)| History {
-            bytes: end - start,
-            holders,
-            writer: None,
-            served: f64::MIN,
-            stamp: 0,
+fn place(cache: u32) -> u16 {
+    (cache % CACHES as u32) as u16
+}
+
+impl Memory {
+    /// Banks of these pieces, each with its length and the cache that has it.
+    pub fn of(banks: usize, pieces: impl Iterator<Item = (usize, u32)>) -> Memory {
+        let new = |(bytes, cache)| {
+            let holders = Holders::of(Held::One(place(cache)));
+            History { bytes, served: f64::MIN, stamp: 0, writer: NONE, holders }
         };
-        Buffer(starts.zip(ends).map(piece).collect())
+        let bank: Vec<History> = pieces.map(new).collect();
+        Memory { pieces: bank.repeat(banks), sets: Vec::new(), free: Vec::new() }
     }
 
     /// What `cache` meets when it reads these pieces.
     pub fn look(&self, cache: u32, pieces: Range<usize>) -> Met {
         let mut met = Met::nothing();
-        for piece in self.0[pieces].iter().filter(|piece| !piece.holders.has(cache)) {
-            let writer = piece.writer.filter(|&w| piece.holders.has(w));
-            met.from = writer.or_else(|| piece.holders.other(cache));
+        let own = place(cache);
+        for piece in self.pieces[pieces].iter().filter(|piece| !piece.holders.has(&self.sets, own)) {
+            let written = piece.writer != NONE && piece.holders.has(&self.sets, place(piece.writer));
+            met.from = if written { Some(piece.writer) } else { piece.holders.other(&self.sets, own) };
             met.bytes += piece.bytes;
             met.served = met.served.max(piece.served);
         }
@@ -98,32 +160,54 @@ impl Buffer {
 
     /// Whether another cache has any of these pieces.
     pub fn is_elsewhere(&self, cache: u32, pieces: Range<usize>) -> bool {
-        let alone = Caches::only(cache);
-        self.0[pieces].iter().any(|piece| piece.holders != alone)
+        let alone = Holders::of(Held::One(place(cache)));
+        self.pieces[pieces].iter().any(|piece| piece.holders != alone)
     }
 
     /// `cache` has read these pieces, until `done`.
     pub fn read(&mut self, cache: u32, pieces: Range<usize>, done: f64) {
-        for piece in self.0[pieces].iter_mut().filter(|piece| !piece.holders.has(cache)) {
-            piece.holders.add(cache);
+        let own = place(cache);
+        let Memory { pieces: all, sets, free } = self;
+        for piece in &mut all[pieces] {
+            if piece.holders.has(sets, own) {
+                continue;
+            }
             piece.served = done;
+            match piece.holders.held() {
+                Held::One(a) => piece.holders = Holders::of(Held::Two(a, own)),
+                Held::Two(a, b) => {
+                    let mut set = Caches::default();
+                    [a, b, own].into_iter().for_each(|held| set.add(u32::from(held)));
+                    let number = free.pop().unwrap_or(sets.len() as u32);
+                    match sets.get_mut(number as usize) {
+                        Some(unused) => *unused = set,
+                        None => sets.push(set),
+                    }
+                    piece.holders = Holders::of(Held::More(number));
+                }
+                Held::More(set) => sets[set as usize].add(u32::from(own)),
+            }
         }
     }
 
     /// `cache` writes these pieces; returns who must give them up. `stamp` is how many bytes its rank has put before.
     pub fn write(&mut self, cache: u32, pieces: Range<usize>, stamp: u64) -> Met {
         let mut met = Met::nothing();
-        let alone = Caches::only(cache);
-        for piece in &mut self.0[pieces] {
+        let own = place(cache);
+        let alone = Holders::of(Held::One(own));
+        for piece in &mut self.pieces[pieces] {
             if piece.holders != alone {
-                met.from = piece.holders.other(cache);
+                met.from = piece.holders.other(&self.sets, own);
                 met.bytes += piece.bytes;
+                if let Held::More(set) = piece.holders.held() {
+                    self.free.push(set);
+                }
             }
-            if piece.writer == Some(cache) {
+            if piece.writer == cache {
                 let reuse = stamp.saturating_sub(piece.stamp);
                 met.reuse = Some(met.reuse.map_or(reuse, |least| least.min(reuse)));
             }
-            *piece = History { holders: alone, writer: Some(cache), served: f64::MIN, stamp, ..*piece };
+            *piece = History { holders: alone, writer: cache, served: f64::MIN, stamp, ..*piece };
         }
         met
     }
@@ -133,7 +217,12 @@ impl Buffer {
 mod tests {
     use super::*;
 
-    fn read(b: &mut Buffer, cache: u32, pieces: Range<usize>) -> (Option<u32>, usize) {
+    fn buffer(ends: &[usize], cache: u32) -> Memory {
+        let starts = std::iter::once(&0).chain(ends);
+        Memory::of(1, starts.zip(ends).map(|(start, end)| (end - start, cache)))
+    }
+
+    fn read(b: &mut Memory, cache: u32, pieces: Range<usize>) -> (Option<u32>, usize) {
         let met = b.look(cache, pieces.clone());
         b.read(cache, pieces, 0.0);
         (met.from, met.bytes)
@@ -141,7 +230,7 @@ mod tests {
 
     #[test]
     fn bytes_are_fetched_once_and_taken_back_once() {
-        let mut b = Buffer::new(&[20, 50, 100], 1);
+        let mut b = buffer(&[20, 50, 100], 1);
         assert_eq!(b.write(0, 0..3, 0).bytes, 100);
         assert_eq!(b.write(0, 0..3, 0).bytes, 0);
         assert_eq!(read(&mut b, 2, 1..2), (Some(0), 30));
@@ -155,7 +244,7 @@ mod tests {
 
     #[test]
     fn a_writer_comes_back_after_what_it_put_elsewhere() {
-        let mut b = Buffer::new(&[32, 64], 1);
+        let mut b = buffer(&[32, 64], 1);
         assert_eq!(b.write(0, 0..2, 0).reuse, None);
         assert_eq!(b.write(0, 0..1, 500).reuse, Some(500));
         assert_eq!(b.write(0, 0..2, 800).reuse, Some(300));
@@ -164,7 +253,7 @@ mod tests {
 
     #[test]
     fn pieces_keep_their_own_writers() {
-        let mut b = Buffer::new(&[32, 64, 600], 9);
+        let mut b = buffer(&[32, 64, 600], 9);
         b.write(0, 0..1, 0);
         b.write(513, 1..2, 0);
         assert_eq!(read(&mut b, 0, 0..2).1, 32);

@@ -22,6 +22,8 @@
 mod compile;
 mod copies;
 mod data;
+mod numbers;
+mod pieces;
 mod play;
 mod rates;
 mod schedule;

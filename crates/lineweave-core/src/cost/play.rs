@@ -1,9 +1,10 @@
 //! Playing a compiled plan in the order of time, CPU by CPU.
 
-use super::compile::{FlagInfo, Instruction, Pieces, Playable};
+use super::compile::{Flag, Instruction, Playable};
 use super::copies::Copies;
-use super::data::Buffer;
-use super::rates::Sitting;
+use super::data::Memory;
+use super::pieces::Pieces;
+use super::rates::{Readings, Sitting};
 use super::schedule::{Agenda, Cpus};
 use super::term::{Part, Term};
 use super::trace::{Entry, Log};
@@ -19,6 +20,8 @@ use crate::units::{Nanos, Rank};
 pub(super) struct Runner {
     run: usize,
     pub(super) pc: usize,
+    /// The op at `pc`, fetched when the one before was over: its rank's turn comes later, and by then it has come from memory.
+    next: Option<Instruction>,
     started: bool,
     /// End of each run.
     ends: Vec<f64>,
@@ -50,10 +53,11 @@ pub(super) struct Player<'a> {
     runs: usize,
     pub(super) runners: Vec<Runner>,
     /// Slots of all banks.
-    pub(super) slots: Vec<Buffer>,
+    pub(super) slots: Memory,
     /// Users' buffers that others reach.
-    pub(super) reached: Vec<Buffer>,
+    pub(super) reached: Memory,
     pub(super) copies: Copies,
+    pub(super) readings: Readings,
     /// For each run, how many ranks have left it, and who waits for that.
     left: Vec<(usize, Vec<u32>)>,
     /// Bytes that each rank has put into shared buffers.
@@ -66,14 +70,25 @@ pub(super) struct Player<'a> {
 /// Plays `options.runs` runs and measures them.
 pub fn play(model: &Model, shape: &Shape, plan: &Plan, program: &Playable, options: &Options) -> Cost {
     let ranks = plan.ranks;
-    let runner = Runner { run: 0, pc: 0, started: false, ends: Vec::new(), in_row: false, late: false };
-    let runs = options.runs + usize::from(!program.reached.is_empty());
+    let runner = |ops: &Vec<Instruction>| Runner {
+        run: 0,
+        pc: 0,
+        next: ops.first().copied(),
+        started: false,
+        ends: Vec::new(),
+        in_row: false,
+        late: false,
+    };
+    let runs = options.runs + usize::from(!program.reached.buffers.is_empty());
     let mut sitting = Sitting::of(model, shape);
     if program.swaps && shape.oversubscription() == 1 {
         // Nothing of the call is between the wait of one and the store of the next.
         sitting.rates.run = 0.0;
     }
-    let buffer = |of: &Pieces| Buffer::new(&of.ends, sitting.cache[of.with.index()]);
+    let memory = |pieces: &Pieces, banks: usize| {
+        let each = pieces.iter().map(|(buffer, len)| (len, sitting.cache[buffer.with.index()]));
+        Memory::of(banks, each)
+    };
     let mut player = Player {
         shape,
         options,
@@ -81,10 +96,11 @@ pub fn play(model: &Model, shape: &Shape, plan: &Plan, program: &Playable, optio
         grain: plan.grain,
         program,
         runs,
-        runners: vec![runner; ranks],
-        slots: (0..program.banks).flat_map(|_| program.slots.iter().map(buffer)).collect(),
-        reached: program.reached.iter().map(buffer).collect(),
+        runners: program.ops.iter().map(runner).collect(),
+        slots: memory(&program.slots, program.banks),
+        reached: memory(&program.reached, 1),
         copies: Copies::new(&program.ops, options.concurrent),
+        readings: Readings::new(),
         left: vec![(0, Vec::new()); runs],
         put: vec![0; ranks],
         extrapolated: false,
@@ -153,22 +169,26 @@ impl Player<'_> {
             return Outcome::Until(at);
         }
         let (run, pc) = (self.runners[r].run, self.runners[r].pc);
-        let Some(&instruction) = self.program.ops[r].get(pc) else {
+        let Some(instruction) = self.runners[r].next else {
             let runner = &mut self.runners[r];
             runner.ends.push(now);
             (runner.run, runner.pc, runner.started, runner.in_row) = (run + 1, 0, false, false);
+            runner.next = self.program.ops[r].first().copied();
             self.leave(run, now);
             return if run + 1 == self.runs { Outcome::Done } else { Outcome::Until(now) };
         };
         let bank = run % self.program.banks;
+        let slots = bank * self.program.slots.len();
         let at = match instruction {
             Instruction::Move { src, dst, len } => {
-                let (at, term) = self.transfer(rank, bank * self.program.slots.len(), now, src, dst, len);
+                let len = self.program.lens[len as usize];
+                let (at, term) = self.transfer(rank, slots, now, src.place(), dst.place(), len);
                 self.log.spend(rank, Some(pc), at, term);
                 at
             }
             Instruction::Fold { a, b, dst, len } => {
-                let at = self.combine(rank, bank * self.program.slots.len(), now, [a, b], dst, len);
+                let len = self.program.lens[len as usize];
+                let at = self.combine(rank, slots, now, [a, b].map(|o| o.place()), dst.place(), len);
                 self.log.spend(rank, Some(pc), at, Term::Fold);
                 at
             }
@@ -188,13 +208,15 @@ impl Player<'_> {
                 }
             }
         };
-        self.runners[r].pc += 1;
+        let runner = &mut self.runners[r];
+        runner.pc += 1;
+        runner.next = self.program.ops[r].get(runner.pc).copied();
         Outcome::Until(at)
     }
 
     /// Whether the first run stands for those before, in which peers came to have copies of users' buffers, and is not counted.
     fn warms_up(&self) -> bool {
-        !self.program.reached.is_empty()
+        !self.program.reached.buffers.is_empty()
     }
 
     /// Whether a rank has to wait until others have left the bank of its run.
@@ -226,15 +248,15 @@ impl Player<'_> {
     }
 
     /// The value over all runs that a value of this run stands for.
-    fn value(&self, info: &FlagInfo, run: usize, value: i32) -> i64 {
-        (run / self.program.banks) as i64 * info.span + i64::from(value)
+    fn value(&self, flag: Flag, run: usize, value: i32) -> i64 {
+        let span = if flag.counts { self.program.adds[flag.number as usize] } else { self.program.span };
+        (run / self.program.banks) as i64 * span + i64::from(value)
     }
 
     /// A flag of a bank and its line, counted over all banks.
-    fn flag(&self, bank: usize, flag: u32) -> (u32, u32) {
-        let line = self.program.flags[flag as usize].line;
+    fn flag(&self, bank: usize, flag: Flag) -> (u32, u32) {
         let lines = if self.program.same_lines { 0 } else { bank * self.program.lines };
-        ((bank * self.program.flags.len()) as u32 + flag, lines as u32 + line)
+        ((bank * self.program.adds.len()) as u32 + flag.number, lines as u32 + flag.line)
     }
 
     /// Tells ranks what they have seen.
@@ -244,11 +266,11 @@ impl Player<'_> {
         }
     }
 
-    fn set(&mut self, rank: u32, bank: usize, now: f64, flag: u32, value: i32, carries: bool) -> f64 {
+    fn set(&mut self, rank: u32, bank: usize, now: f64, flag: Flag, value: i32, carries: bool) -> f64 {
         let rates = &self.wires.sitting.rates;
         let done = now + rates.set + if carries { rates.mov } else { 0.0 };
         let (run, pc) = (self.runners[rank as usize].run, self.runners[rank as usize].pc);
-        let value = self.value(&self.program.flags[flag as usize], run, value);
+        let value = self.value(flag, run, value);
         let entry = self.log.spend(rank, Some(pc), done, Term::Overhead(Part::Set));
         let (flag, line) = self.flag(bank, flag);
         self.wires.store(done, Wires::set(rank, line, flag, value, pc, entry), &mut self.log);
@@ -256,7 +278,7 @@ impl Player<'_> {
     }
 
     /// When an add is over, or nothing while it waits for its line.
-    fn add(&mut self, cpu: usize, rank: u32, bank: usize, now: f64, flag: u32) -> Option<f64> {
+    fn add(&mut self, cpu: usize, rank: u32, bank: usize, now: f64, flag: Flag) -> Option<f64> {
         let pc = self.runners[rank as usize].pc;
         if let Some(seen) = self.agenda.take_seen(rank) {
             let at = now.max(seen);
@@ -277,10 +299,10 @@ impl Player<'_> {
     }
 
     /// When a wait is over, or nothing while it lasts.
-    fn wait(&mut self, cpu: usize, rank: u32, bank: usize, now: f64, flag: u32, value: i32) -> Option<f64> {
+    fn wait(&mut self, cpu: usize, rank: u32, bank: usize, now: f64, flag: Flag, value: i32) -> Option<f64> {
         let pc = self.runners[rank as usize].pc;
         let wait = self.wires.sitting.rates.wait;
-        let info = self.program.flags[flag as usize];
+        let wanted = self.value(flag, self.runners[rank as usize].run, value);
         let (flag, line) = self.flag(bank, flag);
         // 1. Back from waiting: the flag has been seen.
         if let Some(seen) = self.agenda.take_seen(rank) {
@@ -289,13 +311,12 @@ impl Player<'_> {
             let (_, raised) = self.wires.raised(rank, flag);
             let term = self.wires.reads(rank, line, flag);
             let cause = self.log.later(raised, self.log.last(rank));
-            self.log.await_event(rank, Entry { rank, op: Some(pc), end: seen, term, cause });
+            self.log.await_event(rank, Entry::new(rank, Some(pc), seen, term, cause));
             self.log.resume(rank, pc, seen, at, shared.then(|| self.agenda.blocked_at(cpu)));
             // What a core could not foresee ends a row: what comes next begins after it.
             self.runners[rank as usize].in_row = std::mem::take(&mut self.runners[rank as usize].late);
             return Some(at);
         }
-        let wanted = self.value(&info, self.runners[rank as usize].run, value);
         let checked = now + wait;
         // 2. Nothing to wait for, in the first runs.
         if wanted <= 0 {

@@ -2,7 +2,7 @@
 
 use crate::lines::{Found, Prices, GROUPS};
 use crate::machine::{is_away, Protocol, State};
-use crate::model::{Model, Surface};
+use crate::model::{Model, Reading, Surface};
 use crate::topology::{Level, Shape};
 use crate::trace::Picos;
 use crate::units::Rank;
@@ -41,6 +41,8 @@ pub struct Rates<'m> {
     pub run: f64,
     /// Same-line contention.
     pub contention: f64,
+    /// The same in picoseconds: how long a read keeps its line busy.
+    service: u64,
     /// Between loads of lines in a row.
     row: f64,
     /// Between stores to lines of others, in picoseconds.
@@ -53,6 +55,31 @@ pub struct Rates<'m> {
     upgrade: Option<u64>,
     /// A fetch-and-add beyond the ownership of its line.
     pub add: f64,
+}
+
+/// Values read off surfaces lately: plans have few lengths, and ask for each of them again and again.
+#[derive(Debug)]
+pub struct Readings(Vec<([usize; 3], Reading)>);
+
+impl Readings {
+    /// As many as are remembered.
+    const PLACES: usize = 64;
+
+    /// None yet.
+    pub fn new() -> Readings {
+        Readings(vec![([0; 3], Reading { nanos: 0.0, extrapolated: false }); Readings::PLACES])
+    }
+
+    /// [`Surface::at`].
+    pub fn at(&mut self, surface: &Surface, bytes: usize, tau: usize) -> Reading {
+        let which = std::ptr::from_ref(surface) as usize;
+        let place = (which >> 4).wrapping_add(bytes ^ bytes >> 7).wrapping_mul(7).wrapping_add(tau);
+        let (key, reading) = &mut self.0[place % Readings::PLACES];
+        if *key != [which, bytes, tau] {
+            (*key, *reading) = ([which, bytes, tau], surface.at(bytes, tau));
+        }
+        *reading
+    }
 }
 
 /// Nanoseconds as whole picoseconds.
@@ -85,6 +112,7 @@ impl<'m> Rates<'m> {
             fold: o.fold.value,
             run: o.run.value,
             contention: model.contention.c.value,
+            service: picos(model.contention.c.value).0,
             row: model.issue.value,
             gap: picos(model.between_stores(nearest.level).value).0,
             local: picos(model.local.value).0,
@@ -235,7 +263,7 @@ impl Prices for Sitting<'_> {
     }
 
     fn service(&self, _: Found, _: u64) -> u64 {
-        picos(self.rates.contention).0
+        self.rates.service
     }
 
     fn nth(&self, _: Found, _: u64, first: u64) -> u64 {

@@ -6,21 +6,26 @@ use crate::units::Rank;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// A time that can be ordered; times are never NaN.
-#[derive(Clone, Copy, PartialEq, Debug)]
-struct Time(f64);
+/// When a CPU is due, of those due at one time the first, and for which generation of what it does: in one word, which is compared fast.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Due(u128);
 
-impl Eq for Time {}
-
-impl PartialOrd for Time {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
+impl Due {
+    /// Times are not negative, so their bits are in their order.
+    fn new(at: f64, cpu: usize, generation: u32) -> Due {
+        Due(u128::from(at.to_bits()) << 64 | (cpu as u128) << 32 | u128::from(generation))
     }
-}
 
-impl Ord for Time {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.0.total_cmp(&other.0)
+    fn at(self) -> f64 {
+        f64::from_bits((self.0 >> 64) as u64)
+    }
+
+    fn cpu(self) -> usize {
+        (self.0 >> 32) as u32 as usize
+    }
+
+    fn generation(self) -> u32 {
+        self.0 as u32
     }
 }
 
@@ -88,7 +93,7 @@ pub struct Agenda {
     cpus: Vec<Cpu>,
     of: Vec<usize>,
     waiting: Vec<Waiting>,
-    heap: BinaryHeap<Reverse<(Time, usize, u32)>>,
+    heap: BinaryHeap<Reverse<Due>>,
     /// Ranks that are not done.
     at_work: usize,
     yielding: f64,
@@ -98,7 +103,7 @@ impl Agenda {
     /// Every CPU begins with its first rank at time 0.
     pub fn new(cpus: Cpus, yielding: f64) -> Agenda {
         let waiting = vec![Waiting::No; cpus.of.len()];
-        let heap = (0..cpus.ranks.len()).map(|c| Reverse((Time(0.0), c, 0))).collect();
+        let heap = (0..cpus.ranks.len()).map(|c| Reverse(Due::new(0.0, c, 0))).collect();
         let cpu = |ranks| Cpu { ranks, turn: 0, blocked: None, looked: 0.0, next: None, generation: 0 };
         let at_work = waiting.len();
         let list = cpus.ranks.into_iter().map(cpu).collect();
@@ -107,9 +112,10 @@ impl Agenda {
 
     /// The next CPU that is due, its rank and the time.
     pub fn next(&mut self) -> Option<(usize, u32, f64)> {
-        while let Some(Reverse((time, c, generation))) = self.heap.pop() {
+        while let Some(Reverse(due)) = self.heap.pop() {
+            let c = due.cpu();
             let cpu = &mut self.cpus[c];
-            if cpu.generation != generation || cpu.ranks.is_empty() {
+            if cpu.generation != due.generation() || cpu.ranks.is_empty() {
                 continue;
             }
             if let Some((turn, _)) = cpu.next.take() {
@@ -118,17 +124,17 @@ impl Agenda {
             if let Some(since) = cpu.blocked.take() {
                 cpu.looked = since;
             }
-            return Some((c, cpu.ranks[cpu.turn], time.0));
+            return Some((c, cpu.ranks[cpu.turn], due.at()));
         }
         None
     }
 
     /// When the next CPU is due.
     pub fn soonest(&mut self) -> f64 {
-        while let Some(Reverse((time, c, generation))) = self.heap.peek() {
-            let cpu = &self.cpus[*c];
-            if cpu.generation == *generation && !cpu.ranks.is_empty() {
-                return time.0;
+        while let Some(Reverse(due)) = self.heap.peek() {
+            let cpu = &self.cpus[due.cpu()];
+            if cpu.generation == due.generation() && !cpu.ranks.is_empty() {
+                return due.at();
             }
             self.heap.pop();
         }
@@ -143,7 +149,7 @@ impl Agenda {
     /// The running rank of a CPU goes on at `now`, after others.
     pub fn resume(&mut self, cpu: usize, now: f64) {
         let generation = self.cpus[cpu].generation;
-        self.heap.push(Reverse((Time(now), cpu, generation)));
+        self.heap.push(Reverse(Due::new(now, cpu, generation)));
     }
 
     /// The running rank waits for what it will be told of.
@@ -220,7 +226,7 @@ impl Agenda {
         let cpu = &mut self.cpus[c];
         cpu.generation += 1;
         cpu.next = Some((turn, at));
-        self.heap.push(Reverse((Time(at), c, cpu.generation)));
+        self.heap.push(Reverse(Due::new(at, c, cpu.generation)));
     }
 
     /// When a rank's turn comes with its flag seen, in a circle that started to turn at `since`.

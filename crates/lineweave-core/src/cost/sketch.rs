@@ -5,12 +5,12 @@
 //! bytes cost a copy at their distance. Left out is what playing is for: lines that several flags share, pollers that take a line back,
 //! copies at once, turns on a CPU.
 
+use super::numbers::Known;
 use super::rates::Sitting;
 use crate::model::Model;
 use crate::plan::{FlagIndex, FlagKind, Layout, Op, Plan, Region, Space};
 use crate::topology::{Level, Shape};
 use crate::units::Rank;
-use std::collections::HashMap;
 
 /// Runs that follow each other.
 const RUNS: i64 = 2;
@@ -65,7 +65,7 @@ struct Bytes<'a> {
     model: &'a Model,
     grain: usize,
     attach: bool,
-    known: HashMap<(usize, Option<Level>, bool), f64>,
+    known: Known<(usize, Option<Level>, bool), f64>,
     last: ((usize, Option<Level>, bool), f64),
 }
 
@@ -134,7 +134,7 @@ impl<'a> Sketcher<'a> {
             model,
             grain: plan.grain,
             attach: attach && plan.direct,
-            known: HashMap::new(),
+            known: Known::default(),
             last: ((usize::MAX, None, false), 0.0),
         };
         Sketcher {
@@ -280,7 +280,7 @@ pub fn sketch(model: &Model, shape: &Shape, plan: &Plan, attach: bool) -> Option
         return None;
     }
     // Ranks on one CPU work one after the other, and each has its turn.
-    let mut cpus: HashMap<u32, (f64, f64)> = HashMap::new();
+    let mut cpus: Known<u32, (f64, f64)> = Known::default();
     for (hand, &cpu) in hands.iter().zip(&sketcher.sitting.cache) {
         let (busy, ranks) = cpus.entry(cpu).or_default();
         (*busy, *ranks) = (*busy + hand.busy / RUNS as f64, *ranks + 1.0);

@@ -5,7 +5,9 @@ use super::Step;
 use crate::units::{Nanos, Rank};
 
 /// No entry.
-const NONE: usize = usize::MAX;
+pub const NONE: u32 = u32::MAX;
+/// No op: what surrounds a run.
+const AROUND: u32 = u32::MAX;
 
 /// Something that took until `end`, after what `cause` did.
 #[derive(Clone, Copy, Debug)]
@@ -13,13 +15,20 @@ pub struct Entry {
     /// The rank.
     pub rank: u32,
     /// Its op.
-    pub op: Option<usize>,
-    /// Until then.
-    pub end: f64,
-    /// What the time was spent on.
-    pub term: Term,
+    op: u32,
     /// The entry that had to be over first.
-    pub cause: usize,
+    cause: u32,
+    /// What the time was spent on.
+    term: Term,
+    /// Until then.
+    end: f64,
+}
+
+impl Entry {
+    /// What a rank, or its op, took until `end`, after `cause`.
+    pub fn new(rank: u32, op: Option<usize>, end: f64, term: Term, cause: u32) -> Entry {
+        Entry { rank, op: op.map_or(AROUND, |op| op as u32), cause, term, end }
+    }
 }
 
 /// Entries, when they are wanted at all.
@@ -28,11 +37,11 @@ pub struct Log {
     wanted: bool,
     entries: Vec<Entry>,
     /// For each rank its last entry.
-    last: Vec<usize>,
+    last: Vec<u32>,
     /// For each rank what it waits for.
     awaited: Vec<Option<Entry>>,
-    /// The last entry of all: what a CPU did before it handed over is looked up by time.
-    by_time: Vec<usize>,
+    /// All of ranks themselves: what a CPU did before it handed over is looked up by time.
+    by_time: Vec<u32>,
 }
 
 impl Log {
@@ -48,13 +57,13 @@ impl Log {
     }
 
     /// A rank's last entry.
-    pub fn last(&self, rank: u32) -> usize {
+    pub fn last(&self, rank: u32) -> u32 {
         self.last[rank as usize]
     }
 
     /// The entry of two that ended later.
-    pub fn later(&self, a: usize, b: usize) -> usize {
-        let end = |entry: usize| self.entries.get(entry).map_or(f64::MIN, |e| e.end);
+    pub fn later(&self, a: u32, b: u32) -> u32 {
+        let end = |entry: u32| self.entries.get(entry as usize).map_or(f64::MIN, |e| e.end);
         if end(a) >= end(b) {
             a
         } else {
@@ -63,18 +72,18 @@ impl Log {
     }
 
     /// The rank was busy until `end`.
-    pub fn spend(&mut self, rank: u32, op: Option<usize>, end: f64, term: Term) -> usize {
+    pub fn spend(&mut self, rank: u32, op: Option<usize>, end: f64, term: Term) -> u32 {
         let cause = self.last(rank);
-        self.push(Entry { rank, op, end, term, cause })
+        self.push(Entry::new(rank, op, end, term, cause))
     }
 
     /// Something that happens beside what its rank does meanwhile.
-    pub fn aside(&mut self, entry: Entry) -> usize {
+    pub fn aside(&mut self, entry: Entry) -> u32 {
         if !self.wanted {
             return NONE;
         }
         self.entries.push(entry);
-        self.entries.len() - 1
+        self.entries.len() as u32 - 1
     }
 
     /// The rank will see something.
@@ -94,9 +103,10 @@ impl Log {
         match (awaited, looked) {
             // The CPU was busy with other ranks when the flag was raised: that, and the hand-over, took the time.
             (_, Some(looked)) if seen <= looked => {
-                let before = self.by_time.iter().rev().copied().find(|&e| self.entries[e].end == looked);
+                let before =
+                    self.by_time.iter().rev().copied().find(|&e| self.entries[e as usize].end == looked);
                 let cause = before.unwrap_or_else(|| self.last(rank));
-                self.push(Entry { rank, op: Some(op), end: at, term: Term::Yield, cause });
+                self.push(Entry::new(rank, Some(op), at, Term::Yield, cause));
             }
             (Some(entry), looked) => {
                 self.push(entry);
@@ -111,11 +121,11 @@ impl Log {
         }
     }
 
-    fn push(&mut self, entry: Entry) -> usize {
+    fn push(&mut self, entry: Entry) -> u32 {
         if !self.wanted {
             return NONE;
         }
-        let at = self.entries.len();
+        let at = self.entries.len() as u32;
         self.last[entry.rank as usize] = at;
         self.entries.push(entry);
         self.by_time.push(at);
@@ -127,13 +137,14 @@ impl Log {
     pub fn critical(&mut self, rank: u32, from: f64) -> Vec<Step> {
         let mut steps = Vec::new();
         let mut at = self.last(rank);
-        while let Some(entry) = self.entries.get(at) {
+        while let Some(entry) = self.entries.get(at as usize) {
             if entry.end <= from {
                 break;
             }
-            let begun = self.entries.get(entry.cause).map_or(0.0, |c| c.end).max(from);
+            let begun = self.entries.get(entry.cause as usize).map_or(0.0, |c| c.end).max(from);
             let nanos = Nanos((entry.end - begun).max(0.0));
-            steps.push(Step { rank: Rank(entry.rank), op: entry.op, why: entry.term, nanos });
+            let op = (entry.op != AROUND).then_some(entry.op as usize);
+            steps.push(Step { rank: Rank(entry.rank), op, why: entry.term, nanos });
             at = entry.cause;
         }
         steps.reverse();

@@ -68,7 +68,7 @@ impl Player<'_> {
         let costs = model.fold(self.grain);
         // Folds were measured alone; others slow them as they slow copies.
         let alone = self.in_private(len, 1).max(1e-9);
-        let base = costs.map_or(copied, |f| f.private.at(len, 1).nanos * copied / alone);
+        let base = costs.map_or(copied, |f| self.readings.at(&f.private, len, 1).nanos * copied / alone);
         let now = self.behind_flags(rank, bank, dst, now);
         let mut at = now + self.wires.sitting.rates.fold + base + self.cold(rank, dst, len, tau, copied);
         let mut not_before = f64::MIN;
@@ -83,9 +83,10 @@ impl Player<'_> {
                 if near == extra.level {
                     // Where nobody folded beside others, those slow a fold as they slow copies.
                     let get = &self.wires.sitting.rates.model.levels[0].get;
-                    let slower = get.at(len, tau).nanos / get.at(len, 1).nanos.max(1e-9);
+                    let [beside, alone] = [tau, 1].map(|tau| self.readings.at(get, len, tau).nanos);
+                    let slower = beside / alone.max(1e-9);
                     let (tau, slower) = if slot.taus.len() > 1 { (tau, 1.0) } else { (1, slower) };
-                    let folded = (slot.at(len, tau).nanos * slower - base).max(0.0);
+                    let folded = (self.readings.at(slot, len, tau).nanos * slower - base).max(0.0);
                     extra.nanos = extra.nanos.min(folded);
                 }
             }
@@ -121,8 +122,8 @@ impl Player<'_> {
         let cache = self.wires.sitting.cache[rank as usize];
         let elsewhere = match dst {
             Operand::Near | Operand::User | Operand::Attached => false,
-            Operand::Slot(a) => self.slots[bank + a.buffer as usize].is_elsewhere(cache, a.range()),
-            Operand::Reached(a) => self.reached[a.buffer as usize].is_elsewhere(cache, a.range()),
+            Operand::Slot(a) => self.slots.is_elsewhere(cache, a.range(bank)),
+            Operand::Reached(a) => self.reached.is_elsewhere(cache, a.range(0)),
         };
         if elsewhere {
             self.wires.behind_flags(now, rank)
@@ -134,20 +135,20 @@ impl Player<'_> {
     /// A copy by the kernel; as long as one within private memory where it was not measured.
     fn attached(&mut self, len: usize, tau: usize) -> f64 {
         let model = self.wires.sitting.rates.model;
-        let reading = model.attach.as_ref().unwrap_or(&model.copy).at(len, tau);
+        let reading = self.readings.at(model.attach.as_ref().unwrap_or(&model.copy), len, tau);
         self.extrapolated |= reading.extrapolated;
         reading.nanos
     }
 
     /// A copy within private memory.
     fn in_private(&mut self, len: usize, tau: usize) -> f64 {
-        let reading = self.wires.sitting.rates.model.copy.at(len, tau);
+        let reading = self.readings.at(&self.wires.sitting.rates.model.copy, len, tau);
         self.extrapolated |= reading.extrapolated;
         reading.nanos
     }
 
     /// A user's buffer is as far away as all that its rank touches before it comes back: half of a copy's two sides.
-    fn cold(&self, rank: u32, place: Operand, len: usize, tau: usize, base: f64) -> f64 {
+    fn cold(&mut self, rank: u32, place: Operand, len: usize, tau: usize, base: f64) -> f64 {
         match place {
             Operand::User | Operand::Reached(_) => {}
             Operand::Near | Operand::Attached | Operand::Slot(_) => return 0.0,
@@ -156,7 +157,7 @@ impl Player<'_> {
         if reach <= len {
             return 0.0;
         }
-        let whole = self.wires.sitting.rates.model.copy.at(reach, tau).nanos;
+        let whole = self.readings.at(&self.wires.sitting.rates.model.copy, reach, tau).nanos;
         (0.5 * (whole * len as f64 / reach as f64 - base)).max(0.0)
     }
 
@@ -174,8 +175,8 @@ impl Player<'_> {
         let cache = self.wires.sitting.cache[rank as usize];
         let met = match src {
             Operand::Near | Operand::User | Operand::Attached => return Extra::default(),
-            Operand::Slot(a) => self.slots[bank + a.buffer as usize].look(cache, a.range()),
-            Operand::Reached(a) => self.reached[a.buffer as usize].look(cache, a.range()),
+            Operand::Slot(a) => self.slots.look(cache, a.range(bank)),
+            Operand::Reached(a) => self.reached.look(cache, a.range(0)),
         };
         let mut extra = self.surplus(rank, src, met, len, tau, base, |near| near.get);
         if extra.level.is_some() && met.served > now {
@@ -195,14 +196,14 @@ impl Player<'_> {
         base: f64,
     ) -> Extra {
         let cache = self.wires.sitting.cache[rank as usize];
-        let (buffer, pieces) = match dst {
+        let (memory, pieces) = match dst {
             Operand::Near | Operand::User | Operand::Attached => return Extra::default(),
-            Operand::Slot(a) => (&mut self.slots[bank + a.buffer as usize], a.range()),
-            Operand::Reached(a) => (&mut self.reached[a.buffer as usize], a.range()),
+            Operand::Slot(a) => (&mut self.slots, a.range(bank)),
+            Operand::Reached(a) => (&mut self.reached, a.range(0)),
         };
         let stamp = self.put[rank as usize];
         self.put[rank as usize] += len as u64;
-        let met = buffer.write(cache, pieces, stamp);
+        let met = memory.write(cache, pieces, stamp);
         let mut extra = self.surplus(rank, dst, met, len, tau, base, |near| near.put);
         // Where a rank comes back to after many bytes is as near as that much memory: peers' caches gave it up meanwhile.
         let reuse = match self.options.walk {
@@ -211,7 +212,7 @@ impl Player<'_> {
         };
         if let (Some(level), Some(reuse), true) = (extra.level, reuse, len >= FLOWS) {
             let far = (reuse as usize).max(len);
-            let put = self.wires.sitting.rates.at(level).put.at(far, tau).nanos / far as f64;
+            let put = self.readings.at(self.wires.sitting.rates.at(level).put, far, tau).nanos / far as f64;
             let share = met.bytes as f64 / len as f64;
             extra.nanos = extra.nanos.min((put * met.bytes as f64 - base * share).max(0.0));
         }
@@ -221,8 +222,8 @@ impl Player<'_> {
     fn served(&mut self, rank: u32, bank: usize, src: Operand, at: f64) {
         let cache = self.wires.sitting.cache[rank as usize];
         match src {
-            Operand::Slot(a) => self.slots[bank + a.buffer as usize].read(cache, a.range(), at),
-            Operand::Reached(a) => self.reached[a.buffer as usize].read(cache, a.range(), at),
+            Operand::Slot(a) => self.slots.read(cache, a.range(bank), at),
+            Operand::Reached(a) => self.reached.read(cache, a.range(0), at),
             Operand::Near | Operand::User | Operand::Attached => {}
         }
     }
@@ -243,12 +244,12 @@ impl Player<'_> {
         let cache = sitting.cache[rank as usize];
         let level = sitting.level(cache, from);
         let home = match place {
-            Operand::Slot(a) => Some(self.program.slots[a.buffer as usize].home),
-            Operand::Reached(a) => Some(self.program.reached[a.buffer as usize].home),
+            Operand::Slot(a) => Some(self.program.slots.home(a)),
+            Operand::Reached(a) => Some(self.program.reached.home(a)),
             Operand::Near | Operand::User | Operand::Attached => None,
         };
         let farther = home.map_or(1.0, |home| sitting.farther_away(cache, from, home.0));
-        let reading = surface(sitting.rates.at(level)).at(len, tau);
+        let reading = self.readings.at(surface(sitting.rates.at(level)), len, tau);
         self.extrapolated |= reading.extrapolated;
         let share = met.bytes as f64 / len as f64;
         let nanos = (reading.nanos * farther - base).max(0.0) * share;

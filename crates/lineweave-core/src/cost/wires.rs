@@ -3,7 +3,7 @@
 use super::compile::Playable;
 use super::rates::{picos, Sitting};
 use super::term::Term;
-use super::trace::{Entry, Log};
+use super::trace::{Entry, Log, NONE};
 use crate::lines::{Leave, Line, Stores};
 use crate::topology::Level;
 use crate::trace::Picos;
@@ -22,18 +22,19 @@ pub struct Store {
     value: i64,
     /// The rank waits for it, and adds.
     atomic: bool,
-    op: usize,
+    op: u32,
     /// The log entry of the op.
-    entry: usize,
+    entry: u32,
     /// Taking the line from the farthest that had it.
     term: Option<Term>,
 }
 
-/// What somebody wants of a line.
+/// What a rank wants of a line.
 #[derive(Clone, Copy, Debug)]
 enum Want {
     Poll(u32),
-    Store(Store),
+    /// Its store in this place of those under way.
+    Store(u32, u8),
 }
 
 /// What happens at some time.
@@ -41,16 +42,22 @@ enum Want {
 enum Event {
     Serve(u32),
     Drain(u32),
-    Land(Store),
+    Land { rank: u32, place: u8 },
     Arrive { rank: u32, line: u32 },
 }
 
 /// An event in its order: of those at one time, the one that was foreseen first.
 #[derive(Clone, Copy, Debug)]
 struct Due {
-    at: Picos,
-    number: u64,
+    /// When, and behind that its number.
+    key: u128,
     event: Event,
+}
+
+impl Due {
+    fn at(&self) -> Picos {
+        Picos((self.key >> 64) as u64)
+    }
 }
 
 impl PartialEq for Due {
@@ -70,7 +77,7 @@ impl PartialOrd for Due {
 impl Ord for Due {
     /// The heap gives its greatest first.
     fn cmp(&self, other: &Due) -> Ordering {
-        (other.at, other.number).cmp(&(self.at, self.number))
+        other.key.cmp(&self.key)
     }
 }
 
@@ -93,8 +100,10 @@ pub struct Seen {
     pub at: f64,
 }
 
-#[derive(Clone, Debug, Default)]
-struct Queue {
+/// A line, and who asks for it.
+#[derive(Clone, Debug)]
+struct Wire {
+    line: Line,
     wants: VecDeque<Want>,
     /// When it is looked at next.
     alarm: Option<Picos>,
@@ -105,22 +114,38 @@ struct Queue {
 #[derive(Clone, Debug, Default)]
 struct Hand {
     stores: Stores<Store>,
+    /// Those that have left and not landed.
+    under_way: [Option<Store>; AT_ONCE],
     watch: Option<Watch>,
     /// The line among whose watchers it was put last.
     listed: Option<u32>,
     drains: Option<Picos>,
 }
 
+impl Hand {
+    /// A store leaves; its place among those under way.
+    fn put_under_way(&mut self, store: Store) -> u8 {
+        let place = usize::from(self.under_way[0].is_some());
+        self.under_way[place] = Some(store);
+        place as u8
+    }
+}
+
+/// A flag's value, who raised it last, and the log entry of that.
+#[derive(Clone, Copy, Debug)]
+struct Raised {
+    value: i64,
+    by: u32,
+    entry: u32,
+}
+
 /// All flags of all banks.
 pub struct Wires<'a> {
     /// Who sits where, and what lines cost.
     pub sitting: Sitting<'a>,
-    lines: Vec<Line>,
-    queues: Vec<Queue>,
+    wires: Vec<Wire>,
     hands: Vec<Hand>,
-    values: Vec<i64>,
-    /// For each flag who raised it last, and the log entry of that.
-    raised: Vec<(u32, usize)>,
+    flags: Vec<Raised>,
     /// Whether levels are asked for.
     explains: bool,
     events: BinaryHeap<Due>,
@@ -136,16 +161,14 @@ impl<'a> Wires<'a> {
             let mut caches: Vec<u32> = readers.iter().map(|&r| sitting.cache[r as usize]).collect();
             caches.sort_unstable();
             caches.dedup();
-            bank.push(Line::read_by(home.0, caches));
+            let line = Line::read_by(home.0, caches);
+            bank.push(Wire { line, wants: VecDeque::new(), alarm: None, watchers: Vec::new() });
         }
-        let lines: Vec<Line> = (0..program.banks).flat_map(|_| bank.iter().cloned()).collect();
-        let flags = program.flags.len() * program.banks;
+        let flags = program.adds.len() * program.banks;
         Wires {
-            queues: vec![Queue::default(); lines.len()],
-            lines,
+            wires: (0..program.banks).flat_map(|_| bank.iter().cloned()).collect(),
             hands: vec![Hand::default(); sitting.cache.len()],
-            values: vec![0; flags],
-            raised: vec![(0, usize::MAX); flags],
+            flags: vec![Raised { value: 0, by: 0, entry: NONE }; flags],
             explains,
             events: BinaryHeap::new(),
             count: 0,
@@ -156,7 +179,7 @@ impl<'a> Wires<'a> {
 
     /// When the next event is due, in ns.
     pub fn next(&self) -> f64 {
-        self.events.peek().map_or(f64::INFINITY, |due| due.at.nanos())
+        self.events.peek().map_or(f64::INFINITY, |due| due.at().nanos())
     }
 
     /// What ranks have seen since this was last asked.
@@ -166,7 +189,7 @@ impl<'a> Wires<'a> {
 
     fn at(&mut self, at: Picos, event: Event) {
         self.count += 1;
-        self.events.push(Due { at, number: self.count, event });
+        self.events.push(Due { key: u128::from(at.0) << 64 | u128::from(self.count), event });
     }
 
     fn cache(&self, rank: u32) -> u32 {
@@ -189,7 +212,7 @@ impl<'a> Wires<'a> {
     /// An add of a rank that shares its CPU, done at once; returns when.
     pub fn add_at_once(&mut self, now: f64, store: Store, log: &mut Log) -> f64 {
         let cache = self.cache(store.rank);
-        let line = &mut self.lines[store.line as usize];
+        let line = &mut self.wires[store.line as usize].line;
         let start = picos(now).max(line.serves(true));
         let done = line.write(start, cache, 1, &mut self.sitting);
         self.land(done, store, log);
@@ -199,11 +222,11 @@ impl<'a> Wires<'a> {
 
     /// Whether a flag has its value at `now` for a rank that looks and then does something else: when it has read it.
     pub fn glance(&mut self, now: f64, rank: u32, line: u32, flag: u32, wanted: i64) -> Option<f64> {
-        if self.values[flag as usize] < wanted {
+        if self.flags[flag as usize].value < wanted {
             return None;
         }
         let cache = self.cache(rank);
-        let it = &mut self.lines[line as usize];
+        let it = &mut self.wires[line as usize].line;
         let start = if it.held_by(cache) { picos(now) } else { picos(now).max(it.serves(false)) };
         let at = it.read(start, cache, 1, &mut self.sitting);
         self.taken_over(start, line);
@@ -223,9 +246,9 @@ impl<'a> Wires<'a> {
         let at = picos(now);
         let cache = self.cache(rank);
         let mut watch = Watch { flag, line, wanted, asked: false };
-        match self.lines[line as usize].arrives(cache) {
+        match self.wires[line as usize].line.arrives_at(cache, &self.sitting) {
             Some(arrived) if arrived <= at => {
-                if self.values[flag as usize] >= wanted {
+                if self.flags[flag as usize].value >= wanted {
                     return Some(now);
                 }
             }
@@ -234,28 +257,28 @@ impl<'a> Wires<'a> {
                 self.at(arrives, Event::Arrive { rank, line });
             }
             // Somebody asked for it, but it is still here.
-            None if self.lines[line as usize].still_there(cache, at) && self.is_raised(flag, wanted) => {
+            None if self.wires[line as usize].line.still_there(cache, at) && self.is_raised(flag, wanted) => {
                 return Some(now);
             }
             // A load behind a store of the same core to the same line gets it with that store.
             None if self.stores_to(rank, line) => {}
             // Raised already: a load like any other, and one that follows others is under way with them.
-            None if in_row && self.values[flag as usize] >= wanted && self.free(at, line) => {
-                self.lines[line as usize].read(at, cache, 1, &mut self.sitting);
+            None if in_row && self.flags[flag as usize].value >= wanted && self.free(at, line) => {
+                self.wires[line as usize].line.read(at, cache, 1, &mut self.sitting);
                 self.taken_over(at, line);
                 let level = self.raised(rank, flag).0;
                 return Some(now + self.sitting.rates.in_row(level));
             }
             None => {
                 watch.asked = true;
-                self.queues[line as usize].wants.push_back(Want::Poll(rank));
+                self.wires[line as usize].wants.push_back(Want::Poll(rank));
             }
         }
         let hand = &mut self.hands[rank as usize];
         hand.watch = Some(watch);
         if hand.listed != Some(line) {
             hand.listed = Some(line);
-            self.queues[line as usize].watchers.push(rank);
+            self.wires[line as usize].watchers.push(rank);
         }
         if watch.asked {
             self.serve(at, line);
@@ -265,27 +288,28 @@ impl<'a> Wires<'a> {
 
     /// Whether a line answers a load at once.
     fn free(&self, now: Picos, line: u32) -> bool {
-        self.queues[line as usize].wants.is_empty() && self.lines[line as usize].serves(false) <= now
+        self.wires[line as usize].wants.is_empty() && self.wires[line as usize].line.serves(false) <= now
     }
 
     /// Whether a flag has a value.
     pub fn is_raised(&self, flag: u32, wanted: i64) -> bool {
-        self.values[flag as usize] >= wanted
+        self.flags[flag as usize].value >= wanted
     }
 
     fn stores_to(&self, rank: u32, line: u32) -> bool {
         let waits = self.hands[rank as usize].stores.waiting().any(|s| s.line == line);
-        let queued = |want: &Want| matches!(want, Want::Store(s) if s.rank == rank);
-        waits || self.queues[line as usize].wants.iter().any(queued)
+        let queued = |want: &Want| matches!(want, Want::Store(by, _) if *by == rank);
+        waits || self.wires[line as usize].wants.iter().any(queued)
     }
 
     /// Handles the next event.
     pub fn step(&mut self, log: &mut Log) {
-        let Some(Due { at, event, .. }) = self.events.pop() else { return };
-        match event {
+        let Some(due) = self.events.pop() else { return };
+        let at = due.at();
+        match due.event {
             Event::Serve(line) => {
-                if self.queues[line as usize].alarm == Some(at) {
-                    self.queues[line as usize].alarm = None;
+                if self.wires[line as usize].alarm == Some(at) {
+                    self.wires[line as usize].alarm = None;
                     self.serve(at, line);
                 }
             }
@@ -293,10 +317,12 @@ impl<'a> Wires<'a> {
                 self.hands[rank as usize].drains = None;
                 self.drain(at, rank, log);
             }
-            Event::Land(store) => {
-                self.land(at, store, log);
-                self.hands[store.rank as usize].stores.landed();
-                self.drain(at, store.rank, log);
+            Event::Land { rank, place } => {
+                if let Some(store) = self.hands[rank as usize].under_way[usize::from(place)].take() {
+                    self.land(at, store, log);
+                }
+                self.hands[rank as usize].stores.landed();
+                self.drain(at, rank, log);
             }
             Event::Arrive { rank, line } => self.arrive(at, rank, line),
         }
@@ -310,7 +336,7 @@ impl<'a> Wires<'a> {
             // A line that is the core's own takes the store at once, where none is before it.
             let first = hand.stores.waiting().next().copied();
             if let (Some(store), true) = (first, hand.stores.nothing_under_way()) {
-                let line = &mut self.lines[store.line as usize];
+                let line = &mut self.wires[store.line as usize].line;
                 let still = line.still_there(cache, now);
                 if still || line.owned_by(cache) {
                     if still {
@@ -324,14 +350,17 @@ impl<'a> Wires<'a> {
                 }
                 if line.owner() == Some(cache) && line.serves(true) <= now {
                     let done = line.write(now, cache, 1, &mut self.sitting);
-                    self.hands[rank as usize].stores.take(false);
-                    self.at(done, Event::Land(store));
+                    let hand = &mut self.hands[rank as usize];
+                    hand.stores.take(false);
+                    let place = hand.put_under_way(store);
+                    self.at(done, Event::Land { rank, place });
                     return;
                 }
             }
             match self.hands[rank as usize].stores.leave(now, AT_ONCE, gap) {
                 Leave::Now(store) => {
-                    self.queues[store.line as usize].wants.push_back(Want::Store(store));
+                    let place = self.hands[rank as usize].put_under_way(store);
+                    self.wires[store.line as usize].wants.push_back(Want::Store(rank, place));
                     self.serve(now, store.line);
                 }
                 Leave::At(at) => {
@@ -349,26 +378,28 @@ impl<'a> Wires<'a> {
 
     /// Serves the requests for a line whose turn it is.
     fn serve(&mut self, now: Picos, line: u32) {
-        while let Some(&want) = self.queues[line as usize].wants.front() {
-            let at = self.lines[line as usize].serves(matches!(want, Want::Store(_)));
+        while let Some(&want) = self.wires[line as usize].wants.front() {
+            let at = self.wires[line as usize].line.serves(matches!(want, Want::Store(..)));
             if at > now {
-                let queue = &mut self.queues[line as usize];
+                let queue = &mut self.wires[line as usize];
                 if queue.alarm.is_none_or(|alarm| alarm > at || alarm <= now) {
                     queue.alarm = Some(at);
                     self.at(at, Event::Serve(line));
                 }
                 return;
             }
-            self.queues[line as usize].wants.pop_front();
-            let it = &mut self.lines[line as usize];
+            self.wires[line as usize].wants.pop_front();
+            let it = &mut self.wires[line as usize].line;
             match want {
                 Want::Poll(rank) => {
                     let at = it.read(now, self.sitting.cache[rank as usize], 1, &mut self.sitting);
                     self.at(at, Event::Arrive { rank, line });
                     self.taken_over(now, line);
                 }
-                Want::Store(mut store) => {
-                    let cache = self.sitting.cache[store.rank as usize];
+                Want::Store(rank, place) => {
+                    let cache = self.sitting.cache[rank as usize];
+                    let hand = &mut self.hands[rank as usize];
+                    let Some(store) = &mut hand.under_way[usize::from(place)] else { continue };
                     if self.explains {
                         let farthest = it.others(cache).max_by_key(|&other| self.sitting.level(cache, other));
                         store.term = farthest.map(|other| {
@@ -378,9 +409,9 @@ impl<'a> Wires<'a> {
                     }
                     let done = it.write(now, cache, 1, &mut self.sitting);
                     let atomic = if store.atomic { picos(self.sitting.rates.add).0 } else { 0 };
-                    let at = self.hands[store.rank as usize].stores.lands(Picos(done.0 + atomic));
+                    let at = hand.stores.lands(Picos(done.0 + atomic));
                     it.keep(at);
-                    self.at(at, Event::Land(store));
+                    self.at(at, Event::Land { rank, place });
                     self.invalidated(now, line, cache);
                 }
             }
@@ -389,15 +420,15 @@ impl<'a> Wires<'a> {
 
     /// A read may have taken the line over from ranks that poll it.
     fn taken_over(&mut self, now: Picos, line: u32) {
-        let it = &self.lines[line as usize];
-        if let (Some(owner), false) = (it.owner(), self.queues[line as usize].watchers.is_empty()) {
+        let it = &self.wires[line as usize].line;
+        if let (Some(owner), false) = (it.owner(), self.wires[line as usize].watchers.is_empty()) {
             self.invalidated(now, line, owner);
         }
     }
 
     /// Only `cache` has the line now: whoever else polls it asks again.
     fn invalidated(&mut self, now: Picos, line: u32, cache: u32) {
-        let mut watchers = std::mem::take(&mut self.queues[line as usize].watchers);
+        let mut watchers = std::mem::take(&mut self.wires[line as usize].watchers);
         let mut asks = false;
         watchers.retain(|&rank| {
             let other = self.sitting.cache[rank as usize] != cache;
@@ -407,7 +438,7 @@ impl<'a> Wires<'a> {
                     if other && !watch.asked {
                         watch.asked = true;
                         asks = true;
-                        self.queues[line as usize].wants.push_back(Want::Poll(rank));
+                        self.wires[line as usize].wants.push_back(Want::Poll(rank));
                     }
                     true
                 }
@@ -419,10 +450,10 @@ impl<'a> Wires<'a> {
                 }
             }
         });
-        self.queues[line as usize].watchers = watchers;
+        self.wires[line as usize].watchers = watchers;
         if asks {
-            let at = self.lines[line as usize].serves(false).max(now);
-            let queue = &mut self.queues[line as usize];
+            let at = self.wires[line as usize].line.serves(false).max(now);
+            let queue = &mut self.wires[line as usize];
             if queue.alarm.is_none_or(|alarm| alarm > at || alarm <= now) {
                 queue.alarm = Some(at);
                 self.at(at, Event::Serve(line));
@@ -432,35 +463,37 @@ impl<'a> Wires<'a> {
 
     /// A store takes effect: its own core sees it.
     fn land(&mut self, now: Picos, store: Store, log: &mut Log) {
-        let flag = store.flag as usize;
+        let flag = &mut self.flags[store.flag as usize];
         if store.atomic {
-            self.values[flag] += 1;
+            flag.value += 1;
             self.seen.push(Seen { rank: store.rank, at: now.nanos() });
         } else {
-            self.values[flag] = self.values[flag].max(store.value);
+            flag.value = flag.value.max(store.value);
         }
         let entry = match store.term {
             None => store.entry,
             Some(term) => {
-                let (rank, op, end) = (store.rank, Some(store.op), now.nanos());
-                log.aside(Entry { rank, op, end, term, cause: store.entry })
+                log.aside(Entry::new(store.rank, Some(store.op as usize), now.nanos(), term, store.entry))
             }
         };
-        self.raised[flag] = (store.rank, entry);
+        (flag.by, flag.entry) = (store.rank, entry);
         let cache = self.cache(store.rank);
-        for i in 0..self.queues[store.line as usize].watchers.len() {
-            let rank = self.queues[store.line as usize].watchers[i];
+        for i in 0..self.wires[store.line as usize].watchers.len() {
+            let rank = self.wires[store.line as usize].watchers[i];
             if self.cache(rank) == cache {
                 self.arrive_if(now, rank, store.line);
             }
         }
         // A rank that waited for its line with this store, in vain.
         if let Some(watch) = self.hands[store.rank as usize].watch {
-            if watch.line == store.line && !watch.asked && !self.lines[store.line as usize].held_by(cache) {
+            if watch.line == store.line
+                && !watch.asked
+                && !self.wires[store.line as usize].line.held_by(cache)
+            {
                 if let Some(watch) = &mut self.hands[store.rank as usize].watch {
                     watch.asked = true;
                 }
-                self.queues[store.line as usize].wants.push_back(Want::Poll(store.rank));
+                self.wires[store.line as usize].wants.push_back(Want::Poll(store.rank));
                 self.serve(now, store.line);
             }
         }
@@ -477,11 +510,11 @@ impl<'a> Wires<'a> {
         }
         // Taken away while it was on its way.
         let cache = self.cache(rank);
-        if !self.lines[line as usize].held_by(cache) && !self.stores_to(rank, line) {
+        if !self.wires[line as usize].line.held_by(cache) && !self.stores_to(rank, line) {
             if let Some(watch) = &mut self.hands[rank as usize].watch {
                 watch.asked = true;
             }
-            self.queues[line as usize].wants.push_back(Want::Poll(rank));
+            self.wires[line as usize].wants.push_back(Want::Poll(rank));
             self.serve(now, line);
         }
     }
@@ -489,7 +522,7 @@ impl<'a> Wires<'a> {
     /// A rank looks at the line that it polls; whether it saw what it waits for.
     fn arrive_if(&mut self, now: Picos, rank: u32, line: u32) -> bool {
         match self.hands[rank as usize].watch {
-            Some(watch) if watch.line == line && self.values[watch.flag as usize] >= watch.wanted => {
+            Some(watch) if watch.line == line && self.flags[watch.flag as usize].value >= watch.wanted => {
                 self.hands[rank as usize].watch = None;
                 self.seen.push(Seen { rank, at: now.nanos() });
                 true
@@ -499,25 +532,25 @@ impl<'a> Wires<'a> {
     }
 
     /// How far a rank is from who raised a flag last, and the log entry of that.
-    pub fn raised(&self, rank: u32, flag: u32) -> (Level, usize) {
-        let (writer, entry) = self.raised[flag as usize];
-        (self.sitting.level(self.cache(rank), self.cache(writer)), entry)
+    pub fn raised(&self, rank: u32, flag: u32) -> (Level, u32) {
+        let Raised { by, entry, .. } = self.flags[flag as usize];
+        (self.sitting.level(self.cache(rank), self.cache(by)), entry)
     }
 
     /// What it is to read a flag from who raised it last.
     pub fn reads(&self, rank: u32, line: u32, flag: u32) -> Term {
-        let (cache, writer) = (self.cache(rank), self.cache(self.raised[flag as usize].0));
-        let away = self.sitting.away(cache, writer, self.lines[line as usize].home());
+        let (cache, writer) = (self.cache(rank), self.cache(self.flags[flag as usize].by));
+        let away = self.sitting.away(cache, writer, self.wires[line as usize].line.home());
         Term::Read(self.sitting.level(cache, writer), away)
     }
 
     /// A set of a rank.
-    pub fn set(rank: u32, line: u32, flag: u32, value: i64, op: usize, entry: usize) -> Store {
-        Store { rank, line, flag, value, atomic: false, op, entry, term: None }
+    pub fn set(rank: u32, line: u32, flag: u32, value: i64, op: usize, entry: u32) -> Store {
+        Store { rank, line, flag, value, atomic: false, op: op as u32, entry, term: None }
     }
 
     /// An add of a rank.
-    pub fn add(rank: u32, line: u32, flag: u32, op: usize, entry: usize) -> Store {
-        Store { rank, line, flag, value: 0, atomic: true, op, entry, term: None }
+    pub fn add(rank: u32, line: u32, flag: u32, op: usize, entry: u32) -> Store {
+        Store { rank, line, flag, value: 0, atomic: true, op: op as u32, entry, term: None }
     }
 }

@@ -202,12 +202,18 @@ impl Line {
         counts.of(alone) == 0
     }
 
+    /// The same as [`Line::arrives`], where prices tell how to find out soon.
+    pub fn arrives_at(&self, core: u32, prices: &impl Prices) -> Option<Picos> {
+        if self.surely_not_at(core, prices) {
+            return None;
+        }
+        self.arrives(core)
+    }
+
     /// A core reads it, served from `now` on; `nth` counts misses in a row. Returns when it has arrived.
     pub fn read(&mut self, now: Picos, core: u32, nth: u64, prices: &mut impl Prices) -> Picos {
-        if !self.surely_not_at(core, prices) {
-            if let Some(arrives) = self.arrives(core) {
-                return Picos(now.max(arrives).0 + prices.hit());
-            }
+        if let Some(arrives) = self.arrives_at(core, prices) {
+            return Picos(now.max(arrives).0 + prices.hit());
         }
         let (found, start, transfer) = match self.supplier(core, prices) {
             Some(transfer) => (Found::Cached, now, transfer),

@@ -4,10 +4,10 @@
 //! `home` gives all of them another. Flags that share a line move together, and nothing else of the plan changes: a proof of it
 //! holds for all homes.
 
-use super::{Carry, FlagRef, Layout, Op, Plan, PlanError, Region, Space, Take};
+use super::{Carry, FlagRef, Layout, Op, Plan, PlanError, Space, Take};
 use crate::topology::Shape;
 use crate::units::{Rank, LINE};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::str::FromStr;
 
@@ -53,7 +53,7 @@ impl FromStr for Home {
 }
 
 /// What moves as one: the flags of an array at one home that share a line, or a slot of one box.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Unit {
     Flags { array: u16, home: Rank, line: u16 },
     Slot { slot: u16, home: Rank },
@@ -65,6 +65,13 @@ impl Unit {
             Unit::Flags { home, .. } | Unit::Slot { home, .. } => home,
         }
     }
+}
+
+/// What a rank does with a line: flags are polled and slots read, or they are written.
+#[derive(Clone, Copy)]
+enum Use {
+    Polls,
+    Sets,
 }
 
 /// Who polls and who sets a line.
@@ -114,11 +121,11 @@ impl Plan {
 
     /// The home of each line that the plan uses, and whether that is one of those who poll it or set it.
     pub fn homes(&self) -> impl Iterator<Item = (Rank, bool)> {
-        let own = |(unit, Users { polls, sets }): (Unit, Users)| {
-            let home = unit.home();
-            (home, polls.contains(&home) || sets.contains(&home))
-        };
-        self.users().into_iter().map(own)
+        let mut own: HashMap<Unit, bool> = HashMap::new();
+        self.each_use(|unit, rank, _| *own.entry(unit).or_default() |= unit.home() == rank);
+        let mut own: Vec<(Unit, bool)> = own.into_iter().collect();
+        own.sort_unstable();
+        own.into_iter().map(|(unit, own)| (unit.home(), own))
     }
 
     fn unit_of(&self, flag: FlagRef) -> Unit {
@@ -129,41 +136,47 @@ impl Plan {
     /// Every line that an op names, and who uses it.
     fn users(&self) -> BTreeMap<Unit, Users> {
         let mut all: BTreeMap<Unit, Users> = BTreeMap::new();
-        for (rank, op) in self.ops() {
-            let mut touch = |space: Space, reads: bool, writes: bool| {
-                let Space::Slot { rank: home, slot } = space else { return };
-                let users = all.entry(Unit::Slot { slot, home }).or_default();
-                if reads {
-                    users.polls.insert(rank);
-                }
-                if writes {
-                    users.sets.insert(rank);
-                }
+        self.each_use(|unit, rank, uses| {
+            let users = all.entry(unit).or_default();
+            match uses {
+                Use::Polls => users.polls.insert(rank),
+                Use::Sets => users.sets.insert(rank),
             };
-            let mut read = |region: &Region| touch(region.space, true, false);
+        });
+        all
+    }
+
+    /// Every line that an op names, with its rank and what that does.
+    fn each_use(&self, mut uses: impl FnMut(Unit, Rank, Use)) {
+        for (rank, op) in self.ops() {
+            let mut touch = |space: Space, what: &[Use]| {
+                let Space::Slot { rank: home, slot } = space else { return };
+                what.iter().for_each(|&what| uses(Unit::Slot { slot, home }, rank, what));
+            };
             match op {
-                Op::Move { src, .. } => read(src),
-                Op::Fold { a, b, .. } => [a, b].into_iter().for_each(read),
-                Op::Set { carry: Some(Carry::Bytes(bytes)), .. } => read(bytes),
-                Op::Set { .. } | Op::Wait { .. } | Op::Add { .. } => {}
-            }
-            match op {
-                Op::Move { dst, .. } | Op::Fold { dst, .. } => touch(dst.space, false, true),
-                Op::Wait { take: Some(Take::Bytes(bytes)), .. } => touch(bytes.space, false, true),
+                Op::Move { src, dst } => {
+                    touch(src.space, &[Use::Polls]);
+                    touch(dst.space, &[Use::Sets]);
+                }
+                Op::Fold { a, b, dst } => {
+                    [a, b].into_iter().for_each(|region| touch(region.space, &[Use::Polls]));
+                    touch(dst.space, &[Use::Sets]);
+                }
+                Op::Set { carry: Some(Carry::Bytes(bytes)), .. } => touch(bytes.space, &[Use::Polls]),
+                Op::Wait { take: Some(Take::Bytes(bytes)), .. } => touch(bytes.space, &[Use::Sets]),
                 // Whoever learns where it is may do either.
                 Op::Set { carry: Some(Carry::Address(space)), .. }
-                | Op::Wait { take: Some(Take::Address(space)), .. } => touch(*space, true, true),
+                | Op::Wait { take: Some(Take::Address(space)), .. } => {
+                    touch(*space, &[Use::Polls, Use::Sets])
+                }
                 Op::Set { .. } | Op::Wait { .. } | Op::Add { .. } => {}
             }
             match op {
-                Op::Wait { flag, .. } => all.entry(self.unit_of(*flag)).or_default().polls.insert(rank),
-                Op::Set { flag, .. } | Op::Add { flag } => {
-                    all.entry(self.unit_of(*flag)).or_default().sets.insert(rank)
-                }
-                Op::Move { .. } | Op::Fold { .. } => false,
-            };
+                Op::Wait { flag, .. } => uses(self.unit_of(*flag), rank, Use::Polls),
+                Op::Set { flag, .. } | Op::Add { flag } => uses(self.unit_of(*flag), rank, Use::Sets),
+                Op::Move { .. } | Op::Fold { .. } => {}
+            }
         }
-        all
     }
 
     /// The plan with each line in this rank's box, where they are numbered anew, array by array and slot by slot.

@@ -23,7 +23,7 @@ const PLAYED: (usize, usize) = (300_000, 2_000);
 /// Runs of a rough play, and of a full one; plans of more ops than these are played roughly only where ranks exchange blocks: two runs say
 /// there what four do. (In long pipelines of an allreduce they differed by 13 %.)
 const RUNS: (usize, usize) = (2, 4);
-const LARGE: usize = 100_000;
+pub(super) const LARGE: usize = 100_000;
 /// Plans of more ops for each rank than these, which grow with their window, are played for two parts of it.
 const LONG: usize = 192;
 /// As many times smaller is the smaller of these parts.

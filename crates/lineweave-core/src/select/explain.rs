@@ -1,8 +1,11 @@
 //! A choice in plain words.
 
+use super::candidates::LARGE;
+use super::variants::ops;
 use super::{Choice, Question};
 use crate::cost::{cost_with, Options, Term};
 use crate::model::{Model, Provenance};
+use crate::plan::Op;
 use crate::units::{Bytes, Nanos};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -47,7 +50,9 @@ fn write_all(out: &mut String, model: &Model, question: &Question, choice: &Choi
 
     let attach = question.attach;
     let walk = super::walk(choice.plan(), model, &question.shape, question.box_bytes);
-    let options = Options { message: question.bytes, walk, trace: true, attach, ..Options::default() };
+    // In a long plan the second run has come into its pace.
+    let runs = if ops(choice.plan()) > LARGE { 2 } else { Options::default().runs };
+    let options = Options { runs, message: question.bytes, walk, trace: true, attach, ..Options::default() };
     let cost = cost_with(model, &question.shape, choice.plan(), &options);
     let mut shares: BTreeMap<Term, (f64, usize)> = BTreeMap::new();
     for step in &cost.critical {
@@ -121,12 +126,21 @@ impl std::fmt::Display for Times {
 /// The size that most of the plan's bytes move in.
 fn typical_bytes(choice: &Choice) -> usize {
     let mut by_size: BTreeMap<usize, usize> = BTreeMap::new();
+    // Mostly of the size of the one before.
+    let mut alike = (0, 0);
     for (_, op) in choice.plan().ops() {
-        match op {
-            crate::plan::Op::Move { src, .. } => *by_size.entry(src.len).or_default() += src.len,
-            crate::plan::Op::Fold { dst, .. } => *by_size.entry(dst.len).or_default() += dst.len,
-            crate::plan::Op::Set { .. } | crate::plan::Op::Wait { .. } | crate::plan::Op::Add { .. } => {}
+        let size = match op {
+            Op::Move { src, .. } => src.len,
+            Op::Fold { dst, .. } => dst.len,
+            Op::Set { .. } | Op::Wait { .. } | Op::Add { .. } => continue,
+        };
+        if size != alike.0 {
+            *by_size.entry(alike.0).or_default() += alike.1;
+            alike = (size, 0);
         }
+        alike.1 += size;
     }
+    *by_size.entry(alike.0).or_default() += alike.1;
+    by_size.retain(|&size, _| size > 0);
     by_size.into_iter().max_by_key(|&(size, bytes)| (bytes, size)).map_or(choice.window, |b| b.0)
 }

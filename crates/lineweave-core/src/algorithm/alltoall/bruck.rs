@@ -41,9 +41,9 @@ fn emit(b: &mut Builder, problem: &Problem, _: &Participants, params: &Params) -
     let rounds = ceil_log(p, 2);
     // What goes in round k: the blocks whose distance has that bit.
     let goes = |k: usize| (0..p).filter(move |d| d >> k & 1 == 1);
-    let bytes = |k: usize| goes(k).count() * n;
-    let carried = |k: usize| bytes(k) <= layout.payload();
-    let slots: Vec<u16> = (0..rounds).map(|k| b.slot(if carried(k) { 0 } else { bytes(k) })).collect();
+    let bytes: Vec<usize> = (0..rounds).map(|k| goes(k).count() * n).collect();
+    let carried = |k: usize| bytes[k] <= layout.payload();
+    let slots: Vec<u16> = (0..rounds).map(|k| b.slot(if carried(k) { 0 } else { bytes[k] })).collect();
     let round = b.flags("round", layout, rounds);
     let held = Place::acc(b.acc(p * n));
     let packed = Place::acc(b.acc(layout.payload().min(p * n)));
@@ -54,7 +54,7 @@ fn emit(b: &mut Builder, problem: &Problem, _: &Participants, params: &Params) -
         copy(b, rank, (0..p).map(|d| [input(grid.given(rank, (rank + d) % p)), place(d)]));
         // 2. Rounds.
         for (k, &slot) in slots.iter().enumerate() {
-            let (hop, all) = (1 << k, 0..bytes(k));
+            let (hop, all) = (1 << k, 0..bytes[k]);
             let (to, from) = ((rank + hop) % p, (rank + p - hop % p) % p);
             let store = |of: usize| match carried(k) {
                 true => packed.at(all.clone()),
