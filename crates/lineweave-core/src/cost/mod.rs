@@ -22,6 +22,8 @@
 mod compile;
 mod copies;
 mod data;
+mod events;
+mod hand;
 mod numbers;
 mod pieces;
 mod play;

@@ -3,6 +3,7 @@
 use super::compile::{Flag, Instruction, Playable};
 use super::copies::Copies;
 use super::data::Memory;
+use super::hand::Store;
 use super::pieces::Pieces;
 use super::rates::{Readings, Sitting};
 use super::schedule::{Agenda, Cpus};
@@ -273,7 +274,7 @@ impl Player<'_> {
         let value = self.value(flag, run, value);
         let entry = self.log.spend(rank, Some(pc), done, Term::Overhead(Part::Set));
         let (flag, line) = self.flag(bank, flag);
-        self.wires.store(done, Wires::set(rank, line, flag, value, pc, entry), &mut self.log);
+        self.wires.store(done, Store::set(rank, line, flag, value, pc, entry), &mut self.log);
         done
     }
 
@@ -287,7 +288,7 @@ impl Player<'_> {
         }
         let (flag, line) = self.flag(bank, flag);
         let issued = now + self.wires.sitting.rates.set;
-        let store = Wires::add(rank, line, flag, pc, self.log.last(rank));
+        let store = Store::add(rank, line, flag, pc, self.log.last(rank));
         // It takes no turn, so where ranks share a CPU it is over at once.
         if self.agenda.shares(cpu) {
             let at = self.wires.add_at_once(issued, store, &mut self.log);

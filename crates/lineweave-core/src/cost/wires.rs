@@ -1,33 +1,15 @@
 //! Flags on their lines while a plan is played: requests, stores on their way, and ranks that poll.
 
 use super::compile::Playable;
+use super::events::Events;
+use super::hand::{Hand, Store, Watch, AT_ONCE};
 use super::rates::{picos, Sitting};
 use super::term::Term;
 use super::trace::{Entry, Log, NONE};
-use crate::lines::{Leave, Line, Stores};
+use crate::lines::{Leave, Line};
 use crate::topology::Level;
 use crate::trace::Picos;
-use std::cmp::Ordering;
-use std::collections::{BinaryHeap, VecDeque};
-
-/// Stores to lines of others that a core has under way at once: the one that is served, and the next.
-const AT_ONCE: usize = 2;
-
-/// A store, or an atomic add, that a rank has issued.
-#[derive(Clone, Copy, Debug)]
-pub struct Store {
-    rank: u32,
-    line: u32,
-    flag: u32,
-    value: i64,
-    /// The rank waits for it, and adds.
-    atomic: bool,
-    op: u32,
-    /// The log entry of the op.
-    entry: u32,
-    /// Taking the line from the farthest that had it.
-    term: Option<Term>,
-}
+use std::collections::VecDeque;
 
 /// What a rank wants of a line.
 #[derive(Clone, Copy, Debug)]
@@ -44,51 +26,6 @@ enum Event {
     Drain(u32),
     Land { rank: u32, place: u8 },
     Arrive { rank: u32, line: u32 },
-}
-
-/// An event in its order: of those at one time, the one that was foreseen first.
-#[derive(Clone, Copy, Debug)]
-struct Due {
-    /// When, and behind that its number.
-    key: u128,
-    event: Event,
-}
-
-impl Due {
-    fn at(&self) -> Picos {
-        Picos((self.key >> 64) as u64)
-    }
-}
-
-impl PartialEq for Due {
-    fn eq(&self, other: &Due) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for Due {}
-
-impl PartialOrd for Due {
-    fn partial_cmp(&self, other: &Due) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Due {
-    /// The heap gives its greatest first.
-    fn cmp(&self, other: &Due) -> Ordering {
-        other.key.cmp(&self.key)
-    }
-}
-
-/// What a rank waits for.
-#[derive(Clone, Copy, Debug)]
-struct Watch {
-    flag: u32,
-    line: u32,
-    wanted: i64,
-    /// Whether a load of it is under way.
-    asked: bool,
 }
 
 /// A rank has seen what it waited for.
@@ -111,26 +48,6 @@ struct Wire {
     watchers: Vec<u32>,
 }
 
-#[derive(Clone, Debug, Default)]
-struct Hand {
-    stores: Stores<Store>,
-    /// Those that have left and not landed.
-    under_way: [Option<Store>; AT_ONCE],
-    watch: Option<Watch>,
-    /// The line among whose watchers it was put last.
-    listed: Option<u32>,
-    drains: Option<Picos>,
-}
-
-impl Hand {
-    /// A store leaves; its place among those under way.
-    fn put_under_way(&mut self, store: Store) -> u8 {
-        let place = usize::from(self.under_way[0].is_some());
-        self.under_way[place] = Some(store);
-        place as u8
-    }
-}
-
 /// A flag's value, who raised it last, and the log entry of that.
 #[derive(Clone, Copy, Debug)]
 struct Raised {
@@ -148,8 +65,7 @@ pub struct Wires<'a> {
     flags: Vec<Raised>,
     /// Whether levels are asked for.
     explains: bool,
-    events: BinaryHeap<Due>,
-    count: u64,
+    events: Events<Event>,
     seen: Vec<Seen>,
 }
 
@@ -170,8 +86,7 @@ impl<'a> Wires<'a> {
             hands: vec![Hand::default(); sitting.cache.len()],
             flags: vec![Raised { value: 0, by: 0, entry: NONE }; flags],
             explains,
-            events: BinaryHeap::new(),
-            count: 0,
+            events: Events::new(),
             seen: Vec::new(),
             sitting,
         }
@@ -179,7 +94,7 @@ impl<'a> Wires<'a> {
 
     /// When the next event is due, in ns.
     pub fn next(&self) -> f64 {
-        self.events.peek().map_or(f64::INFINITY, |due| due.at().nanos())
+        self.events.next().map_or(f64::INFINITY, |at| at.nanos())
     }
 
     /// What ranks have seen since this was last asked.
@@ -188,8 +103,7 @@ impl<'a> Wires<'a> {
     }
 
     fn at(&mut self, at: Picos, event: Event) {
-        self.count += 1;
-        self.events.push(Due { key: u128::from(at.0) << 64 | u128::from(self.count), event });
+        self.events.push(at, event);
     }
 
     fn cache(&self, rank: u32) -> u32 {
@@ -304,9 +218,8 @@ impl<'a> Wires<'a> {
 
     /// Handles the next event.
     pub fn step(&mut self, log: &mut Log) {
-        let Some(due) = self.events.pop() else { return };
-        let at = due.at();
-        match due.event {
+        let Some((at, event)) = self.events.pop() else { return };
+        match event {
             Event::Serve(line) => {
                 if self.wires[line as usize].alarm == Some(at) {
                     self.wires[line as usize].alarm = None;
@@ -542,15 +455,5 @@ impl<'a> Wires<'a> {
         let (cache, writer) = (self.cache(rank), self.cache(self.flags[flag as usize].by));
         let away = self.sitting.away(cache, writer, self.wires[line as usize].line.home());
         Term::Read(self.sitting.level(cache, writer), away)
-    }
-
-    /// A set of a rank.
-    pub fn set(rank: u32, line: u32, flag: u32, value: i64, op: usize, entry: u32) -> Store {
-        Store { rank, line, flag, value, atomic: false, op: op as u32, entry, term: None }
-    }
-
-    /// An add of a rank.
-    pub fn add(rank: u32, line: u32, flag: u32, op: usize, entry: u32) -> Store {
-        Store { rank, line, flag, value: 0, atomic: true, op: op as u32, entry, term: None }
     }
 }
