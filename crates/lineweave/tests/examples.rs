@@ -42,7 +42,7 @@ fn every_example_is_run_here() {
     }
 }
 
-/// The text between the start of a public function's documentation and the function.
+/// The text between the start of a public function's documentation and the function, which may be a row of a table.
 fn documented(source: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut said = String::new();
@@ -53,13 +53,20 @@ fn documented(source: &str) -> Vec<(String, String)> {
         } else if let Some(rest) = line.strip_prefix("pub fn ") {
             let name = rest.split(['<', '(']).next().unwrap_or(rest);
             found.push((name.to_owned(), std::mem::take(&mut said)));
-        } else if line.starts_with("start_") {
-            found.push((line.split('(').next().unwrap_or(line).to_owned(), std::mem::take(&mut said)));
+        } else if let Some(name) = row(line).filter(|_| !said.is_empty()) {
+            found.push((name.to_owned(), std::mem::take(&mut said)));
         } else if !line.starts_with("#[") {
             said.clear();
         }
     }
     found
+}
+
+/// The function that a row of a table is: a name with its parameters.
+fn row(line: &str) -> Option<&str> {
+    let (name, _) = line.split_once('(')?;
+    let is_name = |name: &str| name.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+    (!name.is_empty() && name != "pub" && is_name(name)).then_some(name)
 }
 
 #[test]
