@@ -19,7 +19,8 @@ pub const RANK_VARIABLE: &str = LAUNCHERS[1];
 impl Team {
     /// Starts one process a rank; `command` makes each. In it, [`from_environment`] joins the team.
     ///
-    /// Processes that were started before one failed to start are killed.
+    /// Processes that were started before one failed to start are killed. A process that another thread of the program starts
+    /// meanwhile may inherit the team's descriptor, and holds its memory until it ends.
     ///
     /// # Errors
     /// [`Error::System`] when a process cannot be started.
