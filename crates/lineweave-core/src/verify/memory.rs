@@ -29,6 +29,10 @@ impl Piece for Value {
             Value { expr: self.expr, origin: self.origin + by }
         }
     }
+
+    fn goes_on(&self, by: usize, next: &Value) -> bool {
+        self.tail(by) == *next
+    }
 }
 
 /// The last write of some bytes and the reads since then that no later read is known to follow.
@@ -41,6 +45,11 @@ pub(super) struct Access {
 impl Piece for Access {
     fn tail(&self, _: usize) -> Access {
         self.clone()
+    }
+
+    /// Different steps made them.
+    fn goes_on(&self, _: usize, _: &Access) -> bool {
+        false
     }
 }
 
@@ -113,7 +122,7 @@ impl Shadow {
 }
 
 /// Reads of `in` and writes of `out` of one rank in one run, as if both were one buffer.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Shared {
     pub(super) written: bool,
     pub(super) reads: Vec<Epoch>,
@@ -122,5 +131,9 @@ pub(super) struct Shared {
 impl Piece for Shared {
     fn tail(&self, _: usize) -> Shared {
         self.clone()
+    }
+
+    fn goes_on(&self, _: usize, next: &Shared) -> bool {
+        self == next
     }
 }

@@ -5,9 +5,13 @@
 pub(super) trait Piece: Clone {
     /// What the same stretch holds from `by` bytes further on.
     fn tail(&self, by: usize) -> Self;
+
+    /// Whether `next` is what the same stretch holds from `by` bytes further on, so that both may be one.
+    fn goes_on(&self, by: usize, next: &Self) -> bool;
 }
 
-/// Contiguous stretches that cover `0 .. len`, each with a value.
+/// Contiguous stretches that cover `0 .. len`, each with a value. Changes join what goes on: bytes that arrive one after the other are one
+/// stretch, and not as many as there were writes.
 #[derive(Clone, Debug)]
 pub(super) struct Segments<T> {
     /// First byte and value; the next entry's first byte, or `len`, ends it.
@@ -70,6 +74,23 @@ impl<T: Piece> Segments<T> {
             let (from, value) = &mut self.items[i];
             change(*from, to, value);
         }
+        self.join(first, last);
+    }
+
+    /// Joins the stretches `first .. last` with each other, and with those beside them, where one goes on with the next.
+    fn join(&mut self, first: usize, last: usize) {
+        let begin = first.saturating_sub(1);
+        let mut kept = begin;
+        let end = self.items.len().min(last + 1);
+        for next in begin + 1..end {
+            let (start, value) = &self.items[kept];
+            if value.goes_on(self.items[next].0 - start, &self.items[next].1) {
+                continue;
+            }
+            kept += 1;
+            self.items.swap(kept, next);
+        }
+        self.items.drain((kept + 1).min(end)..end);
     }
 
     /// `start .. end` now holds `pieces`, given as (distance from `start`, value) with the first at 0.
@@ -78,9 +99,10 @@ impl<T: Piece> Segments<T> {
         let last = self.split(end);
         if last == first + 1 && pieces.len() == 1 {
             self.items[first].1 = pieces[0].1.clone();
-            return;
+        } else {
+            self.items.splice(first..last, pieces.iter().map(|(at, v)| (start + at, v.clone())));
         }
-        self.items.splice(first..last, pieces.iter().map(|(at, v)| (start + at, v.clone())));
+        self.join(first, first + pieces.len());
     }
 }
 
@@ -94,6 +116,10 @@ mod tests {
     impl Piece for From {
         fn tail(&self, by: usize) -> From {
             From(self.0 + by)
+        }
+
+        fn goes_on(&self, by: usize, next: &From) -> bool {
+            self.0 + by == next.0
         }
     }
 
@@ -112,6 +138,21 @@ mod tests {
         );
         s.replace(0, 10, &[(0, From(7))]);
         assert_eq!(all(&s), vec![(0, 10, 7)]);
+    }
+
+    #[test]
+    fn what_goes_on_is_one_stretch() {
+        let mut s = Segments::new(10, From(100));
+        s.replace(0, 2, &[(0, From(0))]);
+        s.replace(4, 6, &[(0, From(4))]);
+        assert_eq!(all(&s), vec![(0, 2, 0), (2, 4, 102), (4, 6, 4), (6, 10, 106)]);
+        s.replace(2, 4, &[(0, From(2)), (1, From(3))]);
+        assert_eq!(all(&s), vec![(0, 6, 0), (6, 10, 106)]);
+        s.update(0, 10, |start, _, value| *value = From(50 + start));
+        assert_eq!(all(&s), vec![(0, 10, 50)]);
+        s.replace(9, 10, &[(0, From(0))]);
+        s.update(2, 3, |_, _, value| *value = From(7));
+        assert_eq!(all(&s), vec![(0, 2, 50), (2, 3, 7), (3, 9, 53), (9, 10, 0)]);
     }
 
     #[test]
