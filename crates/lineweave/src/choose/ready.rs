@@ -41,6 +41,8 @@ pub(crate) struct Ready {
     pub scale: Option<ScaleFn>,
     /// By which ranks know it.
     pub called: Called,
-    /// One window does, it may run in place, and nothing is asked before.
+    /// One window does, and nothing is asked before.
     pub simple: bool,
+    /// That window's plan may run on one buffer.
+    pub in_place: bool,
 }

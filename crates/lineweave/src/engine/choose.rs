@@ -79,12 +79,11 @@ impl Engine {
         };
         let sequence = self.sequence_of(self.book.key_of(call))?;
         let (plan, bytes) = sequence.next(call.bytes());
-        let simple = bytes == call.bytes()
-            && !self.asks(call)
-            && (!has_two_buffers(call.collective) || self.runs_in_place(plan));
+        let simple = bytes == call.bytes() && !self.asks(call);
+        let in_place = !has_two_buffers(call.collective) || self.runs_in_place(plan);
         let reproducible = self.book.reproducible;
         let called = call.called(reproducible);
-        Ok(Ready { call: *call, reproducible, sequence, fold, scale, called, simple })
+        Ok(Ready { call: *call, reproducible, sequence, fold, scale, called, simple, in_place })
     }
 
     /// The plans of a call whose buffers are all shared.

@@ -64,8 +64,9 @@ impl Engine {
         if call.count == 0 && collective.moves_data() {
             return self.nothing_to_do(call);
         }
-        let Ready { ref sequence, fold, scale, called, simple, .. } = *self.ready(call)?;
-        if !simple {
+        let Ready { ref sequence, fold, scale, called, simple, in_place, .. } = *self.ready(call)?;
+        let (plan, bytes) = sequence.next(call.bytes());
+        if !simple || (self.find_alias(call, input, output)? && !in_place) {
             if self.asks(call) {
                 // SAFETY: passed on.
                 return unsafe { self.call_asking(call, None, input, output) };
@@ -74,8 +75,6 @@ impl Engine {
             // SAFETY: passed on.
             return unsafe { self.run_plan(plan, input, output) };
         }
-        let (plan, bytes) = sequence.next(call.bytes());
-        self.find_alias(call, input, output)?;
         self.begin(collective.name(), called)?;
         if self.book().check {
             self.compare(call, &[])?;
@@ -87,7 +86,7 @@ impl Engine {
             unsafe { scale(output, call.count, contributions(collective, self.rank(), self.ranks())) };
         }
         self.end();
-        if collective == Collective::Allreduce && scale.is_none() && !self.book().check {
+        if in_place && collective == Collective::Allreduce && scale.is_none() && !self.book().check {
             self.keep_swap(call, plan);
         }
         Ok(())
