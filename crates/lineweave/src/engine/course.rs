@@ -86,6 +86,7 @@ impl Engine {
             unsafe { scale(output, call.count, contributions(collective, self.rank(), self.ranks())) };
         }
         self.end();
+        // When it is called again, it may be in place.
         if in_place && collective == Collective::Allreduce && scale.is_none() && !self.book().check {
             self.keep_swap(call, plan);
         }
