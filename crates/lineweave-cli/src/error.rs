@@ -222,7 +222,7 @@ pub enum CliError {
     Peer(#[from] crate::bench::PeerError),
     /// A team that is kept for measuring.
     #[error(transparent)]
-    Crew(#[from] lineweave::trial::CrewError),
+    Crew(#[from] lineweave_tune::trial::CrewError),
     /// This program cannot start itself as a rank.
     #[error("cannot find this program's own file to start ranks with: {0}; run it by its path")]
     OwnFile(io::Error),

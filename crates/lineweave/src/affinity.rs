@@ -124,7 +124,7 @@ pub fn restrict(cpus: &[usize]) -> Result<(), AffinityError> {
 /// Pins the calling thread to one CPU. On return it runs there.
 ///
 /// # Errors
-/// An [`AffinityError`]; the thread then runs where it ran before.
+/// Why it could not; the thread then runs where it ran before.
 pub fn pin(cpu: usize) -> Result<(), AffinityError> {
     restrict(&[cpu])
 }

@@ -12,7 +12,7 @@ mod sets;
 mod shelf;
 mod uneven;
 
-pub(crate) use adopt::Adoptable;
+pub use adopt::Adoptable;
 pub(crate) use book::{Book, Room};
 pub(crate) use reach::Reach;
 pub(crate) use ready::{Ready, Sequence};

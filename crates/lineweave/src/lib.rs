@@ -57,8 +57,9 @@ pub mod communicator;
 mod calls;
 pub mod requests;
 pub mod team;
-pub mod measure;
-pub mod trial;
+// For the crate `lineweave-tune`.
+#[doc(hidden)]
+pub mod internal;
 pub mod who;
 pub mod node;
 pub mod doctor;

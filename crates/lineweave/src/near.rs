@@ -49,7 +49,7 @@ pub(crate) fn keep(start: *mut u8, bytes: usize) -> Near {
 ///
 /// # Safety
 /// The range is whole pages of private memory that nobody uses, and whose contents nobody needs: they are zeros afterwards.
-pub(crate) unsafe fn renew(start: *mut u8, bytes: usize) {
+pub unsafe fn renew(start: *mut u8, bytes: usize) {
     if keep(start, bytes) != Near::OneNode {
         // SAFETY: upheld by the caller. A kernel that refuses leaves the pages where they are.
         let _ = unsafe { rustix::mm::madvise(start.cast(), bytes, Advice::LinuxDontNeed) };
@@ -61,7 +61,7 @@ pub(crate) fn probe() -> Near {
     // One page of nobody's.
     let mut page = crate::scratch::Scratch::default();
     match page.grow(rustix::param::page_size()) {
-        Ok(()) => keep(page.start(), page.len()),
+        Ok(()) => keep(page.start(), page.bytes()),
         Err(e) => Near::Refused { reason: e.to_string() },
     }
 }
@@ -137,7 +137,7 @@ mod tests {
     fn memory_is_usable_whether_the_kernel_agrees_or_not() {
         let mut memory = Scratch::default();
         memory.grow(1 << 20).expect("memory");
-        let (start, len) = (memory.start(), memory.len());
+        let (start, len) = (memory.start(), memory.bytes());
         let outcome = prefer(start, len);
         assert!(
             outcome.is_ok() || outcome.as_ref().is_err_and(|e| e.raw_os_error() != Some(libc::EFAULT)),

@@ -42,8 +42,8 @@ impl Scratch {
         self.start
     }
 
-    /// Bytes.
-    pub fn len(&self) -> usize {
+    /// How long it is.
+    pub fn bytes(&self) -> usize {
         self.len
     }
 

@@ -1,8 +1,8 @@
 //! What a benchmark measures, read from `bench/definitions/*.toml` (schema: `bench/README.md`).
 
 use lineweave::settings::Wait;
-use lineweave::trial::DataPath;
 use lineweave_core::collective::Collective;
+use lineweave_tune::trial::DataPath;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;

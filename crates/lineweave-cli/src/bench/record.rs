@@ -35,7 +35,7 @@ impl Provenance {
     pub fn gather(node: &NodeInfo, chosen_by: String) -> Provenance {
         let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
         Provenance {
-            measured_at: lineweave::measure::utc::now(),
+            measured_at: lineweave_tune::measure::utc::now(),
             version: env!("CARGO_PKG_VERSION"),
             commit: commit(),
             cpu: node.fingerprint.cpu.clone(),

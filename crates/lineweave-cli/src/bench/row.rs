@@ -2,10 +2,10 @@
 
 use super::definition::{Buffers, Subject, Team};
 use super::peers::stats;
-use lineweave::trial::{Outcome, Way};
 use lineweave_core::algorithm::spec::Named;
 use lineweave_core::collective::Collective;
 use lineweave_core::profile::Stats;
+use lineweave_tune::trial::{Outcome, Way};
 use serde::Serialize;
 
 /// What one subject took for one case.

@@ -8,8 +8,8 @@ use super::definition::{Buffers, Definition, Subject, Team};
 use super::peers::{stats, Measurement, PeerError, Peers, Request};
 use super::row::{algorithm_name, Row, Skipped, Windows};
 use crate::error::CliError;
-use lineweave::trial::{Crew, CrewError, Outcome, Rested, Trial};
 use lineweave_core::collective::Collective;
+use lineweave_tune::trial::{Crew, CrewError, Outcome, Rested, Trial};
 use std::collections::BTreeMap;
 use std::time::Duration;
 

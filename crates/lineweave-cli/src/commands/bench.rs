@@ -25,10 +25,10 @@ use lineweave::node::NodeInfo;
 use lineweave::settings::Settings;
 use lineweave::team::Charter;
 use lineweave::topology::Source;
-use lineweave::trial::Crew;
 use lineweave::tuning::{Origin, Tuning};
 use lineweave_core::algorithm::spec::parts;
 use lineweave_core::units::{Bytes, Nanos};
+use lineweave_tune::trial::Crew;
 use std::path::PathBuf;
 
 /// Which kinds of team.

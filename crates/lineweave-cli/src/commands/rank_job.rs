@@ -5,7 +5,7 @@ use super::bench::first;
 use crate::error::CliError;
 use crate::session::Session;
 use lineweave::team;
-use lineweave::trial::serve;
+use lineweave_tune::trial::serve;
 use std::io;
 use std::process::Command;
 

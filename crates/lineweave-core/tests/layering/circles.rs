@@ -64,8 +64,8 @@ fn from_root(module: &[String], path: &[String], modules: &BTreeSet<Path>) -> Op
 }
 
 /// Which files import which, by module; what a module passes on is imported from where it is.
-fn imports() -> BTreeMap<Path, BTreeSet<Path>> {
-    let source = crates_directory().join("lineweave/src");
+fn imports(name: &str) -> BTreeMap<Path, BTreeSet<Path>> {
+    let source = crates_directory().join(name).join("src");
     let mut files = BTreeMap::new();
     for file in sources(&source) {
         let relative = file.strip_prefix(&source).expect("below src").with_extension("");
@@ -125,13 +125,18 @@ fn circles<T: Ord>(edges: &BTreeMap<T, BTreeSet<T>>, most: usize) -> BTreeSet<Ve
 
 #[test]
 fn files_import_each_other_one_way() {
-    let imports = imports();
-    assert!(imports.len() > 100, "{} files import others, and there are more", imports.len());
-    let state = ["engine", "state"].map(str::to_owned).to_vec();
-    let windows = ["engine", "windows"].map(str::to_owned).to_vec();
-    assert!(imports[&windows].contains(&state), "imports are followed: {:?}", imports[&windows]);
-    let found = circles(&imports, MOST);
-    assert!(found.is_empty(), "circles of more than {MOST} files: {found:#?}");
+    let module = |path: &str| path.split('/').map(str::to_owned).collect::<Path>();
+    for (name, files, from, to) in [
+        ("lineweave", 100, "engine/windows", "engine/state"),
+        ("lineweave-tune", 25, "trial/race", "trial/crew"),
+    ] {
+        let imports = imports(name);
+        assert!(imports.len() > files, "{name}: {} files import others, and there are more", imports.len());
+        let followed = &imports[&module(from)];
+        assert!(followed.contains(&module(to)), "imports are followed: {followed:?}");
+        let found = circles(&imports, MOST);
+        assert!(found.is_empty(), "circles of more than {MOST} files: {found:#?}");
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use super::shelf::Key;
 
 /// A choice of one's own for one call, proven and compiled on one rank.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Adoptable {
-    pub key: Key,
-    pub sequence: Sequence,
+pub struct Adoptable {
+    pub(crate) key: Key,
+    pub(crate) sequence: Sequence,
 }

@@ -19,7 +19,7 @@ pub use parcels::Message;
 pub use site::Site;
 
 use crate::call::CallSpec;
-use crate::choose::{Adoptable, Book};
+use crate::choose::Book;
 use crate::engine::{Engine, Family, Job, Mode};
 use crate::error::Error;
 use crate::kernel::CopyPolicy;
@@ -27,7 +27,7 @@ use crate::progress::{self, Progress};
 use crate::segment::Segment;
 use crate::sync::Ordering;
 use crate::tuning::Chosen;
-use crate::wait::{Budget, ProgressHook};
+use crate::wait::ProgressHook;
 use crate::watch::Attendant;
 use lineweave_core::plan::Plan;
 use lineweave_core::select::Question;
@@ -258,16 +258,6 @@ impl Communicator {
         self.engine_ref().failure()
     }
 
-    /// Changes how this rank waits.
-    pub(crate) fn set_wait_budget(&mut self, budget: Budget) {
-        self.engine().set_wait_budget(budget);
-    }
-
-    /// How this rank waits.
-    pub(crate) fn wait_budget(&self) -> Budget {
-        self.engine_ref().wait_budget()
-    }
-
     /// Changes how this rank copies.
     pub fn set_copy_policy(&mut self, copy: CopyPolicy) {
         self.engine().set_copy_policy(copy);
@@ -327,26 +317,6 @@ impl Communicator {
     /// The question that a call of this size poses to whoever chooses.
     pub fn question(&self, call: &CallSpec) -> Question {
         self.engine_ref().question(call)
-    }
-
-    /// Proves and compiles a choice for a call, to be used by [`Communicator::adopt`]. Every rank must prepare the
-    /// same choices in the same order.
-    ///
-    /// # Errors
-    /// [`Error::Plan`] or [`Error::NoPlan`] when it does not apply, [`Error::Refuted`].
-    pub(crate) fn prepare_choice(&mut self, call: &CallSpec, chosen: &Chosen) -> Result<Adoptable, Error> {
-        self.engine().prepare_choice(call, chosen)
-    }
-
-    /// Calls of this size run this choice from now on, whatever the tuning says, until
-    /// [`Communicator::forget`]. Every rank must adopt the same.
-    pub(crate) fn adopt(&mut self, choice: &Adoptable) {
-        self.engine().adopt(choice);
-    }
-
-    /// Calls of this size run what the tuning says again.
-    pub(crate) fn forget(&mut self, choice: &Adoptable) {
-        self.engine().forget(choice);
     }
 }
 

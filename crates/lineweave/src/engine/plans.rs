@@ -73,7 +73,7 @@ impl Plans {
 
     /// Bytes of this rank's own memory.
     pub fn private_bytes(&self) -> usize {
-        self.scratch.len() + self.reach_room.len() + self.shadow.len() + self.setup().plan_bytes
+        self.scratch.bytes() + self.reach_room.bytes() + self.shadow.bytes() + self.setup().plan_bytes
     }
 }
 

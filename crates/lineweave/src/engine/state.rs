@@ -220,7 +220,7 @@ impl Engine {
     /// # Safety
     /// `input` must be valid for `bytes` bytes.
     pub(crate) unsafe fn shadow_copy(&mut self, input: *const u8, bytes: usize) -> *const u8 {
-        debug_assert!(bytes <= self.plans.shadow.len());
+        debug_assert!(bytes <= self.plans.shadow.bytes());
         // SAFETY: the caller vouches for the source; the shadow was grown to `bytes` and is private.
         unsafe { std::ptr::copy_nonoverlapping(input, self.plans.shadow.start(), bytes) };
         self.plans.shadow.start()

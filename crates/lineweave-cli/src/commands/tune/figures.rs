@@ -2,11 +2,11 @@
 
 use super::programme::Case;
 use crate::bench::Team;
-use lineweave::trial::{Race, Runner};
 use lineweave_core::collective::Collective;
 use lineweave_core::profile::Stats;
 use lineweave_core::select::Question;
 use lineweave_core::units::Bytes;
+use lineweave_tune::trial::{Race, Runner};
 use serde::Serialize;
 use std::collections::BTreeMap;
 

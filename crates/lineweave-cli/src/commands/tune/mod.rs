@@ -15,17 +15,17 @@ use crate::files::{fuller, make_room, replace};
 use crate::session::Session;
 use crate::size::Size;
 use figures::{Cause, Figures};
-use lineweave::measure::{measure, ProbeSet};
 use lineweave::node::NodeInfo;
 use lineweave::settings::Settings;
 use lineweave::team::Charter;
-use lineweave::trial::{race, Crew, CrewError, Field, Gauge, Race};
 use lineweave::tuning::{remove_kept, Origin, Tuning, CHOICES_FILE};
 use lineweave_core::collective::Collective;
 use lineweave_core::model::fit;
 use lineweave_core::profile::Profile;
 use lineweave_core::select::{select, Candidate, Choices, Question, SelectError, Tuned};
 use lineweave_core::units::{Bytes, Nanos};
+use lineweave_tune::measure::{measure, ProbeSet};
+use lineweave_tune::trial::{question, race, Crew, CrewError, Field, Gauge, Race};
 use programme::{rules, weight, Case, Programme, Time, BETWEEN};
 use report::ChoiceObject;
 use std::collections::{BTreeMap, VecDeque};
@@ -217,7 +217,7 @@ impl Tune<'_> {
             let moves = collective.moves_data();
             let attach = raced.reach && moves && self.tuning.attaches(self.settings.attach, bytes);
             let direct = attach || raced.team == Team::Threads;
-            Question { attach, ..raced.charter.question(collective, bytes, direct) }
+            Question { attach, ..question(&raced.charter, collective, bytes, direct) }
         });
         // Long messages first: they take longest.
         let mut open: Vec<(usize, Question)> = questions.enumerate().collect();

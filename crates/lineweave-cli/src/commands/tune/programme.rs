@@ -1,8 +1,8 @@
 //! What `lineweave tune` asks of each team, and how its time is shared among races.
 
 use super::Arguments;
-use lineweave::trial::Rules;
 use lineweave_core::collective::Collective;
+use lineweave_tune::trial::Rules;
 use std::time::{Duration, Instant};
 
 /// Message sizes, each eight times the one before, from a word to what no cache of a core holds; and 1 MiB, as much as goes through a box in

@@ -4,12 +4,12 @@ use crate::error::CliError;
 use crate::session::Session;
 use lineweave::node::NodeInfo;
 use lineweave::team::Charter;
-use lineweave::trial::{Crew, CrewError, Rested, Trial, Way};
 use lineweave::tuning::{Origin, Tuning};
 use lineweave_core::model::Values;
 use lineweave_core::profile::Stats;
 use lineweave_core::select::{Choices, Question};
 use lineweave_lab::closed_form::Row;
+use lineweave_tune::trial::{Crew, CrewError, Rested, Trial, Way};
 use std::collections::BTreeMap;
 
 /// Windows of each algorithm, in turn, so that drift meets all alike.

@@ -82,7 +82,7 @@ mod arch {
     #[inline(always)]
     pub fn serialize() {
         // The clock and the fence of a full barrier are the portable way to end what came before.
-        crate::sync::fence(crate::sync::Ordering::SeqCst); // SYNC: sleepers (its order is not relied on)
+        lineweave::sync::fence(lineweave::sync::Ordering::SeqCst); // SYNC: sleepers (its order is not relied on)
     }
     pub fn has_cldemote() -> bool {
         false

@@ -2,9 +2,9 @@
 
 use super::random::Random;
 use super::timing::{Rules, Samples};
-use crate::communicator::Communicator;
-use crate::error::Error;
-use crate::scratch::Scratch;
+use lineweave::internal::Scratch;
+use lineweave::Communicator;
+use lineweave::Error;
 use lineweave_core::profile::Unidentified;
 use lineweave_core::topology::{Cpu, Level};
 use std::collections::BTreeMap;

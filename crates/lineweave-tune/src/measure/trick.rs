@@ -7,11 +7,11 @@ use super::cache;
 use super::cell::{Crew, Hand, Key, Offer, Role, Task};
 use super::plans;
 use super::timing::{collect_samples, Rules, Samples};
-use crate::error::Error;
-use crate::flag;
-use crate::sync::{
+use lineweave::flag;
+use lineweave::sync::{
     has_load_fence, has_prefetch_for_write, load_fence, prefetch_for_write, spin_loop, AtomicU64, Ordering,
 };
+use lineweave::Error;
 use lineweave_core::units::LINE;
 
 /// Sets the own flag to a value and waits until the other has it; whether it came.
@@ -63,9 +63,9 @@ pub fn offer(crew: &Crew, offer: &mut Offer) {
 
 fn lines(hand: &mut Hand<'_>, rules: &Rules, ahead: bool) -> Result<Samples, Error> {
     let plan = plans::exchange_of_blocks(BLOCK)?;
-    let before = hand.comm.engine().set_ahead(ahead);
+    let before = hand.comm.set_ahead(ahead);
     let samples = plans::time(hand, rules, &plan);
-    hand.comm.engine().set_ahead(before);
+    hand.comm.set_ahead(before);
     samples
 }
 

@@ -57,8 +57,8 @@ pub fn beyond(cpus: usize, offer: &mut Offer) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::Settings;
-    use crate::team::{Charter, Team};
+    use lineweave::settings::Settings;
+    use lineweave::team::{Charter, Team};
     use lineweave_core::topology::{Cpu, Level};
 
     #[test]
@@ -92,7 +92,7 @@ mod tests {
                 let id = comm.prepare(plan)?;
                 for _ in 0..200 {
                     // SAFETY: no op of these plans touches a buffer.
-                    unsafe { comm.run(id, crate::communicator::Buffers::NONE) }?;
+                    unsafe { comm.run(id, lineweave::communicator::Buffers::NONE) }?;
                 }
                 comm.barrier()?;
             }

@@ -2,8 +2,8 @@
 
 use super::cell::Hand;
 use super::timing::{collect_samples, Rules, Samples};
-use crate::engine::Buffers;
-use crate::error::Error;
+use lineweave::communicator::Buffers;
+use lineweave::Error;
 use lineweave_core::algorithm::{find, Problem};
 use lineweave_core::collective::Collective;
 use lineweave_core::plan::{Params, Plan};

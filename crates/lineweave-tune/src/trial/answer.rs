@@ -1,9 +1,9 @@
 //! Whether a collective gives the right answer, before it is timed.
 
 use super::window::{Bench, Page, Refused, Trial};
-use crate::call::CallSpec;
-use crate::communicator::Communicator;
-use crate::kernel::Operator;
+use lineweave::kernel::Operator;
+use lineweave::CallSpec;
+use lineweave::Communicator;
 use lineweave_core::collective::Collective;
 
 impl Bench {

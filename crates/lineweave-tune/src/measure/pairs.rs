@@ -9,11 +9,11 @@ use super::cell::Key;
 use super::clock::Clock;
 use super::random::Random;
 use super::timing::Samples;
-use crate::affinity;
-use crate::error::Error;
-use crate::flag;
-use crate::scratch::Scratch;
-use crate::sync::{spin_loop, AtomicU64};
+use lineweave::flag;
+use lineweave::internal::pin;
+use lineweave::internal::Scratch;
+use lineweave::sync::{spin_loop, AtomicU64};
+use lineweave::Error;
 use lineweave_core::profile::Unidentified;
 use lineweave_core::topology::{Cpu, Topology};
 use std::sync::mpsc::{channel, Receiver, Sender};
@@ -98,7 +98,11 @@ impl Pairs {
                 let (report, os, line) = (report.clone(), cpu.os, line.start() as usize);
                 std::thread::Builder::new()
                     .spawn_scoped(scope, move || work(os, line, &meetings, &tell, &report))
-                    .map_err(|e| Error::system("starting a thread that measures", e, ""))?;
+                    .map_err(|e| Error::System {
+                        what: "starting a thread that measures".to_owned(),
+                        reason: e.to_string(),
+                        advice: "",
+                    })?;
                 hands.push(hand);
                 ready.push(told);
             }
@@ -166,7 +170,7 @@ fn work(
     ready: &Sender<bool>,
     report: &Sender<Outcome>,
 ) {
-    let bound = affinity::pin(os).is_ok();
+    let bound = pin(os).is_ok();
     // The first touch: the line lies near this CPU.
     // SAFETY: a buffer of a line that outlives this thread and that nobody else uses yet.
     unsafe { (line as *mut u8).write_volatile(0) };
@@ -243,7 +247,7 @@ fn reach_late(flag: &AtomicU64, value: u64) -> Option<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cpus::UsableCpus;
+    use lineweave::cpus::UsableCpus;
     use std::collections::BTreeSet;
 
     fn machine(cpus: usize) -> Topology {

@@ -3,10 +3,10 @@
 use super::cell::{Crew, Hand, Key, Offer, Role, Task};
 use super::clock::Clock;
 use super::timing::{collect_timed, Rules, Samples};
-use crate::compile::PlanId;
-use crate::engine::Buffers;
-use crate::error::Error;
-use crate::kernel::{fold_fn, ElementType, Operator};
+use lineweave::communicator::Buffers;
+use lineweave::communicator::PlanId;
+use lineweave::kernel::{fold_fn, ElementType, Operator};
+use lineweave::Error;
 use lineweave_core::collective::Collective;
 use lineweave_core::plan::{Builder, Layout, Params, Plan, Region, Space};
 

@@ -6,9 +6,9 @@
 use super::cell::{Crew, Hand, Key, Offer, Role, Task};
 use super::clock::Clock;
 use super::timing::{collect_timed, Rules, Samples};
-use crate::attach;
-use crate::error::Error;
-use crate::kernel::copy;
+use lineweave::internal::read_process;
+use lineweave::kernel::copy;
+use lineweave::Error;
 
 /// From what a system call costs alone to beyond most caches.
 const SIZES: [usize; 6] = [4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 16 << 20];
@@ -20,7 +20,7 @@ pub fn offer(crew: &Crew, largest: usize, offer: &mut Offer) {
     let (word, mut found) = (1u64, 0u64);
     let (from, to) = (std::ptr::from_ref(&word) as usize, std::ptr::from_mut(&mut found).cast());
     // SAFETY: both words are this function's own.
-    if let Err(e) = unsafe { attach::read(std::process::id(), from, to, size_of::<u64>()) } {
+    if let Err(e) = unsafe { read_process(std::process::id(), from, to, size_of::<u64>()) } {
         return offer.missing("attach", format!("process_vm_readv: {e}"));
     }
     for bytes in SIZES.into_iter().filter(|&b| b <= largest) {
@@ -42,9 +42,13 @@ fn samples(hand: &mut Hand<'_>, rules: &Rules, bytes: usize) -> Result<Samples, 
         if rank == 1 {
             let start = clock.now();
             // SAFETY: as above; nobody writes before the next barrier.
-            let done = unsafe { attach::read(std::process::id(), source as usize, output, bytes) };
+            let done = unsafe { read_process(std::process::id(), source as usize, output, bytes) };
             nanos = clock.since(start);
-            done.map_err(|e| Error::system("process_vm_readv", e, ""))?;
+            done.map_err(|e| Error::System {
+                what: "process_vm_readv".to_owned(),
+                reason: e.to_string(),
+                advice: "",
+            })?;
         }
         comm.barrier()?;
         Ok(nanos)

@@ -7,7 +7,7 @@
 
 use super::crew::{Crew, CrewError};
 use super::window::{Trial, Way};
-use crate::team::Charter;
+use lineweave::team::Charter;
 use lineweave_core::plan::{Layout, Params};
 use lineweave_core::profile::Profile;
 use lineweave_core::units::Rank;
@@ -89,7 +89,7 @@ impl Gauge {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::Settings;
+    use lineweave::settings::Settings;
     use lineweave_core::profile::{Cell, Fingerprint, Stats, SCHEMA};
 
     /// A profile in which an exchange of two flags took so long at every distance.

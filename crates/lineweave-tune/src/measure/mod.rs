@@ -34,11 +34,11 @@ mod wake;
 
 pub use clock::Clock;
 
-use crate::cpus::UsableCpus;
-use crate::error::Error;
-use crate::settings::Settings;
-use crate::topology::Hardware;
 use cell::{Crew, Key, Offer, Role, Task};
+use lineweave::cpus::UsableCpus;
+use lineweave::settings::Settings;
+use lineweave::topology::Hardware;
+use lineweave::Error;
 use lineweave_core::profile::{Cell, Fingerprint, Profile, Stats, SCHEMA};
 use lineweave_core::topology::Topology;
 use pairs::Pairs;

@@ -9,9 +9,9 @@
 //! 4. They stop when the interval of the median is narrow enough, or when time is up.
 
 use super::clock::Clock;
-use crate::communicator::Communicator;
-use crate::error::Error;
-use crate::kernel::Operator;
+use lineweave::kernel::Operator;
+use lineweave::Communicator;
+use lineweave::Error;
 use lineweave_core::profile::Stats;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -290,11 +290,11 @@ impl Watchman {
     fn begin(&mut self) {
         self.switches = self.count_switches();
         self.steal = self.count_steal();
-        self.cpu = crate::affinity::current_cpu();
+        self.cpu = lineweave::internal::current_cpu();
     }
 
     fn disturbed(&self) -> bool {
-        let moved = self.status.is_some() && self.cpu != crate::affinity::current_cpu();
+        let moved = self.status.is_some() && self.cpu != lineweave::internal::current_cpu();
         moved || self.switches != self.count_switches() || self.steal != self.count_steal()
     }
 
@@ -322,7 +322,7 @@ fn read_some<const N: usize>(file: &File) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::team;
+    use lineweave::team;
 
     fn brief() -> Rules {
         Rules { budget: Duration::from_millis(20), ..Rules::default() }

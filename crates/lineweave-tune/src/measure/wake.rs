@@ -3,8 +3,8 @@
 use super::cell::{scaled, Crew, Hand, Key, Offer, Role, Task};
 use super::plans;
 use super::timing::{Rules, Samples};
-use crate::error::Error;
-use crate::wait::{Between, Budget, SLEEP};
+use lineweave::internal::{Between, Budget, SLEEP};
+use lineweave::Error;
 use lineweave_core::plan::Layout;
 
 const YIELDING: Budget =

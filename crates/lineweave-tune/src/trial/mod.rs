@@ -10,5 +10,5 @@ mod window;
 
 pub use crew::{serve, Crew, CrewError};
 pub use gauge::Gauge;
-pub use race::{race, Field, Race, Rules, Runner};
+pub use race::{question, race, Field, Race, Rules, Runner};
 pub use window::{DataPath, Outcome, Rested, Trial, Way};

@@ -9,8 +9,8 @@ use super::cache;
 use super::cell::{Crew, Hand, Key, Offer, Role, Task};
 use super::clock::Clock;
 use super::timing::{collect_timed, Rules, Samples};
-use crate::error::Error;
-use crate::sync::{AtomicU64, Ordering};
+use lineweave::sync::{AtomicU64, Ordering};
+use lineweave::Error;
 use lineweave_core::units::LINE;
 
 /// Lines of a ring: several in each of a few pages, few enough for any first-level cache.
@@ -193,7 +193,7 @@ fn follow(base: *mut u8, first: usize, access: Access) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scratch::Scratch;
+    use lineweave::internal::Scratch;
 
     #[test]
     fn a_ring_leads_through_every_line_and_back() {

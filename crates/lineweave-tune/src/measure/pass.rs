@@ -4,13 +4,13 @@ use super::cell::{Crew, Hand, Memory, Role};
 use super::random::Random;
 use super::timing::{Rules, Samples};
 use super::{budget_of, crowded, Open, ProbeSet, Progress};
-use crate::communicator::Communicator;
-use crate::error::Error;
-use crate::kernel::Operator;
-use crate::scratch::Scratch;
-use crate::settings::Settings;
-use crate::team::{Charter, Team};
-use crate::tuning::{Origin, Tuning};
+use lineweave::internal::Scratch;
+use lineweave::kernel::Operator;
+use lineweave::settings::Settings;
+use lineweave::team::{Charter, Team};
+use lineweave::tuning::{Origin, Tuning};
+use lineweave::Communicator;
+use lineweave::Error;
 use lineweave_core::model::Values;
 use std::sync::mpsc::{channel, Sender};
 use std::sync::{Mutex, PoisonError};
@@ -171,8 +171,8 @@ fn touched(buffer: &mut Scratch, bytes: usize) -> Result<*mut u8, Error> {
     buffer.grow(bytes)?;
     // The allocator may have had its pages from another thread.
     // SAFETY: this thread alone knows the buffer yet, which holds nothing.
-    unsafe { crate::near::renew(buffer.start(), buffer.len()) };
-    for page in (0..buffer.len()).step_by(PAGE) {
+    unsafe { lineweave::internal::renew(buffer.start(), buffer.bytes()) };
+    for page in (0..buffer.bytes()).step_by(PAGE) {
         // SAFETY: within the buffer, which this thread alone knows yet.
         unsafe { buffer.start().add(page).write_volatile(0) };
     }

@@ -6,7 +6,7 @@
 
 use super::cell::{Crew, Key, Offer, Role, Task};
 use super::plans;
-use crate::segment::BankClass;
+use lineweave::segment::BankClass;
 use lineweave_core::probe::STREAMED;
 
 /// From well within a core's caches to what a large bank holds.

@@ -4,8 +4,8 @@
 use super::cell::{Crew, Hand, Key, Offer, Role, Task};
 use super::clock::Clock;
 use super::timing::{collect_timed, Rules, Samples};
-use crate::error::Error;
-use crate::kernel::{copy, fold_fn, ElementType, FoldFn, Operator};
+use lineweave::kernel::{copy, fold_fn, ElementType, FoldFn, Operator};
+use lineweave::Error;
 
 const SIZES: [usize; 6] = [64, 1 << 10, 16 << 10, 128 << 10, 1 << 20, 8 << 20];
 /// One type for each size of an element: what a model tells apart.

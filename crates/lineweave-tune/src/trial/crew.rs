@@ -5,9 +5,9 @@
 //! 2. All ranks carry out the trial and answer, each on its own line.
 
 use super::window::{Bench, Outcome, Refused, Trial};
-use crate::communicator::Communicator;
-use crate::error::Error;
-use crate::team::{Charter, Team};
+use lineweave::team::{Charter, Team};
+use lineweave::Communicator;
+use lineweave::Error;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -97,7 +97,7 @@ impl Crew {
     }
 
     /// A crew of processes; `command` makes each, which must join by
-    /// [`team::from_environment`](crate::team::from_environment) and [`serve`] its standard input and output.
+    /// [`team::from_environment`](lineweave::team::from_environment) and [`serve`] its standard input and output.
     ///
     /// # Errors
     /// Those of [`Team::with`] and [`Team::spawn`].
@@ -215,7 +215,8 @@ impl Drop for Crew {
 /// [`CrewError::Team`] when the lines break or hold something else.
 pub fn serve(mut comm: Communicator, trials: impl BufRead, mut replies: impl Write) -> Result<(), CrewError> {
     let broken = |what: &str, e: &dyn std::fmt::Display| {
-        CrewError::Team(Error::system(what, e, "; `lineweave` starts this itself"))
+        let advice = "; `lineweave` starts this itself";
+        CrewError::Team(Error::System { what: what.to_owned(), reason: e.to_string(), advice })
     };
     let mut bench = Bench::default();
     for line in trials.lines() {

@@ -13,8 +13,8 @@
 use super::crew::{Crew, CrewError};
 use super::shortlist::shortlist;
 use super::window::{Rested, Trial, Way};
-use crate::segment::{BankClass, Geometry, COUNTER_BYTES};
-use crate::team::Charter;
+use lineweave::segment::{BankClass, Geometry, COUNTER_BYTES};
+use lineweave::team::Charter;
 use lineweave_core::collective::{Association, Collective};
 use lineweave_core::profile::Stats;
 use lineweave_core::select::{Candidate, Choice, Question};
@@ -82,24 +82,22 @@ impl Race {
     }
 }
 
-impl Charter {
-    /// The question that a call of `bytes` bytes of f64 elements (root 0, summed) poses to a team of this charter.
-    pub fn question(&self, collective: Collective, bytes: usize, direct: bool) -> Question {
-        let geometry = Geometry::new(self.ranks(), self.box_bytes, 0);
-        Question {
-            collective,
-            shape: self.shape(),
-            root: 0,
-            bytes,
-            uneven: None,
-            grain: if collective.folds() { size_of::<f64>() } else { 1 },
-            association: Association::wanted(true, self.reproducible),
-            direct,
-            attach: false,
-            box_bytes: geometry.zones(BankClass::Large).slots,
-            counter_bytes: COUNTER_BYTES,
-            acc_bytes: None,
-        }
+/// The question that a call of `bytes` bytes of f64 elements (root 0, summed) poses to a team of this charter.
+pub fn question(charter: &Charter, collective: Collective, bytes: usize, direct: bool) -> Question {
+    let geometry = Geometry::new(charter.ranks(), charter.box_bytes, 0);
+    Question {
+        collective,
+        shape: charter.shape(),
+        root: 0,
+        bytes,
+        uneven: None,
+        grain: if collective.folds() { size_of::<f64>() } else { 1 },
+        association: Association::wanted(true, charter.reproducible),
+        direct,
+        attach: false,
+        box_bytes: geometry.zones(BankClass::Large).slots,
+        counter_bytes: COUNTER_BYTES,
+        acc_bytes: None,
     }
 }
 
@@ -313,7 +311,7 @@ fn trial(question: &Question, candidate: &Candidate, window: Duration, check: bo
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::settings::Settings;
+    use lineweave::settings::Settings;
     use lineweave_core::model::Values;
     use lineweave_core::select::select;
 
@@ -324,7 +322,7 @@ pub(super) mod tests {
     fn raced(collective: Collective, bytes: usize, rules: &Rules) -> (Choice, Field, Race) {
         let charter = Charter::new(2, &Settings::default()).expect("a charter");
         let mut crew = Crew::threads(charter.clone()).expect("a crew");
-        let question = charter.question(collective, bytes, true);
+        let question = question(&charter, collective, bytes, true);
         let choice = select(&Values::default().model(), &question).expect("a choice");
         let field = Field::of(&question, &choice, rules);
         let race = race(&mut crew, &field, rules).expect("a race").expect("a runner");
@@ -374,7 +372,7 @@ pub(super) mod tests {
     #[test]
     fn winners_of_other_sizes_run_beside_the_choice() {
         let charter = Charter::new(2, &Settings::default()).expect("a charter");
-        let question = charter.question(Collective::Bcast, 4096, true);
+        let question = question(&charter, Collective::Bcast, 4096, true);
         let choice = select(&Values::default().model(), &question).expect("a choice");
         let other = choice.runner_up.clone().expect("a runner-up");
         let field = Field::between(&question, &choice, &[&choice.considered[0], &other, &other]);

@@ -12,8 +12,8 @@ use super::cache;
 use super::cell::{Crew, Hand, Key, Offer, Role, Task};
 use super::clock::Clock;
 use super::timing::{collect_timed, Rules, Samples};
-use crate::error::Error;
-use crate::kernel::{copy, copy_nt};
+use lineweave::kernel::{copy, copy_nt};
+use lineweave::Error;
 
 /// From a line to beyond most last-level caches' share of a core.
 const SIZES: [usize; 10] =

@@ -2,16 +2,16 @@
 //!
 //! What is timed is the very call that a program makes; a trial may only say which algorithm answers it.
 
-use crate::call::CallSpec;
-use crate::calls::SharedBuffer;
-use crate::choose::Adoptable;
-use crate::communicator::Communicator;
-use crate::error::Error;
-use crate::kernel::{Element, Operator};
 use crate::measure::timing::{collect_elapsed, Rules, Samples};
-use crate::settings::Wait;
-use crate::tuning::{Because, Chosen};
-use crate::wait::Budget;
+use lineweave::internal::Adoptable;
+use lineweave::internal::Budget;
+use lineweave::kernel::{Element, Operator};
+use lineweave::settings::Wait;
+use lineweave::tuning::{Because, Chosen};
+use lineweave::CallSpec;
+use lineweave::Communicator;
+use lineweave::Error;
+use lineweave::SharedBuffer;
 use lineweave_core::algorithm;
 use lineweave_core::collective::Collective;
 use lineweave_core::plan::Params;

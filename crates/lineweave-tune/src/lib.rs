@@ -1,0 +1,13 @@
+//! What a machine costs, and which of lineweave's algorithms is fastest on it.
+//!
+//! [`measure`](measure::measure) times what the engine does and makes a profile of it; [`trial`] runs collectives as programs call them
+//! and [races](trial::race()) the algorithms that a model predicts to be good. The command `lineweave tune` does both and keeps what comes out
+//! for every program. Modules are declared in the order in which they may use each other.
+
+pub mod measure;
+pub mod trial;
+
+/// The example of the README, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct WrittenExamples;

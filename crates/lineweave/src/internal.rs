@@ -1,0 +1,51 @@
+//! What the crate `lineweave-tune` times and sets, and nobody else does. It follows the engine, without notice.
+
+pub use crate::affinity::{current_cpu, pin};
+pub use crate::attach::read as read_process;
+pub use crate::choose::Adoptable;
+pub use crate::near::renew;
+pub use crate::scratch::Scratch;
+pub use crate::wait::{Between, Budget, SLEEP};
+
+use crate::call::CallSpec;
+use crate::communicator::Communicator;
+use crate::error::Error;
+use crate::tuning::Chosen;
+
+#[doc(hidden)]
+impl Communicator {
+    /// Changes how this rank waits.
+    pub fn set_wait_budget(&mut self, budget: Budget) {
+        self.engine().set_wait_budget(budget);
+    }
+
+    /// How this rank waits.
+    pub fn wait_budget(&mut self) -> Budget {
+        self.engine().wait_budget()
+    }
+
+    /// Whether waits take the lines of the next bank; returns whether they did.
+    pub fn set_ahead(&mut self, ahead: bool) -> bool {
+        self.engine().set_ahead(ahead)
+    }
+
+    /// Proves and compiles a choice for a call, to be used by [`Communicator::adopt`]. Every rank must prepare the
+    /// same choices in the same order.
+    ///
+    /// # Errors
+    /// [`Error::Plan`] or [`Error::NoPlan`] when it does not apply, [`Error::Refuted`].
+    pub fn prepare_choice(&mut self, call: &CallSpec, chosen: &Chosen) -> Result<Adoptable, Error> {
+        self.engine().prepare_choice(call, chosen)
+    }
+
+    /// Calls of this size run this choice from now on, whatever the tuning says, until
+    /// [`Communicator::forget`]. Every rank must adopt the same.
+    pub fn adopt(&mut self, choice: &Adoptable) {
+        self.engine().adopt(choice);
+    }
+
+    /// Calls of this size run what the tuning says again.
+    pub fn forget(&mut self, choice: &Adoptable) {
+        self.engine().forget(choice);
+    }
+}
