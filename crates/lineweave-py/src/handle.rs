@@ -6,7 +6,6 @@ use crate::raise;
 use crate::rank::Communicator;
 use crate::requests::{collective, ready, Request};
 use lineweave::CallSpec;
-use lineweave_core::collective::Collective;
 use pyo3::prelude::*;
 
 /// A collective on the same arrays, ready to be made again: `handle()`, or `handle.start()` and a wait later.
@@ -60,14 +59,6 @@ impl Persistent {
     }
 }
 
-fn checked<'py>(py: Python<'py>, given: &Bound<'py, PyAny>, whose: &'static str) -> PyResult<Array<'py>> {
-    let array = Array::of(given, whose)?;
-    if !array.layout.dense || array.layout.truth {
-        return Err(raise::argument(py, format!("{whose} must be contiguous and not of bool, for a handle")));
-    }
-    Ok(array)
-}
-
 #[pymethods]
 impl Communicator {
     /// Any collective by name, to be made by calling what is returned or started by its `start`. The arrays must not be
@@ -110,7 +101,7 @@ impl Communicator {
 
     /// Prepares `allreduce` of `x`, in place or to `out`, to be made by calling what is returned.
     ///
-    /// - `x`, `op`: as for `allreduce`, but `x` must be contiguous and not resized, and `op` no function of the program's.
+    /// - `x`, `op`: as for `allreduce`, but arrays must be contiguous and not resized, and `op` no function of the program's.
     /// - `out`: where the result goes; `x` if it is not given.
     ///
     /// Returns what makes the call and returns `out`. Raises what `allreduce` does.
@@ -120,39 +111,13 @@ impl Communicator {
     ///     >>> sum_up(), sum_up()
     ///     (array([4., 4.]), array([4., 4.]))
     #[pyo3(signature = (x, op=None, out=None))]
-    fn allreduce_init(
-        slf: &Bound<'_, Communicator>,
-        x: &Bound<'_, PyAny>,
-        op: Option<&Bound<'_, PyAny>>,
-        out: Option<&Bound<'_, PyAny>>,
+    fn allreduce_init<'py>(
+        slf: &Bound<'py, Communicator>,
+        x: &Bound<'py, PyAny>,
+        op: Given<'_, 'py>,
+        out: Given<'_, 'py>,
     ) -> PyResult<Persistent> {
-        let py = slf.py();
-        let operator = slf.get().enter(py)?.operator(py, op)?;
-        let out = out.unwrap_or(x);
-        let (a, b) = (checked(py, x, "x")?, checked(py, out, "out")?);
-        let (given, taken) = (a.layout, b.layout);
-        if given.element != taken.element || given.count != taken.count || !taken.writable {
-            return Err(raise::argument(
-                py,
-                "`out` must be writable and have as many elements of the same type as `x`",
-            ));
-        }
-        let spec = CallSpec {
-            collective: Collective::Allreduce,
-            element: given.element,
-            count: given.count,
-            operator: Some(operator),
-            root: 0,
-        };
-        Ok(Persistent {
-            comm: slf.clone().unbind(),
-            spec,
-            input: given.data,
-            output: taken.data,
-            result: out.clone().unbind(),
-            _kept: [a.keep(), b.keep()],
-            _x: x.clone().unbind(),
-        })
+        Communicator::_init(slf, "allreduce", Some(x), Some(out.unwrap_or(x)), op, 0)
     }
 
     /// Prepares `bcast` of `x` from `root`, to be made by calling what is returned.
@@ -166,26 +131,11 @@ impl Communicator {
     ///     >>> copy()
     ///     array([1.])
     #[pyo3(signature = (x, root=0))]
-    fn bcast_init(slf: &Bound<'_, Communicator>, x: &Bound<'_, PyAny>, root: usize) -> PyResult<Persistent> {
-        let py = slf.py();
-        let comm = slf.get();
-        let array = checked(py, x, "x")?;
-        let layout = array.layout;
-        if root >= comm.ranks() || (root != comm.rank() && !layout.writable) {
-            return Err(raise::argument(py, "the root must be a rank, and `x` writable everywhere else"));
-        }
-        let collective = Collective::Bcast;
-        let spec =
-            CallSpec { collective, element: layout.element, count: layout.count, operator: None, root };
-        let again = checked(py, x, "x")?;
-        Ok(Persistent {
-            comm: slf.clone().unbind(),
-            spec,
-            input: layout.data,
-            output: layout.data,
-            result: x.clone().unbind(),
-            _kept: [array.keep(), again.keep()],
-            _x: x.clone().unbind(),
-        })
+    fn bcast_init<'py>(
+        slf: &Bound<'py, Communicator>,
+        x: &Bound<'py, PyAny>,
+        root: usize,
+    ) -> PyResult<Persistent> {
+        Communicator::_init(slf, "bcast", Some(x), None, None, root)
     }
 }

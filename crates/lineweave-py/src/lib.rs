@@ -12,6 +12,7 @@ mod array;
 mod held;
 mod operator;
 mod rank;
+mod pending;
 mod prepare;
 mod requests;
 mod calls;

@@ -4,26 +4,19 @@
 use crate::array::Array;
 use crate::held::Holding;
 use crate::messages::{elements, incoming, outgoing};
-use crate::raise;
+use crate::pending::Pending;
 use crate::rank::Communicator;
 use lineweave::communicator::Message;
 use lineweave::ElementType;
 use pyo3::prelude::*;
-use std::sync::{Arc, Mutex, PoisonError};
-
-/// How far a message is.
-enum State {
-    Started(Message),
-    /// With the elements that came.
-    Done(usize),
-    Failed(String),
-}
+use std::sync::Arc;
 
 /// A message that was started. Whoever started it waits for it, in the same thread as all calls of its team.
 #[pyclass(frozen, module = "lineweave._lineweave")]
 pub(crate) struct Parcel {
     comm: Py<Communicator>,
-    state: Mutex<State>,
+    /// With the bytes that came.
+    pending: Pending<Message, usize>,
     holding: Arc<Holding>,
     bytes: usize,
     /// What is received; nothing for one that is sent.
@@ -43,67 +36,27 @@ impl Parcel {
         slf.get().held().add(&holding, false);
         Parcel {
             comm: slf.clone().unbind(),
-            state: Mutex::new(State::Started(message)),
+            pending: Pending::new(message),
             holding,
             bytes,
             element: receives.then_some(element),
         }
     }
 
-    fn take(&self) -> State {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::replace(&mut *state, State::Failed("the request is being waited for elsewhere".into()))
-    }
-
-    fn put(&self, state: State) {
-        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = state;
-    }
-
-    /// Waits until it is over if `wait` says so: whether it is.
-    fn go_on(&self, py: Python<'_>, wait: bool) -> PyResult<bool> {
-        let mut message = match self.take() {
-            State::Started(message) => message,
-            State::Done(count) => {
-                self.put(State::Done(count));
-                return Ok(true);
-            }
-            State::Failed(why) => {
-                self.put(State::Failed(why.clone()));
-                return Err(raise::own(py, "Error", format!("this message failed before: {why}")));
-            }
-        };
-        let mut entered = match self.comm.get().enter(py) {
-            Ok(entered) => entered,
-            Err(error) => {
-                self.put(State::Started(message));
-                return Err(error);
-            }
-        };
-        let done = match wait {
-            true => entered.run(py, self.bytes, |comm| comm.wait_message(&message).map(Some)),
-            false => entered.run(py, 0, |comm| comm.test_message(&mut message)),
-        };
-        drop(entered);
-        let done = done.and_then(|came| match (came, self.element) {
+    /// Carries it on, or waits until it is over if `wait` says so: the elements that came, if it is.
+    fn go_on(&self, py: Python<'_>, wait: bool) -> PyResult<Option<usize>> {
+        let bytes = if wait { self.bytes } else { 0 };
+        let came = self.pending.go_on(py, self.comm.get(), bytes, |comm, mut message| match wait {
+            true => comm.wait_message(&message).map(Ok),
+            false => Ok(comm.test_message(&mut message)?.ok_or(message)),
+        });
+        // What failed was taken back, and nobody uses its array any more.
+        if self.pending.has_ended() {
+            self.holding.over();
+        }
+        match (came?, self.element) {
             (Some(bytes), Some(element)) => elements(py, bytes, element).map(Some),
             (came, _) => Ok(came),
-        });
-        match done {
-            Ok(None) => {
-                self.put(State::Started(message));
-                Ok(false)
-            }
-            Ok(Some(count)) => {
-                self.put(State::Done(count));
-                self.holding.over();
-                Ok(true)
-            }
-            Err(error) => {
-                self.put(State::Failed(error.to_string()));
-                // It was taken back, and nobody uses its array any more.
-                self.holding.over();
-                Err(error)
-            }
         }
     }
 }
@@ -112,26 +65,17 @@ impl Parcel {
 impl Parcel {
     /// Waits until the message is over; returns how many elements came, nothing for one that was sent.
     fn wait(&self, py: Python<'_>) -> PyResult<Option<usize>> {
-        self.go_on(py, true)?;
-        Ok(match &*self.state.lock().unwrap_or_else(PoisonError::into_inner) {
-            State::Done(count) if self.element.is_some() => Some(*count),
-            State::Done(_) | State::Started(_) | State::Failed(_) => None,
-        })
+        Ok(self.go_on(py, true)?.filter(|_| self.element.is_some()))
     }
 
     /// Whether the message is over, after carrying it on a little.
     fn test(&self, py: Python<'_>) -> PyResult<bool> {
-        self.go_on(py, false)
+        Ok(self.go_on(py, false)?.is_some())
     }
 
     fn __repr__(&self) -> String {
-        let state = match &*self.state.lock().unwrap_or_else(PoisonError::into_inner) {
-            State::Started(_) => "started",
-            State::Done(_) => "over",
-            State::Failed(_) => "failed",
-        };
         let what = if self.element.is_some() { "recv" } else { "send" };
-        format!("<lineweave request: {what}, {state}>")
+        format!("<lineweave request: {what}, {}>", self.pending.name())
     }
 }
 

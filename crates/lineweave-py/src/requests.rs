@@ -7,6 +7,7 @@
 
 use crate::array::Array;
 use crate::held::Holding;
+use crate::pending::Pending;
 use crate::prepare::{helper, Call, Given, Ready};
 use crate::raise;
 use crate::rank::Communicator;
@@ -15,18 +16,11 @@ use lineweave_core::collective::Collective;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// How far a request is.
-enum State {
-    Started(lineweave::requests::Request),
-    Done,
-    Failed(String),
-}
-
 /// A call that was started. Whoever started it waits for it, in the same thread as all calls of its team.
 #[pyclass(frozen, module = "lineweave._lineweave")]
 pub(crate) struct Request {
     comm: Py<Communicator>,
-    state: Mutex<State>,
+    pending: Pending<lineweave::requests::Request, ()>,
     holding: Arc<Holding>,
     collective: Collective,
     bytes: usize,
@@ -78,7 +72,7 @@ impl Request {
         slf.get().held().add(&holding, idle);
         Ok(Request {
             comm: slf.clone().unbind(),
-            state: Mutex::new(State::Started(request)),
+            pending: Pending::new(request),
             holding,
             collective,
             bytes,
@@ -87,7 +81,8 @@ impl Request {
         })
     }
 
-    /// Afterwards, once.
+    /// Once it is over; what is left to do then is done the first time. What failed may still be under way: its arrays stay until the team
+    /// is closed.
     fn finish(&self, py: Python<'_>) -> PyResult<()> {
         self.holding.over();
         let unpack = self.unpack.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -100,85 +95,27 @@ impl Request {
     fn result(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         self.result.as_ref().map(|r| r.clone_ref(py))
     }
-
-    fn take(&self) -> State {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::replace(&mut *state, State::Failed("the request is being waited for elsewhere".into()))
-    }
-
-    fn put(&self, state: State) {
-        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = state;
-    }
-
-    /// What a failed wait leaves.
-    fn failed(&self, error: PyErr) -> PyErr {
-        // What failed may still be under way: its arrays stay until the team is closed.
-        self.put(State::Failed(error.to_string()));
-        error
-    }
 }
 
 #[pymethods]
 impl Request {
     /// Waits until the call is over, and returns what the blocking one would have returned.
     fn wait(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
-        match self.take() {
-            State::Started(request) => {
-                let mut entered = match self.comm.get().enter(py) {
-                    Ok(entered) => entered,
-                    Err(error) => {
-                        self.put(State::Started(request));
-                        return Err(error);
-                    }
-                };
-                let done = entered.run(py, self.bytes, |_| request.wait());
-                drop(entered);
-                done.map_err(|e| self.failed(e))?;
-                self.put(State::Done);
-                self.finish(py)?;
-            }
-            State::Done => self.put(State::Done),
-            State::Failed(why) => {
-                self.put(State::Failed(why.clone()));
-                return Err(raise::own(py, "Error", format!("this request failed before: {why}")));
-            }
-        }
+        self.pending.go_on(py, self.comm.get(), self.bytes, |_, request| request.wait().map(Ok))?;
+        self.finish(py)?;
         Ok(self.result(py))
     }
 
     /// Whether the call is over, after carrying started calls on a little.
     fn test(&self, py: Python<'_>) -> PyResult<bool> {
-        match self.take() {
-            State::Started(mut request) => {
-                let mut over = false;
-                let tested = self.comm.get().enter(py).and_then(|mut entered| {
-                    entered.run(py, 0, |_| {
-                        over = request.test()?;
-                        Ok(())
-                    })
-                });
-                match (tested, over) {
-                    (Ok(()), false) => {
-                        self.put(State::Started(request));
-                        Ok(false)
-                    }
-                    (Ok(()), true) => {
-                        self.put(State::Done);
-                        self.finish(py)?;
-                        Ok(true)
-                    }
-                    (Err(error), _) => Err(self.failed(error)),
-                }
-            }
-            State::Done => {
-                self.put(State::Done);
-                Ok(true)
-            }
-            State::Failed(why) => {
-                self.put(State::Failed(why.clone()));
-                Err(raise::own(py, "Error", format!("this request failed before: {why}")))
-            }
+        let step = |_: &mut _, mut request: lineweave::requests::Request| {
+            Ok(if request.test()? { Ok(()) } else { Err(request) })
+        };
+        let over = self.pending.go_on(py, self.comm.get(), 0, step)?.is_some();
+        if over {
+            self.finish(py)?;
         }
+        Ok(over)
     }
 
     /// What the blocking call would have returned; its contents are those of the end only when the call is over.
@@ -188,12 +125,7 @@ impl Request {
     }
 
     fn __repr__(&self) -> String {
-        let state = match &*self.state.lock().unwrap_or_else(PoisonError::into_inner) {
-            State::Started(_) => "started",
-            State::Done => "over",
-            State::Failed(_) => "failed",
-        };
-        format!("<lineweave request: {}, {state}>", self.collective)
+        format!("<lineweave request: {}, {}>", self.collective, self.pending.name())
     }
 }
 

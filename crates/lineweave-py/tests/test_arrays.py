@@ -196,6 +196,10 @@ def handles(team):
         assert out[0] == i * team.size + sum(range(team.size))
         spread()
         assert x[0] == i + 1
+    flags = np.array([team.rank == 0, True])
+    assert team.allreduce_init(flags, "land")().tolist() == [False, True]
+    with pytest.raises(lineweave.BadType):
+        team.allreduce_init(x, "sum", np.zeros(1, np.float32))
     held = bytearray(8)
     handle = team.allreduce_init(held)
     with pytest.raises(BufferError):
