@@ -1,7 +1,9 @@
-//! The parts of the `lineweave` command: arguments, files and standard output, and nothing else.
+//! The parts of the `lineweave` command: arguments, files and standard output, and what it says of the machine.
 
 pub mod bench;
 pub mod error;
+pub mod node;
+pub mod doctor;
 pub mod size;
 pub mod threads;
 pub mod files;

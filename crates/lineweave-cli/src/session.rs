@@ -3,9 +3,9 @@
 use crate::error::CliError;
 use crate::machines;
 pub use crate::machines::load as load_machine;
+use crate::node::NodeInfo;
 use crate::output::Output;
 use clap::Args;
-use lineweave::node::NodeInfo;
 use lineweave::settings::{Settings, Warning};
 use lineweave::topology::{Hardware, Source};
 use lineweave::tuning::{self, Origin, Tuning};

@@ -1,9 +1,9 @@
-//! What the crate `lineweave-tune` times and sets, and nobody else does. It follows the engine, without notice.
+//! What the crate `lineweave-tune` times and sets and the command shows, and no program calls. It follows the engine, without notice.
 
-pub use crate::affinity::{current_cpu, pin};
+pub use crate::affinity::{current_cpu, pin, AffinityError};
 pub use crate::attach::read as read_process;
 pub use crate::choose::Adoptable;
-pub use crate::near::renew;
+pub use crate::near::{probe as memory_policy, renew, Near};
 pub use crate::scratch::Scratch;
 pub use crate::wait::{Between, Budget, SLEEP};
 

@@ -57,12 +57,10 @@ pub mod communicator;
 mod calls;
 pub mod requests;
 pub mod team;
-// For the crate `lineweave-tune`.
+// For `lineweave-tune` and the command.
 #[doc(hidden)]
 pub mod internal;
 pub mod who;
-pub mod node;
-pub mod doctor;
 
 pub use call::{whole, CallSpec, Places};
 pub use calls::SharedBuffer;

@@ -57,7 +57,7 @@ pub unsafe fn renew(start: *mut u8, bytes: usize) {
 }
 
 /// What [`keep`] comes to on this machine.
-pub(crate) fn probe() -> Near {
+pub fn probe() -> Near {
     // One page of nobody's.
     let mut page = crate::scratch::Scratch::default();
     match page.grow(rustix::param::page_size()) {

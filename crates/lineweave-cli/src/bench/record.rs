@@ -1,7 +1,7 @@
 //! Where results are kept: `<directory>/<machine>/<date>.jsonl`, first what they were measured on.
 
 use crate::error::CliError;
-use lineweave::node::NodeInfo;
+use crate::node::NodeInfo;
 use serde::Serialize;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,9 +1,9 @@
 //! `lineweave doctor`: what keeps lineweave from its best here, and what to do about it.
 
+use crate::doctor::{examine, Verdict};
 use crate::error::CliError;
+use crate::node::NodeInfo;
 use crate::session::Session;
-use lineweave::doctor::{examine, Verdict};
-use lineweave::node::NodeInfo;
 
 /// It takes the global options alone.
 #[derive(clap::Args, Debug)]

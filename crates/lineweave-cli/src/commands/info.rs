@@ -1,8 +1,8 @@
 //! `lineweave info`: the node as a person wants to see it.
 
 use crate::error::CliError;
+use crate::node::NodeInfo;
 use crate::session::Session;
-use lineweave::node::NodeInfo;
 use lineweave::topology::Source;
 use lineweave::tuning::Tuning;
 

@@ -216,17 +216,20 @@ impl Hardware {
 
 /// A level that a machine is grouped by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Tier {
+pub enum Tier {
+    /// The CPUs of a package.
     Package,
+    /// Those of a NUMA node.
     Numa,
     /// The last level of cache, with its number.
     Cache(u8),
+    /// Those of a core.
     Core,
 }
 
 impl Tier {
     /// The group that a CPU is in.
-    pub(crate) fn group(self, cpu: &Cpu) -> usize {
+    pub fn group(self, cpu: &Cpu) -> usize {
         match self {
             Tier::Package => cpu.package,
             Tier::Numa => cpu.numa,
@@ -238,7 +241,7 @@ impl Tier {
 
 impl Hardware {
     /// The levels this machine is grouped by, from the outside in.
-    pub(crate) fn tiers(&self) -> Vec<Tier> {
+    pub fn tiers(&self) -> Vec<Tier> {
         let groups =
             |tier: Tier| self.topology.cpus.iter().map(|c| tier.group(c)).collect::<BTreeSet<_>>().len();
         let mut tiers = vec![Tier::Package, Tier::Numa];

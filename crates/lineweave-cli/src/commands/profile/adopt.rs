@@ -2,10 +2,10 @@
 
 use crate::error::CliError;
 use crate::files::{make_room, replace, to_write};
+use crate::node::NodeInfo;
 use crate::output::table;
 use crate::question::team;
 use crate::session::{load_machine, Session};
-use lineweave::node::NodeInfo;
 use lineweave::tuning::{is_of, CHOICES_FILE, COSTS_FILE, PROFILE_FILE};
 use lineweave::Error;
 use lineweave_core::collective::Collective;

@@ -1,8 +1,8 @@
 //! What algorithms were measured to take.
 
 use crate::error::CliError;
+use crate::node::NodeInfo;
 use crate::session::Session;
-use lineweave::node::NodeInfo;
 use lineweave::team::Charter;
 use lineweave::tuning::{Origin, Tuning};
 use lineweave_core::model::Values;

@@ -1,15 +1,31 @@
 use super::*;
-use crate::sysfile::tests::FakeRoot;
-use crate::topology::{synthetic, Source};
+
+/// Has `look` look at a directory that imitates `/`.
+pub(super) fn imitated<T>(files: &[(&str, &str)], look: impl FnOnce(&Root) -> T) -> T {
+    let name = format!("lineweave-node-{}-{:?}", std::process::id(), std::thread::current().id());
+    let directory = std::env::temp_dir().join(name);
+    let root = Root::at(&directory);
+    for (path, text) in files {
+        let path = root.path(path);
+        std::fs::create_dir_all(path.parent().expect("a parent")).expect("a directory");
+        std::fs::write(path, text).expect("a file");
+    }
+    let seen = look(&root);
+    std::fs::remove_dir_all(directory).expect("what was made can be removed");
+    seen
+}
+use lineweave::topology::{synthetic, Source};
 
 fn node(text: &str, mask: &[usize], machine: bool) -> NodeInfo {
-    let fake = FakeRoot::new(&[("/proc/meminfo", "MemTotal: 2097152 kB\nMemAvailable: 1048576 kB\n")]);
     let mut hardware = synthetic::hardware(text).expect("a topology");
     if machine {
         hardware.source = Source::Machine;
     }
-    let usable = UsableCpus::read(&fake.root(), Ok(mask.to_vec()));
-    NodeInfo::of(&fake.root(), hardware, usable, &Settings::default())
+    let files = [("/proc/meminfo", "MemTotal: 2097152 kB\nMemAvailable: 1048576 kB\n")];
+    imitated(&files, |root| {
+        let usable = UsableCpus::read(root, Ok(mask.to_vec()));
+        NodeInfo::of(root, hardware, usable, &Settings::default())
+    })
 }
 
 #[test]
@@ -71,7 +87,7 @@ fn every_setting_and_warning_is_shown() {
     .expect("valid settings");
     let node = NodeInfo::gather(&settings, &warnings).expect("this machine").with_profile("none found");
     let text = node.render();
-    for variable in crate::settings::VARIABLES {
+    for variable in lineweave::settings::VARIABLES {
         assert!(text.contains(variable.name), "{} in {text}", variable.name);
     }
     assert!(text.lines().any(|l| l.starts_with("LINEWEAVE_WAIT ") && l.contains("spin")), "{text}");

@@ -3,15 +3,15 @@
 mod kernel;
 mod render;
 
-pub use crate::near::Near;
 pub use kernel::{CrossMemory, HugePages, Kernel};
+pub use lineweave::internal::Near;
 
-use crate::affinity::AffinityError;
-use crate::cpus::UsableCpus;
-use crate::memory::{available_memory, AvailableMemory};
-use crate::settings::{Bind, Row, Settings, Warning};
-use crate::sysfile::{format_cpu_list, Root};
-use crate::topology::{Hardware, TopologyError};
+use lineweave::cpus::UsableCpus;
+use lineweave::internal::AffinityError;
+use lineweave::memory::{available_memory, AvailableMemory};
+use lineweave::settings::{Bind, Row, Settings, Warning};
+use lineweave::sysfile::{format_cpu_list, Root};
+use lineweave::topology::{Hardware, TopologyError};
 use lineweave_core::profile::Fingerprint;
 use lineweave_core::topology::Topology;
 use serde::Serialize;

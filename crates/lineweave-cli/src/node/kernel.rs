@@ -1,7 +1,7 @@
 //! What the kernel and the processor offer that lineweave can make use of, or has to do without.
 
-use crate::near::{self, Near};
-use crate::sysfile::Root;
+use lineweave::internal::{memory_policy, Near};
+use lineweave::sysfile::Root;
 use rustix::fs::{memfd_create, MemfdFlags};
 use rustix::process::{getpid, pidfd_open, PidfdFlags};
 use rustix::thread::{membarrier_query, MembarrierCommand};
@@ -127,7 +127,7 @@ impl Kernel {
         if root.is_live() {
             kernel.memfd = memfd_create("lineweave-probe", MemfdFlags::CLOEXEC).is_ok();
             kernel.pidfd = pidfd_open(getpid(), PidfdFlags::empty()).is_ok();
-            kernel.near = near::probe();
+            kernel.near = memory_policy();
             let commands = membarrier_query();
             kernel.membarrier_global = commands.contains_command(MembarrierCommand::GlobalExpedited);
             kernel.membarrier_private = commands.contains_command(MembarrierCommand::PrivateExpedited);
@@ -187,23 +187,23 @@ fn machine(root: &Root) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sysfile::tests::FakeRoot;
+    use crate::node::tests::imitated;
 
     #[test]
     fn features_are_read_from_files() {
         let huge = "/sys/kernel/mm/hugepages/hugepages-2048kB";
         let (total, free) = (format!("{huge}/nr_hugepages"), format!("{huge}/free_hugepages"));
-        let fake = FakeRoot::new(&[
+        let files = [
             ("/proc/cpuinfo", "processor\t: 0\nflags\t\t: fpu constant_tsc nonstop_tsc hypervisor\n"),
             ("/proc/sys/kernel/yama/ptrace_scope", "1\n"),
             ("/proc/self/status", "Name:\tx\nSeccomp:\t2\nSeccomp_filters:\t1\n"),
             ("/sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n"),
-            (&total, "8\n"),
-            (&free, "3\n"),
+            (total.as_str(), "8\n"),
+            (free.as_str(), "3\n"),
             ("/sys/devices/virtual/dmi/id/sys_vendor", "Vendor\n"),
             ("/sys/devices/virtual/dmi/id/product_name", "Box 1\n"),
-        ]);
-        let kernel = Kernel::probe(&fake.root());
+        ];
+        let kernel = imitated(&files, Kernel::probe);
         assert!(kernel.invariant_tsc && kernel.hypervisor && kernel.seccomp_filter);
         assert_eq!(kernel.cross_memory, CrossMemory::Ancestors);
         assert_eq!(kernel.pages.transparent.as_deref(), Some("madvise"));
@@ -215,11 +215,11 @@ mod tests {
     #[test]
     fn arms_timer_is_invariant_and_an_old_counter_is_not() {
         let clock = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
-        let arm = FakeRoot::new(&[(clock, "arch_sys_counter\n"), ("/proc/cpuinfo", "Features : fp asimd\n")]);
-        assert!(Kernel::probe(&arm.root()).invariant_tsc);
-        let old = FakeRoot::new(&[(clock, "acpi_pm\n"), ("/proc/cpuinfo", "flags : constant_tsc\n")]);
-        assert!(!Kernel::probe(&old.root()).invariant_tsc);
-        let none = Kernel::probe(&FakeRoot::new(&[]).root());
+        let arm = [(clock, "arch_sys_counter\n"), ("/proc/cpuinfo", "Features : fp asimd\n")];
+        assert!(imitated(&arm, Kernel::probe).invariant_tsc);
+        let old = [(clock, "acpi_pm\n"), ("/proc/cpuinfo", "flags : constant_tsc\n")];
+        assert!(!imitated(&old, Kernel::probe).invariant_tsc);
+        let none = imitated(&[("/none", "")], Kernel::probe);
         assert_eq!((none.invariant_tsc, none.cross_memory), (false, CrossMemory::SameUser));
     }
 

@@ -1,13 +1,13 @@
 //! What on this machine keeps lineweave from its best, or from running at all, and what to do about each.
 
-use crate::cpus::UsableCpus;
-use crate::memory::approximate;
 use crate::node::{CrossMemory, Kernel, Near, NodeInfo};
-use crate::segment::Geometry;
-use crate::settings::{Bind, Settings};
-use crate::sysfile::format_cpu_list;
-use crate::tuning::{Origin, Tuning};
-use crate::who::{self, Missing};
+use lineweave::cpus::UsableCpus;
+use lineweave::memory::approximate;
+use lineweave::segment::Geometry;
+use lineweave::settings::{Bind, Settings};
+use lineweave::sysfile::format_cpu_list;
+use lineweave::tuning::{Origin, Tuning};
+use lineweave::who::{self, Missing};
 use rustix::process::{getrlimit, Resource, Rlimit};
 use serde::Serialize;
 
@@ -206,7 +206,6 @@ fn binding(usable: &UsableCpus, settings: &Settings) -> Finding {
     const WHAT: &str = "binding";
     let cpus = format_cpu_list(&usable.cpus);
     match &settings.bind {
-        Bind::Auto => Finding::good(WHAT, format!("a CPU each, of {cpus}")),
         Bind::None => Finding::advice(
             WHAT,
             "none (LINEWEAVE_BIND=none)",
@@ -223,6 +222,7 @@ fn binding(usable: &UsableCpus, settings: &Settings) -> Finding {
                 ),
             }
         }
+        _ => Finding::good(WHAT, format!("a CPU each, of {cpus}")),
     }
 }
 
@@ -325,7 +325,7 @@ fn kept_plans(node: &NodeInfo, settings: &Settings) -> Finding {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -1,11 +1,10 @@
 //! The node as text: a heading, a compact tree, and one labelled line for each thing to know.
 
 use super::NodeInfo;
-use crate::memory::approximate;
-use crate::settings::Origin;
-use crate::sysfile::format_cpu_list;
-use crate::topology::synthetic::Tier;
-use crate::topology::{Hardware, Source};
+use lineweave::memory::approximate;
+use lineweave::sysfile::format_cpu_list;
+use lineweave::topology::synthetic::Tier;
+use lineweave::topology::{Hardware, Source};
 use lineweave_core::topology::Cpu;
 use std::collections::BTreeSet;
 
@@ -114,14 +113,10 @@ fn kernel(text: &mut Text, node: &NodeInfo) {
 
 fn settings(text: &mut Text, node: &NodeInfo) {
     let widest =
-        |column: fn(&crate::settings::Row) -> usize| node.settings.iter().map(column).max().unwrap_or(0);
+        |column: fn(&lineweave::settings::Row) -> usize| node.settings.iter().map(column).max().unwrap_or(0);
     let (name, value) = (widest(|r| r.name.len()), widest(|r| r.value.chars().count()));
     for row in &node.settings {
-        let origin = match row.origin {
-            Origin::Default => "default    ",
-            Origin::Environment => "environment",
-        };
-        text.line(&format!("{:name$}  {:value$}  {origin}  {}", row.name, row.value, row.about));
+        text.line(&format!("{:name$}  {:value$}  {:11}  {}", row.name, row.value, row.origin, row.about));
     }
 }
 
