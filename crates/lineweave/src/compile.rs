@@ -30,7 +30,7 @@ use lineweave_core::select::small_slots;
 use lineweave_core::topology::Shape;
 use lineweave_core::units::{Rank, LINE};
 use lineweave_core::verify::Proof;
-use merge::{doubled, half_of_all};
+use merge::doubled;
 use placement::{counter_offsets, Placement};
 use std::collections::{BTreeSet, HashMap};
 use turns::Turns;
@@ -254,7 +254,7 @@ pub fn compile(
         acc: plan.acc,
         digest: part.digest,
         runs: 0,
-        message: if part.rereads { 0 } else { half_of_all(plan, message) },
+        message: if part.rereads { 0 } else { plan.half_of_all(message) },
         steps: Steps { all: steps, doubles, chains: compiler.chains.into(), cuts: None },
     })
 }

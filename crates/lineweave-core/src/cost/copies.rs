@@ -1,11 +1,14 @@
 //! Copies that are under way at once, which slow each other by L(m, tau).
 
 use super::compile::Instruction;
+use crate::model::Surface;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Copies below this size come and go too quickly to slow each other.
+/// Copies below this size come and go too quickly to slow each other, where what they move is near.
 pub const FROM: usize = 4096;
+/// Two copies of so many times what one takes slow each other by much.
+const MUCH: f64 = 1.1;
 /// Of more copies at once than these, each counts for several.
 const COUNTED: usize = 64;
 
@@ -35,19 +38,24 @@ pub struct Copies {
     /// For each rank and op, how many ran at once in the last run that is over, that one included.
     last: Vec<Vec<f32>>,
     counts: bool,
+    /// For each rank, the shortest that count.
+    from: Vec<usize>,
 }
 
 impl Copies {
-    /// None yet.
-    pub fn new(ops: &[Vec<Instruction>], counts: bool) -> Copies {
+    /// None yet. Where copies of all that a rank touches (`reach`) slow each other by much, short ones do so too: they share what is beyond
+    /// the caches.
+    pub fn new(ops: &[Vec<Instruction>], counts: bool, reach: &[usize], copy: &Surface) -> Copies {
+        let slowed = |&reach: &usize| copy.at(reach, 2).nanos > MUCH * copy.at(reach, 1).nanos;
+        let from = reach.iter().map(|reach| if slowed(reach) { 1 } else { FROM }).collect();
         let last = if counts { ops.iter().map(|ops| vec![0.0; ops.len()]).collect() } else { Vec::new() };
         let (places, free, active, ends) = (Vec::new(), Vec::new(), Vec::new(), BinaryHeap::new());
-        Copies { places, free, active, ends, count: 0, last, counts }
+        Copies { places, free, active, ends, count: 0, last, counts, from }
     }
 
     /// How many copies run while one of `len` bytes does that begins at `now`, this one included.
     pub fn at_once(&mut self, rank: u32, op: usize, now: f64, len: usize) -> usize {
-        if !self.counts || len < FROM {
+        if !self.counts || len < self.from[rank as usize] {
             return 1;
         }
         while let Some(&Reverse((end, number))) = self.ends.peek() {
@@ -70,7 +78,7 @@ impl Copies {
 
     /// One began, and runs until `end`.
     pub fn began(&mut self, rank: u32, op: usize, now: f64, end: f64, len: usize) {
-        if !self.counts || len < FROM || end <= now {
+        if !self.counts || len < self.from[rank as usize] || end <= now {
             return;
         }
         let mut beside = 0.0;

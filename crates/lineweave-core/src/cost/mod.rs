@@ -8,7 +8,9 @@
 //! 2. A move or fold costs its bytes as in private memory, and what it adds to fetch those that other caches have (`get`), or to take
 //!    back those that others have read (`put`), by size, distance and number of copies at once: L(m, tau). Who has which
 //!    bytes is kept by stretches with one history, which do what lines do. Users' buffers are as far away as all that a rank
-//!    touches before it comes back to them. What others have is written after the flags before it have left.
+//!    touches before it comes back to them, and long messages go past the caches where that wins. Who writes into a ring that is
+//!    walked through waits no longer than the whole flow through it took when it was measured. What others have is written after
+//!    the flags before it have left.
 //! 3. Loads of lines that were written before their reader came follow each other in a row and cost what T_N adds for one more line
 //!    (Ramos & Hoefler 2013, Eq. 3.1). A wait that a core could not foresee ends a row.
 //! 4. Ranks that share a CPU run in turn: a rank that must wait hands over, and each hand-over costs
@@ -149,3 +151,5 @@ pub fn cost_with(model: &Model, shape: &Shape, plan: &Plan, options: &Options) -
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod transfer_tests;

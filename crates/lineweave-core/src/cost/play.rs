@@ -63,6 +63,8 @@ pub(super) struct Player<'a> {
     left: Vec<(usize, Vec<u32>)>,
     /// Bytes that each rank has put into shared buffers.
     pub(super) put: Vec<u64>,
+    /// Whether moves into users' buffers go past the caches.
+    pub(super) streams: bool,
     pub(super) extrapolated: bool,
     agenda: Agenda,
     log: Log,
@@ -90,20 +92,22 @@ pub fn play(model: &Model, shape: &Shape, plan: &Plan, program: &Playable, optio
         let each = pieces.iter().map(|(buffer, len)| (len, sitting.cache[buffer.with.index()]));
         Memory::of(banks, each)
     };
+    let reach = program.reach(plan, options.message, apart(plan, options));
     let mut player = Player {
         shape,
         options,
-        reach: program.reach(plan, options.message, apart(plan, options)),
         grain: plan.grain,
         program,
         runs,
         runners: program.ops.iter().map(runner).collect(),
         slots: memory(&program.slots, program.banks),
         reached: memory(&program.reached, 1),
-        copies: Copies::new(&program.ops, options.concurrent),
+        copies: Copies::new(&program.ops, options.concurrent, &reach, &model.copy),
+        reach,
         readings: Readings::new(),
         left: vec![(0, Vec::new()); runs],
         put: vec![0; ranks],
+        streams: streams(model, plan, options),
         extrapolated: false,
         agenda: Agenda::new(Cpus::of(shape), model.wake.yielding.value),
         log: Log::new(options.trace, ranks),
@@ -125,6 +129,12 @@ pub fn play(model: &Model, shape: &Shape, plan: &Plan, program: &Playable, optio
         }
     }
     Cost::unplayable(ranks, None)
+}
+
+/// Whether the engine moves bytes into users' buffers past the caches.
+fn streams(model: &Model, plan: &Plan, options: &Options) -> bool {
+    let half = plan.half_of_all(options.message.max(plan.bytes)) as u64;
+    model.nt_from.is_some_and(|from| half >= from) && !plan.rereads()
 }
 
 /// How many runs write other slots before one comes back to the same.

@@ -21,6 +21,8 @@ pub struct Near<'m> {
     pub get: &'m Surface,
     /// Writing where a peer read.
     pub put: &'m Surface,
+    /// Bytes that flow through a ring, where that was measured.
+    pub stream: Option<&'m Surface>,
 }
 
 /// Everything the player looks up. Times are in ns.
@@ -100,6 +102,7 @@ impl<'m> Rates<'m> {
                 farther_away: costs.farther_away(),
                 get: &costs.get,
                 put: &costs.put,
+                stream: costs.stream.as_ref(),
             }
         };
         let nearest = &model.levels[0];

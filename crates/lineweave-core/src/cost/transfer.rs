@@ -5,7 +5,7 @@ use super::data::Met;
 use super::play::Player;
 use super::rates::Near;
 use super::term::Term;
-use crate::model::Surface;
+use crate::model::{Surface, LEAST_STREAMED};
 use crate::topology::Level;
 
 /// What shorter writes cost is the wait for their first lines, wherever those are.
@@ -34,7 +34,7 @@ impl Player<'_> {
         let op = self.runners[rank as usize].pc;
         let tau = self.copies.at_once(rank, op, now, len);
         if matches!((src, dst), (Operand::Attached, _) | (_, Operand::Attached)) {
-            let at = now + self.wires.sitting.rates.mov + self.attached(len, tau);
+            let at = now + self.wires.sitting.rates.mov + self.attached(rank, len, tau);
             self.copies.began(rank, op, now, at, len);
             return (at, Term::Attach);
         }
@@ -43,7 +43,7 @@ impl Player<'_> {
         let source = self.fetch(rank, bank, now, src, len, tau, base);
         let source = self.in_row(rank, source);
         let target = self.take_back(rank, bank, dst, len, tau, base);
-        let cold = self.cold(rank, src, len, tau, base) + self.cold(rank, dst, len, tau, base);
+        let cold = self.cold(rank, src, len, tau, base) + self.written(rank, dst, len, tau, base);
         let spent = now + self.wires.sitting.rates.mov + base + cold + source.nanos + target.nanos;
         let at = spent.max(source.not_before);
         self.served(rank, bank, src, at);
@@ -73,7 +73,7 @@ impl Player<'_> {
         let mut at = now + self.wires.sitting.rates.fold + base + self.cold(rank, dst, len, tau, copied);
         let mut not_before = f64::MIN;
         let calls = operands.iter().chain([&dst]).filter(|p| matches!(p, Operand::Attached)).count();
-        at += calls as f64 * if calls > 0 { self.attached(len, tau) } else { 0.0 };
+        at += calls as f64 * if calls > 0 { self.attached(rank, len, tau) } else { 0.0 };
         for place in operands {
             let mut extra = self.fetch(rank, bank, now, place, len, tau, copied);
             // A fold out of a slot was measured as such. Its lines come as a copy's do, and what disturbs a measurement makes it
@@ -132,12 +132,20 @@ impl Player<'_> {
         }
     }
 
-    /// A copy by the kernel; as long as one within private memory where it was not measured.
-    fn attached(&mut self, len: usize, tau: usize) -> f64 {
+    /// A copy by the kernel, at least as long as its share of one of all that its rank touches; as long as one within private memory
+    /// where it was not measured.
+    fn attached(&mut self, rank: u32, len: usize, tau: usize) -> f64 {
         let model = self.wires.sitting.rates.model;
-        let reading = self.readings.at(model.attach.as_ref().unwrap_or(&model.copy), len, tau);
+        let surface = model.attach.as_ref().unwrap_or(&model.copy);
+        let reading = self.readings.at(surface, len, tau);
         self.extrapolated |= reading.extrapolated;
-        reading.nanos
+        reading.nanos.max(self.share(surface, rank, len, tau))
+    }
+
+    /// The share that `len` bytes have in an access to all that a rank touches.
+    fn share(&mut self, surface: &Surface, rank: u32, len: usize, tau: usize) -> f64 {
+        let reach = self.reach[rank as usize].max(len).max(1);
+        self.readings.at(surface, reach, tau).nanos * len as f64 / reach as f64
     }
 
     /// A copy within private memory.
@@ -150,15 +158,29 @@ impl Player<'_> {
     /// A user's buffer is as far away as all that its rank touches before it comes back: half of a copy's two sides.
     fn cold(&mut self, rank: u32, place: Operand, len: usize, tau: usize, base: f64) -> f64 {
         match place {
-            Operand::User | Operand::Reached(_) => {}
-            Operand::Near | Operand::Attached | Operand::Slot(_) => return 0.0,
+            Operand::User | Operand::Reached(_) => {
+                (0.5 * (self.share(&self.wires.sitting.rates.model.copy, rank, len, tau) - base)).max(0.0)
+            }
+            Operand::Near | Operand::Attached | Operand::Slot(_) => 0.0,
         }
-        let reach = self.reach[rank as usize];
-        if reach <= len {
-            return 0.0;
+    }
+
+    /// The same for what a move writes. Into an own buffer of a message that goes past the caches, its share of such a copy is what
+    /// is beyond the half that reads.
+    fn written(&mut self, rank: u32, place: Operand, len: usize, tau: usize, base: f64) -> f64 {
+        let own = match place {
+            Operand::User => true,
+            Operand::Reached(a) => self.program.reached.home(a).index() == rank as usize,
+            Operand::Near | Operand::Attached | Operand::Slot(_) => false,
+        };
+        let model = self.wires.sitting.rates.model;
+        match &model.streamed {
+            Some(streamed) if own && self.streams && len >= LEAST_STREAMED => {
+                let read = 0.5 * self.share(&model.copy, rank, len, tau);
+                self.share(streamed, rank, len, tau) - read - 0.5 * base
+            }
+            Some(_) | None => self.cold(rank, place, len, tau, base),
         }
-        let whole = self.readings.at(&self.wires.sitting.rates.model.copy, reach, tau).nanos;
-        (0.5 * (whole * len as f64 / reach as f64 - base)).max(0.0)
     }
 
     #[allow(clippy::too_many_arguments)] // the parts of one access; a struct for them would be used here only
@@ -205,14 +227,20 @@ impl Player<'_> {
         self.put[rank as usize] += len as u64;
         let met = memory.write(cache, pieces, stamp);
         let mut extra = self.surplus(rank, dst, met, len, tau, base, |near| near.put);
-        // Where a rank comes back to after many bytes is as near as that much memory: peers' caches gave it up meanwhile.
+        // Where a rank comes back to after many bytes is as near as that much memory: peers' caches gave it up meanwhile. Nor does it
+        // take longer than the whole flow through a ring of so many bytes, where that was measured.
         let reuse = match self.options.walk {
             0 => met.reuse,
             walk => Some(met.reuse.map_or(walk, |reuse| reuse.max(walk))),
         };
         if let (Some(level), Some(reuse), true) = (extra.level, reuse, len >= FLOWS) {
             let far = (reuse as usize).max(len);
-            let put = self.readings.at(self.wires.sitting.rates.at(level).put, far, tau).nanos / far as f64;
+            let near = self.wires.sitting.rates.at(level);
+            let [mut put, alone] = [tau, 1].map(|tau| self.readings.at(near.put, far, tau).nanos);
+            if let Some(stream) = near.stream {
+                put = put.min(self.readings.at(stream, far, 1).nanos * put / alone.max(1e-9));
+            }
+            let put = put / far as f64;
             let share = met.bytes as f64 / len as f64;
             extra.nanos = extra.nanos.min((put * met.bytes as f64 - base * share).max(0.0));
         }

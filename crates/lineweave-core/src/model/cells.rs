@@ -104,25 +104,19 @@ impl<'a> Cells<'a> {
         self.with(probe, wanted).first().map(|c| fitted(c))
     }
 
-    /// The surface of copies, by the kernel that the engine takes: non-temporal stores from `nt_from` bytes on,
-    /// where they were measured.
-    pub fn copies(&self, cells: &[&Cell], nt_from: Option<u64>) -> Result<Option<Surface>, FitError> {
-        let is_nt = |c: &Cell| c.factors.get("kind").is_some_and(|kind| kind == "nt");
-        let node = |c: &Cell| (c.factors.get("bytes").cloned(), c.factors.get("tau").cloned());
-        let mut taken = Vec::new();
-        for &cell in cells {
-            let bytes: u64 = self.factor(cell, "bytes")?;
-            let with_nt = nt_from.is_some_and(|from| bytes >= from)
-                && cells.iter().any(|c| is_nt(c) && node(c) == node(cell));
-            if is_nt(cell) == with_nt {
-                taken.push(cell);
-            }
-        }
-        self.surface(&taken)
+    /// The surface of copies through the caches.
+    pub fn copies(&self, cells: &[&Cell]) -> Result<Option<Surface>, FitError> {
+        let through = |c: &&&Cell| c.factors.get("kind").is_none_or(|kind| kind != "nt");
+        self.surface(&cells.iter().filter(through).copied().collect::<Vec<_>>())
     }
 
     /// The surface over `bytes` and `tau` of some cells; of several at one node the least counts.
     pub fn surface(&self, cells: &[&Cell]) -> Result<Option<Surface>, FitError> {
+        Ok(Surface::from_points(&self.points(cells)?))
+    }
+
+    /// The points over `bytes` and `tau` of some cells; of several at one node the least.
+    pub fn points(&self, cells: &[&Cell]) -> Result<Vec<Point>, FitError> {
         let mut best: BTreeMap<(u64, u32), Point> = BTreeMap::new();
         for cell in cells {
             let bytes = self.factor(cell, "bytes")?;
@@ -137,6 +131,6 @@ impl<'a> Cells<'a> {
                 })
                 .or_insert(point);
         }
-        Ok(Surface::from_points(&best.into_values().collect::<Vec<_>>()))
+        Ok(best.into_values().collect())
     }
 }

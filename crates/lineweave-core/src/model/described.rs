@@ -175,6 +175,7 @@ impl Model {
             add: nearest.inferred(1.0),
             levels,
             copy: Surface::line(zero, copy_byte),
+            streamed: None,
             folds: vec![fold("f64"), fold("f32")],
             overhead: Overhead { ..stand_in.overhead },
             wake: Wake { ..stand_in.wake },

@@ -294,6 +294,32 @@ fn non_temporal_stores_are_used_from_where_they_win_everywhere_above() {
 }
 
 #[test]
+fn copies_past_the_caches_are_kept_apart_and_slow_each_other_as_others_do() {
+    let mut p = profile(&mut Noise(7), 1e-6);
+    assert_eq!(fit(&p).unwrap().streamed, None);
+    let local = |kind: &str, m: i32, tau: i32, ns: f64| {
+        let f = [("pattern", s("local")), ("kind", s(kind)), ("bytes", s(m)), ("tau", s(tau))];
+        cell("copy", &f, ns, 1e-6, &mut Noise(9))
+    };
+    for m in [1024, 4096, 16384] {
+        p.cells.push(local("plain", m, 2, 2.0 * (10.0 + 0.1 * f64::from(m))));
+        p.cells.push(local("nt", m, 1, 0.05 * f64::from(m)));
+    }
+    let missing = |model: &Model| model.unidentified.iter().any(|u| u.what == "copy[nt, tau > 1]");
+    let close = |a: f64, b: f64| assert!((a / b - 1.0).abs() < 1e-3, "{a} is not {b}");
+    let model = fit(&p).unwrap();
+    close(model.copy.at(16384, 1).nanos, 10.0 + 0.1 * 16384.0);
+    let streamed = model.streamed.as_ref().unwrap();
+    close(streamed.at(16384, 1).nanos, 0.05 * 16384.0);
+    close(streamed.at(16384, 2).nanos, 2.0 * 0.05 * 16384.0);
+    assert!(missing(&model));
+    p.cells.push(local("nt", 16384, 2, 3.0 * 0.05 * 16384.0));
+    let model = fit(&p).unwrap();
+    close(model.streamed.as_ref().unwrap().at(16384, 2).nanos, 3.0 * 0.05 * 16384.0);
+    assert!(!missing(&model));
+}
+
+#[test]
 fn surfaces_stay_monotone_under_noise() {
     let model = fit(&profile(&mut Noise(3), 0.2)).unwrap();
     let get = &model.levels[0].get;

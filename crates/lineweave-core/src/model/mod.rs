@@ -255,8 +255,11 @@ pub struct Model {
     pub add: Fitted,
     /// By distance, nearest first; never empty.
     pub levels: Vec<LevelCosts>,
-    /// Copying m bytes within private memory.
+    /// Copying m bytes within private memory, through the caches.
     pub copy: Surface,
+    /// The same with stores that go past the caches, where it was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub streamed: Option<Surface>,
     /// Folding.
     pub folds: Vec<FoldCosts>,
     /// The engine.
@@ -284,6 +287,9 @@ pub struct Model {
     #[serde(default)]
     pub residuals: Vec<Residual>,
 }
+
+/// The shortest piece that goes past the caches where a whole message does: each ends with a fence.
+pub const LEAST_STREAMED: usize = 4096;
 
 /// Stores to lines that others poll leave a core as if two were under way at a time: half of an ownership transfer apart, where no
 /// probe said otherwise.

@@ -43,7 +43,8 @@ impl Model {
         if model.levels.is_empty() {
             return Err(ModelError::NoLevels);
         }
-        let surfaces = model.levels.iter().flat_map(|l| [&l.get, &l.put]).chain([&model.copy]);
+        let surfaces =
+            model.levels.iter().flat_map(|l| [&l.get, &l.put]).chain([&model.copy]).chain(&model.streamed);
         let surfaces = surfaces.chain(model.levels.iter().flat_map(|l| &l.stream));
         let folds = model.folds.iter().flat_map(|f| std::iter::once(&f.private).chain(&f.slot));
         if surfaces.chain(folds).any(|s| !s.is_well_formed()) {

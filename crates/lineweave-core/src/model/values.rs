@@ -122,6 +122,7 @@ impl Values {
             add: given(self.levels[0].2),
             levels,
             copy: Surface::line(zero, given(self.per_byte_local)),
+            streamed: None,
             folds: vec![fold("f64"), fold("f32")],
             overhead: Overhead {
                 set: given(self.overhead),

@@ -5,6 +5,7 @@
 //! only counts and digests the rest. The digest says that it is the plan that was proved.
 
 use super::{Carry, Digest, FlagRef, Op, Plan, Region, Reuse, Space};
+use crate::collective::Extent;
 use crate::units::Rank;
 use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
@@ -89,6 +90,24 @@ impl Part {
 }
 
 impl Plan {
+    /// Half the bytes of all ranks' buffers for a message, or blocks, of `message` bytes: what decides whether they go past the caches.
+    pub fn half_of_all(&self, message: usize) -> usize {
+        let of = |extent: Extent| extent.bytes(self.ranks, message);
+        let both = |rank: usize| {
+            let (root, collective) = (self.root.index(), self.collective);
+            of(collective.input(rank, root)).saturating_add(of(collective.output(rank, root)))
+        };
+        (0..self.ranks).map(both).fold(0, usize::saturating_add) / 2
+    }
+
+    /// Whether some rank reads what was written to a user's buffer, but for folds into two places: it stays in the caches then.
+    pub fn rereads(&self) -> bool {
+        self.programs.iter().any(|ops| {
+            let mut tail = Tail::new();
+            ops.iter().any(|op| tail.rereads(op))
+        })
+    }
+
     /// The flags that a rank waits for.
     pub(crate) fn waited_for(&self, rank: usize) -> HashSet<FlagRef> {
         let waited = |op: &Op| match op {
@@ -155,10 +174,7 @@ impl Tally {
     /// Nothing so far of so many ranks; who sets the `wanted` flags will be known.
     pub fn new(ranks: usize, wanted: HashSet<FlagRef>) -> Tally {
         Tally {
-            ranks: vec![
-                Tail { digest: Digest::new(0), folded: None, copied: None, chain: 0, between: None };
-                ranks
-            ],
+            ranks: vec![Tail::new(); ranks],
             previous: Previous::default(),
             ops: 0,
             span: 1,
@@ -235,6 +251,10 @@ impl Tally {
 }
 
 impl Tail {
+    fn new() -> Tail {
+        Tail { digest: Digest::new(0), folded: None, copied: None, chain: 0, between: None }
+    }
+
     /// Whether this op, the rank's next one or nothing at the end, leaves it so that sums are made by `all` folds in a row, whose results in
     /// between nothing else reads.
     fn sums_whole(&mut self, op: Option<&Op>, all: usize) -> bool {
@@ -280,5 +300,29 @@ impl Tail {
             Op::Set { carry: Some(Carry::Bytes(region)), .. } => result(region),
             Op::Set { .. } | Op::Wait { .. } | Op::Add { .. } => false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algorithm::{self, Problem};
+    use crate::collective::Collective;
+    use crate::plan::Params;
+
+    #[test]
+    fn what_is_written_once_and_not_read_again_may_go_past_the_caches() {
+        let direct = |ranks: usize, way: &str| {
+            let problem =
+                Problem { direct: true, grain: 8, ..Problem::flat(Collective::Allreduce, ranks, 1 << 16) };
+            let algorithm = algorithm::find(Collective::Allreduce, "direct").expect("it is in the table");
+            algorithm.plan(&problem, &Params::new().with("move", way)).expect("a plan")
+        };
+        for (ranks, way, rereads) in [(2, "push", false), (2, "pull", true), (3, "push", true)] {
+            let plan = direct(ranks, way);
+            assert_eq!(plan.rereads(), rereads, "{way} among {ranks}");
+            assert_eq!(Part::whole(plan, false).rereads, rereads, "{way} among {ranks}");
+        }
+        assert_eq!(direct(2, "push").half_of_all(1000), 2000, "an input and an output at each of two ranks");
     }
 }

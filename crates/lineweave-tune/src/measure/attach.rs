@@ -11,7 +11,7 @@ use lineweave::kernel::copy;
 use lineweave::Error;
 
 /// From what a system call costs alone to beyond most caches.
-const SIZES: [usize; 6] = [4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 16 << 20];
+const SIZES: [usize; 7] = [4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20];
 
 pub fn offer(crew: &Crew, largest: usize, offer: &mut Offer) {
     if crew.role != Role::Pair {

@@ -22,6 +22,8 @@ const SIZES: [usize; 10] =
 const SAMPLE: usize = 32 << 10;
 /// Non-temporal stores are tried from here on: below, a line's fence alone costs more than the copy.
 const NT_FROM: usize = 1 << 10;
+/// And by several ranks at once from here on: shorter ones never leave the caches.
+const NT_BESIDE_FROM: usize = 64 << 10;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Pattern {
@@ -52,6 +54,9 @@ pub fn offer(crew: &Crew, largest: usize, offer: &mut Offer) {
                 continue;
             }
             for (names, pattern, tau) in set_ups(crew.role, ranks, nt) {
+                if nt && tau > 1 && bytes < NT_BESIDE_FROM {
+                    continue;
+                }
                 let setup = Setup { pattern, tau, bytes, nt };
                 let key = |name: &str| {
                     let level = if name == "local" { "local" } else { crew.level.name() };
@@ -80,17 +85,19 @@ fn set_ups(role: Role, ranks: usize, nt: bool) -> Vec<(Vec<&'static str>, Patter
         Role::Pair => {
             let mut list =
                 vec![(vec!["get", "ping", "bcast"], Pattern::Get, 1), (vec!["put"], Pattern::Put, 1)];
+            list.push((vec!["local"], Pattern::Local, 2));
             if !nt {
-                list.push((vec!["local"], Pattern::Local, 2));
                 list.push((vec!["get", "ring"], Pattern::Get, 2));
                 list.push((vec!["put"], Pattern::Put, 2));
             }
             list
         }
-        Role::Crowd if nt => Vec::new(),
         Role::Crowd => {
             let mut taus: Vec<usize> = (2..).map(|i| 1 << i).take_while(|&t| t < ranks).collect();
             taus.push(ranks);
+            if nt {
+                return taus.into_iter().map(|tau| (vec!["local"], Pattern::Local, tau)).collect();
+            }
             let mut list =
                 vec![(vec!["ping"], Pattern::Ping, ranks / 2), (vec!["bcast"], Pattern::Bcast, ranks - 1)];
             for tau in taus {

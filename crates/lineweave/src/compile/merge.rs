@@ -1,18 +1,6 @@
-//! Folds whose results go to two places, and which messages go past the caches.
+//! Folds whose results go to two places.
 
 use super::step::{Addr, Double, Step, BANK, OUT, PEERS};
-use lineweave_core::collective::Extent;
-use lineweave_core::plan::Plan;
-
-/// Half the bytes of all ranks' buffers for a message, or blocks, of `message` bytes.
-pub(super) fn half_of_all(plan: &Plan, message: usize) -> usize {
-    let of = |extent: Extent| extent.bytes(plan.ranks, message);
-    let both = |rank: usize| {
-        let (root, collective) = (plan.root.index(), plan.collective);
-        of(collective.input(rank, root)).saturating_add(of(collective.output(rank, root)))
-    };
-    (0..plan.ranks).map(both).fold(0, usize::saturating_add) / 2
-}
 
 /// Makes one step of each fold whose result is copied to a user's buffer, once: it can go to both places from the first cache. When the
 /// result is in a box and others are told of it before it is copied, they are told after: the copy costs less than fetching it again.
@@ -65,32 +53,6 @@ mod tests {
     use super::super::step::Home;
     use super::*;
     use crate::segment::Segment;
-    use lineweave_core::algorithm::{self, Problem};
-    use lineweave_core::collective::Collective;
-    use lineweave_core::plan::{Params, Part};
-
-    fn direct(ranks: usize, way: &str) -> Plan {
-        let problem =
-            Problem { direct: true, grain: 8, ..Problem::flat(Collective::Allreduce, ranks, 1 << 16) };
-        let algorithm = algorithm::find(Collective::Allreduce, "direct").expect("it is in the table");
-        algorithm.plan(&problem, &Params::new().with("move", way)).expect("a plan")
-    }
-
-    fn rereads(plan: Plan) -> bool {
-        Part::whole(plan, false).rereads
-    }
-
-    #[test]
-    fn what_is_written_once_and_not_read_again_may_go_past_the_caches() {
-        assert!(!rereads(direct(2, "push")));
-        assert!(rereads(direct(2, "pull")), "peers fetch what was folded");
-        assert!(rereads(direct(3, "push")), "two peers get a copy each");
-        assert_eq!(
-            half_of_all(&direct(2, "push"), 1000),
-            2000,
-            "an input and an output at each of two ranks"
-        );
-    }
 
     #[test]
     fn a_fold_and_one_copy_of_its_result_are_one_step() {

@@ -1,6 +1,7 @@
 //! Copies: plain, and with non-temporal stores that leave the caches alone.
 
 use super::level::Level;
+use lineweave_core::model::LEAST_STREAMED;
 #[cfg(not(target_arch = "x86_64"))]
 use std::ptr;
 
@@ -44,9 +45,6 @@ pub struct Copier {
     wide: CopyFn,
     nt: CopyFn,
 }
-
-/// The shortest piece that goes past the caches where the whole does: each ends with a fence.
-const LEAST_STREAMED: usize = 4096;
 
 impl Copier {
     /// For the pieces of a call, half of whose buffers' bytes is `message` (of a copy that is its length): what makes non-temporal stores

@@ -122,6 +122,9 @@ pub(in crate::commands) fn parameters(model: &Model) -> Vec<Parameter> {
         of_level(level, &mut list);
     }
     surface("copy", None, &model.copy, "copying within private memory", &mut list);
+    if let Some(streamed) = &model.streamed {
+        surface("copy nt", None, streamed, "the same past the caches", &mut list);
+    }
     if let Some(attach) = &model.attach {
         surface("attach", None, attach, "copying out of another process's memory (CMA)", &mut list);
     }

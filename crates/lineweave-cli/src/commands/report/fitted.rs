@@ -152,6 +152,7 @@ fn surfaces(subject: &Subject, section: &mut Section) {
         Sampled { title, taus: surface.taus.clone(), cost: SIZES.iter().map(row).collect() }
     };
     let mut tables = vec![sampled("copy, private memory".to_owned(), &model.copy)];
+    tables.extend(model.streamed.as_ref().map(|s| sampled("copy, past the caches".to_owned(), s)));
     for costs in model.levels.iter().filter(|c| subject.levels().contains(&c.level)) {
         tables.push(sampled(format!("get, {}", costs.level), &costs.get));
         tables.push(sampled(format!("put, {}", costs.level), &costs.put));

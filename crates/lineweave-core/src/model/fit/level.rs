@@ -23,7 +23,6 @@ pub(super) fn fit_level(
     cells: &Cells,
     level: Level,
     local: Fitted,
-    nt_from: Option<u64>,
     notes: &mut Notes,
 ) -> Result<Option<LevelCosts>, FitError> {
     let line_at = |home: Option<&str>, access: &str, state: &str| {
@@ -73,7 +72,7 @@ pub(super) fn fit_level(
     let lines = fit_lines(cells, level, notes)?;
     let get_cells = cells.at("copy", level, &[("pattern", "get")]);
     let hockney = fit_hockney(cells, level, &get_cells, notes)?;
-    let get = match (cells.copies(&get_cells, nt_from)?, &lines) {
+    let get = match (cells.copies(&get_cells)?, &lines) {
         (Some(surface), _) => surface,
         (None, Some(t)) => {
             notes.missing(format!("L_get@{level}"), "no cell; T_N's slope stands in");
@@ -84,8 +83,7 @@ pub(super) fn fit_level(
             Surface::line(read.inferred(1.0), Fitted::assumed(read.value / 4.0 / 64.0))
         }
     };
-    // Into a box the engine stores plainly whatever the size: a peer is about to read it.
-    let put = match cells.copies(&cells.at("copy", level, &[("pattern", "put")]), None)? {
+    let put = match cells.copies(&cells.at("copy", level, &[("pattern", "put")]))? {
         Some(surface) => surface,
         None => {
             notes.missing(format!("L_put@{level}"), "no cell; the cost of reading stands in");

@@ -3,16 +3,16 @@
 
 mod crowd;
 mod level;
+mod streamed;
 
 use super::cells::{fitted, sigma, Cells};
 use super::least_squares::{weighted, LeastSquares, Observation};
 use super::{
     Contention, Fitted, FoldCosts, Model, NamedSurface, Overhead, Residual, Trick, Values, Wake, SCHEMA,
 };
-use crate::profile::{Cell, Profile, Unidentified};
+use crate::profile::{Profile, Unidentified};
 use crate::topology::Level;
 use level::fit_level;
-use std::collections::BTreeMap;
 
 /// c / R_R of Xeon Phi (Ramos & Hoefler Tables 1.5 and 3.2: 56.2 / 235.8), the only published ratio: stands
 /// in where contention cannot be measured.
@@ -89,17 +89,17 @@ pub fn fit(profile: &Profile) -> Result<Model, FitError> {
         notes.missing("R_I", "no cell reads a line that is in nobody's cache");
         stand_in.invalid
     });
-    let nt_from = fit_nt(&cells)?;
-    let copy = cells.copies(&cells.with("copy", &[("pattern", "local")]), nt_from)?.unwrap_or_else(|| {
+    let copy = cells.copies(&cells.with("copy", &[("pattern", "local")]))?.unwrap_or_else(|| {
         notes.missing("copy local", "no cell copies within private memory");
         stand_in.copy.clone()
     });
+    let (nt_from, streamed) = (streamed::from(&cells)?, streamed::surface(&cells, &copy, &mut notes)?);
 
     let names = cells.levels(&["line", "signal", "exchange", "pingpong"])?;
     let names = if names.is_empty() { vec![Level::Machine] } else { names };
     let mut levels = Vec::new();
     for level in names {
-        levels.extend(fit_level(&cells, level, local, nt_from, &mut notes)?);
+        levels.extend(fit_level(&cells, level, local, &mut notes)?);
     }
     if levels.is_empty() && profile.machine.cpus == 1 {
         notes.missing("R_R", "one CPU can be used: its ranks share all caches, and no line moves");
@@ -160,6 +160,7 @@ pub fn fit(profile: &Profile) -> Result<Model, FitError> {
         add,
         levels,
         copy,
+        streamed,
         folds,
         overhead,
         wake,
@@ -251,38 +252,10 @@ fn fit_patterns(cells: &Cells) -> Result<Vec<NamedSurface>, FitError> {
     let mut list = Vec::new();
     for level in cells.levels(&["copy"])? {
         for pattern in ["ring", "ping", "bcast"] {
-            if let Some(surface) = cells.copies(&cells.at("copy", level, &[("pattern", pattern)]), None)? {
+            if let Some(surface) = cells.copies(&cells.at("copy", level, &[("pattern", pattern)]))? {
                 list.push(NamedSurface { pattern: pattern.to_owned(), level, surface });
             }
         }
     }
     Ok(list)
-}
-
-/// Non-temporal stores must take at most this share of a plain copy's time: whoever reads the destination next
-/// pays for it not being in a cache, which the probe does not see.
-const NT_GAIN: f64 = 0.8;
-
-/// The size from which on non-temporal stores win (MEASURING.md: a trick is used only where it wins): midway between the largest probed
-/// size at which they do not and the next one.
-fn fit_nt(cells: &Cells) -> Result<Option<u64>, FitError> {
-    let mut wins: Option<BTreeMap<u64, bool>> = None;
-    for pattern in ["local", "get"] {
-        let of = |kind| cells.with("copy", &[("pattern", pattern), ("kind", kind), ("tau", "1")]);
-        let plain = of("plain");
-        let mut here = BTreeMap::new();
-        for nt in of("nt") {
-            let bytes: u64 = cells.factor(nt, "bytes")?;
-            let same = |c: &&&Cell| c.factors.get("bytes") == nt.factors.get("bytes");
-            let won = plain.iter().filter(same).all(|c| nt.stats.ci_high < NT_GAIN * c.stats.ci_low);
-            let before = wins.as_ref().is_none_or(|w| w.get(&bytes).copied().unwrap_or(false));
-            let so_far = here.get(&bytes).copied().unwrap_or(true);
-            here.insert(bytes, won && before && so_far);
-        }
-        wins = Some(here);
-    }
-    let wins = wins.unwrap_or_default();
-    let Some((&least, _)) = wins.iter().rev().take_while(|(_, &won)| won).last() else { return Ok(None) };
-    let lost = wins.range(..least).next_back();
-    Ok(Some(lost.map_or(least, |(&below, _)| below.midpoint(least))))
 }

@@ -1,0 +1,135 @@
+//! What bytes cost that are far away: beyond the caches, in a ring that is walked through, in another process.
+
+use super::*;
+use crate::collective::Collective;
+use crate::model::{Fitted, Surface, Values};
+use crate::plan::{Builder, Layout, Params, Region, Space};
+
+const KIB: usize = 1 << 10;
+const MIB: usize = 1 << 20;
+
+/// Costs of sizes by one copy at a time, and by two.
+fn surface(rows: &[(usize, f64, f64)]) -> Surface {
+    let cost = |&(_, one, two): &(usize, f64, f64)| vec![Fitted::assumed(one), Fitted::assumed(two)];
+    Surface {
+        bytes: rows.iter().map(|row| row.0 as u64).collect(),
+        taus: vec![1, 2],
+        cost: rows.iter().map(cost).collect(),
+    }
+}
+
+/// A byte takes 1 ns up to 1 MiB, and in 16 MiB 10 ns, twice as long for two at once; past the caches 4 ns; overheads nothing.
+fn model() -> Model {
+    let mut model = Values { overhead: 0.0, local: 0.0, ..Values::default() }.model();
+    let (near, far) = (MIB as f64, 160.0 * MIB as f64);
+    model.copy = surface(&[(0, 0.0, 0.0), (MIB, near, near), (16 * MIB, far, 2.0 * far)]);
+    model.streamed = Some(surface(&[(0, 0.0, 0.0), (16 * MIB, 64.0 * MIB as f64, 64.0 * MIB as f64)]));
+    model
+}
+
+/// Each rank copies its `in` to its `out`, in pieces.
+fn copies(ranks: usize, bytes: usize, piece: usize) -> Plan {
+    let mut b = Builder::new(Collective::Allreduce, "copies", &Params::new(), ranks, 0, bytes, 8);
+    for rank in 0..ranks {
+        for at in (0..bytes).step_by(piece) {
+            b.mov(rank, Region::new(Space::In, at..at + piece), Region::new(Space::Out, at..at + piece));
+        }
+    }
+    b.finish()
+}
+
+fn first(model: &Model, plan: &Plan, options: Options) -> f64 {
+    cost_with(model, &Shape::flat(plan.ranks), plan, &options).first.0
+}
+
+fn near(a: f64, b: f64) {
+    assert!((a / b - 1.0).abs() < 1e-3, "{a} is not {b}");
+}
+
+/// A piece costs its share of the whole message; both ranks' pieces slow each other however short they are.
+#[test]
+fn pieces_of_a_long_message_are_as_far_as_all_of_it() {
+    let model = model();
+    let once = Options { runs: 1, ..Options::default() };
+    let far = 160.0 * MIB as f64;
+    for piece in [16 * MIB, 64 * KIB] {
+        near(first(&model, &copies(1, 16 * MIB, piece), once), far);
+    }
+    // The first run does not know what comes beside its copies; those after it do.
+    let many = Options { runs: 5, ..Options::default() };
+    for piece in [64 * KIB, 2 * KIB] {
+        let plan = copies(2, 4 * MIB, piece);
+        let of = Options { message: 16 * MIB, ..many };
+        let total = cost_with(&model, &Shape::flat(2), &plan, &of).total.0;
+        near(total, 2.0 * far / 4.0);
+    }
+    // What is near goes at its own pace.
+    near(first(&model, &copies(2, MIB, 2 * KIB), once), MIB as f64);
+}
+
+/// What users' buffers get past the caches costs what such copies were measured to: from the size on that the profile says, in pieces of
+/// 4 KiB or more.
+#[test]
+fn long_messages_go_past_the_caches_where_that_wins() {
+    let mut model = model();
+    let once = Options { runs: 1, ..Options::default() };
+    let (through, past) = (160.0 * MIB as f64, 64.0 * MIB as f64);
+    near(first(&model, &copies(1, 16 * MIB, 16 * MIB), once), through);
+    model.nt_from = Some(16 * MIB as u64);
+    for (piece, cost) in [(16 * MIB, past), (4 * KIB, past), (2 * KIB, through)] {
+        near(first(&model, &copies(1, 16 * MIB, piece), once), cost);
+    }
+    let half = Options { message: 8 * MIB, ..once };
+    let short = model.copy.at(8 * MIB, 1).nanos;
+    near(first(&model, &copies(1, 8 * MIB, 4 * KIB), half), short);
+    model.streamed = None;
+    near(first(&model, &copies(1, 16 * MIB, 4 * KIB), once), through);
+}
+
+/// A system call copies a piece no faster than its share of all that is copied.
+#[test]
+fn copies_by_attach_are_as_far_as_all_of_them() {
+    let mut model = model();
+    model.attach =
+        Some(surface(&[(0, 0.0, 0.0), (MIB, 2.0 * MIB as f64, 0.0), (16 * MIB, 320.0 * MIB as f64, 0.0)]));
+    let attached = |bytes: usize, message: usize| {
+        let mut b = Builder::new(Collective::Bcast, "attached", &Params::new(), 2, 0, bytes, 1);
+        b.direct();
+        let f = b.flags("address", Layout::Alone, 1);
+        b.set(0, f.at(1, 0), 1);
+        b.wait(1, f.at(1, 0), 1);
+        b.mov(1, Region::new(Space::PeerIn(Rank(0)), 0..bytes), Region::new(Space::Out, 0..bytes));
+        first(&model, &b.finish(), Options { runs: 1, attach: true, message, ..Options::default() })
+    };
+    let signal = attached(0, 0);
+    near(attached(MIB, MIB) - signal, 2.0 * MIB as f64);
+    near(attached(MIB, 16 * MIB) - signal, 20.0 * MIB as f64);
+}
+
+/// Who writes into a ring that is walked through waits no longer than the whole flow through such a ring takes.
+#[test]
+fn a_ring_that_is_walked_through_costs_what_it_was_measured_to() {
+    let mut model = model();
+    let mut b = Builder::new(Collective::Bcast, "ring", &Params::new(), 2, 0, 16 * KIB, 1);
+    let f = b.flags("ready", Layout::Alone, 1);
+    let slot = b.slot(16 * KIB);
+    let all = |space| Region::new(space, 0..16 * KIB);
+    let boxed = all(Space::Slot { rank: Rank(0), slot });
+    b.ring();
+    b.mov(0, all(Space::In), boxed);
+    b.set(0, f.at(0, 0), 1);
+    b.wait(1, f.at(0, 0), 1);
+    b.mov(1, boxed, all(Space::Out));
+    let plan = b.finish();
+    let walk = Options { runs: 9, walk: MIB as u64, ..Options::default() };
+    let of = |model: &Model| cost_with(model, &Shape::flat(2), &plan, &walk).total.0;
+    // The writer's pace: 20 ns a byte that a reader has, and by the ring's measurement half of that.
+    let per_byte = |ns: f64| surface(&[(0, 0.0, 0.0), (MIB, ns * MIB as f64, ns * MIB as f64)]);
+    model.levels[0].put = per_byte(20.0);
+    model.levels[0].get = per_byte(2.0);
+    let puts = of(&model);
+    model.levels[0].stream = Some(per_byte(10.0));
+    let streams = of(&model);
+    assert!((18.0..22.0).contains(&(puts / (16 * KIB) as f64)), "{puts}");
+    assert!((9.0..11.0).contains(&(streams / (16 * KIB) as f64)), "{streams}");
+}
