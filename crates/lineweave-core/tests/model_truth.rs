@@ -102,11 +102,11 @@ fn choices_among_many_ranks_are_near_the_best_measured() {
         println!("{collective}: mean regret {:.1} %", 100.0 * mean(regrets));
     }
     assert!(regrets.len() >= 50, "{}", regrets.len());
-    assert!(mean(&regrets) < 0.092 && median < 0.01, "{} {median}", mean(&regrets));
+    assert!(mean(&regrets) < 0.089 && median < 0.01, "{} {median}", mean(&regrets));
     assert!(regrets[regrets.len() - 1] < 1.06, "{regrets:?}");
-    assert!(factor < 1.22, "{factor}");
+    assert!(factor < 1.213, "{factor}");
     let most =
-        [("barrier", 0.06), ("bcast", 0.16), ("reduce", 0.12), ("allreduce", 0.065), ("alltoall", 0.01)];
+        [("barrier", 0.06), ("bcast", 0.16), ("reduce", 0.12), ("allreduce", 0.06), ("alltoall", 0.01)];
     for (collective, most) in most {
         assert!(mean(&by_collective[collective]) < most, "{by_collective:?}");
     }

@@ -177,6 +177,18 @@ impl Playable {
         };
         self.ops.iter().enumerate().map(of_rank).collect()
     }
+
+    /// For each rank, how many bytes it writes into slots in a run.
+    pub fn put(&self) -> impl Iterator<Item = usize> + '_ {
+        let put = |op: &Instruction| match *op {
+            Instruction::Move { dst, len, .. } | Instruction::Fold { dst, len, .. } => match dst.place() {
+                Operand::Slot(_) => self.lens[len as usize],
+                Operand::Near | Operand::User | Operand::Attached | Operand::Reached(_) => 0,
+            },
+            Instruction::Set { .. } | Instruction::Wait { .. } | Instruction::Add { .. } => 0,
+        };
+        self.ops.iter().map(move |ops| ops.iter().map(put).sum())
+    }
 }
 
 struct Compiler<'a> {

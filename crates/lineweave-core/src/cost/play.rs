@@ -63,6 +63,8 @@ pub(super) struct Player<'a> {
     left: Vec<(usize, Vec<u32>)>,
     /// Bytes that each rank has put into shared buffers.
     pub(super) put: Vec<u64>,
+    /// And those that it puts into slots before it comes to the same place of a ring again that runs walk through; 0 where they do not.
+    pub(super) walked: Vec<u64>,
     /// Whether moves into users' buffers go past the caches.
     pub(super) streams: bool,
     pub(super) extrapolated: bool,
@@ -92,7 +94,12 @@ pub fn play(model: &Model, shape: &Shape, plan: &Plan, program: &Playable, optio
         let each = pieces.iter().map(|(buffer, len)| (len, sitting.cache[buffer.with.index()]));
         Memory::of(banks, each)
     };
-    let reach = program.reach(plan, options.message, apart(plan, options));
+    let apart = apart(plan, options);
+    let reach = program.reach(plan, options.message, apart);
+    let walked = match options.walk {
+        0 => vec![0; ranks],
+        _ => program.put().map(|put| (put as f64 * apart) as u64).collect(),
+    };
     let mut player = Player {
         shape,
         options,
@@ -107,6 +114,7 @@ pub fn play(model: &Model, shape: &Shape, plan: &Plan, program: &Playable, optio
         readings: Readings::new(),
         left: vec![(0, Vec::new()); runs],
         put: vec![0; ranks],
+        walked,
         streams: streams(model, plan, options),
         extrapolated: false,
         agenda: Agenda::new(Cpus::of(shape), model.wake.yielding.value),

@@ -229,9 +229,9 @@ impl Player<'_> {
         let mut extra = self.surplus(rank, dst, met, len, tau, base, |near| near.put);
         // Where a rank comes back to after many bytes is as near as that much memory: peers' caches gave it up meanwhile. Nor does it
         // take longer than the whole flow through a ring of so many bytes, where that was measured.
-        let reuse = match self.options.walk {
+        let reuse = match self.walked[rank as usize] {
             0 => met.reuse,
-            walk => Some(met.reuse.map_or(walk, |reuse| reuse.max(walk))),
+            walked => Some(met.reuse.map_or(walked, |reuse| reuse.max(walked))),
         };
         if let (Some(level), Some(reuse), true) = (extra.level, reuse, len >= FLOWS) {
             let far = (reuse as usize).max(len);
