@@ -236,11 +236,14 @@ impl Player<'_> {
         if let (Some(level), Some(reuse), true) = (extra.level, reuse, len >= FLOWS) {
             let far = (reuse as usize).max(len);
             let near = self.wires.sitting.rates.at(level);
-            let [mut put, alone] = [tau, 1].map(|tau| self.readings.at(near.put, far, tau).nanos);
+            let [mut put, alone] =
+                [tau, 1].map(|tau| self.readings.at(near.put, far, tau).nanos / far as f64);
             if let Some(stream) = near.stream {
-                put = put.min(self.readings.at(stream, far, 1).nanos * put / alone.max(1e-9));
+                // A longer ring than was measured is no faster than the longest that was.
+                let ring = far.min(stream.bytes.last().map_or(far, |&most| most as usize));
+                let flow = self.readings.at(stream, ring, 1).nanos / ring as f64;
+                put = put.min(flow * put / alone.max(1e-9));
             }
-            let put = put / far as f64;
             let share = met.bytes as f64 / len as f64;
             extra.nanos = extra.nanos.min((put * met.bytes as f64 - base * share).max(0.0));
         }
