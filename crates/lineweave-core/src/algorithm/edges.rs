@@ -1,7 +1,8 @@
 //! Trees given edge by edge, for algorithms whose tree was made elsewhere: from measured latencies, say.
 //!
 //! The parameter `edges` reads `2-0,2-5,0-1`: member 2 is the root and deals with 0, then with 5, and 0 with 1. A parent's
-//! own edge comes before those to its children; the order of a parent's edges is that of its children.
+//! own edge comes before those to its children; the order of a parent's edges is that of its children. In a reduction
+//! `2/5` in place of `2-5` says that 2 folds what came before it waits for 5: its children are heard in rows.
 //!
 //! `auto` is the tree of one who knows the levels of the machine but no latency: see [`nearest_first`].
 
@@ -20,6 +21,30 @@ pub const EDGES: ParamSpec = ParamSpec {
     about: "parent-child, in order: 0-4,0-2,4-5; auto: nearest first",
 };
 
+/// A tree, the member that each of its virtual ranks is, and which virtual ranks begin a row of their parent's children.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Rows {
+    /// The tree.
+    pub tree: Tree,
+    /// For each virtual rank its member.
+    pub order: Vec<usize>,
+    /// For each virtual rank whether its parent folds what came before.
+    pub begins: Vec<bool>,
+}
+
+impl Rows {
+    /// The participants in the tree's order, the root first.
+    pub fn ordered(&self, s: &Participants) -> Participants {
+        Participants {
+            members: self.order.iter().map(|&i| s.members[i]).collect(),
+            root: 0,
+            from: self.order.iter().map(|&i| s.from[i]).collect(),
+            to: s.to,
+            bytes: s.bytes,
+        }
+    }
+}
+
 /// The tree that `params` gives, and the participants in the tree's order, the root first.
 ///
 /// # Errors
@@ -29,30 +54,47 @@ pub fn ordered(
     problem: &Problem,
     s: &Participants,
 ) -> Result<(Tree, Participants), PlanError> {
-    let (tree, order) = tree(params, problem, s)?;
-    let ordered = Participants {
-        members: order.iter().map(|&i| s.members[i]).collect(),
-        root: 0,
-        from: order.iter().map(|&i| s.from[i]).collect(),
-        to: s.to,
-        bytes: s.bytes,
-    };
-    Ok((tree, ordered))
+    let rows = one_row(params, problem, s)?;
+    let ordered = rows.ordered(s);
+    Ok((rows.tree, ordered))
 }
 
 /// The tree that `params` gives over the participants, and the member that each of its virtual ranks is.
 ///
 /// # Errors
-/// [`PlanError::BadParameter`] when the edges are no tree over all members from the root.
+/// [`PlanError::BadParameter`] when the edges are no tree over all members from the root, or have rows.
 pub fn tree(params: &Params, problem: &Problem, s: &Participants) -> Result<(Tree, Vec<usize>), PlanError> {
-    match params.get("edges") {
-        None | Some("auto") => Ok(nearest_first(problem, s)),
-        Some(text) => read(text, s.len(), s.root).map_err(|expected| PlanError::BadParameter {
-            name: "edges".to_owned(),
-            value: text.chars().take(60).collect(),
-            expected,
-        }),
+    one_row(params, problem, s).map(|rows| (rows.tree, rows.order))
+}
+
+fn one_row(params: &Params, problem: &Problem, s: &Participants) -> Result<Rows, PlanError> {
+    let found = rows(params, problem, s)?;
+    match found.begins.contains(&true) {
+        false => Ok(found),
+        true => {
+            Err(bad(params, "edges such as 0-1,0-2,1-3: rows, as in 0-1,0/2, are for reductions".to_owned()))
+        }
     }
+}
+
+/// The tree that `params` gives over the participants, with rows.
+///
+/// # Errors
+/// [`PlanError::BadParameter`] when the edges are no tree over all members from the root.
+pub fn rows(params: &Params, problem: &Problem, s: &Participants) -> Result<Rows, PlanError> {
+    match params.get("edges") {
+        None | Some("auto") => {
+            let (tree, order) = nearest_first(problem, s);
+            let begins = vec![false; order.len()];
+            Ok(Rows { tree, order, begins })
+        }
+        Some(text) => read(text, s.len(), s.root).map_err(|expected| bad(params, expected)),
+    }
+}
+
+fn bad(params: &Params, expected: String) -> PlanError {
+    let value = params.get("edges").unwrap_or_default().chars().take(60).collect();
+    PlanError::BadParameter { name: "edges".to_owned(), value, expected }
 }
 
 /// Earliest arrival first, when a message takes twice as long for each level that lies between, and a rank sends one
@@ -137,16 +179,16 @@ fn members_by_group(problem: &Problem, s: &Participants, level: Level) -> Vec<Me
     out
 }
 
-fn read(text: &str, members: usize, root: usize) -> Result<(Tree, Vec<usize>), String> {
+fn read(text: &str, members: usize, root: usize) -> Result<Rows, String> {
     let mut tree = Tree { parent: vec![None], children: vec![Vec::new()] };
-    let mut order = vec![root];
+    let (mut order, mut begins) = (vec![root], vec![false]);
     let mut number: Vec<Option<usize>> = vec![None; members];
     if let Some(of_root) = number.get_mut(root) {
         *of_root = Some(0);
     }
     for edge in text.split(',').filter(|e| !e.is_empty()) {
         let member = |text: &str| text.trim().parse().ok().filter(|&m: &usize| m < members);
-        let ends = edge.split_once('-').and_then(|(a, b)| Some((member(a)?, member(b)?)));
+        let ends = edge.split_once(['-', '/']).and_then(|(a, b)| Some((member(a)?, member(b)?)));
         let (parent, child) =
             ends.ok_or_else(|| format!("edges between members 0 to {}, such as 0-1,0-2,1-3", members - 1))?;
         let above = number[parent]
@@ -157,12 +199,13 @@ fn read(text: &str, members: usize, root: usize) -> Result<(Tree, Vec<usize>), S
         let v = order.len();
         number[child] = Some(v);
         order.push(child);
+        begins.push(edge.contains('/'));
         tree.parent.push(Some(above));
         tree.children.push(Vec::new());
         tree.children[above].push(v);
     }
     match number.iter().position(Option::is_none) {
-        None => Ok((tree, order)),
+        None => Ok(Rows { tree, order, begins }),
         Some(left) => Err(format!("an edge to each of {members} members, none to {left}")),
     }
 }
@@ -195,6 +238,8 @@ mod tests {
         for bad in ["0-1", "0-1,0-2,0-1", "1-2,0-1", "0-1,0-7", "0-1,2", "0-0,0-1,0-2"] {
             assert!(given(bad, 3, 0).is_err(), "{bad}");
         }
+        // Rows are a reduction's.
+        assert!(given("0-1,0/2", 3, 0).unwrap_err().to_string().contains("for reductions"));
         assert!(given("auto", 3, 2).is_ok());
         assert!(given("", 1, 0).is_ok());
     }

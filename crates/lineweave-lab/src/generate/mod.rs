@@ -1,10 +1,10 @@
 //! Trees generated for one machine, from what lies between each two of its CPUs, beside the usual ones, all in virtual time.
 //!
 //! 1. [`matrix::some`] makes trees from the latencies of pairs: rank by rank, and cluster by cluster at each combination of
-//!    distances that are apart.
+//!    distances that are apart. Those that fold are made by [`matrix::collecting`], with rows of children.
 //! 2. Each becomes the parameter `edges` of a plan, with flags so far apart that no prefetcher reaches the next.
-//! 3. Each plan is simulated, and the fastest is taken. The closed form only chooses whom to simulate. It knows less of folds,
-//!    so for them the usual trees are simulated too.
+//! 3. Each plan is simulated, and the fastest is taken. The closed form only chooses whom to simulate. Of reductions the usual
+//!    trees are simulated too.
 //!
 //! Times are of one call alone, of 8 bytes or none: everybody enters at once, and lines are where the call before left them.
 //!
@@ -12,17 +12,27 @@
 //!
 //! A parent tells a child by a store to a line that the child read in the call before, so the store has to take it
 //! from there, and the child has to fetch it: two transfers between the two. A core has a limited number of misses under
-//! way. So no tree can tell everybody sooner than [`matrix::bound`] says: the shortest way to whoever is farthest, and how
-//! fast word can spread within clusters and among them. Collecting is the same backwards. A barrier and an allreduce
-//! collect at one rank before they release from it: their bound is the sum. It holds for any tree with a line for each
-//! edge, whatever its shape and order. A line that several children poll has none of this, but serves them one by one;
-//! barriers without a root (dissemination) are no trees.
+//! way. So no tree can tell everybody sooner than [`matrix::bound`] says: the shortest way to whoever is farthest, how
+//! fast word can spread within clusters and among them, and how soon each cluster can hear. Collecting is the same backwards, but
+//! for what a parent does with what it hears, counted from its end:
+//!
+//! - Of two children that are heard one after the other in a row, the second takes two hits: to see that its flag is there and to keep
+//!   what came with it; or its line came a transfer after the first was heard.
+//! - Waits in a row are polled ahead, as many as there may be misses under way; what is waited for after any other op is fetched only
+//!   then. So the last `n` children have come in one row, or a transfer lies between two of them.
+//! - No fold is before the end of its row, and one makes of so many values no fewer than half. So `ceil(log2(n + 1))` folds
+//!   follow a row of `n`, each of three hits.
+//!
+//! A barrier and an allreduce collect at one rank before they release from it: their bound is the sum. It holds for any tree
+//! with a line for each edge that carries what is told, whatever its shape and order. A line that several children poll has none of
+//! this, but serves them one by one; plans in which nobody hears of everybody before others do (dissemination, groups whose leaders
+//! exchange) are no trees.
 
 mod usual;
 
 pub use usual::{usual, USUAL};
 
-use crate::optimise::matrix::{self, Latencies, Schedule, Work};
+use crate::optimise::matrix::{self, Latencies, Work};
 use crate::simulate::{coherent, Options, SimulateError};
 use lineweave_core::algorithm::spec::Spec;
 use lineweave_core::algorithm::Problem;
@@ -41,11 +51,9 @@ pub const BYTES: usize = 8;
 const TRIED: usize = 4;
 /// Calls that are simulated: in the first, lines are in memory.
 const CALLS: usize = 4;
-/// Of how many transfers under way trees that fold are made, beside all that a core has: the fewer, the fewer children has a rank,
-/// and what it folds when all are there takes longer than the closed form knows.
-const FOLDING: [usize; 2] = [5, 3];
-/// When partial results are folded: as each comes, or when all are there.
-const FOLDS: [&str; 2] = ["each", "last"];
+/// When partial results are folded: as each comes, or when all of a row are there.
+const FOLDS: [&str; 2] = ["each", ROWS];
+const ROWS: &str = "last";
 
 /// What trees are for.
 #[derive(Clone, Copy, Debug)]
@@ -166,32 +174,68 @@ impl Case<'_> {
         }
     }
 
-    /// The plans that collect up one tree and release down another, as far as the collective does either.
-    fn specs(&self, up: &Schedule, down: &Schedule) -> Vec<Spec> {
-        let edges = |tree: &Schedule| {
-            let mut spec = Spec::named("edges");
-            if !tree.edges().is_empty() {
-                spec.params = spec.params.with("edges", tree.param());
-            }
-            spec.params = spec.params.with("layout", self.layout());
-            spec
-        };
-        let folds = || {
-            FOLDS.map(|fold| {
-                let spec = edges(up);
-                Spec { params: spec.params.with("fold", fold), ..spec }
-            })
-        };
-        let both = |up: Spec| {
-            let params = Params::new().with("reduce", up).with("bcast", edges(down));
-            Spec { params, ..Spec::named("reduce-bcast") }
-        };
-        match self.collective {
-            Collective::Reduce => folds().into(),
-            Collective::Allreduce => folds().map(both).into(),
-            _ => vec![edges(down)],
+    /// The plan of a tree, as [`matrix::Schedule::param`] and [`matrix::Rows::param`] give its edges.
+    fn edges(&self, edges: String) -> Spec {
+        let mut spec = Spec::named("edges");
+        if !edges.is_empty() {
+            spec.params = spec.params.with("edges", edges);
+        }
+        spec.params = spec.params.with("layout", self.layout());
+        spec
+    }
+
+    /// The same upwards.
+    fn folding(&self, edges: String, fold: &str) -> Spec {
+        let spec = self.edges(edges);
+        Spec { params: spec.params.with("fold", fold), ..spec }
+    }
+
+    fn unknown(&self) -> GenerateError {
+        GenerateError::Unknown { machine: self.machine.name.clone() }
+    }
+
+    /// What goes down a tree.
+    fn told(&self) -> Work {
+        if self.collective.moves_data() {
+            Work::Carry
+        } else {
+            Work::Signal
         }
     }
+
+    /// Whether partial results go up a tree, and whether something goes down one.
+    fn ways(&self) -> (bool, bool) {
+        (self.collective.folds(), self.collective != Collective::Reduce)
+    }
+}
+
+/// The plan that collects up one tree, if it does, and releases down another, if it does.
+fn joined(up: Option<Spec>, down: Option<Spec>) -> Option<Spec> {
+    match (up, down) {
+        (Some(up), Some(down)) => {
+            let params = Params::new().with("reduce", up).with("bcast", down);
+            Some(Spec { params, ..Spec::named("reduce-bcast") })
+        }
+        (up, down) => up.or(down),
+    }
+}
+
+/// What no tree is faster than, in ns: to collect at the root, to release from it, each zero where the collective does not.
+///
+/// # Errors
+/// As [`generate`].
+pub fn bounds(case: &Case) -> Result<(f64, f64), GenerateError> {
+    let bound = |work: Work| {
+        let least = Latencies::least_of_pairs(case.machine, case.shape, work);
+        Ok::<f64, GenerateError>(matrix::bound(&least.ok_or_else(|| case.unknown())?, case.root()))
+    };
+    let (goes_up, goes_down) = case.ways();
+    let releases = if goes_down { bound(case.told())? } else { 0.0 };
+    Ok(match case.collective {
+        // It collects without folds, which is the same backwards.
+        Collective::Barrier => (releases, releases),
+        _ => (if goes_up { bound(Work::Fold)? } else { 0.0 }, releases),
+    })
 }
 
 /// The fastest tree for a machine that is simulated.
@@ -199,51 +243,25 @@ impl Case<'_> {
 /// # Errors
 /// A [`GenerateError`], with what the machine's description lacks.
 pub fn generate(case: &Case) -> Result<Generated, GenerateError> {
-    let Case { machine, shape, collective, .. } = *case;
-    if !COLLECTIVES.contains(&collective) {
-        return Err(GenerateError::Collective(collective));
+    if !COLLECTIVES.contains(&case.collective) {
+        return Err(GenerateError::Collective(case.collective));
     }
-    let unknown = || GenerateError::Unknown { machine: machine.name.clone() };
-    let root = case.root();
-    let (goes_down, goes_up) = match collective.folds() {
-        true => (Work::Carry, Work::Fold),
-        false if collective.moves_data() => (Work::Carry, Work::Carry),
-        false => (Work::Signal, Work::Signal),
-    };
-    let down = Latencies::of_pairs(machine, shape, goes_down).ok_or_else(unknown)?;
-    let releases = matrix::bound(&down, root);
-    // Collecting without folds is the same backwards.
-    let (up, collects) = match goes_up == goes_down {
-        true => (None, releases),
-        false => {
-            let up = Latencies::of_pairs(machine, shape, goes_up).ok_or_else(unknown)?;
-            let collects = matrix::bound(&up, root);
-            (Some(up), collects)
-        }
-    };
-    let bound_ns = match collective {
-        Collective::Bcast => releases,
-        Collective::Reduce => collects,
-        _ => collects + releases,
-    };
-    let downs = match collective {
-        Collective::Reduce => vec![Schedule::alone(shape.ranks(), root)],
-        _ => matrix::some(&down, root, TRIED, releases),
-    };
-    let ups = match up {
-        Some(up) => {
-            let fewer = FOLDING.map(|n| up.clone().with_at_most_at_once(n));
-            let made = |up: &Latencies| matrix::some_up(up, root, TRIED / 2, collects);
-            [up].iter().chain(&fewer).flat_map(made).collect()
-        }
-        None => vec![Schedule::alone(shape.ranks(), root)],
-    };
-    let tree = |of: &[Schedule], i: usize| of[i.min(of.len() - 1)].clone();
-    let pairs = (0..ups.len().max(downs.len())).map(|i| (tree(&ups, i), tree(&downs, i)));
-    let specs = pairs.flat_map(|(up, down)| case.specs(&up, &down));
-    // The closed form knows less of folds.
-    let others = if collective.folds() { usual::trees(case)? } else { Vec::new() };
-    Ok(Generated { best: case.fastest(specs.chain(others))?, bound_ns })
+    let (collects, releases) = bounds(case)?;
+    let of = |work: Work| Latencies::of_pairs(case.machine, case.shape, work).ok_or_else(|| case.unknown());
+    let (goes_up, goes_down) = case.ways();
+    let (mut ups, mut downs, mut others) = (Vec::new(), Vec::new(), Vec::new());
+    if goes_up {
+        let trees = matrix::collecting(&of(Work::Fold)?, case.root(), TRIED, collects);
+        ups.extend(trees.iter().map(|tree| case.folding(tree.param(), ROWS)));
+        others = usual::trees(case)?;
+    }
+    if goes_down {
+        let trees = matrix::some(&of(case.told())?, case.root(), TRIED, releases);
+        downs.extend(trees.iter().map(|tree| case.edges(tree.param())));
+    }
+    let nth = |of: &[Spec], i: usize| of.get(i).or(of.last()).cloned();
+    let made = (0..ups.len().max(downs.len())).filter_map(|i| joined(nth(&ups, i), nth(&downs, i)));
+    Ok(Generated { best: case.fastest(made.chain(others))?, bound_ns: collects + releases })
 }
 
 #[cfg(test)]

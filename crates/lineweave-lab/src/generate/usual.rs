@@ -1,8 +1,8 @@
 //! The trees that others have, which know no latencies.
 
-use super::{Case, GenerateError, Timed};
+use super::{joined, Case, GenerateError, Timed, FOLDS};
 use crate::optimise::matrix::Schedule;
-use lineweave_core::algorithm::bcast::topology_tree::joined;
+use lineweave_core::algorithm::bcast::topology_tree;
 use lineweave_core::algorithm::levels::Levels;
 use lineweave_core::algorithm::spec::Spec;
 use lineweave_core::algorithm::trees::Tree;
@@ -60,8 +60,17 @@ pub(super) fn trees(case: &Case) -> Result<Vec<Spec>, GenerateError> {
     Ok(out)
 }
 
-fn plans(case: &Case, down: &Schedule) -> Vec<Spec> {
-    case.specs(&down.clone().backwards(), down)
+fn plans(case: &Case, tree: &Schedule) -> Vec<Spec> {
+    let (goes_up, goes_down) = case.ways();
+    let down = goes_down.then(|| case.edges(tree.param()));
+    let up = goes_up.then(|| tree.clone().backwards().param());
+    match up {
+        Some(up) => FOLDS
+            .iter()
+            .filter_map(|fold| joined(Some(case.folding(up.clone(), fold)), down.clone()))
+            .collect(),
+        None => joined(None, down).into_iter().collect(),
+    }
 }
 
 /// The tree with virtual rank 0 at the root and the others behind it in a cycle.
@@ -77,7 +86,7 @@ fn by_number(tree: &Tree, root: usize) -> Schedule {
 fn by_topology(case: &Case) -> Result<Schedule, GenerateError> {
     let problem = case.problem();
     let participants = Participants { root: case.root(), ..Participants::all(&problem) };
-    let (tree, members) = joined(&problem, &participants, &Levels::Auto)?;
+    let (tree, members) = topology_tree::joined(&problem, &participants, &Levels::Auto)?;
     let mut schedule = Schedule::alone(members.len(), case.root());
     for (v, children) in tree.children.iter().enumerate() {
         schedule.children[members[v]] = children.iter().map(|&c| members[c]).collect();

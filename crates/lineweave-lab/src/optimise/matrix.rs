@@ -1,17 +1,20 @@
 //! Trees over ranks any two of which have a latency of their own, as measured.
 //!
 //! The model is the postal one made uneven: what rank `i` sends to `j` arrives `latency(i, j)` later, and `i` can send
-//! again after `gap(i, j)`. Where stores overlap, several are under way at once, a gap each, and land in order. Finding the best tree is NP-hard (Bhat, Raghavendra & Prasanna 2003). Up to [`EXACT`] ranks
-//! it is found by dynamic programming over subsets; beyond, several greedy trees are made (earliest arrival
-//! first, the same with a look ahead, the same with one message into each cluster, and cluster by cluster), their children
-//! put in the best order, and the best of them improved by moving what arrives last.
+//! again after `gap(i, j)`. Where stores overlap, several are under way at once, a gap each, and land in order. Finding the best
+//! tree is NP-hard (Bhat, Raghavendra & Prasanna 2003). Up to [`EXACT`] ranks it is found by dynamic programming over subsets;
+//! beyond, several greedy trees are made (earliest arrival first, the same with a look ahead, the same with one message into each
+//! cluster, and cluster by cluster), their children put in the best order, and the best of them improved by moving what arrives
+//! last. Trees of those who fold what they hear ([`collecting`]) are [`Rows`].
 
 mod bound;
 mod exact;
 mod greedy;
+mod rows;
 mod schedule;
 
 pub use bound::bound;
+pub use rows::Rows;
 pub use schedule::Schedule;
 
 use super::costs::Steps;
@@ -34,6 +37,10 @@ pub struct Latencies {
     issue: f64,
     /// So many of a sender are under way at once, each for its gap.
     at_once: usize,
+    /// A line that a core has.
+    hit: f64,
+    /// What one fold takes of several that are left to the end.
+    fold: f64,
 }
 
 /// What ranks do with what they hear.
@@ -91,7 +98,7 @@ impl Latencies {
             return Err(LatencyError::NoTime { what: format!("gap of {i}"), found: gap[i] });
         }
         let gap = (0..ranks * ranks).map(|at| gap[at / ranks]).collect();
-        Ok(Latencies { ranks, latency, gap, issue: 0.0, at_once: 1 })
+        Ok(Latencies { ranks, latency, gap, issue: 0.0, at_once: 1, hit: 0.0, fold: 0.0 })
     }
 
     /// Of ranks that sit like this: a signal at their distance, and the model's gap between sets.
@@ -121,20 +128,31 @@ impl Latencies {
     /// A rank that tells others, or waits for others one after the other, has as many transfers under way as its core has misses in
     /// flight.
     pub fn of_pairs(machine: &Machine, shape: &Shape, work: Work) -> Option<Latencies> {
+        Latencies::between_pairs(machine, shape, work, false)
+    }
+
+    /// The least that they are, whoever looks when: a rank that asks for a line while that is stored to has what came with it at once,
+    /// and a thread that looks after the other one of its core has written finds it there.
+    pub fn least_of_pairs(machine: &Machine, shape: &Shape, work: Work) -> Option<Latencies> {
+        Latencies::between_pairs(machine, shape, work, true)
+    }
+
+    fn between_pairs(machine: &Machine, shape: &Shape, work: Work, least: bool) -> Option<Latencies> {
         machine.measured.as_ref()?;
         let hit = machine.access.local_ns.value?;
         let coherent = machine.coherent.as_ref()?;
         let at_once = coherent.accesses_in_flight.value? as usize;
         let ranks = shape.ranks();
         // Hits that a message takes, and from one message to the next.
-        let (hits, between) = match work {
-            Work::Signal => (0.0, 1.0),
+        let (hits, between, fold) = match work {
+            Work::Signal => (0.0, 1.0, 0.0),
             // What was taken is kept, and read for the next.
-            Work::Carry => (2.0, 2.0),
+            Work::Carry => (2.0, 2.0, 0.0),
             // It is kept, both operands are read, and the sum is written and read.
-            Work::Fold => (5.0, 4.0),
+            Work::Fold => (rows::MESSAGE, 2.0, rows::FOLD),
         };
-        let work = hits * hit;
+        let kept = if least && work != Work::Signal { 1.0 } else { 0.0 };
+        let work = (hits - kept) * hit;
         // Threads of a core have one cache: the first stands for all.
         let cpus: Vec<&Cpu> = (0..ranks).map(|r| shape.cpu(r.into())).collect();
         let first = |cpu: &Cpu| cpus.iter().position(|c| c.core == cpu.core).unwrap_or(0);
@@ -143,15 +161,24 @@ impl Latencies {
         for at in 0..ranks * ranks {
             let (a, b) = (cpus[at / ranks], cpus[at % ranks]);
             if a.core == b.core {
-                // The line is in their cache, and whoever polls sees it a little later.
-                latency[at] = machine.transfer.core_ns.value.unwrap_or(hit) + work;
+                // The line is in their cache, and whoever polls it sees that a little later.
+                let later = machine.transfer.core_ns.value.unwrap_or(hit);
+                latency[at] = hit + if least { later.min(hit) } else { later } + work;
             } else {
                 // Lines of a tree lie with one of the two.
                 let transfer = machine.transfer_at(a, b, a.package)?;
                 (latency[at], gap[at]) = (2.0 * transfer + work, transfer);
             }
         }
-        Some(Latencies { ranks, latency, gap, issue: between * hit, at_once: at_once.max(1) })
+        Some(Latencies {
+            ranks,
+            latency,
+            gap,
+            issue: between * hit,
+            at_once: at_once.max(1),
+            hit,
+            fold: fold * hit,
+        })
     }
 
     fn by_level(model: &Model, shape: &Shape, times: impl Fn(&Steps) -> (f64, f64)) -> Latencies {
@@ -166,13 +193,9 @@ impl Latencies {
             gap: both.iter().map(|b| b.1.max(floor)).collect(),
             issue: 0.0,
             at_once: 1,
+            hit: 0.0,
+            fold: 0.0,
         }
-    }
-
-    /// The same with at most so many under way at once.
-    #[must_use]
-    pub fn with_at_most_at_once(self, most: usize) -> Latencies {
-        Latencies { at_once: self.at_once.min(most.max(1)), ..self }
     }
 
     /// The same with gaps of at most this.
@@ -180,6 +203,16 @@ impl Latencies {
     pub fn with_gap_at_most(mut self, gap: f64) -> Latencies {
         self.gap.iter_mut().for_each(|g| *g = g.min(gap.max(1e-3)));
         self
+    }
+
+    /// From a rank's first message to its n-th, from 0, at least, where one takes a gap.
+    ///
+    /// For partial results backwards in time: the last `n + 1` of a rank's children have come in one row, so that `n + 2` values are
+    /// halved after them, or a transfer lies between two that are in different rows.
+    fn leaves(&self, n: usize, gap: f64) -> f64 {
+        let row = self.fold * (rows::halvings(n + 1) - 1.0);
+        let apart = if n == 0 { 0.0 } else { (gap - self.issue).max(0.0) };
+        ((n / self.at_once) as f64 * gap).max(n as f64 * self.issue + row.min(apart))
     }
 
     /// The number of ranks.
@@ -246,9 +279,23 @@ pub fn reduce(latencies: &Latencies, root: usize) -> Optimum<Schedule> {
     broadcast(&latencies.transposed(), root).map(Schedule::backwards)
 }
 
-/// [`some`] for a reduction.
-pub fn some_up(latencies: &Latencies, root: usize, most: usize, lower: f64) -> Vec<Schedule> {
-    some(&latencies.transposed(), root, most, lower).into_iter().map(Schedule::backwards).collect()
+/// Trees of folds ([`Work::Fold`]) to `root` with the best rows of children: at most `most`, at least one, the best first. `lower` is what
+/// none is below.
+pub fn collecting(latencies: &Latencies, root: usize, most: usize, lower: f64) -> Vec<Rows> {
+    // The fewer messages are under way at once, the fewer children has a rank.
+    const AT_ONCE: [usize; 3] = [usize::MAX, 5, 3];
+    let down = latencies.transposed();
+    let fewer = AT_ONCE.map(|n| Latencies { at_once: down.at_once.min(n), ..down.clone() });
+    let seeds = fewer.iter().flat_map(|down| greedy::trees(down, root));
+    let mut made: Vec<Rows> = seeds.map(|tree| Rows::of(latencies, &tree)).collect();
+    made.sort_by(|a, b| a.time().total_cmp(&b.time()));
+    made.dedup_by(|a, b| a == b);
+    made.truncate(most.max(1));
+    for tree in &mut made {
+        tree.anneal(latencies, lower);
+    }
+    made.sort_by(|a, b| a.time().total_cmp(&b.time()));
+    made
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
     emit: |b, _, s, params| {
         let layout = params.read("layout", Layout::Alone)?;
         let tree = in_rank_order(Tree::binomial(s.len()));
-        up(b, s, &tree, Travel { layout, at_parent: false, direct: false, last: false })
+        up(b, s, &tree, Travel { layout, at_parent: false, direct: false, rows: None })
     },
 };
 

@@ -32,7 +32,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
 fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Result<(), PlanError> {
     let layout = params.read("layout", Layout::Alone)?;
     let tree = Tree::aligned(s.len());
-    let travel = Travel { layout, at_parent: false, direct: false, last: false };
+    let travel = Travel { layout, at_parent: false, direct: false, rows: None };
     if s.root == 0 || s.bytes == 0 {
         return up(b, s, &tree, travel);
     }

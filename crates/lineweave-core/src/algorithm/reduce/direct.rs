@@ -43,5 +43,5 @@ fn emit(b: &mut Builder, problem: &Problem, s: &Participants, params: &Params) -
         None | Some("flat") => Tree::flat(s.len()),
         Some(_) => Tree::kary(s.len(), params.int("k", 2, 1..super::super::MAX_RANKS)?),
     };
-    up(b, s, &in_rank_order(tree), Travel { layout, at_parent: false, direct: true, last: false })
+    up(b, s, &in_rank_order(tree), Travel { layout, at_parent: false, direct: true, rows: None })
 }

@@ -18,7 +18,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
     candidates,
     emit: |b, _, s, params| {
         let layout = params.read("layout", Layout::Alone)?;
-        up(b, s, &Tree::flat(s.len()), Travel { layout, at_parent: false, direct: false, last: false })
+        up(b, s, &Tree::flat(s.len()), Travel { layout, at_parent: false, direct: false, rows: None })
     },
 };
 

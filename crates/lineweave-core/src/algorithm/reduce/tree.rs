@@ -30,7 +30,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
         let layout = params.read("layout", Layout::Alone)?;
         let at_parent = buffers_at_parent(params)?;
         let tree = in_rank_order(Tree::by_degrees(s.len(), &degrees(params, s.len())?));
-        up(b, s, &tree, Travel { layout, at_parent, direct: false, last: false })
+        up(b, s, &tree, Travel { layout, at_parent, direct: false, rows: None })
     },
 };
 

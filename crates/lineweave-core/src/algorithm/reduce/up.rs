@@ -13,19 +13,21 @@ use super::super::trees::{boxed, Tree};
 use super::super::{Participants, Place};
 use crate::plan::{Builder, Layout, PlanError, Region, Space};
 use crate::units::Rank;
+use std::ops::Range;
 
 /// How partial results travel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Travel {
+pub(super) struct Travel<'a> {
     /// Lines of the flags; what fits beside a flag travels with it.
     pub layout: Layout,
     /// A longer partial result lies in a buffer of its own at the parent, otherwise in the child's box.
     pub at_parent: bool,
     /// A leaf publishes the address of its contribution in place of the bytes.
     pub direct: bool,
-    /// What travels with its flag is folded when all of a rank's children are there, rather than as each comes: waits that
-    /// follow each other overlap.
-    pub last: bool,
+    /// For each virtual rank whether it begins a row of its parent's children. What travels with its flag is folded when all of a
+    /// row are there, since waits that follow each other overlap: half of the row at once onto the other half, and so on. Without
+    /// rows it is folded as each comes.
+    pub rows: Option<&'a [bool]>,
 }
 
 /// A tree renumbered depth first with small subtrees in front.
@@ -44,6 +46,24 @@ pub(crate) fn seen_by_peers(place: Place, owner: usize) -> Option<Place> {
         Space::Out => Some(Place { space: Space::PeerOut(owner), base: place.base }),
         Space::Acc | Space::Slot { .. } | Space::PeerIn(_) | Space::PeerOut(_) => None,
     }
+}
+
+/// A rank's children row by row, by their positions.
+fn in_rows(children: &[usize], begins: Option<&[bool]>) -> Vec<Range<usize>> {
+    let mut rows: Vec<Range<usize>> = Vec::new();
+    for (position, &child) in children.iter().enumerate() {
+        match rows.last_mut().filter(|_| begins.is_some_and(|begins| !begins[child])) {
+            Some(row) => row.end = position + 1,
+            None => rows.push(position..position + 1),
+        }
+    }
+    rows
+}
+
+/// The most children in a row.
+fn longest_row(tree: &Tree, begins: Option<&[bool]>) -> usize {
+    let rows = tree.children.iter().flat_map(|children| in_rows(children, begins));
+    rows.map(|row| row.len()).max().unwrap_or(0)
 }
 
 /// Emits the reduction up `tree` (in rank order, see [`in_rank_order`]).
@@ -69,8 +89,7 @@ pub(super) fn up(b: &mut Builder, s: &Participants, tree: &Tree, travel: Travel)
     let partial = b.flags("partial", travel.layout, tree.degree());
     let (mut scratch, mut slots, mut done) = (0, Vec::new(), None);
     if carried {
-        let taken = if travel.last { tree.degree() } else { 1 };
-        scratch = b.acc((1 + taken) * s.bytes);
+        scratch = b.acc((1 + longest_row(tree, travel.rows)) * s.bytes);
     } else if travel.at_parent {
         slots = (0..tree.degree()).map(|_| b.slot(s.bytes)).collect();
     } else {
@@ -103,25 +122,36 @@ pub(super) fn up(b: &mut Builder, s: &Participants, tree: &Tree, travel: Travel)
             _ if carried => Place::acc(scratch).at(whole.clone()),
             _ => published(v),
         };
-        let taken = |position: usize| {
-            let place = if travel.last { position } else { 0 };
-            Place::acc(scratch + (1 + place) * s.bytes).at(whole.clone())
-        };
-        if carried && travel.last {
-            for position in 0..tree.children[v].len() {
-                b.wait_taking(rank, partial.at(rank, position), 1, taken(position));
+        let mut so_far = own;
+        if carried {
+            let places =
+                |these: Range<usize>| Place::acc(scratch).at(these.start * s.bytes..these.end * s.bytes);
+            for row in in_rows(&tree.children[v], travel.rows) {
+                if row.len() > 1 {
+                    b.mov(rank, so_far, places(0..1));
+                    so_far = places(0..1);
+                }
+                for (place, position) in row.clone().enumerate() {
+                    b.wait_taking(rank, partial.at(rank, position), 1, places(1 + place..2 + place));
+                }
+                let mut left = 1 + row.len();
+                while left > 2 {
+                    // A power of two stays, so that what is folded onto it begins with a line if it is longer than one.
+                    let stays = left.next_power_of_two() / 2;
+                    b.fold(rank, places(0..left - stays), places(stays..left), places(0..left - stays));
+                    left = stays;
+                }
+                let goes_on = travel.rows.is_some() && row.end < tree.children[v].len();
+                let sum = if goes_on { places(0..1) } else { sum };
+                b.fold(rank, so_far, places(1..2), sum);
+                so_far = sum;
             }
         }
-        let mut so_far = own;
-        for (position, &child) in tree.children[v].iter().enumerate() {
+        let apart = if carried { &[] } else { &tree.children[v][..] };
+        for (position, &child) in apart.iter().enumerate() {
             let flag = partial.at(rank, position);
             let child_rank = s.rank_of_virtual(child);
-            if carried {
-                if !travel.last {
-                    b.wait_taking(rank, flag, 1, taken(position));
-                }
-                b.fold(rank, so_far, taken(position), sum);
-            } else if let (Some(place), Some(done)) = (in_place(child), done) {
+            if let (Some(place), Some(done)) = (in_place(child), done) {
                 b.wait_address(rank, flag, 1, place.space);
                 b.fold(rank, so_far, place.at(whole.clone()), sum);
                 b.set(rank, done.at(child_rank, 0), 1);

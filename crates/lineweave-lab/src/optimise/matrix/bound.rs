@@ -1,7 +1,7 @@
 //! What no tree over a matrix of latencies can be faster than.
 
 use super::Latencies;
-use crate::models::bounds::{spread, Sends};
+use crate::models::bounds::spread;
 use crate::ordered::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -102,9 +102,8 @@ fn joined(ranks: usize, links: &[(f64, usize, usize)]) -> Vec<usize> {
 ///
 /// - the shortest way to the rank that is farthest, link by link;
 /// - how fast word can spread level by level ([`spread`]): within the largest cluster of a level as the level below
-///   allows, and among clusters by the least latency and gap between any two;
-/// - where several are under way at once, how fast every cluster of a level can hear when each has a least latency of its own
-///   (`into_each`).
+///   allows, and among clusters as a rank's messages can arrive, its n-th at its n-th nearest;
+/// - where several are under way at once, how fast every cluster of a level can hear when each has a least latency of its own.
 pub fn bound(l: &Latencies, root: usize) -> f64 {
     let n = l.ranks();
     if n < 2 {
@@ -115,12 +114,6 @@ pub fn bound(l: &Latencies, root: usize) -> f64 {
     let (mut told, mut each) = (vec![0.0], 0.0f64);
     let everybody = vec![0; n];
     for outer in clusters.of.iter().chain([&everybody]) {
-        let (mut latency, mut gap) = (f64::INFINITY, f64::INFINITY);
-        for i in 0..n {
-            for j in (0..n).filter(|&j| inner[i] != inner[j]) {
-                (latency, gap) = (latency.min(l.latency(i, j)), gap.min(l.gap(i, j)));
-            }
-        }
         let mut size = vec![0usize; n];
         outer.iter().for_each(|&c| size[c] += 1);
         let most = size.into_iter().max().unwrap_or(1);
@@ -129,46 +122,141 @@ pub fn bound(l: &Latencies, root: usize) -> f64 {
         heads.sort_unstable();
         heads.dedup();
         let places = if most == n { heads.len() } else { 1 };
-        let sends = Sends { issue: l.issue, gap, at_once: l.at_once };
+        let ranks: Vec<usize> = (0..n).collect();
+        let any = Reach::of(l, &inner, outer, &ranks);
         // Plans overlap two stores where a model's closed form lets one follow the other: they would be below this closer bound.
         if l.at_once > 1 {
-            each = each.max(into_each(l, root, &inner, &told, sends));
+            each = each.max(into_each(l, root, &inner, &told));
         }
-        told = spread(&told, latency, sends, most, places);
+        // Whoever knows first is the root where all are in one cluster.
+        let first = if most == n { Reach::from(l, &inner, outer, &ranks, root) } else { any.clone() };
+        told = spread(&told, [&first.0, &any.0], most, places);
         inner.clone_from(outer);
     }
     shortest(l, root).max(each).max(told.last().copied().unwrap_or(0.0))
 }
 
-/// When the last of the clusters `of` ranks hears at the earliest, where the members of one that hears know by themselves, at
-/// `told` after that.
+/// When a rank's messages to other clusters arrive at the earliest, the first, second and so on, after it knows.
 ///
-/// The k-th message that is the first into a cluster starts no sooner than the k-th start that is possible at all. The
-/// first k clusters to hear are k different ones, so at best the latest start has the least latency, and so on: the k-th
-/// hears no sooner than that.
-fn into_each(l: &Latencies, root: usize, of: &[usize], told: &[f64], sends: Sends) -> f64 {
+/// Of the first n that arrive, at most a have left before the (a + 1)-th can leave, and at most b go to the b that are nearest.
+/// So one of more than a + b leaves no sooner than that and goes farther: the n-th arrives no sooner than the larger of
+/// both times together, for all a + b = n - 1.
+#[derive(Clone, Debug)]
+struct Reach(Vec<f64>);
+
+/// Nearest ones that are told apart; others are as far as the last.
+const NEAREST: usize = 32;
+
+impl Reach {
+    /// Of any rank, between clusters `inner` of one cluster `outer`; messages to the same of `targets` count once.
+    fn of(l: &Latencies, inner: &[usize], outer: &[usize], targets: &[usize]) -> Reach {
+        let mut least = Near::default();
+        for from in 0..l.ranks() {
+            least.or_nearer(&Near::of(l, inner, outer, targets, from));
+        }
+        least.reach(l)
+    }
+
+    /// The same of one rank.
+    fn from(l: &Latencies, inner: &[usize], outer: &[usize], targets: &[usize], from: usize) -> Reach {
+        Near::of(l, inner, outer, targets, from).reach(l)
+    }
+}
+
+/// The nearest targets: how many there are, the least latencies, and the least gap.
+#[derive(Clone, Debug, Default)]
+struct Near {
+    all: usize,
+    latencies: Vec<f64>,
+    gap: Option<f64>,
+}
+
+impl Near {
+    fn of(l: &Latencies, inner: &[usize], outer: &[usize], targets: &[usize], from: usize) -> Near {
+        let mut least = vec![f64::INFINITY; l.ranks()];
+        let mut gap = f64::INFINITY;
+        for to in (0..l.ranks()).filter(|&to| inner[to] != inner[from] && outer[to] == outer[from]) {
+            least[targets[to]] = least[targets[to]].min(l.latency(from, to));
+            gap = gap.min(l.gap(from, to));
+        }
+        least.retain(|ns| ns.is_finite());
+        let all = least.len();
+        // Where one message follows the other, plans overlap two: all are as near as the nearest.
+        let kept = if l.at_once > 1 { NEAREST } else { 1 };
+        if all > kept {
+            least.select_nth_unstable_by(kept - 1, f64::total_cmp);
+            least.truncate(kept);
+        }
+        least.sort_unstable_by(f64::total_cmp);
+        Near { all, latencies: least, gap: gap.is_finite().then_some(gap) }
+    }
+
+    /// What holds for either.
+    fn or_nearer(&mut self, other: &Near) {
+        for (mine, theirs) in self.latencies.iter_mut().zip(&other.latencies) {
+            *mine = mine.min(*theirs);
+        }
+        let known = self.latencies.len().min(other.latencies.len());
+        self.latencies.extend(&other.latencies[known..]);
+        self.all = self.all.max(other.all);
+        self.gap = [self.gap, other.gap].into_iter().flatten().min_by(f64::total_cmp);
+    }
+
+    fn reach(&self, l: &Latencies) -> Reach {
+        let Some(gap) = self.gap else { return Reach(Vec::new()) };
+        let last = self.latencies.len() - 1;
+        let arrives = |n: usize| {
+            let both = (0..=n.min(last)).map(|b| l.leaves(n - b, gap) + self.latencies[b]);
+            both.fold(0.0, f64::max)
+        };
+        Reach((0..self.all).map(arrives).collect())
+    }
+}
+
+/// When the last of the clusters `of` ranks hears at the earliest, where the members of one that hears know by themselves, at
+/// `told` after that. It is the later of two, for the k-th cluster that hears:
+///
+/// - The k-th message that is the first into a cluster starts no sooner than the k-th start that is possible at all. The
+///   first k clusters to hear are k different ones, so at best the latest start has the least latency, and so on.
+/// - It arrives no sooner than the k-th arrival that is possible at all, as far as a rank [reaches](Reach) other clusters.
+fn into_each(l: &Latencies, root: usize, of: &[usize], told: &[f64]) -> f64 {
     let n = l.ranks();
-    let mut least = vec![f64::INFINITY; n];
+    let (mut least, mut gap) = (vec![f64::INFINITY; n], f64::INFINITY);
     for (from, to) in (0..n).flat_map(|i| (0..n).map(move |j| (i, j))) {
-        if of[from] != of[to] && of[to] != of[root] {
-            least[of[to]] = least[of[to]].min(l.latency(from, to));
+        if of[from] != of[to] {
+            gap = gap.min(l.gap(from, to));
+            if of[to] != of[root] {
+                least[of[to]] = least[of[to]].min(l.latency(from, to));
+            }
         }
     }
     least.retain(|ns| ns.is_finite());
     least.sort_by(f64::total_cmp);
-    // What can start next: when, and which message it is of whom that knows since when.
-    let mut next: BinaryHeap<Reverse<(Time, usize, Time)>> = BinaryHeap::new();
-    let knows = |next: &mut BinaryHeap<_>, at: f64| {
-        next.extend(told.iter().map(|&d| Reverse((Time(at + d), 0, Time(at + d)))));
+    let everybody = vec![0; n];
+    let reach = [Reach::from(l, of, &everybody, of, root), Reach::of(l, of, &everybody, of)];
+    // What can start next, and what can arrive next: when, which message it is of whom that knows since when, and whether that is not
+    // the root.
+    let mut starts_next: BinaryHeap<Reverse<(Time, usize, Time)>> = BinaryHeap::new();
+    let mut arrives_next: BinaryHeap<Reverse<(Time, usize, Time, bool)>> = BinaryHeap::new();
+    let arrival = |n: usize, since: f64, other: bool| {
+        Some(Reverse((Time(since + reach[usize::from(other)].0.get(n)?), n, Time(since), other)))
     };
-    knows(&mut next, 0.0);
-    let (mut starts, mut last) = (Vec::with_capacity(least.len()), 0.0);
-    for k in 0..least.len() {
-        let Some(Reverse((Time(at), sent, Time(since)))) = next.pop() else { break };
-        next.push(Reverse((Time(since + sends.leaves(sent + 1)), sent + 1, Time(since))));
+    let (mut starts, mut last, mut first) = (Vec::with_capacity(least.len()), 0.0f64, true);
+    for k in 0..=least.len() {
+        for since in told.iter().map(|d| last + d) {
+            starts_next.push(Reverse((Time(since), 0, Time(since))));
+            arrives_next.extend(arrival(0, since, !std::mem::take(&mut first)));
+        }
+        if k == least.len() {
+            break;
+        }
+        let Some(Reverse((Time(at), sent, Time(since)))) = starts_next.pop() else { break };
+        starts_next.push(Reverse((Time(since + l.leaves(sent + 1, gap)), sent + 1, Time(since))));
         starts.push(at);
-        last = starts.iter().zip(least[..=k].iter().rev()).map(|(s, ns)| s + ns).fold(0.0, f64::max);
-        knows(&mut next, last);
+        last = starts.iter().zip(least[..=k].iter().rev()).map(|(s, ns)| s + ns).fold(last, f64::max);
+        let Some(Reverse((Time(at), sent, Time(since), other))) = arrives_next.pop() else { break };
+        arrives_next.extend(arrival(sent + 1, since, other));
+        last = last.max(at);
     }
     last
 }

@@ -1,3 +1,4 @@
+use super::schedule::Sender;
 use super::*;
 use lineweave_core::algorithm::trees::Tree;
 use lineweave_core::machine::topology;
@@ -93,6 +94,56 @@ fn greedy_trees_are_near_the_exact_one_and_never_below_the_bound() {
         }
         assert!(exact <= greedy + 1e-9 && greedy <= 1.35 * exact, "{seed}: {greedy} {exact}");
     }
+}
+
+#[test]
+fn the_bound_holds_where_messages_overlap() {
+    for seed in 1..40 {
+        for at_once in [2, 3] {
+            let l = Latencies { at_once, issue: 2.0, ..uneven(5, 40.0, 200.0, seed) };
+            let mut best = f64::INFINITY;
+            overlapped(&l, &mut vec![(1, Sender::at(0.0))], 0.0, &mut best);
+            let lower = bound(&l, 1);
+            assert!(lower <= best + 1e-9, "{seed} {at_once}: {lower} {best}");
+            // Not by far, with so few ranks.
+            assert!(lower > 0.5 * best, "{seed} {at_once}: {lower} {best}");
+        }
+    }
+}
+
+/// All trees in all orders.
+fn overlapped(l: &Latencies, told: &mut Vec<(usize, Sender)>, last: f64, best: &mut f64) {
+    let n = l.ranks();
+    if told.len() == n {
+        *best = best.min(last);
+        return;
+    }
+    for s in 0..told.len() {
+        for to in (0..n).filter(|to| told.iter().all(|t| t.0 != *to)).collect::<Vec<_>>() {
+            let (from, before) = told[s].clone();
+            let arrives = told[s].1.send(l, from, to);
+            told.push((to, Sender::at(arrives)));
+            overlapped(l, told, last.max(arrives), best);
+            told.pop();
+            told[s].1 = before;
+        }
+    }
+}
+
+#[test]
+fn children_that_come_late_are_heard_in_a_row_of_their_own() {
+    // Three leaves, and one that has to hear of another: the first three are folded before it comes.
+    let l = Latencies { hit: 1.0, at_once: 10, issue: 2.0, fold: 3.0, ..even(6, 205.0, 100.0) };
+    let tree =
+        |children: [&[usize]; 6]| Schedule { root: 0, children: children.map(<[usize]>::to_vec).into() };
+    let late = Rows::of(&l, &tree([&[1, 2, 3, 4], &[], &[], &[], &[5], &[]]));
+    assert_eq!(late.param(), "0-1,0-2,0-3,0/4,4-5");
+    // A read and two transfers, what came is kept, one fold; then the same, but that it is taken as it comes.
+    assert_eq!(late.time(), (201.0 + 1.0 + 3.0) + (201.0 + 3.0));
+    let flat = Rows::of(&l, &tree([&[1, 2, 3, 4, 5], &[], &[], &[], &[], &[]]));
+    assert_eq!(flat.param(), "0-1,0-2,0-3,0-4,0-5");
+    // Two hits for each wait but the first, three folds for six values.
+    assert_eq!(flat.time(), 201.0 + 1.0 + 4.0 * 2.0 + 3.0 * 3.0);
 }
 
 #[test]
