@@ -205,6 +205,9 @@ fn a_matrix_of_another_machine_is_refused() {
     let other = made("pack:4 l3:1 core:2", |i| i, |_, _, level| by_level(level));
     let remarks = described(other).unwrap().measured.unwrap().remarks;
     assert!(remarks.iter().any(|r| r.contains("groups of 2 CPUs, which the topology")), "{remarks:?}");
+    // One package of eight.
+    let flat = described(made("core:8", |i| i, |_, _, _| 50.0)).unwrap().measured.unwrap().remarks;
+    assert!(flat.iter().any(|r| r.contains("of one l3 and of one machine are as far apart")), "{flat:?}");
     let text = DESCRIPTION.replace("[matrix]", "[matrix]\nlike = \"nobody\"");
     let matrix = made("core:8", |i| i, |_, _, _| 50.0);
     let error = describe(text.parse().unwrap(), Readout { matrix, remarks: Vec::new() }).unwrap_err();
