@@ -14,8 +14,7 @@ use lineweave_lab::draw;
 /// Collectives that are mapped.
 const MAPPED: [Collective; 2] = [Collective::Bcast, Collective::Allreduce];
 /// Sizes from 8 B to 4 MiB.
-const SIZES: [usize; 11] =
-    [8, 32, 128, 512, 2 << 10, 8 << 10, 32 << 10, 128 << 10, 512 << 10, 2 << 20, 4 << 20];
+const SIZES: [usize; 8] = [8, 64, 512, 2 << 10, 8 << 10, 64 << 10, 512 << 10, 4 << 20];
 /// Ranks of the map.
 const RANKS: std::ops::RangeInclusive<usize> = 8..=64;
 /// Ranks of the tree.
@@ -91,8 +90,7 @@ pub fn section(subject: &Subject, session: &mut Session) -> Result<Section, CliE
 }
 
 /// [`SIZES`] above the table of them.
-const HEADINGS: [&str; 12] =
-    ["", "8 B", "32 B", "128 B", "512 B", "2 KiB", "8 KiB", "32 KiB", "128 KiB", "512 KiB", "2 MiB", "4 MiB"];
+const HEADINGS: [&str; 9] = ["", "8 B", "64 B", "512 B", "2 KiB", "8 KiB", "64 KiB", "512 KiB", "4 MiB"];
 
 fn cell(
     subject: &Subject,
