@@ -187,22 +187,34 @@ def measured(me, n):
     from lineweave import _bench_inference
 
     for library in ("lineweave", "gloo"):
-        for _, _, _, call, check in _bench_inference.cases(library):
+        reduce = _bench_inference.reducer(library)
+        assert _bench_inference.same_bits(reduce)
+        for _, _, _, call, check in _bench_inference.cases(library, reduce):
             call()
             check()
             # What was not added up is no answer.
             with pytest.raises(AssertionError, match=f"a wrong answer by {library}"):
                 check()
 
+    def own_first(x):
+        """What vLLM's operator does: each rank begins with its own part."""
+        rows = [torch.empty_like(x.view(torch.uint8)) for _ in range(n)]
+        dist.all_gather(rows, x.view(torch.uint8))
+        for r in range(1, n):
+            x.add_(rows[(me + r) % n].view(x.dtype))
+
+    assert not _bench_inference.same_bits(own_first)
+
 
 def test_what_is_measured_is_checked():
-    ranks(measured, 2, "gloo")
+    ranks(measured, 3, "gloo")
 
 
-def test_what_cannot_be_fetched_is_missing_with_the_reason(monkeypatch, tmp_path):
-    from lineweave import _bench_inference
+@pytest.mark.parametrize("peer, called", [("deepspeed", "DeepSpeed"), ("vllm", "vLLM")])
+def test_what_cannot_be_fetched_is_missing_with_the_reason(monkeypatch, tmp_path, peer, called):
+    from lineweave import _bench_peers
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("PIP_NO_INDEX", "1")
-    with pytest.raises(_bench_inference.Missing, match="DeepSpeed's operator cannot be fetched: .*deepspeed"):
-        _bench_inference.deepspeed()
+    with pytest.raises(_bench_peers.Missing, match=f"{called}'s operator cannot be fetched: .*{peer}"):
+        _bench_peers.PEERS[peer]()

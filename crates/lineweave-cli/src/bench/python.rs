@@ -1,4 +1,4 @@
-//! The Python package beside mpi4py, gloo and DeepSpeed's operator: `lineweave.bench`, run by an interpreter that has the package.
+//! The Python package beside others': `lineweave.bench`, run by an interpreter that has the package.
 
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
@@ -37,12 +37,13 @@ pub fn interpreter() -> PathBuf {
     set.or_else(beside).unwrap_or_else(|| PathBuf::from("python3"))
 }
 
-/// Measures among these numbers of ranks, and hands over each result as it comes.
+/// Measures subjects that begin with `only` among these numbers of ranks, and hands over each result as it comes.
 ///
 /// # Errors
 /// A [`PythonError`], or what `each` ends with.
 pub fn measure<E: From<PythonError>>(
     ranks: &[usize],
+    only: &str,
     quick: bool,
     mut each: impl FnMut(Value) -> Result<(), E>,
 ) -> Result<(), E> {
@@ -50,7 +51,7 @@ pub fn measure<E: From<PythonError>>(
     let ranks = if ranks.is_empty() { &[2][..] } else { ranks };
     let list: Vec<String> = ranks.iter().map(ToString::to_string).collect();
     let mut command = Command::new(&python);
-    command.args(["-m", "lineweave.bench", "--ranks", &list.join(",")]);
+    command.args(["-m", "lineweave.bench", "--ranks", &list.join(","), "--only", only]);
     if quick {
         command.args(["--rounds", "2", "--window", "0.05"]);
     }

@@ -44,7 +44,7 @@ enum Teams {
 pub struct Arguments {
     /// A benchmark that comes with lineweave, which is named as its collective; a definition's file; or all; or `mpi`, the
     /// collectives of installed MPIs with lineweave before them and without; `python`, the Python package beside mpi4py,
-    /// gloo and DeepSpeed's operator; `apps`, real programs end to end; or `first`, what teams, lengths and communicators cost once
+    /// gloo, and DeepSpeed's and vLLM's operators; `apps`, real programs end to end; or `first`, what teams, lengths and communicators cost once
     #[arg(default_value = "all")]
     name: String,
     /// Team sizes, such as 2 or 2,4,8 [default: the definition's]
@@ -78,6 +78,9 @@ pub struct Arguments {
     /// For `mpi` and `apps`: launches with lineweave and without
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..))]
     launches: u32,
+    /// For `python`: only subjects that begin with this, such as inference/
+    #[arg(long, value_name = "PREFIX", default_value = "", hide_default_value = true)]
+    only: String,
     /// For `apps`: these parts only
     #[arg(long, value_name = "PART,..", value_delimiter = ',')]
     parts: Vec<Part>,

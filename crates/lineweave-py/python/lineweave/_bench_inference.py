@@ -1,70 +1,22 @@
-"""The operators for inference beside DeepSpeed's (`lineweave.bench`), which is built from its source archive on PyPI at the first run."""
+"""Sums by operators for inference, lineweave's beside DeepSpeed's and vLLM's (`lineweave.bench`)."""
 
 from __future__ import annotations
 
-import importlib.metadata
 import importlib.util
 import os
-import shutil
-import subprocess
-import sys
+from functools import partial
 from pathlib import Path
 from typing import Any, Callable
 
-LIBRARIES = ("lineweave", "deepspeed", "gloo")
+from lineweave._bench_peers import DEEPSPEED, Missing, deepspeed, vllm
+
+LIBRARIES = ("lineweave", "deepspeed", "vllm", "gloo")
 # The hidden state of a token or a few, and of a prompt.
-_SIZES = (8 << 10, 64 << 10, 1 << 20)
-_VERSION = "0.19.8"
-_NAME = "deepspeed_shm_comm"
-# As its own builder calls it (op_builder/cpu/comm.py, op_builder/builder.py): with its sources where they lie, and its flags.
-_BUILD = f"""
-import sys
-from torch.utils.cpp_extension import load
-comm, includes, directory = sys.argv[1:]
-load(name="{_NAME}", sources=[comm + "/shm_interface.cpp", comm + "/shm.cpp"], extra_include_paths=[includes],
-     extra_cflags=["-O2", "-fopenmp", "-UC10_USE_GLOG"], build_directory=directory)
-"""
+_SIZES = (8 << 10, 16 << 10, 32 << 10, 64 << 10, 256 << 10, 1 << 20)
 
-
+Reducer = Callable[[Any], object]
 # A collective, its elements, its bytes, the call, and what checks its first answer.
 Case = tuple[str, str, int, Callable[[], object], Callable[[], None]]
-
-
-class Missing(Exception):
-    """Why DeepSpeed's operator cannot be measured."""
-
-
-def cache() -> Path:
-    """Where what this package is compared with is kept."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lineweave" / "python-peers"
-
-
-def deepspeed() -> Path:
-    """DeepSpeed's operator as a module for this Python and torch."""
-    python = f"{sys.version_info[0]}.{sys.version_info[1]}"
-    home = cache() / f"deepspeed-{_VERSION}-{python}-torch{importlib.metadata.version('torch')}"
-    module = home / "built" / f"{_NAME}.so"
-    if not module.exists():
-        shutil.rmtree(home, ignore_errors=True)
-        (home / "built").mkdir(parents=True)
-        # Its package is not installed, only unpacked: it would want more than a compiler.
-        fetch = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
-        fetch += ["--no-build-isolation", "--no-binary", "deepspeed", "--dest", str(home), f"deepspeed=={_VERSION}"]
-        _run("fetched", fetch)
-        archive = home / f"deepspeed-{_VERSION}.tar.gz"
-        shutil.unpack_archive(archive, home)
-        csrc = home / f"deepspeed-{_VERSION}" / "csrc" / "cpu"
-        _run("built", [sys.executable, "-c", _BUILD, str(csrc / "comm"), str(csrc / "includes"), str(home / "built")])
-    return module
-
-
-def _run(what: str, command: list[str]) -> None:
-    try:
-        subprocess.run(command, check=True, capture_output=True, text=True)
-    except (OSError, subprocess.CalledProcessError) as error:
-        said = [line for line in (getattr(error, "stderr", None) or str(error)).split("\n") if line.strip()]
-        why = next((line for line in said if "error: " in line), said[-1])
-        raise Missing(f"DeepSpeed's operator cannot be {what}: {why.strip()}") from error
 
 
 def _bind(rank: int, size: int) -> None:
@@ -75,9 +27,8 @@ def _bind(rank: int, size: int) -> None:
         os.sched_setaffinity(0, cpus[rank * each : (rank + 1) * each])
 
 
-def reducer(library: str) -> Callable[[Any], object]:
+def reducer(library: str) -> Reducer:
     """What adds a tensor up in place by a library; the process group is gloo's, as it is where these libraries decode on CPUs."""
-    import torch
     import torch.distributed as dist
 
     rank, size = dist.get_rank(), dist.get_world_size()
@@ -88,50 +39,91 @@ def reducer(library: str) -> Callable[[Any], object]:
         initialize(size, rank)
         return inference_all_reduce
     _bind(rank, size)
-    if library == "gloo":
-        return dist.all_reduce
+    return {"gloo": lambda *_: dist.all_reduce, "deepspeed": _deepspeed, "vllm": _vllm}[library](rank, size)
+
+
+def _deepspeed(rank: int, size: int) -> Reducer:
+    import torch
+
     # Where all ranks are on one node, which its launcher says so.
     os.environ["LOCAL_SIZE"] = str(size)
-    spec = importlib.util.spec_from_file_location(_NAME, deepspeed())
+    spec = importlib.util.spec_from_file_location(DEEPSPEED, deepspeed())
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     if module.vector_kernel_level() < 2:
         raise Missing("this CPU does not have AVX-512BW, for which DeepSpeed's operator is compiled")
     module.initialize(size, rank)
-    # It would leave 66 MiB of shared memory behind; when all have it, nobody needs its name.
+    # 66 MiB.
+    _unname("deepspeed_allreduce_buffer", os.getuid(), os.environ["MASTER_ADDR"], os.environ["MASTER_PORT"], rank)
+    return torch.ops.deepspeed.inference_all_reduce_.default  # type: ignore[no-any-return]
+
+
+def _vllm(rank: int, size: int) -> Reducer:
+    import torch
+    import torch.distributed as dist
+
+    # As its platform for CPUs chooses.
+    bf16, avx512 = torch.cpu._is_avx512_bf16_supported(), torch.cpu._is_avx512_supported()
+    kind = "_C" if bf16 else "_C_AVX512" if avx512 else "_C_AVX2"
+    torch.ops.load_library(str(vllm() / f"{kind}.abi3.so"))
+    name = f"lineweave-bench-{os.environ['MASTER_PORT']}"
+    handle = torch.ops._C.init_shm_manager(name, size, rank, torch.get_num_threads())
     dist.barrier()
-    place = (os.getuid(), os.environ["MASTER_ADDR"], os.environ["MASTER_PORT"], rank)
-    Path("/dev/shm", "_".join(map(str, ("deepspeed_allreduce_buffer", *place)))).unlink(missing_ok=True)
-    return torch.ops.deepspeed.inference_all_reduce_.default
+    torch.ops._C.join_shm_manager(handle, name)
+    _unname(name, rank)
+    return partial(torch.ops._C.shm_allreduce.default, handle)
 
 
-def cases(library: str) -> list[Case]:
+def _unname(*parts: object) -> None:
+    """Takes away the name of shared memory that a rank would leave behind if it were killed: when all have it, nobody needs that."""
+    import torch.distributed as dist
+
+    dist.barrier()
+    Path("/dev/shm", "_".join(map(str, parts))).unlink(missing_ok=True)
+
+
+def _lengths() -> list[tuple[str, Any, int]]:
+    import torch
+
+    types = (("bf16", torch.bfloat16), ("f32", torch.float32))
+    return [(element, dtype, size) for element, dtype in types for size in _SIZES]
+
+
+def same_bits(reduce: Reducer) -> bool:
+    """Whether every rank gets the same bits of sums that have to be rounded, for each length that is measured."""
+    import torch
+    import torch.distributed as dist
+
+    generator = torch.Generator().manual_seed(dist.get_rank())
+    alike = True
+    for _, dtype, size in _lengths():
+        x = torch.randn(size // dtype.itemsize, generator=generator).to(dtype)
+        reduce(x)
+        bits = x.view(torch.uint8)
+        rows = [torch.empty_like(bits) for _ in range(dist.get_world_size())]
+        dist.all_gather(rows, bits)
+        alike &= all(torch.equal(row, bits) for row in rows)
+    return alike
+
+
+def cases(library: str, reduce: Reducer) -> list[Case]:
     """Sums of the lengths that are measured."""
     import torch
     import torch.distributed as dist
 
-    reduce = reducer(library)
-    rank, size = dist.get_rank(), dist.get_world_size()
+    rank, ranks = dist.get_rank(), dist.get_world_size()
     found: list[Case] = []
-    for element, dtype in (("bf16", torch.bfloat16), ("f32", torch.float32)):
-        for count in _SIZES:
-            # Small whole numbers, whose sums are exact.
-            x = torch.arange(count // dtype.itemsize).remainder_(7).add_(rank).to(dtype)
+    for element, dtype, size in _lengths():
+        # Small whole numbers, whose sums are exact.
+        x = torch.arange(size // dtype.itemsize).remainder_(7).add_(rank).to(dtype)
 
-            def check(x: Any = x) -> None:
-                expected = torch.arange(len(x)).remainder_(7).mul_(size).add_(size * (size - 1) // 2)
-                if not torch.equal(x.to(torch.int64), expected):
-                    raise AssertionError(f"a wrong answer by {library}: {x[:8].tolist()}, expected {expected[:8].tolist()}")
-                # It is added up over and over from here on.
-                x.zero_()
+        def check(x: Any = x) -> None:
+            expected = torch.arange(len(x)).remainder_(7).mul_(ranks).add_(ranks * (ranks - 1) // 2)
+            if not torch.equal(x.to(torch.int64), expected):
+                raise AssertionError(f"a wrong answer by {library}: {x[:8].tolist()}, expected {expected[:8].tolist()}")
+            # It is added up over and over from here on.
+            x.zero_()
 
-            found.append(("allreduce", element, count, lambda x=x: reduce(x), check))
+        found.append(("allreduce", element, size, lambda x=x: reduce(x), check))
     return found
-
-
-if __name__ == "__main__":
-    try:
-        print(deepspeed())
-    except Missing as missing:
-        sys.exit(str(missing))

