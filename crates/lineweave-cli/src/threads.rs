@@ -34,6 +34,13 @@ fn ended<R>(thread: ScopedJoinHandle<'_, R>) -> R {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
+/// Held by tests that keep all CPUs busy, so that those whose ranks outnumber CPUs and spin get theirs.
+#[cfg(test)]
+pub fn all_cpus() -> std::sync::MutexGuard<'static, ()> {
+    static CPUS: Mutex<()> = Mutex::new(());
+    CPUS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

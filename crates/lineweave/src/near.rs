@@ -56,7 +56,7 @@ pub unsafe fn renew(start: *mut u8, bytes: usize) {
     }
 }
 
-/// What [`keep`] comes to on this machine.
+/// What keeping pages near their rank comes to on this machine.
 pub fn probe() -> Near {
     // One page of nobody's.
     let mut page = crate::scratch::Scratch::default();

@@ -88,6 +88,7 @@ fn the_byte_floor_is_right_in_every_way_and_told_by_its_buffers() {
 
 #[test]
 fn the_hand_floor_is_right_in_every_way_also_where_ranks_outnumber_cpus() {
+    let _cpus = crate::threads::all_cpus();
     let peers = built();
     for (team, ranks) in [(Team::Threads, 3), (Team::Processes, 3), (Team::Threads, 7)] {
         for variants in ["barrier", "bcast", "allreduce"] {

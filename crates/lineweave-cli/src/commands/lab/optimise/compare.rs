@@ -156,7 +156,7 @@ fn object(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::threads::on_all_cpus;
+    use crate::threads::{all_cpus, on_all_cpus};
     use lineweave_core::algorithm::spec::Spec;
     use lineweave_core::algorithm::table;
     use lineweave_core::plan::Op;
@@ -179,6 +179,7 @@ mod tests {
 
     #[test]
     fn what_is_generated_on_every_machine_is_proved_at_several_roots() {
+        let _cpus = all_cpus();
         on_all_cpus(&machines(), |machine| {
             let shape = Shape::place(36, &machine.topology().unwrap());
             for collective in COLLECTIVES {
@@ -192,6 +193,7 @@ mod tests {
 
     #[test]
     fn trees_of_whole_machines_are_near_the_bound_and_never_behind() {
+        let _cpus = all_cpus();
         let all = machines();
         for collective in COLLECTIVES {
             let near = on_all_cpus(&all, |machine| {
@@ -213,6 +215,7 @@ mod tests {
     /// releasing one after the other, but no rank of theirs hears of everybody sooner than one that collects.
     #[test]
     fn no_plan_on_any_machine_is_below_its_bound() {
+        let _cpus = all_cpus();
         const MEET: [&str; 5] = ["reduce-bcast", "edges", "tree", "binomial", "centralized"];
         let simulated = on_all_cpus(&machines(), |machine| {
             let mut simulated = 0;
