@@ -213,7 +213,7 @@ static lw_comm *join(struct lwm_comm *comm, const struct local *local, bool *fin
     if (!offers) lwm_host.Abort(comm->handle, 1);
     bool first = local->first == comm->rank;
     for (int i = 0; i < PLACES && first && base.site && mine.base; i++) {
-        if (lw_site_place(base.site, local->many, &mine.places[i]) != LW_OK) mine.base = 0;
+        if (lw_site_place(base.site, local->in_base, local->many, &mine.places[i]) != LW_OK) mine.base = 0;
     }
     bool told = lwm_host.Allgather(&mine, sizeof mine, lwm_host.byte, offers, sizeof mine, lwm_host.byte, comm->handle) == 0;
     *known = *fine = told;

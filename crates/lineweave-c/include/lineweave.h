@@ -542,18 +542,22 @@ lw_status lw_comm_create_group(struct lw_comm *comm,
 lw_status lw_comm_site(struct lw_comm *comm, struct lw_site **site);
 
 /*
- * Takes a place for a communicator of `ranks` ranks, which this rank then tells to all of them.
- * Errors: LW_ERR_NULL, LW_ERR_HANDLE, LW_ERR_RANK, LW_ERR_MEMORY.
+ * Takes a place for a communicator of these `ranks` ranks of the team in this order, which this rank then tells to all of them.
+ * Errors: LW_ERR_NULL, LW_ERR_HANDLE, LW_ERR_RANK, LW_ERR_SIZE, LW_ERR_MEMORY.
  *
- *     lw_site_place(site, 2, &place);
+ *     const int members[] = {0, 1};
+ *     lw_site_place(site, members, 2, &place);
  */
-lw_status lw_site_place(struct lw_site *site, int ranks, uint64_t *place);
+lw_status lw_site_place(struct lw_site *site,
+                        const int *members,
+                        int ranks,
+                        uint64_t *place);
 
 /*
  * Joins a communicator at each of `count` places, of these `ranks` ranks of the team in this order, and puts them into made[0] to
  * made[count - 1]. They, and nobody else, call it, with equal places and lists. `progress` is as in lw_comm_set_progress, for the
  * communicators and for the time until all have come.
- * Errors: LW_ERR_NULL, LW_ERR_HANDLE, LW_ERR_RANK, LW_ERR_PEER, LW_ERR_TIMEOUT, LW_ERR_MEMORY.
+ * Errors: LW_ERR_NULL, LW_ERR_HANDLE, LW_ERR_RANK, LW_ERR_FAILED, LW_ERR_MEMORY.
  *
  *     const int members[] = {0, 1};
  *     lw_site_join(site, &place, 1, members, 2, poll, NULL, &made);
@@ -566,6 +570,19 @@ lw_status lw_site_join(struct lw_site *site,
                        lw_progress_fn progress,
                        void *arg,
                        struct lw_comm **made);
+
+/*
+ * In place of lw_site_join, with its arguments: that of the other members fails.
+ * Errors: LW_ERR_NULL, LW_ERR_HANDLE, LW_ERR_RANK, LW_ERR_SYSTEM.
+ *
+ *     const int members[] = {0, 1};
+ *     lw_site_decline(site, &place, 1, members, 2);
+ */
+lw_status lw_site_decline(struct lw_site *site,
+                          const uint64_t *places,
+                          int count,
+                          const int *members,
+                          int ranks);
 
 /*
  * Frees a site. Communicators that were made there remain usable. Null is allowed.

@@ -172,24 +172,56 @@ pub unsafe extern "C" fn lw_comm_site(comm: *mut lw_comm, site: *mut *mut lw_sit
 }
 
 /**
- * Takes a place for a communicator of `ranks` ranks, which this rank then tells to all of them.
- * Errors: LW_ERR_NULL, LW_ERR_HANDLE, LW_ERR_RANK, LW_ERR_MEMORY.
+ * Takes a place for a communicator of these `ranks` ranks of the team in this order, which this rank then tells to all of them.
+ * Errors: LW_ERR_NULL, LW_ERR_HANDLE, LW_ERR_RANK, LW_ERR_SIZE, LW_ERR_MEMORY.
  *
- *     lw_site_place(site, 2, &place);
+ *     const int members[] = {0, 1};
+ *     lw_site_place(site, members, 2, &place);
  */
 #[no_mangle]
-pub unsafe extern "C" fn lw_site_place(site: *mut lw_site, ranks: c_int, place: *mut u64) -> lw_status {
+pub unsafe extern "C" fn lw_site_place(
+    site: *mut lw_site,
+    members: *const c_int,
+    ranks: c_int,
+    place: *mut u64,
+) -> lw_status {
     guard(|| {
         place_for(place)?;
-        give(place, site_of(site)?.found(crate::team::size(ranks)?)?)
+        let site = site_of(site)?;
+        // SAFETY: a list that long by the header's rule.
+        let members = unsafe { members_of(members, ranks)? };
+        give(place, site.found(&members)?)
     })
+}
+
+/// # Safety
+/// `places` must be null or valid for `count` numbers.
+unsafe fn places_of<'a>(places: *const u64, count: c_int) -> Result<&'a [u64], Failure> {
+    let count = crate::team::size(count)?;
+    if places.is_null() || !places.is_aligned() {
+        return Err(Failure::new(LW_ERR_NULL, "a list of places is null or misaligned"));
+    }
+    // SAFETY: not null and aligned, as just seen, and that long by the caller's word.
+    Ok(unsafe { std::slice::from_raw_parts(places, count) })
+}
+
+/// # Safety
+/// `list` must be null or valid for `ranks` numbers.
+unsafe fn members_of(list: *const c_int, ranks: c_int) -> Result<Vec<usize>, Failure> {
+    let ranks = crate::team::size(ranks)?;
+    if list.is_null() || !list.is_aligned() {
+        return Err(Failure::new(LW_ERR_NULL, "a list of ranks is null or misaligned"));
+    }
+    // SAFETY: not null and aligned, as just seen, and that long by the caller's word.
+    let list = unsafe { std::slice::from_raw_parts(list, ranks) };
+    Ok(list.iter().map(|&r| usize::try_from(r).unwrap_or(usize::MAX)).collect())
 }
 
 /**
  * Joins a communicator at each of `count` places, of these `ranks` ranks of the team in this order, and puts them into made[0] to
  * made[count - 1]. They, and nobody else, call it, with equal places and lists. `progress` is as in lw_comm_set_progress, for the
  * communicators and for the time until all have come.
- * Errors: LW_ERR_NULL, LW_ERR_HANDLE, LW_ERR_RANK, LW_ERR_PEER, LW_ERR_TIMEOUT, LW_ERR_MEMORY.
+ * Errors: LW_ERR_NULL, LW_ERR_HANDLE, LW_ERR_RANK, LW_ERR_FAILED, LW_ERR_MEMORY.
  *
  *     const int members[] = {0, 1};
  *     lw_site_join(site, &place, 1, members, 2, poll, NULL, &made);
@@ -207,15 +239,8 @@ pub unsafe extern "C" fn lw_site_join(
 ) -> lw_status {
     guard(|| {
         place_for(made)?;
-        let (count, ranks) = (crate::team::size(count)?, crate::team::size(ranks)?);
-        if places.is_null() || members.is_null() || !places.is_aligned() || !members.is_aligned() {
-            return Err(Failure::new(LW_ERR_NULL, "a list of places or ranks is null or misaligned"));
-        }
-        // SAFETY: not null and aligned, as just seen, and that long by the header's rule.
-        let (places, list) = unsafe {
-            (std::slice::from_raw_parts(places, count), std::slice::from_raw_parts(members, ranks))
-        };
-        let members: Vec<usize> = list.iter().map(|&r| usize::try_from(r).unwrap_or(usize::MAX)).collect();
+        // SAFETY: lists that long by the header's rule.
+        let (places, members) = unsafe { (places_of(places, count)?, members_of(members, ranks)?) };
         let site = site_of(site)?;
         // SAFETY: places of lw_site_place, told to these ranks only, by the header's rule.
         let joined = unsafe { site.join(places, &members, || hook(progress, arg))? };
@@ -223,6 +248,30 @@ pub unsafe extern "C" fn lw_site_join(
             // SAFETY: room for `count` of them by the header's rule.
             give_comm(unsafe { made.add(i) }, comm)?;
         }
+        Ok(())
+    })
+}
+
+/**
+ * In place of lw_site_join, with its arguments: that of the other members fails.
+ * Errors: LW_ERR_NULL, LW_ERR_HANDLE, LW_ERR_RANK, LW_ERR_SYSTEM.
+ *
+ *     const int members[] = {0, 1};
+ *     lw_site_decline(site, &place, 1, members, 2);
+ */
+#[no_mangle]
+pub unsafe extern "C" fn lw_site_decline(
+    site: *mut lw_site,
+    places: *const u64,
+    count: c_int,
+    members: *const c_int,
+    ranks: c_int,
+) -> lw_status {
+    guard(|| {
+        // SAFETY: lists that long by the header's rule.
+        let (places, members) = unsafe { (places_of(places, count)?, members_of(members, ranks)?) };
+        // SAFETY: as in lw_site_join.
+        unsafe { site_of(site)?.decline(places, &members)? };
         Ok(())
     })
 }

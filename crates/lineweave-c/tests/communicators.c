@@ -66,12 +66,21 @@ static lw_status everything(lw_comm *comm, void *arg) {
     int reverse[64];
     for (int r = 0; r < ranks; r++) reverse[r] = ranks - 1 - r;
     EXPECT(ranks <= 64 && lw_comm_site(comm, &site) == LW_OK);
-    if (rank == 0) EXPECT(lw_site_place(site, ranks, &places[0]) == LW_OK && lw_site_place(site, ranks, &places[1]) == LW_OK);
+    for (int i = 0; i < 2 && rank == 0; i++) EXPECT(lw_site_place(site, reverse, ranks, &places[i]) == LW_OK);
     EXPECT(lw_bcast(comm, places, 2, LW_U64, 0) == LW_OK);
     EXPECT(lw_site_join(site, places, 2, reverse, ranks, NULL, NULL, pair) == LW_OK);
     EXPECT(lw_comm_rank(pair[0]) == ranks - 1 - rank && sum(pair[1], 1) == ranks && sum(pair[0], 3) == 3 * ranks);
     EXPECT(lw_site_join(site, NULL, 1, reverse, ranks, NULL, NULL, pair) == LW_ERR_NULL);
-    EXPECT(lw_site_place(site, 0, places) == LW_ERR_SIZE && lw_site_place(NULL, 1, places) == LW_ERR_NULL);
+    EXPECT(lw_site_place(site, reverse, 0, places) == LW_ERR_SIZE && lw_site_place(NULL, reverse, 1, places) == LW_ERR_NULL);
+    EXPECT(lw_site_place(site, NULL, 1, places) == LW_ERR_NULL && lw_site_place(site, &ranks, 1, places) == LW_ERR_RANK);
+    /* A rank declines. */
+    lw_comm *none = NULL;
+    if (rank == 0) EXPECT(lw_site_place(site, reverse, ranks, &places[0]) == LW_OK);
+    EXPECT(lw_bcast(comm, places, 1, LW_U64, 0) == LW_OK);
+    lw_status declined = rank == ranks - 1 ? lw_site_decline(site, places, 1, reverse, ranks)
+                                           : lw_site_join(site, places, 1, reverse, ranks, NULL, NULL, &none);
+    EXPECT(declined == (rank == ranks - 1 ? LW_OK : LW_ERR_FAILED) && none == NULL);
+    EXPECT(lw_site_decline(site, NULL, 1, reverse, ranks) == LW_ERR_NULL);
     EXPECT(lw_site_free(site) == LW_OK && lw_site_free(site) == LW_ERR_HANDLE && lw_site_free(NULL) == LW_OK);
     EXPECT(lw_barrier(pair[0]) == LW_OK && lw_comm_free(pair[0]) == LW_OK && lw_comm_free(pair[1]) == LW_OK);
 

@@ -22,6 +22,8 @@ pub struct TeamView {
     pub pids: Vec<u32>,
     /// Bytes of memory in use by the team and all communicators made from it.
     pub memory_bytes: u64,
+    /// Those of them that freed communicators took, kept for others; told of the team alone.
+    pub idle_bytes: u64,
     /// The rank whose loss ended it.
     pub failed: Option<(usize, Loss)>,
     /// Every rank.
@@ -141,7 +143,8 @@ impl TeamView {
             }
         };
         let ranks = seen.ranks.into_iter().map(view).collect();
-        TeamView { id, at: seen.at, pids, memory_bytes: seen.memory_bytes, failed: seen.failed, ranks }
+        let Observed { at, memory_bytes, idle_bytes, failed, .. } = seen;
+        TeamView { id, at, pids, memory_bytes, idle_bytes, failed, ranks }
     }
 
     /// Who is missing, the plainest reason first; nothing where nobody waits.

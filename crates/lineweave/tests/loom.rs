@@ -321,3 +321,36 @@ fn an_engine_is_held_by_one_at_a_time_and_comes_back() {
         helper.join().unwrap();
     });
 }
+
+/// A stretch that is kept goes to one of those who look for it, with all that was stored before it was entered.
+#[test]
+fn what_is_kept_has_one_taker() {
+    use lineweave::segment::idle::{Idle, Place};
+    loom::model(|| {
+        let words: Arc<[AtomicU64; 4]> = Arc::new(std::array::from_fn(|_| AtomicU64::new(0)));
+        let left = Arc::new(Slot::new());
+        fn place(words: &[AtomicU64; 4]) -> Place<'_> {
+            Place(std::array::from_fn(|i| &words[i]))
+        }
+        let takers: Vec<_> = (0..2)
+            .map(|mark| {
+                let (words, left) = (Arc::clone(&words), Arc::clone(&left));
+                thread::spawn(move || {
+                    let found = place(&words).take(|idle| idle.mark >= mark);
+                    found.is_some_and(|idle| {
+                        assert_eq!(idle, Idle { at: 4096, mark: 1, bytes: 2, span: 3 });
+                        let seen = left.get();
+                        left.put(seen + 1);
+                        true
+                    })
+                })
+            })
+            .collect();
+        left.put(1);
+        assert!(place(&words).put(Idle { at: 4096, mark: 1, bytes: 2, span: 3 }));
+        let taken = takers.into_iter().map(|taker| taker.join().unwrap()).filter(|&taken| taken).count();
+        assert!(taken <= 1);
+        let rest = place(&words).take(|_| true);
+        assert_eq!(rest.is_some(), taken == 0, "it is there, or somebody has it");
+    });
+}

@@ -26,6 +26,7 @@ struct TeamRow<'a> {
     ranks: usize,
     pids: &'a [u32],
     memory_bytes: u64,
+    idle_bytes: u64,
     lost: Option<usize>,
     missing: Vec<MissingRow<'a>>,
 }
@@ -91,6 +92,7 @@ fn objects(team: &TeamView, session: &mut Session) -> Result<(), CliError> {
             ranks: team.ranks.len(),
             pids: &team.pids,
             memory_bytes: team.memory_bytes,
+            idle_bytes: team.idle_bytes,
             lost: team.failed.map(|(rank, _)| rank),
             missing,
         },
@@ -129,12 +131,14 @@ fn text(team: &TeamView, session: &mut Session) -> Result<(), CliError> {
     let (shown, more) = processes.split_at(processes.len().min(4));
     let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
     let what = match team.at {
-        0 => format!(
-            "team {}: {} ranks, {} of memory",
-            team.id,
-            team.ranks.len(),
-            approximate(team.memory_bytes)
-        ),
+        0 => {
+            let memory = approximate(team.memory_bytes);
+            let idle = match team.idle_bytes {
+                0 => String::new(),
+                idle => format!(" ({} of freed communicators, kept for others)", approximate(idle)),
+            };
+            format!("team {}: {} ranks, {memory} of memory{idle}", team.id, team.ranks.len())
+        }
         at => format!("communicator {at:#x} of team {}: {} ranks", team.id, team.ranks.len()),
     };
     session.out.line(&format!("{what}, process {}{more}", shown.join(", ")))?;

@@ -18,7 +18,7 @@ use lineweave_core::model::Model;
 use lineweave_core::plan::Digest;
 use lineweave_core::select::Question;
 use lineweave_core::topology::Shape;
-use lineweave_core::units::Rank;
+use lineweave_core::units::{fnv1a, Rank};
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -116,6 +116,12 @@ impl Book {
     /// Has them do so, if they can, or no longer; whether they did.
     pub fn set_attach(&mut self, attach: bool) -> bool {
         std::mem::replace(&mut self.attach.does, attach && self.attach.can)
+    }
+
+    /// A number for how many these of the ranks are and on which NUMA nodes they run: what memory near them has to be like.
+    pub fn places_of(&self, members: &[usize]) -> u64 {
+        let node = |&r: &usize| (self.shape.cpu(Rank::from(r)).numa as u64).to_le_bytes();
+        fnv1a(members.iter().flat_map(node))
     }
 
     /// For a communicator of these of the ranks, which reach each other's buffers if `direct`.

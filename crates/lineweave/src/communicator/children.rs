@@ -118,7 +118,11 @@ impl Communicator {
     ) -> Result<Option<Communicator>, Error> {
         let rank = self.rank;
         let leads = members.as_ref().filter(|members| members[0] == rank);
-        let found = leads.map(|members| self.segment.found(members.len())).transpose();
+        let found = |members: &Vec<usize>| {
+            let places = self.engine_ref().book().places_of(members);
+            self.segment.found(members.len(), places)
+        };
+        let found = leads.map(found).transpose();
         let told = [match &found {
             Ok(made) => made.as_ref().map_or(0, |made| made.at()),
             Err(_) => NOWHERE,

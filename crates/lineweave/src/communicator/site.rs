@@ -7,15 +7,17 @@
 
 use super::Communicator;
 use crate::choose::Book;
-use crate::engine::{enter, Engine, Family, Reserved, Ways};
+use crate::engine::{enter, Engine, Family, Ways};
 use crate::error::{Error, Loss};
 use crate::process;
 use crate::segment::Segment;
 use crate::sync::Ordering;
 use crate::wait::{Interrupted, ProgressHook, Vigil, Waiter};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+/// What is made, in errors.
+const WHAT: &str = "a communicator";
 /// How long a member waits for the others.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How often it looks whether their processes are there.
@@ -59,12 +61,53 @@ impl Site {
         self.processes.len()
     }
 
-    /// A place for one communicator of so many ranks. It is told to each of them, and to nobody else.
+    /// A place for one communicator of these ranks of the team. It is told to each of them, and to nobody else.
     ///
     /// # Errors
-    /// [`Error::Memory`], [`Error::System`].
-    pub fn found(&self, ranks: usize) -> Result<u64, Error> {
-        self.segment.found(ranks).map(|segment| segment.at())
+    /// [`Error::Group`] when it is not a list of ranks of the team; [`Error::Memory`], [`Error::System`].
+    pub fn found(&self, members: &[usize]) -> Result<u64, Error> {
+        self.expect_ranks(members)?;
+        let places = self.book().places_of(members);
+        self.segment.found(members.len(), places).map(|segment| segment.at())
+    }
+
+    fn book(&self) -> MutexGuard<'_, Book> {
+        // A thread that panicked here left it as it was.
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// In place of joining: the other members' [`Site::join`] fails.
+    ///
+    /// # Errors
+    /// [`Error::Group`]; [`Error::System`] when a place cannot be mapped: then the others hear of it by that.
+    ///
+    /// # Safety
+    /// That of [`Site::join`].
+    pub unsafe fn decline(&self, places: &[u64], members: &[usize]) -> Result<(), Error> {
+        let rank = self.number_in(members)?;
+        let waiter = Waiter::new(self.ways.budget, self.ways.order);
+        places.iter().try_for_each(|&at| {
+            let child = self.segment.open_as(rank, at, members.len())?;
+            child.set_failed(rank, Loss::Failed);
+            waiter.add(child.joined_word(), child.header_sleepers());
+            child.depart(None, 0);
+            Ok(())
+        })
+    }
+
+    /// The number of this rank among the members.
+    fn number_in(&self, members: &[usize]) -> Result<usize, Error> {
+        self.expect_ranks(members)?;
+        let number = members.iter().position(|&r| r == self.rank);
+        number
+            .ok_or_else(|| refused(format!("rank {} is not a member, and only members may join", self.rank)))
+    }
+
+    fn expect_ranks(&self, members: &[usize]) -> Result<(), Error> {
+        match members.iter().find(|&&r| r >= self.ranks()) {
+            Some(r) => Err(refused(format!("rank {r} is not one of 0 to {}", self.ranks() - 1))),
+            None => Ok(()),
+        }
     }
 
     /// Joins a communicator at each place, of these ranks of the team in this order. They, and nobody else, call it, with equal places and
@@ -74,7 +117,7 @@ impl Site {
     /// [`Error::Group`] when it is not a list of ranks with this one; [`Error::NotMade`] when a rank does not come.
     ///
     /// # Safety
-    /// Each place must come from [`Site::found`] of a rank of this team, for as many ranks as `members` has, and each of them must join it
+    /// Each place must come from [`Site::found`] of a rank of this team, for these members, and each of them must join it
     /// once: what else lies there in the team's memory would be taken for the communicator's.
     pub unsafe fn join(
         &self,
@@ -82,14 +125,7 @@ impl Site {
         members: &[usize],
         hook: impl Fn() -> Option<ProgressHook>,
     ) -> Result<Vec<Communicator>, Error> {
-        const WHAT: &str = "a communicator";
-        let refused = |why: String| Err(Error::Group { what: WHAT, why });
-        if let Some(r) = members.iter().find(|&&r| r >= self.ranks()) {
-            return refused(format!("rank {r} is not one of 0 to {}", self.ranks() - 1));
-        }
-        let Some(rank) = members.iter().position(|&r| r == self.rank) else {
-            return refused(format!("rank {} is not a member, and only members may join", self.rank));
-        };
+        let rank = self.number_in(members)?;
         let mut waiter = Waiter::new(self.ways.budget, self.ways.order);
         waiter.set_hook(hook());
         let own = self.family.process;
@@ -116,23 +152,26 @@ impl Site {
             }
         };
         if let Err(why) = outcome.and_then(|()| made.iter().try_for_each(all_came)) {
-            made.iter().for_each(|child| child.depart());
+            made.iter().for_each(|child| child.depart(None, 0));
             return Err(why);
         }
         let here = |&r: &usize| self.processes[r].1 == own;
         let direct = members.len() > 1 && members.iter().all(here);
         let communicator = |child: Arc<Segment>| {
-            // A thread that panicked here left it as it was.
-            let template = self.book.lock().unwrap_or_else(PoisonError::into_inner);
+            let template = self.book();
             let book = template.of_members(members, direct || template.direct());
             drop(template);
             let family = Arc::clone(&self.family);
-            let mut engine = Engine::assemble(child, rank, self.ways, book, family, Reserved::nothing());
+            let mut engine = Engine::of_child(child, rank, self.ways, book, family);
             engine.set_progress_hook(hook());
             Communicator::of(engine, self.helped)
         };
         Ok(made.into_iter().map(communicator).collect())
     }
+}
+
+fn refused(why: String) -> Error {
+    Error::Group { what: WHAT, why }
 }
 
 /// Watches over members that have not come yet.

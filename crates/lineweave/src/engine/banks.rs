@@ -4,7 +4,7 @@ use super::walk::Walk;
 use crate::called::Key;
 use crate::compile::{Home, PlanId};
 use crate::ring::Ring;
-use crate::segment::{BankClass, Geometry, Mapped, Segment};
+use crate::segment::{BankClass, Geometry, Mapped, Rest, Segment};
 use crate::sync::AtomicU64;
 use crate::wait::Waiter;
 use std::ops::Range;
@@ -32,7 +32,7 @@ impl Banks {
         let classes = [BankClass::Small, BankClass::Large];
         Banks {
             reserved,
-            mapped: vec![Mapped::NONE; segment.ranks()],
+            mapped: segment.mapped(),
             rings: classes.map(|c| Ring::new(Geometry::banks(c) as u64)),
             starts: classes.map(|c| (0..Geometry::banks(c)).map(|b| segment.bank(c, b)).collect()),
             counters: segment.counters(),
@@ -126,24 +126,24 @@ pub(crate) struct Reserved {
 }
 
 impl Reserved {
-    /// For an area of which nothing is reserved but the control page.
-    pub fn nothing() -> Reserved {
-        Reserved::each(|_| 0)
+    /// For an area of which as much is reserved as another communicator left, beside the control page.
+    pub fn of_rest(rest: Rest) -> Reserved {
+        Reserved { banks: rest.backed, counters: rest.counters, whole: false, count: 0, shared: 0 }
+    }
+
+    /// What it leaves behind, with the flags up to `base`.
+    pub fn rest(&self, base: u64) -> Rest {
+        Rest { base, backed: self.banks.clone(), counters: self.counters }
     }
 
     /// For one that a rank of a team has joined.
     pub fn at_join(geometry: &Geometry) -> Reserved {
         let had = geometry.at_join();
         let total = |class| geometry.zones(class).total();
-        let reserved =
-            Reserved::each(|class| if had.contains(&geometry.bank(class, 0)) { total(class) } else { 0 });
-        Reserved { counters: true, whole: had.len() == geometry.area(), ..reserved }
-    }
-
-    fn each(bytes: impl Fn(BankClass) -> usize) -> Reserved {
-        let of = |class| vec![bytes(class); Geometry::banks(class)];
-        let banks = [BankClass::Small, BankClass::Large].map(of);
-        Reserved { banks, counters: false, whole: false, count: 0, shared: 0 }
+        let bytes = |class| if had.contains(&geometry.bank(class, 0)) { total(class) } else { 0 };
+        let banks =
+            [BankClass::Small, BankClass::Large].map(|class| vec![bytes(class); Geometry::banks(class)]);
+        Reserved { banks, counters: true, whole: had.len() == geometry.area(), count: 0, shared: 0 }
     }
 
     /// Whether a bank can be entered by a plan that uses so much of it.
@@ -204,7 +204,9 @@ mod tests {
     fn what_is_reserved_at_joining_is_covered_and_nothing_else() {
         for ranks in [2, 64, 65, 512] {
             let geometry = Geometry::new(ranks, 1 << 20, 0);
-            let (joined, nothing) = (Reserved::at_join(&geometry), Reserved::nothing());
+            let backed = [BankClass::Small, BankClass::Large].map(|class| vec![0; Geometry::banks(class)]);
+            let nothing = Reserved::of_rest(Rest { base: 0, backed, counters: false });
+            let joined = Reserved::at_join(&geometry);
             for class in [BankClass::Small, BankClass::Large] {
                 let (had, total) = (geometry.at_join(), geometry.zones(class).total());
                 for bank in 0..Geometry::banks(class) {

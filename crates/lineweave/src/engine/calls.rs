@@ -20,14 +20,15 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    pub fn new(segment: &Segment, rank: usize) -> Calls {
+    /// Of a communicator in whose memory flags were set up to `base`.
+    pub fn new(segment: &Segment, rank: usize, base: u64) -> Calls {
         Calls {
             sequence: 0,
             sequence_word: segment.sequence(rank),
             called: Called::default(),
             history: 0,
             called_words: std::ptr::from_ref(segment.called_words(rank, 0)[0]).cast(),
-            base: 0,
+            base,
         }
     }
 

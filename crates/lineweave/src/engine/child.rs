@@ -2,6 +2,8 @@
 
 use super::banks::Reserved;
 use super::state::Engine;
+use super::wire::{Family, Ways};
+use crate::choose::Book;
 use crate::error::{Error, Loss};
 use crate::post::OnPeer;
 use crate::segment::announce::{self, Found};
@@ -66,7 +68,8 @@ impl Engine {
             return self.join_child(what, at, members, false);
         }
         let line = segment.announcements(rank);
-        let made = segment.found(members.len()).inspect_err(|e| self.turn_away(e))?;
+        let made =
+            segment.found(members.len(), self.book.places_of(members)).inspect_err(|e| self.turn_away(e))?;
         let open = announce::prepare(line, mark, made.at());
         self.wire.waiter.raise(line[0], open, segment.sleepers(rank));
         let joined = self.join_child(what, made.at(), members, true);
@@ -124,16 +127,29 @@ impl Engine {
                     self.interrupted(interrupted);
                 }
             }
-            child.depart();
+            child.depart(None, 0);
             return Err(why);
         }
         let here = |&r: &usize| self.segment.is_here(r);
         let direct = self.book.direct() || (members.len() > 1 && members.iter().all(here));
         let book = self.book.of_members(members, direct);
         let family = Arc::clone(&self.family);
-        let mut engine = Engine::assemble(child, rank, self.wire.ways(), book, family, Reserved::nothing());
+        let mut engine = Engine::of_child(child, rank, self.wire.ways(), book, family);
         engine.heaps = self.heaps.inherited();
         Ok(engine)
+    }
+
+    /// One rank's end of a communicator made from another one, that every rank has joined: what is backed of its memory goes on to be used.
+    pub(crate) fn of_child(
+        segment: Arc<Segment>,
+        rank: usize,
+        ways: Ways,
+        book: Book,
+        family: Arc<Family>,
+    ) -> Engine {
+        let rest = segment.rest();
+        let base = rest.base;
+        Engine::assemble(segment, rank, ways, book, family, Reserved::of_rest(rest), base)
     }
 
     /// Waits until all have come that are to join a communicator, `despite` the failure of one if they are to hear of it.
@@ -169,7 +185,7 @@ pub(crate) fn enter(
     waiter: &Waiter,
 ) -> Result<(Arc<Segment>, Result<(), Error>), Error> {
     let child = parent.open_as(rank, at, ranks)?;
-    let claimed = child.claim_part(rank, child.geometry().control());
+    let claimed = child.admit(rank);
     match &claimed {
         Ok(()) => {
             child.settle_here(rank);

@@ -83,7 +83,7 @@ impl Engine {
         let (budget, limits, copy) = (options.budget, options.limits, Copier::new(options.copy));
         let ways = Ways { budget, order, limits, copy };
         let reserved = Reserved::at_join(segment.geometry());
-        Ok(Engine::assemble(segment, rank, ways, book, family, reserved))
+        Ok(Engine::assemble(segment, rank, ways, book, family, reserved, 0))
     }
 }
 

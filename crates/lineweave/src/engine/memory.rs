@@ -1,10 +1,10 @@
 //! Which parts of a communicator's shared memory are backed by pages.
 //!
 //! The ranks of a team of up to 64 reserve their whole areas when they join, those of a larger one all but the large banks. What is left, and all
-//! of a communicator that is made from another one, is reserved as far as plans need it, when they first run in a bank:
+//! of a communicator that is made from another one but for what one before it left (`segment/idle.rs`), is reserved as far as plans need it, when they first run in a bank:
 //!
 //! 1. A rank that is about to enter a bank with more than was used of it so far reserves that much of the bank in its own
-//!    area, from the CPU it runs on.
+//!    area, from the CPU it runs on. Of small banks it reserves as many as were used before, whole.
 //! 2. It raises its count, and does so again in each round of a dissemination barrier: in round k it waits for the rank 2^k before it to have come
 //!    as far. All ranks run the same plans in the same banks, so their n-th reservations, and with them their counts, are the same.
 //! 3. After the last round every other rank is known to have reserved as much, and it enters. Each waits for log2 P others, not for all of them.
@@ -16,7 +16,7 @@ use super::run::{Mode, Stop};
 use super::state::Engine;
 use crate::compile::PlanId;
 use crate::error::{Error, Loss};
-use crate::segment::{BankClass, Mapped};
+use crate::segment::{BankClass, Geometry, Mapped};
 use lineweave_core::units::ceil_log2;
 
 impl Engine {
@@ -77,11 +77,18 @@ impl Engine {
 
     fn reserve_own(&mut self, class: BankClass, bank: u64, extent: usize, counts: bool) -> Result<(), Error> {
         let geometry = *self.segment.geometry();
-        let had = self.banks.reserved.banks[class.index()][bank as usize];
-        let start = geometry.bank(class, bank as usize);
-        let mut claimed = Ok(());
+        let bank = bank as usize;
+        let had = self.banks.reserved.banks[class.index()][bank];
+        let (mut claimed, mut all, mut bytes) = (Ok(()), bank..bank, extent);
         if extent > had {
-            claimed = self.segment.claim_part(self.rank, start + had..start + extent);
+            // As many small banks again as were used before, so that the first round of their ring has few of these barriers.
+            let more = if class == BankClass::Small && had == 0 { bank.saturating_sub(1) } else { 0 };
+            all = bank..(bank + 1 + more).min(Geometry::banks(class));
+            if all.len() > 1 {
+                bytes = geometry.zones(class).total();
+            }
+            let part = geometry.bank(class, bank) + had..geometry.bank(class, all.end - 1) + bytes;
+            claimed = self.segment.claim_part(self.rank, part);
         }
         if counts && !self.banks.reserved.counters {
             claimed = claimed.and(self.segment.claim_part(self.rank, geometry.counters()));
@@ -91,7 +98,9 @@ impl Engine {
             self.health.failed = Some(error.to_string());
             return Err(error);
         }
-        self.banks.reserved.banks[class.index()][bank as usize] = had.max(extent);
+        for backed in &mut self.banks.reserved.banks[class.index()][all] {
+            *backed = bytes.max(*backed);
+        }
         self.banks.reserved.counters |= counts;
         Ok(())
     }

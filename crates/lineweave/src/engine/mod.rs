@@ -34,7 +34,6 @@ mod walk;
 mod windows;
 mod wire;
 
-pub(crate) use banks::Reserved;
 pub(crate) use child::enter;
 pub(crate) use heaps::Allotted;
 pub use hot::Again;

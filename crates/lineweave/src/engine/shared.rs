@@ -8,7 +8,7 @@ use crate::segment::{expect_memory, Heap, Part};
 impl Engine {
     /// Finds room for an allocation of all ranks; for the first one.
     pub(crate) fn allot(&mut self, bytes: usize) -> Result<Allotted, Error> {
-        expect_memory(bytes as u64)?;
+        expect_memory(self.segment.pool(), bytes as u64)?;
         let (pool, ranks) = (self.segment.pool(), self.segment.ranks());
         let heap = self.heaps.own_or(|| Heap::found(pool, ranks, bytes as u64))?;
         let head = self.heaps.ledger.place(heap.heap(), bytes)?;

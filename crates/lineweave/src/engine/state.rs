@@ -58,6 +58,7 @@ impl Engine {
         book: Book,
         family: Arc<Family>,
         reserved: Reserved,
+        base: u64,
     ) -> Engine {
         let processes = Arc::clone(&family.processes);
         Engine {
@@ -69,7 +70,7 @@ impl Engine {
             plans: Plans::new(),
             heaps: Heaps::default(),
             book,
-            calls: Calls::new(&segment, rank),
+            calls: Calls::new(&segment, rank, base),
             repeat: Repeat::default(),
             health: Health::new(),
             started: Started::default(),
@@ -354,13 +355,12 @@ impl Engine {
             return;
         }
         self.banks.end_stay(&self.wire.waiter);
-        let gone = if self.health.busy || self.health.failed.is_some() || std::thread::panicking() {
-            RankState::Failed
-        } else {
-            RankState::Left
-        };
-        self.segment.set_state(self.rank, gone);
-        self.segment.depart();
+        let failed = self.health.busy || self.health.failed.is_some() || std::thread::panicking();
+        self.segment.set_state(self.rank, if failed { RankState::Failed } else { RankState::Left });
+        self.segment.set_mapped(std::mem::take(&mut self.banks.mapped));
+        let rest = self.banks.reserved.rest(self.calls.base);
+        let bytes = self.banks.reserved.bytes(self.segment.geometry());
+        self.segment.depart((!failed && !self.has_started()).then_some(&rest), bytes);
     }
 }
 

@@ -1,7 +1,8 @@
 //! Where in a large bank the slots of a run lie.
 //!
-//! Those of successive runs lie behind each other, to the end of the bank and from its start again. A run has its bank for
-//! itself, so they may lie anywhere in it; all ranks make the same runs, so they know where.
+//! Those of successive runs lie behind each other, to the end of a stretch and from its start again. A run has its bank for
+//! itself, so they may lie anywhere in it; all ranks make the same runs, so they know where. The stretch is as long as the slots of the first run, and
+//! twice as long whenever its end is reached, up to the whole bank: communicators that make few calls take little memory.
 //!
 //! Where it pays: a line that both ranks' own caches hold has to be taken away from one of them before it is written, and that
 //! is the slowest thing two cores can do with it. Out of a bank that is larger than these caches it has gone by itself
@@ -13,21 +14,33 @@ use lineweave_core::select::LARGE_BANKS;
 /// The way of the slots through each large bank.
 #[derive(Debug)]
 pub(super) struct Walk {
-    /// Bytes of a bank's slots that it goes through.
+    /// The most bytes of a bank's slots that it goes through.
     pub bytes: usize,
-    /// Where the next ones begin, by bank.
+    /// Bytes of the stretch, and where in it the next ones begin, by bank.
+    stretch: [usize; LARGE_BANKS],
     next: [usize; LARGE_BANKS],
 }
 
 impl Walk {
     pub fn new(geometry: &Geometry) -> Walk {
-        Walk { bytes: geometry.walk(), next: [0; LARGE_BANKS] }
+        Walk { bytes: geometry.walk(), stretch: [0; LARGE_BANKS], next: [0; LARGE_BANKS] }
+    }
+
+    /// How long the stretch of this bank is when the next run's `slots` bytes of slots lie in it.
+    pub fn stretch(&self, bank: u64, slots: usize) -> usize {
+        let (had, next) = (self.stretch[bank as usize], self.next[bank as usize]);
+        if next + slots <= had {
+            return had;
+        }
+        (2 * had).max(next + slots).min(self.bytes).max(slots)
     }
 
     /// Where `slots` bytes of slots lie in the next run in this bank, from where the bank's slots begin.
     pub fn step(&mut self, bank: u64, slots: usize) -> usize {
+        let stretch = self.stretch(bank, slots);
+        self.stretch[bank as usize] = stretch;
         let next = &mut self.next[bank as usize];
-        let here = if *next + slots <= self.bytes { *next } else { 0 };
+        let here = if *next + slots <= stretch { *next } else { 0 };
         *next = here + slots;
         here
     }

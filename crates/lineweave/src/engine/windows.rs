@@ -164,9 +164,9 @@ impl Engine {
             let need = &self.plans[id].need;
             (need.class, need.stays, need.extent, need.walks, need.counts)
         };
-        let walk = if slots > 0 && self.book.walk { self.banks.walk.bytes } else { 0 };
-        let extent = if walk > slots { own - slots + walk } else { own };
+        let walks = slots > 0 && self.book.walk && self.banks.walk.bytes > slots;
         let bank = self.banks.rings[class.index()].next();
+        let extent = if walks { own - slots + self.banks.walk.stretch(bank, slots) } else { own };
         if !self.banks.reserved.covers(class, bank, extent, counts) {
             self.reserve(class, bank, extent, counts, mode)?;
         }
@@ -177,7 +177,7 @@ impl Engine {
         let bank = ring.enter();
         let uses = ring.uses();
         let next = self.banks.starts[class.index()][ring.next() as usize];
-        let step = if walk > slots { self.banks.walk.step(bank, slots) } else { 0 };
+        let step = if walks { self.banks.walk.step(bank, slots) } else { 0 };
         if !self.plans[id].need.mapped.covers(class, bank, own + step) {
             self.map_ahead(id, bank, own + step);
         }

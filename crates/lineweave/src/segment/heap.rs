@@ -261,15 +261,19 @@ fn of_heap(refused: Error) -> Error {
     Error::Heap { need, available, source_of_limit: format!("{said}; {memory}") }
 }
 
-/// Refuses what does not fit into memory.
+/// Refuses what does not fit into memory, also when what is kept for communicators to come is given back.
 ///
 /// # Errors
 /// [`Error::Heap`].
-pub(crate) fn expect_memory(need: u64) -> Result<(), Error> {
-    match available_memory(&Root::live()).available_bytes {
-        Some(available) if available < need => Err(too_large(need)),
-        Some(_) | None => Ok(()),
+pub(crate) fn expect_memory(pool: &Pool, need: u64) -> Result<(), Error> {
+    let lacks = || available_memory(&Root::live()).available_bytes.is_some_and(|available| available < need);
+    if lacks() {
+        pool.release_kept();
+        if lacks() {
+            return Err(too_large(need));
+        }
     }
+    Ok(())
 }
 
 /// The allocations of a heap, as its first rank knows them: where their heads are, and how long they are.
@@ -376,6 +380,9 @@ mod tests {
     fn what_is_longer_than_addresses_is_refused() {
         assert!(parts(&[u64::MAX]).is_none());
         assert!(parts(&[1 << 61, 1]).is_none());
-        assert!(matches!(expect_memory(1 << 60), Err(Error::Heap { need, .. }) if need == 1 << 60));
+        let team = Segment::create(1, 4096, b"").unwrap();
+        assert!(
+            matches!(expect_memory(team.pool(), 1 << 60), Err(Error::Heap { need, .. }) if need == 1 << 60)
+        );
     }
 }

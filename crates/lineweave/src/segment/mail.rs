@@ -55,7 +55,7 @@ impl Segment {
         let (offset, len) = (self.geometry.mail(from, to), self.geometry.mail_bytes());
         self.reserve(offset, len)?;
         // SAFETY: within the mapping by construction of the geometry.
-        let start = unsafe { self.base.as_ptr().add(offset) };
+        let start = unsafe { self.base().add(offset) };
         let mail = Mail { start, cell_bytes: self.geometry.mail_cell() };
         // Relaxed: nothing is read because of it. Both sides come here.
         if mail.counted().swap(1, Ordering::Relaxed) == 0 {
@@ -93,13 +93,13 @@ impl Segment {
     pub(crate) fn window_flag(&self, rank: usize, flag: usize) -> &AtomicU64 {
         debug_assert!(rank < self.ranks() && flag < Geometry::WINDOW_FLAGS);
         // SAFETY: within the mapping by construction of the geometry, only ever used as an atomic.
-        unsafe { &*self.base.as_ptr().add(self.geometry.window(rank) + flag * LINE).cast::<AtomicU64>() }
+        unsafe { &*self.base().add(self.geometry.window(rank) + flag * LINE).cast::<AtomicU64>() }
     }
 
     /// The bytes of a rank's window.
     pub(crate) fn window(&self, rank: usize) -> *mut u8 {
         // SAFETY: within the mapping by construction of the geometry.
-        unsafe { self.base.as_ptr().add(self.geometry.window(rank) + PAGE) }
+        unsafe { self.base().add(self.geometry.window(rank) + PAGE) }
     }
 }
 
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn rings_and_windows_take_pages_when_used_and_are_counted_once() {
         let team = Segment::create(3, 4096, b"").unwrap();
-        let child = team.found(2).unwrap();
+        let child = team.found(2, 0).unwrap();
         for segment in [&team, &*child] {
             let before = team.pool().occupied_bytes().unwrap();
             let (one, same) = (segment.claim_mail(0, 1).unwrap(), segment.claim_mail(0, 1).unwrap());

@@ -89,7 +89,7 @@ impl Segment {
         let len = (area + part.end).next_multiple_of(page).min(self.geometry.total()) - start;
         // SAFETY: within the mapping, which this value owns; pages are read by the kernel alone and nothing that they hold changes.
         let mapped = unsafe {
-            let start = self.base.as_ptr().add(start);
+            let start = self.base().add(start);
             rustix::mm::madvise(start.cast(), len, Advice::LinuxPopulateRead)
         };
         mapped.is_ok()

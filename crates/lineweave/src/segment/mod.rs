@@ -22,18 +22,24 @@ pub mod announce;
 mod board;
 mod geometry;
 mod heap;
+// For tests/loom.rs.
+#[doc(hidden)]
+pub mod idle;
 mod known;
 mod mail;
 mod map;
+mod mapping;
 mod mapped;
 mod pool;
 mod records;
+mod rest;
 mod words;
 mod header;
 mod header_words;
 mod note;
 mod observe;
 mod visit;
+mod within;
 
 use board::Board;
 pub(crate) use board::Name;
@@ -46,10 +52,12 @@ pub use note::{Awaited, Setup, WaitNote};
 pub use observe::{Observed, ObservedRank};
 pub use pool::Pool;
 pub(crate) use records::Seen;
+pub(crate) use rest::Rest;
 pub(crate) use visit::Unwinding;
 pub use words::RankState;
 
 use map::{map_bytes, unmap, PAGE};
+use mapping::Mapping;
 
 use crate::error::{Error, Loss};
 use crate::memory::available_memory;
@@ -60,7 +68,6 @@ use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::io::Errno;
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::ptr::NonNull;
 use std::sync::Arc;
 
 /// The most ranks of a team: what one node can be expected to run.
@@ -75,7 +82,7 @@ const MAGIC: u64 = u64::from_le_bytes(*b"lineweav");
 /// A mapping of a team's shared memory.
 #[derive(Debug)]
 pub struct Segment {
-    base: NonNull<u8>,
+    mapping: Arc<Mapping>,
     geometry: Geometry,
     pool: Arc<Pool>,
     /// Where it begins in the pool.
@@ -83,12 +90,6 @@ pub struct Segment {
     /// Which ranks are threads of this process. Kept here: what other processes can write proves nothing about addresses.
     here: Box<[AtomicBool]>,
 }
-
-// SAFETY: the mapping stays valid until the last owner drops it; all shared words are atomics, and other
-// bytes are only accessed in the order that the plans' flags give them.
-unsafe impl Send for Segment {}
-// SAFETY: as above.
-unsafe impl Sync for Segment {}
 
 impl Segment {
     /// A new segment, with `blob` to be read by every rank.
@@ -116,7 +117,7 @@ impl Segment {
         let seals = SealFlags::SHRINK | SealFlags::SEAL;
         rustix::fs::fcntl_add_seals(&fd, seals)
             .map_err(|e| Error::system("sealing the team's memory (fcntl)", e, ""))?;
-        let segment = Segment::map(Arc::new(Pool::new(fd)?), 0, geometry)?;
+        let segment = Segment::map(Pool::new(fd)?, geometry)?;
         segment.keep_near();
         segment.reserve(0, geometry.areas_start())?;
         segment.pool.reserve(board, Board::INDEX, geometry.reserved())?;
@@ -126,7 +127,7 @@ impl Segment {
         segment.pool.end().store(end, Ordering::Relaxed);
         // SAFETY: the blob lies behind the header page and before the areas, reserved above; no other rank
         // knows the segment yet.
-        unsafe { std::ptr::copy_nonoverlapping(blob.as_ptr(), segment.base.as_ptr().add(PAGE), blob.len()) };
+        unsafe { std::ptr::copy_nonoverlapping(blob.as_ptr(), segment.base().add(PAGE), blob.len()) };
         segment.describe();
         Ok(segment)
     }
@@ -142,39 +143,9 @@ impl Segment {
         self.header(header_words::MAGIC).store(words[header_words::MAGIC], Ordering::Release);
     }
 
-    /// Makes a segment for a communicator of `ranks` of this one's ranks, which others open by where it begins.
-    ///
-    /// # Errors
-    /// [`Error::Memory`], [`Error::System`].
-    pub(crate) fn found(&self, ranks: usize) -> Result<Arc<Segment>, Error> {
-        let geometry = Geometry::new(ranks, self.geometry.box_bytes, 0);
-        let at = self.pool.take(geometry.total())?;
-        let segment = self.open(at, ranks)?;
-        segment.keep_near();
-        segment.reserve(0, geometry.areas_start())?;
-        segment.describe();
-        Ok(segment)
-    }
-
     /// Where it begins in the team's memory.
     pub(crate) fn at(&self) -> u64 {
         self.at
-    }
-
-    /// Maps what [`Segment::found`] made.
-    ///
-    /// # Errors
-    /// [`Error::System`] when it cannot be mapped.
-    pub(crate) fn open(&self, at: u64, ranks: usize) -> Result<Arc<Segment>, Error> {
-        Pool::open(&self.pool, at, Geometry::new(ranks, self.geometry.box_bytes, 0))
-    }
-
-    /// [`Segment::open`] as `rank` of those that will use it. They find it failed when this rank cannot map it.
-    ///
-    /// # Errors
-    /// Those of [`Segment::open`].
-    pub(crate) fn open_as(&self, rank: usize, at: u64, ranks: usize) -> Result<Arc<Segment>, Error> {
-        self.open(at, ranks).inspect_err(|_| say_failed(self.fd(), at, rank))
     }
 
     /// Has the other ranks of a team find it failed, without mapping it.
@@ -214,18 +185,26 @@ impl Segment {
         // SAFETY: mapped above and not used after this.
         unsafe { unmap(probe, PAGE) };
         let geometry = header::read(&words, size as u64)?;
-        Segment::map(Arc::new(Pool::new(fd)?), 0, geometry)
+        Segment::map(Pool::new(fd)?, geometry)
     }
 
-    fn map(pool: Arc<Pool>, at: u64, geometry: Geometry) -> Result<Segment, Error> {
-        let base = map_bytes(pool.fd(), at, geometry.total())?;
+    fn map(pool: Pool, geometry: Geometry) -> Result<Segment, Error> {
+        let mapping = Arc::new(Mapping::new(pool.fd(), 0, geometry.total())?);
+        Ok(Segment::of(&Arc::new(pool), 0, geometry, mapping))
+    }
+
+    fn of(pool: &Arc<Pool>, at: u64, geometry: Geometry, mapping: Arc<Mapping>) -> Segment {
         let here = (0..geometry.ranks).map(|_| AtomicBool::new(false)).collect();
-        Ok(Segment { base, geometry, pool, at, here })
+        Segment { mapping, geometry, pool: Arc::clone(pool), at, here }
+    }
+
+    fn base(&self) -> *mut u8 {
+        self.mapping.base.as_ptr()
     }
 
     /// Has each rank's pages come from its own node, as far as the kernel can be asked to. Without, they mostly do.
     fn keep_near(&self) {
-        near::keep(self.base.as_ptr(), self.geometry.total());
+        near::keep(self.base(), self.geometry.total());
     }
 
     /// Reserves pages, so that touching them cannot fail later.
@@ -296,20 +275,20 @@ impl Segment {
     /// What the creator told every rank.
     pub fn blob(&self) -> &[u8] {
         // SAFETY: written before the segment was published, never again.
-        unsafe { std::slice::from_raw_parts(self.base.as_ptr().add(PAGE), self.geometry.blob_bytes) }
+        unsafe { std::slice::from_raw_parts(self.base().add(PAGE), self.geometry.blob_bytes) }
     }
 
     /// The start of rank 0's part of a bank; rank `q`'s lies `q * self.area_stride()` further.
     pub(crate) fn bank(&self, class: BankClass, bank: usize) -> *mut u8 {
         let offset = self.geometry.areas_start() + self.geometry.bank(class, bank);
         // SAFETY: within the mapping by construction of the geometry.
-        unsafe { self.base.as_ptr().add(offset) }
+        unsafe { self.base().add(offset) }
     }
 
     /// The start of rank 0's counters.
     pub(crate) fn counters(&self) -> *mut u8 {
         // SAFETY: within the mapping by construction of the geometry.
-        unsafe { self.base.as_ptr().add(self.geometry.areas_start() + PAGE) }
+        unsafe { self.base().add(self.geometry.areas_start() + PAGE) }
     }
 
     /// Distance between the areas of consecutive ranks.
@@ -320,9 +299,9 @@ impl Segment {
 
 impl Drop for Segment {
     fn drop(&mut self) {
-        // SAFETY: the mapping is owned by this value, and communicators hold it by reference count.
-        unsafe { unmap(self.base, self.geometry.total()) };
-        self.pool.close(self.at);
+        if self.at > 0 {
+            self.pool.close(self.at, &self.mapping);
+        }
     }
 }
 
@@ -375,7 +354,7 @@ mod tests {
     fn segments_within_take_pages_when_reserved_and_give_them_back() {
         let team = Segment::create(4, 65536, b"").unwrap();
         let before = team.pool().occupied_bytes().unwrap();
-        let at = team.found(3).unwrap().at();
+        let at = team.found(3, 0).unwrap().at();
         let (one, same) = (team.open(at, 3).unwrap(), team.open(at, 3).unwrap());
         assert!(Arc::ptr_eq(&one, &same), "mapped once");
         let elsewhere = Segment::attach(rustix::io::dup(team.fd()).unwrap()).unwrap().open(at, 3).unwrap();
@@ -387,10 +366,10 @@ mod tests {
             let error = team.open(lie, 3).expect_err("not in the memory").to_string();
             assert!(error.contains("are not in its"), "{error}");
         }
-        let next = team.found(1).unwrap().at();
+        let next = team.found(1, 0).unwrap().at();
         assert!(next >= at + one.geometry().total() as u64);
         drop(team);
-        (0..3).for_each(|_| one.depart());
+        (0..3).for_each(|_| one.depart(None, 0));
         assert_eq!(
             one.pool().occupied_bytes().unwrap() - before,
             PAGE as u64,

@@ -17,6 +17,8 @@ pub struct Observed {
     pub at: u64,
     /// Bytes of memory that the team and all its communicators have in use.
     pub memory_bytes: u64,
+    /// Those of them that freed communicators took, kept for others.
+    pub idle_bytes: u64,
     /// The rank whose loss ended it.
     pub failed: Option<(usize, Loss)>,
     /// Whether every rank has left.
@@ -53,7 +55,7 @@ fn words_at(file: &File, offset: u64, count: usize) -> Result<Vec<u64>, Error> {
 }
 
 impl Observed {
-    /// Reads a team's memory: the team, and the communicators made from it that exist now, in their order.
+    /// Reads a team's memory: the team, and the communicators made from it that exist now, in their order. What is kept of freed ones is none.
     ///
     /// A communicator's header is the first of its pages to come into being and goes with the others, so the next one is where the
     /// next page with data is. (The kernel tells: what is reserved and was never written is no data.)
@@ -71,7 +73,7 @@ impl Observed {
             let at = data / PAGE as u64 * PAGE as u64;
             match Observed::at(file, at, &meta) {
                 Ok((communicator, behind)) => {
-                    found.push(communicator);
+                    found.extend(Some(communicator).filter(|seen| !seen.over));
                     end = behind;
                 }
                 // It was given up while this looked.
@@ -83,7 +85,7 @@ impl Observed {
 
     /// The one that begins at `at`, and where it ends.
     fn at(file: &File, at: u64, meta: &std::fs::Metadata) -> Result<(Observed, u64), Error> {
-        let head = words_at(file, at, header_words::GONE + 1)?;
+        let head = words_at(file, at, header_words::IDLE_BYTES + 1)?;
         let first = head[..header::WORDS].try_into().map_err(|_| header::foreign("a short header"))?;
         let geometry: Geometry = header::read(first, meta.size().saturating_sub(at))?;
         let ranks = (0..geometry.ranks())
@@ -104,6 +106,7 @@ impl Observed {
         let seen = Observed {
             at,
             memory_bytes: meta.blocks() * 512,
+            idle_bytes: head[header_words::IDLE_BYTES],
             failed: words::loss(head[header_words::FAILED]),
             over: head[header_words::GONE] as usize >= geometry.ranks(),
             ranks,
@@ -155,7 +158,7 @@ mod tests {
     fn communicators_are_found_while_they_exist() {
         let team = Segment::create(4, 65536, b"").unwrap();
         let file = File::from(rustix::io::dup(team.fd()).unwrap());
-        let made: Vec<u64> = [3, 1, 2].map(|ranks| team.found(ranks).unwrap().at()).into();
+        let made: Vec<u64> = [3, 1, 2].map(|ranks| team.found(ranks, 0).unwrap().at()).into();
         let open: Vec<_> = made.iter().zip([3, 1, 2]).map(|(&at, n)| team.open(at, n).unwrap()).collect();
         open[2].claim_part(1, 0..PAGE).unwrap();
         open[2].sign(1, 9);
@@ -167,10 +170,10 @@ mod tests {
         let seen = &Observed::read(&file).unwrap()[3];
         assert_eq!((seen.ranks[1].state, seen.ranks[1].pid), (RankState::Active, std::process::id()));
         assert_eq!(seen.ranks[0].state, RankState::Absent);
-        open[1].depart();
+        open[1].depart(None, 0);
         assert_eq!(found(|seen| seen.at), [0, made[0], made[2]], "one was given back");
-        (0..3).for_each(|_| open[0].depart());
-        (0..4).for_each(|_| team.depart());
+        (0..3).for_each(|_| open[0].depart(None, 0));
+        (0..4).for_each(|_| team.depart(None, 0));
         assert_eq!(found(|seen| u64::from(seen.over)), [1, 0], "the team is over, one communicator lives on");
     }
 

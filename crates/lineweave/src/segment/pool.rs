@@ -4,14 +4,16 @@
 //! 2. Who makes a communicator adds its size to that word; its stretch begins where the word stood. Nothing is searched and
 //!    no lock is held, so a rank that dies here leaves nothing but addresses.
 //! 3. Addresses cost nothing. Pages are reserved by those who use them, before they do.
-//! 4. The last rank to leave gives the pages of a stretch back. Its addresses are not used again. Most of them are for windows and
-//!    rings of messages; 2^63 are enough for a thousand communicators a second, of a hundred ranks each, for six weeks.
+//! 4. When the last rank has left, the stretch is kept for another communicator (`idle.rs`), or its pages are given back. Then its addresses
+//!    are not used again. Most of them are for windows and rings of messages; 2^63 are enough for a thousand such communicators a second, of a hundred
+//!    ranks each, for six weeks.
 //!
 //! So communicators need no descriptors of their own, which a process could only hand to another one by a socket or with the
 //! right to trace it; and they outlive the team that they were made from.
 
 use super::header_words as header;
 use super::map::PAGE;
+use super::mapping::{Mapping, Mappings};
 use super::{Board, Geometry, Heap, Segment};
 use crate::error::Error;
 use crate::process;
@@ -29,8 +31,7 @@ pub struct Pool {
     fd: OwnedFd,
     /// The first page, which outlives the team's own mapping.
     first: NonNull<u8>,
-    /// What is mapped, by where it begins: ranks of one process share a mapping.
-    mapped: Mutex<HashMap<u64, Weak<Segment>>>,
+    mapped: Mutex<Mappings>,
     heaps: Mutex<HashMap<u64, Weak<Heap>>>,
     /// See [`crate::process::forks`].
     forks: u64,
@@ -69,7 +70,7 @@ impl Pool {
         self.fd.as_fd()
     }
 
-    fn word(&self, word: usize) -> &AtomicU64 {
+    pub(super) fn word(&self, word: usize) -> &AtomicU64 {
         // SAFETY: a word of the first page, mapped as long as this value lives and only used as atomics.
         unsafe { &*self.first.as_ptr().cast::<AtomicU64>().add(word) }
     }
@@ -122,7 +123,10 @@ impl Pool {
 
     /// Reserves pages (step 3), so that touching them cannot fail later. `need` is for the message.
     pub(super) fn reserve(&self, at: u64, len: usize, need: usize) -> Result<(), Error> {
-        rustix::fs::fallocate(&self.fd, FallocateFlags::empty(), at, len as u64).map_err(|e| Error::Memory {
+        let reserve = || rustix::fs::fallocate(&self.fd, FallocateFlags::empty(), at, len as u64);
+        // What is kept for others makes room.
+        let reserved = reserve().or_else(|e| if self.release_kept() { reserve() } else { Err(e) });
+        reserved.map_err(|e| Error::Memory {
             need: need as u64,
             available: 0,
             source_of_limit: format!("fallocate: {e}"),
@@ -136,17 +140,36 @@ impl Pool {
         let _ = rustix::fs::fallocate(&self.fd, hole, at, len as u64);
     }
 
-    /// The segment that begins at `at`, mapped once a process.
-    pub(super) fn open(pool: &Arc<Pool>, at: u64, geometry: Geometry) -> Result<Arc<Segment>, Error> {
-        // A thread that panicked here left the map as it was.
-        let mut mapped = pool.mapped.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(segment) = mapped.get(&at).and_then(Weak::upgrade) {
-            return Ok(segment);
-        }
-        pool.expect_within(at, geometry.total())?;
-        let segment = Arc::new(Segment::map(Arc::clone(pool), at, geometry)?);
-        mapped.insert(at, Arc::downgrade(&segment));
-        Ok(segment)
+    fn mappings(&self) -> MutexGuard<'_, Mappings> {
+        // A thread that panicked here left it as it was.
+        self.mapped.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The segment that begins at `at`, mapped once a process. `renew` where the caller took memory that was kept, and makes it new.
+    pub(super) fn open(
+        pool: &Arc<Pool>,
+        at: u64,
+        geometry: Geometry,
+        renew: bool,
+    ) -> Result<Arc<Segment>, Error> {
+        let mut mappings = pool.mappings();
+        let mapping = match mappings.mapping(at, geometry.total()) {
+            Some(mapping) => mapping,
+            None => {
+                pool.expect_within(at, geometry.total())?;
+                Arc::new(Mapping::new(pool.fd(), at, geometry.total())?)
+            }
+        };
+        // One that nobody uses any more may still be held.
+        let found = if renew { None } else { mappings.segment(at, mapping.generation()) };
+        Ok(found.unwrap_or_else(|| {
+            let segment = Arc::new(Segment::of(pool, at, geometry, Arc::clone(&mapping)));
+            if renew {
+                segment.renew();
+            }
+            mappings.enter(at, &segment, &mapping);
+            segment
+        }))
     }
 
     /// Whether a stretch that another rank speaks of lies in the memory: nobody makes that shorter.
@@ -172,12 +195,9 @@ impl Pool {
         self.heaps.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets a mapping that is gone.
-    pub(super) fn close(&self, at: u64) {
-        let mut mapped = self.mapped.lock().unwrap_or_else(PoisonError::into_inner);
-        if mapped.get(&at).is_some_and(|segment| segment.strong_count() == 0) {
-            mapped.remove(&at);
-        }
+    /// Hears of a segment that is gone.
+    pub(super) fn close(&self, at: u64, mapping: &Arc<Mapping>) {
+        self.mappings().close(at, mapping);
     }
 }
 

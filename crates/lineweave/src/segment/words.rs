@@ -32,6 +32,8 @@ pub(super) mod control {
     pub const VISITING: usize = 144;
     /// See `called.rs`: two words for each call that is kept.
     pub const CALLED: usize = 192;
+    /// All words up to here may be used.
+    pub const WORDS: usize = CALLED + 2 * crate::called::SLOTS as usize;
 }
 
 /// State of a rank as its peers see it.
@@ -83,15 +85,14 @@ pub(super) fn failure(rank: usize, how: Loss) -> u64 {
 
 impl Segment {
     pub(super) fn header(&self, word: usize) -> &AtomicU64 {
-        // SAFETY: the header is one page of words at the start of the mapping, only ever used as atomics.
-        unsafe { &*self.base.as_ptr().cast::<AtomicU64>().add(word) }
+        self.mapping.word(word)
     }
 
     pub(super) fn control(&self, rank: usize, word: usize) -> &AtomicU64 {
         debug_assert!(rank < self.ranks() && word < PAGE / 8);
         let offset = self.geometry.areas_start() + rank * self.geometry.area();
         // SAFETY: the control page of a rank within the mapping, only ever used as atomics.
-        unsafe { &*self.base.as_ptr().add(offset).cast::<AtomicU64>().add(word) }
+        unsafe { &*self.base().add(offset).cast::<AtomicU64>().add(word) }
     }
 
     /// Sleepers on flags whose home is `rank`.
@@ -165,15 +166,6 @@ impl Segment {
     pub(crate) fn process(&self, rank: usize) -> u64 {
         // Relaxed: only used after the join, which orders it.
         self.control(rank, control::PROCESS).load(Ordering::Relaxed)
-    }
-
-    /// Counts a rank that will not touch the segment again. The last one gives its memory back.
-    pub(crate) fn depart(&self) {
-        // SYNC: depart
-        let gone = self.header(header::GONE).fetch_add(1, Ordering::AcqRel) + 1;
-        if gone as usize == self.ranks() {
-            self.give_back();
-        }
     }
 
     /// The process of a rank, 0 before it joined.

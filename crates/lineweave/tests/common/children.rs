@@ -1,6 +1,6 @@
 //! Communicators made from others in every way, with calls in all of them.
 
-use crate::common::{mixed, say, Outcome};
+use crate::common::{mixed, mixed_with, say, Outcome};
 use lineweave::{Communicator, Operator};
 use lineweave_core::topology::Level;
 
@@ -73,6 +73,28 @@ pub fn every_kind(comm: &mut Communicator) -> Outcome {
     drop((twin, turned));
     cases += mixed(&mut grandchild, 40)? + mixed(&mut alike, 20)?;
     comm.barrier().map_err(say)?;
+    Ok(cases)
+}
+
+/// Communicators made and freed over and over, each in the memory of those before: with the same calls on other data, with more and with fewer of them, among
+/// the same ranks and others, and freed by some ranks while others are in the last call.
+pub fn again(comm: &mut Communicator) -> Outcome {
+    let (rank, ranks) = (comm.rank(), comm.ranks());
+    let mut cases = 0;
+    for turn in 0..40 {
+        let colour = match turn % 5 {
+            2 => rank % 2,
+            3 => usize::from(rank >= ranks / 2),
+            4 => usize::from(rank == 0),
+            _ => 0,
+        };
+        let key = if turn % 3 == 0 { -(rank as i64) } else { 0 };
+        let mut part = comm.split(Some(colour as u64), key).map_err(say)?.ok_or("a part")?;
+        cases += mixed_with(&mut part, [30, 5, 60, 1][turn / 5 % 4], turn + turn / 5)?;
+        if turn % 7 == 0 {
+            cases += crate::common::messages::messages(&mut part, &[3, 5000])?;
+        }
+    }
     Ok(cases)
 }
 

@@ -315,6 +315,11 @@ fn of_type<T: Small>(comm: &mut Communicator, counts: &[usize]) -> Outcome {
 /// Calls in an order that changes collective, size and root all the time, so that banks, windows and plans
 /// follow each other in every way.
 pub fn mixed(comm: &mut Communicator, rounds: usize) -> Outcome {
+    mixed_with(comm, rounds, 0)
+}
+
+/// The same calls on other data, for each `salt`.
+pub fn mixed_with(comm: &mut Communicator, rounds: usize, salt: usize) -> Outcome {
     let (rank, ranks) = (comm.rank(), comm.ranks());
     let mut state = 12345u64;
     let mut next = |n: usize| {
@@ -337,9 +342,10 @@ pub fn mixed(comm: &mut Communicator, rounds: usize) -> Outcome {
         let blocks = Blocks::Dense;
         let grid = Grid { collective, ranks, root: call.root, bytes: count * 4, blocks: &blocks };
         let (given, taken) = (grid.input_bytes(rank) / 4, grid.output_bytes(rank) / 4);
-        let input: Vec<u32> = (0..given.max(count)).map(|i| contribution(rank, i, round)).collect();
-        let mut output: Vec<u32> = (0..taken.max(count)).map(|i| contribution(rank, i, round)).collect();
-        let expected = expected(&grid, rank, round, output.clone());
+        let input: Vec<u32> = (0..given.max(count)).map(|i| contribution(rank, i, round + salt)).collect();
+        let mut output: Vec<u32> =
+            (0..taken.max(count)).map(|i| contribution(rank, i, round + salt)).collect();
+        let expected = expected(&grid, rank, round + salt, output.clone());
         // SAFETY: both buffers are as long as the collective needs for the length of the call.
         unsafe { comm.call(&call, input.as_ptr().cast(), output.as_mut_ptr().cast()) }.map_err(say)?;
         for (i, (&found, &wanted)) in output.iter().zip(&expected).enumerate() {

@@ -39,7 +39,7 @@ pub struct Held {
     pub heap: u64,
     /// Bytes of memory of its own, without what it shares.
     pub private: u64,
-    /// Bytes of the team's memory.
+    /// Bytes of the team's memory, without what freed communicators left for others.
     pub shared: u64,
     /// Open descriptors.
     pub descriptors: u64,

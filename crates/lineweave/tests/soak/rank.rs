@@ -68,8 +68,12 @@ pub fn soak(mut comm: Communicator, seed: u64, lasts: Duration) -> Result<Tally,
         lap(&mut main, &calls, &mut random, &mut tally)?;
         // Nobody is in the middle of anything while what is held is looked at.
         main.comm.barrier().map_err(say)?;
-        let shared = main.comm.segment().pool().occupied_bytes().map_err(say)?;
-        tally.held = Held::now(shared);
+        let pool = main.comm.segment().pool();
+        let (all, idle) = (pool.occupied_bytes().map_err(say)?, pool.idle_bytes());
+        if idle > (main.comm.ranks() << 22) as u64 {
+            return Err(format!("{idle} bytes are kept for communicators to come"));
+        }
+        tally.held = Held::now(all - idle);
         held.push(tally.held);
         tally.laps += 1;
         let mut go_on = [u8::from(start.elapsed() < lasts)];
