@@ -29,12 +29,21 @@
 #define FORMS ((uint64_t)1 << 17)
 #define ATTEMPT(state) ((state) >> 32 & 0x7fffffffu)
 #define BARRED ((uint64_t)1 << 63)
+/* In `heard`: a rank could not make a duplicate. */
+#define BARREN ((uint64_t)1 << 63)
 struct lwm_word {
     uint64_t state;
     uint64_t spent_ns;  /* by all ranks together, in calls that passed */
     uint64_t users;     /* ranks whose communicator has it */
-    uint64_t token;     /* of the first word, which no communicator has: whose memory it is */
+    union {
+        uint64_t token; /* of the first word, which no communicator has: whose memory it is */
+        uint64_t heard; /* of others: how often a rank has taken `heir` */
+    };
+    uint64_t told;      /* what its first rank tells of its team (teams.c); 0: nothing yet */
+    uint64_t places[LWM_PLACES];
+    uint64_t heir;      /* the word of its last duplicate, above the number of that */
 };
+_Static_assert(sizeof(struct lwm_word) == 64, "a line for each");
 enum { WORDS = 32768, PROBES = 256 };
 #define BYTES (WORDS * sizeof(struct lwm_word))
 static struct lwm_word *words;
@@ -100,7 +109,7 @@ int lwm_agree_take(int ranks)
         struct lwm_word *word = &words[at];
         /* Acquire: with the release of the last user. */
         if (!__atomic_compare_exchange_n(&word->users, &nobody, (uint64_t)ranks, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) continue;
-        word->state = word->spent_ns = 0;
+        word->state = word->spent_ns = word->told = word->heir = word->heard = 0;
         return (int)at;
     }
     return 0;
@@ -124,6 +133,54 @@ void lwm_agree_count(struct lwm_comm *comm)
         comm->agrees_at *= 4;
         comm->attempt++;
     }
+}
+
+/* Between looks at what another rank does. */
+static void pause_at(unsigned turn)
+{
+    if (turn % 16 == 15) lwm_progress(NULL);
+    if (turn > 8) sched_yield();
+}
+
+/*
+ * A duplicate's word is told by that of the communicator it was made from, if all of its ranks share such words: without a call of the host. A rank that
+ * could not make one bars that before it makes another, and no rank has another before all have begun to make it.
+ */
+int lwm_agree_heir(struct lwm_comm *comm)
+{
+    struct lwm_word *word = comm->board;
+    /* Acquire: what came before the bar. */
+    if (__atomic_load_n(&word->heard, __ATOMIC_ACQUIRE) & BARREN) return -1;
+    uint64_t number = ++comm->heirs, heir;
+    if (comm->rank > 0) {
+        for (unsigned turn = 0; (heir = __atomic_load_n(&word->heir, __ATOMIC_ACQUIRE)) >> 32 != (number & UINT32_MAX); turn++) pause_at(turn);
+        __atomic_fetch_add(&word->heard, 1, __ATOMIC_RELEASE);
+        return (int)(heir & UINT32_MAX);
+    }
+    /* All have taken the last one. */
+    uint64_t before = (number - 1) * (uint64_t)(comm->size - 1);
+    for (unsigned turn = 0; __atomic_load_n(&word->heard, __ATOMIC_ACQUIRE) < before; turn++) pause_at(turn);
+    int taken = lwm_agree_take(comm->size);
+    __atomic_store_n(&word->heir, number << 32 | (uint64_t)taken, __ATOMIC_RELEASE);
+    return taken;
+}
+
+void lwm_agree_barren(struct lwm_comm *comm) { __atomic_fetch_or(&comm->board->heard, BARREN, __ATOMIC_ACQ_REL); }
+
+void lwm_agree_tell(struct lwm_word *word, uint64_t told, const uint64_t places[LWM_PLACES])
+{
+    for (int i = 0; i < LWM_PLACES; i++) word->places[i] = places[i];
+    /* Release: the places. */
+    __atomic_store_n(&word->told, told, __ATOMIC_RELEASE);
+}
+
+uint64_t lwm_agree_told(struct lwm_word *word, uint64_t places[LWM_PLACES])
+{
+    uint64_t told;
+    /* Acquire: the places. */
+    for (unsigned turns = 0; (told = __atomic_load_n(&word->told, __ATOMIC_ACQUIRE)) == 0; turns++) pause_at(turns);
+    for (int i = 0; i < LWM_PLACES; i++) places[i] = word->places[i];
+    return told;
 }
 
 int lwm_agree_saw(struct lwm_comm *comm, int result)

@@ -129,9 +129,16 @@ bool lwm_comms_open(bool fine, long long *settings, int many)
     bool one_node = true;
     for (int r = 0; r < lwm_world_size; r++) one_node = one_node && lwm_node_of[r] == first;
     struct lwm_word *word = one_node ? lwm_agree_world() : NULL;
-    if (word) lwm_host.Comm_set_attr(lwm_host.world, word_keyval, word);
+    if (word && lwm_host.Comm_set_attr(lwm_host.world, word_keyval, word) != 0) lwm_host.Abort(lwm_host.world, 1);
     free(all);
     return fine;
+}
+
+/* Ranks wait for each other by it, so one that has no memory to keep it cannot go on. */
+static void give_word(MPI_Comm made, int taken)
+{
+    struct lwm_word *word = lwm_agree_word(taken);
+    if (word && lwm_host.Comm_set_attr(made, word_keyval, word) != 0) lwm_host.Abort(made, 1);
 }
 
 /* What follows has all ranks take part at once: who has a new communicator knows that all ranks made it. */
@@ -151,8 +158,22 @@ int lwm_made(int result, const MPI_Comm *made)
     if (!here) return result;
     if (rank == 0) taken = lwm_agree_take(size);
     if (lwm_host.Bcast(&taken, 1, lwm_host.integer, 0, *made) != 0) return result;
-    struct lwm_word *word = lwm_agree_word(taken);
-    if (word) lwm_host.Comm_set_attr(*made, word_keyval, word);
+    give_word(*made, taken);
+    return result;
+}
+
+/* A duplicate has the ranks of the other one, where they are. */
+int lwm_duplicated(MPI_Comm handle, int result, const MPI_Comm *made)
+{
+    struct lwm_comm *from = lwm_active ? lwm_comm_of(handle) : NULL;
+    if (!from || !from->shares) return lwm_made(result, made);
+    if (result != 0) {
+        lwm_agree_barren(from);
+        return result;
+    }
+    int taken = lwm_agree_heir(from);
+    if (taken < 0) return lwm_made(result, made);
+    give_word(*made, taken);
     return result;
 }
 
@@ -257,6 +278,7 @@ struct lwm_comm *lwm_comm_slow(MPI_Comm handle)
     int there = 0;
     if (found->way == LWM_NEW) lwm_host.Comm_get_attr(handle, word_keyval, &found->word, &there);
     if (!there) found->word = NULL;
+    found->board = found->word;
     __atomic_store_n(&lwm_slots[lwm_slot(handle)], found, __ATOMIC_RELEASE);
     return found;
 }

@@ -209,6 +209,11 @@ struct lwm_comm {
      * at, and the attempt that this is; since when; and what of `passed_ns` the others were told. */
     struct lwm_word *word;
     uint64_t position, agrees_at, attempt, since_ns, told_ns;
+    /* The same word, also when they cannot agree. */
+    struct lwm_word *board;
+    /* Whether all ranks are known to have it; and how many duplicates were made. */
+    bool shares;
+    uint64_t heirs;
     /* Barriers until one that is more than lw_barrier, and those that were not counted yet, these included. */
     uint64_t plain_barriers, barriers;
     struct lwm_hot hot[LWM_HOT];
@@ -290,10 +295,20 @@ struct lwm_word *lwm_agree_world(void);
 /* Takes a word for a communicator of so many ranks of this node; 0: there is none. */
 int lwm_agree_take(int ranks);
 struct lwm_word *lwm_agree_word(int taken);
+/* By the first rank of a communicator, once, and by the others, which wait for it: what it tells of its team, not 0, and places. */
+enum { LWM_PLACES = 2 };
+void lwm_agree_tell(struct lwm_word *word, uint64_t told, const uint64_t places[LWM_PLACES]);
+uint64_t lwm_agree_told(struct lwm_word *word, uint64_t places[LWM_PLACES]);
+/* Takes one for a duplicate of a communicator that shares one, and tells its other ranks; 0: there is none, negative: the host has to tell. */
+int lwm_agree_heir(struct lwm_comm *comm);
+/* This rank could not make a duplicate: the host tells from now on. */
+void lwm_agree_barren(struct lwm_comm *comm);
 /* Called by each of these ranks. */
 void lwm_agree_give_back(struct lwm_word *word);
 /* After a communicator was made, by each of its ranks: gives it a word. Returns the result. */
 int lwm_made(int result, const MPI_Comm *comm);
+/* The same after a duplicate was made. */
+int lwm_duplicated(MPI_Comm from, int result, const MPI_Comm *made);
 /* Counts a collective of a communicator with a word, before it goes to the host. Who may have waited for a team then looks for it again. */
 void lwm_agree_count(struct lwm_comm *comm);
 /* What the host made of one: a call that failed bars the word. Returns the result. */

@@ -7,7 +7,9 @@
  *    shared memory (agree.c).
  * 2. Directly after the same call, within it, all ranks exchange by the host which team that exists has all ranks of their node, places in its
  *    memory, and whether the call went well.
- * 3. If they name the same one, they join the communicator there. They wait for each other in that memory, and all succeed or none does.
+ * 3. If they name the same one, they join the communicator there. They wait for each other in that memory, and all succeed or none does. A team in which
+ *    all of its ranks have joined one in this way is sure: then all have it, and the first rank of the next communicator tells the others by the
+ *    word of agree.c alone that they join there.
  * 4. If not, they exchange where they run and a name. The ranks of a node meet there and form a team, in whose memory later ones are made.
  * 5. Then, and with several nodes, all ranks say by the host whether it worked. If one could not, none does: the communicator passes for
  *    ever.
@@ -36,6 +38,7 @@ struct base {
     lw_site *site;
     uint64_t id;      /* 0: none */
     int size, *world; /* each rank of the team in MPI_COMM_WORLD */
+    bool sure;        /* all of its ranks are known to have it */
 };
 /* Beyond so many teams that have no ranks of one another, ranks meet again. */
 enum { BASES = 16 };
@@ -46,10 +49,12 @@ static uint64_t team_ns = 3000000;
 uint64_t lwm_team_ns(void) { return __atomic_load_n(&team_ns, __ATOMIC_RELAXED); }
 
 /* What ranks tell each other of the team that has all of their node: places are those of the node's first rank. */
-enum { TEAM, STARTED, PLACES };
+enum { TEAM, STARTED };
 struct offer {
-    uint64_t fine, base, places[PLACES];
+    uint64_t fine, base, board, places[LWM_PLACES];
 };
+/* What the first rank tells by a word instead: the number of a team that is sure, which is no such number, or that there is none. */
+enum { UNSURE = 1 };
 
 /* What ranks tell each other to meet. */
 struct card {
@@ -157,6 +162,7 @@ static void keep(lw_comm *team, const char *name, const int *world, int size)
     memcpy(made.world, world, sizeof *world * (size_t)size);
     made.id = 0xcbf29ce484222325u;
     for (; *name; name++) made.id = (made.id ^ (unsigned char)*name) * 0x100000001b3u;
+    made.id |= 2;
     pthread_mutex_lock(&lock);
     int i = 0;
     while (i < BASES && bases[i].id && !(bases[i].id < made.id && covers(&bases[i], world, size, NULL))) i++;
@@ -183,6 +189,26 @@ static struct base find(const int *world, int many, int *ranks)
     return found;
 }
 
+/* The team with this number, which is sure, and which of its ranks these are. */
+static struct base sure(uint64_t id, const int *world, int many, int *ranks)
+{
+    struct base found = {0};
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < BASES; i++) {
+        if (bases[i].id == id) found = bases[i];
+    }
+    pthread_mutex_unlock(&lock);
+    if (found.id) covers(&found, world, many, ranks);
+    return found;
+}
+
+static void make_sure(uint64_t id)
+{
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < BASES; i++) bases[i].sure = bases[i].sure || bases[i].id == id;
+    pthread_mutex_unlock(&lock);
+}
+
 /* Ranks of a communicator that are on this one's node, in its order. */
 struct local {
     int many, mine, first;
@@ -202,37 +228,77 @@ static struct local local_of(const struct lwm_comm *comm, const int *nodes, int 
     return local;
 }
 
-/* Joins the communicator, and the one for what is started, in the memory of a team that exists; null if that failed, or if not all ranks of
- * the communicator know such a team on their node, which is told by `known`. `fine` becomes whether it was at all ranks. */
+/* Joins the communicator, and the one for what is started, at places in the memory of a team; null if that failed at a rank. */
+static lw_comm *join_at(struct lwm_comm *comm, const struct local *local, lw_site *site, const uint64_t *places)
+{
+    lw_comm *made[LWM_PLACES] = {NULL};
+    if (lw_site_join(site, places, LWM_PLACES, local->in_base, local->many, lwm_progress, NULL, made) != LW_OK)
+        lwm_say("rank %d cannot join a communicator: %s", comm->rank, lw_last_error());
+    else lw_comm_set_progress_thread(made[STARTED], 1);
+    comm->started = made[STARTED];
+    return made[TEAM];
+}
+
+static bool take_places(const struct base *base, const struct local *local, uint64_t places[LWM_PLACES])
+{
+    for (int i = 0; i < LWM_PLACES; i++) {
+        if (lw_site_place(base->site, local->in_base, local->many, &places[i]) != LW_OK) return false;
+    }
+    return true;
+}
+
+/* Joins where the first rank says by the word that all have; false, before anything was done, if it says that they may not. */
+static bool join_sure(struct lwm_comm *comm, const struct local *local, bool fine, lw_comm **team)
+{
+    if (!comm->board || local->many < comm->size) return false;
+    struct base base = {0};
+    uint64_t places[LWM_PLACES] = {0}, told = UNSURE;
+    if (comm->rank == 0) {
+        base = find(local->world, local->many, local->in_base);
+        if (base.id && base.sure && take_places(&base, local, places)) told = base.id;
+        lwm_agree_tell(comm->board, told, places);
+    } else {
+        told = lwm_agree_told(comm->board, places);
+    }
+    if (told == UNSURE) return false;
+    if (comm->rank != 0) base = sure(told, local->world, local->many, local->in_base);
+    comm->shares = true;
+    if (fine) *team = join_at(comm, local, base.site, places);
+    else lw_site_decline(base.site, places, LWM_PLACES, local->in_base, local->many);
+    return true;
+}
+
+/* Joins in the memory of a team that exists; null if that failed, or if not all ranks of the communicator know such a team on their node, which
+ * is told by `known`. `fine` becomes whether it was at all ranks. */
 static lw_comm *join(struct lwm_comm *comm, const struct local *local, bool *fine, bool *known)
 {
+    lw_comm *team = NULL;
+    if (join_sure(comm, local, *fine, &team)) {
+        *known = true;
+        return team;
+    }
     /* Who is alone needs none. */
-    struct base base = local->many > 1 ? find(local->world, local->many, local->in_base) : (struct base){.id = 1};
-    struct offer mine = {.fine = *fine, .base = base.id}, *offers = malloc(sizeof mine * (size_t)comm->size);
+    struct base base = local->many > 1 ? find(local->world, local->many, local->in_base) : (struct base){.id = UNSURE};
+    struct offer mine = {.fine = *fine, .base = base.id, .board = comm->board != NULL}, *offers = malloc(sizeof mine * (size_t)comm->size);
     /* Who has no memory cannot take part in the exchange, nor tell the others. */
     if (!offers) lwm_host.Abort(comm->handle, 1);
-    bool first = local->first == comm->rank;
-    for (int i = 0; i < PLACES && first && base.site && mine.base; i++) {
-        if (lw_site_place(base.site, local->in_base, local->many, &mine.places[i]) != LW_OK) mine.base = 0;
-    }
+    bool first = local->first == comm->rank, boards = true;
+    if (first && base.site && !take_places(&base, local, mine.places)) mine.base = 0;
     bool told = lwm_host.Allgather(&mine, sizeof mine, lwm_host.byte, offers, sizeof mine, lwm_host.byte, comm->handle) == 0;
     *known = *fine = told;
     for (int r = 0; r < comm->size; r++) {
         if (offers[r].base == 0) *known = false;
         if (!offers[r].fine) *fine = false;
+        if (!offers[r].board) boards = false;
     }
     for (int i = 0; i < local->many; i++) {
         if (offers[local->ranks[i]].base != offers[local->first].base) *known = false;
     }
-    lw_comm *made[PLACES] = {NULL};
-    if (*known && *fine && base.site) {
-        lw_status joined = lw_site_join(base.site, offers[local->first].places, PLACES, local->in_base, local->many, lwm_progress, NULL, made);
-        if (joined != LW_OK) lwm_say("rank %d cannot join a communicator: %s", comm->rank, lw_last_error());
-        else lw_comm_set_progress_thread(made[STARTED], 1);
-    }
+    if (*known && *fine && base.site) team = join_at(comm, local, base.site, offers[local->first].places);
+    comm->shares = told && boards;
+    if (team && comm->shares && local->many == base.size) make_sure(base.id);
     free(offers);
-    comm->started = made[STARTED];
-    return made[TEAM];
+    return team;
 }
 
 /* Meets the ranks of the node. */

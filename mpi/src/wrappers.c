@@ -100,9 +100,14 @@ LEAVE(Comm_disconnect)
 int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *made)
 {
     NEXT(Comm_dup)
-    return lwm_made(next(comm, made), made);
+    return lwm_duplicated(comm, next(comm, made), made);
 }
-MAKE(Comm_dup_with_info, MPI_Info info, info)
+
+int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *made)
+{
+    NEXT(Comm_dup_with_info)
+    return lwm_duplicated(comm, next(comm, info, made), made);
+}
 MAKE(Comm_create, MPI_Group group, group)
 MAKE(Comm_create_group, MPI_Group group AND int tag, group, tag)
 MAKE(Comm_split, int color AND int key, color, key)
