@@ -26,7 +26,7 @@ use lineweave_core::plan::{Layout, Params, Plan, PlanError};
 use lineweave_core::profile::Fingerprint;
 use lineweave_core::select::{self, Choice, Choices, Question, SelectError};
 use lineweave_core::topology::Shape;
-use lineweave_core::units::{ceil_log2, Bytes, Nanos, Rank, LINE};
+use lineweave_core::units::{ceil_log2, fnv1a, Bytes, Nanos, Rank, LINE};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -174,14 +174,17 @@ impl Tuning {
             let directory = cache_directory(fingerprint)?;
             [PROFILE_FILE, COSTS_FILE].map(|name| directory.join(name)).into_iter().find(|file| file.exists())
         });
-        let Some(file) = file else {
-            let (model, origin) = nearest(hardware);
-            return Ok(Tuning { model, origin, choices: None, forced, kept: None });
-        };
-        let Read { model, described, choices, digest } = read(&file, fingerprint)?;
         // What is forced is not searched for.
         let keeps = settings.keep_plans && forced.is_empty();
-        let kept = cache_directory(fingerprint).filter(|_| keeps).map(|at| at.join(kept::file_name(digest)));
+        let directory = cache_directory(fingerprint).filter(|_| keeps);
+        let kept = |digest| directory.map(|at| at.join(kept::file_name(digest)));
+        let Some(file) = file else {
+            let (model, origin) = nearest(hardware);
+            let text = serde_json::to_string(&model).unwrap_or_default();
+            return Ok(Tuning { model, origin, choices: None, forced, kept: kept(fnv1a(text.bytes())) });
+        };
+        let Read { model, described, choices, digest } = read(&file, fingerprint)?;
+        let kept = kept(digest);
         let origin = match described {
             Some(name) => Origin::Costs { file, name },
             None => Origin::Profile { file },

@@ -1,6 +1,6 @@
 //! Choices and proofs that outlive the program: records (`choose/record.rs`) in a file, for programs that run later.
 //!
-//! A file belongs to one profile with its choices and to one version of the sources that choose and prove ([`Tuning::load`] names it),
+//! A file belongs to one profile with its choices, or to the description that stands in for it, and to one version of the sources that choose and prove ([`Tuning::load`] names it),
 //! so nothing in it is ever out of date. It is a row of frames: a mark, a length, the record's name, the record, and a checksum. A
 //! program reads it once, when it first has to choose, and adds a frame for what it chose. Any number of programs may do so at once, as
 //! a frame is added by one `write` at the end. What is no frame, of a file that was cut short or written over, is passed over up to the next mark.
@@ -63,7 +63,7 @@ impl Tuning {
     /// Why their file is not used, in words.
     pub fn about_kept(&self) -> Result<String, String> {
         let Some(file) = &self.kept else {
-            return Ok("none: there is no profile, or a setting says so".to_owned());
+            return Ok("none: a setting says so, or there is no folder for it".to_owned());
         };
         match look(file) {
             Ok((records, bytes)) => Ok(format!("{records}, {} in {}", approximate(bytes), file.display())),
