@@ -48,10 +48,36 @@ pub fn command() -> clap::Command {
     commands::by_task(formerly.get_subcommands().fold(Cli::command(), hide))
 }
 
+/// `run` alone. Every rank of an MPI program is started by it, and the definition of all commands takes longer than all else that it does.
+#[derive(Parser)]
+#[command(name = "lineweave")]
+struct Start {
+    #[command(flatten)]
+    globals: Globals,
+    #[command(subcommand)]
+    command: Starting,
+}
+
+#[derive(Subcommand)]
+enum Starting {
+    Run(commands::run::Arguments),
+}
+
+/// What a command line means.
+fn parse(argv: &[OsString]) -> Result<Cli, clap::Error> {
+    if argv.get(1).is_some_and(|first| first == "run") {
+        // What is wrong with it is said with all commands at hand.
+        if let Ok(Start { globals, command: Starting::Run(arguments) }) = Start::try_parse_from(argv) {
+            return Ok(Cli { globals, command: Command::Run(arguments) });
+        }
+    }
+    command().try_get_matches_from(argv).and_then(|found| Cli::from_arg_matches(&found))
+}
+
 /// Runs the command that `argv` asks for, the program's name first.
 pub fn run(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let parsed = command().try_get_matches_from(argv).and_then(|found| Cli::from_arg_matches(&found));
-    let cli = match parsed {
+    let argv: Vec<OsString> = argv.into_iter().collect();
+    let cli = match parse(&argv) {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
@@ -96,11 +122,37 @@ fn complain(message: &str) {
 
 #[cfg(test)]
 mod tests {
-    use super::command;
+    use super::*;
 
     #[test]
     fn the_definition_of_the_arguments_is_sound() {
         command().debug_assert();
+    }
+
+    #[test]
+    fn run_means_by_itself_what_it_means_among_all_commands() {
+        let words = |line: &str| -> Vec<OsString> { line.split(' ').map(Into::into).collect() };
+        let whole = |argv: &[OsString]| {
+            command().try_get_matches_from(argv).and_then(|found| Cli::from_arg_matches(&found))
+        };
+        for line in [
+            "run -- a",
+            "run --report r a --report b",
+            "run -q --mpi mpich a -q",
+            "run --json --topology x a",
+        ] {
+            let argv = words(&format!("lineweave {line}"));
+            assert!(Start::try_parse_from(&argv).is_ok(), "{line}");
+            let expected = format!("{:?}", whole(&argv).expect("a command"));
+            assert_eq!(format!("{:?}", parse(&argv).expect("a command")), expected);
+        }
+        for line in ["run", "run --no-such a", "run --help", "--quiet run a"] {
+            let argv = words(&format!("lineweave {line}"));
+            assert!(
+                parse(&argv).map_err(|e| e.to_string()).err()
+                    == whole(&argv).map_err(|e| e.to_string()).err()
+            );
+        }
     }
 
     /// Every command that is not hidden stands under one task, in lines that a terminal of 80 columns holds.
