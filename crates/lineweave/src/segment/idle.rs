@@ -3,7 +3,7 @@
 //! A new stretch of the team's memory costs a mapping in every process, and for every page a fault and zeros. So one that all ranks have left stays as
 //! it is for a while:
 //!
-//! 1. A rank that leaves says what it leaves behind ([`Rest`]): up to where its flags have counted, and what of the banks is backed. All must say the same.
+//! 1. A rank that leaves says what it leaves behind (`Rest`): up to where its flags have counted, and what of the banks is backed. All must say the same.
 //!    One that failed, or leaves within a call, spoils the stretch.
 //! 2. The last one to leave writes that into the header and enters the stretch in a table on the first page of the pool. One that is spoilt is given back.
 //! 3. Who makes a communicator looks there for a stretch of as many ranks on the same NUMA nodes. One word a place decides among several who look. It
