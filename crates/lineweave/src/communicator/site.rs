@@ -79,7 +79,7 @@ impl Site {
     /// In place of joining: the other members' [`Site::join`] fails.
     ///
     /// # Errors
-    /// [`Error::Group`]; [`Error::System`] when a place cannot be mapped: then the others hear of it by that.
+    /// [`Error::Group`]; [`Error::System`] when a place cannot be mapped, in which case the other members' joining fails as well.
     ///
     /// # Safety
     /// That of [`Site::join`].
