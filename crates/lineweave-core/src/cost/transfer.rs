@@ -239,9 +239,15 @@ impl Player<'_> {
             let [mut put, alone] =
                 [tau, 1].map(|tau| self.readings.at(near.put, far, tau).nanos / far as f64);
             if let Some(stream) = near.stream {
-                // A longer ring than was measured is no faster than the longest that was.
+                // A longer ring than was measured takes what the longest did, or what so many bytes more of puts in a row do: peers' caches
+                // hold the last of a row only, so they gave up what comes then.
                 let ring = far.min(stream.bytes.last().map_or(far, |&most| most as usize));
-                let flow = self.readings.at(stream, ring, 1).nanos / ring as f64;
+                let mut flow = self.readings.at(stream, ring, 1).nanos / ring as f64;
+                if far > ring {
+                    let more = self.readings.at(near.put, 2 * far, 1).nanos
+                        - self.readings.at(near.put, far, 1).nanos;
+                    flow = flow.min(more / far as f64);
+                }
                 put = put.min(flow * put / alone.max(1e-9));
             }
             let share = met.bytes as f64 / len as f64;

@@ -143,6 +143,12 @@ fn a_ring_that_is_walked_through_costs_what_it_was_measured_to() {
     let flat = |ns: f64| surface(&[(0, 0.0, 0.0), (256 * KIB, ns, ns), (512 * KIB, ns, ns)]);
     model.levels[0].stream = Some(flat(10.0 * (512 * KIB) as f64));
     assert!((9.0..11.0).contains(&walked(&model, &ring(16 * KIB))));
+    // Unless so many bytes more of puts in a row cost less: peers' caches gave up what comes then.
+    let put = 20.0 * MIB as f64;
+    let more = |bytes: usize| put + 5.0 * (bytes - MIB) as f64;
+    model.levels[0].put = surface(&[(0, 0.0, 0.0), (MIB, put, put), (4 * MIB, more(4 * MIB), more(4 * MIB))]);
+    let beyond = walked(&model, &ring(16 * KIB));
+    assert!((4.5..6.0).contains(&beyond), "{beyond}");
 }
 
 /// What was put into other slots meanwhile pushes lines out of peers' caches, not the room of slots that stays unused.
