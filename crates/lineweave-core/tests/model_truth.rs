@@ -51,16 +51,18 @@ fn measured() -> Measured {
     all
 }
 
-/// What was both predicted and measured: (predicted, measured) of each candidate.
+/// What was both predicted and measured: (predicted, measured) of each candidate. Predictions are infinite of those that were not costed to the
+/// end, since they cannot be the choice.
 fn beside(model: &Model, question: &Question, measured: &BTreeMap<String, f64>) -> Vec<(f64, f64)> {
     let choice = list(model, question).expect("a choice");
     let mut predicted: BTreeMap<String, f64> = BTreeMap::new();
-    for candidate in choice.considered.iter().filter(|c| !c.given_up) {
+    for candidate in &choice.considered {
+        let ns = if candidate.given_up { f64::INFINITY } else { candidate.predicted.0 };
         let params: Vec<String> = candidate.params.0.iter().map(|(k, v)| format!("{k}={v}")).collect();
         let least = predicted
             .entry(named(&format!("{}({})", candidate.name, params.join(","))))
             .or_insert(f64::INFINITY);
-        *least = least.min(candidate.predicted.0);
+        *least = least.min(ns);
     }
     measured.iter().filter_map(|(name, ns)| predicted.get(name).map(|p| (*p, *ns))).collect()
 }
@@ -86,7 +88,8 @@ fn choices_among_many_ranks_are_near_the_best_measured() {
         let chosen = found.iter().min_by(|a, b| a.0.total_cmp(&b.0)).expect("several").1;
         regrets.push(chosen / best - 1.0);
         by_collective.entry(collective).or_default().push(chosen / best - 1.0);
-        factors.extend(found.iter().map(|(predicted, ns)| (predicted / ns).ln().abs()));
+        let costed = found.iter().filter(|(predicted, _)| predicted.is_finite());
+        factors.extend(costed.map(|(predicted, ns)| (predicted / ns).ln().abs()));
     }
     regrets.sort_by(f64::total_cmp);
     let (median, factor) = (regrets[regrets.len() / 2], mean(&factors).exp());
@@ -101,12 +104,12 @@ fn choices_among_many_ranks_are_near_the_best_measured() {
     for (collective, regrets) in &by_collective {
         println!("{collective}: mean regret {:.1} %", 100.0 * mean(regrets));
     }
-    assert!(regrets.len() >= 50, "{}", regrets.len());
-    assert!(mean(&regrets) < 0.089 && median < 0.01, "{} {median}", mean(&regrets));
+    assert!(regrets.len() >= 66, "{}", regrets.len());
+    assert!(mean(&regrets) < 0.087 && median < 0.01, "{} {median}", mean(&regrets));
     assert!(regrets[regrets.len() - 1] < 1.06, "{regrets:?}");
-    assert!(factor < 1.213, "{factor}");
+    assert!(factor < 1.215, "{factor}");
     let most =
-        [("barrier", 0.06), ("bcast", 0.16), ("reduce", 0.12), ("allreduce", 0.06), ("alltoall", 0.01)];
+        [("barrier", 0.06), ("bcast", 0.19), ("reduce", 0.08), ("allreduce", 0.06), ("alltoall", 0.01)];
     for (collective, most) in most {
         assert!(mean(&by_collective[collective]) < most, "{by_collective:?}");
     }
@@ -137,6 +140,7 @@ fn barriers_of_sixteen_are_ordered_as_measured() {
     let rows = &measured[&("barrier".to_owned(), 16, "threads".to_owned(), 0)];
     let question = Question::flat(Collective::Barrier, 16, 0, 1);
     let mut found = beside(&model, &question, rows);
+    found.retain(|(predicted, _)| predicted.is_finite());
     let ranks = |found: &[(f64, f64)], of: fn(&(f64, f64)) -> f64| -> Vec<f64> {
         let below = |one: &(f64, f64)| found.iter().filter(|other| of(other) < of(one)).count() as f64;
         let same = |one: &(f64, f64)| found.iter().filter(|other| of(other) == of(one)).count() as f64;

@@ -37,6 +37,8 @@ impl Caches {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Held {
     One(u16),
+    /// Alone, and has written it since it came.
+    Modified(u16),
     Two(u16, u16),
     /// The set with this number.
     More(u32),
@@ -49,11 +51,13 @@ struct Holders(u32);
 impl Holders {
     /// In the upper half: there is no second one.
     const ALONE: u32 = 0x7fff;
+    const MODIFIED: u32 = 0x7ffe;
     const SET: u32 = 1 << 31;
 
     fn of(held: Held) -> Holders {
         match held {
             Held::One(a) => Holders(Holders::ALONE << 16 | u32::from(a)),
+            Held::Modified(a) => Holders(Holders::MODIFIED << 16 | u32::from(a)),
             Held::Two(a, b) => Holders(u32::from(b) << 16 | u32::from(a)),
             Held::More(set) => Holders(Holders::SET | set),
         }
@@ -62,6 +66,7 @@ impl Holders {
     fn held(self) -> Held {
         match (self.0 & Holders::SET, self.0 >> 16) {
             (0, Holders::ALONE) => Held::One(self.0 as u16),
+            (0, Holders::MODIFIED) => Held::Modified(self.0 as u16),
             (0, b) => Held::Two(self.0 as u16, b as u16),
             _ => Held::More(self.0 & !Holders::SET),
         }
@@ -69,7 +74,7 @@ impl Holders {
 
     fn has(self, sets: &[Caches], place: u16) -> bool {
         match self.held() {
-            Held::One(a) => a == place,
+            Held::One(a) | Held::Modified(a) => a == place,
             Held::Two(a, b) => a == place || b == place,
             Held::More(set) => sets[set as usize].has(u32::from(place)),
         }
@@ -78,7 +83,7 @@ impl Holders {
     /// The first of them in another place.
     fn other(self, sets: &[Caches], place: u16) -> Option<u32> {
         let found = match self.held() {
-            Held::One(a) => (a != place).then_some(a),
+            Held::One(a) | Held::Modified(a) => (a != place).then_some(a),
             Held::Two(a, b) => [a.min(b), a.max(b)].into_iter().find(|&held| held != place),
             Held::More(set) => return sets[set as usize].other(u32::from(place)),
         };
@@ -109,6 +114,8 @@ pub struct Memory {
     /// Sets of more than two caches, and which of them nobody uses.
     sets: Vec<Caches>,
     free: Vec<u32>,
+    /// Whether a read of what another cache modified takes it over, so that only the reader has it then.
+    takes_over: bool,
 }
 
 /// What an access meets.
@@ -118,6 +125,8 @@ pub struct Met {
     pub from: Option<u32>,
     /// How many bytes.
     pub bytes: usize,
+    /// As many of them as that cache alone had, modified.
+    pub modified: usize,
     /// When the last read of any of them was served.
     pub served: f64,
     /// The least that the writer has put elsewhere since it wrote here last; `None` when it never did.
@@ -126,7 +135,7 @@ pub struct Met {
 
 impl Met {
     fn nothing() -> Met {
-        Met { from: None, bytes: 0, served: f64::MIN, reuse: None }
+        Met { from: None, bytes: 0, modified: 0, served: f64::MIN, reuse: None }
     }
 }
 
@@ -134,15 +143,20 @@ fn place(cache: u32) -> u16 {
     (cache % CACHES as u32) as u16
 }
 
+/// The holders of what only this place has: as it came, and modified.
+fn alone(place: u16) -> [Holders; 2] {
+    [Held::One(place), Held::Modified(place)].map(Holders::of)
+}
+
 impl Memory {
     /// Banks of these pieces, each with its length and the cache that has it.
-    pub fn of(banks: usize, pieces: impl Iterator<Item = (usize, u32)>) -> Memory {
+    pub fn of(banks: usize, pieces: impl Iterator<Item = (usize, u32)>, takes_over: bool) -> Memory {
         let new = |(bytes, cache)| {
             let holders = Holders::of(Held::One(place(cache)));
             History { bytes, served: f64::MIN, stamp: 0, writer: NONE, holders }
         };
         let bank: Vec<History> = pieces.map(new).collect();
-        Memory { pieces: bank.repeat(banks), sets: Vec::new(), free: Vec::new() }
+        Memory { pieces: bank.repeat(banks), sets: Vec::new(), free: Vec::new(), takes_over }
     }
 
     /// What `cache` meets when it reads these pieces.
@@ -153,6 +167,9 @@ impl Memory {
             let written = piece.writer != NONE && piece.holders.has(&self.sets, place(piece.writer));
             met.from = if written { Some(piece.writer) } else { piece.holders.other(&self.sets, own) };
             met.bytes += piece.bytes;
+            if let Held::Modified(_) = piece.holders.held() {
+                met.modified += piece.bytes;
+            }
             met.served = met.served.max(piece.served);
         }
         met
@@ -160,21 +177,22 @@ impl Memory {
 
     /// Whether another cache has any of these pieces.
     pub fn is_elsewhere(&self, cache: u32, pieces: Range<usize>) -> bool {
-        let alone = Holders::of(Held::One(place(cache)));
-        self.pieces[pieces].iter().any(|piece| piece.holders != alone)
+        let alone = alone(place(cache));
+        self.pieces[pieces].iter().any(|piece| !alone.contains(&piece.holders))
     }
 
     /// `cache` has read these pieces, until `done`.
     pub fn read(&mut self, cache: u32, pieces: Range<usize>, done: f64) {
         let own = place(cache);
-        let Memory { pieces: all, sets, free } = self;
+        let Memory { pieces: all, sets, free, takes_over } = self;
         for piece in &mut all[pieces] {
             if piece.holders.has(sets, own) {
                 continue;
             }
             piece.served = done;
             match piece.holders.held() {
-                Held::One(a) => piece.holders = Holders::of(Held::Two(a, own)),
+                Held::Modified(_) if *takes_over => piece.holders = Holders::of(Held::One(own)),
+                Held::One(a) | Held::Modified(a) => piece.holders = Holders::of(Held::Two(a, own)),
                 Held::Two(a, b) => {
                     let mut set = Caches::default();
                     [a, b, own].into_iter().for_each(|held| set.add(u32::from(held)));
@@ -194,20 +212,22 @@ impl Memory {
     pub fn write(&mut self, cache: u32, pieces: Range<usize>, stamp: u64) -> Met {
         let mut met = Met::nothing();
         let own = place(cache);
-        let alone = Holders::of(Held::One(own));
+        let [alone, modified] = alone(own);
         for piece in &mut self.pieces[pieces] {
-            if piece.holders != alone {
+            if ![alone, modified].contains(&piece.holders) {
                 met.from = piece.holders.other(&self.sets, own);
                 met.bytes += piece.bytes;
-                if let Held::More(set) = piece.holders.held() {
-                    self.free.push(set);
+                match piece.holders.held() {
+                    Held::Modified(_) => met.modified += piece.bytes,
+                    Held::More(set) => self.free.push(set),
+                    Held::One(_) | Held::Two(..) => {}
                 }
             }
             if piece.writer == cache {
                 let reuse = stamp.saturating_sub(piece.stamp);
                 met.reuse = Some(met.reuse.map_or(reuse, |least| least.min(reuse)));
             }
-            *piece = History { holders: alone, writer: cache, served: f64::MIN, stamp, ..*piece };
+            *piece = History { holders: modified, writer: cache, served: f64::MIN, stamp, ..*piece };
         }
         met
     }
@@ -217,9 +237,9 @@ impl Memory {
 mod tests {
     use super::*;
 
-    fn buffer(ends: &[usize], cache: u32) -> Memory {
+    fn buffer(ends: &[usize], cache: u32, takes_over: bool) -> Memory {
         let starts = std::iter::once(&0).chain(ends);
-        Memory::of(1, starts.zip(ends).map(|(start, end)| (end - start, cache)))
+        Memory::of(1, starts.zip(ends).map(|(start, end)| (end - start, cache)), takes_over)
     }
 
     fn read(b: &mut Memory, cache: u32, pieces: Range<usize>) -> (Option<u32>, usize) {
@@ -230,7 +250,7 @@ mod tests {
 
     #[test]
     fn bytes_are_fetched_once_and_taken_back_once() {
-        let mut b = buffer(&[20, 50, 100], 1);
+        let mut b = buffer(&[20, 50, 100], 1, false);
         assert_eq!(b.write(0, 0..3, 0).bytes, 100);
         assert_eq!(b.write(0, 0..3, 0).bytes, 0);
         assert_eq!(read(&mut b, 2, 1..2), (Some(0), 30));
@@ -243,8 +263,30 @@ mod tests {
     }
 
     #[test]
+    fn what_was_modified_is_taken_over_by_its_first_reader_where_machines_do_that() {
+        for takes_over in [false, true] {
+            let mut b = buffer(&[64, 100], 1, takes_over);
+            b.write(0, 0..2, 0);
+            assert_eq!(read(&mut b, 1, 0..1), (Some(0), 64));
+            // The reader may write it at once, and who wrote it has to fetch it; then both have it.
+            let both = if takes_over { (Some(1), 64) } else { (None, 0) };
+            assert_eq!(read(&mut b, 0, 0..1), both);
+            assert_eq!(read(&mut b, 1, 0..1), (None, 0));
+            let met = b.write(1, 0..2, 0);
+            assert_eq!(
+                (met.from, met.bytes, met.modified),
+                (Some(0), 100, 36),
+                "what nobody read was modified"
+            );
+            assert_eq!(read(&mut b, 0, 0..2), (Some(1), 100));
+            let met = b.write(0, 0..2, 0);
+            assert_eq!((met.bytes, met.modified), (if takes_over { 0 } else { 100 }, 0));
+        }
+    }
+
+    #[test]
     fn a_writer_comes_back_after_what_it_put_elsewhere() {
-        let mut b = buffer(&[32, 64], 1);
+        let mut b = buffer(&[32, 64], 1, false);
         assert_eq!(b.write(0, 0..2, 0).reuse, None);
         assert_eq!(b.write(0, 0..1, 500).reuse, Some(500));
         assert_eq!(b.write(0, 0..2, 800).reuse, Some(300));
@@ -253,7 +295,7 @@ mod tests {
 
     #[test]
     fn pieces_keep_their_own_writers() {
-        let mut b = buffer(&[32, 64, 600], 9);
+        let mut b = buffer(&[32, 64, 600], 9, false);
         b.write(0, 0..1, 0);
         b.write(513, 1..2, 0);
         assert_eq!(read(&mut b, 0, 0..2).1, 32);

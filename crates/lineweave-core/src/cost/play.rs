@@ -92,7 +92,7 @@ pub fn play(model: &Model, shape: &Shape, plan: &Plan, program: &Playable, optio
     }
     let memory = |pieces: &Pieces, banks: usize| {
         let each = pieces.iter().map(|(buffer, len)| (len, sitting.cache[buffer.with.index()]));
-        Memory::of(banks, each)
+        Memory::of(banks, each, sitting.rates.takes_over())
     };
     let apart = apart(plan, options);
     let reach = program.reach(plan, options.message, apart);

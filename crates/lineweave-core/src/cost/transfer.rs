@@ -226,6 +226,11 @@ impl Player<'_> {
         let stamp = self.put[rank as usize];
         self.put[rank as usize] += len as u64;
         let met = memory.write(cache, pieces, stamp);
+        // Lines that a peer modified come to be written as they come to be read. Those that it read, or took over by reading, it has clean:
+        // these are what puts were measured with.
+        let modified = Met { bytes: met.modified, ..met };
+        let modified = self.surplus(rank, dst, modified, len, tau, base, |near| near.get);
+        let met = Met { bytes: met.bytes - met.modified, ..met };
         let mut extra = self.surplus(rank, dst, met, len, tau, base, |near| near.put);
         // Where a rank comes back to after many bytes is as near as that much memory: peers' caches gave it up meanwhile. Nor does it
         // take longer than the whole flow through a ring of so many bytes, where that was measured.
@@ -253,6 +258,7 @@ impl Player<'_> {
             let share = met.bytes as f64 / len as f64;
             extra.nanos = extra.nanos.min((put * met.bytes as f64 - base * share).max(0.0));
         }
+        extra.nanos += modified.nanos;
         extra
     }
 

@@ -162,3 +162,45 @@ fn a_ring_is_as_long_as_what_is_put_into_it() {
     let (full, quarter) = (walked(&model, &ring(16 * KIB)), walked(&model, &ring(64 * KIB)));
     assert!((5.0..7.0).contains(&full) && (18.0..22.0).contains(&quarter), "{full} {quarter}");
 }
+
+/// Two ranks write the same slot in turn, and each reads it before it does.
+fn in_turn() -> Plan {
+    let mut b = Builder::new(Collective::Allreduce, "in-turn", &Params::new(), 2, 0, 16 * KIB, 8);
+    let f = b.flags("turn", Layout::Alone, 2);
+    let slot = b.slot(16 * KIB);
+    let all = |space| Region::new(space, 0..16 * KIB);
+    let boxed = all(Space::Slot { rank: Rank(0), slot });
+    for rank in 0..2 {
+        if rank == 1 {
+            b.wait(1, f.at(0, 0), 1);
+            b.mov(1, boxed, all(Space::Out));
+        }
+        b.mov(rank, all(Space::In), boxed);
+        b.set(rank, f.at(rank, rank), 1);
+    }
+    b.wait(0, f.at(1, 1), 1);
+    b.mov(0, boxed, all(Space::Out));
+    b.finish()
+}
+
+/// Where a read of modified lines takes them over, who read a slot last writes it as if it were its own.
+#[test]
+fn slots_that_are_read_before_they_are_written_cost_no_puts_where_reads_take_lines_over() {
+    let mut model = model();
+    let per_byte = |ns: f64| surface(&[(0, 0.0, 0.0), (MIB, ns * MIB as f64, ns * MIB as f64)]);
+    model.levels[0].put = per_byte(20.0);
+    model.levels[0].get = per_byte(2.0);
+    let a_byte = |model: &Model| {
+        let once = Options { runs: 5, ..Options::default() };
+        cost_with(model, &Shape::flat(2), &in_turn(), &once).total.0 / (16 * KIB) as f64
+    };
+    // Four copies and what each of them meets: two reads of what the other wrote, and two puts into what both then have.
+    assert!(model.levels[0].upgrade().is_some());
+    let taken = a_byte(&model);
+    model.levels[0].exchange.clear();
+    model.levels[0].signal.clear();
+    assert!(model.levels[0].upgrade().is_none());
+    let shared = a_byte(&model);
+    assert!((43.5..45.0).contains(&shared), "{shared}");
+    assert!((5.5..7.0).contains(&taken), "{taken}");
+}
