@@ -87,8 +87,10 @@ pub fn play(model: &Model, shape: &Shape, plan: &Plan, program: &Playable, optio
     let runs = options.runs + usize::from(!program.reached.buffers.is_empty());
     let mut sitting = Sitting::of(model, shape);
     if program.swaps && shape.oversubscription() == 1 {
-        // Nothing of the call is between the wait of one and the store of the next.
-        sitting.rates.run = 0.0;
+        // Nothing of the call is between the wait of one and the store of the next, and no op is looked up: a word comes with its flag, and
+        // its sum is one instruction.
+        let rates = &mut sitting.rates;
+        (rates.run, rates.mov, rates.fold) = (0.0, 0.0, 0.0);
     }
     let memory = |pieces: &Pieces, banks: usize| {
         let each = pieces.iter().map(|(buffer, len)| (len, sitting.cache[buffer.with.index()]));

@@ -65,6 +65,18 @@ fn two_ranks_ride_on_one_transfer_however_long_a_run_takes_by_itself() {
     let (together, apart) = (of(Layout::Paired), of(Layout::Alone));
     assert!((30.0..33.0).contains(&together), "{together}");
     near(apart, 1.0 + 20.0 + 30.0);
+    // An allreduce of a word is such an exchange, whatever looking up its ops would take.
+    let sum = |bytes| {
+        let problem = Problem { grain: 8, ..Problem::flat(Collective::Allreduce, 2, bytes) };
+        let algorithm =
+            crate::algorithm::find(Collective::Allreduce, "recursive-doubling").expect("it is there");
+        algorithm.plan(&problem, &Params::new().with("layout", "paired")).expect("a plan")
+    };
+    let costs = |model: &Model, bytes| cost_with(model, &shape, &sum(bytes), &options).total.0;
+    let before = [8, 16].map(|bytes| costs(&model, bytes));
+    (model.overhead.mov.value, model.overhead.fold.value) = (100.0, 100.0);
+    near(costs(&model, 8), before[0]);
+    assert!(costs(&model, 16) > before[1] + 100.0);
 }
 
 /// In a butterfly of four the partner of the round before has the line: each round pays what two lines do.
