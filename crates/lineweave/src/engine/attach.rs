@@ -1,9 +1,14 @@
 //! Whether the ranks of a team reach each other's private memory by cross-memory attach.
 //!
 //! 1. A rank publishes the address of a word of its memory that holds the number of its process.
-//! 2. When all have, it reads that word of every other process, and counts itself as one that has tried; as unable if one could not be
-//!    read, or holds another number: then the other's `pid` names a stranger here.
+//! 2. When all have, it reads that word of the next rank in another process, cyclically, and counts itself as one that has tried; as unable if it
+//!    could not be read, or holds another number: then the other's `pid` names a stranger here.
 //! 3. When all have tried, all know whether all are able.
+//!
+//! One try a rank is enough. Who may read whom is a preorder: the kernel asks whether the reader has the user, the rights and the names of processes
+//! that the other has, or whether it started the other (Yama), and each of these passes on; what one process alone forbids (it cannot be dumped, or a filter
+//! refuses the call) shows where that process is read or reads. Tries lead from every process to every other one and back, so if all succeed all
+//! reach all. What is excepted by name (`PR_SET_PTRACER`) does not pass on; a copy that fails later is an error that names the setting.
 
 use super::join::await_all;
 use super::state::Engine;
@@ -21,20 +26,20 @@ pub(super) fn publish(segment: &Segment, rank: usize, family: &Family) {
 
 /// Steps 2 and 3; to be called when all have joined. Nothing when the others do not try within `patience`.
 pub(super) fn all_reach_all(segment: &Segment, rank: usize, family: &Family, patience: Duration) -> bool {
-    let others = (0..segment.ranks()).filter(|&q| segment.process(q) != family.process);
-    let able = others.clone().all(|q| {
+    let mut after = (rank + 1..segment.ranks()).chain(0..rank);
+    let next = after.find(|&q| segment.process(q) != family.process);
+    let able = next.is_none_or(|q| {
         let mut found = 0u64;
         let to = std::ptr::from_mut(&mut found).cast();
         // SAFETY: a word of this rank's own; the other's word does not change.
         let done = unsafe { attach::read(segment.pid(q), segment.published_word(q) as usize, to, 8) };
         done.is_ok() && found == segment.process(q)
     });
-    debug_assert!(rank < segment.ranks());
     segment.tried_attach(able);
     let start = Instant::now();
     let end = || (start.elapsed() > patience || segment.failed().is_some()).then_some(());
     let all = await_all(segment, segment.tried_word(), Segment::tried, end);
-    all.is_ok() && segment.none_shut() && others.count() > 0
+    all.is_ok() && segment.none_shut() && next.is_some()
 }
 
 impl Engine {
