@@ -20,8 +20,8 @@ const MADE: (usize, usize) = (200_000, 8_000);
 const LISTED: usize = 10;
 /// Ops played, at most, and as many more for each rank. Playing one takes several times as long.
 const PLAYED: (usize, usize) = (300_000, 2_000);
-/// Runs of a rough play, and of a full one; plans of more ops than these are played roughly only where ranks exchange blocks: two runs say
-/// there what four do. (In long pipelines of an allreduce they differed by 13 %.)
+/// Runs of a rough play, and of a full one. Plans of more ops than these are played roughly only where ranks exchange blocks, since two runs say
+/// there what four do, and where nothing comes near them. (In long pipelines of an allreduce the two differed by 13 %.)
 const RUNS: (usize, usize) = (2, 4);
 pub(super) const LARGE: usize = 100_000;
 /// Plans of more ops for each rank than these, which grow with their window, are played for two parts of it.
@@ -97,12 +97,12 @@ impl<'a> Search<'a> {
         // Whoever leads must have been played in full, and so must those next to it.
         loop {
             self.found.sort_by(order);
-            let leading = self.found.iter().take(FINALISTS);
             let near = self.found.first().map_or(0.0, |f| f.candidate.predicted.0 * NEAR);
-            let due = |f: &Found| {
-                f.played != Played::InFull && !f.candidate.given_up && f.candidate.predicted.0 <= near
-            };
-            let Some(i) = leading.into_iter().position(due) else { return };
+            let leads = |f: &Found| !f.candidate.given_up && f.candidate.predicted.0 <= near;
+            let alone = !self.found.iter().skip(1).any(leads);
+            let due =
+                |f: &Found| f.played != Played::InFull && leads(f) && !(alone && f.candidate.ops > LARGE);
+            let Some(i) = self.found.iter().take(FINALISTS).position(due) else { return };
             let candidate = self.play(&self.found[i], RUNS.1, f64::INFINITY);
             self.found[i] = Found { candidate, played: Played::InFull, ..self.found[i].clone() };
         }
@@ -364,9 +364,10 @@ mod tests {
     #[test]
     fn two_runs_of_a_large_plan_cost_what_four_do() {
         let model = Values::default().model();
-        let (mut seen, mut worst) = (0, (0.0f64, String::new()));
-        for collective in Collective::ALL.into_iter().filter(|c| c.has_blocks()) {
-            for bytes in [64, 4096, 16 << 10] {
+        let (mut seen, mut worst) = (0, [(0.0f64, String::new()), (0.0, String::new())]);
+        for collective in Collective::ALL {
+            let sizes: &[usize] = if collective.has_blocks() { &[64, 4096, 16 << 10] } else { &[64 << 10] };
+            for &bytes in sizes.iter().filter(|_| collective.moves_data()) {
                 let question = Question::flat(collective, 48, bytes, if collective.folds() { 8 } else { 1 });
                 let search = Search::new(&model, &question);
                 for (algorithm, params, plan) in
@@ -376,14 +377,15 @@ mod tests {
                         search.evaluate(algorithm, &params, &plan, runs, f64::INFINITY).predicted.0
                     });
                     let off = (rough / full).ln().abs().exp();
+                    let worst = &mut worst[usize::from(collective.has_blocks())];
                     if off > worst.0 {
-                        worst = (off, format!("{} {params}, {bytes} B by {}", plan.name(), plan.bytes));
+                        *worst = (off, format!("{} {params}, {bytes} B by {}", plan.name(), plan.bytes));
                     }
                     seen += 1;
                 }
             }
         }
-        assert!(seen > 20 && worst.0 < 1.1, "{seen} plans, {worst:?}");
+        assert!(seen > 40 && worst[0].0 < 1.15 && worst[1].0 < 1.1, "{seen} plans, {worst:?}");
     }
 
     #[test]
