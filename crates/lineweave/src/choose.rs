@@ -2,6 +2,7 @@
 
 mod adopt;
 mod book;
+mod classes;
 mod library;
 mod prove;
 mod reach;

@@ -88,6 +88,17 @@ impl Steps {
     }
 }
 
+/// A buffer of another rank.
+#[derive(Clone, Copy, Debug)]
+pub struct Peer {
+    /// Which.
+    pub space: Space,
+    /// Whose.
+    pub rank: u32,
+    /// In which process.
+    pub pid: u32,
+}
+
 /// A plan as one rank runs it.
 #[derive(Clone, Debug)]
 pub struct Compiled {
@@ -112,8 +123,8 @@ pub struct Compiled {
     pub piece: usize,
     /// Bytes of an element.
     pub grain: usize,
-    /// Ranks and processes whose buffers the bases from [`PEERS`] on are.
-    pub peers: Box<[(u32, u32)]>,
+    /// What the bases from [`PEERS`] on are.
+    pub peers: Box<[Peer]>,
     /// Differs for plans that differ, and is equal on all ranks.
     pub digest: u64,
     /// Runs so far, which the counters' bases follow from.
@@ -133,7 +144,7 @@ impl Compiled {
 
     /// The process of whose memory an address is.
     pub fn pid(&self, addr: Addr) -> u32 {
-        self.peers[(addr.base - PEERS) as usize].1
+        self.peers[(addr.base - PEERS) as usize].pid
     }
 
     /// The exchange of payloads, when all that this rank does is to carry `in`, take the peer's, and fold both
@@ -247,7 +258,7 @@ pub fn compile(
             0
         },
         grain: plan.grain.max(1),
-        peers: compiler.peers.iter().map(|&space| compiler.owner(space)).collect(),
+        peers: compiler.peers.iter().map(|&space| compiler.peer(space)).collect(),
         span: part.span as u64,
         synchronizing: proof.synchronizing,
         in_place: proof.in_place,
@@ -334,8 +345,7 @@ impl Compiler<'_> {
 
     /// Whether a peer's buffers are in this process.
     fn near(&self, space: Space) -> bool {
-        let (owner, _) = self.owner(space);
-        self.segment.is_here(owner as usize)
+        self.segment.is_here(self.peer(space).rank as usize)
     }
 
     /// Bytes of a peer's buffer up to the last one that this rank reaches.
@@ -348,13 +358,13 @@ impl Compiler<'_> {
         regions.flatten().filter(|r| r.space == space).map(|r| r.offset + r.len).max().unwrap_or(0)
     }
 
-    /// Whose buffer it is: rank and process.
-    fn owner(&self, space: Space) -> (u32, u32) {
-        let owner = match space {
+    /// Whose buffer it is.
+    fn peer(&self, space: Space) -> Peer {
+        let rank = match space {
             Space::PeerIn(Rank(q)) | Space::PeerOut(Rank(q)) => q,
             Space::In | Space::Out | Space::Acc | Space::Slot { .. } => self.rank as u32,
         };
-        (owner, self.segment.pid(owner as usize))
+        Peer { space, rank, pid: self.segment.pid(rank as usize) }
     }
 
     fn wait(&mut self, flag: FlagRef, value: i32, take: Option<Take>) -> Step {

@@ -139,6 +139,9 @@ fn uneven_blocks_are_right_on_threads() {
     // More sets of lengths than are kept.
     let many: Vec<usize> = (1..40).collect();
     cases += run(2, |comm| common::uneven::uneven(comm, &many));
+    for ranks in [2, 3, 5] {
+        cases += run(ranks, |comm| common::uneven::many(comm, 150));
+    }
     println!("tally: conformance cases (uneven blocks, threads) {cases}");
     assert!(cases > 1000, "{cases} cases only");
 }

@@ -13,7 +13,7 @@ use lineweave::tuning::{Because, Chosen};
 use lineweave_core::algorithm::spec::Named;
 use lineweave_core::collective::{Association, Collective};
 use lineweave_core::model::Model;
-use lineweave_core::plan::Params;
+use lineweave_core::plan::{Params, Uneven};
 use lineweave_core::select::{explain, list, predict, select, Candidate, Choice, Question};
 use lineweave_core::units::{Bytes, Nanos};
 use serde::Serialize;
@@ -158,6 +158,10 @@ fn find(arguments: &Arguments, session: &mut Session) -> Result<Found, CliError>
         }
     }
     let asked = arguments.place.question(session, collective, bytes, &topology, settings.box_bytes)?;
+    if asked.uneven.as_ref().is_some_and(|uneven| Uneven::fill_half(uneven.counts())) {
+        let even = Bytes(bytes as u64);
+        notes.push(format!("a call cuts the plan for even blocks of {even} to these lengths; here is what they would have alone"));
+    }
     // Processes of this machine reach each other's buffers through the kernel, where it lets them.
     let attach = !asked.direct && collective.moves_data() && tuning.attaches(settings.attach, bytes);
     let free = Question { direct: asked.direct || attach, attach, ..asked };

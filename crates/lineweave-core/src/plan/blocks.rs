@@ -4,6 +4,7 @@
 //! as the whole message says, so a window of a gather writes P pieces of the root's `out`, a pitch apart, and the next
 //! window the pieces behind them. That is why a plan knows more of its buffers than its own `bytes`.
 
+use super::Space;
 use crate::collective::{Collective, Extent};
 use std::ops::Range;
 use std::sync::Arc;
@@ -46,6 +47,12 @@ impl Uneven {
         let column = |j: usize| sums((0..ranks).map(|i| counts.get(i * ranks + j).copied().unwrap_or(0)));
         let taken = (0..ranks).flat_map(column).collect();
         Uneven { lens: counts.clone(), counts, starts, taken }
+    }
+
+    /// Whether blocks of these lengths hold at least half of what they would if all were as long as the longest.
+    pub fn fill_half(lengths: &[usize]) -> bool {
+        let longest = lengths.iter().copied().max().unwrap_or(0);
+        2 * lengths.iter().sum::<usize>() >= longest * lengths.len()
     }
 
     /// The bytes `window` of every block.
@@ -195,6 +202,17 @@ impl Grid<'_> {
             (Extent::Blocks, Blocks::Uneven(u)) => u.starts[giver],
         };
         start..start + self.len(giver, taker)
+    }
+
+    /// Where block `block` lies in a caller's buffer that `rank` names so; a buffer that holds a message holds block 0 alone.
+    pub fn place(&self, rank: usize, space: Space, block: usize) -> Range<usize> {
+        match space {
+            Space::In => self.given(rank, block),
+            Space::Out => self.taken(rank, block),
+            Space::PeerIn(owner) => self.given(owner.index(), block),
+            Space::PeerOut(owner) => self.taken(owner.index(), block),
+            Space::Acc | Space::Slot { .. } => 0..0,
+        }
     }
 
     /// Bytes of the `in` of `rank`, up to the end of its last block. A broadcast's other ranks have room for it.

@@ -2,15 +2,16 @@
 //!
 //! Collectives treat every element alike, so leaving elements out leaves the others as they are. A plan is *cut* to `bytes` by leaving out of each
 //! op that touches callers' buffers what lies behind them there; all other ops, and all flags, stay. Where blocks lie side by side they may
-//! also be moved, each as a whole. That is right for every plan that was proved and of which [`Proof::shortens`](crate::verify::Proof) holds:
+//! also be moved, each as a whole, and cut to a length of its own each. That is right for every plan that was proved and of which [`Proof::shortens`](crate::verify::Proof) holds:
 //!
 //! - *Order.* What the cut plan accesses the whole one accesses as well, in the same order, so nothing new can meet.
-//! - *Result.* `shortens` says that bytes at an offset of a caller's buffer (of a block) belong to that byte of the message (of the block). So an op
+//! - *Result.* `shortens` says that bytes at an offset of a caller's buffer (of a block) belong to that byte of the message (of that block). So an op
 //!   that is cut does without elements behind the end and no others. By induction over the ops, elements before the end are everywhere
 //!   what they are in the whole plan. Those behind it may be anything in slots and scratch, and reach no caller's buffer.
 //! - *Progress* and *shape* speak of flags and borders, which are the same or nearer.
 
-use super::{Blocks, Carry, Op, Plan, Region, Space, Take};
+use super::{Blocks, Carry, Grid, Op, Plan, Region, Space, Take, Uneven};
+use std::sync::Arc;
 
 impl Plan {
     /// Bytes between the starts of blocks in callers' buffers; more than any buffer has where they hold a message. Nothing where blocks
@@ -27,34 +28,61 @@ impl Plan {
     /// is tested against. Nothing if it cannot be cut.
     pub fn cut(&self, bytes: usize, pitch: usize) -> Option<Plan> {
         let whole = self.pitch()?;
-        let place = |r: &Region| Region { offset: r.offset / whole * pitch + r.offset % whole, ..*r };
-        let left = |r: &Region| match r.space {
-            Space::In | Space::Out | Space::PeerIn(_) | Space::PeerOut(_) => {
-                bytes.saturating_sub(r.offset % whole).min(r.len)
+        let at = |_: usize, r: &Region| {
+            let within = r.offset % whole;
+            Region {
+                offset: r.offset / whole * pitch + within,
+                len: bytes.saturating_sub(within).min(r.len),
+                ..*r
             }
-            Space::Acc | Space::Slot { .. } => r.len,
         };
-        let users = |r: &Region| !matches!(r.space, Space::Acc | Space::Slot { .. });
-        let one = |r: &Region, len: usize| Region { len, ..if users(r) { place(r) } else { *r } };
-        let op = |op: &Op| match *op {
+        let blocks = if self.collective.has_blocks() { Blocks::Apart(pitch) } else { Blocks::Dense };
+        Some(self.with_regions(bytes, blocks, at))
+    }
+
+    /// The same for blocks of different lengths, none longer than those of the plan.
+    pub fn cut_to(&self, uneven: Uneven) -> Option<Plan> {
+        let whole = self.pitch().filter(|_| self.collective.has_blocks())?;
+        let (bytes, blocks) = (uneven.longest(), Blocks::Uneven(Arc::new(uneven)));
+        let (collective, ranks, root) = (self.collective, self.ranks, self.root.index());
+        let grid = Grid { collective, ranks, root, bytes, blocks: &blocks };
+        let at = |rank: usize, r: &Region| {
+            let (block, within) = (r.offset / whole, r.offset % whole);
+            let place = grid.place(rank, r.space, block);
+            let len = place.len().saturating_sub(within).min(r.len);
+            Region { offset: place.start + within, len, ..*r }
+        };
+        Some(self.with_regions(bytes, blocks.clone(), at))
+    }
+
+    /// With regions of callers' buffers of each rank's ops as `at` says, and no op on more bytes than the shortest of its regions.
+    fn with_regions(&self, bytes: usize, blocks: Blocks, at: impl Fn(usize, &Region) -> Region) -> Plan {
+        let cut = |rank: usize, r: &Region| match r.space {
+            Space::In | Space::Out | Space::PeerIn(_) | Space::PeerOut(_) => at(rank, r),
+            Space::Acc | Space::Slot { .. } => *r,
+        };
+        let op = |rank: usize, op: &Op| match *op {
             Op::Move { src, dst } => {
-                let len = left(&src).min(left(&dst));
-                Op::Move { src: one(&src, len), dst: one(&dst, len) }
+                let [src, dst] = [src, dst].map(|r| cut(rank, &r));
+                let len = src.len.min(dst.len);
+                Op::Move { src: Region { len, ..src }, dst: Region { len, ..dst } }
             }
             Op::Fold { a, b, dst } => {
-                let len = left(&a).min(left(&b)).min(left(&dst));
-                Op::Fold { a: one(&a, len), b: one(&b, len), dst: one(&dst, len) }
+                let [a, b, dst] = [a, b, dst].map(|r| cut(rank, &r));
+                let len = a.len.min(b.len).min(dst.len);
+                let [a, b, dst] = [a, b, dst].map(|r| Region { len, ..r });
+                Op::Fold { a, b, dst }
             }
             Op::Set { flag, value, carry: Some(Carry::Bytes(r)) } => {
-                Op::Set { flag, value, carry: Some(Carry::Bytes(one(&r, left(&r)))) }
+                Op::Set { flag, value, carry: Some(Carry::Bytes(cut(rank, &r))) }
             }
             Op::Wait { flag, value, take: Some(Take::Bytes(r)) } => {
-                Op::Wait { flag, value, take: Some(Take::Bytes(one(&r, left(&r)))) }
+                Op::Wait { flag, value, take: Some(Take::Bytes(cut(rank, &r))) }
             }
             Op::Set { .. } | Op::Wait { .. } | Op::Add { .. } => *op,
         };
-        let programs = self.programs.iter().map(|program| program.iter().map(op).collect()).collect();
-        let blocks = if self.collective.has_blocks() { Blocks::Apart(pitch) } else { Blocks::Dense };
-        Some(Plan { bytes, blocks, programs, ..self.clone() })
+        let of_rank = |(rank, program): (usize, &Vec<Op>)| program.iter().map(|o| op(rank, o)).collect();
+        let programs = self.programs.iter().enumerate().map(of_rank).collect();
+        Plan { bytes, blocks, programs, ..self.clone() }
     }
 }

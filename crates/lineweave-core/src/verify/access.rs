@@ -1,11 +1,12 @@
 //! Reads and writes of one op, checked for order and for what they find.
 
-use super::expr::UNDEFINED;
+use super::expr::{Node, UNDEFINED};
 use super::machine::Machine;
 use super::memory::{Conflict, Epoch, Known, Shadow, Value};
 use super::segments::Piece;
 use super::text::{region_text, space_text};
 use super::violation::{Race, Violation};
+use crate::collective::Collective;
 use crate::plan::{FlagRef, Plan, Region, Space};
 use crate::units::Rank;
 use std::rc::Rc;
@@ -124,6 +125,31 @@ impl Machine<'_> {
         self.pitch.is_some_and(|pitch| region.offset % pitch + region.len <= self.plan.bytes)
     }
 
+    /// Whether a value is of what belongs into block `block` of the caller's buffer `id`, where ranks exchange blocks.
+    fn is_of_block(&self, value: Value, id: usize, block: usize) -> bool {
+        let (p, pitch) = (self.plan.ranks, self.pitch.unwrap_or(usize::MAX));
+        if !self.plan.collective.has_blocks() {
+            return true;
+        }
+        let Some(owner) = id.checked_sub(p) else { return false };
+        let giver = match self.exprs.node(value.expr) {
+            Node::Leaf { rank, .. } => Some(rank),
+            Node::Fold(..) | Node::Undefined | Node::Address { .. } => None,
+        };
+        let of = value.origin / pitch;
+        match self.plan.collective {
+            Collective::Gather | Collective::Allgather => giver == Some(block),
+            Collective::Alltoall => giver == Some(block) && of == owner,
+            Collective::Scatter | Collective::ReduceScatter => of == owner,
+            Collective::Barrier
+            | Collective::Bcast
+            | Collective::Reduce
+            | Collective::Allreduce
+            | Collective::Scan
+            | Collective::Exscan => true,
+        }
+    }
+
     /// The rank whose `out` a region lies in.
     fn same_buffer(&self, rank: usize, region: &Region) -> Option<usize> {
         match region.space {
@@ -143,7 +169,10 @@ impl Machine<'_> {
         self.access(rank, id, region, true)?;
         if self.shortens && id < 2 * self.plan.ranks {
             let pitch = self.pitch.unwrap_or(usize::MAX);
-            let stays = |&(at, value): &(usize, Value)| value.origin % pitch == (region.offset + at) % pitch;
+            let stays = |&(at, value): &(usize, Value)| {
+                let (block, within) = ((region.offset + at) / pitch, (region.offset + at) % pitch);
+                value.origin % pitch == within && self.is_of_block(value, id, block)
+            };
             self.shortens = self.within_a_block(region) && pieces.iter().all(stays);
         }
         self.place(id).values.replace(region.offset, region.end(), pieces);

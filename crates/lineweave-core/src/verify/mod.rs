@@ -80,7 +80,7 @@ pub struct Proof {
     /// Every result has the brackets of reproducible results, see [`Association::Fixed`]. True when nothing is folded.
     pub fixed_order: bool,
     /// Whether it may be [cut](Plan::cut) for shorter messages or blocks: an op touches one block of a caller's buffer at most, and bytes at an offset
-    /// of one are of that byte of the message or block.
+    /// of one are of that byte of the message, or of that block.
     pub shortens: bool,
     /// Signals that follow one another on the longest chain of one run: its rounds.
     pub depth: u32,

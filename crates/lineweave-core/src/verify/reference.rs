@@ -9,6 +9,11 @@ use crate::collective::{Collective, Extent};
 use crate::plan::{Carry, FlagKind, FlagRef, Op, Plan, Region, Reuse, Space, Take};
 use std::collections::HashMap;
 
+#[cfg(test)]
+mod cuts;
+#[cfg(test)]
+pub(super) use cuts::{is_cut_of, is_cut_to};
+
 const RUNS: usize = 3;
 const BANKS: usize = 2;
 /// Beyond this many steps the closure of the graph is refused.
@@ -23,22 +28,13 @@ pub(super) fn equivalent(original: &Plan, mutant: &Plan) -> bool {
     a.is_some() && a == b
 }
 
-/// Whether a plan that was cut, with blocks as far apart as they were, is ordered and complete, and delivers what the whole one has up to the end of
-/// each block.
-#[cfg(test)]
-pub(super) fn is_cut_of(cut: &Plan, whole: &Plan) -> bool {
-    let cell = cell_size(whole, cell_size(cut, 0)).max(1);
-    let mut trees = HashMap::new();
-    let mut results = |plan: &Plan| Judge::new(plan, cell, &mut trees).and_then(|mut judge| judge.results());
-    let (Some(pitch), Some(a), Some(b)) = (whole.pitch(), results(whole), results(cut)) else { return false };
-    let kept = |(rank, run, held): (usize, usize, Vec<Tree>)| {
-        let cells = held.into_iter().enumerate().filter(|(c, _)| c * cell % pitch < cut.bytes);
-        (rank, run, cells.collect::<Vec<_>>())
-    };
-    let beyond = b.iter().any(|(.., held)| {
-        held.iter().enumerate().any(|(c, tree)| c * cell % pitch >= cut.bytes && *tree != Tree::Nothing)
-    });
-    !beyond && a.into_iter().map(kept).eq(b.into_iter().map(kept))
+/// How many blocks a buffer has.
+fn blocks_in(extent: Extent, ranks: usize) -> usize {
+    match extent {
+        Extent::Nothing => 0,
+        Extent::Message => 1,
+        Extent::Blocks => ranks,
+    }
 }
 
 /// The largest size of which every offset and length is a multiple.
@@ -106,6 +102,8 @@ struct Judge<'a> {
     /// For every event, the events that precede it, as a bit set.
     before: Vec<Vec<u64>>,
     trees: &'a mut HashMap<(Tree, Tree), usize>,
+    /// Bytes from one block to the next by which inputs are named, if not by where they lie.
+    apart: Option<usize>,
 }
 
 impl<'a> Judge<'a> {
@@ -149,7 +147,29 @@ impl<'a> Judge<'a> {
                 }
             }
         }
-        (order.len() == events.len()).then_some(Judge { plan, cell, events, order, before, trees })
+        (order.len() == events.len()).then_some(Judge {
+            plan,
+            cell,
+            events,
+            order,
+            before,
+            trees,
+            apart: None,
+        })
+    }
+
+    /// The cells of a rank's input by their names.
+    fn names(&self, rank: usize, cells: usize) -> Vec<usize> {
+        let Some(pitch) = self.apart else { return (0..cells).collect() };
+        let (grid, root) = (self.plan.grid(), self.plan.root.index());
+        let blocks = blocks_in(grid.collective.input(rank, root), self.plan.ranks);
+        let mut names = vec![0; cells];
+        for block in 0..blocks {
+            let place = grid.given(rank, block);
+            let first = place.start / self.cell;
+            (0..place.len() / self.cell).for_each(|i| names[first + i] = block * pitch / self.cell + i);
+        }
+        names
     }
 
     fn ordered(&self, a: usize, b: usize) -> bool {
@@ -174,8 +194,8 @@ impl<'a> Judge<'a> {
                     results.push((rank, run, held.map(|t| t.unwrap_or(Tree::Nothing)).collect()));
                 }
                 memory.retain(|(b, _), _| *b != Buffer::Out(rank) && *b != Buffer::Acc(rank));
-                for c in 0..ins {
-                    let input = Tree::Input { rank, cell: c, run };
+                for (c, name) in self.names(rank, ins).into_iter().enumerate() {
+                    let input = Tree::Input { rank, cell: name, run };
                     memory.insert((Buffer::In(rank), c), if step == 0 { input } else { Tree::Nothing });
                 }
                 if plan.direct {

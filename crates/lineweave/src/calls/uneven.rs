@@ -2,8 +2,9 @@
 //!
 //! Every rank gives the lengths of all blocks, in elements and in the order of ranks, and gives the same: a plan needs them
 //! all. An exception is [`Communicator::alltoallv`], where a rank knows only its own; there the lengths are exchanged
-//! first, by an allgather. Blocks lie one after the other, without gaps. A set of lengths that comes again finds
-//! its plans ready; a new one is chosen for and proven, which takes milliseconds.
+//! first, by an allgather. Blocks lie one after the other, without gaps. Sets of lengths share plans, which are cut for each block;
+//! where the blocks hold less than half of what they would if all were as long as the longest, a new set is chosen for and proven,
+//! which takes milliseconds.
 
 use crate::call::Memory;
 use crate::communicator::Communicator;

@@ -276,6 +276,11 @@ impl Book {
         kept(&whole).or(of_class).or_else(|| known.get(&whole).copied())
     }
 
+    /// The plans of a class of calls, if they are not forgotten.
+    pub(crate) fn remembered_class(&mut self, class: &Key) -> Option<Sequence> {
+        self.past.kept.get(class).or_else(|| self.past.known.get(class)).copied()
+    }
+
     /// Remembers a call's plans, and returns those that are to be given up for them. `weight` is the same on all ranks.
     pub(crate) fn remember(&mut self, key: Key, sequence: Sequence, weight: usize) -> Vec<PlanId> {
         // What is called again and again is not looked up, and was used all the same.
@@ -284,21 +289,33 @@ impl Book {
         for key in repeated {
             self.remembered(&key);
         }
-        let Past { known, kept, .. } = &mut self.past;
-        let mut gone = known.insert(key, sequence, weight);
-        let plans = |known: &Recent<Key, Sequence>| {
-            known.values().chain(kept.values()).flat_map(Sequence::plans).count()
-        };
-        while plans(known) > REMEMBERED.entries && known.values().count() > 1 {
+        let gone = self.past.known.insert(key, sequence, weight);
+        let mut plans: Vec<PlanId> = gone.iter().flat_map(Sequence::plans).collect();
+        plans.extend(self.forget_beyond());
+        self.forget_last_of(&plans);
+        plans
+    }
+
+    /// Forgets calls until what is left of all has no more plans than are remembered.
+    pub(super) fn forget_beyond(&mut self) -> Vec<PlanId> {
+        let Past { known, kept, sets, .. } = &mut self.past;
+        let others = sets.plans() + kept.values().flat_map(Sequence::plans).count();
+        let plans = |known: &Recent<Key, Sequence>| known.values().flat_map(Sequence::plans).count();
+        let mut gone = Vec::new();
+        while others + plans(known) > REMEMBERED.entries && known.values().count() > 1 {
             gone.extend(known.forget());
         }
-        let plans: Vec<PlanId> = gone.iter().flat_map(Sequence::plans).collect();
+        let gone: Vec<PlanId> = gone.iter().flat_map(Sequence::plans).collect();
+        self.forget_last_of(&gone);
+        gone
+    }
+
+    fn forget_last_of(&mut self, plans: &[PlanId]) {
         for last in &mut self.past.last {
             if last.as_ref().is_some_and(|ready| plans.contains(&ready.sequence.plan)) {
                 *last = None;
             }
         }
-        plans
     }
 }
 

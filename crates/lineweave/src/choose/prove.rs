@@ -1,6 +1,7 @@
 //! From a question to proven plans: chosen for the call that stands for others, once for all ranks, and proved.
 
 use super::book::{Book, Room};
+use super::classes::alike;
 use super::reach::Reach;
 use super::record::{Proofs, Proved, Record};
 use super::shelf::{Key, Outcome, Proven};
@@ -33,15 +34,22 @@ impl Book {
     /// The class that a call belongs to, with plans that may be cut for it; or its own plans, where there are none.
     pub(crate) fn proven_for(&self, key: &Key, room: &Room<'_>) -> Result<(Key, Arc<Proven>), Error> {
         if let Some(class) = key.class() {
-            match self.proven(&class, room) {
-                Ok(proven) if proven.shortens() => return Ok((class, proven)),
-                // All ranks come to the same. That a rank failed is no reason to try another plan.
-                Ok(_) | Err(Error::NoPlan { .. } | Error::Plan(_)) => {}
-                Err(other) => return Err(other),
+            if let Some(proven) = self.proven_class(&class, room)? {
+                return Ok((class, proven));
             }
         }
         let whole = Key { cut: false, ..*key };
         Ok((whole, self.proven(&whole, room)?))
+    }
+
+    /// Plans of a class that may be cut, if it has some.
+    pub(crate) fn proven_class(&self, class: &Key, room: &Room<'_>) -> Result<Option<Arc<Proven>>, Error> {
+        match self.proven(class, room) {
+            Ok(proven) => Ok(Some(proven).filter(|proven| proven.shortens())),
+            // All ranks come to the same. That a rank failed is no reason to try another plan.
+            Err(Error::NoPlan { .. } | Error::Plan(_)) => Ok(None),
+            Err(other) => Err(other),
+        }
     }
 
     /// The call that this one has its choice and its proofs from: with the first root that sits like its own, if its plan can be renamed and nothing
@@ -214,35 +222,6 @@ impl Book {
     }
 }
 
-/// The length that is chosen for, and stands for those from the one before it on: each of up to a line, then four from one power of two elements to the
-/// next.
-fn alike(bytes: usize, grain: usize) -> usize {
-    in_steps(bytes, grain, 2).unwrap_or(bytes)
-}
-
-/// The length at the end of a step, of which there are `1 << log` from one power of two elements to the next; nothing up to a line, where each length
-/// is of its own.
-fn in_steps(bytes: usize, grain: usize, log: u32) -> Option<usize> {
-    let elements = bytes / grain;
-    let many = bytes > LINE && elements >= 8;
-    many.then(|| elements.next_multiple_of(1 << elements.ilog2().saturating_sub(log)) * grain)
-}
-
-/// From this length on, moving bytes takes longer than exchanging flags, and classes are closer together.
-const LONG: usize = 16 << 10;
-/// Shorter blocks have plans of their own: where they touch, several are copied at once, which a plan that may be cut has to do one by one.
-const LONG_BLOCK: usize = 1 << 10;
-
-impl Key {
-    /// The longest call of the class whose plans carry this one out, being cut for it; nothing if it has plans of its own.
-    pub(crate) fn class(&self) -> Option<Key> {
-        let log = if self.bytes > LONG { 4 } else { 2 };
-        let worth = !self.collective.has_blocks() || self.bytes > LONG_BLOCK;
-        let bytes = in_steps(self.bytes, self.grain, log).filter(|_| self.cut && worth)?;
-        Some(Key { bytes, ..*self })
-    }
-}
-
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
@@ -254,26 +233,6 @@ mod tests {
     use lineweave_core::collective::Collective;
     use lineweave_core::topology::Shape;
     use std::cell::Cell;
-
-    #[test]
-    fn lengths_that_stand_for_others_are_few_and_stand_for_themselves() {
-        let stand = |grain: usize, most: usize| {
-            let lengths = (0..most).step_by(grain).map(|bytes| alike(bytes, grain));
-            lengths.collect::<std::collections::BTreeSet<_>>()
-        };
-        assert!(stand(8, 8000).len() <= 8 + 4 * 7 + 1);
-        for grain in [1, 3, 8, 24] {
-            for &bytes in &stand(grain, 1 << 14) {
-                assert_eq!((bytes % grain, alike(bytes, grain)), (0, bytes), "grain {grain}");
-            }
-            assert!((0..1 << 14)
-                .step_by(grain)
-                .all(|bytes| (bytes..=bytes + bytes / 4 + grain).contains(&alike(bytes, grain))));
-        }
-        for power in 0..40 {
-            assert_eq!(alike(1 << power, 1), 1 << power);
-        }
-    }
 
     #[test]
     fn a_choice_for_a_length_alike_is_a_plan_for_every_length_and_root() {

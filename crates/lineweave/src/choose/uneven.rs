@@ -1,13 +1,14 @@
 //! The plans of calls whose blocks have different lengths.
 //!
-//! A plan fits one set of lengths. So each set that comes is chosen for, proven and compiled once, and kept for when it
-//! comes again, as it does in most programs; of many sets the older ones are forgotten. The blocks go window by window
+//! They are carried out by the plans for even blocks of the longest length's class, cut for each block (`compile/cut.rs`). Sets with far
+//! shorter blocks than the longest, and those with operators of the program, have plans of their own: each such set that comes is chosen for,
+//! proven and compiled once, and kept for when it comes again; of many sets the older ones are forgotten. The blocks go window by window
 //! like others. A window covers less of them as the shorter ones end: windows that cover the same are runs of one plan.
 
 use super::book::{Book, Room};
 use super::record::Proofs;
 use super::sets::{Outcome, Prepared, Proven, Set};
-use super::shelf::Key;
+use crate::compile::PlanId;
 use crate::error::Error;
 use crate::tuning::Chosen;
 use lineweave_core::collective::Collective;
@@ -33,26 +34,15 @@ impl Book {
     }
 
     /// Takes the plans for a set of lengths in; those that are forgotten for them are returned.
-    pub(crate) fn keep_set(
-        &mut self,
-        set: Set,
-        prepared: &Arc<Prepared>,
-        weight: usize,
-    ) -> Vec<Arc<Prepared>> {
-        self.past.sets.0.insert(set, Arc::clone(prepared), weight)
+    pub(crate) fn keep_set(&mut self, set: Set, prepared: &Arc<Prepared>, weight: usize) -> Vec<PlanId> {
+        let gone = self.past.sets.keep(set, Arc::clone(prepared), weight);
+        let plans = gone.iter().flat_map(|prepared| &prepared.stretches).map(|stretch| stretch.plan);
+        plans.chain(self.forget_beyond()).collect()
     }
 
     fn uneven_question(&self, key: &Set, room: &Room<'_>) -> Question {
         let bytes = key.counts.iter().copied().max().unwrap_or(0);
-        let even = Key {
-            collective: key.collective,
-            bytes,
-            grain: key.grain,
-            association: key.association,
-            root: key.root,
-            reach: key.reach,
-            cut: false,
-        };
+        let even = key.even(bytes);
         let uneven = Some(Arc::new(blocks(key, self.shape.ranks())));
         Question { uneven, ..self.question(&even, room) }
     }

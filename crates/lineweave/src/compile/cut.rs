@@ -1,11 +1,14 @@
 //! A compiled plan, cut for shorter messages or blocks: see [`Plan::cut`](lineweave_core::plan::Plan::cut).
 //!
 //! The steps that touch callers' buffers are kept as they were compiled. When the next window has another length, they are made of these anew, which
-//! takes a fraction of the time that they take to run.
+//! takes a fraction of the time that they take to run. Each block may have a length of its own.
 
 use super::step::{Addr, Chain, Double, Step, IN, OUT, PEERS};
-use super::{Compiled, Steps};
-use lineweave_core::plan::Plan;
+use super::{Compiled, Peer, Steps};
+use lineweave_core::collective::Collective;
+use lineweave_core::plan::{Blocks, Grid, Plan, Space, Uneven};
+use std::ops::Range;
+use std::sync::Arc;
 
 /// Bytes of a window of each block, or of the message, and bytes from one block to the next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,6 +22,8 @@ pub struct Span {
 impl Span {
     /// For plans that are not cut.
     pub const NONE: Span = Span { bytes: 0, of: 0 };
+    /// For plans that were cut to blocks of different lengths before ([`Compiled::cut_to`]).
+    pub const UNEVEN: Span = Span { bytes: 0, of: usize::MAX };
 }
 
 /// A step that depends on the length.
@@ -47,6 +52,13 @@ pub(super) struct Cuts {
     pitch: usize,
     /// For what the steps are made now.
     now: Option<Span>,
+    /// Blocks of different lengths that they were made for last, and from where on in each.
+    uneven: Option<(Blocks, usize)>,
+    /// Whose buffers they are of.
+    collective: Collective,
+    ranks: usize,
+    root: usize,
+    rank: usize,
 }
 
 /// What is left of a step without bytes.
@@ -57,8 +69,8 @@ fn of_users(addr: Addr) -> bool {
 }
 
 impl Cuts {
-    /// Of a plan that has `pitch` bytes from one block to the next.
-    fn of(steps: &Steps, pitch: usize) -> Cuts {
+    /// Of a rank's part of a plan that has `pitch` bytes from one block to the next.
+    fn of(steps: &Steps, pitch: usize, plan: &Plan, rank: usize) -> Cuts {
         let cut = |(number, &step): (usize, &Step)| {
             let listed = match step {
                 Step::FoldTwice { number } => Listed::Double(steps.doubles[number as usize]),
@@ -81,7 +93,16 @@ impl Cuts {
             };
             depends.then_some(Cut { number, step, listed })
         };
-        Cuts { steps: steps.all.iter().enumerate().filter_map(cut).collect(), pitch, now: None }
+        Cuts {
+            steps: steps.all.iter().enumerate().filter_map(cut).collect(),
+            pitch,
+            now: None,
+            uneven: None,
+            collective: plan.collective,
+            ranks: plan.ranks,
+            root: plan.root.index(),
+            rank,
+        }
     }
 
     pub fn bytes(&self) -> usize {
@@ -96,8 +117,8 @@ impl Cuts {
 impl Compiled {
     /// Has it be cut before each run, if its plan can be: who asks for it has a proof that [says so](lineweave_core::verify::Proof::shortens).
     #[must_use]
-    pub fn with_cuts(self, plan: &Plan) -> Compiled {
-        let cuts = plan.pitch().map(|pitch| Cuts::of(&self.steps, pitch));
+    pub fn with_cuts(self, plan: &Plan, rank: usize) -> Compiled {
+        let cuts = plan.pitch().map(|pitch| Cuts::of(&self.steps, pitch, plan, rank));
         Compiled { steps: Steps { cuts, ..self.steps }, ..self }
     }
 
@@ -105,15 +126,46 @@ impl Compiled {
     #[inline(always)]
     pub fn cut(&mut self, span: Span) {
         if self.steps.cuts.as_ref().is_some_and(|cuts| cuts.now != Some(span)) {
-            self.cut_anew(span);
+            self.cut_anew(span, None);
+        }
+    }
+
+    /// Has the next run, of [`Span::UNEVEN`], be of these bytes of blocks of different lengths, none of which has more of them than the plan's.
+    pub fn cut_to(&mut self, blocks: &Blocks, window: Range<usize>) {
+        let (Some(cuts), Blocks::Uneven(uneven)) = (&self.steps.cuts, blocks) else { return };
+        // Windows that lie in every block are cut alike.
+        let inner = window.start == 0 || uneven.counts().iter().all(|&count| count >= window.end);
+        let window = if inner { 0..window.len() } else { window };
+        let same = |(known, from): &(Blocks, usize)| *from == window.start && known == blocks;
+        if cuts.now != Some(Span::UNEVEN) || !cuts.uneven.as_ref().is_some_and(same) {
+            self.cut_anew(Span::UNEVEN, Some((blocks.clone(), window)));
+        }
+    }
+
+    /// Blocks of these lengths, made anew unless they are those of the last run.
+    pub fn blocks_of(&self, lengths: &[usize]) -> Option<Blocks> {
+        let cuts = self.steps.cuts.as_ref()?;
+        match &cuts.uneven {
+            Some((known @ Blocks::Uneven(uneven), _)) if uneven.counts() == lengths => Some(known.clone()),
+            _ => Some(Blocks::Uneven(Arc::new(match cuts.collective {
+                Collective::Alltoall => Uneven::by_pair(cuts.ranks, lengths.to_vec()),
+                _ => Uneven::by_rank(lengths.to_vec()),
+            }))),
         }
     }
 
     #[cold]
-    fn cut_anew(&mut self, span: Span) {
+    fn cut_anew(&mut self, span: Span, uneven: Option<(Blocks, Range<usize>)>) {
         let Steps { all, doubles, chains, cuts: Some(cuts) } = &mut self.steps else { return };
         cuts.now = Some(span);
-        let maker = Maker { pitch: cuts.pitch, span, grain: self.grain };
+        let Cuts { collective, ranks, root, rank, .. } = *cuts;
+        let to = match &uneven {
+            None => To::Even(span),
+            Some((blocks, window)) => {
+                To::Uneven(Grid { collective, ranks, root, bytes: 0, blocks }, window.clone())
+            }
+        };
+        let maker = Maker { pitch: cuts.pitch, to, rank, peers: &self.peers, grain: self.grain };
         for Cut { number, step, listed } in &cuts.steps {
             let left = match (*step, listed) {
                 (Step::FoldTwice { number }, Listed::Double(double)) => {
@@ -128,17 +180,29 @@ impl Compiled {
             };
             all[*number] = if left == 0 { NOTHING } else { maker.step(*step) };
         }
+        if let Some((blocks, window)) = uneven {
+            cuts.uneven = Some((blocks, window.start));
+        }
     }
 }
 
-/// Makes steps for a span.
-struct Maker {
+/// What steps are made for.
+enum To<'a> {
+    Even(Span),
+    /// These bytes of each block.
+    Uneven(Grid<'a>, Range<usize>),
+}
+
+/// Makes steps.
+struct Maker<'a> {
     pitch: usize,
-    span: Span,
+    to: To<'a>,
+    rank: usize,
+    peers: &'a [Peer],
     grain: usize,
 }
 
-impl Maker {
+impl Maker<'_> {
     fn step(&self, step: Step) -> Step {
         match step {
             Step::Move { src, dst, len } => match self.left(&[src, dst], len) {
@@ -166,10 +230,7 @@ impl Maker {
                 len => Step::WaitBytes { at, home, value, dst: self.at(dst), len: len as u32, apart },
             },
             Step::WaitPlace { at, home, value, base, near, bytes } => {
-                let last = bytes.saturating_sub(1);
-                let within = (last % self.pitch + 1).min(self.span.bytes);
-                let within = if last < self.pitch { within } else { self.span.bytes };
-                let bytes = if bytes == 0 { 0 } else { last / self.pitch * self.span.of + within };
+                let bytes = if bytes == 0 { 0 } else { self.reached(base, bytes - 1) };
                 Step::WaitPlace { at, home, value, base, near, bytes }
             }
             step => step,
@@ -195,12 +256,47 @@ impl Maker {
         Double { a, b, dst, also, elements }
     }
 
+    /// Bytes of a peer's buffer up to the last one that is reached, which is `last` in the whole plan.
+    fn reached(&self, base: u32, last: usize) -> usize {
+        match &self.to {
+            To::Even(span) if last < self.pitch => (last % self.pitch + 1).min(span.bytes),
+            To::Even(span) => last / self.pitch * span.of + span.bytes,
+            To::Uneven(..) => {
+                let ends = (0..=last / self.pitch).map(|block| {
+                    let start = Addr { base, offset: block * self.pitch };
+                    let (at, left) = self.place(start);
+                    if left == 0 {
+                        0
+                    } else {
+                        at + left
+                    }
+                });
+                ends.max().unwrap_or(0)
+            }
+        }
+    }
+
+    /// Where a place of a caller's buffer is in what is made, and how many bytes are left of its block there.
+    fn place(&self, addr: Addr) -> (usize, usize) {
+        let (block, within) = (addr.offset / self.pitch, addr.offset % self.pitch);
+        match &self.to {
+            To::Even(span) => (block * span.of + within, span.bytes.saturating_sub(within)),
+            To::Uneven(grid, window) => {
+                let space = match addr.base {
+                    IN => Space::In,
+                    OUT => Space::Out,
+                    peer => self.peers[(peer - PEERS) as usize].space,
+                };
+                let place = grid.place(self.rank, space, block);
+                let left = place.len().min(window.end).saturating_sub(window.start);
+                (place.start + within, left.saturating_sub(within))
+            }
+        }
+    }
+
     fn at(&self, addr: Addr) -> Addr {
         match of_users(addr) {
-            true => {
-                let (block, within) = (addr.offset / self.pitch, addr.offset % self.pitch);
-                Addr { offset: block * self.span.of + within, ..addr }
-            }
+            true => Addr { offset: self.place(addr).0, ..addr },
             false => addr,
         }
     }
@@ -208,8 +304,7 @@ impl Maker {
     /// Bytes of `len` that are left of what lies at these places.
     fn left(&self, places: &[Addr], len: usize) -> usize {
         let users = places.iter().filter(|&&addr| of_users(addr));
-        let left = users.map(|addr| self.span.bytes.saturating_sub(addr.offset % self.pitch));
-        left.fold(len, usize::min)
+        users.map(|&addr| self.place(addr).1).fold(len, usize::min)
     }
 
     fn elements(&self, places: &[Addr], elements: usize) -> usize {

@@ -7,6 +7,8 @@ use crate::called::{Called, Key};
 use crate::choose::{Prepared, Sequence};
 use crate::compile::{PlanId, Span};
 use crate::kernel::{Fold, ScaleFn};
+use lineweave_core::plan::Blocks;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The windows of a call that are left.
@@ -16,7 +18,9 @@ pub(crate) enum Windows {
     Nothing,
     /// Over a message or over blocks of one length: from `at` on, of so many bytes.
     Even { sequence: Sequence, at: usize, bytes: usize },
-    /// Over blocks of different lengths: from window `turn` of a stretch on.
+    /// Over blocks of different lengths, the longest of so many bytes, by plans that are cut for each: from `at` on.
+    Cut { sequence: Sequence, blocks: Blocks, at: usize, longest: usize },
+    /// The same by plans for these lengths alone: from window `turn` of a stretch on.
     Uneven { prepared: Arc<Prepared>, stretch: usize, turn: usize },
 }
 
@@ -29,12 +33,26 @@ impl Windows {
                 let (plan, window) = sequence.next(bytes - at);
                 Some(MessageWindow { plan, at: *at, span: Span { bytes: window, of: *bytes } })
             }
+            Windows::Cut { sequence, at, longest, .. } => {
+                let (plan, _) = sequence.next(longest - at);
+                Some(MessageWindow { plan, at: *at, span: Span::UNEVEN })
+            }
             Windows::Uneven { prepared, stretch, turn } => {
                 let stretch = prepared.stretches.get(*stretch)?;
                 let at = stretch.from + turn * stretch.window;
                 let span = Span { bytes: stretch.window, of: stretch.window };
                 Some(MessageWindow { plan: stretch.plan, at, span })
             }
+        }
+    }
+
+    /// The blocks that the next one's plan is to be cut for, and which bytes of them.
+    pub fn blocks(&self) -> Option<(&Blocks, Range<usize>)> {
+        match self {
+            Windows::Cut { sequence, blocks, at, longest } => {
+                Some((blocks, *at..at + sequence.next(longest - at).1))
+            }
+            Windows::Nothing | Windows::Even { .. } | Windows::Uneven { .. } => None,
         }
     }
 
@@ -46,6 +64,12 @@ impl Windows {
             Windows::Even { at, bytes, .. } => {
                 *at += window;
                 if at >= bytes {
+                    *self = Windows::Nothing;
+                }
+            }
+            Windows::Cut { sequence, at, longest, .. } => {
+                *at += sequence.next(*longest - *at).1;
+                if at >= longest {
                     *self = Windows::Nothing;
                 }
             }

@@ -103,7 +103,22 @@ impl Engine {
 
     fn make_sequence(&mut self, key: Key) -> Result<Sequence, Error> {
         let (key, proven) = self.book.proven_for(&key, &self.room())?;
-        let sequence = self.compile(&key, &proven)?;
+        self.take_in(key, &proven)
+    }
+
+    /// The plans of a class of calls, to be cut for each; nothing if it has none.
+    pub(super) fn class_sequence(&mut self, class: Key) -> Result<Option<Sequence>, Error> {
+        if let Some(sequence) = self.book.remembered_class(&class) {
+            return Ok(Some(sequence));
+        }
+        self.set_up(|engine| match engine.book.proven_class(&class, &engine.room())? {
+            Some(proven) => engine.take_in(class, &proven).map(Some),
+            None => Ok(None),
+        })
+    }
+
+    fn take_in(&mut self, key: Key, proven: &Proven) -> Result<Sequence, Error> {
+        let sequence = self.compile(&key, proven)?;
         if proven.has_counters() {
             self.book.keep(key, sequence);
             return Ok(sequence);

@@ -4,8 +4,9 @@ use super::call_plan::{CallPlan, Preface, Windows};
 use super::job::Agreed;
 use super::run::Buffers;
 use super::state::Engine;
+use super::uneven::Uneven;
 use crate::call::{expect_length, CallSpec};
-use crate::choose::{has_two_buffers, Prepared, Ready, Sequence};
+use crate::choose::{has_two_buffers, Ready, Sequence};
 use crate::error::Error;
 use crate::kernel::{scale_fn, Fold};
 use lineweave_core::collective::Collective;
@@ -80,7 +81,7 @@ impl Engine {
     }
 
     /// Whether the plans of a call may run on one buffer.
-    fn all_in_place(&self, sequence: &Sequence) -> bool {
+    pub(super) fn all_in_place(&self, sequence: &Sequence) -> bool {
         sequence.plans().all(|plan| self.runs_in_place(plan))
     }
 
@@ -145,14 +146,14 @@ impl Engine {
             Some(o) => (Fold::of(o, element).map_err(undefined)?, scale_fn(o, element)),
         };
         // What a fold's window writes may be where another block of the input lies.
-        let copies = |prepared: &Prepared| collective.folds() || !prepared.in_place;
-        let mut prepared = self.uneven(&call, &lengths, agreed.shared)?;
+        let copies = |uneven: &Uneven| collective.folds() || !uneven.in_place;
+        let mut uneven = self.uneven(&call, &lengths, agreed.shared)?;
         // Every rank takes the same: what a copy of the input was made for could not be reached.
-        if agreed.shared && agreed.in_place && copies(&prepared) {
-            prepared = self.uneven(&call, &lengths, false)?;
+        if agreed.shared && agreed.in_place && copies(&uneven) {
+            uneven = self.uneven(&call, &lengths, false)?;
         }
-        let copied = (in_place && copies(&prepared)).then_some(given);
-        let windows = Windows::Uneven { prepared, stretch: 0, turn: 0 };
+        let copied = (in_place && copies(&uneven)).then_some(given);
+        let windows = uneven.windows;
         let scale = scale.map(|scale| (scale, counts[self.rank()]));
         let called = call.called(self.reproducible()).of_blocks(&lengths);
         Ok(CallPlan { call, called, windows, fold, scale, copied, aliased: false, lengths })

@@ -64,7 +64,7 @@ impl Engine {
         }
         self.plans.scratch.grow(compiled.acc)?;
         self.plans.reach_room.grow(3 * compiled.piece)?;
-        Ok(self.plans.add(if cut { compiled.with_cuts(plan) } else { compiled }))
+        Ok(self.plans.add(if cut { compiled.with_cuts(plan, self.rank) } else { compiled }))
     }
 
     /// Gives plans up that will not be run again. Every rank must give up the same between the same calls.

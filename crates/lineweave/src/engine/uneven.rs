@@ -1,22 +1,32 @@
 //! The plans of calls whose blocks have different lengths.
 
+use super::call_plan::Windows;
 use super::state::Engine;
 use crate::call::CallSpec;
 use crate::choose::{Prepared, Reach, Set, Stretch};
 use crate::error::Error;
+use crate::kernel::Operator;
+use lineweave_core::collective::Collective;
 use std::sync::Arc;
+
+/// How blocks of different lengths are gone through.
+pub(super) struct Uneven {
+    pub windows: Windows,
+    /// Every plan is right when input and output are one buffer.
+    pub in_place: bool,
+}
 
 impl Engine {
     /// The plans for blocks of these lengths in bytes; `shared` if all buffers of all ranks lie in heaps.
     ///
     /// # Errors
     /// Those of choosing a plan.
-    pub(crate) fn uneven(
+    pub(super) fn uneven(
         &mut self,
         call: &CallSpec,
         counts: &[usize],
         shared: bool,
-    ) -> Result<Arc<Prepared>, Error> {
+    ) -> Result<Uneven, Error> {
         let collective = call.collective;
         let longest = counts.iter().copied().max().unwrap_or(0);
         let set = Set {
@@ -27,10 +37,30 @@ impl Engine {
             reach: if shared { Reach::Heap } else { self.book.reach(longest) },
             counts: counts.into(),
         };
-        if let Some(known) = self.book.known_set(&set) {
-            return Ok(known);
+        let user_operator = matches!(call.operator, Some(Operator::User(_)));
+        if let Some(class) = set.class(user_operator) {
+            if let Some(sequence) = self.class_sequence(class)? {
+                if let Some(blocks) = self.plans[sequence.plan].blocks_of(counts) {
+                    // Two buffers are one, block by block, where each gives as much as it takes.
+                    let in_place = self.all_in_place(&sequence) && self.gives_what_it_takes(&set);
+                    let windows = Windows::Cut { sequence, blocks, at: 0, longest };
+                    return Ok(Uneven { windows, in_place });
+                }
+            }
         }
-        self.set_up(|engine| engine.make_uneven(set, longest))
+        let prepared = match self.book.known_set(&set) {
+            Some(known) => known,
+            None => self.set_up(|engine| engine.make_uneven(set, longest))?,
+        };
+        let in_place = prepared.in_place;
+        Ok(Uneven { windows: Windows::Uneven { prepared, stretch: 0, turn: 0 }, in_place })
+    }
+
+    /// Whether any two ranks give each other as much, where all have blocks for all.
+    fn gives_what_it_takes(&self, set: &Set) -> bool {
+        let ranks = self.ranks();
+        let even = |i: usize| (0..i).all(|j| set.counts[i * ranks + j] == set.counts[j * ranks + i]);
+        set.collective != Collective::Alltoall || (0..ranks).all(even)
     }
 
     fn make_uneven(&mut self, set: Set, longest: usize) -> Result<Arc<Prepared>, Error> {
@@ -45,7 +75,7 @@ impl Engine {
         let ops: usize = proven.iter().map(|p| p.proved.part.ops).sum();
         let weight = ops / self.ranks();
         let old = self.book.keep_set(set, &prepared, weight);
-        self.give_up(old.iter().flat_map(|p| p.stretches.iter().map(|s| s.plan)));
+        self.give_up(old.into_iter());
         Ok(prepared)
     }
 }

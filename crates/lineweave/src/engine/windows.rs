@@ -50,6 +50,9 @@ impl Engine {
         loop {
             if left.run.is_none() {
                 let Some(MessageWindow { plan, at, span }) = left.windows.now() else { return Ok(()) };
+                if let Some((blocks, window)) = left.windows.blocks() {
+                    self.plans[plan].cut_to(blocks, window);
+                }
                 let run = self.begin_run(plan, span, mode)?;
                 // A null buffer is one that the plan does not touch.
                 let (mut input, output) = (input.wrapping_add(at), output.wrapping_add(at));

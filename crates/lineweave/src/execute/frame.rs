@@ -108,7 +108,7 @@ impl Frame<'_> {
 
     fn note(&mut self, plan: &Compiled, owner: Addr, done: Result<(), Errno>) -> bool {
         if let Err(why) = done {
-            self.unreached = Some((plan.peers[(owner.base - PEERS) as usize].0, why));
+            self.unreached = Some((plan.peers[(owner.base - PEERS) as usize].rank, why));
         }
         done.is_ok()
     }

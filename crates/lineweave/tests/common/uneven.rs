@@ -16,6 +16,41 @@ pub fn uneven(comm: &mut Communicator, longest: &[usize]) -> Outcome {
     Ok(cases)
 }
 
+/// So many tables of lengths, each another one, of which few plans are held. Short ones and long ones, with blocks that are empty, and all of one.
+pub fn many(comm: &mut Communicator, tables: usize) -> Outcome {
+    // With plans of its own.
+    let comm = &mut comm.dup().map_err(say)?;
+    let (rank, ranks) = (comm.rank(), comm.ranks());
+    let mut cases = 0;
+    for table in 0..tables {
+        let most = [3, 20, 200, 2000][table % 4] + table;
+        let counts: Vec<usize> = (0..ranks)
+            .map(|r| match (r * 7 + table * 3) % ranks {
+                0 if ranks > 2 => 0,
+                part => most - part * most / (2 * ranks),
+            })
+            .collect();
+        let total = sum(&counts);
+        let of = |r: usize, len: usize| -> Vec<u32> { (0..len).map(|i| contribution(r, i, table)).collect() };
+        let gathered: Vec<u32> = (0..ranks).flat_map(|r| of(r, counts[r])).collect();
+        let mut all = vec![u32::MAX; total];
+        comm.allgatherv(&of(rank, counts[rank]), &mut all, &counts).map_err(say)?;
+        let start = sum(&counts[..rank]);
+        let sums = |i| (0..ranks).fold(0u32, |sum, r| sum.wrapping_add(contribution(r, i, table)));
+        let mut part = vec![u32::MAX; counts[rank]];
+        comm.reduce_scatter(&of(rank, total), &mut part, &counts, Operator::Sum).map_err(say)?;
+        if all != gathered || part != (start..start + counts[rank]).map(sums).collect::<Vec<_>>() {
+            return Err(format!("table {table} of {counts:?}: wrong at rank {rank} of {ranks}"));
+        }
+        cases += 2;
+    }
+    // Some twenty classes of lengths, two collectives.
+    match comm.setup().plans {
+        0..=48 => Ok(cases),
+        held => Err(format!("{held} plans are held after {tables} tables of lengths")),
+    }
+}
+
 /// Lengths from 0 to `most`, all of it for someone.
 fn lengths(n: usize, most: usize, salt: usize) -> Vec<usize> {
     let mut counts: Vec<usize> = (0..n).map(|i| most * ((i * 5 + salt) % 4) / 3).collect();

@@ -49,7 +49,8 @@ fn work(job: &str, comm: &mut Communicator) -> Result<String, String> {
         "blocks" => {
             let sizes = [0, 1, 14, 257, 30_000];
             let even = common::blocks::blocks(comm, &sizes)? + common::blocks::scans(comm, &sizes)?;
-            Ok((even + common::uneven::uneven(comm, &[0, 1, 13, 999])?).to_string())
+            let uneven = common::uneven::uneven(comm, &[0, 1, 13, 999])? + common::uneven::many(comm, 150)?;
+            Ok((even + uneven).to_string())
         }
         "mixed" => count(common::mixed(comm, 400)),
         "shared plans" => count(common::shared::plans(comm, &[0, 1, 13, 3001])),

@@ -65,6 +65,9 @@ struct Made {
     again_ns: f64,
     /// Plans that a rank holds after that.
     plans: usize,
+    /// As many allgathers of blocks of different lengths, each of others, and what a rank holds after those.
+    uneven_ns: f64,
+    uneven_plans: usize,
 }
 
 /// What a rank has to say.
@@ -143,14 +146,17 @@ fn show(calls: &[Call], made: &[Made], session: &mut Session) -> Result<(), CliE
         "all of them",
         "again",
         "plans held",
+        "uneven",
+        "plans held",
     ];
-    let mut shown = table(&heading, &[0, 1, 2, 3, 4, 5, 6, 7, 8]);
+    let mut shown = table(&heading, &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
     for team in made {
         let sweep = format!("{} x {}", team.lengths, team.roots);
         let times = [team.join_ns, team.duplicate_ns, team.duplicate_first_ns, team.free_ns].map(time);
         let cells = [team.ranks.to_string()].into_iter().chain(times);
         let sweeps = [sweep, time(team.sweep_ns), time(team.again_ns), team.plans.to_string()];
-        shown.add_row(cells.chain(sweeps));
+        let uneven = [time(team.uneven_ns), team.uneven_plans.to_string()];
+        shown.add_row(cells.chain(sweeps).chain(uneven));
     }
     session.out.table(&shown)
 }
@@ -225,6 +231,8 @@ impl Answer {
         mine.sweep_ns = mine.sweep_ns.max(theirs.sweep_ns);
         mine.again_ns = mine.again_ns.max(theirs.again_ns);
         mine.plans = mine.plans.max(theirs.plans);
+        mine.uneven_ns = mine.uneven_ns.max(theirs.uneven_ns);
+        mine.uneven_plans = mine.uneven_plans.max(theirs.uneven_plans);
         self
     }
 }
@@ -270,6 +278,7 @@ pub fn rank(text: &str) -> Result<(), CliError> {
         *sweep = ns(start);
     }
     let ([sweep_ns, again_ns], plans) = (sweeps, comm.setup().plans);
+    let (uneven_ns, uneven_plans) = (uneven(&mut comm, lengths)?, comm.setup().plans);
     let made = Made {
         ranks,
         join_ns,
@@ -281,6 +290,8 @@ pub fn rank(text: &str) -> Result<(), CliError> {
         sweep_ns,
         again_ns,
         plans,
+        uneven_ns,
+        uneven_plans,
     };
     let answer = serde_json::to_string(&Answer { calls, made }).map_err(|e| CliError::Output(e.into()))?;
     writeln!(std::io::stdout(), "{answer}").map_err(CliError::Output)
@@ -297,4 +308,22 @@ fn twice(comm: &mut Communicator, bytes: usize) -> Result<[f64; 2], CliError> {
         *took = ns(start);
     }
     Ok(took)
+}
+
+/// Allgathers by so many tables of lengths: the blocks of table `n` have from `n` to `2 n` doubles.
+fn uneven(comm: &mut Communicator, tables: usize) -> Result<f64, CliError> {
+    let (rank, ranks) = (comm.rank(), comm.ranks());
+    let data = vec![1.0; 2 * tables + 1];
+    let mut all = vec![0.0; ranks * data.len()];
+    comm.barrier()?;
+    let start = Instant::now();
+    for table in 1..=tables {
+        // From as many to twice as many, in another order each time.
+        let counts: Vec<usize> =
+            (0..ranks).map(|r| table + (r * 7 + table * 3) % ranks * table / ranks).collect();
+        let total = counts.iter().sum();
+        comm.allgatherv(&data[..counts[rank]], &mut all[..total], &counts)?;
+    }
+    comm.barrier()?;
+    Ok(ns(start))
 }

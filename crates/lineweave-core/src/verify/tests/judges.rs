@@ -1,7 +1,7 @@
 //! The checker beside its second judge, on plans of every algorithm.
 
 use super::*;
-use crate::plan::{Blocks, Carry, Take};
+use crate::plan::{Blocks, Carry, Take, Uneven};
 
 /// Plans of every algorithm that are small enough to be looked at step by step.
 fn small_plans() -> Vec<Plan> {
@@ -98,6 +98,80 @@ fn a_plan_that_is_cut_delivers_what_is_left_and_touches_nothing_else() {
     }
     assert!(judged >= 3 * plans, "{judged} of {plans} plans");
     assert_eq!(whole.into_iter().collect::<Vec<_>>(), Vec::<String>::new(), "have plans of their own");
+}
+
+/// Blocks of lengths out of these, each table another mixture: for each rank, or for each pair.
+fn tables(collective: Collective, ranks: usize, lengths: &[usize]) -> Vec<Uneven> {
+    let many = if collective == Collective::Alltoall { ranks * ranks } else { ranks };
+    let steps = [1, 3, lengths.len() / 2 + 1];
+    let tables = (0..lengths.len()).zip(steps.iter().cycle()).map(|(first, step)| {
+        (0..many).map(|i| lengths[(first + i * step + i * i) % lengths.len()]).collect::<Vec<_>>()
+    });
+    let uneven = |counts: Vec<usize>| match collective {
+        Collective::Alltoall => Uneven::by_pair(ranks, counts),
+        _ => Uneven::by_rank(counts),
+    };
+    tables.map(uneven).collect()
+}
+
+#[test]
+fn a_plan_that_is_cut_to_uneven_blocks_delivers_each_and_touches_nothing_else() {
+    let (mut plans, mut judged, mut proved) = (0, 0, 0);
+    for algorithm in algorithm::all().filter(|a| a.collective.has_blocks()) {
+        for (ranks, direct) in [(2, false), (3, true), (4, false), (5, false)] {
+            let roots = if algorithm.collective.rooted() { ranks } else { 1 };
+            for root in 0..roots {
+                let (bytes, grain) = (240, 8);
+                let flat =
+                    Problem { direct, grain, root, ..Problem::flat(algorithm.collective, ranks, bytes) };
+                let problem = Problem { blocks: Blocks::Apart(bytes + grain), ..flat };
+                for params in (algorithm.candidates)(&problem).into_iter().take(2) {
+                    let plan = algorithm.plan(&problem, &params).unwrap();
+                    assert!(verify(&plan).unwrap().shortens, "{}", plan.name());
+                    plans += 1;
+                    let lengths: Vec<usize> = borders(&plan, plan.pitch().unwrap()).into_iter().collect();
+                    for uneven in tables(algorithm.collective, ranks, &lengths) {
+                        let (name, params, counts) = (plan.name(), &plan.params, uneven.counts().to_vec());
+                        let cut = plan.cut_to(uneven).unwrap();
+                        assert!(
+                            reference::is_cut_to(&cut, &plan),
+                            "{name} {params}, {ranks} ranks, root {root}: {counts:?}"
+                        );
+                        judged += 1;
+                        // Nothing that was not written is read, unless from slot to slot: then the first judge proves it as it is.
+                        proved += usize::from(verify(&cut).is_ok());
+                    }
+                }
+            }
+        }
+    }
+    assert!(
+        judged >= 3 * plans && proved > judged / 4,
+        "{judged} of {plans} plans judged, {proved} proved as they are"
+    );
+}
+
+#[test]
+fn a_plan_whose_blocks_lie_in_others_places_is_not_cut() {
+    let mut b = Builder::new(Collective::Gather, "test", &Params::new(), 2, 0, 8, 1);
+    b.blocks(Blocks::Apart(16));
+    let (slot, full) = (b.slot(8), b.flags("full", Layout::Alone, 1));
+    let (own, there) = (Region::new(Space::In, 0..8), Region::new(Space::Slot { rank: Rank(0), slot }, 0..8));
+    let out = |at| Region::new(Space::Out, at..at + 8);
+    b.mov(1, own, there);
+    b.set(1, full.at(0, 0), 1);
+    b.wait(0, full.at(0, 0), 1);
+    // The second block goes by way of the first one's place.
+    b.mov(0, there, out(0));
+    b.mov(0, out(0), out(16));
+    b.mov(0, own, out(0));
+    b.ring();
+    let plan = b.finish();
+    assert_eq!(verify(&plan).map(|proof| proof.shortens), Ok(false));
+    let judged = |counts: [usize; 2]| {
+        reference::is_cut_to(&plan.cut_to(Uneven::by_rank(counts.to_vec())).unwrap(), &plan)
+    };
+    assert!(judged([8, 8]) && !judged([0, 8]), "and the other judge says why");
 }
 
 #[test]
