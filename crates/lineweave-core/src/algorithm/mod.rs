@@ -238,7 +238,10 @@ impl Algorithm {
     pub fn plan_within(&self, problem: &Problem, params: &Params, most: usize) -> Result<Plan, PlanError> {
         check(problem)?;
         self.check_params(params)?;
-        self.with_home(problem, params, |own| self.make(problem, own, most))
+        self.with_home(problem, params, |own| {
+            self.foresee_within(problem, own, most)?;
+            self.make(problem, own, most)
+        })
     }
 
     /// One rank's part of the plan that [`Algorithm::plan`] gives: `Part::whole(plan, ..).only(rank)`, in memory for this part alone.

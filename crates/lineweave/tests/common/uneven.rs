@@ -22,6 +22,8 @@ pub fn many(comm: &mut Communicator, tables: usize) -> Outcome {
     let comm = &mut comm.dup().map_err(say)?;
     let (rank, ranks) = (comm.rank(), comm.ranks());
     let mut cases = 0;
+    // Of one rank no two blocks differ.
+    let tables = if ranks == 1 { 0 } else { tables };
     for table in 0..tables {
         let most = [3, 20, 200, 2000][table % 4] + table;
         let counts: Vec<usize> = (0..ranks)
