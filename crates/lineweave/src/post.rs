@@ -12,10 +12,11 @@
 //!
 //! What a rank waits for here is an [`Errand`] (`errand.rs`); messages that were started are [`Parcels`] (`parcels.rs`).
 
+mod cell;
 mod errand;
 mod parcels;
 
-pub(crate) use errand::{Errand, Exchange, FlagWait, OnPeer};
+pub(crate) use errand::{Errand, Exchange, FlagWait, OnPeer, Stopped};
 pub(crate) use parcels::{Delivery, Parcels};
 
 use crate::error::Error;
@@ -25,51 +26,11 @@ use crate::segment::{Geometry, Mail, Segment};
 use crate::sync::{AtomicU64, Ordering};
 use crate::wait::{Interrupted, Waiter};
 use crate::watch::Watch;
+use cell::{claim, take_over, Head, CLAIMED, HEAD, OPEN, REVOKED};
 use std::collections::VecDeque;
 
 /// Bytes of messages that are kept for a pair of ranks because other tags were asked for first.
 pub const MOST_KEPT: usize = 1 << 20;
-
-/// Bytes of a cell before its payload: the whole line, so that payloads are aligned.
-const HEAD: usize = 64;
-
-/// What the head of a cell says.
-#[derive(Clone, Copy)]
-#[repr(C)]
-struct Head {
-    tag: u32,
-    /// 1 where `address` is that of the message.
-    direct: u32,
-    /// Of the whole message.
-    bytes: usize,
-    address: usize,
-}
-
-/// Who has a direct message: nobody yet, the receiver that copies it, or the sender that took it back.
-const OPEN: u64 = 0;
-const CLAIMED: u64 = 1;
-const REVOKED: u64 = 2;
-
-/// How sending or receiving ended without success.
-#[derive(Debug)]
-pub(crate) enum Stopped {
-    /// The wait was ended; the communicator fails.
-    Interrupted(Interrupted),
-    /// Refused; the communicator can be used on.
-    Refused(Error),
-}
-
-impl From<Interrupted> for Stopped {
-    fn from(interrupted: Interrupted) -> Stopped {
-        Stopped::Interrupted(interrupted)
-    }
-}
-
-impl From<Error> for Stopped {
-    fn from(error: Error) -> Stopped {
-        Stopped::Refused(error)
-    }
-}
 
 /// One rank's ends of the rings that it uses.
 #[derive(Debug, Default)]
@@ -228,18 +189,6 @@ impl Source {
     fn keeps(&self, bytes: usize) -> bool {
         bytes <= MOST_KEPT - self.kept_bytes
     }
-}
-
-/// The word behind a cell's head by which a direct message is claimed or revoked.
-fn claim<'a>(cell: *mut u8) -> &'a AtomicU64 {
-    // SAFETY: the last word of the head's line, in the segment that the caller keeps mapped, only ever used as an atomic.
-    unsafe { &*cell.add(HEAD - size_of::<u64>()).cast::<AtomicU64>() }
-}
-
-/// Moves a direct message from open to `to`; whether it was open.
-fn take_over(cell: *mut u8, to: u64) -> bool {
-    // Relaxed on failure: nothing is read because of it. SYNC: claim.
-    claim(cell).compare_exchange(OPEN, to, Ordering::AcqRel, Ordering::Relaxed).is_ok()
 }
 
 impl Mailbox<'_> {

@@ -5,12 +5,14 @@
 
 mod files;
 mod kept;
+mod origin;
 
 pub use files::{
     cache, cache_directory, is_of, parse_costs, read_profile, CHOICES_FILE, COSTS_FILE, PROFILE_FILE,
 };
 use files::{read, Read};
 pub use kept::remove_kept;
+pub use origin::Origin;
 
 use crate::error::Error;
 use crate::kernel::CopyPolicy;
@@ -33,48 +35,6 @@ use std::path::PathBuf;
 /// Shorter messages go through boxes, and plans with cross-memory attach are not even costed: a system call that copies nothing took
 /// 0.45 us on a Xeon and 1.45 us on an EPYC (both in a VM), in which 16 KiB and more pass through a box.
 pub const ATTACH_FROM: usize = 16 << 10;
-
-/// Where a model came from.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum Origin {
-    /// A profile of this machine.
-    Profile {
-        /// Its file.
-        file: PathBuf,
-    },
-    /// Costs of a machine like this one, which `lineweave profile adopt` wrote.
-    Costs {
-        /// Their file.
-        file: PathBuf,
-        /// The name of the machine's description.
-        name: String,
-    },
-    /// A shipped description, because there is no profile.
-    Machine {
-        /// Its name.
-        name: String,
-        /// Why this one.
-        why: String,
-    },
-}
-
-impl std::fmt::Display for Origin {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Origin::Profile { file } => write!(f, "profile {}", file.display()),
-            Origin::Costs { file, name } => {
-                write!(
-                    f,
-                    "costs of {name}, {}; `lineweave tune` measures what they cannot tell",
-                    file.display()
-                )
-            }
-            Origin::Machine { name, why } => {
-                write!(f, "machine description {name} ({why}); run `lineweave tune` to measure this machine")
-            }
-        }
-    }
-}
 
 /// An algorithm that is used whatever the model says.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

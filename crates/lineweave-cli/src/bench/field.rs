@@ -1,7 +1,8 @@
 //! The best of others, measured elsewhere and shipped as data (`bench/field/`), beside lineweave's own times.
 
-use super::definition::{Buffers, Subject, Team};
+use super::definition::{Buffers, Team};
 use super::row::Row;
+use super::subject::Subject;
 use lineweave_core::collective::Collective;
 use serde::{Deserialize, Serialize};
 

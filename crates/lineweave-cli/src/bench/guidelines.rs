@@ -1,8 +1,9 @@
 //! Self-consistent performance guidelines (MEASURING.md, rule 13; Traeff, Gropp and Thakur, IEEE TPDS 2010): where
 //! one is violated, a better plan was at hand.
 
-use super::definition::{Subject, Team};
+use super::definition::Team;
 use super::row::Row;
+use super::subject::Subject;
 use lineweave_core::collective::Collective;
 use lineweave_core::units::{Bytes, Nanos};
 use serde::Serialize;

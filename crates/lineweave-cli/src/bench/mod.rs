@@ -10,9 +10,11 @@ pub mod python;
 pub mod record;
 pub mod row;
 pub mod runner;
+pub mod subject;
 
-pub use definition::{Buffers, Definition, DefinitionError, Repeat, Subject, Team};
+pub use definition::{Buffers, Definition, DefinitionError, Repeat, Team};
 pub use peers::{Measurement, PeerError, Peers, Request};
 pub use python::PythonError;
 pub use row::{Row, Skipped};
 pub use runner::{Case, Runner};
+pub use subject::Subject;

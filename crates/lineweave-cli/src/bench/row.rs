@@ -1,7 +1,8 @@
 //! One line of a benchmark's result.
 
-use super::definition::{Buffers, Subject, Team};
+use super::definition::{Buffers, Team};
 use super::peers::stats;
+use super::subject::Subject;
 use lineweave_core::algorithm::spec::Named;
 use lineweave_core::collective::Collective;
 use lineweave_core::profile::Stats;

@@ -4,9 +4,10 @@
 //! 2. A round is one window of every subject. Whoever is not measured sleeps.
 //! 3. The ratio to the floor is taken within rounds, because the machine drifts between them.
 
-use super::definition::{Buffers, Definition, Subject, Team};
+use super::definition::{Buffers, Definition, Team};
 use super::peers::{stats, Measurement, PeerError, Peers, Request};
 use super::row::{algorithm_name, Row, Skipped, Windows};
+use super::subject::Subject;
 use crate::error::CliError;
 use lineweave_core::collective::Collective;
 use lineweave_tune::trial::{Crew, CrewError, Outcome, Rested, Trial};

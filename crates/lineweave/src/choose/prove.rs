@@ -234,6 +234,19 @@ mod tests {
     use lineweave_core::topology::Shape;
     use std::cell::Cell;
 
+    /// A call with root 0 of which nothing is asked of the order.
+    fn key(collective: Collective, bytes: usize, grain: usize) -> Key {
+        Key {
+            collective,
+            bytes,
+            grain,
+            association: Association::Free,
+            root: 0,
+            reach: Reach::Own,
+            cut: false,
+        }
+    }
+
     #[test]
     fn a_choice_for_a_length_alike_is_a_plan_for_every_length_and_root() {
         let charter = Team::new(5).unwrap().charter().clone();
@@ -243,9 +256,7 @@ mod tests {
         for collective in Collective::ALL.into_iter().filter(|c| c.moves_data()) {
             for bytes in [72, 88, 1016, 1032, 8200] {
                 for root in if collective.rooted() { 0..5 } else { 0..1 } {
-                    let association = Association::Free;
-                    let key =
-                        Key { collective, bytes, grain: 8, association, root, reach: Reach::Own, cut: false };
+                    let key = Key { root, ..key(collective, bytes, 8) };
                     let proven = book
                         .proven(&key, &room)
                         .unwrap_or_else(|e| panic!("{collective} {bytes} {root}: {e}"));
@@ -266,8 +277,7 @@ mod tests {
         let book = Book::with(Shape::flat(5), library::tuning(&charter.tuning), false, false, false);
         for collective in [Collective::Bcast, Collective::Reduce] {
             for root in 0..5 {
-                let (bytes, association, reach) = (1000, Association::Free, Reach::Own);
-                let key = Key { collective, bytes, grain: 8, association, root, reach, cut: false };
+                let key = Key { root, ..key(collective, 1000, 8) };
                 let proven = book.proven(&key, &room).unwrap();
                 assert_eq!(proven.plan.part.plan.root.index(), root);
                 for plan in proven.plans().map(|proved| &proved.part.plan) {
@@ -328,16 +338,7 @@ mod tests {
         charter.tuning.kept = Some(directory.join("plans.bin"));
         let segment = Segment::create(3, charter.box_bytes, b"").unwrap();
         let room = Room { geometry: segment.geometry(), counter_bytes: 4096, records: None, rank: None };
-        let (association, reach) = (Association::Free, Reach::Own);
-        let key = Key {
-            collective: Collective::Allreduce,
-            bytes: 800,
-            grain: 8,
-            association,
-            root: 0,
-            reach,
-            cut: false,
-        };
+        let (key, reach) = (key(Collective::Allreduce, 800, 8), Reach::Own);
         // A book of its own, whose shelf is empty, as in another program.
         let fresh = |charter: &crate::charter::Charter| {
             let mut book = Book::new(charter, false);
@@ -379,16 +380,7 @@ mod tests {
         charter.tuning.kept = Some(directory.join("plans.bin"));
         let segment = Segment::create(2, charter.box_bytes, b"").unwrap();
         let room = Room { geometry: segment.geometry(), counter_bytes: 4096, records: None, rank: None };
-        let (association, reach) = (Association::Free, Reach::Own);
-        let key = Key {
-            collective: Collective::Barrier,
-            bytes: 0,
-            grain: 1,
-            association,
-            root: 0,
-            reach,
-            cut: false,
-        };
+        let (key, reach) = (key(Collective::Barrier, 0, 1), Reach::Own);
         let book = Book::new(&charter, false);
         let question = book.question(&key, &room);
         let seen = std::cell::RefCell::new(Vec::new());

@@ -3,8 +3,8 @@
 //! The steps that touch callers' buffers are kept as they were compiled. When the next window has another length, they are made of these anew, which
 //! takes a fraction of the time that they take to run. Each block may have a length of its own.
 
+use super::compiled::{Compiled, Peer, Steps};
 use super::step::{Addr, Chain, Double, Step, IN, OUT, PEERS};
-use super::{Compiled, Peer, Steps};
 use lineweave_core::collective::Collective;
 use lineweave_core::plan::{Blocks, Grid, Plan, Space, Uneven};
 use std::ops::Range;

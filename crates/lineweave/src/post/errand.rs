@@ -1,12 +1,33 @@
 //! What a rank does with one other rank and may have to wait for: it goes on step by step, so that calls that were started
 //! can be carried on between the steps.
 
-use super::{Incoming, Mailbox, Outgoing, Stopped};
+use super::{Incoming, Mailbox, Outgoing};
 use crate::error::Error;
 use crate::flag;
 use crate::wait::{Interrupted, Vigil};
 use crate::watch::Watch;
 use std::time::Duration;
+
+/// How sending or receiving ended without success.
+#[derive(Debug)]
+pub(crate) enum Stopped {
+    /// The wait was ended; the communicator fails.
+    Interrupted(Interrupted),
+    /// Refused; the communicator can be used on.
+    Refused(Error),
+}
+
+impl From<Interrupted> for Stopped {
+    fn from(interrupted: Interrupted) -> Stopped {
+        Stopped::Interrupted(interrupted)
+    }
+}
+
+impl From<Error> for Stopped {
+    fn from(error: Error) -> Stopped {
+        Stopped::Refused(error)
+    }
+}
 
 /// Something that a rank does with another one, and not with all: it can be tried again and again, or waited for.
 pub(crate) trait Errand {

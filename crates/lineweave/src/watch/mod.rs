@@ -1,6 +1,7 @@
 //! Watching over a wait: are the awaited ranks still there, and is the time limit kept?
 
 mod peers;
+mod visits;
 
 pub use peers::Processes;
 
@@ -97,30 +98,6 @@ impl Watch {
         }
     }
 
-    /// Begins a visit of other ranks' buffers: an error when their addresses may be void.
-    #[inline(always)]
-    pub fn visit(&mut self) -> Result<(), Interrupted> {
-        self.visiting = true;
-        self.segment.visit(self.rank, self.order).map_err(|by| self.turned_away(by))
-    }
-
-    #[cold]
-    fn turned_away(&mut self, by: usize) -> Interrupted {
-        self.visiting = false;
-        let (rank, how) = self.segment.failed().unwrap_or((by, Loss::Failed));
-        self.lost(rank, how)
-    }
-
-    /// What was carried beside a flag is no address of this call.
-    #[cold]
-    pub fn foreign_address(&mut self) -> Interrupted {
-        let all = (0..self.segment.ranks()).filter(|&other| other != self.rank);
-        self.failure = Some(self.differing(all).unwrap_or_else(|| {
-            Error::Failed("another rank carried something that is no address of this call".to_owned())
-        }));
-        Interrupted
-    }
-
     /// The error when one of these ranks called something else than this one, of the last calls of both.
     fn differing(&self, others: impl Iterator<Item = usize> + Clone) -> Option<Error> {
         let (rank, last) = (self.rank, self.sequence(self.rank));
@@ -143,40 +120,6 @@ impl Watch {
                 )
             },
         )
-    }
-
-    /// Ends it, if one is under way; whether one was.
-    #[inline(always)]
-    pub fn end_visit(&mut self) -> bool {
-        let visiting = std::mem::take(&mut self.visiting);
-        if visiting {
-            self.segment.end_visit(self.rank);
-        }
-        visiting
-    }
-
-    /// Says that others may visit this rank's buffers from now on.
-    pub fn lends(&mut self) {
-        self.lends = true;
-    }
-
-    /// Ends all visits, this rank's call having failed: others use no address of it after this. Who never told one has no visitors, and need not
-    /// look at what every other rank says, which takes a page of each.
-    pub fn close(&mut self) {
-        self.end_visit();
-        if !self.lends {
-            return;
-        }
-        let Watch { segment, attendant, .. } = self;
-        let mut waits = false;
-        // A visitor may be in an operator that wants the lock which the attendant lets go of.
-        segment.close(self.rank, self.order, || {
-            waits = true;
-            attendant.iter_mut().for_each(|attendant| attendant.begin());
-        });
-        if waits {
-            attendant.iter_mut().for_each(|attendant| attendant.end());
-        }
     }
 
     /// How long a wait may last, and how long a peer may be stopped.

@@ -1,6 +1,7 @@
 //! What a peer's program prints, and the statistics over its batches.
 
-use crate::bench::definition::{Subject, Team};
+use crate::bench::definition::Team;
+use crate::bench::subject::Subject;
 use lineweave_core::profile::Stats;
 use serde::{Deserialize, Serialize};
 

@@ -9,7 +9,8 @@ pub use measurement::{stats, Measurement};
 pub use table::{Compiler, Peer, Setting};
 pub use toolchain::Toolchain;
 
-use super::definition::{Subject, Team};
+use super::definition::Team;
+use super::subject::Subject;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read};

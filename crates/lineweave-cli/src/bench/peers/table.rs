@@ -1,6 +1,7 @@
 //! Which peers there are and how they are set, read from `bench/peers/peers.toml`.
 
-use crate::bench::definition::{Subject, Team};
+use crate::bench::definition::Team;
+use crate::bench::subject::Subject;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
