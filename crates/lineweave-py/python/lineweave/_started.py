@@ -2,21 +2,168 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Sequence, overload
+from typing import TYPE_CHECKING, Any, Callable, Literal, Sequence, TypeVar, overload
 
 from lineweave import _functions, _lineweave
 from lineweave._errors import CallableOperator
 from lineweave._requests import Finished, Handle, Request
 
 if TYPE_CHECKING:
-    from array import array
+    from typing import Concatenate, ParamSpec
 
-    from lineweave._typing import Array, Made, NDArray, Operator, Out, Tensors
+    from lineweave._typing import Array, Operator, Out
 
     # What a handle can be for.
     Collective = Literal[
         "barrier", "bcast", "reduce", "allreduce", "gather", "scatter", "allgather", "reduce_scatter_block", "scan", "exscan", "alltoall"
     ]
+
+    Arguments = ParamSpec("Arguments")
+    Result = TypeVar("Result")
+
+
+def ireduce(self: Started, x: Array | None, op: Operator = None, root: int = 0, out: Array | None = None) -> Request[Any]:
+    """Starts `reduce`: everything is as there, but that the request returns the result.
+
+        >>> request = team.ireduce(np.array([1, 2]), "max", root=0)
+        >>> request.wait()
+        array([1, 2])
+    """
+    return self._fold("reduce", x, op, out, root)
+
+
+def iallreduce(self: Started, x: Array | None, op: Operator = None, out: Array | None = None) -> Request[Any]:
+    """Starts `allreduce`: everything is as there, but that the request returns the result.
+
+        >>> request = team.iallreduce(np.array([1.0, 2.0]))
+        >>> request.wait()
+        array([2., 4.])
+    """
+    return self._fold("allreduce", x, op, out)
+
+
+def igather(self: Started, x: Array | None, root: int = 0, out: Array | None = None) -> Request[Any]:
+    """Starts `gather`.
+
+        >>> team.igather(np.array([team.rank]), root=0).wait()
+        array([[0],
+               [1]])
+    """
+    return Request(self._start("gather", x, out, root=root))
+
+
+def iscatter(self: Started, x: Array | None, root: int = 0, out: Array | None = None) -> Request[Any]:
+    """Starts `scatter`.
+
+        >>> rows = np.array([[1, 2], [3, 4]]) if team.rank == 0 else None
+        >>> team.iscatter(rows, 0, out=np.empty(2, int)).wait()
+        array([1, 2])
+    """
+    return Request(self._start("scatter", x, out, root=root))
+
+
+def iallgather(self: Started, x: Array | None, out: Array | None = None) -> Request[Any]:
+    """Starts `allgather`.
+
+        >>> team.iallgather(np.array([team.rank])).wait()
+        array([[0],
+               [1]])
+    """
+    return Request(self._start("allgather", x, out))
+
+
+def ireduce_scatter_block(self: Started, x: Array | None, op: Operator = None, out: Array | None = None) -> Request[Any]:
+    """Starts `reduce_scatter_block`.
+
+        >>> team.ireduce_scatter_block(np.array([[1, 2], [3, 4]])).wait()
+        array([2, 4])
+    """
+    return self._fold("reduce_scatter_block", x, op, out)
+
+
+def iscan(self: Started, x: Array | None, op: Operator = None, out: Array | None = None) -> Request[Any]:
+    """Starts `scan`.
+
+        >>> team.iscan(np.array([team.rank + 1.0])).wait()       # [3.] at rank 1
+        array([1.])
+    """
+    return self._fold("scan", x, op, out)
+
+
+def iexscan(self: Started, x: Array | None, op: Operator = None, out: Array | None = None) -> Request[Any]:
+    """Starts `exscan`.
+
+        >>> request = team.iexscan(np.array([5]))               # array([5]) at rank 1
+        >>> before = request.wait()
+        >>> team.rank, None if team.rank == 0 else int(before[0])
+        (0, None)
+    """
+    return self._fold("exscan", x, op, out)
+
+
+def ialltoall(self: Started, x: Array | None, out: Array | None = None) -> Request[Any]:
+    """Starts `alltoall`.
+
+        >>> team.ialltoall(np.array([10 * team.rank, 10 * team.rank + 1])).wait()
+        array([ 0, 10])
+    """
+    return Request(self._start("alltoall", x, out))
+
+
+def igatherv(self: Started, x: Array | None, counts: Sequence[int], root: int = 0, out: Array | None = None) -> Request[Any]:
+    """Starts `gatherv`.
+
+        >>> team.igatherv(np.full(team.rank + 1, team.rank), [1, 2], root=0).wait()
+        array([0, 1, 1])
+    """
+    return Request(self._start_uneven("gatherv", x, counts, None, out, root=root))
+
+
+def iscatterv(self: Started, x: Array | None, counts: Sequence[int], root: int = 0, out: Array | None = None) -> Request[Any]:
+    """Starts `scatterv`.
+
+        >>> x = np.array([5, 6, 7]) if team.rank == 0 else None
+        >>> team.iscatterv(x, [1, 2], 0, out=np.empty(team.rank + 1, int)).wait()
+        array([5])
+    """
+    return Request(self._start_uneven("scatterv", x, counts, None, out, root=root))
+
+
+def iallgatherv(self: Started, x: Array | None, counts: Sequence[int], out: Array | None = None) -> Request[Any]:
+    """Starts `allgatherv`.
+
+        >>> team.iallgatherv(np.full(team.rank + 1, team.rank), [1, 2]).wait()
+        array([0, 1, 1])
+    """
+    return Request(self._start_uneven("allgatherv", x, counts, None, out))
+
+
+def ireduce_scatter(self: Started, x: Array | None, counts: Sequence[int], op: Operator = None, out: Array | None = None) -> Request[Any]:
+    """Starts `reduce_scatter`.
+
+        >>> team.ireduce_scatter(np.array([1, 2, 3]), [1, 2]).wait()   # [4, 6] at rank 1
+        array([2])
+    """
+    return Request(self._start_uneven("reduce_scatter", x, counts, None, out, op))
+
+
+def ialltoallv(self: Started, x: Array | None, given: Sequence[int], taken: Sequence[int], out: Array | None = None) -> Request[Any]:
+    """Starts `alltoallv`.
+
+        >>> x = np.full(3, team.rank)
+        >>> team.ialltoallv(x, [1, 2], [team.rank + 1] * 2).wait()     # [0, 0, 1, 1] at rank 1
+        array([0, 1])
+    """
+    return Request(self._start_uneven("alltoallv", x, given, taken, out))
+
+
+def _started(
+    blocking: Callable[Concatenate[_lineweave.Communicator, Arguments], Result],
+) -> Callable[Concatenate[_lineweave.Communicator, Arguments], Request[Result]]:
+    """The function above that starts a call, typed by the call: it takes what that takes, and returns a request of what that returns."""
+    start: Callable[..., Request[Any]] = globals()["i" + blocking.__name__]
+    start.__qualname__ = "Started." + start.__name__
+    return start
 
 
 class Started(_lineweave.Communicator):
@@ -48,294 +195,20 @@ class Started(_lineweave.Communicator):
         """
         return Request(self._start("bcast", x, root=root))
 
-    @overload
-    def ireduce(self, x: bytes | bytearray, op: Operator = None, root: int = 0, out: None = None) -> Request[bytearray | None]: ...
-
-    @overload
-    def ireduce(self, x: memoryview | array[Any], op: Operator = None, root: int = 0, out: None = None) -> Request[NDArray | None]: ...
-
-    @overload
-    def ireduce(self, x: Made, op: Operator = None, root: int = 0, out: None = None) -> Request[Made | None]: ...
-
-    @overload
-    def ireduce(self, x: Array | None, op: Operator = None, root: int = 0, out: Out = ...) -> Request[Out | None]: ...
-
-    def ireduce(self, x: Array | None, op: Operator = None, root: int = 0, out: Array | None = None) -> Request[Any]:
-        """Starts `reduce`: everything is as there, but that the request returns the result.
-
-            >>> request = team.ireduce(np.array([1, 2]), "max", root=0)
-            >>> request.wait()
-            array([1, 2])
-        """
-        return self._fold("reduce", x, op, out, root)
-
-    @overload
-    def iallreduce(self, x: bytes | bytearray, op: Operator = None, out: None = None) -> Request[bytearray]: ...
-
-    @overload
-    def iallreduce(self, x: memoryview | array[Any], op: Operator = None, out: None = None) -> Request[NDArray]: ...
-
-    @overload
-    def iallreduce(self, x: Made, op: Operator = None, out: None = None) -> Request[Made]: ...
-
-    @overload
-    def iallreduce(self, x: Array, op: Operator = None, out: Out = ...) -> Request[Out]: ...
-
-    def iallreduce(self, x: Array | None, op: Operator = None, out: Array | None = None) -> Request[Any]:
-        """Starts `allreduce`: everything is as there, but that the request returns the result.
-
-            >>> request = team.iallreduce(np.array([1.0, 2.0]))
-            >>> request.wait()
-            array([2., 4.])
-        """
-        return self._fold("allreduce", x, op, out)
-
-    @overload
-    def igather(self, x: bytes | bytearray, root: int = 0, out: None = None) -> Request[bytearray | None]: ...
-
-    @overload
-    def igather(self, x: NDArray | memoryview | array[Any], root: int = 0, out: None = None) -> Request[NDArray | None]: ...
-
-    @overload
-    def igather(self, x: Tensors, root: int = 0, out: None = None) -> Request[Tensors | None]: ...
-
-    @overload
-    def igather(self, x: Array | None, root: int = 0, out: Out = ...) -> Request[Out | None]: ...
-
-    def igather(self, x: Array | None, root: int = 0, out: Array | None = None) -> Request[Any]:
-        """Starts `gather`.
-
-            >>> team.igather(np.array([team.rank]), root=0).wait()
-            array([[0],
-                   [1]])
-        """
-        return Request(self._start("gather", x, out, root=root))
-
-    @overload
-    def iscatter(self, x: bytes | bytearray, root: int = 0, out: None = None) -> Request[bytearray]: ...
-
-    @overload
-    def iscatter(self, x: NDArray | memoryview | array[Any], root: int = 0, out: None = None) -> Request[NDArray]: ...
-
-    @overload
-    def iscatter(self, x: Tensors, root: int = 0, out: None = None) -> Request[Tensors]: ...
-
-    @overload
-    def iscatter(self, x: Array | None, root: int = 0, out: Out = ...) -> Request[Out]: ...
-
-    def iscatter(self, x: Array | None, root: int = 0, out: Array | None = None) -> Request[Any]:
-        """Starts `scatter`.
-
-            >>> rows = np.array([[1, 2], [3, 4]]) if team.rank == 0 else None
-            >>> team.iscatter(rows, 0, out=np.empty(2, int)).wait()
-            array([1, 2])
-        """
-        return Request(self._start("scatter", x, out, root=root))
-
-    @overload
-    def iallgather(self, x: bytes | bytearray, out: None = None) -> Request[bytearray]: ...
-
-    @overload
-    def iallgather(self, x: NDArray | memoryview | array[Any], out: None = None) -> Request[NDArray]: ...
-
-    @overload
-    def iallgather(self, x: Tensors, out: None = None) -> Request[Tensors]: ...
-
-    @overload
-    def iallgather(self, x: Array | None, out: Out = ...) -> Request[Out]: ...
-
-    def iallgather(self, x: Array | None, out: Array | None = None) -> Request[Any]:
-        """Starts `allgather`.
-
-            >>> team.iallgather(np.array([team.rank])).wait()
-            array([[0],
-                   [1]])
-        """
-        return Request(self._start("allgather", x, out))
-
-    @overload
-    def ireduce_scatter_block(self, x: bytes | bytearray, op: Operator = None, out: None = None) -> Request[bytearray]: ...
-
-    @overload
-    def ireduce_scatter_block(self, x: NDArray | memoryview | array[Any], op: Operator = None, out: None = None) -> Request[NDArray]: ...
-
-    @overload
-    def ireduce_scatter_block(self, x: Tensors, op: Operator = None, out: None = None) -> Request[Tensors]: ...
-
-    @overload
-    def ireduce_scatter_block(self, x: Array, op: Operator = None, out: Out = ...) -> Request[Out]: ...
-
-    def ireduce_scatter_block(self, x: Array | None, op: Operator = None, out: Array | None = None) -> Request[Any]:
-        """Starts `reduce_scatter_block`.
-
-            >>> team.ireduce_scatter_block(np.array([[1, 2], [3, 4]])).wait()
-            array([2, 4])
-        """
-        return self._fold("reduce_scatter_block", x, op, out)
-
-    @overload
-    def iscan(self, x: bytes | bytearray, op: Operator = None, out: None = None) -> Request[bytearray]: ...
-
-    @overload
-    def iscan(self, x: memoryview | array[Any], op: Operator = None, out: None = None) -> Request[NDArray]: ...
-
-    @overload
-    def iscan(self, x: Made, op: Operator = None, out: None = None) -> Request[Made]: ...
-
-    @overload
-    def iscan(self, x: Array, op: Operator = None, out: Out = ...) -> Request[Out]: ...
-
-    def iscan(self, x: Array | None, op: Operator = None, out: Array | None = None) -> Request[Any]:
-        """Starts `scan`.
-
-            >>> team.iscan(np.array([team.rank + 1.0])).wait()       # [3.] at rank 1
-            array([1.])
-        """
-        return self._fold("scan", x, op, out)
-
-    @overload
-    def iexscan(self, x: bytes | bytearray, op: Operator = None, out: None = None) -> Request[bytearray | None]: ...
-
-    @overload
-    def iexscan(self, x: memoryview | array[Any], op: Operator = None, out: None = None) -> Request[NDArray | None]: ...
-
-    @overload
-    def iexscan(self, x: Made, op: Operator = None, out: None = None) -> Request[Made | None]: ...
-
-    @overload
-    def iexscan(self, x: Array, op: Operator = None, out: Out = ...) -> Request[Out | None]: ...
-
-    def iexscan(self, x: Array | None, op: Operator = None, out: Array | None = None) -> Request[Any]:
-        """Starts `exscan`.
-
-            >>> request = team.iexscan(np.array([5]))               # array([5]) at rank 1
-            >>> before = request.wait()
-            >>> team.rank, None if team.rank == 0 else int(before[0])
-            (0, None)
-        """
-        return self._fold("exscan", x, op, out)
-
-    @overload
-    def ialltoall(self, x: bytes | bytearray, out: None = None) -> Request[bytearray]: ...
-
-    @overload
-    def ialltoall(self, x: memoryview | array[Any], out: None = None) -> Request[NDArray]: ...
-
-    @overload
-    def ialltoall(self, x: Made, out: None = None) -> Request[Made]: ...
-
-    @overload
-    def ialltoall(self, x: Array | None, out: Out = ...) -> Request[Out]: ...
-
-    def ialltoall(self, x: Array | None, out: Array | None = None) -> Request[Any]:
-        """Starts `alltoall`.
-
-            >>> team.ialltoall(np.array([10 * team.rank, 10 * team.rank + 1])).wait()
-            array([ 0, 10])
-        """
-        return Request(self._start("alltoall", x, out))
-
-    @overload
-    def igatherv(self, x: bytes | bytearray, counts: Sequence[int], root: int = 0, out: None = None) -> Request[bytearray | None]: ...
-
-    @overload
-    def igatherv(self, x: NDArray | memoryview | array[Any], counts: Sequence[int], root: int = 0, out: None = None) -> Request[NDArray | None]: ...
-
-    @overload
-    def igatherv(self, x: Tensors, counts: Sequence[int], root: int = 0, out: None = None) -> Request[Tensors | None]: ...
-
-    @overload
-    def igatherv(self, x: Array | None, counts: Sequence[int], root: int = 0, out: Out = ...) -> Request[Out | None]: ...
-
-    def igatherv(self, x: Array | None, counts: Sequence[int], root: int = 0, out: Array | None = None) -> Request[Any]:
-        """Starts `gatherv`.
-
-            >>> team.igatherv(np.full(team.rank + 1, team.rank), [1, 2], root=0).wait()
-            array([0, 1, 1])
-        """
-        return Request(self._start_uneven("gatherv", x, counts, None, out, root=root))
-
-    @overload
-    def iscatterv(self, x: bytes | bytearray, counts: Sequence[int], root: int = 0, out: None = None) -> Request[bytearray]: ...
-
-    @overload
-    def iscatterv(self, x: NDArray | memoryview | array[Any], counts: Sequence[int], root: int = 0, out: None = None) -> Request[NDArray]: ...
-
-    @overload
-    def iscatterv(self, x: Tensors, counts: Sequence[int], root: int = 0, out: None = None) -> Request[Tensors]: ...
-
-    @overload
-    def iscatterv(self, x: Array | None, counts: Sequence[int], root: int = 0, out: Out = ...) -> Request[Out]: ...
-
-    def iscatterv(self, x: Array | None, counts: Sequence[int], root: int = 0, out: Array | None = None) -> Request[Any]:
-        """Starts `scatterv`.
-
-            >>> x = np.array([5, 6, 7]) if team.rank == 0 else None
-            >>> team.iscatterv(x, [1, 2], 0, out=np.empty(team.rank + 1, int)).wait()
-            array([5])
-        """
-        return Request(self._start_uneven("scatterv", x, counts, None, out, root=root))
-
-    @overload
-    def iallgatherv(self, x: bytes | bytearray, counts: Sequence[int], out: None = None) -> Request[bytearray]: ...
-
-    @overload
-    def iallgatherv(self, x: NDArray | memoryview | array[Any], counts: Sequence[int], out: None = None) -> Request[NDArray]: ...
-
-    @overload
-    def iallgatherv(self, x: Tensors, counts: Sequence[int], out: None = None) -> Request[Tensors]: ...
-
-    @overload
-    def iallgatherv(self, x: Array | None, counts: Sequence[int], out: Out = ...) -> Request[Out]: ...
-
-    def iallgatherv(self, x: Array | None, counts: Sequence[int], out: Array | None = None) -> Request[Any]:
-        """Starts `allgatherv`.
-
-            >>> team.iallgatherv(np.full(team.rank + 1, team.rank), [1, 2]).wait()
-            array([0, 1, 1])
-        """
-        return Request(self._start_uneven("allgatherv", x, counts, None, out))
-
-    @overload
-    def ireduce_scatter(self, x: bytes | bytearray, counts: Sequence[int], op: Operator = None, out: None = None) -> Request[bytearray]: ...
-
-    @overload
-    def ireduce_scatter(self, x: NDArray | memoryview | array[Any], counts: Sequence[int], op: Operator = None, out: None = None) -> Request[NDArray]: ...
-
-    @overload
-    def ireduce_scatter(self, x: Tensors, counts: Sequence[int], op: Operator = None, out: None = None) -> Request[Tensors]: ...
-
-    @overload
-    def ireduce_scatter(self, x: Array | None, counts: Sequence[int], op: Operator = None, out: Out = ...) -> Request[Out]: ...
-
-    def ireduce_scatter(self, x: Array | None, counts: Sequence[int], op: Operator = None, out: Array | None = None) -> Request[Any]:
-        """Starts `reduce_scatter`.
-
-            >>> team.ireduce_scatter(np.array([1, 2, 3]), [1, 2]).wait()   # [4, 6] at rank 1
-            array([2])
-        """
-        return Request(self._start_uneven("reduce_scatter", x, counts, None, out, op))
-
-    @overload
-    def ialltoallv(self, x: bytes | bytearray, given: Sequence[int], taken: Sequence[int], out: None = None) -> Request[bytearray]: ...
-
-    @overload
-    def ialltoallv(self, x: NDArray | memoryview | array[Any], given: Sequence[int], taken: Sequence[int], out: None = None) -> Request[NDArray]: ...
-
-    @overload
-    def ialltoallv(self, x: Tensors, given: Sequence[int], taken: Sequence[int], out: None = None) -> Request[Tensors]: ...
-
-    @overload
-    def ialltoallv(self, x: Array | None, given: Sequence[int], taken: Sequence[int], out: Out = ...) -> Request[Out]: ...
-
-    def ialltoallv(self, x: Array | None, given: Sequence[int], taken: Sequence[int], out: Array | None = None) -> Request[Any]:
-        """Starts `alltoallv`.
-
-            >>> x = np.full(3, team.rank)
-            >>> team.ialltoallv(x, [1, 2], [team.rank + 1] * 2).wait()     # [0, 0, 1, 1] at rank 1
-            array([0, 1])
-        """
-        return Request(self._start_uneven("alltoallv", x, given, taken, out))
+    ireduce = _started(_lineweave.Communicator.reduce)
+    iallreduce = _started(_lineweave.Communicator.allreduce)
+    igather = _started(_lineweave.Communicator.gather)
+    iscatter = _started(_lineweave.Communicator.scatter)
+    iallgather = _started(_lineweave.Communicator.allgather)
+    ireduce_scatter_block = _started(_lineweave.Communicator.reduce_scatter_block)
+    iscan = _started(_lineweave.Communicator.scan)
+    iexscan = _started(_lineweave.Communicator.exscan)
+    ialltoall = _started(_lineweave.Communicator.alltoall)
+    igatherv = _started(_lineweave.Communicator.gatherv)
+    iscatterv = _started(_lineweave.Communicator.scatterv)
+    iallgatherv = _started(_lineweave.Communicator.allgatherv)
+    ireduce_scatter = _started(_lineweave.Communicator.reduce_scatter)
+    ialltoallv = _started(_lineweave.Communicator.alltoallv)
 
     def isend(self, x: Array, to: int, tag: int = 0) -> Request[None]:
         """Starts `send`: `x` is not to be changed until the request is over.
