@@ -17,6 +17,7 @@ mod home;
 pub mod gather;
 pub mod levels;
 mod noc_msg;
+mod participants;
 pub mod pieces;
 pub mod ranks;
 pub mod reduce;
@@ -29,11 +30,12 @@ mod split_box;
 pub mod trees;
 mod two_sided;
 
+pub use participants::{Participants, Place};
+
 use crate::collective::Collective;
-use crate::plan::{Blocks, Builder, FlagRef, Grid, Params, Part, Plan, PlanError, Region, Space, MAX_OPS};
+use crate::plan::{Blocks, Builder, FlagRef, Grid, Params, Part, Plan, PlanError, MAX_OPS};
 use crate::topology::Shape;
 use std::collections::HashSet;
-use std::ops::Range;
 
 /// The most ranks a plan takes.
 pub const MAX_RANKS: usize = 16_384;
@@ -86,87 +88,6 @@ impl Problem {
             bytes: self.bytes,
             blocks: &self.blocks,
         }
-    }
-}
-
-/// A private place whose bytes correspond to the bytes of the message.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Place {
-    /// `in`, `out` or `acc`.
-    pub space: Space,
-    /// Where byte 0 of the message lies.
-    pub base: usize,
-}
-
-impl Place {
-    /// The input buffer.
-    pub const IN: Place = Place { space: Space::In, base: 0 };
-    /// The output buffer.
-    pub const OUT: Place = Place { space: Space::Out, base: 0 };
-
-    /// Scratch from `base` on.
-    pub fn acc(base: usize) -> Place {
-        Place { space: Space::Acc, base }
-    }
-
-    /// The bytes `range` of the message as they lie here.
-    pub fn at(self, range: Range<usize>) -> Region {
-        Region::new(self.space, self.base + range.start..self.base + range.end)
-    }
-}
-
-/// The part of a plan that one emission covers: some ranks, the root among them, and where data lies.
-///
-/// Bcast: the root's bytes are at `from[root]`, every other member's arrive at `to`; the root's `to` is not
-/// written. Reduce: member `i` contributes `from[i]`; the result arrives at `to` of the root. Allreduce: the
-/// same, and the result arrives at `to` of every member. `from[i]` may be `to`. Scan, exscan: the same, and what
-/// arrives combines the members up to (before) each. Barrier: nothing moves. Collectives that exchange blocks are
-/// always played by all ranks, from `in` to `out`: their [`Problem::grid`] says whose block lies where.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Participants {
-    /// The plan's ranks that take part, in the order the algorithm numbers them.
-    pub members: Vec<usize>,
-    /// Index of the root in `members`.
-    pub root: usize,
-    /// For each member, where its contribution lies.
-    pub from: Vec<Place>,
-    /// Where results go.
-    pub to: Place,
-    /// Message length in bytes.
-    pub bytes: usize,
-}
-
-impl Participants {
-    /// All ranks of a problem, from `in` to `out`.
-    pub fn all(problem: &Problem) -> Participants {
-        let ranks = problem.ranks();
-        Participants {
-            members: (0..ranks).collect(),
-            root: problem.root,
-            from: vec![Place::IN; ranks],
-            to: Place::OUT,
-            bytes: problem.bytes,
-        }
-    }
-
-    /// The number of members.
-    pub fn len(&self) -> usize {
-        self.members.len()
-    }
-
-    /// Whether there is no member.
-    pub fn is_empty(&self) -> bool {
-        self.members.is_empty()
-    }
-
-    /// The rank of the member that is `v` places after the root, cyclically: virtual rank `v`.
-    pub fn rank_of_virtual(&self, v: usize) -> usize {
-        self.members[self.index_of_virtual(v)]
-    }
-
-    /// The index of the member that is `v` places after the root, cyclically.
-    pub fn index_of_virtual(&self, v: usize) -> usize {
-        (self.root + v) % self.len()
     }
 }
 

@@ -4,6 +4,7 @@
 //! Of each team: the choices and their rivals are worked out on all CPUs at once, then raced one after the other; then the sizes between
 //! those whose neighbours were won by different plans.
 
+mod choice;
 mod figures;
 mod programme;
 mod report;
@@ -15,6 +16,7 @@ use crate::files::{fuller, make_room, replace};
 use crate::node::NodeInfo;
 use crate::session::Session;
 use crate::size::Size;
+use choice::ChoiceObject;
 use figures::{Cause, Figures};
 use lineweave::settings::Settings;
 use lineweave::team::Charter;
@@ -27,7 +29,6 @@ use lineweave_core::units::{Bytes, Nanos};
 use lineweave_tune::measure::{measure, ProbeSet};
 use lineweave_tune::trial::{question, race, Crew, CrewError, Field, Gauge, Race};
 use programme::{rules, weight, Case, Programme, Time, BETWEEN};
-use report::ChoiceObject;
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};

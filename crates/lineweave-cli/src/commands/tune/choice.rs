@@ -1,0 +1,111 @@
+//! A choice as `lineweave tune` shows it.
+
+use super::programme::Case;
+use crate::bench::Team;
+use lineweave_core::collective::Collective;
+use lineweave_core::plan::Params;
+use lineweave_core::select::Question;
+use lineweave_tune::trial::Race;
+use serde::Serialize;
+
+/// A choice, what it was predicted to cost, what it did, and what it is beside its rivals.
+#[derive(Serialize)]
+pub struct ChoiceObject {
+    pub(super) collective: Collective,
+    pub(super) ranks: usize,
+    pub(super) bytes: usize,
+    pub(super) team: Team,
+    pub(super) algorithm: &'static str,
+    pub(super) params: Params,
+    pub(super) window_bytes: usize,
+    pub(super) predicted_ns: f64,
+    #[serde(flatten)]
+    pub(super) measured: Measurement,
+    /// Measured by predicted.
+    pub(super) measured_to_predicted: f64,
+    /// The measurement repeats a probe.
+    pub(super) calibrated: bool,
+    pub(super) regret: f64,
+    pub(super) rivals: usize,
+    #[serde(flatten)]
+    pub(super) best: Best,
+}
+
+/// How long the choice took.
+#[derive(Serialize)]
+pub(super) struct Measurement {
+    pub(super) measured_ns: f64,
+    pub(super) ci_low_ns: f64,
+    pub(super) ci_high_ns: f64,
+    pub(super) samples: usize,
+}
+
+/// The fastest that was measured.
+#[derive(Serialize)]
+pub(super) struct Best {
+    pub(super) best_algorithm: &'static str,
+    pub(super) best_params: Params,
+    pub(super) best_window_bytes: usize,
+    pub(super) best_measured_ns: f64,
+}
+
+impl ChoiceObject {
+    /// Of a race.
+    pub fn of(
+        (collective, bytes): Case,
+        ranks: usize,
+        team: Team,
+        question: &Question,
+        race: &Race,
+    ) -> ChoiceObject {
+        let (chosen, best) = (race.chosen(), race.best());
+        ChoiceObject {
+            collective,
+            ranks,
+            bytes,
+            team,
+            algorithm: chosen.candidate.name,
+            params: chosen.candidate.params.clone(),
+            window_bytes: chosen.candidate.window,
+            predicted_ns: chosen.candidate.predicted.0,
+            measured: Measurement {
+                measured_ns: chosen.stats.median,
+                ci_low_ns: chosen.stats.ci_low,
+                ci_high_ns: chosen.stats.ci_high,
+                samples: chosen.stats.samples,
+            },
+            measured_to_predicted: chosen.stats.median / chosen.candidate.predicted.0,
+            calibrated: chosen.candidate.calibrated(question),
+            regret: race.regret(),
+            rivals: race.runners.len() - 1,
+            best: Best {
+                best_algorithm: best.candidate.name,
+                best_params: best.candidate.params.clone(),
+                best_window_bytes: best.candidate.window,
+                best_measured_ns: best.stats.median,
+            },
+        }
+    }
+
+    /// The case that it is of.
+    pub fn case(&self) -> Case {
+        (self.collective, self.bytes)
+    }
+
+    /// The wider half of the 95 % interval of the median, as a share of it.
+    pub(super) fn spread(&self) -> String {
+        let Measurement { measured_ns, ci_low_ns, ci_high_ns, samples } = self.measured;
+        let half = (ci_high_ns - measured_ns).max(measured_ns - ci_low_ns);
+        match samples {
+            // No interval exists of so few.
+            0..6 => format!("n={samples}"),
+            _ => format!("{:.0} %", half / measured_ns * 100.0),
+        }
+    }
+
+    pub(super) fn is_best(&self) -> bool {
+        let Best { best_algorithm, best_params, best_window_bytes, .. } = &self.best;
+        (self.algorithm, &self.params, self.window_bytes)
+            == (*best_algorithm, best_params, *best_window_bytes)
+    }
+}
