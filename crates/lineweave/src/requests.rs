@@ -137,6 +137,19 @@ impl<B> Request<B> {
     ///
     /// # Errors
     /// How the call failed, as the blocking one would have.
+    ///
+    /// ```
+    /// use lineweave::Operator;
+    /// lineweave::team::threads(2, |mut comm| {
+    ///     let mut request = comm.start_allreduce(vec![1, 2], Operator::Sum)?;
+    ///     while !request.test()? {
+    ///         // Some of the program's own work.
+    ///     }
+    ///     assert_eq!(request.wait()?, [2, 4]);
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), lineweave::Error>(())
+    /// ```
     pub fn test(&mut self) -> Result<bool, Error> {
         if !self.ticket.is_done() {
             carry_on(&self.shared);
@@ -148,7 +161,7 @@ impl<B> Request<B> {
     /// Waits until it is over and returns the buffers that it owns.
     ///
     /// # Errors
-    /// How the call failed, as the blocking one would have. Owned buffers are lost then.
+    /// How the call failed, as the blocking one would have. Owned buffers are lost then. An example is at [`Communicator::start`].
     pub fn wait(mut self) -> Result<B, Error> {
         self.shared.wait(&self.ticket);
         self.finish()
@@ -188,12 +201,41 @@ impl<B> Unpin for Request<B> {}
 ///
 /// # Errors
 /// The first one's that failed; all are over then.
+///
+/// ```
+/// use lineweave::{requests::wait_all, Operator};
+/// lineweave::team::threads(2, |mut comm| {
+///     let mut started = Vec::new();
+///     for mine in [1, 2] {
+///         started.push(comm.start_allreduce(vec![mine], Operator::Sum)?);
+///     }
+///     assert_eq!(wait_all(started)?, [[2], [4]]);
+///     Ok(())
+/// })?;
+/// # Ok::<(), lineweave::Error>(())
+/// ```
 pub fn wait_all<B>(requests: Vec<Request<B>>) -> Result<Vec<B>, Error> {
     let ended: Vec<Result<B, Error>> = requests.into_iter().map(Request::wait).collect();
     ended.into_iter().collect()
 }
 
-/// Waits until one of them is over, takes it out and returns where it was and what its wait returns. `None` when there are none.
+/// Waits until one of them is over, takes it out and returns where it was and what its wait returns: its buffers, or how its
+/// call failed. `None` when there are none.
+///
+/// ```
+/// use lineweave::{requests::wait_any, Operator};
+/// lineweave::team::threads(2, |mut comm| {
+///     let mut started = Vec::new();
+///     for mine in [1, 2] {
+///         started.push(comm.start_allreduce(vec![mine], Operator::Sum)?);
+///     }
+///     while let Some((_, sum)) = wait_any(&mut started) {
+///         assert!([2, 4].contains(&sum?[0]));
+///     }
+///     Ok(())
+/// })?;
+/// # Ok::<(), lineweave::Error>(())
+/// ```
 pub fn wait_any<B>(requests: &mut Vec<Request<B>>) -> Option<(usize, Result<B, Error>)> {
     let mut backoff = Backoff::at_work();
     while !requests.is_empty() {
@@ -210,6 +252,19 @@ pub fn wait_any<B>(requests: &mut Vec<Request<B>>) -> Option<(usize, Result<B, E
 ///
 /// # Errors
 /// That of one that failed.
+///
+/// ```
+/// use lineweave::{requests::test_all, Operator};
+/// lineweave::team::threads(2, |mut comm| {
+///     let mut started = Vec::new();
+///     for mine in [1, 2] {
+///         started.push(comm.start_allreduce(vec![mine], Operator::Sum)?);
+///     }
+///     while !test_all(&mut started)? {}
+///     Ok(())
+/// })?;
+/// # Ok::<(), lineweave::Error>(())
+/// ```
 pub fn test_all<B>(requests: &mut [Request<B>]) -> Result<bool, Error> {
     let mut all = true;
     for request in requests {

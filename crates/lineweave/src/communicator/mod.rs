@@ -158,17 +158,35 @@ impl Communicator {
     /// Has a helper thread carry started calls on while this rank does something else, or no longer. It is one for all
     /// ranks of a process and exists while there is something for it to do. `LINEWEAVE_PROGRESS_THREAD` sets what holds from
     /// the start.
+    ///
+    /// ```
+    /// use lineweave::Operator;
+    /// lineweave::team::threads(2, |mut comm| {
+    ///     comm.set_progress_thread(true);
+    ///     let request = comm.start_allreduce(vec![1.0; 1 << 16], Operator::Sum)?;
+    ///     // While this rank computes, the helper thread carries the call on.
+    ///     assert_eq!(request.wait()?[0], 2.0);
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), lineweave::Error>(())
+    /// ```
     pub fn set_progress_thread(&mut self, on: bool) {
         // Relaxed: as in `enqueue`.
         self.shared.helped.store(on, Ordering::Relaxed);
     }
 
-    /// This rank.
+    /// This rank, from 0 to [`Communicator::ranks`] - 1.
+    ///
+    /// ```
+    /// let seen = lineweave::team::threads(3, |comm| Ok((comm.rank(), comm.ranks())))?;
+    /// assert_eq!(seen, [(0, 3), (1, 3), (2, 3)]);
+    /// # Ok::<(), lineweave::Error>(())
+    /// ```
     pub fn rank(&self) -> usize {
         self.rank
     }
 
-    /// The number of ranks.
+    /// The number of ranks of this communicator.
     pub fn ranks(&self) -> usize {
         self.segment.ranks()
     }
@@ -199,7 +217,19 @@ impl Communicator {
         self.engine().set_attendant(attendant);
     }
 
-    /// Changes how long a wait may last; nothing for no limit.
+    /// Changes how long a wait may last; nothing for no limit. `LINEWEAVE_TIMEOUT` says what holds at first. A call that waited as long
+    /// ends with [`Error::Timeout`], and the communicator cannot be used any more.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// let late = lineweave::team::threads(2, |mut comm| {
+    ///     comm.set_timeout(Some(Duration::from_millis(50)));
+    ///     // Rank 1 never comes.
+    ///     Ok(comm.rank() == 1 || comm.barrier().is_err())
+    /// })?;
+    /// assert_eq!(late, [true, true]);
+    /// # Ok::<(), lineweave::Error>(())
+    /// ```
     pub fn set_timeout(&mut self, limit: Option<Duration>) {
         self.engine().set_timeout(limit);
     }
