@@ -2,7 +2,7 @@
 # Both install what they need first (scripts/setup), so that they work on a fresh Debian or Ubuntu.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-core test-proofs test-runtime test-c test-python test-mpi test-mpi-all soak sanitize deny test-report test-sdist test-torch mpi setup build install wheel sdist fmt lint doc bench gallery screenshots simgrid figures clean
+.PHONY: help run test test-core test-proofs test-runtime test-tools test-command test-c test-python test-mpi test-mpi-all soak sanitize deny test-report test-sdist test-torch mpi setup build install wheel sdist fmt lint doc bench gallery screenshots simgrid figures clean
 
 PREFIX ?= /usr/local
 
@@ -27,8 +27,14 @@ test-core: setup ## of these: plans, algorithms, models, simulation, papers
 test-proofs: setup ## of these: proofs of every algorithm for 1 to 64 ranks, and the mutants that the checker has to refute
 	scripts/test proofs
 
-test-runtime: setup ## of these: teams, calls, engine and the command
+test-runtime: setup ## of these: teams, calls, engine, measuring
 	scripts/test runtime
+
+test-tools: setup ## of these: under loom and valgrind, and the topology by hwloc
+	scripts/test tools
+
+test-command: setup ## of these: the command
+	scripts/test command
 
 test-c: setup ## of these: the C libraries
 	scripts/test c
