@@ -13,7 +13,9 @@ pub enum MatrixError {
         rows: usize,
     },
     /// More rows or columns than any machine has CPUs.
-    #[error("line {line}: expected a matrix of at most {most} CPUs, found more")]
+    #[error(
+        "line {line}: expected a matrix of at most {most} CPUs, with a row and a column for each, found more"
+    )]
     TooLarge {
         /// Line of the text, from 1.
         line: usize,
@@ -71,12 +73,26 @@ pub enum MatrixError {
         found: String,
     },
     /// A unit that does not say how long.
-    #[error("line {line}: expected latencies in ns, us or ms, found the unit `{found}`; convert them")]
+    #[error(
+        "line {line}: expected latencies in ps, ns, us, ms or s, found the unit `{found}`; convert them"
+    )]
     Unit {
         /// Line of the text, from 1.
         line: usize,
         /// The unit.
         found: String,
+    },
+    /// Numbers that are no latencies in ns.
+    #[error("line {line}: the median latency would be {ns} ns: expected {least} to {most}; if the numbers are in another unit, name it in a heading, such as `# in us`")]
+    OtherUnit {
+        /// Line of the first row, from 1.
+        line: usize,
+        /// The median.
+        ns: f64,
+        /// The least that any machine has.
+        least: f64,
+        /// The most.
+        most: f64,
     },
     /// Nothing but zeros.
     #[error("line {line}: expected latencies above 0, found zeros only: the clock that measured them is too coarse")]

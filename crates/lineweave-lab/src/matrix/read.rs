@@ -12,6 +12,8 @@ use std::collections::BTreeSet;
 pub const MOST_CPUS: usize = 2048;
 /// Two directions of a pair that differ by more than this are remarked.
 const BOTH_WAYS: f64 = 1.3;
+/// Between these is the median of a machine's pairs, in ns. Of the measured ones it is 20 to 720; in another unit it is not.
+const MEDIANS: (f64, f64) = (1.0, 10_000.0);
 
 /// A matrix, and what was assumed of it.
 #[derive(Clone, PartialEq, Debug)]
@@ -65,6 +67,17 @@ pub fn read(text: &str) -> Result<Readout, MatrixError> {
     let cpus = cpus.unwrap_or_else(|| (0..rows.len()).collect());
     let ns = numbers(&rows, &cpus, unit, &mut remarks)?;
     let n = cpus.len();
+    let mut pairs: Vec<f64> = (0..n).flat_map(|i| ns[i * n..i * n + i].to_vec()).collect();
+    pairs.sort_by(f64::total_cmp);
+    let median = pairs[pairs.len() / 2];
+    if !(MEDIANS.0..=MEDIANS.1).contains(&median) {
+        return Err(MatrixError::OtherUnit {
+            line: rows[0].line,
+            ns: median,
+            least: MEDIANS.0,
+            most: MEDIANS.1,
+        });
+    }
     Ok(Readout { matrix: Matrix::new(&cpus, |i, j| ns[i * n + j]), remarks })
 }
 
@@ -99,11 +112,16 @@ fn headings(
     let Some(first) = rows.first() else { return Ok(None) };
     let (line, filled) = (first.line, first.cells.iter().filter(|c| !c.is_empty()).count());
     let words = first.cells.iter().any(|c| !c.is_empty() && number(c).is_none() && !absent(c));
-    // Numbers alone are headings where they stand for the rows as well.
+    // Numbers alone are headings where they stand for the rows as well. So do the latencies of the first CPU in a full matrix.
     let column = || rows[1..].iter().map(|row| row.cells.first().copied().unwrap_or("")).collect::<Vec<_>>();
-    let twice =
-        first.cells.first().is_some_and(|c| c.is_empty()) && filled > 1 && first.cells[1..] == column()[..];
-    let over = filled > 1 && filled == first.cells.len() && rows.len() == filled + 1;
+    let twice = first.cells.first().is_some_and(|c| c.is_empty())
+        && filled > 1
+        && first.cells[1..] == column()[..]
+        && are_numbers_of_cpus(&first.cells[1..]);
+    let over = filled > 1
+        && filled == first.cells.len()
+        && rows.len() == filled + 1
+        && are_numbers_of_cpus(&first.cells);
     if !(words || twice || over) {
         return Ok(None);
     }
@@ -245,24 +263,45 @@ fn cpu_number(cell: &str) -> Option<usize> {
     }
 }
 
+/// Whether numbers without a word are those of CPUs, and no latencies: different whole ones, with the first CPU among them or in equal steps.
+fn are_numbers_of_cpus(cells: &[&str]) -> bool {
+    let Some(cpus) = cells.iter().map(|c| c.parse().ok()).collect::<Option<Vec<usize>>>() else {
+        return false;
+    };
+    let different = cpus.iter().collect::<BTreeSet<_>>().len() == cpus.len();
+    let even = cpus.len() > 2 && cpus.windows(3).all(|w| w[0] + w[2] == 2 * w[1]);
+    different && (cpus.contains(&0) || cpus.contains(&1) || even)
+}
+
 /// The unit that a heading or a comment names, in ns: alone, in brackets, or after `in` or `unit`. Other words that look like one,
 /// such as the `us` of a place, are none.
 fn take_unit(text: &str, line: usize, unit: &mut f64, remarks: &mut Vec<String>) -> Result<(), MatrixError> {
     let text = text.trim_matches(|c: char| c == '#' || c.is_whitespace()).to_lowercase();
     let mut before = "";
     for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
-        let named = ["in", "unit", "units"].contains(&before);
-        let bracketed = ["(", "["].iter().any(|open| text.contains(&format!("{open}{word}")));
+        let unit_named = ["unit", "units"].contains(&before);
+        let named = unit_named || before == "in";
+        // `core(s)` has no seconds.
+        let alone = if word == "s" { " " } else { "" };
+        let bracketed = ["(", "["].iter().any(|open| text.contains(&format!("{alone}{open}{word}")));
         before = word;
         if !(named || bracketed || text == word) {
             continue;
         }
         *unit = match word {
+            "ps" | "psec" | "picosecond" | "picoseconds" => 1e-3,
             "ns" | "nsec" | "nanosecond" | "nanoseconds" => 1.0,
             "us" | "usec" | "\u{b5}s" | "\u{3bc}s" | "microsecond" | "microseconds" => 1e3,
             "ms" | "msec" | "millisecond" | "milliseconds" => 1e6,
+            "s" | "sec" | "second" | "seconds" => 1e9,
             "cycle" | "cycles" | "clock" | "clocks" | "tick" | "ticks" | "mb" | "gb" | "ops" => {
                 return Err(MatrixError::Unit { line, found: word.to_owned() });
+            }
+            _ if unit_named => {
+                remarks.push(format!(
+                    "line {line} has the unit `{word}`, which is none of time: ns are assumed"
+                ));
+                continue;
             }
             _ => continue,
         };

@@ -51,6 +51,7 @@ fn triangles_and_full_matrices_with_and_without_headings_are_one() {
     for same in [
         "0,10,20\n10,0,30\n20,30,0\n",
         ",10,20\n,,30\n,,\n",
+        ",10,20\n10,,30\n20,30,\n",
         "-\n10,-\n20,30,-\n",
         "# measured in ns\n-;-;-\n10;-;-\n20;30;-\n",
         "\u{feff}\t\t\r\n10\t\t\r\n20\t30\t\r\n",
@@ -78,6 +79,21 @@ fn other_numberings_are_kept() {
     assert_eq!(other, MatrixError::Heading { line: 3, found: "1".to_owned() });
 }
 
+/// In a full matrix the first row and the first column are the same, as headings are.
+#[test]
+fn latencies_of_the_first_cpu_are_no_headings() {
+    let ns = |i: usize, j: usize| if i / 2 == j / 2 { 25.5 } else { 110.0 };
+    let cell = |i: usize, j: usize| if i == j { String::new() } else { ns(i, j).to_string() };
+    let row = |i: usize| (0..6).map(|j| cell(i, j)).collect::<Vec<_>>().join(";");
+    let full: String = (0..6).map(|i| row(i) + "\n").collect();
+    for text in [full.clone(), full.replace(".5", ""), full.replace('.', ",")] {
+        let matrix = read(&text).unwrap_or_else(|e| panic!("{e}: {text}")).matrix;
+        assert_eq!((matrix.cpus().len(), matrix.between(0, 5)), (6, Some(110.0)), "{text}");
+    }
+    let even = read(",4,6,8\n4,,,\n6,10,,\n8,20,30,\n").unwrap().matrix;
+    assert_eq!(even.cpus(), [4, 6, 8]);
+}
+
 #[test]
 fn units_are_converted_or_refused() {
     let us = remarked("latency [us],0,1,2\n0,,,\n1,0.01,,\n2,0.02,0.03,\n", "the unit `us`");
@@ -86,6 +102,13 @@ fn units_are_converted_or_refused() {
     remarked("Core to core latencies in ns\n,,\n10,,\n20,30,\n", "line 1 is taken for a title");
     let place = read("# 64 GB, us-east-1, in ns\n,\n10,\n").unwrap();
     assert_eq!((place.matrix.between(0, 1), place.remarks), (Some(10.0), Vec::new()));
+    remarked("# unit: s\n,\n1e-8,\n", "one is taken for 1000000000 ns");
+    remarked("# units: bananas\n,\n10,\n", "`bananas`, which is none of time: ns are assumed");
+    let threads = read("# between core(s), in ns\n,\n10,\n").unwrap();
+    assert_eq!(threads.remarks, [""; 0]);
+    for (text, ns) in [(",\n1e-8,\n", 1e-8), (",\n0.1,\n", 0.1), (",\n25000,\n", 25_000.0)] {
+        assert_eq!(error(text), MatrixError::OtherUnit { line: 1, ns, least: 1.0, most: 10_000.0 });
+    }
     let cycles = error("# in cycles\n,\n10,\n");
     assert_eq!(cycles, MatrixError::Unit { line: 1, found: "cycles".to_owned() });
 }
