@@ -172,9 +172,10 @@ struct Said {
     met: f64,
     called: f64,
     cases: usize,
-    /// Its own memory, its share of the team's, and its descriptors.
+    /// Its own memory, its share of the team's, how much of that it has mapped, and its descriptors.
     own_bytes: usize,
     shared_bytes: usize,
+    mapped_bytes: usize,
     descriptors: usize,
 }
 
@@ -196,10 +197,10 @@ fn say(what: &impl Serialize) {
     let _ = writeln!(out, "{text}").and_then(|()| out.flush());
 }
 
-/// Bytes that this process alone has, without what of its programs and files is in memory.
-fn own_bytes() -> usize {
+/// Bytes in memory that this process alone has (`RssAnon:`), or of what it shares (`RssShmem:`), without its programs and files.
+fn resident_bytes(of: &str) -> usize {
     let status = std::fs::read_to_string("/proc/self/status").expect("/proc");
-    let line = status.lines().find(|line| line.starts_with("RssAnon:")).expect("RssAnon");
+    let line = status.lines().find(|line| line.starts_with(of)).expect("such a line");
     let kib = line.split_whitespace().nth(1).and_then(|kib| kib.parse::<usize>().ok()).expect("a number");
     kib << 10
 }
@@ -216,7 +217,8 @@ fn rank(started: Duration) {
         met,
         called: since(),
         cases,
-        own_bytes: own_bytes(),
+        own_bytes: resident_bytes("RssAnon:"),
+        mapped_bytes: resident_bytes("RssShmem:"),
         shared_bytes: comm.memory().shared_bytes / comm.ranks(),
         descriptors: std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count),
     };
@@ -272,13 +274,14 @@ fn processes(charter: &Charter, told: &Told) -> Vec<String> {
     let median = bytes[ranks / 2];
     println!(
         "{ranks} processes: joined after {:.2} s, first barrier after {:.2} s, all calls after {:.1} s; {:.2} MiB a rank in the median, {:.2} on average, \
-         {:.1} in one that chose; {} descriptors",
+         {:.1} in one that chose; {:.1} MiB of all mapped in one; {} descriptors",
         most(|s| s.joined),
         most(|s| s.met),
         most(|s| s.called),
         mib(median as f64),
         mib(bytes.iter().sum::<usize>() as f64 / ranks as f64),
         mib(bytes[ranks - 1] as f64),
+        mib(most(|s| s.mapped_bytes as f64)),
         most(|s| s.descriptors as f64)
     );
     let cases = said.iter().map(|s| s.cases).sum::<usize>();

@@ -62,7 +62,7 @@ use mapping::Mapping;
 use crate::error::{Error, Loss};
 use crate::memory::available_memory;
 use crate::near;
-use crate::sync::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::{yield_now, AtomicBool, AtomicU64, Ordering};
 use crate::sysfile::Root;
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::io::Errno;
@@ -301,6 +301,9 @@ impl Drop for Segment {
     fn drop(&mut self) {
         if self.at > 0 {
             self.pool.close(self.at, &self.mapping);
+        } else if self.failed().is_some() {
+            // Ranks that share CPUs all wait to hear who is lost, and to unmap takes longer than to say so.
+            yield_now();
         }
     }
 }
