@@ -8,6 +8,7 @@ mod costs;
 mod describe;
 mod error;
 mod hwloc;
+mod neighbours;
 mod read;
 mod shape;
 

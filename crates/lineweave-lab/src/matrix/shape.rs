@@ -1,6 +1,6 @@
 //! Who shares what, as a matrix tells it.
 //!
-//! The classes of [`classes`] are nested groups. They get the names of levels, with no more levels than classes:
+//! The classes of [`classes`], by pairs that are [`believed`], are nested groups. They get the names of levels, with no more levels than classes:
 //!
 //! 1. A class within [`ALIKE`] of the next farther one is a part of that.
 //! 2. The nearest class is cores, if its pairs take less than [`SAME_CORE_NS`]. A thread that noise parted from its sibling
@@ -11,6 +11,7 @@
 //! 5. Of what is left, two groups that are the machine's halves are packages; other groups are caches, then nodes, then
 //!    packages. The whole is whatever is next.
 
+use super::neighbours::believed;
 use crate::models::classes::{classes, Classes, Latencies, LatenciesError};
 use lineweave_core::machine::{self, Matrix};
 use lineweave_core::topology::{Cpu, Level, Topology};
@@ -41,9 +42,16 @@ pub struct Shaped {
 /// # Errors
 /// [`LatenciesError`] for latencies that no measurement gives.
 pub fn shape(matrix: &Matrix) -> Result<Shaped, LatenciesError> {
-    let list: Vec<_> = matrix.pairs().map(|(a, b, ns)| (a, b, ns, 0.0)).collect();
+    let (list, wrong) = believed(matrix);
+    let list: Vec<_> = list.into_iter().map(|(a, b, ns)| (a, b, ns, 0.0)).collect();
     let classes = classes(&Latencies::new(&list)?);
     let mut remarks = Vec::new();
+    if let Some((a, b)) = wrong.first() {
+        remarks.push(format!(
+            "{} pairs would be neighbours, and their other neighbours are far apart, such as CPUs {a} and {b}: their latencies group nothing",
+            wrong.len()
+        ));
+    }
     if !classes.odd.is_empty() {
         let share = 100.0 * classes.odd.len() as f64 / list.len() as f64;
         let (a, b) = classes.odd[0];

@@ -170,6 +170,22 @@ fn levels_and_siblings_are_found_from_the_matrix_alone() {
     }
 }
 
+/// One wrong pair of some thousand, as near as threads of a core or nearer, in another cache, node or package.
+#[test]
+fn a_pair_that_was_timed_too_low_groups_nothing() {
+    let form = "pack:2 numa:1 l3:4 core:4 pu:2";
+    for (a, b) in [(0, 63), (5, 30), (8, 20), (1, 2)] {
+        for wrong in [1.0, 8.0, 12.0] {
+            let matrix =
+                made(form, |i| i, |i, j, level| if (j, i) == (a, b) { wrong } else { by_level(level) });
+            let found = shape(&matrix).unwrap();
+            assert_eq!(synthetic(&found.topology).as_deref(), Some(form), "{a} {b} {wrong}");
+            let said = found.remarks.iter().any(|r| r.contains(&format!("CPUs {a} and {b}")));
+            assert!(said, "{a} {b} {wrong}: {:?}", found.remarks);
+        }
+    }
+}
+
 /// As on dual EPYCs: in the package that is not the lines' home every pair is as far as across.
 #[test]
 fn a_package_away_from_home_is_found() {
