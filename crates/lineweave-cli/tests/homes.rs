@@ -12,6 +12,7 @@ use lineweave_core::model::Model;
 use lineweave_core::plan::Params;
 use lineweave_core::select::{list, on_one_node, Candidate, Question};
 use lineweave_core::topology::{Level, Shape};
+use lineweave_lab::generate::{generate, Case};
 use lineweave_lab::simulate::coherent::{placed, simulate};
 use lineweave_lab::simulate::Options;
 
@@ -90,6 +91,54 @@ fn rows(name: &str) -> Vec<(&'static str, Collective, Row)> {
         }
     }
     rows
+}
+
+/// One call alone along the best tree generated for all cores, in ns.
+struct Trees {
+    /// With lines where it wants them.
+    own: f64,
+    /// Below which no tree is, wherever lines lie.
+    bound: f64,
+    /// The same tree with all lines where the owner had one, on one node.
+    same: f64,
+    /// The best tree generated for that.
+    best: f64,
+}
+
+fn trees(machine: &Machine, collective: Collective) -> Trees {
+    let cores = machine.topology().unwrap().cpus.iter().map(|cpu| cpu.core).max().unwrap() + 1;
+    let shape = placed(machine, cores).unwrap();
+    let there = Machine { away: Vec::new(), ..machine.clone() };
+    let case = |machine| Case { machine, shape: &shape, collective, root: 0 };
+    let own = generate(&case(machine)).unwrap();
+    let same = case(&there).plan(&own.best.spec).unwrap();
+    Trees {
+        own: own.best.ns,
+        bound: own.bound_ns,
+        same: case(&there).simulated(&same).unwrap(),
+        best: generate(&case(&there)).unwrap().best.ns,
+    }
+}
+
+/// A tree across both packages can do without transfers within the second one: a message across takes as long as one within that has its
+/// lines in the first. So homes are worth little to the best tree, and no tree makes them worth more.
+#[test]
+fn the_best_tree_across_packages_needs_no_homes() {
+    for name in MATTERS.iter().chain(&EQUAL) {
+        let machine = machines::load(&format!("dual-epyc-{name}")).unwrap();
+        for collective in [Collective::Barrier, Collective::Bcast] {
+            let Trees { own, bound, same, best } = trees(&machine, collective);
+            println!(
+                "| {name} | {collective}, generated | {own:.0} | {:.2} | {:.2} | {:.2} |",
+                same / own,
+                best / own,
+                best / bound
+            );
+            let apart = if EQUAL.contains(name) { 1.0 } else { 1.1 };
+            assert!(0.99 * own <= best && best <= apart * own, "{name} {collective}: {own}, {best}");
+            assert!(best < 1.3 * bound, "{name} {collective}: {best}, {bound}");
+        }
+    }
 }
 
 #[test]
