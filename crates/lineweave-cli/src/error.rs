@@ -146,6 +146,20 @@ pub enum CliError {
         /// Name of the machine.
         name: String,
     },
+    /// A matrix where a description is expected.
+    #[error("{path}: expected a machine description, found the name of a matrix: `lineweave profile import {path} -o machine.toml` makes one of it")]
+    MatrixAlone {
+        /// The file.
+        path: String,
+    },
+    /// Costs that programs of this machine would refuse.
+    #[error("{name}: {why}, or write the costs for that machine with `-o FILE.json`")]
+    OtherMachine {
+        /// As given.
+        name: String,
+        /// In what it is another one.
+        why: String,
+    },
     /// A description without a matrix.
     #[error("machine `{name}` has no matrix of latencies: `lineweave list --machines` shows which have one")]
     NoMatrix {

@@ -26,6 +26,9 @@ pub fn load(name: &str) -> Result<Machine, CliError> {
     let is_path = name.contains('/') || name.ends_with(".toml") || path.exists();
     let path = match folder().map(|folder| folder.join(format!("{name}.toml"))) {
         Some(shipped) if !is_path && shipped.exists() => shipped,
+        _ if name.ends_with(".csv") || name.ends_with(".csv.gz") => {
+            return Err(CliError::MatrixAlone { path: name.to_owned() });
+        }
         _ if is_path => path.to_owned(),
         _ => {
             let mut known: Vec<String> = machine::shipped().iter().map(|m| m.name.clone()).collect();

@@ -128,6 +128,10 @@ fn an_imported_matrix_becomes_a_choice_and_is_exported_the_same() {
     assert_eq!(object["topology"], "pack:2 numa:1 l3:2 core:2 pu:1");
     assert_eq!(object["distances"][1]["value_ns"], 110.5);
     scratch.run(&["profile", "export", "--csv", "--machine", "generic-x86"]).refused(1, &["has no matrix"]);
+    // What stands in for latencies of 0 is exported too, and said.
+    scratch
+        .run(&["profile", "export", "--csv", "--machine", "dual-power9-8335-gth"])
+        .warned(&["9 pairs are 0 ns"]);
     scratch.run(&["profile", "export", "--machine", &machine]).refused(2, &["--csv", "--hwloc"]);
 }
 
@@ -190,7 +194,7 @@ fn adopted_costs_are_found_by_the_machine_that_they_are_of() {
         let mut command = scratch.command(&["profile", "adopt", &machine, "--json"]);
         Outcome::of(&["adopt"], command.env("LINEWEAVE_TOPOLOGY", topology).output().unwrap())
     };
-    adopt("pack:2 core:3").refused(1, &["number of usable CPUs", "`8`", "`6`"]);
+    adopt("pack:2 core:3").refused(1, &["number of usable CPUs", "`8`", "`6`", "`-o FILE.json`"]);
     let adopted = adopt(MINE).objects();
     let file = first(&adopted, "profile-adopt")["file"].as_str().unwrap();
     assert!(file.ends_with("/costs.json") && std::path::Path::new(file).exists(), "{file}");
@@ -260,7 +264,10 @@ fn matrices_that_are_none_are_refused_with_line_and_reason() {
         (",,\n10,,\n20,,\n", &["line 3", "no latency between CPUs 1 and 2"]),
         (",,\n10,,\n20,fast,\n", &["line 3, column 2", "`fast`"]),
         ("# cycles\n,\n10,\n", &["line 1", "`cycles`", "convert"]),
-        (&"1,2\n".repeat(10_000), &["at most 2048 CPUs"]),
+        ("# one way, in us\n,\n100,\n", &["line 2", "median", "100000 ns", "heading"]),
+        ("# in s\n,\n1e-12,\n", &["line 2", "0.001 ns"]),
+        ("<html>\nnot found\n", &["at least 2 CPUs"]),
+        (&"1,2\n".repeat(10_000), &["line 2050", "at most 2048 CPUs", "a row and a column for each"]),
     ] {
         let file = scratch.file("bad.csv", text);
         scratch.run(&["profile", "import", &file, "-o", &machine]).refused(1, words);
@@ -270,11 +277,27 @@ fn matrices_that_are_none_are_refused_with_line_and_reason() {
     let of =
         |topology: &str| scratch.run(&["profile", "import", &good, "-o", &machine, "--topology", topology]);
     of("pack:2 core:3").refused(1, &["has 6 CPUs and the matrix 8"]);
+    of("pack:2 core:3 cores").refused(1, &["each type:count", "`cores`"]);
+    let given = scratch.run(&["explain", "barrier", "--machine", &good]);
+    given.refused(1, &["good.csv", "found the name of a matrix", "profile import"]);
     of("pack:4 core:2").warned(&["groups of 4 CPUs, which the topology"]);
     let zeros = scratch.file("zeros.csv", &latencies().replacen("25", "0", 1));
     scratch.run(&["profile", "import", &zeros, "-o", &machine]).warned(&["1 pairs are 0 ns", "CPUs 0 and 1"]);
-    let micro = scratch.file("micro.csv", &format!("# one way, in us\n{}", latencies()));
+    let plain = latencies().replace("110.5", "0.1105").replace("200", "0.2").replace("25", "0.025");
+    let micro = scratch.file("micro.csv", &format!("# one way, in us\n{plain}"));
     scratch.run(&["profile", "import", &micro, "-o", &machine]).warned(&["the unit `us`"]);
+    let unit = scratch.file("unit.csv", &format!("# units: bananas\n{}", latencies()));
+    scratch.run(&["profile", "import", &unit, "-o", &machine]).warned(&["`bananas`", "ns are assumed"]);
+    // In seconds, with a heading that says so and without.
+    let plain: String =
+        latencies().replace("110.5", "1.105e-7").replace("200", "2e-7").replace("25", "2.5e-8");
+    let seconds = scratch.file("seconds.csv", &format!("# in s\n{plain}"));
+    scratch
+        .run(&["profile", "import", &seconds, "-o", &machine])
+        .warned(&["the unit `s`", "for 1000000000 ns"]);
+    let plain = scratch.file("plain.csv", &plain);
+    let words = ["line 1", "another unit", "`# in us`"];
+    scratch.run(&["profile", "import", &plain, "-o", &machine]).refused(1, &words);
     let wild = scratch.file("wild.csv", &latencies().replacen("200", "900", 1));
     scratch.run(&["profile", "import", &wild, "-o", &machine]).warned(&["1 pairs", "medians"]);
     let broken = scratch.file("broken.csv.gz", "");

@@ -7,7 +7,6 @@ use crate::output::table;
 use crate::question::team;
 use crate::session::{load_machine, Session};
 use lineweave::tuning::{is_of, CHOICES_FILE, COSTS_FILE, PROFILE_FILE};
-use lineweave::Error;
 use lineweave_core::collective::Collective;
 use lineweave_core::machine::Machine;
 use lineweave_core::model::Model;
@@ -109,7 +108,8 @@ fn here(
 ) -> Result<(PathBuf, Fingerprint, Option<Topology>), CliError> {
     let settings = session.settings_warned()?;
     let node = NodeInfo::gather(&settings, &[])?;
-    is_of(model, &node.fingerprint).map_err(|e| Error::Profile { file: name.into(), why: e.to_string() })?;
+    is_of(model, &node.fingerprint)
+        .map_err(|e| CliError::OtherMachine { name: name.to_owned(), why: e.to_string() })?;
     let directory = lineweave::tuning::cache_directory(&node.fingerprint).ok_or(CliError::NoCache)?;
     if settings.profile.is_some() {
         session.out.warn("programs choose by LINEWEAVE_PROFILE as long as it is set, and not by this");

@@ -58,6 +58,8 @@ fn subject(session: &mut Session) -> Result<(Matrix, Topology), CliError> {
     if let Some(name) = session.machine_option().map(str::to_owned) {
         let machine = load_machine(&name)?;
         let measured = machine.measured.ok_or(CliError::NoMatrix { name: machine.name })?;
+        // What was assumed goes into the file too: latencies in place of zeros.
+        measured.remarks.iter().for_each(|remark| session.out.warn(remark));
         return Ok((measured.matrix, measured.topology));
     }
     let file = match session.profile_option().map(Path::to_owned) {

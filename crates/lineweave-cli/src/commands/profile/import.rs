@@ -91,7 +91,10 @@ fn text(arguments: &Import, session: &mut Session) -> Result<String, CliError> {
     );
     let form = match session.settings()?.0.topology {
         Source::Machine => None,
-        Source::Synthetic(form) => Some(form),
+        Source::Synthetic(form) => {
+            Hardware::load(&Source::Synthetic(form.clone()))?;
+            Some(form)
+        }
         source @ Source::Xml(_) => {
             let form = synthetic(&Hardware::load(&source)?.topology);
             if form.is_none() {
