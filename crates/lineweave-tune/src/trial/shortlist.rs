@@ -48,7 +48,8 @@ pub fn shortlist(question: &Question, choice: &Choice, rules: &Rules) -> Vec<Can
         let mut also = |wanted: fn(&Question, &Candidate) -> bool| {
             let fits = |c: &Candidate| family(c) == family(&list[i]) && wanted(question, c);
             if !list.iter().any(fits) {
-                let found = costed.iter().find(|c| fits(c)).map(|c| (*c).clone());
+                let new = |c: &&&Candidate| fits(c) && !list.iter().any(|other| same(question, other, c));
+                let found = costed.iter().find(new).map(|c| (*c).clone());
                 list.extend(found.filter(|c| c.predicted.0 <= most));
             }
         };
