@@ -125,7 +125,7 @@ pub struct Met {
     pub from: Option<u32>,
     /// How many bytes.
     pub bytes: usize,
-    /// As many of them as that cache alone had, modified.
+    /// Of a write: as many of them as another cache alone had, modified.
     pub modified: usize,
     /// When the last read of any of them was served.
     pub served: f64,
@@ -167,9 +167,6 @@ impl Memory {
             let written = piece.writer != NONE && piece.holders.has(&self.sets, place(piece.writer));
             met.from = if written { Some(piece.writer) } else { piece.holders.other(&self.sets, own) };
             met.bytes += piece.bytes;
-            if let Held::Modified(_) = piece.holders.held() {
-                met.modified += piece.bytes;
-            }
             met.served = met.served.max(piece.served);
         }
         met

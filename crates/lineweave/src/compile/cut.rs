@@ -52,8 +52,8 @@ pub(super) struct Cuts {
     pitch: usize,
     /// For what the steps are made now.
     now: Option<Span>,
-    /// Blocks of different lengths that they were made for last, and from where on in each.
-    uneven: Option<(Blocks, usize)>,
+    /// Blocks of different lengths that they were made for last, and which bytes of each.
+    uneven: Option<(Blocks, Range<usize>)>,
     /// Whose buffers they are of.
     collective: Collective,
     ranks: usize,
@@ -136,7 +136,7 @@ impl Compiled {
         // Windows that lie in every block are cut alike.
         let inner = window.start == 0 || uneven.counts().iter().all(|&count| count >= window.end);
         let window = if inner { 0..window.len() } else { window };
-        let same = |(known, from): &(Blocks, usize)| *from == window.start && known == blocks;
+        let same = |(known, of): &(Blocks, Range<usize>)| *of == window && known == blocks;
         if cuts.now != Some(Span::UNEVEN) || !cuts.uneven.as_ref().is_some_and(same) {
             self.cut_anew(Span::UNEVEN, Some((blocks.clone(), window)));
         }
@@ -180,8 +180,8 @@ impl Compiled {
             };
             all[*number] = if left == 0 { NOTHING } else { maker.step(*step) };
         }
-        if let Some((blocks, window)) = uneven {
-            cuts.uneven = Some((blocks, window.start));
+        if uneven.is_some() {
+            cuts.uneven = uneven;
         }
     }
 }
