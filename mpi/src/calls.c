@@ -67,6 +67,7 @@ bool lwm_begin(struct lwm_call *call, enum lwm_kind kind, MPI_Comm handle)
     call->start_ns = 0;
     call->race = NULL;
     call->each = 0;
+    call->introduces = LWM_UNLIKELY(!lwm_active) && lwm_open && handle == lwm_host.world;
     struct lwm_comm *comm = LWM_LIKELY(lwm_active) ? lwm_comm_of(handle) : NULL;
     call->comm = comm;
     call->why = lwm_active ? LWM_WHY_ARGUMENT : LWM_WHY_INACTIVE;
@@ -84,7 +85,7 @@ bool lwm_begin(struct lwm_call *call, enum lwm_kind kind, MPI_Comm handle)
 void lwm_told(struct lwm_call *call, MPI_Count count, MPI_Datatype type)
 {
     size_t bytes;
-    if (count > 0 && lwm_active && !__builtin_mul_overflow((size_t)count, lwm_size_of_known(type), &bytes)) call->size_class = lwm_class(bytes);
+    if (count > 0 && (lwm_active || lwm_open) && !__builtin_mul_overflow((size_t)count, lwm_size_of_known(type), &bytes)) call->size_class = lwm_class(bytes);
 }
 
 bool lwm_away(struct lwm_call *call, MPI_Count count, MPI_Datatype type)
@@ -305,6 +306,14 @@ static bool all_went_in(const struct lwm_call *call)
     return call->each > 0 && lwm_type_of(call->each_type, &info) && info.size > 0;
 }
 
+/* Ranks learn of each other after the first call of MPI_COMM_WORLD that none comes out of before all went in, also if it failed at one of them after
+ * that. It is the first that counts towards a team. */
+static struct lwm_comm *introduced(void)
+{
+    lwm_set_up();
+    return lwm_active ? lwm_comm_of(lwm_host.world) : NULL;
+}
+
 /* Whether the host refused a call for its arguments, which it does before it sends anything: then this rank did not go into it. */
 static bool is_refusal(int result)
 {
@@ -330,6 +339,7 @@ int lwm_passed(struct lwm_call *call, int result)
         if (comm && comm->way == LWM_NEW) comm->passed_ns += took;
     }
     if (LWM_UNLIKELY(call->race != NULL)) ran(call, took);
+    if (LWM_UNLIKELY(call->introduces) && all_went_in(call)) comm = introduced();
     if (comm && comm->way == LWM_NEW) {
         if (all_went_in(call)) lwm_comm_came(comm, result == 0);
         else if (comm->word) lwm_agree(comm);

@@ -90,13 +90,12 @@ static uint64_t kernel(void)
     return hash;
 }
 
-/* In MPI_Init all ranks tell each other once what they need to know: everything later is decided alike by it. */
+/* All ranks tell each other once what they need to know: everything later is decided alike by it. */
 bool lwm_comms_open(bool fine, long long *settings, int many)
 {
     enum { HEAD = 2 + LWM_OFFER };
     int words = HEAD + many;
-    fine = lwm_host.Comm_size(lwm_host.world, &lwm_world_size) == 0 && lwm_host.Comm_rank(lwm_host.world, &lwm_world_rank) == 0 &&
-           lwm_host.Comm_group(lwm_host.world, &lwm_world_group) == 0 && lwm_host.Comm_create_keyval(no_copy, freed, &keyval, NULL) == 0 &&
+    fine = lwm_world_size > 0 && lwm_host.Comm_group(lwm_host.world, &lwm_world_group) == 0 && lwm_host.Comm_create_keyval(no_copy, freed, &keyval, NULL) == 0 &&
            lwm_host.Comm_create_keyval(no_copy, word_freed, &word_keyval, NULL) == 0 && fine;
     long long *all = malloc((size_t)words * sizeof *all * ((size_t)lwm_world_size + 1)), *mine = all + (size_t)words * lwm_world_size;
     lwm_node_of = malloc(sizeof *lwm_node_of * (size_t)lwm_world_size);
@@ -162,11 +161,17 @@ int lwm_made(int result, const MPI_Comm *made)
     return result;
 }
 
+int lwm_all_made(MPI_Comm parent, int result, const MPI_Comm *made)
+{
+    if (LWM_UNLIKELY(lwm_open) && result == 0 && parent == lwm_host.world) lwm_set_up();
+    return lwm_made(result, made);
+}
+
 /* A duplicate has the ranks of the other one, where they are. */
 int lwm_duplicated(MPI_Comm handle, int result, const MPI_Comm *made)
 {
     struct lwm_comm *from = lwm_active ? lwm_comm_of(handle) : NULL;
-    if (!from || !from->shares) return lwm_made(result, made);
+    if (!from || !from->shares) return lwm_all_made(handle, result, made);
     if (result != 0) {
         lwm_agree_barren(from);
         return result;

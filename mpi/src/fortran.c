@@ -142,7 +142,7 @@ int PMPI_Op_create(lwm_user_fn *function, int commutes, MPI_Op *op)
     static int (*host)(lwm_user_fn *, int, MPI_Op *);
     if (LWM_UNLIKELY(!host)) *(void **)&host = lwm_pmpi("Op_create");
     int result = host(function, commutes, op);
-    if (result == 0 && lwm_active && lwm_is_fortran(__builtin_return_address(0))) lwm_remember_fortran_op(*op, function, commutes);
+    if (result == 0 && (lwm_open || lwm_active) && lwm_is_fortran(__builtin_return_address(0))) lwm_remember_fortran_op(*op, function, commutes);
     return result;
 }
 #endif

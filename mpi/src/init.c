@@ -13,7 +13,8 @@
 #include <unistd.h>
 
 struct lwm_settings lwm_settings;
-bool lwm_active, lwm_threads;
+_Atomic bool lwm_open, lwm_active;
+bool lwm_threads;
 
 uint64_t lwm_now_ns(void)
 {
@@ -45,6 +46,9 @@ static long long whole(const char *name, long long otherwise, long long least, b
     return otherwise;
 }
 
+/* Whether this rank can take part. */
+static bool can;
+
 static void read_settings(bool speaks)
 {
     const char *report = getenv("LINEWEAVE_MPI_REPORT"), *link = getenv("LINEWEAVE_MPI_LINK");
@@ -69,26 +73,33 @@ __attribute__((constructor)) static void register_before_threads(void)
     syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0);
 }
 
-/* After the host's MPI_Init. */
+/* After the host's MPI_Init, at each rank for itself: a program that never has a collective call pays for no message. */
 static void begin(void)
 {
     read_settings(false);
-    if (lwm_active || !lwm_host_open()) return;
+    if (lwm_open || lwm_active || !lwm_host_open()) return;
     int level = 0;
     lwm_threads = lwm_host.Query_thread(&level) != 0 || level > 2;
-    int rank = 0;
-    lwm_host.Comm_rank(lwm_host.world, &rank);
-    if (rank == 0) read_settings(true);
+    lwm_host.Comm_rank(lwm_host.world, &lwm_world_rank);
+    lwm_host.Comm_size(lwm_host.world, &lwm_world_size);
+    if (lwm_world_rank == 0) read_settings(true);
+    can = lwm_types_open() && lw_check_version(LW_VERSION) == LW_OK;
+    lwm_open = true;
+}
+
+void lwm_set_up(void)
+{
     long long settings[LWM_SETTINGS] = {
         [LWM_SETTING_RANKS_PER_NODE] = lwm_settings.ranks_per_node, [LWM_SETTING_AFTER] = (long long)lwm_settings.after,
         [LWM_SETTING_COUNTS] = lwm_settings.counts, [LWM_SETTING_RACE] = lwm_settings.race,
         [LWM_SETTING_LEADERS] = lwm_settings.leaders, [LWM_SETTING_LINK] = lwm_settings.link != NULL,
     };
     /* Whether all could: what follows is the same on all ranks. */
-    bool fine = lwm_types_open() && lwm_same_open() && lw_check_version(LW_VERSION) == LW_OK;
+    bool fine = lwm_same_open() && can;
     if (fine) lwm_types_ask();
     if (!lwm_comms_open(fine, settings, LWM_SETTINGS)) {
-        if (rank == 0) lwm_say("not all ranks could set it up; nothing is taken over");
+        if (lwm_world_rank == 0) lwm_say("not all ranks could set it up; nothing is taken over");
+        lwm_open = false;
         return;
     }
     lwm_settings.ranks_per_node = (int)settings[LWM_SETTING_RANKS_PER_NODE];
@@ -98,6 +109,7 @@ static void begin(void)
     lwm_settings.leaders = (int)settings[LWM_SETTING_LEADERS];
     if (settings[LWM_SETTING_LINK]) lwm_link();
     lwm_active = true;
+    lwm_open = false;
     struct lwm_comm *world = lwm_settings.after == 0 ? lwm_comm_of(lwm_host.world) : NULL;
     if (world && world->way == LWM_NEW) lwm_comm_settle(world, true);
 }
@@ -123,8 +135,11 @@ int MPI_Finalize(void)
     if (lwm_active) {
         lwm_active = false;
         lwm_comms_count();
-        lwm_report();
+        lwm_report(true);
         lwm_comms_close();
+    } else if (lwm_open) {
+        lwm_open = false;
+        lwm_report(false);
     }
     int (*next)(void) = lwm_next("Finalize");
     return next();

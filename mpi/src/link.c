@@ -1,6 +1,6 @@
 /*
  * What a message between two nodes takes, for `lineweave run --link FILE`: a ping-pong of the host between the first ranks of
- * MPI_COMM_WORLD's first two nodes, in MPI_Init. Rank 0 writes half of each round trip as JSON Lines; what they mean is worked out by
+ * MPI_COMM_WORLD's first two nodes, when ranks learn of each other. Rank 0 writes half of each round trip as JSON Lines; what they mean is worked out by
  * who reads them.
  */
 #include "lwm.h"
@@ -16,16 +16,16 @@ static const int lengths[] = {0, 8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 2 << 
 enum { LENGTHS = sizeof lengths / sizeof *lengths, WARM = 4, MOST = 60, LEAST = 6 };
 /* The time for a length. */
 #define WINDOW_NS 100000000u
-/* No program has begun yet, so nobody else uses it. */
 #define TAG 77
+/* The program's messages go by others. */
+static MPI_Comm apart;
 
 static bool there_and_back(bool first, int peer, void *data, int bytes)
 {
     MPI_Datatype byte = lwm_host.byte;
-    MPI_Comm world = lwm_host.world;
-    if (first && lwm_host.Send(data, bytes, byte, peer, TAG, world) != 0) return false;
-    if (lwm_host.Recv(data, bytes, byte, peer, TAG, world, LWM_STATUS_IGNORE) != 0) return false;
-    return first || lwm_host.Send(data, bytes, byte, peer, TAG, world) == 0;
+    if (first && lwm_host.Send(data, bytes, byte, peer, TAG, apart) != 0) return false;
+    if (lwm_host.Recv(data, bytes, byte, peer, TAG, apart, LWM_STATUS_IGNORE) != 0) return false;
+    return first || lwm_host.Send(data, bytes, byte, peer, TAG, apart) == 0;
 }
 
 /* Times messages of one length; how many samples, or -1. Both ranks make as many, which the first decides when it is warm. */
@@ -39,8 +39,8 @@ static int time_length(bool first, int peer, void *data, int bytes, double *samp
     uint64_t once = (lwm_now_ns() - start) / (WARM - 1) + 1;
     int many = once * MOST < WINDOW_NS ? MOST : (int)(WINDOW_NS / once) + 1;
     if (many < LEAST) many = LEAST;
-    if (first && lwm_host.Send(&many, 1, lwm_host.integer, peer, TAG, lwm_host.world) != 0) return -1;
-    if (!first && lwm_host.Recv(&many, 1, lwm_host.integer, peer, TAG, lwm_host.world, LWM_STATUS_IGNORE) != 0) return -1;
+    if (first && lwm_host.Send(&many, 1, lwm_host.integer, peer, TAG, apart) != 0) return -1;
+    if (!first && lwm_host.Recv(&many, 1, lwm_host.integer, peer, TAG, apart, LWM_STATUS_IGNORE) != 0) return -1;
     for (int i = 0; i < many; i++) {
         uint64_t left = lwm_now_ns();
         if (!there_and_back(first, peer, data, bytes)) return -1;
@@ -73,7 +73,7 @@ static bool write_head(FILE *file, const char *own, const char *other)
     return true;
 }
 
-void lwm_link(void)
+static void measure(void)
 {
     int peer = -1;
     for (int r = lwm_world_size - 1; r > 0; r--) {
@@ -88,7 +88,7 @@ void lwm_link(void)
     if (first) memcpy(other, own, sizeof own);
     else peer = 0;
     bool fine = lwm_host.Sendrecv(own, sizeof own, lwm_host.byte, peer, TAG, other, sizeof other, lwm_host.byte, peer, TAG,
-                                  lwm_host.world, LWM_STATUS_IGNORE) == 0;
+                                  apart, LWM_STATUS_IGNORE) == 0;
     other[sizeof other - 1] = 0;
     void *data = calloc(1, (size_t)lengths[LENGTHS - 1]);
     /* Who has no memory cannot answer. */
@@ -107,4 +107,11 @@ void lwm_link(void)
     free(data);
     if (file && (fclose(file) != 0 || !fine)) written = false;
     if (first && !written) fprintf(stderr, "lineweave: %s: the link cannot be written: %s\n", lwm_settings.link, strerror(errno));
+}
+
+void lwm_link(void)
+{
+    if (lwm_host.Comm_dup(lwm_host.world, &apart) != 0) return;
+    measure();
+    lwm_host.Comm_free(&apart);
 }

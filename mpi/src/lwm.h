@@ -123,7 +123,7 @@ extern uint64_t lwm_setup[LWM_SETUP];
 uint64_t lwm_now_ns(void);
 /* Whether the n-th call is timed: the first ones, and then one in 64. */
 static inline bool lwm_is_timed(uint64_t n) { return n < 16 || (n & 63) == 0; }
-void lwm_report(void);
+void lwm_report(bool of_all);
 /* One line on standard error, from rank 0 or from a rank alone; nothing with LINEWEAVE_QUIET=1. */
 void lwm_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
@@ -143,8 +143,10 @@ extern struct lwm_settings lwm_settings;
 /* Those that rank 0 decides for all. */
 enum { LWM_SETTING_RANKS_PER_NODE, LWM_SETTING_AFTER, LWM_SETTING_COUNTS, LWM_SETTING_RACE, LWM_SETTING_LEADERS, LWM_SETTING_LINK,
        LWM_SETTINGS };
-/* Between MPI_Init and MPI_Finalize, with a host that can be used. */
-extern bool lwm_active;
+/* From MPI_Init on, with a host that can be used, until ranks know each other; and from then to MPI_Finalize. */
+extern _Atomic bool lwm_open, lwm_active;
+/* All ranks tell each other what they need to know: called by all of them at the same place of the program (calls.c, wrappers.c). */
+void lwm_set_up(void);
 /* Whether threads may call at the same time. */
 extern bool lwm_threads;
 
@@ -307,6 +309,8 @@ void lwm_agree_barren(struct lwm_comm *comm);
 void lwm_agree_give_back(struct lwm_word *word);
 /* After a communicator was made, by each of its ranks: gives it a word. Returns the result. */
 int lwm_made(int result, const MPI_Comm *comm);
+/* The same of calls that all ranks of `parent` are in: of MPI_COMM_WORLD's first they learn of each other there. */
+int lwm_all_made(MPI_Comm parent, int result, const MPI_Comm *made);
 /* The same after a duplicate was made. */
 int lwm_duplicated(MPI_Comm from, int result, const MPI_Comm *made);
 /* Counts a collective of a communicator with a word, before it goes to the host. Who may have waited for a team then looks for it again. */
@@ -389,6 +393,7 @@ struct lwm_call {
     size_t bytes;
     uint64_t start_ns;    /* 0: not timed */
     struct lwm_race *race;
+    bool introduces;      /* of MPI_COMM_WORLD, while ranks do not know each other */
     /* What each rank takes of every other one. Where that is something, who comes out knows that all went in. */
     MPI_Count each;
     MPI_Datatype each_type;

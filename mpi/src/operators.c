@@ -87,7 +87,7 @@ int MPI_Op_create(narrow_fn *function, int commutes, MPI_Op *op)
     static __typeof__(&MPI_Op_create) next;
     if (!next) *(void **)&next = lwm_next("Op_create");
     int result = next(function, commutes, op);
-    if (result == 0 && lwm_active) remember(*op, function, NULL, false, commutes);
+    if (result == 0 && (lwm_open || lwm_active)) remember(*op, function, NULL, false, commutes);
     return result;
 }
 
@@ -97,7 +97,7 @@ int MPI_Op_create_c(wide_fn *function, int commutes, MPI_Op *op)
     static __typeof__(&MPI_Op_create_c) next;
     if (!next) *(void **)&next = lwm_next("Op_create_c");
     int result = next(function, commutes, op);
-    if (result == 0 && lwm_active) remember(*op, NULL, function, false, commutes);
+    if (result == 0 && (lwm_open || lwm_active)) remember(*op, NULL, function, false, commutes);
     return result;
 }
 #endif

@@ -1,7 +1,8 @@
 /*
  * What lineweave did, said once at the end: a table on standard error, and lines of JSON where a file was named.
  *
- * Ranks add up what they counted by the host, in MPI_Finalize. A program that never gets there gets no report.
+ * Ranks add up what they counted by the host, in MPI_Finalize, if all of them were in a collective call; else rank 0 says its own. A program that
+ * never gets there gets no report.
  */
 #include "lwm.h"
 
@@ -35,7 +36,8 @@ static bool saved_ms(const struct lwm_count *count, double *ms)
     return true;
 }
 
-static void show(const struct lwm_count *counts, const long long *setup)
+/* Of so many ranks: 1 where they never met. */
+static void show(const struct lwm_count *counts, const long long *setup, int ranks)
 {
     uint64_t taken = 0, passed = 0, why[LWM_REASONS] = {0};
     double saved = 0;
@@ -46,9 +48,9 @@ static void show(const struct lwm_count *counts, const long long *setup)
         if (saved_ms(&counts[i], &ms)) saved += ms;
         for (int r = 0; r < LWM_REASONS; r++) why[r] += counts[i].why[r];
     }
-    int ranks = lwm_world_size;
-    lwm_say("%llu of %llu collective calls of %d ranks taken over from %s", (unsigned long long)taken,
-            (unsigned long long)(taken + passed), ranks, lwm_host_title);
+    unsigned long long calls = taken + passed;
+    if (ranks == lwm_world_size) lwm_say("%llu of %llu collective calls of %d ranks taken over from %s", (unsigned long long)taken, calls, ranks, lwm_host_title);
+    else lwm_say("0 of %llu collective calls of rank 0 taken over from %s: none is known to have had all ranks", calls, lwm_host_title);
     if (taken + passed == 0) return;
     fprintf(stderr, "  %-21s %-11s %12s %12s %12s %11s %11s\n", "collective", "bytes", "taken over", "passed on", "MiB", "us a call",
             "at the host");
@@ -75,10 +77,10 @@ static void show(const struct lwm_count *counts, const long long *setup)
     if (saved != 0) fprintf(stderr, "  estimated time saved: %.1f ms a rank, by comparing with the host in this run\n", saved / ranks);
 }
 
-static bool write_json(FILE *file, const struct lwm_count *counts, const long long *setup)
+static bool write_json(FILE *file, const struct lwm_count *counts, const long long *setup, int ranks)
 {
     fprintf(file, "{\"schema\":1,\"kind\":\"mpi-job\",\"abi\":\"" LWM_ABI_NAME "\",\"mpi\":\"%s\",\"ranks\":%d,\"teams\":%lld,\"met\":%lld,"
-            "\"teams_total_ms\":%.6f,\"plans\":%lld,\"plans_total_ms\":%.6f}\n", lwm_host_title, lwm_world_size, setup[LWM_TEAMS], setup[LWM_MET],
+            "\"teams_total_ms\":%.6f,\"plans\":%lld,\"plans_total_ms\":%.6f}\n", lwm_host_title, ranks, setup[LWM_TEAMS], setup[LWM_MET],
             (double)setup[LWM_TEAMS_NS] / 1e6, setup[LWM_PLANS], (double)setup[LWM_PLANS_NS] / 1e6);
     for (int k = 0; k < LWM_KINDS; k++) {
         for (int c = 0; c < LWM_CLASSES; c++) {
@@ -107,7 +109,7 @@ static bool write_json(FILE *file, const struct lwm_count *counts, const long lo
     return fflush(file) == 0 && !ferror(file);
 }
 
-void lwm_report(void)
+void lwm_report(bool of_all)
 {
     /* No memory is asked for: at the end of a program that may take its time, if it has freed many small pieces. */
     static struct lwm_count sums[LWM_KINDS][LWM_CLASSES];
@@ -119,7 +121,7 @@ void lwm_report(void)
     }
     for (int i = 0; i < LWM_SETUP; i++) mine[LWM_KINDS + i] = (long long)lwm_setup[i];
     /* In short messages: for longer ones MPICH reads other processes' memory, which a container may forbid. */
-    int failed = lwm_host.Allreduce(mine, all, LWM_KINDS + LWM_SETUP, lwm_host.long_long, lwm_host.sum, lwm_host.world);
+    int failed = of_all && lwm_host.Allreduce(mine, all, LWM_KINDS + LWM_SETUP, lwm_host.long_long, lwm_host.sum, lwm_host.world) != 0;
     for (int k = 0; k < LWM_KINDS; k++) {
         for (int at = 0; all[k] && at < ROW && !failed; at += PIECE) {
             int many = ROW - at < PIECE ? ROW - at : PIECE;
@@ -128,10 +130,12 @@ void lwm_report(void)
         }
     }
     if (failed || lwm_world_rank != 0) return;
-    const struct lwm_count *counts = sums[0];
-    if (!lwm_settings.quiet) show(counts, all + LWM_KINDS);
+    const struct lwm_count *counts = of_all ? sums[0] : lwm_counts[0];
+    int ranks = of_all ? lwm_world_size : 1;
+    if (!lwm_settings.quiet) show(counts, all + LWM_KINDS, ranks);
+    if (!of_all && lwm_settings.link) lwm_say("%s is not written: no collective call is known to have had all ranks", lwm_settings.link);
     FILE *file = lwm_settings.report ? fopen(lwm_settings.report, "w") : NULL;
-    bool written = !lwm_settings.report || (file && write_json(file, counts, all + LWM_KINDS));
+    bool written = !lwm_settings.report || (file && write_json(file, counts, all + LWM_KINDS, ranks));
     if (!written) fprintf(stderr, "lineweave: %s: the report cannot be written: %s\n", lwm_settings.report, strerror(errno));
     if (file) fclose(file);
 }

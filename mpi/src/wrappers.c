@@ -89,12 +89,12 @@ int MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request)
 LEAVE(Comm_free)
 LEAVE(Comm_disconnect)
 
-/* Those that make communicators. */
+/* Those that make communicators, by all ranks of another one or by some. */
 #define MAKE(name, parameters, arguments...) \
     int MPI_##name(MPI_Comm comm, parameters, MPI_Comm *made) \
     { \
         NEXT(name) \
-        return lwm_made(next(comm, arguments, made), made); \
+        return lwm_all_made(comm, next(comm, arguments, made), made); \
     }
 #define AND ,
 int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *made)
@@ -109,7 +109,6 @@ int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *made)
     return lwm_duplicated(comm, next(comm, info, made), made);
 }
 MAKE(Comm_create, MPI_Group group, group)
-MAKE(Comm_create_group, MPI_Group group AND int tag, group, tag)
 MAKE(Comm_split, int color AND int key, color, key)
 MAKE(Comm_split_type, int type AND int key AND MPI_Info info, type, key, info)
 MAKE(Cart_create, int n AND const int *sizes AND const int *periods AND int reorder, n, sizes, periods, reorder)
@@ -118,6 +117,12 @@ MAKE(Graph_create, int n AND const int *index AND const int *edges AND int reord
 MAKE(Intercomm_merge, int high, high)
 #undef MAKE
 #undef AND
+
+int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *made)
+{
+    NEXT(Comm_create_group)
+    return lwm_made(next(comm, group, tag, made), made);
+}
 
 /* One that is started: a collective of the communicator like others. */
 int MPI_Comm_idup(MPI_Comm handle, MPI_Comm *made, MPI_Request *request)

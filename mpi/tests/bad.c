@@ -7,6 +7,11 @@
  *   fork         each rank has a child that ends by exit, and goes on
  *   lost SEED    a rank, drawn by SEED like all that follows, is killed, stops or exits while all make calls
  *   right        only computes
+ *
+ * and those in which no call tells a rank that all others are in it:
+ *
+ *   nothing      makes no call at all
+ *   ahead        the first rank broadcasts on MPI_COMM_WORLD, and sends a message that the others wait for before
  */
 #include <mpi.h>
 #include <pthread.h>
@@ -77,12 +82,30 @@ static void lost(unsigned long long seed)
     }
 }
 
+/* Roots do not wait for short broadcasts, so this ends under an MPI alone. */
+static void ahead(void)
+{
+    int word = 7;
+    if (rank == 0) {
+        for (int i = 0; i < 40; i++) MPI_Bcast(&word, 1, MPI_INT, 0, MPI_COMM_WORLD);
+        for (int to = 1; to < ranks; to++) MPI_Send(&word, 1, MPI_INT, to, 0, MPI_COMM_WORLD);
+    } else {
+        MPI_Recv(&word, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        for (int i = 0; i < 40; i++) MPI_Bcast(&word, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const char *kind = argc > 1 ? argv[1] : "right";
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (strcmp(kind, "nothing") == 0 || strcmp(kind, "ahead") == 0) {
+        if (strcmp(kind, "ahead") == 0) ahead();
+        MPI_Finalize();
+        return 0;
+    }
     compute(40);
     if (strcmp(kind, "lost") == 0) lost(strtoull(argv[2], NULL, 10));
     if (strcmp(kind, "nofinalize") == 0) {

@@ -68,6 +68,13 @@ for mpi in openmpi mpich; do
         on "$mpi" 2 env LD_PRELOAD="$scratch/other-$mpi.so" "${bad[@]}" right
     # What passes goes through it: the four calls before there is a team.
     check "$mpi: what passes goes through another interposer" says "other: 4" on "$mpi" 2 env LD_PRELOAD="$scratch/other-$mpi.so" "${bad[@]}" right
+    check "$mpi: ranks of a program without calls learn nothing of each other" says "0 of 0 collective calls of rank 0 taken over" \
+        on "$mpi" 2 "${bad[@]}" nothing
+    # The bcast of MPICH waits at times.
+    if on "$mpi" 2 timeout 20 "$mpis/built/bad-$mpi" ahead >"$scratch/log" 2>&1; then
+        check "$mpi: nor where a rank may come out of each call before another went in" says "0 of 40 collective calls of rank 0 taken over" \
+            on "$mpi" 2 "${bad[@]}" ahead
+    fi
     for kind in nofinalize abort die fork; do
         plain=0
         on "$mpi" 2 "$mpis/built/bad-$mpi" "$kind" >"$scratch/log" 2>&1 || plain=$?

@@ -26,7 +26,7 @@ pub struct Arguments {
     /// Write what was taken over of MPI, as JSON Lines, to this file at the end
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// When the program begins, measure messages between the first two nodes and write the times to this file
+    /// After the first collective call of all ranks, measure messages between the first two nodes and write the times to this file
     #[arg(long, value_name = "FILE")]
     link: Option<PathBuf>,
     /// The MPI that the program loads [default: found out]
