@@ -95,7 +95,8 @@ bool lwm_comms_open(bool fine, long long *settings, int many)
 {
     enum { HEAD = 2 + LWM_OFFER };
     int words = HEAD + many;
-    fine = lwm_world_size > 0 && lwm_host.Comm_group(lwm_host.world, &lwm_world_group) == 0 && lwm_host.Comm_create_keyval(no_copy, freed, &keyval, NULL) == 0 &&
+    fine = lwm_world_size > 0 && lwm_host.Comm_group(lwm_host.world, &lwm_world_group) == 0 &&
+           lwm_host.Comm_create_keyval(no_copy, freed, &keyval, NULL) == 0 &&
            lwm_host.Comm_create_keyval(no_copy, word_freed, &word_keyval, NULL) == 0 && fine;
     long long *all = malloc((size_t)words * sizeof *all * ((size_t)lwm_world_size + 1)), *mine = all + (size_t)words * lwm_world_size;
     lwm_node_of = malloc(sizeof *lwm_node_of * (size_t)lwm_world_size);

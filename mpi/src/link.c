@@ -1,7 +1,7 @@
 /*
  * What a message between two nodes takes, for `lineweave run --link FILE`: a ping-pong of the host between the first ranks of
- * MPI_COMM_WORLD's first two nodes, when ranks learn of each other. Rank 0 writes half of each round trip as JSON Lines; what they mean is worked out by
- * who reads them.
+ * MPI_COMM_WORLD's first two nodes, when ranks learn of each other. Rank 0 writes half of each round trip as JSON Lines; what they mean is
+ * worked out by who reads them.
  */
 #include "lwm.h"
 

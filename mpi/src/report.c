@@ -48,9 +48,12 @@ static void show(const struct lwm_count *counts, const long long *setup, int ran
         if (saved_ms(&counts[i], &ms)) saved += ms;
         for (int r = 0; r < LWM_REASONS; r++) why[r] += counts[i].why[r];
     }
-    unsigned long long calls = taken + passed;
-    if (ranks == lwm_world_size) lwm_say("%llu of %llu collective calls of %d ranks taken over from %s", (unsigned long long)taken, calls, ranks, lwm_host_title);
-    else lwm_say("0 of %llu collective calls of rank 0 taken over from %s: none is known to have had all ranks", calls, lwm_host_title);
+    unsigned long long ours = taken, calls = taken + passed;
+    if (ranks < lwm_world_size) {
+        lwm_say("0 of %llu collective calls of rank 0 taken over from %s: none is known to have had all ranks", calls, lwm_host_title);
+    } else {
+        lwm_say("%llu of %llu collective calls of %d ranks taken over from %s", ours, calls, ranks, lwm_host_title);
+    }
     if (taken + passed == 0) return;
     fprintf(stderr, "  %-21s %-11s %12s %12s %12s %11s %11s\n", "collective", "bytes", "taken over", "passed on", "MiB", "us a call",
             "at the host");
