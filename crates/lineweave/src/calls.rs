@@ -208,6 +208,21 @@ impl Communicator {
     /// `input` must be valid for reads of [`CallSpec::input_bytes`] and `output` for reads and writes of
     /// [`CallSpec::output_bytes`] (for a broadcast the root reads `input` and the others write `output`), both aligned
     /// for the element type, and nobody else may use them during the call.
+    ///
+    /// ```
+    /// use lineweave::{CallSpec, Collective, ElementType, Operator};
+    /// let sums = lineweave::team::threads(3, |mut comm| {
+    ///     let (element, operator) = (ElementType::U64, Some(Operator::Sum));
+    ///     let call = CallSpec { collective: Collective::Allreduce, element, count: 2, operator, root: 0 };
+    ///     let mut words = [comm.rank() as u64, 1];
+    ///     let start = words.as_mut_ptr().cast();
+    ///     // SAFETY: `words` has two elements of this type, and nobody else uses it.
+    ///     unsafe { comm.call(&call, start, start)? };
+    ///     Ok(words)
+    /// })?;
+    /// assert_eq!(sums, [[3, 3]; 3]);
+    /// # Ok::<(), lineweave::Error>(())
+    /// ```
     #[inline(always)]
     pub unsafe fn call(&mut self, call: &CallSpec, input: *const u8, output: *mut u8) -> Result<(), Error> {
         // SAFETY: passed on.

@@ -91,6 +91,12 @@ impl fmt::Display for CpuSource {
 
 impl UsableCpus {
     /// The usable CPUs of the calling thread.
+    ///
+    /// ```
+    /// let usable = lineweave::cpus::UsableCpus::of_this_thread();
+    /// println!("{} CPUs, {} of which can be busy at once: {}", usable.cpus.len(), usable.effective, usable.reasons());
+    /// assert!(usable.effective <= usable.cpus.len());
+    /// ```
     pub fn of_this_thread() -> UsableCpus {
         UsableCpus::read(&Root::live(), affinity::mask().map_err(|e| e.to_string()))
     }

@@ -30,6 +30,13 @@ impl std::fmt::Display for Loss {
 }
 
 /// An error of the runtime.
+///
+/// ```
+/// use lineweave::Error;
+/// let error = lineweave::team::threads(2, |mut comm| comm.bcast(&mut [0u8], 5)).unwrap_err();
+/// assert!(matches!(error, Error::Root { root: 5, ranks: 2, .. }));
+/// assert_eq!(error.to_string(), "bcast: root 5 is out of range; ranks are 0 to 1");
+/// ```
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

@@ -36,6 +36,8 @@ pub mod flag;
 pub mod ring;
 #[doc(hidden)]
 pub mod mail;
+// What of it is for users is exported in `who`.
+#[doc(hidden)]
 pub mod process;
 mod backoff;
 mod progress;
@@ -78,6 +80,7 @@ pub use watch::Attendant;
 pub use half::{bf16, f16};
 pub use lineweave_core::collective::Collective;
 pub use lineweave_core::plan::PlanError;
+pub use lineweave_core::topology::{Level, Shape};
 pub use lineweave_core::verify::Violation;
 pub use num_complex::Complex;
 

@@ -2,7 +2,8 @@
 //! waits. Teams are found by the descriptors of their memory in `/proc`, so a hung one is found like any other.
 
 use crate::error::{Error, Loss};
-use crate::process::{self, ThreadState};
+use crate::process;
+pub use crate::process::ThreadState;
 pub use crate::segment::{Awaited, ObservedRank, RankState, WaitNote};
 use crate::segment::{Observed, MEMFD_NAME};
 use std::collections::BTreeMap;
@@ -63,6 +64,16 @@ pub enum Missing {
 /// # Errors
 /// [`Error::System`] when the process does not exist or belongs to somebody else. Processes that cannot be looked at
 /// are passed over when none is named.
+///
+/// ```
+/// let seen = lineweave::team::threads(2, |mut comm| {
+///     let teams = lineweave::who::teams(Some(std::process::id()))?;
+///     comm.barrier()?; // The team lasts until both have looked.
+///     Ok(teams[0].ranks.len())
+/// })?;
+/// assert_eq!(seen, [2, 2]);
+/// # Ok::<(), lineweave::Error>(())
+/// ```
 pub fn teams(pid: Option<u32>) -> Result<Vec<TeamView>, Error> {
     let pids = match pid {
         Some(pid) => vec![pid],

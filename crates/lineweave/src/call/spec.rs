@@ -36,6 +36,14 @@ impl CallSpec {
     }
 
     /// Bytes of the input of `rank`, one of `ranks`.
+    ///
+    /// ```
+    /// use lineweave::{CallSpec, Collective, ElementType};
+    /// let call =
+    ///     CallSpec { collective: Collective::Gather, element: ElementType::F32, count: 10, operator: None, root: 1 };
+    /// assert_eq!([0, 1].map(|rank| call.input_bytes(rank, 2)), [40, 40]);
+    /// assert_eq!([0, 1].map(|rank| call.output_bytes(rank, 2)), [0, 80]);
+    /// ```
     pub fn input_bytes(&self, rank: usize, ranks: usize) -> usize {
         self.collective.input(rank, self.root).bytes(ranks, self.bytes())
     }

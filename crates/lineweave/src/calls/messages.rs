@@ -40,6 +40,22 @@ impl Communicator {
     /// [`Error::NoRank`]; [`Error::Truncated`] when the message is longer than the buffer, and [`Error::Unexpected`] when too
     /// many others came first, after both of which the communicator can be used on; [`Error::Memory`],
     /// [`Error::PeerLost`], [`Error::Timeout`].
+    ///
+    /// ```
+    /// use lineweave::Error;
+    /// let ends = lineweave::team::threads(2, |mut comm| {
+    ///     if comm.rank() == 0 {
+    ///         comm.send(&[1.5f32, 2.5], 1, 0)?;
+    ///         comm.send(&[0u8; 100], 1, 1)?;
+    ///         return Ok(None);
+    ///     }
+    ///     let mut numbers = [0f32; 10]; // Room for more than comes.
+    ///     assert_eq!(comm.recv(&mut numbers, 0, 0)?, 2);
+    ///     Ok(comm.recv(&mut [0u8; 10], 0, 1).err())
+    /// })?;
+    /// assert!(matches!(ends[1], Some(Error::Truncated { sent: 100, room: 10, .. })));
+    /// # Ok::<(), lineweave::Error>(())
+    /// ```
     pub fn recv<T: Element>(&mut self, buffer: &mut [T], rank: usize, tag: u32) -> Result<usize, Error> {
         // SAFETY: the slice is exclusively borrowed for the call.
         let bytes = unsafe { self.recv_bytes(buffer.as_mut_ptr().cast(), size_of_val(buffer), rank, tag) }?;
@@ -220,6 +236,7 @@ impl Communicator {
     }
 
     /// Starts [`Communicator::recv_bytes`]. What comes from a rank goes to the first receive that was started and asks for its tag.
+    /// [`Communicator::isend_bytes`] has an example.
     ///
     /// # Errors
     /// Those of [`Communicator::isend_bytes`].

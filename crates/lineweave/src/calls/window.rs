@@ -57,6 +57,24 @@ impl Communicator {
     ///
     /// # Safety
     /// Accesses of ranks to the same bytes, one of which is a put, must be ordered by flags or by calls that synchronise.
+    ///
+    /// ```
+    /// let seen = lineweave::team::threads(3, |mut comm| {
+    ///     let (rank, ranks) = (comm.rank(), comm.ranks());
+    ///     comm.window_create(8 * ranks)?;
+    ///     for peer in 0..ranks {
+    ///         // SAFETY: at this offset nobody else puts, and nobody reads before the barrier.
+    ///         unsafe { comm.put(peer, 8 * rank, &[rank as u64])? };
+    ///     }
+    ///     comm.barrier()?;
+    ///     let mut all = [0u64; 3];
+    ///     // SAFETY: nobody puts any more.
+    ///     unsafe { comm.get(rank, 0, &mut all)? };
+    ///     Ok(all)
+    /// })?;
+    /// assert_eq!(seen, [[0, 1, 2]; 3]);
+    /// # Ok::<(), lineweave::Error>(())
+    /// ```
     pub unsafe fn put<T: Element>(&mut self, rank: usize, offset: usize, data: &[T]) -> Result<(), Error> {
         // SAFETY: the slice is borrowed for the call; the order of accesses is the caller's.
         unsafe { self.put_bytes(rank, offset, data.as_ptr().cast(), size_of_val(data)) }
@@ -89,6 +107,23 @@ impl Communicator {
     ///
     /// # Safety
     /// As for [`Communicator::put`].
+    ///
+    /// ```
+    /// let got = lineweave::team::threads(3, |mut comm| {
+    ///     comm.window_create(16)?;
+    ///     if comm.rank() == 0 {
+    ///         // SAFETY: the others read after the barrier.
+    ///         unsafe { comm.put(0, 0, &[2.5f64, 7.0])? };
+    ///     }
+    ///     comm.barrier()?;
+    ///     let mut second = [0.0f64];
+    ///     // SAFETY: nobody puts any more.
+    ///     unsafe { comm.get(0, 8, &mut second)? };
+    ///     Ok(second[0])
+    /// })?;
+    /// assert_eq!(got, [7.0; 3]);
+    /// # Ok::<(), lineweave::Error>(())
+    /// ```
     pub unsafe fn get<T: Element>(
         &mut self,
         rank: usize,
@@ -124,6 +159,25 @@ impl Communicator {
     ///
     /// # Errors
     /// [`Error::NoRank`], [`Error::Window`].
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+    /// let turn = AtomicUsize::new(0);
+    /// lineweave::team::threads(3, |mut comm| {
+    ///     let (rank, ranks) = (comm.rank(), comm.ranks());
+    ///     comm.window_create(8)?;
+    ///     if rank > 0 {
+    ///         comm.flag_wait(0, 1)?;
+    ///     }
+    ///     // One rank after the other comes here.
+    ///     assert_eq!(turn.fetch_add(1, Relaxed), rank);
+    ///     if rank + 1 < ranks {
+    ///         comm.flag_set(rank + 1, 0, 1)?;
+    ///     }
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), lineweave::Error>(())
+    /// ```
     pub fn flag_set(&mut self, rank: usize, flag: usize, value: u64) -> Result<(), Error> {
         self.is_flag("flag_set", rank, flag)?;
         self.with_engine(|engine| engine.raise_word(|segment| segment.window_flag(rank, flag), rank, value));
@@ -135,6 +189,20 @@ impl Communicator {
     /// # Errors
     /// [`Error::Window`]; [`Error::PeerLost`] when a rank has died or failed, or all others have left, and
     /// [`Error::Timeout`].
+    ///
+    /// ```
+    /// let waited = lineweave::team::threads(2, |mut comm| {
+    ///     comm.window_create(8)?;
+    ///     if comm.rank() == 0 {
+    ///         comm.flag_set(1, 63, 5)?;
+    ///     } else {
+    ///         comm.flag_wait(63, 4)?; // 5 is enough, too.
+    ///     }
+    ///     Ok(comm.rank())
+    /// })?;
+    /// assert_eq!(waited, [0, 1]);
+    /// # Ok::<(), lineweave::Error>(())
+    /// ```
     pub fn flag_wait(&mut self, flag: usize, value: u64) -> Result<(), Error> {
         self.is_flag("flag_wait", self.rank(), flag)?;
         self.do_errand("flag_wait", &mut FlagWait { flag, value })

@@ -69,6 +69,13 @@ impl Communicator {
     ///
     /// # Errors
     /// Those of [`Communicator::dup`].
+    ///
+    /// ```
+    /// use lineweave::Level;
+    /// let sizes = lineweave::team::threads(3, |mut comm| Ok(comm.split_level(Level::Machine)?.ranks()))?;
+    /// assert_eq!(sizes, [3; 3]); // All ranks of a team are on one machine.
+    /// # Ok::<(), lineweave::Error>(())
+    /// ```
     pub fn split_level(&mut self, level: Level) -> Result<Communicator, Error> {
         let rank = self.rank();
         let members = self.shape().groups(level).into_iter().find(|group| group.contains(&rank));

@@ -9,6 +9,7 @@ mod errand;
 #[doc(hidden)]
 pub mod lend;
 mod parcels;
+mod plans;
 mod site;
 
 pub use crate::compile::PlanId;
@@ -18,20 +19,14 @@ pub(crate) use lend::Shared;
 pub use parcels::Message;
 pub use site::Site;
 
-use crate::call::CallSpec;
 use crate::choose::Book;
 use crate::engine::{Engine, Family, Job, Mode};
 use crate::error::Error;
-use crate::kernel::CopyPolicy;
 use crate::progress::{self, Progress};
 use crate::segment::Segment;
 use crate::sync::Ordering;
-use crate::tuning::Chosen;
 use crate::wait::ProgressHook;
 use crate::watch::Attendant;
-use lineweave_core::plan::Plan;
-use lineweave_core::select::Question;
-use lineweave_core::topology::Shape;
 use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
@@ -197,22 +192,47 @@ impl Communicator {
         &self.segment
     }
 
-    /// What it takes of memory.
+    /// What it takes of memory. [`Communicator::setup`] has an example.
     pub fn memory(&self) -> Memory {
         self.engine_ref().memory()
     }
 
     /// What choosing, proving and compiling its plans have cost this rank.
+    ///
+    /// ```
+    /// lineweave::team::threads(2, |mut comm| {
+    ///     comm.allreduce_in_place(&mut [1.0f64; 1000], lineweave::Operator::Sum)?;
+    ///     let (memory, setup) = (comm.memory(), comm.setup());
+    ///     assert!(setup.plans > 0 && setup.plan_bytes <= memory.private_bytes);
+    ///     assert!(memory.shared_bytes <= memory.address_bytes);
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), lineweave::Error>(())
+    /// ```
     pub fn setup(&self) -> Setup {
         self.engine_ref().setup()
     }
 
     /// Sets a function to be called while this rank waits, so that a host library can progress.
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+    /// use std::sync::Arc;
+    /// let turns = lineweave::team::threads(2, |mut comm| {
+    ///     let turns = Arc::new(AtomicUsize::new(0));
+    ///     let counted = Arc::clone(&turns);
+    ///     // A program with another library calls that here.
+    ///     comm.set_progress_hook(Some(Box::new(move || drop(counted.fetch_add(1, Relaxed)))));
+    ///     comm.barrier()?;
+    ///     Ok(turns.load(Relaxed))
+    /// })?;
+    /// # Ok::<(), lineweave::Error>(())
+    /// ```
     pub fn set_progress_hook(&mut self, hook: Option<ProgressHook>) {
         self.engine().set_progress_hook(hook);
     }
 
-    /// Sets who is told when a wait lasts long, and may end it.
+    /// Sets who is told when a wait lasts long, and may end it: [`Attendant`] has an example.
     pub fn set_attendant(&mut self, attendant: Option<Box<dyn Attendant>>) {
         self.engine().set_attendant(attendant);
     }
@@ -222,12 +242,14 @@ impl Communicator {
     ///
     /// ```
     /// use std::time::Duration;
-    /// let late = lineweave::team::threads(2, |mut comm| {
+    /// let over = std::sync::Barrier::new(2);
+    /// let ends = lineweave::team::threads(2, |mut comm| {
     ///     comm.set_timeout(Some(Duration::from_millis(50)));
-    ///     // Rank 1 never comes.
-    ///     Ok(comm.rank() == 1 || comm.barrier().is_err())
+    ///     let end = if comm.rank() == 0 { comm.barrier().err() } else { None }; // Rank 1 does not come.
+    ///     over.wait();
+    ///     Ok(end)
     /// })?;
-    /// assert_eq!(late, [true, true]);
+    /// assert!(matches!(ends[0], Some(lineweave::Error::Timeout { .. })));
     /// # Ok::<(), lineweave::Error>(())
     /// ```
     pub fn set_timeout(&mut self, limit: Option<Duration>) {
@@ -235,6 +257,19 @@ impl Communicator {
     }
 
     /// Leaves the team as one who failed: peers that wait for this rank, or will, get [`Error::PeerLost`] at once.
+    ///
+    /// ```
+    /// use lineweave::Error;
+    /// let ends = lineweave::team::threads(2, |mut comm| {
+    ///     if comm.rank() == 1 {
+    ///         comm.abandon("its input cannot be read");
+    ///         return Ok(comm.barrier().err());
+    ///     }
+    ///     Ok(comm.barrier().err())
+    /// })?;
+    /// assert!(matches!(ends[0], Some(Error::PeerLost { .. })));
+    /// # Ok::<(), lineweave::Error>(())
+    /// ```
     pub fn abandon(&mut self, why: &str) {
         if self.segment.is_inherited() {
             return;
@@ -286,67 +321,6 @@ impl Communicator {
     /// Why this communicator cannot be used any more, if so.
     pub fn failure(&self) -> Option<&str> {
         self.engine_ref().failure()
-    }
-
-    /// Changes how this rank copies.
-    pub fn set_copy_policy(&mut self, copy: CopyPolicy) {
-        self.engine().set_copy_policy(copy);
-    }
-
-    /// Proves a plan and compiles it. Every rank must prepare the same plans in the same order.
-    ///
-    /// # Errors
-    /// [`Error::Refuted`] with the counter-example, or [`Error::NoPlan`] when it does not fit this team.
-    pub fn prepare(&mut self, plan: &Plan) -> Result<PlanId, Error> {
-        self.engine().prepare(plan)
-    }
-
-    /// Runs a prepared plan once, as a call of its own.
-    ///
-    /// # Errors
-    /// [`Error::PeerLost`] or [`Error::Timeout`]; the communicator cannot be used after one.
-    ///
-    /// # Safety
-    /// The buffers must be valid for the lengths the plan gives this rank and not be used by anybody else
-    /// meanwhile, `fold` must fit the plan's grain, and every rank must run the same plans in the same order.
-    #[inline]
-    pub unsafe fn run(&mut self, plan: PlanId, buffers: Buffers) -> Result<(), Error> {
-        // SAFETY: passed on.
-        unsafe { self.engine().run(plan, buffers) }
-    }
-
-    /// Where the ranks sit.
-    pub fn shape(&self) -> &Shape {
-        self.engine_ref().shape()
-    }
-
-    /// The algorithm that a call of this size runs, and why.
-    ///
-    /// # Errors
-    /// [`Error::NoPlan`].
-    pub fn chosen(&self, call: &CallSpec) -> Result<Chosen, Error> {
-        self.engine_ref().chosen(call)
-    }
-
-    /// The algorithm that a call of this size runs when all ranks give it shared buffers, and why.
-    ///
-    /// # Errors
-    /// [`Error::NoPlan`].
-    pub fn chosen_shared(&self, call: &CallSpec) -> Result<Chosen, Error> {
-        self.engine_ref().chosen_shared(call)
-    }
-
-    /// The best by the model of the plans that reach other ranks' buffers.
-    ///
-    /// # Errors
-    /// [`Error::NoPlan`] when ranks do not reach each other's for a call of this length, or no such plan applies.
-    pub fn best_direct(&self, call: &CallSpec) -> Result<Chosen, Error> {
-        self.engine_ref().best_direct(call)
-    }
-
-    /// The question that a call of this size poses to whoever chooses.
-    pub fn question(&self, call: &CallSpec) -> Question {
-        self.engine_ref().question(call)
     }
 }
 

@@ -250,6 +250,21 @@ impl Communicator {
     ///
     /// # Errors
     /// [`Error::NoRank`], [`Error::Memory`]; [`Error::PeerLost`] and [`Error::Timeout`] when it waits.
+    ///
+    /// ```
+    /// let got = lineweave::team::threads(2, |mut comm| {
+    ///     if comm.rank() == 0 {
+    ///         comm.send(&[3u8, 1, 4], 1, 7)?;
+    ///         return Ok(vec![]);
+    ///     }
+    ///     let (from, bytes) = comm.probe(None, 7, true)?.expect("it waits until there is one");
+    ///     let mut message = vec![0u8; bytes];
+    ///     comm.recv(&mut message, from, 7)?;
+    ///     Ok(message)
+    /// })?;
+    /// assert_eq!(got[1], [3, 1, 4]);
+    /// # Ok::<(), lineweave::Error>(())
+    /// ```
     pub fn probe(
         &mut self,
         from: Option<usize>,

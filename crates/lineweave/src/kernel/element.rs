@@ -47,6 +47,17 @@ impl<T: Block> Element for T {
 }
 
 /// A truth value that may come from other languages: 0 is false, and any other byte is true.
+///
+/// ```
+/// use lineweave::{kernel::Bool, Operator};
+/// let all = lineweave::team::threads(3, |mut comm| {
+///     let mut ready = [Bool::from(comm.rank() != 1)];
+///     comm.allreduce_in_place(&mut ready, Operator::LogicalAnd)?;
+///     Ok(ready[0].get())
+/// })?;
+/// assert_eq!(all, [false; 3]);
+/// # Ok::<(), lineweave::Error>(())
+/// ```
 #[derive(Clone, Copy, Default, Debug)]
 #[repr(transparent)]
 pub struct Bool(u8);

@@ -34,14 +34,22 @@ mod tests;
 #[cfg(test)]
 mod wide_tests;
 
-pub use copy::{copy, copy_nt, copy_wide, Copier, CopyFn, CopyPolicy};
+pub use copy::CopyPolicy;
 pub use element::{Block, Bool, Element};
-pub use fold::{fold_fn, fold_fn_at, word_fold, FoldFn, WordFold};
-pub use level::Level;
 pub use pair::{DoubleInt, FloatInt, IntInt, LongInt, ShortInt};
-pub use scale::{scale_fn, scale_fn_at, ScaleFn};
-pub use sums::Sums;
 pub use types::{ElementType, Operator, Undefined, UnknownElementType, UnknownOperator, UserOperator};
 pub(crate) use user::take_panic;
 pub use user::Fold;
+// For the engine, and for probes and benches of it.
+#[doc(hidden)]
+pub use copy::{copy, copy_nt, copy_wide, Copier, CopyFn};
+#[doc(hidden)]
+pub use fold::{fold_fn, fold_fn_at, word_fold, FoldFn, WordFold};
+#[doc(hidden)]
+pub use level::Level;
+#[doc(hidden)]
+pub use scale::{scale_fn, scale_fn_at, ScaleFn};
+#[doc(hidden)]
+pub use sums::Sums;
+#[doc(hidden)]
 pub use words::{load_words, store_words, MAX_PAYLOAD};

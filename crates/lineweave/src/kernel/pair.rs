@@ -81,6 +81,18 @@ pair! {
     /// A float and an index, as C lays out `struct { float; int; }`.
     FloatInt { f32; }
     /// A double and an index, as C lays out `struct { double; int; }`.
+    ///
+    /// ```
+    /// use lineweave::{kernel::DoubleInt, Operator};
+    /// let least = lineweave::team::threads(3, |mut comm| {
+    ///     let value = [2.5, 0.5, 1.0][comm.rank()];
+    ///     let mut least = [DoubleInt::new(value, comm.rank() as i32)];
+    ///     comm.allreduce_in_place(&mut least, Operator::MinLoc)?;
+    ///     Ok((least[0].value, least[0].index))
+    /// })?;
+    /// assert_eq!(least, [(0.5, 1); 3]);
+    /// # Ok::<(), lineweave::Error>(())
+    /// ```
     DoubleInt { f64; padding: u32 }
     /// A long and an index, as C lays out `struct { long; int; }` on 64-bit Unix.
     LongInt { i64; padding: u32 }

@@ -5,6 +5,14 @@ use std::num::NonZeroU32;
 use std::str::FromStr;
 
 /// The type of the elements of a message.
+///
+/// ```
+/// use lineweave::ElementType;
+/// let element: ElementType = "f32".parse()?;
+/// assert_eq!((element.size(), element.align()), (4, 4));
+/// assert_eq!(ElementType::block(12).map(ElementType::size), Some(12));
+/// # Ok::<(), lineweave::kernel::UnknownElementType>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum ElementType {
     /// Signed, 1 byte.

@@ -91,6 +91,25 @@ impl Operator {
     ///
     /// # Safety
     /// `f` must write nothing but the `elements * size` bytes at `right`.
+    ///
+    /// ```
+    /// use lineweave::Operator;
+    /// // SAFETY: it writes `elements * size` bytes at `right`.
+    /// let xor = unsafe {
+    ///     Operator::raw(true, |left, right, elements, size| {
+    ///         for i in 0..elements * size {
+    ///             *right.add(i) ^= *left.add(i);
+    ///         }
+    ///     })
+    /// };
+    /// let parity = lineweave::team::threads(3, |mut comm| {
+    ///     let mut bits = [1u16 << comm.rank()];
+    ///     comm.allreduce_in_place(&mut bits, xor)?;
+    ///     Ok(bits[0])
+    /// })?;
+    /// assert_eq!(parity, [0b111; 3]);
+    /// # Ok::<(), lineweave::Error>(())
+    /// ```
     pub unsafe fn raw(
         commutes: bool,
         f: impl Fn(*const u8, *mut u8, usize, usize) + Send + Sync + 'static,

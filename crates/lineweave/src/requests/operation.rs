@@ -92,6 +92,16 @@ impl<'b> Operation<'b> {
     }
 
     /// The call in place: of every collective but barrier and broadcast, with one buffer as the calls `..._in_place` have it.
+    ///
+    /// ```
+    /// use lineweave::{Collective, Operation, Operator};
+    /// let sums = lineweave::team::threads(3, |mut comm| {
+    ///     let (mine, max) = (vec![comm.rank() as u32], Some(Operator::Max));
+    ///     comm.start(mine, |buffer| Operation::in_place(Collective::Reduce, max, buffer, 0))?.wait()
+    /// })?;
+    /// assert_eq!(sums[0], [2]);
+    /// # Ok::<(), lineweave::Error>(())
+    /// ```
     pub fn in_place<T: Element>(
         collective: Collective,
         operator: Option<Operator>,

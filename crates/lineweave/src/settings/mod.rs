@@ -217,6 +217,15 @@ impl Settings {
     ///
     /// # Errors
     /// A [`SettingError`] for the first variable, in the table's order, whose value cannot be used.
+    ///
+    /// ```
+    /// use lineweave::settings::{Settings, Wait};
+    /// let environment = [("LINEWEAVE_WAIT", "sleep"), ("LINEWEAVE_WIAT", "spin")];
+    /// let (settings, warnings) = Settings::read(environment.map(|(name, value)| (name.into(), value.into())))?;
+    /// assert_eq!(settings.wait, Wait::Sleep);
+    /// assert!(warnings[0].to_string().contains("LINEWEAVE_WAIT")); // Which was meant.
+    /// # Ok::<(), lineweave::settings::SettingError>(())
+    /// ```
     pub fn read(
         environment: impl IntoIterator<Item = (String, String)>,
     ) -> Result<(Settings, Vec<Warning>), SettingError> {

@@ -8,6 +8,23 @@ use rustix::io::Errno;
 use std::time::{Duration, Instant};
 
 /// A listening host.
+///
+/// ```
+/// use lineweave::team::{connect, Host, Team};
+/// let name = format!("@example-of-a-host-{}", std::process::id());
+/// let (host, team) = (Host::bind(&name)?, Team::new(3)?);
+/// std::thread::scope(|scope| {
+///     // Threads here; as a rule these are in other processes.
+///     let peers = [1, 2].map(|rank| scope.spawn({
+///         let name = &name;
+///         move || connect(name, Some(rank))?.barrier()
+///     }));
+///     host.serve(&team, &[0])?;
+///     team.join(0)?.barrier()?;
+///     peers.into_iter().try_for_each(|peer| peer.join().expect("no rank panics"))
+/// })?;
+/// # Ok::<(), lineweave::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Host(Door);
 
@@ -70,6 +87,7 @@ impl Host {
 }
 
 /// Joins the team hosted at `name`, as `rank` or as any free rank. The host has [`PATIENCE`] to answer.
+/// [`Host`] has an example.
 ///
 /// # Errors
 /// [`Error::System`] when nobody listens there; [`Error::OtherUser`]; [`Error::Foreign`] when versions differ;

@@ -40,6 +40,20 @@ pub struct Meeting<'a> {
 /// # Errors
 /// [`Error::Meeting`] when ranks do not come or do not fit; [`Error::OtherUser`], [`Error::Foreign`]; what `look` says; those
 /// of making and joining a team.
+///
+/// ```
+/// use lineweave::team::{meet, Meeting};
+/// use std::time::Duration;
+/// let name = format!("@example-of-a-meeting-{}", std::process::id());
+/// let patience = Duration::from_secs(30);
+/// let meeting = Meeting { name: &name, ranks: 2, rank: None, patience, bind: None };
+/// std::thread::scope(|scope| {
+///     // Threads here; as a rule each is a process that a scheduler started.
+///     let ranks = [(); 2].map(|()| scope.spawn(|| meet(&meeting, &mut || Ok(()))?.barrier()));
+///     ranks.into_iter().try_for_each(|rank| rank.join().expect("no rank panics"))
+/// })?;
+/// # Ok::<(), lineweave::Error>(())
+/// ```
 pub fn meet(
     meeting: &Meeting<'_>,
     look: &mut dyn FnMut() -> Result<(), Error>,

@@ -31,7 +31,22 @@ use std::time::Duration;
 /// How long a rank waits for the others to join.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A team that its ranks have not joined yet.
+/// A team that its ranks have not joined yet. They are threads that it starts ([`Team::threads`]) or that the program has
+/// ([`Team::members`]), processes that it starts ([`Team::launch`], [`Team::spawn`]), or processes that come to it ([`Host`]).
+///
+/// ```
+/// use lineweave::settings::{Settings, Wait};
+/// use lineweave::team::{Charter, Team};
+/// // As `Team::new(3)`, with a setting of the program's own.
+/// let settings = Settings { wait: Wait::Sleep, ..Settings::default() };
+/// let team = Team::with(Charter::new(3, &settings)?)?;
+/// let ranks = team.threads(|mut comm| {
+///     comm.barrier()?;
+///     Ok(comm.rank())
+/// })?;
+/// assert_eq!(ranks, [0, 1, 2]);
+/// # Ok::<(), lineweave::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Team {
     segment: Arc<Segment>,
@@ -43,6 +58,16 @@ pub struct Team {
 ///
 /// # Errors
 /// Those of [`Team::new`] and [`Team::threads`].
+///
+/// ```
+/// let sums = lineweave::team::threads(4, |mut comm| {
+///     let mut sum = [comm.rank() as u64];
+///     comm.allreduce_in_place(&mut sum, lineweave::Operator::Sum)?;
+///     Ok(sum[0])
+/// })?;
+/// assert_eq!(sums, [6; 4]);
+/// # Ok::<(), lineweave::Error>(())
+/// ```
 pub fn threads<T: Send>(
     ranks: usize,
     f: impl Fn(Communicator) -> Result<T, Error> + Sync,

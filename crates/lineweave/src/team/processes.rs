@@ -24,12 +24,29 @@ impl Team {
     ///
     /// # Errors
     /// [`Error::System`] when a process cannot be started.
+    ///
+    /// ```
+    /// use lineweave::team::{self, Team};
+    /// use std::process::Command;
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// if std::env::var_os(team::RANK_VARIABLE).is_some() {
+    ///     team::from_environment()?.barrier()?; // What each rank does.
+    ///     return Ok(());
+    /// }
+    /// // The program starts itself, once a rank.
+    /// let program = std::env::current_exe()?;
+    /// for mut process in Team::new(2)?.spawn(|_rank| Command::new(&program))? {
+    ///     assert!(process.wait()?.success());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn spawn(&self, command: impl FnMut(usize) -> Command) -> Result<Vec<Child>, Error> {
         self.spawn_mixed(1, command)
     }
 
     /// Starts processes of `threads` ranks each, the last of which may have fewer; `command` makes each, and gets its number. In
-    /// it, threads join the team by [`members_from_environment`], or its one rank by [`from_environment`].
+    /// it, threads join the team by [`members_from_environment`], which has an example, or its one rank by [`from_environment`].
     ///
     /// # Errors
     /// Those of [`Team::spawn`], and [`Error::TeamSize`] for processes without ranks.
@@ -127,7 +144,7 @@ fn value<T>(
     })
 }
 
-/// Joins the team whose descriptor this process inherited, with the rank it was given.
+/// Joins the team whose descriptor this process inherited, with the rank it was given: [`Team::spawn`] has an example.
 ///
 /// # Errors
 /// [`Error::Environment`] when either variable is missing or malformed; [`Error::Foreign`] when the descriptor
@@ -142,6 +159,28 @@ pub fn from_environment() -> Result<Communicator, Error> {
 ///
 /// # Errors
 /// Those of [`from_environment`].
+///
+/// ```
+/// use lineweave::team::{self, Team};
+/// use std::process::Command;
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// if std::env::var_os(team::RANK_VARIABLE).is_some() {
+///     let members = &team::members_from_environment()?;
+///     std::thread::scope(|scope| {
+///         let rank = |rank| scope.spawn(move || members.join(rank)?.barrier());
+///         let ranks: Vec<_> = members.mine().map(rank).collect();
+///         ranks.into_iter().try_for_each(|rank| rank.join().expect("no rank panics"))
+///     })?;
+///     return Ok(());
+/// }
+/// // The program starts itself twice, for two ranks each.
+/// let program = std::env::current_exe()?;
+/// for mut process in Team::new(4)?.spawn_mixed(2, |_process| Command::new(&program))? {
+///     assert!(process.wait()?.success());
+/// }
+/// # Ok(())
+/// # }
+/// ```
 pub fn members_from_environment() -> Result<Members, Error> {
     let fd = inherited()?;
     let ranks = value(RANK_VARIABLE, "a rank, or the first and the last of some, such as 3-5", |text| {

@@ -176,6 +176,13 @@ impl Hardware {
     ///
     /// # Errors
     /// A [`TopologyError`] that names the file or string and what was expected.
+    ///
+    /// ```
+    /// use lineweave::topology::{Hardware, Source};
+    /// let hardware = Hardware::load(&Source::parse("pack:2 l3:2 core:4 pu:2"))?;
+    /// assert_eq!(hardware.topology.cpus.len(), 32);
+    /// # Ok::<(), lineweave::topology::TopologyError>(())
+    /// ```
     pub fn load(source: &Source) -> Result<Hardware, TopologyError> {
         match source {
             Source::Machine => Hardware::machine(),

@@ -30,11 +30,38 @@ pub struct Limits {
 }
 
 /// Whose lock the calling thread holds, and who may call it off while it waits: an interpreter.
+///
+/// ```
+/// use lineweave::{Attendant, Error};
+/// struct Impatient;
+/// impl Attendant for Impatient {
+///     fn begin(&mut self) {}
+///     fn look(&mut self) -> Result<(), String> {
+///         Err("the user has called it off".to_owned())
+///     }
+///     fn end(&mut self) {}
+/// }
+/// let over = std::sync::Barrier::new(2);
+/// let ends = lineweave::team::threads(2, |mut comm| {
+///     let mut end = None;
+///     if comm.rank() == 0 {
+///         comm.set_attendant(Some(Box::new(Impatient)));
+///         end = comm.barrier().err(); // Rank 1 does not come.
+///     }
+///     over.wait();
+///     Ok(end)
+/// })?;
+/// assert!(ends[0].as_ref().is_some_and(|end| end.to_string().contains("called it off")));
+/// # Ok::<(), lineweave::Error>(())
+/// ```
 pub trait Attendant: Send {
     /// A wait is not over at once: the place to let go of a lock.
     fn begin(&mut self);
 
-    /// Called every few milliseconds of such a wait; an error, in words, ends it.
+    /// Called every few milliseconds of such a wait.
+    ///
+    /// # Errors
+    /// Why the wait is to end, in words; the call then fails with them.
     fn look(&mut self) -> Result<(), String>;
 
     /// The wait is over, in whatever way.

@@ -61,6 +61,22 @@ impl Team {
     ///
     /// # Errors
     /// [`Error::System`] when a process cannot be started. Nothing is left running then, either.
+    ///
+    /// ```
+    /// use lineweave::team::{self, Team};
+    /// use std::process::Command;
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// if std::env::var_os(team::RANK_VARIABLE).is_some() {
+    ///     team::from_environment()?.barrier()?; // What each rank does.
+    ///     return Ok(());
+    /// }
+    /// // The program starts itself, once a rank.
+    /// let program = std::env::current_exe()?;
+    /// let failed = Team::new(2)?.launch(|_rank| Command::new(&program), |remark| eprintln!("{remark}"))?;
+    /// assert_eq!(failed, None);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn launch(
         &self,
         mut command: impl FnMut(usize) -> Command,
