@@ -45,7 +45,7 @@ pub fn command() -> clap::Command {
     let hide = |command: clap::Command, old: &clap::Command| {
         command.mut_subcommand(old.get_name(), |old| old.hide(true))
     };
-    commands::by_task(formerly.get_subcommands().fold(Cli::command(), hide))
+    commands::examples::add(commands::by_task(formerly.get_subcommands().fold(Cli::command(), hide)))
 }
 
 /// `run` alone. Every rank of an MPI program is started by it, and the definition of all commands takes longer than all else that it does.

@@ -1,9 +1,18 @@
 //! `lineweave man`: the manual pages.
 
+use super::examples;
 use crate::error::CliError;
 use crate::session::Session;
+use clap::Command;
+use clap_mangen::roff::{bold, roman, Roff};
+use lineweave::settings::VARIABLES;
 use serde::Serialize;
+use std::io;
 use std::path::{Path, PathBuf};
+
+/// What commands end with.
+const STATUS: &str = "0 when all was done; 1 when it could not be done, or was refuted; 2 when the command line means nothing. \
+    `lineweave run` ends with the status of the program, or of the rank that failed.";
 
 /// Where to.
 #[derive(clap::Args, Debug)]
@@ -25,9 +34,10 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     let directory = &arguments.directory;
     let error = |reason| CliError::Write { path: directory.clone(), option: "the argument", reason };
     std::fs::create_dir_all(directory).map_err(error)?;
-    clap_mangen::generate_to(crate::command(), directory).map_err(error)?;
-    let mut pages = vec![directory.join("lineweave.1")];
-    name_pages(&crate::command(), "lineweave", directory, &mut pages);
+    let mut command = crate::command().disable_help_subcommand(true);
+    command.build();
+    let mut pages = Vec::new();
+    write_pages(&command, "lineweave", directory, &mut pages).map_err(error)?;
     pages.sort();
     for page in &pages {
         match session.out.is_json() {
@@ -38,11 +48,57 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     Ok(())
 }
 
-/// The pages of what can be asked for below `command`, as the generator names them.
-fn name_pages(command: &clap::Command, name: &str, directory: &Path, pages: &mut Vec<PathBuf>) {
+/// Writes the page of a command, and those of what can be asked for below it.
+fn write_pages(command: &Command, name: &str, directory: &Path, pages: &mut Vec<PathBuf>) -> io::Result<()> {
     for below in command.get_subcommands().filter(|c| !c.is_hide_set()) {
-        let name = format!("{name}-{}", below.get_name());
-        pages.push(directory.join(format!("{name}.1")));
-        name_pages(below, &name, directory, pages);
+        write_pages(below, &format!("{name} {}", below.get_name()), directory, pages)?;
     }
+    let page = directory.join(format!("{}.1", name.replace(' ', "-")));
+    std::fs::write(&page, text_of(command, name)?)?;
+    pages.push(page);
+    Ok(())
+}
+
+/// A command's page.
+fn text_of(command: &Command, name: &str) -> io::Result<Vec<u8>> {
+    let generated = clap_mangen::Man::new(command.clone())
+        .source(concat!("lineweave ", env!("CARGO_PKG_VERSION")))
+        .manual("lineweave");
+    let mut page = Vec::new();
+    generated.render_title(&mut page)?;
+    generated.render_name_section(&mut page)?;
+    // The generated synopsis leaves out what options take.
+    let usage = command.clone().render_usage().to_string();
+    let mut synopsis = Roff::new();
+    synopsis.control("SH", ["SYNOPSIS"]).text([roman(usage.trim_start_matches("Usage: "))]);
+    synopsis.to_writer(&mut page)?;
+    generated.render_options_section(&mut page)?;
+    if command.get_subcommands().any(|c| !c.is_hide_set()) {
+        generated.render_subcommands_section(&mut page)?;
+    }
+    let mut rest = Roff::new();
+    let examples = examples::of(name);
+    if !examples.is_empty() {
+        rest.control("SH", ["EXAMPLES"]);
+    }
+    for (what, line) in examples {
+        rest.control("PP", []).text([roman(format!("{what}:"))]);
+        rest.control("PP", []).control("RS", ["4"]).control("nf", []).text([roman(*line)]);
+        rest.control("fi", []).control("RE", []);
+    }
+    if name == "lineweave" {
+        rest.control("SH", ["ENVIRONMENT"]);
+        for variable in VARIABLES {
+            let about =
+                format!("{}. Takes {} [default: {}]", variable.about, variable.values, variable.default);
+            rest.control("TP", []).text([bold(variable.name)]).text([roman(about)]);
+        }
+    }
+    rest.control("SH", ["EXIT STATUS"]).text([roman(STATUS)]);
+    if name != "lineweave" {
+        rest.control("SH", ["SEE ALSO"])
+            .text([bold("lineweave"), roman("(1), for the environment variables")]);
+    }
+    rest.to_writer(&mut page)?;
+    Ok(page)
 }

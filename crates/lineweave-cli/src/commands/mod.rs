@@ -7,6 +7,7 @@ pub mod bench;
 pub mod completions;
 pub mod doctor;
 pub mod draw;
+pub mod examples;
 pub mod explain;
 pub mod fit;
 pub mod info;

@@ -308,7 +308,13 @@ fn completions_and_manual_pages_cover_the_commands() {
     let pages = scratch.run(&["man", directory.to_str().unwrap()]).accepted();
     assert!(pages.lines().count() > 5);
     for page in pages.lines() {
-        assert!(std::fs::read_to_string(page).unwrap().contains(".TH"), "{page}");
+        let text = std::fs::read_to_string(page).unwrap();
+        assert!(
+            [".TH", ".SH SYNOPSIS", ".SH \"EXIT STATUS\""].iter().all(|part| text.contains(part)),
+            "{page}"
+        );
+        assert!(text.contains(".SH EXAMPLES") || page.ends_with("lineweave-man.1"), "{page}");
+        assert_eq!(text.contains("LINEWEAVE_WAIT"), page.ends_with("lineweave.1"), "{page}");
     }
     let written = std::fs::read_dir(&directory).unwrap().count();
     assert_eq!(written, pages.lines().count());

@@ -1,0 +1,243 @@
+//! Examples of the commands, for their help and their manual pages.
+
+use clap::Command;
+use std::fmt::Write;
+
+/// A command, and what somebody wants beside the line that does it.
+type Examples = (&'static str, &'static [(&'static str, &'static str)]);
+
+const EXAMPLES: [Examples; 28] = [
+    (
+        "lineweave",
+        &[
+            ("Measure this machine once; all programs then use what was found", "lineweave tune"),
+            ("Run an MPI program with lineweave's collectives", "mpirun -n 4 lineweave run -- ./program"),
+        ],
+    ),
+    (
+        "lineweave tune",
+        &[
+            ("In half a minute, by fewer sizes", "lineweave tune --quick"),
+            (
+                "What a program needs, for five minutes",
+                "lineweave tune --ranks 2,4 --bytes 8,1MiB --seconds 300",
+            ),
+        ],
+    ),
+    ("lineweave info", &[("As JSON, for programs", "lineweave info --json")]),
+    ("lineweave doctor", &[("Before a job starts, in a script", "lineweave doctor || exit 1")]),
+    (
+        "lineweave who",
+        &[("All teams on this machine", "lineweave who"), ("That of one process", "lineweave who 4711")],
+    ),
+    (
+        "lineweave list",
+        &[
+            ("Algorithms of allreduce", "lineweave list allreduce"),
+            ("Described machines", "lineweave list --machines"),
+        ],
+    ),
+    (
+        "lineweave plan",
+        &[
+            ("What is chosen for this machine", "lineweave plan allreduce --ranks 4 --bytes 64KiB"),
+            ("An algorithm by name", "lineweave plan bcast binomial --ranks 7 --bytes 4KiB"),
+        ],
+    ),
+    (
+        "lineweave draw",
+        &[
+            ("An algorithm's plan", "lineweave draw bcast binomial --ranks 7 --bytes 4KiB -o binomial.svg"),
+            ("A plan in a file", "lineweave draw --plan plan.txt -o plan.svg"),
+        ],
+    ),
+    (
+        "lineweave verify",
+        &[
+            ("An algorithm among 1 to 16 ranks", "lineweave verify bcast/binomial --max-ranks 16"),
+            ("A plan in a file", "lineweave verify plan.txt"),
+        ],
+    ),
+    (
+        "lineweave run",
+        &[
+            ("Every rank of an MPI program", "mpirun -n 4 lineweave run -- ./program"),
+            (
+                "The same, with what was taken over",
+                "mpirun -n 4 lineweave run --report taken.jsonl -- ./program",
+            ),
+            ("A program of lineweave's own, as 4 ranks", "lineweave run -n 4 -- python3 script.py"),
+            ("The barriers of an OpenMP program", "lineweave run -- ./openmp-program"),
+        ],
+    ),
+    (
+        "lineweave bench",
+        &[
+            ("Barriers of 2 ranks", "lineweave bench barrier --ranks 2"),
+            (
+                "An installed MPI with lineweave and without",
+                "lineweave bench mpi --mpi /opt/openmpi --ranks 2",
+            ),
+        ],
+    ),
+    (
+        "lineweave explain",
+        &[
+            ("For all CPUs of this machine", "lineweave explain allreduce 64KiB"),
+            ("For another machine", "lineweave explain barrier --machine dual-epyc-9754 --ranks 256"),
+            ("All plans that were costed", "lineweave explain bcast 1MiB --ranks 8 --candidates"),
+        ],
+    ),
+    ("lineweave measure", &[("Into a file of its own", "lineweave measure --quick -o profile.toml")]),
+    ("lineweave fit", &[("What a profile says", "lineweave fit profile.toml")]),
+    (
+        "lineweave report",
+        &[
+            ("This machine", "lineweave report -o report.html"),
+            ("A described machine", "lineweave report --machine dual-epyc-9754 -o 9754.html"),
+        ],
+    ),
+    ("lineweave profile", &[("Two profiles", "lineweave profile diff before.toml after.toml")]),
+    (
+        "lineweave profile diff",
+        &[("Before and after an update", "lineweave profile diff before.toml after.toml")],
+    ),
+    (
+        "lineweave profile import",
+        &[(
+            "A matrix of core-to-core-latency",
+            "lineweave profile import latencies.csv --title 'Our login node' -o my.toml",
+        )],
+    ),
+    (
+        "lineweave profile export",
+        &[
+            (
+                "A described machine as CSV",
+                "lineweave profile export --csv --machine dual-xeon-8375c -o latencies.csv",
+            ),
+            ("For lstopo", "lineweave profile export --hwloc --machine dual-xeon-8375c -o machine.xml"),
+        ],
+    ),
+    ("lineweave profile adopt", &[("An imported machine, on this one", "lineweave profile adopt my.toml")]),
+    (
+        "lineweave profile link",
+        &[("What `lineweave run --link link.jsonl` measured", "lineweave profile link link.jsonl")],
+    ),
+    ("lineweave lab", &[("The papers by Petrovic", "lineweave lab papers petrovic")]),
+    (
+        "lineweave lab papers",
+        &[
+            ("One author's", "lineweave lab papers petrovic"),
+            ("Figures, drawn below this folder", "lineweave lab papers --figures ."),
+        ],
+    ),
+    (
+        "lineweave lab simulate",
+        &[
+            (
+                "A barrier on two packages",
+                "lineweave lab simulate --machine sandy-bridge-e5-2670-2s -c barrier -a dissemination -n 4,8",
+            ),
+            (
+                "OC-Bcast on the SCC",
+                "lineweave lab simulate --machine intel-scc -c bcast -a oc-bcast --k 2,7 -b 4KiB",
+            ),
+        ],
+    ),
+    (
+        "lineweave lab models",
+        &[("What each predicts", "lineweave lab models --collective bcast --bytes 8KiB,64KiB --ranks 4")],
+    ),
+    (
+        "lineweave lab optimise",
+        &[
+            ("The cheapest tree for 48 ranks", "lineweave lab optimise bcast 8 --ranks 48"),
+            ("Trees made for a matrix", "lineweave lab optimise barrier --compare --machine dual-epyc-9754"),
+        ],
+    ),
+    (
+        "lineweave lab what-if",
+        &[("Two meshes", "lineweave lab what-if --mesh 6x4x2,80x64x2 --in-flight 1,16")],
+    ),
+    (
+        "lineweave completions",
+        &[("For bash", "lineweave completions bash > ~/.local/share/bash-completion/completions/lineweave")],
+    ),
+];
+
+/// The examples of a command, by its full name.
+pub fn of(name: &str) -> &'static [(&'static str, &'static str)] {
+    EXAMPLES.iter().find(|(of, _)| *of == name).map_or(&[], |(_, examples)| examples)
+}
+
+/// Adds to each command's help its examples.
+pub fn add(command: Command) -> Command {
+    let name = command.get_name().to_owned();
+    below(command, &name)
+}
+
+fn below(command: Command, name: &str) -> Command {
+    let command = command.mut_subcommands(|sub| {
+        let name = format!("{name} {}", sub.get_name());
+        below(sub, &name)
+    });
+    match of(name) {
+        [] => command,
+        examples => {
+            let mut text = "Examples:".to_owned();
+            for (what, line) in examples {
+                let _ = write!(text, "\n  # {what}\n  {line}");
+            }
+            command.after_help(text)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a shell would give to `lineweave`: the words behind its name, up to what the shell does itself.
+    fn arguments(line: &str) -> Vec<String> {
+        let own = line.find("lineweave").expect("it is called");
+        let mut words = vec![String::new()];
+        let mut quoted = false;
+        for c in line[own..].chars() {
+            match c {
+                '\'' => quoted = !quoted,
+                ' ' if !quoted => words.push(String::new()),
+                _ => words.last_mut().expect("there is one").push(c),
+            }
+        }
+        let end = words.iter().position(|word| ["|", "||", ">"].contains(&word.as_str()));
+        words.truncate(end.unwrap_or(words.len()));
+        words
+    }
+
+    #[test]
+    fn every_example_is_a_line_that_its_command_understands() {
+        for (name, examples) in EXAMPLES {
+            for (_, line) in examples {
+                let words = arguments(line);
+                crate::command().try_get_matches_from(&words).unwrap_or_else(|e| panic!("{line}: {e}"));
+                assert!(words.join(" ").starts_with(name), "`{line}` of {name}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_command_that_is_shown_has_an_example() {
+        fn look(command: &Command, name: &str) {
+            // It writes these pages.
+            if name == "lineweave man" {
+                return;
+            }
+            assert!(!of(name).is_empty(), "{name}");
+            for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
+                look(sub, &format!("{name} {}", sub.get_name()));
+            }
+        }
+        look(&crate::command(), "lineweave");
+    }
+}
