@@ -1,6 +1,11 @@
 //! What a simulation of coherent caches needs beyond the cost of moving a line.
 
+use super::read::{value, Read};
+use super::tree::{Entry, Table};
 use super::Value;
+
+/// The most lines or accesses that a count of them may name.
+const MOST_LINES: f64 = 1024.0;
 
 /// How caches agree on a line.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -48,4 +53,32 @@ pub struct NumaTransfer {
     pub nodes: (usize, usize),
     /// One-way, as [`Transfer`](super::Transfer).
     pub transfer_ns: Value,
+}
+
+/// A table `[coherent]`.
+pub(super) fn read(table: Table<'_>) -> Read<Coherent> {
+    table.only(&["protocol", "accesses_in_flight", "prefetch_lines"])?;
+    let protocol = |entry: &Entry<'_>| {
+        let name = entry.text()?;
+        let found = Protocol::ALL.into_iter().find(|p| p.name() == name);
+        found.ok_or_else(|| entry.bad("mesi, mesif or gols"))
+    };
+    let count = |least: f64, expected: &'static str| {
+        move |entry: &Entry<'_>| {
+            let n = entry.number(true)?;
+            if n.fract() == 0.0 && n >= least && n <= MOST_LINES {
+                Ok(n)
+            } else {
+                Err(entry.bad(expected))
+            }
+        }
+    };
+    Ok(Coherent {
+        protocol: value(table.get("protocol")?, protocol)?,
+        accesses_in_flight: value(
+            table.get("accesses_in_flight")?,
+            count(1.0, "a whole number from 1 to 1024"),
+        )?,
+        prefetch_lines: value(table.get("prefetch_lines")?, count(0.0, "a whole number from 0 to 1024"))?,
+    })
 }

@@ -3,17 +3,14 @@
 use super::synthetic::topology;
 use super::tree::{document, Entry, Table};
 use super::{
-    Access, Bandwidth, Coherent, Concurrent, Contention, LineRead, Location, Machine, MachineError,
-    MatrixFile, MultiLine, NumaTransfer, Patterns, Protocol, Rates, State, Status, Transfer, Value,
+    Access, Bandwidth, Concurrent, Contention, LineRead, Location, Machine, MachineError, MatrixFile,
+    MultiLine, NumaTransfer, Patterns, Rates, State, Status, Transfer, Value,
 };
 use crate::topology::Level;
 use std::str::FromStr;
 
 /// Version of the format.
 const SCHEMA: f64 = 1.0;
-
-/// The most lines or accesses that a count of them may name.
-const MOST_LINES: f64 = 1024.0;
 
 pub(super) type Read<T> = Result<T, MachineError>;
 
@@ -68,7 +65,10 @@ impl FromStr for Machine {
                 true => silent(),
                 false => value(root.get("line_bytes")?, |e| e.number(false))?,
             },
-            coherent: root.find("coherent").map(|e| coherent(e.table("coherent")?)).transpose()?,
+            coherent: root
+                .find("coherent")
+                .map(|e| super::coherent::read(e.table("coherent")?))
+                .transpose()?,
             transfer: match left("transfer") {
                 true => Transfer {
                     core_ns: silent(),
@@ -348,33 +348,6 @@ fn rising(list: &[Concurrent], root: &Table<'_>) -> Read<()> {
         }
     }
     Ok(())
-}
-
-fn coherent(table: Table<'_>) -> Read<Coherent> {
-    table.only(&["protocol", "accesses_in_flight", "prefetch_lines"])?;
-    let protocol = |entry: &Entry<'_>| {
-        let name = entry.text()?;
-        let found = Protocol::ALL.into_iter().find(|p| p.name() == name);
-        found.ok_or_else(|| entry.bad("mesi, mesif or gols"))
-    };
-    let count = |least: f64, expected: &'static str| {
-        move |entry: &Entry<'_>| {
-            let n = entry.number(true)?;
-            if n.fract() == 0.0 && n >= least && n <= MOST_LINES {
-                Ok(n)
-            } else {
-                Err(entry.bad(expected))
-            }
-        }
-    };
-    Ok(Coherent {
-        protocol: value(table.get("protocol")?, protocol)?,
-        accesses_in_flight: value(
-            table.get("accesses_in_flight")?,
-            count(1.0, "a whole number from 1 to 1024"),
-        )?,
-        prefetch_lines: value(table.get("prefetch_lines")?, count(0.0, "a whole number from 0 to 1024"))?,
-    })
 }
 
 fn numa_transfer(table: Table<'_>) -> Read<NumaTransfer> {

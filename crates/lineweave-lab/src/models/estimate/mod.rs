@@ -17,20 +17,18 @@
 //!   5); made monotone; y(1) is half of an empty message, whose two transfers are synchronisation alone.
 
 mod described;
+mod measured;
 
 use super::cache_line::{self, MinMaxModel};
 use super::published::{NotKnown, Published};
 use super::put_get::{self, PutGet};
 use super::tau_lop::{Start, TauLop, Way};
 use super::{LogGp, LogNp, LogP, MLogNp, PLogP};
-use lineweave_core::model::cells::{fitted, Cells};
-use lineweave_core::model::{
-    weighted, AlphaBeta, FitError, Fitted, LevelCosts, Observation, Point, Provenance, Surface,
-};
-use lineweave_core::plan::Layout;
+use lineweave_core::model::cells::Cells;
+use lineweave_core::model::{weighted, AlphaBeta, FitError, Fitted, Observation, Point, Provenance, Surface};
 use lineweave_core::profile::{Profile, Unidentified};
 use lineweave_core::topology::Level;
-use std::collections::BTreeMap;
+use measured::{Here, Message, Overheads};
 
 /// A model, or what it lacks.
 pub type Known<T> = Result<T, NotKnown>;
@@ -89,35 +87,12 @@ impl Estimates {
     }
 }
 
-/// T(m) of one length.
-#[derive(Clone, Copy, Debug)]
-struct Message {
-    bytes: u64,
-    time: Fitted,
-}
-
-impl Message {
-    /// A standard error from the interval, not below a thousandth, as [`cells`](lineweave_core::model::cells) has it.
-    fn sigma(&self) -> f64 {
-        let half = (self.time.ci_high - self.time.ci_low) / (2.0 * 1.96);
-        half.max(self.time.value.abs() * 1e-3).max(1e-3)
-    }
-}
-
 struct Reader<'a> {
     cells: Cells<'a>,
     machine: String,
     line: u64,
     segment: u64,
     unidentified: Vec<Unidentified>,
-}
-
-/// What there is at one distance.
-struct Here {
-    signal: Option<Fitted>,
-    put: Option<Surface>,
-    get: Option<Surface>,
-    messages: Vec<Message>,
 }
 
 /// The published models between ranks at `level`, messages in segments of `segment` bytes where a model has them.
@@ -132,12 +107,12 @@ pub fn estimate(profile: &Profile, level: Level, segment: u64) -> Result<Estimat
         segment,
         unidentified: Vec::new(),
     };
-    let here = reader.here(level)?;
-    let overheads = reader.overheads();
+    let here = Here::of(&reader.cells, reader.line, level)?;
+    let overheads = Overheads::of(&reader.cells);
     let levels = reader.cells.levels(&["signal", "pingpong", "copy"])?;
     let mut channels = Vec::new();
     for other in levels {
-        if let Ok(channel) = reader.log_np(&reader.here(other)?) {
+        if let Ok(channel) = reader.log_np(&Here::of(&reader.cells, reader.line, other)?) {
             channels.push((other, channel));
         }
     }
@@ -176,21 +151,6 @@ pub fn estimate(profile: &Profile, level: Level, segment: u64) -> Result<Estimat
     })
 }
 
-/// What the engine is busy with, in ns: a set, a satisfied wait, a move without its bytes, a run.
-struct Overheads {
-    set: Option<Fitted>,
-    wait: Option<Fitted>,
-    mov: Option<Fitted>,
-    run: Option<Fitted>,
-}
-
-impl Overheads {
-    /// Sending and receiving without the bytes.
-    fn ends(&self) -> Option<(Fitted, Fitted)> {
-        Some((self.set?.plus(self.mov?), self.wait?.plus(self.mov?)))
-    }
-}
-
 impl Reader<'_> {
     fn lacks(&self, model: &'static str, value: &str, because: &str) -> NotKnown {
         let because = format!("{because}; measure again");
@@ -199,42 +159,6 @@ impl Reader<'_> {
 
     fn missing(&mut self, what: &str, because: String) {
         self.unidentified.push(Unidentified { what: what.to_owned(), because });
-    }
-
-    fn here(&self, level: Level) -> Result<Here, FitError> {
-        let cells = &self.cells;
-        let mut layouts = Vec::new();
-        for cell in cells.at("signal", level, &[]) {
-            if cell.factors.get("pollers").is_none_or(|p| p == "1") {
-                let layout: Layout = cells.factor(cell, "layout")?;
-                layouts.push(lineweave_core::model::LayoutCost { layout, cost: fitted(cell) });
-            }
-        }
-        let signal = LevelCosts::by_layout(&layouts, Layout::Alone);
-        let put = cells.surface(&cells.at("copy", level, &[("pattern", "put")]))?;
-        let get = cells.surface(&cells.at("copy", level, &[("pattern", "get")]))?;
-        let mut messages: BTreeMap<u64, Fitted> = BTreeMap::new();
-        for cell in cells.at("pingpong", level, &[]) {
-            messages.insert(cells.factor::<u64>(cell, "lines")?.max(1) * self.line, fitted(cell));
-        }
-        let longest = messages.keys().next_back().copied().unwrap_or(0);
-        if let (Some(signal), Some(put), Some(get)) = (signal, &put, &get) {
-            for (i, &bytes) in put.bytes.iter().enumerate().filter(|(_, &b)| b > longest) {
-                if let (Some(j), 1, 1) =
-                    (get.bytes.iter().position(|&b| b == bytes), put.taus[0], get.taus[0])
-                {
-                    let time = put.cost[i][0].plus(signal).plus(get.cost[j][0]).inferred(1.0);
-                    messages.insert(bytes, time);
-                }
-            }
-        }
-        let messages = messages.into_iter().map(|(bytes, time)| Message { bytes, time }).collect();
-        Ok(Here { signal, put, get, messages })
-    }
-
-    fn overheads(&self) -> Overheads {
-        let one = |op: &str| self.cells.one("overhead", &[("op", op)]);
-        Overheads { set: one("set"), wait: one("wait"), mov: one("move"), run: one("run") }
     }
 
     /// A least-squares line through T less `less`, on (1, x).
