@@ -107,7 +107,7 @@ impl Recipe {
     }
 }
 
-/// A started call.
+/// A started call. [`Communicator::start_allreduce`] has an example.
 ///
 /// Dropping it does not end the call: it goes on, and buffers that the request owns live until it is over.
 #[must_use = "a call that nobody waits for is completed by a later one on its communicator"]

@@ -19,6 +19,7 @@ enum Counts {
 }
 
 /// A collective with its buffers, to be started. Buffers are as for the calls of [`Communicator`] of the same names.
+/// [`Communicator::start`], [`Communicator::scope`] and [`Communicator::init`] have examples.
 #[derive(Debug)]
 #[must_use = "it is only a description; start it"]
 pub struct Operation<'b> {

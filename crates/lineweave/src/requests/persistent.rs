@@ -11,7 +11,8 @@ use std::sync::Arc;
 /// Says what to do with buffers.
 type Describe<B> = dyn for<'b> FnMut(&'b mut B) -> Operation<'b> + Send;
 
-/// A call that can be started again when it is over. Its buffers are its own until it is dropped.
+/// A call that can be started again when it is over. Its buffers are its own until it is dropped. [`Communicator::init`] makes
+/// one, and has an example.
 pub struct Persistent<B = ()> {
     shared: Arc<Shared>,
     recipe: Recipe,

@@ -7,7 +7,8 @@ use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// Where calls with borrowed buffers can be started. What was started is over when it ends.
+/// Where calls with borrowed buffers can be started. What was started is over when it ends. [`Communicator::scope`] makes one,
+/// and has an example.
 #[derive(Debug)]
 pub struct Scope<'scope, 'env: 'scope> {
     comm: RefCell<&'env mut Communicator>,
@@ -129,6 +130,24 @@ impl<'scope> Scope<'scope, '_> {
     ///
     /// # Errors
     /// Those of [`Persistent::start`].
+    ///
+    /// ```
+    /// use lineweave::{Operation, Operator};
+    /// let sums = lineweave::team::threads(2, |mut comm| {
+    ///     let (mine, mut sum) = ([comm.rank() as u64 + 1], [0]);
+    ///     comm.scope(|scope| {
+    ///         let mut call = scope.init(Operation::allreduce(&mine, &mut sum, Operator::Sum))?;
+    ///         scope.restart(&mut call)?;
+    ///         call.wait()?;
+    ///         scope.restart(&mut call)?;
+    ///         scope.with(|comm| comm.barrier())?; // Completes the call, too.
+    ///         call.wait()
+    ///     })?;
+    ///     Ok(sum[0])
+    /// })?;
+    /// assert_eq!(sums, [3, 3]);
+    /// # Ok::<(), lineweave::Error>(())
+    /// ```
     pub fn restart(&'scope self, call: &mut Repeated<'scope>) -> Result<(), Error> {
         let mut comm = self.comm.borrow_mut();
         self.started.on(&comm);
