@@ -59,7 +59,7 @@ pub struct Options {
     pub banks: usize,
     /// Bytes of slots that a rank writes before runs come back to the same ones; 0 for as many as the banks' runs write.
     pub walk: u64,
-    /// Give up when a clock passes this time, in ns.
+    /// Give up when the runs take longer than this, in ns, or the one that brings copies of users' buffers to their readers does.
     pub limit: f64,
     /// Whether to find the critical path.
     pub trace: bool,

@@ -9,6 +9,7 @@ use super::rates::{Readings, Sitting};
 use super::schedule::{Agenda, Cpus};
 use super::term::{Part, Term};
 use super::trace::{Entry, Log};
+use super::transfer::streams;
 use super::wires::{Seen, Wires};
 use super::{Cost, Options};
 use crate::model::Model;
@@ -61,6 +62,8 @@ pub(super) struct Player<'a> {
     pub(super) readings: Readings,
     /// For each run, how many ranks have left it, and who waits for that.
     left: Vec<(usize, Vec<u32>)>,
+    /// When the runs began that count.
+    counts_from: f64,
     /// Bytes that each rank has put into shared buffers.
     pub(super) put: Vec<u64>,
     /// And those that it puts into slots before it comes to the same place of a ring again that runs walk through; 0 where they do not.
@@ -115,6 +118,7 @@ pub fn play(model: &Model, shape: &Shape, plan: &Plan, program: &Playable, optio
         reach,
         readings: Readings::new(),
         left: vec![(0, Vec::new()); runs],
+        counts_from: 0.0,
         put: vec![0; ranks],
         walked,
         streams: streams(model, plan, options),
@@ -125,7 +129,7 @@ pub fn play(model: &Model, shape: &Shape, plan: &Plan, program: &Playable, optio
     };
     loop {
         let (wires, ranks_due) = (player.wires.next(), player.agenda.soonest());
-        if wires.min(ranks_due) > options.limit {
+        if wires.min(ranks_due) > player.counts_from + options.limit {
             break;
         }
         if wires <= ranks_due {
@@ -139,12 +143,6 @@ pub fn play(model: &Model, shape: &Shape, plan: &Plan, program: &Playable, optio
         }
     }
     Cost::unplayable(ranks, None)
-}
-
-/// Whether the engine moves bytes into users' buffers past the caches.
-fn streams(model: &Model, plan: &Plan, options: &Options) -> bool {
-    let half = plan.half_of_all(options.message.max(plan.bytes)) as u64;
-    model.nt_from.is_some_and(|from| half >= from) && !plan.rereads()
 }
 
 /// How many runs write other slots before one comes back to the same.
@@ -261,6 +259,9 @@ impl Player<'_> {
     fn leave(&mut self, run: usize, now: f64) {
         self.left[run].0 += 1;
         if self.left[run].0 == self.runners.len() {
+            if run == 0 && self.warms_up() {
+                self.counts_from = now;
+            }
             let seen = now + self.wires.sitting.rates.model.levels[0].read.value;
             for rank in std::mem::take(&mut self.left[run].1) {
                 self.agenda.notify(rank, seen);

@@ -5,11 +5,19 @@ use super::data::Met;
 use super::play::Player;
 use super::rates::Near;
 use super::term::Term;
-use crate::model::{Surface, LEAST_STREAMED};
+use super::Options;
+use crate::model::{Model, Surface, LEAST_STREAMED};
+use crate::plan::Plan;
 use crate::topology::Level;
 
 /// What shorter writes cost is the wait for their first lines, wherever those are.
 const FLOWS: usize = 16 << 10;
+
+/// Whether the engine moves bytes into users' buffers past the caches.
+pub(super) fn streams(model: &Model, plan: &Plan, options: &Options) -> bool {
+    let half = plan.half_of_all(options.message.max(plan.bytes)) as u64;
+    model.nt_from.is_some_and(|from| half >= from) && !plan.rereads()
+}
 
 /// What fetching operands, or taking back a destination, adds to the time in private memory.
 #[derive(Clone, Copy, Default)]

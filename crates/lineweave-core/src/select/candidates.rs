@@ -84,14 +84,16 @@ impl<'a> Search<'a> {
                 break;
             }
             let repeats = repeats(self.question.bytes, candidate.window);
-            self.budget = self.budget.saturating_sub(RUNS.0 * candidate.ops);
-            let limit = self.best * GIVE_UP * RUNS.0 as f64 / repeats;
-            let candidate = self.play(&self.found[i], RUNS.0, limit);
+            let large = candidate.ops > LARGE;
+            let runs = if all && !large { RUNS.1 } else { RUNS.0 };
+            self.budget = self.budget.saturating_sub(runs * candidate.ops);
+            let limit = self.best * GIVE_UP * runs as f64 / repeats;
+            let candidate = self.play(&self.found[i], runs, limit);
             if !candidate.given_up {
                 self.best = self.best.min(candidate.predicted.0);
             }
-            let large = candidate.ops > LARGE && self.question.collective.has_blocks();
-            let played = if large { Played::InFull } else { Played::Roughly };
+            let enough = runs == RUNS.1 || large && self.question.collective.has_blocks();
+            let played = if enough { Played::InFull } else { Played::Roughly };
             self.found[i] = Found { candidate, played, ..self.found[i].clone() };
         }
         // Whoever leads must have been played in full, and so must those next to it.
