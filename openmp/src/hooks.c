@@ -135,7 +135,10 @@ void GOMP_parallel(lwo_body *body, void *data, unsigned threads, unsigned flags)
 unsigned GOMP_parallel_reductions(lwo_body *body, void *data, unsigned threads, unsigned flags)
 {
     unsigned result;
-    REGION(body, data, result = LWO_REAL(GOMP_parallel_reductions)(body, data, threads, flags));
+    REGION(body, data, {
+        if (data == &work) work.reductions = *(void **)work.data;
+        result = LWO_REAL(GOMP_parallel_reductions)(body, data, threads, flags);
+    });
     return result;
 }
 

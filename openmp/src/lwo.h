@@ -136,7 +136,9 @@ const struct lwo_count *lwo_unfinished(void);
 
 /* A region that is under way, on the stack of the thread that began it: what its threads read when they come lies on one line. */
 struct lwo_work {
-    _Alignas(64) struct lwo_team *team; /* null: its threads need not enter */
+    /* The first word of what the code takes, where libgomp looks for the reductions of tasks. */
+    _Alignas(64) void *reductions;
+    struct lwo_team *team; /* null: its threads need not enter */
     struct lwo_me *first;
     uint64_t run;
     int level, count;

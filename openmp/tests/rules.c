@@ -185,6 +185,20 @@ static long fibonacci(int n)
     return a + b;
 }
 
+/* The runtime finds the sums of tasks by the region's data, before the region begins. */
+static void part_reductions(void)
+{
+    long summed = 0;
+#pragma omp parallel num_threads(threads) reduction(task, + : summed)
+    {
+        rounds(3);
+#pragma omp task in_reduction(+ : summed)
+        summed += 5;
+    }
+    CHECK(summed == 5 * threads);
+    add(summed);
+}
+
 /* Tasks that a thread made are over after the barrier. */
 static void part_tasks(void)
 {
@@ -315,7 +329,8 @@ int main(int argc, char **argv)
         void (*run)(void);
     } parts[] = {{"barriers", part_barriers}, {"sizes", part_sizes}, {"loops", part_loops},   {"nested", part_nested},
                  {"several", part_several},   {"tasks", part_tasks}, {"helped", part_helped}, {"cancel", part_cancel},
-                 {"fork", part_fork},         {"exit", part_exit},   {"late", part_late}};
+                 {"fork", part_fork},         {"exit", part_exit},   {"late", part_late},
+                 {"reductions", part_reductions}};
     threads = argc == 3 ? atoi(argv[2]) : 0;
     for (size_t i = 0; i < sizeof parts / sizeof *parts && threads > 0 && threads <= MOST; i++) {
         if (strcmp(argv[1], parts[i].name) != 0) continue;
