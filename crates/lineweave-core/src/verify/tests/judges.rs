@@ -1,6 +1,7 @@
 //! The checker beside its second judge, on plans of every algorithm.
 
 use super::*;
+use crate::algorithm::Algorithm;
 use crate::plan::{Blocks, Carry, Take, Uneven};
 
 /// Plans of every algorithm that are small enough to be looked at step by step.
@@ -56,43 +57,49 @@ fn borders(plan: &Plan, pitch: usize) -> std::collections::BTreeSet<usize> {
     found.iter().flat_map(near).filter(|&n| n <= plan.bytes && n % plan.grain == 0).collect()
 }
 
+/// Plans of an algorithm to be cut, by its first `many` candidates: among 2 to 5 ranks, of each root. Blocks lie apart where there are some.
+fn whole_plans(algorithm: &'static Algorithm, many: usize) -> Vec<Plan> {
+    let mut plans = Vec::new();
+    for (ranks, direct) in [(2, false), (3, true), (4, false), (5, false)] {
+        let roots = if algorithm.collective.rooted() { ranks } else { 1 };
+        for root in 0..roots {
+            let (bytes, grain) = (240, 8);
+            let blocks =
+                if algorithm.collective.has_blocks() { Blocks::Apart(bytes + grain) } else { Blocks::Dense };
+            let flat = Problem::flat(algorithm.collective, ranks, bytes);
+            let problem = Problem { direct, grain, root, blocks, ..flat };
+            let tried = (algorithm.candidates)(&problem).into_iter().take(many);
+            plans.extend(tried.map(|params| algorithm.plan(&problem, &params).unwrap()));
+        }
+    }
+    plans
+}
+
 #[test]
 fn a_plan_that_is_cut_delivers_what_is_left_and_touches_nothing_else() {
     let (mut plans, mut judged) = (0, 0);
     let mut whole = std::collections::BTreeSet::new();
     for algorithm in algorithm::all().filter(|a| a.collective.moves_data()) {
-        for (ranks, direct) in [(2, false), (3, true), (4, false), (5, false)] {
-            let roots = if algorithm.collective.rooted() { ranks } else { 1 };
-            for root in 0..roots {
-                let (bytes, grain) = (240, 8);
-                let flat =
-                    Problem { direct, grain, root, ..Problem::flat(algorithm.collective, ranks, bytes) };
-                let apart = algorithm.collective.has_blocks();
-                let blocks = if apart { Blocks::Apart(bytes + grain) } else { Blocks::Dense };
-                let problem = Problem { blocks, ..flat };
-                for params in (algorithm.candidates)(&problem).into_iter().take(3) {
-                    let plan = algorithm.plan(&problem, &params).unwrap();
-                    let proof = verify(&plan).unwrap();
-                    plans += 1;
-                    if !proof.shortens {
-                        whole.insert(plan.name());
-                        continue;
-                    }
-                    let pitch = plan.pitch().unwrap();
-                    for bytes in borders(&plan, pitch) {
-                        let cut = plan.cut(bytes, pitch).unwrap();
-                        let (name, params) = (plan.name(), &plan.params);
-                        assert!(
-                            reference::is_cut_of(&cut, &plan),
-                            "{name} {params}, {ranks} ranks, root {root}: {bytes} bytes"
-                        );
-                        judged += 1;
-                    }
-                    if apart {
-                        let nearer = plan.cut(plan.bytes, plan.bytes + 64).unwrap();
-                        assert_eq!(verify(&nearer).map(|p| p.shortens), Ok(true), "{}", plan.name());
-                    }
-                }
+        for plan in whole_plans(algorithm, 3) {
+            let proof = verify(&plan).unwrap();
+            plans += 1;
+            if !proof.shortens {
+                whole.insert(plan.name());
+                continue;
+            }
+            let pitch = plan.pitch().unwrap();
+            let (name, params, ranks, root) = (plan.name(), &plan.params, plan.ranks, plan.root);
+            for bytes in borders(&plan, pitch) {
+                let cut = plan.cut(bytes, pitch).unwrap();
+                assert!(
+                    reference::is_cut_of(&cut, &plan),
+                    "{name} {params}, {ranks} ranks, root {root}: {bytes} bytes"
+                );
+                judged += 1;
+            }
+            if algorithm.collective.has_blocks() {
+                let nearer = plan.cut(plan.bytes, plan.bytes + 64).unwrap();
+                assert_eq!(verify(&nearer).map(|p| p.shortens), Ok(true), "{name}");
             }
         }
     }
@@ -118,30 +125,21 @@ fn tables(collective: Collective, ranks: usize, lengths: &[usize]) -> Vec<Uneven
 fn a_plan_that_is_cut_to_uneven_blocks_delivers_each_and_touches_nothing_else() {
     let (mut plans, mut judged, mut proved) = (0, 0, 0);
     for algorithm in algorithm::all().filter(|a| a.collective.has_blocks()) {
-        for (ranks, direct) in [(2, false), (3, true), (4, false), (5, false)] {
-            let roots = if algorithm.collective.rooted() { ranks } else { 1 };
-            for root in 0..roots {
-                let (bytes, grain) = (240, 8);
-                let flat =
-                    Problem { direct, grain, root, ..Problem::flat(algorithm.collective, ranks, bytes) };
-                let problem = Problem { blocks: Blocks::Apart(bytes + grain), ..flat };
-                for params in (algorithm.candidates)(&problem).into_iter().take(2) {
-                    let plan = algorithm.plan(&problem, &params).unwrap();
-                    assert!(verify(&plan).unwrap().shortens, "{}", plan.name());
-                    plans += 1;
-                    let lengths: Vec<usize> = borders(&plan, plan.pitch().unwrap()).into_iter().collect();
-                    for uneven in tables(algorithm.collective, ranks, &lengths) {
-                        let (name, params, counts) = (plan.name(), &plan.params, uneven.counts().to_vec());
-                        let cut = plan.cut_to(uneven).unwrap();
-                        assert!(
-                            reference::is_cut_to(&cut, &plan),
-                            "{name} {params}, {ranks} ranks, root {root}: {counts:?}"
-                        );
-                        judged += 1;
-                        // Nothing that was not written is read, unless from slot to slot: then the first judge proves it as it is.
-                        proved += usize::from(verify(&cut).is_ok());
-                    }
-                }
+        for plan in whole_plans(algorithm, 2) {
+            let (name, params, ranks, root) = (plan.name(), &plan.params, plan.ranks, plan.root);
+            assert!(verify(&plan).unwrap().shortens, "{name}");
+            plans += 1;
+            let lengths: Vec<usize> = borders(&plan, plan.pitch().unwrap()).into_iter().collect();
+            for uneven in tables(algorithm.collective, ranks, &lengths) {
+                let counts = uneven.counts().to_vec();
+                let cut = plan.cut_to(uneven).unwrap();
+                assert!(
+                    reference::is_cut_to(&cut, &plan),
+                    "{name} {params}, {ranks} ranks, root {root}: {counts:?}"
+                );
+                judged += 1;
+                // Nothing that was not written is read, unless from slot to slot: then the first judge proves it as it is.
+                proved += usize::from(verify(&cut).is_ok());
             }
         }
     }
