@@ -1,8 +1,8 @@
 /*
  * How ranks agree to form a team after a call that a rank may leave before others came: a bcast, a reduce, one that was started.
  *
- * 1. The ranks of a node share some words, in memory that its first rank made in MPI_Init. MPI_COMM_WORLD has the first one. Where a communicator
- *    is made all of its ranks take part, and there its first rank takes a word and tells the others.
+ * 1. The ranks of a node share some words, in memory that its first rank made when ranks learned of each other (calls.c). MPI_COMM_WORLD has
+ *    the first one. Where a communicator is made all of its ranks take part, and there its first rank takes a word and tells the others.
  * 2. Each rank counts the collectives that it hands to the host on this communicator. If one is refused or fails, it bars the word for ever.
  * 3. On its way out of the call with a certain number (4, 16, 64 and so on) a rank adds itself to those who came, and waits for them. It does not
  *    wait long: then it withdraws the attempt, for all ranks.
