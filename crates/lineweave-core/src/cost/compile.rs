@@ -110,11 +110,9 @@ pub struct Playable {
     pub span: i64,
     /// Lines of one bank.
     pub lines: usize,
-    /// For each line of a bank, the ranks that wait for a flag on it.
-    pub readers: Vec<Vec<u32>>,
     /// For each line of a bank, the rank in whose box it lies.
     pub homes: Vec<Rank>,
-    /// The slots of one bank, each with the last rank that reads it.
+    /// The slots of one bank.
     pub slots: Pieces,
     /// Users' buffers that others reach, each with its owner.
     pub reached: Pieces,
@@ -199,7 +197,6 @@ struct Compiler<'a> {
     line_numbers: Numbers<(Rank, usize)>,
     flags: Vec<Flag>,
     adds: Vec<i64>,
-    readers: Vec<Vec<u32>>,
     homes: Vec<Rank>,
     slots: Buffers,
     reached: Buffers,
@@ -221,8 +218,7 @@ impl Compiler<'_> {
         let id = number(&mut self.flag_numbers, flag);
         if id as usize == self.flags.len() {
             let line = number(&mut self.line_numbers, self.footprint.flag_line(flag));
-            if line as usize == self.readers.len() {
-                self.readers.push(Vec::new());
+            if line as usize == self.homes.len() {
                 self.homes.push(flag.home);
             }
             self.flags.push(Flag { number: id, line, counts: array.kind == FlagKind::Counter });
@@ -267,24 +263,16 @@ impl Compiler<'_> {
         Operand::Reached(self.reached.access(rank, which, self.plan.bytes, region))
     }
 
-    fn read(&mut self, rank: usize, region: Region) -> Option<Packed> {
-        let place = self.place(rank, region)?;
-        if let Operand::Slot(access) = place {
-            self.slots.read_by(access, rank);
-        }
-        Some(Packed::of(place))
-    }
-
     fn instruction(&mut self, rank: usize, op: &Op) -> Option<Instruction> {
         Some(match *op {
             Op::Move { src, dst } => {
-                let (read, dst) = (self.read(rank, src)?, self.place(rank, dst)?);
-                Instruction::Move { src: read, dst: Packed::of(dst), len: self.len(src.len) }
+                let [from, to] = [self.place(rank, src)?, self.place(rank, dst)?].map(Packed::of);
+                Instruction::Move { src: from, dst: to, len: self.len(src.len) }
             }
             Op::Fold { a, b, dst } => {
-                let (a, b) = (self.read(rank, a)?, self.read(rank, b)?);
-                let len = self.len(dst.len);
-                Instruction::Fold { a, b, dst: Packed::of(self.place(rank, dst)?), len }
+                let places = [self.place(rank, a)?, self.place(rank, b)?, self.place(rank, dst)?];
+                let ([a, b, to], len) = (places.map(Packed::of), self.len(dst.len));
+                Instruction::Fold { a, b, dst: to, len }
             }
             Op::Set { flag, value, carry } => {
                 let carries = matches!(carry, Some(Carry::Bytes(_) | Carry::Address(_)));
@@ -292,12 +280,7 @@ impl Compiler<'_> {
             }
             Op::Wait { flag, value, take } => {
                 let takes = matches!(take, Some(Take::Bytes(_) | Take::Address(_)));
-                let flag = self.flag(flag)?;
-                let readers = &mut self.readers[flag.line as usize];
-                if readers.last() != Some(&(rank as u32)) {
-                    readers.push(rank as u32);
-                }
-                Instruction::Wait { flag, value, takes }
+                Instruction::Wait { flag: self.flag(flag)?, value, takes }
             }
             Op::Add { flag } => {
                 let flag = self.flag(flag)?;
@@ -318,7 +301,6 @@ pub fn compile(plan: &Plan, line_bytes: usize, options: &Options) -> Result<Play
         line_numbers: Numbers::default(),
         flags: Vec::new(),
         adds: Vec::new(),
-        readers: Vec::new(),
         homes: Vec::new(),
         slots: Buffers::default(),
         reached: Buffers::default(),
@@ -357,8 +339,7 @@ pub fn compile(plan: &Plan, line_bytes: usize, options: &Options) -> Result<Play
         lens: c.lens,
         adds: c.adds,
         span: i64::from(plan.span()),
-        lines: c.readers.len(),
-        readers: c.readers,
+        lines: c.homes.len(),
         homes: c.homes,
         slots: c.slots.cut,
         reached: c.reached.cut,

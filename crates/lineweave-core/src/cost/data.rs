@@ -149,14 +149,30 @@ fn alone(place: u16) -> [Holders; 2] {
 }
 
 impl Memory {
-    /// Banks of these pieces, each with its length and the cache that has it.
-    pub fn of(banks: usize, pieces: impl Iterator<Item = (usize, u32)>, takes_over: bool) -> Memory {
+    /// These pieces, each with its length and the cache that has it.
+    pub fn of(pieces: impl Iterator<Item = (usize, u32)>, takes_over: bool) -> Memory {
         let new = |(bytes, cache)| {
             let holders = Holders::of(Held::One(place(cache)));
             History { bytes, served: f64::MIN, stamp: 0, writer: NONE, holders }
         };
-        let bank: Vec<History> = pieces.map(new).collect();
-        Memory { pieces: bank.repeat(banks), sets: Vec::new(), free: Vec::new(), takes_over }
+        Memory { pieces: pieces.map(new).collect(), sets: Vec::new(), free: Vec::new(), takes_over }
+    }
+
+    /// As many banks that are like this one.
+    pub fn banks(mut self, banks: usize) -> Memory {
+        let bank = self.pieces.clone();
+        for _ in 1..banks {
+            let sets = &mut self.sets;
+            self.pieces.extend(bank.iter().map(|&piece| match piece.holders.held() {
+                Held::One(_) | Held::Modified(_) | Held::Two(..) => piece,
+                Held::More(set) => {
+                    sets.push(sets[set as usize]);
+                    let own = Held::More(sets.len() as u32 - 1);
+                    History { holders: Holders::of(own), ..piece }
+                }
+            }));
+        }
+        self
     }
 
     /// What `cache` meets when it reads these pieces.
@@ -176,6 +192,15 @@ impl Memory {
     pub fn is_elsewhere(&self, cache: u32, pieces: Range<usize>) -> bool {
         let alone = alone(place(cache));
         self.pieces[pieces].iter().any(|piece| !alone.contains(&piece.holders))
+    }
+
+    /// Before any time `cache` read these pieces: what it had written itself before peers took that over.
+    pub fn was_read(&mut self, cache: u32, pieces: Range<usize>) {
+        for piece in pieces {
+            if self.pieces[piece].writer != cache {
+                self.read(cache, piece..piece + 1, f64::MIN);
+            }
+        }
     }
 
     /// `cache` has read these pieces, until `done`.
@@ -236,7 +261,7 @@ mod tests {
 
     fn buffer(ends: &[usize], cache: u32, takes_over: bool) -> Memory {
         let starts = std::iter::once(&0).chain(ends);
-        Memory::of(1, starts.zip(ends).map(|(start, end)| (end - start, cache)), takes_over)
+        Memory::of(starts.zip(ends).map(|(start, end)| (end - start, cache)), takes_over)
     }
 
     fn read(b: &mut Memory, cache: u32, pieces: Range<usize>) -> (Option<u32>, usize) {

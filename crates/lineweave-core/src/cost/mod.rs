@@ -10,17 +10,18 @@
 //!    bytes is kept by stretches with one history, which do what lines do. Users' buffers are as far away as all that a rank
 //!    touches before it comes back to them, and long messages go past the caches where that wins. Who writes into a ring that is
 //!    walked through waits no longer than the whole flow through it took when it was measured. What others have is written after
-//!    the flags before it have left.
+//!    the flags before it have landed, as stores take effect in order.
 //! 3. Loads of lines that were written before their reader came follow each other in a row and cost what T_N adds for one more line
 //!    (Ramos & Hoefler 2013, Eq. 3.1). A wait that a core could not foresee ends a row.
 //! 4. Ranks that share a CPU run in turn: a rank that must wait hands over, and each hand-over costs
 //!    `wake[yield]`, also when the next rank must wait as well.
-//! 5. Several runs follow each other, as in a measuring loop; the cost is the time from run to run. A bank is entered when all ranks
+//! 5. Several runs follow each other, as in a measuring loop; the cost is the time from run to run. The first finds what runs before it leave. A bank is entered when all ranks
 //!    have left what it held before. Users' buffers are the same in all runs, and nobody writes to them in between.
 //!
 //! Valid for plans that `verify` accepts. Memory bandwidth beyond L(m, tau), and interference of other
 //! programs, are outside.
 
+mod before;
 mod compile;
 mod copies;
 mod data;
@@ -59,7 +60,7 @@ pub struct Options {
     pub banks: usize,
     /// Bytes of slots that a rank writes before runs come back to the same ones; 0 for as many as the banks' runs write.
     pub walk: u64,
-    /// Give up when the runs take longer than this, in ns, or the one that brings copies of users' buffers to their readers does.
+    /// Give up when the runs take longer than this, in ns.
     pub limit: f64,
     /// Whether to find the critical path.
     pub trace: bool,

@@ -29,8 +29,6 @@ pub struct Buffer {
     pub size: usize,
     /// The rank in whose memory it lies.
     pub home: Rank,
-    /// The rank that has it when the first run begins.
-    pub with: Rank,
 }
 
 /// Buffers cut wherever an access begins or ends.
@@ -78,18 +76,12 @@ impl Buffers {
     pub fn access(&mut self, rank: Rank, which: u32, size: usize, region: Region) -> Access {
         let buffer = number(&mut self.numbers, (rank, which));
         if buffer as usize == self.ends.len() {
-            self.cut.buffers.push(Buffer { size, home: rank, with: rank });
+            self.cut.buffers.push(Buffer { size, home: rank });
             self.ends.push(vec![size]);
         }
         self.ends[buffer as usize].extend([region.offset, region.end()]);
         self.asked.push((buffer, region.offset, region.end()));
         Access { first: self.asked.len() as u32 - 1, count: 0 }
-    }
-
-    /// A slot is with whoever reads it last when the next run begins.
-    pub fn read_by(&mut self, access: Access, rank: usize) {
-        let (buffer, ..) = self.asked[access.first as usize];
-        self.cut.buffers[buffer as usize].with = Rank::from(rank);
     }
 
     /// Puts the pieces of all buffers in order, once all accesses are known: for each access which they are.

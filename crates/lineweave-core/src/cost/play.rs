@@ -1,5 +1,6 @@
 //! Playing a compiled plan in the order of time, CPU by CPU.
 
+use super::before::leave;
 use super::compile::{Flag, Instruction, Playable};
 use super::copies::Copies;
 use super::data::Memory;
@@ -62,8 +63,6 @@ pub(super) struct Player<'a> {
     pub(super) readings: Readings,
     /// For each run, how many ranks have left it, and who waits for that.
     left: Vec<(usize, Vec<u32>)>,
-    /// When the runs began that count.
-    counts_from: f64,
     /// Bytes that each rank has put into shared buffers.
     pub(super) put: Vec<u64>,
     /// And those that it puts into slots before it comes to the same place of a ring again that runs walk through; 0 where they do not.
@@ -87,7 +86,6 @@ pub fn play(model: &Model, shape: &Shape, plan: &Plan, program: &Playable, optio
         in_row: false,
         late: false,
     };
-    let runs = options.runs + usize::from(!program.reached.buffers.is_empty());
     let mut sitting = Sitting::of(model, shape);
     if program.swaps && shape.oversubscription() == 1 {
         // Nothing of the call is between the wait of one and the store of the next, and no op is looked up: a word comes with its flag, and
@@ -95,10 +93,13 @@ pub fn play(model: &Model, shape: &Shape, plan: &Plan, program: &Playable, optio
         let rates = &mut sitting.rates;
         (rates.run, rates.mov, rates.fold) = (0.0, 0.0, 0.0);
     }
-    let memory = |pieces: &Pieces, banks: usize| {
-        let each = pieces.iter().map(|(buffer, len)| (len, sitting.cache[buffer.with.index()]));
-        Memory::of(banks, each, sitting.rates.takes_over())
+    let takes_over = sitting.rates.takes_over();
+    let memory = |pieces: &Pieces| {
+        let each = pieces.iter().map(|(buffer, len)| (len, sitting.cache[buffer.home.index()]));
+        Memory::of(each, takes_over)
     };
+    let (slots, reached) = (memory(&program.slots), memory(&program.reached));
+    let left = leave(program, &sitting.cache, takes_over, slots, reached);
     let apart = apart(plan, options);
     let reach = program.reach(plan, options.message, apart);
     let walked = match options.walk {
@@ -110,26 +111,25 @@ pub fn play(model: &Model, shape: &Shape, plan: &Plan, program: &Playable, optio
         options,
         grain: plan.grain,
         program,
-        runs,
+        runs: options.runs,
         runners: program.ops.iter().map(runner).collect(),
-        slots: memory(&program.slots, program.banks),
-        reached: memory(&program.reached, 1),
+        slots: left.slots.banks(program.banks),
+        reached: left.reached,
         copies: Copies::new(&program.ops, options.concurrent, &reach, &model.copy),
         reach,
         readings: Readings::new(),
-        left: vec![(0, Vec::new()); runs],
-        counts_from: 0.0,
-        put: vec![0; ranks],
+        left: vec![(0, Vec::new()); options.runs],
+        put: left.put,
         walked,
         streams: streams(model, plan, options),
         extrapolated: false,
         agenda: Agenda::new(Cpus::of(shape), model.wake.yielding.value),
         log: Log::new(options.trace, ranks),
-        wires: Wires::new(sitting, program, options.trace),
+        wires: Wires::new(sitting, program, left.lines, options.trace),
     };
     loop {
         let (wires, ranks_due) = (player.wires.next(), player.agenda.soonest());
-        if wires.min(ranks_due) > player.counts_from + options.limit {
+        if wires.min(ranks_due) > options.limit {
             break;
         }
         if wires <= ranks_due {
@@ -233,20 +233,11 @@ impl Player<'_> {
         Outcome::Until(at)
     }
 
-    /// Whether the first run stands for those before, in which peers came to have copies of users' buffers, and is not counted.
-    fn warms_up(&self) -> bool {
-        !self.program.reached.buffers.is_empty()
-    }
-
     /// Whether a rank has to wait until others have left the bank of its run.
     fn gated(&mut self, rank: u32) -> bool {
         let run = self.runners[rank as usize].run;
-        let banks = match self.program.guarded {
-            _ if run == 1 && self.warms_up() => 1,
-            true => self.options.banks,
-            false => return false,
-        };
-        let Some(before) = run.checked_sub(banks) else { return false };
+        let banks = self.options.banks;
+        let Some(before) = run.checked_sub(banks).filter(|_| self.program.guarded) else { return false };
         let (left, waiting) = &mut self.left[before];
         let gated = *left < self.runners.len();
         if gated {
@@ -259,9 +250,6 @@ impl Player<'_> {
     fn leave(&mut self, run: usize, now: f64) {
         self.left[run].0 += 1;
         if self.left[run].0 == self.runners.len() {
-            if run == 0 && self.warms_up() {
-                self.counts_from = now;
-            }
             let seen = now + self.wires.sitting.rates.model.levels[0].read.value;
             for rank in std::mem::take(&mut self.left[run].1) {
                 self.agenda.notify(rank, seen);
@@ -367,23 +355,20 @@ impl Player<'_> {
 
     fn cost(mut self) -> Cost {
         let runs = self.runs;
-        let warm = usize::from(self.warms_up());
         let ranks = self.runners.len();
         if let Some(r) = self.runners.iter().position(|r| r.ends.len() < runs) {
             return Cost::unplayable(ranks, Some((Rank::from(r), self.runners[r].pc)));
         }
         let end = |j: usize| self.runners.iter().map(|r| r.ends[j]).fold(0.0, f64::max);
-        let began = if warm > 0 { end(0) } else { 0.0 };
-        let counted = runs - warm;
         // Ranks that share a line end two runs at a time, so an even number of them is timed.
-        let timed = if counted > 2 { (counted - 1) / 2 * 2 } else { counted - 1 };
+        let timed = if runs > 2 { (runs - 1) / 2 * 2 } else { runs - 1 };
         let step = |ended: &dyn Fn(usize) -> f64| match timed {
-            0 => ended(runs - 1) - began,
+            0 => ended(runs - 1),
             n => (ended(runs - 1) - ended(runs - 1 - n)) / n as f64,
         };
         let total = Nanos(step(&end));
         let per_rank = self.runners.iter().map(|r| Nanos(step(&|run| r.ends[run]))).collect();
-        let first = Nanos(end(warm) - began);
+        let first = Nanos(end(0));
         let last = (0..ranks).max_by(|&a, &b| {
             let ends = |r: usize| self.runners[r].ends[runs - 1];
             ends(a).total_cmp(&ends(b)).then(b.cmp(&a))
@@ -392,7 +377,7 @@ impl Player<'_> {
             (0, _) | (_, 0 | 1) => 1,
             (timed, _) => timed,
         };
-        let from = if counted > 1 { end(runs - 1 - critical_runs) } else { began };
+        let from = if runs > 1 { end(runs - 1 - critical_runs) } else { 0.0 };
         let critical = last.map_or_else(Vec::new, |r| self.log.critical(r as u32, from));
         let extrapolated = self.extrapolated;
         Cost { total, first, per_rank, critical, critical_runs, extrapolated, stuck: None }

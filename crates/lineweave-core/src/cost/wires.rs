@@ -1,12 +1,14 @@
 //! Flags on their lines while a plan is played: requests, stores on their way, and ranks that poll.
 
+mod polls;
+
 use super::compile::Playable;
 use super::events::Events;
-use super::hand::{Hand, Store, Watch, AT_ONCE};
+use super::hand::{Hand, Store, AT_ONCE};
 use super::rates::{picos, Sitting};
 use super::term::Term;
 use super::trace::{Entry, Log, NONE};
-use crate::lines::{Leave, Line};
+use crate::lines::{Leave, Line, Prices};
 use crate::topology::Level;
 use crate::trace::Picos;
 use std::collections::VecDeque;
@@ -70,16 +72,10 @@ pub struct Wires<'a> {
 }
 
 impl<'a> Wires<'a> {
-    /// All flags as the runs before left them: their readers have the lines.
-    pub fn new(sitting: Sitting<'a>, program: &Playable, explains: bool) -> Wires<'a> {
-        let mut bank = Vec::with_capacity(program.lines);
-        for (readers, home) in program.readers.iter().zip(&program.homes) {
-            let mut caches: Vec<u32> = readers.iter().map(|&r| sitting.cache[r as usize]).collect();
-            caches.sort_unstable();
-            caches.dedup();
-            let line = Line::read_by(home.0, caches);
-            bank.push(Wire { line, wants: VecDeque::new(), alarm: None, watchers: Vec::new() });
-        }
+    /// All flags of a plan whose runs before left these lines of a bank.
+    pub fn new(sitting: Sitting<'a>, program: &Playable, lines: Vec<Line>, explains: bool) -> Wires<'a> {
+        let wire = |line| Wire { line, wants: VecDeque::new(), alarm: None, watchers: Vec::new() };
+        let bank: Vec<Wire> = lines.into_iter().map(wire).collect();
         let flags = program.adds.len() * program.banks;
         Wires {
             wires: (0..program.banks).flat_map(|_| bank.iter().cloned()).collect(),
@@ -117,10 +113,18 @@ impl<'a> Wires<'a> {
         self.drain(now, store.rank, log);
     }
 
-    /// When stores of a rank's bytes can leave its core, behind those of flags.
+    /// When stores of a rank's bytes take effect, behind those of flags.
     pub fn behind_flags(&self, now: f64, rank: u32) -> f64 {
         let stores = &self.hands[rank as usize].stores;
-        now.max(stores.have_left(picos(now), self.sitting.rates.gap).nanos())
+        let last = stores.waiting().last().map_or(0, |last| self.taken(rank, last.line));
+        now.max(stores.have_landed(picos(now), self.sitting.rates.gap, last).nanos())
+    }
+
+    /// What it takes to get a line from the farthest that has it.
+    fn taken(&self, rank: u32, line: u32) -> u64 {
+        let (cache, it) = (self.cache(rank), &self.wires[line as usize].line);
+        let own = |other| self.sitting.own(cache, other, it.home(), it.state());
+        it.others(cache).map(own).max().unwrap_or(0)
     }
 
     /// An add of a rank that shares its CPU, done at once; returns when.
@@ -134,86 +138,9 @@ impl<'a> Wires<'a> {
         done.nanos() + self.sitting.rates.add
     }
 
-    /// Whether a flag has its value at `now` for a rank that looks and then does something else: when it has read it.
-    pub fn glance(&mut self, now: f64, rank: u32, line: u32, flag: u32, wanted: i64) -> Option<f64> {
-        if self.flags[flag as usize].value < wanted {
-            return None;
-        }
-        let cache = self.cache(rank);
-        let it = &mut self.wires[line as usize].line;
-        let start = if it.held_by(cache) { picos(now) } else { picos(now).max(it.serves(false)) };
-        let at = it.read(start, cache, 1, &mut self.sitting);
-        self.taken_over(start, line);
-        Some(at.nanos())
-    }
-
-    /// A rank begins to wait at `now`; when it has seen the value already, or else it will be among the [seen](Wires::take_seen).
-    pub fn wait(
-        &mut self,
-        now: f64,
-        rank: u32,
-        line: u32,
-        flag: u32,
-        wanted: i64,
-        in_row: bool,
-    ) -> Option<f64> {
-        let at = picos(now);
-        let cache = self.cache(rank);
-        let mut watch = Watch { flag, line, wanted, asked: false };
-        match self.wires[line as usize].line.arrives_at(cache, &self.sitting) {
-            Some(arrived) if arrived <= at => {
-                if self.flags[flag as usize].value >= wanted {
-                    return Some(now);
-                }
-            }
-            Some(arrives) => {
-                watch.asked = true;
-                self.at(arrives, Event::Arrive { rank, line });
-            }
-            // Somebody asked for it, but it is still here.
-            None if self.wires[line as usize].line.still_there(cache, at) && self.is_raised(flag, wanted) => {
-                return Some(now);
-            }
-            // A load behind a store of the same core to the same line gets it with that store.
-            None if self.stores_to(rank, line) => {}
-            // Raised already: a load like any other, and one that follows others is under way with them.
-            None if in_row && self.flags[flag as usize].value >= wanted && self.free(at, line) => {
-                self.wires[line as usize].line.read(at, cache, 1, &mut self.sitting);
-                self.taken_over(at, line);
-                let level = self.raised(rank, flag).0;
-                return Some(now + self.sitting.rates.in_row(level));
-            }
-            None => {
-                watch.asked = true;
-                self.wires[line as usize].wants.push_back(Want::Poll(rank));
-            }
-        }
-        let hand = &mut self.hands[rank as usize];
-        hand.watch = Some(watch);
-        if hand.listed != Some(line) {
-            hand.listed = Some(line);
-            self.wires[line as usize].watchers.push(rank);
-        }
-        if watch.asked {
-            self.serve(at, line);
-        }
-        None
-    }
-
-    /// Whether a line answers a load at once.
-    fn free(&self, now: Picos, line: u32) -> bool {
-        self.wires[line as usize].wants.is_empty() && self.wires[line as usize].line.serves(false) <= now
-    }
-
     /// Whether a flag has a value.
     pub fn is_raised(&self, flag: u32, wanted: i64) -> bool {
         self.flags[flag as usize].value >= wanted
-    }
-
-    fn stores_to(&self, rank: u32, line: u32) -> bool {
-        let waits = self.hands[rank as usize].stores.waiting().any(|s| s.line == line);
-        let queued = |want: &Want| matches!(want, Want::Store(by, _) if *by == rank);
-        waits || self.wires[line as usize].wants.iter().any(queued)
     }
 
     /// Handles the next event.
@@ -331,49 +258,6 @@ impl<'a> Wires<'a> {
         }
     }
 
-    /// A read may have taken the line over from ranks that poll it.
-    fn taken_over(&mut self, now: Picos, line: u32) {
-        let it = &self.wires[line as usize].line;
-        if let (Some(owner), false) = (it.owner(), self.wires[line as usize].watchers.is_empty()) {
-            self.invalidated(now, line, owner);
-        }
-    }
-
-    /// Only `cache` has the line now: whoever else polls it asks again.
-    fn invalidated(&mut self, now: Picos, line: u32, cache: u32) {
-        let mut watchers = std::mem::take(&mut self.wires[line as usize].watchers);
-        let mut asks = false;
-        watchers.retain(|&rank| {
-            let other = self.sitting.cache[rank as usize] != cache;
-            let hand = &mut self.hands[rank as usize];
-            match &mut hand.watch {
-                Some(watch) if watch.line == line => {
-                    if other && !watch.asked {
-                        watch.asked = true;
-                        asks = true;
-                        self.wires[line as usize].wants.push_back(Want::Poll(rank));
-                    }
-                    true
-                }
-                _ => {
-                    if hand.listed == Some(line) {
-                        hand.listed = None;
-                    }
-                    false
-                }
-            }
-        });
-        self.wires[line as usize].watchers = watchers;
-        if asks {
-            let at = self.wires[line as usize].line.serves(false).max(now);
-            let queue = &mut self.wires[line as usize];
-            if queue.alarm.is_none_or(|alarm| alarm > at || alarm <= now) {
-                queue.alarm = Some(at);
-                self.at(at, Event::Serve(line));
-            }
-        }
-    }
-
     /// A store takes effect: its own core sees it.
     fn land(&mut self, now: Picos, store: Store, log: &mut Log) {
         let flag = &mut self.flags[store.flag as usize];
@@ -409,38 +293,6 @@ impl<'a> Wires<'a> {
                 self.wires[store.line as usize].wants.push_back(Want::Poll(store.rank));
                 self.serve(now, store.line);
             }
-        }
-    }
-
-    /// A line that a rank asked for is there.
-    fn arrive(&mut self, now: Picos, rank: u32, line: u32) {
-        match &mut self.hands[rank as usize].watch {
-            Some(watch) if watch.line == line && watch.asked => watch.asked = false,
-            _ => return,
-        }
-        if self.arrive_if(now, rank, line) {
-            return;
-        }
-        // Taken away while it was on its way.
-        let cache = self.cache(rank);
-        if !self.wires[line as usize].line.held_by(cache) && !self.stores_to(rank, line) {
-            if let Some(watch) = &mut self.hands[rank as usize].watch {
-                watch.asked = true;
-            }
-            self.wires[line as usize].wants.push_back(Want::Poll(rank));
-            self.serve(now, line);
-        }
-    }
-
-    /// A rank looks at the line that it polls; whether it saw what it waits for.
-    fn arrive_if(&mut self, now: Picos, rank: u32, line: u32) -> bool {
-        match self.hands[rank as usize].watch {
-            Some(watch) if watch.line == line && self.flags[watch.flag as usize].value >= watch.wanted => {
-                self.hands[rank as usize].watch = None;
-                self.seen.push(Seen { rank, at: now.nanos() });
-                true
-            }
-            _ => false,
         }
     }
 

@@ -15,7 +15,7 @@
 //!    that follows finds it there. Such a read takes half of the transfer to get to the owner, who still writes meanwhile. That is
 //!    why two ranks that exchange over one line pay one transfer a run, and why a third rank, or a partner that changes, ends it.
 //! 6. Stores leave a core in order, and those to lines of others some time apart ([`Stores`]). A driver that plays bytes as a whole lets them
-//!    wait until the flags set before them have left ([`Stores::have_left`]).
+//!    wait until the flags set before them have landed ([`Stores::have_landed`]).
 //! 7. A line has a home, where its memory is. Caches ask there who has the line, so a transfer depends on the home as well as on the
 //!    two cores: [`Prices`] are told it. A driver names homes as it likes: by NUMA nodes, or by the ranks in whose boxes lines lie.
 //!

@@ -47,11 +47,12 @@ impl<T> Stores<T> {
         self.under_way == 0
     }
 
-    /// When all that wait have left, `gap` apart.
-    pub fn have_left(&self, now: Picos, gap: u64) -> Picos {
-        match self.waiting.len() as u64 {
-            0 => now,
-            count => Picos(self.next.max(now).0 + count * gap),
+    /// When all have taken effect: those that wait leave `gap` apart, and the last of them takes `transfer`.
+    pub fn have_landed(&self, now: Picos, gap: u64, transfer: u64) -> Picos {
+        match (self.waiting.len() as u64, self.under_way) {
+            (0, 0) => now,
+            (0, _) => self.lands.max(now),
+            (count, _) => Picos(self.next.max(now).0 + (count - 1) * gap + transfer),
         }
     }
 
@@ -89,5 +90,32 @@ impl<T> Stores<T> {
     /// One under way has taken effect.
     pub fn landed(&mut self) {
         self.under_way -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stores_have_landed_when_the_last_of_them_has() {
+        let mut stores = Stores::default();
+        assert_eq!(stores.have_landed(Picos(5), 10, 100), Picos(5));
+        stores.push('a');
+        stores.push('b');
+        stores.push('c');
+        // They leave at 5, 15 and 25, and the last takes 100 from then on.
+        assert_eq!(stores.have_landed(Picos(5), 10, 100), Picos(125));
+        assert_eq!(stores.leave(Picos(5), 2, 10), Leave::Now('a'));
+        assert_eq!(stores.have_landed(Picos(6), 10, 100), Picos(125));
+        assert_eq!(stores.leave(Picos(15), 2, 10), Leave::Now('b'));
+        assert_eq!(stores.leave(Picos(25), 2, 10), Leave::Stays);
+        stores.landed();
+        assert_eq!(stores.leave(Picos(25), 2, 10), Leave::Now('c'));
+        let last = stores.lands(Picos(130));
+        assert_eq!((stores.have_landed(Picos(30), 10, 100), last), (Picos(130), last));
+        stores.landed();
+        stores.landed();
+        assert_eq!(stores.have_landed(Picos(30), 10, 100), Picos(30));
     }
 }

@@ -1,6 +1,7 @@
 //! The search over algorithms, parameters and windows.
 
 use super::variants::{ops, Variants};
+use super::whole::{extended, parts, repeats, whole_call};
 use super::{ring_banks, walk, Candidate, Question};
 use crate::algorithm::{self, Algorithm};
 use crate::cost::{cost_with, sketch, Cost, Options};
@@ -30,9 +31,6 @@ const LONG: usize = 192;
 const PLAYED_PART: usize = 8;
 /// What takes longer than this many times the best, while it is played roughly, is given up.
 const GIVE_UP: f64 = 4.0;
-
-/// How long calls follow each other without a pause, in ns: as long as a batch of `bench` and `tune`.
-const BATCH: f64 = 50e3;
 
 /// A search under way.
 pub struct Search<'a> {
@@ -281,31 +279,6 @@ impl<'a> Search<'a> {
             Reuse::Ring | Reuse::Same => steady,
         }
     }
-}
-
-fn repeats(message: usize, window: usize) -> f64 {
-    if window == 0 {
-        1.0
-    } else {
-        (message as f64 / window as f64).max(1.0)
-    }
-}
-
-/// Two parts of a window in whole lines of elements, the first as many times smaller as said and the other twice as large.
-fn parts(window: usize, grain: usize, smaller: usize) -> Option<[usize; 2]> {
-    let part = window / smaller / grain * grain;
-    (part > 0).then_some([part, 2 * part])
-}
-
-/// What two points say of a third one, on a line.
-fn extended([(a, at_a), (b, at_b)]: [(f64, f64); 2], whole: usize) -> f64 {
-    at_b + (at_b - at_a) / (b - a) * (whole as f64 - b)
-}
-
-/// A call of the whole message, one of a batch, the first of which begins when everybody is there and nothing is under way.
-fn whole_call(first: f64, steady: f64, each: f64) -> f64 {
-    let calls = (BATCH / steady.max(1.0)).ceil().max(1.0);
-    steady + (first - each).max(0.0) / calls
 }
 
 /// Best first.

@@ -11,6 +11,7 @@ mod choices;
 mod explain;
 mod homes;
 mod variants;
+mod whole;
 
 pub use banks::{ring_banks, small_slots, walk, LARGE_BANKS, SMALL_BANKS, SMALL_SLOTS};
 pub use choices::{Choices, ChoicesError, Found, Tuned, CHOICES_SCHEMA};
