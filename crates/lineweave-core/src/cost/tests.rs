@@ -3,7 +3,7 @@
 use super::*;
 use crate::algorithm::{bcast, Problem};
 use crate::collective::Collective;
-use crate::model::Values;
+use crate::model::{Fitted, Values};
 use crate::plan::{Builder, Layout, Params};
 use crate::topology::{Cpu, Level, Topology};
 
@@ -205,6 +205,32 @@ fn three_ranks_reading_one_slot_are_served_in_turn() {
     let get = 1.0 + 30.0 + 80.0;
     // The first reader takes the flag's line over, so the second is served after it; and its ten lines after the first's.
     near(c.first.0, 2.0 + put + 51.0 + get + 10.0 * 7.0);
+}
+
+/// Stores take effect in order: bytes behind a flag wait for its line, however soon the flag has left the core.
+#[test]
+fn bytes_that_a_peer_has_wait_until_the_flag_before_them_has_landed() {
+    let mut b = Builder::new(Collective::Bcast, "behind", &Params::new(), 3, 0, 64, 1);
+    let f = b.flags("ready", Layout::Alone, 2);
+    let slot = b.slot(64);
+    use crate::plan::{Region, Space};
+    let boxed = Region::new(Space::Slot { rank: Rank(0), slot }, 0..64);
+    b.set(0, f.at(0, 0), 1);
+    b.mov(0, Region::new(Space::In, 0..64), boxed);
+    b.set(0, f.at(0, 1), 1);
+    b.wait(1, f.at(0, 0), 1);
+    b.wait(2, f.at(0, 1), 1);
+    b.mov(2, boxed, Region::new(Space::Out, 0..64));
+    b.ring();
+    let plan = b.finish();
+    let root = |own: f64| {
+        let mut model = Values { levels: vec![(Level::L3, 30.0, own)], ..values() }.model();
+        model.stores = Some(Fitted::assumed(1.0));
+        let options = Options { runs: 9, banks: 64, ..Options::default() };
+        cost_with(&model, &Shape::flat(3), &plan, &options).per_rank[0].0
+    };
+    // A put of a line takes ownership of it, too.
+    near(root(520.0) - root(20.0), 1000.0);
 }
 
 #[test]
