@@ -79,7 +79,12 @@ fn mask_from_proc(root: &Root) -> Option<Vec<usize>> {
 /// What the first thread that asked could run on, before it was bound.
 static FREE: std::sync::OnceLock<Vec<usize>> = std::sync::OnceLock::new();
 
-/// [`pin`], remembering for [`unpin`] where threads of this process could run before.
+std::thread_local! {
+    /// The CPU that this thread was bound to, and whether it is away from it.
+    static HOME: std::cell::Cell<Option<(usize, bool)>> = const { std::cell::Cell::new(None) };
+}
+
+/// [`pin`], remembering for [`unpin`] where threads of this process could run before, and for [`roam`] where this one is bound.
 ///
 /// # Errors
 /// Those of [`pin`].
@@ -88,7 +93,29 @@ pub fn bind(cpu: usize) -> Result<(), AffinityError> {
         // Another thread may have been first: it saw the same.
         let _ = FREE.set(cpus);
     }
-    pin(cpu)
+    pin(cpu)?;
+    HOME.set(Some((cpu, false)));
+    Ok(())
+}
+
+/// Lets the calling thread, if [`bind`] bound it, run elsewhere until it comes [`home`]. A mask that the program has set meanwhile stays.
+pub fn roam() {
+    if let Some((cpu, false)) = HOME.get().filter(|&(cpu, _)| is_held_on(cpu)) {
+        HOME.set(Some((cpu, true)));
+        unpin();
+    }
+}
+
+/// Ends what [`roam`] began.
+#[inline]
+pub fn home() {
+    if let Some((cpu, true)) = HOME.get() {
+        HOME.set(Some((cpu, false)));
+        if mask().ok().as_ref() == FREE.get() {
+            // Refused: it then runs where it may.
+            let _ = pin(cpu);
+        }
+    }
 }
 
 /// Lets the calling thread run wherever threads of this process could before the first was bound.
@@ -148,6 +175,32 @@ mod tests {
                 assert_eq!(current_cpu(), cpu);
                 assert_eq!(mask(), Ok(vec![cpu]));
                 assert!(is_held_on(cpu) && !is_held_on(cpu + 1));
+            }
+        })
+        .join()
+        .expect("no panic");
+    }
+
+    #[test]
+    fn a_thread_that_roams_comes_home_unless_it_was_put_elsewhere() {
+        std::thread::spawn(|| {
+            let before = mask().expect("a mask");
+            roam();
+            assert_eq!(mask().as_ref(), Ok(&before), "it was not bound");
+            bind(before[0]).expect("a CPU of the own mask");
+            let free = FREE.get().expect("set by the first that was bound").clone();
+            home();
+            assert_eq!(mask(), Ok(vec![before[0]]));
+            roam();
+            roam();
+            assert_eq!(mask().as_ref(), Ok(&free));
+            home();
+            assert_eq!(mask(), Ok(vec![before[0]]));
+            if let Some(&other) = before.get(1) {
+                pin(other).expect("a CPU of the own mask");
+                roam();
+                home();
+                assert_eq!(mask(), Ok(vec![other]), "the program has put it there");
             }
         })
         .join()

@@ -7,14 +7,17 @@
 mod budget;
 mod rounds;
 mod sleep;
+mod slices;
 
 pub use budget::{Between, Budget, SLEEP};
 pub use rounds::{Rounds, EVERY};
 pub use sleep::{sleep_while, wake_sleepers};
 
+use crate::affinity;
 use crate::flag::{self, Goal, WakeFence};
 use crate::sync::{spin_loop, AtomicU64};
 use sleep::sleep;
+use slices::Slices;
 use std::time::{Duration, Instant};
 
 /// What a waiting rank checks now and then.
@@ -57,6 +60,7 @@ pub struct Waiter {
     budget: Budget,
     order: WakeFence,
     hook: Option<ProgressHook>,
+    slices: Slices,
 }
 
 impl std::fmt::Debug for Waiter {
@@ -80,7 +84,7 @@ const YIELDS_A_HOOK: u32 = 8;
 impl Waiter {
     /// With these budgets, waking peers in this way.
     pub fn new(budget: Budget, order: WakeFence) -> Waiter {
-        Waiter { budget, order, hook: None }
+        Waiter { budget, order, hook: None, slices: Slices::default() }
     }
 
     /// The budgets in force.
@@ -247,17 +251,24 @@ impl Waiter {
         let mut polls: u32 = POLLS_A_LOOK.min(self.budget.spins);
         let mut yields: u32 = 0;
         let mut until_hook: u32 = 0;
+        let mut looked = start;
+        let lost = self.slices.are_lost(start);
+        if !lost {
+            affinity::home();
+        }
+        let mut sleepy = lost && !self.has_other_work();
         loop {
             if ready() {
                 return Ok(());
             }
-            let yielding = polls >= self.budget.spins && yields < self.budget.yields;
+            let spinning = !sleepy && polls < self.budget.spins;
+            let yielding = !sleepy && !spinning && yields < self.budget.yields;
             until_hook = if yielding && until_hook > 0 { until_hook - 1 } else { YIELDS_A_HOOK - 1 };
             if !yielding || until_hook == 0 {
                 self.call_hook();
             }
             crate::progress::turn();
-            if polls < self.budget.spins {
+            if spinning {
                 for _ in 0..POLLS_A_LOOK.min(self.budget.spins - polls) {
                     spin_loop();
                     if ready() {
@@ -267,16 +278,18 @@ impl Waiter {
                 if self.budget.spins != u32::MAX {
                     polls = polls.saturating_add(POLLS_A_LOOK);
                 }
-            } else if yields < self.budget.yields {
+            } else if yielding {
                 rustix::thread::sched_yield();
+                // A look at the clock costs a tenth of a yield: now and then, and after the first ones, which say whether other
+                // programs have the CPU.
                 if self.budget.yields != u32::MAX {
                     yields += 1;
+                    let says = yields.is_power_of_two() && !self.budget.crowded;
+                    if !says && yields % 64 != 0 {
+                        continue;
+                    }
                 }
-                // A look at the clock costs a tenth of a yield; a vigil every few milliseconds is enough.
-                if yields % 64 != 0 && self.budget.yields != u32::MAX {
-                    continue;
-                }
-            } else if self.hook.is_some() || crate::progress::any() {
+            } else if self.has_other_work() {
                 sleep(Duration::from_millis(1), waited);
             } else if vigil.suspects() {
                 sleep(self.budget.sleep.min(SLEEP), waited);
@@ -284,13 +297,34 @@ impl Waiter {
                 sleep(self.budget.sleep, waited);
             }
             let now = Instant::now();
+            if (spinning || yielding) && self.may_sleep() && !self.has_other_work() {
+                self.slices.look(now, now - looked);
+                sleepy = self.slices.are_lost(now);
+                if sleepy {
+                    // The system knows a CPU with less to do.
+                    affinity::roam();
+                }
+            }
+            looked = now;
             waited = now - start;
             if rounds.due(now).is_some() {
                 if let Err(interrupted) = vigil.check(waited) {
                     return if vigil.forgives(&ready) { Ok(()) } else { Err(interrupted) };
                 }
+                // The check took some time, too.
+                looked = Instant::now();
             }
         }
+    }
+
+    /// Whether a rank that would spin or yield may sleep instead: it was not told otherwise, and has a CPU of its own.
+    fn may_sleep(&self) -> bool {
+        self.budget.yields != u32::MAX && !self.budget.crowded
+    }
+
+    /// Whether what it waits for may take more than looking at it.
+    fn has_other_work(&self) -> bool {
+        self.hook.is_some() || crate::progress::any()
     }
 
     /// Lets a host library progress.
@@ -317,74 +351,4 @@ fn look_for<T>(more: u32, look: impl Fn() -> Option<T>, between: impl Fn()) -> O
 }
 
 #[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-    use crate::settings::Wait;
-
-    struct Patience(u32);
-
-    impl Vigil for Patience {
-        fn check(&mut self, _: Duration) -> Result<(), Interrupted> {
-            self.0 -= 1;
-            if self.0 == 0 {
-                Err(Interrupted)
-            } else {
-                Ok(())
-            }
-        }
-    }
-
-    #[test]
-    fn every_policy_wakes_when_the_flag_is_raised() {
-        for policy in [Wait::Spin, Wait::Yield, Wait::Sleep, Wait::Auto] {
-            for order in [WakeFence::Full, WakeFence::Membarrier] {
-                if order == WakeFence::Membarrier && !crate::sync::register_membarrier() {
-                    continue;
-                }
-                let (flag, sleepers) = (AtomicU64::new(0), AtomicU64::new(0));
-                let budget = Budget::of(policy, 4, 2);
-                std::thread::scope(|s| {
-                    s.spawn(|| {
-                        std::thread::sleep(Duration::from_millis(20));
-                        Waiter::new(budget, order).raise(&flag, 7, &sleepers);
-                    });
-                    let mut waiter = Waiter::new(budget, order);
-                    assert_eq!(waiter.wait(&flag, 7, &sleepers, &mut Patience(u32::MAX)), Ok(()));
-                });
-                assert_eq!(flag::peek(&sleepers), 0);
-            }
-        }
-    }
-
-    /// A rank whose flag is raised, and which is lost at once.
-    struct Lost<'a>(&'a AtomicU64);
-
-    impl Vigil for Lost<'_> {
-        fn check(&mut self, _: Duration) -> Result<(), Interrupted> {
-            // Relaxed: one thread.
-            self.0.store(1, crate::sync::Ordering::Relaxed);
-            Err(Interrupted)
-        }
-
-        fn forgives(&mut self, raised: impl Fn() -> bool) -> bool {
-            raised()
-        }
-    }
-
-    #[test]
-    fn what_a_rank_did_before_it_was_lost_counts() {
-        let (flag, sleepers) = (AtomicU64::new(0), AtomicU64::new(0));
-        let mut waiter = Waiter::new(Budget::of(Wait::Sleep, 4, 2), WakeFence::Full);
-        assert_eq!(waiter.wait(&flag, 1, &sleepers, &mut Lost(&flag)), Ok(()));
-        assert_eq!(waiter.wait(&flag, 2, &sleepers, &mut Lost(&flag)), Err(Interrupted));
-    }
-
-    #[test]
-    fn a_vigil_ends_a_wait_that_cannot_end() {
-        for policy in [Wait::Spin, Wait::Yield, Wait::Sleep, Wait::Auto] {
-            let (flag, sleepers) = (AtomicU64::new(0), AtomicU64::new(0));
-            let mut waiter = Waiter::new(Budget::of(policy, 4, 2), WakeFence::Full);
-            assert_eq!(waiter.wait(&flag, 1, &sleepers, &mut Patience(3)), Err(Interrupted));
-        }
-    }
-}
+mod tests;
