@@ -5,6 +5,9 @@
  * last thread has left, so what threads do between barriers does not count. The first of eight is not counted, which finds the other's
  * lines in caches. The medians decide.
  *
+ * A barrier may be over sooner and let the program go on later: threads that share CPUs leave it in another order, and the one that the others wait
+ * for next may be behind those that spin. So a block of eight, with what the program does between them, must not take longer here, by the median.
+ *
  * A thread notes its times in the slot of the barrier's number modulo 4. The team's first thread reads a barrier's times after the next barrier,
  * before which all have written theirs. They are overwritten four barriers later, to which nobody gets without that thread.
  */
@@ -14,6 +17,9 @@
 #include <string.h>
 
 enum { BLOCK = 8, LENGTH = 128, SLOTS = 4, MOST_THREADS = 512, SAMPLES = LENGTH / 2 };
+
+/* What a block may take more here: programs' own times vary by as much. */
+static const double LONGER = 1.1;
 
 struct times {
     _Alignas(LWO_APART) uint64_t arrived[SLOTS];
@@ -26,8 +32,10 @@ struct lwo_contest {
     bool claimed;
     /* Barriers so far, and the first of them whose times were not read. */
     uint32_t index, unread;
-    int counts[2];
-    double samples[2][SAMPLES];
+    int counts[2], blocks[2];
+    /* Times of barriers, and of blocks from the end of their first barrier, which began this one. */
+    double samples[2][SAMPLES], lasted[2][SAMPLES / BLOCK];
+    uint64_t began;
     struct times times[];
 };
 
@@ -76,22 +84,26 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double median(const struct lwo_contest *contest, int side)
+static double median(const double *values, int count)
 {
     double sorted[SAMPLES];
-    int count = contest->counts[side];
-    memcpy(sorted, contest->samples[side], sizeof(double) * (size_t)count);
+    memcpy(sorted, values, sizeof(double) * (size_t)count);
     qsort(sorted, (size_t)count, sizeof *sorted, by_value);
     return count ? (sorted[(count - 1) / 2] + sorted[count / 2]) / 2 : 0;
 }
+
+static double barrier_ns(const struct lwo_contest *contest, int side) { return median(contest->samples[side], contest->counts[side]); }
+
+static double block_ns(const struct lwo_contest *contest, int side) { return median(contest->lasted[side], contest->blocks[side]); }
 
 /* Reads the times of barriers before `index`, and settles the contest when there is nothing left to read. */
 static void read_times(struct lwo_contest *contest, uint32_t index)
 {
     for (; contest->unread < index; contest->unread++) {
         uint32_t at = contest->unread;
+        if (at % BLOCK == 0) contest->began = 0;
         /* Where a slot was used again nothing can be read. */
-        if (at + SLOTS <= index || at >= LENGTH || at % BLOCK == 0) continue;
+        if (at + SLOTS <= index || at >= LENGTH) continue;
         uint64_t arrived = 0, left = 0;
         for (int i = 0; i < contest->size; i++) {
             const struct times *times = &contest->times[i];
@@ -99,10 +111,12 @@ static void read_times(struct lwo_contest *contest, uint32_t index)
             if (times->left[at % SLOTS] > left) left = times->left[at % SLOTS];
         }
         int side = lwo_contest_ours(at);
-        contest->samples[side][contest->counts[side]++] = (double)left - (double)arrived;
+        if (at % BLOCK == 0) contest->began = left;
+        else contest->samples[side][contest->counts[side]++] = (double)left - (double)arrived;
+        if (at % BLOCK == BLOCK - 1 && contest->began) contest->lasted[side][contest->blocks[side]++] = (double)left - (double)contest->began;
     }
     if (contest->unread < LENGTH || contest->verdict >= 0) return;
-    int verdict = median(contest, 1) <= median(contest, 0);
+    int verdict = barrier_ns(contest, 1) <= barrier_ns(contest, 0) && block_ns(contest, 1) <= LONGER * block_ns(contest, 0);
     __atomic_store_n(&contest->verdict, verdict, __ATOMIC_RELEASE);
 }
 
@@ -132,8 +146,8 @@ int lwo_contest_next(int size, bool *ours, double *ours_us, double *theirs_us)
             const struct lwo_contest *contest = __atomic_load_n(&contests[crowded][i], __ATOMIC_ACQUIRE);
             if (!contest || !contest->counts[0] || __atomic_load_n(&contest->verdict, __ATOMIC_ACQUIRE) < 0) continue;
             *ours = contest->verdict == 1;
-            *ours_us = median(contest, 1) / 1e3;
-            *theirs_us = median(contest, 0) / 1e3;
+            *ours_us = barrier_ns(contest, 1) / 1e3;
+            *theirs_us = barrier_ns(contest, 0) / 1e3;
             return i;
         }
     }
