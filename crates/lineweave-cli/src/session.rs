@@ -13,6 +13,7 @@ use lineweave_core::machine::Machine;
 use lineweave_core::model::{fit, Model};
 use lineweave_core::profile::{Fingerprint, Profile};
 use lineweave_core::topology::Topology;
+use lineweave_tune::measure::of_another_state;
 use std::path::{Path, PathBuf};
 
 /// Options of every command.
@@ -189,14 +190,14 @@ impl Session {
                 Origin::Costs { .. } | Origin::Machine { .. } => of.to_string(),
             };
             let tuning = Tuning::of_model(model, of);
-            return Ok(Costs { tuning, origin, notes: Vec::new(), topology, machine: None });
+            return Ok(Costs { notes: mixed(&tuning), tuning, origin, topology, machine: None });
         }
         let here = Settings { topology: Source::Machine, ..settings };
         let node = NodeInfo::gather(&here, &[])?;
         let tuning = Tuning::load(&here, &node.hardware, &node.fingerprint)?;
         let origin = tuning.origin.to_string();
         let topology = given.unwrap_or_else(|| node.placement());
-        Ok(Costs { tuning, origin, notes: Vec::new(), topology, machine: None })
+        Ok(Costs { notes: mixed(&tuning), tuning, origin, topology, machine: None })
     }
 
     /// The CPUs that ranks are placed on when nothing is chosen by costs: `--topology`, else those of `--machine`, else
@@ -266,4 +267,9 @@ pub fn load_profile(file: &Path) -> Result<(Profile, Model), CliError> {
     let profile = Profile::from_toml(&text).map_err(|e| CliError::malformed(file, PROFILE_FILE, e))?;
     let model = fit(&profile).map_err(|e| CliError::malformed(file, PROFILE_FILE, e))?;
     Ok((profile, model))
+}
+/// What of a profile could be measured only while the machine was another one than for the rest.
+pub fn mixed(tuning: &Tuning) -> Vec<String> {
+    let told = tuning.model.unidentified.iter().filter(|u| of_another_state(u));
+    told.map(|u| format!("{}: {}", u.what, u.because)).collect()
 }

@@ -2,7 +2,7 @@
 
 use crate::error::CliError;
 use crate::node::NodeInfo;
-use crate::session::Session;
+use crate::session::{mixed, Session};
 use lineweave::topology::Source;
 use lineweave::tuning::Tuning;
 
@@ -42,7 +42,8 @@ pub fn run(_: &Arguments, session: &mut Session) -> Result<(), CliError> {
                 Ok(tuning) => {
                     let attach = tuning.about_attach(settings.attach);
                     let kept = tuning.about_kept().unwrap_or_else(|why| why);
-                    node.with_profile(tuning.origin.to_string()).with_attach(attach).with_kept_plans(kept)
+                    let node = node.with_profile(tuning.origin.to_string()).warn(mixed(&tuning));
+                    node.with_attach(attach).with_kept_plans(kept)
                 }
                 Err(e) => node.with_profile("cannot be used").warn([e.to_string()]),
             }

@@ -5,7 +5,9 @@
 //! 3. Passes: in each, every crew comes together anew, in fresh memory, and visits its cells in a random order.
 //!    A machine that drifts (neighbours in a cloud, a CPU that warms up) so does to all cells alike.
 //!    After it every two CPUs meet once.
-//! 4. A cell's samples of all passes make its statistics; the gate flags what is odd.
+//! 4. Of all passes those visits count that are of one state of the machine, which the gauge tells (`state.rs`); cells without
+//!    enough of them are visited again.
+//! 5. A cell's samples of these visits make its statistics; the gate flags what is odd.
 //!
 //! Probes time the functions that the engine calls, and are plans run by the engine where they can be.
 
@@ -17,6 +19,7 @@ mod copy;
 mod crews;
 mod fold;
 mod gate;
+mod gauge;
 mod line;
 mod overhead;
 mod pairs;
@@ -26,6 +29,7 @@ mod plans;
 mod random;
 mod signal;
 mod star;
+mod state;
 mod stream;
 pub mod timing;
 mod trick;
@@ -33,8 +37,9 @@ pub mod utc;
 mod wake;
 
 pub use clock::Clock;
+pub use gauge::{Change, Figure, Gauge, Reading, COPIED};
 
-use cell::{Crew, Key, Offer, Role, Task};
+use cell::{Crew, Hand, Key, Offer, Role, Task};
 use lineweave::cpus::UsableCpus;
 use lineweave::settings::Settings;
 use lineweave::topology::Hardware;
@@ -42,9 +47,11 @@ use lineweave::Error;
 use lineweave_core::profile::{Cell, Fingerprint, Profile, Stats, SCHEMA};
 use lineweave_core::topology::Topology;
 use pairs::Pairs;
+use pass::Passes;
 use random::Random;
+pub use state::of_another_state;
+use state::{Log, Visit};
 use std::time::{Duration, Instant};
-use timing::Samples;
 
 /// What to measure, and for how long.
 #[derive(Clone, PartialEq, Debug)]
@@ -53,7 +60,7 @@ pub struct ProbeSet {
     pub topology: Topology,
     /// The machine that the profile will belong to.
     pub machine: Fingerprint,
-    /// The time for everything; a pass that has begun is finished.
+    /// The time for everything, a quarter less than it may take where the machine changes meanwhile; a pass that has begun is finished.
     pub budget: Duration,
     /// Passes over all cells.
     pub passes: usize,
@@ -103,12 +110,16 @@ pub struct Progress {
     pub median_ns: f64,
 }
 
+/// The part of the time by which cells may be visited again.
+const AGAIN: f64 = 0.25;
+/// Between two tries to do so: a machine that is in another state stays in it for a while.
+const PAUSE: Duration = Duration::from_millis(50);
+
 /// A cell while its samples come in.
 struct Open {
     crew: usize,
     task: Task,
-    /// Of each pass.
-    passes: Vec<Samples>,
+    visits: Vec<Visit>,
 }
 
 /// Measures. `progress` is called after each visit of a cell; nothing is printed.
@@ -131,17 +142,16 @@ pub fn measure(set: &ProbeSet, progress: &mut dyn FnMut(Progress)) -> Result<Pro
     let mut cells = Vec::new();
     for (crew, who) in crews.iter().enumerate() {
         let mut offer = offers(who, set.largest);
-        cells.extend(offer.tasks.drain(..).map(|task| Open { crew, task, passes: Vec::new() }));
+        cells.extend(offer.tasks.drain(..).map(|task| Open { crew, task, visits: Vec::new() }));
         offer.unidentified.into_iter().for_each(|u| found.missing(u.what, u.because));
     }
-    for pass in 1..=set.passes.max(1) {
-        if pass > 1 && start.elapsed() > set.budget {
-            break;
-        }
-        pass::run(set, &crews, &mut cells, pass, start, progress)?;
-        pairs.sweep(&mut Random::new(set.seed.wrapping_add(pass as u64)))?;
-    }
+    // SAFETY: a rank's buffers are longer than what is copied and its own, and all ranks of a crew read at once.
+    let read = |gauge: &Gauge, hand: &mut Hand<'_>| unsafe { gauge.read(hand.comm, hand.input, hand.output) };
+    let mut passes = Passes { set, crews: &crews, cells, log: Log::default(), read: &read, start };
+    visit_all(&mut passes, &mut pairs, progress)?;
+    let Passes { cells, log, .. } = passes;
     pairs.unidentified.iter().for_each(|u| found.missing(&u.what, &u.because));
+    log.mixed(&cells).into_iter().for_each(|u| found.missing(u.what, u.because));
     let mut profile = Profile {
         schema: SCHEMA,
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -150,11 +160,39 @@ pub fn measure(set: &ProbeSet, progress: &mut dyn FnMut(Progress)) -> Result<Pro
         unidentified: found.unidentified,
         cells: timer(&clock),
     };
-    profile.cells.extend(cells.iter().flat_map(closed));
+    profile.cells.extend(log.cells(&crews));
+    profile.cells.extend(cells.iter().flat_map(|open| log.closed(open)));
     profile.cells.extend(pairs.cells().filter_map(|(key, samples)| Some(cell_of(key, samples.stats()?))));
-    profile.cells.extend(drift(&cells));
     gate::examine(&mut profile.cells);
     Ok(profile)
+}
+
+/// The passes; and then, for as long as a quarter of the time for them, cells that lack visits in the state that is described.
+fn visit_all(
+    passes: &mut Passes<'_>,
+    pairs: &mut Pairs,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<(), Error> {
+    let (set, start) = (passes.set, passes.start);
+    let every: Vec<usize> = (0..passes.cells.len()).collect();
+    let mut made = 0;
+    while made == 0 || (made < set.passes && start.elapsed() <= set.budget) {
+        made += 1;
+        passes.run(made, &every, progress)?;
+        pairs.sweep(&mut Random::new(set.seed.wrapping_add(made as u64)))?;
+    }
+    passes.log.decide(passes.crews.len());
+    let enough = made.min(state::ENOUGH);
+    for again in made + 1.. {
+        let lacks = |i: &usize| passes.log.sound(&passes.cells[*i]).count() < enough;
+        let lacking: Vec<usize> = every.iter().copied().filter(lacks).collect();
+        if lacking.is_empty() || start.elapsed() > set.budget.mul_f64(1.0 + AGAIN) {
+            break;
+        }
+        passes.run(again, &lacking, progress)?;
+        std::thread::sleep(PAUSE);
+    }
+    Ok(())
 }
 
 /// What every probe offers to a crew.
@@ -172,12 +210,6 @@ fn offers(crew: &Crew, largest: usize) -> Offer {
     copy::offer(crew, largest, &mut offer);
     fold::offer(crew, largest, &mut offer);
     offer
-}
-
-/// The cells of a set-up: one under each of its names.
-fn closed(open: &Open) -> Vec<Cell> {
-    let Some(stats) = Samples::of_passes(&open.passes).stats() else { return Vec::new() };
-    open.task.keys.iter().map(|key| cell_of(key.clone(), stats)).collect()
 }
 
 fn cell_of(key: Key, stats: Stats) -> Cell {
@@ -199,30 +231,6 @@ fn timer(clock: &Clock) -> Vec<Cell> {
     [cell("tick", clock.tick_ns()), cell("read", clock.cost_ns())].into_iter().flatten().collect()
 }
 
-/// A machine that drifted further than this between passes is said to have done so.
-const DRIFT: f64 = 0.2;
-
-/// Probe `drift`: the exchange on one line of the nearest pair, one sample a pass. Profiles of a machine that
-/// drifts hold for its average state.
-fn drift(cells: &[Open]) -> Option<Cell> {
-    let reference = |c: &&Open| {
-        let key = &c.task.keys[0];
-        key.probe == "exchange" && key.factors.get("layout").is_some_and(|l| l == "paired")
-    };
-    let reference = cells.iter().find(reference)?;
-    let medians: Vec<f64> = reference.passes.iter().filter_map(|p| Some(p.stats()?.median)).collect();
-    let stats = Stats::of(&medians, 0)?;
-    let most = medians.iter().copied().fold(0.0, f64::max);
-    let mut cell = cell_of(Key::new("drift").with("of", &reference.task.keys[0]), stats);
-    if most > stats.min * (1.0 + DRIFT) {
-        cell.flagged.push(format!(
-            "the machine changed while it was measured: the same exchange took {:.1} to {most:.1} ns in {} passes",
-            stats.min, stats.samples
-        ));
-    }
-    Some(cell)
-}
-
 /// Where the time goes.
 fn budget_of(task: &Task, all: f64, set: &ProbeSet) -> Duration {
     set.budget.mul_f64(task.weight / all / set.passes.max(1) as f64)
@@ -233,5 +241,7 @@ fn crowded(crew: &Crew) -> bool {
     crew.role == Role::SameCpu
 }
 
+#[cfg(test)]
+mod state_tests;
 #[cfg(test)]
 mod tests;

@@ -7,7 +7,9 @@
 
 use super::cell::Key;
 use super::clock::Clock;
+use super::gauge::Reading;
 use super::random::Random;
+use super::state::usual;
 use super::timing::Samples;
 use lineweave::flag;
 use lineweave::internal::pin;
@@ -36,8 +38,8 @@ const LINE: usize = 64;
 /// The pairs of a machine while their samples come in.
 pub struct Pairs {
     cpus: Vec<Cpu>,
-    /// Of the pair i < j of `cpus`, in the order of i and then of j.
-    samples: Vec<Samples>,
+    /// Of the pair i < j of `cpus`, in the order of i and then of j: those of each sweep.
+    samples: Vec<Vec<Samples>>,
     /// Every flag raised so far is at most this.
     base: u64,
     /// Why CPUs or all of them are left out.
@@ -71,7 +73,7 @@ impl Pairs {
             missing("pair[all]", format!("{some} of {all} CPUs were paired: the time is for {MOST}"));
         }
         let count = cpus.len() * cpus.len().saturating_sub(1) / 2;
-        Pairs { samples: vec![Samples::default(); count], cpus, base: 0, unidentified }
+        Pairs { samples: vec![Vec::new(); count], cpus, base: 0, unidentified }
     }
 
     /// Each pair meets once, in a random order.
@@ -124,22 +126,37 @@ impl Pairs {
                     continue;
                 }
                 let outcome = outcomes.recv_timeout(2 * PATIENCE).ok().flatten();
-                let samples = &mut self.samples[index(n, i, j)];
-                samples.values.extend(outcome.into_iter().flatten());
+                let values = outcome.into_iter().map(|values| Samples { values, disturbed: 0 });
+                self.samples[index(n, i, j)].extend(values);
             }
             Ok(())
         })
     }
 
-    /// One cell a pair.
-    pub fn cells(&self) -> impl Iterator<Item = (Key, &Samples)> {
+    /// One cell a pair, of the sweeps that found it as most did.
+    pub fn cells(&self) -> impl Iterator<Item = (Key, Samples)> + '_ {
         let n = self.cpus.len();
         let pairs = (0..n).flat_map(move |i| (i + 1..n).map(move |j| (i, j)));
         pairs.map(move |(i, j)| {
             let (a, b) = (&self.cpus[i], &self.cpus[j]);
-            (Key::new("pair").with("a", a.os).with("b", b.os), &self.samples[index(n, i, j)])
+            (Key::new("pair").with("a", a.os).with("b", b.os), alike(&self.samples[index(n, i, j)]))
         })
     }
+}
+
+/// What sweeps say that found a pair as most did; the others are set aside.
+fn alike(sweeps: &[Samples]) -> Samples {
+    let reading = |s: &Samples| Reading([s.stats().map(|s| s.median), None, None]);
+    let readings: Vec<Reading> = sweeps.iter().map(reading).collect();
+    let usual = usual(&readings).unwrap_or_default();
+    let mut all = Samples::default();
+    for (sweep, reading) in sweeps.iter().zip(&readings) {
+        match reading.change(&usual) {
+            None => all.merge(sweep),
+            Some(_) => all.disturbed += sweep.values.len(),
+        }
+    }
+    all
 }
 
 /// Where the pair i < j of `n` is in a list of all of them.
@@ -274,6 +291,15 @@ mod tests {
             let caches = cpus / 16;
             assert!((0..caches).all(|l3| pairs.cpus.iter().any(|c| c.l3 == l3)), "{cpus} CPUs");
         }
+    }
+
+    #[test]
+    fn a_sweep_in_which_two_cpus_were_elsewhere_is_set_aside() {
+        let sweep = |ns: f64| Samples { values: vec![ns; 9], disturbed: 0 };
+        let all = alike(&[sweep(30.0), sweep(160.0), sweep(34.0), sweep(26.0), sweep(155.0)]);
+        assert_eq!((all.values.len(), all.disturbed), (27, 18));
+        assert!(all.values.iter().all(|&ns| ns < 40.0), "{all:?}");
+        assert_eq!(alike(&[]), Samples::default());
     }
 
     #[test]

@@ -1,7 +1,9 @@
-//! One pass: every crew comes together once and visits its cells.
+//! One pass: every crew comes together once and visits its cells, and takes readings between them.
 
 use super::cell::{Crew, Hand, Memory, Role};
+use super::gauge::{Gauge, Reading};
 use super::random::Random;
+use super::state::{Log, Taken, Visit, SECTION};
 use super::timing::{Rules, Samples};
 use super::{budget_of, crowded, Open, ProbeSet, Progress};
 use lineweave::internal::Scratch;
@@ -22,73 +24,106 @@ const PAGE: usize = 4096;
 /// No wait of a probe is longer: a rank that is lost ends the measurement, not the program.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A visit that is over.
-type Report = (usize, Samples);
-
-/// Visits every cell once.
-pub fn run(
-    set: &ProbeSet,
-    crews: &[Crew],
-    cells: &mut [Open],
-    pass: usize,
-    start: Instant,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<(), Error> {
-    let mut random = Random::new(set.seed.wrapping_add(pass as u64));
-    let mut order: Vec<usize> = (0..crews.len()).collect();
-    random.shuffle(&mut order);
-    let all: f64 = cells.iter().map(|c| c.task.weight).sum();
-    let passes = set.passes.max(1);
-    let (mut done, total) = (0, cells.len() * passes);
-    for crew in order {
-        let mut visits: Vec<usize> = (0..cells.len()).filter(|&i| cells[i].crew == crew).collect();
-        if visits.is_empty() {
-            continue;
-        }
-        random.shuffle(&mut visits);
-        // A pass that is late leaves each cell a little less.
-        let left = set.budget.mul_f64(pass as f64 / passes as f64).saturating_sub(start.elapsed());
-        let planned = set.budget.mul_f64((1.0 - done as f64 / cells.len().max(1) as f64) / passes as f64);
-        let hurry = (left.as_secs_f64() / planned.as_secs_f64().max(1e-9)).clamp(0.2, 1.0);
-        let plan: Vec<(usize, Duration)> =
-            visits.iter().map(|&i| (i, budget_of(&cells[i].task, all, set).mul_f64(hurry))).collect();
-        let seed = set.seed.wrapping_mul(1_000).wrapping_add((pass * crews.len() + crew) as u64);
-        let (sender, receiver) = channel::<Report>();
-        let reports = std::thread::scope(|scope| {
-            let (tasks, who) = (&*cells, &crews[crew]);
-            let team = scope.spawn(move || visit(set, who, tasks, &plan, seed, sender));
-            let mut reports = Vec::new();
-            for (index, samples) in receiver {
-                done += 1;
-                let key = &tasks[index].task.keys[0];
-                progress(Progress {
-                    fraction: ((pass - 1) * tasks.len() + done) as f64 / total.max(1) as f64,
-                    pass,
-                    probe: key.probe,
-                    cell: key.to_string(),
-                    median_ns: samples.stats().map_or(0.0, |s| s.median),
-                });
-                reports.push((index, samples));
-            }
-            let outcome = team.join().unwrap_or_else(|_| Err(Error::Failed("a probe panicked".to_owned())));
-            outcome.map(|()| reports)
-        })?;
-        for (index, samples) in reports {
-            cells[index].passes.push(samples);
-        }
-    }
-    Ok(())
+/// What a crew tells, in the order in which it happened.
+enum Report {
+    Reading(Reading),
+    Cell(usize, Samples),
 }
 
-/// A crew comes together and visits cells, each for its time.
+/// How a crew takes a reading.
+pub type Read<'a> = dyn Fn(&Gauge, &mut Hand<'_>) -> Result<Reading, Error> + Sync + 'a;
+
+/// Measurements while they come in.
+pub struct Passes<'a> {
+    pub set: &'a ProbeSet,
+    pub crews: &'a [Crew],
+    pub cells: Vec<Open>,
+    pub log: Log,
+    pub read: &'a Read<'a>,
+    pub start: Instant,
+}
+
+impl Passes<'_> {
+    /// Visits these cells once, those of a crew that finds the machine in another state than is described only until it does.
+    pub fn run(
+        &mut self,
+        pass: usize,
+        wanted: &[usize],
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<(), Error> {
+        let Passes { set, crews, cells, log, read, start } = self;
+        let mut random = Random::new(set.seed.wrapping_add(pass as u64));
+        let mut order: Vec<usize> = (0..crews.len()).collect();
+        random.shuffle(&mut order);
+        let all: f64 = cells.iter().map(|c| c.task.weight).sum();
+        let passes = set.passes.max(1);
+        let (mut done, total) = (0, cells.len() * passes);
+        for crew in order {
+            let mut visits: Vec<usize> = wanted.iter().copied().filter(|&i| cells[i].crew == crew).collect();
+            if visits.is_empty() {
+                continue;
+            }
+            random.shuffle(&mut visits);
+            // A pass that is late leaves each cell a little less.
+            let left = set.budget.mul_f64(pass as f64 / passes as f64).saturating_sub(start.elapsed());
+            let planned = set.budget.mul_f64((1.0 - done as f64 / cells.len().max(1) as f64) / passes as f64);
+            let hurry = (left.as_secs_f64() / planned.as_secs_f64().max(1e-9)).clamp(0.2, 1.0);
+            let plan: Vec<(usize, Duration)> =
+                visits.iter().map(|&i| (i, budget_of(&cells[i].task, all, set).mul_f64(hurry))).collect();
+            let seed = set.seed.wrapping_mul(1_000).wrapping_add((pass * crews.len() + crew) as u64);
+            let (sender, receiver) = channel::<Report>();
+            let mut reports = Vec::new();
+            std::thread::scope(|scope| {
+                let who =
+                    Who { set, crew: &crews[crew], read: *read, like: log.described.get(crew).copied() };
+                let tasks = &*cells;
+                let team = scope.spawn(move || visit(&who, tasks, &plan, seed, sender));
+                for report in receiver {
+                    match report {
+                        Report::Reading(reading) => log.taken.push(Taken { crew, pass, reading }),
+                        Report::Cell(index, samples) => {
+                            done += 1;
+                            let key = &tasks[index].task.keys[0];
+                            let fraction = ((pass - 1) * tasks.len() + done) as f64 / total.max(1) as f64;
+                            progress(Progress {
+                                fraction: fraction.min(1.0),
+                                pass,
+                                probe: key.probe,
+                                cell: key.to_string(),
+                                median_ns: samples.stats().map_or(0.0, |s| s.median),
+                            });
+                            reports.push((index, Visit { samples, before: log.taken.len() - 1 }));
+                        }
+                    }
+                }
+                team.join().unwrap_or_else(|_| Err(Error::Failed("a probe panicked".to_owned())))
+            })?;
+            for (index, visit) in reports {
+                cells[index].visits.push(visit);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Who visits cells, and on what machine.
+struct Who<'a> {
+    set: &'a ProbeSet,
+    crew: &'a Crew,
+    read: &'a Read<'a>,
+    /// What a reading must be like for the crew to go on; nothing while all are welcome.
+    like: Option<Reading>,
+}
+
+/// A crew comes together and visits cells, each for its time, with readings between them.
 fn visit(
-    set: &ProbeSet,
-    crew: &Crew,
+    who: &Who<'_>,
     cells: &[Open],
     plan: &[(usize, Duration)],
     seed: u64,
     sender: Sender<Report>,
 ) -> Result<(), Error> {
+    let Who { set, crew, .. } = who;
     // Buffers outlive the threads, so that no rank's end can pull them from under a peer.
     let memories: Vec<Mutex<Memory>> = crew
         .cpus
@@ -114,21 +149,51 @@ fn visit(
             )
         };
         let shared = addresses(&mut comm, own)?;
-        for &(index, budget) in plan {
-            let rules = rules(crew, budget);
-            let random = Random::new(seed.wrapping_add(index as u64));
-            let mut hand = Hand { comm: &mut comm, input, output, bytes, shared: &shared, random };
-            let samples = (cells[index].task.take)(&mut hand, &rules)?;
+        let gauge = Gauge::of(&mut comm)?;
+        let tell = |report: Report| {
             if rank == 0 {
                 let sender = sender.lock().unwrap_or_else(PoisonError::into_inner);
                 // Nobody listens any more when the caller has gone: then there is nobody to tell.
-                let _ = sender.send((index, samples));
+                let _ = sender.send(report);
             }
+        };
+        let (comm, random) = (&mut comm, Random::new(seed));
+        let mut hand = Hand { comm, input, output, bytes, shared: &shared, random };
+        // All ranks read the same, so that all go on or none does.
+        let read = |hand: &mut Hand<'_>| -> Result<bool, Error> {
+            let reading = (who.read)(&gauge, hand)?;
+            tell(Report::Reading(reading));
+            Ok(who.like.is_none_or(|like| reading.change(&like).is_none()))
+        };
+        let mut welcome = read(&mut hand)?;
+        for section in sections(plan) {
+            if !welcome {
+                break;
+            }
+            for &(index, budget) in section {
+                hand.random = Random::new(seed.wrapping_add(index as u64));
+                let samples = (cells[index].task.take)(&mut hand, &rules(crew, budget))?;
+                tell(Report::Cell(index, samples));
+            }
+            welcome = read(&mut hand)?;
         }
         // Peers may still use this rank's buffers until here.
-        comm.barrier()
+        hand.comm.barrier()
     })?;
     Ok(())
+}
+
+/// Cells that follow each other without a reading between them.
+fn sections(plan: &[(usize, Duration)]) -> impl Iterator<Item = &[(usize, Duration)]> {
+    let mut passed = Duration::ZERO;
+    plan.chunk_by(move |(_, before), (_, next)| {
+        passed += *before;
+        let together = passed + *next <= SECTION;
+        if !together {
+            passed = Duration::ZERO;
+        }
+        together
+    })
 }
 
 /// Ranks pinned to the crew's CPUs, with generic costs: what measures must not depend on what was measured.

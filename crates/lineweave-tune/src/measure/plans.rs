@@ -21,6 +21,11 @@ pub fn stream(ring: usize) -> Result<Plan, Error> {
     of_table("flat", &Problem::flat(Collective::Bcast, 2, ring), &streamed(ring / STREAMED))
 }
 
+/// So many bytes from rank 0 to all others, through its box.
+pub fn handed(ranks: usize, bytes: usize) -> Result<Plan, Error> {
+    of_table("flat", &Problem::flat(Collective::Bcast, ranks, bytes), &Params::new())
+}
+
 /// A block from each of two ranks to the other, through boxes.
 pub fn exchange_of_blocks(bytes: usize) -> Result<Plan, Error> {
     of_table("all-read-all", &Problem::flat(Collective::Allgather, 2, bytes), &Params::new())

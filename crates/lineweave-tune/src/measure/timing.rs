@@ -77,10 +77,11 @@ impl Samples {
 
     /// As many samples of each pass, from all of its time. A pass on a machine that is uneasy goes on until its interval is narrow:
     /// it has up to fifty times as many as another, and would alone say what the median is.
-    pub fn of_passes(passes: &[Samples]) -> Samples {
-        let each = passes.iter().map(|p| p.values.len()).filter(|&n| n > 0).min().unwrap_or(0).max(FEWEST);
+    pub fn of_passes<'a>(passes: impl IntoIterator<Item = &'a Samples> + Clone) -> Samples {
+        let passes = || passes.clone().into_iter().filter(|p| !p.values.is_empty());
+        let each = passes().map(|p| p.values.len()).min().unwrap_or(0).max(FEWEST);
         let mut all = Samples::default();
-        for pass in passes.iter().filter(|p| !p.values.is_empty()) {
+        for pass in passes() {
             let (have, take) = (pass.values.len(), each.min(pass.values.len()));
             all.values.extend((0..take).map(|i| pass.values[i * have / take]));
             all.disturbed += pass.disturbed * take / have;

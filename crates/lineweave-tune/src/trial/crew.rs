@@ -2,9 +2,10 @@
 //!
 //! 1. Every rank sleeps on a line of its own (a channel, or a pipe where ranks are processes) until a trial comes.
 //!    While others are measured it costs nothing.
-//! 2. All ranks carry out the trial and answer, each on its own line.
+//! 2. All ranks carry out the trial, or read the gauge, and answer, each on its own line.
 
 use super::window::{Bench, Outcome, Refused, Trial};
+use crate::measure::Reading;
 use lineweave::team::{Charter, Team};
 use lineweave::Communicator;
 use lineweave::Error;
@@ -43,10 +44,18 @@ pub enum CrewError {
     },
 }
 
+/// What a rank is asked for.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+enum Asked {
+    Trial(Trial),
+    Gauge,
+}
+
 /// What a rank answers.
 #[derive(Debug, Serialize, Deserialize)]
 enum Reply {
     Done(Outcome),
+    Gauged(Reading),
     Refused(String),
     Failed(String),
 }
@@ -54,7 +63,7 @@ enum Reply {
 /// A rank as its crew sees it.
 #[derive(Debug)]
 enum Member {
-    Thread { trials: Sender<Trial>, replies: Receiver<Reply> },
+    Thread { trials: Sender<Asked>, replies: Receiver<Reply> },
     Process { child: Child, trials: Option<ChildStdin>, replies: BufReader<ChildStdout> },
 }
 
@@ -74,7 +83,7 @@ impl Crew {
         let team = Team::with(patient(charter))?;
         let (mut members, mut ends) = (Vec::new(), Vec::new());
         for _ in 0..team.charter().ranks() {
-            let (trials, next) = channel::<Trial>();
+            let (trials, next) = channel::<Asked>();
             let (answer, replies) = channel();
             members.push(Member::Thread { trials, replies });
             ends.push(Mutex::new(Some((next, answer))));
@@ -134,22 +143,41 @@ impl Crew {
     /// # Errors
     /// [`CrewError::Refused`] when the trial cannot be carried out, [`CrewError::Broken`] when a rank failed.
     pub fn run(&mut self, trial: &Trial) -> Result<Outcome, CrewError> {
+        match self.ask(&Asked::Trial(trial.clone()))? {
+            Reply::Done(outcome) => Ok(outcome),
+            other => Err(CrewError::Broken { rank: 0, why: format!("it answered a trial by {other:?}") }),
+        }
+    }
+
+    /// Has every rank read the gauge.
+    ///
+    /// # Errors
+    /// As for [`Crew::run`].
+    pub fn gauge(&mut self) -> Result<Reading, CrewError> {
+        match self.ask(&Asked::Gauge)? {
+            Reply::Gauged(reading) => Ok(reading),
+            other => Err(CrewError::Broken { rank: 0, why: format!("it answered the gauge by {other:?}") }),
+        }
+    }
+
+    /// The first rank's answer, when all have answered well.
+    fn ask(&mut self, asked: &Asked) -> Result<Reply, CrewError> {
         for (rank, member) in self.members.iter_mut().enumerate() {
-            member.send(trial).map_err(|why| CrewError::Broken { rank, why })?;
+            member.send(asked).map_err(|why| CrewError::Broken { rank, why })?;
         }
         let replies: Vec<Result<Reply, String>> = self.members.iter_mut().map(Member::receive).collect();
-        let mut outcome = None;
+        let mut answer = None;
         let mut trouble = None;
         for (rank, reply) in replies.into_iter().enumerate() {
             match reply {
-                Ok(Reply::Done(done)) => outcome = outcome.or(Some(done)),
                 Ok(Reply::Refused(why)) => trouble = trouble.or(Some(CrewError::Refused { rank, why })),
                 Ok(Reply::Failed(why)) | Err(why) => return Err(CrewError::Broken { rank, why }),
+                Ok(well) => answer = answer.or(Some(well)),
             }
         }
-        match (trouble, outcome) {
+        match (trouble, answer) {
             (Some(trouble), _) => Err(trouble),
-            (None, Some(outcome)) => Ok(outcome),
+            (None, Some(answer)) => Ok(answer),
             (None, None) => Err(CrewError::Broken { rank: 0, why: "the crew has no rank".into() }),
         }
     }
@@ -161,11 +189,11 @@ fn patient(mut charter: Charter) -> Charter {
 }
 
 impl Member {
-    fn send(&mut self, trial: &Trial) -> Result<(), String> {
+    fn send(&mut self, asked: &Asked) -> Result<(), String> {
         match self {
-            Member::Thread { trials, .. } => trials.send(trial.clone()).map_err(|_| ended()),
+            Member::Thread { trials, .. } => trials.send(asked.clone()).map_err(|_| ended()),
             Member::Process { trials, .. } => {
-                let mut line = serde_json::to_string(trial).map_err(|e| e.to_string())?;
+                let mut line = serde_json::to_string(asked).map_err(|e| e.to_string())?;
                 line.push('\n');
                 let pipe = trials.as_mut().ok_or_else(ended)?;
                 pipe.write_all(line.as_bytes()).and_then(|()| pipe.flush()).map_err(|e| e.to_string())
@@ -221,7 +249,7 @@ pub fn serve(mut comm: Communicator, trials: impl BufRead, mut replies: impl Wri
     let mut bench = Bench::default();
     for line in trials.lines() {
         let line = line.map_err(|e| broken("reading a trial", &e))?;
-        let trial: Trial = serde_json::from_str(&line).map_err(|e| broken("reading a trial", &e))?;
+        let trial: Asked = serde_json::from_str(&line).map_err(|e| broken("reading a trial", &e))?;
         let (reply, over) = reply(&mut bench, &mut comm, &trial);
         let mut text = serde_json::to_string(&reply).map_err(|e| broken("answering a trial", &e))?;
         text.push('\n');
@@ -237,9 +265,13 @@ pub fn serve(mut comm: Communicator, trials: impl BufRead, mut replies: impl Wri
 }
 
 /// A rank's answer, and whether it is its last.
-fn reply(bench: &mut Bench, comm: &mut Communicator, trial: &Trial) -> (Reply, bool) {
-    match bench.run(comm, trial) {
-        Ok(outcome) => (Reply::Done(outcome), false),
+fn reply(bench: &mut Bench, comm: &mut Communicator, asked: &Asked) -> (Reply, bool) {
+    let reply = match asked {
+        Asked::Trial(trial) => bench.run(comm, trial).map(Reply::Done),
+        Asked::Gauge => bench.gauge(comm).map(Reply::Gauged),
+    };
+    match reply {
+        Ok(reply) => (reply, false),
         Err(Refused::Trial(why)) => (Reply::Refused(why), false),
         Err(Refused::Team(error)) => (Reply::Failed(error.to_string()), true),
     }

@@ -3,12 +3,12 @@
 
 mod answer;
 mod crew;
-mod gauge;
 mod race;
 mod shortlist;
+mod usual;
 mod window;
 
 pub use crew::{serve, Crew, CrewError};
-pub use gauge::Gauge;
 pub use race::{question, race, Field, Race, Rules, Runner};
+pub use usual::Usual;
 pub use window::{DataPath, Outcome, Rested, Trial, Way};

@@ -3,6 +3,7 @@
 //! What is timed is the very call that a program makes; a trial may only say which algorithm answers it.
 
 use crate::measure::timing::{collect_elapsed, Rules, Samples};
+use crate::measure::{Gauge, Reading, COPIED};
 use lineweave::internal::Adoptable;
 use lineweave::internal::Budget;
 use lineweave::kernel::{Element, Operator};
@@ -121,6 +122,8 @@ pub struct Bench {
     /// Input and output in memory that all ranks share, made for trials that ask for such and kept for those that follow at once.
     shared: Option<[SharedBuffer<u64>; 2]>,
     prepared: HashMap<(Collective, usize, Way, Option<DataPath>), Adoptable>,
+    /// Made when it is first read, with buffers of its own.
+    gauge: Option<(Gauge, [Vec<Page>; 2])>,
 }
 
 impl std::fmt::Debug for Bench {
@@ -206,6 +209,20 @@ impl Bench {
         }
         comm.set_shared_buffers(false);
         Ok(Outcome { cross_memory: could, ..outcome? })
+    }
+
+    /// Reads the gauge; every rank of the team must do so at once.
+    ///
+    /// # Errors
+    /// [`Refused`].
+    pub fn gauge(&mut self, comm: &mut Communicator) -> Result<Reading, Refused> {
+        if self.gauge.is_none() {
+            let buffers = [0, 1].map(|_| vec![Page([0; 512]); COPIED / size_of::<Page>()]);
+            self.gauge = Some((Gauge::of(comm)?, buffers));
+        }
+        let Some((gauge, [input, output])) = &mut self.gauge else { return Ok(Reading::default()) };
+        // SAFETY: buffers of `COPIED` bytes that are this rank's alone; all ranks were asked for it.
+        Ok(unsafe { gauge.read(comm, input.as_mut_ptr().cast(), output.as_mut_ptr().cast()) }?)
     }
 
     fn run_on_path(&mut self, comm: &mut Communicator, trial: &Trial) -> Result<Outcome, Refused> {

@@ -6,6 +6,7 @@ use lineweave_core::collective::Collective;
 use lineweave_core::profile::Stats;
 use lineweave_core::select::Question;
 use lineweave_core::units::Bytes;
+use lineweave_tune::measure::Figure;
 use lineweave_tune::trial::{Race, Runner};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -35,8 +36,8 @@ pub struct Figures {
 /// Why a race has no choice.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Cause {
-    /// The machine was another one at the time.
-    Moved,
+    /// The machine was another one at the time, which this showed.
+    Moved(Figure),
     /// All candidates were refused.
     NobodyRan,
     /// The time was over before it began.
@@ -139,9 +140,9 @@ impl Figures {
         }
     }
 
-    /// A race without a choice; beside it a barrier took so many times what it takes otherwise.
-    pub fn not_kept(&mut self, cause: Cause, reading: f64) {
-        self.causes.entry(cause).or_default().push(reading);
+    /// A race without a choice; where the machine was another one, what showed it took so many times what it takes otherwise.
+    pub fn not_kept(&mut self, cause: Cause, times: f64) {
+        self.causes.entry(cause).or_default().push(times);
     }
 
     /// A finding about one case.
@@ -171,19 +172,19 @@ impl Figures {
 
     /// One line a cause.
     pub fn not_kept_because(&self) -> Vec<NotKept> {
-        let line = |(cause, readings): (&Cause, &Vec<f64>)| {
-            let of = |pick: fn(f64, f64) -> f64| readings.iter().copied().reduce(pick).unwrap_or(1.0);
+        let line = |(cause, times): (&Cause, &Vec<f64>)| {
+            let of = |pick: fn(f64, f64) -> f64| times.iter().copied().reduce(pick).unwrap_or(1.0);
             let because = match cause {
-                Cause::Moved => format!(
-                    "a barrier beside them took {:.2} to {:.2} times what the same barrier takes otherwise: CPUs changed place; \
-                     tune again at another time",
+                Cause::Moved(figure) => format!(
+                    "{} beside them took {:.2} to {:.2} times as long as otherwise: CPUs moved or slowed down; tune again later",
+                    figure.noun(),
                     of(f64::min),
                     of(f64::max)
                 ),
                 Cause::NobodyRan => "no candidate could be run".to_owned(),
                 Cause::TimeOver => "the time was over; --seconds gives more".to_owned(),
             };
-            NotKept { races: readings.len(), because }
+            NotKept { races: times.len(), because }
         };
         self.causes.iter().map(line).collect()
     }
@@ -214,12 +215,16 @@ mod tests {
     fn a_cause_is_one_line_however_many_races_it_spoiled() {
         let mut figures = Figures::default();
         assert!(figures.not_kept_because().is_empty() && figures.given_up().is_none());
-        for reading in [3.2, 7.0, 0.2] {
-            figures.not_kept(Cause::Moved, reading);
+        for times in [3.2, 7.0, 0.2] {
+            figures.not_kept(Cause::Moved(Figure::Handshake), times);
         }
         let lines = figures.not_kept_because();
         assert_eq!((lines.len(), lines[0].races), (1, 3));
-        assert!(lines[0].because.contains("0.20 to 7.00"), "{}", lines[0].because);
+        assert!(
+            lines[0].because.contains("a handshake beside them took 0.20 to 7.00"),
+            "{}",
+            lines[0].because
+        );
         figures.untimed = 2;
         assert!(figures.given_up().is_some_and(|why| why.starts_with("2 rivals")));
     }

@@ -26,8 +26,8 @@ use lineweave_core::model::fit;
 use lineweave_core::profile::Profile;
 use lineweave_core::select::{select, Candidate, Choices, Question, SelectError, Tuned};
 use lineweave_core::units::{Bytes, Nanos};
-use lineweave_tune::measure::{measure, ProbeSet};
-use lineweave_tune::trial::{question, race, Crew, CrewError, Field, Gauge, Race};
+use lineweave_tune::measure::{measure, Change, ProbeSet};
+use lineweave_tune::trial::{question, race, Crew, CrewError, Field, Race, Usual};
 use programme::{rules, weight, Case, Programme, Time, BETWEEN};
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
@@ -135,7 +135,7 @@ struct Raced {
     team: Team,
     charter: Charter,
     crew: Crew,
-    gauge: Option<Gauge>,
+    usual: Option<Usual>,
     /// Whether processes reach each other's memory.
     reach: bool,
     /// Who won, by case.
@@ -162,9 +162,9 @@ impl Tune<'_> {
             Charter::with(ranks, self.settings, &placement, self.node.usable.effective, self.tuning.clone());
         let mut crew = crew(team, charter.clone())?;
         let reach = team == Team::Processes && crew.cross_memory()?;
-        let gauge = Gauge::of(&charter, self.profile);
+        let usual = Usual::of(&charter, self.profile);
         let (won, rows) = (BTreeMap::new(), Vec::new());
-        let mut raced = Raced { ranks, team, charter, crew, gauge, reach, won, rows };
+        let mut raced = Raced { ranks, team, charter, crew, usual, reach, won, rows };
 
         let share = self.time.share(weight(*cases.first().unwrap_or(&(Collective::Barrier, 0)), ranks));
         let fields =
@@ -279,8 +279,8 @@ impl Tune<'_> {
             self.time.close(weight);
             self.bar.inc(1);
             let race = match outcome {
-                Ok((_, Some(reading))) => {
-                    self.figures.not_kept(Cause::Moved, reading);
+                Ok((_, Some(Change { figure, times }))) => {
+                    self.figures.not_kept(Cause::Moved(figure), times);
                     continue;
                 }
                 Ok((Some(race), None)) => race,
@@ -354,20 +354,21 @@ fn crew(team: Team, charter: Charter) -> Result<Crew, CliError> {
     })
 }
 
-/// A race, and how many times as long as otherwise a barrier took beside it if that makes it another machine: what wins there would lose
-/// later.
+/// A race, and what made the machine another one before or after it, if anything did: what wins there would lose otherwise.
 fn gauged(
     raced: &mut Raced,
     field: &Field,
     limit: Duration,
-) -> Result<(Option<Race>, Option<f64>), CrewError> {
+) -> Result<(Option<Race>, Option<Change>), CrewError> {
     let start = Instant::now();
-    let Raced { crew, gauge, .. } = raced;
-    let mut read = |crew: &mut Crew| gauge.as_mut().map(|gauge| gauge.read(crew)).transpose();
-    let before = read(crew)?;
+    let Raced { crew, usual, .. } = raced;
+    let mut changed = |crew: &mut Crew| match usual {
+        Some(usual) => usual.read(crew),
+        None => Ok(None),
+    };
+    let before = changed(crew)?;
     let race = race(crew, field, &rules(limit.saturating_sub(start.elapsed())))?;
-    let after = read(crew)?;
-    Ok((race, [before, after].into_iter().flatten().find(|&reading| Gauge::moved(reading))))
+    Ok((race, before.or(changed(crew)?)))
 }
 
 /// The fastest of a race, as programs look it up.

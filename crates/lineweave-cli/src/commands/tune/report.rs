@@ -12,6 +12,7 @@ use lineweave_core::model::Model;
 use lineweave_core::plan::Params;
 use lineweave_core::profile::{Profile, Stats};
 use lineweave_core::units::{Bytes, Nanos};
+use lineweave_tune::measure::of_another_state;
 use serde::Serialize;
 use std::path::Path;
 use std::time::Duration;
@@ -130,12 +131,17 @@ pub fn measured(profile: &Profile, model: &Model, took: Duration, out: &mut Outp
             Bytes(bytes as u64)
         ))?;
     }
-    for cell in profile.cells.iter().filter(|c| c.probe == "drift" && !c.flagged.is_empty()) {
-        out.line(&format!("  note: {}", cell.flagged.join("; ")))?;
+    for cell in profile.probe("gauge").filter(|c| !c.flagged.is_empty()) {
+        let level = cell.factors.get("level").map_or("", String::as_str);
+        out.line(&format!("  note: {} ({level})", cell.flagged.join("; ")))?;
     }
-    if !profile.unidentified.is_empty() {
+    let (mixed, missing): (Vec<_>, Vec<_>) = profile.unidentified.iter().partition(|u| of_another_state(u));
+    for u in mixed {
+        out.line(&format!("  note: {}: {}", u.what, u.because))?;
+    }
+    if !missing.is_empty() {
         out.line("NOT IDENTIFIABLE on this machine (assumed values stand in; `lineweave fit` shows them):")?;
-        for u in &profile.unidentified {
+        for u in missing {
             out.line(&format!("  {}: {}", u.what, u.because))?;
         }
     }

@@ -1,0 +1,124 @@
+//! Whether the machine under a team is as it usually is.
+//!
+//! What wins a race while CPUs are elsewhere loses at others, so readings of the gauge are taken beside all races of a team. They are
+//! compared with what the team read itself, and two ranks' handshakes and clocks with what the profile describes. Never with a
+//! prediction: a model that errs would make every machine another one.
+
+use super::crew::{Crew, CrewError};
+use crate::measure::{Change, Figure, Reading};
+use lineweave::team::Charter;
+use lineweave_core::profile::Profile;
+use lineweave_core::units::Rank;
+
+/// Readings that a team begins with, so that a first odd one is no yardstick.
+const FIRST: usize = 3;
+
+/// What the gauge of a team usually reads.
+#[derive(Debug)]
+pub struct Usual {
+    /// What the profile says of two such ranks.
+    described: Reading,
+    readings: Vec<Reading>,
+}
+
+impl Usual {
+    /// For teams of several ranks with a CPU each: where they share CPUs, the scheduler decides what a barrier takes.
+    pub fn of(charter: &Charter, profile: &Profile) -> Option<Usual> {
+        let shape = charter.shape();
+        if shape.ranks() < 2 || shape.oversubscription() > 1 {
+            return None;
+        }
+        let level = shape.distance(Rank(0), Rank(1)).to_string();
+        let of_profile = |figure: Figure| {
+            // The boxes of a team that races lie otherwise than those of one that probes.
+            let told = shape.ranks() == 2 && figure != Figure::Copy;
+            let factors = [("of", figure.name()), ("ranks", "2"), ("level", &level)];
+            let cell = profile.cell("gauge", &factors).filter(|_| told);
+            cell.map(|cell| cell.stats.median)
+        };
+        Some(Usual { described: Reading(Figure::ALL.map(of_profile)), readings: Vec::new() })
+    }
+
+    /// Takes a reading: how the machine is another one than usual, if it is.
+    ///
+    /// # Errors
+    /// Those of [`Crew::run`].
+    pub fn read(&mut self, crew: &mut Crew) -> Result<Option<Change>, CrewError> {
+        let first = if self.readings.is_empty() { FIRST } else { 1 };
+        for _ in 0..first {
+            self.readings.push(crew.gauge()?);
+        }
+        Ok(self.last())
+    }
+
+    /// How the last reading differs.
+    fn last(&self) -> Option<Change> {
+        let own = Reading::median(&self.readings);
+        let usual = Reading(std::array::from_fn(|i| self.described.0[i].or(own.0[i])));
+        self.readings.last()?.change(&usual)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lineweave::settings::Settings;
+    use lineweave_core::profile::{Cell, Fingerprint, Stats, SCHEMA};
+
+    /// A profile in which a handshake took so long at every distance.
+    fn profile(nanos: f64) -> Profile {
+        let cell = |level: &str| Cell {
+            probe: "gauge".into(),
+            factors: [("of", "handshake"), ("ranks", "2"), ("level", level)]
+                .map(|(k, v)| (k.into(), v.into()))
+                .into(),
+            unit: "ns".into(),
+            stats: Stats::of(&[nanos], 0).expect("a sample"),
+            flagged: Vec::new(),
+        };
+        Profile {
+            schema: SCHEMA,
+            version: "0.1.0".into(),
+            measured_at: "2026-01-01T00:00:00Z".into(),
+            machine: Fingerprint { cpu: "c".into(), cpus: 2, line_bytes: 64, topology: "core:2 pu:1".into() },
+            unidentified: Vec::new(),
+            cells: ["core", "l3", "numa", "package", "machine"].map(cell).into(),
+        }
+    }
+
+    #[test]
+    fn a_team_is_gauged_where_each_rank_has_a_cpu() {
+        let charter = Charter::new(1, &Settings::default()).expect("a charter");
+        assert!(Usual::of(&charter, &profile(100.0)).is_none(), "one rank waits for nobody");
+        let charter = Charter::new(2, &Settings::default()).expect("a charter");
+        let mut crew = Crew::threads(charter.clone()).expect("a crew");
+        if charter.shape().oversubscription() == 1 {
+            let mut usual = Usual::of(&charter, &profile(1e-3)).expect("a gauge");
+            let change =
+                usual.read(&mut crew).expect("a reading").expect("the profile's machine was far faster");
+            assert!(change.figure == Figure::Handshake && change.times > 1.0, "{change:?}");
+            assert!(usual.readings.len() == FIRST, "{usual:?}");
+            assert!(
+                usual.readings.iter().all(|r| r.0.iter().all(|ns| ns.is_some_and(|ns| ns > 0.0))),
+                "{usual:?}"
+            );
+        }
+        let crowd = Charter::new(64, &Settings::default()).expect("a charter");
+        assert!(crowd.shape().oversubscription() == 1 || Usual::of(&crowd, &profile(100.0)).is_none());
+    }
+
+    #[test]
+    fn a_team_is_compared_with_itself_over_time_whatever_a_model_says() {
+        let mut usual = Usual { described: Reading::default(), readings: Vec::new() };
+        let mut moved = |handshake: f64, clock: f64| {
+            usual.readings.push(Reading([Some(handshake), None, Some(clock)]));
+            usual.last().map(|change| change.figure)
+        };
+        // A model that predicts 300 ns makes none of these another machine; a time that is four times as slow is one.
+        assert!([1_200.0, 1_100.0, 1_230.0, 900.0, 2_000.0].into_iter().all(|ns| moved(ns, 1.3).is_none()));
+        assert_eq!(moved(4_900.0, 1.3), Some(Figure::Handshake));
+        assert_eq!(moved(1_150.0, 1.3), None);
+        assert_eq!(moved(300.0, 1.3), Some(Figure::Handshake));
+        assert_eq!(moved(1_150.0, 1.9), Some(Figure::Clock), "a core that is throttled");
+    }
+}
