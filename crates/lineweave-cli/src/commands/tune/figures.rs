@@ -104,7 +104,7 @@ impl Errors {
 
     pub fn text(&self, on: &str) -> Option<String> {
         Some(format!(
-            "measured / predicted is off by a factor of {:.2} ({:.2} on average; mean relative error {:.0} %) {on}",
+            "predictions are off by a factor of {:.2} {on} ({:.2} on average; mean relative error {:.0} %)",
             self.median_proportional?,
             self.mean_proportional?,
             self.mean_relative? * 100.0

@@ -140,11 +140,11 @@ pub fn measured(profile: &Profile, model: &Model, took: Duration, out: &mut Outp
         out.line(&format!("  note: {}: {}", u.what, u.because))?;
     }
     if !missing.is_empty() {
-        out.line("NOT IDENTIFIABLE on this machine (assumed values stand in; `lineweave fit` shows them):")?;
-        for u in missing {
-            out.line(&format!("  {}: {}", u.what, u.because))?;
-        }
+        let told =
+            format!("  {} costs cannot be told on this machine, and assumed values stand in", missing.len());
+        out.line(&format!("{told}: `lineweave fit` lists them"))?;
     }
+    out.line("\nRACES (m/p: measured by predicted; regret: how much slower the model's choice is than the fastest measured)")?;
     out.flush()
 }
 
@@ -264,7 +264,7 @@ pub fn summary(
     line(
         "choices",
         &format!(
-            "mean regret {}, median {}, worst {}; {none} of {} within 5 % of the fastest measured",
+            "by the model {} slower than the fastest measured on average (median {}, worst {}); {none} of {} within 5 %",
             percent(summary.regret.mean_regret),
             percent(summary.regret.median_regret),
             percent(summary.regret.worst_regret),
@@ -274,7 +274,10 @@ pub fn summary(
     if summary.interpolated > 0 {
         line(
             "between",
-            &format!("{} sizes follow their neighbours, which one plan won", summary.interpolated),
+            &format!(
+                "{} sizes were not raced: one plan won below and above, and is taken",
+                summary.interpolated
+            ),
         )?;
     }
     line(
@@ -304,7 +307,7 @@ pub fn summary(
         line(
             "off",
             &format!(
-                "{}/{}: predicted / measured {:.2} over {}, at worst {:.2} ({})",
+                "{}/{}: predicted at {:.2} times what it takes, mean of {}; at worst {:.2} ({})",
                 family.collective,
                 family.algorithm,
                 family.mean_factor,
