@@ -4,6 +4,7 @@ mod adopt;
 mod book;
 mod classes;
 mod library;
+mod once;
 mod prove;
 mod reach;
 mod ready;
