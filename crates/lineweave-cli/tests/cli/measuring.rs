@@ -1,6 +1,6 @@
 //! Tiny runs of what takes time. No time is asserted, only what is said of it.
 
-use crate::common::{first, Scratch};
+use crate::common::{first, profile, Scratch};
 use serde_json::Value;
 
 fn strings<'a>(objects: &'a [Value], kind: &str, key: &str) -> Vec<&'a str> {
@@ -121,4 +121,18 @@ fn tune_keeps_what_it_measured_and_choices_follow_it() {
     if let Some(best) = best {
         assert_eq!((&found["algorithm"], &found["params"]), (&best["best_algorithm"], &best["best_params"]));
     }
+}
+
+#[test]
+fn what_was_measured_in_another_state_is_named_wherever_a_profile_is_used() {
+    let scratch = Scratch::new();
+    let because = "12 cells could be measured only while a handshake took 4.85 times as long; measure again";
+    let entry = format!("[[unidentified]]\nwhat = \"state[copy]\"\nbecause = \"{because}\"\n[[cells]]");
+    let mixed = scratch.file("mixed.toml", &profile().replacen("[[cells]]", &entry, 1));
+    for asked in [&["explain", "barrier", "--profile", &mixed][..], &["fit", &mixed]] {
+        let text = scratch.run(asked).accepted();
+        assert!(text.contains(&format!("state[copy]: {because}")), "{asked:?}: {text}");
+    }
+    let sound = scratch.file("sound.toml", &profile());
+    assert!(!scratch.run(&["explain", "barrier", "--profile", &sound]).accepted().contains("state["));
 }
