@@ -1,8 +1,9 @@
 //! Which of what was measured is of one state of the machine.
 //!
 //! 1. A crew takes a reading before the first of its cells, after the last, and between cells at least every [`SECTION`].
-//! 2. The profile describes the machine as it was in the pass that most readings of all passes are like; of equals the last one. This
-//!    is decided once, for all crews together, since what moves one's CPUs may move another's.
+//! 2. The profile describes the machine as it was in the last pass, which races will find, if at least half as many readings of all
+//!    passes are like it as are like any other; else as in the pass that most are like. This is decided once, for all crews together,
+//!    since what moves one's CPUs may move another's.
 //! 3. A visit counts when the readings before and after it are like those of that pass.
 //! 4. Cells of which too few visits count are visited again, while the machine is in that state.
 //! 5. A cell of which none counts keeps what was measured, and it and the profile say so.
@@ -74,9 +75,10 @@ impl Log {
             });
             shares.sum::<f64>()
         };
-        let passes = self.taken.iter().map(|t| t.pass).max().unwrap_or(0);
-        let most = (1..=passes).max_by(|&a, &b| like(a).total_cmp(&like(b)));
-        self.described = here(most.unwrap_or(0)).collect();
+        let last = self.taken.iter().map(|t| t.pass).max().unwrap_or(0);
+        let most = (1..=last).max_by(|&a, &b| like(a).total_cmp(&like(b))).unwrap_or(last);
+        let pass = if 2.0 * like(last) >= like(most) { last } else { most };
+        self.described = here(pass).collect();
     }
 
     /// How a reading differs from what the profile describes.
