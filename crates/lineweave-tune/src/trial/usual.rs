@@ -53,7 +53,9 @@ impl Usual {
 
     /// How the last reading differs.
     fn last(&self) -> Option<Change> {
-        let own = Reading::median(&self.readings);
+        // Those of the state that the profile describes: others would make it look like another one.
+        let alike = |reading: &&Reading| reading.change(&self.described).is_none();
+        let own = Reading::median(&self.readings.iter().filter(alike).copied().collect::<Vec<_>>());
         let usual = Reading(std::array::from_fn(|i| self.described.0[i].or(own.0[i])));
         self.readings.last()?.change(&usual)
     }
@@ -105,6 +107,17 @@ mod tests {
         }
         let crowd = Charter::new(64, &Settings::default()).expect("a charter");
         assert!(crowd.shape().oversubscription() == 1 || Usual::of(&crowd, &profile(100.0)).is_none());
+    }
+
+    #[test]
+    fn what_a_team_read_in_another_state_is_no_yardstick() {
+        let described = Reading([Some(33.0), None, None]);
+        let mut usual = Usual { described, readings: vec![Reading([Some(160.0), Some(60_000.0), None]); 5] };
+        assert_eq!(usual.last().map(|change| change.figure), Some(Figure::Handshake));
+        for (copy, figure) in [(9_000.0, None), (12_000.0, None), (60_000.0, Some(Figure::Copy))] {
+            usual.readings.push(Reading([Some(34.0), Some(copy), None]));
+            assert_eq!(usual.last().map(|change| change.figure), figure, "{copy}");
+        }
     }
 
     #[test]
