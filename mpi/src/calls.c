@@ -27,11 +27,11 @@ uint64_t lwm_setup[LWM_SETUP];
 /* The race class of 16 KiB, up to which turns of later contests are longest. */
 #define WARMS 15
 
-/* Calls in a turn. Of later contests the host's first one is so long that it has moved 8 MiB. */
-static uint32_t calls_a_turn(unsigned contest, unsigned turn, int race_class)
+/* Calls in a turn, by the race class that sets its pace. Of later contests the host's first one is so long that it has moved 8 MiB. */
+static uint32_t calls_a_turn(unsigned contest, unsigned turn, int pace)
 {
-    if (contest == 0) return race_class >= LONG ? 2 : race_class > SHORT ? 8 : 32;
-    int doublings = race_class > WARMS ? race_class - WARMS : 0;
+    if (contest == 0) return pace >= LONG ? 2 : pace > SHORT ? 8 : 32;
+    int doublings = pace > WARMS ? pace - WARMS : 0;
     uint32_t many = doublings > 6 ? 2 : 128u >> doublings;
     return turn == 1 ? 4 * many : many;
 }
@@ -45,12 +45,12 @@ static bool looks(uint32_t calls) { return calls == 8 || calls == 24 || (calls >
  * twice. So where a program calls in a tight loop, which the first contest tells, later ones time turns as a whole. Outside the calls it
  * may then spend as much as in them, and what a look at the clock takes. */
 #define CLOCK_NS 100
-static bool whole_turns(const struct lwm_race *race, int race_class) { return race->contest > 0 && !race->loose && race_class <= SHORT; }
+static bool whole_turns(const struct lwm_race *race) { return race->contest > 0 && !race->loose && race->pace <= SHORT; }
 
 /* Calls from the end of a contest to the next: twice as many as that one has, then 16, 128 and so on. */
-static uint64_t calls_to_next(unsigned contest, int race_class)
+static uint64_t calls_to_next(unsigned contest, int pace)
 {
-    return (uint64_t)(TURNS + 3) * calls_a_turn(1, 0, race_class) << (1 + 3 * (contest < 12 ? contest : 12));
+    return (uint64_t)(TURNS + 3) * calls_a_turn(1, 0, pace) << (1 + 3 * (contest < 12 ? contest : 12));
 }
 
 static void add(uint64_t *counter, uint64_t n)
@@ -98,7 +98,7 @@ bool lwm_away(struct lwm_call *call, MPI_Count count, MPI_Datatype type)
 static void settle_race(struct lwm_call *call, const long long ns[2], uint32_t many)
 {
     struct lwm_race *race = call->race;
-    race->left = calls_to_next(race->contest, call->race_class);
+    race->left = calls_to_next(race->contest, race->pace);
     race->contest++;
     race->calls = 0;
     race->turn = 0;
@@ -118,9 +118,9 @@ static bool is_over(struct lwm_call *call)
     /* Once at each: the call that was looked at before may have been refused, and comes again. */
     bool last = race->turn >= TURNS, look = race->turn == 1 && looks(race->calls) && race->calls != race->looked_calls;
     if (!last && !look) return false;
-    uint32_t many = calls_a_turn(race->contest, 0, call->race_class);
+    uint32_t many = calls_a_turn(race->contest, 0, race->pace);
     long long mine[3] = {(long long)race->best_ns[0], (long long)race->best_ns[1], race->loose}, all[3] = {0, 0, 0};
-    uint64_t now = lwm_now_ns(), spent = whole_turns(race, call->race_class) ? now - race->began_ns : race->turn_ns;
+    uint64_t now = lwm_now_ns(), spent = whole_turns(race) ? now - race->began_ns : race->turn_ns;
     if (look) mine[1] = (long long)((spent - race->looked_ns) * many / (race->calls - race->looked_calls));
     if (race->contest == 0) mine[2] = race->loose > TURNS / 2;
     if (lwm_host.Allreduce(mine, all, 3, lwm_host.long_long, lwm_host.sum, call->comm->handle) != 0) return false;
@@ -134,15 +134,31 @@ static bool is_over(struct lwm_call *call)
     return true;
 }
 
+/* Where ranks know no common length, what a call takes sets the pace, as if it were of the bytes that take so long. All ranks agree on it after
+ * the first two calls, of which the first has chosen a plan; these warm up. */
+#define LONG_NS 20000
+#define SHORT_NS 2000
+static void agree_on_pace(struct lwm_call *call)
+{
+    struct lwm_race *race = call->race;
+    long long mine = (long long)(race->turn_ns - race->looked_ns), all = 0;
+    if (lwm_host.Allreduce(&mine, &all, 1, lwm_host.long_long, lwm_host.sum, call->comm->handle) != 0) return;
+    long long ns = all / call->comm->size;
+    race->pace = ns > LONG_NS ? LONG : ns > SHORT_NS ? SHORT + 1 : SHORT;
+    race->calls = 0;
+    race->turn_ns = 0;
+}
+
 /* Whose turn it is; true for lineweave's. */
 static bool turn(struct lwm_call *call)
 {
     struct lwm_race *race = call->race;
+    if (race->pace == 0 && race->calls == 2) agree_on_pace(call);
     if (is_over(call)) {
         call->race = NULL;
         return !race->host;
     }
-    bool whole = whole_turns(race, call->race_class);
+    bool whole = whole_turns(race);
     uint64_t now = whole && race->calls > 0 ? 0 : lwm_now_ns();
     if (race->calls == 0) {
         race->began_ns = now;
@@ -156,14 +172,15 @@ static bool turn(struct lwm_call *call)
 static void ran(struct lwm_call *call, uint64_t took)
 {
     struct lwm_race *race = call->race;
-    uint32_t many = calls_a_turn(race->contest, race->turn, call->race_class);
+    uint32_t many = calls_a_turn(race->contest, race->turn, race->pace);
     race->turn_ns += took;
+    if (race->pace == 0 && race->calls == 0) race->looked_ns = took;
     if (++race->calls < many) return;
     uint64_t all = lwm_now_ns() - race->began_ns;
-    if (whole_turns(race, call->race_class)) race->turn_ns = all;
+    if (whole_turns(race)) race->turn_ns = all;
     else if (race->contest == 0 && all > 2 * race->turn_ns + (uint64_t)CLOCK_NS * many) race->loose++;
     /* The first turns count until there is another. */
-    uint64_t ns = race->turn_ns * calls_a_turn(race->contest, 0, call->race_class) / many, *best = &race->best_ns[race->turn % 2];
+    uint64_t ns = race->turn_ns * calls_a_turn(race->contest, 0, race->pace) / many, *best = &race->best_ns[race->turn % 2];
     if (race->turn < 4 || ns < *best) *best = ns;
     if (race->turn < TURNS) race->turn++;
     race->calls = 0;
@@ -180,6 +197,7 @@ bool lwm_mine(struct lwm_call *call, size_t bytes, bool alike)
         struct lwm_race *race = &comm->races[call->kind][call->race_class];
         if (LWM_UNLIKELY(race->left == 0)) {
             call->race = race;
+            if (alike) race->pace = call->race_class > 0 ? (uint8_t)call->race_class : SHORT;
             if (!turn(call)) return lwm_leave(call, LWM_WHY_RACE);
         } else {
             race->left--;

@@ -14,6 +14,10 @@
 static struct lwm_type types[TYPES];
 static struct { uintptr_t key; int op; bool used; } ops[OPS];
 
+/* How types are made, asked as from MPI-4 on; null in older hosts. No other way tells of types with large counts: hosts end the program that asks. */
+static int (*envelope_of)(MPI_Datatype, MPI_Count *, MPI_Count *, MPI_Count *, MPI_Count *, int *);
+static int (*contents_of)(MPI_Datatype, MPI_Count, MPI_Count, MPI_Count, MPI_Count, int *, MPI_Aint *, MPI_Count *, MPI_Datatype *);
+
 static size_t place(uintptr_t key, unsigned bits) { return (size_t)((uint64_t)key * 0x9e3779b97f4a7c15u >> (64 - bits)); }
 
 static size_t width(int element)
@@ -42,7 +46,7 @@ static void add_type(uintptr_t key, int element, enum lwm_combines combines, boo
     if ((size_t)(combines == PAIR ? extent : size) != width(element)) combines = NOTHING;
     size_t step = (size_t)extent;
     types[at] = (struct lwm_type){
-        .key = key, .size = (size_t)size, .extent = extent, .dense = size == extent && low == 0,
+        .key = key, .size = (size_t)size, .extent = extent, .dense = size == extent && low == 0, .run = size == extent && low == 0,
         .predefined = true, .combines = combines, .element = element, .known = 1, .step = step, .align = step < 8 ? step : 8,
     };
 }
@@ -71,6 +75,8 @@ bool lwm_types_open(void)
     LWM_OPS(O)
 #undef D
 #undef O
+    *(void **)&envelope_of = lwm_pmpi("Type_get_envelope_c");
+    *(void **)&contents_of = lwm_pmpi("Type_get_contents_c");
     struct lwm_type byte;
     return lwm_type_of(lwm_host.byte, &byte) && byte.size == 1 && byte.dense;
 }
@@ -114,16 +120,56 @@ size_t lwm_size_of_known(MPI_Datatype type)
     return predefined(type, &known) ? known.size : 0;
 }
 
-/* The one type that `type` is a copy of, or some of in a row; false when it is neither. It must be freed if `derived`. */
-static bool base_of(MPI_Datatype type, MPI_Datatype *base, int *times, int *combiner)
+/* Dimensions of a part of an array that are looked at. */
+#define DIMENSIONS 16
+
+/* How a type is made of one other, by MPI_Type_dup, MPI_Type_contiguous or MPI_Type_create_subarray. */
+struct made {
+    MPI_Datatype base;  /* to be freed unless predefined */
+    int combiner, dimensions, order;
+    MPI_Count lists[3 * DIMENSIONS];  /* of a part of an array: its sizes, those of the part, and where that starts */
+};
+
+/* False when a type is made in another way. */
+static bool made_of(MPI_Datatype type, struct made *made)
 {
-    int integers, addresses, datatypes;
-    if (lwm_host.Type_get_envelope(type, &integers, &addresses, &datatypes, combiner) != 0) return false;
-    bool copy = *combiner == LWM_COMBINER_DUP && datatypes == 1 && integers == 0;
-    bool row = *combiner == LWM_COMBINER_CONTIGUOUS && datatypes == 1 && integers == 1;
-    if ((!copy && !row) || addresses != 0) return false;
-    *times = 1;
-    return lwm_host.Type_get_contents(type, integers, 0, 1, times, NULL, base) == 0;
+    int numbers[3 * DIMENSIONS + 2], old[3] = {0};
+    MPI_Count integers, addresses, counts = 0, datatypes;
+    bool large = envelope_of && contents_of;
+    if (large) {
+        if (envelope_of(type, &integers, &addresses, &counts, &datatypes, &made->combiner) != 0) return false;
+    } else {
+        if (lwm_host.Type_get_envelope(type, &old[0], &old[1], &old[2], &made->combiner) != 0) return false;
+        integers = old[0], addresses = old[1], datatypes = old[2];
+    }
+    bool part = made->combiner == LWM_COMBINER_SUBARRAY;
+    if (!part && made->combiner != LWM_COMBINER_DUP && made->combiner != LWM_COMBINER_CONTIGUOUS) return false;
+    if (integers > 3 * DIMENSIONS + 2 || counts > 3 * DIMENSIONS || addresses != 0 || datatypes != 1) return false;
+    int result = large ? contents_of(type, integers, 0, counts, 1, numbers, NULL, made->lists, &made->base)
+                       : lwm_host.Type_get_contents(type, (int)integers, 0, 1, numbers, NULL, &made->base);
+    if (result != 0) return false;
+    made->dimensions = part ? numbers[0] : 0;
+    if (part) made->order = counts > 0 ? numbers[1] : numbers[1 + 3 * made->dimensions];
+    for (int i = 0; counts == 0 && i < 3 * made->dimensions; i++) made->lists[i] = numbers[1 + i];
+    return true;
+}
+
+/* Whether the part of an array that a type is lies in a row, and its first element's place in the array. That holds if only one element is taken of
+ * each dimension that is slower than one of which not all are. */
+static bool part_in_row(const struct made *made, size_t *first)
+{
+    const MPI_Count *sizes = made->lists, *parts = sizes + made->dimensions, *starts = parts + made->dimensions;
+    bool whole = true;
+    size_t stride = 1;
+    *first = 0;
+    for (int i = 0; i < made->dimensions; i++) {
+        int d = made->order == LWM_ORDER_C ? made->dimensions - 1 - i : i;
+        if (!whole && parts[d] != 1) return false;
+        whole = whole && parts[d] == sizes[d];
+        *first += (size_t)starts[d] * stride;
+        stride *= (size_t)sizes[d];
+    }
+    return true;
 }
 
 static bool derived(MPI_Datatype type, struct lwm_type *to)
@@ -136,21 +182,23 @@ static bool derived(MPI_Datatype type, struct lwm_type *to)
         .key = LWM_KEY(type), .size = (size_t)size, .extent = extent, .combines = NOTHING, .element = LW_U8,
         .known = 1, .step = (size_t)size, .align = 1,
     };
-    MPI_Datatype base;
-    int times, combiner;
-    if (!base_of(type, &base, &times, &combiner)) return true;
+    struct made made;
+    if (!made_of(type, &made)) return true;
     struct lwm_type inner;
-    if (predefined(base, &inner)) {
-        to->dense = inner.dense;
+    if (!predefined(made.base, &inner)) {
+        lwm_host.Type_free(&made.base);
+    } else if (made.combiner == LWM_COMBINER_SUBARRAY) {
+        to->run = inner.dense && part_in_row(&made, &to->first);
+        to->first *= inner.size;
+    } else {
+        to->dense = to->run = inner.dense;
         /* A copy of a predefined type behaves like it. */
-        if (combiner == LWM_COMBINER_DUP) {
+        if (made.combiner == LWM_COMBINER_DUP) {
             to->combines = inner.combines;
             to->element = inner.element;
             to->step = inner.step;
             to->align = inner.align;
         }
-    } else {
-        lwm_host.Type_free(&base);
     }
     return true;
 }

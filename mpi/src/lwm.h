@@ -166,6 +166,7 @@ struct lwm_race {
     uint8_t turn;         /* of the contest under way */
     uint8_t host;         /* 1: the host won the last one, and is called */
     uint8_t contest;      /* how many are over */
+    uint8_t pace;         /* the race class whose turns it has; 0: not known yet */
     uint8_t loose;        /* turns of the first contest between whose calls the program did other things; then whether it does */
     uint8_t clear;        /* looks in a row at which lineweave was far ahead */
     uint32_t looked_calls;
@@ -342,6 +343,8 @@ struct lwm_type {
     size_t size;       /* bytes of data */
     ptrdiff_t extent;  /* from one element to the next */
     bool dense;        /* elements lie in order and without gaps from address 0 on */
+    bool run;          /* one element lies in order and without gaps, from byte `first` on */
+    size_t first;
     bool predefined;
     uint8_t combines;
     int8_t known;      /* 0: not a type */

@@ -27,6 +27,10 @@ bool lwm_block_of(const struct lwm_blocks *blocks, int i, struct lwm_block *to)
     to->at = (char *)((uintptr_t)blocks->at + (uintptr_t)place);
     to->count = (size_t)count;
     to->bytes = to->count * to->info.size;
+    if (count == 1 && to->info.run) {
+        to->at = (char *)((uintptr_t)to->at + to->info.first);
+        to->info.dense = true;
+    }
     return true;
 }
 
@@ -45,11 +49,15 @@ bool lwm_measure(const struct lwm_blocks *blocks, int ranks, size_t *lengths, si
     return true;
 }
 
-/* Packs the blocks in a row, or a row into the blocks. */
-static bool pack_all(const struct lwm_blocks *blocks, int ranks, char *row, MPI_Comm comm)
+/* No block is to be left out. */
+#define NONE (-1)
+
+/* Packs the blocks but one in a row, or such a row into the blocks. */
+static bool pack_all(const struct lwm_blocks *blocks, int ranks, int but, char *row, MPI_Comm comm)
 {
     for (int i = 0; i < ranks; i++) {
         struct lwm_block block;
+        if (i == but) continue;
         if (!lwm_block_of(blocks, i, &block)) return false;
         if (block.bytes && !lwm_pack(block.at, block.count, block.type, &block.info, row, comm)) return false;
         row += block.bytes;
@@ -57,15 +65,27 @@ static bool pack_all(const struct lwm_blocks *blocks, int ranks, char *row, MPI_
     return true;
 }
 
-static bool unpack_all(const struct lwm_blocks *blocks, int ranks, const char *row, MPI_Comm comm)
+static bool unpack_all(const struct lwm_blocks *blocks, int ranks, int but, const char *row, MPI_Comm comm)
 {
     for (int i = 0; i < ranks; i++) {
         struct lwm_block block;
+        if (i == but) continue;
         if (!lwm_block_of(blocks, i, &block)) return false;
         if (block.bytes && !lwm_unpack(row, block.at, block.count, block.type, &block.info, comm)) return false;
         row += block.bytes;
     }
     return true;
+}
+
+/* Moves what a rank gives itself, by way of `between` where both types have gaps. */
+static bool move_own(const struct lwm_blocks *send, const struct lwm_blocks *recv, int rank, char *between, MPI_Comm comm)
+{
+    struct lwm_block from, to;
+    if (!lwm_block_of(send, rank, &from) || !lwm_block_of(recv, rank, &to)) return false;
+    if (to.info.dense) return lwm_pack(from.at, from.count, from.type, &from.info, to.at, comm);
+    if (from.info.dense) return lwm_unpack(from.at, to.at, to.count, to.type, &to.info, comm);
+    return lwm_pack(from.at, from.count, from.type, &from.info, between, comm) &&
+           lwm_unpack(between, to.at, to.count, to.type, &to.info, comm);
 }
 
 static size_t *lengths_for(int ranks, int lists)
@@ -134,13 +154,13 @@ bool lwm_gatherv(struct lwm_call *call, struct lwm_buffer send, struct lwm_block
     void *out = takes ? (row ? at_least(recv.at, total, LWM_SCRATCH_OUT) : lwm_scratch(LWM_SCRATCH_OUT, total)) : NULL;
     const void *in = LW_IN_PLACE;
     if (in_place) {
-        if (out && !row && !pack_all(&recv, ranks, out, handle)) out = NULL;
+        if (out && !row && !pack_all(&recv, ranks, NONE, out, handle)) out = NULL;
     } else {
         in = one_given(call, &send, lengths[comm->rank]);
     }
     if (!in || (takes && !out)) return lwm_short(call);
     status = lw_gatherv(comm->team, in, out, lengths, LW_I8, root);
-    if (status == LW_OK && takes && !row && !unpack_all(&recv, ranks, out, handle)) return lwm_short(call);
+    if (status == LW_OK && takes && !row && !unpack_all(&recv, ranks, NONE, out, handle)) return lwm_short(call);
     return lwm_done(call, status);
 }
 
@@ -162,7 +182,7 @@ bool lwm_scatterv(struct lwm_call *call, struct lwm_blocks send, struct lwm_buff
     const void *in = NULL;
     if (gives) {
         void *packed = row ? at_least(send.at, total, LWM_SCRATCH_IN) : lwm_scratch(LWM_SCRATCH_IN, total);
-        in = packed && (row || pack_all(&send, ranks, packed, handle)) ? packed : NULL;
+        in = packed && (row || pack_all(&send, ranks, NONE, packed, handle)) ? packed : NULL;
         if (!in) return lwm_short(call);
     }
     struct lwm_type info = {0};
@@ -201,13 +221,13 @@ bool lwm_allgatherv(struct lwm_call *call, struct lwm_buffer send, struct lwm_bl
     void *out = row ? recv.at : lwm_scratch(LWM_SCRATCH_OUT, total);
     const void *in = LW_IN_PLACE;
     if (in_place) {
-        if (out && !row && !pack_all(&recv, ranks, out, handle)) out = NULL;
+        if (out && !row && !pack_all(&recv, ranks, NONE, out, handle)) out = NULL;
     } else {
         in = one_given(call, &send, lengths[comm->rank]);
     }
     if (!in || !out) return lwm_short(call);
     lw_status status = lw_allgatherv(comm->team, in, out, lengths, LW_I8);
-    if (status == LW_OK && !row && !unpack_all(&recv, ranks, out, handle)) return lwm_short(call);
+    if (status == LW_OK && !row && !unpack_all(&recv, ranks, NONE, out, handle)) return lwm_short(call);
     return lwm_done(call, status);
 }
 
@@ -223,17 +243,24 @@ bool lwm_alltoallv(struct lwm_call *call, enum lwm_kind kind, struct lwm_blocks 
     if (!lwm_measure(&recv, ranks, takes, &total, &take_row)) return lwm_leave(call, LWM_WHY_ARGUMENT);
     if (!in_place && lwm_same_blocks(kind, &send, &recv)) return lwm_leave(call, LWM_WHY_ARGUMENT);
     if (!lwm_mine(call, total, false)) return false;
-    void *out = take_row ? at_least(recv.at, total, LWM_SCRATCH_OUT) : lwm_scratch(LWM_SCRATCH_OUT, total);
-    const void *in = LW_IN_PLACE;
-    if (in_place) {
-        if (out && !take_row && !pack_all(&recv, ranks, out, handle)) out = NULL;
-    } else {
-        void *packed = give_row ? at_least(send.at, given, LWM_SCRATCH_IN) : lwm_scratch(LWM_SCRATCH_IN, given);
-        in = packed && (give_row || pack_all(&send, ranks, packed, handle)) ? packed : NULL;
-    }
-    if (!in || !out) return lwm_short(call);
-    lw_status status = lw_alltoallv(comm->team, in, gives, out, takes, LW_I8);
-    if (status == LW_OK && !take_row && !unpack_all(&recv, ranks, out, handle)) return lwm_short(call);
+    /* What a rank gives itself goes by no row, unless leaving it out would tear one that lies as it is. Where it is not what this rank takes of itself,
+     * all ranks are told so below. */
+    int rank = comm->rank, but = NONE;
+    bool edge = rank == 0 || rank == ranks - 1, torn = edge ? give_row && take_row : give_row || take_row;
+    if (!in_place && !torn && gives[rank] == takes[rank]) but = rank;
+    size_t own = but == NONE ? 0 : gives[rank], skipped = rank == 0 ? own : 0;
+    if (but != NONE) gives[rank] = takes[rank] = 0;
+    char *out = take_row ? at_least(recv.at, total, LWM_SCRATCH_OUT) : lwm_scratch(LWM_SCRATCH_OUT, total);
+    char *row = give_row ? at_least(send.at, given, LWM_SCRATCH_IN) : lwm_scratch(LWM_SCRATCH_IN, given);
+    bool packed = row && out;
+    if (packed && in_place && !take_row) packed = pack_all(&recv, ranks, NONE, out, handle);
+    if (packed && !in_place && !give_row) packed = pack_all(&send, ranks, but, row, handle);
+    if (!packed) return lwm_short(call);
+    const void *in = in_place ? LW_IN_PLACE : row + (give_row ? skipped : 0);
+    char *taken = out + (take_row ? skipped : 0);
+    lw_status status = lw_alltoallv(comm->team, in, gives, taken, takes, LW_I8);
+    if (status == LW_OK && !take_row && !unpack_all(&recv, ranks, but, taken, handle)) return lwm_short(call);
+    if (status == LW_OK && own && !move_own(&send, &recv, rank, row, handle)) return lwm_short(call);
     return lwm_done(call, status);
 }
 

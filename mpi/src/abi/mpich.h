@@ -41,6 +41,8 @@ typedef struct { int count_lo, count_hi_and_cancelled, MPI_SOURCE, MPI_TAG, MPI_
 #define LWM_ERR_OTHER 15
 #define LWM_COMBINER_DUP 2
 #define LWM_COMBINER_CONTIGUOUS 3
+#define LWM_COMBINER_SUBARRAY 13
+#define LWM_ORDER_C 56
 #define LWM_LONGEST_VERSION 8192
 
 #define LWM_COMM_WORLD 0x44000000

@@ -40,6 +40,8 @@ typedef struct { int MPI_SOURCE, MPI_TAG, MPI_ERROR, cancelled; size_t count; } 
 #define LWM_ERR_OTHER 16
 #define LWM_COMBINER_DUP 1
 #define LWM_COMBINER_CONTIGUOUS 2
+#define LWM_COMBINER_SUBARRAY 12
+#define LWM_ORDER_C 0
 #define LWM_LONGEST_VERSION 256
 
 #define LWM_COMM_WORLD ompi_mpi_comm_world

@@ -41,6 +41,8 @@ typedef struct { int MPI_SOURCE, MPI_TAG, MPI_ERROR, reserved[5]; } MPI_Status;
 #define LWM_ERR_OTHER 16
 #define LWM_COMBINER_DUP 102
 #define LWM_COMBINER_CONTIGUOUS 103
+#define LWM_COMBINER_SUBARRAY 111
+#define LWM_ORDER_C 12
 #define LWM_LONGEST_VERSION 8192
 
 #define LWM_COMM_WORLD 0x101
