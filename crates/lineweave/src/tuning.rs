@@ -137,13 +137,13 @@ impl Tuning {
         // What is forced is not searched for.
         let keeps = settings.keep_plans && forced.is_empty();
         let directory = cache_directory(fingerprint).filter(|_| keeps);
-        let kept = |digest| directory.map(|at| at.join(kept::file_name(digest)));
+        let kept = |digest| directory.as_ref().map(|at| at.join(kept::file_name(digest)));
         let Some(file) = file else {
             let (model, origin) = nearest(hardware);
             let text = serde_json::to_string(&model).unwrap_or_default();
             return Ok(Tuning { model, origin, choices: None, forced, kept: kept(fnv1a(text.bytes())) });
         };
-        let Read { model, described, choices, digest } = read(&file, fingerprint)?;
+        let Read { model, described, choices, digest } = read(&file, fingerprint, kept)?;
         let kept = kept(digest);
         let origin = match described {
             Some(name) => Origin::Costs { file, name },

@@ -102,7 +102,7 @@ pub struct Settings {
     pub stop_timeout: Option<Duration>,
     /// Whether processes copy out of each other's memory.
     pub attach: Attach,
-    /// Whether choices and proofs are kept for later programs.
+    /// Whether choices, proofs and what the profile says are kept for later programs.
     pub keep_plans: bool,
     /// Whether a helper thread carries started calls on.
     pub progress_thread: bool,

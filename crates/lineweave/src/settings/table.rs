@@ -30,7 +30,7 @@ pub const VARIABLES: [Variable; 20] = [
         name: "LINEWEAVE_KEEP_PLANS",
         values: "0 or 1",
         default: "1",
-        about: "choices and proofs are kept in this machine's folder of the cache, for programs that run later",
+        about: "choices, proofs and what the profile says are kept in this machine's folder of the cache, for programs that run later",
         set: |s, text| values::switch(text).map(|v| s.keep_plans = v),
     },
     Variable {

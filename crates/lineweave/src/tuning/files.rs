@@ -1,5 +1,6 @@
 //! The files that measuring leaves: where they are, and what they say.
 
+use super::kept;
 use crate::error::Error;
 use crate::sysfile;
 use crate::topology::synthetic;
@@ -8,6 +9,7 @@ use lineweave_core::profile::{Fingerprint, Profile, ProfileError};
 use lineweave_core::select::Choices;
 use lineweave_core::topology::{Cpu, Level};
 use lineweave_core::units::fnv1a;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -61,7 +63,7 @@ struct Last {
 }
 
 /// What files say.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(super) struct Read {
     pub model: Model,
     /// Whose costs these are, where they are of no profile.
@@ -117,34 +119,65 @@ fn groups(form: &str) -> Option<Vec<Vec<usize>>> {
     Some(Level::ALL.iter().map(|level| sizes(&|cpu| cpu.id(*level))).collect())
 }
 
-/// The model of a profile's file, or of one with costs, and the choices beside it.
-pub(super) fn read(file: &Path, fingerprint: &Fingerprint) -> Result<Read, Error> {
+/// The model of a profile's file, or of one with costs, and the choices beside it. What they say is kept in the file that `keeps` names for
+/// their digest, if it names one.
+pub(super) fn read(
+    file: &Path,
+    fingerprint: &Fingerprint,
+    keeps: impl Fn(u64) -> Option<PathBuf>,
+) -> Result<Read, Error> {
     let beside = file.with_file_name(CHOICES_FILE);
     let texts = (text_of(file)?, sysfile::text(&beside).ok());
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = last.as_ref().filter(|l| l.texts == texts && l.fingerprint == *fingerprint) {
         return Ok(known.result.clone());
     }
+    let choices = texts.1.as_deref().unwrap_or_default();
+    let digest = fnv1a(texts.0.bytes().chain([0]).chain(choices.bytes()));
+    let kept = keeps(digest);
+    let name = name_of(fingerprint);
+    let known = kept.as_deref().and_then(|kept| serde_json::from_str(&kept::text(kept, name)?).ok());
+    let result = match known {
+        Some(result) => result,
+        None => {
+            let result = parse(file, &texts, fingerprint, digest)?;
+            if let (Some(kept), Ok(text)) = (&kept, serde_json::to_string(&result)) {
+                kept::keep_text(kept, name, &text);
+            }
+            result
+        }
+    };
+    *last = Some(Last { texts, fingerprint: fingerprint.clone(), result: result.clone() });
+    Ok(result)
+}
+
+/// Under which name is kept what files say of a machine.
+fn name_of(fingerprint: &Fingerprint) -> kept::Name {
+    [fnv1a(*b"files"), fnv1a(format!("{fingerprint:?}").bytes())]
+}
+
+fn parse(
+    file: &Path,
+    (text, choices): &(String, Option<String>),
+    fingerprint: &Fingerprint,
+    digest: u64,
+) -> Result<Read, Error> {
     let unfit = |e: ProfileError| profile_error(file, e.to_string());
-    let (model, described) = match parse_costs(file, &texts.0)? {
+    let (model, described) = match parse_costs(file, text)? {
         Some(model) => {
             is_of(&model, fingerprint).map_err(unfit)?;
             let name = model.machine.cpu.clone();
             (model, Some(name))
         }
         None => {
-            let profile = parse_profile(file, &texts.0)?;
+            let profile = parse_profile(file, text)?;
             profile.matches(fingerprint).map_err(unfit)?;
             (fit(&profile).map_err(|e| profile_error(file, e.to_string()))?, None)
         }
     };
-    let choices = texts.1.as_deref().map(Choices::from_toml).transpose();
-    let choices = choices.map_err(|e| profile_error(&beside, e.to_string()))?;
-    let beside = texts.1.as_deref().unwrap_or_default();
-    let digest = fnv1a(texts.0.bytes().chain([0]).chain(beside.bytes()));
-    let result = Read { model, described, choices, digest };
-    *last = Some(Last { texts, fingerprint: fingerprint.clone(), result: result.clone() });
-    Ok(result)
+    let choices = choices.as_deref().map(Choices::from_toml).transpose();
+    let choices = choices.map_err(|e| profile_error(&file.with_file_name(CHOICES_FILE), e.to_string()))?;
+    Ok(Read { model, described, choices, digest })
 }
 
 #[cfg(all(test, not(loom)))]
@@ -173,6 +206,10 @@ mod tests {
         assert_eq!(is_of(&costs, &here(8, "x")), Ok(()), "groups that differ in size have no form");
     }
 
+    fn none(_: u64) -> Option<PathBuf> {
+        None
+    }
+
     #[test]
     fn files_are_read_again_when_they_or_the_machine_changed() {
         let directory = std::env::temp_dir().join(format!("lineweave-tuning-{}", std::process::id()));
@@ -197,24 +234,44 @@ mod tests {
             cells: vec![line],
         };
         std::fs::write(&file, profile.to_toml()).expect("a profile");
-        let first = read(&file, &machine).expect("a model");
+        let first = read(&file, &machine, none).expect("a model");
         assert_eq!(first.choices, None);
-        assert_eq!(read(&file, &machine).expect("the same"), first);
+        assert_eq!(read(&file, &machine, none).expect("the same"), first);
         let other = Fingerprint { cpus: 3, ..machine.clone() };
-        assert!(read(&file, &other).expect_err("another machine").to_string().contains("another machine"));
+        assert!(read(&file, &other, none)
+            .expect_err("another machine")
+            .to_string()
+            .contains("another machine"));
         let choices = Choices {
             schema: lineweave_core::select::CHOICES_SCHEMA,
             machine: machine.id(),
             choices: Vec::new(),
         };
         std::fs::write(&beside, choices.to_toml()).expect("choices");
-        let other = read(&file, &machine).expect("a model");
+        let other = read(&file, &machine, none).expect("a model");
         assert_eq!((&other.model, &other.choices), (&first.model, &Some(choices)));
         assert_ne!(other.digest, first.digest);
         std::fs::write(&beside, "schema = \"no\"").expect("other choices");
-        assert!(read(&file, &machine).expect_err("malformed").to_string().contains(CHOICES_FILE));
+        assert!(read(&file, &machine, none).expect_err("malformed").to_string().contains(CHOICES_FILE));
         std::fs::remove_file(&beside).expect("no choices any more");
-        assert_eq!(read(&file, &machine).expect("a model"), first);
+        assert_eq!(read(&file, &machine, none).expect("a model"), first);
+        let keeps = |digest| Some(directory.join(kept::file_name(digest)));
+        let forget = || *LAST.lock().unwrap() = None;
+        for time in ["parsed and kept", "kept"] {
+            forget();
+            assert_eq!(read(&file, &machine, keeps).expect("a model"), first, "{time}");
+        }
+        let other = Read { described: Some("kept".into()), ..first.clone() };
+        let text = serde_json::to_string(&other).expect("JSON");
+        kept::keep_text(&keeps(first.digest).expect("a file"), name_of(&machine), &text);
+        forget();
+        assert_eq!(
+            read(&file, &machine, keeps).expect("a model"),
+            other,
+            "what was kept, not what the files say"
+        );
+        std::fs::write(&file, profile.to_toml().replace("0.1.0", "0.1.1")).expect("another profile");
+        assert_eq!(read(&file, &machine, keeps).expect("a model").described, None);
         std::fs::remove_dir_all(&directory).expect("removed");
     }
 }
