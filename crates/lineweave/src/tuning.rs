@@ -217,6 +217,8 @@ impl Tuning {
 
     /// Uses an algorithm for a collective whatever the model says.
     pub fn force(&mut self, collective: Collective, choice: Spec) {
+        // What was kept was searched for, and what is forced would be taken for that later.
+        self.kept = None;
         self.forced.retain(|f| f.collective != collective);
         let Spec { name, params, window } = choice;
         self.forced.push(Forced { collective, algorithm: name, params, window });

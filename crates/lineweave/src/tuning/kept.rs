@@ -201,7 +201,11 @@ fn frame_at(bytes: &[u8]) -> Option<(Name, Arc<[u64]>, usize)> {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use super::super::Origin;
     use super::*;
+    use lineweave_core::algorithm::spec::Spec;
+    use lineweave_core::collective::Collective;
+    use lineweave_core::model::Values;
     use std::os::unix::fs::PermissionsExt;
 
     fn scratch(name: &str) -> PathBuf {
@@ -242,6 +246,22 @@ mod tests {
             let found = records(&file);
             assert!(found.len() == 4 && found.iter().all(is_one), "another byte at {at}: {found:?}");
         }
+        std::fs::remove_dir_all(&directory).unwrap();
+    }
+
+    #[test]
+    fn what_is_forced_is_neither_taken_from_a_file_nor_kept() {
+        let directory = scratch("forced");
+        let file = directory.join("plans.bin");
+        let origin = Origin::Machine { name: "none".into(), why: "a test".into() };
+        let mut tuning = Tuning::of_model(Values::default().model(), origin);
+        tuning.kept = Some(file.clone());
+        tuning.keep([1, 2], &[3]);
+        assert_eq!(tuning.record([1, 2]).as_deref(), Some(&[3][..]));
+        tuning.force(Collective::Barrier, Spec::named("all-to-all"));
+        assert_eq!(tuning.record([1, 2]), None);
+        tuning.keep([1, 3], &[4]);
+        assert_eq!(records(&file).len(), 1);
         std::fs::remove_dir_all(&directory).unwrap();
     }
 
