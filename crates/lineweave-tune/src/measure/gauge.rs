@@ -2,8 +2,8 @@
 //! written, and a step of a core's clock.
 //!
 //! A hypervisor moves CPUs between cores and caches, and heat slows them down (docs/findings.md). So a [`Reading`] is taken before and after
-//! whatever is measured. It takes a fifth of a millisecond where two CPUs share a cache, and of more ranks no longer but for what each
-//! round of a barrier then takes: they share the rounds, and the bytes.
+//! whatever is measured. Of more ranks it takes no longer but for what each round of a barrier then takes: they share the rounds, and the
+//! bytes.
 
 use super::clock::Clock;
 use super::plans;
@@ -15,8 +15,8 @@ use lineweave_core::units::LINE;
 use serde::{Deserialize, Serialize};
 use std::hint::black_box;
 
-/// Bytes that rank 0 hands to all others together. On an EPYC whose two CPUs moved between caches, 256 KiB took 7 us or 15 to 70; with
-/// 16 KiB, which the cores fetch ahead, the two states overlapped.
+/// Bytes that rank 0 hands to all others together. On an EPYC whose two CPUs moved between caches the times of 256 KiB told the two states
+/// apart; those of 16 KiB, which the cores fetch ahead, overlapped.
 pub const COPIED: usize = 256 << 10;
 /// The fewest that it hands to each.
 const FEWEST: usize = 4 << 10;
