@@ -6,7 +6,9 @@
  * lines in caches. The medians decide.
  *
  * A barrier may be over sooner and let the program go on later: threads that share CPUs leave it in another order, and the one that the others wait
- * for next may be behind those that spin. So a block of eight, with what the program does between them, must not take longer here, by the median.
+ * for next may be behind those that spin. So a block of eight, with what the program does between them, must not take longer here: by the median, and,
+ * since that may happen in few blocks, by the mean of four times as many. The longest of either side does not count, in which another program may
+ * have had a CPU. Where the medians are lineweave's loss nothing more is compared.
  *
  * A thread notes its times in the slot of the barrier's number modulo 4. The team's first thread reads a barrier's times after the next barrier,
  * before which all have written theirs. They are overwritten four barriers later, to which nobody gets without that thread.
@@ -16,10 +18,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK = 8, LENGTH = 128, SLOTS = 4, MOST_THREADS = 512, SAMPLES = LENGTH / 2 };
+enum { BLOCK = 8, MEDIANS = 128, LENGTH = 512, SLOTS = 4, MOST_THREADS = 512, SAMPLES = MEDIANS / 2, BLOCKS = LENGTH / BLOCK / 2 };
 
-/* What a block may take more here: programs' own times vary by as much. */
-static const double LONGER = 1.1;
+/* What a block may take more here: the median of few, and the mean of all, by as much as the times of programs vary. */
+static const double LONGER_MEDIAN = 1.1, LONGER_MEAN = 1.02;
 
 struct times {
     _Alignas(LWO_APART) uint64_t arrived[SLOTS];
@@ -34,7 +36,7 @@ struct lwo_contest {
     uint32_t index, unread;
     int counts[2], blocks[2];
     /* Times of barriers, and of blocks from the end of their first barrier, which began this one. */
-    double samples[2][SAMPLES], lasted[2][SAMPLES / BLOCK];
+    double samples[2][SAMPLES], lasted[2][BLOCKS];
     uint64_t began;
     struct times times[];
 };
@@ -70,10 +72,10 @@ int lwo_verdict(int size, bool crowded, struct lwo_contest **claimed)
 
 bool lwo_contest_ours(uint32_t index) { return index < LENGTH && index / BLOCK % 2 == 0; }
 
-/* The first thread settles it after barrier LENGTH + 1, and all see that after the barrier that follows. */
+/* The first thread settles it by the barrier after the last that counts, MEDIANS or LENGTH, and all see that after the barrier that follows. */
 int lwo_contest_over(const struct lwo_contest *contest, uint32_t index)
 {
-    return index < LENGTH + 3 ? -1 : __atomic_load_n(&contest->verdict, __ATOMIC_ACQUIRE);
+    return index != MEDIANS + 3 && index < LENGTH + 3 ? -1 : __atomic_load_n(&contest->verdict, __ATOMIC_ACQUIRE);
 }
 
 uint32_t lwo_contest_begin(const struct lwo_contest *contest) { return contest->index; }
@@ -92,32 +94,63 @@ static double median(const double *values, int count)
     return count ? (sorted[(count - 1) / 2] + sorted[count / 2]) / 2 : 0;
 }
 
+static double mean_but_longest(const double *values, int count)
+{
+    double sum = 0, longest = 0;
+    for (int i = 0; i < count; i++) {
+        sum += values[i];
+        if (values[i] > longest) longest = values[i];
+    }
+    return count > 1 ? (sum - longest) / (count - 1) : 0;
+}
+
 static double barrier_ns(const struct lwo_contest *contest, int side) { return median(contest->samples[side], contest->counts[side]); }
 
-static double block_ns(const struct lwo_contest *contest, int side) { return median(contest->lasted[side], contest->blocks[side]); }
+/* Reads the times of one barrier. */
+static void read_barrier(struct lwo_contest *contest, uint32_t at)
+{
+    uint64_t arrived = 0, left = 0;
+    for (int i = 0; i < contest->size; i++) {
+        const struct times *times = &contest->times[i];
+        if (times->arrived[at % SLOTS] > arrived) arrived = times->arrived[at % SLOTS];
+        if (times->left[at % SLOTS] > left) left = times->left[at % SLOTS];
+    }
+    int side = lwo_contest_ours(at);
+    if (at % BLOCK == 0) contest->began = left;
+    else if (at < MEDIANS) contest->samples[side][contest->counts[side]++] = (double)left - (double)arrived;
+    if (at % BLOCK == BLOCK - 1 && contest->began) contest->lasted[side][contest->blocks[side]++] = (double)left - (double)contest->began;
+}
 
-/* Reads the times of barriers before `index`, and settles the contest when there is nothing left to read. */
+static bool faster_by_medians(const struct lwo_contest *contest)
+{
+    return barrier_ns(contest, 1) <= barrier_ns(contest, 0)
+        && median(contest->lasted[1], contest->blocks[1]) <= LONGER_MEDIAN * median(contest->lasted[0], contest->blocks[0]);
+}
+
+static bool faster_by_means(const struct lwo_contest *contest)
+{
+    return mean_but_longest(contest->lasted[1], contest->blocks[1]) <= LONGER_MEAN * mean_but_longest(contest->lasted[0], contest->blocks[0]);
+}
+
+/* Settles the contest as soon as what was read says who wins. */
+static void settle(struct lwo_contest *contest)
+{
+    int verdict = -1;
+    if (contest->unread == MEDIANS && !faster_by_medians(contest)) verdict = 0;
+    if (contest->unread == LENGTH) verdict = faster_by_means(contest);
+    if (verdict >= 0) __atomic_store_n(&contest->verdict, verdict, __ATOMIC_RELEASE);
+}
+
+/* Reads the times of barriers before `index`. */
 static void read_times(struct lwo_contest *contest, uint32_t index)
 {
-    for (; contest->unread < index; contest->unread++) {
-        uint32_t at = contest->unread;
+    while (contest->unread < index && contest->verdict < 0) {
+        uint32_t at = contest->unread++;
         if (at % BLOCK == 0) contest->began = 0;
         /* Where a slot was used again nothing can be read. */
-        if (at + SLOTS <= index || at >= LENGTH) continue;
-        uint64_t arrived = 0, left = 0;
-        for (int i = 0; i < contest->size; i++) {
-            const struct times *times = &contest->times[i];
-            if (times->arrived[at % SLOTS] > arrived) arrived = times->arrived[at % SLOTS];
-            if (times->left[at % SLOTS] > left) left = times->left[at % SLOTS];
-        }
-        int side = lwo_contest_ours(at);
-        if (at % BLOCK == 0) contest->began = left;
-        else contest->samples[side][contest->counts[side]++] = (double)left - (double)arrived;
-        if (at % BLOCK == BLOCK - 1 && contest->began) contest->lasted[side][contest->blocks[side]++] = (double)left - (double)contest->began;
+        if (at + SLOTS > index) read_barrier(contest, at);
+        settle(contest);
     }
-    if (contest->unread < LENGTH || contest->verdict >= 0) return;
-    int verdict = barrier_ns(contest, 1) <= barrier_ns(contest, 0) && block_ns(contest, 1) <= LONGER * block_ns(contest, 0);
-    __atomic_store_n(&contest->verdict, verdict, __ATOMIC_RELEASE);
 }
 
 void lwo_contest_arrive(struct lwo_contest *contest, int place, uint32_t index)

@@ -15,24 +15,30 @@ static uint64_t now;
 
 uint64_t lwo_now_ns(void) { return now; }
 
-/* What a barrier takes, and what the program does after it. */
+/* What a barrier takes, what the program does after it, and how much more it does after each so many. */
 struct side {
-    uint64_t barrier_ns, between_ns;
+    uint64_t barrier_ns, between_ns, more_ns;
+    uint32_t each;
 };
 
-static int hold(int size, struct side ours, struct side theirs)
+/* The verdict, and the barriers that it took. */
+static int hold(int size, struct side ours, struct side theirs, uint32_t *barriers)
 {
+    uint32_t counts[2] = {0, 0};
     struct lwo_contest *contest;
     lwo_verdict(size, false, &contest);
     for (uint32_t index = lwo_contest_begin(contest);; index++) {
         int over = lwo_contest_over(contest, index);
+        *barriers = index;
         if (over >= 0) return over;
-        const struct side *side = lwo_contest_ours(index) ? &ours : &theirs;
+        bool here = lwo_contest_ours(index);
+        const struct side *side = here ? &ours : &theirs;
         for (int place = size; place-- > 0;) lwo_contest_arrive(contest, place, index);
         now += side->barrier_ns;
         /* The first thread is the last to leave, so that the others have written. */
         for (int place = size; place-- > 0;) lwo_contest_leave(contest, place, index);
         now += side->between_ns;
+        if (side->each && ++counts[here] % side->each == 0) now += side->more_ns;
     }
 }
 
@@ -41,19 +47,24 @@ int main(void)
     static const struct {
         struct side ours, theirs;
         int verdict;
+        uint32_t most;
         const char *what;
     } cases[] = {
-        {{100, 0}, {200, 0}, 1, "a barrier that takes less wins"},
-        {{200, 0}, {100, 0}, 0, "a barrier that takes more loses"},
-        {{100, 1000000}, {200, 1000000}, 1, "what the program does counts for both"},
-        {{100, 1050000}, {200, 1000000}, 1, "as it varies by itself"},
-        {{100, 5000}, {200, 1000}, 0, "a program that goes on later loses"},
+        {{100, 0, 0, 0}, {200, 0, 0, 0}, 1, 600, "a barrier that takes less wins"},
+        {{200, 0, 0, 0}, {100, 0, 0, 0}, 0, 140, "a barrier that takes more loses soon"},
+        {{100, 1000000, 0, 0}, {200, 1000000, 0, 0}, 1, 600, "what the program does counts for both"},
+        {{100, 1010000, 0, 0}, {200, 1000000, 0, 0}, 1, 600, "as it varies by itself"},
+        {{100, 5000, 0, 0}, {200, 1000, 0, 0}, 0, 140, "a program that goes on later loses soon"},
+        {{100, 5000, 50000, 67}, {200, 5000, 0, 0}, 0, 600, "and so does one that stops at times"},
+        {{100, 5000, 50000, 67}, {200, 5000, 50000, 67}, 1, 600, "but not where it does so at the runtime, too"},
+        {{100, 5000, 5000000, 203}, {200, 5000, 0, 0}, 1, 600, "nor because of another program's time slice"},
     };
     int wrong = 0;
     for (int i = 0; i < (int)(sizeof cases / sizeof *cases); i++) {
-        int verdict = hold(i + 2, cases[i].ours, cases[i].theirs);
-        if (verdict == cases[i].verdict) continue;
-        fprintf(stderr, "%s: verdict %d\n", cases[i].what, verdict);
+        uint32_t barriers;
+        int verdict = hold(i + 2, cases[i].ours, cases[i].theirs, &barriers);
+        if (verdict == cases[i].verdict && barriers <= cases[i].most) continue;
+        fprintf(stderr, "%s: verdict %d after %u barriers\n", cases[i].what, verdict, barriers);
         wrong = 1;
     }
     return wrong;
