@@ -5,7 +5,7 @@ use super::timing::{Rules, Samples};
 use lineweave::internal::Scratch;
 use lineweave::Communicator;
 use lineweave::Error;
-use lineweave_core::profile::Unidentified;
+use lineweave_core::profile::{Cell, Stats, Unidentified};
 use lineweave_core::topology::{Cpu, Level};
 use std::collections::BTreeMap;
 
@@ -24,6 +24,17 @@ impl Key {
     pub fn with(mut self, name: &str, value: impl ToString) -> Key {
         self.factors.insert(name.to_owned(), value.to_string());
         self
+    }
+
+    /// As a profile has it.
+    pub fn cell(self, stats: Stats) -> Cell {
+        Cell {
+            probe: self.probe.to_owned(),
+            factors: self.factors,
+            unit: "ns".to_owned(),
+            stats,
+            flagged: Vec::new(),
+        }
     }
 }
 

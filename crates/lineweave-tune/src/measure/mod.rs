@@ -50,7 +50,7 @@ use pairs::Pairs;
 use pass::Passes;
 use random::Random;
 pub use state::of_another_state;
-use state::{Log, Visit};
+use state::{Log, Open};
 use std::time::{Duration, Instant};
 
 /// What to measure, and for how long.
@@ -115,13 +115,6 @@ const AGAIN: f64 = 0.25;
 /// Between two tries to do so: a machine that is in another state stays in it for a while.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// A cell while its samples come in.
-struct Open {
-    crew: usize,
-    task: Task,
-    visits: Vec<Visit>,
-}
-
 /// Measures. `progress` is called after each visit of a cell; nothing is printed.
 ///
 /// # Errors
@@ -162,7 +155,7 @@ pub fn measure(set: &ProbeSet, progress: &mut dyn FnMut(Progress)) -> Result<Pro
     };
     profile.cells.extend(log.cells(&crews));
     profile.cells.extend(cells.iter().flat_map(|open| log.closed(open)));
-    profile.cells.extend(pairs.cells().filter_map(|(key, samples)| Some(cell_of(key, samples.stats()?))));
+    profile.cells.extend(pairs.cells().filter_map(|(key, samples)| Some(key.cell(samples.stats()?))));
     gate::examine(&mut profile.cells);
     Ok(profile)
 }
@@ -212,21 +205,11 @@ fn offers(crew: &Crew, largest: usize) -> Offer {
     offer
 }
 
-fn cell_of(key: Key, stats: Stats) -> Cell {
-    Cell {
-        probe: key.probe.to_owned(),
-        factors: key.factors,
-        unit: "ns".to_owned(),
-        stats,
-        flagged: Vec::new(),
-    }
-}
-
 /// Probe `timer`: what a tick is, and what reading the clock costs.
 fn timer(clock: &Clock) -> Vec<Cell> {
     let cell = |what: &str, value: f64| {
         let key = Key::new("timer").with("what", what).with("source", clock.source());
-        Stats::of(&[value], 0).map(|stats| cell_of(key, stats))
+        Stats::of(&[value], 0).map(|stats| key.cell(stats))
     };
     [cell("tick", clock.tick_ns()), cell("read", clock.cost_ns())].into_iter().flatten().collect()
 }

@@ -3,9 +3,9 @@
 use super::cell::{Crew, Hand, Memory, Role};
 use super::gauge::{Gauge, Reading};
 use super::random::Random;
-use super::state::{Log, Taken, Visit, SECTION};
+use super::state::{Log, Open, Taken, Visit, SECTION};
 use super::timing::{Rules, Samples};
-use super::{budget_of, crowded, Open, ProbeSet, Progress};
+use super::{budget_of, crowded, ProbeSet, Progress};
 use lineweave::internal::Scratch;
 use lineweave::kernel::Operator;
 use lineweave::settings::Settings;

@@ -8,10 +8,9 @@
 //! 4. Cells of which too few visits count are visited again, while the machine is in that state.
 //! 5. A cell of which none counts keeps what was measured, and it and the profile say so.
 
-use super::cell::{Crew, Key, Role};
+use super::cell::{Crew, Key, Role, Task};
 use super::gauge::{Change, Figure, Reading};
 use super::timing::Samples;
-use super::{cell_of, Open};
 use lineweave_core::profile::{Cell, Stats, Unidentified};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -35,6 +34,13 @@ pub struct Taken {
     pub crew: usize,
     pub pass: usize,
     pub reading: Reading,
+}
+
+/// A cell while its samples come in.
+pub struct Open {
+    pub crew: usize,
+    pub task: Task,
+    pub visits: Vec<Visit>,
 }
 
 /// A visit of a cell.
@@ -111,7 +117,7 @@ impl Log {
         let Some(stats) = Stats::of(&kept.values, disturbed) else { return Vec::new() };
         let cell = |key: &Key| {
             let elsewhere = self.elsewhere(open).map(|change| format!("measured only while {change}"));
-            Cell { flagged: elsewhere.into_iter().collect(), ..cell_of(key.clone(), stats) }
+            Cell { flagged: elsewhere.into_iter().collect(), ..key.clone().cell(stats) }
         };
         open.task.keys.iter().map(cell).collect()
     }
@@ -158,7 +164,7 @@ impl Log {
                 let Some(stats) = Stats::of(&values, others.len()) else { continue };
                 let level = if crew.role == Role::Solo { "local" } else { crew.level.name() };
                 let key = Key::new("gauge").with("of", figure.name());
-                let mut cell = cell_of(key.with("ranks", crew.cpus.len()).with("level", level), stats);
+                let mut cell = key.with("ranks", crew.cpus.len()).with("level", level).cell(stats);
                 let times: Vec<f64> = others
                     .iter()
                     .filter_map(|t| self.change(t))
