@@ -70,6 +70,8 @@ impl Clock<'_> {
         let limit = Timespec::try_from(self.left().min(LOOK)).expect("a short time fits");
         match poll(polled, Some(&limit)) {
             Ok(_) | Err(Errno::INTR) => Ok(!self.left().is_zero()),
+            // Others may count on this rank by now, and memory may be there in a moment.
+            Err(Errno::NOMEM) => self.wait(Duration::from_millis(1)),
             Err(e) => Err(Error::system("waiting for the other ranks (poll)", e, "")),
         }
     }
