@@ -64,7 +64,7 @@ impl Figure {
     fn band(self) -> f64 {
         match self {
             Figure::Handshake => 2.0,
-            // Between cells, which leave more or less of the caches to it, it took 9 to 25 us while nothing moved.
+            // Between cells, which leave more or less of the caches to it, it took 8 to 25 us while nothing moved.
             Figure::Copy => 3.0,
             Figure::Clock => 1.25,
         }

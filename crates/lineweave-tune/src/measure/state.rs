@@ -15,7 +15,7 @@ use lineweave_core::profile::{Cell, Stats, Unidentified};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// How long cells are visited between two readings; one that takes longer has readings to itself. A reading takes a hundredth of it.
+/// How long cells are visited between two readings; one that takes longer has readings to itself.
 pub const SECTION: Duration = Duration::from_millis(20);
 /// Visits that are enough for a cell, as many as a quick measurement makes.
 pub const ENOUGH: usize = 3;
