@@ -3,6 +3,7 @@
  * from the host, but for what MPI leaves to it.
  */
 #include "expect.h"
+#include "parts.h"
 #include <mpi.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -54,29 +55,6 @@ static void letters_are_combined_as_by_the_host(void)
     MPI_Comm_free(&own);
 }
 
-/* A part of an array of three dimensions in C's order, made in one of the ways that programs make it. */
-static MPI_Datatype part_of(const int *sizes, const int *parts, const int *starts, bool fortran, bool large)
-{
-    MPI_Datatype type;
-    int lists[3][3], order = fortran ? MPI_ORDER_FORTRAN : MPI_ORDER_C;
-    for (int d = 0; d < 3; d++) {
-        int at = fortran ? 2 - d : d;
-        lists[0][at] = sizes[d];
-        lists[1][at] = parts[d];
-        lists[2][at] = starts[d];
-    }
-#if MPI_VERSION >= 4
-    MPI_Count counts[3][3];
-    for (int i = 0; i < 9; i++) counts[i / 3][i % 3] = lists[i / 3][i % 3];
-    if (large) MPI_Type_create_subarray_c(3, counts[0], counts[1], counts[2], order, MPI_INT, &type);
-    else
-#endif
-    MPI_Type_create_subarray(3, lists[0], lists[1], lists[2], order, MPI_INT, &type);
-    (void)large;
-    MPI_Type_commit(&type);
-    return type;
-}
-
 /* Rows become columns and rows again, as in a transform of fields: parts that lie in a row, parts that do not, and what is between stays. */
 static void parts_of_arrays_are_exchanged(void)
 {
@@ -120,17 +98,13 @@ static void parts_of_arrays_are_exchanged(void)
 /* The host ends a program that asks about such a type in the way of MPI-3. */
 static void types_with_large_counts_are_known(void)
 {
-#if MPI_VERSION >= 4
-    MPI_Datatype three;
-    MPI_Type_contiguous_c(3, MPI_INT, &three);
-    MPI_Type_commit(&three);
+    MPI_Datatype three = three_of(true);
     for (int turn = 0; turn < 10; turn++) {
         int data[] = {turn, rank == 0 ? 4 : 0, rank == 0 ? 5 : 0};
         MPI_Bcast(data, 1, three, 0, MPI_COMM_WORLD);
         EXPECT(data[0] == turn && data[1] == 4 && data[2] == 5);
     }
     MPI_Type_free(&three);
-#endif
 }
 
 /* The same bytes, described by each rank in its own way. */
