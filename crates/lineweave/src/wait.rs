@@ -256,7 +256,7 @@ impl Waiter {
         if !lost {
             affinity::home();
         }
-        let mut sleepy = lost && !self.has_other_work();
+        let mut sleepy = lost && !crate::progress::any();
         loop {
             if ready() {
                 return Ok(());
@@ -266,6 +266,10 @@ impl Waiter {
             until_hook = if yielding && until_hook > 0 { until_hook - 1 } else { YIELDS_A_HOOK - 1 };
             if !yielding || until_hook == 0 {
                 self.call_hook();
+                if self.hook.is_some() {
+                    // What a host library does there is no slice of another program's.
+                    looked = Instant::now();
+                }
             }
             crate::progress::turn();
             if spinning {
@@ -297,7 +301,7 @@ impl Waiter {
                 sleep(self.budget.sleep, waited);
             }
             let now = Instant::now();
-            if (spinning || yielding) && self.may_sleep() && !self.has_other_work() {
+            if (spinning || yielding) && self.may_sleep() && !crate::progress::any() {
                 self.slices.look(now, now - looked);
                 sleepy = self.slices.are_lost(now);
                 if sleepy {

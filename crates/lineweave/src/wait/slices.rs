@@ -60,6 +60,7 @@ mod tests {
     use crate::settings::Wait;
     use crate::sync::AtomicU64;
     use rustix::time::{clock_gettime, ClockId};
+    use std::sync::Arc;
 
     fn ms(ms: u64) -> Duration {
         Duration::from_millis(ms)
@@ -108,20 +109,45 @@ mod tests {
 
     #[test]
     fn a_rank_that_lost_slices_sleeps_where_it_would_spin() {
-        let (flag, sleepers) = (AtomicU64::new(0), AtomicU64::new(0));
-        let budget = Budget { spins: u32::MAX - 1, ..Budget::of(Wait::Auto, 2, 2) };
-        let mut waiter = Waiter::new(budget, WakeFence::Full);
-        waiter.slices.pause = Some((Instant::now() + Duration::from_secs(60), PAUSES.1));
-        let on_cpu = || Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).expect("a time");
-        let (started, before) = (Instant::now(), on_cpu());
-        std::thread::scope(|s| {
-            s.spawn(|| {
-                std::thread::sleep(ms(100));
-                Waiter::new(budget, WakeFence::Full).raise(&flag, 1, &sleepers);
+        for hooked in [false, true] {
+            let (flag, sleepers) = (AtomicU64::new(0), AtomicU64::new(0));
+            let budget = Budget { spins: u32::MAX - 1, ..Budget::of(Wait::Auto, 2, 2) };
+            let mut waiter = Waiter::new(budget, WakeFence::Full);
+            if hooked {
+                waiter.set_hook(Some(Box::new(|| {})));
+            }
+            waiter.slices.pause = Some((Instant::now() + Duration::from_secs(60), PAUSES.1));
+            let on_cpu = || Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).expect("a time");
+            let (started, before) = (Instant::now(), on_cpu());
+            std::thread::scope(|s| {
+                s.spawn(|| {
+                    std::thread::sleep(ms(100));
+                    Waiter::new(budget, WakeFence::Full).raise(&flag, 1, &sleepers);
+                });
+                assert_eq!(waiter.wait(&flag, 1, &sleepers, &mut Patience), Ok(()));
             });
+            let spent = on_cpu() - before;
+            assert!(spent < started.elapsed() / 2, "{spent:?} of the wait, hooked: {hooked}");
+        }
+    }
+
+    #[test]
+    fn what_a_hook_takes_is_no_lost_slice() {
+        // Real slices may be lost as well, but not at each try.
+        let kept = (0..20).any(|_| {
+            let (flag, sleepers) = (Arc::new(AtomicU64::new(0)), AtomicU64::new(0));
+            let mut waiter = Waiter::new(Budget::of(Wait::Auto, 2, 2), WakeFence::Full);
+            let (raised, mut calls) = (Arc::clone(&flag), 0);
+            waiter.set_hook(Some(Box::new(move || {
+                std::thread::sleep(SLICE * 2);
+                calls += 1;
+                if calls == 4 {
+                    crate::flag::raise(&raised, 1);
+                }
+            })));
             assert_eq!(waiter.wait(&flag, 1, &sleepers, &mut Patience), Ok(()));
+            waiter.slices.pause.is_none()
         });
-        let spent = on_cpu() - before;
-        assert!(spent < started.elapsed() / 2, "{spent:?} of the wait");
+        assert!(kept);
     }
 }
