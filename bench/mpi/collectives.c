@@ -3,10 +3,14 @@
  *
  *   collectives BUFFERS WINDOW_MS COLLECTIVE,.. BYTES,..
  *
- * Needs no header of an MPI: mpi/src/abi has what it uses. BUFFERS is `reuse`, the same buffers each time, or `fresh`, a walk
- * over 16 MiB and at least four sets as an application does. Each answer is checked first. Then batches follow each other,
+ * Needs no header of an MPI: mpi/src/abi has what it uses. BUFFERS is `reuse`, the same buffers each time, `fresh`, a walk
+ * over 16 MiB and at least four sets as an application does, or `worked`. Each answer is checked first. Then batches follow each other,
  * a barrier before each; a batch's time a call is the slowest rank's. Rank 0 prints a line a case: collective, bytes, and
  * the batches' ns a call.
+ *
+ * With `worked` the buffers are the same each time, and each rank works between two calls: it reads what it took, changes memory of its own,
+ * and writes what it gives next. A call lasts from the arrival of the last rank to the leaving of the last, and a batch's time is the median of
+ * its calls'.
  */
 #define _GNU_SOURCE
 #if defined(LWM_OPENMPI)
@@ -106,6 +110,45 @@ static double now_ns(void)
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
+/* Memory that a rank changes between two calls: more than a first-level cache holds, and no more than a second-level one. */
+static char own[256 << 10];
+/* What was read last, so that reading is not left out. */
+static volatile char seen;
+
+/* Calls of a batch at most, and batches. */
+enum { MOST_WORKED = 100, WORKED_BATCHES = 20 };
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Calls between other work. */
+static double batch_worked(enum kind kind, struct set set, size_t bytes, int calls)
+{
+    static double at[2 * MOST_WORKED], last[2 * MOST_WORKED];
+    static unsigned turn;
+    MPI_Barrier(world);
+    for (int i = 0; i < calls; i++) {
+        char read = 0;
+        for (size_t j = 0, out = taken(kind, bytes); j < out; j += 64) read ^= set.out[j];
+        seen = read;
+        for (size_t j = 0; j < sizeof own; j += 64) own[j] += (char)i;
+        /* Numbers of ordinary size, as sums of what is not one may take longer. */
+        double *in = (double *)set.in;
+        turn++;
+        for (size_t j = 0, n = given(kind, bytes) / 8; j < n; j++) in[j] = (double)(turn % 8);
+        at[i] = now_ns();
+        call(kind, set, bytes);
+        at[calls + i] = now_ns();
+    }
+    MPI_Allreduce(at, last, 2 * calls, real, maximum, world);
+    for (int i = 0; i < calls; i++) last[i] = last[calls + i] - last[i];
+    qsort(last, (size_t)calls, sizeof *last, by_value);
+    return (last[(calls - 1) / 2] + last[calls / 2]) / 2;
+}
+
 /* A batch's time a call, at the slowest rank. */
 static double batch(enum kind kind, const struct set *sets, int many, int *next, size_t bytes, int calls)
 {
@@ -120,10 +163,12 @@ static double batch(enum kind kind, const struct set *sets, int many, int *next,
     return slowest;
 }
 
-static void measure(enum kind kind, size_t bytes, int fresh, double window_ns)
+enum ways { REUSE, FRESH, WORKED };
+
+static void measure(enum kind kind, size_t bytes, enum ways ways, double window_ns)
 {
     size_t in = given(kind, bytes), out = taken(kind, bytes), a_set = in + out + 128;
-    int many = fresh ? (int)((16 << 20) / a_set) + 4 : 1, next = 0;
+    int many = ways == FRESH ? (int)((16 << 20) / a_set) + 4 : 1, next = 0;
     if (many > 4096) many = 4096;
     struct set *sets = malloc(sizeof *sets * (size_t)many);
     for (int i = 0; sets && i < many; i++) {
@@ -151,10 +196,11 @@ static void measure(enum kind kind, size_t bytes, int fresh, double window_ns)
     }
     int calls = (int)(1e6 / once);
     calls = calls < 2 ? 2 : calls > 10000 ? 10000 : calls;
+    if (ways == WORKED && calls > MOST_WORKED) calls = MOST_WORKED;
     if (rank == 0) printf("%s %zu", names[kind], bytes);
     spent = 0;
-    for (int i = 0; i < 200 && (i < 5 || spent < window_ns); i++) {
-        double one = batch(kind, sets, many, &next, bytes, calls);
+    for (int i = 0; ways == WORKED ? i < WORKED_BATCHES : i < 200 && (i < 5 || spent < window_ns); i++) {
+        double one = ways == WORKED ? batch_worked(kind, sets[0], bytes, calls) : batch(kind, sets, many, &next, bytes, calls);
         spent += one * calls;
         if (rank == 0) printf(" %.1f", one);
     }
@@ -169,6 +215,14 @@ static void measure(enum kind kind, size_t bytes, int fresh, double window_ns)
     free(sets);
 }
 
+/* Barriers until they have taken so long that lineweave has formed its team, which it does when calls have taken as long as a team costs. */
+static void settle(void)
+{
+    struct set none = {NULL, NULL};
+    int next = 0;
+    for (double spent = 0; spent < 2e7; spent += batch(BARRIER, &none, 1, &next, 0, 1000) * 1000) continue;
+}
+
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
@@ -180,11 +234,12 @@ int main(int argc, char **argv)
     MPI_Comm_rank(world, &rank);
     MPI_Comm_size(world, &ranks);
     if (argc != 5) {
-        fprintf(stderr, "collectives: expected reuse or fresh, a window in ms, collectives, sizes\n");
+        fprintf(stderr, "collectives: expected reuse, fresh or worked, a window in ms, collectives, sizes\n");
         MPI_Abort(world, 2);
     }
-    int fresh = strcmp(argv[1], "fresh") == 0;
+    enum ways ways = strcmp(argv[1], "fresh") == 0 ? FRESH : strcmp(argv[1], "worked") == 0 ? WORKED : REUSE;
     double window_ns = atof(argv[2]) * 1e6;
+    settle();
     for (int kind = 0; kind < KINDS; kind++) {
         char *found = strstr(argv[3], names[kind]);
         /* `reduce` is part of `allreduce`. */
@@ -194,9 +249,9 @@ int main(int argc, char **argv)
         for (int first = 1; (text = strsep(&rest, ",")); first = 0) {
             size_t bytes = strtoull(text, NULL, 10);
             if (kind == BARRIER) {
-                if (first) measure(kind, 0, 0, window_ns);
+                if (first) measure(kind, 0, ways == WORKED ? WORKED : REUSE, window_ns);
             } else if (!folds(kind) || bytes % 8 == 0) {
-                measure(kind, bytes, fresh, window_ns);
+                measure(kind, bytes, ways, window_ns);
             }
         }
         free(list);

@@ -42,7 +42,7 @@ pub struct Case {
     pub collective: String,
     /// Length of the message or of one block.
     pub bytes: usize,
-    /// `reuse` or `fresh`.
+    /// `reuse`, `fresh` or `worked`: `bench/mpi/collectives.c`.
     pub buffers: &'static str,
 }
 
@@ -241,7 +241,7 @@ pub fn measure(
 ) -> Result<Vec<Row>, String> {
     let mut rows: BTreeMap<(usize, bool, Case), Vec<f64>> = BTreeMap::new();
     for round in 0..order.launches {
-        for buffers in ["reuse", "fresh"] {
+        for buffers in ["reuse", "fresh", "worked"] {
             for (i, (mpi, program)) in mpis.iter().enumerate() {
                 // Who goes first changes from round to round.
                 for with in [round % 2 == 0, round % 2 != 0] {
