@@ -8,6 +8,7 @@ mod budget;
 mod rounds;
 mod sleep;
 mod slices;
+mod together;
 
 pub use budget::{Between, Budget, SLEEP};
 pub use rounds::{Rounds, EVERY};
@@ -19,6 +20,7 @@ use crate::sync::{spin_loop, AtomicU64};
 use sleep::sleep;
 use slices::Slices;
 use std::time::{Duration, Instant};
+use together::Together;
 
 /// What a waiting rank checks now and then.
 pub trait Vigil {
@@ -61,6 +63,7 @@ pub struct Waiter {
     order: WakeFence,
     hook: Option<ProgressHook>,
     slices: Slices,
+    together: Together,
 }
 
 impl std::fmt::Debug for Waiter {
@@ -84,7 +87,7 @@ const YIELDS_A_HOOK: u32 = 8;
 impl Waiter {
     /// With these budgets, waking peers in this way.
     pub fn new(budget: Budget, order: WakeFence) -> Waiter {
-        Waiter { budget, order, hook: None, slices: Slices::default() }
+        Waiter { budget, order, hook: None, slices: Slices::default(), together: together::APART }
     }
 
     /// The budgets in force.
@@ -100,6 +103,7 @@ impl Waiter {
     /// Changes the budgets.
     pub fn set_budget(&mut self, budget: Budget) {
         self.budget = budget;
+        self.together = together::APART;
     }
 
     /// A function to call while waiting.
@@ -203,7 +207,7 @@ impl Waiter {
         // Nearly every wait ends here.
         // A hook is called from the first look on: what a host library has to do can wait for some microseconds.
         let look = || goal.is_reached(flag).then_some(());
-        match look_for(spins.min(POLLS_A_LOOK), look, spin_loop) {
+        match look_for(spins.min(POLLS_A_LOOK).min(self.together.looks), look, spin_loop) {
             Some(()) => Ok(()),
             None => self.wait_long(flag, goal, sleepers, vigil),
         }
@@ -248,7 +252,8 @@ impl Waiter {
         let mut rounds = Rounds::default();
         rounds.due(start);
         let mut waited = Duration::ZERO;
-        let mut polls: u32 = POLLS_A_LOOK.min(self.budget.spins);
+        let spins = self.budget.spins.min(self.together.looks);
+        let mut polls: u32 = POLLS_A_LOOK.min(spins);
         let mut yields: u32 = 0;
         let mut until_hook: u32 = 0;
         let mut looked = start;
@@ -256,12 +261,19 @@ impl Waiter {
         if !lost {
             affinity::home();
         }
-        let mut sleepy = lost && !crate::progress::any();
+        let moves = self.may_sleep() && self.together.sleeps();
+        let mut sleepy = moves || lost && !crate::progress::any();
+        // Whether another thread ran in the first yield, where nothing was asked since.
+        let mut ran = false;
         loop {
             if ready() {
+                if !moves {
+                    self.together.ended(ran);
+                }
                 return Ok(());
             }
-            let spinning = !sleepy && polls < self.budget.spins;
+            ran = false;
+            let spinning = !sleepy && polls < spins;
             let yielding = !sleepy && !spinning && yields < self.budget.yields;
             until_hook = if yielding && until_hook > 0 { until_hook - 1 } else { YIELDS_A_HOOK - 1 };
             if !yielding || until_hook == 0 {
@@ -273,17 +285,20 @@ impl Waiter {
             }
             crate::progress::turn();
             if spinning {
-                for _ in 0..POLLS_A_LOOK.min(self.budget.spins - polls) {
+                for _ in 0..POLLS_A_LOOK.min(spins - polls) {
                     spin_loop();
                     if ready() {
+                        self.together.ended(false);
                         return Ok(());
                     }
                 }
-                if self.budget.spins != u32::MAX {
+                if spins != u32::MAX {
                     polls = polls.saturating_add(POLLS_A_LOOK);
                 }
             } else if yielding {
+                let first = (yields == 0 && self.may_sleep()).then(Instant::now);
                 rustix::thread::sched_yield();
+                ran = first.is_some_and(|before| before.elapsed() >= together::RUN);
                 // A look at the clock costs a tenth of a yield: now and then, and after the first ones, which say whether other
                 // programs have the CPU.
                 if self.budget.yields != u32::MAX {
