@@ -2,8 +2,7 @@
 //! beside what was measured there with each algorithm forced (`bench/record/xeon-16cpu`).
 //!
 //! Regret is how much slower the model's choice is than the best that was measured. The bounds are what was reached when this was written, rounded
-//! up: they hold the ground. Candidates were measured in the largest window that fits, and are predicted in the best one, which
-//! is part of the regret from 1 MiB on.
+//! up: they hold the ground. A forced algorithm runs in the largest window that fits, so that window's prediction stands beside what was measured.
 
 use lineweave_core::algorithm::{self, Problem};
 use lineweave_core::collective::Collective;
@@ -51,20 +50,22 @@ fn measured() -> Measured {
     all
 }
 
-/// What was both predicted and measured: (predicted, measured) of each candidate. Predictions are infinite of those that were not costed to the
-/// end, since they cannot be the choice.
+/// What was both predicted and measured: (predicted, measured) of each candidate, in the largest window that fits, as it was measured. Predictions are
+/// infinite of those that were not costed to the end, since they cannot be the choice.
 fn beside(model: &Model, question: &Question, measured: &BTreeMap<String, f64>) -> Vec<(f64, f64)> {
     let choice = list(model, question).expect("a choice");
-    let mut predicted: BTreeMap<String, f64> = BTreeMap::new();
+    let mut predicted: BTreeMap<String, (usize, f64)> = BTreeMap::new();
     for candidate in &choice.considered {
         let ns = if candidate.given_up { f64::INFINITY } else { candidate.predicted.0 };
         let params: Vec<String> = candidate.params.0.iter().map(|(k, v)| format!("{k}={v}")).collect();
-        let least = predicted
+        let largest = predicted
             .entry(named(&format!("{}({})", candidate.name, params.join(","))))
-            .or_insert(f64::INFINITY);
-        *least = least.min(ns);
+            .or_insert((candidate.window, ns));
+        if candidate.window > largest.0 {
+            *largest = (candidate.window, ns);
+        }
     }
-    measured.iter().filter_map(|(name, ns)| predicted.get(name).map(|p| (*p, *ns))).collect()
+    measured.iter().filter_map(|(name, ns)| predicted.get(name).map(|p| (p.1, *ns))).collect()
 }
 
 fn mean(list: &[f64]) -> f64 {
@@ -105,11 +106,11 @@ fn choices_among_many_ranks_are_near_the_best_measured() {
         println!("{collective}: mean regret {:.1} %", 100.0 * mean(regrets));
     }
     assert!(regrets.len() >= 66, "{}", regrets.len());
-    assert!(mean(&regrets) < 0.051 && median < 0.01, "{} {median}", mean(&regrets));
-    assert!(regrets[regrets.len() - 1] < 0.72, "{regrets:?}");
-    assert!(factor < 1.205, "{factor}");
+    assert!(mean(&regrets) < 0.0501 && median < 0.01, "{} {median}", mean(&regrets));
+    assert!(regrets[regrets.len() - 1] < 0.53, "{regrets:?}");
+    assert!(factor < 1.186, "{factor}");
     let most =
-        [("barrier", 0.059), ("bcast", 0.053), ("reduce", 0.061), ("allreduce", 0.05), ("alltoall", 0.01)];
+        [("barrier", 0.059), ("bcast", 0.083), ("reduce", 0.028), ("allreduce", 0.05), ("alltoall", 0.01)];
     for (collective, most) in most {
         assert!(mean(&by_collective[collective]) < most, "{by_collective:?}");
     }
