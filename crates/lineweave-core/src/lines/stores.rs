@@ -48,6 +48,9 @@ impl<T> Stores<T> {
     }
 
     /// When all have taken effect: those that wait leave `gap` apart, and the last of them takes `transfer`.
+    ///
+    /// Stores of bytes wait for that where a core's stores are not reordered with each other: on x86 (Intel SDM, volume 3A, "Memory Ordering"). On ARM and
+    /// POWER they may be earlier: a flag there waits for what is before it (`stlr`; `lwsync` and a store), and what follows may overtake it.
     pub fn have_landed(&self, now: Picos, gap: u64, transfer: u64) -> Picos {
         match (self.waiting.len() as u64, self.under_way) {
             (0, 0) => now,
