@@ -124,6 +124,15 @@ pub struct Playable {
     pub guarded: bool,
     /// Whether two ranks exchange a flag, with a word at most, and that is all: a call like the last one is then straight code.
     pub swaps: bool,
+    /// The most ranks that reach one rank's buffers by a system call.
+    pub attachers: usize,
+}
+
+/// Ranks that reach a rank's buffers by system calls: the last one seen, and how many.
+#[derive(Clone, Copy, Default)]
+struct Attachers {
+    last: Option<Rank>,
+    many: usize,
 }
 
 /// Bytes of a word.
@@ -203,6 +212,8 @@ struct Compiler<'a> {
     lens: Vec<usize>,
     len_numbers: Numbers<usize>,
     last_len: (usize, u32),
+    /// For each rank.
+    attachers: Vec<Attachers>,
 }
 
 /// A rank's buffers.
@@ -244,7 +255,11 @@ impl Compiler<'_> {
         Some(match region.space {
             Space::Acc => Operand::Near,
             Space::In | Space::Out if self.attach || !self.plan.direct => Operand::User,
-            Space::PeerIn(q) | Space::PeerOut(q) if self.attach => peer(q).map(|_| Operand::Attached)?,
+            Space::PeerIn(q) | Space::PeerOut(q) if self.attach => {
+                let of = self.attachers.get_mut(q.index())?;
+                of.many += usize::from(of.last.replace(own) != Some(own));
+                Operand::Attached
+            }
             Space::In => self.user(own, IN, region),
             Space::Out => self.user(own, OUT, region),
             Space::PeerIn(q) => self.user(peer(q)?, IN, region),
@@ -307,6 +322,7 @@ pub fn compile(plan: &Plan, line_bytes: usize, options: &Options) -> Result<Play
         lens: Vec::new(),
         len_numbers: Numbers::default(),
         last_len: (0, 0),
+        attachers: vec![Attachers::default(); plan.ranks],
     };
     // Ops without bytes have a length too.
     c.len(0);
@@ -347,5 +363,6 @@ pub fn compile(plan: &Plan, line_bytes: usize, options: &Options) -> Result<Play
         same_lines,
         guarded: plan.reuse == Reuse::Ring,
         swaps: stays && plan.ranks == 2 && plan.programs.iter().all(|ops| swaps(ops)),
+        attachers: c.attachers.iter().map(|of| of.many).max().unwrap_or(0),
     })
 }

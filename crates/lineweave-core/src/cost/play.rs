@@ -10,7 +10,7 @@ use super::rates::{Readings, Sitting};
 use super::schedule::{Agenda, Cpus};
 use super::term::{Part, Term};
 use super::trace::{Entry, Log};
-use super::transfer::streams;
+use super::transfer::{pinning, streams};
 use super::wires::{Seen, Wires};
 use super::{Cost, Options};
 use crate::model::Model;
@@ -61,6 +61,8 @@ pub(super) struct Player<'a> {
     pub(super) reached: Memory,
     pub(super) copies: Copies,
     pub(super) readings: Readings,
+    /// What a page costs besides that a system call copies, where others copy from the same buffers.
+    pub(super) pinning: f64,
     /// For each run, how many ranks have left it, and who waits for that.
     left: Vec<(usize, Vec<u32>)>,
     /// Bytes that each rank has put into shared buffers.
@@ -118,6 +120,7 @@ pub fn play(model: &Model, shape: &Shape, plan: &Plan, program: &Playable, optio
         copies: Copies::new(&program.ops, options.concurrent, &reach, &model.copy),
         reach,
         readings: Readings::new(),
+        pinning: pinning(&sitting, program.attachers),
         left: vec![(0, Vec::new()); options.runs],
         put: left.put,
         walked,

@@ -3,7 +3,7 @@
 use super::compile::Operand;
 use super::data::Met;
 use super::play::Player;
-use super::rates::Near;
+use super::rates::{Near, Sitting};
 use super::term::Term;
 use super::Options;
 use crate::model::{Model, Surface, LEAST_STREAMED};
@@ -17,6 +17,23 @@ const FLOWS: usize = 16 << 10;
 pub(super) fn streams(model: &Model, plan: &Plan, options: &Options) -> bool {
     let half = plan.half_of_all(options.message.max(plan.bytes)) as u64;
     model.nt_from.is_some_and(|from| half >= from) && !plan.rereads()
+}
+
+/// Bytes of a page, and pages that the kernel pins at once.
+const PAGE: usize = 4 << 10;
+const AT_ONCE: usize = 16;
+
+/// What a page costs besides that a system call copies, where several ranks copy from or to one rank's buffers. The kernel adds to the page's counter
+/// before it copies and takes that back after it, and holds the lock of the address space while it does so for some pages: atomic
+/// operations on lines that another of these ranks has had in between. The probe `attach` has one reader.
+pub(super) fn pinning(sitting: &Sitting<'_>, attachers: usize) -> f64 {
+    let last = sitting.cache.last().copied().unwrap_or(0);
+    let costs = sitting.rates.model.level(sitting.level(0, last)).0;
+    let own = costs.own_modified.unwrap_or(costs.own).value;
+    match attachers {
+        0 | 1 => 0.0,
+        _ => 2.0 * own * (1.0 + 1.0 / AT_ONCE as f64),
+    }
 }
 
 /// What fetching operands, or taking back a destination, adds to the time in private memory.
@@ -141,13 +158,13 @@ impl Player<'_> {
     }
 
     /// A copy by the kernel, at least as long as its share of one of all that its rank touches; as long as one within private memory
-    /// where it was not measured.
+    /// where it was not measured. With what its pages cost if others copy from the same buffers.
     fn attached(&mut self, rank: u32, len: usize, tau: usize) -> f64 {
         let model = self.wires.sitting.rates.model;
         let surface = model.attach.as_ref().unwrap_or(&model.copy);
         let reading = self.readings.at(surface, len, tau);
         self.extrapolated |= reading.extrapolated;
-        reading.nanos.max(self.share(surface, rank, len, tau))
+        reading.nanos.max(self.share(surface, rank, len, tau)) + self.pinning * len.div_ceil(PAGE) as f64
     }
 
     /// The share that `len` bytes have in an access to all that a rank touches.

@@ -106,6 +106,31 @@ fn copies_by_attach_are_as_far_as_all_of_them() {
     near(attached(MIB, 16 * MIB) - signal, 20.0 * MIB as f64);
 }
 
+/// Pages that several ranks copy from are pinned by each, and their counters were had by another in between.
+#[test]
+fn pages_that_several_attach_to_cost_transfers_of_their_counters() {
+    let mut model = model();
+    model.attach = Some(surface(&[(0, 0.0, 0.0), (MIB, 2.0 * MIB as f64, 0.0)]));
+    let attached = |by: &[usize]| {
+        let mut b = Builder::new(Collective::Bcast, "attached", &Params::new(), 3, 0, MIB, 1);
+        b.direct();
+        let f = b.flags("address", Layout::Alone, 1);
+        for &rank in by {
+            b.set(0, f.at(rank, 0), 1);
+            b.wait(rank, f.at(rank, 0), 1);
+            let from = Region::new(Space::PeerIn(Rank(0)), 0..MIB);
+            b.mov(rank, from, Region::new(Space::Out, 0..MIB));
+        }
+        let options = Options { runs: 1, attach: true, concurrent: false, ..Options::default() };
+        first(&model, &b.finish(), options)
+    };
+    let own = model.levels[0].own_modified.unwrap_or(model.levels[0].own).value;
+    let (alone, beside) = (attached(&[1]), attached(&[1, 2]));
+    // 256 pages, 16 at a time under the lock, two atomic operations for each.
+    let pinned = 2.0 * own * (256.0 + 16.0);
+    assert!((pinned..pinned + 1000.0).contains(&(beside - alone)), "{alone} {beside} {pinned}");
+}
+
 /// Rank 0 puts 16 KiB into a slot of `size` bytes, and rank 1 gets them.
 fn ring(size: usize) -> Plan {
     let mut b = Builder::new(Collective::Bcast, "ring", &Params::new(), 2, 0, 16 * KIB, 1);
