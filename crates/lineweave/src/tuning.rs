@@ -317,11 +317,8 @@ struct Measured {
 
 /// The shipped description nearest to this CPU, as a model.
 fn nearest(hardware: &Hardware) -> (Model, Origin) {
-    let machines = machine::shipped();
     let cpu = hardware.cpu_model.as_deref().unwrap_or("");
-    let (index, why) = machine::nearest(machines, cpu, std::env::consts::ARCH)
-        .unwrap_or((0, "no description names this CPU".to_owned()));
-    let machine = &machines[index];
+    let (machine, why) = machine::nearest(cpu, std::env::consts::ARCH);
     (Model::from_machine(machine), Origin::Machine { name: machine.name.clone(), why })
 }
 

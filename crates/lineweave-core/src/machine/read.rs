@@ -1,5 +1,6 @@
 //! Reading a machine file: every key known, every value with its status, every error with its line.
 
+use super::nearest::Head;
 use super::synthetic::topology;
 use super::tree::{document, Entry, Table};
 use super::{
@@ -186,6 +187,13 @@ fn patterns(table: Table<'_>) -> Read<Patterns> {
         table.get(key)?.items()?.iter().map(|item| item.text().map(str::to_lowercase)).collect()
     };
     Ok(Patterns { vendor: words("vendor")?, family: words("family")?, model: words("model")? })
+}
+
+/// What the beginning of a file says of the machines that it is for.
+pub(super) fn head(text: &str) -> Read<Head> {
+    let node = document(text)?;
+    let root = Table::root(&node, text)?;
+    Ok(Head { arch: root.get("arch")?.text()?.to_owned(), cpu: patterns(root.table("cpu")?)? })
 }
 
 /// The key of each level's transfer.

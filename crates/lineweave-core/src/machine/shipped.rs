@@ -1,7 +1,7 @@
 //! The descriptions that come with lineweave.
 
 use super::Machine;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 macro_rules! sources {
     ($($name:literal),* $(,)?) => {
@@ -34,15 +34,20 @@ pub const SOURCES: &[(&str, &str)] = sources![
     "intel-scc",
 ];
 
+fn parse((name, text): &(&str, &str)) -> Machine {
+    text.parse().unwrap_or_else(|e| panic!("the shipped machines/{name}.toml does not read: {e}"))
+}
+
 /// Every description, read once.
 pub fn shipped() -> &'static [Machine] {
-    static SHIPPED: LazyLock<Vec<Machine>> = LazyLock::new(|| {
-        let read = |(name, text): &(&str, &str)| {
-            text.parse().unwrap_or_else(|e| panic!("the shipped machines/{name}.toml does not read: {e}"))
-        };
-        SOURCES.iter().map(read).collect()
-    });
+    static SHIPPED: LazyLock<Vec<Machine>> = LazyLock::new(|| SOURCES.iter().map(parse).collect());
     &SHIPPED
+}
+
+/// One of them, without reading the others.
+pub(super) fn one(index: usize) -> &'static Machine {
+    static READ: [OnceLock<Machine>; SOURCES.len()] = [const { OnceLock::new() }; SOURCES.len()];
+    READ[index].get_or_init(|| parse(&SOURCES[index]))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use lineweave::settings::Settings;
 use lineweave::topology::{Hardware, Source};
 use lineweave::tuning::CHOICES_FILE;
 use lineweave_core::collective::Collective;
-use lineweave_core::machine::{nearest, shipped, Machine, Matrix};
+use lineweave_core::machine::{nearest, Machine, Matrix};
 use lineweave_core::model::Model;
 use lineweave_core::profile::{Fingerprint, Profile};
 use lineweave_core::select::Choices;
@@ -160,10 +160,8 @@ pub fn load(record: Option<&Path>, session: &mut Session) -> Result<Subject, Cli
         });
     }
     if let Some(r) = &record {
-        let machines = shipped();
-        let (i, why) = nearest(machines, &r.head.cpu, std::env::consts::ARCH)
-            .ok_or_else(|| CliError::NoProfile { looked: "there are no descriptions".to_owned() })?;
-        let name = machines[i].name.clone();
+        let (machine, why) = nearest(&r.head.cpu, std::env::consts::ARCH);
+        let name = machine.name.clone();
         return described(
             &name,
             given,
