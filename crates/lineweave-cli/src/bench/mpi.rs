@@ -170,6 +170,8 @@ impl Mpi {
             command.args(["-bind-to", "core"]);
         }
         command.arg("-n").arg(ranks.to_string());
+        // Each rank that is not bound would have a BLAS thread for each CPU, and they spin.
+        command.env("OMP_NUM_THREADS", "1");
         let mut path = self.prefix.join("bin").into_os_string();
         path.push(":");
         path.push(std::env::var_os("PATH").unwrap_or_default());
