@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 /// model, then its family; otherwise the first that is not made for any family (the generic ones).
 ///
 /// `cpu_model` is the CPU's name as the kernel gives it, `arch` the instruction set (`x86_64`, `aarch64`).
-/// Of the others only the head is read: to read all takes 5 ms, which every program without a profile would wait for.
+/// Of the others only the head is read: reading all took longer than the rest of what a first team takes.
 pub fn nearest(cpu_model: &str, arch: &str) -> (&'static Machine, String) {
     static HEADS: LazyLock<Vec<Head>> = LazyLock::new(|| {
         let head = |&(name, text): &(&str, &str)| {
