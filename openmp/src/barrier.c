@@ -31,7 +31,6 @@
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <sched.h>
-#include <stdlib.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -73,19 +72,22 @@ static void futex_wake(uint32_t *word, int many) { syscall(SYS_futex, word, FUTE
 
 void lwo_barrier_open(void) { fences = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) != 0; }
 
+static size_t bytes_of(int size) { return sizeof(struct lwo_barrier) + (size_t)size * sizeof(struct place); }
+
 struct lwo_barrier *lwo_barrier_new(int size, uint64_t run)
 {
-    size_t bytes = sizeof(struct lwo_barrier) + (size_t)size * sizeof(struct place);
-    void *memory = NULL;
-    if (posix_memalign(&memory, LWO_APART, bytes) != 0) return NULL;
-    struct lwo_barrier *barrier = __builtin_memset(memory, 0, bytes);
+    struct lwo_barrier *barrier = lwo_memory(bytes_of(size));
+    if (!barrier) return NULL;
     barrier->room = size;
     barrier->leave_from = UINT64_MAX;
     barrier->release = (uint32_t)run << 1;
     return barrier;
 }
 
-void lwo_barrier_free(struct lwo_barrier *barrier) { free(barrier); }
+void lwo_barrier_free(struct lwo_barrier *barrier)
+{
+    if (barrier) lwo_memory_free(barrier, bytes_of(barrier->room));
+}
 
 int lwo_barrier_room(const struct lwo_barrier *barrier) { return barrier ? barrier->room : 0; }
 

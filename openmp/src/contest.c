@@ -48,14 +48,13 @@ static struct lwo_contest *contest_of(int size, bool crowded)
     struct lwo_contest **at = &contests[crowded][size];
     struct lwo_contest *found = __atomic_load_n(at, __ATOMIC_ACQUIRE);
     if (found) return found;
-    void *memory = NULL;
     size_t bytes = sizeof(struct lwo_contest) + (size_t)size * sizeof(struct times);
-    if (posix_memalign(&memory, LWO_APART, bytes) != 0) return NULL;
-    struct lwo_contest *made = memset(memory, 0, bytes);
+    struct lwo_contest *made = lwo_memory(bytes);
+    if (!made) return NULL;
     made->verdict = lwo_race ? -1 : 1;
     made->size = size;
     if (__atomic_compare_exchange_n(at, &found, made, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) return made;
-    free(made);
+    lwo_memory_free(made, bytes);
     return found;
 }
 

@@ -81,10 +81,22 @@ static const void *library_of(const void *function)
     return function && dladdr(function, &info) ? info.dli_fbase : NULL;
 }
 
+/* Functions that only one of the runtimes has, as the loader found them: null where it is not there. */
+extern void GOMP_offload_register(void) __attribute__((weak));
+extern void __kmpc_global_thread_num(void) __attribute__((weak));
+
+/* The runtime's function. One that it does not have is not looked for: the loader would keep its error in the program's heap. */
+static void *find(const char *name)
+{
+    if (!__kmpc_global_thread_num && strncmp(name, "__kmpc_", 7) == 0) return NULL;
+    if (!GOMP_offload_register && strncmp(name, "GOMP_target_", 12) == 0) return NULL;
+    return dlsym(RTLD_NEXT, name);
+}
+
 /* Whether there is one runtime, and it is known. */
 static bool host_open(void)
 {
-#define H(result, name, parameters) *(void **)&lwo_host.name = dlsym(RTLD_NEXT, #name);
+#define H(result, name, parameters) *(void **)&lwo_host.name = find(#name);
 #include "host.def"
 #undef H
     const void *gnu = library_of((const void *)lwo_host.GOMP_parallel), *llvm = library_of((const void *)lwo_host.__kmpc_fork_call);

@@ -48,6 +48,12 @@ extern bool lwo_race;
 
 uint64_t lwo_now_ns(void);
 
+/* ---- memory (memory.c) ---- */
+
+/* Pages of zeros, at the start of a page; null without memory. */
+void *lwo_memory(size_t bytes);
+void lwo_memory_free(void *memory, size_t bytes);
+
 /* ---- what is counted (report.c): barriers of teams, whatever their threads ---- */
 
 enum lwo_reason {

@@ -13,7 +13,6 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <stdlib.h>
 
 __thread struct lwo_me lwo_me;
 
@@ -75,7 +74,7 @@ static void give_back(void *nothing)
     for (struct lwo_team *team = free_teams, *next; team; team = next) {
         next = team->next;
         lwo_barrier_free(team->barrier);
-        free(team);
+        lwo_memory_free(team, sizeof *team);
     }
     free_teams = NULL;
 }
@@ -89,9 +88,8 @@ static struct lwo_team *take_team(void)
         free_teams = team->next;
         return team;
     }
-    void *memory = NULL;
-    if (posix_memalign(&memory, LWO_APART, sizeof *team) != 0) return NULL;
-    team = __builtin_memset(memory, 0, sizeof *team);
+    team = lwo_memory(sizeof *team);
+    if (!team) return NULL;
     pthread_once(&once, make_key);
     /* Any value that is not null, so that the thread's end frees its teams. */
     pthread_setspecific(at_exit, team);

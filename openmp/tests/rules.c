@@ -8,6 +8,7 @@
 #define _GNU_SOURCE
 #include <omp.h>
 #include <pthread.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -322,6 +323,17 @@ static void part_late(void)
     }
 }
 
+/* Where the program's memory comes to lie in its heap, before a region and after it. */
+static void part_heap(void)
+{
+    add((long)((uintptr_t)malloc(24) % 4096));
+#pragma omp parallel num_threads(threads)
+    {
+#pragma omp barrier
+    }
+    add((long)((uintptr_t)malloc(24) % 4096 * 4096));
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -330,7 +342,7 @@ int main(int argc, char **argv)
     } parts[] = {{"barriers", part_barriers}, {"sizes", part_sizes}, {"loops", part_loops},   {"nested", part_nested},
                  {"several", part_several},   {"tasks", part_tasks}, {"helped", part_helped}, {"cancel", part_cancel},
                  {"fork", part_fork},         {"exit", part_exit},   {"late", part_late},
-                 {"reductions", part_reductions}};
+                 {"reductions", part_reductions}, {"heap", part_heap}};
     threads = argc == 3 ? atoi(argv[2]) : 0;
     for (size_t i = 0; i < sizeof parts / sizeof *parts && threads > 0 && threads <= MOST; i++) {
         if (strcmp(argv[1], parts[i].name) != 0) continue;
