@@ -7,8 +7,9 @@
  *
  * A barrier may be over sooner and let the program go on later: threads that share CPUs leave it in another order, and the one that the others wait
  * for next may be behind those that spin. So a block of eight, with what the program does between them, must not take longer here: by the median, and,
- * since that may happen in few blocks, by the mean of four times as many. The longest of either side does not count, in which another program may
- * have had a CPU. Where the medians are lineweave's loss nothing more is compared.
+ * since that may happen in few blocks, by the mean of three times as many that follow. What a program does once as it begins, such as binding its threads,
+ * takes as long as many blocks, and is over by then. The longest of either side does not count, in which another program may have had a CPU. Where
+ * the medians are lineweave's loss nothing more is compared.
  *
  * A thread notes its times in the slot of the barrier's number modulo 4. The team's first thread reads a barrier's times after the next barrier,
  * before which all have written theirs. They are overwritten four barriers later, to which nobody gets without that thread.
@@ -19,6 +20,8 @@
 #include <string.h>
 
 enum { BLOCK = 8, MEDIANS = 128, LENGTH = 512, SLOTS = 4, MOST_THREADS = 512, SAMPLES = MEDIANS / 2, BLOCKS = LENGTH / BLOCK / 2 };
+/* The first block of the means: in the one before, the medians were looked at. */
+enum { FIRST_OF_MEANS = MEDIANS / BLOCK / 2 + 1 };
 
 /* What a block may take more here: the median of few, and the mean of all, by as much as the times of programs vary. */
 static const double LONGER_MEDIAN = 1.1, LONGER_MEAN = 1.02;
@@ -96,11 +99,11 @@ static double median(const double *values, int count)
 static double mean_but_longest(const double *values, int count)
 {
     double sum = 0, longest = 0;
-    for (int i = 0; i < count; i++) {
+    for (int i = FIRST_OF_MEANS; i < count; i++) {
         sum += values[i];
         if (values[i] > longest) longest = values[i];
     }
-    return count > 1 ? (sum - longest) / (count - 1) : 0;
+    return count > FIRST_OF_MEANS + 1 ? (sum - longest) / (count - FIRST_OF_MEANS - 1) : 0;
 }
 
 static double barrier_ns(const struct lwo_contest *contest, int side) { return median(contest->samples[side], contest->counts[side]); }
