@@ -48,6 +48,8 @@ struct place {
     struct flags rounds[ROUNDS];
     /* 1 while the thread sleeps or is about to. */
     _Alignas(LWO_APART) uint32_t sleeps;
+    /* Its last run when its last region ended. */
+    _Alignas(LWO_APART) uint64_t run;
 };
 
 struct lwo_barrier {
@@ -87,8 +89,13 @@ struct lwo_barrier *lwo_barrier_new(int size, uint64_t run)
     barrier->room = size;
     barrier->leave_from = UINT64_MAX;
     barrier->release = (uint32_t)run << 1;
+    barrier->places[0].run = run;
     return barrier;
 }
+
+uint64_t lwo_barrier_run(const struct lwo_barrier *barrier, int place) { return barrier->places[place].run; }
+
+void lwo_barrier_keep(struct lwo_barrier *barrier, int place, uint64_t run) { barrier->places[place].run = run; }
 
 void lwo_barrier_free(struct lwo_barrier *barrier)
 {

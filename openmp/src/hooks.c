@@ -105,7 +105,7 @@ void __kmpc_end_reduce(struct ident *loc, int32_t gtid, void *lock)
 
 static void enter_body(void *data)
 {
-    struct lwo_work *work = data;
+    const struct lwo_work *work = data;
     struct lwo_me saved;
     lwo_enter(work, &saved);
     work->body(work->data);
@@ -114,18 +114,18 @@ static void enter_body(void *data)
 
 /* A region that GCC compiled: its code and data, or ours, which enters the team, as the first two arguments. */
 #define REGION(body, data, CALL)                                                                                                          \
-    struct lwo_work work;                                                                                                                 \
+    struct lwo_region region;                                                                                                             \
     bool looks = lwo_active;                                                                                                              \
-    work.met = false;                                                                                                                     \
-    if (looks) lwo_region_begin((const void *)body, &work);                                                                               \
-    if (looks && work.team) {                                                                                                             \
-        work.body = body;                                                                                                                 \
-        work.data = data;                                                                                                                 \
+    region.work = NULL;                                                                                                                   \
+    if (looks) lwo_region_begin((const void *)body, &region);                                                                             \
+    if (region.work) {                                                                                                                    \
+        LWO_SET(region.work->body, body);                                                                                                 \
+        LWO_SET(region.work->data, data);                                                                                                 \
         body = enter_body;                                                                                                                \
-        data = &work;                                                                                                                     \
+        data = region.work;                                                                                                               \
     }                                                                                                                                     \
     CALL;                                                                                                                                 \
-    if (looks) lwo_region_end(&work)
+    if (looks) lwo_region_end(&region)
 
 void GOMP_parallel(lwo_body *body, void *data, unsigned threads, unsigned flags)
 {
@@ -136,7 +136,7 @@ unsigned GOMP_parallel_reductions(lwo_body *body, void *data, unsigned threads, 
 {
     unsigned result;
     REGION(body, data, {
-        if (data == &work) work.reductions = *(void **)work.data;
+        if (region.work) LWO_SET(region.work->reductions, *(void **)region.work->data);
         result = LWO_REAL(GOMP_parallel_reductions)(body, data, threads, flags);
     });
     return result;
@@ -196,19 +196,19 @@ static void fork_plainly(fork_function *fork, struct ident *loc, int32_t count, 
 
 static void fork_call(fork_function *fork, struct ident *loc, int32_t count, lwo_micro *micro, void **a)
 {
-    struct lwo_work work;
+    struct lwo_region region;
     bool looks = lwo_active;
-    work.met = false;
-    if (looks) lwo_region_begin((const void *)micro, &work);
-    if (looks && work.team) {
-        work.count = count;
-        work.micro = micro;
-        work.data = a;
-        fork(loc, 1, (lwo_micro *)enter_micro, &work);
+    region.work = NULL;
+    if (looks) lwo_region_begin((const void *)micro, &region);
+    if (region.work) {
+        LWO_SET(region.work->count, count);
+        LWO_SET(region.work->micro, micro);
+        LWO_SET(region.work->data, (void *)a);
+        fork(loc, 1, (lwo_micro *)enter_micro, region.work);
     } else {
         fork_plainly(fork, loc, count, micro, a);
     }
-    if (looks) lwo_region_end(&work);
+    if (looks) lwo_region_end(&region);
 }
 
 static __attribute__((noinline)) void fork_many(struct ident *loc, int32_t count, lwo_micro *micro, va_list list,

@@ -78,6 +78,9 @@ struct lwo_barrier;
 
 /* For up to `size` threads that begin after run `run`. Null without memory. */
 struct lwo_barrier *lwo_barrier_new(int size, uint64_t run);
+/* The last run of a place, kept from one region to the next. */
+uint64_t lwo_barrier_run(const struct lwo_barrier *barrier, int place);
+void lwo_barrier_keep(struct lwo_barrier *barrier, int place, uint64_t run);
 void lwo_barrier_free(struct lwo_barrier *barrier);
 /* How many it is for, at most. */
 int lwo_barrier_room(const struct lwo_barrier *barrier);
@@ -140,27 +143,34 @@ void lwo_task(void);
 /* What the team of this thread counted in a region that has not ended; null in other threads than its first. */
 const struct lwo_count *lwo_unfinished(void);
 
-/* A region that is under way, on the stack of the thread that began it: what its threads read when they come lies on one line. */
+/* What a region's threads read when they come, on one line of its team. A region that is begun again in the same place finds it as it is, and where
+ * nothing is written, the others need not fetch the line. */
 struct lwo_work {
     /* The first word of what the code takes, where libgomp looks for the reductions of tasks. */
-    _Alignas(64) void *reductions;
-    struct lwo_team *team; /* null: its threads need not enter */
+    _Alignas(LWO_APART) void *reductions;
+    struct lwo_team *team;
     struct lwo_me *first;
-    uint64_t run;
     int level, count;
     /* Its code, and what that takes: data, or `count` arguments. */
     lwo_body *body;
     lwo_micro *micro;
     void *data;
-    /* The first thread's: what it was in before, and whether it came to a barrier. */
-    struct lwo_me saved;
-    bool met;
 };
-void lwo_region_begin(const void *code, struct lwo_work *work);
-void lwo_region_end(struct lwo_work *work);
+#define LWO_SET(field, value)                                                                                                             \
+    do {                                                                                                                                  \
+        if ((field) != (value)) (field) = (value);                                                                                        \
+    } while (0)
+
+/* A region that is under way, on the stack of the thread that began it. */
+struct lwo_region {
+    struct lwo_work *work; /* null: its threads need not enter */
+    struct lwo_me saved;   /* what the thread was in before */
+};
+void lwo_region_begin(const void *code, struct lwo_region *region);
+void lwo_region_end(const struct lwo_region *region);
 /* One of its threads comes and goes. */
 void lwo_enter(const struct lwo_work *work, struct lwo_me *saved);
-void lwo_exit(struct lwo_work *work, const struct lwo_me *saved);
+void lwo_exit(const struct lwo_work *work, const struct lwo_me *saved);
 
 /* Between looks at what another thread writes. */
 static inline void lwo_relax(void)

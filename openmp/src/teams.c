@@ -3,7 +3,8 @@
  *
  * A region's threads run its code between `lwo_enter` and `lwo_exit`, so each knows its team. Where code came to no barrier when it
  * first ran, its regions begin and end as without this library, until one of their barriers is seen. The team's struct belongs to
- * the thread that begins the region, which uses it again for its next one. The first thread that comes to a barrier decides for all, for
+ * the thread that begins the region, which uses it again for its next one. What threads bring to a region, they find in their own lines: where
+ * CPUs are far apart each line that they fetch takes as long as a barrier. The first thread that comes to a barrier decides for all, for
  * this region and for those after it that have as many threads, unless a contest is not over.
  *
  * A thread may be in a region that is not known here, within one that is: another runtime's functions, a region of one thread, code that
@@ -16,6 +17,9 @@
 
 __thread struct lwo_me lwo_me;
 
+/* Regions whose lines a team keeps. */
+enum { WORKS = 16 };
+
 struct lwo_team {
     /* What was decided, for teams of `decided` threads; 0 while nothing is, and UNDER_WAY while a thread decides. A decision that may be
      * another one in the next region is taken back at the region's end; any other is only read there. */
@@ -27,9 +31,10 @@ struct lwo_team {
     struct lwo_barrier *barrier;
     /* The thread's that begins the regions: what it knew when it left the last one, and what it counts. */
     _Alignas(LWO_APART) struct lwo_team *next;
-    uint64_t run;
     uint32_t index;
+    bool met; /* whether it came to a barrier of this region */
     struct lwo_count count;
+    struct lwo_work works[WORKS]; /* by the region's code */
 };
 
 #define UNDER_WAY (-1)
@@ -44,9 +49,11 @@ static struct {
     int known;
 } codes[CODES];
 
+static size_t hash_of(const void *code) { return ((uintptr_t)code * 0x9e3779b97f4a7c15u) >> 52; }
+
 static int *known_of(const void *code)
 {
-    uintptr_t at = ((uintptr_t)code * 0x9e3779b97f4a7c15u) >> 52;
+    size_t at = hash_of(code);
     for (int i = 0; i < 8; i++) {
         size_t slot = (at + (unsigned)i) % CODES;
         const void *there = __atomic_load_n(&codes[slot].code, __ATOMIC_RELAXED);
@@ -96,30 +103,34 @@ static struct lwo_team *take_team(void)
     return team;
 }
 
-void lwo_region_begin(const void *code, struct lwo_work *work)
+void lwo_region_begin(const void *code, struct lwo_region *region)
 {
-    work->saved = lwo_me;
-    work->team = NULL;
+    region->saved = lwo_me;
+    region->work = NULL;
     int *known = known_of(code);
     lwo_me = (struct lwo_me){.known = known};
     bool barren = known && __atomic_load_n(known, __ATOMIC_RELAXED) == HAS_NONE;
     if (barren || __atomic_load_n(&tasks_seen, __ATOMIC_RELAXED)) return;
-    work->team = take_team();
-    if (!work->team) return;
-    work->first = &lwo_me;
-    work->run = work->team->run;
-    work->level = lwo_host.omp_get_level() + 1;
+    struct lwo_team *team = take_team();
+    if (!team) return;
+    team->met = false;
+    struct lwo_work *work = &team->works[hash_of(code) % WORKS];
+    int level = lwo_host.omp_get_level() + 1;
+    LWO_SET(work->team, team);
+    LWO_SET(work->first, &lwo_me);
+    LWO_SET(work->level, level);
+    region->work = work;
 }
 
-void lwo_region_end(struct lwo_work *work)
+void lwo_region_end(const struct lwo_region *region)
 {
-    struct lwo_team *team = work->team;
     int *known = lwo_me.known;
-    lwo_me = work->saved;
-    if (!team) return;
-    int now = work->met ? HAS_BARRIERS : HAS_NONE;
+    lwo_me = region->saved;
+    if (!region->work) return;
+    struct lwo_team *team = region->work->team;
+    int now = team->met ? HAS_BARRIERS : HAS_NONE;
     if (known && __atomic_load_n(known, __ATOMIC_RELAXED) == UNKNOWN) __atomic_store_n(known, now, __ATOMIC_RELAXED);
-    if (work->met) {
+    if (team->met) {
         lwo_add(&team->count);
         team->count = (struct lwo_count){0};
         /* Nothing is written in most regions, as the others would wait for the line. */
@@ -134,16 +145,18 @@ void lwo_region_end(struct lwo_work *work)
 void lwo_enter(const struct lwo_work *work, struct lwo_me *saved)
 {
     *saved = lwo_me;
-    lwo_me = (struct lwo_me){.team = work->team, .run = work->run, .level = work->level, .is_first = work->first == &lwo_me};
+    lwo_me = (struct lwo_me){.team = work->team, .level = work->level, .is_first = work->first == &lwo_me};
 }
 
-void lwo_exit(struct lwo_work *work, const struct lwo_me *saved)
+void lwo_exit(const struct lwo_work *work, const struct lwo_me *saved)
 {
-    if (lwo_me.is_first && lwo_me.mode != UNDECIDED) {
-        work->met = true;
-        /* The others took theirs when they entered, and at the first barrier. */
-        work->team->run = lwo_me.run;
-        work->team->index = lwo_me.index;
+    struct lwo_team *team = work->team;
+    if (lwo_me.mode != UNDECIDED) {
+        if (team->barrier) lwo_barrier_keep(team->barrier, lwo_me.place, lwo_me.run);
+        if (lwo_me.is_first) {
+            team->met = true;
+            team->index = lwo_me.index;
+        }
     }
     lwo_me = *saved;
 }
@@ -156,11 +169,14 @@ static void decide_for_all(struct lwo_team *team, int size)
     team->reason = LWO_CANCEL;
     if (lwo_host.omp_get_cancellation()) return;
     team->reason = LWO_OTHER;
+    /* All begin after the run of the first thread, which was in all regions of the team and has not come to a barrier of this one. */
+    uint64_t run = team->barrier ? lwo_barrier_run(team->barrier, 0) : 0;
     if (lwo_barrier_room(team->barrier) < size) {
         lwo_barrier_free(team->barrier);
-        team->barrier = lwo_barrier_new(size, lwo_me.run);
+        team->barrier = lwo_barrier_new(size, run);
         if (!team->barrier) return;
     }
+    for (int i = 1; i < size; i++) lwo_barrier_keep(team->barrier, i, run);
     int verdict = lwo_verdict(size, team->crowded, &team->contest);
     if (team->contest) team->mode = CONTEST;
     if (verdict == 1) team->mode = OURS;
@@ -183,6 +199,7 @@ static void decide_mine(struct lwo_team *team, int size)
     }
     lwo_me.place = lwo_host.omp_get_thread_num();
     lwo_me.size = size;
+    if (team->barrier) lwo_me.run = lwo_barrier_run(team->barrier, lwo_me.place);
     if (team->contest) lwo_me.index = lwo_contest_begin(team->contest);
     lwo_me.mode = team->mode;
 }
