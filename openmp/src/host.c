@@ -15,6 +15,7 @@
 #include <string.h>
 #include <strings.h>
 #include <time.h>
+#include <unistd.h>
 
 struct lwo_host lwo_host;
 const char *lwo_host_title;
@@ -122,19 +123,28 @@ static bool host_open(void)
 
 /* ---- settings ---- */
 
-/* CPUs of this process, or its share of them where a launcher of MPI put several beside each other. */
+static int cpus_of(pid_t process)
+{
+    cpu_set_t set;
+    return sched_getaffinity(process, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
+}
+
+/* CPUs of this process. Where a launcher of MPI put several beside each other, it is the parent, as `lineweave run` becomes the program: this one has a
+ * share of the launcher's CPUs, but no more than it was bound to. */
 static int count_cpus(void)
 {
     static const char *const beside[] = {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "PMI_LOCAL_SIZE"};
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
-    int cpus = CPU_COUNT(&set);
+    int own = cpus_of(0), share = own;
     for (size_t i = 0; i < sizeof beside / sizeof *beside; i++) {
         const char *text = getenv(beside[i]);
         int ranks = text ? atoi(text) : 0;
-        if (ranks > 1) return cpus / ranks > 0 ? cpus / ranks : 1;
+        if (ranks < 2) continue;
+        int launcher = cpus_of(getppid());
+        share = (launcher > own ? launcher : own) / ranks;
+        break;
     }
-    return cpus;
+    if (share > own) share = own;
+    return share > 1 ? share : 1;
 }
 
 static void open_library(void) __attribute__((constructor));
