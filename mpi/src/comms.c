@@ -5,7 +5,7 @@
  * used again, never given back: who finds one by a stale slot sees another handle in it and looks it up properly.
  */
 #define _GNU_SOURCE
-#include "lwm.h"
+#include "bases.h"
 #include "nodes.h"
 #include "started.h"
 
@@ -197,7 +197,7 @@ void lwm_comms_close(void)
         comm->way = LWM_AWAY;
         comm->why = LWM_WHY_INACTIVE;
     }
-    lwm_teams_close();
+    lwm_bases_close();
     lwm_same_close();
     lwm_agree_close();
 }

@@ -264,7 +264,6 @@ void lwm_comms_close(void);
 /* ---- their teams (teams.c) ---- */
 
 extern MPI_Group lwm_world_group;
-void lwm_teams_close(void);
 /* Lets the host move messages while a rank waits in lineweave; a hook of lineweave's, hence the argument. */
 void lwm_progress(void *unused);
 /* Counts a call of a new communicator that every rank went into, and makes its team when that is due. Called by all ranks directly

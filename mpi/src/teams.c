@@ -15,10 +15,9 @@
  *    ever.
  */
 #define _GNU_SOURCE
-#include "lwm.h"
+#include "bases.h"
 #include "nodes.h"
 
-#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,23 +25,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Of the teams below; never held across a call of the host. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t meetings;
 
 /* CPUs of a mask that are passed on: more are left out. */
 #define CPUS 1024
-
-/* A team whose ranks met, and in whose memory communicators of some of them are made. */
-struct base {
-    lw_site *site;
-    uint64_t id;      /* 0: none */
-    int size, *world; /* each rank of the team in MPI_COMM_WORLD */
-    bool sure;        /* all of its ranks are known to have it */
-};
-/* Beyond so many teams that have no ranks of one another, ranks meet again. */
-enum { BASES = 16 };
-static struct base bases[BASES];
 
 /* What a team has cost rank 0 of late, in nanoseconds; before there was one, about what one costs on machines that are known. */
 static uint64_t team_ns = 3000000;
@@ -139,76 +125,6 @@ static void make_started(struct lwm_comm *comm)
     else if (made) lw_comm_free(made);
 }
 
-/* Whether a base has all these ranks of MPI_COMM_WORLD, and which of its ranks they are. */
-static bool covers(const struct base *base, const int *world, int many, int *ranks)
-{
-    for (int at = 0; at < many; at++) {
-        int r = 0;
-        while (r < base->size && base->world[r] != world[at]) r++;
-        if (r == base->size) return false;
-        if (ranks) ranks[at] = r;
-    }
-    return true;
-}
-
-/* Keeps a team whose ranks met, for communicators of its ranks; not where one that all prefer has them (`find`). */
-static void keep(lw_comm *team, const char *name, const int *world, int size)
-{
-    struct base made = {.size = size, .world = malloc(sizeof *world * (size_t)size)};
-    if (!made.world || lw_comm_site(team, &made.site) != LW_OK) {
-        free(made.world);
-        return;
-    }
-    memcpy(made.world, world, sizeof *world * (size_t)size);
-    made.id = 0xcbf29ce484222325u;
-    for (; *name; name++) made.id = (made.id ^ (unsigned char)*name) * 0x100000001b3u;
-    made.id |= 2;
-    pthread_mutex_lock(&lock);
-    int i = 0;
-    while (i < BASES && bases[i].id && !(bases[i].id < made.id && covers(&bases[i], world, size, NULL))) i++;
-    bool kept = i < BASES && bases[i].id == 0;
-    if (kept) bases[i] = made;
-    pthread_mutex_unlock(&lock);
-    if (kept) return;
-    lw_site_free(made.site);
-    free(made.world);
-}
-
-/* Of the teams that have all these ranks of MPI_COMM_WORLD the one with the least number, and which of its ranks they are. Threads that
- * meet at the same time keep theirs in another order at each rank; that number is one for all. Teams stay until MPI_Finalize. */
-static struct base find(const int *world, int many, int *ranks)
-{
-    struct base found = {0};
-    pthread_mutex_lock(&lock);
-    for (int i = 0; i < BASES && bases[i].id; i++) {
-        bool better = !found.id || bases[i].id < found.id;
-        if (better && covers(&bases[i], world, many, NULL)) found = bases[i];
-    }
-    pthread_mutex_unlock(&lock);
-    if (found.id) covers(&found, world, many, ranks);
-    return found;
-}
-
-/* The team with this number, which is sure, and which of its ranks these are. */
-static struct base sure(uint64_t id, const int *world, int many, int *ranks)
-{
-    struct base found = {0};
-    pthread_mutex_lock(&lock);
-    for (int i = 0; i < BASES; i++) {
-        if (bases[i].id == id) found = bases[i];
-    }
-    pthread_mutex_unlock(&lock);
-    if (found.id) covers(&found, world, many, ranks);
-    return found;
-}
-
-static void make_sure(uint64_t id)
-{
-    pthread_mutex_lock(&lock);
-    for (int i = 0; i < BASES; i++) bases[i].sure = bases[i].sure || bases[i].id == id;
-    pthread_mutex_unlock(&lock);
-}
-
 /* Ranks of a communicator that are on this one's node, in its order. */
 struct local {
     int many, mine, first;
@@ -239,7 +155,7 @@ static lw_comm *join_at(struct lwm_comm *comm, const struct local *local, lw_sit
     return made[TEAM];
 }
 
-static bool take_places(const struct base *base, const struct local *local, uint64_t places[LWM_PLACES])
+static bool take_places(const struct lwm_base *base, const struct local *local, uint64_t places[LWM_PLACES])
 {
     for (int i = 0; i < LWM_PLACES; i++) {
         if (lw_site_place(base->site, local->in_base, local->many, &places[i]) != LW_OK) return false;
@@ -251,17 +167,17 @@ static bool take_places(const struct base *base, const struct local *local, uint
 static bool join_sure(struct lwm_comm *comm, const struct local *local, bool fine, lw_comm **team)
 {
     if (!comm->board || local->many < comm->size) return false;
-    struct base base = {0};
+    struct lwm_base base = {0};
     uint64_t places[LWM_PLACES] = {0}, told = UNSURE;
     if (comm->rank == 0) {
-        base = find(local->world, local->many, local->in_base);
+        base = lwm_base_find(local->world, local->many, local->in_base);
         if (base.id && base.sure && take_places(&base, local, places)) told = base.id;
         lwm_agree_tell(comm->board, told, places);
     } else {
         told = lwm_agree_told(comm->board, places);
     }
     if (told == UNSURE) return false;
-    if (comm->rank != 0) base = sure(told, local->world, local->many, local->in_base);
+    if (comm->rank != 0) base = lwm_base_sure(told, local->world, local->many, local->in_base);
     comm->shares = true;
     if (fine) *team = join_at(comm, local, base.site, places);
     else lw_site_decline(base.site, places, LWM_PLACES, local->in_base, local->many);
@@ -278,7 +194,7 @@ static lw_comm *join(struct lwm_comm *comm, const struct local *local, bool *fin
         return team;
     }
     /* Who is alone needs none. */
-    struct base base = local->many > 1 ? find(local->world, local->many, local->in_base) : (struct base){.id = UNSURE};
+    struct lwm_base base = local->many > 1 ? lwm_base_find(local->world, local->many, local->in_base) : (struct lwm_base){.id = UNSURE};
     struct offer mine = {.fine = *fine, .base = base.id, .board = comm->board != NULL}, *offers = malloc(sizeof mine * (size_t)comm->size);
     /* Who has no memory cannot take part in the exchange, nor tell the others. */
     if (!offers) lwm_host.Abort(comm->handle, 1);
@@ -296,7 +212,7 @@ static lw_comm *join(struct lwm_comm *comm, const struct local *local, bool *fin
     }
     if (*known && *fine && base.site) team = join_at(comm, local, base.site, offers[local->first].places);
     comm->shares = told && boards;
-    if (team && comm->shares && local->many == base.size) make_sure(base.id);
+    if (team && comm->shares && local->many == base.size) lwm_base_make_sure(base.id);
     free(offers);
     return team;
 }
@@ -322,7 +238,7 @@ static lw_comm *meet(struct lwm_comm *comm, const struct local *local)
         } else {
             lw_comm_set_progress(team, lwm_progress, NULL);
             __atomic_fetch_add(&lwm_setup[LWM_MET], 1, __ATOMIC_RELAXED);
-            keep(team, name, local->world, local->many);
+            lwm_base_keep(team, name, local->world, local->many);
         }
     }
     free(there);
@@ -403,13 +319,4 @@ void lwm_comm_came(struct lwm_comm *comm, bool fine)
 {
     comm->calls++;
     if (is_due(comm)) lwm_comm_settle(comm, fine);
-}
-
-void lwm_teams_close(void)
-{
-    for (int i = 0; i < BASES; i++) {
-        lw_site_free(bases[i].site);
-        free(bases[i].world);
-        bases[i] = (struct base){0};
-    }
 }
