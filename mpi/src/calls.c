@@ -17,8 +17,8 @@
 struct lwm_count lwm_counts[LWM_KINDS][LWM_CLASSES];
 uint64_t lwm_setup[LWM_SETUP];
 
-/* Turns of a contest: each side's first is to warm up, and its fastest other one counts, so that one interruption decides nothing. Who
- * is within a fiftieth of the host keeps the call. */
+/* Turns of a contest: each side's first is to warm up, and its fastest other one counts, so that one interruption decides nothing. Of long calls
+ * each half of a turn counts by itself: in as long a time something interrupts many turns. Who is within a fiftieth of the host keeps the call. */
 #define TURNS 8
 /* The race classes of 1 KiB and of 256 KiB. Turns of short messages are long, so that ranks run ahead of each other in them as they
  * will later. */
@@ -100,9 +100,8 @@ static void settle_race(struct lwm_call *call, const long long ns[2], uint32_t m
     struct lwm_race *race = call->race;
     race->left = calls_to_next(race->contest, race->pace);
     race->contest++;
-    race->calls = 0;
-    race->turn = 0;
-    race->turn_ns = race->best_ns[0] = race->best_ns[1] = 0;
+    race->calls = race->turn = race->turn_ns = race->half_ns = 0;
+    memset(race->best_ns, 0, sizeof race->best_ns);
     race->host = ns[0] > ns[1] + ns[1] / 50;
     struct lwm_count *count = &lwm_counts[call->kind][call->size_class];
     uint64_t size = (uint64_t)call->comm->size;
@@ -119,7 +118,8 @@ static bool is_over(struct lwm_call *call)
     bool last = race->turn >= TURNS, look = race->turn == 1 && looks(race->calls) && race->calls != race->looked_calls;
     if (!last && !look) return false;
     uint32_t many = calls_a_turn(race->contest, 0, race->pace);
-    long long mine[3] = {(long long)race->best_ns[0], (long long)race->best_ns[1], race->loose}, all[3] = {0, 0, 0};
+    uint64_t *ours = race->best_ns[0], *theirs = race->best_ns[1];
+    long long mine[3] = {(long long)(ours[0] + ours[1]), (long long)(theirs[0] + theirs[1]), race->loose}, all[3] = {0};
     uint64_t now = lwm_now_ns(), spent = whole_turns(race) ? now - race->began_ns : race->turn_ns;
     if (look) mine[1] = (long long)((spent - race->looked_ns) * many / (race->calls - race->looked_calls));
     if (race->contest == 0) mine[2] = race->loose > TURNS / 2;
@@ -145,8 +145,7 @@ static void agree_on_pace(struct lwm_call *call)
     if (lwm_host.Allreduce(&mine, &all, 1, lwm_host.long_long, lwm_host.sum, call->comm->handle) != 0) return;
     long long ns = all / call->comm->size;
     race->pace = ns > LONG_NS ? LONG : ns > SHORT_NS ? SHORT + 1 : SHORT;
-    race->calls = 0;
-    race->turn_ns = 0;
+    race->calls = race->turn_ns = 0;
 }
 
 /* Whose turn it is; true for lineweave's. */
@@ -175,16 +174,19 @@ static void ran(struct lwm_call *call, uint64_t took)
     uint32_t many = calls_a_turn(race->contest, race->turn, race->pace);
     race->turn_ns += took;
     if (race->pace == 0 && race->calls == 0) race->looked_ns = took;
-    if (++race->calls < many) return;
+    bool half = ++race->calls == many / 2 && race->pace >= LONG;
+    if (race->calls < many && !half) return;
     uint64_t all = lwm_now_ns() - race->began_ns;
     if (whole_turns(race)) race->turn_ns = all;
-    else if (race->contest == 0 && all > 2 * race->turn_ns + (uint64_t)CLOCK_NS * many) race->loose++;
+    else if (!half && race->contest == 0 && all > 2 * race->turn_ns + (uint64_t)CLOCK_NS * many) race->loose++;
     /* The first turns count until there is another. */
-    uint64_t ns = race->turn_ns * calls_a_turn(race->contest, 0, race->pace) / many, *best = &race->best_ns[race->turn % 2];
+    uint64_t ns = (race->turn_ns - race->half_ns) * calls_a_turn(race->contest, 0, race->pace) / many;
+    uint64_t *best = &race->best_ns[race->turn % 2][half ? 0 : 1];
     if (race->turn < 4 || ns < *best) *best = ns;
+    race->half_ns = half ? race->turn_ns : 0;
+    if (half) return;
     if (race->turn < TURNS) race->turn++;
-    race->calls = 0;
-    race->turn_ns = 0;
+    race->calls = race->turn_ns = 0;
 }
 
 bool lwm_mine(struct lwm_call *call, size_t bytes, bool alike)

@@ -171,7 +171,8 @@ struct lwm_race {
     uint8_t clear;        /* looks in a row at which lineweave was far ahead */
     uint32_t looked_calls;
     uint64_t began_ns, looked_ns;  /* the turn under way; of it, until the last look */
-    uint64_t turn_ns, best_ns[2];  /* of the turn under way; of the fastest one of ours and of the host's */
+    uint64_t turn_ns, half_ns;     /* of the turn under way; of its first half, if it is over and halves count */
+    uint64_t best_ns[2][2];        /* of ours and of the host's: of the fastest first half, where halves count, and of the fastest rest */
 };
 
 /* A call that was made last and may come again, on predefined types and operators: what it is for lineweave, so that it is recognised
