@@ -1,5 +1,6 @@
 //! A plan with its flags, lines and shared buffers numbered densely, ready to be played.
 
+use super::attachers::Attachers;
 use super::numbers::{number, Numbers};
 use super::pieces::{Access, Buffers, Pieces};
 use super::Options;
@@ -124,15 +125,8 @@ pub struct Playable {
     pub guarded: bool,
     /// Whether two ranks exchange a flag, with a word at most, and that is all: a call like the last one is then straight code.
     pub swaps: bool,
-    /// The most ranks that reach one rank's buffers by a system call.
+    /// The most ranks that reach one rank's buffers by system calls at once.
     pub attachers: usize,
-}
-
-/// Ranks that reach a rank's buffers by system calls: the last one seen, and how many.
-#[derive(Clone, Copy, Default)]
-struct Attachers {
-    last: Option<Rank>,
-    many: usize,
 }
 
 /// Bytes of a word.
@@ -212,8 +206,7 @@ struct Compiler<'a> {
     lens: Vec<usize>,
     len_numbers: Numbers<usize>,
     last_len: (usize, u32),
-    /// For each rank.
-    attachers: Vec<Attachers>,
+    attachers: Attachers,
 }
 
 /// A rank's buffers.
@@ -256,8 +249,7 @@ impl Compiler<'_> {
             Space::Acc => Operand::Near,
             Space::In | Space::Out if self.attach || !self.plan.direct => Operand::User,
             Space::PeerIn(q) | Space::PeerOut(q) if self.attach => {
-                let of = self.attachers.get_mut(q.index())?;
-                of.many += usize::from(of.last.replace(own) != Some(own));
+                self.attachers.call(own, q, region)?;
                 Operand::Attached
             }
             Space::In => self.user(own, IN, region),
@@ -322,7 +314,7 @@ pub fn compile(plan: &Plan, line_bytes: usize, options: &Options) -> Result<Play
         lens: Vec::new(),
         len_numbers: Numbers::default(),
         last_len: (0, 0),
-        attachers: vec![Attachers::default(); plan.ranks],
+        attachers: Attachers::of(plan.ranks),
     };
     // Ops without bytes have a length too.
     c.len(0);
@@ -363,6 +355,6 @@ pub fn compile(plan: &Plan, line_bytes: usize, options: &Options) -> Result<Play
         same_lines,
         guarded: plan.reuse == Reuse::Ring,
         swaps: stays && plan.ranks == 2 && plan.programs.iter().all(|ops| swaps(ops)),
-        attachers: c.attachers.iter().map(|of| of.many).max().unwrap_or(0),
+        attachers: c.attachers.at_once(),
     })
 }

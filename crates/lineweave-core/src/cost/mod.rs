@@ -21,6 +21,7 @@
 //! Valid for plans that `verify` accepts. Memory bandwidth beyond L(m, tau), and interference of other
 //! programs, are outside.
 
+mod attachers;
 mod before;
 mod compile;
 mod copies;

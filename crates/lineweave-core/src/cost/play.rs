@@ -101,6 +101,7 @@ pub fn play(model: &Model, shape: &Shape, plan: &Plan, program: &Playable, optio
         Memory::of(each, takes_over)
     };
     let (slots, reached) = (memory(&program.slots), memory(&program.reached));
+    let pinning = pinning(&sitting, program.attachers);
     let left = leave(program, &sitting.cache, takes_over, slots, reached);
     let apart = apart(plan, options);
     let reach = program.reach(plan, options.message, apart);
@@ -120,12 +121,12 @@ pub fn play(model: &Model, shape: &Shape, plan: &Plan, program: &Playable, optio
         copies: Copies::new(&program.ops, options.concurrent, &reach, &model.copy),
         reach,
         readings: Readings::new(),
-        pinning: pinning(&sitting, program.attachers),
+        pinning: pinning.nanos,
         left: vec![(0, Vec::new()); options.runs],
         put: left.put,
         walked,
         streams: streams(model, plan, options),
-        extrapolated: false,
+        extrapolated: pinning.extrapolated,
         agenda: Agenda::new(Cpus::of(shape), model.wake.yielding.value),
         log: Log::new(options.trace, ranks),
         wires: Wires::new(sitting, program, left.lines, options.trace),

@@ -6,7 +6,7 @@ use super::play::Player;
 use super::rates::{Near, Sitting};
 use super::term::Term;
 use super::Options;
-use crate::model::{Model, Surface, LEAST_STREAMED};
+use crate::model::{Model, Reading, Surface, LEAST_STREAMED, PAGE};
 use crate::plan::Plan;
 use crate::topology::Level;
 
@@ -19,20 +19,21 @@ pub(super) fn streams(model: &Model, plan: &Plan, options: &Options) -> bool {
     model.nt_from.is_some_and(|from| half >= from) && !plan.rereads()
 }
 
-/// Bytes of a page, and pages that the kernel pins at once.
-const PAGE: usize = 4 << 10;
+/// Pages that the kernel pins at once.
 const AT_ONCE: usize = 16;
 
-/// What a page costs besides that a system call copies, where several ranks copy from or to one rank's buffers. The kernel adds to the page's counter
-/// before it copies and takes that back after it, and holds the lock of the address space while it does so for some pages: atomic
-/// operations on lines that another of these ranks has had in between. The probe `attach` has one reader.
-pub(super) fn pinning(sitting: &Sitting<'_>, attachers: usize) -> f64 {
+/// What a page costs besides that a system call copies, where so many ranks copy from or to one rank's buffers at once: as measured. Or else what
+/// is known of it: the kernel adds to the page's counter before it copies and takes that back after it, and holds the lock of the address space
+/// while it does so for some pages: atomic operations on lines that another of these ranks has had in between.
+pub(super) fn pinning(sitting: &Sitting<'_>, attachers: usize) -> Reading {
+    let known = |nanos: f64| Reading { nanos, extrapolated: false };
     let last = sitting.cache.last().copied().unwrap_or(0);
     let costs = sitting.rates.model.level(sitting.level(0, last)).0;
     let own = costs.own_modified.unwrap_or(costs.own).value;
-    match attachers {
-        0 | 1 => 0.0,
-        _ => 2.0 * own * (1.0 + 1.0 / AT_ONCE as f64),
+    match (attachers, &sitting.rates.model.pinning) {
+        (0 | 1, _) => known(0.0),
+        (_, Some(measured)) => measured.at(PAGE, attachers),
+        (_, None) => known(2.0 * own * (1.0 + 1.0 / AT_ONCE as f64)),
     }
 }
 

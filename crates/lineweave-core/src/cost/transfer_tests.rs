@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::collective::Collective;
-use crate::model::{Fitted, Surface, Values};
+use crate::model::{Fitted, Surface, Values, PAGE};
 use crate::plan::{Builder, Layout, Params, Region, Space};
 
 const KIB: usize = 1 << 10;
@@ -106,29 +106,50 @@ fn copies_by_attach_are_as_far_as_all_of_them() {
     near(attached(MIB, 16 * MIB) - signal, 20.0 * MIB as f64);
 }
 
-/// Pages that several ranks copy from are pinned by each, and their counters were had by another in between.
+/// Pages that several ranks copy from are pinned by each, and their counters were had by another in between; that costs what it was measured to.
 #[test]
-fn pages_that_several_attach_to_cost_transfers_of_their_counters() {
+fn pages_that_several_attach_to_cost_what_was_measured_or_transfers_of_their_counters() {
     let mut model = model();
     model.attach = Some(surface(&[(0, 0.0, 0.0), (MIB, 2.0 * MIB as f64, 0.0)]));
-    let attached = |by: &[usize]| {
-        let mut b = Builder::new(Collective::Bcast, "attached", &Params::new(), 3, 0, MIB, 1);
+    let attached = |model: &Model, by: &[usize], apart: bool| {
+        let ranks = 1 + by.len();
+        let mut b = Builder::new(Collective::Bcast, "attached", &Params::new(), ranks, 0, MIB, 1);
         b.direct();
         let f = b.flags("address", Layout::Alone, 1);
         for &rank in by {
             b.set(0, f.at(rank, 0), 1);
             b.wait(rank, f.at(rank, 0), 1);
-            let from = Region::new(Space::PeerIn(Rank(0)), 0..MIB);
-            b.mov(rank, from, Region::new(Space::Out, 0..MIB));
+            // All the same half first, or every other rank the other one.
+            let earlier = usize::from(apart && rank % 2 == 0);
+            for half in [earlier, 1 - earlier] {
+                let bytes = half * MIB / 2..(half + 1) * MIB / 2;
+                let from = Region::new(Space::PeerIn(Rank(0)), bytes.clone());
+                b.mov(rank, from, Region::new(Space::Out, bytes));
+            }
         }
         let options = Options { runs: 1, attach: true, concurrent: false, ..Options::default() };
-        first(&model, &b.finish(), options)
+        first(model, &b.finish(), options)
     };
     let own = model.levels[0].own_modified.unwrap_or(model.levels[0].own).value;
-    let (alone, beside) = (attached(&[1]), attached(&[1, 2]));
+    let (alone, beside) = (attached(&model, &[1], false), attached(&model, &[1, 2], false));
     // 256 pages, 16 at a time under the lock, two atomic operations for each.
     let pinned = 2.0 * own * (256.0 + 16.0);
     assert!((pinned..pinned + 1000.0).contains(&(beside - alone)), "{alone} {beside} {pinned}");
+    // Where that was measured it takes what it did: by two, by four, and between them; by two where others copy something else meanwhile.
+    let page = |nanos: f64| Fitted::assumed(nanos);
+    model.pinning = Some(Surface {
+        bytes: vec![PAGE as u64],
+        taus: vec![2, 4],
+        cost: vec![vec![page(100.0), page(500.0)]],
+    });
+    assert_eq!(attached(&model, &[1], false), alone);
+    for (by, apart, each) in
+        [(2, false, 100.0), (3, false, 300.0), (4, false, 500.0), (2, true, 100.0), (4, true, 100.0)]
+    {
+        let by: Vec<usize> = (1..=by).collect();
+        let (pinned, more) = (256.0 * each, attached(&model, &by, apart) - alone);
+        assert!((pinned..pinned + 1000.0).contains(&more), "{by:?} {apart} {more} {pinned}");
+    }
 }
 
 /// Rank 0 puts 16 KiB into a slot of `size` bytes, and rank 1 gets them.

@@ -8,9 +8,6 @@ use crate::topology::Level;
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-/// Half the width of a 95 % interval, in standard errors.
-const HALF_WIDTHS: f64 = 1.96;
-
 /// A cell's median with its interval.
 pub fn fitted(cell: &Cell) -> Fitted {
     let s = &cell.stats;
@@ -20,8 +17,7 @@ pub fn fitted(cell: &Cell) -> Fitted {
 /// A standard error from the interval. Quantised timers give intervals of width zero: a cell is never
 /// believed beyond a thousandth of itself, or it would outvote all others.
 pub fn sigma(cell: &Cell) -> f64 {
-    let s = &cell.stats;
-    ((s.ci_high - s.ci_low) / (2.0 * HALF_WIDTHS)).max(s.median.abs() * 1e-3).max(1e-3)
+    fitted(cell).sigma().max(cell.stats.median.abs() * 1e-3).max(1e-3)
 }
 
 /// The cells of a probe, with typed access to their factors.

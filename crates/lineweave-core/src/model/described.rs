@@ -183,6 +183,7 @@ impl Model {
             tricks: Vec::new(),
             nt_from: None,
             attach: None,
+            pinning: None,
             unidentified: missing.0,
             residuals: Vec::new(),
         }

@@ -217,6 +217,46 @@ fn what_many_ranks_tell_is_read_and_derived_where_it_is_missing() {
     assert!(why("fold[tau > 1]").is_some_and(|w| w.contains("slowed as copies are")));
 }
 
+/// What a page takes longer by several readers comes out of cells of some sizes, beside one reader's, which stay as they are.
+#[test]
+fn pages_that_several_attach_to_are_found_and_derived_where_they_are_missing() {
+    let mut p = profile(&mut Noise(7), 1e-6);
+    let alone = |bytes: u32| 600.0 + 0.1 * f64::from(bytes);
+    let page = |readers: u32| 90.0 + 25.0 * f64::from(readers);
+    for bytes in [64 << 10, 256 << 10, 1 << 20] {
+        let f = |readers: u32| [("bytes", s(bytes)), ("level", s("l3")), ("readers", s(readers))];
+        for readers in [2, 3, 7] {
+            let ns = alone(bytes) + page(readers) * f64::from(bytes) / PAGE as f64;
+            p.cells.push(cell("attach", &f(readers), ns, 1e-6, &mut Noise(9)));
+        }
+        if bytes != 256 << 10 {
+            p.cells.push(cell("attach", &f(1)[..2], alone(bytes), 1e-6, &mut Noise(9)));
+        }
+    }
+    let close = |a: f64, b: f64| assert!((a / b - 1.0).abs() < 1e-2, "{a} is not {b}");
+    let missing =
+        |model: &Model| model.unidentified.iter().find(|u| u.what == "attach[readers > 1]").cloned();
+    let model = fit(&p).unwrap();
+    let attach = model.attach.as_ref().unwrap();
+    assert_eq!((attach.taus.as_slice(), attach.bytes.len()), ([1].as_slice(), 2));
+    close(attach.at(1 << 20, 1).nanos, alone(1 << 20));
+    let measured = model.pinning.as_ref().unwrap();
+    assert_eq!(measured.taus, [2, 3, 7]);
+    [2, 3, 5, 7]
+        .into_iter()
+        .for_each(|readers| close(measured.at(PAGE, readers).nanos, page(readers as u32)));
+    assert_eq!(missing(&model), None);
+    assert_eq!(Model::from_json(&model.to_json()).as_ref(), Ok(&model));
+
+    // A profile of one reader, and its model's text, which has no such key.
+    p.cells.retain(|c| !c.factors.contains_key("readers") || c.probe != "attach");
+    let older = fit(&p).unwrap();
+    assert_eq!((&older.attach, &older.pinning), (&model.attach, &None));
+    assert!(missing(&older).is_some_and(|u| u.because.contains("two ownership transfers a page stand in")));
+    assert!(!older.to_json().contains("pinning"));
+    assert_eq!(Model::from_json(&older.to_json()).as_ref(), Ok(&older));
+}
+
 /// Every number with an interval in a model's text: value, ends, and where it stands.
 fn numbers(value: &serde_json::Value, at: &str, out: &mut Vec<(String, [f64; 3])>) {
     let number = |key: &str| value.get(key).and_then(serde_json::Value::as_f64);

@@ -41,6 +41,9 @@ pub struct Fitted {
     pub provenance: Provenance,
 }
 
+/// Half the width of a 95 % interval, in standard errors.
+const HALF_WIDTHS: f64 = 1.96;
+
 impl Fitted {
     /// A value without an interval.
     pub fn new(value: f64, provenance: Provenance) -> Fitted {
@@ -103,6 +106,11 @@ impl Fitted {
     /// The same with the ends of the interval in order, after scaling by a negative factor.
     fn ordered(self) -> Fitted {
         Fitted { ci_low: self.ci_low.min(self.ci_high), ci_high: self.ci_low.max(self.ci_high), ..self }
+    }
+
+    /// Its standard error, from the interval.
+    pub fn sigma(&self) -> f64 {
+        (self.ci_high - self.ci_low) / (2.0 * HALF_WIDTHS)
     }
 
     /// Whether `truth` lies in the interval.

@@ -280,6 +280,9 @@ pub struct Model {
     /// Copying m bytes out of another process's memory by a system call, where it was measured.
     #[serde(default)]
     pub attach: Option<Surface>,
+    /// What each page of such a copy takes longer, by how many ranks copy the same at once, where it was measured: a surface of one size.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pinning: Option<Surface>,
     /// What the profile could not tell, and what stands in for it.
     #[serde(default)]
     pub unidentified: Vec<Unidentified>,
@@ -290,6 +293,9 @@ pub struct Model {
 
 /// The shortest piece that goes past the caches where a whole message does: each ends with a fence.
 pub const LEAST_STREAMED: usize = 4096;
+
+/// Bytes of a page, of which the kernel keeps count while it copies.
+pub const PAGE: usize = 4 << 10;
 
 /// Stores to lines that others poll leave a core as if two were under way at a time: half of an ownership transfer apart, where no
 /// probe said otherwise.

@@ -46,6 +46,7 @@ impl Model {
         let surfaces =
             model.levels.iter().flat_map(|l| [&l.get, &l.put]).chain([&model.copy]).chain(&model.streamed);
         let surfaces = surfaces.chain(model.levels.iter().flat_map(|l| &l.stream));
+        let surfaces = surfaces.chain(&model.attach).chain(&model.pinning);
         let folds = model.folds.iter().flat_map(|f| std::iter::once(&f.private).chain(&f.slot));
         if surfaces.chain(folds).any(|s| !s.is_well_formed()) {
             let message = "a surface needs ascending sizes and taus and one cost for each pair".to_owned();

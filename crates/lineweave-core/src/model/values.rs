@@ -136,6 +136,7 @@ impl Values {
             tricks: Vec::new(),
             nt_from: None,
             attach: None,
+            pinning: None,
             unidentified: Vec::new(),
             residuals: Vec::new(),
         }

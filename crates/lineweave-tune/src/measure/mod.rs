@@ -131,6 +131,7 @@ pub fn measure(set: &ProbeSet, progress: &mut dyn FnMut(Progress)) -> Result<Pro
     line::beyond(cpus, &mut found);
     copy::beyond(cpus, &mut found);
     star::beyond(cpus, &mut found);
+    attach::beyond(cpus, &mut found);
     let mut pairs = Pairs::of(&set.topology);
     let mut cells = Vec::new();
     for (crew, who) in crews.iter().enumerate() {

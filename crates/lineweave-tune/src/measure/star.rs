@@ -11,7 +11,7 @@ use lineweave_core::plan::Layout;
 use lineweave_core::probe::{partners, star};
 
 /// One, few, and as many as 2, 4, 8 ... ranks have beside the first.
-fn numbers(most: usize) -> impl Iterator<Item = usize> {
+pub fn numbers(most: usize) -> impl Iterator<Item = usize> {
     [1, 2, 3, 4, 7, 15, 31, 63].into_iter().filter(move |&n| n <= most)
 }
 

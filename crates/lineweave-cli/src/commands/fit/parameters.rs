@@ -128,6 +128,10 @@ pub(in crate::commands) fn parameters(model: &Model) -> Vec<Parameter> {
     if let Some(attach) = &model.attach {
         surface("attach", None, attach, "copying out of another process's memory (CMA)", &mut list);
     }
+    if let Some(pinning) = &model.pinning {
+        let about = "what each page of it takes longer by tau ranks that copy the same at once";
+        surface("attach page", None, pinning, about, &mut list);
+    }
     for fold in &model.folds {
         let name = format!("fold {} {}", fold.element, fold.op);
         surface(&name, None, &fold.private, "combining, both operands private", &mut list);

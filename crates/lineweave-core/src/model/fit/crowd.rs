@@ -1,15 +1,18 @@
-//! What more than two ranks tell: probes `star` and `partners`, and folds out of several peers' buffers at once.
+//! What more than two ranks tell: probes `star` and `partners`, folds out of several peers' buffers at once, and copies by the kernel out of one.
 //!
 //! - A rank that sets flags in a row while others poll them: each further one takes the time between two such stores.
 //! - A flag that more and more ranks poll and answer, each on a line of its own: each further answer is one more load of a row.
 //! - A line with more and more writers: each further one takes it from the one before, who has modified it.
+//! - Copies by the kernel of the same pages by several at once: each page takes what they take beyond one copy.
 //! - Rounds whose partners change: each is an ownership and a read. How far that is from what was measured is a residual.
 
 use super::super::cells::{sigma, Cells};
 use super::super::least_squares::{weighted, Observation};
-use super::super::{Fitted, LevelCosts, Residual, Surface};
+use super::super::{Fitted, LevelCosts, Point, Residual, Surface, PAGE};
 use super::{FitError, Notes};
+use crate::profile::Cell;
 use crate::topology::Level;
+use std::collections::BTreeMap;
 
 /// What each further rank adds to a star, if several numbers of them were measured.
 fn each_further(
@@ -92,4 +95,43 @@ pub(super) fn folds(
         );
     }
     cells.surface(&slot.into_iter().chain(peers).collect::<Vec<_>>())
+}
+
+/// What a page costs more that several ranks copy at once by the kernel, by their number: what those copies take beyond one that is `alone`.
+pub(super) fn pinning(
+    cells: &Cells,
+    shared: &[&Cell],
+    alone: &Surface,
+    notes: &mut Notes,
+) -> Result<Option<Surface>, FitError> {
+    let mut by_readers: BTreeMap<u32, Vec<&Cell>> = BTreeMap::new();
+    for cell in shared {
+        by_readers.entry(cells.factor(cell, "readers")?).or_default().push(cell);
+    }
+    let mut pages = Vec::new();
+    for (readers, found) in by_readers {
+        let (mut points, mut observations) = (Vec::new(), Vec::new());
+        for cell in found {
+            let bytes = cells.factor::<u32>(cell, "bytes")?;
+            let one = alone.reported(bytes as usize);
+            points.push((f64::from(bytes), cell.stats.median));
+            observations.push(Observation {
+                basis: vec![f64::from(bytes) / PAGE as f64],
+                value: cell.stats.median - one.value,
+                sigma: sigma(cell).hypot(one.sigma()),
+            });
+        }
+        let Some(fit) = weighted(&observations) else { continue };
+        notes.segments(format!("attach[{readers} readers]"), &points, &fit);
+        let page = fit.coefficients[0];
+        let (cost, weight) = (page.at_least(0.0), page.sigma().max(1e-3).powi(-2));
+        pages.push(Point { bytes: PAGE as u64, tau: readers, cost, weight });
+    }
+    if pages.is_empty() {
+        notes.missing(
+            "attach[readers > 1]",
+            "no cell copies the same pages by several ranks at once; two ownership transfers a page stand in",
+        );
+    }
+    Ok(Surface::from_points(&pages))
 }

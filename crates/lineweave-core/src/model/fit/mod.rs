@@ -142,6 +142,13 @@ pub fn fit(profile: &Profile) -> Result<Model, FitError> {
     };
     let folds = fit_folds(&cells, &stand_in.folds, &mut notes)?;
     let patterns = fit_patterns(&cells)?;
+    let (alone, shared): (Vec<_>, Vec<_>) =
+        cells.with("attach", &[]).into_iter().partition(|c| !c.factors.contains_key("readers"));
+    let attach = cells.surface(&alone)?;
+    let pinning = match &attach {
+        Some(alone) => crowd::pinning(&cells, &shared, alone, &mut notes)?,
+        None => None,
+    };
     let tricks = profile
         .probe("trick")
         .filter_map(|c| {
@@ -167,7 +174,8 @@ pub fn fit(profile: &Profile) -> Result<Model, FitError> {
         patterns,
         tricks,
         nt_from,
-        attach: cells.surface(&cells.with("attach", &[]))?,
+        attach,
+        pinning,
         unidentified: notes.unidentified,
         residuals: notes.residuals,
     })
