@@ -21,6 +21,9 @@ const LIBRARIES: [&str; 4] = ["lib", "lib64", "lib/x86_64-linux-gnu", "lib/aarch
 /// The longest a launch may last before it is given up, in seconds: by `timeout`, which the launchers' children heed.
 pub const PATIENCE: &str = "300";
 
+/// What buffers calls have: `bench/mpi/collectives.c`.
+pub const BUFFERS: [&str; 3] = ["reuse", "fresh", "worked"];
+
 /// An installed MPI.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Mpi {
@@ -42,7 +45,7 @@ pub struct Case {
     pub collective: String,
     /// Length of the message or of one block.
     pub bytes: usize,
-    /// `reuse`, `fresh` or `worked`: `bench/mpi/collectives.c`.
+    /// One of [`BUFFERS`].
     pub buffers: &'static str,
 }
 
@@ -243,7 +246,7 @@ pub fn measure(
 ) -> Result<Vec<Row>, String> {
     let mut rows: BTreeMap<(usize, bool, Case), Vec<f64>> = BTreeMap::new();
     for round in 0..order.launches {
-        for buffers in ["reuse", "fresh", "worked"] {
+        for buffers in BUFFERS {
             for (i, (mpi, program)) in mpis.iter().enumerate() {
                 // Who goes first changes from round to round.
                 for with in [round % 2 == 0, round % 2 != 0] {

@@ -75,9 +75,9 @@ pub struct Arguments {
     /// For `mpi` and `apps`: directories of MPIs, which have bin/mpirun [default: of the mpirun on the PATH]
     #[arg(long, value_name = "DIR,..", value_delimiter = ',')]
     mpi: Vec<PathBuf>,
-    /// For `mpi` and `apps`: launches with lineweave and without
-    #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..))]
-    launches: u32,
+    /// For `mpi` and `apps`: launches with lineweave and without [default: 7, with --quick 3]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    launches: Option<u32>,
     /// For `python`: only subjects that begin with this, such as inference/
     #[arg(long, value_name = "PREFIX", default_value = "", hide_default_value = true)]
     only: String,
@@ -90,6 +90,13 @@ pub struct Arguments {
     /// Where the programs to compare with are built [default: the user's cache]
     #[arg(long, value_name = "DIR", hide = true)]
     peers: Option<PathBuf>,
+}
+
+impl Arguments {
+    /// Launches with lineweave and without.
+    fn launches(&self) -> usize {
+        self.launches.unwrap_or(if self.quick { 3 } else { 7 }) as usize
+    }
 }
 
 /// Measures and shows.

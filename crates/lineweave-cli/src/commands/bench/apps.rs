@@ -51,7 +51,7 @@ pub(super) fn run(arguments: &Arguments, session: &mut Session) -> Result<(), Cl
         ([], false) => vec![2, 4],
         (given, _) => given.to_vec(),
     };
-    let (launches, seconds) = if arguments.quick { (3, 0.5) } else { (arguments.launches as usize, 1.0) };
+    let (launches, seconds) = (arguments.launches(), if arguments.quick { 0.5 } else { 1.0 });
     let cpus = node.usable.cpus.len();
     let ask =
         Ask { directory: &directory, lineweave: &lineweave, mpis: &mpis, workers: &workers, cpus, seconds };

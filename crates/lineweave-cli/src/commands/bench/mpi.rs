@@ -1,7 +1,7 @@
 //! `lineweave bench mpi`: the collectives of installed MPIs, with lineweave before them and without.
 
 use super::{chosen_by, here, peers_directory, Arguments, Report};
-use crate::bench::mpi::{collectives, measure, ratios, Mpi, Order, Ratio};
+use crate::bench::mpi::{collectives, measure, ratios, Mpi, Order, Ratio, BUFFERS};
 use crate::bench::record::{write, Provenance};
 use crate::error::CliError;
 use crate::output::{table, Output};
@@ -48,11 +48,11 @@ pub(super) fn run(arguments: &Arguments, session: &mut Session) -> Result<(), Cl
     };
     let teams = if arguments.ranks.is_empty() { vec![2] } else { arguments.ranks.clone() };
     for ranks in teams {
-        let launches = if arguments.quick { 3 } else { arguments.launches as usize };
+        let launches = arguments.launches();
         let collectives = COLLECTIVES.map(str::to_owned).to_vec();
         let (cpus, bytes) = (node.usable.cpus.len(), sizes.clone());
         let order = Order { ranks, cpus, collectives, bytes, window_ms: WINDOW_MS, launches };
-        let bar = session.out.progress((launches * 4 * mpis.len()) as u64);
+        let bar = session.out.progress((launches * 2 * BUFFERS.len() * mpis.len()) as u64);
         let rows = measure(&mpis, &order, &lineweave, |what| {
             bar.set_message(what.to_owned());
             bar.inc(1);
