@@ -63,6 +63,28 @@ fn bench_compares_in_one_run_and_keeps_a_record() {
 }
 
 #[test]
+fn a_table_shows_the_bytes_that_go_in_a_nanosecond() {
+    let scratch = Scratch::new();
+    let peers = concat!(env!("CARGO_TARGET_TMPDIR"), "/peers");
+    let asked = ["bench", "bcast", "--ranks", "2", "--team", "threads", "--bytes", "64KiB", "--quick"];
+    let shown = scratch.run(&[&asked[..], &["--peers", peers]].concat()).accepted();
+    let line = |subject: &str| {
+        let found = shown.lines().find(|l| l.contains(subject)).unwrap_or_else(|| panic!("{shown}"));
+        found.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+    };
+    for subject in ["  lineweave ", "  memcpy "] {
+        // ranks, team, 64 KiB, buffers, subject, the median and its unit, the interval, the rate
+        let words = line(subject);
+        let unit = if words[7] == "us" { 1000.0 } else { 1.0 };
+        let nanos = words[6].parse::<f64>().unwrap() * unit;
+        let rate = words[13].parse::<f64>().unwrap();
+        // Two digits after the point, and three of the median.
+        assert!((rate - 65536.0 / nanos).abs() <= 0.005 + 0.01 * rate, "{words:?}");
+    }
+    assert_eq!(line("  floor ")[13], "-");
+}
+
+#[test]
 fn what_another_machine_would_choose_is_run_here() {
     let scratch = Scratch::new();
     let peers = concat!(env!("CARGO_TARGET_TMPDIR"), "/peers");
