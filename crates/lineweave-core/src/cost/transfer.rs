@@ -19,12 +19,9 @@ pub(super) fn streams(model: &Model, plan: &Plan, options: &Options) -> bool {
     model.nt_from.is_some_and(|from| half >= from) && !plan.rereads()
 }
 
-/// Pages that the kernel pins at once.
-const AT_ONCE: usize = 16;
-
 /// What a page costs besides that a system call copies, where so many ranks copy from or to one rank's buffers at once: as measured. Or else what
-/// is known of it: the kernel adds to the page's counter before it copies and takes that back after it, and holds the lock of the address space
-/// while it does so for some pages: atomic operations on lines that another of these ranks has had in between.
+/// is known of it: the kernel adds to the page's counter before it copies and takes that back after it (Linux, mm/process_vm_access.c): two atomic
+/// operations on a line that another of these ranks has had in between. The lock of the address space is taken once for up to 1,024 pages.
 pub(super) fn pinning(sitting: &Sitting<'_>, attachers: usize) -> Reading {
     let known = |nanos: f64| Reading { nanos, extrapolated: false };
     let last = sitting.cache.last().copied().unwrap_or(0);
@@ -33,7 +30,7 @@ pub(super) fn pinning(sitting: &Sitting<'_>, attachers: usize) -> Reading {
     match (attachers, &sitting.rates.model.pinning) {
         (0 | 1, _) => known(0.0),
         (_, Some(measured)) => measured.at(PAGE, attachers),
-        (_, None) => known(2.0 * own * (1.0 + 1.0 / AT_ONCE as f64)),
+        (_, None) => known(2.0 * own),
     }
 }
 
