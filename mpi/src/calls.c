@@ -68,11 +68,10 @@ bool lwm_begin(struct lwm_call *call, enum lwm_kind kind, MPI_Comm handle)
     call->race = NULL;
     call->each = 0;
     call->introduces = LWM_UNLIKELY(!lwm_active) && lwm_open && handle == lwm_host.world;
-    struct lwm_comm *comm = LWM_LIKELY(lwm_active) ? lwm_comm_of(handle) : NULL;
+    struct lwm_comm *comm = lwm_comm_counted(handle);
     call->comm = comm;
     call->why = lwm_active ? LWM_WHY_ARGUMENT : LWM_WHY_INACTIVE;
     if (LWM_UNLIKELY(!comm)) return false;
-    if (LWM_UNLIKELY(comm->way == LWM_NEW && comm->word)) lwm_agree_count(comm);
     if (kind < LWM_HOT) {
         if (LWM_UNLIKELY(comm->hot[kind].done)) lwm_count_hot(comm, kind);
         /* What is repeated counts towards the next contest, and this call does too. */
@@ -103,11 +102,7 @@ static void settle_race(struct lwm_call *call, const long long ns[2], uint32_t m
     race->calls = race->turn = race->turn_ns = race->half_ns = 0;
     memset(race->best_ns, 0, sizeof race->best_ns);
     race->host = ns[0] > ns[1] + ns[1] / 50;
-    struct lwm_count *count = &lwm_counts[call->kind][call->size_class];
-    uint64_t size = (uint64_t)call->comm->size;
-    add(&count->raced, many);
-    add(&count->raced_ours_ns, (uint64_t)ns[0] / size);
-    add(&count->raced_theirs_ns, (uint64_t)ns[1] / size);
+    lwm_count_gain(&lwm_counts[call->kind][call->size_class], (double)(ns[1] - ns[0]) / call->comm->size / many);
 }
 
 /* Whether the contest is over, by the sums over all ranks. Called by all ranks at the same call. */
@@ -334,8 +329,7 @@ static struct lwm_comm *introduced(void)
     return lwm_active ? lwm_comm_of(lwm_host.world) : NULL;
 }
 
-/* Whether the host refused a call for its arguments, which it does before it sends anything: then this rank did not go into it. */
-static bool is_refusal(int result)
+bool lwm_is_refusal(int result)
 {
     int class;
     return result != 0 && lwm_host.Error_class(result, &class) == 0 && class <= LWM_ERR_ARG;
@@ -345,7 +339,7 @@ int lwm_passed(struct lwm_call *call, int result)
 {
     struct lwm_comm *comm = call->comm;
     lwm_agree_saw(comm, result);
-    if (LWM_UNLIKELY(is_refusal(result))) {
+    if (LWM_UNLIKELY(lwm_is_refusal(result))) {
         /* It counts nowhere that ranks decide by. */
         if (call->why == LWM_WHY_RACE && !call->race) comm->races[call->kind][call->race_class].left++;
         return result;
@@ -369,8 +363,7 @@ int lwm_passed(struct lwm_call *call, int result)
 
 struct lwm_comm *lwm_count_passed(enum lwm_kind kind, MPI_Comm handle)
 {
-    struct lwm_comm *comm = lwm_active ? lwm_comm_of(handle) : NULL;
-    if (comm && comm->way == LWM_NEW && comm->word) lwm_agree_count(comm);
+    struct lwm_comm *comm = lwm_comm_counted(handle);
     struct lwm_count *count = &lwm_counts[kind][0];
     add(&count->passed, 1);
     add(&count->why[LWM_WHY_KIND], 1);

@@ -2,7 +2,7 @@
 #ifndef LWM_COLLECTIVES_H
 #define LWM_COLLECTIVES_H
 
-#include "lwm.h"
+#include "agree.h"
 
 /* A buffer as MPI describes it. */
 struct lwm_buffer {

@@ -20,8 +20,7 @@ const char *lwm_host_title = LWM_ABI_TITLE;
 /* The host's library, once found. */
 static void *library;
 
-/* Whether a file's name is that of an MPI library. */
-static bool is_mpi(const char *path)
+bool lwm_is_mpi(const char *path)
 {
     const char *file = strrchr(path, '/');
     file = file ? file + 1 : path;
@@ -33,7 +32,7 @@ static bool is_mpi(const char *path)
 static int look_at(struct dl_phdr_info *info, size_t size, void *found)
 {
     (void)size;
-    if (!info->dlpi_name || !is_mpi(info->dlpi_name)) return 0;
+    if (!info->dlpi_name || !lwm_is_mpi(info->dlpi_name)) return 0;
     void *handle = dlopen(info->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
     if (!handle) return 0;
     if (dlsym(handle, "PMPI_Barrier")) {
@@ -134,6 +133,7 @@ bool lwm_host_open(void)
     lwm_host.errors_return = LWM_HANDLE(MPI_Errhandler, LWM_ERRORS_RETURN);
     lwm_host.null = LWM_HANDLE(MPI_Comm, LWM_COMM_NULL);
     lwm_host.no_request = LWM_HANDLE(MPI_Request, LWM_REQUEST_NULL);
+    lwm_host.no_info = LWM_HANDLE(MPI_Info, LWM_INFO_NULL);
     lwm_host.no_type = LWM_HANDLE(MPI_Datatype, LWM_DATATYPE_NULL);
     lwm_host.byte = LWM_HANDLE(MPI_Datatype, LWM_BYTE);
     lwm_host.integer = LWM_HANDLE(MPI_Datatype, LWM_INT);

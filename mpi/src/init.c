@@ -2,6 +2,7 @@
  * Beginning and end: MPI_Init, MPI_Init_thread, MPI_Finalize, and the settings.
  */
 #include "collectives.h"
+#include "presence.h"
 
 #include <linux/membarrier.h>
 #include <stdarg.h>
@@ -15,6 +16,7 @@
 struct lwm_settings lwm_settings;
 _Atomic bool lwm_open, lwm_active;
 bool lwm_threads;
+uint64_t lwm_began_ns;
 
 uint64_t lwm_now_ns(void)
 {
@@ -46,8 +48,8 @@ static long long whole(const char *name, long long otherwise, long long least, b
     return otherwise;
 }
 
-/* Whether this rank can take part. */
-static bool can;
+/* Whether it turned out that not all ranks have lineweave. */
+static bool left_out;
 
 static void read_settings(bool speaks)
 {
@@ -73,45 +75,54 @@ __attribute__((constructor)) static void register_before_threads(void)
     syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0);
 }
 
-/* After the host's MPI_Init, at each rank for itself: a program that never has a collective call pays for no message. */
+struct lwm_rules lwm_rules_here(void)
+{
+    return (struct lwm_rules){
+        .after = lwm_settings.after, .ranks_per_node = (uint32_t)lwm_settings.ranks_per_node, .counts = lwm_settings.counts,
+        .leaders = (uint8_t)(lwm_settings.leaders < UINT8_MAX ? lwm_settings.leaders : UINT8_MAX), .race = lwm_settings.race,
+        .links = lwm_settings.link != NULL,
+    };
+}
+
+void lwm_follow(struct lwm_rules rules)
+{
+    lwm_settings.after = rules.after;
+    lwm_settings.ranks_per_node = (int)rules.ranks_per_node;
+    lwm_settings.leaders = rules.leaders;
+    lwm_settings.counts = rules.counts;
+    lwm_settings.race = rules.race;
+    lwm_settings.links = rules.links;
+}
+
+/* After the host's MPI_Init, at each rank for itself: no message is sent. A rank that could not get what it needs counts as one without lineweave. */
 static void begin(void)
 {
     read_settings(false);
+    lwm_began_ns = lwm_now_ns();
     if (lwm_open || lwm_active || !lwm_host_open()) return;
     int level = 0;
     lwm_threads = lwm_host.Query_thread(&level) != 0 || level > 2;
     lwm_host.Comm_rank(lwm_host.world, &lwm_world_rank);
     lwm_host.Comm_size(lwm_host.world, &lwm_world_size);
     if (lwm_world_rank == 0) read_settings(true);
-    can = lwm_types_open() && lw_check_version(LW_VERSION) == LW_OK;
-    lwm_open = true;
+    lwm_open = lwm_types_open() && lw_check_version(LW_VERSION) == LW_OK && lwm_same_open() && lwm_comms_open();
+    if (lwm_open && !lwm_presence_is_lone()) lwm_presence_announce();
+    if (!lwm_open) lwm_say("rank %d cannot use lineweave, for want of memory or of what its MPI gives; nothing is taken over", lwm_world_rank);
 }
 
 void lwm_set_up(void)
 {
-    long long settings[LWM_SETTINGS] = {
-        [LWM_SETTING_RANKS_PER_NODE] = lwm_settings.ranks_per_node, [LWM_SETTING_AFTER] = (long long)lwm_settings.after,
-        [LWM_SETTING_COUNTS] = lwm_settings.counts, [LWM_SETTING_RACE] = lwm_settings.race,
-        [LWM_SETTING_LEADERS] = lwm_settings.leaders, [LWM_SETTING_LINK] = lwm_settings.link != NULL,
-    };
-    /* Whether all could: what follows is the same on all ranks. */
-    bool fine = lwm_same_open() && can;
-    if (fine) lwm_types_ask();
-    if (!lwm_comms_open(fine, settings, LWM_SETTINGS)) {
-        if (lwm_world_rank == 0) lwm_say("not all ranks could set it up; nothing is taken over");
-        lwm_open = false;
+    if (lwm_presence_is_lone()) return;
+    lwm_open = false;
+    if (!lwm_presence_of_all() || !lwm_comms_meet()) {
+        left_out = true;
         return;
     }
-    lwm_settings.ranks_per_node = (int)settings[LWM_SETTING_RANKS_PER_NODE];
-    lwm_settings.after = (uint64_t)settings[LWM_SETTING_AFTER];
-    lwm_settings.counts = settings[LWM_SETTING_COUNTS] != 0;
-    lwm_settings.race = settings[LWM_SETTING_RACE] != 0;
-    lwm_settings.leaders = (int)settings[LWM_SETTING_LEADERS];
-    if (settings[LWM_SETTING_LINK]) lwm_link();
+    lwm_types_ask();
+    if (lwm_settings.links) lwm_link();
     lwm_active = true;
-    lwm_open = false;
     struct lwm_comm *world = lwm_settings.after == 0 ? lwm_comm_of(lwm_host.world) : NULL;
-    if (world && world->way == LWM_NEW) lwm_comm_settle(world, true);
+    if (world && world->way == LWM_NEW) lwm_comm_came(world, true);
 }
 
 int MPI_Init(int *argc, char ***argv)
@@ -137,8 +148,8 @@ int MPI_Finalize(void)
         lwm_comms_count();
         lwm_report(true);
         lwm_comms_close();
-    } else if (lwm_open) {
-        lwm_open = false;
+    } else if (lwm_open || left_out) {
+        lwm_open = left_out = false;
         lwm_report(false);
     }
     int (*next)(void) = lwm_next("Finalize");

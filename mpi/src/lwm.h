@@ -41,6 +41,7 @@ struct lwm_host {
     MPI_Comm world, self, null;
     MPI_Errhandler errors_return;
     MPI_Request no_request;
+    MPI_Info no_info;
     MPI_Datatype no_type, byte, integer, long_long, real;
     MPI_Op sum, min, max;
 };
@@ -57,6 +58,10 @@ void *lwm_next_or_null(const char *name);
 void *lwm_pmpi(const char *name);
 /* Finds the host. False, with the reason said, when it cannot be used: then everything passes. */
 bool lwm_host_open(void);
+/* Whether a file's name is that of an MPI library. */
+bool lwm_is_mpi(const char *path);
+/* A function that does what MPI_x_c does, by MPI_x of another MPI that lacks the former (entries_large.c); null where there is none. */
+void *lwm_large_as_small(const char *name, void *library);
 /* The address of an object of the host. */
 void *lwm_host_object(const char *name);
 
@@ -109,8 +114,9 @@ static inline int lwm_race_class(size_t bytes)
 struct lwm_count {
     uint64_t taken, taken_bytes, taken_timed, taken_ns;
     uint64_t passed, passed_timed, passed_ns;
-    /* Of contests that were settled: calls a side, and both times. */
-    uint64_t raced, raced_ours_ns, raced_theirs_ns;
+    /* Contests that were settled, and what lineweave took less in each, a call: the sum, and that of the squares. */
+    uint64_t contests;
+    int64_t gain_ns, gain_ns2;
     uint64_t why[LWM_REASONS];
 };
 extern struct lwm_count lwm_counts[LWM_KINDS][LWM_CLASSES];
@@ -121,6 +127,8 @@ enum { LWM_TEAMS, LWM_MET, LWM_TEAMS_NS, LWM_PLANS, LWM_PLANS_NS, LWM_SETUP };
 extern uint64_t lwm_setup[LWM_SETUP];
 
 uint64_t lwm_now_ns(void);
+/* Counts a contest in which a call took lineweave so much less. */
+void lwm_count_gain(struct lwm_count *count, double ns);
 /* Whether the n-th call is timed: the first ones, and then one in 64. */
 static inline bool lwm_is_timed(uint64_t n) { return n < 16 || (n & 63) == 0; }
 void lwm_report(bool of_all);
@@ -138,21 +146,32 @@ struct lwm_settings {
     bool race;            /* whether the host is kept where it is faster */
     const char *report;   /* a file, or null */
     const char *link;     /* the same: for what messages between nodes take */
+    bool links;           /* whether rank 0 has that file */
 };
 extern struct lwm_settings lwm_settings;
-/* Those that rank 0 decides for all. */
-enum { LWM_SETTING_RANKS_PER_NODE, LWM_SETTING_AFTER, LWM_SETTING_COUNTS, LWM_SETTING_RACE, LWM_SETTING_LEADERS, LWM_SETTING_LINK,
-       LWM_SETTINGS };
-/* From MPI_Init on, with a host that can be used, until ranks know each other; and from then to MPI_Finalize. */
+/* Those that rank 0 decides for all, in 16 bytes; `links`: whether it has a file for what messages between nodes take. */
+struct lwm_rules {
+    uint64_t after;
+    uint32_t ranks_per_node;
+    uint8_t leaders;
+    bool counts, race, links;
+};
+/* This rank's own, and those of rank 0 in their place. */
+struct lwm_rules lwm_rules_here(void);
+void lwm_follow(struct lwm_rules rules);
+/* From MPI_Init on, with a host that can be used, until it is known whether all ranks have the library; and from then to MPI_Finalize, if they do. */
 extern _Atomic bool lwm_open, lwm_active;
-/* All ranks tell each other what they need to know: called by all of them at the same place of the program (calls.c, wrappers.c). */
+/* Finds out whether all ranks of MPI_COMM_WORLD have the library: called by all of them at the same place of the program (calls.c, wrappers.c). */
 void lwm_set_up(void);
+/* When MPI_Init was over. */
+extern uint64_t lwm_began_ns;
 /* Whether threads may call at the same time. */
 extern bool lwm_threads;
 
 /* ---- communicators (comms.c) ---- */
 
 enum lwm_way {
+    LWM_FIRST, /* of it only its name is known */
     LWM_NEW,   /* counted until it is worth a team */
     LWM_TEAM,  /* one team has all ranks */
     LWM_NODES, /* a team a node, and the host between leaders */
@@ -209,15 +228,16 @@ struct lwm_comm {
     uint64_t calls;
     /* How long calls that passed took while it was new, and from how many on that is looked at next. */
     uint64_t passed_ns, look_at;
+    /* Its name, which all its ranks on this node give it alike (names.c), 0: none; how many communicators were made from it, and by which groups. */
+    uint64_t name, made;
+    struct lwm_group_count *groups;
     /* Where ranks agree to form a team (agree.c), null when they cannot; collectives handed to the host, the number of the next one to agree
-     * at, and the attempt that this is; since when; and what of `passed_ns` the others were told. */
+     * at, and the attempts of either kind so far; since when; and what of `passed_ns` the others were told. */
+    struct lwm_line *line;
     struct lwm_word *word;
-    uint64_t position, agrees_at, attempt, since_ns, told_ns;
-    /* The same word, also when they cannot agree. */
-    struct lwm_word *board;
-    /* Whether all ranks are known to have it; and how many duplicates were made. */
-    bool shares;
-    uint64_t heirs;
+    uint64_t position, agrees_at, attempt, looks, since_ns, told_ns;
+    /* It has ranks of another MPI_COMM_WORLD, which were spawned or spawned these. */
+    bool foreign;
     /* Barriers until one that is more than lw_barrier, and those that were not counted yet, these included. */
     uint64_t plain_barriers, barriers;
     struct lwm_hot hot[LWM_HOT];
@@ -247,6 +267,8 @@ static inline bool lwm_plain(const struct lwm_hot *hot, const void *give, const 
 }
 
 struct lwm_comm *lwm_comm_slow(MPI_Comm comm);
+/* The record of a communicator, made if need be, without asking what it is; null without memory. */
+struct lwm_comm *lwm_record_of(MPI_Comm comm);
 /* The state of a communicator; null for a handle that is none. */
 static inline struct lwm_comm *lwm_comm_of(MPI_Comm comm)
 {
@@ -255,8 +277,12 @@ static inline struct lwm_comm *lwm_comm_of(MPI_Comm comm)
     if (LWM_LIKELY(found && found->handle == comm)) return found;
     return lwm_comm_slow(comm);
 }
-/* Tells all ranks what rank 0 gave for settings; whether that and everything before it was `fine` at all of them. */
-bool lwm_comms_open(bool fine, long long *settings, int many);
+/* Gets what one rank needs for itself; whether it could. */
+bool lwm_comms_open(void);
+/* Finds out which ranks share a node, once all are known to be there: on several nodes by an exchange, in which rank 0's settings go along. */
+bool lwm_comms_meet(void);
+/* The same, with a collective counted that is handed to the host or may be; null also while it is not known whether all ranks are there. */
+struct lwm_comm *lwm_comm_counted(MPI_Comm comm);
 void lwm_comms_count(void);
 /* Completes what was started on a communicator that is about to go. */
 void lwm_comm_finish(MPI_Comm comm);
@@ -284,55 +310,6 @@ extern int lwm_world_size, lwm_world_rank;
 void lwm_link(void);
 /* Adds what a plain barrier counted beside the table. */
 void lwm_comm_count(struct lwm_comm *comm);
-
-/* ---- agreeing after calls that not all ranks are known to be in (agree.c) ---- */
-
-struct lwm_word;
-/* What each rank tells the others of its memory for words. */
-enum { LWM_OFFER = 3 };
-void lwm_agree_offer(long long mine[LWM_OFFER]);
-/* Maps that of the node's first rank, which may be this one (`ours`). Where that fails no word is known. */
-void lwm_agree_open(const long long offer[LWM_OFFER], bool ours);
-void lwm_agree_close(void);
-struct lwm_word *lwm_agree_world(void);
-/* Takes a word for a communicator of so many ranks of this node; 0: there is none. */
-int lwm_agree_take(int ranks);
-struct lwm_word *lwm_agree_word(int taken);
-/* By the first rank of a communicator, once, and by the others, which wait for it: what it tells of its team, not 0, and places. */
-enum { LWM_PLACES = 2 };
-void lwm_agree_tell(struct lwm_word *word, uint64_t told, const uint64_t places[LWM_PLACES]);
-uint64_t lwm_agree_told(struct lwm_word *word, uint64_t places[LWM_PLACES]);
-/* Takes one for a duplicate of a communicator that shares one, and tells its other ranks; 0: there is none, negative: the host has to tell. */
-int lwm_agree_heir(struct lwm_comm *comm);
-/* This rank could not make a duplicate: the host tells from now on. */
-void lwm_agree_barren(struct lwm_comm *comm);
-/* Called by each of these ranks. */
-void lwm_agree_give_back(struct lwm_word *word);
-/* After a communicator was made, by each of its ranks: gives it a word. Returns the result. */
-int lwm_made(int result, const MPI_Comm *comm);
-/* The same of calls that all ranks of `parent` are in: of MPI_COMM_WORLD's first they learn of each other there. */
-int lwm_all_made(MPI_Comm parent, int result, const MPI_Comm *made);
-/* The same after a duplicate was made. */
-int lwm_duplicated(MPI_Comm from, int result, const MPI_Comm *made);
-/* Counts a collective of a communicator with a word, before it goes to the host. Who may have waited for a team then looks for it again. */
-void lwm_agree_count(struct lwm_comm *comm);
-/* What the host made of one: a call that failed bars the word. Returns the result. */
-int lwm_agree_saw(struct lwm_comm *comm, int result);
-/* On the way out of the call with the number to agree at: forms the team, if all ranks are there. */
-void lwm_agree(struct lwm_comm *comm);
-/* The same of one that was started, at this time if it is the one to agree at, else 0. Its ranks agree when it is completed. */
-int lwm_agree_started(struct lwm_comm *comm, MPI_Request *request, uint64_t began_ns, int result);
-void lwm_agree_forget(const struct lwm_comm *comm);
-/* Which requests of an array are such ones, before they may be completed; and what follows when they are. Returns the result. */
-enum { LWM_WATCHED = 16 };
-struct lwm_watch {
-    int many, at[LWM_WATCHED];
-    struct lwm_comm *comms[LWM_WATCHED];
-    uint64_t began_ns;
-};
-extern uint64_t lwm_watches;
-void lwm_watch(struct lwm_watch *watch, int count, const MPI_Request *array);
-int lwm_watched(const struct lwm_watch *watch, const MPI_Request *array, int result);
 
 /* ---- types and operators (handles.c) ---- */
 
@@ -444,6 +421,8 @@ void lwm_count_hot(struct lwm_comm *comm, enum lwm_kind kind);
 bool lwm_leave(struct lwm_call *call, enum lwm_reason why);
 /* Says of a call that `lwm_begin` left to the host what each rank takes of every other one. Returns false. */
 bool lwm_meets(struct lwm_call *call, MPI_Count each, MPI_Datatype type);
+/* Whether the host refused a call for its arguments, which it does before it sends anything: then this rank did not go into it. */
+bool lwm_is_refusal(int result);
 /* After the host has carried it out, or refused it. Returns its result. */
 int lwm_passed(struct lwm_call *call, int result);
 /* Counts a started call that is over, or calls the error handler of its communicator (null: of MPI_COMM_WORLD); MPI's result. */

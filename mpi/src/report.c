@@ -4,9 +4,10 @@
  * Ranks add up what they counted by the host, in MPI_Finalize, if all of them were in a collective call; else rank 0 says its own. A program that
  * never gets there gets no report.
  */
-#include "lwm.h"
+#include "presence.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -28,29 +29,70 @@ static double per(uint64_t sum, uint64_t n) { return n ? (double)sum / (double)n
 /* Over all calls, by those that were timed. */
 static double total_ms(uint64_t ns, uint64_t timed, uint64_t calls) { return per(ns, timed) * (double)calls / 1e6; }
 
-/* What calls would have cost more at the host, by the contests; nothing is known without one. */
-static bool saved_ms(const struct lwm_count *count, double *ms)
+/* So much counts of one contest at most: a host that stalls for longer does so by chance. */
+#define MOST_GAIN_NS 1e7
+
+void lwm_count_gain(struct lwm_count *count, double ns)
 {
-    if (count->raced == 0) return false;
-    *ms = (per(count->raced_theirs_ns, count->raced) - per(count->raced_ours_ns, count->raced)) * (double)count->taken / 1e6;
+    double bounded = ns > MOST_GAIN_NS ? MOST_GAIN_NS : ns < -MOST_GAIN_NS ? -MOST_GAIN_NS : ns;
+    __atomic_fetch_add(&count->contests, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&count->gain_ns, (int64_t)bounded, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&count->gain_ns2, (int64_t)(bounded * bounded), __ATOMIC_RELAXED);
+}
+
+/* An estimate and the square of its standard error. */
+struct estimate {
+    double ms, error2;
+};
+
+/* What the calls of all ranks would have cost more at the host, by the contests, in which each rank counts the same; not known by fewer than two. */
+static bool saved(const struct lwm_count *count, int ranks, struct estimate *to)
+{
+    double many = (double)count->contests, calls = (double)count->taken / 1e6;
+    if (many < 2.0 * ranks) return false;
+    double mean = (double)count->gain_ns / many, variance = (double)count->gain_ns2 / many - mean * mean;
+    if (variance < 0) variance = 0;
+    *to = (struct estimate){mean * calls, variance / (many / ranks - 1) * calls * calls};
     return true;
+}
+
+/* Prints an interval of two standard errors, within what the job took, or why there is none. */
+static void show_saved(struct estimate sum, bool known, int ranks)
+{
+    double job_ms = (double)(lwm_now_ns() - lwm_began_ns) / 1e6, ms = sum.ms / ranks, error = 2 * sqrt(sum.error2) / ranks;
+    if (!known || error > fabs(ms)) {
+        fprintf(stderr, "  time saved: not known, %s\n", known ? "as the host's times scattered" : "as few calls were compared with the host");
+        return;
+    }
+    double from = fmax(fmin(ms - error, job_ms), -job_ms), to = fmax(fmin(ms + error, job_ms), -job_ms);
+    bool seconds = fabs(to) >= 10000;
+    fprintf(stderr, "  estimated time saved: %.3g to %.3g %s a rank, by comparing with the host in this run\n", from / (seconds ? 1000 : 1),
+            to / (seconds ? 1000 : 1), seconds ? "s" : "ms");
 }
 
 /* Of so many ranks: 1 where they never met. */
 static void show(const struct lwm_count *counts, const long long *setup, int ranks)
 {
     uint64_t taken = 0, passed = 0, why[LWM_REASONS] = {0};
-    double saved = 0;
+    struct estimate sum = {0}, one;
+    bool known = false;
     for (int i = 0; i < LWM_KINDS * LWM_CLASSES; i++) {
-        double ms;
         taken += counts[i].taken;
         passed += counts[i].passed;
-        if (saved_ms(&counts[i], &ms)) saved += ms;
+        if (saved(&counts[i], ranks, &one)) {
+            known = true;
+            sum = (struct estimate){sum.ms + one.ms, sum.error2 + one.error2};
+        }
         for (int r = 0; r < LWM_REASONS; r++) why[r] += counts[i].why[r];
     }
     unsigned long long ours = taken, calls = taken + passed;
-    if (ranks < lwm_world_size) {
-        lwm_say("0 of %llu collective calls of rank 0 taken over from %s: none is known to have had all ranks", calls, lwm_host_title);
+    bool first;
+    int there = lwm_presence_count(&first);
+    if (ranks < lwm_world_size && there == lwm_world_size) {
+        lwm_say("0 of %llu collective calls of rank %d taken over from %s: none is known to have had all ranks", calls, lwm_world_rank, lwm_host_title);
+    } else if (ranks < lwm_world_size) {
+        lwm_say("0 of %llu collective calls of rank %d taken over from %s: not all ranks have this lineweave: %d of %d%s", calls, lwm_world_rank,
+                lwm_host_title, there > 0 ? there : 1, lwm_world_size, there > 0 ? " on this node" : ", which cannot find the others");
     } else {
         lwm_say("%llu of %llu collective calls of %d ranks taken over from %s", ours, calls, ranks, lwm_host_title);
     }
@@ -77,7 +119,7 @@ static void show(const struct lwm_count *counts, const long long *setup, int ran
         fprintf(stderr, "  plans: %.1f a rank, chosen, proved and compiled in %.1f ms\n", (double)setup[LWM_PLANS] / ranks,
                 (double)setup[LWM_PLANS_NS] / 1e6 / ranks);
     }
-    if (saved != 0) fprintf(stderr, "  estimated time saved: %.1f ms a rank, by comparing with the host in this run\n", saved / ranks);
+    if (taken > 0 && lwm_settings.race) show_saved(sum, known, ranks);
 }
 
 static bool write_json(FILE *file, const struct lwm_count *counts, const long long *setup, int ranks)
@@ -96,8 +138,8 @@ static bool write_json(FILE *file, const struct lwm_count *counts, const long lo
                     (unsigned long long)n->taken_bytes, (unsigned long long)n->passed);
             fprintf(file, "\"taken_total_ms\":%.6f,\"passed_total_ms\":%.6f,", total_ms(n->taken_ns, n->taken_timed, n->taken),
                     total_ms(n->passed_ns, n->passed_timed, n->passed));
-            double ms;
-            if (saved_ms(n, &ms)) fprintf(file, "\"saved_total_ms\":%.6f,", ms);
+            struct estimate one;
+            if (saved(n, ranks, &one)) fprintf(file, "\"saved_total_ms\":%.6f,", one.ms);
             else fprintf(file, "\"saved_total_ms\":null,");
             fprintf(file, "\"passed_because\":{");
             const char *comma = "";
@@ -132,7 +174,10 @@ void lwm_report(bool of_all)
             failed = lwm_host.Reduce(from, (uint64_t *)sums[k] + at, many, lwm_host.long_long, lwm_host.sum, 0, lwm_host.world);
         }
     }
-    if (failed || lwm_world_rank != 0) return;
+    /* If rank 0 has no lineweave, the first that has speaks. */
+    bool first;
+    if (!of_all) lwm_presence_count(&first);
+    if (failed || (lwm_world_rank != 0 && (of_all || !first))) return;
     const struct lwm_count *counts = of_all ? sums[0] : lwm_counts[0];
     int ranks = of_all ? lwm_world_size : 1;
     if (!lwm_settings.quiet) show(counts, all + LWM_KINDS, ranks);

@@ -258,12 +258,9 @@ static enum found prepare(struct lwm_started *s, const struct lwm_order *o, stru
 /* Whether the communicator serves such calls; the reason if not. */
 static bool serves(struct lwm_call *call, struct lwm_order *o, MPI_Comm handle)
 {
-    struct lwm_comm *comm = lwm_active ? lwm_comm_of(handle) : NULL;
+    struct lwm_comm *comm = lwm_comm_counted(handle);
     call->comm = o->comm = comm;
-    if (comm && comm->way == LWM_NEW && comm->word) {
-        lwm_agree_count(comm);
-        if (!o->again && comm->position == comm->agrees_at) o->began_ns = lwm_now_ns();
-    }
+    if (comm && comm->way == LWM_NEW && comm->word && !o->again && comm->position == comm->agrees_at) o->began_ns = lwm_now_ns();
     if (!comm) return lwm_leave(call, lwm_active ? LWM_WHY_ARGUMENT : LWM_WHY_INACTIVE);
     if (o->kind == LWM_GATHERV || o->kind == LWM_SCATTERV) return lwm_leave(call, LWM_WHY_KIND);
     if (comm->way == LWM_NODES) return lwm_leave(call, LWM_WHY_NODES);

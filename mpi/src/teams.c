@@ -2,20 +2,23 @@
  * How a communicator gets its team.
  *
  * 1. Ranks count the calls that all of them went into, as each knows that came out of one: not those that a rank was refused, nor those that
- *    end at one rank without the others. So the count is equal on all ranks. When calls that passed have cost rank 0 about what a team
- *    costs, which it tells the others, the communicator gets one. (docs/mpi.md, "Why no rank forms a team alone".) After other calls they agree by
- *    shared memory (agree.c).
+ *    end at one rank without the others. So the count is equal on all ranks. When calls that passed have cost about what a team costs, the
+ *    communicator gets one, after such a call or another (docs/explanation/mpi-teams.md). On one node the ranks agree to it in memory
+ *    (agree.c), which also shows that all of them are there. On several nodes rank 0 decides, and tells the others by the host: all ranks of
+ *    MPI_COMM_WORLD are known to be there (presence.c).
  * 2. Directly after the same call, within it, all ranks exchange by the host which team that exists has all ranks of their node, places in its
  *    memory, and whether the call went well.
  * 3. If they name the same one, they join the communicator there. They wait for each other in that memory, and all succeed or none does. A team in which
  *    all of its ranks have joined one in this way is sure: then all have it, and the first rank of the next communicator tells the others by the
- *    word of agree.c alone that they join there.
+ *    word of agree.c alone that they join there. Ranks of several MPI_COMM_WORLD have no such team.
  * 4. If not, they exchange where they run and a name. The ranks of a node meet there and form a team, in whose memory later ones are made.
  * 5. Then, and with several nodes, all ranks say by the host whether it worked. If one could not, none does: the communicator passes for
  *    ever.
  */
 #define _GNU_SOURCE
+#include "agree.h"
 #include "bases.h"
+#include "board.h"
 #include "nodes.h"
 
 #include <sched.h>
@@ -37,7 +40,7 @@ uint64_t lwm_team_ns(void) { return __atomic_load_n(&team_ns, __ATOMIC_RELAXED);
 /* What ranks tell each other of the team that has all of their node: places are those of the node's first rank. */
 enum { TEAM, STARTED };
 struct offer {
-    uint64_t fine, base, board, places[LWM_PLACES];
+    uint64_t fine, base, places[LWM_PLACES];
 };
 /* What the first rank tells by a word instead: the number of a team that is sure, which is no such number, or that there is none. */
 enum { UNSURE = 1 };
@@ -166,19 +169,18 @@ static bool take_places(const struct lwm_base *base, const struct local *local, 
 /* Joins where the first rank says by the word that all have; false, before anything was done, if it says that they may not. */
 static bool join_sure(struct lwm_comm *comm, const struct local *local, bool fine, lw_comm **team)
 {
-    if (!comm->board || local->many < comm->size) return false;
+    if (!comm->word || local->many < comm->size) return false;
     struct lwm_base base = {0};
     uint64_t places[LWM_PLACES] = {0}, told = UNSURE;
     if (comm->rank == 0) {
         base = lwm_base_find(local->world, local->many, local->in_base);
         if (base.id && base.sure && take_places(&base, local, places)) told = base.id;
-        lwm_agree_tell(comm->board, told, places);
+        lwm_agree_tell(comm->word, told, places);
     } else {
-        told = lwm_agree_told(comm->board, places);
+        told = lwm_agree_told(comm->word, places);
     }
     if (told == UNSURE) return false;
     if (comm->rank != 0) base = lwm_base_sure(told, local->world, local->many, local->in_base);
-    comm->shares = true;
     if (fine) *team = join_at(comm, local, base.site, places);
     else lw_site_decline(base.site, places, LWM_PLACES, local->in_base, local->many);
     return true;
@@ -195,26 +197,31 @@ static lw_comm *join(struct lwm_comm *comm, const struct local *local, bool *fin
     }
     /* Who is alone needs none. */
     struct lwm_base base = local->many > 1 ? lwm_base_find(local->world, local->many, local->in_base) : (struct lwm_base){.id = UNSURE};
-    struct offer mine = {.fine = *fine, .base = base.id, .board = comm->board != NULL}, *offers = malloc(sizeof mine * (size_t)comm->size);
+    struct offer mine = {.fine = *fine, .base = base.id}, *offers = malloc(sizeof mine * (size_t)comm->size);
     /* Who has no memory cannot take part in the exchange, nor tell the others. */
     if (!offers) lwm_host.Abort(comm->handle, 1);
-    bool first = local->first == comm->rank, boards = true;
+    bool first = local->first == comm->rank;
     if (first && base.site && !take_places(&base, local, mine.places)) mine.base = 0;
     bool told = lwm_host.Allgather(&mine, sizeof mine, lwm_host.byte, offers, sizeof mine, lwm_host.byte, comm->handle) == 0;
     *known = *fine = told;
     for (int r = 0; r < comm->size; r++) {
         if (offers[r].base == 0) *known = false;
         if (!offers[r].fine) *fine = false;
-        if (!offers[r].board) boards = false;
     }
     for (int i = 0; i < local->many; i++) {
         if (offers[local->ranks[i]].base != offers[local->first].base) *known = false;
     }
     if (*known && *fine && base.site) team = join_at(comm, local, base.site, offers[local->first].places);
-    comm->shares = told && boards;
-    if (team && comm->shares && local->many == base.size) lwm_base_make_sure(base.id);
+    if (team && comm->word && local->many == base.size) lwm_base_make_sure(base.id);
     free(offers);
     return team;
+}
+
+/* Asked while ranks wait for each other to meet: one that cannot go on says so in the word, where there is one. */
+static int nobody_gave_up(void *comm)
+{
+    const struct lwm_comm *it = comm;
+    return !it->word || !lwm_agree_gave_up(it->word);
 }
 
 /* Meets the ranks of the node. */
@@ -232,15 +239,17 @@ static lw_comm *meet(struct lwm_comm *comm, const struct local *local)
         for (int i = 0; i < local->many; i++) there[i] = &cards[local->ranks[i]];
         int usable = place(there, local->many, cpus, allowed);
         const char *name = cards[local->first].name;
-        if (lw_comm_connect_on(name, local->mine, local->many, cpus, allowed, usable, &team) != LW_OK) {
-            lwm_say("rank %d cannot join its node's team: %s", comm->rank, lw_last_error());
+        if (lw_comm_connect_on(name, local->mine, local->many, cpus, allowed, usable, nobody_gave_up, comm, &team) != LW_OK) {
+            /* Those that waited for one that has said so need not repeat it. */
+            if (nobody_gave_up(comm)) lwm_say("rank %d cannot join its node's team: %s", comm->rank, lw_last_error());
             team = NULL;
         } else {
             lw_comm_set_progress(team, lwm_progress, NULL);
             __atomic_fetch_add(&lwm_setup[LWM_MET], 1, __ATOMIC_RELAXED);
-            lwm_base_keep(team, name, local->world, local->many);
+            if (!comm->foreign) lwm_base_keep(team, name, local->world, local->many);
         }
     }
+    if (!team && local->many > 1 && comm->word) lwm_agree_give_up(comm->word);
     free(there);
     free(cpus);
     free(cards);
@@ -253,12 +262,22 @@ static void away(struct lwm_comm *comm, enum lwm_reason why)
     comm->why = why;
 }
 
-/* Whether it is time to make its team, as rank 0 says. */
+/* Returns whether all ranks have the library, after a call that all went into. Of those of one MPI_COMM_WORLD it is known; of others, each that has it
+ * took the line before the call. */
+static bool all_are_there(struct lwm_comm *comm)
+{
+    bool there = !comm->foreign || lwm_board_users(comm->line) >= comm->size;
+    comm->why = there ? LWM_WHY_EARLY : LWM_WHY_ABSENT;
+    return there;
+}
+
+/* Whether it is time to make its team, and all ranks are there for it. */
 static bool is_due(struct lwm_comm *comm)
 {
     if (comm->calls < comm->look_at) return false;
-    if (lwm_settings.counts) return true;
     comm->look_at = 2 * comm->calls;
+    if (comm->word) return all_are_there(comm) && lwm_agree_all(comm);
+    if (lwm_settings.counts) return true;
     int due = comm->passed_ns > lwm_team_ns();
     return lwm_host.Bcast(&due, 1, lwm_host.integer, 0, comm->handle) == 0 && due;
 }
@@ -296,11 +315,23 @@ static void make(struct lwm_comm *comm, const int *nodes, bool several, bool wel
     free(memory);
 }
 
+/* What lwm_nodes_of would say of ranks that share a node and are no ranks of this MPI_COMM_WORLD. */
+static int *nowhere(int size)
+{
+    int *nodes = malloc(2 * sizeof *nodes * (size_t)size);
+    for (int r = 0; nodes && r < size; r++) {
+        nodes[r] = 0;
+        nodes[size + r] = -1;
+    }
+    return nodes;
+}
+
 void lwm_comm_settle(struct lwm_comm *comm, bool fine)
 {
     uint64_t began = lwm_now_ns();
-    int *nodes = lwm_nodes_of(comm->handle, comm->size);
-    if (!nodes) return away(comm, LWM_WHY_FOREIGN);
+    int *nodes = comm->foreign ? nowhere(comm->size) : lwm_nodes_of(comm->handle, comm->size);
+    /* Of ranks that are known to be there: without memory this one cannot tell the others. */
+    if (!nodes) lwm_host.Abort(comm->handle, 1);
     bool shared = false, several = false;
     for (int r = 0; r < comm->size; r++) {
         several = several || nodes[r] != nodes[0];

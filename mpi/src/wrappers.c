@@ -114,22 +114,26 @@ MAKE(Comm_split_type, int type AND int key AND MPI_Info info, type, key, info)
 MAKE(Cart_create, int n AND const int *sizes AND const int *periods AND int reorder, n, sizes, periods, reorder)
 MAKE(Cart_sub, const int *remain, remain)
 MAKE(Graph_create, int n AND const int *index AND const int *edges AND int reorder, n, index, edges, reorder)
-MAKE(Intercomm_merge, int high, high)
 #undef MAKE
 #undef AND
 
 int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *made)
 {
     NEXT(Comm_create_group)
-    return lwm_made(next(comm, group, tag, made), made);
+    return lwm_group_made(comm, group, tag, next(comm, group, tag, made), made);
+}
+
+int MPI_Intercomm_merge(MPI_Comm comm, int high, MPI_Comm *made)
+{
+    NEXT(Intercomm_merge)
+    return lwm_duplicated(comm, next(comm, high, made), made);
 }
 
 /* One that is started: a collective of the communicator like others. */
 int MPI_Comm_idup(MPI_Comm handle, MPI_Comm *made, MPI_Request *request)
 {
     NEXT(Comm_idup)
-    struct lwm_comm *comm = lwm_active ? lwm_comm_of(handle) : NULL;
-    if (comm && comm->way == LWM_NEW && comm->word) lwm_agree_count(comm);
+    struct lwm_comm *comm = lwm_comm_counted(handle);
     return lwm_agree_saw(comm, next(handle, made, request));
 }
 

@@ -105,6 +105,46 @@ for mpi in openmpi mpich; do
     unset LINEWEAVE_MPI_RACE
 done
 
+# ---- a library for another MPI than the program has ----
+
+# other MPI RANKS KIND COMMAND...: the program ends as without lineweave, and one line says that nothing is taken over.
+other() {
+    local mpi=$1 ranks=$2 kind=$3 without=0 with=0
+    shift 3
+    on "$mpi" "$ranks" "$@" >"$scratch/without" 2>/dev/null || without=$?
+    on "$mpi" "$ranks" "$lineweave" run --mpi "$kind" -- "$@" >"$scratch/with" 2>"$scratch/said" || with=$?
+    cat "$scratch/said"
+    [ "$with" -eq "$without" ] && diff <(sort "$scratch/without") <(sort "$scratch/with") && [ "$(grep -c '^lineweave: ' "$scratch/said")" -eq 1 ] &&
+        grep -q "the library for .* was preloaded; nothing is taken over" "$scratch/said"
+}
+
+for mpi in openmpi mpich impi-rt; do
+    if [ ! -e "$mpis/$mpi/ready" ]; then continue; fi
+    for kind in openmpi mpich standard; do
+        if [ "$kind" = "${mpi/impi-rt/mpich}" ]; then continue; fi
+        for ranks in 1 2 4; do check "$mpi: a library for $kind, $ranks ranks" other "$mpi" "$ranks" "$kind" "$mpis/built/bad-${mpi/impi-rt/mpich}" right; done
+        # It opens its MPI late, and looks for functions with large counts.
+        check "$mpi: a library for $kind, mpi4py" other "$mpi" 2 "$kind" "$mpis/$mpi/bin/python" mpi/tests/late.py
+        check "$mpi: a library for $kind, through a shell" other "$mpi" 2 "$kind" sh -c "'$mpis/$mpi/bin/python' mpi/tests/late.py"
+    done
+done
+
+# ---- one rank that cannot take part ----
+
+# The first rank has a profile that is none, and finds that out while others wait for it to meet.
+told_at_once() {
+    local began=$SECONDS
+    on "$1" 3 env LINEWEAVE_PROFILE="$scratch/none.toml" LINEWEAVE_MPI_AFTER=0 "$mpis/built/preloaded" "$built/liblineweave_mpi_${1/impi-rt/mpich}.so" \
+        "$mpis/built/bad-${1/impi-rt/mpich}" right && [ $((SECONDS - began)) -lt 20 ]
+}
+
+printf 'x = 1\n' >"$scratch/none.toml"
+printf '#!/bin/sh\nLD_PRELOAD=$1 exec "$2" "$3"\n' >"$mpis/built/preloaded"
+chmod +x "$mpis/built/preloaded"
+for mpi in openmpi mpich; do
+    if [ -e "$mpis/$mpi/ready" ]; then check "$mpi: who cannot form a team tells the others at once" told_at_once "$mpi"; fi
+done
+
 # ---- calls that the host refuses at a rank ----
 
 # answers PROGRAM...: what the host does with identical buffers.

@@ -16,6 +16,7 @@ int lwm_world_rank;
 
 static uint64_t now = 1, state;
 uint64_t lwm_now_ns(void) { return now; }
+void lwm_count_gain(struct lwm_count *count, double ns) { (void)count, (void)ns; }
 int lwm_agree_saw(struct lwm_comm *comm, int result) { return comm ? result : 0; }
 
 static uint64_t number(void)

@@ -51,6 +51,7 @@ typedef struct { int count_lo, count_hi_and_cancelled, MPI_SOURCE, MPI_TAG, MPI_
 #define LWM_ERRORS_RETURN 0x54000001
 #define LWM_DATATYPE_NULL 0x0c000000
 #define LWM_REQUEST_NULL 0x2c000000
+#define LWM_INFO_NULL 0x1c000000
 #define LWM_BYTE 0x4c00010d
 #define LWM_CHAR 0x4c000101
 #define LWM_INT 0x4c000405

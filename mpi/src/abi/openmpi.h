@@ -50,6 +50,7 @@ typedef struct { int MPI_SOURCE, MPI_TAG, MPI_ERROR, cancelled; size_t count; } 
 #define LWM_ERRORS_RETURN ompi_mpi_errors_return
 #define LWM_DATATYPE_NULL ompi_mpi_datatype_null
 #define LWM_REQUEST_NULL ompi_request_null
+#define LWM_INFO_NULL ompi_mpi_info_null
 #define LWM_BYTE ompi_mpi_byte
 #define LWM_CHAR ompi_mpi_char
 #define LWM_INT ompi_mpi_int

