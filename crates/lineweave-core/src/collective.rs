@@ -8,6 +8,7 @@
 //! `gatherv`, `scatterv`, `allgatherv`, `alltoallv` and the reduce-scatter with counts are no collectives of their
 //! own, but the same with uneven blocks.
 
+use crate::names::did_you_mean;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -107,7 +108,7 @@ impl Collective {
         }
     }
 
-    /// Whether it means the same when ranks change parts, but for the root: no buffer has a block for each rank, and no rank but the root
+    /// Returns whether it means the same when ranks change parts, but for the root: no buffer has a block for each rank, and no rank but the root
     /// has a result of its own.
     pub fn can_be_renamed(self) -> bool {
         match self {
@@ -124,7 +125,7 @@ impl Collective {
         }
     }
 
-    /// Whether one rank plays a part of its own.
+    /// Returns whether one rank plays a part of its own.
     pub fn rooted(self) -> bool {
         match self {
             Collective::Bcast | Collective::Reduce | Collective::Gather | Collective::Scatter => true,
@@ -138,12 +139,12 @@ impl Collective {
         }
     }
 
-    /// Whether data flows one way, so that some ranks need not wait for others and may run ahead of them.
+    /// Returns whether data flows one way, so that some ranks need not wait for others and may run ahead of them.
     pub fn one_way(self) -> bool {
         self.rooted() || matches!(self, Collective::Scan | Collective::Exscan)
     }
 
-    /// Whether elements are combined with a reduction operator.
+    /// Returns whether elements are combined with a reduction operator.
     pub fn folds(self) -> bool {
         match self {
             Collective::Reduce
@@ -160,7 +161,7 @@ impl Collective {
         }
     }
 
-    /// Whether some rank's buffer holds a block for every rank.
+    /// Returns whether some rank's buffer holds a block for every rank.
     pub fn has_blocks(self) -> bool {
         match self {
             Collective::Gather
@@ -211,7 +212,7 @@ impl Collective {
         }
     }
 
-    /// Whether a message is moved at all.
+    /// Returns whether a message is moved at all.
     pub fn moves_data(self) -> bool {
         self != Collective::Barrier
     }
@@ -263,7 +264,7 @@ pub fn split(n: usize) -> usize {
 
 /// A name that is not a collective's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown collective `{name}`: expected one of {}", Collective::names())]
+#[error("unknown collective `{name}`{}: expected one of {}", did_you_mean(name, Collective::ALL.map(Collective::name)), Collective::names())]
 pub struct UnknownCollective {
     /// What stood there.
     pub name: String,

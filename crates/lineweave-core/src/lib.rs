@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod units;
+pub mod names;
 pub mod topology;
 pub mod collective;
 pub mod profile;

@@ -83,7 +83,7 @@ pub fn partners(ranks: usize, rounds: usize, layout: Layout) -> Plan {
     b.finish()
 }
 
-/// Whether a plan is one that the profile's probes time as a whole: a prediction of it repeats a measurement, and says nothing of
+/// Returns whether a plan is one that the profile's probes time as a whole: a prediction of it repeats a measurement, and says nothing of
 /// the model. These are the barriers of two ranks in `exchange` and `counter`, and messages of two ranks through a ring in `stream`.
 pub fn repeated_by(plan: &Plan) -> bool {
     let bare = |plan: Plan| Plan { algorithm: String::new(), params: Params::new(), ..plan };

@@ -56,7 +56,7 @@ pub enum ProfileError {
 /// Version of the profile format.
 pub const SCHEMA: u32 = 1;
 
-/// Statistics of one cell (MEASURING.md, rule 5): all in the cell's unit.
+/// Statistics of one cell (docs/explanation/measuring.md, rule 5): all in the cell's unit.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Stats {
     /// Median.
@@ -247,7 +247,7 @@ impl Profile {
         Ok(profile)
     }
 
-    /// Whether this profile is of the machine with that fingerprint.
+    /// Returns whether this profile is of the machine with that fingerprint.
     ///
     /// # Errors
     /// [`ProfileError::OtherMachine`] that names the first difference.

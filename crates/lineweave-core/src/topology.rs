@@ -4,6 +4,9 @@
 //! runtime crate's work.
 
 mod alike;
+mod placement;
+
+pub use placement::Placement;
 
 use crate::units::Rank;
 use serde::{Deserialize, Serialize};

@@ -33,6 +33,19 @@ pub enum Clock {
     Measured,
     /// The simulator.
     Simulated,
+    /// The model.
+    Predicted,
+}
+
+impl Clock {
+    /// The name in traces and drawings.
+    pub fn name(self) -> &'static str {
+        match self {
+            Clock::Measured => "measured",
+            Clock::Simulated => "simulated",
+            Clock::Predicted => "predicted",
+        }
+    }
 }
 
 /// What an op does, without its operands.

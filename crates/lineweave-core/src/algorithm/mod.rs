@@ -56,7 +56,7 @@ pub struct Problem {
     pub blocks: Blocks,
     /// Element size in bytes; 1 when nothing is folded.
     pub grain: usize,
-    /// Whether ranks can reach each other's private buffers.
+    /// True if ranks can reach each other's private buffers.
     pub direct: bool,
 }
 
@@ -240,7 +240,7 @@ impl Algorithm {
         candidates.into_iter().map(|params| brackets::reproducible(self, params)).collect()
     }
 
-    /// Whether every parameter given is one that this algorithm has.
+    /// Returns whether every parameter given is one that this algorithm has.
     ///
     /// # Errors
     /// [`PlanError::UnknownParameter`] for the first that is not.
@@ -265,7 +265,7 @@ impl Algorithm {
     }
 }
 
-/// Whether a problem is one at all.
+/// Returns whether a problem is one at all.
 ///
 /// # Errors
 /// A [`PlanError`]: no ranks or too many, a root that is not a rank, or bytes that are no whole number of elements.

@@ -69,7 +69,7 @@ impl Participants {
         self.members.len()
     }
 
-    /// Whether there is no member.
+    /// Returns whether there is no member.
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
     }

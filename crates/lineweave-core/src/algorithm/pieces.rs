@@ -92,7 +92,7 @@ pub(super) fn part(region: Region, range: Range<usize>) -> Region {
     Region { offset: region.offset + range.start, len: range.len(), ..region }
 }
 
-/// Whether `b` follows `a` in the same place.
+/// Returns whether `b` follows `a` in the same place.
 fn follows(a: &Region, b: &Region) -> bool {
     a.space == b.space && a.end() == b.offset
 }
@@ -163,7 +163,7 @@ pub(super) fn check_direct(
     super::bcast::direct::check_room(layout)
 }
 
-/// Whether a direct plan is worth costing: somebody to reach, and more than fits a flag's line.
+/// Returns whether a direct plan is worth costing: somebody to reach, and more than fits a flag's line.
 pub(super) fn direct_applies(problem: &Problem) -> bool {
     super::bcast::direct::applies(problem)
 }

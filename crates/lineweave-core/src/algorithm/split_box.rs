@@ -43,7 +43,7 @@ pub(super) const SLOTS: ParamSpec =
 pub(super) const LAYOUT: ParamSpec =
     ParamSpec { name: "layout", default: "alone", about: "lines of the flags" };
 
-/// Whether MPICH's algorithm for short messages is to be taken, where it is for up to `most` bytes.
+/// Returns whether MPICH's algorithm for short messages is to be taken, where it is for up to `most` bytes.
 pub(super) fn short(params: &Params, bytes: usize, most: usize) -> Result<bool, PlanError> {
     match params.get("method").unwrap_or("auto") {
         "auto" => Ok(bytes <= most),

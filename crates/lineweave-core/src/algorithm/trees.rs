@@ -44,7 +44,7 @@ impl Tree {
         self.parent.len()
     }
 
-    /// Whether there is no rank at all.
+    /// Returns whether there is no rank at all.
     pub fn is_empty(&self) -> bool {
         self.parent.is_empty()
     }

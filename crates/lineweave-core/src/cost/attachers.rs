@@ -9,7 +9,7 @@ use crate::units::Rank;
 pub struct Attachers {
     /// For each rank, who reached its buffers last.
     last: Vec<Option<Rank>>,
-    /// Whether several ranks reach one rank's buffers.
+    /// True if several ranks reach one rank's buffers.
     several: bool,
     /// Who was told of last, and how many calls of it.
     caller: Option<Rank>,

@@ -21,7 +21,7 @@ pub struct Left {
 #[derive(Clone, Default)]
 struct Holders {
     caches: Vec<u32>,
-    /// Whether the one that has it wrote it last.
+    /// True if the one that has it wrote it last.
     modified: bool,
 }
 
@@ -30,7 +30,7 @@ struct Before<'a> {
     program: &'a Playable,
     /// For each rank, its cache.
     cache: &'a [u32],
-    /// Whether a read of what another cache modified takes it over.
+    /// True if a read of what another cache modified takes it over.
     takes_over: bool,
     /// For each rank, the op that comes next.
     next: Vec<usize>,
@@ -82,7 +82,7 @@ impl Before<'_> {
         }
     }
 
-    /// Whether a rank is past an op of flags; if not, it is told when it is.
+    /// Returns whether a rank is past an op of flags; if not, it is told when it is.
     fn goes_on(&mut self, rank: u32, op: Instruction) -> bool {
         match op {
             Instruction::Move { .. } | Instruction::Fold { .. } => {}

@@ -64,7 +64,7 @@ pub struct Flag {
     pub number: u32,
     /// Its line's.
     pub line: u32,
-    /// Whether ranks add to it.
+    /// True if ranks add to it.
     pub counts: bool,
 }
 
@@ -119,11 +119,11 @@ pub struct Playable {
     pub reached: Pieces,
     /// Banks that runs alternate between, of those that are played.
     pub banks: usize,
-    /// Whether all banks are on the same lines.
+    /// True if all banks are on the same lines.
     pub same_lines: bool,
-    /// Whether a bank is entered only after everybody has left it.
+    /// True if a bank is entered only after everybody has left it.
     pub guarded: bool,
-    /// Whether two ranks exchange a flag, with a word at most, and that is all: a call like the last one is then straight code.
+    /// True if two ranks exchange a flag, with a word at most, and that is all: a call like the last one is then straight code.
     pub swaps: bool,
     /// The most ranks that reach one rank's buffers by system calls at once.
     pub attachers: usize,
@@ -132,7 +132,7 @@ pub struct Playable {
 /// Bytes of a word.
 const WORD: usize = 8;
 
-/// Whether a rank sets a flag, waits for one, and combines the words that came with them at most.
+/// Returns whether a rank sets a flag, waits for one, and combines the words that came with them at most.
 fn swaps(ops: &[Op]) -> bool {
     match ops {
         [Op::Set { .. }, Op::Wait { .. }, then @ ..] => {

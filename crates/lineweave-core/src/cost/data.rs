@@ -114,7 +114,7 @@ pub struct Memory {
     /// Sets of more than two caches, and which of them nobody uses.
     sets: Vec<Caches>,
     free: Vec<u32>,
-    /// Whether a read of what another cache modified takes it over, so that only the reader has it then.
+    /// True if a read of what another cache modified takes it over, so that only the reader has it then.
     takes_over: bool,
 }
 
@@ -188,7 +188,7 @@ impl Memory {
         met
     }
 
-    /// Whether another cache has any of these pieces.
+    /// Returns whether another cache has any of these pieces.
     pub fn is_elsewhere(&self, cache: u32, pieces: Range<usize>) -> bool {
         let alone = alone(place(cache));
         self.pieces[pieces].iter().any(|piece| !alone.contains(&piece.holders))

@@ -41,7 +41,7 @@ pub struct Watch {
     pub flag: u32,
     pub line: u32,
     pub wanted: i64,
-    /// Whether a load of it is under way.
+    /// True if a load of it is under way.
     pub asked: bool,
 }
 

@@ -33,18 +33,19 @@ mod pieces;
 mod play;
 mod rates;
 mod schedule;
-mod sketch;
+mod lower_bound;
 mod term;
 mod trace;
 mod transfer;
 mod wires;
 
-pub use sketch::{sketch, Sketch};
+pub use lower_bound::{sketch, LowerBound};
 pub use term::{Part, Term};
 
 use crate::model::Model;
 use crate::plan::Plan;
 use crate::topology::Shape;
+use crate::trace::{Clock, Picos, Trace};
 use crate::units::{Nanos, Rank};
 
 /// How a plan is costed.
@@ -52,7 +53,7 @@ use crate::units::{Nanos, Rank};
 pub struct Options {
     /// Runs played back to back; at least 1. Twice as many are played where ranks share CPUs.
     pub runs: usize,
-    /// Whether concurrent copies slow each other by L(m, tau).
+    /// True if concurrent copies slow each other by L(m, tau).
     pub concurrent: bool,
     /// Bytes that successive windows walk through; private memory is as near as that much memory is. 0 for
     /// the plan's own message.
@@ -63,9 +64,9 @@ pub struct Options {
     pub walk: u64,
     /// Give up when the runs take longer than this, in ns.
     pub limit: f64,
-    /// Whether to find the critical path.
+    /// True if to find the critical path.
     pub trace: bool,
-    /// Whether peers' buffers are reached by cross-memory attach.
+    /// True if peers' buffers are reached by cross-memory attach.
     pub attach: bool,
 }
 
@@ -111,7 +112,9 @@ pub struct Cost {
     pub critical: Vec<Step>,
     /// How many runs `critical` covers: one, or more where ranks that share a CPU end runs in bunches.
     pub critical_runs: usize,
-    /// Whether a size or concurrency beyond the measured range was needed.
+    /// For each rank, when each op of the last run ended, from the beginning of the first on; empty unless traced.
+    pub op_ends: Vec<Vec<Nanos>>,
+    /// True if a size or concurrency beyond the measured range was needed.
     pub extrapolated: bool,
     /// The first rank, and its op, that waits for ever or names what the plan does not have.
     pub stuck: Option<(Rank, usize)>,
@@ -125,6 +128,7 @@ impl Cost {
             per_rank: vec![Nanos(f64::INFINITY); ranks],
             critical: Vec::new(),
             critical_runs: 1,
+            op_ends: Vec::new(),
             extrapolated: false,
             stuck,
         }
@@ -149,6 +153,24 @@ pub fn cost_with(model: &Model, shape: &Shape, plan: &Plan, options: &Options) -
         Ok(program) => play::play(model, shape, plan, &program, &options),
         Err(at) => Cost::unplayable(plan.ranks, Some(at)),
     }
+}
+
+/// Returns when each op of a run alone begins and ends, everybody starting at once; nothing for a plan that cannot finish.
+pub fn timeline(model: &Model, shape: &Shape, plan: &Plan, options: &Options) -> Option<Trace> {
+    let cost = cost_with(model, shape, plan, &Options { runs: 1, trace: true, ..*options });
+    let picos = |at: Nanos| Picos((at.0 * 1e3).round() as u64);
+    if cost.stuck.is_some() || !cost.total.0.is_finite() {
+        return None;
+    }
+    let mut trace = Trace::of(plan, Clock::Predicted);
+    for (rank, ends) in cost.op_ends.iter().enumerate() {
+        let mut before = Picos(0);
+        for (op, end) in ends.iter().enumerate() {
+            trace.record(plan, Rank::from(rank), op as u32, before, picos(*end));
+            before = picos(*end);
+        }
+    }
+    Some(trace)
 }
 
 #[cfg(test)]

@@ -28,9 +28,9 @@ pub(super) struct Runner {
     started: bool,
     /// End of each run.
     ends: Vec<f64>,
-    /// Whether its last load of a peer's bytes is so near that the next follows it in a row.
+    /// True if its last load of a peer's bytes is so near that the next follows it in a row.
     pub(super) in_row: bool,
-    /// Whether what it waits for had been raised when it came.
+    /// True if what it waits for had been raised when it came.
     late: bool,
 }
 
@@ -69,11 +69,13 @@ pub(super) struct Player<'a> {
     pub(super) put: Vec<u64>,
     /// And those that it puts into slots before it comes to the same place of a ring again that runs walk through; 0 where they do not.
     pub(super) walked: Vec<u64>,
-    /// Whether moves into users' buffers go past the caches.
+    /// True if moves into users' buffers go past the caches.
     pub(super) streams: bool,
     pub(super) extrapolated: bool,
     agenda: Agenda,
     log: Log,
+    /// For each rank when each op of the last run ended, where that is wanted.
+    op_ends: Vec<Vec<Nanos>>,
 }
 
 /// Plays `options.runs` runs and measures them.
@@ -129,6 +131,7 @@ pub fn play(model: &Model, shape: &Shape, plan: &Plan, program: &Playable, optio
         extrapolated: pinning.extrapolated,
         agenda: Agenda::new(Cpus::of(shape), model.wake.yielding.value),
         log: Log::new(options.trace, ranks),
+        op_ends: vec![Vec::new(); ranks],
         wires: Wires::new(sitting, program, left.lines, options.trace),
     };
     loop {
@@ -231,13 +234,16 @@ impl Player<'_> {
                 }
             }
         };
+        if self.options.trace && run + 1 == self.runs {
+            self.op_ends[r].push(Nanos(at));
+        }
         let runner = &mut self.runners[r];
         runner.pc += 1;
         runner.next = self.program.ops[r].get(runner.pc).copied();
         Outcome::Until(at)
     }
 
-    /// Whether a rank has to wait until others have left the bank of its run.
+    /// Returns whether a rank has to wait until others have left the bank of its run.
     fn gated(&mut self, rank: u32) -> bool {
         let run = self.runners[rank as usize].run;
         let banks = self.options.banks;
@@ -384,6 +390,7 @@ impl Player<'_> {
         let from = if runs > 1 { end(runs - 1 - critical_runs) } else { 0.0 };
         let critical = last.map_or_else(Vec::new, |r| self.log.critical(r as u32, from));
         let extrapolated = self.extrapolated;
-        Cost { total, first, per_rank, critical, critical_runs, extrapolated, stuck: None }
+        let op_ends = self.op_ends;
+        Cost { total, first, per_rank, critical, critical_runs, op_ends, extrapolated, stuck: None }
     }
 }

@@ -125,7 +125,7 @@ impl<'m> Rates<'m> {
         }
     }
 
-    /// Whether a read of a modified line takes it over.
+    /// Returns whether a read of a modified line takes it over.
     pub fn takes_over(&self) -> bool {
         self.upgrade.is_some()
     }
@@ -163,7 +163,7 @@ pub struct Sitting<'a> {
     rank: Vec<u32>,
     /// For each cache, its number among caches, and then the group of caches at each level that it is in.
     groups: Option<Vec<[u32; GROUPS]>>,
-    /// Whether the model knows of lines that are away from home, and ranks are in several packages.
+    /// True if the model knows of lines that are away from home, and ranks are in several packages.
     homes: bool,
 }
 
@@ -188,7 +188,7 @@ impl<'a> Sitting<'a> {
         Sitting { rates: Rates::of(model), shape, cache, rank, groups, homes }
     }
 
-    /// Whether a line in a rank's box is away from two caches: they share a package, and that rank sits in another one.
+    /// Returns whether a line in a rank's box is away from two caches: they share a package, and that rank sits in another one.
     pub fn away(&self, a: u32, b: u32, home: u32) -> bool {
         let cpu = |cache: u32| self.shape.cpu(Rank(self.rank[cache as usize]));
         self.homes && is_away(cpu(a), cpu(b), self.shape.cpu(Rank(home)).package)

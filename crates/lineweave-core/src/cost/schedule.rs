@@ -141,7 +141,7 @@ impl Agenda {
         f64::INFINITY
     }
 
-    /// Whether all ranks have done all that they had to do.
+    /// Returns whether all ranks have done all that they had to do.
     pub fn idle(&self) -> bool {
         self.at_work == 0
     }
@@ -198,7 +198,7 @@ impl Agenda {
         }
     }
 
-    /// Whether several ranks are at work on a CPU.
+    /// Returns whether several ranks are at work on a CPU.
     pub fn shares(&self, cpu: usize) -> bool {
         self.cpus[cpu].ranks.len() > 1
     }

@@ -387,3 +387,22 @@ fn costing_is_deterministic() {
     let shape = on_cpus(13, 3);
     assert_eq!(cost(&model, &shape, &plan), cost(&model, &shape, &plan));
 }
+
+#[test]
+fn a_run_alone_is_traced_op_by_op() {
+    let model = values().model();
+    let plan = exchange(Layout::Alone);
+    let shape = Shape::flat(2);
+    let trace = timeline(&model, &shape, &plan, &Options::default()).unwrap();
+    assert_eq!(trace.events.len(), plan.ops().count());
+    let alone = cost_with(&model, &shape, &plan, &Options { runs: 1, ..Options::default() }).first.0;
+    near(trace.end().nanos(), alone);
+    for pair in trace.events.windows(2).filter(|pair| pair[0].rank == pair[1].rank) {
+        assert_eq!(pair[0].end, pair[1].start);
+    }
+    // Who waits for ever has no times.
+    let mut b = Builder::new(Collective::Barrier, "stuck", &Params::new(), 2, 0, 0, 1);
+    let f = b.flags("here", Layout::Alone, 2);
+    b.wait(0, f.at(0, 1), 1);
+    assert_eq!(timeline(&model, &shape, &b.finish(), &Options::default()), None);
+}

@@ -13,7 +13,7 @@ use crate::topology::Level;
 /// What shorter writes cost is the wait for their first lines, wherever those are.
 const FLOWS: usize = 16 << 10;
 
-/// Whether the engine moves bytes into users' buffers past the caches.
+/// Returns whether the engine moves bytes into users' buffers past the caches.
 pub(super) fn streams(model: &Model, plan: &Plan, options: &Options) -> bool {
     let half = plan.half_of_all(options.message.max(plan.bytes)) as u64;
     model.nt_from.is_some_and(|from| half >= from) && !plan.rereads()
@@ -178,7 +178,7 @@ impl Player<'_> {
         reading.nanos
     }
 
-    /// A user's buffer is as far away as all that its rank touches before it comes back: half of a copy's two sides.
+    /// Returns the price of a buffer at the cache level that holds its rank's working set: half of a copy's two sides for a user's buffer.
     fn cold(&mut self, rank: u32, place: Operand, len: usize, tau: usize, base: f64) -> f64 {
         match place {
             Operand::User | Operand::Reached(_) => {

@@ -65,7 +65,7 @@ pub struct Wires<'a> {
     wires: Vec<Wire>,
     hands: Vec<Hand>,
     flags: Vec<Raised>,
-    /// Whether levels are asked for.
+    /// True if levels are asked for.
     explains: bool,
     events: Events<Event>,
     seen: Vec<Seen>,
@@ -138,7 +138,7 @@ impl<'a> Wires<'a> {
         done.nanos() + self.sitting.rates.add
     }
 
-    /// Whether a flag has a value.
+    /// Returns whether a flag has a value.
     pub fn is_raised(&self, flag: u32, wanted: i64) -> bool {
         self.flags[flag as usize].value >= wanted
     }

@@ -7,7 +7,7 @@ use crate::trace::Picos;
 /// From how many on the holders of a line are counted by groups.
 const MANY: usize = 8;
 
-/// Whether some cache has a line.
+/// Where a line was found, if some cache has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Found {
     /// One has it.
@@ -25,9 +25,9 @@ pub struct Line {
     counts: Option<Counts>,
     /// The core that may write it.
     owner: Option<u32>,
-    /// Whether memory is out of date: modified rather than exclusive.
+    /// True if memory is out of date: modified rather than exclusive.
     modified: bool,
-    /// Whether its owner read it and has not written it yet.
+    /// True if its owner read it and has not written it yet.
     taken_over: bool,
     /// The core that answers for a shared line, where the protocol names one.
     answers: Option<u32>,
@@ -94,17 +94,17 @@ impl Line {
         self.holders.iter().map(|h| h.0).filter(move |&other| other != core)
     }
 
-    /// Whether a core can read it.
+    /// Returns whether a core can read it.
     pub fn held_by(&self, core: u32) -> bool {
         self.arrives(core).is_some()
     }
 
-    /// Whether a core can write it, and nothing is in the way.
+    /// Returns whether a core can write it, and nothing is in the way.
     pub fn owned_by(&self, core: u32) -> bool {
         self.owner == Some(core) && !self.taken_over
     }
 
-    /// Whether a core that had it for itself can still write it: a read takes half of a transfer to get there.
+    /// Returns whether a core that had it for itself can still write it: a read takes half of a transfer to get there.
     pub fn still_there(&self, core: u32, now: Picos) -> bool {
         self.leaves.is_some_and(|(owner, until, _)| owner == core && now < until)
     }
@@ -196,7 +196,7 @@ impl Line {
         }
     }
 
-    /// Whether it is known, without asking all who have it, that a core has not.
+    /// Returns whether it is known, without asking all who have it, that a core has not.
     fn surely_not_at(&self, core: u32, prices: &impl Prices) -> bool {
         let (Some(counts), Some([alone, ..])) = (&self.counts, prices.groups(core)) else { return false };
         counts.of(alone) == 0

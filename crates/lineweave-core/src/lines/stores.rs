@@ -37,12 +37,12 @@ impl<T> Stores<T> {
         self.waiting.push_back(store);
     }
 
-    /// Whether nothing waits and nothing is under way.
+    /// Returns whether nothing waits and nothing is under way.
     pub fn idle(&self) -> bool {
         self.waiting.is_empty() && self.nothing_under_way()
     }
 
-    /// Whether the first that waits has none before it.
+    /// Returns whether the first that waits has none before it.
     pub fn nothing_under_way(&self) -> bool {
         self.under_way == 0
     }

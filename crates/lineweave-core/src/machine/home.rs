@@ -15,7 +15,7 @@ pub struct Away {
     pub transfer_ns: Value,
 }
 
-/// Whether a line whose memory is in this package is away from two cores: they share another one.
+/// Returns whether a line whose memory is in this package is away from two cores: they share another one.
 pub fn is_away(a: &Cpu, b: &Cpu, home: usize) -> bool {
     a.package == b.package && a.package != home
 }

@@ -59,7 +59,7 @@ fn among(heads: &[Head], cpu_model: &str, arch: &str) -> (usize, String) {
     by_model.or_else(by_family).or_else(by_arch).unwrap_or_else(any)
 }
 
-/// Whether `pattern`, in which `?` is any one character, occurs in `name`.
+/// Returns whether `pattern`, in which `?` is any one character, occurs in `name`.
 fn occurs(name: &str, pattern: &str) -> bool {
     let (name, pattern): (Vec<char>, Vec<char>) = (name.chars().collect(), pattern.chars().collect());
     !pattern.is_empty()

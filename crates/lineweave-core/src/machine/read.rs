@@ -372,7 +372,7 @@ fn numa_transfer(table: Table<'_>) -> Read<NumaTransfer> {
     })
 }
 
-/// Known transfers never get cheaper with distance (MEASURING.md, rule 10).
+/// Known transfers never get cheaper with distance (docs/explanation/measuring.md, rule 10).
 fn monotone(machine: &Machine, table: Table<'_>) -> Read<()> {
     let mut last: Option<(Level, f64)> = None;
     for (far, key) in TRANSFERS {

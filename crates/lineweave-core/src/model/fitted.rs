@@ -113,7 +113,7 @@ impl Fitted {
         (self.ci_high - self.ci_low) / (2.0 * HALF_WIDTHS)
     }
 
-    /// Whether `truth` lies in the interval.
+    /// Returns whether `truth` lies in the interval.
     pub fn covers(&self, truth: f64) -> bool {
         self.ci_low <= truth && truth <= self.ci_high
     }

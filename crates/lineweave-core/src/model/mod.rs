@@ -330,7 +330,7 @@ impl Model {
         self.folds.iter().find(|f| size(f) == grain * 8).or_else(|| self.folds.first())
     }
 
-    /// Whether a trick was measured and beats the plain exchange: with intervals apart, and at its best as well, since a
+    /// Returns whether a trick was measured and beats the plain exchange: with intervals apart, and at its best as well, since a
     /// machine that changes while it is measured sets medians apart by itself.
     pub fn trick_wins(&self, name: &str) -> bool {
         self.trick_beats(name, "plain")

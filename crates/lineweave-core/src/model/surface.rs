@@ -25,7 +25,7 @@ pub struct Surface {
 pub struct Reading {
     /// Nanoseconds.
     pub nanos: f64,
-    /// Whether it lies beyond what was measured, in size or in concurrency.
+    /// True if it lies beyond what was measured, in size or in concurrency.
     pub extrapolated: bool,
 }
 
@@ -109,7 +109,7 @@ impl Surface {
         Some(self.at(nearest as usize, 1).nanos / nearest as f64)
     }
 
-    /// Whether the axes ascend and the grid is full: what every function here relies on.
+    /// Returns whether the axes ascend and the grid is full: what every function here relies on.
     pub fn is_well_formed(&self) -> bool {
         let ascends = |n: usize, less: &dyn Fn(usize) -> bool| n > 0 && (1..n).all(less);
         ascends(self.bytes.len(), &|i| self.bytes[i - 1] < self.bytes[i])

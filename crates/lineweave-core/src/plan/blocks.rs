@@ -49,7 +49,7 @@ impl Uneven {
         Uneven { lens: counts.clone(), counts, starts, taken }
     }
 
-    /// Whether blocks of these lengths hold at least half of what they would if all were as long as the longest.
+    /// Returns whether blocks of these lengths hold at least half of what they would if all were as long as the longest.
     pub fn fill_half(lengths: &[usize]) -> bool {
         let longest = lengths.iter().copied().max().unwrap_or(0);
         2 * lengths.iter().sum::<usize>() >= longest * lengths.len()

@@ -33,7 +33,7 @@ pub struct Builder {
     next: Cursor,
     /// Waits for the previous run, by rank and op: their values are relative to a span known at the end.
     previous: Vec<(usize, usize)>,
-    /// Whether some wait is for an earlier run.
+    /// True if some wait is for an earlier run.
     looks_back: bool,
     /// Ops asked for; those beyond `most` are counted only.
     ops: usize,

@@ -20,7 +20,7 @@ impl<'a> Cursor<'a> {
         Cursor { line: self.line, rest: text }
     }
 
-    /// Whether nothing but blanks and a comment is left.
+    /// Returns whether nothing but blanks and a comment is left.
     pub(super) fn at_end(&mut self) -> bool {
         self.rest = self.rest.trim_start();
         self.rest.is_empty() || self.rest.starts_with('#')

@@ -1,6 +1,7 @@
 //! Why a plan cannot be made.
 
 use crate::collective::Collective;
+use crate::names::did_you_mean;
 
 /// Why a plan cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -61,7 +62,7 @@ pub enum PlanError {
         expected: String,
     },
     /// A parameter the algorithm does not have.
-    #[error("{algorithm} has no parameter `{name}`: it takes {known}")]
+    #[error("{algorithm} has no parameter `{name}`{}: it takes {known}", did_you_mean(name, [known.as_str()]))]
     UnknownParameter {
         /// `collective/algorithm`.
         algorithm: String,
@@ -71,7 +72,7 @@ pub enum PlanError {
         known: String,
     },
     /// No such algorithm.
-    #[error("no algorithm `{name}` for {collective}: there are {known}")]
+    #[error("no algorithm `{name}` for {collective}{}: there are {known}", did_you_mean(name, [known.as_str()]))]
     UnknownAlgorithm {
         /// For this collective.
         collective: Collective,

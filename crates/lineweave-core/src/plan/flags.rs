@@ -65,7 +65,8 @@ impl std::str::FromStr for Layout {
 pub enum FlagKind {
     /// One writer stores growing values.
     Signal,
-    /// Any rank adds one atomically. Thresholds count the adds of this run.
+    /// Any rank adds to it atomically, and waits are for all adds of this run. It has two words side by side, which runs use by
+    /// turns: the adds of the next run never hide those of this one from a rank that looks late.
     Counter,
 }
 
@@ -80,6 +81,23 @@ pub struct FlagArray {
     pub layout: Layout,
     /// Flags at each home.
     pub count: usize,
+}
+
+impl FlagArray {
+    /// Returns how many places of its layout each flag takes: a counter's second word has no room beside the first where flags are packed.
+    fn places(&self) -> usize {
+        1 + usize::from(self.kind == FlagKind::Counter && self.layout == Layout::Packed)
+    }
+
+    /// Returns the byte offset of a flag from the start of the array, on lines of `line` bytes.
+    pub fn offset(&self, index: usize, line: usize) -> usize {
+        self.layout.offset(index * self.places(), line)
+    }
+
+    /// Returns how many bytes it takes at each home.
+    pub fn bytes(&self, line: usize) -> usize {
+        self.layout.lines(self.count * self.places(), line) * line
+    }
 }
 
 /// One flag.
@@ -136,5 +154,15 @@ mod tests {
             assert_eq!(layout.to_string().parse::<Layout>(), Ok(layout));
         }
         assert!("spread1".parse::<Layout>().is_err());
+    }
+
+    #[test]
+    fn words_of_counters_do_not_overlap() {
+        for layout in [Layout::Packed, Layout::Paired, Layout::Alone, Layout::Spread(2)] {
+            let array = FlagArray { name: "n".to_owned(), kind: FlagKind::Counter, layout, count: 20 };
+            let offsets: Vec<usize> = (0..20).map(|i| array.offset(i, 64)).collect();
+            assert!(offsets.windows(2).all(|pair| pair[1] - pair[0] >= 16), "{layout}: {offsets:?}");
+            assert!(offsets[19] + 16 <= array.bytes(64), "{layout}");
+        }
     }
 }

@@ -66,7 +66,7 @@ pub enum Space {
 }
 
 impl Space {
-    /// Whether only the running rank touches it (unless it publishes the address).
+    /// Returns whether only the running rank touches it (unless it publishes the address).
     pub fn is_private(self) -> bool {
         matches!(self, Space::In | Space::Out | Space::Acc)
     }
@@ -94,7 +94,7 @@ impl Region {
         self.offset + self.len
     }
 
-    /// Whether two regions have a byte in common.
+    /// Returns whether two regions have a byte in common.
     pub fn overlaps(&self, other: &Region) -> bool {
         self.space == other.space && self.offset < other.end() && other.offset < self.end()
     }
@@ -156,7 +156,7 @@ pub enum Op {
         /// Taken from the flag's line.
         take: Option<Take>,
     },
-    /// Add one to a flag of kind [`FlagKind::Counter`].
+    /// Add to a flag of kind [`FlagKind::Counter`], on which a wait is for all adds of a run.
     Add {
         /// The flag.
         flag: FlagRef,
@@ -201,7 +201,7 @@ pub struct Plan {
     pub acc: usize,
     /// How runs follow each other.
     pub reuse: Reuse,
-    /// Whether ranks read or write each other's private buffers.
+    /// True if ranks read or write each other's private buffers.
     pub direct: bool,
     /// The ops of each rank.
     pub programs: Vec<Vec<Op>>,
@@ -216,7 +216,12 @@ impl Plan {
         self.ops().map(|(_, op)| if let Op::Set { value, .. } = op { *value } else { 1 }).max().unwrap_or(1)
     }
 
-    /// Whether flags and payloads leave room on their lines for a second generation of them, so that consecutive runs ride on the same
+    /// Returns whether a flag is a counter.
+    pub fn is_counter(&self, flag: FlagRef) -> bool {
+        self.flags[flag.array as usize].kind == FlagKind::Counter
+    }
+
+    /// Returns whether flags and payloads leave room on their lines for a second generation of them, so that consecutive runs ride on the same
     /// transfers. The engine lays them out so where the plan synchronises.
     pub fn leaves_room_for_a_generation(&self) -> bool {
         let carried = |(_, op): (Rank, &Op)| match op {

@@ -21,9 +21,9 @@ pub struct Part {
     pub span: i32,
     /// The most bytes that a flag carries.
     pub carried: usize,
-    /// Whether some rank reads what was written to a user's buffer, but for folds into two places.
+    /// True if some rank reads what was written to a user's buffer, but for folds into two places.
     pub rereads: bool,
-    /// Whether each sum is made in one place, of all ranks' contributions, by folds that follow each other.
+    /// True if each sum is made in one place, of all ranks' contributions, by folds that follow each other.
     pub sums_whole: bool,
     /// How often each counter is added to in a run.
     pub adds: HashMap<FlagRef, u32>,
@@ -100,7 +100,7 @@ impl Plan {
         (0..self.ranks).map(both).fold(0, usize::saturating_add) / 2
     }
 
-    /// Whether some rank reads what was written to a user's buffer, but for folds into two places: it stays in the caches then.
+    /// Returns whether some rank reads what was written to a user's buffer, but for folds into two places: it stays in the caches then.
     pub fn rereads(&self) -> bool {
         self.programs.iter().any(|ops| {
             let mut tail = Tail::new();
@@ -255,8 +255,8 @@ impl Tail {
         Tail { digest: Digest::new(0), folded: None, copied: None, chain: 0, between: None }
     }
 
-    /// Whether this op, the rank's next one or nothing at the end, leaves it so that sums are made by `all` folds in a row, whose results in
-    /// between nothing else reads.
+    /// Returns whether the rank's next op (`None` at the end) preserves this: each sum is an unbroken chain of `all` folds whose intermediates
+    /// nobody reads.
     fn sums_whole(&mut self, op: Option<&Op>, all: usize) -> bool {
         let (before, between) = (self.chain, self.between);
         let apart =
@@ -283,7 +283,7 @@ impl Tail {
         apart && (chain > before || before == 0 || before == all)
     }
 
-    /// Whether this op, the rank's next one, reads what was written to a user's buffer: but for one copy of what was just folded there.
+    /// Returns whether this op, the rank's next one, reads what was written to a user's buffer: but for one copy of what was just folded there.
     fn rereads(&mut self, op: &Op) -> bool {
         let result = |region: &Region| matches!(region.space, Space::Out | Space::PeerOut(_));
         let (folded, copied) = (self.folded.take(), self.copied.take());

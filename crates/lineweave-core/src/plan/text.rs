@@ -24,6 +24,7 @@
 //! - Ops: `put`, `get`, `copy` (see [`Op::Move`]); `fold a + b -> dst`, where `+` stands for the reduction
 //!   operator; `set ready@1[0]=1`, with `carrying in[0..8]` or `carrying &in` (the address);
 //!   `wait ready@1[0]>=1`, with `taking out[0..8]` or `taking &in@0`; `add arrivals@0[0]`.
+//!   A wait on a counter names how many adds of it a run has.
 //! - `;` separates ops on one line, `#` starts a comment, and words that are not plain are quoted as in Rust.
 //! - `end` closes the plan, so that a truncated text is not taken for a shorter plan.
 
@@ -42,12 +43,12 @@ pub struct PlanTextError {
     pub found: String,
 }
 
-/// Whether a character may stand in an unquoted word of the header.
+/// Returns whether a character may stand in an unquoted word of the header.
 pub(super) fn plain(c: char) -> bool {
     c.is_ascii_graphic() && !matches!(c, '"' | '#' | ';' | '=' | '\\')
 }
 
-/// Whether a character may stand in an unquoted name of a flag array.
+/// Returns whether a character may stand in an unquoted name of a flag array.
 pub(super) fn plain_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '-')
 }

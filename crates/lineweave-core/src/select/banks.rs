@@ -26,7 +26,7 @@ pub fn small_slots(model: &Model, shape: &Shape) -> usize {
     }
 }
 
-/// Whether it was measured, at every distance there is, that lines can be written again after as many bytes as small banks hold: in some machines they are in
+/// Returns whether it was measured, at every distance there is, that lines can be written again after as many bytes as small banks hold: in some machines they are in
 /// the reader's cache until then.
 fn small_banks_flow(model: &Model) -> bool {
     let flows = |stream: &Surface| -> Option<bool> {

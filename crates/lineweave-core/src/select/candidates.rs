@@ -10,15 +10,15 @@ use crate::plan::{Params, Plan, Reuse};
 use crate::units::{Nanos, Rank};
 use std::cmp::Ordering;
 
-/// What is played takes at least as long as it was sketched, divided by this: stores to a line that two ranks share overlap.
-const SURE: f64 = 1.5;
+/// Slack of the lower bound: simulated time >= bound / 1.5, since overlapping stores to a shared line can beat it.
+const BOUND_SLACK: f64 = 1.5;
 /// How many of the first are played in full, and how much more than the first they may cost.
 const FINALISTS: usize = 4;
-const NEAR: f64 = 1.5;
+const FINALIST_RATIO: f64 = 1.5;
 /// Ops made and sketched, at most, and as many more for each rank.
 const MADE: (usize, usize) = (200_000, 8_000);
 /// As many times more of them are made where all candidates are listed.
-const LISTED: usize = 10;
+const LISTING_FACTOR: usize = 10;
 /// Ops played, at most, and as many more for each rank. Playing one takes several times as long.
 const PLAYED: (usize, usize) = (300_000, 2_000);
 /// Runs of a rough play, and of a full one. Plans of more ops than these are played roughly only where ranks exchange blocks, since two runs say
@@ -41,7 +41,7 @@ pub struct Search<'a> {
     unfit: usize,
     /// Ops that may still be played.
     budget: usize,
-    /// Whether candidates were left out.
+    /// True if candidates were left out.
     cut_short: bool,
     best: f64,
 }
@@ -73,11 +73,11 @@ impl<'a> Search<'a> {
 
     /// Sketches every candidate, plays those that may be the best, or `all`, and the best of them in full.
     pub fn run(&mut self, all: bool) {
-        self.sketch_all(if all { LISTED } else { 1 });
+        self.sketch_all(if all { LISTING_FACTOR } else { 1 });
         self.found.sort_by(order);
         for i in 0..self.found.len() {
             let Found { candidate, .. } = &self.found[i];
-            let beaten = candidate.predicted.0 > self.best * SURE;
+            let beaten = candidate.predicted.0 > self.best * BOUND_SLACK;
             if !all && (beaten || (self.budget == 0 && self.best.is_finite())) {
                 break;
             }
@@ -97,7 +97,7 @@ impl<'a> Search<'a> {
         // Whoever leads must have been played in full, and so must those next to it.
         loop {
             self.found.sort_by(order);
-            let near = self.found.first().map_or(0.0, |f| f.candidate.predicted.0 * NEAR);
+            let near = self.found.first().map_or(0.0, |f| f.candidate.predicted.0 * FINALIST_RATIO);
             let leads = |f: &Found| !f.candidate.given_up && f.candidate.predicted.0 <= near;
             let alone = !self.found.iter().skip(1).any(leads);
             let due =
@@ -149,7 +149,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Whether candidates were left out because the budget was spent.
+    /// Returns whether candidates were left out because the budget was spent.
     pub fn cut_short(&self) -> bool {
         self.cut_short
     }
@@ -333,7 +333,7 @@ mod tests {
                 }
             }
         }
-        assert!(seen > 1000 && worst.0 <= SURE, "of {seen} {worst:?}");
+        assert!(seen > 1000 && worst.0 <= BOUND_SLACK, "of {seen} {worst:?}");
     }
 
     #[test]

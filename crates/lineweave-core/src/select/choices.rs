@@ -33,7 +33,7 @@ pub struct Tuned {
     /// Where plans with cross-memory attach were among those that were measured: whether one of them was the fastest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attach: Option<bool>,
-    /// Whether the call was simulated, on a machine like this one whose pairs of CPUs were timed, and not measured.
+    /// True if the call was simulated, on a machine like this one whose pairs of CPUs were timed, and not measured.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub simulated: bool,
 }
@@ -56,9 +56,9 @@ pub struct Choices {
 pub struct Found<'a> {
     /// The nearest measured choice.
     pub tuned: &'a Tuned,
-    /// Whether this very size was measured.
+    /// True if this very size was measured.
     pub exact: bool,
-    /// Whether the size lies outside what was measured.
+    /// True if the size lies outside what was measured.
     pub beyond: bool,
 }
 

@@ -47,9 +47,9 @@ pub struct Question {
     pub grain: usize,
     /// In which order and with which brackets contributions are to be combined.
     pub association: Association,
-    /// Whether ranks can reach each other's private buffers.
+    /// True if ranks can reach each other's private buffers.
     pub direct: bool,
-    /// Whether they reach them by a system call that copies (cross-memory attach).
+    /// True if they reach them by a system call that copies (cross-memory attach).
     pub attach: bool,
     /// Bytes of slots that one bank of a rank holds, and of flags as many.
     pub box_bytes: usize,
@@ -127,7 +127,7 @@ impl Question {
         }
     }
 
-    /// Whether plans of an algorithm combine contributions as asked. Asked of a short message, which has the brackets of a
+    /// Returns whether plans of an algorithm combine contributions as asked. Asked of a short message, which has the brackets of a
     /// long one: the plan that is chosen is proved before it runs.
     pub fn associates(&self, algorithm: &Algorithm, params: &Params) -> bool {
         if self.association == Association::Free || !self.collective.folds() {
@@ -148,12 +148,12 @@ impl Question {
         }
     }
 
-    /// Whether a plan's slots fit the box, and its scratch that memory. A call may have a second plan for the rest of the message, with as
+    /// Returns whether a plan's slots fit the box, and its scratch that memory. A call may have a second plan for the rest of the message, with as
     /// many counters; and plans for one set of lengths, of which a program can have any number, may have none.
     pub fn fits(&self, plan: &Plan, line_bytes: usize) -> bool {
         let line = line_bytes.max(8);
         let counters = plan.flags.iter().filter(|a| a.kind == FlagKind::Counter);
-        let counters: usize = counters.map(|a| a.layout.lines(a.count, line) * line).sum();
+        let counters: usize = counters.map(|a| a.bytes(line)).sum();
         let room = if self.uneven.is_some() { 0 } else { self.counter_bytes / 2 };
         let footprint = crate::plan::Footprint::of(plan, line);
         let slots = footprint.total() - footprint.flag_bytes();
@@ -178,9 +178,9 @@ pub struct Candidate {
     pub latency: Nanos,
     /// Ops of a window's plan.
     pub ops: usize,
-    /// Whether a size or concurrency beyond what was measured entered.
+    /// True if a size or concurrency beyond what was measured entered.
     pub extrapolated: bool,
-    /// Whether its costing was given up, because it could no longer be the best.
+    /// True if its costing was given up, because it could no longer be the best.
     pub given_up: bool,
 }
 
@@ -190,7 +190,7 @@ impl Candidate {
         Named::new(self.name, &self.params).by(self.window, message)
     }
 
-    /// Whether its plan is one that a probe times as a whole: then prediction and measurement agree whatever the model is worth.
+    /// Returns whether its plan is one that a probe times as a whole: then prediction and measurement agree whatever the model is worth.
     pub fn calibrated(&self, question: &Question) -> bool {
         let plan = || {
             algorithm::find(question.collective, self.name)?.plan(&question.window(self.window), &self.params)
@@ -198,7 +198,7 @@ impl Candidate {
         question.shape.ranks() == 2 && plan().is_ok_and(|plan| probe::repeated_by(&plan))
     }
 
-    /// Whether its plan reaches other ranks' buffers.
+    /// Returns whether its plan reaches other ranks' buffers.
     pub fn reaches(&self, question: &Question) -> bool {
         let algorithm = algorithm::find(question.collective, self.name);
         algorithm.is_ok_and(|a| a.plan(&question.window(self.window), &self.params).is_ok_and(|p| p.direct))

@@ -26,7 +26,7 @@ pub(super) struct Variants {
     window: usize,
     /// Parameter sets still to try for this window.
     params: std::vec::IntoIter<Params>,
-    /// Whether a plan for this window fitted.
+    /// True if a plan for this window fitted.
     fits: bool,
     fitting: usize,
     /// Parameter sets that were asked about their brackets, and the answer.

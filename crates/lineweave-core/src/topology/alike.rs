@@ -32,7 +32,7 @@ impl Group {
         Group { ranks: within.iter().flat_map(|g| g.ranks.iter().copied()).collect(), kind, within }
     }
 
-    /// Whether ranks in the order of both have the same distances.
+    /// Returns whether ranks in the order of both have the same distances.
     fn is_like(&self, other: &Group) -> bool {
         let same = |(a, b): (&Group, &Group)| a.is_like(b);
         let parts = (self.ranks.len(), self.within.len(), self.kind);
@@ -42,8 +42,7 @@ impl Group {
 }
 
 impl Shape {
-    /// The first rank that sits like `rank`, and for each part of a plan the rank that plays it, so that `parts[first]` is `rank` and two ranks
-    /// are as far apart as those whose parts they play.
+    /// Returns the representative of `rank`'s symmetry class, and a distance-preserving permutation of ranks with `parts[representative] == rank`.
     pub fn alike(&self, rank: usize) -> (usize, Vec<usize>) {
         let mut parts: Vec<usize> = (0..self.ranks()).collect();
         let mut first = rank;
@@ -67,7 +66,7 @@ impl Shape {
         }
     }
 
-    /// Whether ranks that share something still do when each is replaced by another. Levels need not lie within one another.
+    /// Returns whether ranks that share something still do when each is replaced by another. Levels need not lie within one another.
     fn stays(&self, parts: &[usize]) -> bool {
         let ids: [fn(&Cpu) -> usize; 6] =
             [|c| c.os, |c| c.core, |c| c.l3, |c| c.numa, |c| c.package, |c| c.kind];

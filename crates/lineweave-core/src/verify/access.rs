@@ -120,12 +120,12 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Whether a region of a caller's buffer lies within one block, or message.
+    /// Returns whether a region of a caller's buffer lies within one block, or message.
     fn within_a_block(&self, region: &Region) -> bool {
         self.pitch.is_some_and(|pitch| region.offset % pitch + region.len <= self.plan.bytes)
     }
 
-    /// Whether a value is of what belongs into block `block` of the caller's buffer `id`, where ranks exchange blocks.
+    /// Returns whether a value is of what belongs into block `block` of the caller's buffer `id`, where ranks exchange blocks.
     fn is_of_block(&self, value: Value, id: usize, block: usize) -> bool {
         let (p, pitch) = (self.plan.ranks, self.pitch.unwrap_or(usize::MAX));
         if !self.plan.collective.has_blocks() {

@@ -277,7 +277,9 @@ impl<'a> Machine<'a> {
     }
 
     fn flag(&self, rank: usize, flag: FlagRef) -> usize {
-        self.bank(rank) * self.index.total + self.index.of(flag)
+        // Counters lie outside the banks.
+        let bank = if self.plan.is_counter(flag) { 0 } else { self.bank(rank) };
+        bank * self.index.total + self.index.of(flag)
     }
 }
 

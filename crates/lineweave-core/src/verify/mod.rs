@@ -23,10 +23,11 @@
 //! the partial order of the steps is the same in all. When all conflicting accesses are ordered by it, every
 //! read returns the same write in every schedule, hence the same expression.
 //!
-//! Thresholds of counters count adds, and which adds come first is not fixed. A wait for all `n` adds of a run
-//! is ordered after all of them, provided that no add of a later run can be among the first `n`. By
-//! induction this holds when every add of run `j + 1` is ordered after every add of run `j`, which is
-//! checked. A wait for fewer adds is ordered after none of that run.
+//! A counter is two words, to which runs add by turns, and a wait is for exactly what all adds of its own run and of those
+//! before it in the same word come to: each adds the mark of its call, so adds of other calls do not end the wait. It stays
+//! satisfied until run `j + 2` adds. So each wait of run `j` has to be ordered before every add of run `j + 2`. By induction
+//! this holds where every add of run `j + 1` is ordered after every add of run `j`, and each wait of run `j` before some add of run
+//! `j + 1`; both are checked. Waits for fewer adds are refused, since which adds come first is not fixed.
 //!
 //! # Why a few runs prove all
 //!
@@ -39,7 +40,7 @@
 //!
 //! `Reuse::Ring`: a bank is entered only after every rank has left it, so runs in the same bank are ordered
 //! as a whole, and other plans as well. Runs in different banks share only the callers' buffers: one run is
-//! simulated, two when they are accessed directly.
+//! simulated, two when they are accessed directly or there are counters, which lie outside the banks.
 
 mod access;
 mod expr;
@@ -58,7 +59,7 @@ mod violation;
 pub use violation::{Cause, Fault, Race, Site, Step, Violation};
 
 use crate::collective::{Association, Collective};
-use crate::plan::{FlagIndex, FlagKind, Op, Plan, Reuse};
+use crate::plan::{FlagIndex, Op, Plan, Reuse};
 use crate::units::Rank;
 use machine::Machine;
 use shape::Writers;
@@ -79,7 +80,7 @@ pub struct Proof {
     pub rank_order: bool,
     /// Every result has the brackets of reproducible results, see [`Association::Fixed`]. True when nothing is folded.
     pub fixed_order: bool,
-    /// Whether it may be [cut](Plan::cut) for shorter messages or blocks: an op touches one block of a caller's buffer at most, and bytes at an offset
+    /// True if it may be [cut](Plan::cut) for shorter messages or blocks: an op touches one block of a caller's buffer at most, and bytes at an offset
     /// of one are of that byte of the message, or of that block.
     pub shortens: bool,
     /// Signals that follow one another on the longest chain of one run: its rounds.
@@ -92,7 +93,7 @@ pub struct Proof {
 }
 
 impl Proof {
-    /// Whether contributions are combined as asked.
+    /// Returns whether contributions are combined as asked.
     pub fn meets(&self, association: Association) -> bool {
         match association {
             Association::Free => true,
@@ -114,7 +115,7 @@ impl Proof {
 /// The first [`Violation`] found, races before wrong results.
 pub fn verify(plan: &Plan) -> Result<Proof, Violation> {
     let (index, writers) = check_shape(plan)?;
-    prove(plan, &index, &writers, runs_needed(plan, &index, &writers))
+    prove(plan, &index, &writers, runs_needed(plan, &writers))
 }
 
 /// Proves a plan over at least `runs` runs back to back. [`verify`] simulates as few as its argument
@@ -124,7 +125,7 @@ pub fn verify(plan: &Plan) -> Result<Proof, Violation> {
 /// As [`verify`].
 pub fn verify_runs(plan: &Plan, runs: usize) -> Result<Proof, Violation> {
     let (index, writers) = check_shape(plan)?;
-    let runs = runs.max(runs_needed(plan, &index, &writers));
+    let runs = runs.max(runs_needed(plan, &writers));
     prove(plan, &index, &writers, runs)
 }
 
@@ -154,19 +155,13 @@ fn check_shape(plan: &Plan) -> Result<(FlagIndex, Vec<Writers>), Violation> {
 }
 
 /// The number of runs that prove all.
-fn runs_needed(plan: &Plan, index: &FlagIndex, writers: &[Writers]) -> usize {
+fn runs_needed(plan: &Plan, writers: &[Writers]) -> usize {
     match plan.reuse {
-        Reuse::Ring => 1 + usize::from(plan.direct),
+        Reuse::Ring => 1 + usize::from(plan.direct || writers.iter().any(|w| !w.adds.is_empty())),
         Reuse::Same => {
             let span = i64::from(plan.span());
             let back = |op: &Op| match op {
-                Op::Wait { flag, value, .. } if *value < 1 => {
-                    let step = match plan.flags[flag.array as usize].kind {
-                        FlagKind::Signal => span,
-                        FlagKind::Counter => (writers[index.of(*flag)].adds.len() as i64).max(1),
-                    };
-                    (step - i64::from(*value)) / step
-                }
+                Op::Wait { value, .. } if *value < 1 => (span - i64::from(*value)) / span,
                 Op::Wait { .. } | Op::Move { .. } | Op::Fold { .. } | Op::Set { .. } | Op::Add { .. } => 1,
             };
             let back = plan.ops().map(|(_, op)| back(op)).max().unwrap_or(1);

@@ -131,7 +131,7 @@ fn stride(n: usize) -> usize {
     (n * 5 / 8..n).find(prime).unwrap_or(1).max(1)
 }
 
-/// Whether a change is about ops of this kind.
+/// Returns whether a change is about ops of this kind.
 fn suits(change: Change, op: &Op) -> bool {
     match (change, op) {
         (Change::DropWait | Change::LowerThreshold, Op::Wait { .. }) => true,

@@ -3,7 +3,7 @@
 use super::machine::{Machine, Need};
 use super::text::site;
 use super::violation::{Cause, Site, Step, Violation};
-use crate::plan::{FlagKind, Op};
+use crate::plan::Op;
 
 /// The counter-example when not every rank came to its end.
 pub(super) fn deadlock(m: &Machine) -> Violation {
@@ -49,11 +49,10 @@ fn helper(m: &Machine, rank: usize) -> Result<usize, Option<i32>> {
     };
     let w = &m.writers[m.index.of(*flag)];
     let behind = |r: usize, op: usize| m.at[r] <= (run, op + 1);
-    match (m.need(run, *flag, *value), m.plan.flags[flag.array as usize].kind) {
-        (Need::Never, FlagKind::Signal) => Err(w.sets.last().map(|s| s.value)),
-        (Need::Never, FlagKind::Counter) => Err(i32::try_from(w.adds.len()).ok().filter(|&n| n > 0)),
-        (Need::Sets(_) | Need::Nothing, _) => Ok(w.rank),
-        (Need::Adds(_), _) => w
+    match m.need(run, *flag, *value) {
+        Need::Never => Err(w.sets.last().map(|s| s.value)),
+        Need::Sets(_) | Need::Nothing => Ok(w.rank),
+        Need::Adds(_) => w
             .adds
             .iter()
             .find(|&&(r, op)| r != rank && behind(r, op))

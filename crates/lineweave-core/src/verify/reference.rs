@@ -19,7 +19,7 @@ const BANKS: usize = 2;
 /// Beyond this many steps the closure of the graph is refused.
 const MOST_STEPS: usize = 24_000;
 
-/// Whether two plans deliver the same results and are both ordered and complete.
+/// Returns whether two plans deliver the same results and are both ordered and complete.
 pub(super) fn equivalent(original: &Plan, mutant: &Plan) -> bool {
     let cell = cell_size(original, cell_size(mutant, 0)).max(1);
     let mut trees = HashMap::new();
@@ -299,7 +299,7 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// Whether a rank's `out` is a result.
+/// Returns whether a rank's `out` is a result.
 fn speaks(plan: &Plan, rank: usize) -> bool {
     plan.collective.output(rank, plan.root.index()) != Extent::Nothing
 }

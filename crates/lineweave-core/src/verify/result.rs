@@ -243,7 +243,7 @@ fn dues(plan: &Plan, rank: usize) -> Vec<(Range<usize>, Due)> {
     }
 }
 
-/// Whether a tree over the ranks from `first` on has the brackets of reproducible results.
+/// Returns whether a tree over the ranks from `first` on has the brackets of reproducible results.
 fn is_fixed(exprs: &Exprs, tree: Expr, first: usize, n: usize) -> bool {
     match exprs.node(tree) {
         Node::Leaf { rank, .. } => n == 1 && rank == first,

@@ -6,7 +6,7 @@ pub(super) trait Piece: Clone {
     /// What the same stretch holds from `by` bytes further on.
     fn tail(&self, by: usize) -> Self;
 
-    /// Whether `next` is what the same stretch holds from `by` bytes further on, so that both may be one.
+    /// Returns whether `next` is what the same stretch holds from `by` bytes further on, so that both may be one.
     fn goes_on(&self, by: usize, next: &Self) -> bool;
 }
 

@@ -21,6 +21,8 @@ pub(super) struct Writers {
     pub(super) sets: Vec<SetAt>,
     /// Adds as (rank, op), for a counter.
     pub(super) adds: Vec<(usize, usize)>,
+    /// Waits as (rank, op), for a counter.
+    pub(super) waits: Vec<(usize, usize)>,
 }
 
 /// Checks every op on its own, and gathers who writes which flag.
@@ -48,7 +50,20 @@ pub(super) fn check(plan: &Plan, index: &FlagIndex) -> Result<Vec<Writers>, Viol
                     w.sets.push(SetAt { value: *value, op: i });
                 }
                 Op::Add { flag } => writers[index.of(*flag)].adds.push((rank, i)),
+                Op::Wait { flag, .. } if plan.is_counter(*flag) => {
+                    writers[index.of(*flag)].waits.push((rank, i));
+                }
                 Op::Move { .. } | Op::Fold { .. } | Op::Wait { .. } => {}
+            }
+        }
+    }
+    for writers in &writers {
+        for &(rank, i) in &writers.waits {
+            let Op::Wait { value, .. } = plan.programs[rank][i] else { continue };
+            let adds = writers.adds.len();
+            if usize::try_from(value) != Ok(adds) || adds == 0 {
+                let site = Box::new(site(plan, rank, 0, Step::Op(i)));
+                return Err(Violation::Shape { site, fault: Fault::NotAllAdds { value, adds } });
             }
         }
     }

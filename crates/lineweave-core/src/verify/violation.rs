@@ -48,11 +48,11 @@ pub struct Race {
     pub place: String,
     /// The access that was seen first.
     pub first: Site,
-    /// Whether it writes.
+    /// True if it writes.
     pub first_writes: bool,
     /// The other one.
     pub second: Site,
-    /// Whether it writes.
+    /// True if it writes.
     pub second_writes: bool,
     /// The last step of `first`'s rank that is known to come before `second`; `None` when not even its entry.
     pub known: Option<Site>,
@@ -166,6 +166,14 @@ pub enum Fault {
         kind: &'static str,
         /// What may be done to it.
         expected: &'static str,
+    },
+    /// A wait for some of the adds of a run.
+    #[error("a counter is waited for until all adds of a run are there: {adds}, not {value}")]
+    NotAllAdds {
+        /// What it waits for.
+        value: i32,
+        /// Adds in a run.
+        adds: usize,
     },
     /// A transfer of nothing.
     #[error("the transfer has no bytes: leave it out")]
@@ -345,6 +353,12 @@ pub enum Violation {
         early: Box<Site>,
         /// An add of the later run.
         late: Box<Site>,
+    },
+    /// Adds to come may hide from a wait what it waits for.
+    #[error("{wait} may still look at the counter when run {} adds to it: no add of run {} follows that wait", wait.run + 2, wait.run + 1)]
+    CounterUnread {
+        /// The wait.
+        wait: Box<Site>,
     },
     /// Ranks wait for ever.
     #[error("deadlock of {} ranks: {cause}", stuck.len())]

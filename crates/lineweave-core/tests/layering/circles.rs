@@ -128,7 +128,7 @@ fn files_import_each_other_one_way() {
     let module = |path: &str| path.split('/').map(str::to_owned).collect::<Path>();
     for (name, files, from, to) in [
         ("lineweave", 100, "engine/windows", "engine/state"),
-        ("lineweave-tune", 25, "trial/race", "trial/crew"),
+        ("lineweave-tune", 25, "trial/race", "trial/team"),
     ] {
         let imports = imports(name);
         assert!(imports.len() > files, "{name}: {} files import others, and there are more", imports.len());

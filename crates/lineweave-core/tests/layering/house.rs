@@ -61,3 +61,28 @@ fn what_is_compiled_in_lies_in_the_crate() {
     }
     assert!(seen > 30, "only {seen} files are compiled in");
 }
+
+/// The first words of fragments that leave out what returns, holds or does something.
+const FRAGMENTS: [&str; 2] = ["Whether", "Under which"];
+
+#[test]
+fn doc_comments_say_what_returns_or_holds() {
+    let mut seen = 0;
+    for (name, _) in CRATES {
+        for path in sources(&crates_directory().join(name).join("src")) {
+            let text = fs::read_to_string(&path).expect("a readable source");
+            let mut above = "";
+            for (i, line) in text.lines().map(str::trim).enumerate() {
+                let documents = |line: &str| line.starts_with("///") || line.starts_with("//!");
+                if documents(line) && !documents(above) {
+                    let words = line[3..].trim();
+                    let fragment = FRAGMENTS.iter().find(|word| words.starts_with(*word));
+                    assert_eq!(fragment, None, "{}:{}: {words}", path.display(), i + 1);
+                    seen += 1;
+                }
+                above = line;
+            }
+        }
+    }
+    assert!(seen > 3000, "only {seen} doc comments were found");
+}

@@ -13,7 +13,7 @@ pub(crate) enum Role {
     Player {
         /// Number among the players.
         core: usize,
-        /// Whether it has a guest.
+        /// True if it has a guest.
         host: bool,
     },
 }

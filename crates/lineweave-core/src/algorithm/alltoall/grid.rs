@@ -7,7 +7,7 @@
 //! 1. Each rank puts its blocks into its box, those for one column together, and says so.
 //! 2. It takes out of the boxes of its row what is for it, and what is for others of its column, which it packs into a
 //!    second box by row, and says so.
-//! 3. It takes from the rank of each other row in its column what that one has packed for it and what it has itself.
+//! 3. From each rank in its column it fetches the packed blocks destined for it, and that rank's own block for it.
 //!
 //! Any P: where the last row is shorter, ranks of the columns it lacks take from its ranks directly.
 
@@ -59,7 +59,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     columns.into_iter().map(|c| Params::new().with("columns", c)).collect()
 }
 
-/// Who passes what on.
+/// The rows and columns by which ranks pass blocks on.
 #[derive(Clone, Copy)]
 struct Rows {
     ranks: usize,

@@ -1,7 +1,7 @@
 //! Pairwise exchange (butterfly): in round `i` ranks that differ in bit `i` exchange flags.
 //!
 //! Both flags of a pair lie at the lower rank's home, next to each other, so that with the layout `paired` they
-//! share a line and one transfer of it serves both (MEASURING.md, "Line sharing"). Ranks beyond the largest power
+//! share a line and one transfer of it serves both (docs/explanation/measuring.md, "Which flags share a line"). Ranks beyond the largest power
 //! of two arrive at a partner before the first round and are released by it after the last. Any P. Runs follow
 //! each other in the same lines.
 

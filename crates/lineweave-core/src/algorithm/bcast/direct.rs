@@ -46,7 +46,7 @@ impl std::str::FromStr for Ack {
     }
 }
 
-/// Whether a direct plan is worth costing: somebody to reach, and more than fits a flag's line.
+/// Returns whether a direct plan is worth costing: somebody to reach, and more than fits a flag's line.
 pub(in super::super) fn applies(problem: &Problem) -> bool {
     problem.direct && problem.ranks() > 1 && problem.bytes > Layout::Alone.payload()
 }

@@ -17,7 +17,7 @@ pub const TABLE: &[&Algorithm] =
 pub const EXCLUSIVE: &[&Algorithm] =
     &[&recursive_doubling::EXCLUSIVE, &all_read_lower::EXCLUSIVE, &chain::EXCLUSIVE, &slices::EXCLUSIVE];
 
-/// Whether a rank's own contribution is in its result.
+/// The kind of a scan: with or without a rank's own contribution in its result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
     /// Scan.

@@ -6,7 +6,7 @@ use crate::cost::rates::picos;
 use crate::trace::Picos;
 
 impl Wires<'_> {
-    /// Whether a flag has its value at `now` for a rank that looks and then does something else: when it has read it.
+    /// Returns whether a flag has its value at `now` for a rank that looks and then does something else: when it has read it.
     pub fn glance(&mut self, now: f64, rank: u32, line: u32, flag: u32, wanted: i64) -> Option<f64> {
         if self.flags[flag as usize].value < wanted {
             return None;
@@ -72,7 +72,7 @@ impl Wires<'_> {
         None
     }
 
-    /// Whether a line answers a load at once.
+    /// Returns whether a line answers a load at once.
     fn free(&self, now: Picos, line: u32) -> bool {
         self.wires[line as usize].wants.is_empty() && self.wires[line as usize].line.serves(false) <= now
     }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 /// pays for it not being in a cache, which the probe does not see.
 const NT_GAIN: f64 = 0.8;
 
-/// The size from which on non-temporal stores win (MEASURING.md: a trick is used only where it wins): midway between the largest probed
+/// The size from which on non-temporal stores win (docs/explanation/measuring.md: a trick is used only where it wins): midway between the largest probed
 /// size at which they do not and the next one.
 pub(super) fn from(cells: &Cells) -> Result<Option<u64>, FitError> {
     let mut wins: Option<BTreeMap<u64, bool>> = None;

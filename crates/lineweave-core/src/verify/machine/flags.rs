@@ -2,6 +2,7 @@
 
 use super::super::expr::Node;
 use super::super::memory::{Epoch, Value};
+use super::super::shape::Writers;
 use super::super::violation::Violation;
 use super::Machine;
 use crate::plan::{Carry, FlagKind, FlagRef, Space, Take};
@@ -70,11 +71,8 @@ impl Machine<'_> {
 
     pub(super) fn add(&mut self, rank: usize, flag: FlagRef) -> Result<(), Violation> {
         let (id, now, run) = (self.flag(rank, flag), self.now(rank), self.at[rank].0);
-        let adds = &self.writers[self.index.of(flag)].adds;
-        let uses = run / self.banks;
-        // Thresholds can be told apart only when the adds of successive runs on one bank are.
-        if uses > 0 {
-            let before = run - self.banks;
+        let Writers { adds, waits, .. } = &self.writers[self.index.of(flag)];
+        if let Some(before) = run.checked_sub(1) {
             for &(q, op) in adds {
                 let early = Epoch { rank: q as u32, tick: self.tick(q, before, 1 + op) };
                 if !self.known(rank).has(early) {
@@ -88,8 +86,8 @@ impl Machine<'_> {
         let clock = Rc::clone(&self.clocks[rank]);
         let hops = self.hops[rank];
         let state = &mut self.flags[id];
-        state.adds.resize_with(state.adds.len().max(uses + 1), Adds::default);
-        let sum = &mut state.adds[uses];
+        state.adds.resize_with(state.adds.len().max(run + 1), Adds::default);
+        let sum = &mut state.adds[run];
         sum.clock.resize(clock.len(), 0);
         for (mine, theirs) in sum.clock.iter_mut().zip(clock.iter()) {
             *mine = (*mine).max(*theirs);
@@ -99,6 +97,17 @@ impl Machine<'_> {
         sum.done += 1;
         state.added += 1;
         self.queue.extend(std::mem::take(&mut state.waiters));
+        // Whoever waits in a run has seen all of it before the run after the next adds to the same word.
+        if sum.done < adds.len() || run == 0 {
+            return Ok(());
+        }
+        let sum = &self.flags[id].adds[run];
+        for &(q, op) in waits {
+            let wait = Epoch { rank: q as u32, tick: self.tick(q, run - 1, 1 + op) };
+            if sum.clock[q] < wait.tick {
+                return Err(Violation::CounterUnread { wait: Box::new(self.site_of(wait)) });
+            }
+        }
         Ok(())
     }
 
@@ -126,14 +135,8 @@ impl Machine<'_> {
                     _ => Need::Never,
                 }
             }
-            FlagKind::Counter => {
-                let target = uses * w.adds.len() as i64 + i64::from(value);
-                match usize::try_from(target) {
-                    Err(_) | Ok(0) => Need::Nothing,
-                    Ok(n) if n <= provided * w.adds.len() => Need::Adds(n),
-                    Ok(_) => Need::Never,
-                }
-            }
+            // All adds of the run: nothing else has the right shape. Counters lie outside the banks.
+            FlagKind::Counter => Need::Adds((run + 1) * w.adds.len()),
         }
     }
 
@@ -159,15 +162,9 @@ impl Machine<'_> {
                 }
             }
             Need::Adds(n) if self.flags[id].added >= n => {
-                // Only the adds of whole runs are certain to be among the first n.
-                let total = self.writers[self.index.of(flag)].adds.len();
-                if let Some(whole) = (n / total).checked_sub(1) {
-                    let sum = self.flags[id].adds[whole].clone();
-                    if whole == run / self.banks {
-                        self.hops[rank] = self.hops[rank].max(sum.hops + 1);
-                    }
-                    self.join(rank, &sum.clock);
-                }
+                let sum = self.flags[id].adds[run].clone();
+                self.hops[rank] = self.hops[rank].max(sum.hops + 1);
+                self.join(rank, &sum.clock);
             }
             Need::Sets(_) | Need::Adds(_) | Need::Never => {
                 self.flags[id].waiters.push(rank);

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 /// A rank that returns from a run, and what its output holds.
 type Returned = (usize, usize, Vec<Tree>);
 
-/// Whether a plan that was cut, with blocks as far apart as they were, is ordered and complete, and delivers what the whole one has up to the end of
+/// Returns whether a plan that was cut, with blocks as far apart as they were, is ordered and complete, and delivers what the whole one has up to the end of
 /// each block.
 pub(in super::super) fn is_cut_of(cut: &Plan, whole: &Plan) -> bool {
     let cell = cell_size(whole, cell_size(cut, 0)).max(1);

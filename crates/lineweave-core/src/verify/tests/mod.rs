@@ -275,8 +275,19 @@ fn counters_order_after_all_adds_of_a_run() {
         "rank 1 op 0 of run 1 `add count@0[0]` adds to a counter, and nothing orders it after rank 0 op 0 `add \
          count@0[0]`: waits of run 0 may count it",
     );
-    let message = verify(&central(3, None, 2).finish()).unwrap_err().to_string();
-    assert!(message.contains("nothing orders it after"), "{message}");
+    refused(
+        central(3, None, 2),
+        "rank 0 op 1 `wait count@0[0]>=2`: a counter is waited for until all adds of a run are there: 3, not 2",
+    );
+    // Rank 2 waits, and nobody waits for it.
+    let mut b = builder(Collective::Barrier, 3, 0, 1);
+    let count = b.counters("count", Layout::Alone, 1);
+    (0..2).for_each(|rank| b.add(rank, count.at(0, 0)));
+    (0..3).for_each(|rank| b.wait(rank, count.at(0, 0), 2));
+    refused(
+        b,
+        "rank 2 op 0 `wait count@0[0]>=2` may still look at the counter when run 2 adds to it: no add of run 1 follows that wait",
+    );
 }
 
 /// Rank 1 reads rank 0's input directly; `ack` tells whether rank 0 waits for it.

@@ -17,7 +17,7 @@ const RUNS: i64 = 2;
 
 /// What a plan costs at least, in ns.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Sketch {
+pub struct LowerBound {
     /// A run alone.
     pub first: f64,
     /// From run to run.
@@ -266,7 +266,7 @@ impl<'a> Sketcher<'a> {
 }
 
 /// The least that a plan costs, or nothing where it cannot come to its end. `shape` has as many ranks as the plan.
-pub fn sketch(model: &Model, shape: &Shape, plan: &Plan, attach: bool) -> Option<Sketch> {
+pub fn sketch(model: &Model, shape: &Shape, plan: &Plan, attach: bool) -> Option<LowerBound> {
     let mut sketcher = Sketcher::new(model, shape, plan, attach);
     let mut hands = vec![Hand::default(); plan.ranks];
     let mut ends = [0.0; RUNS as usize];
@@ -287,5 +287,5 @@ pub fn sketch(model: &Model, shape: &Shape, plan: &Plan, attach: bool) -> Option
     }
     let turns = |ranks: f64| if ranks > 1.0 { ranks * model.wake.yielding.value } else { 0.0 };
     let crowded = cpus.values().map(|&(busy, ranks)| busy + turns(ranks)).fold(0.0, f64::max);
-    Some(Sketch { first: ends[0].max(crowded), each: (ends[1] - ends[0]).max(crowded) })
+    Some(LowerBound { first: ends[0].max(crowded), each: (ends[1] - ends[0]).max(crowded) })
 }
