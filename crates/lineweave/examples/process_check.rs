@@ -1,6 +1,6 @@
 //! Ranks as processes, small enough to run under valgrind: `process_check [RANKS]` starts itself once a rank.
 
-use lineweave::team::{self, Charter, Team};
+use lineweave::team::{self, Team, TeamConfig};
 use lineweave::{Error, Operator};
 use std::process::Command;
 
@@ -9,7 +9,7 @@ fn main() -> Result<(), Error> {
         return rank();
     }
     let ranks = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(3);
-    let team = Team::with(Charter::from_environment(ranks)?)?;
+    let team = Team::with(TeamConfig::from_environment(ranks)?)?;
     let program = std::env::current_exe().map_err(|e| Error::Failed(e.to_string()))?;
     let children = team.spawn(|_| Command::new(&program))?;
     drop(team);

@@ -2,7 +2,7 @@
 //!
 //!     cargo run --release --example processes
 
-use lineweave::team::{self, Charter, Team};
+use lineweave::team::{self, Team, TeamConfig};
 use lineweave::{Error, Operator};
 use std::process::Command;
 
@@ -16,7 +16,7 @@ fn main() -> Result<(), Error> {
 /// The program that was called: it starts the ranks and waits for them.
 fn start(ranks: usize) -> Result<(), Error> {
     let program = std::env::current_exe().map_err(|error| Error::Failed(error.to_string()))?;
-    let team = Team::with(Charter::from_environment(ranks)?)?;
+    let team = Team::with(TeamConfig::from_environment(ranks)?)?;
     let failed = team.launch(|_rank| Command::new(&program), |remark| eprintln!("{remark}"))?;
     match failed {
         None => Ok(()),

@@ -59,13 +59,13 @@ pub fn mask() -> Result<Vec<usize>, AffinityError> {
     }
 }
 
-/// Whether the system refuses to tell the mask, whatever its length.
+/// Returns whether the system refuses to tell the mask, whatever its length.
 #[cfg(feature = "hwloc")]
 pub fn is_refused() -> bool {
     sched_getaffinity(None).is_err_and(|e| e != Errno::INVAL)
 }
 
-/// Whether the calling thread may run on this CPU alone.
+/// Returns whether the calling thread may run on this CPU alone.
 pub fn is_held_on(cpu: usize) -> bool {
     mask().is_ok_and(|cpus| cpus == [cpu])
 }
@@ -87,7 +87,7 @@ std::thread_local! {
 /// [`pin`], remembering for [`unpin`] where threads of this process could run before, and for [`roam`] where this one is bound.
 ///
 /// # Errors
-/// Those of [`pin`].
+/// The errors of [`pin`].
 pub fn bind(cpu: usize) -> Result<(), AffinityError> {
     if let (None, Ok(cpus)) = (FREE.get(), mask()) {
         // Another thread may have been first: it saw the same.

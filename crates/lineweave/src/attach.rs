@@ -25,7 +25,7 @@ pub unsafe fn read(pid: u32, remote: usize, local: *mut u8, len: usize) -> Resul
 /// Copies `len` bytes from `local` to `remote`, an address in process `pid`.
 ///
 /// # Errors
-/// Those of [`read`].
+/// The errors of [`read`].
 ///
 /// # Safety
 /// `local` must be valid for reads of `len` bytes, and nobody may touch the remote ones meanwhile.

@@ -1,6 +1,6 @@
 //! Between looks at what another thread does, where no flag says when to look again.
 
-use crate::sync::{spin_loop, yield_now};
+use crate::sync::{sleep, spin_loop, yield_now};
 use std::time::Duration;
 
 /// Looks with a pause of the CPU between them, and with a yield up to this one.
@@ -38,7 +38,7 @@ impl Backoff {
         Backoff { longest: NAP, ..Backoff::default() }
     }
 
-    /// Whether the next pause gives the CPU away.
+    /// Returns whether the next pause gives the CPU away.
     pub fn yields(&self) -> bool {
         self.looks >= SPINS
     }
@@ -48,7 +48,7 @@ impl Backoff {
         match self.looks {
             ..SPINS => spin_loop(),
             SPINS..YIELDS => yield_now(),
-            many => std::thread::sleep((NAP * (1 + (many - YIELDS) / NAPS_OF_ONE_LENGTH)).min(self.longest)),
+            many => sleep((NAP * (1 + (many - YIELDS) / NAPS_OF_ONE_LENGTH)).min(self.longest)),
         }
         self.looks = self.looks.saturating_add(1);
     }

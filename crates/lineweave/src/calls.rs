@@ -30,7 +30,7 @@ macro_rules! in_place {
     };
 }
 
-mod again;
+mod fast_path;
 mod blocks;
 mod messages;
 mod shared;
@@ -169,7 +169,7 @@ impl Communicator {
     /// [`Communicator::allreduce`] with the result in place of the input.
     ///
     /// # Errors
-    /// Those of [`Communicator::allreduce`].
+    /// The errors of [`Communicator::allreduce`].
     ///
     /// ```
     /// use lineweave::Operator;
@@ -202,7 +202,7 @@ impl Communicator {
     /// Any collective on raw buffers.
     ///
     /// # Errors
-    /// Those of the typed calls, and [`Error::Overlap`] when the buffers overlap by part.
+    /// The errors of the typed calls, and [`Error::Overlap`] when the buffers overlap by part.
     ///
     /// # Safety
     /// `input` must be valid for reads of [`CallSpec::input_bytes`] and `output` for reads and writes of

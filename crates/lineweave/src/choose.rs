@@ -1,30 +1,30 @@
 //! From a call to plans for it: looked up when it came before, else chosen and proven. It knows calls and teams, not how plans are run.
 
-mod adopt;
-mod book;
+mod choice_override;
+mod selector;
 mod classes;
-mod library;
+mod process_cache;
 mod once;
 mod prove;
-mod reach;
-mod ready;
-mod recent;
+mod peer_access;
+mod resolved;
+mod lru;
 mod record;
-mod sets;
-mod shelf;
+mod uneven_counts;
+mod proven;
 mod uneven;
 
-pub use adopt::Adoptable;
-pub(crate) use book::{Book, Room};
-pub(crate) use reach::Reach;
-pub(crate) use ready::{Ready, Sequence};
+pub use choice_override::ChoiceOverride;
+pub(crate) use peer_access::PeerAccess;
+pub(crate) use proven::{Key, Proven};
 pub(crate) use record::{Proofs, Proved};
-pub(crate) use sets::{Prepared, Set, Stretch};
-pub(crate) use shelf::{Key, Proven};
+pub(crate) use resolved::{PlanSequence, ResolvedCall};
+pub(crate) use selector::{PlanBudget, PlanSelector};
+pub(crate) use uneven_counts::{CountVector, Prepared, WindowRun};
 
 use lineweave_core::collective::Collective;
 
-/// Whether some rank has an input and an output, which may be one buffer.
+/// Returns whether some rank has an input and an output, which may be one buffer.
 pub(crate) fn has_two_buffers(collective: Collective) -> bool {
     collective.folds() || collective.has_blocks()
 }

@@ -6,21 +6,21 @@
 //! seen every rank enter run `r + 1`, and so leave run `r`. If its flags are paired and carry at most 8 bytes, both
 //! banks fit the same lines: flag and payload of even runs in the first words of each half line, those of odd
 //! runs behind them. Then the plan stays where it is, and consecutive runs ride on one line's transfers: a
-//! two-rank allreduce of 8 bytes then took about half as long in an empty loop (see docs/findings.md).
+//! two-rank allreduce of 8 bytes then took about half as long in an empty loop (see docs/explanation/findings.md).
 
-mod ahead;
+mod prefetch;
 mod chain;
 mod compiled;
-mod cut;
+mod truncation;
 mod merge;
 mod placement;
 mod step;
-mod turns;
+mod wait_order;
 
 pub use compiled::{Compiled, Need, Peer, Steps};
-pub use cut::Span;
 pub use placement::Unfit;
-pub use step::{Addr, Chain, Double, Home, Step, ACC, BANK, IN, OUT, PEERS};
+pub use step::{Addr, Chain, Double, SleeperCounter, Step, ACC, BANK, IN, OUT, PEERS};
+pub use truncation::MessageSpan;
 
 use crate::segment::{BankClass, Mapped, Segment};
 use lineweave_core::model::Model;
@@ -34,7 +34,7 @@ use lineweave_core::verify::Proof;
 use merge::doubled;
 use placement::{counter_offsets, Placement};
 use std::collections::{BTreeSet, HashMap};
-use turns::Turns;
+use wait_order::WaitOrder;
 
 /// A plan that was proven and compiled on this communicator.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -48,20 +48,20 @@ const HALF: usize = 2;
 
 /// The rank that is compiled for, and the team around it.
 #[derive(Clone, Copy, Debug)]
-pub struct Seat<'a> {
-    /// Its number.
+pub struct RankPlacement<'a> {
+    /// The rank's number.
     pub rank: usize,
     /// The memory that the team shares.
     pub segment: &'a Segment,
-    /// By what plans are chosen, and their banks.
+    /// The model that plans and their banks are chosen by.
     pub model: &'a Model,
     /// Where ranks sit.
     pub shape: &'a Shape,
-    /// It stays on the CPU that the shape names.
+    /// True if the rank stays on the CPU that the shape names.
     pub held: bool,
-    /// Ranks have no addresses in common, so they tell each other places.
+    /// True if ranks have no addresses in common, so that they exchange offsets in shared memory.
     pub places: bool,
-    /// It takes the lines of its next run for writing while it waits in this one, where that pays.
+    /// True if the rank prefetches lines of its next run for writing while it waits in this one, where that pays.
     pub ahead: bool,
     /// Sums of 16-bit floats may be rounded once, not after each addition: their bits need not be the same by all algorithms.
     pub rounds_once: bool,
@@ -73,11 +73,11 @@ pub fn compile(
     part: &Part,
     message: usize,
     proof: &Proof,
-    seat: Seat<'_>,
+    seat: RankPlacement<'_>,
     counters: &mut usize,
 ) -> Result<Compiled, Unfit> {
     let plan = &part.plan;
-    let Seat { rank, segment, model, shape, held, places, ahead, rounds_once } = seat;
+    let RankPlacement { rank, segment, model, shape, held, places, ahead, rounds_once } = seat;
     let geometry = segment.geometry();
     let zones = [BankClass::Small, BankClass::Large].map(|c| geometry.zones(c));
     let near = plan.slots.iter().sum::<usize>() <= small_slots(model, shape);
@@ -93,7 +93,7 @@ pub fn compile(
     let mut compiler = Compiler {
         plan,
         segment,
-        turns: if held { Turns::of(part, shape, rank) } else { Turns::default() },
+        turns: if held { WaitOrder::of(part, shape, rank) } else { WaitOrder::default() },
         places,
         rank,
         placement,
@@ -110,7 +110,7 @@ pub fn compile(
     // Those that do not synchronise run ahead of their readers, which may be at the next bank's lines still.
     let turns = class == BankClass::Small && !stays && proof.synchronizing;
     let ahead = ahead && turns && shape.oversubscription() <= 1;
-    let steps = if ahead { ahead::insert(steps, &compiler.written()) } else { steps };
+    let steps = if ahead { prefetch::insert(steps, &compiler.written()) } else { steps };
     let need = Need {
         stays,
         generations: if twin { GENERATION } else { 0 },
@@ -124,7 +124,7 @@ pub fn compile(
     Ok(Compiled {
         need,
         bases: PEERS as usize + compiler.peers.len(),
-        piece: if steps.iter().any(|s| matches!(s, Step::FoldReach { .. })) {
+        piece: if steps.iter().any(|s| matches!(s, Step::ReduceRemote { .. })) {
             PIECE.max(plan.grain)
         } else {
             0
@@ -136,7 +136,8 @@ pub fn compile(
         in_place: proof.in_place,
         acc: plan.acc,
         digest: part.digest,
-        runs: 0,
+        counted: [0; 2],
+        odd: false,
         message: if part.rereads { 0 } else { plan.half_of_all(message) },
         steps: Steps { all: steps, doubles, chains: compiler.chains.into(), cuts: None },
     })
@@ -145,7 +146,7 @@ pub fn compile(
 struct Compiler<'a> {
     plan: &'a Plan,
     segment: &'a Segment,
-    turns: Turns,
+    turns: WaitOrder,
     places: bool,
     rank: usize,
     placement: Placement,
@@ -165,9 +166,9 @@ impl Compiler<'_> {
     fn step(&mut self, op: &Op) -> Step {
         match *op {
             Op::Move { src, dst } if self.reaches([src, dst, dst]) => {
-                Step::MoveReach { src: self.addr(src), dst: self.addr(dst), len: src.len }
+                Step::CopyRemote { src: self.addr(src), dst: self.addr(dst), len: src.len }
             }
-            Op::Fold { a, b, dst } if self.reaches([a, b, dst]) => Step::FoldReach {
+            Op::Fold { a, b, dst } if self.reaches([a, b, dst]) => Step::ReduceRemote {
                 a: self.addr(a),
                 b: self.addr(b),
                 dst: self.addr(dst),
@@ -209,13 +210,13 @@ impl Compiler<'_> {
         slots.map(|dst| (self.addr(dst).offset, dst.len)).collect()
     }
 
-    /// Whether one of these may be in another process's memory.
+    /// Returns whether one of these may be in another process's memory.
     fn reaches(&self, regions: [Region; 3]) -> bool {
         let peer = |r: &Region| matches!(r.space, Space::PeerIn(_) | Space::PeerOut(_));
         self.places && regions.iter().any(|r| peer(r) && !self.near(r.space))
     }
 
-    /// Whether a peer's buffers are in this process.
+    /// Returns whether a peer's buffers are in this process.
     fn near(&self, space: Space) -> bool {
         self.segment.is_here(self.peer(space).rank as usize)
     }
@@ -241,9 +242,9 @@ impl Compiler<'_> {
 
     fn wait(&mut self, flag: FlagRef, value: i32, take: Option<Take>) -> Step {
         let (at, home) = (self.flag(flag), self.home(flag));
-        if self.plan.flags[flag.array as usize].kind == FlagKind::Counter {
+        if self.plan.is_counter(flag) {
             let each = self.adds.get(&flag).copied().unwrap_or(0);
-            return Step::WaitCount { at, home, each, value: value as u32 };
+            return Step::WaitCount { at, home, each };
         }
         if value <= 0 {
             let lag = (-value / self.span + 1) as u32;
@@ -276,12 +277,12 @@ impl Compiler<'_> {
         self.areas.insert(flag.home.0);
         let array = flag.array as usize;
         let start = self.counters[array].unwrap_or(self.placement.arrays[array]);
-        let within = self.plan.flags[array].layout.offset(flag.index as usize, LINE);
+        let within = self.plan.flags[array].offset(flag.index as usize, LINE);
         flag.home.index() * self.segment.area_stride() + start + within
     }
 
-    fn home(&self, flag: FlagRef) -> Home {
-        Home::of(self.segment, flag.home.index())
+    fn home(&self, flag: FlagRef) -> SleeperCounter {
+        SleeperCounter::of(self.segment, flag.home.index())
     }
 
     fn addr(&mut self, region: Region) -> Addr {

@@ -8,13 +8,13 @@ use lineweave_core::verify::Violation;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Loss {
-    /// Its process ended without leaving the team.
+    /// The process ended without leaving the team.
     Died,
-    /// It left before a call that others made.
+    /// The rank left before a call that others made.
     Left,
-    /// It gave up within a call, panicked, or could not join.
+    /// The rank gave up within a call, panicked, or could not join.
     Failed,
-    /// Its process is stopped (`SIGSTOP`, `SIGTSTP`) while others wait.
+    /// The process is stopped (`SIGSTOP`, `SIGTSTP`) while others wait.
     Stopped,
 }
 
@@ -54,31 +54,31 @@ pub enum Error {
     /// No plan fits.
     #[error("no plan for {collective} of {bytes} bytes among {ranks} ranks: {why}")]
     NoPlan {
-        /// Wanted.
+        /// The collective.
         collective: Collective,
-        /// Message length.
+        /// The message length in bytes.
         bytes: usize,
-        /// Ranks.
+        /// The number of ranks.
         ranks: usize,
-        /// In words.
+        /// The reason, in words.
         why: String,
     },
     /// A team needs at least one rank.
     #[error("a team needs 1 to {most} ranks, and {ranks} were asked for")]
     TeamSize {
-        /// Asked for.
+        /// The number of ranks that was asked for.
         ranks: usize,
-        /// Limit.
+        /// The largest team.
         most: usize,
     },
     /// A rank that cannot be taken in a team of threads.
     #[error("rank {rank} cannot be joined: {why}; each of the ranks 0 to {} is joined once", ranks - 1)]
     Rank {
-        /// Asked for.
+        /// The rank that was asked for.
         rank: usize,
-        /// Ranks of the team.
+        /// The number of ranks of the team.
         ranks: usize,
-        /// In words.
+        /// The reason, in words.
         why: &'static str,
     },
     /// A request that cannot be started or used so.
@@ -89,7 +89,7 @@ pub enum Error {
     Group {
         /// What was asked for.
         what: &'static str,
-        /// In words.
+        /// The reason, in words.
         why: String,
     },
     /// A communicator that another rank of it could not join.
@@ -97,7 +97,7 @@ pub enum Error {
     NotMade {
         /// What was asked for.
         what: &'static str,
-        /// Who, as numbered in the new communicator.
+        /// The rank, as numbered in the new communicator.
         rank: usize,
     },
     /// A root that is not a rank.
@@ -107,7 +107,7 @@ pub enum Error {
         collective: Collective,
         /// Given.
         root: usize,
-        /// Ranks.
+        /// The number of ranks.
         ranks: usize,
     },
     /// A buffer that a rank must give is missing or has another length.
@@ -147,25 +147,25 @@ pub enum Error {
         what: &'static str,
         /// Given.
         rank: usize,
-        /// Ranks of the team.
+        /// The number of ranks of the team.
         ranks: usize,
     },
     /// A message is longer than the buffer for it. It is lost; the communicator can be used on.
     #[error("recv: the message of rank {source_rank} with tag {tag} has {sent} bytes and the buffer {room}; give a buffer of at least that length")]
     Truncated {
-        /// Who sent it.
+        /// The sender's rank.
         source_rank: usize,
-        /// Its tag.
+        /// The message's tag.
         tag: u32,
-        /// Its length in bytes.
+        /// The message's length in bytes.
         sent: usize,
-        /// The buffer's.
+        /// The buffer's length in bytes.
         room: usize,
     },
     /// Messages with other tags came before the one that is awaited, more than are kept.
     #[error("recv: {kept} bytes of messages of rank {source_rank} with other tags than {tag} came first, and no more than {most} are kept; receive them in the order in which they are sent, or send less at once")]
     Unexpected {
-        /// Who sent them.
+        /// The sender's rank.
         source_rank: usize,
         /// The tag that is awaited.
         tag: u32,
@@ -177,7 +177,7 @@ pub enum Error {
     /// A message that a rank sends to itself does not fit the ring, which nobody else empties.
     #[error("send: a message of {bytes} bytes to oneself does not fit the ring between two ranks; use sendrecv, or receive what was sent before")]
     ToItself {
-        /// Its length in bytes.
+        /// The message's length in bytes.
         bytes: usize,
     },
     /// Something outside of a window.
@@ -189,7 +189,7 @@ pub enum Error {
         from: usize,
         /// Where it ends.
         to: usize,
-        /// What there is.
+        /// The extent of the window.
         have: usize,
     },
     /// An operator that the element type does not have.
@@ -206,21 +206,23 @@ pub enum Error {
         call: String,
         /// The first rank that differs.
         other: usize,
-        /// What it called.
+        /// What that rank called.
         other_call: String,
     },
     /// Another rank died or left before it finished its part.
-    #[error("rank {rank} (pid {pid}) {how} while rank {waiting} waited for it in {operation} (call {sequence}); the communicator cannot be used any more")]
+    #[error("rank {rank} ({}pid {pid}) {} in {operation} (call {sequence}); the communicator cannot be used any more", of_team(*rank, *in_team), while_waiting(*rank, *how, *waiting))]
     PeerLost {
-        /// Who is gone.
+        /// The lost rank.
         rank: usize,
-        /// Its process.
+        /// Which rank of the team that is, where this communicator was made from another one.
+        in_team: usize,
+        /// The process id of the lost rank.
         pid: u32,
-        /// Whether it died, left or failed.
+        /// How it was lost: it died, left or failed.
         how: Loss,
-        /// Who waited.
+        /// The rank that waited.
         waiting: usize,
-        /// In what.
+        /// The call in which it waited.
         operation: String,
         /// Sequence number of the call.
         sequence: u64,
@@ -228,27 +230,27 @@ pub enum Error {
     /// A wait took longer than `LINEWEAVE_TIMEOUT`.
     #[error("rank {waiting} waited {seconds:.1} s in {operation} (call {sequence}) for {missing}; the timeout is that of LINEWEAVE_TIMEOUT or set_timeout")]
     Timeout {
-        /// Who waited.
+        /// The rank that waited.
         waiting: usize,
-        /// In what.
+        /// The call in which it waited.
         operation: String,
         /// Sequence number of the call.
         sequence: u64,
         /// Ranks that had not entered this call.
         missing: String,
-        /// How long.
+        /// The time waited, in seconds.
         seconds: f64,
     },
     /// The host program called the wait off.
     #[error("rank {waiting} gave up waiting in {operation} (call {sequence}): {why}; the communicator cannot be used any more")]
     CalledOff {
-        /// Who waited.
+        /// The rank that waited.
         waiting: usize,
-        /// In what.
+        /// The call in which it waited.
         operation: String,
         /// Sequence number of the call.
         sequence: u64,
-        /// The host's words.
+        /// The reason that the host program gave.
         why: String,
     },
     /// The communicator belongs to the process that this one was forked from.
@@ -264,7 +266,7 @@ pub enum Error {
         need: u64,
         /// Available.
         available: u64,
-        /// Who says so.
+        /// The rank that reports it.
         source_of_limit: String,
     },
     /// Not enough memory for buffers that ranks share.
@@ -274,7 +276,7 @@ pub enum Error {
         need: u64,
         /// Available.
         available: u64,
-        /// Who says so.
+        /// The rank that reports it.
         source_of_limit: String,
     },
     /// The operating system refused something.
@@ -288,11 +290,11 @@ pub enum Error {
         advice: &'static str,
     },
     /// A profile or a file of choices cannot be used.
-    #[error("{}: {why}; measure again with `lineweave tune`, or unset LINEWEAVE_PROFILE", file.display())]
+    #[error("{}: {why}", file.display())]
     Profile {
         /// The file.
         file: std::path::PathBuf,
-        /// Line and reason.
+        /// Line and reason, and what to do.
         why: String,
     },
     /// A setting of the environment is malformed.
@@ -312,7 +314,7 @@ pub enum Error {
     /// A peer runs as another user.
     #[error("the peer runs as user {found} and this rank as {expected}; ranks of one team must belong to one user")]
     OtherUser {
-        /// This user.
+        /// The id of the user who runs this process.
         expected: u32,
         /// The peer's.
         found: u32,
@@ -322,7 +324,7 @@ pub enum Error {
     Meeting {
         /// Where.
         name: String,
-        /// Who is missing, or what does not fit.
+        /// The missing ranks, or what does not fit.
         why: String,
     },
     /// The environment of a rank that was started by a launcher is incomplete.
@@ -338,11 +340,27 @@ pub enum Error {
     /// A thread of a team panicked.
     #[error("rank {rank} panicked: {message}")]
     Panicked {
-        /// Who.
+        /// The rank.
         rank: usize,
-        /// Its message.
+        /// The message of the panic.
         message: String,
     },
+}
+
+/// The number of a rank in the team, in front of its process, where that is another one.
+pub(crate) fn of_team(rank: usize, in_team: usize) -> String {
+    match rank == in_team {
+        true => String::new(),
+        false => format!("rank {in_team} of the team, "),
+    }
+}
+
+/// What became of a rank while another one waited for it, or the others gave it up.
+fn while_waiting(rank: usize, how: Loss, waiting: usize) -> String {
+    match rank == waiting {
+        true => format!("was given up by the other ranks ({how})"),
+        false => format!("{how} while rank {waiting} waited for it"),
+    }
 }
 
 impl Error {

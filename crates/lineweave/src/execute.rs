@@ -4,13 +4,13 @@ mod frame;
 
 pub use frame::Frame;
 
-use crate::called::is_plain;
 use crate::compile::{Compiled, Step};
+use crate::failure_detector::FailureDetector;
 use crate::flag::Goal;
 use crate::kernel::{load_words, store_words};
+use crate::signature::is_plain;
 use crate::sync::{prefetch_for_write, AtomicU64};
 use crate::wait::{Interrupted, Waiter};
-use crate::watch::Watch;
 use lineweave_core::units::LINE;
 
 /// What a step does when it has to wait.
@@ -21,8 +21,8 @@ pub trait Patience {
     /// Raises a flag and wakes whoever sleeps on it.
     fn raise(&self, flag: &AtomicU64, value: u64, sleepers: &AtomicU64);
 
-    /// Adds one to a counter and wakes whoever sleeps on it.
-    fn add(&self, flag: &AtomicU64, sleepers: &AtomicU64);
+    /// Adds `mark` to a counter and wakes whoever sleeps on it.
+    fn add(&self, flag: &AtomicU64, mark: u64, sleepers: &AtomicU64);
 
     /// Goes on when `flag` is at its goal; who raises it is `apart` or not (see [`Budget::apart`](crate::wait::Budget::apart)).
     fn wait_for(
@@ -52,7 +52,7 @@ pub struct Blocking<'a> {
     /// How.
     pub waiter: &'a mut Waiter,
     /// Who looks after it.
-    pub vigil: &'a mut Watch,
+    pub monitor: &'a mut FailureDetector,
 }
 
 impl Patience for Blocking<'_> {
@@ -64,8 +64,8 @@ impl Patience for Blocking<'_> {
     }
 
     #[inline(always)]
-    fn add(&self, flag: &AtomicU64, sleepers: &AtomicU64) {
-        self.waiter.add(flag, sleepers);
+    fn add(&self, flag: &AtomicU64, mark: u64, sleepers: &AtomicU64) {
+        self.waiter.add(flag, mark, sleepers);
     }
 
     #[inline(always)]
@@ -76,14 +76,14 @@ impl Patience for Blocking<'_> {
         sleepers: &AtomicU64,
         apart: bool,
     ) -> Result<(), Interrupted> {
-        self.waiter.wait_for(flag, goal, sleepers, self.vigil, apart)
+        self.waiter.wait_for(flag, goal, sleepers, self.monitor, apart)
     }
 
     #[inline(always)]
     fn visit(&mut self, known: bool) -> Result<(), Interrupted> {
         match known {
-            true => self.vigil.visit(),
-            false => Err(self.vigil.foreign_address()),
+            true => self.monitor.visit(),
+            false => Err(self.monitor.foreign_address()),
         }
     }
 
@@ -98,19 +98,19 @@ pub struct Polling<'a> {
     /// Whose peers are woken.
     pub waiter: &'a Waiter,
     /// Who looks after it.
-    pub watch: &'a mut Watch,
+    pub watch: &'a mut FailureDetector,
 }
 
 impl Patience for Polling<'_> {
-    /// Nothing where it would have had to wait.
+    /// `None` where the step would have had to wait.
     type Stop = Option<Interrupted>;
 
     fn raise(&self, flag: &AtomicU64, value: u64, sleepers: &AtomicU64) {
         self.waiter.raise(flag, value, sleepers);
     }
 
-    fn add(&self, flag: &AtomicU64, sleepers: &AtomicU64) {
-        self.waiter.add(flag, sleepers);
+    fn add(&self, flag: &AtomicU64, mark: u64, sleepers: &AtomicU64) {
+        self.waiter.add(flag, mark, sleepers);
     }
 
     fn wait_for(&mut self, flag: &AtomicU64, goal: Goal, _: &AtomicU64, _: bool) -> Result<(), Self::Stop> {
@@ -132,8 +132,8 @@ impl Patience for Polling<'_> {
     }
 }
 
-/// Runs one rank's steps from number `from` on. A step that waits does nothing else before, so one that stopped, whose
-/// number comes with the reason, can be tried again.
+/// Runs one rank's steps from number `from` on. Waiting steps have no side effects before the wait. The error carries the step
+/// number, so execution can resume there.
 ///
 /// # Safety
 /// The bases of `in`, `out` and `acc` must be valid for the lengths that the plan declares, not be accessed by
@@ -159,7 +159,7 @@ pub unsafe fn execute<P: Patience>(
 /// Runs one step.
 ///
 /// # Safety
-/// As for [`execute`].
+/// The conditions of [`execute`].
 #[inline(always)]
 unsafe fn one<P: Patience>(
     plan: &Compiled,
@@ -191,13 +191,13 @@ unsafe fn one<P: Patience>(
                 return Err(patience.broken());
             }
         }
-        Step::MoveReach { src, dst, len } => {
+        Step::CopyRemote { src, dst, len } => {
             // SAFETY: as above.
             if !unsafe { frame.reach(plan, src, dst, len) } {
                 return Err(patience.broken());
             }
         }
-        Step::FoldReach { a, b, dst, elements } => {
+        Step::ReduceRemote { a, b, dst, elements } => {
             // SAFETY: as above.
             if !unsafe { frame.combine(plan, a, b, dst, elements) } {
                 return Err(patience.broken());
@@ -224,7 +224,7 @@ unsafe fn one<P: Patience>(
             frame.flag(at + 8).store(place, crate::sync::Ordering::Relaxed);
             patience.raise(frame.flag(at), frame.value(value), home.sleepers());
         }
-        Step::Ahead { at, lines } => {
+        Step::PrefetchForWrite { at, lines } => {
             for line in 0..lines as usize {
                 prefetch_for_write(frame.next.wrapping_add(at + line * LINE));
             }
@@ -259,10 +259,11 @@ unsafe fn one<P: Patience>(
             frame.bases[base as usize] = found.unwrap_or(std::ptr::null_mut());
             patience.visit(found.is_some())?;
         }
-        Step::Add { at, home } => patience.add(frame.counter(at), home.sleepers()),
-        Step::WaitCount { at, home, each, value } => {
-            let target = plan.runs * u64::from(each) + u64::from(value);
-            patience.wait(frame.counter(at), Goal::at_least(target), home.sleepers())?;
+        Step::Add { at, home } => patience.add(frame.counter(at), frame.key.of_counters(), home.sleepers()),
+        Step::WaitCount { at, home, each } => {
+            let added = plan.counted[0].wrapping_add(frame.key.of_counters());
+            let goal = Goal::exactly(added.wrapping_mul(u64::from(each)));
+            patience.wait(frame.counter(at), goal, home.sleepers())?;
         }
     }
     Ok(())

@@ -7,12 +7,17 @@
 //! 3. A reader that loads at least `v` from `f` with acquire sees everything of step 1.
 //! 4. The writer wakes sleepers at the flag's home, if the home's count of sleepers is not zero.
 //!
+//! A *counter* has several writers: they add to it in step 2, in one of two words by turns, and a reader waits for exactly what
+//! the adds of its call come to. Each adds its call's mark, an odd number of 64 bits, so `n` adds of the mark `m` come to `n * m`,
+//! fewer come to something else, and adds of other marks come to the same by a chance of one in 2^59 or less (among 64 ranks). The checker proves that
+//! nobody adds to a word again before all have read it (`lineweave_core::verify`).
+//!
 //! A reader sleeps only after it has raised the home's count and seen the flag below `v` once more. Between
 //! its raise and its look, and between the writer's steps 2 and 4, stands a full fence, so one of them
 //! sees the other. Where the kernel offers it, the sleeper pays for both sides with `membarrier`, and the
 //! writer's fence is only for the compiler: then setting a flag costs one store and one load.
 
-use crate::called::COUNT_BITS;
+use crate::signature::COUNT_BITS;
 use crate::sync::{fence, AtomicU64, Ordering};
 
 /// Raises a flag (step 2).
@@ -22,14 +27,14 @@ pub fn raise(flag: &AtomicU64, value: u64) {
     flag.store(value, Ordering::Release);
 }
 
-/// Adds one to a counter; several ranks may do so at once.
+/// Adds `mark` to a word of a counter; several ranks may do so at once.
 #[inline(always)]
-pub fn add(flag: &AtomicU64) {
+pub fn add(flag: &AtomicU64, mark: u64) {
     // SYNC: flag
-    flag.fetch_add(1, Ordering::AcqRel);
+    flag.fetch_add(mark, Ordering::AcqRel);
 }
 
-/// Whether a flag has reached a threshold (step 3).
+/// Returns whether a flag has reached a threshold (step 3).
 #[inline(always)]
 pub fn reached(flag: &AtomicU64, value: u64) -> bool {
     // SYNC: flag
@@ -40,30 +45,36 @@ pub fn reached(flag: &AtomicU64, value: u64) -> bool {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Goal {
     from: u64,
-    /// By how much more a flag may be.
+    /// By how much a flag may be above that.
     more: u64,
 }
 
 impl Goal {
-    /// This value, or any above it.
+    /// Returns the goal of this value or any above it.
     #[inline(always)]
     pub fn at_least(value: u64) -> Goal {
         Goal { from: value, more: u64::MAX - value }
     }
 
-    /// This value of a plan's flag, with the key of its call in the highest bits, or one that the same call's flags have later.
+    /// Returns the goal of this value of a plan's flag, with its call's key in the highest bits, or of a later value of the same call.
     #[inline(always)]
     pub fn of_call(value: u64) -> Goal {
         Goal { from: value, more: (1 << (COUNT_BITS - 1)) - 1 }
     }
 
-    /// Whether a flag of this value is at it.
+    /// Returns the goal of exactly this value of a counter: the sum of all adds of a call, each of which adds the call's mark.
+    #[inline(always)]
+    pub fn exactly(value: u64) -> Goal {
+        Goal { from: value, more: 0 }
+    }
+
+    /// Returns whether a flag of this value is at it.
     #[inline(always)]
     pub fn is_met(self, seen: u64) -> bool {
         seen.wrapping_sub(self.from) <= self.more
     }
 
-    /// Whether a flag is at it (step 3).
+    /// Returns whether a flag is at it (step 3).
     #[inline(always)]
     pub fn is_reached(self, flag: &AtomicU64) -> bool {
         // SYNC: flag
@@ -87,7 +98,7 @@ pub enum WakeFence {
     Membarrier,
 }
 
-/// Whether anybody may be asleep on a flag at this home (step 4); to be called after [`raise`].
+/// Returns whether anybody may be asleep on a flag at this home (step 4); to be called after [`raise`].
 #[inline(always)]
 pub fn has_sleepers(sleepers: &AtomicU64, order: WakeFence) -> bool {
     match order {

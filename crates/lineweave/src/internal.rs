@@ -2,7 +2,7 @@
 
 pub use crate::affinity::{current_cpu, pin, AffinityError};
 pub use crate::attach::read as read_process;
-pub use crate::choose::Adoptable;
+pub use crate::choose::ChoiceOverride;
 pub use crate::near::{probe as memory_policy, renew, Near};
 pub use crate::scratch::Scratch;
 pub use crate::wait::{Between, Budget, SLEEP};
@@ -24,7 +24,7 @@ impl Communicator {
         self.engine().wait_budget()
     }
 
-    /// Whether waits take the lines of the next bank; returns whether they did.
+    /// Returns whether waits take the lines of the next bank; returns whether they did.
     pub fn set_ahead(&mut self, ahead: bool) -> bool {
         self.engine().set_ahead(ahead)
     }
@@ -34,18 +34,18 @@ impl Communicator {
     ///
     /// # Errors
     /// [`Error::Plan`] or [`Error::NoPlan`] when it does not apply, [`Error::Refuted`].
-    pub fn prepare_choice(&mut self, call: &CallSpec, chosen: &Chosen) -> Result<Adoptable, Error> {
+    pub fn prepare_choice(&mut self, call: &CallSpec, chosen: &Chosen) -> Result<ChoiceOverride, Error> {
         self.engine().prepare_choice(call, chosen)
     }
 
     /// Calls of this size run this choice from now on, whatever the tuning says, until
     /// [`Communicator::forget`]. Every rank must adopt the same.
-    pub fn adopt(&mut self, choice: &Adoptable) {
+    pub fn adopt(&mut self, choice: &ChoiceOverride) {
         self.engine().adopt(choice);
     }
 
     /// Calls of this size run what the tuning says again.
-    pub fn forget(&mut self, choice: &Adoptable) {
+    pub fn forget(&mut self, choice: &ChoiceOverride) {
         self.engine().forget(choice);
     }
 }

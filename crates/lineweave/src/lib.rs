@@ -17,6 +17,8 @@
 pub mod sync;
 #[doc(hidden)]
 pub mod sysfile;
+#[doc(hidden)]
+pub mod cache;
 mod cgroup;
 #[doc(hidden)]
 pub mod memory;
@@ -28,14 +30,14 @@ pub mod kernel;
 pub mod error;
 mod scratch;
 mod near;
-mod called;
+mod signature;
 // These three for tests/loom.rs: they work on words of whoever calls.
 #[doc(hidden)]
 pub mod flag;
 #[doc(hidden)]
 pub mod ring;
 #[doc(hidden)]
-pub mod mail;
+pub mod message_ring;
 // What of it is for users is exported in `who`.
 #[doc(hidden)]
 pub mod process;
@@ -47,11 +49,11 @@ mod wait;
 pub mod segment;
 pub(crate) mod attach;
 mod compile;
-mod watch;
+mod failure_detector;
 mod execute;
-mod post;
+mod p2p;
 pub mod tuning;
-mod charter;
+mod config;
 mod call;
 mod choose;
 mod engine;
@@ -66,15 +68,15 @@ pub mod who;
 
 pub use call::{whole, CallSpec, Places};
 pub use calls::SharedBuffer;
-#[doc(hidden)]
-pub use communicator::Again;
 pub use communicator::Communicator;
+#[doc(hidden)]
+pub use communicator::FastPathResult;
 pub use error::Error;
+pub use failure_detector::WaitCallback;
 pub use kernel::{Block, Element, ElementType, Operator};
 pub use requests::{Blocks, Operation, Persistent, Repeated, Request, Scope};
 pub use segment::MAX_RANKS;
 pub use wait::ProgressHook;
-pub use watch::Attendant;
 
 // What appears in calls and errors and is of other crates.
 pub use half::{bf16, f16};
@@ -84,9 +86,9 @@ pub use lineweave_core::topology::{Level, Shape};
 pub use lineweave_core::verify::Violation;
 pub use num_complex::Complex;
 
-/// The examples of the READMEs and the guide, as tests.
+/// The examples of the READMEs and the tutorial, as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 #[doc = include_str!("../README.md")]
-#[doc = include_str!("../../../docs/guide.md")]
+#[doc = include_str!("../../../docs/tutorials/rust.md")]
 pub struct WrittenExamples;

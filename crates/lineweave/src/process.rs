@@ -9,7 +9,7 @@ use std::sync::Once;
 /// How often this process is the child of a fork, since lineweave came to be in use in it or a parent.
 static FORKS: Count = Count::new(0);
 
-/// That number: what was made under another one belongs to a parent.
+/// Returns the number of forks; what was made under another number belongs to a parent.
 #[inline(always)]
 pub fn forks() -> u64 {
     // Relaxed: it changes in a fork only, when there is no other thread.
@@ -46,11 +46,11 @@ pub fn state(pid: u32) -> Option<char> {
 /// How a process is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum How {
-    /// As far as can be seen, it runs or waits.
+    /// The process runs or waits, as far as can be seen.
     Runs,
-    /// It is stopped by a signal.
+    /// The process is stopped by a signal.
     Stopped,
-    /// It is gone, or waits to be awaited.
+    /// The process has ended; its parent may not have waited for it yet.
     Ended,
 }
 
@@ -63,6 +63,24 @@ pub fn how(pid: u32) -> How {
         (None, Some(pid)) if rustix::process::test_kill_process(pid) == Err(Errno::SRCH) => How::Ended,
         _ => How::Runs,
     }
+}
+
+/// What keeps a process from running, beside its own waits and the scheduler.
+pub fn kept_from_running(pid: u32) -> Option<&'static str> {
+    match state(pid)? {
+        'T' => Some("stopped"),
+        't' => Some("stopped by the process that traces it"),
+        'D' => Some("in uninterruptible sleep, as for a disk"),
+        _ => None,
+    }
+}
+
+/// How much CPU time a process has had, in the kernel's ticks.
+pub fn cpu_time(pid: u32) -> Option<u64> {
+    let stat = Root::live().read(format!("/proc/{pid}/stat"))?;
+    // Fields 14 and 15; the name before them may have anything in it but a last parenthesis.
+    let fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11).take(2);
+    fields.map(|ticks| ticks.parse::<u64>().ok()).sum()
 }
 
 /// The state of a thread, unless it is gone.

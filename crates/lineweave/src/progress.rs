@@ -36,7 +36,7 @@ pub fn register(started: &Arc<dyn Progress>) {
     });
 }
 
-/// Whether there is anything to carry on.
+/// Returns whether there is anything to carry on.
 pub fn any() -> bool {
     OURS.try_with(|ours| ours.try_borrow().is_ok_and(|ours| !ours.is_empty())).unwrap_or(false)
 }

@@ -22,8 +22,8 @@ pub use scope::{Repeated, Scope};
 
 use crate::backoff::Backoff;
 use crate::call::CallSpec;
-use crate::communicator::{Communicator, Shared};
-use crate::engine::{Job, Lengths, Pairs, Ticket};
+use crate::communicator::{Communicator, LockedEngine};
+use crate::engine::{Lengths, NonblockingCall, Pairs, RequestState};
 use crate::error::Error;
 use crate::progress::{self, Progress};
 use crate::sync::Ordering;
@@ -90,19 +90,19 @@ impl Recipe {
     /// The calls that it consists of; the last one's end is the end.
     fn jobs(
         &self,
-        ticket: &Arc<Ticket>,
+        ticket: &Arc<RequestState>,
         keep: Option<Arc<dyn Any + Send + Sync>>,
-    ) -> impl Iterator<Item = Job> {
+    ) -> impl Iterator<Item = NonblockingCall> {
         let before = match &self.lengths {
             Lengths::Even | Lengths::Uneven(_) => None,
             Lengths::Gathered(pairs) => {
                 let pairs = Arc::clone(pairs);
                 let buffers = pairs.buffers();
-                Some(Job::new(pairs.call(), Lengths::Even, buffers, Arc::default(), Some(pairs)))
+                Some(NonblockingCall::new(pairs.call(), Lengths::Even, buffers, Arc::default(), Some(pairs)))
             }
         };
         let buffers = (self.input, self.output);
-        let main = Job::new(self.call, self.lengths.clone(), buffers, Arc::clone(ticket), keep);
+        let main = NonblockingCall::new(self.call, self.lengths.clone(), buffers, Arc::clone(ticket), keep);
         before.into_iter().chain(Some(main))
     }
 }
@@ -112,8 +112,8 @@ impl Recipe {
 /// Dropping it does not end the call: it goes on, and buffers that the request owns live until it is over.
 #[must_use = "a call that nobody waits for is completed by a later one on its communicator"]
 pub struct Request<B = ()> {
-    shared: Arc<Shared>,
-    ticket: Arc<Ticket>,
+    shared: Arc<LockedEngine>,
+    ticket: Arc<RequestState>,
     keep: Option<Arc<Keep<B>>>,
 }
 
@@ -124,8 +124,8 @@ impl<B> std::fmt::Debug for Request<B> {
 }
 
 /// Carries a communicator's started calls on without waiting.
-fn carry_on(shared: &Arc<Shared>) {
-    let started: Arc<dyn Progress> = Arc::<Shared>::clone(shared);
+fn carry_on(shared: &Arc<LockedEngine>) {
+    let started: Arc<dyn Progress> = Arc::<LockedEngine>::clone(shared);
     if started.progress() {
         // The thread that tests now is the one to carry it on.
         progress::register(&started);
@@ -133,7 +133,7 @@ fn carry_on(shared: &Arc<Shared>) {
 }
 
 impl<B> Request<B> {
-    /// Whether it is over, after carrying started calls on a little.
+    /// Returns whether it is over, after carrying started calls on a little.
     ///
     /// # Errors
     /// How the call failed, as the blocking one would have.
@@ -248,7 +248,7 @@ pub fn wait_any<B>(requests: &mut Vec<Request<B>>) -> Option<(usize, Result<B, E
     None
 }
 
-/// Whether all of them are over, after carrying them on a little.
+/// Returns whether all of them are over, after carrying them on a little.
 ///
 /// # Errors
 /// That of one that failed.
@@ -307,10 +307,10 @@ impl Communicator {
     /// Starts a call on raw buffers.
     ///
     /// # Errors
-    /// Those of [`Communicator::start`].
+    /// The errors of [`Communicator::start`].
     ///
     /// # Safety
-    /// As for [`Communicator::call`], until the call is over: its request says so, or a call on this communicator that blocks has
+    /// The conditions of [`Communicator::call`] hold until the call is over: its request says so, or a call on this communicator that blocks has
     /// returned.
     pub unsafe fn start_call(
         &mut self,
@@ -326,10 +326,10 @@ impl Communicator {
     /// Prepares a call on raw buffers that is to be started again and again.
     ///
     /// # Errors
-    /// Those of [`Communicator::start`].
+    /// The errors of [`Communicator::start`].
     ///
     /// # Safety
-    /// As for [`Communicator::start_call`], whenever it is started.
+    /// The conditions of [`Communicator::start_call`] hold whenever it is started.
     pub unsafe fn init_call(
         &mut self,
         call: &CallSpec,
@@ -370,7 +370,7 @@ impl Communicator {
         keep: Arc<Keep<B>>,
         kept: Option<Arc<Keep<B>>>,
     ) -> Request<B> {
-        let ticket = Arc::<Ticket>::default();
+        let ticket = Arc::<RequestState>::default();
         self.enqueue(recipe.jobs(&ticket, kept.map(|keep| keep as Arc<dyn Any + Send + Sync>)));
         Request { shared: Arc::clone(self.shared()), ticket, keep: Some(keep) }
     }

@@ -53,8 +53,7 @@ impl Ring {
 
     /// By how much more than [`Ring::needs`] a rank may ask for without waiting for itself: half of the banks.
     ///
-    /// A rank in the earliest use that anybody is in needs no bank that another one is still to leave, however much it asks
-    /// for within this bound, so that somebody can always go on.
+    /// Progress: within this bound the rank furthest behind never waits for a bank, so some rank can always advance.
     pub fn half(&self) -> u64 {
         self.banks / 2
     }
@@ -71,7 +70,7 @@ impl Ring {
         self.uses & (self.banks - 1)
     }
 
-    /// Whether what was left so far is to be published (step 3).
+    /// Returns whether what was left so far is to be published (step 3).
     #[inline(always)]
     pub fn publishes(&self) -> bool {
         self.uses & (self.banks / PARTS).saturating_sub(1) == 0

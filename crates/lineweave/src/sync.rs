@@ -11,6 +11,8 @@ use loom::sync::atomic as origin;
 #[cfg(not(loom))]
 use core::sync::atomic as origin;
 
+use std::time::{Duration, Instant};
+
 /// An atomic 64-bit word: flags, and the words of a payload beside one.
 pub type AtomicU64 = origin::AtomicU64;
 
@@ -56,12 +58,12 @@ pub fn load_fence() {
     spin_loop();
 }
 
-/// Whether [`load_fence`] is that.
+/// Returns whether [`load_fence`] is that.
 pub fn has_load_fence() -> bool {
     cfg!(all(target_arch = "x86_64", not(loom)))
 }
 
-/// Whether the CPU has [`prefetch_for_write`] (CPUID 8000_0001 ECX bit 8).
+/// Returns whether the CPU has [`prefetch_for_write`] (CPUID 8000_0001 ECX bit 8).
 pub fn has_prefetch_for_write() -> bool {
     #[cfg(all(target_arch = "x86_64", not(loom)))]
     {
@@ -106,13 +108,27 @@ pub fn compiler_fence() {
 /// The kernel's view of half a flag, for futex calls.
 pub type FutexWord = core::sync::atomic::AtomicU32;
 
+/// Sleeps for so long. The standard library's own panics where a sandbox refuses `clock_nanosleep`.
+pub fn sleep(time: Duration) {
+    use rustix::event::Timespec;
+    use rustix::thread::{nanosleep, NanosleepRelativeResult};
+    let began = Instant::now();
+    while let Some(left) = time.checked_sub(began.elapsed()).filter(|left| !left.is_zero()) {
+        // No time is too long for the kernel's form of it.
+        let left = Timespec::try_from(left).unwrap_or_default();
+        if matches!(nanosleep(&left), NanosleepRelativeResult::Err(_)) {
+            yield_now();
+        }
+    }
+}
+
 /// A fence on every CPU that runs a process registered for it (see [`register_membarrier`]).
 pub fn membarrier() {
     use rustix::thread::{membarrier, MembarrierCommand as Command};
     // The first may lack memory for a moment (ENOMEM); the second takes milliseconds and needs none.
     if membarrier(Command::GlobalExpedited).or_else(|_| membarrier(Command::Global)).is_err() {
         // A sandbox that came after the registration. No CPU keeps a store to itself for so long.
-        std::thread::sleep(std::time::Duration::from_millis(1));
+        sleep(Duration::from_millis(1));
     }
 }
 

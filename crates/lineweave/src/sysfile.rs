@@ -17,7 +17,7 @@ pub fn text(file: &Path) -> io::Result<String> {
 /// [`text`] of what was opened already.
 ///
 /// # Errors
-/// Those of [`text`].
+/// The errors of [`text`].
 pub fn text_of(file: impl Read) -> io::Result<String> {
     let mut text = String::new();
     match file.take(LONGEST + 1).read_to_string(&mut text)? as u64 > LONGEST {
@@ -31,7 +31,7 @@ pub fn text_of(file: impl Read) -> io::Result<String> {
 pub struct Root(PathBuf);
 
 impl Root {
-    /// This machine.
+    /// Returns the root of this machine.
     pub fn live() -> Root {
         Root(PathBuf::from("/"))
     }
@@ -41,7 +41,7 @@ impl Root {
         Root(directory.into())
     }
 
-    /// Whether this is the machine itself, so that system calls and files speak of the same thing.
+    /// Returns whether this is the machine itself, so that system calls and files speak of the same thing.
     pub fn is_live(&self) -> bool {
         self.0 == Path::new("/")
     }

@@ -7,13 +7,12 @@ mod files;
 mod kept;
 mod origin;
 
-pub use files::{
-    cache, cache_directory, is_of, parse_costs, read_profile, CHOICES_FILE, COSTS_FILE, PROFILE_FILE,
-};
-use files::{read, Read};
+pub use files::{cache_directory, check_named, is_of, parse_costs, CHOICES_FILE, COSTS_FILE, PROFILE_FILE};
+use files::{read, By, Read};
 pub use kept::remove_kept;
 pub use origin::Origin;
 
+use crate::cache;
 use crate::error::Error;
 use crate::kernel::CopyPolicy;
 use crate::settings::{Attach, Settings, Wait};
@@ -59,6 +58,9 @@ pub struct Tuning {
     /// Where what was chosen by it, and proved, is kept for programs that run later.
     #[serde(default)]
     pub kept: Option<PathBuf>,
+    /// A file of the cache that does not count, why, and what to do, in one line for whoever decides for all ranks.
+    #[serde(skip)]
+    pub aside: Option<String>,
 }
 
 /// Why an algorithm was chosen.
@@ -66,9 +68,9 @@ pub struct Tuning {
 pub enum Because {
     /// `LINEWEAVE_ALGORITHM` says so.
     Forced,
-    /// It was the fastest when measured at this size or the nearest one.
+    /// The fastest when measured at this size or the nearest one.
     Measured,
-    /// It was the fastest when simulated with what lies between each two CPUs of a machine like this one.
+    /// The fastest when simulated with the costs between each two CPUs of a machine like this one.
     Simulated,
     /// The model predicts it to be the fastest.
     Predicted,
@@ -79,7 +81,7 @@ pub enum Because {
 pub struct Chosen {
     /// The algorithm.
     pub algorithm: &'static Algorithm,
-    /// Its parameters.
+    /// The parameters of the algorithm.
     pub params: Params,
     /// Bytes of a window.
     pub window: usize,
@@ -111,10 +113,11 @@ impl Chosen {
 }
 
 impl Tuning {
-    /// For this machine: its profile, if there is one, else costs that stand in for it, else the nearest description.
+    /// For this machine: its profile, if there is one, else costs that stand in for it, else the nearest description. A file in the cache
+    /// that cannot be used is set aside, and [`Tuning::aside`] says so.
     ///
     /// # Errors
-    /// [`Error::Profile`] when a profile or costs are malformed, or `LINEWEAVE_PROFILE` names those of another machine.
+    /// [`Error::Profile`] when what `LINEWEAVE_PROFILE` names cannot be used, and `LINEWEAVE_PROFILE_OPTIONAL` does not set it aside.
     pub fn load(
         settings: &Settings,
         hardware: &Hardware,
@@ -130,31 +133,53 @@ impl Tuning {
                 window: f.window,
             })
             .collect();
-        let file = settings.profile.clone().or_else(|| {
-            let directory = cache_directory(fingerprint)?;
-            [PROFILE_FILE, COSTS_FILE].map(|name| directory.join(name)).into_iter().find(|file| file.exists())
-        });
         // What is forced is not searched for.
         let keeps = settings.keep_plans && forced.is_empty();
         let directory = cache_directory(fingerprint).filter(|_| keeps);
         let kept = |digest| directory.as_ref().map(|at| at.join(kept::file_name(digest)));
-        let Some(file) = file else {
+        let places: Vec<(PathBuf, By)> = match (&settings.profile, cache_directory(fingerprint)) {
+            (Some(file), _) => vec![(file.clone(), By::Setting)],
+            (None, Some(at)) => [PROFILE_FILE, COSTS_FILE].map(|name| (at.join(name), By::Cache)).into(),
+            (None, None) => Vec::new(),
+        };
+        let mut first = places.into_iter().filter_map(|(file, by)| {
+            let read = read(&file, by, fingerprint, kept);
+            read.map(|read| Some((file, read?))).transpose()
+        });
+        let (found, aside) = match (first.next().transpose(), &settings.profile) {
+            (Ok(found), _) => (found, None),
+            (Err(Error::Profile { file, why }), None) => (None, Some(cache::aside(&file, &why))),
+            (Err(e), Some(_)) if settings.run.profile_optional => (None, Some(format!("set aside: {e}"))),
+            (Err(e), _) => return Err(e),
+        };
+        let Some((file, read)) = found else {
             let (model, origin) = nearest(hardware);
             let text = serde_json::to_string(&model).unwrap_or_default();
-            return Ok(Tuning { model, origin, choices: None, forced, kept: kept(fnv1a(text.bytes())) });
+            let kept = kept(fnv1a(text.bytes()));
+            return Ok(Tuning { model, origin, choices: None, forced, kept, aside }.told_of_kept());
         };
-        let Read { model, described, choices, digest } = read(&file, fingerprint, kept)?;
+        let Read { model, described, choices, digest, aside } = read;
         let kept = kept(digest);
         let origin = match described {
             Some(name) => Origin::Costs { file, name },
             None => Origin::Profile { file },
         };
-        Ok(Tuning { model, origin, choices, forced, kept })
+        Ok(Tuning { model, origin, choices, forced, kept, aside }.told_of_kept())
     }
 
-    /// By a model alone: for machines one does not have, and for tests.
+    /// Says what is wrong with the file of kept choices and proofs, unless there is more to say.
+    fn told_of_kept(mut self) -> Tuning {
+        let refused =
+            || self.kept.as_deref().and_then(|file| Some(cache::aside(file, &kept::refused(file)?)));
+        if self.aside.is_none() {
+            self.aside = refused();
+        }
+        self
+    }
+
+    /// Makes a tuning by a model alone: for machines that are not at hand, and for tests.
     pub fn of_model(model: Model, origin: Origin) -> Tuning {
-        Tuning { model, origin, choices: None, forced: Vec::new(), kept: None }
+        Tuning { model, origin, choices: None, forced: Vec::new(), kept: None, aside: None }
     }
 
     /// From which length on it can pay to ask whether all buffers are shared: where what is saved, a copy of the message at the
@@ -180,7 +205,7 @@ impl Tuning {
         from.map_or(CopyPolicy::PLAIN, |nt_from| CopyPolicy { nt_from })
     }
 
-    /// Whether plans with cross-memory attach are costed for messages of this length among processes that may use it, with this setting.
+    /// Returns whether plans with cross-memory attach are costed for messages of this length among processes that may use it, with this setting.
     pub fn attaches(&self, setting: Attach, bytes: usize) -> bool {
         let known = match setting {
             Attach::Auto => self.model.attach.is_some(),
@@ -236,7 +261,7 @@ impl Tuning {
             let algorithm = algorithm?;
             // Right results come first: what does not keep the order that is asked for is not forced.
             if !question.associates(algorithm, &f.params) {
-                return self.chosen(question, team);
+                return self.choose_unforced(question, team);
             }
             let window = match f.window {
                 Some(window) => asked_window(question, algorithm, &f.params, window)?,
@@ -244,22 +269,25 @@ impl Tuning {
             };
             return Ok(Chosen { algorithm, params: f.params.clone(), window, because: Because::Forced });
         }
-        self.chosen(question, team)
+        self.choose_unforced(question, team)
     }
 
-    /// Whether the model alone decides a question.
+    /// Returns whether the model alone decides a question.
     pub fn predicts(&self, question: &Question, team: &str) -> bool {
         let forced = self.forced.iter().any(|f| f.collective == question.collective);
         !forced && !question.attach && question.uneven.is_none() && self.measured(question, team).is_none()
     }
 
-    /// Where nothing is forced.
-    fn chosen(&self, question: &Question, team: &str) -> Result<Chosen, SelectError> {
+    /// Chooses as [`Tuning::choose`] does where nothing is forced.
+    ///
+    /// # Errors
+    /// [`SelectError`] where no algorithm has a plan.
+    pub fn choose_unforced(&self, question: &Question, team: &str) -> Result<Chosen, SelectError> {
         let measured = self.measured(question, team);
         if let Some((chosen, _)) = measured.as_ref().filter(|(_, found)| !question.attach || found.attach) {
             return Ok(chosen.clone());
         }
-        // The probe measures copies by attach alone, and combining by it came out far slower than predicted (docs/findings.md).
+        // The probe measures copies by attach alone, and combining by it came out far slower than predicted (docs/explanation/findings.md).
         let boxes = Question { direct: false, attach: false, ..question.clone() };
         let folds = question.attach && question.collective.folds();
         let question = if folds { &boxes } else { question };

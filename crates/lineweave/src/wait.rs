@@ -7,8 +7,8 @@
 mod budget;
 mod rounds;
 mod sleep;
-mod slices;
-mod together;
+mod preemption;
+mod shared_cpu;
 
 pub use budget::{Between, Budget, SLEEP};
 pub use rounds::{Rounds, EVERY};
@@ -16,14 +16,14 @@ pub use sleep::{sleep_while, wake_sleepers};
 
 use crate::affinity;
 use crate::flag::{self, Goal, WakeFence};
-use crate::sync::{spin_loop, AtomicU64};
+use crate::sync::{self, spin_loop, AtomicU64};
+use preemption::PreemptionDetector;
+use shared_cpu::SharedCpuDetector;
 use sleep::sleep;
-use slices::Slices;
 use std::time::{Duration, Instant};
-use together::Together;
 
-/// What a waiting rank checks now and then.
-pub trait Vigil {
+/// Checks that a waiting rank makes every few milliseconds.
+pub trait WaitMonitor {
     /// Called every few milliseconds of a wait, with the time waited so far; an error ends the wait.
     fn check(&mut self, waited: Duration) -> Result<(), Interrupted>;
 
@@ -38,7 +38,7 @@ pub trait Vigil {
         Ok(())
     }
 
-    /// Whether the last check saw something that another one soon may find to be an error.
+    /// Returns whether the last check saw something that another one soon may find to be an error.
     fn suspects(&self) -> bool {
         false
     }
@@ -50,7 +50,7 @@ pub trait Vigil {
     }
 }
 
-/// A wait that ended without its flag; the reason is kept by the [`Vigil`].
+/// A wait that ended without its flag; the reason is kept by the [`WaitMonitor`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Interrupted;
 
@@ -62,8 +62,8 @@ pub struct Waiter {
     budget: Budget,
     order: WakeFence,
     hook: Option<ProgressHook>,
-    slices: Slices,
-    together: Together,
+    slices: PreemptionDetector,
+    together: SharedCpuDetector,
 }
 
 impl std::fmt::Debug for Waiter {
@@ -85,9 +85,15 @@ const LOOKS_A_GLANCE: u32 = 64;
 const YIELDS_A_HOOK: u32 = 8;
 
 impl Waiter {
-    /// With these budgets, waking peers in this way.
+    /// Makes a waiter with these budgets and this way to wake peers.
     pub fn new(budget: Budget, order: WakeFence) -> Waiter {
-        Waiter { budget, order, hook: None, slices: Slices::default(), together: together::APART }
+        Waiter {
+            budget,
+            order,
+            hook: None,
+            slices: PreemptionDetector::default(),
+            together: shared_cpu::APART,
+        }
     }
 
     /// The budgets in force.
@@ -103,7 +109,7 @@ impl Waiter {
     /// Changes the budgets.
     pub fn set_budget(&mut self, budget: Budget) {
         self.budget = budget;
-        self.together = together::APART;
+        self.together = shared_cpu::APART;
     }
 
     /// A function to call while waiting.
@@ -120,15 +126,15 @@ impl Waiter {
 
     /// Raises a flag; whether somebody sleeps on it, whom [`Waiter::wake`] wakes.
     #[inline(always)]
-    pub fn post(&self, flag: &AtomicU64, value: u64, sleepers: &AtomicU64) -> bool {
+    pub fn p2p(&self, flag: &AtomicU64, value: u64, sleepers: &AtomicU64) -> bool {
         flag::raise(flag, value);
         flag::has_sleepers(sleepers, self.order)
     }
 
-    /// Adds one to a counter and wakes whoever sleeps on it.
+    /// Adds `mark` to a counter and wakes whoever sleeps on it.
     #[inline(always)]
-    pub fn add(&self, flag: &AtomicU64, sleepers: &AtomicU64) {
-        flag::add(flag);
+    pub fn add(&self, flag: &AtomicU64, mark: u64, sleepers: &AtomicU64) {
+        flag::add(flag, mark);
         self.wake(flag, sleepers);
     }
 
@@ -140,28 +146,28 @@ impl Waiter {
 
     /// Waits until `flag` has reached `value`.
     #[inline(always)]
-    pub fn wait<V: Vigil>(
+    pub fn wait<V: WaitMonitor>(
         &mut self,
         flag: &AtomicU64,
         value: u64,
         sleepers: &AtomicU64,
-        vigil: &mut V,
+        monitor: &mut V,
     ) -> Result<(), Interrupted> {
-        self.poll(flag, Goal::at_least(value), sleepers, vigil, self.budget.spins)
+        self.poll(flag, Goal::at_least(value), sleepers, monitor, self.budget.spins)
     }
 
     /// Waits for a plan's flag, which is raised by who is `apart`, or may be on this CPU.
     #[inline(always)]
-    pub fn wait_for<V: Vigil>(
+    pub fn wait_for<V: WaitMonitor>(
         &mut self,
         flag: &AtomicU64,
         goal: Goal,
         sleepers: &AtomicU64,
-        vigil: &mut V,
+        monitor: &mut V,
         apart: bool,
     ) -> Result<(), Interrupted> {
         let spins = if apart { self.budget.apart } else { self.budget.spins };
-        self.poll(flag, goal, sleepers, vigil, spins)
+        self.poll(flag, goal, sleepers, monitor, spins)
     }
 
     /// What lies between the looks of an exchange.
@@ -177,10 +183,10 @@ impl Waiter {
     }
 
     /// Waits until `ready` says so, for what no single flag says: where it would sleep it naps.
-    pub fn wait_until<V: Vigil>(
+    pub fn wait_until<V: WaitMonitor>(
         &mut self,
         ready: impl Fn() -> bool,
-        vigil: &mut V,
+        monitor: &mut V,
     ) -> Result<(), Interrupted> {
         for _ in 0..self.budget.spins.min(POLLS_A_LOOK) {
             if ready() {
@@ -188,20 +194,20 @@ impl Waiter {
             }
             spin_loop();
         }
-        vigil.begin();
-        let nap = |_, waited: Duration| std::thread::sleep((waited / NAP_SHARE).clamp(NAPS.0, NAPS.1));
-        let done = self.keep_looking(ready, nap, vigil);
-        vigil.end();
+        monitor.begin();
+        let nap = |_, waited: Duration| sync::sleep((waited / NAP_SHARE).clamp(NAPS.0, NAPS.1));
+        let done = self.keep_looking(ready, nap, monitor);
+        monitor.end();
         done
     }
 
     #[inline(always)]
-    fn poll<V: Vigil>(
+    fn poll<V: WaitMonitor>(
         &mut self,
         flag: &AtomicU64,
         goal: Goal,
         sleepers: &AtomicU64,
-        vigil: &mut V,
+        monitor: &mut V,
         spins: u32,
     ) -> Result<(), Interrupted> {
         // Nearly every wait ends here.
@@ -209,44 +215,44 @@ impl Waiter {
         let look = || goal.is_reached(flag).then_some(());
         match look_for(spins.min(POLLS_A_LOOK).min(self.together.looks), look, spin_loop) {
             Some(()) => Ok(()),
-            None => self.wait_long(flag, goal, sleepers, vigil),
+            None => self.wait_long(flag, goal, sleepers, monitor),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn wait_long<V: Vigil>(
+    fn wait_long<V: WaitMonitor>(
         &mut self,
         flag: &AtomicU64,
         goal: Goal,
         sleepers: &AtomicU64,
-        vigil: &mut V,
+        monitor: &mut V,
     ) -> Result<(), Interrupted> {
-        vigil.begin();
-        let done = self.keep_waiting(flag, goal, sleepers, vigil);
-        vigil.end();
+        monitor.begin();
+        let done = self.keep_waiting(flag, goal, sleepers, monitor);
+        monitor.end();
         done?;
-        vigil.resume()
+        monitor.resume()
     }
 
-    fn keep_waiting<V: Vigil>(
+    fn keep_waiting<V: WaitMonitor>(
         &mut self,
         flag: &AtomicU64,
         goal: Goal,
         sleepers: &AtomicU64,
-        vigil: &mut V,
+        monitor: &mut V,
     ) -> Result<(), Interrupted> {
         let order = self.order;
         let sleep = |limit, _| sleep(flag, goal, sleepers, order, limit);
-        self.keep_looking(|| goal.is_reached(flag), sleep, vigil)
+        self.keep_looking(|| goal.is_reached(flag), sleep, monitor)
     }
 
     /// Looks whether it is `ready` as the budgets say; sleeps no longer than `sleep` is told, with the time waited so far.
-    fn keep_looking<V: Vigil>(
+    fn keep_looking<V: WaitMonitor>(
         &mut self,
         ready: impl Fn() -> bool,
         sleep: impl Fn(Duration, Duration),
-        vigil: &mut V,
+        monitor: &mut V,
     ) -> Result<(), Interrupted> {
         let start = Instant::now();
         let mut rounds = Rounds::default();
@@ -298,7 +304,7 @@ impl Waiter {
             } else if yielding {
                 let first = (yields == 0 && self.may_sleep()).then(Instant::now);
                 rustix::thread::sched_yield();
-                ran = first.is_some_and(|before| before.elapsed() >= together::RUN);
+                ran = first.is_some_and(|before| before.elapsed() >= shared_cpu::RUN);
                 // A look at the clock costs a tenth of a yield: now and then, and after the first ones, which say whether other
                 // programs have the CPU.
                 if self.budget.yields != u32::MAX {
@@ -310,7 +316,7 @@ impl Waiter {
                 }
             } else if self.has_other_work() {
                 sleep(Duration::from_millis(1), waited);
-            } else if vigil.suspects() {
+            } else if monitor.suspects() {
                 sleep(self.budget.sleep.min(SLEEP), waited);
             } else {
                 sleep(self.budget.sleep, waited);
@@ -327,8 +333,8 @@ impl Waiter {
             looked = now;
             waited = now - start;
             if rounds.due(now).is_some() {
-                if let Err(interrupted) = vigil.check(waited) {
-                    return if vigil.forgives(&ready) { Ok(()) } else { Err(interrupted) };
+                if let Err(interrupted) = monitor.check(waited) {
+                    return if monitor.forgives(&ready) { Ok(()) } else { Err(interrupted) };
                 }
                 // The check took some time, too.
                 looked = Instant::now();
@@ -336,12 +342,12 @@ impl Waiter {
         }
     }
 
-    /// Whether a rank that would spin or yield may sleep instead: it was not told otherwise, and has a CPU of its own.
+    /// Returns whether a rank that would spin or yield may sleep instead: it was not told otherwise, and has a CPU of its own.
     fn may_sleep(&self) -> bool {
         self.budget.yields != u32::MAX && !self.budget.crowded
     }
 
-    /// Whether what it waits for may take more than looking at it.
+    /// Returns whether what it waits for may take more than looking at it.
     fn has_other_work(&self) -> bool {
         self.hook.is_some() || crate::progress::any()
     }

@@ -8,10 +8,12 @@ mod common;
 #[path = "common/children.rs"]
 mod children;
 
-use lineweave::settings::Settings;
-use lineweave::team::{self, Charter, Team};
-use lineweave::{Communicator, Error, Operator};
+use lineweave::settings::{Forced, Settings};
+use lineweave::team::{self, Team, TeamConfig};
+use lineweave::{Collective, Communicator, Error, Operator};
+use lineweave_core::algorithm::spec::Spec;
 use lineweave_core::topology::{Cpu, Level};
+use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
 fn run(ranks: usize, f: impl Fn(&mut Communicator) -> common::Outcome + Sync) -> usize {
@@ -38,15 +40,39 @@ fn memory_that_is_taken_again_is_as_good_as_new() {
 }
 
 #[test]
+fn what_is_forced_and_has_no_plan_keeps_nobody_from_a_communicator() {
+    let forced = ["allgather/rckmpi method=doubling", "barrier/tree k=0", "bcast/knomial k=0"].map(|text| {
+        let (collective, choice) = text.split_once('/').expect("a collective");
+        let collective = collective.parse::<Collective>().expect("a collective");
+        let choice: Spec = choice.parse().expect("a choice");
+        let algorithm = choice.algorithm(collective).expect("it is in the table");
+        Forced { collective, algorithm, params: choice.params, window: None }
+    });
+    let settings = Settings { algorithms: forced.to_vec(), ..Settings::default() };
+    let team = Team::with(TeamConfig::new(3, &settings).expect("a configuration")).expect("a team");
+    let refused = team.threads(|mut comm| {
+        let mut all = [0u64; 3];
+        for turn in 0..3 {
+            let mut part = comm.dup()?.split(Some(turn), 0)?.expect("all are in it");
+            part.window_create(64)?;
+            part.reduce(&[1u64], &mut all[..1], Operator::Sum, 0)?;
+        }
+        assert_eq!(all[0], if comm.rank() == 0 { 3 } else { 0 });
+        Ok(comm.allgather(&[1u64], &mut all).is_err())
+    });
+    assert_eq!(refused.expect("the team runs"), [true; 3]);
+}
+
+#[test]
 fn a_team_of_two_packages_is_split_by_level() {
     let (settings, _) = Settings::from_environment().expect("settings");
-    let mut charter = Charter::new(8, &settings).expect("a charter");
-    for (rank, cpu) in charter.cpus.iter_mut().enumerate() {
+    let mut config = TeamConfig::new(8, &settings).expect("a configuration");
+    for (rank, cpu) in config.cpus.iter_mut().enumerate() {
         let r = rank % 4 * 2 + rank / 4;
         *cpu = Cpu { os: r, core: r / 2, l3: r / 4, numa: r / 4, package: r / 4, kind: 0 };
     }
-    charter.bind = false;
-    let groups = Team::with(charter).expect("a team").threads(|mut comm| {
+    config.bind = false;
+    let groups = Team::with(config).expect("a team").threads(|mut comm| {
         let mut sizes = Vec::new();
         for level in [Level::Core, Level::Package, Level::Machine] {
             let mut part = comm.split_level(level)?;
@@ -69,7 +95,7 @@ fn a_site_makes_communicators_from_several_threads_after_the_team_is_gone() {
     const TIMES: usize = 20;
     // Each thread of each rank has a list of places of its own, which rank 1 takes.
     let team = team::threads(RANKS, |mut comm| {
-        let site = comm.site();
+        let site = comm.factory();
         let mut places = vec![0; THREADS * TIMES * 2];
         if comm.rank() == 1 {
             let taken = (0..places.len()).map(|_| site.found(&[2, 1])).collect::<Result<Vec<_>, _>>()?;
@@ -283,17 +309,17 @@ fn lists_that_make_no_group_are_refused() {
 #[test]
 fn a_member_that_never_comes_is_named() {
     let settings = Settings { timeout: Some(Duration::from_millis(300)), ..Settings::default() };
-    let team = Team::with(Charter::new(3, &settings).expect("a charter")).expect("a team");
+    let team = Team::with(TeamConfig::new(3, &settings).expect("a configuration")).expect("a team");
     let start = Instant::now();
+    let told = Barrier::new(3);
     let said = team.threads(|mut comm| {
-        Ok(match comm.rank() {
+        let said = match comm.rank() {
             0 => comm.create_group(&[0, 1]).expect_err("rank 1 does not come").to_string(),
-            1 => {
-                std::thread::sleep(Duration::from_millis(600));
-                String::new()
-            }
+            1 => String::new(),
             _ => comm.create_group(&[1, 2]).expect_err("rank 1 does not announce").to_string(),
-        })
+        };
+        told.wait();
+        Ok(said)
     });
     let said = said.expect("the team runs");
     for rank in [0, 2] {

@@ -6,7 +6,7 @@
 mod common;
 
 use lineweave::settings::{Forced, Settings};
-use lineweave::team::{self, Charter, Team};
+use lineweave::team::{self, Team, TeamConfig};
 use lineweave::{Error, Operator};
 use lineweave_core::algorithm;
 use lineweave_core::collective::Collective;
@@ -23,7 +23,8 @@ fn run_forced(
     ranks: usize,
     f: impl Fn(&mut lineweave::Communicator) -> common::Outcome + Sync,
 ) -> usize {
-    let team = Team::with(Charter::new(ranks, &forced(algorithm)).expect("a charter")).expect("a team");
+    let team =
+        Team::with(TeamConfig::new(ranks, &forced(algorithm)).expect("a configuration")).expect("a team");
     count(team.threads(|mut comm| Ok(f(&mut comm))).expect("the team runs"))
 }
 
@@ -176,7 +177,8 @@ fn shared_buffers_are_used_on_threads() {
 #[test]
 fn an_operator_that_panics_is_named_by_all() {
     // Whatever this machine's profile says, each rank combines.
-    let team = Team::with(Charter::new(3, &forced("all-read-all")).expect("a charter")).expect("a team");
+    let team =
+        Team::with(TeamConfig::new(3, &forced("all-read-all")).expect("a configuration")).expect("a team");
     let outcomes = team
         .threads(|mut comm| {
             comm.barrier()?;
@@ -210,7 +212,7 @@ fn complaints(
     f: impl Fn(&mut lineweave::Communicator) -> Result<(), Error> + Sync,
 ) -> Vec<String> {
     let settings = Settings { check: true, timeout: Some(Duration::from_secs(20)), ..Settings::default() };
-    let team = Team::with(Charter::new(ranks, &settings).expect("a charter")).expect("a team");
+    let team = Team::with(TeamConfig::new(ranks, &settings).expect("a configuration")).expect("a team");
     team.threads(|mut comm| Ok(f(&mut comm).err().map(|e| e.to_string()).unwrap_or_default()))
         .expect("the team runs")
 }

@@ -6,8 +6,8 @@
 
 use lineweave::settings::Settings;
 use lineweave::sync::{AtomicBool, Ordering};
-use lineweave::team::{Charter, Team};
-use lineweave::{Attendant, Communicator, Error, Operation, Operator};
+use lineweave::team::{Team, TeamConfig};
+use lineweave::{Communicator, Error, Operation, Operator, WaitCallback};
 use lineweave_core::collective::Collective;
 use std::cell::Cell;
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -19,7 +19,7 @@ const MARK: u8 = 0xEE;
 
 fn team<T: Send>(ranks: usize, f: impl Fn(Communicator) -> Result<T, Error> + Sync) -> Result<Vec<T>, Error> {
     let settings = Settings { check: false, ..Settings::default() };
-    Team::with(Charter::new(ranks, &settings)?)?.threads(f)
+    Team::with(TeamConfig::new(ranks, &settings)?)?.threads(f)
 }
 
 /// How the first rank's call fails.
@@ -50,7 +50,7 @@ const CALLS: [Collective; 8] = [
 
 struct Refuses;
 
-impl Attendant for Refuses {
+impl WaitCallback for Refuses {
     fn begin(&mut self) {}
     fn look(&mut self) -> Result<(), String> {
         Err("enough".into())
@@ -93,7 +93,7 @@ fn fail(comm: Communicator, end: End, call: Collective, n: usize) -> (Option<[Ve
             blocking(&mut comm, input, output).is_err()
         }
         End::CalledOff => {
-            comm.set_attendant(Some(Box::new(Refuses)));
+            comm.set_wait_callback(Some(Box::new(Refuses)));
             blocking(&mut comm, input, output).is_err()
         }
         End::Hook => {
@@ -188,9 +188,14 @@ thread_local! {
 fn a_call_that_fails_returns_after_the_last_access_to_its_buffers() {
     static INSIDE: AtomicBool = AtomicBool::new(false);
     static SAW: AtomicBool = AtomicBool::new(false);
+    static WAITS: AtomicBool = AtomicBool::new(false);
     let slow = Operator::new(true, |left: &[u8], right: &mut [u8]| {
         if RANK.get() == 1 {
             INSIDE.store(true, Ordering::SeqCst);
+            // For longer than the other rank waits from now on.
+            while !WAITS.load(Ordering::SeqCst) {
+                std::thread::yield_now();
+            }
             std::thread::sleep(Duration::from_millis(60));
             if left.iter().chain(&*right).any(|&byte| byte == MARK) {
                 SAW.store(true, Ordering::SeqCst);
@@ -206,6 +211,7 @@ fn a_call_that_fails_returns_after_the_last_access_to_its_buffers() {
         let mut buffers = [vec![1u8; 1 << 17], vec![1u8; 1 << 17]];
         if comm.rank() == 0 {
             comm.set_timeout(Some(Duration::from_millis(20)));
+            comm.set_progress_hook(Some(Box::new(|| WAITS.store(true, Ordering::SeqCst))));
         }
         let [input, output] = &mut buffers;
         let outcome = comm.allreduce(input, output, slow);

@@ -2,9 +2,11 @@
 //! and the reuse of slots. Plans themselves are proven by `lineweave_core::verify`.
 #![cfg(loom)]
 
-use lineweave::flag::{announce_sleeper, has_sleepers, peek, raise, reached, retire_sleeper, WakeFence};
+use lineweave::flag::{
+    add, announce_sleeper, has_sleepers, peek, raise, reached, retire_sleeper, Goal, WakeFence,
+};
 use lineweave::kernel::{load_words, store_words};
-use lineweave::mail::{Inbox, Outbox};
+use lineweave::message_ring::{RecvEnd, SendEnd};
 use lineweave::ring::{leave, left, Ring};
 use lineweave::sync::{spin_loop, AtomicU64};
 use loom::cell::UnsafeCell;
@@ -207,7 +209,7 @@ fn a_cell_is_filled_again_only_after_it_was_taken() {
             let shared = Arc::clone(&shared);
             thread::spawn(move || {
                 let ([sent, taken], cells, private) = &*shared;
-                let mut out = Outbox::new(2);
+                let mut out = SendEnd::new(2);
                 for n in 1..=3 {
                     await_flag(taken, out.needs());
                     if n == 3 {
@@ -221,7 +223,7 @@ fn a_cell_is_filled_again_only_after_it_was_taken() {
             })
         };
         let ([sent, taken], cells, private) = &*shared;
-        let mut inbox = Inbox::new(2);
+        let mut inbox = RecvEnd::new(2);
         for n in 1..=3 {
             await_flag(sent, inbox.needs());
             assert_eq!(cells[inbox.cell()].get(), n * 10);
@@ -236,19 +238,55 @@ fn a_cell_is_filled_again_only_after_it_was_taken() {
 
 #[test]
 fn a_counter_releases_when_everybody_has_added() {
+    // Three runs over the two words of a counter, each with a mark of its own. Whoever is released in a run sees what all wrote
+    // before it, and a late look is not disturbed by those who are a run ahead.
+    const MARKS: [u64; 3] = [5, 9, 3];
     loom::model(|| {
-        let shared = Arc::new((AtomicU64::new(0), Slot::new()));
+        let shared = Arc::new((line(), [Slot::new(), Slot::new()]));
+        let rank = |(words, slots): &([AtomicU64; 8], [Slot; 2]), me: usize| {
+            let mut counted = [0; 2];
+            for (run, mark) in MARKS.into_iter().enumerate() {
+                if run == 0 {
+                    slots[me].put(7);
+                }
+                add(&words[run % 2], mark);
+                counted[run % 2] += mark;
+                while !Goal::exactly(2 * counted[run % 2]).is_reached(&words[run % 2]) {
+                    spin_loop();
+                }
+                if run == 0 {
+                    assert_eq!(slots[1 - me].get(), 7);
+                }
+            }
+        };
         let peer = {
             let shared = Arc::clone(&shared);
-            thread::spawn(move || {
-                shared.1.put(5);
-                lineweave::flag::add(&shared.0);
-            })
+            thread::spawn(move || rank(&shared, 1))
         };
-        lineweave::flag::add(&shared.0);
-        await_flag(&shared.0, 2);
-        assert_eq!(shared.1.get(), 5);
+        rank(&shared, 0);
         peer.join().unwrap();
+    });
+}
+
+#[test]
+fn a_counter_releases_nobody_whose_calls_differ() {
+    // After calls that differed, three ranks meet at the counter of one plan.
+    let mark = |rank: usize| [0x9e37_79b9_7f4a_7c15u64, 0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb][rank];
+    loom::model(move || {
+        let word = Arc::new(AtomicU64::new(0));
+        let adders: Vec<_> = (1..3)
+            .map(|rank| {
+                let word = Arc::clone(&word);
+                thread::spawn(move || {
+                    add(&word, mark(rank));
+                    assert!(!Goal::exactly(mark(rank).wrapping_mul(3)).is_reached(&word));
+                })
+            })
+            .collect();
+        add(&word, mark(0));
+        assert!(!Goal::exactly(mark(0).wrapping_mul(3)).is_reached(&word));
+        adders.into_iter().for_each(|adder| adder.join().unwrap());
+        assert!((0..3).all(|rank| !Goal::exactly(mark(rank).wrapping_mul(3)).is_reached(&word)));
     });
 }
 
@@ -289,9 +327,9 @@ fn an_announcement_is_taken_by_whom_it_is_for_and_whole() {
 
 #[test]
 fn an_engine_is_held_by_one_at_a_time_and_comes_back() {
-    use lineweave::communicator::lend::Lending;
+    use lineweave::communicator::ownership::EngineOwnership;
     loom::model(|| {
-        let shared = Arc::new((Lending::default(), Slot::new()));
+        let shared = Arc::new((EngineOwnership::default(), Slot::new()));
         // Two calls to carry on, by a helper and by the owner.
         shared.1.put(2);
         shared.0.lend();
@@ -325,12 +363,12 @@ fn an_engine_is_held_by_one_at_a_time_and_comes_back() {
 /// A stretch that is kept goes to one of those who look for it, with all that was stored before it was entered.
 #[test]
 fn what_is_kept_has_one_taker() {
-    use lineweave::segment::idle::{Idle, Place};
+    use lineweave::segment::free_extents::{FreeExtent, FreeListSlot};
     loom::model(|| {
         let words: Arc<[AtomicU64; 4]> = Arc::new(std::array::from_fn(|_| AtomicU64::new(0)));
         let left = Arc::new(Slot::new());
-        fn place(words: &[AtomicU64; 4]) -> Place<'_> {
-            Place(std::array::from_fn(|i| &words[i]))
+        fn place(words: &[AtomicU64; 4]) -> FreeListSlot<'_> {
+            FreeListSlot(std::array::from_fn(|i| &words[i]))
         }
         let takers: Vec<_> = (0..2)
             .map(|mark| {
@@ -338,7 +376,7 @@ fn what_is_kept_has_one_taker() {
                 thread::spawn(move || {
                     let found = place(&words).take(|idle| idle.mark >= mark);
                     found.is_some_and(|idle| {
-                        assert_eq!(idle, Idle { at: 4096, mark: 1, bytes: 2, span: 3 });
+                        assert_eq!(idle, FreeExtent { at: 4096, mark: 1, bytes: 2, span: 3 });
                         let seen = left.get();
                         left.put(seen + 1);
                         true
@@ -347,7 +385,7 @@ fn what_is_kept_has_one_taker() {
             })
             .collect();
         left.put(1);
-        assert!(place(&words).put(Idle { at: 4096, mark: 1, bytes: 2, span: 3 }));
+        assert!(place(&words).put(FreeExtent { at: 4096, mark: 1, bytes: 2, span: 3 }));
         let taken = takers.into_iter().map(|taker| taker.join().unwrap()).filter(|&taken| taken).count();
         assert!(taken <= 1);
         let rest = place(&words).take(|_| true);

@@ -6,8 +6,9 @@
 mod common;
 
 use lineweave::settings::{Settings, Wait};
-use lineweave::team::{self, Charter, Team};
+use lineweave::team::{self, Team, TeamConfig};
 use lineweave::{Communicator, Error, Operation};
+use std::sync::Barrier;
 use std::time::Duration;
 
 #[test]
@@ -27,7 +28,7 @@ fn messages_arrive_between_threads() {
 fn messages_arrive_however_ranks_wait() {
     for wait in [Wait::Yield, Wait::Sleep] {
         let settings = Settings { wait, ..Settings::default() };
-        let team = Team::with(Charter::new(5, &settings).expect("a charter")).expect("a team");
+        let team = Team::with(TeamConfig::new(5, &settings).expect("a configuration")).expect("a team");
         let outcomes = team.threads(|mut comm| Ok(common::messages::messages(&mut comm, &[1, 5000, 40_000])));
         for outcome in outcomes.expect("the team runs") {
             outcome.unwrap_or_else(|why| panic!("{wait:?}: {why}"));
@@ -90,18 +91,23 @@ fn rings_and_windows_are_told_of_and_given_back() {
 fn waiting_beside_started_calls_ends_like_any_other_wait() {
     let settings = Settings { timeout: Some(Duration::from_millis(300)), ..Settings::default() };
     for leaves in [true, false] {
-        let team = Team::with(Charter::new(2, &settings).expect("a charter")).expect("a team");
+        let team = Team::with(TeamConfig::new(2, &settings).expect("a configuration")).expect("a team");
+        let told = Barrier::new(2);
         let errors = team
             .threads(|mut comm| {
                 if comm.rank() == 1 {
                     if !leaves {
-                        std::thread::sleep(Duration::from_millis(700));
+                        told.wait();
                     }
                     return Ok(None);
                 }
                 let call = comm.start((), |()| Operation::barrier())?;
                 let error = comm.send(&vec![1u8; 1 << 20], 1, 0).expect_err("nobody takes it");
-                assert!(call.wait().is_err());
+                let ended = call.wait();
+                if !leaves {
+                    told.wait();
+                }
+                assert!(ended.is_err());
                 Ok(Some(error))
             })
             .expect("ranks return");
@@ -115,16 +121,19 @@ fn waiting_beside_started_calls_ends_like_any_other_wait() {
 
 #[test]
 fn a_peer_that_does_not_come_ends_the_wait() {
+    let left = Barrier::new(2);
     let said = team::threads(2, |mut comm| {
         let mut word = [0u64];
         match comm.rank() {
             0 => {
                 comm.send(&[5u64], 1, 0)?;
+                drop(comm);
+                left.wait();
                 Ok(String::new())
             }
             _ => {
                 // What it sent before it left still arrives.
-                std::thread::sleep(Duration::from_millis(20));
+                left.wait();
                 comm.recv(&mut word, 0, 0)?;
                 assert_eq!(word, [5]);
                 Ok(comm.recv(&mut word, 0, 0).expect_err("rank 0 left").to_string())
@@ -142,16 +151,19 @@ fn a_peer_that_does_not_come_ends_the_wait() {
 #[test]
 fn a_message_that_nobody_takes_times_out_and_is_taken_back() {
     let settings = Settings { timeout: Some(Duration::from_millis(100)), ..Settings::default() };
-    let team = Team::with(Charter::new(2, &settings).expect("a charter")).expect("a team");
+    let team = Team::with(TeamConfig::new(2, &settings).expect("a configuration")).expect("a team");
+    let taken_back = Barrier::new(2);
     let said = team
         .threads(|mut comm| {
             if comm.rank() == 0 {
                 let message = vec![1u8; 1 << 20];
                 let error = comm.send(&message, 1, 0).expect_err("nobody takes it");
+                drop(message);
+                taken_back.wait();
                 assert!(matches!(error, Error::Timeout { .. }), "{error}");
                 return Ok(error.to_string());
             }
-            std::thread::sleep(Duration::from_millis(400));
+            taken_back.wait();
             // Its memory is gone, and is not read.
             let mut buffer = vec![0u8; 1 << 20];
             let error = comm.recv(&mut buffer, 0, 0).expect_err("it was taken back");

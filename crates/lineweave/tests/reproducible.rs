@@ -5,7 +5,7 @@
 use lineweave::communicator::Buffers;
 use lineweave::kernel::{fold_fn, ElementType};
 use lineweave::settings::Settings;
-use lineweave::team::{Charter, Team};
+use lineweave::team::{Team, TeamConfig};
 use lineweave::{CallSpec, Communicator, Error, Operator};
 use lineweave_core::algorithm::{self, Problem};
 use lineweave_core::collective::{split, Collective};
@@ -62,7 +62,7 @@ fn team<T: Send>(
     f: impl Fn(&mut Communicator) -> Result<T, Error> + Sync,
 ) -> Vec<T> {
     let settings = Settings { box_bytes, reproducible, ..Settings::default() };
-    let team = Team::with(Charter::new(ranks, &settings).expect("a charter")).expect("a team");
+    let team = Team::with(TeamConfig::new(ranks, &settings).expect("a configuration")).expect("a team");
     team.threads(|mut comm| f(&mut comm)).unwrap_or_else(|e| panic!("{ranks} ranks: {e}"))
 }
 
@@ -174,7 +174,7 @@ fn a_forced_algorithm_gives_way_to_the_contract() {
     )])
     .expect("settings");
     settings.reproducible = true;
-    let team = Team::with(Charter::new(5, &settings).expect("a charter")).expect("a team");
+    let team = Team::with(TeamConfig::new(5, &settings).expect("a configuration")).expect("a team");
     let names = team
         .threads(|mut comm| {
             calls(&mut comm, 900)?;

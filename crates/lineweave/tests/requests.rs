@@ -9,11 +9,11 @@ mod started;
 
 use lineweave::requests::{test_all, wait_all, wait_any};
 use lineweave::settings::Settings;
-use lineweave::team::{self, Charter, Team};
+use lineweave::team::{self, Team, TeamConfig};
 use lineweave::{Communicator, Error, Operation, Operator, Request};
 use std::future::Future;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, Barrier};
 use std::task::{Context, Poll, Wake};
 use std::time::{Duration, Instant};
 
@@ -224,7 +224,7 @@ fn requests_are_futures() {
 fn a_helper_thread_carries_on_while_a_rank_computes() {
     let (settings, _) = Settings::from_environment().expect("settings");
     let settings = Settings { progress_thread: true, ..settings };
-    let team = Team::with(Charter::new(2, &settings).expect("a charter")).expect("a team");
+    let team = Team::with(TeamConfig::new(2, &settings).expect("a configuration")).expect("a team");
     let waited = team.threads(|mut comm| {
         comm.barrier()?;
         // Some windows, which neither rank carries on by itself before both have slept.
@@ -283,7 +283,9 @@ fn wrong_calls_are_refused_and_nothing_is_started() {
 #[test]
 fn errors_come_out_of_waits_and_tests() {
     let settings = Settings { check: true, timeout: Some(Duration::from_millis(400)), ..Settings::default() };
-    let team = |ranks: usize| Team::with(Charter::new(ranks, &settings).expect("a charter")).expect("a team");
+    let team = |ranks: usize| {
+        Team::with(TeamConfig::new(ranks, &settings).expect("a configuration")).expect("a team")
+    };
     // Different calls.
     let said = team(2).threads(|mut comm| {
         let n = 3 + comm.rank();
@@ -300,9 +302,10 @@ fn errors_come_out_of_waits_and_tests() {
     assert!(said[1].contains("failed earlier"), "{}", said[1]);
     // A rank that does not come, by waiting and by testing.
     for tests in [false, true] {
+        let told = Barrier::new(2);
         let said = team(2).threads(|mut comm| {
             if comm.rank() == 1 {
-                std::thread::sleep(Duration::from_millis(900));
+                told.wait();
                 return Ok(String::new());
             }
             let mut request = sum(&mut comm, 1)?;
@@ -316,6 +319,7 @@ fn errors_come_out_of_waits_and_tests() {
                     std::thread::sleep(Duration::from_millis(2));
                 },
             };
+            told.wait();
             Ok(error.to_string())
         });
         let said = &said.expect("the team runs")[0];
@@ -354,7 +358,7 @@ fn a_panic_with_calls_under_way_ends_them_everywhere() {
 #[test]
 fn prepared_calls_use_the_buffers_that_they_have_now() {
     let settings = Settings { check: false, ..Settings::default() };
-    let team = Team::with(Charter::new(2, &settings).expect("a charter")).expect("a team");
+    let team = Team::with(TeamConfig::new(2, &settings).expect("a configuration")).expect("a team");
     let n = 20_000;
     let outcome = team.threads(|mut comm| {
         let buffers = (vec![1u8; n], vec![0u8; n]);

@@ -6,7 +6,7 @@ use half::{bf16, f16};
 use lineweave::communicator::Buffers;
 use lineweave::kernel::{ElementType, Fold};
 use lineweave::settings::Settings;
-use lineweave::team::{Charter, Team};
+use lineweave::team::{Team, TeamConfig};
 use lineweave::{Communicator, Error, Operator};
 use lineweave_core::algorithm::{self, Problem};
 use lineweave_core::collective::{split, Collective};
@@ -58,7 +58,7 @@ fn run(comm: &mut Communicator, plan: &Plan, element: ElementType, input: &[u16]
 
 fn team(ranks: usize, reproducible: bool, f: impl Fn(&mut Communicator) -> Result<(), Error> + Sync) {
     let settings = Settings { box_bytes: 1 << 20, reproducible, ..Settings::default() };
-    let team = Team::with(Charter::new(ranks, &settings).expect("a charter")).expect("a team");
+    let team = Team::with(TeamConfig::new(ranks, &settings).expect("a configuration")).expect("a team");
     team.threads(|mut comm| f(&mut comm)).unwrap_or_else(|e| panic!("{ranks} ranks: {e}"));
 }
 

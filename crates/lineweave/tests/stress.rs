@@ -6,7 +6,7 @@
 mod common;
 
 use lineweave::settings::{Settings, Wait};
-use lineweave::team::{Charter, Team};
+use lineweave::team::{Team, TeamConfig};
 use lineweave::Operator;
 use lineweave_core::algorithm::spec::Spec;
 use lineweave_core::collective::Collective;
@@ -17,8 +17,8 @@ use std::time::Duration;
 /// names whom it waited for, where a test without a limit would hang.
 fn stress(ranks: usize, wait: Wait, rounds: usize) -> usize {
     let settings = Settings { wait, timeout: Some(Duration::from_secs(60)), ..Settings::default() };
-    let charter = Charter::new(ranks, &settings).expect("a charter");
-    let outcomes = Team::with(charter)
+    let config = TeamConfig::new(ranks, &settings).expect("a configuration");
+    let outcomes = Team::with(config)
         .expect("a team")
         .threads(|mut comm| Ok(common::mixed(&mut comm, rounds)))
         .unwrap_or_else(|e| panic!("{ranks} ranks, {wait:?}: {e}"));
@@ -52,16 +52,16 @@ fn nothing_hangs_with_32_ranks() {
 /// Lines of the next run are taken while this one waits: a hint, which must not change what arrives.
 #[test]
 fn lines_taken_ahead_arrive_as_they_were_written() {
-    let mut charter = Charter::new(2, &Settings::default()).expect("a charter");
+    let mut config = TeamConfig::new(2, &Settings::default()).expect("a configuration");
     let cost = |ns: f64| Fitted { value: ns, ci_low: ns, ci_high: ns, provenance: Provenance::Measured };
     let trick = |(name, ns): (&str, f64)| Trick { name: name.to_owned(), cost: cost(ns), least: ns };
-    charter.tuning.model.tricks = [("lines", 470.0), ("lines-ahead", 390.0)].map(trick).to_vec();
-    assert!(charter.tuning.model.trick_beats("lines-ahead", "lines"));
+    config.tuning.model.tricks = [("lines", 470.0), ("lines-ahead", 390.0)].map(trick).to_vec();
+    assert!(config.tuning.model.trick_beats("lines-ahead", "lines"));
     // Threads would reach each other's buffers, and write to no boxes.
-    charter.tuning.force(Collective::Allgather, Spec::named("all-read-all"));
-    charter.tuning.force(Collective::Allreduce, Spec::named("recursive-doubling"));
-    charter.tuning.force(Collective::Alltoall, Spec::named("flat"));
-    let rounds = Team::with(charter).expect("a team").threads(|mut comm| {
+    config.tuning.force(Collective::Allgather, Spec::named("all-read-all"));
+    config.tuning.force(Collective::Allreduce, Spec::named("recursive-doubling"));
+    config.tuning.force(Collective::Alltoall, Spec::named("flat"));
+    let rounds = Team::with(config).expect("a team").threads(|mut comm| {
         let me = comm.rank() as u64;
         for round in 0..1000u64 {
             let words = [64, 128, 131, 256, 511, 512][(round % 6) as usize];
@@ -89,17 +89,17 @@ fn lines_taken_ahead_arrive_as_they_were_written() {
 #[test]
 fn ever_new_sizes_do_not_take_ever_more_memory() {
     const SIZES: usize = 3000;
-    let mut charter = Charter::new(2, &Settings::default()).expect("a charter");
+    let mut config = TeamConfig::new(2, &Settings::default()).expect("a configuration");
     // An operator of one's own has a plan for each size; lengths of one class share those of others.
     let own = Operator::new(true, |left: &[u64], right: &mut [u64]| {
         right.iter_mut().zip(left).for_each(|(sum, x)| *sum += x);
     });
     // To choose takes longer than to prove, and is not what this is about.
-    charter.tuning.force(Collective::Allreduce, Spec::named("recursive-doubling"));
-    charter.tuning.force(Collective::Allgather, Spec::named("ring"));
+    config.tuning.force(Collective::Allreduce, Spec::named("recursive-doubling"));
+    config.tuning.force(Collective::Allgather, Spec::named("ring"));
     // Short plans would have a step more than long ones where this machine's profile has them take lines ahead.
-    charter.tuning.model.tricks.clear();
-    let held = Team::with(charter).expect("a team").threads(|mut comm| {
+    config.tuning.model.tricks.clear();
+    let held = Team::with(config).expect("a team").threads(|mut comm| {
         let mut held = Vec::new();
         let mut repeated = [0u64; 7];
         // From the longest on: buffers of the library's own are as long as they will be at once. All even ones, then all odd ones, which are as new.

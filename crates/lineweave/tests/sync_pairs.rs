@@ -59,7 +59,7 @@ fn product(text: &str) -> Vec<&str> {
     lines[..end].to_vec()
 }
 
-/// Whether a source below `src` holds tests only.
+/// Returns whether a source below `src` holds tests only.
 fn is_tests(path: &Path) -> bool {
     path.file_stem().is_some_and(|stem| stem == "tests")
         || path.parent().is_some_and(|above| above.file_name().is_some_and(|name| name == "tests"))

@@ -4,7 +4,7 @@
 
 use lineweave::settings::{Settings, Wait};
 use lineweave::sync::{spin_loop, AtomicBool, Ordering};
-use lineweave::team::{self, Charter, Team};
+use lineweave::team::{self, Team, TeamConfig};
 use lineweave::who::{self, Missing};
 use lineweave::{process, Communicator, Error, Operation, Operator};
 use rustix::process::{kill_process, Pid, Signal};
@@ -57,9 +57,9 @@ fn beside_a_load<T>(f: impl FnOnce() -> T + std::panic::UnwindSafe) -> T {
     })
 }
 
-fn charter(ranks: usize, wait: Wait) -> Charter {
+fn config(ranks: usize, wait: Wait) -> TeamConfig {
     let settings = Settings { wait, timeout: Some(PATIENCE), ..Settings::default() };
-    Charter::new(ranks, &settings).expect("a charter")
+    TeamConfig::new(ranks, &settings).expect("a configuration")
 }
 
 /// Calls of three kinds, with right results.
@@ -97,7 +97,7 @@ fn rank() -> i32 {
 }
 
 fn start(ranks: usize, wait: Wait, mut with: impl FnMut(&mut Command)) -> Vec<Child> {
-    let team = Team::with(charter(ranks, wait)).expect("a team");
+    let team = Team::with(config(ranks, wait)).expect("a team");
     let program = std::env::current_exe().expect("this program has a path");
     let command = |_| {
         let mut command = Command::new(&program);
@@ -120,7 +120,7 @@ fn teams_of_1_to_32_ranks_go_on_beside_a_load() {
     beside_a_load(|| {
         for ranks in (1..=9).chain([13, 16, 17, 24, 32]) {
             let wait = [Wait::Auto, Wait::Auto, Wait::Sleep, Wait::Yield][ranks % 4];
-            let team = Team::with(charter(ranks, wait)).expect("a team");
+            let team = Team::with(config(ranks, wait)).expect("a team");
             team.threads(|mut comm| calls(&mut comm, 6))
                 .unwrap_or_else(|e| panic!("{ranks} ranks, {wait:?}: {e}"));
         }
@@ -267,7 +267,7 @@ fn ranks_that_wait_long_cost_little() {
         // A CPU each, and more ranks than most machines of tests have.
         let ranks = [4, 2][turn % 2];
         let before = busy_together();
-        let team = Team::with(charter(ranks, Wait::Auto)).expect("a team");
+        let team = Team::with(config(ranks, Wait::Auto)).expect("a team");
         let times = team.threads(|mut comm| {
             comm.set_progress_thread(*helped);
             calls(&mut comm, 2)?;

@@ -164,7 +164,7 @@ impl<'b> Memory<'b> {
     }
 }
 
-/// Whether there is a number for each rank.
+/// Returns whether there is a number for each rank.
 pub(crate) fn expect_counts(given: &[usize], taken: &[usize], ranks: usize) -> Result<(), Error> {
     let collective = Collective::Alltoall;
     let wrong = [given, taken].into_iter().find(|counts| counts.len() != ranks);

@@ -1,7 +1,7 @@
 //! What a rank calls, and how that is compared and told.
 
-use crate::called::Called;
 use crate::kernel::{ElementType, Operator};
+use crate::signature::CallSignature;
 use lineweave_core::collective::Collective;
 use lineweave_core::units::fnv1a;
 
@@ -53,10 +53,10 @@ impl CallSpec {
         self.collective.output(rank, self.root).bytes(ranks, self.bytes())
     }
 
-    /// By which ranks know it when they wait for each other.
-    pub(crate) fn called(&self, reproducible: bool) -> Called {
+    /// Returns the signature by which ranks compare calls when they wait for each other.
+    pub(crate) fn signature(&self, reproducible: bool) -> CallSignature {
         let folds = self.operator.map(|operator| (operator, self.element));
-        Called::new(self.collective, self.bytes(), self.root, folds, reproducible)
+        CallSignature::new(self.collective, self.bytes(), self.root, folds, reproducible)
     }
 
     /// What is compared; `lengths` stands for those of uneven blocks, and is 0 where there are none.

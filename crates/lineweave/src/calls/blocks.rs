@@ -139,7 +139,7 @@ in_place! {
     /// `buffer` is the contribution.
     ///
     /// # Errors
-    /// Those of [`Communicator::gather`].
+    /// The errors of [`Communicator::gather`].
     ///
     /// ```
     /// let gathered = lineweave::team::threads(2, |mut comm| {
@@ -156,7 +156,7 @@ in_place! {
     /// is what they get.
     ///
     /// # Errors
-    /// Those of [`Communicator::scatter`].
+    /// The errors of [`Communicator::scatter`].
     ///
     /// ```
     /// let parts = lineweave::team::threads(2, |mut comm| {
@@ -172,7 +172,7 @@ in_place! {
     /// [`Communicator::allgather`] where each rank's own block already lies in its place in `buffer`.
     ///
     /// # Errors
-    /// Those of [`Communicator::allgather`].
+    /// The errors of [`Communicator::allgather`].
     ///
     /// ```
     /// let all = lineweave::team::threads(2, |mut comm| {
@@ -190,7 +190,7 @@ in_place! {
     /// it may be changed or not.
     ///
     /// # Errors
-    /// Those of [`Communicator::reduce_scatter_block`].
+    /// The errors of [`Communicator::reduce_scatter_block`].
     ///
     /// ```
     /// use lineweave::Operator;
@@ -207,7 +207,7 @@ in_place! {
     /// [`Communicator::scan`] with the result in place of the input.
     ///
     /// # Errors
-    /// Those of [`Communicator::scan`].
+    /// The errors of [`Communicator::scan`].
     ///
     /// ```
     /// use lineweave::Operator;
@@ -224,7 +224,7 @@ in_place! {
     /// [`Communicator::exscan`] with the result in place of the input; rank 0's stays.
     ///
     /// # Errors
-    /// Those of [`Communicator::exscan`].
+    /// The errors of [`Communicator::exscan`].
     ///
     /// ```
     /// use lineweave::Operator;
@@ -241,7 +241,7 @@ in_place! {
     /// [`Communicator::alltoall`] with what arrives in place of what was given.
     ///
     /// # Errors
-    /// Those of [`Communicator::alltoall`].
+    /// The errors of [`Communicator::alltoall`].
     ///
     /// ```
     /// let rows = lineweave::team::threads(2, |mut comm| {

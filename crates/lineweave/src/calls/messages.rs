@@ -4,7 +4,7 @@
 use crate::communicator::{Communicator, Message};
 use crate::error::Error;
 use crate::kernel::Element;
-use crate::post::{Exchange, Incoming, Outgoing};
+use crate::p2p::{Exchange, RecvOp, SendOp};
 
 impl Communicator {
     /// Sends `message` to `rank` under a tag. A short one is on its way when this returns; a longer one was received.
@@ -66,7 +66,7 @@ impl Communicator {
     /// pass them round a ring. Returns the elements received.
     ///
     /// # Errors
-    /// Those of [`Communicator::send`] and [`Communicator::recv`].
+    /// The errors of [`Communicator::send`] and [`Communicator::recv`].
     ///
     /// ```
     /// let got = lineweave::team::threads(3, |mut comm| {
@@ -102,26 +102,26 @@ impl Communicator {
         }
     }
 
-    /// Whether `rank` can read this one's memory: it is a thread of the same process.
+    /// Returns whether `rank` can read this one's memory: it is a thread of the same process.
     fn reaches(&self, rank: usize) -> bool {
         self.segment().is_here(rank) && rank != self.rank()
     }
 
-    fn outgoing(&self, to: usize, tag: u32, start: *const u8, bytes: usize) -> Result<Outgoing, Error> {
+    fn outgoing(&self, to: usize, tag: u32, start: *const u8, bytes: usize) -> Result<SendOp, Error> {
         self.known("send", to)?;
         let cell = self.segment().geometry().mail_cell();
-        Ok(Outgoing::new(to, tag, start, bytes, self.reaches(to), cell))
+        Ok(SendOp::new(to, tag, start, bytes, self.reaches(to), cell))
     }
 
-    fn incoming(&self, from: usize, tag: u32, start: *mut u8, room: usize) -> Result<Incoming, Error> {
+    fn incoming(&self, from: usize, tag: u32, start: *mut u8, room: usize) -> Result<RecvOp, Error> {
         self.known("recv", from)?;
-        Ok(Incoming::new(from, tag, start, room))
+        Ok(RecvOp::new(from, tag, start, room))
     }
 
     /// [`Communicator::send`] of raw bytes.
     ///
     /// # Errors
-    /// Those of [`Communicator::send`].
+    /// The errors of [`Communicator::send`].
     ///
     /// # Safety
     /// `start` must be valid for reads of `bytes` bytes, and nobody else may write them during the call.
@@ -140,13 +140,13 @@ impl Communicator {
         }
         // SAFETY: the caller's, and it is over when this returns.
         let mut exchange = unsafe { Exchange::new(Some(out), None) };
-        self.do_errand("send", &mut exchange).map(|_| ())
+        self.do_p2p("send", &mut exchange).map(|_| ())
     }
 
     /// [`Communicator::recv`] of raw bytes: at most `room` of them; returns how many came.
     ///
     /// # Errors
-    /// Those of [`Communicator::recv`].
+    /// The errors of [`Communicator::recv`].
     ///
     /// # Safety
     /// `start` must be valid for writes of `room` bytes, and nobody else may use them during the call.
@@ -165,16 +165,16 @@ impl Communicator {
         }
         // SAFETY: the caller's, and it is over when this returns.
         let mut exchange = unsafe { Exchange::new(None, Some(want)) };
-        self.do_errand("recv", &mut exchange)
+        self.do_p2p("recv", &mut exchange)
     }
 
     /// [`Communicator::sendrecv`] of raw bytes: start, length, rank and tag of either message.
     ///
     /// # Errors
-    /// Those of [`Communicator::sendrecv`].
+    /// The errors of [`Communicator::sendrecv`].
     ///
     /// # Safety
-    /// Those of [`Communicator::send_bytes`] and [`Communicator::recv_bytes`], and the buffers may not overlap.
+    /// The conditions of [`Communicator::send_bytes`] and [`Communicator::recv_bytes`], and the buffers may not overlap.
     pub unsafe fn sendrecv_bytes(
         &mut self,
         (start, bytes, to, send_tag): (*const u8, usize, usize, u32),
@@ -193,7 +193,7 @@ impl Communicator {
         }
         // SAFETY: the caller's, and it is over when this returns.
         let mut exchange = unsafe { Exchange::new(Some(out), Some(want)) };
-        self.do_errand("sendrecv", &mut exchange)
+        self.do_p2p("sendrecv", &mut exchange)
     }
 
     /// Starts [`Communicator::send_bytes`]: it is carried on whenever this rank waits or tests, in whatever call, and by the
@@ -204,7 +204,7 @@ impl Communicator {
     /// [`Error::NoRank`]; how the communicator failed before.
     ///
     /// # Safety
-    /// As for [`Communicator::send_bytes`], until [`Communicator::test_message`] or [`Communicator::wait_message`] says that it is
+    /// The conditions of [`Communicator::send_bytes`] hold until [`Communicator::test_message`] or [`Communicator::wait_message`] says that it is
     /// over, or the communicator is dropped.
     ///
     /// ```
@@ -239,10 +239,10 @@ impl Communicator {
     /// [`Communicator::isend_bytes`] has an example.
     ///
     /// # Errors
-    /// Those of [`Communicator::isend_bytes`].
+    /// The errors of [`Communicator::isend_bytes`].
     ///
     /// # Safety
-    /// As for [`Communicator::recv_bytes`], for as long as [`Communicator::isend_bytes`] says.
+    /// The conditions of [`Communicator::recv_bytes`] hold for as long as [`Communicator::isend_bytes`] says.
     pub unsafe fn irecv_bytes(
         &mut self,
         start: *mut u8,

@@ -9,7 +9,7 @@ impl Communicator {
     /// `counts`, one number for each rank, or for an alltoall the whole matrix ([`Communicator::counts_of_pairs`]).
     ///
     /// # Errors
-    /// Those of the typed calls, and [`Error::Overlap`] when the buffers overlap by part.
+    /// The errors of the typed calls, and [`Error::Overlap`] when the buffers overlap by part.
     ///
     /// # Safety
     /// `input` and `output` must be valid, for reads and for reads and writes, for what [`Communicator::places`] says, aligned for the
@@ -50,7 +50,7 @@ impl Communicator {
         expect_counts(given, taken, ranks)?;
         let mine: Vec<u64> = given.iter().map(|&n| n as u64).collect();
         let mut all = vec![0u64; ranks * ranks];
-        self.allgather(&mine, &mut all)?;
+        self.tell_all(&mine, &mut all)?;
         let counts: Vec<usize> = all.into_iter().map(|n| n as usize).collect();
         self.engine().expect_taken(&counts, taken, element)?;
         Ok(counts)

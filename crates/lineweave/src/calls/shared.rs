@@ -103,7 +103,7 @@ impl Communicator {
         let (rank, ranks) = (self.rank(), self.ranks());
         let bytes = count.checked_mul(size_of::<T>());
         let mut asked = vec![0; ranks];
-        self.allgather(&[bytes.map_or(u64::MAX, |b| b as u64)], &mut asked).map_err(|e| e.during(WHAT))?;
+        self.tell_all(&[bytes.map_or(u64::MAX, |b| b as u64)], &mut asked).map_err(|e| e.during(WHAT))?;
         let all = asked.iter().fold(0u64, |sum, &bytes| sum.saturating_add(bytes));
         // Every rank sees the same, and so refuses the same.
         let (Some(bytes), Some((starts, total))) = (bytes, parts(&asked)) else { return Err(too_large(all)) };
@@ -118,7 +118,7 @@ impl Communicator {
             Some(Err(Error::Heap { available, .. })) => [answer::TOO_LARGE, 0, 0, 0, *available],
             Some(Err(_)) | None => [answer::NOT_MADE, 0, 0, 0, 0],
         };
-        self.bcast(&mut told, 0).map_err(|e| e.during(WHAT))?;
+        self.tell_of_first(&mut told).map_err(|e| e.during(WHAT))?;
         let [answer, at, span, head, available] = told;
         let allotted = match (allotted, answer) {
             (Some(own), _) => own?,
@@ -131,7 +131,7 @@ impl Communicator {
         };
         let part = self.engine().claim_part(allotted, starts[rank], bytes);
         let mut able = vec![0u8; ranks];
-        self.allgather(&[u8::from(part.is_ok())], &mut able).map_err(|e| e.during(WHAT))?;
+        self.tell_all(&[u8::from(part.is_ok())], &mut able).map_err(|e| e.during(WHAT))?;
         let part = part?;
         if let Some(rank) = able.iter().position(|&able| able == 0) {
             return Err(Error::NotMade { what: WHAT, rank });

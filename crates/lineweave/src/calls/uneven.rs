@@ -33,7 +33,7 @@ two_buffers! {
     /// [`Communicator::scatter`] of `counts[r]` elements to rank `r`.
     ///
     /// # Errors
-    /// Those of [`Communicator::gatherv`].
+    /// The errors of [`Communicator::gatherv`].
     ///
     /// ```
     /// let parts = lineweave::team::threads(2, |mut comm| {
@@ -86,7 +86,7 @@ in_place! {
     /// `buffer` is the contribution.
     ///
     /// # Errors
-    /// Those of [`Communicator::gatherv`].
+    /// The errors of [`Communicator::gatherv`].
     ///
     /// ```
     /// let gathered = lineweave::team::threads(2, |mut comm| {
@@ -103,7 +103,7 @@ in_place! {
     /// is what they get.
     ///
     /// # Errors
-    /// Those of [`Communicator::gatherv`].
+    /// The errors of [`Communicator::gatherv`].
     ///
     /// ```
     /// let parts = lineweave::team::threads(2, |mut comm| {
@@ -119,7 +119,7 @@ in_place! {
     /// [`Communicator::allgatherv`] where each rank's own block already lies in its place in `buffer`.
     ///
     /// # Errors
-    /// Those of [`Communicator::allgatherv`].
+    /// The errors of [`Communicator::allgatherv`].
     ///
     /// ```
     /// let all = lineweave::team::threads(2, |mut comm| {
@@ -136,7 +136,7 @@ in_place! {
     /// not.
     ///
     /// # Errors
-    /// Those of [`Communicator::reduce_scatter`].
+    /// The errors of [`Communicator::reduce_scatter`].
     ///
     /// ```
     /// use lineweave::Operator;
@@ -185,7 +185,7 @@ impl Communicator {
     /// [`Communicator::alltoallv`] with what arrives in place of what was given: from each rank as much as it gets.
     ///
     /// # Errors
-    /// Those of [`Communicator::alltoallv`].
+    /// The errors of [`Communicator::alltoallv`].
     ///
     /// ```
     /// let rows = lineweave::team::threads(2, |mut comm| {

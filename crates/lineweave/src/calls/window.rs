@@ -6,8 +6,9 @@
 use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::kernel::{copy, Element};
-use crate::post::FlagWait;
+use crate::p2p::FlagWait;
 use crate::segment::Geometry;
+use lineweave_core::collective::Collective;
 
 impl Communicator {
     /// Gives every rank a window of `bytes` bytes, 16 MiB at most, and 64 flags. All ranks call it with the same length,
@@ -47,7 +48,7 @@ impl Communicator {
             return Err(error);
         }
         self.window = self.window.max(bytes);
-        self.barrier()
+        self.with_any_plan::<u8>(Collective::Barrier, 0, Communicator::barrier)
     }
 
     /// Copies `data` into the window of `rank`, from byte `offset` on.
@@ -83,7 +84,7 @@ impl Communicator {
     /// [`Communicator::put`] of raw bytes.
     ///
     /// # Errors
-    /// Those of [`Communicator::put`].
+    /// The errors of [`Communicator::put`].
     ///
     /// # Safety
     /// That of [`Communicator::put`], and `start` must be valid for reads of `bytes` bytes.
@@ -106,7 +107,7 @@ impl Communicator {
     /// [`Error::NoRank`], [`Error::Window`].
     ///
     /// # Safety
-    /// As for [`Communicator::put`].
+    /// The conditions of [`Communicator::put`].
     ///
     /// ```
     /// let got = lineweave::team::threads(3, |mut comm| {
@@ -137,7 +138,7 @@ impl Communicator {
     /// [`Communicator::get`] of raw bytes.
     ///
     /// # Errors
-    /// Those of [`Communicator::get`].
+    /// The errors of [`Communicator::get`].
     ///
     /// # Safety
     /// That of [`Communicator::get`], and `start` must be valid for writes of `bytes` bytes.
@@ -205,7 +206,7 @@ impl Communicator {
     /// ```
     pub fn flag_wait(&mut self, flag: usize, value: u64) -> Result<(), Error> {
         self.is_flag("flag_wait", self.rank(), flag)?;
-        self.do_errand("flag_wait", &mut FlagWait { flag, value })
+        self.do_p2p("flag_wait", &mut FlagWait { flag, value })
     }
 
     fn expect_own(&self) -> Result<(), Error> {

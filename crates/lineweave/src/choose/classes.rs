@@ -1,6 +1,6 @@
 //! Classes of lengths: which one stands for others.
 
-use super::shelf::Key;
+use super::proven::Key;
 use lineweave_core::units::LINE;
 
 /// The length that is chosen for, and stands for those from the one before it on: each of up to a line, then four from one power of two elements to the
@@ -72,8 +72,15 @@ mod tests {
         let uneven = |counts: Vec<usize>, grain| {
             let collective = lineweave_core::collective::Collective::Allgather;
             let association = lineweave_core::collective::Association::Free;
-            let reach = super::super::Reach::Own;
-            super::super::Set { collective, grain, association, root: 0, reach, counts: counts.into() }
+            let access = super::super::PeerAccess::None;
+            super::super::CountVector {
+                collective,
+                grain,
+                association,
+                root: 0,
+                access,
+                counts: counts.into(),
+            }
         };
         let class = |counts: &[usize]| uneven(counts.to_vec(), 8).class(false).map(|key| key.bytes);
         assert_eq!(class(&[8, 16]), class(&[64, 0]));

@@ -1,27 +1,27 @@
 //! From a question to proven plans: chosen for the call that stands for others, once for all ranks, and proved.
 
-use super::book::{Book, Room};
 use super::classes::alike;
-use super::reach::Reach;
+use super::peer_access::PeerAccess;
+use super::proven::{Key, Outcome, Proven};
 use super::record::{Proofs, Proved};
-use super::shelf::{Key, Outcome, Proven};
+use super::selector::{PlanBudget, PlanSelector};
 use crate::error::Error;
 use crate::tuning::{Because, Chosen};
 use lineweave_core::algorithm;
 use lineweave_core::collective::Association;
-use lineweave_core::select::{self, Question};
+use lineweave_core::select::{self, Question, SelectError};
 use lineweave_core::units::LINE;
 use std::sync::{Arc, PoisonError};
 
-impl Book {
+impl PlanSelector {
     /// Chooses and proves, or takes what is proven already. Roots that sit alike have one plan, in which ranks change parts.
-    pub(crate) fn proven(&self, key: &Key, room: &Room<'_>) -> Outcome {
+    pub(crate) fn proven(&self, key: &Key, room: &PlanBudget<'_>) -> Outcome {
         let (first, parts) = self.first(key);
         if first == *key {
             return self.proven_first(&first, room);
         }
         let player = |rank: usize| parts.iter().position(|&player| player == rank).unwrap_or(rank);
-        let proven = self.proven_first(&first, &Room { rank: room.rank.map(player), ..*room })?;
+        let proven = self.proven_first(&first, &PlanBudget { rank: room.rank.map(player), ..*room })?;
         let renamed =
             |Proved { part, proof }: &Proved| Proved { part: part.renamed(&parts), proof: proof.renamed() };
         let Proven { window, ref plan, ref tail } = *proven;
@@ -29,7 +29,7 @@ impl Book {
     }
 
     /// The class that a call belongs to, with plans that may be cut for it; or its own plans, where there are none.
-    pub(crate) fn proven_for(&self, key: &Key, room: &Room<'_>) -> Result<(Key, Arc<Proven>), Error> {
+    pub(crate) fn proven_for(&self, key: &Key, room: &PlanBudget<'_>) -> Result<(Key, Arc<Proven>), Error> {
         if let Some(class) = key.class() {
             if let Some(proven) = self.proven_class(&class, room)? {
                 return Ok((class, proven));
@@ -40,7 +40,11 @@ impl Book {
     }
 
     /// Plans of a class that may be cut, if it has some.
-    pub(crate) fn proven_class(&self, class: &Key, room: &Room<'_>) -> Result<Option<Arc<Proven>>, Error> {
+    pub(crate) fn proven_class(
+        &self,
+        class: &Key,
+        room: &PlanBudget<'_>,
+    ) -> Result<Option<Arc<Proven>>, Error> {
         match self.proven(class, room) {
             Ok(proven) => Ok(Some(proven).filter(|proven| proven.shortens())),
             // All ranks come to the same. That a rank failed is no reason to try another plan.
@@ -59,22 +63,22 @@ impl Book {
         (Key { root, ..*key }, parts)
     }
 
-    fn proven_first(&self, key: &Key, room: &Room<'_>) -> Outcome {
+    fn proven_first(&self, key: &Key, room: &PlanBudget<'_>) -> Outcome {
         // A thread that panicked while proving left the map as it was.
-        let mut shelf = self.shelf.even.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut proven = self.proven.even.lock().unwrap_or_else(PoisonError::into_inner);
         let place = (*key, room.counter_bytes, room.rank);
-        if let Some(known) = shelf.get(&place) {
+        if let Some(known) = proven.get(&place) {
             return known.clone();
         }
         let outcome = self.prove(key, room).map(Arc::new);
-        shelf.insert(place, outcome.clone(), outcome.as_ref().map_or(1, |proven| proven.held()));
+        proven.insert(place, outcome.clone(), outcome.as_ref().map_or(1, |proven| proven.held()));
         outcome
     }
 
-    fn prove(&self, key: &Key, room: &Room<'_>) -> Result<Proven, Error> {
+    fn prove(&self, key: &Key, room: &PlanBudget<'_>) -> Result<Proven, Error> {
         let question = self.question(key, room);
-        self.once(&(key, room.counter_bytes), &question, key.reach, room, |chosen, proofs| {
-            Book::plans(key, &question, chosen, proofs, room.rank)
+        self.once(&(key, room.counter_bytes), &question, key.access, room, |chosen, proofs| {
+            PlanSelector::plans(key, &question, chosen, proofs, room.rank)
         })
     }
 
@@ -117,34 +121,34 @@ impl Book {
         Some(Chosen { algorithm, params: best.params, window: best.window, because: Because::Predicted })
     }
 
-    pub(crate) fn choose(&self, question: &Question, reach: Reach) -> Result<Chosen, Error> {
-        if let Some(chosen) = self.choose_alike(question, reach) {
+    pub(crate) fn choose(&self, question: &Question, access: PeerAccess) -> Result<Chosen, Error> {
+        if let Some(chosen) = self.choose_alike(question, access) {
             return Ok(chosen);
         }
-        self.tuning.choose(question, reach.team()).map_err(|e| Error::NoPlan {
-            collective: question.collective,
-            bytes: question.bytes,
-            ranks: question.shape.ranks(),
-            why: e.to_string(),
-        })
+        self.tuning.choose(question, access.team()).map_err(|e| no_plan(question, &e))
     }
 
-    /// What is predicted to be the fastest for the length that stands for this one, if it does for this one too. So a program with a thousand
-    /// lengths chooses a few dozen times. The plan is still made and proved for the length that is asked for.
-    fn choose_alike(&self, question: &Question, reach: Reach) -> Option<Chosen> {
+    /// What would be chosen if nothing were forced.
+    pub(crate) fn choose_unforced(&self, question: &Question, access: PeerAccess) -> Result<Chosen, Error> {
+        self.tuning.choose_unforced(question, access.team()).map_err(|e| no_plan(question, &e))
+    }
+
+    /// Returns the choice of this length's size class, if that choice also fits this length: a program with a thousand lengths chooses a few
+    /// dozen times. The plan is still made and proved for the length that is asked for.
+    fn choose_alike(&self, question: &Question, access: PeerAccess) -> Option<Chosen> {
         let bytes = alike(question.bytes, question.grain);
-        if bytes == question.bytes || !self.tuning.predicts(question, reach.team()) {
+        if bytes == question.bytes || !self.tuning.predicts(question, access.team()) {
             return None;
         }
         let Question { collective, grain, association, root, counter_bytes, .. } = *question;
-        let key = Key { collective, bytes, grain, association, root, reach, cut: false };
+        let key = Key { collective, bytes, grain, association, root, access, cut: false };
         let place = (key, counter_bytes);
-        let mut known = self.shelf.alike.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.proven.alike.lock().unwrap_or_else(PoisonError::into_inner);
         let chosen = match known.get(&place) {
             Some(chosen) => chosen.clone(),
             None => {
                 let chosen =
-                    self.tuning.choose(&Question { bytes, ..question.clone() }, reach.team()).ok()?;
+                    self.tuning.choose(&Question { bytes, ..question.clone() }, access.team()).ok()?;
                 known.insert(place, chosen.clone(), 1);
                 chosen
             }
@@ -158,10 +162,19 @@ impl Book {
     }
 }
 
+fn no_plan(question: &Question, why: &SelectError) -> Error {
+    Error::NoPlan {
+        collective: question.collective,
+        bytes: question.bytes,
+        ranks: question.shape.ranks(),
+        why: why.to_string(),
+    }
+}
+
 #[cfg(all(test, not(loom)))]
 pub(super) mod tests {
     use super::*;
-    use crate::choose::library;
+    use crate::choose::process_cache;
     use crate::segment::Segment;
     use crate::team::Team;
     use lineweave_core::collective::Collective;
@@ -175,22 +188,23 @@ pub(super) mod tests {
             grain,
             association: Association::Free,
             root: 0,
-            reach: Reach::Own,
+            access: PeerAccess::None,
             cut: false,
         }
     }
 
     #[test]
     fn a_choice_for_a_length_alike_is_a_plan_for_every_length_and_root() {
-        let charter = Team::new(5).unwrap().charter().clone();
-        let segment = Segment::create(5, charter.box_bytes, b"").unwrap();
-        let room = Room { geometry: segment.geometry(), counter_bytes: 4096, records: None, rank: None };
-        let book = Book::new(&charter, false);
+        let config = Team::new(5).unwrap().config().clone();
+        let segment = Segment::create(5, config.box_bytes, b"").unwrap();
+        let room =
+            PlanBudget { geometry: segment.geometry(), counter_bytes: 4096, records: None, rank: None };
+        let selector = PlanSelector::new(&config, false);
         for collective in Collective::ALL.into_iter().filter(|c| c.moves_data()) {
             for bytes in [72, 88, 1016, 1032, 8200] {
                 for root in if collective.rooted() { 0..5 } else { 0..1 } {
                     let key = Key { root, ..key(collective, bytes, 8) };
-                    let proven = book
+                    let proven = selector
                         .proven(&key, &room)
                         .unwrap_or_else(|e| panic!("{collective} {bytes} {root}: {e}"));
                     assert_eq!(
@@ -204,22 +218,24 @@ pub(super) mod tests {
 
     #[test]
     fn roots_that_sit_alike_are_chosen_and_proved_for_once() {
-        let charter = Team::new(5).unwrap().charter().clone();
-        let segment = Segment::create(5, charter.box_bytes, b"").unwrap();
-        let room = Room { geometry: segment.geometry(), counter_bytes: 4096, records: None, rank: None };
-        let book = Book::with(Shape::flat(5), library::tuning(&charter.tuning), false, false, false);
+        let config = Team::new(5).unwrap().config().clone();
+        let segment = Segment::create(5, config.box_bytes, b"").unwrap();
+        let room =
+            PlanBudget { geometry: segment.geometry(), counter_bytes: 4096, records: None, rank: None };
+        let selector =
+            PlanSelector::with(Shape::flat(5), process_cache::tuning(&config.tuning), false, false, false);
         for collective in [Collective::Bcast, Collective::Reduce] {
             for root in 0..5 {
                 let key = Key { root, ..key(collective, 1000, 8) };
-                let proven = book.proven(&key, &room).unwrap();
+                let proven = selector.proven(&key, &room).unwrap();
                 assert_eq!(proven.plan.part.plan.root.index(), root);
                 for plan in proven.plans().map(|proved| &proved.part.plan) {
                     assert_eq!(lineweave_core::verify::verify(plan).err(), None, "{} to {root}", plan.name());
                 }
-                let on_shelf = book.shelf.even.lock().unwrap().get(&(key, 4096, None)).is_some();
+                let on_shelf = selector.proven.even.lock().unwrap().get(&(key, 4096, None)).is_some();
                 assert_eq!(on_shelf, root == 0);
                 let ordered = Key { association: Association::RankOrder, ..key };
-                assert_eq!(book.first(&ordered).0, ordered, "a new name changes the order");
+                assert_eq!(selector.first(&ordered).0, ordered, "a new name changes the order");
             }
         }
     }

@@ -114,7 +114,7 @@ const HEAD: usize = 4;
 const REASONS: [Because; 4] = [Because::Forced, Because::Measured, Because::Predicted, Because::Simulated];
 
 impl Record {
-    /// As words.
+    /// Encodes the record as words.
     pub fn words(&self) -> Vec<u64> {
         let text: Vec<String> = self.chosen.params.0.iter().map(|(k, v)| format!("\n{k}={v}")).collect();
         let text = format!("{}{}", self.chosen.algorithm.name, text.concat());
@@ -137,7 +137,7 @@ impl Record {
         words
     }
 
-    /// From words; nothing if they are no record of this collective.
+    /// Decodes a record; `None` if the words are no record of this collective.
     pub fn read(words: &[u64], collective: Collective) -> Option<Record> {
         let (head, rest) = words.split_at_checked(HEAD)?;
         let (proofs, text) = rest.split_at_checked((head[2] as usize).checked_mul(PROOF)?)?;

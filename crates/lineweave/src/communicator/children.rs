@@ -41,7 +41,7 @@ impl Communicator {
     /// their order here. `None` makes no communicator for this rank. Every rank must call it.
     ///
     /// # Errors
-    /// Those of [`Communicator::dup`].
+    /// The errors of [`Communicator::dup`].
     ///
     /// ```
     /// let ranks = lineweave::team::threads(4, |mut comm| {
@@ -54,7 +54,7 @@ impl Communicator {
     pub fn split(&mut self, colour: Option<u64>, key: i64) -> Result<Option<Communicator>, Error> {
         let mine = [u64::from(colour.is_some()), colour.unwrap_or(0), key as u64];
         let mut all = vec![0; 3 * self.ranks()];
-        self.allgather(&mine, &mut all).map_err(|e| e.during("split"))?;
+        self.tell_all(&mine, &mut all).map_err(|e| e.during("split"))?;
         let members = colour.map(|_| {
             let alike = |r: &usize| all[3 * r..3 * r + 2] == mine[..2];
             let mut members: Vec<usize> = (0..self.ranks()).filter(alike).collect();
@@ -68,7 +68,7 @@ impl Communicator {
     /// order here. Every rank must call it.
     ///
     /// # Errors
-    /// Those of [`Communicator::dup`].
+    /// The errors of [`Communicator::dup`].
     ///
     /// ```
     /// use lineweave::Level;
@@ -126,7 +126,7 @@ impl Communicator {
         let rank = self.rank;
         let leads = members.as_ref().filter(|members| members[0] == rank);
         let found = |members: &Vec<usize>| {
-            let places = self.engine_ref().book().places_of(members);
+            let places = self.engine_ref().selector().places_of(members);
             self.segment.found(members.len(), places)
         };
         let found = leads.map(found).transpose();
@@ -135,7 +135,7 @@ impl Communicator {
             Err(_) => NOWHERE,
         }];
         let mut places = vec![0; self.ranks()];
-        self.allgather(&told, &mut places).map_err(|e| e.during(what))?;
+        self.tell_all(&told, &mut places).map_err(|e| e.during(what))?;
         let _mapped = found?;
         let Some(members) = members else { return Ok(None) };
         match places[members[0]] {

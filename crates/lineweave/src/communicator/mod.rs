@@ -4,29 +4,29 @@
 //! blocks.
 
 mod children;
-mod errand;
+mod p2p_operation;
 // For tests/loom.rs.
 #[doc(hidden)]
-pub mod lend;
-mod parcels;
+pub mod ownership;
+mod pending;
 mod plans;
-mod site;
+mod factory;
 
 pub use crate::compile::PlanId;
-pub use crate::engine::{Again, Buffers, Memory, Options};
+pub use crate::engine::{Buffers, FastPathResult, Memory, Options};
 pub use crate::segment::Setup;
-pub(crate) use lend::Shared;
-pub use parcels::Message;
-pub use site::Site;
+pub use factory::CommunicatorFactory;
+pub(crate) use ownership::LockedEngine;
+pub use pending::Message;
 
-use crate::choose::Book;
-use crate::engine::{Engine, Family, Job, Mode};
+use crate::choose::PlanSelector;
+use crate::engine::{Engine, Mode, NonblockingCall, ProcessGroup};
 use crate::error::Error;
+use crate::failure_detector::WaitCallback;
 use crate::progress::{self, Progress};
 use crate::segment::Segment;
 use crate::sync::Ordering;
 use crate::wait::ProgressHook;
-use crate::watch::Attendant;
 use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,7 +35,7 @@ use std::time::Duration;
 ///
 /// Calls that block first complete those that were started and are not over; so do the methods that tell or change how it works.
 pub struct Communicator {
-    shared: Arc<Shared>,
+    shared: Arc<LockedEngine>,
     segment: Arc<Segment>,
     rank: usize,
     /// Calls were started, and the engine may be in use by who carries them on.
@@ -43,7 +43,7 @@ pub struct Communicator {
     /// Bytes of every rank's window.
     pub(crate) window: usize,
     /// Messages that were started, while there are any.
-    parcels: Option<Arc<parcels::Parcelled>>,
+    pending: Option<Arc<pending::SharedPending>>,
 }
 
 impl std::fmt::Debug for Communicator {
@@ -69,18 +69,18 @@ impl Communicator {
         segment: Arc<Segment>,
         rank: usize,
         options: Options,
-        book: Book,
-        family: Arc<Family>,
+        selector: PlanSelector,
+        group: Arc<ProcessGroup>,
         patience: Duration,
     ) -> Result<Communicator, Error> {
         let helped = options.progress_thread;
-        Ok(Communicator::of(Engine::join(segment, rank, options, book, family, patience)?, helped))
+        Ok(Communicator::of(Engine::join(segment, rank, options, selector, group, patience)?, helped))
     }
 
     fn of(engine: Engine, helped: bool) -> Communicator {
         let (segment, rank) = (engine.shared_segment(), engine.rank());
-        let shared = Arc::new(Shared::new(engine, helped));
-        Communicator { shared, segment, rank, lent: Cell::new(false), window: 0, parcels: None }
+        let shared = Arc::new(LockedEngine::new(engine, helped));
+        Communicator { shared, segment, rank, lent: Cell::new(false), window: 0, pending: None }
     }
 
     /// What it runs, with no started call left.
@@ -116,7 +116,7 @@ impl Communicator {
     }
 
     /// Adds calls to those that were started, and carries them on as far as they go without waiting.
-    pub(crate) fn enqueue(&mut self, jobs: impl IntoIterator<Item = Job>) {
+    pub(crate) fn enqueue(&mut self, jobs: impl IntoIterator<Item = NonblockingCall>) {
         let held = if self.lent.get() { self.shared.hold() } else { None };
         match held {
             Some(mut held) => {
@@ -133,7 +133,7 @@ impl Communicator {
                 self.shared.progress();
             }
         }
-        let started: Arc<dyn Progress> = Arc::<Shared>::clone(&self.shared);
+        let started: Arc<dyn Progress> = Arc::<LockedEngine>::clone(&self.shared);
         progress::register(&started);
         // Relaxed: a preference, of use as soon as it is seen.
         if self.shared.helped.load(Ordering::Relaxed) {
@@ -141,11 +141,11 @@ impl Communicator {
         }
     }
 
-    pub(crate) fn shared(&self) -> &Arc<Shared> {
+    pub(crate) fn shared(&self) -> &Arc<LockedEngine> {
         &self.shared
     }
 
-    /// Whether calls that were started may not be over.
+    /// Returns whether calls that were started may not be over.
     pub fn has_started(&self) -> bool {
         self.lent.get()
     }
@@ -232,9 +232,9 @@ impl Communicator {
         self.engine().set_progress_hook(hook);
     }
 
-    /// Sets who is told when a wait lasts long, and may end it: [`Attendant`] has an example.
-    pub fn set_attendant(&mut self, attendant: Option<Box<dyn Attendant>>) {
-        self.engine().set_attendant(attendant);
+    /// Sets who is told when a wait lasts long, and may end it: [`WaitCallback`] has an example.
+    pub fn set_wait_callback(&mut self, wait_callback: Option<Box<dyn WaitCallback>>) {
+        self.engine().set_wait_callback(wait_callback);
     }
 
     /// Changes how long a wait may last; nothing for no limit. `LINEWEAVE_TIMEOUT` says what holds at first. A call that waited as long
@@ -280,7 +280,7 @@ impl Communicator {
         self.engine().give_up_team(why);
     }
 
-    /// Whether results are reproducible: their brackets, and with them their bits, depend on the number of ranks alone, and
+    /// Returns whether results are reproducible: their brackets, and with them their bits, depend on the number of ranks alone, and
     /// not on the algorithm, box sizes, where ranks sit, or whether they are threads or processes. User-defined operators
     /// have to keep their part of that.
     pub fn reproducible(&self) -> bool {
@@ -306,10 +306,10 @@ impl Communicator {
         self.engine().set_reproducible(reproducible)
     }
 
-    /// Whether its ranks reach each other's memory by cross-memory attach: they are in several processes, `LINEWEAVE_CMA` and the
+    /// Returns whether its ranks reach each other's memory by cross-memory attach: they are in several processes, `LINEWEAVE_CMA` and the
     /// profile ask for it, and the kernel permits it to all of them.
     pub fn cross_memory(&self) -> bool {
-        self.engine_ref().book().attach()
+        self.engine_ref().selector().attach()
     }
 
     /// Has long calls go by cross-memory attach where that is possible and predicted or measured to be faster, or no longer; returns

@@ -3,8 +3,9 @@
 use super::{Buffers, Communicator, PlanId};
 use crate::call::CallSpec;
 use crate::error::Error;
-use crate::kernel::CopyPolicy;
+use crate::kernel::{CopyPolicy, Element};
 use crate::tuning::Chosen;
+use lineweave_core::collective::Collective;
 use lineweave_core::plan::Plan;
 use lineweave_core::select::Question;
 use lineweave_core::topology::Shape;
@@ -94,6 +95,35 @@ impl Communicator {
     /// [`Error::NoPlan`] when ranks do not reach each other's for a call of this length, or no such plan applies.
     pub fn best_direct(&self, call: &CallSpec) -> Result<Chosen, Error> {
         self.engine_ref().best_direct(call)
+    }
+
+    /// Gathers what ranks need to know of each other at all of them, also where the algorithm that is forced has no plan for it.
+    pub(crate) fn tell_all<T: Element>(&mut self, mine: &[T], all: &mut [T]) -> Result<(), Error> {
+        self.with_any_plan::<T>(Collective::Allgather, mine.len(), |comm| comm.allgather(mine, all))
+    }
+
+    /// Broadcasts from rank 0 what ranks need to know, also where the algorithm that is forced has no plan for it.
+    pub(crate) fn tell_of_first<T: Element>(&mut self, told: &mut [T]) -> Result<(), Error> {
+        self.with_any_plan::<T>(Collective::Bcast, told.len(), |comm| comm.bcast(told, 0))
+    }
+
+    /// Makes a call that is part of another one. If the algorithm that is forced has no plan for it, the call is made by what would be chosen.
+    pub(crate) fn with_any_plan<T: Element>(
+        &mut self,
+        collective: Collective,
+        count: usize,
+        mut make: impl FnMut(&mut Communicator) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let made = make(self);
+        // All ranks come to the same, before they have begun.
+        if !matches!(made, Err(Error::NoPlan { .. } | Error::Plan(_))) {
+            return made;
+        }
+        let call = CallSpec { collective, element: T::TYPE, count, operator: None, root: 0 };
+        let own = self.engine().adopt_unforced(&call)?;
+        let made = make(self);
+        self.engine().give_up_choice(&own);
+        made
     }
 
     /// The question that a call of this size poses to whoever chooses.

@@ -1,8 +1,10 @@
 //! A plan as one rank runs it: its steps, and what they need of banks.
 
-use super::cut::Cuts;
 use super::step::{Addr, Chain, Double, Exchange, Step, Swap, IN, OUT, PEERS};
+use super::truncation::Truncation;
 use crate::segment::{BankClass, Mapped};
+use crate::signature::CallKey;
+use crate::sync::AtomicU64;
 use lineweave_core::plan::Space;
 
 /// What runs of a plan need of the banks where flags and slots are.
@@ -22,21 +24,21 @@ pub struct Need {
     pub areas: Box<[u32]>,
     /// What is mapped of all of these areas.
     pub mapped: Mapped,
-    /// It has counters.
+    /// True if the plan has counters.
     pub counts: bool,
 }
 
 /// A rank's steps, and what they refer to.
 #[derive(Clone, Debug, Default)]
 pub struct Steps {
-    /// In order.
+    /// All steps, in order.
     pub all: Box<[Step]>,
-    /// Of the steps that fold into two places.
+    /// The operands of steps that fold into two places.
     pub doubles: Box<[Double]>,
-    /// Of the steps that combine all contributions.
+    /// The operands of steps that combine all contributions.
     pub chains: Box<[Chain]>,
     /// How steps depend on the length, where the plan is run for shorter messages or blocks as well.
-    pub(super) cuts: Option<Cuts>,
+    pub(super) cuts: Option<Truncation>,
 }
 
 impl Steps {
@@ -44,7 +46,7 @@ impl Steps {
     fn bytes(&self) -> usize {
         let operands: usize = self.chains.iter().map(|chain| size_of_val(&*chain.operands)).sum();
         let lists = size_of_val(&*self.all) + size_of_val(&*self.doubles) + size_of_val(&*self.chains);
-        lists + operands + self.cuts.as_ref().map_or(0, Cuts::bytes)
+        lists + operands + self.cuts.as_ref().map_or(0, Truncation::bytes)
     }
 }
 
@@ -55,7 +57,7 @@ pub struct Peer {
     pub space: Space,
     /// Whose.
     pub rank: u32,
-    /// In which process.
+    /// The process of that rank.
     pub pid: u32,
 }
 
@@ -87,8 +89,10 @@ pub struct Compiled {
     pub peers: Box<[Peer]>,
     /// Differs for plans that differ, and is equal on all ranks.
     pub digest: u64,
-    /// Runs so far, which the counters' bases follow from.
-    pub runs: u64,
+    /// What one add of each run so far comes to, for runs that use the word of the next run and for the others.
+    pub counted: [u64; 2],
+    /// True if the next run uses the second word of counters.
+    pub odd: bool,
 }
 
 impl Compiled {
@@ -97,7 +101,21 @@ impl Compiled {
         size_of::<Compiled>() + self.steps.bytes()
     }
 
-    /// Whether it tells others where this rank's buffers are.
+    /// Returns how far into each counter the word of the next run lies.
+    #[inline(always)]
+    pub fn word(&self) -> usize {
+        usize::from(self.odd) * size_of::<AtomicU64>()
+    }
+
+    /// Counts a run that added to counters: the next one uses their other words.
+    #[inline(always)]
+    pub fn count(&mut self, key: CallKey) {
+        let [this, next] = self.counted;
+        self.counted = [next, this.wrapping_add(key.of_counters())];
+        self.odd = !self.odd;
+    }
+
+    /// Returns whether it tells others where this rank's buffers are.
     pub fn lends(&self) -> bool {
         self.steps.all.iter().any(|step| matches!(step, Step::SetAddress { .. } | Step::SetPlace { .. }))
     }

@@ -50,7 +50,7 @@ fn double(fold: Step, copy: Option<&Step>, grain: usize) -> Option<Double> {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use super::super::step::Home;
+    use super::super::step::SleeperCounter;
     use super::*;
     use crate::segment::Segment;
 
@@ -67,7 +67,7 @@ mod tests {
             assert_eq!((&*steps, doubles.len()), (apart, 0));
         }
         let segment = Segment::create(1, 4096, &[]).expect("a segment");
-        let told = Step::Set { at: 0, home: Home::of(&segment, 0), value: 1 };
+        let told = Step::Set { at: 0, home: SleeperCounter::of(&segment, 0), value: 1 };
         let into_box = Step::Fold { a: at(0, 8), b: at(4, 8), dst: at(BANK, 64), elements: 2 };
         let out_of_box = Step::Move { src: at(BANK, 64), dst: at(OUT, 8), len: 16 };
         let (steps, doubles) = doubled(&[into_box, told, out_of_box], 8);

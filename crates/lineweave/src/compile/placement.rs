@@ -54,7 +54,7 @@ impl Placement {
             };
             arrays.push(start + used[zone]);
             if array.kind == FlagKind::Signal {
-                used[zone] += array.layout.lines(array.count, LINE) * LINE;
+                used[zone] += array.bytes(LINE);
                 end = end.max(start + used[zone]);
             }
             if used[zone] > have {
@@ -86,7 +86,7 @@ pub(super) fn counter_offsets(plan: &Plan, used: &mut usize) -> Result<Vec<Optio
             FlagKind::Signal => offsets.push(None),
             FlagKind::Counter => {
                 offsets.push(Some(at));
-                at += array.layout.lines(array.count, LINE) * LINE;
+                at += array.bytes(LINE);
             }
         }
     }

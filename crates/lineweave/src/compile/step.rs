@@ -14,12 +14,12 @@ pub struct Addr {
 
 /// The count of sleepers at a flag's home, resolved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Home(*const AtomicU64);
+pub struct SleeperCounter(*const AtomicU64);
 
-impl Home {
+impl SleeperCounter {
     /// The home of rank `rank`'s flags in a segment that outlives every use of this value.
-    pub fn of(segment: &Segment, rank: usize) -> Home {
-        Home(segment.sleepers(rank))
+    pub fn of(segment: &Segment, rank: usize) -> SleeperCounter {
+        SleeperCounter(segment.sleepers(rank))
     }
 
     /// The count.
@@ -48,9 +48,9 @@ pub enum Step {
     /// Copy bytes.
     Move { src: Addr, dst: Addr, len: usize },
     /// Copy bytes from or to a buffer that may be another process's.
-    MoveReach { src: Addr, dst: Addr, len: usize },
+    CopyRemote { src: Addr, dst: Addr, len: usize },
     /// Combine elements, some of which may be in another process.
-    FoldReach { a: Addr, b: Addr, dst: Addr, elements: usize },
+    ReduceRemote { a: Addr, b: Addr, dst: Addr, elements: usize },
     /// Combine elements: `dst = a (op) b`.
     Fold { a: Addr, b: Addr, dst: Addr, elements: usize },
     /// Combine all contributions in one place: number `number` of [`Compiled::chains`].
@@ -58,43 +58,43 @@ pub enum Step {
     /// Combine elements into two places: number `number` of [`Compiled::doubles`].
     FoldTwice { number: u32 },
     /// Raise a flag.
-    Set { at: usize, home: Home, value: u32 },
+    Set { at: usize, home: SleeperCounter, value: u32 },
     /// Store a payload beside a flag and raise it.
-    SetBytes { at: usize, home: Home, value: u32, src: Addr, len: u32 },
+    SetBytes { at: usize, home: SleeperCounter, value: u32, src: Addr, len: u32 },
     /// Store the address of a buffer beside a flag and raise it.
-    SetAddress { at: usize, home: Home, value: u32, base: u32 },
+    SetAddress { at: usize, home: SleeperCounter, value: u32, base: u32 },
     /// Store where a buffer is in shared memory beside a flag and raise it.
-    SetPlace { at: usize, home: Home, value: u32, base: u32 },
+    SetPlace { at: usize, home: SleeperCounter, value: u32, base: u32 },
     /// Take so many lines of the next bank for writing.
-    Ahead { at: usize, lines: u32 },
+    PrefetchForWrite { at: usize, lines: u32 },
     /// Wait for a value of this run, from a rank that is `apart` (see [`Budget::apart`](crate::wait::Budget::apart)) or not.
-    Wait { at: usize, home: Home, value: u32, apart: bool },
+    Wait { at: usize, home: SleeperCounter, value: u32, apart: bool },
     /// Wait for what the run `lag` runs ago set (`below` less than this run's base), if there was one.
-    WaitEarlier { at: usize, home: Home, below: u32, lag: u32 },
+    WaitEarlier { at: usize, home: SleeperCounter, below: u32, lag: u32 },
     /// Wait and copy the payload.
-    WaitBytes { at: usize, home: Home, value: u32, dst: Addr, len: u32, apart: bool },
+    WaitBytes { at: usize, home: SleeperCounter, value: u32, dst: Addr, len: u32, apart: bool },
     /// Wait and take the address of a peer's buffer.
-    WaitAddress { at: usize, home: Home, value: u32, base: u32 },
+    WaitAddress { at: usize, home: SleeperCounter, value: u32, base: u32 },
     /// Wait and take where a peer's buffer is in shared memory, of which so many bytes are reached.
-    WaitPlace { at: usize, home: Home, value: u32, base: u32, near: bool, bytes: usize },
-    /// Add one to a counter.
-    Add { at: usize, home: Home },
-    /// Wait for a counter: `each` adds a run, `value` of this one.
-    WaitCount { at: usize, home: Home, each: u32, value: u32 },
+    WaitPlace { at: usize, home: SleeperCounter, value: u32, base: u32, near: bool, bytes: usize },
+    /// Add the call's mark to a counter.
+    Add { at: usize, home: SleeperCounter },
+    /// Wait for a counter to which `each` adds are made in a run.
+    WaitCount { at: usize, home: SleeperCounter, each: u32 },
 }
 
 /// A fold and the copy of its result that follows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Double {
-    /// The operands.
+    /// The first operand.
     pub a: Addr,
-    /// As above.
+    /// The second operand.
     pub b: Addr,
     /// Where the result goes.
     pub dst: Addr,
-    /// And where it goes as well.
+    /// The second place of the result.
     pub also: Addr,
-    /// Of each.
+    /// The number of elements of each operand.
     pub elements: usize,
 }
 
@@ -107,7 +107,7 @@ pub struct Chain {
     pub through: Addr,
     /// Where the last one goes.
     pub dst: Addr,
-    /// Of each.
+    /// The number of elements of each operand.
     pub elements: usize,
 }
 
@@ -123,19 +123,19 @@ impl Chain {
 pub struct Swap {
     /// The flag to raise.
     pub at: usize,
-    /// Its home.
-    pub home: Home,
-    /// To this, in this run.
+    /// The sleepers' counter of that flag.
+    pub home: SleeperCounter,
+    /// The value to raise it to, within this run.
     pub value: u32,
     /// The flag to wait for.
     pub other: usize,
-    /// Its home.
-    pub theirs: Home,
-    /// Until it is this, in this run.
+    /// The sleepers' counter of that flag.
+    pub theirs: SleeperCounter,
+    /// The value to wait for, within this run.
     pub wanted: u32,
     /// Payload in bytes: the whole message.
     pub bytes: usize,
-    /// Whether this rank's contribution is the left operand.
+    /// True if this rank's contribution is the left operand.
     pub left: bool,
 }
 
@@ -144,14 +144,14 @@ pub struct Swap {
 pub struct Exchange {
     /// The flag to raise.
     pub at: usize,
-    /// Its home.
-    pub home: Home,
-    /// To this, in this run.
+    /// The sleepers' counter of that flag.
+    pub home: SleeperCounter,
+    /// The value to raise it to, within this run.
     pub value: u32,
     /// The flag to wait for.
     pub other: usize,
-    /// Its home.
-    pub theirs: Home,
-    /// Until it is this, in this run.
+    /// The sleepers' counter of that flag.
+    pub theirs: SleeperCounter,
+    /// The value to wait for, within this run.
     pub wanted: u32,
 }

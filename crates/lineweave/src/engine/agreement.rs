@@ -1,4 +1,4 @@
-//! Whether all ranks give shared buffers to a call: found out together, so that all run the same plan.
+//! The agreement of all ranks that a call has shared buffers, so that all run the same plan.
 //!
 //! A rank sees of its own buffers whether they lie in a heap, and not of others'. So a call for which it matters begins with a
 //! question, whose place is fixed by the order of calls:
@@ -11,7 +11,7 @@
 //! for the question between, and so everybody has read this one.
 
 use super::call_plan::Preface;
-use super::job::{Agreed, Agreement};
+use super::nonblocking::{Agreed, Agreement};
 use super::run::{Mode, Stop};
 use super::state::Engine;
 use crate::call::CallSpec;
@@ -23,10 +23,13 @@ const PRIVATE: u64 = 1;
 const IN_PLACE: u64 = 2;
 
 impl Engine {
-    /// Whether a call asks: when shared buffers were made, between processes, from the length on from which they can pay.
+    /// Returns whether a call asks: when shared buffers were made, between processes, from the length on from which they can pay.
     #[inline]
     pub(crate) fn asks(&self, call: &CallSpec) -> bool {
-        self.heaps.asks && !self.book().direct() && call.bytes() >= self.book().ask_from() && self.ranks() > 1
+        self.heaps.asks
+            && !self.selector().direct()
+            && call.bytes() >= self.selector().ask_from()
+            && self.ranks() > 1
     }
 
     /// Says how this rank's buffers are (step 1).

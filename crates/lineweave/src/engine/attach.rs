@@ -1,4 +1,4 @@
-//! Whether the ranks of a team reach each other's private memory by cross-memory attach.
+//! The trial of cross-memory attach: do the ranks of a team reach each other's private memory?
 //!
 //! 1. A rank publishes the address of a word of its memory that holds the number of its process.
 //! 2. When all have, it reads that word of the next rank in another process, cyclically, and counts itself as one that has tried; as unable if it
@@ -12,7 +12,7 @@
 
 use super::join::await_all;
 use super::state::Engine;
-use super::wire::Family;
+use super::transport::ProcessGroup;
 use crate::attach;
 use crate::error::{Error, Loss};
 use crate::segment::Segment;
@@ -20,14 +20,19 @@ use rustix::io::Errno;
 use std::time::{Duration, Instant};
 
 /// Step 1.
-pub(super) fn publish(segment: &Segment, rank: usize, family: &Family) {
-    segment.publish_word(rank, std::ptr::from_ref(&family.process) as u64);
+pub(super) fn publish(segment: &Segment, rank: usize, group: &ProcessGroup) {
+    segment.publish_word(rank, std::ptr::from_ref(&group.process) as u64);
 }
 
 /// Steps 2 and 3; to be called when all have joined. Nothing when the others do not try within `patience`.
-pub(super) fn all_reach_all(segment: &Segment, rank: usize, family: &Family, patience: Duration) -> bool {
+pub(super) fn all_reach_all(
+    segment: &Segment,
+    rank: usize,
+    group: &ProcessGroup,
+    patience: Duration,
+) -> bool {
     let mut after = (rank + 1..segment.ranks()).chain(0..rank);
-    let next = after.find(|&q| segment.process(q) != family.process);
+    let next = after.find(|&q| segment.process(q) != group.process);
     let able = next.is_none_or(|q| {
         let mut found = 0u64;
         let to = std::ptr::from_mut(&mut found).cast();
@@ -48,9 +53,9 @@ impl Engine {
     pub(super) fn unreached(&mut self, peer: u32, why: Errno) -> Error {
         let peer = peer as usize;
         // The loss is told before this rank turns others away, who would take it for the one that failed.
-        let error = match (self.wire.watch.loss(), why) {
+        let error = match (self.transport.watch.loss(), why) {
             (Some(error), _) => error,
-            (None, Errno::SRCH) => self.wire.watch.lose(peer, Loss::Died),
+            (None, Errno::SRCH) => self.transport.watch.lose(peer, Loss::Died),
             (None, why) => {
                 self.segment.set_failed(self.rank, Loss::Failed);
                 let pid = self.segment.pid(peer);
@@ -60,7 +65,7 @@ impl Engine {
                 Error::system(what, why, "; set LINEWEAVE_CMA=off, and make a new communicator")
             }
         };
-        self.wire.watch.close();
+        self.transport.watch.close();
         self.cool();
         self.health.failed = Some(error.to_string());
         error

@@ -1,10 +1,10 @@
-//! Where an engine is in the banks of its team: which it has entered and left, and what of them is backed by memory.
+//! An engine's position in the banks of its team: which it has entered and left, and how much of them is backed by memory.
 
-use super::walk::Walk;
-use crate::called::Key;
-use crate::compile::{Home, PlanId};
+use super::slot_rotation::SlotRotation;
+use crate::compile::{PlanId, SleeperCounter};
 use crate::ring::Ring;
-use crate::segment::{BankClass, Geometry, Mapped, Rest, Segment};
+use crate::segment::{BankClass, Geometry, Mapped, ReusableState, Segment};
+use crate::signature::CallKey;
 use crate::sync::AtomicU64;
 use crate::wait::Waiter;
 use std::ops::Range;
@@ -21,10 +21,10 @@ pub(super) struct Banks {
     pub counters: *mut u8,
     /// This rank's `left` of each class, and the home that waits for it.
     left: [*const AtomicU64; 2],
-    home: Home,
-    pub stay: Option<Stay>,
+    home: SleeperCounter,
+    pub residency: Option<BankResidency>,
     /// Where in large banks the slots of the next runs lie.
-    pub walk: Walk,
+    pub walk: SlotRotation,
 }
 
 impl Banks {
@@ -37,25 +37,30 @@ impl Banks {
             starts: classes.map(|c| (0..Geometry::banks(c)).map(|b| segment.bank(c, b)).collect()),
             counters: segment.counters(),
             left: classes.map(|c| std::ptr::from_ref(segment.left(rank, c))),
-            home: Home::of(segment, rank),
-            stay: None,
-            walk: Walk::new(segment.geometry()),
+            home: SleeperCounter::of(segment, rank),
+            residency: None,
+            walk: SlotRotation::new(segment.geometry()),
         }
     }
 
-    /// Where a run of this plan goes on in the bank of the one before, and how many were there before it, if it does; `generation`
-    /// is what lies between the flags of two runs that follow each other.
+    /// Returns this plan's place in the current bank and the number of earlier runs there, if it can stay; otherwise `None`.
+    /// `generation` is the distance in bytes between the flags of two consecutive runs.
     #[inline(always)]
-    pub fn go_on(&mut self, plan: PlanId, key: Key, generation: usize) -> Option<(BankPlace, u64)> {
-        let stay = self.stay.as_mut().filter(|stay| stay.is_for(plan, key))?;
-        let earlier = stay.runs;
-        stay.runs += 1;
-        Some((BankPlace::fixed(stay.bank.wrapping_add((earlier % 2) as usize * generation)), earlier))
+    pub fn resume_in_bank(
+        &mut self,
+        plan: PlanId,
+        key: CallKey,
+        generation: usize,
+    ) -> Option<(BankPlace, u64)> {
+        let residency = self.residency.as_mut().filter(|residency| residency.is_for(plan, key))?;
+        let earlier = residency.runs;
+        residency.runs += 1;
+        Some((BankPlace::fixed(residency.bank.wrapping_add((earlier % 2) as usize * generation)), earlier))
     }
 
-    /// Everybody has entered the run that this rank made in the newest bank of `class`, so everybody has left all before it.
+    /// Records that every rank has entered this rank's newest run in a bank of `class`, and so has left all earlier banks.
     #[inline(always)]
-    pub fn learn(&mut self, class: BankClass) {
+    pub fn observe_all_entered(&mut self, class: BankClass) {
         for other in [BankClass::Small, BankClass::Large] {
             let ring = &mut self.rings[other.index()];
             ring.learn(ring.uses().saturating_sub(u64::from(other == class)));
@@ -71,11 +76,11 @@ impl Banks {
         }
     }
 
-    /// Leaves the bank where a plan stayed, if one did.
+    /// Leaves the bank of the resident plan, if there is one.
     #[inline(always)]
-    pub fn end_stay(&mut self, waiter: &Waiter) {
-        if let Some(stay) = self.stay.take() {
-            self.publish(stay.class, stay.uses, waiter);
+    pub fn end_residency(&mut self, waiter: &Waiter) {
+        if let Some(residency) = self.residency.take() {
+            self.publish(residency.class, residency.uses, waiter);
         }
     }
 
@@ -88,9 +93,9 @@ impl Banks {
     }
 }
 
-/// The bank that the last plan ran in, while it may be run there again.
+/// Residency of a plan: the bank that it ran in last, while it may run there again.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Stay {
+pub(super) struct BankResidency {
     pub plan: PlanId,
     pub class: BankClass,
     /// Uses of the ring up to and including this one.
@@ -99,19 +104,19 @@ pub(super) struct Stay {
     /// Runs in this bank so far.
     pub runs: u64,
     /// Of the call that runs there, where ranks may be in several runs at once.
-    pub key: Option<Key>,
+    pub key: Option<CallKey>,
 }
 
-impl Stay {
-    /// Whether a run of a call with this key goes on in the bank. A plan whose ranks may be some runs apart waits for flags of
+impl BankResidency {
+    /// Returns whether a run of a call with this key goes on in the bank. A plan whose ranks may be some runs apart waits for flags of
     /// several runs, which must have one key.
     #[inline(always)]
-    fn is_for(&self, plan: PlanId, key: Key) -> bool {
+    fn is_for(&self, plan: PlanId, key: CallKey) -> bool {
         self.plan == plan && self.key.is_none_or(|of| of == key)
     }
 }
 
-/// What one rank has reserved, and with it every other.
+/// The memory that this rank has reserved, and every other rank with it.
 #[derive(Debug)]
 pub(crate) struct Reserved {
     /// Bytes of each bank from its start, by class.
@@ -127,13 +132,13 @@ pub(crate) struct Reserved {
 
 impl Reserved {
     /// For an area of which as much is reserved as another communicator left, beside the control page.
-    pub fn of_rest(rest: Rest) -> Reserved {
+    pub fn of_rest(rest: ReusableState) -> Reserved {
         Reserved { banks: rest.backed, counters: rest.counters, whole: false, count: 0, shared: 0 }
     }
 
-    /// What it leaves behind, with the flags up to `base`.
-    pub fn rest(&self, base: u64) -> Rest {
-        Rest { base, backed: self.banks.clone(), counters: self.counters }
+    /// Returns the state that a successor can reuse, with flags up to `base`.
+    pub fn rest(&self, base: u64) -> ReusableState {
+        ReusableState { base, backed: self.banks.clone(), counters: self.counters }
     }
 
     /// For one that a rank of a team has joined.
@@ -146,7 +151,7 @@ impl Reserved {
         Reserved { banks, counters: true, whole: had.len() == geometry.area(), count: 0, shared: 0 }
     }
 
-    /// Whether a bank can be entered by a plan that uses so much of it.
+    /// Returns whether a bank can be entered by a plan that uses so much of it.
     #[inline(always)]
     pub fn covers(&self, class: BankClass, bank: u64, extent: usize, counts: bool) -> bool {
         self.banks[class.index()][bank as usize] >= extent
@@ -205,7 +210,7 @@ mod tests {
         for ranks in [2, 64, 65, 512] {
             let geometry = Geometry::new(ranks, 1 << 20, 0);
             let backed = [BankClass::Small, BankClass::Large].map(|class| vec![0; Geometry::banks(class)]);
-            let nothing = Reserved::of_rest(Rest { base: 0, backed, counters: false });
+            let nothing = Reserved::of_rest(ReusableState { base: 0, backed, counters: false });
             let joined = Reserved::at_join(&geometry);
             for class in [BankClass::Small, BankClass::Large] {
                 let (had, total) = (geometry.at_join(), geometry.zones(class).total());

@@ -3,10 +3,10 @@
 use super::banks::BankPlace;
 use super::run::Buffers;
 use crate::call::CallSpec;
-use crate::called::{Called, Key};
-use crate::choose::{Prepared, Sequence};
-use crate::compile::{PlanId, Span};
+use crate::choose::{PlanSequence, Prepared};
+use crate::compile::{MessageSpan, PlanId};
 use crate::kernel::{Fold, ScaleFn};
+use crate::signature::{CallKey, CallSignature};
 use lineweave_core::plan::Blocks;
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,9 +17,9 @@ pub(crate) enum Windows {
     /// None.
     Nothing,
     /// Over a message or over blocks of one length: from `at` on, of so many bytes.
-    Even { sequence: Sequence, at: usize, bytes: usize },
+    Even { sequence: PlanSequence, at: usize, bytes: usize },
     /// Over blocks of different lengths, the longest of so many bytes, by plans that are cut for each: from `at` on.
-    Cut { sequence: Sequence, blocks: Blocks, at: usize, longest: usize },
+    TruncatedStep { sequence: PlanSequence, blocks: Blocks, at: usize, longest: usize },
     /// The same by plans for these lengths alone: from window `turn` of a stretch on.
     Uneven { prepared: Arc<Prepared>, stretch: usize, turn: usize },
 }
@@ -31,16 +31,16 @@ impl Windows {
             Windows::Nothing => None,
             Windows::Even { sequence, at, bytes } => {
                 let (plan, window) = sequence.next(bytes - at);
-                Some(MessageWindow { plan, at: *at, span: Span { bytes: window, of: *bytes } })
+                Some(MessageWindow { plan, at: *at, span: MessageSpan { bytes: window, of: *bytes } })
             }
-            Windows::Cut { sequence, at, longest, .. } => {
+            Windows::TruncatedStep { sequence, at, longest, .. } => {
                 let (plan, _) = sequence.next(longest - at);
-                Some(MessageWindow { plan, at: *at, span: Span::UNEVEN })
+                Some(MessageWindow { plan, at: *at, span: MessageSpan::UNEVEN })
             }
             Windows::Uneven { prepared, stretch, turn } => {
-                let stretch = prepared.stretches.get(*stretch)?;
+                let stretch = prepared.runs.get(*stretch)?;
                 let at = stretch.from + turn * stretch.window;
-                let span = Span { bytes: stretch.window, of: stretch.window };
+                let span = MessageSpan { bytes: stretch.window, of: stretch.window };
                 Some(MessageWindow { plan: stretch.plan, at, span })
             }
         }
@@ -49,7 +49,7 @@ impl Windows {
     /// The blocks that the next one's plan is to be cut for, and which bytes of them.
     pub fn blocks(&self) -> Option<(&Blocks, Range<usize>)> {
         match self {
-            Windows::Cut { sequence, blocks, at, longest } => {
+            Windows::TruncatedStep { sequence, blocks, at, longest } => {
                 Some((blocks, *at..at + sequence.next(longest - at).1))
             }
             Windows::Nothing | Windows::Even { .. } | Windows::Uneven { .. } => None,
@@ -67,7 +67,7 @@ impl Windows {
                     *self = Windows::Nothing;
                 }
             }
-            Windows::Cut { sequence, at, longest, .. } => {
+            Windows::TruncatedStep { sequence, at, longest, .. } => {
                 *at += sequence.next(*longest - *at).1;
                 if at >= longest {
                     *self = Windows::Nothing;
@@ -75,7 +75,7 @@ impl Windows {
             }
             Windows::Uneven { prepared, stretch, turn } => {
                 *turn += 1;
-                if *turn == prepared.stretches[*stretch].times {
+                if *turn == prepared.runs[*stretch].times {
                     (*stretch, *turn) = (*stretch + 1, 0);
                 }
             }
@@ -87,8 +87,8 @@ impl Windows {
 pub(crate) struct CallPlan {
     /// What is compared and named.
     pub call: CallSpec,
-    /// By which ranks know it.
-    pub called: Called,
+    /// The signature by which ranks compare the call.
+    pub signature: CallSignature,
     pub windows: Windows,
     pub fold: Fold,
     /// What divides this rank's output in the end, and how many elements of it.
@@ -97,7 +97,7 @@ pub(crate) struct CallPlan {
     pub copied: Option<usize>,
     /// Input and output are one buffer: a window is copied if its plan cannot run in place.
     pub aliased: bool,
-    /// Of uneven blocks, in bytes.
+    /// The lengths of uneven blocks, in bytes.
     pub lengths: Vec<usize>,
 }
 
@@ -105,7 +105,7 @@ pub(crate) struct CallPlan {
 pub(crate) struct Preface {
     /// What is compared and named.
     pub call: CallSpec,
-    /// Of blocks that differ, in bytes.
+    /// The lengths of blocks that differ, in bytes.
     pub lengths: Vec<usize>,
     /// Bytes of this rank's input.
     pub given: usize,
@@ -131,7 +131,7 @@ pub(crate) struct MessageWindow {
     pub plan: PlanId,
     /// Where it begins, in every block.
     pub at: usize,
-    pub span: Span,
+    pub span: MessageSpan,
 }
 
 /// A run that is under way.
@@ -144,7 +144,7 @@ pub(super) struct Run {
     /// The next step.
     pub step: usize,
     /// The mark of its flags.
-    pub key: Key,
-    /// It has taken addresses of other ranks' buffers.
+    pub key: CallKey,
+    /// True if the call has taken addresses of other ranks' buffers.
     pub visits: bool,
 }

@@ -1,7 +1,7 @@
 //! The calls of an engine: their numbers, what peers read of them, and the flags that they have set.
 
-use crate::called::{Called, Key, SLOTS};
 use crate::segment::Segment;
+use crate::signature::{CallKey, CallSignature, SLOTS};
 use crate::sync::{AtomicU64, Ordering};
 
 /// One rank's calls so far.
@@ -10,24 +10,24 @@ pub(super) struct Calls {
     pub sequence: u64,
     /// Where peers read it.
     sequence_word: *const AtomicU64,
-    /// That call, and all up to it.
-    pub called: Called,
+    /// The signature of that call and of all calls up to it.
+    pub signature: CallSignature,
     history: u64,
     /// Where peers read its words.
-    called_words: *const [AtomicU64; 2],
+    signature_words: *const [AtomicU64; 2],
     /// Every flag set by earlier runs is at most this.
     pub base: u64,
 }
 
 impl Calls {
-    /// Of a communicator in whose memory flags were set up to `base`.
+    /// Makes the record of a communicator in whose memory flags were set up to `base`.
     pub fn new(segment: &Segment, rank: usize, base: u64) -> Calls {
         Calls {
             sequence: 0,
             sequence_word: segment.sequence(rank),
-            called: Called::default(),
+            signature: CallSignature::default(),
             history: 0,
-            called_words: std::ptr::from_ref(segment.called_words(rank, 0)[0]).cast(),
+            signature_words: std::ptr::from_ref(segment.signature_words(rank, 0)[0]).cast(),
             base,
         }
     }
@@ -42,22 +42,22 @@ impl Calls {
         word.store(self.sequence, Ordering::Relaxed);
     }
 
-    /// Takes what the call under way is; whether it is another than the last one.
+    /// Takes what the call under way is, which has its number; whether it is another than the last one.
     #[inline(always)]
-    pub fn take(&mut self, called: Called) -> bool {
-        let other = called != self.called;
+    pub fn take(&mut self, signature: CallSignature) -> bool {
+        let other = signature != self.signature;
         if other {
-            (self.called, self.history) = (called, called.after(self.history));
+            (self.signature, self.history) = (signature, signature.after(self.history, self.sequence));
         }
         other
     }
 
     /// Lets peers see what the call under way is.
     #[inline(always)]
-    pub fn publish(&self, called: Called) {
+    pub fn publish(&self, signature: CallSignature) {
         // SAFETY: words of the segment, which this communicator keeps mapped; there are so many, and they are only ever used as atomics.
-        let words = unsafe { &*self.called_words.add((self.sequence % SLOTS) as usize) };
-        let [what, bytes] = called.words(self.sequence);
+        let words = unsafe { &*self.signature_words.add((self.sequence % SLOTS) as usize) };
+        let [what, bytes] = signature.words(self.sequence);
         // SYNC: called
         words[1].store(bytes, Ordering::Release);
         // SYNC: called
@@ -66,7 +66,7 @@ impl Calls {
 
     /// The mark of the flags of a run of the plan with this digest.
     #[inline(always)]
-    pub fn key(&self, digest: u64) -> Key {
-        Key::new(self.history, digest)
+    pub fn key(&self, digest: u64) -> CallKey {
+        CallKey::new(self.history, digest)
     }
 }

@@ -2,29 +2,30 @@
 
 use super::banks::Reserved;
 use super::state::Engine;
-use super::wire::{Family, Ways};
-use crate::choose::Book;
+use super::transport::{ProcessGroup, TransportConfig};
+use crate::choose::PlanSelector;
 use crate::error::{Error, Loss};
-use crate::post::OnPeer;
+use crate::failure_detector::FailureDetector;
+use crate::flag;
+use crate::p2p::OnPeer;
 use crate::segment::announce::{self, Found};
 use crate::segment::{RankState, Segment};
-use crate::wait::{Interrupted, Vigil, Waiter};
-use crate::watch::Watch;
+use crate::wait::{Interrupted, WaitMonitor, Waiter};
 use lineweave_core::units::fnv1a;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Watches over ranks of the parent that join a new communicator.
 struct Joining<'a> {
-    watch: &'a mut Watch,
+    watch: &'a mut FailureDetector,
     parent: &'a Segment,
     child: &'a Segment,
     members: &'a [usize],
-    /// Whether the wait goes on when the communicator cannot be made.
+    /// True if the wait goes on when the communicator cannot be made.
     despite: bool,
 }
 
-impl Vigil for Joining<'_> {
+impl WaitMonitor for Joining<'_> {
     fn check(&mut self, waited: Duration) -> Result<(), Interrupted> {
         let failed = self.child.failed().map(|(rank, _)| rank);
         if failed.is_some() && !self.despite {
@@ -68,15 +69,16 @@ impl Engine {
             return self.join_child(what, at, members, false);
         }
         let line = segment.announcements(rank);
-        let made =
-            segment.found(members.len(), self.book.places_of(members)).inspect_err(|e| self.turn_away(e))?;
+        let made = segment
+            .found(members.len(), self.selector.places_of(members))
+            .inspect_err(|e| self.turn_away(e))?;
         let open = announce::prepare(line, mark, made.at());
-        self.wire.waiter.raise(line[0], open, segment.sleepers(rank));
+        self.transport.waiter.raise(line[0], open, segment.sleepers(rank));
         let joined = self.join_child(what, made.at(), members, true);
         if let Some(why) = joined.as_ref().err().filter(|_| self.health.failed.is_some()) {
             self.turn_away(why);
         }
-        self.wire.waiter.raise(line[0], open + 1, segment.sleepers(rank));
+        self.transport.waiter.raise(line[0], open + 1, segment.sleepers(rank));
         joined
     }
 
@@ -91,7 +93,7 @@ impl Engine {
         let segment = Arc::clone(&self.segment);
         let line = segment.announcements(leader);
         let last = self.announced.get(&leader).copied().unwrap_or(0);
-        self.wire.watch.operation = "create_group";
+        self.transport.watch.operation = "create_group";
         loop {
             match announce::look(line, mark, last) {
                 Found::Taken { count, number } => {
@@ -99,9 +101,10 @@ impl Engine {
                     return Ok(number);
                 }
                 Found::Later(count) => {
-                    self.wire.watch.forget();
-                    let mut vigil = OnPeer { watch: &mut self.wire.watch, peer: Some(leader) };
-                    let waited = self.wire.waiter.wait(line[0], count, segment.sleepers(leader), &mut vigil);
+                    self.transport.watch.forget();
+                    let mut monitor = OnPeer { watch: &mut self.transport.watch, peer: Some(leader) };
+                    let waited =
+                        self.transport.waiter.wait(line[0], count, segment.sleepers(leader), &mut monitor);
                     waited.map_err(|i| self.interrupted(i))?;
                 }
             }
@@ -119,8 +122,8 @@ impl Engine {
     ) -> Result<Engine, Error> {
         let rank = members.iter().position(|&r| r == self.rank).unwrap_or(0);
         let (child, entered) =
-            enter(&self.segment, self.family.process, at, rank, members.len(), &self.wire.waiter)?;
-        self.wire.watch.operation = what;
+            enter(&self.segment, self.group.process, at, rank, members, &self.transport.waiter)?;
+        self.transport.watch.operation = what;
         if let Err(why) = entered.and_then(|()| self.await_members(what, &child, members)) {
             if leads && self.health.failed.is_none() {
                 if let Err(interrupted) = self.wait_joined(&child, members, true) {
@@ -131,10 +134,10 @@ impl Engine {
             return Err(why);
         }
         let here = |&r: &usize| self.segment.is_here(r);
-        let direct = self.book.direct() || (members.len() > 1 && members.iter().all(here));
-        let book = self.book.of_members(members, direct);
-        let family = Arc::clone(&self.family);
-        let mut engine = Engine::of_child(child, rank, self.wire.ways(), book, family);
+        let direct = self.selector.direct() || (members.len() > 1 && members.iter().all(here));
+        let selector = self.selector.of_members(members, direct);
+        let group = Arc::clone(&self.group);
+        let mut engine = Engine::of_child(child, rank, self.transport.transport_config(), selector, group);
         engine.heaps = self.heaps.inherited();
         Ok(engine)
     }
@@ -143,35 +146,41 @@ impl Engine {
     pub(crate) fn of_child(
         segment: Arc<Segment>,
         rank: usize,
-        ways: Ways,
-        book: Book,
-        family: Arc<Family>,
+        transport_config: TransportConfig,
+        selector: PlanSelector,
+        group: Arc<ProcessGroup>,
     ) -> Engine {
         let rest = segment.rest();
         let base = rest.base;
-        Engine::assemble(segment, rank, ways, book, family, Reserved::of_rest(rest), base)
+        Engine::assemble(segment, rank, transport_config, selector, group, Reserved::of_rest(rest), base)
     }
 
     /// Waits until all have come that are to join a communicator, `despite` the failure of one if they are to hear of it.
     fn wait_joined(&mut self, child: &Segment, members: &[usize], despite: bool) -> Result<(), Interrupted> {
-        self.wire.watch.forget();
+        self.transport.watch.forget();
         let (joined, sleepers) = (child.joined_word(), child.header_sleepers());
-        let mut vigil =
-            Joining { watch: &mut self.wire.watch, parent: &self.segment, child, members, despite };
-        self.wire.waiter.wait(joined, members.len() as u64, sleepers, &mut vigil)
+        let mut monitor =
+            Joining { watch: &mut self.transport.watch, parent: &self.segment, child, members, despite };
+        self.transport.waiter.wait(joined, members.len() as u64, sleepers, &mut monitor)
     }
 
     /// Waits until all have come, or one could not.
     fn await_members(&mut self, what: &'static str, child: &Segment, members: &[usize]) -> Result<(), Error> {
         let waited = self.wait_joined(child, members, false);
         match child.failed() {
+            // One that has joined fails once all have: the next call tells of it.
+            Some((rank, _))
+                if child.has_signed(rank) && flag::reached(child.joined_word(), members.len() as u64) =>
+            {
+                Ok(())
+            }
             Some((rank, _)) => Err(Error::NotMade { what, rank }),
             None => waited.map_err(|i| self.interrupted(i)),
         }
     }
 }
 
-/// Maps the segment at `at` as `rank` of its ranks, which says who it is, or that it cannot join, and is counted in (step 3). Returns
+/// Maps the segment at `at` as `rank` of its `members`, ranks of the parent, which says who it is, or that it cannot join, and is counted in (step 3). Returns
 /// whether it can; the caller departs when that comes to nothing.
 ///
 /// # Errors
@@ -181,19 +190,20 @@ pub(crate) fn enter(
     process: u64,
     at: u64,
     rank: usize,
-    ranks: usize,
+    members: &[usize],
     waiter: &Waiter,
 ) -> Result<(Arc<Segment>, Result<(), Error>), Error> {
-    let child = parent.open_as(rank, at, ranks)?;
+    let child = parent.open_as(rank, at, members.len())?;
     let claimed = child.admit(rank);
     match &claimed {
         Ok(()) => {
             child.settle_here(rank);
+            child.set_in_team(rank, parent.in_team(members[rank]));
             child.sign(rank, process);
         }
         Err(_) => child.set_failed(rank, Loss::Failed),
     }
-    waiter.add(child.joined_word(), child.header_sleepers());
+    waiter.add(child.joined_word(), 1, child.header_sleepers());
     Ok((child, claimed))
 }
 

@@ -4,7 +4,10 @@
 use super::run::Buffers;
 use super::state::Engine;
 use crate::call::CallSpec;
-use crate::choose::{has_two_buffers, Adoptable, Book, Key, Proofs, Proved, Proven, Reach, Ready, Sequence};
+use crate::choose::{
+    has_two_buffers, ChoiceOverride, Key, PeerAccess, PlanSelector, PlanSequence, Proofs, Proved, Proven,
+    ResolvedCall,
+};
 use crate::compile::PlanId;
 use crate::error::Error;
 use crate::kernel::{scale_fn, Fold};
@@ -15,20 +18,20 @@ use lineweave_core::topology::Shape;
 impl Engine {
     /// Where the ranks sit.
     pub fn shape(&self) -> &Shape {
-        self.book.shape()
+        self.selector.shape()
     }
 
     /// See [`crate::Communicator::reproducible`].
     pub fn reproducible(&self) -> bool {
-        self.book.reproducible
+        self.selector.reproducible
     }
 
     /// See [`crate::Communicator::set_reproducible`].
     pub fn set_reproducible(&mut self, reproducible: bool) -> bool {
-        if self.book.reproducible != reproducible {
+        if self.selector.reproducible != reproducible {
             self.cool();
         }
-        std::mem::replace(&mut self.book.reproducible, reproducible)
+        std::mem::replace(&mut self.selector.reproducible, reproducible)
     }
 
     /// The algorithm that a call of this size runs, and why.
@@ -36,10 +39,10 @@ impl Engine {
     /// # Errors
     /// [`Error::NoPlan`].
     pub fn chosen(&self, call: &CallSpec) -> Result<Chosen, Error> {
-        let book = &self.book;
-        let key = book.key_of(call);
-        let (key, _) = book.first(&key.class().unwrap_or(key));
-        book.choose(&book.question(&key, &self.room()), key.reach)
+        let selector = &self.selector;
+        let key = selector.key_of(call);
+        let (key, _) = selector.first(&key.class().unwrap_or(key));
+        selector.choose(&selector.question(&key, &self.room()), key.access)
     }
 
     /// The same for a call whose buffers are shared at all ranks.
@@ -47,89 +50,89 @@ impl Engine {
     /// # Errors
     /// [`Error::NoPlan`].
     pub fn chosen_shared(&self, call: &CallSpec) -> Result<Chosen, Error> {
-        let book = &self.book;
-        if book.direct() || call.bytes() < book.ask_from() {
+        let selector = &self.selector;
+        if selector.direct() || call.bytes() < selector.ask_from() {
             return self.chosen(call);
         }
-        let key = Key { reach: Reach::Heap, ..book.key_of(call) };
-        let (key, _) = book.first(&key.class().unwrap_or(key));
-        book.choose(&book.question(&key, &self.room()), key.reach)
+        let key = Key { access: PeerAccess::SharedHeap, ..selector.key_of(call) };
+        let (key, _) = selector.first(&key.class().unwrap_or(key));
+        selector.choose(&selector.question(&key, &self.room()), key.access)
     }
 
     /// Everything a call needs, from the last call of this collective if that was equal. By reference: copying
     /// it about costs more than a small call itself.
     ///
     /// # Errors
-    /// Those of choosing a plan, and [`Error::Operator`] when the type has no such operator.
+    /// The errors of choosing a plan, and [`Error::Operator`] when the type has no such operator.
     #[inline(always)]
-    pub(crate) fn ready(&mut self, call: &CallSpec) -> Result<&Ready, Error> {
-        if !self.book.is_last(call) {
+    pub(crate) fn ready(&mut self, call: &CallSpec) -> Result<&ResolvedCall, Error> {
+        if !self.selector.is_last(call) {
             let ready = self.make_ready(call)?;
-            return Ok(self.book.set_last(ready));
+            return Ok(self.selector.set_last(ready));
         }
-        self.book.last(call.collective).ok_or_else(|| Error::Failed("a call was not made ready".into()))
+        self.selector.last(call.collective).ok_or_else(|| Error::Failed("a call was not made ready".into()))
     }
 
     #[cold]
-    fn make_ready(&mut self, call: &CallSpec) -> Result<Ready, Error> {
+    fn make_ready(&mut self, call: &CallSpec) -> Result<ResolvedCall, Error> {
         let undefined = |e: crate::kernel::Undefined| Error::Operator(e.to_string());
         let (fold, scale) = match call.operator {
             None => (Buffers::NONE.fold, None),
             Some(o) => (Fold::of(o, call.element).map_err(undefined)?, scale_fn(o, call.element)),
         };
-        let sequence = self.sequence_of(self.book.key_of(call))?;
+        let sequence = self.sequence_of(self.selector.key_of(call))?;
         let (plan, bytes) = sequence.next(call.bytes());
         let simple = bytes == call.bytes() && !self.asks(call);
         let in_place = !has_two_buffers(call.collective) || self.runs_in_place(plan);
-        let reproducible = self.book.reproducible;
-        let called = call.called(reproducible);
-        Ok(Ready { call: *call, reproducible, sequence, fold, scale, called, simple, in_place })
+        let reproducible = self.selector.reproducible;
+        let signature = call.signature(reproducible);
+        Ok(ResolvedCall { call: *call, reproducible, sequence, fold, scale, signature, simple, in_place })
     }
 
     /// The plans of a call whose buffers are all shared.
     ///
     /// # Errors
-    /// Those of choosing a plan.
-    pub(crate) fn shared_sequence(&mut self, call: &CallSpec) -> Result<Sequence, Error> {
-        self.sequence_of(Key { reach: Reach::Heap, ..self.book.key_of(call) })
+    /// The errors of choosing a plan.
+    pub(crate) fn shared_sequence(&mut self, call: &CallSpec) -> Result<PlanSequence, Error> {
+        self.sequence_of(Key { access: PeerAccess::SharedHeap, ..self.selector.key_of(call) })
     }
 
-    fn sequence_of(&mut self, key: Key) -> Result<Sequence, Error> {
-        if let Some(sequence) = self.book.remembered(&key) {
+    fn sequence_of(&mut self, key: Key) -> Result<PlanSequence, Error> {
+        if let Some(sequence) = self.selector.remembered(&key) {
             return Ok(sequence);
         }
         self.set_up(|engine| engine.make_sequence(key))
     }
 
-    fn make_sequence(&mut self, key: Key) -> Result<Sequence, Error> {
-        let (key, proven) = self.book.proven_for(&key, &self.room())?;
+    fn make_sequence(&mut self, key: Key) -> Result<PlanSequence, Error> {
+        let (key, proven) = self.selector.proven_for(&key, &self.room())?;
         self.take_in(key, &proven)
     }
 
     /// The plans of a class of calls, to be cut for each; nothing if it has none.
-    pub(super) fn class_sequence(&mut self, class: Key) -> Result<Option<Sequence>, Error> {
-        if let Some(sequence) = self.book.remembered_class(&class) {
+    pub(super) fn class_sequence(&mut self, class: Key) -> Result<Option<PlanSequence>, Error> {
+        if let Some(sequence) = self.selector.remembered_class(&class) {
             return Ok(Some(sequence));
         }
-        self.set_up(|engine| match engine.book.proven_class(&class, &engine.room())? {
+        self.set_up(|engine| match engine.selector.proven_class(&class, &engine.room())? {
             Some(proven) => engine.take_in(class, &proven).map(Some),
             None => Ok(None),
         })
     }
 
-    fn take_in(&mut self, key: Key, proven: &Proven) -> Result<Sequence, Error> {
+    fn take_in(&mut self, key: Key, proven: &Proven) -> Result<PlanSequence, Error> {
         let sequence = self.compile(&key, proven)?;
         if proven.has_counters() {
-            self.book.keep(key, sequence);
+            self.selector.keep(key, sequence);
             return Ok(sequence);
         }
         let weight = proven.ops() / self.ranks();
-        let old = self.book.remember(key, sequence, weight);
+        let old = self.selector.remember(key, sequence, weight);
         self.give_up(old.into_iter());
         Ok(sequence)
     }
 
-    fn compile(&mut self, key: &Key, proven: &Proven) -> Result<Sequence, Error> {
+    fn compile(&mut self, key: &Key, proven: &Proven) -> Result<PlanSequence, Error> {
         let mut prepare = |proved: &Proved| -> Result<(PlanId, usize), Error> {
             let id = self.prepare_part(&proved.part, &proved.proof, key.bytes, key.association, key.cut)?;
             Ok((id, proved.part.plan.bytes))
@@ -141,12 +144,12 @@ impl Engine {
         if copies_windows && !self.runs_in_place(plan) {
             self.reserve_shadow(proven.window)?;
         }
-        Ok(Sequence { plan, window: proven.window, tail })
+        Ok(PlanSequence { plan, window: proven.window, tail })
     }
 
     /// The question that a call of this size poses to whoever chooses.
     pub fn question(&self, call: &CallSpec) -> Question {
-        self.book.question(&self.book.key_of(call), &self.room())
+        self.selector.question(&self.selector.key_of(call), &self.room())
     }
 
     /// Proves and compiles a choice for a call, to be used by [`Engine::adopt`]. Every rank must prepare the
@@ -154,19 +157,20 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::Plan`] or [`Error::NoPlan`] when it does not apply, [`Error::Refuted`].
-    pub fn prepare_choice(&mut self, call: &CallSpec, chosen: &Chosen) -> Result<Adoptable, Error> {
-        let key = Key { cut: false, ..self.book.key_of(call) };
+    pub fn prepare_choice(&mut self, call: &CallSpec, chosen: &Chosen) -> Result<ChoiceOverride, Error> {
+        let key = Key { cut: false, ..self.selector.key_of(call) };
         let room = self.room();
-        let question = self.book.question(&key, &room);
-        let proven = Book::plans(&key, &question, chosen, &mut Proofs::Made(&mut Vec::new()), room.rank)?;
-        Ok(Adoptable { key, sequence: self.compile(&key, &proven)? })
+        let question = self.selector.question(&key, &room);
+        let proven =
+            PlanSelector::plans(&key, &question, chosen, &mut Proofs::Made(&mut Vec::new()), room.rank)?;
+        Ok(ChoiceOverride { key, sequence: self.compile(&key, &proven)? })
     }
 
-    /// Whether long calls go by cross-memory attach where the model says so: see [`crate::Communicator::set_cross_memory`].
+    /// Returns whether long calls go by cross-memory attach where the model says so: see [`crate::Communicator::set_cross_memory`].
     pub fn set_cross_memory(&mut self, on: bool) -> bool {
         self.cool();
-        self.book.forget_last();
-        self.book.set_attach(on)
+        self.selector.forget_last();
+        self.selector.set_attach(on)
     }
 
     /// The best choice by the model among plans that reach other ranks' buffers.
@@ -174,32 +178,52 @@ impl Engine {
     /// # Errors
     /// [`Error::NoPlan`] when ranks do not reach them for a call of this length, or no plan does.
     pub fn best_direct(&self, call: &CallSpec) -> Result<Chosen, Error> {
-        let book = &self.book;
-        let key = book.key_of(call);
-        let question = book.question(&key, &self.room());
+        let selector = &self.selector;
+        let key = selector.key_of(call);
+        let question = selector.question(&key, &self.room());
         let no_plan = |why: &str| Error::NoPlan {
             collective: question.collective,
             bytes: question.bytes,
             ranks: question.shape.ranks(),
             why: why.to_owned(),
         };
-        if key.reach == Reach::Own {
+        if key.access == PeerAccess::None {
             return Err(no_plan("ranks do not reach each other's buffers for messages of this length"));
         }
-        book.best_direct(&question)
+        selector
+            .best_direct(&question)
             .ok_or_else(|| no_plan("no plan that reaches other ranks' buffers applies"))
     }
 
     /// Calls of this size run this choice from now on, whatever the tuning says, until
     /// [`Engine::forget`]. Every rank must adopt the same.
-    pub fn adopt(&mut self, choice: &Adoptable) {
+    pub fn adopt(&mut self, choice: &ChoiceOverride) {
         self.cool();
-        self.book.keep(choice.key, choice.sequence);
+        self.selector.keep(choice.key, choice.sequence);
+    }
+
+    /// Prepares and adopts what would be chosen for a call if nothing were forced, until [`Engine::give_up_choice`].
+    ///
+    /// # Errors
+    /// [`Error::NoPlan`] and [`Error::Plan`] where none can be had.
+    pub(crate) fn adopt_unforced(&mut self, call: &CallSpec) -> Result<ChoiceOverride, Error> {
+        let key = self.selector.key_of(call);
+        let chosen =
+            self.selector.choose_unforced(&self.selector.question(&key, &self.room()), key.access)?;
+        let choice = self.prepare_choice(call, &chosen)?;
+        self.adopt(&choice);
+        Ok(choice)
+    }
+
+    /// Forgets a choice, and drops the plans that were made for it.
+    pub(crate) fn give_up_choice(&mut self, choice: &ChoiceOverride) {
+        self.forget(choice);
+        self.give_up(choice.sequence.plans());
     }
 
     /// Calls of this size run what the tuning says again.
-    pub fn forget(&mut self, choice: &Adoptable) {
+    pub fn forget(&mut self, choice: &ChoiceOverride) {
         self.cool();
-        self.book.unkeep(&choice.key);
+        self.selector.unkeep(&choice.key);
     }
 }

@@ -7,7 +7,7 @@
 //! A line is stored again two calls later. By then its owner has passed step 2 of the next call, so every
 //! other rank has stored that call's line, and so has finished comparing this one.
 
-use super::job::Comparison;
+use super::nonblocking::Comparison;
 use super::run::{Mode, Stop};
 use super::state::Engine;
 use crate::call::{fingerprint, CallSpec, OPERATOR, REPRODUCIBLE, WORDS};
@@ -28,7 +28,7 @@ impl Engine {
     pub(super) fn announce(&self, call: &CallSpec, lengths: &[usize]) -> Comparison {
         let (rank, sequence) = (self.rank, self.calls.sequence);
         let mut mine = call.words(fingerprint(lengths));
-        if self.book.reproducible && call.operator.is_some() {
+        if self.selector.reproducible && call.operator.is_some() {
             mine[OPERATOR] |= REPRODUCIBLE;
         }
         for (word, value) in self.segment.check(rank, sequence)[1..].iter().zip(mine) {

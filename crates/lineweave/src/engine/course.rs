@@ -1,13 +1,13 @@
 //! How a call is carried out when it blocks.
 
 use super::call_plan::{CallPlan, Left, Preface};
-use super::hot::Again;
-use super::job::Agreed;
+use super::fast_path::FastPathResult;
+use super::nonblocking::Agreed;
 use super::run::{Buffers, Mode, Stop};
 use super::state::Engine;
 use crate::call::CallSpec;
-use crate::choose::Ready;
-use crate::compile::Span;
+use crate::choose::ResolvedCall;
+use crate::compile::MessageSpan;
 use crate::error::Error;
 use lineweave_core::collective::{Collective, Extent};
 use std::num::NonZeroU32;
@@ -17,9 +17,9 @@ impl Engine {
     #[inline(always)]
     pub fn barrier(&mut self) -> Result<(), Error> {
         match self.repeat_barrier(self.between()) {
-            Again::Done => Ok(()),
-            Again::Waits => self.end_exchange(),
-            Again::Other => self.barrier_anew(),
+            FastPathResult::Done => Ok(()),
+            FastPathResult::Waits => self.end_exchange(),
+            FastPathResult::Other => self.barrier_anew(),
         }
     }
 
@@ -29,7 +29,7 @@ impl Engine {
     fn barrier_anew(&mut self) -> Result<(), Error> {
         // SAFETY: a barrier touches no buffer.
         unsafe { self.call(&CallSpec::BARRIER, std::ptr::null(), std::ptr::null_mut()) }?;
-        if !self.book().check {
+        if !self.selector().check {
             self.keep_exchange(true);
         }
         Ok(())
@@ -38,16 +38,16 @@ impl Engine {
     /// Any collective on raw buffers.
     ///
     /// # Safety
-    /// As for [`crate::Communicator::call`].
+    /// The conditions of [`crate::Communicator::call`].
     #[inline(always)]
     pub unsafe fn call(&mut self, call: &CallSpec, input: *const u8, output: *mut u8) -> Result<(), Error> {
         if call.collective == Collective::Allreduce {
             // SAFETY: passed on.
             match unsafe { self.repeat_swap(call, input, output) } {
-                Again::Done => return Ok(()),
+                FastPathResult::Done => return Ok(()),
                 // SAFETY: passed on.
-                Again::Waits => return unsafe { self.end_swap(output) },
-                Again::Other => {}
+                FastPathResult::Waits => return unsafe { self.end_swap(output) },
+                FastPathResult::Other => {}
             }
         }
         // SAFETY: passed on.
@@ -64,7 +64,8 @@ impl Engine {
         if call.count == 0 && collective.moves_data() {
             return self.nothing_to_do(call);
         }
-        let Ready { ref sequence, fold, scale, called, simple, in_place, .. } = *self.ready(call)?;
+        let ResolvedCall { ref sequence, fold, scale, signature, simple, in_place, .. } =
+            *self.ready(call)?;
         let (plan, bytes) = sequence.next(call.bytes());
         if !simple || (self.find_alias(call, input, output)? && !in_place) {
             if self.asks(call) {
@@ -75,19 +76,19 @@ impl Engine {
             // SAFETY: passed on.
             return unsafe { self.run_plan(plan, input, output) };
         }
-        self.begin(collective.name(), called)?;
-        if self.book().check {
+        self.begin(collective.name(), signature)?;
+        if self.selector().check {
             self.compare(call, &[])?;
         }
         // SAFETY: passed on.
-        unsafe { self.run_window(plan, Span { bytes, of: bytes }, Buffers { input, output, fold }) }?;
+        unsafe { self.run_window(plan, MessageSpan { bytes, of: bytes }, Buffers { input, output, fold }) }?;
         if let Some(scale) = scale.filter(|_| self.has_output(call)) {
             // SAFETY: the output holds `count` elements of this type.
             unsafe { scale(output, call.count, contributions(collective, self.rank(), self.ranks())) };
         }
         self.end();
         // When it is called again, it may be in place.
-        if in_place && collective == Collective::Allreduce && scale.is_none() && !self.book().check {
+        if in_place && collective == Collective::Allreduce && scale.is_none() && !self.selector().check {
             self.keep_swap(call, plan);
         }
         Ok(())
@@ -96,7 +97,7 @@ impl Engine {
     /// A call that goes by what buffers all ranks give.
     ///
     /// # Safety
-    /// As for [`Engine::call`], or for [`Engine::run_uneven`] where blocks have the lengths `counts`.
+    /// The conditions of [`Engine::call`], or for [`Engine::run_uneven`] where blocks have the lengths `counts`.
     #[cold]
     unsafe fn call_asking(
         &mut self,
@@ -107,8 +108,8 @@ impl Engine {
     ) -> Result<(), Error> {
         let preface = self.preface(call, counts, input, output)?;
         let Preface { call, ref lengths, .. } = preface;
-        self.begin(call.collective.name(), call.called(self.reproducible()).of_blocks(lengths))?;
-        if self.book().check {
+        self.begin(call.collective.name(), call.signature(self.reproducible()).of_blocks(lengths))?;
+        if self.selector().check {
             self.compare(&call, lengths)?;
         }
         let mut agreement = self.ask(&preface, input, output);
@@ -124,8 +125,8 @@ impl Engine {
 
     /// A call without elements: checked and counted like any other.
     fn nothing_to_do(&mut self, call: &CallSpec) -> Result<(), Error> {
-        self.begin(call.collective.name(), call.called(self.reproducible()))?;
-        if self.book().check {
+        self.begin(call.collective.name(), call.signature(self.reproducible()))?;
+        if self.selector().check {
             self.compare(call, &[])?;
         }
         self.end();
@@ -164,10 +165,10 @@ impl Engine {
     /// Carries a call out, window by window.
     ///
     /// # Safety
-    /// As for the call that was planned.
+    /// The conditions of the call that was planned.
     unsafe fn run_plan(&mut self, plan: CallPlan, input: *const u8, output: *mut u8) -> Result<(), Error> {
-        self.begin(plan.call.collective.name(), plan.called)?;
-        if self.book().check {
+        self.begin(plan.call.collective.name(), plan.signature)?;
+        if self.selector().check {
             self.compare(&plan.call, &plan.lengths)?;
         }
         // SAFETY: passed on.
@@ -177,7 +178,7 @@ impl Engine {
     /// The same for a call that has begun.
     ///
     /// # Safety
-    /// As for the call that was planned.
+    /// The conditions of the call that was planned.
     unsafe fn carry_out(
         &mut self,
         plan: CallPlan,

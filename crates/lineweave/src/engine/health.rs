@@ -1,17 +1,17 @@
-//! Whether an engine can still be used.
+//! The state of an engine: usable, failed, or inherited by a forked process.
 
 use crate::error::Error;
 use crate::process;
 
 /// What became of one rank's end.
 pub(super) struct Health {
-    /// In a call; dropping the communicator now is a failure that peers are told of.
+    /// True within a call; dropping the communicator then is a failure that peers are told of.
     pub busy: bool,
     /// Why it cannot be used any more.
     pub failed: Option<String>,
     /// See [`process::forks`].
     forks: u64,
-    /// It has told its peers that it is gone.
+    /// True once peers have been told that this rank is gone.
     pub gone: bool,
 }
 
@@ -20,7 +20,7 @@ impl Health {
         Health { busy: false, failed: None, forks: process::forks(), gone: false }
     }
 
-    /// Whether it belongs to the process that this one was forked from.
+    /// Returns whether it belongs to the process that this one was forked from.
     #[inline(always)]
     pub fn is_inherited(&self) -> bool {
         self.forks != process::forks()

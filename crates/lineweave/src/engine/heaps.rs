@@ -1,7 +1,7 @@
 //! The heaps that a communicator knows, and who reaches buffers in them.
 
 use crate::error::Error;
-use crate::segment::{Heap, KnownHeaps, Ledger, RankHeap};
+use crate::segment::{Heap, HeapRegistry, Ledger, RankHeap};
 use std::sync::Arc;
 
 /// Where an allocation is, as its first rank tells the others.
@@ -16,12 +16,12 @@ pub(crate) struct Allotted {
 /// What one rank knows of heaps.
 #[derive(Debug, Default)]
 pub(crate) struct Heaps {
-    pub known: KnownHeaps,
+    pub known: HeapRegistry,
     /// The first of them is the communicator's own.
     own: bool,
-    /// Of the own heap, at its first rank.
+    /// The allocations of the own heap, at its first rank.
     pub ledger: Ledger,
-    /// Whether calls ask for shared buffers.
+    /// True if calls ask for shared buffers.
     pub asks: bool,
     /// How often ranks asked each other for them.
     pub questions: u64,

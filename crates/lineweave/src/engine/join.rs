@@ -4,8 +4,8 @@ use super::attach;
 use super::banks::Reserved;
 use super::run::Options;
 use super::state::Engine;
-use super::wire::{Family, Ways};
-use crate::choose::Book;
+use super::transport::{ProcessGroup, TransportConfig};
+use crate::choose::PlanSelector;
 use crate::error::{Error, Loss};
 use crate::flag::WakeFence;
 use crate::kernel::Copier;
@@ -55,8 +55,8 @@ impl Engine {
         segment: Arc<Segment>,
         rank: usize,
         options: Options,
-        book: Book,
-        family: Arc<Family>,
+        selector: PlanSelector,
+        group: Arc<ProcessGroup>,
         patience: Duration,
     ) -> Result<Engine, Error> {
         let claimed = segment.claim(rank);
@@ -64,9 +64,9 @@ impl Engine {
         if claimed.is_err() {
             segment.set_failed(rank, Loss::Failed);
         }
-        attach::publish(&segment, rank, &family);
+        attach::publish(&segment, rank, &group);
         segment.settle_here(rank);
-        segment.join(rank, family.process, able);
+        segment.join(rank, group.process, able);
         claimed?;
         let start = Instant::now();
         await_all(&segment, segment.joined_word(), Segment::joined, || {
@@ -75,15 +75,15 @@ impl Engine {
             }
             (start.elapsed() > patience).then(|| late(&segment, rank, patience))
         })?;
-        let mut book = book;
-        if book.may_attach() && !book.direct() {
-            book.set_can_attach(attach::all_reach_all(&segment, rank, &family, patience));
+        let mut selector = selector;
+        if selector.may_attach() && !selector.direct() {
+            selector.set_can_attach(attach::all_reach_all(&segment, rank, &group, patience));
         }
         let order = if segment.all_able() { WakeFence::Membarrier } else { WakeFence::Full };
         let (budget, limits, copy) = (options.budget, options.limits, Copier::new(options.copy));
-        let ways = Ways { budget, order, limits, copy };
+        let transport_config = TransportConfig { budget, order, limits, copy };
         let reserved = Reserved::at_join(segment.geometry());
-        Ok(Engine::assemble(segment, rank, ways, book, family, reserved, 0))
+        Ok(Engine::assemble(segment, rank, transport_config, selector, group, reserved, 0))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Which parts of a communicator's shared memory are backed by pages.
 //!
 //! The ranks of a team of up to 64 reserve their whole areas when they join, those of a larger one all but the large banks. What is left, and all
-//! of a communicator that is made from another one but for what one before it left (`segment/idle.rs`), is reserved as far as plans need it, when they first run in a bank:
+//! of a communicator that is made from another one but for what one before it left (`segment/free_extents.rs`), is reserved as far as plans need it, when they first run in a bank:
 //!
 //! 1. A rank that is about to enter a bank with more than was used of it so far reserves that much of the bank in its own
 //!    area, from the CPU it runs on. Of small banks it reserves as many as were used before, whole.

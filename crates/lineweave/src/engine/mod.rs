@@ -1,6 +1,6 @@
 //! What one rank of a team runs.
 //!
-//! [`Engine`] is made of parts that do not know it: [`banks`], [`plans`], [`calls`], [`hot`], [`health`], [`wire`], [`job`], [`heaps`]. What
+//! [`Engine`] is made of parts that do not know it: [`banks`], [`plans`], [`calls`], [`hot`], [`health`], [`transport`], [`job`], [`heaps`]. What
 //! is done with several of them stands in files that each add one thing to it. A call takes this way: `course` (the call) asks
 //! `choose` for plans, `compare` and `agreement` hear the other ranks where that is needed, and `windows` runs plans; `repeat` is the short
 //! way of a call that was made last. `started` takes the same way in steps.
@@ -14,11 +14,11 @@ mod child;
 mod choose;
 mod compare;
 mod course;
-mod errand;
+mod p2p_operation;
 mod health;
 mod heaps;
-mod hot;
-mod job;
+mod fast_path;
+mod nonblocking;
 mod join;
 mod memory;
 mod plan;
@@ -30,15 +30,15 @@ mod shared;
 mod started;
 mod state;
 mod uneven;
-mod walk;
+mod slot_rotation;
 mod windows;
-mod wire;
+mod transport;
 
 pub(crate) use child::enter;
+pub use fast_path::FastPathResult;
 pub(crate) use heaps::Allotted;
-pub use hot::Again;
-pub(crate) use job::{Job, Lengths, Pairs, Ticket};
+pub(crate) use nonblocking::{Lengths, NonblockingCall, Pairs, RequestState};
 pub(crate) use run::Mode;
 pub use run::{Buffers, Memory, Options};
 pub(crate) use state::Engine;
-pub(crate) use wire::{Family, Ways};
+pub(crate) use transport::{ProcessGroup, TransportConfig};

@@ -1,18 +1,18 @@
 //! How a call becomes windows of plans.
 
 use super::call_plan::{CallPlan, Preface, Windows};
-use super::job::Agreed;
+use super::nonblocking::Agreed;
 use super::run::Buffers;
 use super::state::Engine;
 use super::uneven::Uneven;
 use crate::call::{expect_length, CallSpec};
-use crate::choose::{has_two_buffers, Ready, Sequence};
+use crate::choose::{has_two_buffers, PlanSequence, ResolvedCall};
 use crate::error::Error;
 use crate::kernel::{scale_fn, Fold};
 use lineweave_core::collective::Collective;
 
 impl Engine {
-    /// Whether input and output are one buffer in the way that calls in place have it; an error when they overlap in another.
+    /// Returns whether input and output are one buffer in the way that calls in place have it; an error when they overlap in another.
     #[inline(always)]
     pub(crate) fn find_alias(
         &self,
@@ -48,7 +48,7 @@ impl Engine {
         }
         let nothing = CallPlan {
             call: *call,
-            called: call.called(self.reproducible()),
+            signature: call.signature(self.reproducible()),
             windows: Windows::Nothing,
             fold: Buffers::NONE.fold,
             scale: None,
@@ -59,7 +59,7 @@ impl Engine {
         if call.count == 0 && collective.moves_data() {
             return Ok(nothing);
         }
-        let Ready { mut sequence, fold, scale, .. } = *self.ready(call)?;
+        let ResolvedCall { mut sequence, fold, scale, .. } = *self.ready(call)?;
         if agreed.shared {
             let shared = self.shared_sequence(call)?;
             // Every rank takes the same: what a copy of the input was made for could not be reached.
@@ -80,8 +80,8 @@ impl Engine {
         Ok(CallPlan { windows, fold, scale, copied, aliased: aliased && !blocks, ..nothing })
     }
 
-    /// Whether the plans of a call may run on one buffer.
-    pub(super) fn all_in_place(&self, sequence: &Sequence) -> bool {
+    /// Returns whether the plans of a call may run on one buffer.
+    pub(super) fn all_in_place(&self, sequence: &PlanSequence) -> bool {
         sequence.plans().all(|plan| self.runs_in_place(plan))
     }
 
@@ -120,7 +120,7 @@ impl Engine {
         Ok(Preface { call, lengths, given, taken, in_place })
     }
 
-    /// Whether a call with blocks of these lengths asks for shared buffers: by the longest.
+    /// Returns whether a call with blocks of these lengths asks for shared buffers: by the longest.
     pub(crate) fn asks_uneven(&self, call: &CallSpec, counts: &[usize]) -> bool {
         self.asks(&CallSpec { count: counts.iter().copied().max().unwrap_or(0), ..*call })
     }
@@ -155,11 +155,11 @@ impl Engine {
         let copied = (in_place && copies(&uneven)).then_some(given);
         let windows = uneven.windows;
         let scale = scale.map(|scale| (scale, counts[self.rank()]));
-        let called = call.called(self.reproducible()).of_blocks(&lengths);
-        Ok(CallPlan { call, called, windows, fold, scale, copied, aliased: false, lengths })
+        let signature = call.signature(self.reproducible()).of_blocks(&lengths);
+        Ok(CallPlan { call, signature, windows, fold, scale, copied, aliased: false, lengths })
     }
 
-    /// Whether the other ranks give what this one takes; `counts` is what all give to all.
+    /// Returns whether the other ranks give what this one takes; `counts` is what all give to all.
     pub fn expect_taken(&self, counts: &[usize], taken: &[usize], element: usize) -> Result<(), Error> {
         for (i, &expected) in taken.iter().enumerate() {
             let found = counts[i * self.ranks() + self.rank()];
@@ -169,7 +169,7 @@ impl Engine {
     }
 }
 
-/// Whether `n` bytes from `a` on and `m` bytes from `b` on have one in common.
+/// Returns whether `n` bytes from `a` on and `m` bytes from `b` on have one in common.
 fn overlap(a: *const u8, n: usize, b: *const u8, m: usize) -> bool {
     n > 0 && m > 0 && (a as usize) < b as usize + m && (b as usize) < a as usize + n
 }

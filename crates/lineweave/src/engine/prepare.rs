@@ -1,7 +1,7 @@
 //! Plans become part of an engine, proved and compiled, and are given up again.
 
 use super::state::Engine;
-use crate::compile::{self, PlanId, Seat};
+use crate::compile::{self, PlanId, RankPlacement};
 use crate::error::Error;
 use lineweave_core::collective::Association;
 use lineweave_core::plan::{Part, Plan};
@@ -23,7 +23,7 @@ impl Engine {
     /// # Errors
     /// [`Error::NoPlan`] when it does not fit this team.
     pub fn prepare_proven(&mut self, plan: &Plan, proof: &Proof) -> Result<PlanId, Error> {
-        let part = Part::whole(plan.clone(), self.book.shape().oversubscription() > 1);
+        let part = Part::whole(plan.clone(), self.selector.shape().oversubscription() > 1);
         let association = Association::wanted(true, self.reproducible());
         self.prepare_part(&part, proof, plan.bytes, association, false)
     }
@@ -32,7 +32,7 @@ impl Engine {
     /// association; to be cut for shorter ones if asked.
     ///
     /// # Errors
-    /// Those of [`Engine::prepare_proven`].
+    /// The errors of [`Engine::prepare_proven`].
     pub(crate) fn prepare_part(
         &mut self,
         part: &Part,
@@ -51,16 +51,24 @@ impl Engine {
         if plan.ranks != self.ranks() {
             return Err(no_plan(format!("it is for {} ranks and the team has {}", plan.ranks, self.ranks())));
         }
-        let places = !self.book.direct();
-        let (model, shape, held) = (self.book.model(), self.book.shape(), self.book.held());
-        let ahead = self.book.ahead;
+        let places = !self.selector.direct();
+        let (model, shape, held) = (self.selector.model(), self.selector.shape(), self.selector.held());
+        let ahead = self.selector.ahead;
         let rounds_once = association != Association::Fixed;
-        let seat =
-            Seat { rank: self.rank, segment: &self.segment, model, shape, held, places, ahead, rounds_once };
+        let seat = RankPlacement {
+            rank: self.rank,
+            segment: &self.segment,
+            model,
+            shape,
+            held,
+            places,
+            ahead,
+            rounds_once,
+        };
         let compiled = compile::compile(part, message, proof, seat, &mut self.plans.counter_bytes)
             .map_err(|unfit| no_plan(unfit.to_string()))?;
         if compiled.lends() {
-            self.wire.watch.lends();
+            self.transport.watch.lends();
         }
         self.plans.scratch.grow(compiled.acc)?;
         self.plans.reach_room.grow(3 * compiled.piece)?;
@@ -71,8 +79,8 @@ impl Engine {
     pub(crate) fn give_up(&mut self, plans: impl Iterator<Item = PlanId>) {
         self.cool();
         for id in plans {
-            if self.banks.stay.is_some_and(|stay| stay.plan == id) {
-                self.banks.end_stay(&self.wire.waiter);
+            if self.banks.residency.is_some_and(|residency| residency.plan == id) {
+                self.banks.end_residency(&self.transport.waiter);
             }
             self.plans.remove(id);
         }

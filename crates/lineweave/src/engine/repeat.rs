@@ -8,15 +8,15 @@
 //! It is straight code: what it returns fits a register, and a wait that is not over in a moment, or a peer to be woken, is left to
 //! a function of its own. A call further in would have the caller save registers each time.
 
-use super::hot::{read_word, Again, Hot, HotSwap};
+use super::fast_path::{read_word, CachedBarrier, CachedSmallAllreduce, FastPathResult};
 use super::run::Buffers;
 use super::state::Engine;
 use crate::call::CallSpec;
-use crate::called::Called;
-use crate::compile::{PlanId, Span};
+use crate::compile::{MessageSpan, PlanId};
 use crate::error::Error;
 use crate::flag::Goal;
 use crate::kernel::word_fold;
+use crate::signature::CallSignature;
 use crate::sync::{load_fence, spin_loop, AtomicU64, Ordering};
 use crate::wait::Between;
 use std::num::NonZeroU64;
@@ -34,15 +34,15 @@ impl Engine {
     pub unsafe fn run(&mut self, plan: PlanId, buffers: Buffers) -> Result<(), Error> {
         if self.repeat.exchange.as_ref().is_some_and(|hot| hot.plan == plan) {
             match self.repeat_exchange(self.between()) {
-                Again::Done => return Ok(()),
-                Again::Waits => return self.end_exchange(),
-                Again::Other => {}
+                FastPathResult::Done => return Ok(()),
+                FastPathResult::Waits => return self.end_exchange(),
+                FastPathResult::Other => {}
             }
         }
-        let called = Called::plan(self.plans[plan].digest);
-        self.begin("a plan", called)?;
+        let signature = CallSignature::plan(self.plans[plan].digest);
+        self.begin("a plan", signature)?;
         // SAFETY: passed on.
-        unsafe { self.run_window(plan, Span::NONE, buffers) }?;
+        unsafe { self.run_window(plan, MessageSpan::NONE, buffers) }?;
         self.end();
         self.keep_exchange(false);
         Ok(())
@@ -50,19 +50,19 @@ impl Engine {
 
     /// Makes the barrier that was called last once more; [`Engine::end_exchange`] ends it if it waits. `between` lies between looks.
     #[inline(always)]
-    pub(crate) fn repeat_barrier(&mut self, between: Between) -> Again {
+    pub(crate) fn repeat_barrier(&mut self, between: Between) -> FastPathResult {
         if !self.repeat.exchange.as_ref().is_some_and(|hot| hot.barrier) {
-            return Again::Other;
+            return FastPathResult::Other;
         }
         self.repeat_exchange(between)
     }
 
     /// By reference throughout: copying the addresses about costs as much as the barrier may.
     #[inline(always)]
-    pub(super) fn repeat_exchange(&mut self, between: Between) -> Again {
-        let Some(hot) = self.repeat.exchange.as_ref() else { return Again::Other };
+    pub(super) fn repeat_exchange(&mut self, between: Between) -> FastPathResult {
+        let Some(hot) = self.repeat.exchange.as_ref() else { return FastPathResult::Other };
         if self.health.is_inherited() {
-            return Again::Other;
+            return FastPathResult::Other;
         }
         self.calls.count();
         // SAFETY: flags of the bank that the plan stays in, in the segment that this communicator keeps mapped.
@@ -70,21 +70,21 @@ impl Engine {
         let (value, wanted) =
             (self.calls.base.wrapping_add(hot.value), self.calls.base.wrapping_add(hot.wanted));
         self.calls.base += hot.span;
-        let sleeps = self.wire.waiter.post(mine, value, hot.home.sleepers());
+        let sleeps = self.transport.waiter.p2p(mine, value, hot.home.sleepers());
         // While the line is under way.
-        self.calls.publish(hot.called);
+        self.calls.publish(hot.signature);
         if sleeps {
-            return Again::Waits;
+            return FastPathResult::Waits;
         }
         let look = || Goal::of_call(wanted).is_reached(theirs).then_some(());
         let seen = match between {
-            Between::Pause => self.wire.waiter.glance(look, spin_loop),
-            Between::LoadFence => self.wire.waiter.glance(look, load_fence),
+            Between::Pause => self.transport.waiter.glance(look, spin_loop),
+            Between::LoadFence => self.transport.waiter.glance(look, load_fence),
         };
         if seen.is_some() {
-            Again::Done
+            FastPathResult::Done
         } else {
-            Again::Waits
+            FastPathResult::Waits
         }
     }
 
@@ -100,22 +100,22 @@ impl Engine {
         let (mine, theirs) = unsafe { (&*hot.mine, &*hot.theirs) };
         let wanted = Goal::of_call((self.calls.base - hot.span).wrapping_add(hot.wanted));
         let sleepers = hot.their_home.sleepers();
-        self.wire.waiter.wake(mine, hot.home.sleepers());
-        self.wire
+        self.transport.waiter.wake(mine, hot.home.sleepers());
+        self.transport
             .waiter
-            .wait_for(theirs, wanted, sleepers, &mut self.wire.watch, false)
+            .wait_for(theirs, wanted, sleepers, &mut self.transport.watch, false)
             .map_err(|i| self.interrupted(i))
     }
 
     /// Prepares [`Engine::repeat_exchange`] after a run; `barrier` when it was called as one.
     #[inline(always)]
     pub(crate) fn keep_exchange(&mut self, barrier: bool) {
-        let Some(stay) = self.banks.stay else { return };
-        let plan = &self.plans[stay.plan];
+        let Some(residency) = self.banks.residency else { return };
+        let plan = &self.plans[residency.plan];
         let key = self.calls.key(plan.digest).of_flags();
-        let flag = |at: usize| stay.bank.wrapping_add(at).cast_const().cast::<AtomicU64>();
-        self.repeat.exchange = plan.exchange().map(|e| Hot {
-            plan: stay.plan,
+        let flag = |at: usize| residency.bank.wrapping_add(at).cast_const().cast::<AtomicU64>();
+        self.repeat.exchange = plan.exchange().map(|e| CachedBarrier {
+            plan: residency.plan,
             barrier,
             mine: flag(e.at),
             home: e.home,
@@ -124,7 +124,7 @@ impl Engine {
             their_home: e.theirs,
             wanted: key + u64::from(e.wanted),
             span: plan.span,
-            called: self.calls.called,
+            signature: self.calls.signature,
         });
     }
 
@@ -132,23 +132,23 @@ impl Engine {
     /// it if it waits. `is_last` tells whether that one is meant.
     ///
     /// # Safety
-    /// As for [`Engine::call`].
+    /// The conditions of [`Engine::call`].
     #[inline(always)]
     unsafe fn repeat_swap_if(
         &mut self,
-        is_last: impl FnOnce(&HotSwap) -> bool,
+        is_last: impl FnOnce(&CachedSmallAllreduce) -> bool,
         input: *const u8,
         output: *mut u8,
-    ) -> Again {
-        let (Some(hot), Some(stay)) = (self.repeat.swap.as_ref(), self.banks.stay.as_mut()) else {
-            return Again::Other;
+    ) -> FastPathResult {
+        let (Some(hot), Some(residency)) = (self.repeat.swap.as_ref(), self.banks.residency.as_mut()) else {
+            return FastPathResult::Other;
         };
         let apart = (input as usize).abs_diff(output as usize);
         if !is_last(hot) || (apart != 0 && apart < hot.bytes) || self.health.is_inherited() {
-            return Again::Other;
+            return FastPathResult::Other;
         }
-        let generation = (stay.runs % 2) as usize;
-        stay.runs += 1;
+        let generation = (residency.runs % 2) as usize;
+        residency.runs += 1;
         self.calls.count();
         // SAFETY: flags and the words behind them of the bank that the plan stays in, in the segment that this communicator
         // keeps mapped.
@@ -160,36 +160,41 @@ impl Engine {
         let (value, wanted) =
             (self.calls.base.wrapping_add(hot.value), self.calls.base.wrapping_add(hot.wanted));
         self.calls.base += hot.span;
-        let sleeps = self.wire.waiter.post(&mine[0], value, hot.home.sleepers());
+        let sleeps = self.transport.waiter.p2p(&mine[0], value, hot.home.sleepers());
         // While the line is under way.
-        self.calls.publish(hot.called);
+        self.calls.publish(hot.signature);
         if sleeps {
-            return Again::Waits;
+            return FastPathResult::Waits;
         }
         // Every look loads the word as well: the peer may take the line for its next set as soon as this rank's own is out, and
-        // a load after the look would then fetch it back. A load fence between looks loses here (docs/findings.md).
+        // a load after the look would then fetch it back. A load fence between looks loses here (docs/explanation/findings.md).
         let look = || {
             let reached = Goal::of_call(wanted).is_reached(&theirs[0]);
             // Relaxed: ordered after the acquire of the flag.
             let word = theirs[1].load(Ordering::Relaxed);
             reached.then_some(word)
         };
-        match self.wire.waiter.glance(look, spin_loop) {
+        match self.transport.waiter.glance(look, spin_loop) {
             Some(other) => {
                 // SAFETY: the caller vouches for `output`.
                 unsafe { hot.give(own, other, output) };
-                Again::Done
+                FastPathResult::Done
             }
-            None => Again::Waits,
+            None => FastPathResult::Waits,
         }
     }
 
     /// The allreduce `call`, if it is the one that ran last.
     ///
     /// # Safety
-    /// As for [`Engine::call`].
+    /// The conditions of [`Engine::call`].
     #[inline(always)]
-    pub(crate) unsafe fn repeat_swap(&mut self, call: &CallSpec, input: *const u8, output: *mut u8) -> Again {
+    pub(crate) unsafe fn repeat_swap(
+        &mut self,
+        call: &CallSpec,
+        input: *const u8,
+        output: *mut u8,
+    ) -> FastPathResult {
         // SAFETY: passed on.
         unsafe { self.repeat_swap_if(|hot| hot.call == *call, input, output) }
     }
@@ -197,14 +202,14 @@ impl Engine {
     /// The same for who has the ticket of the call, which is compared sooner.
     ///
     /// # Safety
-    /// As for [`Engine::call`] with the call that the ticket is of.
+    /// The conditions of [`Engine::call`] with the call that the ticket is of.
     #[inline(always)]
     pub(crate) unsafe fn repeat_swap_of(
         &mut self,
         ticket: NonZeroU64,
         input: *const u8,
         output: *mut u8,
-    ) -> Again {
+    ) -> FastPathResult {
         // SAFETY: passed on.
         unsafe { self.repeat_swap_if(|hot| hot.ticket == ticket, input, output) }
     }
@@ -220,21 +225,22 @@ impl Engine {
     /// [`Error::PeerLost`] or [`Error::Timeout`].
     ///
     /// # Safety
-    /// As for [`Engine::call`].
+    /// The conditions of [`Engine::call`].
     #[cold]
     #[inline(never)]
     pub(crate) unsafe fn end_swap(&mut self, output: *mut u8) -> Result<(), Error> {
-        let (Some(hot), Some(stay)) = (self.repeat.swap.as_ref(), self.banks.stay.as_ref()) else {
+        let (Some(hot), Some(residency)) = (self.repeat.swap.as_ref(), self.banks.residency.as_ref()) else {
             return Ok(());
         };
-        let generation = ((stay.runs - 1) % 2) as usize;
+        let generation = ((residency.runs - 1) % 2) as usize;
         // SAFETY: as in `repeat_swap_if`.
         let (mine, theirs) = unsafe { (&*hot.mine[generation], &*hot.theirs[generation]) };
         let wanted = Goal::of_call((self.calls.base - hot.span).wrapping_add(hot.wanted));
         let sleepers = hot.their_home.sleepers();
-        self.wire.watch.operation = "allreduce";
-        self.wire.waiter.wake(&mine[0], hot.home.sleepers());
-        let waited = self.wire.waiter.wait_for(&theirs[0], wanted, sleepers, &mut self.wire.watch, false);
+        self.transport.watch.operation = "allreduce";
+        self.transport.waiter.wake(&mine[0], hot.home.sleepers());
+        let waited =
+            self.transport.waiter.wait_for(&theirs[0], wanted, sleepers, &mut self.transport.watch, false);
         // Relaxed: the own word, and one that is ordered after the acquire of its flag.
         let [own, other] = [mine, theirs].map(|line| line[1].load(Ordering::Relaxed));
         if let Err(interrupted) = waited {
@@ -250,16 +256,16 @@ impl Engine {
         self.repeat.swap = self.hot_swap_of(call, plan);
     }
 
-    fn hot_swap_of(&self, call: &CallSpec, plan: PlanId) -> Option<HotSwap> {
-        let stay = self.banks.stay.filter(|stay| stay.plan == plan)?;
+    fn hot_swap_of(&self, call: &CallSpec, plan: PlanId) -> Option<CachedSmallAllreduce> {
+        let residency = self.banks.residency.filter(|residency| residency.plan == plan)?;
         let compiled = &self.plans[plan];
         let swap = compiled.swap()?;
         let fold = word_fold(call.operator?, call.element)?;
         let key = self.calls.key(compiled.digest).of_flags();
         let line = |at: usize| {
-            [0, compiled.need.generations].map(|g| stay.bank.wrapping_add(at + g).cast_const().cast())
+            [0, compiled.need.generations].map(|g| residency.bank.wrapping_add(at + g).cast_const().cast())
         };
-        Some(HotSwap {
+        Some(CachedSmallAllreduce {
             call: *call,
             bytes: swap.bytes,
             mine: line(swap.at),
@@ -269,7 +275,7 @@ impl Engine {
             their_home: swap.theirs,
             wanted: key + u64::from(swap.wanted),
             span: compiled.span,
-            called: self.calls.called,
+            signature: self.calls.signature,
             fold,
             left: swap.left,
             ticket: NonZeroU64::new(self.calls.sequence)?,

@@ -1,9 +1,9 @@
 //! What a run of a plan is given, and how it can stop.
 
 use crate::error::Error;
+use crate::failure_detector::Limits;
 use crate::kernel::{CopyPolicy, Fold};
 use crate::wait::Budget;
-use crate::watch::Limits;
 
 /// Where one call's data is. Null and 0 where a rank has none.
 #[derive(Clone, Copy, Debug)]
@@ -37,11 +37,11 @@ pub struct Options {
     pub limits: Limits,
     /// How to copy.
     pub copy: CopyPolicy,
-    /// Whether a helper thread carries started calls on.
+    /// True if a helper thread carries started calls on.
     pub progress_thread: bool,
 }
 
-/// Whether to wait for other ranks, or to come back later.
+/// What a call does where it has to wait: wait, or come back later.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Mode {
     /// Wait.
@@ -53,9 +53,9 @@ pub(crate) enum Mode {
 /// Why something did not go on.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// It has to wait for another rank; [`Mode::Block`] never ends so.
+    /// The call has to wait for another rank; never the result of [`Mode::Block`].
     NotYet,
-    /// It cannot.
+    /// The call has failed.
     Failed(Error),
 }
 

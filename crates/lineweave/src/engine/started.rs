@@ -6,18 +6,18 @@
 
 use super::call_plan::Preface;
 use super::course::contributions;
-use super::job::{Agreed, Job, Lengths, Opening, Ticket, Work};
+use super::nonblocking::{Agreed, Lengths, NonblockingCall, Prologue, RemainingSteps, RequestState};
 use super::run::{Mode, Stop};
 use super::state::Engine;
 use crate::error::Error;
-use crate::wait::{Interrupted, Rounds, Vigil};
+use crate::wait::{Interrupted, Rounds, WaitMonitor};
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::Instant;
 
 impl Engine {
     /// Carries the started calls on in their order: to their end, up to `until`, or to where one would have to wait.
-    pub(crate) fn carry_on(&mut self, mode: Mode, until: Option<&Ticket>, wakers: &mut Vec<Waker>) {
+    pub(crate) fn carry_on(&mut self, mode: Mode, until: Option<&RequestState>, wakers: &mut Vec<Waker>) {
         if self.is_inherited() {
             // The parent carries them on.
             std::mem::take(&mut self.started.queue)
@@ -30,21 +30,21 @@ impl Engine {
             if matches!(outcome, Err(Stop::NotYet)) {
                 let Err(interrupted) = self.look_around() else { return self.started.queue.push_front(job) };
                 // What a rank did before it was lost counts.
-                if self.wire.watch.gives_way() {
+                if self.transport.watch.gives_way() {
                     outcome = self.advance(&mut job, mode);
                 }
                 match outcome {
                     Err(Stop::NotYet) => outcome = Err(Stop::Failed(self.interrupted(interrupted))),
-                    Ok(()) | Err(Stop::Failed(_)) => self.wire.watch.forgive(),
+                    Ok(()) | Err(Stop::Failed(_)) => self.transport.watch.forgive(),
                 }
             }
             self.started.rounds = Rounds::default();
-            self.wire.watch.settle();
-            let Job { ticket, keep, work, lengths, .. } = job;
+            self.transport.watch.settle();
+            let NonblockingCall { ticket, keep, work, lengths, .. } = job;
             // Before anybody hears of it: who does takes the buffers back.
             drop((keep, work, lengths));
             ticket.finish(outcome.map_err(Stop::into_error), wakers);
-            if until.is_some_and(Ticket::is_done) {
+            if until.is_some_and(RequestState::is_done) {
                 return;
             }
         }
@@ -54,11 +54,11 @@ impl Engine {
     pub(crate) fn abandon(&mut self, why: &str, wakers: &mut Vec<Waker>) {
         self.health.busy |= !self.started.queue.is_empty();
         if self.health.busy {
-            self.wire.watch.close();
+            self.transport.watch.close();
         }
         self.health.failed.get_or_insert_with(|| why.to_owned());
         for job in std::mem::take(&mut self.started.queue) {
-            let Job { ticket, keep, .. } = job;
+            let NonblockingCall { ticket, keep, .. } = job;
             drop(keep);
             ticket.finish(Err(Error::Failed(why.to_owned())), wakers);
         }
@@ -67,12 +67,12 @@ impl Engine {
     /// Looks after the peers of a call that is only polled, now and then.
     fn look_around(&mut self) -> Result<(), Interrupted> {
         match self.started.rounds.due_of_test(Instant::now()) {
-            Some(waited) => self.wire.watch.check(waited),
+            Some(waited) => self.transport.watch.check(waited),
             None => Ok(()),
         }
     }
 
-    fn advance(&mut self, job: &mut Job, mode: Mode) -> Result<(), Stop> {
+    fn advance(&mut self, job: &mut NonblockingCall, mode: Mode) -> Result<(), Stop> {
         if job.work.is_none() {
             // Not what a call left undone that failed: counts may not have been gathered.
             self.expect_usable()?;
@@ -83,14 +83,14 @@ impl Engine {
             };
             let agreed = if asks { self.open(job, counts.as_deref(), mode)? } else { Agreed::NOTHING };
             let work = self.make_work(job, counts.as_deref(), agreed)?;
-            job.work = Some(Work { begun: asks, ..work });
+            job.work = Some(RemainingSteps { begun: asks, ..work });
         }
         let Some(work) = &mut job.work else { return Ok(()) };
         if !work.begun {
-            let called = work.called;
-            self.begin(work.call.collective.name(), called)?;
+            let signature = work.signature;
+            self.begin(work.call.collective.name(), signature)?;
             work.begun = true;
-            if self.book().check {
+            if self.selector().check {
                 work.comparison = Some(self.announce(&work.call, &work.lengths));
             }
         }
@@ -114,17 +114,22 @@ impl Engine {
     }
 
     /// Begins a call that asks, compares it, and hears what the others say of their buffers.
-    fn open(&mut self, job: &mut Job, counts: Option<&[usize]>, mode: Mode) -> Result<Agreed, Stop> {
+    fn open(
+        &mut self,
+        job: &mut NonblockingCall,
+        counts: Option<&[usize]>,
+        mode: Mode,
+    ) -> Result<Agreed, Stop> {
         let (input, output) = (job.input, job.output);
         let preface = self.preface(&job.call, counts, input, output)?;
         let opening = match &mut job.opening {
             Some(opening) => opening,
             None => {
                 let Preface { call, lengths, .. } = &preface;
-                let called = call.called(self.reproducible()).of_blocks(lengths);
-                self.begin(call.collective.name(), called)?;
-                let comparison = self.book().check.then(|| self.announce(call, lengths));
-                job.opening.insert(Opening { comparison, agreement: None })
+                let signature = call.signature(self.reproducible()).of_blocks(lengths);
+                self.begin(call.collective.name(), signature)?;
+                let comparison = self.selector().check.then(|| self.announce(call, lengths));
+                job.opening.insert(Prologue { comparison, agreement: None })
             }
         };
         if let Some(comparison) = &mut opening.comparison {
@@ -139,7 +144,7 @@ impl Engine {
     }
 
     /// The lengths of a call's blocks, in elements, where they are given one by one.
-    fn counts_of(&self, job: &Job) -> Result<Option<Arc<[usize]>>, Error> {
+    fn counts_of(&self, job: &NonblockingCall) -> Result<Option<Arc<[usize]>>, Error> {
         match &job.lengths {
             Lengths::Even => Ok(None),
             Lengths::Uneven(counts) => Ok(Some(Arc::clone(counts))),
@@ -151,7 +156,12 @@ impl Engine {
         }
     }
 
-    fn make_work(&mut self, job: &Job, counts: Option<&[usize]>, agreed: Agreed) -> Result<Work, Error> {
+    fn make_work(
+        &mut self,
+        job: &NonblockingCall,
+        counts: Option<&[usize]>,
+        agreed: Agreed,
+    ) -> Result<RemainingSteps, Error> {
         let (input, output) = (job.input, job.output);
         let plan = match counts {
             None => self.plan_call(&job.call, input, output, agreed)?,
@@ -159,15 +169,15 @@ impl Engine {
         };
         let by = contributions(job.call.collective, self.rank(), self.ranks());
         let scale = plan.scale.map(|(scale, elements)| (scale, elements, by));
-        Ok(Work::of(plan, scale))
+        Ok(RemainingSteps::of(plan, scale))
     }
 
     /// Takes calls up that were started.
-    pub(crate) fn enqueue(&mut self, jobs: impl IntoIterator<Item = Job>) {
+    pub(crate) fn enqueue(&mut self, jobs: impl IntoIterator<Item = NonblockingCall>) {
         self.started.queue.extend(jobs);
     }
 
-    /// Whether started calls are not over.
+    /// Returns whether started calls are not over.
     pub(crate) fn has_started(&self) -> bool {
         !self.started.queue.is_empty()
     }

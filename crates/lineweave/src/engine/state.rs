@@ -2,24 +2,24 @@
 
 use super::banks::{Banks, Reserved};
 use super::calls::Calls;
+use super::fast_path::FastPath;
 use super::health::Health;
 use super::heaps::Heaps;
-use super::hot::Repeat;
-use super::job::Started;
+use super::nonblocking::Started;
 use super::plans::Plans;
 use super::run::{Memory, Mode, Stop};
-use super::wire::{Family, Ways, Wire};
-use crate::called::Called;
-use crate::choose::{Book, Room};
+use super::transport::{ProcessGroup, Transport, TransportConfig};
+use crate::choose::{PlanBudget, PlanSelector};
 use crate::compile::PlanId;
 use crate::error::{Error, Loss};
+use crate::failure_detector::{FailureDetector, WaitCallback};
 use crate::flag;
 use crate::kernel::{take_panic, Copier, CopyPolicy};
-use crate::post::Post;
+use crate::p2p::P2pEngine;
 use crate::segment::{RankState, Segment, Setup, COUNTER_BYTES};
+use crate::signature::CallSignature;
 use crate::sync::AtomicU64;
 use crate::wait::{Between, Budget, Interrupted, ProgressHook};
-use crate::watch::{Attendant, Watch};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -28,21 +28,21 @@ use std::time::{Duration, Instant};
 pub(crate) struct Engine {
     pub(super) segment: Arc<Segment>,
     pub(super) rank: usize,
-    pub(super) family: Arc<Family>,
+    pub(super) group: Arc<ProcessGroup>,
     /// What was taken last of the announcements of each rank that made any for this one.
     pub(super) announced: HashMap<usize, u64>,
-    pub(super) wire: Wire,
+    pub(super) transport: Transport,
     pub(super) banks: Banks,
     pub(super) plans: Plans,
     /// Where shared buffers are, and how often ranks asked each other for them.
     pub(super) heaps: Heaps,
-    pub(super) book: Book,
+    pub(super) selector: PlanSelector,
     pub(super) calls: Calls,
-    pub(super) repeat: Repeat,
+    pub(super) repeat: FastPath,
     pub(super) health: Health,
     pub(super) started: Started,
     /// Messages between two ranks.
-    pub(super) post: Post,
+    pub(super) p2p: P2pEngine,
 }
 
 // SAFETY: the raw pointers point into the segment, which the communicator keeps alive, or are scratch of a
@@ -54,32 +54,32 @@ impl Engine {
     pub(crate) fn assemble(
         segment: Arc<Segment>,
         rank: usize,
-        ways: Ways,
-        book: Book,
-        family: Arc<Family>,
+        transport_config: TransportConfig,
+        selector: PlanSelector,
+        group: Arc<ProcessGroup>,
         reserved: Reserved,
         base: u64,
     ) -> Engine {
-        let processes = Arc::clone(&family.processes);
+        let processes = Arc::clone(&group.processes);
         Engine {
             rank,
-            family,
+            group,
             announced: HashMap::new(),
-            wire: Wire::new(&segment, rank, ways, processes),
+            transport: Transport::new(&segment, rank, transport_config, processes),
             banks: Banks::new(&segment, rank, reserved),
             plans: Plans::new(),
             heaps: Heaps::default(),
-            book,
+            selector,
             calls: Calls::new(&segment, rank, base),
-            repeat: Repeat::default(),
+            repeat: FastPath::default(),
             health: Health::new(),
             started: Started::default(),
-            post: Post::default(),
+            p2p: P2pEngine::default(),
             segment,
         }
     }
 
-    /// This rank.
+    /// Returns the number of this rank.
     pub fn rank(&self) -> usize {
         self.rank
     }
@@ -91,17 +91,17 @@ impl Engine {
 
     /// Sets a function to be called while this rank waits, so that a host library can progress.
     pub fn set_progress_hook(&mut self, hook: Option<ProgressHook>) {
-        self.wire.waiter.set_hook(hook);
+        self.transport.waiter.set_hook(hook);
     }
 
     /// Sets who is told when a wait lasts long, and may end it.
-    pub fn set_attendant(&mut self, attendant: Option<Box<dyn Attendant>>) {
-        self.wire.watch.set_attendant(attendant);
+    pub fn set_wait_callback(&mut self, wait_callback: Option<Box<dyn WaitCallback>>) {
+        self.transport.watch.set_wait_callback(wait_callback);
     }
 
     /// Changes how long a wait may last; nothing for no limit.
     pub fn set_timeout(&mut self, limit: Option<Duration>) {
-        self.wire.watch.set_limit(limit);
+        self.transport.watch.set_limit(limit);
     }
 
     /// Leaves the team as one who failed, see `Communicator::abandon`.
@@ -118,28 +118,28 @@ impl Engine {
 
     /// Changes how this rank waits.
     pub fn set_wait_budget(&mut self, budget: Budget) {
-        self.wire.waiter.set_budget(budget);
+        self.transport.waiter.set_budget(budget);
     }
 
     /// How this rank waits.
     pub fn wait_budget(&self) -> Budget {
-        self.wire.waiter.budget()
+        self.transport.waiter.budget()
     }
 
     /// What lies between the looks of an exchange that is compiled into its caller.
     #[inline(always)]
     pub(crate) fn between(&self) -> Between {
-        self.wire.waiter.between()
+        self.transport.waiter.between()
     }
 
     /// Changes how this rank copies.
     pub fn set_copy_policy(&mut self, copy: CopyPolicy) {
-        self.wire.copy = Copier::new(copy);
+        self.transport.copy = Copier::new(copy);
     }
 
     /// Changes whether plans that are prepared from now on take the lines of their next run ahead, for measuring; whether they did.
     pub(crate) fn set_ahead(&mut self, ahead: bool) -> bool {
-        std::mem::replace(&mut self.book.ahead, ahead)
+        std::mem::replace(&mut self.selector.ahead, ahead)
     }
 
     /// Shares of what communicators of its ranks are made with.
@@ -147,27 +147,27 @@ impl Engine {
         Arc::clone(&self.segment)
     }
 
-    pub(crate) fn family(&self) -> Arc<Family> {
-        Arc::clone(&self.family)
+    pub(crate) fn group(&self) -> Arc<ProcessGroup> {
+        Arc::clone(&self.group)
     }
 
     /// How it waits and copies.
-    pub(crate) fn ways(&self) -> Ways {
-        self.wire.ways()
+    pub(crate) fn transport_config(&self) -> TransportConfig {
+        self.transport.transport_config()
     }
 
     /// Who looks after its peers.
-    pub(crate) fn watch(&mut self) -> &mut Watch {
-        &mut self.wire.watch
+    pub(crate) fn watch(&mut self) -> &mut FailureDetector {
+        &mut self.transport.watch
     }
 
     /// Hands its ends of the rings of messages over, until [`Engine::give_post`].
-    pub(crate) fn take_post(&mut self) -> Post {
-        std::mem::take(&mut self.post)
+    pub(crate) fn take_post(&mut self) -> P2pEngine {
+        std::mem::take(&mut self.p2p)
     }
 
-    pub(crate) fn give_post(&mut self, post: Post) {
-        self.post = post;
+    pub(crate) fn give_post(&mut self, p2p: P2pEngine) {
+        self.p2p = p2p;
     }
 
     /// What it takes of memory.
@@ -197,13 +197,13 @@ impl Engine {
     }
 
     /// What is left for plans.
-    pub(crate) fn room(&self) -> Room<'_> {
+    pub(crate) fn room(&self) -> PlanBudget<'_> {
         let counter_bytes = COUNTER_BYTES.saturating_sub(self.plans.counter_bytes);
         // Ranks that are threads of one process share what they prove anyway.
-        let several = !self.book.direct() && self.ranks() > 1;
-        let records = several.then(|| (self.segment.pool().as_ref(), self.wire.waiter.order()));
+        let several = !self.selector.direct() && self.ranks() > 1;
+        let records = several.then(|| (self.segment.pool().as_ref(), self.transport.waiter.order()));
         let rank = several.then_some(self.rank);
-        Room { geometry: self.segment.geometry(), counter_bytes, records, rank }
+        PlanBudget { geometry: self.segment.geometry(), counter_bytes, records, rank }
     }
 
     /// Makes room for running a plan of `bytes` bytes in place although it cannot.
@@ -211,7 +211,7 @@ impl Engine {
         self.plans.shadow.grow(bytes)
     }
 
-    /// Whether `in` and `out` of a plan may be one buffer.
+    /// Returns whether `in` and `out` of a plan may be one buffer.
     pub(crate) fn runs_in_place(&self, plan: PlanId) -> bool {
         self.plans[plan].in_place
     }
@@ -229,7 +229,7 @@ impl Engine {
 
     /// Begins a call: numbers it and lets peers see the number.
     #[inline(always)]
-    pub(crate) fn begin(&mut self, operation: &'static str, called: Called) -> Result<(), Error> {
+    pub(crate) fn begin(&mut self, operation: &'static str, signature: CallSignature) -> Result<(), Error> {
         self.health.expect_usable()?;
         if self.health.busy {
             return Err(self.cut_off());
@@ -237,15 +237,15 @@ impl Engine {
         self.repeat.exchange = None;
         self.calls.count();
         self.health.busy = true;
-        self.wire.watch.operation = operation;
-        if self.calls.take(called) {
+        self.transport.watch.operation = operation;
+        if self.calls.take(signature) {
             self.repeat.swap = None;
         }
-        self.calls.publish(called);
+        self.calls.publish(signature);
         Ok(())
     }
 
-    /// Whether it belongs to the process that this one was forked from.
+    /// Returns whether it belongs to the process that this one was forked from.
     #[inline(always)]
     pub(super) fn is_inherited(&self) -> bool {
         self.health.is_inherited()
@@ -262,7 +262,7 @@ impl Engine {
 
     /// Forgets how to repeat the last call, because another plan is to carry it out.
     pub(crate) fn cool(&mut self) {
-        self.repeat = Repeat::default();
+        self.repeat = FastPath::default();
     }
 
     /// Ends a call that [`Engine::begin`] began.
@@ -271,12 +271,12 @@ impl Engine {
         self.health.busy = false;
     }
 
-    pub(crate) fn book(&self) -> &Book {
-        &self.book
+    pub(crate) fn selector(&self) -> &PlanSelector {
+        &self.selector
     }
 
-    pub(crate) fn book_mut(&mut self) -> &mut Book {
-        &mut self.book
+    pub(crate) fn book_mut(&mut self) -> &mut PlanSelector {
+        &mut self.selector
     }
 
     /// [`Engine::wait_word`], or only a look.
@@ -307,9 +307,9 @@ impl Engine {
         value: u64,
     ) -> Result<(), Error> {
         let segment = Arc::clone(&self.segment);
-        self.wire
+        self.transport
             .waiter
-            .wait(word(&segment), value, segment.sleepers(home), &mut self.wire.watch)
+            .wait(word(&segment), value, segment.sleepers(home), &mut self.transport.watch)
             .map_err(|i| self.interrupted(i))
     }
 
@@ -320,7 +320,7 @@ impl Engine {
         home: usize,
         value: u64,
     ) {
-        self.wire.waiter.raise(word(&self.segment), value, self.segment.sleepers(home));
+        self.transport.waiter.raise(word(&self.segment), value, self.segment.sleepers(home));
     }
 
     #[cold]
@@ -328,14 +328,14 @@ impl Engine {
     pub(crate) fn interrupted(&mut self, _: Interrupted) -> Error {
         self.cool();
         // Others may still be at buffers that are the caller's again in a moment.
-        self.wire.watch.close();
+        self.transport.watch.close();
         let error = match take_panic() {
             // Nobody waits any longer for what this rank cannot do.
             Some(message) => {
                 self.segment.set_failed(self.rank, Loss::Failed);
                 Error::Panicked { rank: self.rank, message }
             }
-            None => self.wire.watch.take_failure(),
+            None => self.transport.watch.take_failure(),
         };
         self.health.failed = Some(error.to_string());
         error
@@ -354,7 +354,7 @@ impl Engine {
         if std::mem::replace(&mut self.health.gone, true) || self.is_inherited() {
             return;
         }
-        self.banks.end_stay(&self.wire.waiter);
+        self.banks.end_residency(&self.transport.waiter);
         let failed = self.health.busy || self.health.failed.is_some() || std::thread::panicking();
         self.segment.set_state(self.rank, if failed { RankState::Failed } else { RankState::Left });
         self.segment.set_mapped(std::mem::take(&mut self.banks.mapped));

@@ -1,27 +1,27 @@
 //! Running one window: banks are entered and left here.
 
-use super::banks::{BankPlace, Stay};
+use super::banks::{BankPlace, BankResidency};
 use super::call_plan::{Left, MessageWindow, Run};
 use super::run::{Buffers, Mode, Stop};
 use super::state::Engine;
-use super::wire::Wire;
-use crate::called::Key;
-use crate::compile::{PlanId, Span, ACC, BANK, IN, OUT};
+use super::transport::Transport;
+use crate::compile::{MessageSpan, PlanId, ACC, BANK, IN, OUT};
 use crate::error::Error;
 use crate::execute::{execute, Blocking, Frame, Polling};
 use crate::ring;
 use crate::segment::{BankClass, Unwinding};
+use crate::signature::CallKey;
 
 impl Engine {
     /// Runs a plan within a call.
     ///
     /// # Safety
-    /// As for [`Engine::run`].
+    /// The conditions of [`Engine::run`].
     #[inline(always)]
     pub(crate) unsafe fn run_window(
         &mut self,
         id: PlanId,
-        span: Span,
+        span: MessageSpan,
         buffers: Buffers,
     ) -> Result<(), Error> {
         let mut run = match self.begin_run(id, span, Mode::Block) {
@@ -78,11 +78,11 @@ impl Engine {
 
     /// Takes a bank for a run that [`Engine::go_on`] carries out, as soon as there is one.
     #[inline(always)]
-    pub(super) fn begin_run(&mut self, id: PlanId, span: Span, mode: Mode) -> Result<Run, Stop> {
+    pub(super) fn begin_run(&mut self, id: PlanId, span: MessageSpan, mode: Mode) -> Result<Run, Stop> {
         let plan = &mut self.plans[id];
         plan.cut(span);
         let key = self.calls.key(plan.digest);
-        let (place, earlier) = match self.banks.go_on(id, key, plan.need.generations) {
+        let (place, earlier) = match self.banks.resume_in_bank(id, key, plan.need.generations) {
             Some(there) => there,
             None => (self.enter(id, key, mode)?, 0),
         };
@@ -92,14 +92,17 @@ impl Engine {
     /// Carries a run on: to its end, or to where it would have to wait. Nothing else may be run in between.
     ///
     /// # Safety
-    /// As for [`Engine::run`], until the run is over.
+    /// The conditions of [`Engine::run`] hold until the run is over.
     #[inline(always)]
     pub(super) unsafe fn go_on(&mut self, run: &mut Run, buffers: Buffers, mode: Mode) -> Result<(), Stop> {
         if run.visits {
-            self.wire.watch.visit().map_err(|interrupted| Stop::Failed(self.interrupted(interrupted)))?;
+            self.transport
+                .watch
+                .visit()
+                .map_err(|interrupted| Stop::Failed(self.interrupted(interrupted)))?;
         }
-        let Engine { plans, banks, heaps, calls, wire, segment, rank, .. } = self;
-        let Wire { waiter, watch, copy } = wire;
+        let Engine { plans, banks, heaps, calls, transport, segment, rank, .. } = self;
+        let Transport { waiter, watch, copy } = transport;
         let unwinding = Unwinding { segment, rank: *rank, order: waiter.order() };
         let (acc, room) = (plans.scratch.start(), plans.reach_room.start());
         let (plan, bases) = plans.at_work(run.plan);
@@ -111,7 +114,7 @@ impl Engine {
             bases,
             bank: run.place.bank,
             next: run.place.next,
-            counters: banks.counters,
+            counters: banks.counters.wrapping_add(plan.word()),
             heaps: &heaps.known,
             base: calls.base + run.key.of_flags(),
             key: run.key,
@@ -125,7 +128,7 @@ impl Engine {
         // this run has taken so far.
         let outcome = unsafe {
             match mode {
-                Mode::Block => execute(plan, run.step, &mut frame, &mut Blocking { waiter, vigil: watch })
+                Mode::Block => execute(plan, run.step, &mut frame, &mut Blocking { waiter, monitor: watch })
                     .map_err(|(step, interrupted)| (step, Some(interrupted))),
                 Mode::Poll => execute(plan, run.step, &mut frame, &mut Polling { waiter, watch }),
             }
@@ -133,7 +136,7 @@ impl Engine {
         std::mem::forget(unwinding);
         run.visits = watch.end_visit();
         let Err((step, interrupted)) = outcome else {
-            self.leave(run.plan, run.earlier);
+            self.leave(run);
             return Ok(());
         };
         run.step = step;
@@ -146,28 +149,30 @@ impl Engine {
 
     /// After a run: counts it, and gives up the bank unless the plan stays.
     #[inline(always)]
-    fn leave(&mut self, id: PlanId, earlier: u64) {
-        let plan = &mut self.plans[id];
-        plan.runs += 1;
+    fn leave(&mut self, run: &Run) {
+        let plan = &mut self.plans[run.plan];
+        if plan.need.counts {
+            plan.count(run.key);
+        }
         self.calls.base += plan.span;
-        if plan.synchronizing && earlier == 0 {
-            self.banks.learn(plan.need.class);
+        if plan.synchronizing && run.earlier == 0 {
+            self.banks.observe_all_entered(plan.need.class);
         }
         if !plan.need.stays {
-            self.banks.leave(plan.need.class, &self.wire.waiter);
+            self.banks.leave(plan.need.class, &self.transport.waiter);
         }
     }
 
     /// Leaves the last plan's bank and takes the next one for `id`.
     #[inline(always)]
-    fn enter(&mut self, id: PlanId, key: Key, mode: Mode) -> Result<BankPlace, Stop> {
+    fn enter(&mut self, id: PlanId, key: CallKey, mode: Mode) -> Result<BankPlace, Stop> {
         self.cool();
-        self.banks.end_stay(&self.wire.waiter);
+        self.banks.end_residency(&self.transport.waiter);
         let (class, stays, own, slots, counts) = {
             let need = &self.plans[id].need;
             (need.class, need.stays, need.extent, need.walks, need.counts)
         };
-        let walks = slots > 0 && self.book.walk && self.banks.walk.bytes > slots;
+        let walks = slots > 0 && self.selector.walk && self.banks.walk.bytes > slots;
         let bank = self.banks.rings[class.index()].next();
         let extent = if walks { own - slots + self.banks.walk.stretch(bank, slots) } else { own };
         if !self.banks.reserved.covers(class, bank, extent, counts) {
@@ -187,7 +192,7 @@ impl Engine {
         let bank = self.banks.starts[class.index()][bank as usize];
         if stays {
             let key = Some(key).filter(|_| self.plans[id].need.generations == 0);
-            self.banks.stay = Some(Stay { plan: id, class, uses, bank, runs: 1, key });
+            self.banks.residency = Some(BankResidency { plan: id, class, uses, bank, runs: 1, key });
         }
         Ok(BankPlace { bank, slots: bank.wrapping_add(step), next })
     }
@@ -200,8 +205,11 @@ impl Engine {
         let others = (0..self.ranks()).filter(move |&q| q != me);
         let lag = others.clone().any(|q| ring::left(self.segment.left(q, class)) < need);
         let ahead = self.banks.rings[class.index()].half();
-        let need =
-            if lag && mode == Mode::Block && self.wire.waiter.budget().crowded { need + ahead } else { need };
+        let need = if lag && mode == Mode::Block && self.transport.waiter.budget().crowded {
+            need + ahead
+        } else {
+            need
+        };
         let mut least = u64::MAX;
         for q in others {
             self.await_word(|s| s.left(q, class), q, need, mode)?;

@@ -1,11 +1,11 @@
 //! Where one run's bytes and flags are, and how they are moved: within this process, or from and to another's memory.
 
 use crate::attach;
-use crate::called::Key;
 use crate::compile::{Addr, Chain, Compiled, Double, BANK, IN, OUT, PEERS};
 use crate::flag::Goal;
 use crate::kernel::{Copier, Fold, MAX_PAYLOAD};
-use crate::segment::{far, KnownHeaps};
+use crate::segment::{far, HeapRegistry};
+use crate::signature::CallKey;
 use crate::sync::AtomicU64;
 use rustix::io::Errno;
 use std::mem::MaybeUninit;
@@ -16,16 +16,16 @@ pub struct Frame<'a> {
     pub bases: &'a mut [*mut u8],
     /// Start of rank 0's part of the bank.
     pub bank: *mut u8,
-    /// That of the next bank of its ring.
+    /// The start of the next bank of the ring.
     pub next: *mut u8,
-    /// Start of rank 0's counters.
+    /// Start of rank 0's counters; where they have two words, of those that this run uses.
     pub counters: *mut u8,
     /// Says where a place in shared memory is.
-    pub heaps: &'a KnownHeaps,
+    pub heaps: &'a HeapRegistry,
     /// Value of every flag before this run, with the key of the call.
     pub base: u64,
-    /// That key.
-    pub key: Key,
+    /// The call's key.
+    pub key: CallKey,
     /// Runs of this plan in this bank before this one.
     pub earlier: u64,
     /// Combines elements; unused by plans without folds.

@@ -55,7 +55,7 @@ impl Copier {
         Copier { nt_from, ..self }
     }
 
-    /// Whether a piece of this length goes past the caches into private memory.
+    /// Returns whether a piece of this length goes past the caches into private memory.
     #[inline(always)]
     pub fn streams(&self, len: usize) -> bool {
         len >= self.nt_from
@@ -136,7 +136,7 @@ pub unsafe fn copy(src: *const u8, dst: *mut u8, len: usize) {
 
 /// Copy in vectors through the caches, with the destination on a vector's boundary.
 ///
-/// The C library's `memcpy` was tried first; see docs/findings.md for where it was seen to fall behind.
+/// The C library's `memcpy` was tried first and fell behind in places.
 ///
 /// # Safety
 ///
@@ -245,7 +245,7 @@ mod x86 {
         ($name:ident, $features:literal, $vector:ty, $load:ident, $stream:ident) => {
             /// # Safety
             ///
-            /// As for [`CopyFn`](super::CopyFn), on a CPU that has the features.
+            /// The conditions of [`CopyFn`](super::CopyFn), on a CPU that has the features.
             #[target_feature(enable = $features)]
             pub(super) unsafe fn $name(src: *const u8, dst: *mut u8, len: usize) {
                 // Plain up to the first whole line of the destination, and after the last.
@@ -278,7 +278,7 @@ mod x86 {
         ($name:ident, $features:literal, $vector:ty, $load:ident, $store:ident) => {
             /// # Safety
             ///
-            /// As for [`CopyFn`](super::CopyFn), on a CPU that has the features.
+            /// The conditions of [`CopyFn`](super::CopyFn), on a CPU that has the features.
             #[target_feature(enable = $features)]
             pub(super) unsafe fn $name(src: *const u8, dst: *mut u8, len: usize) {
                 const V: usize = size_of::<$vector>();

@@ -60,7 +60,7 @@ pub fn word_fold(operator: Operator, element: ElementType) -> Option<WordFold> {
 ///
 /// # Errors
 ///
-/// Those of [`fold_fn`].
+/// The errors of [`fold_fn`].
 pub fn fold_fn_at(operator: Operator, element: ElementType, level: Level) -> Result<FoldFn, Undefined> {
     Ok(resolve(operator, element, if level.supported() { level } else { Level::best() })?.run)
 }

@@ -89,7 +89,7 @@ mod x86 {
 
     /// # Safety
     ///
-    /// As for [`FoldFn`](super::FoldFn), on a CPU that has the features.
+    /// The conditions of [`FoldFn`](super::FoldFn), on a CPU that has the features.
     #[target_feature(enable = "avx2,f16c")]
     pub(super) unsafe fn fold<C: Lanes>(a: *const u8, b: *const u8, dst: *mut u8, elements: usize) {
         let (a, b, dst) = (a.cast::<u16>(), b.cast::<u16>(), dst.cast::<u16>());

@@ -50,7 +50,7 @@ impl Level {
         }
     }
 
-    /// Whether this CPU can run it.
+    /// Returns whether this CPU can run it.
     pub fn supported(self) -> bool {
         match self {
             Level::Baseline => true,

@@ -9,7 +9,7 @@ pub(super) trait Number: Copy {
     fn mul(self, other: Self) -> Self;
     fn least(self, other: Self) -> Self;
     fn greatest(self, other: Self) -> Self;
-    /// Whether it is non-zero.
+    /// Returns whether it is non-zero.
     fn truth(self) -> bool;
     fn from_truth(truth: bool) -> Self;
     /// Divided by a number of ranks, which is at least 1.
@@ -19,7 +19,7 @@ pub(super) trait Number: Copy {
 /// What a comparison of values needs besides.
 pub(super) trait Ordered: Copy {
     fn below(self, other: Self) -> bool;
-    /// Whether it is a NaN.
+    /// Returns whether it is a NaN.
     fn unordered(self) -> bool;
     /// Equal, or both NaN.
     fn ties(self, other: Self) -> bool;

@@ -152,7 +152,7 @@ impl ElementType {
         self.row().3
     }
 
-    /// Whether it is a floating-point type.
+    /// Returns whether it is a floating-point type.
     pub fn is_float(self) -> bool {
         self.kind() == Kind::Float
     }
@@ -251,12 +251,12 @@ impl Operator {
         }
     }
 
-    /// Whether the operands may change places.
+    /// Returns whether the operands may change places.
     pub fn commutes(self) -> bool {
         !matches!(self, Operator::User(user) if !user.commutes())
     }
 
-    /// Whether the operator means something on elements of this type, as in MPI (which has no averages).
+    /// Returns whether the operator means something on elements of this type, as in MPI (which has no averages).
     pub fn defined_for(self, element: ElementType) -> bool {
         let kind = element.kind();
         match self {

@@ -140,12 +140,12 @@ impl UserOperator {
         user.definition().map(|definition| UserOperator { commutes: definition.commutes, ..user })
     }
 
-    /// Whether its operands may change places.
+    /// Returns whether its operands may change places.
     pub fn commutes(self) -> bool {
         self.commutes
     }
 
-    /// Whether it takes elements of this type: those of its size.
+    /// Returns whether it takes elements of this type: those of its size.
     pub fn fits(self, element: ElementType) -> bool {
         self.definition().is_some_and(|d| d.size.is_none_or(|size| size == element.size()))
     }
@@ -218,7 +218,7 @@ impl Fold {
     /// words are kept for the communicator to report.
     ///
     /// # Safety
-    /// As for [`FoldFn`].
+    /// The conditions of [`FoldFn`].
     #[inline(always)]
     pub unsafe fn run(&self, a: *const u8, b: *const u8, dst: *mut u8, elements: usize) -> bool {
         match self.way {
@@ -278,7 +278,7 @@ const EMPTY: Line = Line([MaybeUninit::uninit(); 64]);
 const PIECE: usize = 128;
 
 /// # Safety
-/// As for [`FoldFn`], with elements of `size` bytes.
+/// The conditions of [`FoldFn`], with elements of `size` bytes.
 unsafe fn run_user(
     definition: &Definition,
     size: usize,
@@ -305,7 +305,7 @@ unsafe fn run_user(
 /// Where the result lies on the left operand.
 ///
 /// # Safety
-/// As for [`FoldFn`], with elements of `size` bytes.
+/// The conditions of [`FoldFn`], with elements of `size` bytes.
 unsafe fn by_pieces(
     definition: &Definition,
     size: usize,

@@ -1,8 +1,8 @@
 //! Calls that are made again and again with the same buffers.
 
 use super::{carry_on, Keep, Operation, Recipe};
-use crate::communicator::{Communicator, Shared};
-use crate::engine::Ticket;
+use crate::communicator::{Communicator, LockedEngine};
+use crate::engine::RequestState;
 use crate::error::Error;
 use crate::progress;
 use std::any::Any;
@@ -14,13 +14,13 @@ type Describe<B> = dyn for<'b> FnMut(&'b mut B) -> Operation<'b> + Send;
 /// A call that can be started again when it is over. Its buffers are its own until it is dropped. [`Communicator::init`] makes
 /// one, and has an example.
 pub struct Persistent<B = ()> {
-    shared: Arc<Shared>,
+    shared: Arc<LockedEngine>,
     recipe: Recipe,
     /// Of buffers that a program may replace between two starts: where they are is asked again.
     describe: Option<Box<Describe<B>>>,
-    ticket: Arc<Ticket>,
+    ticket: Arc<RequestState>,
     keep: Arc<Keep<B>>,
-    /// It was started and not yet seen to be over.
+    /// True from its start until it is seen to be complete.
     active: bool,
 }
 
@@ -74,7 +74,7 @@ impl<B: Send + 'static> Persistent<B> {
         Ok(())
     }
 
-    /// Whether it is over, after carrying started calls on a little; true also if it was not started.
+    /// Returns whether it is over, after carrying started calls on a little; true also if it was not started.
     ///
     /// # Errors
     /// How the call failed, as the blocking one would have.
@@ -124,7 +124,7 @@ impl Communicator {
     /// them, and is asked at each start.
     ///
     /// # Errors
-    /// Those of [`Communicator::start`].
+    /// The errors of [`Communicator::start`].
     ///
     /// ```
     /// use lineweave::{Operation, Operator};

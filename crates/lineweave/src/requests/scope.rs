@@ -1,7 +1,7 @@
 //! Started calls with borrowed buffers.
 
 use super::{Keep, Operation, Persistent, Request};
-use crate::communicator::{Communicator, Shared};
+use crate::communicator::{Communicator, LockedEngine};
 use crate::error::Error;
 use std::cell::RefCell;
 use std::marker::PhantomData;
@@ -20,7 +20,7 @@ pub struct Scope<'scope, 'env: 'scope> {
 
 /// Whose calls were started in a scope. They are completed when it ends; if it panics, they are ended.
 #[derive(Default)]
-struct Started(RefCell<Vec<Arc<Shared>>>);
+struct Started(RefCell<Vec<Arc<LockedEngine>>>);
 
 impl std::fmt::Debug for Started {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -61,7 +61,7 @@ impl Repeated<'_> {
     /// As [`Persistent::test`].
     ///
     /// # Errors
-    /// Those of [`Persistent::test`].
+    /// The errors of [`Persistent::test`].
     pub fn test(&mut self) -> Result<bool, Error> {
         self.call.test()
     }
@@ -69,7 +69,7 @@ impl Repeated<'_> {
     /// As [`Persistent::wait`].
     ///
     /// # Errors
-    /// Those of [`Persistent::wait`].
+    /// The errors of [`Persistent::wait`].
     pub fn wait(&mut self) -> Result<(), Error> {
         self.call.wait()
     }
@@ -119,7 +119,7 @@ impl<'scope> Scope<'scope, '_> {
     /// Prepares a call that is to be started again and again while the scope lasts, by [`Scope::restart`].
     ///
     /// # Errors
-    /// Those of [`Scope::start`].
+    /// The errors of [`Scope::start`].
     pub fn init(&'scope self, operation: Operation<'scope>) -> Result<Repeated<'scope>, Error> {
         let comm = self.comm.borrow();
         let call = Persistent::new(&comm, operation.resolve(&comm)?, Keep::new(()));
@@ -129,7 +129,7 @@ impl<'scope> Scope<'scope, '_> {
     /// Starts a prepared call.
     ///
     /// # Errors
-    /// Those of [`Persistent::start`].
+    /// The errors of [`Persistent::start`].
     ///
     /// ```
     /// use lineweave::{Operation, Operator};

@@ -13,7 +13,7 @@ macro_rules! in_place {
             $(#[$doc])*
             ///
             /// # Errors
-            /// Those of [`Communicator::start`].
+            /// The errors of [`Communicator::start`].
             pub fn $name<T, B>(&mut self, buffer: B $(, $argument: $type)*) -> Result<Request<B>, Error>
             where
                 T: Element,
@@ -32,7 +32,7 @@ macro_rules! from_to {
             $(#[$doc])*
             ///
             /// # Errors
-            /// Those of [`Communicator::start`].
+            /// The errors of [`Communicator::start`].
             pub fn $name<T, I, O>(
                 &mut self,
                 input: I,
@@ -252,7 +252,7 @@ impl Communicator {
     /// Starts [`Communicator::barrier`]: the request is over when every rank has started it.
     ///
     /// # Errors
-    /// Those of [`Communicator::start`].
+    /// The errors of [`Communicator::start`].
     ///
     /// ```
     /// lineweave::team::threads(2, |mut comm| {

@@ -39,7 +39,7 @@ pub enum Found {
         /// The number that was announced.
         number: u64,
     },
-    /// Nothing for it before the count has reached this.
+    /// Nothing for this rank before the count has reached this.
     Later(u64),
 }
 

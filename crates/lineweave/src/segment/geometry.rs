@@ -135,7 +135,7 @@ impl Geometry {
         pages(self.bank(BankClass::Large, LARGE_BANKS))
     }
 
-    /// Whether large banks are reserved when they are needed, and not before.
+    /// Returns whether large banks are reserved when they are needed, and not before.
     fn is_large(&self) -> bool {
         self.ranks > WHOLE
     }

@@ -22,7 +22,7 @@ pub const GONE: usize = 32;
 pub const SLEEPERS: usize = 40;
 /// Bytes of pages of rings for messages and of windows.
 pub const EXTRA: usize = 48;
-/// How often the stretch was taken again, its mark, and what its ranks leave behind: see `rest.rs`. Banks take a word each.
+/// How often the stretch was taken again, its mark, and what its ranks leave behind: see `reusable.rs`. Banks take a word each.
 pub const GENERATION: usize = 56;
 pub const MARK: usize = 57;
 pub const RESTS: usize = 58;
@@ -30,7 +30,7 @@ pub const SPOILT: usize = 59;
 pub const BASE: usize = 60;
 pub const COUNTERS: usize = 61;
 pub const BACKED: usize = 64;
-/// On the pool's first page alone: what is kept for communicators to come, see `idle.rs`.
+/// On the pool's first page alone: what is kept for communicators to come, see `free_extents.rs`.
 pub const IDLE_BYTES: usize = 136;
 pub const IDLE_TURN: usize = 137;
 pub const IDLE: usize = 256;

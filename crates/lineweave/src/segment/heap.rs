@@ -1,8 +1,7 @@
 //! The heap: memory for buffers that every rank of a communicator reaches where they lie.
 //!
-//! 1. The first allocation makes the heap: a stretch of the pool with far more addresses than there is memory. Each process maps
-//!    it once and as a whole, so that one comparison says whether an address lies in it, and an addition makes of what one
-//!    process says what another one reads ([`Heap::place`], [`Heap::at_place`]).
+//! 1. The first allocation makes the heap: one contiguous mapping in each process, with far more addresses than there is memory.
+//!    A range check tests membership; base + offset translates addresses between processes ([`Heap::place`], [`Heap::at_place`]).
 //! 2. The communicator's first rank decides where in it an allocation lies, and tells the others. It alone keeps the list
 //!    ([`Ledger`]), so nothing is locked.
 //! 3. An allocation is a head and a part for each rank. A rank reserves the pages of its own part, from the CPU it runs on,
@@ -12,7 +11,7 @@
 //! 5. The last rank that lets go of the heap gives back what is left of it.
 
 use super::map::{map_bytes, unmap, PAGE};
-use super::Pool;
+use super::TeamMemory;
 use crate::error::Error;
 use crate::memory::available_memory;
 use crate::near;
@@ -45,7 +44,7 @@ pub(crate) struct Heap {
     at: u64,
     span: usize,
     ranks: usize,
-    pool: Arc<Pool>,
+    pool: Arc<TeamMemory>,
 }
 
 // SAFETY: the mapping lives as long as the value. Words are atomics; all other bytes belong to parts, and a part to its owner,
@@ -59,7 +58,7 @@ impl Heap {
     ///
     /// # Errors
     /// [`Error::System`] when not even those can be mapped.
-    pub fn found(pool: &Arc<Pool>, ranks: usize, least: u64) -> Result<Arc<Heap>, Error> {
+    pub fn found(pool: &Arc<TeamMemory>, ranks: usize, least: u64) -> Result<Arc<Heap>, Error> {
         let total = available_memory(&Root::live()).total_bytes.unwrap_or(0);
         let least = least.saturating_mul(2).checked_next_power_of_two().unwrap_or(u64::MAX);
         let mut span = total.saturating_mul(ROOM).max(LEAST).max(least).checked_next_power_of_two();
@@ -83,7 +82,7 @@ impl Heap {
     ///
     /// # Errors
     /// [`Error::System`].
-    pub fn open(pool: &Arc<Pool>, at: u64, span: usize, ranks: usize) -> Result<Arc<Heap>, Error> {
+    pub fn open(pool: &Arc<TeamMemory>, at: u64, span: usize, ranks: usize) -> Result<Arc<Heap>, Error> {
         let mut heaps = pool.heaps();
         if let Some(heap) = heaps.get(&at).and_then(std::sync::Weak::upgrade) {
             return Ok(heap);
@@ -265,7 +264,7 @@ fn of_heap(refused: Error) -> Error {
 ///
 /// # Errors
 /// [`Error::Heap`].
-pub(crate) fn expect_memory(pool: &Pool, need: u64) -> Result<(), Error> {
+pub(crate) fn expect_memory(pool: &TeamMemory, need: u64) -> Result<(), Error> {
     let lacks = || available_memory(&Root::live()).available_bytes.is_some_and(|available| available < need);
     if lacks() {
         pool.release_kept();
@@ -366,7 +365,7 @@ mod tests {
             let error = Heap::open(&team.pool, at, span, 2).expect_err("not in the memory").to_string();
             assert!(error.contains("are not in its"), "{error}");
         }
-        let mut known = super::super::KnownHeaps::default();
+        let mut known = super::super::HeapRegistry::default();
         known.adopt(Arc::clone(&own.0));
         let place = known.place(own.heap().base.as_ptr());
         assert!(known.at_place(place, false, span).is_some() && known.at_place(place, true, span).is_some());

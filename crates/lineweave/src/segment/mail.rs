@@ -9,12 +9,12 @@ use lineweave_core::units::LINE;
 
 /// The ring for messages from one rank to another: where its counts and cells lie in a mapping.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Mail {
+pub(crate) struct P2pRing {
     start: *mut u8,
     cell_bytes: usize,
 }
 
-impl Mail {
+impl P2pRing {
     /// Cells sent.
     pub fn sent<'a>(self) -> &'a AtomicU64 {
         // SAFETY: a word of the segment, which whoever holds this keeps mapped, only ever used as an atomic.
@@ -27,7 +27,7 @@ impl Mail {
         unsafe { &*self.start.add(LINE).cast::<AtomicU64>() }
     }
 
-    /// Whether its pages are counted.
+    /// Returns whether its pages are counted.
     fn counted<'a>(self) -> &'a AtomicU64 {
         // SAFETY: as above, the word behind the first.
         unsafe { &*self.start.cast::<AtomicU64>().add(1) }
@@ -51,12 +51,12 @@ impl Segment {
     ///
     /// # Errors
     /// [`Error::Memory`].
-    pub(crate) fn claim_mail(&self, from: usize, to: usize) -> Result<Mail, Error> {
+    pub(crate) fn claim_mail(&self, from: usize, to: usize) -> Result<P2pRing, Error> {
         let (offset, len) = (self.geometry.mail(from, to), self.geometry.mail_bytes());
         self.reserve(offset, len)?;
         // SAFETY: within the mapping by construction of the geometry.
         let start = unsafe { self.base().add(offset) };
-        let mail = Mail { start, cell_bytes: self.geometry.mail_cell() };
+        let mail = P2pRing { start, cell_bytes: self.geometry.mail_cell() };
         // Relaxed: nothing is read because of it. Both sides come here.
         if mail.counted().swap(1, Ordering::Relaxed) == 0 {
             self.count(len);

@@ -24,12 +24,12 @@ pub(crate) struct Mapped {
 const _: () = assert!(SMALL_BANKS <= u64::BITS as usize, "a bit for each small bank");
 
 impl Mapped {
-    /// Nothing is.
+    /// Nothing is mapped.
     pub const NONE: Mapped = Mapped { small: 0, large: [0; LARGE_BANKS] };
     /// Everything is.
     pub const ALL: Mapped = Mapped { small: u64::MAX, large: [usize::MAX; LARGE_BANKS] };
 
-    /// Whether a run that uses a bank up to `end` finds it mapped.
+    /// Returns whether a run that uses a bank up to `end` finds it mapped.
     #[inline(always)]
     pub fn covers(&self, class: BankClass, bank: u64, end: usize) -> bool {
         match class {

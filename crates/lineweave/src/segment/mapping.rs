@@ -63,7 +63,7 @@ impl Drop for Mapping {
 }
 
 /// Mappings that stay when nobody uses them, since their memory may be taken again.
-const KEPT: usize = super::idle::PLACES;
+const KEPT: usize = super::free_extents::PLACES;
 
 /// What a process has mapped, by where it begins: ranks of one process share it.
 #[derive(Debug, Default)]

@@ -13,26 +13,26 @@
 //! Behind it are the records that processes of the team keep for each other (`records.rs`). Buffers that ranks share lie further on in it too, in heaps (`heap.rs`).
 //!
 //! Communicators that are made from a team have segments of the same form, without a blob, further on in the same memfd
-//! ([`Pool`]). Their pages are reserved bank by bank, as plans need them. Rings for messages and windows take pages when they
+//! ([`TeamMemory`]). Their pages are reserved bank by bank, as plans need them. Rings for messages and windows take pages when they
 //! are used, in every segment.
 
 // For tests/loom.rs.
 #[doc(hidden)]
 pub mod announce;
-mod board;
+mod record_table;
 mod geometry;
 mod heap;
 // For tests/loom.rs.
 #[doc(hidden)]
-pub mod idle;
-mod known;
+pub mod free_extents;
+mod heap_registry;
 mod mail;
 mod map;
 mod mapping;
 mod mapped;
-mod pool;
+mod team_memory;
 mod records;
-mod rest;
+mod reusable;
 mod words;
 mod header;
 mod header_words;
@@ -41,18 +41,18 @@ mod observe;
 mod visit;
 mod within;
 
-use board::Board;
-pub(crate) use board::Name;
 pub use geometry::{BankClass, Geometry, Zones, COUNTER_BYTES};
 pub(crate) use heap::{expect_memory, parts, too_large, Heap, Ledger, Part, RankHeap};
-pub(crate) use known::{far, KnownHeaps};
-pub(crate) use mail::Mail;
+pub(crate) use heap_registry::{far, HeapRegistry};
+pub(crate) use mail::P2pRing;
 pub(crate) use mapped::Mapped;
 pub use note::{Awaited, Setup, WaitNote};
 pub use observe::{Observed, ObservedRank};
-pub use pool::Pool;
+pub(crate) use record_table::RecordId;
+use record_table::RecordTable;
 pub(crate) use records::Seen;
-pub(crate) use rest::Rest;
+pub(crate) use reusable::ReusableState;
+pub use team_memory::TeamMemory;
 pub(crate) use visit::Unwinding;
 pub use words::RankState;
 
@@ -84,7 +84,7 @@ const MAGIC: u64 = u64::from_le_bytes(*b"lineweav");
 pub struct Segment {
     mapping: Arc<Mapping>,
     geometry: Geometry,
-    pool: Arc<Pool>,
+    pool: Arc<TeamMemory>,
     /// Where it begins in the pool.
     at: u64,
     /// Which ranks are threads of this process. Kept here: what other processes can write proves nothing about addresses.
@@ -107,20 +107,20 @@ impl Segment {
         if let Some(available) = memory.available_bytes.filter(|&a| a < need) {
             return Err(Error::Memory { need, available, source_of_limit: memory.to_string() });
         }
-        pool::expect_room_in_files((total + Board::BYTES) as u64, "the team's memory")?;
+        team_memory::expect_room_in_files((total + RecordTable::BYTES) as u64, "the team's memory")?;
         let fd = rustix::fs::memfd_create(MEMFD_NAME, MemfdFlags::ALLOW_SEALING | MemfdFlags::CLOEXEC)
             .map_err(|e| Error::system("memfd_create for the team's memory", e, no_memfd(e)))?;
-        let (board, end) = (total as u64, (total + Board::BYTES) as u64);
+        let (board, end) = (total as u64, (total + RecordTable::BYTES) as u64);
         rustix::fs::ftruncate(&fd, end)
             .map_err(|e| Error::system(format!("ftruncate of the team's memory to {end} bytes"), e, ""))?;
         // Nobody can shrink it under a reader: that would be a SIGBUS. It grows with the communicators.
         let seals = SealFlags::SHRINK | SealFlags::SEAL;
         rustix::fs::fcntl_add_seals(&fd, seals)
             .map_err(|e| Error::system("sealing the team's memory (fcntl)", e, ""))?;
-        let segment = Segment::map(Pool::new(fd)?, geometry)?;
+        let segment = Segment::map(TeamMemory::new(fd)?, geometry)?;
         segment.keep_near();
         segment.reserve(0, geometry.areas_start())?;
-        segment.pool.reserve(board, Board::INDEX, geometry.reserved())?;
+        segment.pool.reserve(board, RecordTable::INDEX, geometry.reserved())?;
         // Relaxed: published by the store of the magic below.
         segment.header(header_words::BOARD).store(board, Ordering::Relaxed);
         // Relaxed: as above.
@@ -185,15 +185,15 @@ impl Segment {
         // SAFETY: mapped above and not used after this.
         unsafe { unmap(probe, PAGE) };
         let geometry = header::read(&words, size as u64)?;
-        Segment::map(Pool::new(fd)?, geometry)
+        Segment::map(TeamMemory::new(fd)?, geometry)
     }
 
-    fn map(pool: Pool, geometry: Geometry) -> Result<Segment, Error> {
+    fn map(pool: TeamMemory, geometry: Geometry) -> Result<Segment, Error> {
         let mapping = Arc::new(Mapping::new(pool.fd(), 0, geometry.total())?);
         Ok(Segment::of(&Arc::new(pool), 0, geometry, mapping))
     }
 
-    fn of(pool: &Arc<Pool>, at: u64, geometry: Geometry, mapping: Arc<Mapping>) -> Segment {
+    fn of(pool: &Arc<TeamMemory>, at: u64, geometry: Geometry, mapping: Arc<Mapping>) -> Segment {
         let here = (0..geometry.ranks).map(|_| AtomicBool::new(false)).collect();
         Segment { mapping, geometry, pool: Arc::clone(pool), at, here }
     }
@@ -245,20 +245,20 @@ impl Segment {
         self.here[rank].store(true, Ordering::Relaxed);
     }
 
-    /// Whether a rank is a thread of this process, so that its addresses are this one's.
+    /// Returns whether a rank is a thread of this process, so that its addresses are this one's.
     pub fn is_here(&self, rank: usize) -> bool {
         // Relaxed: only used after the join, which orders it.
         self.here[rank].load(Ordering::Relaxed)
     }
 
-    /// Whether it belongs to the process that this one was forked from.
+    /// Returns whether it belongs to the process that this one was forked from.
     #[inline(always)]
     pub fn is_inherited(&self) -> bool {
         self.pool.is_inherited()
     }
 
     /// The memory that this segment is a stretch of.
-    pub fn pool(&self) -> &Arc<Pool> {
+    pub fn pool(&self) -> &Arc<TeamMemory> {
         &self.pool
     }
 

@@ -101,6 +101,12 @@ impl Segment {
         word(SINCE).store(since_ns.max(1), Ordering::Relaxed);
     }
 
+    /// Returns whether `rank` has said that it waits.
+    pub(crate) fn is_noted(&self, rank: usize) -> bool {
+        // Relaxed: read for a message.
+        self.control(rank, control::NOTE + SINCE).load(Ordering::Relaxed) != 0
+    }
+
     /// Says that `rank` waits no longer.
     pub(crate) fn clear_wait(&self, rank: usize) {
         // Relaxed: as above.

@@ -21,7 +21,7 @@ pub struct Observed {
     pub idle_bytes: u64,
     /// The rank whose loss ended it.
     pub failed: Option<(usize, Loss)>,
-    /// Whether every rank has left.
+    /// True if every rank has left.
     pub over: bool,
     /// Every rank.
     pub ranks: Vec<ObservedRank>,
@@ -30,9 +30,9 @@ pub struct Observed {
 /// A rank as it is at the moment.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ObservedRank {
-    /// Its state.
+    /// The rank's state.
     pub state: RankState,
-    /// Its process, 0 before it joined.
+    /// The rank's process id, 0 before it joined.
     pub pid: u32,
     /// The thread that joined.
     pub thread: u32,
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn a_team_is_read_from_outside() {
-        let segment = Segment::create(3, 4096, b"charter").unwrap();
+        let segment = Segment::create(3, 4096, b"configuration").unwrap();
         segment.claim(1).unwrap();
         segment.join(1, 1, true);
         segment.note_wait(1, 77, 12, Awaited::Rank(0), "reduce-scatter");

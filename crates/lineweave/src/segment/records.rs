@@ -13,8 +13,8 @@
 //! Nobody depends on a record: who finds none, finds the cell taken, or would wait for a process that has ended, finds out by itself. So a
 //! rank that dies while others wait for its record costs them that time and nothing else.
 
-use super::board::{is_being_made, mark, Board, Name, CELLS, HEAD, INDEX, SLEEPERS, WORDS};
-use super::Pool;
+use super::record_table::{is_being_made, mark, RecordId, RecordTable, CELLS, HEAD, INDEX, SLEEPERS, WORDS};
+use super::TeamMemory;
 use crate::flag::{self, WakeFence};
 use crate::sync::{fence, Ordering};
 use crate::wait;
@@ -28,28 +28,28 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What comes of looking for a record.
 pub(crate) enum Seen<'a> {
-    /// It is there.
+    /// The record exists.
     Found(Vec<u64>),
-    /// This one is to make it.
+    /// The caller is to make the record.
     Mine(Claim<'a>),
-    /// It is not to be had.
+    /// The record cannot be had.
     Nothing,
 }
 
 /// The right to make a record, and the duty: others wait for it.
 pub(crate) struct Claim<'a> {
-    pool: &'a Pool,
-    board: &'a Board,
+    pool: &'a TeamMemory,
+    board: &'a RecordTable,
     cell: usize,
     word: u64,
-    name: Name,
+    name: RecordId,
     order: WakeFence,
 }
 
 /// The low half: a name's mark, which is never 0, and a bit for a record that is being made. Futexes compare this half.
-impl Pool {
+impl TeamMemory {
     /// Looks for a record, waits for it with the others of so many `ranks` if somebody is making it, or has this process make it.
-    pub(crate) fn await_record(&self, name: Name, order: WakeFence, ranks: usize) -> Seen<'_> {
+    pub(crate) fn await_record(&self, name: RecordId, order: WakeFence, ranks: usize) -> Seen<'_> {
         let Some(board) = self.board() else { return Seen::Nothing };
         let cell = name[1] as usize % CELLS;
         let state = board.state(cell);
@@ -124,20 +124,20 @@ mod tests {
     const ORDER: WakeFence = WakeFence::Full;
 
     /// Two processes' views of one team's memory.
-    fn views() -> [Arc<Pool>; 2] {
+    fn views() -> [Arc<TeamMemory>; 2] {
         let one = Segment::create(2, 4096, b"").unwrap();
         let other = Segment::attach(rustix::io::dup(one.fd()).unwrap()).unwrap();
         [one, other].map(|segment| Arc::clone(segment.pool()))
     }
 
-    fn claim(pool: &Pool, name: Name) -> Claim<'_> {
+    fn claim(pool: &TeamMemory, name: RecordId) -> Claim<'_> {
         match pool.await_record(name, ORDER, 2) {
             Seen::Mine(claim) => claim,
             Seen::Found(_) | Seen::Nothing => panic!("nobody has this record"),
         }
     }
 
-    fn found(pool: &Pool, name: Name) -> Option<Vec<u64>> {
+    fn found(pool: &TeamMemory, name: RecordId) -> Option<Vec<u64>> {
         match pool.await_record(name, ORDER, 2) {
             Seen::Found(record) => Some(record),
             Seen::Mine(_) | Seen::Nothing => None,

@@ -23,7 +23,7 @@ use super::Segment;
 use crate::error::Loss;
 use crate::flag::WakeFence;
 use crate::process::{self, How};
-use crate::sync::{compiler_fence, fence, membarrier, yield_now, Ordering};
+use crate::sync::{self, compiler_fence, fence, membarrier, yield_now, Ordering};
 use rustix::process::{Pid, Signal};
 use std::time::Duration;
 
@@ -96,12 +96,12 @@ impl Segment {
                     }
                     self.end_stopped(other);
                 }
-                std::thread::sleep(NAP);
+                sync::sleep(NAP);
             }
         }
     }
 
-    /// Whether the process of a rank has ended.
+    /// Returns whether the process of a rank has ended.
     fn has_ended(&self, rank: usize) -> bool {
         let pid = self.pid(rank);
         pid != std::process::id() && matches!(process::state(pid), None | Some('Z' | 'X'))

@@ -1,6 +1,6 @@
 //! Segments of communicators, further on in a team's memory: making one, and opening it.
 
-use super::{say_failed, Geometry, Mapped, Pool, Segment};
+use super::{say_failed, Geometry, Mapped, Segment, TeamMemory};
 use crate::error::Error;
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ impl Segment {
     pub(crate) fn found(&self, ranks: usize, mark: u64) -> Result<Arc<Segment>, Error> {
         let geometry = Geometry::new(ranks, self.geometry.box_bytes, 0);
         if let Some(at) = self.pool.take_kept(mark, geometry.total()) {
-            let opened = Pool::open(&self.pool, at, geometry, true);
+            let opened = TeamMemory::open(&self.pool, at, geometry, true);
             return opened.inspect_err(|_| self.pool.release(at, geometry.total()));
         }
         let at = self.pool.take(geometry.total())?;
@@ -30,13 +30,13 @@ impl Segment {
     /// # Errors
     /// [`Error::System`] when it cannot be mapped.
     pub(crate) fn open(&self, at: u64, ranks: usize) -> Result<Arc<Segment>, Error> {
-        Pool::open(&self.pool, at, Geometry::new(ranks, self.geometry.box_bytes, 0), false)
+        TeamMemory::open(&self.pool, at, Geometry::new(ranks, self.geometry.box_bytes, 0), false)
     }
 
     /// [`Segment::open`] as `rank` of those that will use it. They find it failed when this rank cannot map it.
     ///
     /// # Errors
-    /// Those of [`Segment::open`].
+    /// The errors of [`Segment::open`].
     pub(crate) fn open_as(&self, rank: usize, at: u64, ranks: usize) -> Result<Arc<Segment>, Error> {
         self.open(at, ranks).inspect_err(|_| say_failed(self.fd(), at, rank))
     }

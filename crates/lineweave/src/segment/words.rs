@@ -4,8 +4,8 @@ use super::geometry::BankClass;
 use super::header_words as header;
 use super::map::PAGE;
 use super::{announce, Segment};
-use crate::called::{self, Called};
 use crate::error::Loss;
+use crate::signature::{self, CallSignature};
 use crate::sync::{AtomicU64, Ordering};
 
 /// Words of a rank's control page; each group on a line of its own.
@@ -15,6 +15,8 @@ pub(super) mod control {
     pub const PID: usize = 16;
     pub const STATE: usize = 17;
     pub const THREAD: usize = 18;
+    /// The rank's number in the team plus 1; 0 where it is the same.
+    pub const IN_TEAM: usize = 19;
     pub const SEQUENCE: usize = 24;
     pub const CHECK: usize = 32;
     pub const RESERVED: usize = 48;
@@ -30,10 +32,10 @@ pub(super) mod control {
     pub const PUBLISHED: usize = 136;
     /// See `visit.rs`.
     pub const VISITING: usize = 144;
-    /// See `called.rs`: two words for each call that is kept.
+    /// See `signature.rs`: two words for each call that is kept.
     pub const CALLED: usize = 192;
     /// All words up to here may be used.
-    pub const WORDS: usize = CALLED + 2 * crate::called::SLOTS as usize;
+    pub const WORDS: usize = CALLED + 2 * crate::signature::SLOTS as usize;
 }
 
 /// State of a rank as its peers see it.
@@ -126,20 +128,20 @@ impl Segment {
 
     /// Where `rank` keeps the words of its call number `number`.
     #[inline(always)]
-    pub(crate) fn called_words(&self, rank: usize, number: u64) -> [&AtomicU64; 2] {
-        let slot = control::CALLED + 2 * (number % called::SLOTS) as usize;
+    pub(crate) fn signature_words(&self, rank: usize, number: u64) -> [&AtomicU64; 2] {
+        let slot = control::CALLED + 2 * (number % signature::SLOTS) as usize;
         [self.control(rank, slot), self.control(rank, slot + 1)]
     }
 
     /// What `rank` called as its call number `number`, if it has come to it, and not to many others since.
-    pub(crate) fn called(&self, rank: usize, number: u64) -> Option<Called> {
-        let [what, bytes] = self.called_words(rank, number);
+    pub(crate) fn signature(&self, rank: usize, number: u64) -> Option<CallSignature> {
+        let [what, bytes] = self.signature_words(rank, number);
         // SYNC: called
         let words = [what.load(Ordering::Acquire), bytes.load(Ordering::Acquire)];
         // Relaxed: who began to write the words of a later call has stored its number before them.
         let last = self.sequence(rank).load(Ordering::Relaxed);
-        let kept = number > 0 && last >= number && last - number < called::SLOTS;
-        Called::of_words(words, number).filter(|_| kept)
+        let kept = number > 0 && last >= number && last - number < signature::SLOTS;
+        CallSignature::of_words(words, number).filter(|_| kept)
     }
 
     /// Where `rank` says how its buffers are, for the question number `turn`.
@@ -174,6 +176,28 @@ impl Segment {
         self.control(rank, control::PID).load(Ordering::Relaxed) as u32
     }
 
+    /// Says which rank of the team this one is.
+    pub(crate) fn set_in_team(&self, rank: usize, in_team: usize) {
+        // Relaxed: published by the count of those who have joined.
+        self.control(rank, control::IN_TEAM).store(in_team as u64 + 1, Ordering::Relaxed);
+    }
+
+    /// Which rank of the team a rank is.
+    pub(crate) fn in_team(&self, rank: usize) -> usize {
+        // Relaxed: read for a message.
+        match self.control(rank, control::IN_TEAM).load(Ordering::Relaxed) {
+            0 => rank,
+            number => number as usize - 1,
+        }
+    }
+
+    /// Has a rank be in another process.
+    #[cfg(test)]
+    pub(crate) fn set_pid(&self, rank: usize, pid: u32) {
+        // Relaxed: a test's own.
+        self.control(rank, control::PID).store(u64::from(pid), Ordering::Relaxed);
+    }
+
     /// The state of a rank.
     pub(crate) fn state(&self, rank: usize) -> RankState {
         // SYNC: rank-state
@@ -205,7 +229,7 @@ impl Segment {
         self.set_state(rank, RankState::Active);
     }
 
-    /// Whether `rank` has said so. Asked by a system call, because there may be no memory for the page, and nothing could be touched there.
+    /// Returns whether `rank` has said so. Asked by a system call, because there may be no memory for the page, and nothing could be touched there.
     pub(crate) fn has_signed(&self, rank: usize) -> bool {
         let area = self.geometry.areas_start() + rank * self.geometry.area();
         let mut state = [0; 8];
@@ -245,7 +269,7 @@ impl Segment {
         self.header(header::TRIED).load(Ordering::Acquire) as usize
     }
 
-    /// Whether all ranks reach the memory of all others; of use once all have tried.
+    /// Returns whether all ranks reach the memory of all others; of use once all have tried.
     pub(crate) fn none_shut(&self) -> bool {
         // Relaxed: read after everybody's try was seen.
         self.header(header::SHUT).load(Ordering::Relaxed) == 0
@@ -266,7 +290,7 @@ impl Segment {
         self.header(header::JOINED).load(Ordering::Acquire) as usize
     }
 
-    /// Whether every rank that joined can use `membarrier`.
+    /// Returns whether every rank that joined can use `membarrier`.
     pub(crate) fn all_able(&self) -> bool {
         // Relaxed: read after everybody's join was seen.
         self.header(header::UNABLE).load(Ordering::Relaxed) == 0

@@ -10,6 +10,7 @@ pub use table::VARIABLES;
 pub use values::{Attach, Bind, Forced, Wait};
 
 use crate::topology::Source;
+use lineweave_core::names::nearest;
 use serde::Serialize;
 use std::fmt;
 use std::path::PathBuf;
@@ -19,9 +20,17 @@ use thiserror::Error;
 /// What every variable's name begins with.
 pub const PREFIX: &str = "LINEWEAVE_";
 
-/// Set by whoever starts a rank, not by a person: see `team::from_environment`.
-pub const LAUNCHERS: [&str; 4] =
-    ["LINEWEAVE_TEAM_FD", "LINEWEAVE_RANK", "LINEWEAVE_MPI_REPORT", "LINEWEAVE_MPI_LINK"];
+/// Set by whoever starts a rank, not by a person: see `team::from_environment`, and `mpi/chooser` for the last two.
+pub const LAUNCHERS: [&str; 8] = [
+    "LINEWEAVE_TEAM_FD",
+    "LINEWEAVE_RANK",
+    "LINEWEAVE_MPI_REPORT",
+    "LINEWEAVE_MPI_LINK",
+    "LINEWEAVE_MPI_SPAWN",
+    "LINEWEAVE_RUN_COMMAND",
+    "LINEWEAVE_RUN_SEEN",
+    "LINEWEAVE_NODE",
+];
 
 /// One environment variable.
 #[derive(Clone, Copy, Debug)]
@@ -69,7 +78,7 @@ impl fmt::Display for Origin {
 pub struct Row {
     /// The variable.
     pub name: &'static str,
-    /// Its value, as given.
+    /// The value, as given.
     pub value: String,
     /// Where the value came from.
     pub origin: Origin,
@@ -90,9 +99,9 @@ pub struct Settings {
     pub topology: Source,
     /// Capacity of a large bank of a rank, in bytes.
     pub box_bytes: usize,
-    /// Whether ranks compare what they were called with.
+    /// True if ranks compare what they were called with.
     pub check: bool,
-    /// Whether results have the same bits whatever algorithm, box size and placement.
+    /// True if results have the same bits whatever algorithm, box size and placement.
     pub reproducible: bool,
     /// Where ranks are pinned.
     pub bind: Bind,
@@ -100,11 +109,11 @@ pub struct Settings {
     pub timeout: Option<Duration>,
     /// How long a rank may be stopped while others wait for it.
     pub stop_timeout: Option<Duration>,
-    /// Whether processes copy out of each other's memory.
+    /// When processes copy out of each other's memory.
     pub attach: Attach,
-    /// Whether choices, proofs and what the profile says are kept for later programs.
+    /// True if choices, proofs and what the profile says are kept for later programs.
     pub keep_plans: bool,
-    /// Whether a helper thread carries started calls on.
+    /// True if a helper thread carries started calls on.
     pub progress_thread: bool,
     /// Algorithms to use whatever the model says.
     pub algorithms: Vec<Forced>,
@@ -114,14 +123,16 @@ pub struct Settings {
     pub rows: Vec<Row>,
 }
 
-/// What `lineweave run` does.
+/// What holds for programs that `lineweave run` starts, and for others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Run {
-    /// Whether nothing is to be said under MPI.
+    /// True if nothing is to be said under MPI.
     pub quiet: bool,
-    /// Whether it takes over barriers of OpenMP.
+    /// True if it takes over barriers of OpenMP.
     pub openmp: bool,
+    /// True if a profile that a setting names is set aside where it cannot be used, as one of the cache is.
+    pub profile_optional: bool,
 }
 
 impl Default for Settings {
@@ -148,7 +159,7 @@ impl Default for Settings {
             keep_plans: true,
             progress_thread: false,
             algorithms: Vec::new(),
-            run: Run { quiet: false, openmp: true },
+            run: Run { quiet: false, openmp: true, profile_optional: false },
             rows: VARIABLES.iter().map(row).collect(),
         }
     }
@@ -161,7 +172,7 @@ impl Default for Settings {
 pub struct SettingError {
     /// The variable.
     pub name: &'static str,
-    /// Its value.
+    /// The value.
     pub value: String,
     /// What it takes.
     pub expected: &'static str,
@@ -245,42 +256,30 @@ impl Settings {
             }
             (variable.set)(&mut settings, trimmed).map_err(|found| SettingError {
                 name: variable.name,
-                value: value.clone(),
+                value: shortened(&value),
                 expected: variable.values,
-                found,
+                found: shortened(&found),
                 default: variable.default,
             })?;
             settings.rows[index].value = trimmed.to_owned();
             settings.rows[index].origin = Origin::Environment;
         }
         warnings.extend(ours.into_iter().map(|(name, _)| {
-            let nearest = nearest(&name);
-            Warning::Unknown { name, nearest }
+            let nearest =
+                nearest(&name, VARIABLES.iter().map(|v| v.name)).map_or(PREFIX, |(nearest, _)| nearest);
+            Warning::Unknown { name: shortened(&name), nearest }
         }));
         Ok((settings, warnings))
     }
 }
 
-/// The known name with the fewest letters to change.
-fn nearest(name: &str) -> &'static str {
-    let nearest = VARIABLES.iter().min_by_key(|v| edits(name, v.name));
-    nearest.map_or(PREFIX, |v| v.name)
-}
-
-/// Levenshtein's distance.
-fn edits(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, &y) in b.iter().enumerate() {
-            let change = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
-        }
+/// A value as it is repeated in messages: its beginning, where somebody set a whole file.
+fn shortened(text: &str) -> String {
+    const SHOWN: usize = 200;
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}... ({} bytes)", &text[..end], text.len()),
+        None => text.to_owned(),
     }
-    row[b.len()]
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 const CHECK: &str = if cfg!(debug_assertions) { "1" } else { "0" };
 
 /// The table.
-pub const VARIABLES: [Variable; 20] = [
+pub const VARIABLES: [Variable; 21] = [
     Variable {
         name: "LINEWEAVE_WAIT",
         values: "spin, yield, sleep or auto",
@@ -25,6 +25,13 @@ pub const VARIABLES: [Variable; 20] = [
             s.profile = Some(PathBuf::from(text));
             Ok(())
         },
+    },
+    Variable {
+        name: "LINEWEAVE_PROFILE_OPTIONAL",
+        values: "0 or 1",
+        default: "0",
+        about: "what LINEWEAVE_PROFILE names is set aside with one line where it cannot be used, instead of an error",
+        set: |s, text| values::switch(text).map(|v| s.run.profile_optional = v),
     },
     Variable {
         name: "LINEWEAVE_KEEP_PLANS",
@@ -102,7 +109,7 @@ pub const VARIABLES: [Variable; 20] = [
     Variable {
         name: "LINEWEAVE_ALGORITHM",
         values: "collective=algorithm parameter=value ... by SIZE, or algorithm(parameter=value,...), as it is printed; several \
-                 separated by `;`, such as `barrier=exchange(layout=paired);bcast=tree degrees=2,2,1 by 4 KiB`",
+                 separated by `;`, such as `barrier=exchange(layout=paired);reduce=tree degrees=2,2,1 by 4 KiB`",
         default: "chosen by the model",
         about: "algorithms to use whatever the model says",
         set: |s, text| values::forced(text).map(|v| s.algorithms = v),
@@ -111,7 +118,7 @@ pub const VARIABLES: [Variable; 20] = [
         name: "LINEWEAVE_QUIET",
         values: "0 or 1",
         default: "0",
-        about: "under MPI and OpenMP: say nothing, also at the end",
+        about: "under MPI and OpenMP: say nothing, also at the end; anywhere: nothing of kept files that are set aside",
         set: |s, text| values::switch(text).map(|v| s.run.quiet = v),
     },
     Variable {
@@ -146,7 +153,7 @@ pub const VARIABLES: [Variable; 20] = [
     Variable {
         name: "LINEWEAVE_MPI_AFTER",
         values: "a number of calls",
-        default: "4",
+        default: "as long as a team costs, 4 or more",
         about: "under MPI: collectives on a communicator that pass before it gets a team",
         set: |_, text| values::number(text).map(|_| ()),
     },

@@ -86,7 +86,7 @@ impl PartialEq for Forced {
     }
 }
 
-/// Whether large messages are copied between processes by cross-memory attach.
+/// When large messages are copied between processes by cross-memory attach.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -154,7 +154,7 @@ pub(super) fn timeout(text: &str) -> Result<Option<Duration>, String> {
     }
 }
 
-/// Forced algorithms: `barrier=exchange(layout=paired);bcast=tree degrees=2,2,1 by 4 KiB`, or `bcast/tree ...` as a listing has it.
+/// Forced algorithms: `barrier=exchange(layout=paired);reduce=tree degrees=2,2,1 by 4 KiB`, or `reduce/tree ...` as a listing has it.
 pub(super) fn forced(text: &str) -> Result<Vec<Forced>, String> {
     let mut all: Vec<Forced> = Vec::new();
     for (_, part) in spec::parts(text, &[';']) {

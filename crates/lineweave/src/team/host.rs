@@ -1,6 +1,6 @@
 //! Teams of processes that come to a host, each when it likes.
 
-use super::door::{ask, reach, Answer, Clock, Door, Hello};
+use super::rendezvous::{ask, reach, Clock, JoinReply, JoinRequest, RendezvousSocket};
 use super::{Team, PATIENCE};
 use crate::communicator::Communicator;
 use crate::error::Error;
@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 /// # Ok::<(), lineweave::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct Host(Door);
+pub struct Host(RendezvousSocket);
 
 impl Host {
     /// Listens at a path or at an abstract `@name`.
@@ -38,7 +38,7 @@ impl Host {
             let what = format!("listening at `{name}`");
             Error::system(what, "the name is taken", "; choose one that is not in use")
         };
-        Ok(Host(Door::open(name)?.ok_or_else(taken)?))
+        Ok(Host(RendezvousSocket::open(name)?.ok_or_else(taken)?))
     }
 
     /// Hands every rank but those in `taken` to the first that ask, and returns when none is left.
@@ -49,20 +49,34 @@ impl Host {
     /// # Errors
     /// [`Error::System`] when the socket fails.
     pub fn serve(&self, team: &Team, taken: &[usize]) -> Result<(), Error> {
-        self.serve_until(team, taken, None).map(drop)
+        self.serve_until(team, taken, None, &mut || Ok(())).map(drop)
     }
 
     /// [`Host::serve`], for at most `patience`; returns the ranks that nobody has asked for by then.
     ///
     /// # Errors
-    /// Those of [`Host::serve`].
+    /// The errors of [`Host::serve`].
     pub fn serve_within(
         &self,
         team: &Team,
         taken: &[usize],
         patience: Duration,
     ) -> Result<Vec<usize>, Error> {
-        self.serve_until(team, taken, Some(patience))
+        self.serve_until(team, taken, Some(patience), &mut || Ok(()))
+    }
+
+    /// [`Host::serve_within`], while `go_on` says so: it is asked at least 20 times a second, and its error ends the wait.
+    ///
+    /// # Errors
+    /// The errors of [`Host::serve`], and that of `go_on`.
+    pub fn serve_while(
+        &self,
+        team: &Team,
+        taken: &[usize],
+        patience: Duration,
+        go_on: &mut dyn FnMut() -> Result<(), Error>,
+    ) -> Result<Vec<usize>, Error> {
+        self.serve_until(team, taken, Some(patience), go_on)
     }
 
     fn serve_until(
@@ -70,15 +84,17 @@ impl Host {
         team: &Team,
         taken: &[usize],
         patience: Option<Duration>,
+        go_on: &mut dyn FnMut() -> Result<(), Error>,
     ) -> Result<Vec<usize>, Error> {
         let ranks = team.segment.ranks();
         let mut free: Vec<usize> = (0..ranks).filter(|r| !taken.contains(r)).collect();
-        let mut go_on = || Ok(());
-        let (mut hall, mut clock) = (self.0.hall(), Clock::new(patience, &mut go_on));
+        let (mut pending, mut clock) = (self.0.pending(), Clock::new(patience, go_on));
         while !free.is_empty() {
-            let seat = |hello: &Hello| free.iter().position(|&r| hello.rank.is_none_or(|wanted| wanted == r));
-            let Some((guest, i)) = hall.next_seated(ranks, &mut clock, seat)? else { break };
-            if guest.answer(Answer::Welcome(free[i]), Some(team.descriptor()))? {
+            let seat = |request: &JoinRequest| {
+                free.iter().position(|&r| request.rank.is_none_or(|wanted| wanted == r))
+            };
+            let Some((connection, i)) = pending.next_seated(ranks, &mut clock, seat)? else { break };
+            if connection.answer(JoinReply::Welcome(free[i]), Some(team.descriptor()))? {
                 free.remove(i);
             }
         }
@@ -99,8 +115,21 @@ pub fn connect(name: &str, rank: Option<usize>) -> Result<Communicator, Error> {
 /// [`connect`], where the host may not listen yet: tries for `patience`.
 ///
 /// # Errors
-/// Those of [`connect`].
+/// The errors of [`connect`].
 pub fn connect_within(name: &str, rank: Option<usize>, patience: Duration) -> Result<Communicator, Error> {
+    connect_while(name, rank, patience, &mut || Ok(()))
+}
+
+/// [`connect_within`], while `go_on` says so: it is asked at least 20 times a second, and its error ends the wait.
+///
+/// # Errors
+/// The errors of [`connect`], and that of `go_on`.
+pub fn connect_while(
+    name: &str,
+    rank: Option<usize>,
+    patience: Duration,
+    go_on: &mut dyn FnMut() -> Result<(), Error>,
+) -> Result<Communicator, Error> {
     let start = Instant::now();
     let socket = loop {
         let e = match reach(name)? {
@@ -112,8 +141,13 @@ pub fn connect_within(name: &str, rank: Option<usize>, patience: Duration) -> Re
             let what = format!("joining the team at `{name}`");
             return Err(Error::system(what, e, "; is its host running?"));
         }
-        std::thread::sleep(Duration::from_millis(1));
+        go_on()?;
+        crate::sync::sleep(Duration::from_millis(1));
     };
-    let mut go_on = || Ok(());
-    ask(name, &socket, &Hello { rank, ..Hello::default() }, &mut Clock::new(Some(PATIENCE), &mut go_on))
+    ask(
+        name,
+        &socket,
+        &JoinRequest { rank, ..JoinRequest::default() },
+        &mut Clock::new(Some(PATIENCE), go_on),
+    )
 }

@@ -1,16 +1,18 @@
 //! Teams of processes that were started by somebody else and know a name in common.
 //!
-//! 1. Every rank tries to open the door at the name (`door.rs`). Who can is the host; the others connect to it.
+//! 1. Every rank tries to open the door at the name (`socket.rs`). Who can is the host; the others connect to it.
 //! 2. The host refuses who does not fit, and lets the others wait.
 //! 3. When all have come, the host decides who sits where, makes the segment, and answers each with its rank.
 //! 4. All join.
 //!
 //! That they can reach one Unix socket proves that they share a kernel; no launcher's word is needed for it.
 
-use super::door::{absent, ask, reach, Answer, Clock, Door, Guest, Hello};
-use super::{Charter, Team};
-use crate::charter::ground;
+use super::rendezvous::{
+    absent, ask, is_apart, reach, Clock, Connection, JoinReply, JoinRequest, RendezvousSocket,
+};
+use super::{Team, TeamConfig};
 use crate::communicator::Communicator;
+use crate::config::ground;
 use crate::cpus::UsableCpus;
 use crate::error::{Error, Loss};
 use crate::segment::MAX_RANKS;
@@ -67,15 +69,15 @@ pub fn meet(
     }
     let mut clock = Clock::new(Some(patience), look);
     loop {
-        if let Some(door) = Door::open(meeting.name)? {
-            let (team, rank) = host(meeting, &door, &mut clock)?;
+        if let Some(socket) = RendezvousSocket::open(meeting.name)? {
+            let (team, rank) = host(meeting, &socket, &mut clock)?;
             // The name is free again when all have been answered.
-            drop(door);
+            drop(socket);
             return team.join(rank);
         }
         // Who has opened the door and does not listen yet, or is gone by now, is not reached.
         if let Ok(socket) = reach(meeting.name)? {
-            return ask(meeting.name, &socket, &Hello::own(Some(ranks), rank), &mut clock);
+            return ask(meeting.name, &socket, &JoinRequest::own(Some(ranks), rank), &mut clock);
         }
         if !clock.wait(Duration::from_millis(1))? {
             let why = "somebody else has the name and does not answer".to_owned();
@@ -85,42 +87,53 @@ pub fn meet(
 }
 
 /// Waits for the others and gives them their ranks. Returns the team, and the host's own rank.
-fn host(meeting: &Meeting<'_>, door: &Door, clock: &mut Clock<'_>) -> Result<(Team, usize), Error> {
+fn host(
+    meeting: &Meeting<'_>,
+    socket: &RendezvousSocket,
+    clock: &mut Clock<'_>,
+) -> Result<(Team, usize), Error> {
     let ranks = meeting.ranks;
-    let own = Hello::own(Some(ranks), meeting.rank);
-    let mut guests: Vec<Guest> = Vec::new();
-    let mut hall = door.hall();
-    while guests.len() + 1 < ranks {
-        let seat = |hello: &Hello| {
-            let wanted = hello.rank;
-            let is_taken = |guests: &[Guest]| {
-                wanted.is_some() && (own.rank == wanted || guests.iter().any(|g| g.hello.rank == wanted))
+    let own = JoinRequest::own(Some(ranks), meeting.rank);
+    let mut connections: Vec<Connection> = Vec::new();
+    let mut pending = socket.pending();
+    while connections.len() + 1 < ranks {
+        let seat = |request: &JoinRequest| {
+            let wanted = request.rank;
+            let is_taken = |connections: &[Connection]| {
+                wanted.is_some()
+                    && (own.rank == wanted || connections.iter().any(|g| g.request.rank == wanted))
             };
             // One that was started anew may take the place of one that hung up.
-            if is_taken(&guests) {
-                guests.retain(Guest::is_here);
+            if is_taken(&connections) {
+                connections.retain(Connection::is_here);
             }
-            (wanted.is_none_or(|rank| rank < ranks) && !is_taken(&guests)).then_some(())
+            (wanted.is_none_or(|rank| rank < ranks) && !is_taken(&connections)).then_some(())
         };
-        let Some((guest, ())) = hall.next_seated(ranks, clock, seat)? else {
-            guests.retain(Guest::is_here);
-            let present = guests.len() + 1;
-            for guest in &guests {
-                guest.answer(Answer::Late(present), None)?;
+        let next = pending.next_seated(ranks, clock, seat).inspect_err(|error| {
+            // Whoever waits is told at once. That one is gone changes nothing.
+            let waiting = connections.iter().filter(|_| is_apart(error));
+            waiting.for_each(|connection| drop(connection.answer(JoinReply::Apart, None)));
+        });
+        let Some((connection, ())) = next? else {
+            connections.retain(Connection::is_here);
+            let present = connections.len() + 1;
+            for connection in &connections {
+                connection.answer(JoinReply::Late(present), None)?;
             }
             let why = absent(present, Some(ranks), clock.seconds());
             return Err(Error::Meeting { name: meeting.name.to_owned(), why });
         };
-        guests.push(guest);
-        if guests.len() + 1 == ranks {
-            guests.retain(Guest::is_here);
+        connections.push(connection);
+        if connections.len() + 1 == ranks {
+            connections.retain(Connection::is_here);
         }
     }
-    let hellos: Vec<&Hello> = std::iter::once(&own).chain(guests.iter().map(|g| &g.hello)).collect();
+    let hellos: Vec<&JoinRequest> =
+        std::iter::once(&own).chain(connections.iter().map(|g| &g.request)).collect();
     let places = seats(&hellos, ranks);
-    let team = Team::with(charter(meeting, &hellos, &places)?)?;
-    for (guest, &rank) in guests.iter().zip(&places[1..]) {
-        if !guest.answer(Answer::Welcome(rank), Some(team.descriptor()))? {
+    let team = Team::with(config(meeting, &hellos, &places)?)?;
+    for (connection, &rank) in connections.iter().zip(&places[1..]) {
+        if !connection.answer(JoinReply::Welcome(rank), Some(team.descriptor()))? {
             team.segment.set_failed(rank, Loss::Died);
         }
     }
@@ -128,34 +141,39 @@ fn host(meeting: &Meeting<'_>, door: &Door, clock: &mut Clock<'_>) -> Result<(Te
 }
 
 /// Each guest's rank: the one it wants, or the lowest that is left, in the order of coming.
-fn seats(guests: &[&Hello], ranks: usize) -> Vec<usize> {
-    let wanted: BTreeSet<usize> = guests.iter().filter_map(|g| g.rank).collect();
+fn seats(connections: &[&JoinRequest], ranks: usize) -> Vec<usize> {
+    let wanted: BTreeSet<usize> = connections.iter().filter_map(|g| g.rank).collect();
     let mut left = (0..ranks).filter(|rank| !wanted.contains(rank));
-    let seat =
-        |g: &&Hello| g.rank.or_else(|| left.next()).expect("as many guests as ranks, none wanted twice");
-    guests.iter().map(seat).collect()
+    let seat = |g: &&JoinRequest| {
+        g.rank.or_else(|| left.next()).expect("as many guests as ranks, none wanted twice")
+    };
+    connections.iter().map(seat).collect()
 }
 
-/// The team's charter, by where its ranks may run. Who was bound to some CPUs by a launcher stays there.
-fn charter(meeting: &Meeting<'_>, guests: &[&Hello], places: &[usize]) -> Result<Charter, Error> {
+/// The team's configuration, by where its ranks may run. Who was bound to some CPUs by a launcher stays there.
+fn config(
+    meeting: &Meeting<'_>,
+    connections: &[&JoinRequest],
+    places: &[usize],
+) -> Result<TeamConfig, Error> {
     let (mut settings, _) = Settings::from_environment()?;
     if let Some(bind) = meeting.bind {
         settings.bind = bind.clone();
     }
-    let all: BTreeSet<usize> = guests.iter().flat_map(|g| &g.cpus).copied().collect();
+    let all: BTreeSet<usize> = connections.iter().flat_map(|g| &g.cpus).copied().collect();
     let usable = UsableCpus::read(&Root::live(), Ok(all.iter().copied().collect()));
     let (topology, tuning) = ground(&mut settings, &usable)?;
-    let apart = guests.iter().any(|g| g.cpus != all);
+    let apart = connections.iter().any(|g| g.cpus != all);
     if apart {
-        let mut of_rank: Vec<&BTreeSet<usize>> = vec![&all; guests.len()];
-        for (guest, &rank) in guests.iter().zip(places) {
-            of_rank[rank] = &guest.cpus;
+        let mut of_rank: Vec<&BTreeSet<usize>> = vec![&all; connections.len()];
+        for (connection, &rank) in connections.iter().zip(places) {
+            of_rank[rank] = &connection.cpus;
         }
         settings.bind = Bind::Cpus(spread(&of_rank));
     }
-    let mut charter = Charter::with(meeting.ranks, &settings, &topology, usable.effective, tuning);
-    charter.bind &= !apart;
-    Ok(charter)
+    let mut config = TeamConfig::with(meeting.ranks, &settings, &topology, usable.effective, tuning);
+    config.bind &= !apart;
+    Ok(config)
 }
 
 /// A CPU of each rank's set, as few ranks on one as can be had by taking them in order.
@@ -188,8 +206,8 @@ mod tests {
 
     #[test]
     fn those_who_do_not_care_take_what_is_left() {
-        let guest = |rank| Hello { rank, ..Hello::default() };
-        assert_eq!(seats(&[&guest(None), &guest(Some(0)), &guest(None)], 3), [1, 0, 2]);
+        let connection = |rank| JoinRequest { rank, ..JoinRequest::default() };
+        assert_eq!(seats(&[&connection(None), &connection(Some(0)), &connection(None)], 3), [1, 0, 2]);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Teams of threads that the program brings itself, and the part of a larger team that is threads of this process.
 
-use super::{join, Charter, Team};
+use super::{join, Team, TeamConfig};
 use crate::communicator::Communicator;
-use crate::engine::Family;
+use crate::engine::ProcessGroup;
 use crate::error::Error;
 use crate::segment::Segment;
 use std::ops::Range;
@@ -24,8 +24,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Debug)]
 pub struct Members {
     segment: Arc<Segment>,
-    charter: Charter,
-    family: Arc<Family>,
+    config: TeamConfig,
+    group: Arc<ProcessGroup>,
     /// The ranks of this process.
     mine: Range<usize>,
     taken: Mutex<Vec<bool>>,
@@ -35,23 +35,23 @@ impl Team {
     /// The team for threads that the program brings. They are not bound to CPUs: they are not lineweave's, and
     /// whatever they start later would inherit it.
     pub fn members(self) -> Members {
-        let Team { segment, mut charter } = self;
-        charter.direct = true;
-        charter.bind = false;
-        let mine = 0..charter.ranks();
-        Members::of(segment, charter, Arc::default(), mine)
+        let Team { segment, mut config } = self;
+        config.direct = true;
+        config.bind = false;
+        let mine = 0..config.ranks();
+        Members::of(segment, config, Arc::default(), mine)
     }
 }
 
 impl Members {
     pub(super) fn of(
         segment: Arc<Segment>,
-        charter: Charter,
-        family: Arc<Family>,
+        config: TeamConfig,
+        group: Arc<ProcessGroup>,
         mine: Range<usize>,
     ) -> Members {
-        let taken = Mutex::new(vec![false; charter.ranks()]);
-        Members { segment, charter, family, mine, taken }
+        let taken = Mutex::new(vec![false; config.ranks()]);
+        Members { segment, config, group, mine, taken }
     }
 
     /// Those that threads of this process are to join.
@@ -61,7 +61,7 @@ impl Members {
 
     /// The number of ranks.
     pub fn ranks(&self) -> usize {
-        self.charter.ranks()
+        self.config.ranks()
     }
 
     /// Makes the calling thread `rank`, and returns when every other rank has been joined.
@@ -84,6 +84,6 @@ impl Members {
             }
             taken[rank] = true;
         }
-        join(Arc::clone(&self.segment), &self.charter, rank, Arc::clone(&self.family))
+        join(Arc::clone(&self.segment), &self.config, rank, Arc::clone(&self.group))
     }
 }

@@ -1,10 +1,10 @@
 //! Teams: the ranks that share a segment, as threads of this process or as processes.
 //!
 //! The creator decides once, for all ranks, where they sit, how they wait and by which model plans are
-//! chosen, and writes that into the segment as the team's [`Charter`]. Ranks that decide alike cannot choose
+//! chosen, and writes that into the segment as the team's [`TeamConfig`]. Ranks that decide alike cannot choose
 //! different plans.
 
-mod door;
+mod rendezvous;
 mod host;
 mod launch;
 mod local;
@@ -12,17 +12,17 @@ mod meeting;
 mod members;
 mod processes;
 
-pub use crate::charter::Charter;
-pub use host::{connect, connect_within, Host};
+pub use crate::config::TeamConfig;
+pub use host::{connect, connect_while, connect_within, Host};
 pub use launch::Failed;
 pub use meeting::{meet, Meeting};
 pub use members::Members;
 pub use processes::{from_environment, members_from_environment, RANK_VARIABLE, TEAM_VARIABLE};
 
 use crate::affinity;
-use crate::choose::Book;
+use crate::choose::PlanSelector;
 use crate::communicator::Communicator;
-use crate::engine::{Family, Options};
+use crate::engine::{Options, ProcessGroup};
 use crate::error::{Error, Loss};
 use crate::segment::Segment;
 use std::sync::Arc;
@@ -36,10 +36,10 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 ///
 /// ```
 /// use lineweave::settings::{Settings, Wait};
-/// use lineweave::team::{Charter, Team};
+/// use lineweave::team::{TeamConfig, Team};
 /// // As `Team::new(3)`, with a setting of the program's own.
 /// let settings = Settings { wait: Wait::Sleep, ..Settings::default() };
-/// let team = Team::with(Charter::new(3, &settings)?)?;
+/// let team = Team::with(TeamConfig::new(3, &settings)?)?;
 /// let ranks = team.threads(|mut comm| {
 ///     comm.barrier()?;
 ///     Ok(comm.rank())
@@ -50,14 +50,14 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub struct Team {
     segment: Arc<Segment>,
-    charter: Charter,
+    config: TeamConfig,
 }
 
 /// Runs `f` on `ranks` threads that form a team, with the settings of the environment, and returns what each
 /// returned, by rank.
 ///
 /// # Errors
-/// Those of [`Team::new`] and [`Team::threads`].
+/// The errors of [`Team::new`] and [`Team::threads`].
 ///
 /// ```
 /// let sums = lineweave::team::threads(4, |mut comm| {
@@ -81,22 +81,22 @@ impl Team {
     /// # Errors
     /// [`Error::TeamSize`], [`Error::Memory`], and what reading settings and topology can end with.
     pub fn new(ranks: usize) -> Result<Team, Error> {
-        Team::with(Charter::from_environment(ranks)?)
+        Team::with(TeamConfig::from_environment(ranks)?)
     }
 
-    /// A team by a charter.
+    /// A team by a configuration.
     ///
     /// # Errors
     /// [`Error::TeamSize`], [`Error::Memory`], [`Error::System`].
-    pub fn with(charter: Charter) -> Result<Team, Error> {
-        let blob = charter.to_bytes();
-        let segment = Segment::create(charter.ranks(), charter.box_bytes, &blob)?;
-        Ok(Team { segment: Arc::new(segment), charter })
+    pub fn with(config: TeamConfig) -> Result<Team, Error> {
+        let blob = config.to_bytes();
+        let segment = Segment::create(config.ranks(), config.box_bytes, &blob)?;
+        Ok(Team { segment: Arc::new(segment), config })
     }
 
-    /// The charter.
-    pub fn charter(&self) -> &Charter {
-        &self.charter
+    /// The configuration.
+    pub fn config(&self) -> &TeamConfig {
+        &self.config
     }
 
     /// Runs `f` on one thread a rank and returns what each returned, by rank. Threads reach each other's
@@ -109,14 +109,14 @@ impl Team {
         self,
         f: impl Fn(Communicator) -> Result<T, Error> + Sync,
     ) -> Result<Vec<T>, Error> {
-        let Team { segment, mut charter } = self;
-        charter.direct = true;
-        let family = Arc::new(Family::default());
-        let (f, charter, segment, family) = (&f, &charter, &segment, &family);
+        let Team { segment, mut config } = self;
+        config.direct = true;
+        let group = Arc::new(ProcessGroup::default());
+        let (f, config, segment, group) = (&f, &config, &segment, &group);
         let results: Vec<Result<T, Error>> = std::thread::scope(|scope| {
-            let handles: Vec<_> = (0..charter.ranks())
+            let handles: Vec<_> = (0..config.ranks())
                 .map(|rank| {
-                    let run = move || f(join(Arc::clone(segment), charter, rank, Arc::clone(family))?);
+                    let run = move || f(join(Arc::clone(segment), config, rank, Arc::clone(group))?);
                     std::thread::Builder::new().spawn_scoped(scope, run).map_err(|e| {
                         // Those that were started do not wait for it.
                         segment.set_failed(rank, Loss::Failed);
@@ -162,25 +162,25 @@ fn first_cause<T>(results: Vec<Result<T, Error>>) -> Result<Vec<T>, Error> {
     consequence.map_or(Ok(values), Err)
 }
 
-/// Joins as `rank`: binds this thread, if the charter says so and the system lets it, and waits for the others.
+/// Joins as `rank`: binds this thread, if the configuration says so and the system lets it, and waits for the others.
 fn join(
     segment: Arc<Segment>,
-    charter: &Charter,
+    config: &TeamConfig,
     rank: usize,
-    family: Arc<Family>,
+    group: Arc<ProcessGroup>,
 ) -> Result<Communicator, Error> {
-    if charter.bind {
+    if config.bind {
         // Refusal is no failure: ranks then run where the system puts them, and `lineweave info` says so.
-        let _ = affinity::bind(charter.cpus[rank].os);
+        let _ = affinity::bind(config.cpus[rank].os);
     }
-    let held = affinity::is_held_on(charter.cpus[rank].os);
-    let budget = charter.tuning.wait_budget(charter.wait, charter.ranks(), charter.usable);
+    let held = affinity::is_held_on(config.cpus[rank].os);
+    let budget = config.tuning.wait_budget(config.wait, config.ranks(), config.usable);
     let options = Options {
-        budget: if held { budget } else { budget.on_any_cpu(charter.wait) },
-        limits: charter.limits(),
-        copy: charter.tuning.copy_policy(),
-        progress_thread: charter.progress_thread,
+        budget: if held { budget } else { budget.on_any_cpu(config.wait) },
+        limits: config.limits(),
+        copy: config.tuning.copy_policy(),
+        progress_thread: config.progress_thread,
     };
-    let book = Book::new(charter, held);
-    Communicator::join(segment, rank, options, book, family, PATIENCE)
+    let selector = PlanSelector::new(config, held);
+    Communicator::join(segment, rank, options, selector, group, PATIENCE)
 }

@@ -1,6 +1,6 @@
 //! Teams of processes whose ranks inherit the segment's descriptor.
 
-use super::{join, local, Charter, Members, Team};
+use super::{join, local, Members, Team, TeamConfig};
 use crate::communicator::Communicator;
 use crate::error::{Error, Loss};
 use crate::segment::Segment;
@@ -49,13 +49,13 @@ impl Team {
     /// it, threads join the team by [`members_from_environment`], which has an example, or its one rank by [`from_environment`].
     ///
     /// # Errors
-    /// Those of [`Team::spawn`], and [`Error::TeamSize`] for processes without ranks.
+    /// The errors of [`Team::spawn`], and [`Error::TeamSize`] for processes without ranks.
     pub fn spawn_mixed(
         &self,
         threads: usize,
         mut command: impl FnMut(usize) -> Command,
     ) -> Result<Vec<Child>, Error> {
-        let ranks = self.charter.ranks();
+        let ranks = self.config.ranks();
         if threads == 0 {
             return Err(Error::TeamSize { ranks: 0, most: ranks });
         }
@@ -158,7 +158,7 @@ pub fn from_environment() -> Result<Communicator, Error> {
 /// which its threads then join.
 ///
 /// # Errors
-/// Those of [`from_environment`].
+/// The errors of [`from_environment`].
 ///
 /// ```
 /// use lineweave::team::{self, Team};
@@ -188,10 +188,10 @@ pub fn members_from_environment() -> Result<Members, Error> {
         let (first, last): (usize, usize) = (first.parse().ok()?, last.parse().ok()?);
         (first <= last).then_some(first..last.checked_add(1)?)
     })?;
-    let (segment, family) = local::share(fd)?;
+    let (segment, group) = local::share(fd)?;
     expect_ranks(&ranks, segment.ranks())?;
-    let charter = Charter::from_bytes(segment.blob())?;
-    Ok(Members::of(segment, Charter { bind: false, ..charter }, family, ranks))
+    let config = TeamConfig::from_bytes(segment.blob())?;
+    Ok(Members::of(segment, TeamConfig { bind: false, ..config }, group, ranks))
 }
 
 /// The team's descriptor that this process inherited.
@@ -222,12 +222,12 @@ fn expect_ranks(given: &Range<usize>, ranks: usize) -> Result<(), Error> {
 /// Joins the team of a descriptor as `rank`.
 pub(super) fn attach(fd: OwnedFd, rank: usize) -> Result<Communicator, Error> {
     let twin = rustix::io::dup(&fd);
-    let (segment, family) = local::share(fd).inspect_err(|_| {
+    let (segment, group) = local::share(fd).inspect_err(|_| {
         // The others do not wait for it; without a descriptor to tell them by, their patience ends it.
         twin.iter().for_each(|fd| Segment::give_up(fd.as_fd(), rank));
     })?;
     let end = rank.checked_add(1).unwrap_or(rank);
     expect_ranks(&(rank..end), segment.ranks())?;
-    let charter = Charter::from_bytes(segment.blob())?;
-    join(segment, &charter, rank, family)
+    let config = TeamConfig::from_bytes(segment.blob())?;
+    join(segment, &config, rank, group)
 }

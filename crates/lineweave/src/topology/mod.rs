@@ -122,9 +122,9 @@ pub struct Cache {
     pub level: u8,
     /// What it holds.
     pub kind: CacheKind,
-    /// Its size, where known.
+    /// The size in bytes, where known.
     pub size_bytes: Option<u64>,
-    /// Its line, where known.
+    /// The line size in bytes, where known.
     pub line_bytes: Option<usize>,
     /// The CPUs above it, ascending.
     pub cpus: Vec<usize>,
@@ -135,7 +135,7 @@ pub struct Cache {
 pub struct MemoryNode {
     /// The operating system's number.
     pub os: usize,
-    /// Its memory, where known.
+    /// The memory in bytes, where known.
     pub size_bytes: Option<u64>,
     /// The CPUs near it, ascending; none for memory alone.
     pub cpus: Vec<usize>,
@@ -167,7 +167,7 @@ pub struct Hardware {
     pub cpu_model: Option<String>,
     /// Where it comes from.
     pub source: Source,
-    /// Which reader: `hwloc`, `sysfs`, `xml` or `synthetic`.
+    /// Which reader: `hwloc`, `sysfs`, `mask` (the CPUs alone), `xml` or `synthetic`.
     pub reader: &'static str,
 }
 
@@ -195,15 +195,22 @@ impl Hardware {
     fn machine() -> Result<Hardware, TopologyError> {
         // hwloc asks for its mask with larger and larger ones, for ever where a sandbox refuses the call.
         if crate::affinity::is_refused() {
-            return Hardware::from_sysfs(&Root::live());
+            return Hardware::from_kernel();
         }
         // Odd kernels and sandboxes can defeat hwloc where /sys alone still does.
-        hwloc::machine().or_else(|_| Hardware::from_sysfs(&Root::live()))
+        hwloc::machine().or_else(|_| Hardware::from_kernel())
     }
 
     #[cfg(not(feature = "hwloc"))]
     fn machine() -> Result<Hardware, TopologyError> {
-        Hardware::from_sysfs(&Root::live())
+        Hardware::from_kernel()
+    }
+
+    /// By `/sys`; where a sandbox has none, by the mask of this thread.
+    fn from_kernel() -> Result<Hardware, TopologyError> {
+        let root = Root::live();
+        Hardware::from_sysfs(&root)
+            .or_else(|_| Ok(sysfs::by_mask(&root, crate::affinity::mask().unwrap_or_default())))
     }
 
     /// The shape that the kernel's own files below `root` tell.

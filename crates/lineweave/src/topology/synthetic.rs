@@ -219,11 +219,11 @@ impl Hardware {
 pub enum Tier {
     /// The CPUs of a package.
     Package,
-    /// Those of a NUMA node.
+    /// The CPUs of a NUMA node.
     Numa,
     /// The last level of cache, with its number.
     Cache(u8),
-    /// Those of a core.
+    /// The CPUs of a core.
     Core,
 }
 

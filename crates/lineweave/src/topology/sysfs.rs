@@ -39,6 +39,15 @@ pub fn read(root: &Root) -> Result<Hardware, TopologyError> {
     Ok(sets.hardware(Source::Machine, "sysfs", cpu_model(root)))
 }
 
+/// The machine of which only the CPUs are known; CPU 0 where not even those are.
+pub fn by_mask(root: &Root, mut cpus: Vec<usize>) -> Hardware {
+    if cpus.is_empty() {
+        cpus.push(0);
+    }
+    let memory = memory(root, &cpus);
+    Sets { cpus, memory, ..Sets::default() }.hardware(Source::Machine, "mask", cpu_model(root))
+}
+
 fn caches(root: &Root, cpus: &[usize]) -> Vec<Cache> {
     let mut found: BTreeMap<(u8, CacheKind, Vec<usize>), Cache> = BTreeMap::new();
     for &cpu in cpus {

@@ -376,3 +376,16 @@ mod xml {
         }
     }
 }
+
+#[test]
+fn without_sys_the_cpus_of_the_mask_are_known_and_nothing_else() {
+    let root = FakeRoot::new(&[("/proc/cpuinfo", "model name : A CPU\n")]);
+    assert!(Hardware::from_sysfs(&root.root()).is_err());
+    let hardware = sysfs::by_mask(&root.root(), vec![1, 3]);
+    assert_eq!(ids(&hardware), [(1, 0, 0, 0, 0), (3, 1, 1, 0, 0)]);
+    assert_eq!(
+        (hardware.reader, hardware.cpu_model.as_deref(), hardware.line_bytes()),
+        ("mask", Some("A CPU"), None)
+    );
+    assert_eq!(ids(&sysfs::by_mask(&root.root(), Vec::new())), [(0, 0, 0, 0, 0)]);
+}

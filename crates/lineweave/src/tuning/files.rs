@@ -1,9 +1,10 @@
 //! The files that measuring leaves: where they are, and what they say.
 
 use super::kept;
+use crate::cache;
 use crate::error::Error;
-use crate::sysfile;
-use crate::topology::synthetic;
+use crate::topology::{synthetic, Hardware};
+use lineweave_core::algorithm;
 use lineweave_core::model::{fit, Model};
 use lineweave_core::profile::{Fingerprint, Profile, ProfileError};
 use lineweave_core::select::Choices;
@@ -11,6 +12,7 @@ use lineweave_core::topology::{Cpu, Level};
 use lineweave_core::units::fnv1a;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -24,30 +26,43 @@ pub const CHOICES_FILE: &str = "choices.toml";
 /// Where this machine's profile and choices are kept: `$XDG_CACHE_HOME/lineweave/<fingerprint>`. Nothing when
 /// neither that variable nor `HOME` is set.
 pub fn cache_directory(fingerprint: &Fingerprint) -> Option<PathBuf> {
-    Some(cache()?.join(fingerprint.id()))
-}
-
-/// Where all that can be found out again is kept: `$XDG_CACHE_HOME/lineweave`. Nothing when neither that variable nor `HOME` is set.
-pub fn cache() -> Option<PathBuf> {
-    let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
-    let cache = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?;
-    Some(cache.join("lineweave"))
+    Some(cache::directory()?.join(fingerprint.id()))
 }
 
 fn profile_error(file: &Path, why: String) -> Error {
-    Error::Profile { file: file.to_owned(), why }
+    let why = why.trim_end_matches("; measure again");
+    // One that is not where profiles are kept was named by somebody.
+    let unset = match cache::directory().is_some_and(|kept| file.starts_with(kept)) {
+        true => "",
+        false => ", or unset LINEWEAVE_PROFILE",
+    };
+    Error::Profile {
+        file: file.to_owned(),
+        why: format!("{why}; measure again with `lineweave tune`{unset}"),
+    }
 }
 
-/// Reads a profile's file.
-///
-/// # Errors
-/// [`Error::Profile`] with line and reason.
-pub fn read_profile(file: &Path) -> Result<Profile, Error> {
-    parse_profile(file, &text_of(file)?)
+/// Who says that a file is to be used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum By {
+    /// A setting. What is wrong with it is an error.
+    Setting,
+    /// Its place in the cache. What is wrong with the choices there is set aside.
+    Cache,
 }
 
-fn text_of(file: &Path) -> Result<String, Error> {
-    sysfile::text(file).map_err(|e| profile_error(file, e.to_string()))
+impl By {
+    /// Reads a file; nothing if there is none.
+    fn text(self, file: &Path) -> Result<Option<String>, Error> {
+        let text = match self {
+            By::Cache => cache::text(file),
+            By::Setting => match cache::named(file) {
+                Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+                read => read.map(Some),
+            },
+        };
+        text.map_err(|e| profile_error(file, e.to_string()))
+    }
 }
 
 fn parse_profile(file: &Path, text: &str) -> Result<Profile, Error> {
@@ -58,7 +73,7 @@ fn parse_profile(file: &Path, text: &str) -> Result<Profile, Error> {
 /// and to make a model of them takes 9 ms.
 struct Last {
     texts: (String, Option<String>),
-    fingerprint: Fingerprint,
+    of: (PathBuf, By, Fingerprint),
     result: Read,
 }
 
@@ -71,6 +86,9 @@ pub(super) struct Read {
     pub choices: Option<Choices>,
     /// A number that differs for different files.
     pub digest: u64,
+    /// What is wrong with the choices in the cache, in one line.
+    #[serde(skip)]
+    pub aside: Option<String>,
 }
 
 static LAST: Mutex<Option<Last>> = Mutex::new(None);
@@ -86,7 +104,7 @@ pub fn parse_costs(file: &Path, text: &str) -> Result<Option<Model>, Error> {
     }
 }
 
-/// Whether costs are of a machine like this one: with as many CPUs, which share the same. Those that tell of no CPUs are of any.
+/// Returns whether costs are of a machine like this one: with as many CPUs, which share the same. Those that tell of no CPUs are of any.
 ///
 /// # Errors
 /// [`ProfileError::OtherMachine`] that names the first difference.
@@ -119,18 +137,30 @@ fn groups(form: &str) -> Option<Vec<Vec<usize>>> {
     Some(Level::ALL.iter().map(|level| sizes(&|cpu| cpu.id(*level))).collect())
 }
 
-/// The model of a profile's file, or of one with costs, and the choices beside it. What they say is kept in the file that `keeps` names for
-/// their digest, if it names one.
+/// The model of a profile's file, or of one with costs, and the choices beside it; nothing if it is not there. What they say is kept in the
+/// file that `keeps` names for their digest, if it names one.
 pub(super) fn read(
     file: &Path,
+    by: By,
     fingerprint: &Fingerprint,
     keeps: impl Fn(u64) -> Option<PathBuf>,
-) -> Result<Read, Error> {
+) -> Result<Option<Read>, Error> {
     let beside = file.with_file_name(CHOICES_FILE);
-    let texts = (text_of(file)?, sysfile::text(&beside).ok());
+    let text = match (by.text(file)?, by) {
+        (Some(text), _) => text,
+        (None, By::Cache) => return Ok(None),
+        (None, By::Setting) => return Err(profile_error(file, "there is no such file".to_owned())),
+    };
+    let (choices, unread) = match by.text(&beside) {
+        Ok(choices) => (choices, None),
+        Err(Error::Profile { why, .. }) if by == By::Cache => (None, Some(cache::aside(&beside, &why))),
+        Err(e) => return Err(e),
+    };
+    let texts = (text, choices);
+    let of = (file.to_owned(), by, fingerprint.clone());
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(known) = last.as_ref().filter(|l| l.texts == texts && l.fingerprint == *fingerprint) {
-        return Ok(known.result.clone());
+    if let Some(known) = last.as_ref().filter(|l| l.texts == texts && l.of == of) {
+        return Ok(Some(Read { aside: unread.or(known.result.aside.clone()), ..known.result.clone() }));
     }
     let choices = texts.1.as_deref().unwrap_or_default();
     let digest = fnv1a(texts.0.bytes().chain([0]).chain(choices.bytes()));
@@ -140,24 +170,43 @@ pub(super) fn read(
     let result = match known {
         Some(result) => result,
         None => {
-            let result = parse(file, &texts, fingerprint, digest)?;
-            if let (Some(kept), Ok(text)) = (&kept, serde_json::to_string(&result)) {
+            let result = parse(file, by, &texts, fingerprint, digest)?;
+            if let (Some(kept), Ok(text), None) = (&kept, serde_json::to_string(&result), &result.aside) {
                 kept::keep_text(kept, name, &text);
             }
             result
         }
     };
-    *last = Some(Last { texts, fingerprint: fingerprint.clone(), result: result.clone() });
-    Ok(result)
+    *last = Some(Last { texts, of, result: result.clone() });
+    Ok(Some(Read { aside: unread.or(result.aside.clone()), ..result }))
 }
 
-/// Under which name is kept what files say of a machine.
+/// Checks the file that `LINEWEAVE_PROFILE` names before a job starts. Launchers give each rank a part of the CPUs, and on which ones the
+/// job runs shows when its ranks meet; until then such a rank compares what does not depend on that.
+///
+/// # Errors
+/// [`Error::Profile`] with line and reason.
+pub fn check_named(file: &Path, hardware: &Hardware, usable: &[usize]) -> Result<(), Error> {
+    let mut here = hardware.fingerprint(usable);
+    let part = here.cpus < hardware.topology.cpus.len();
+    if let Some(text) = By::Setting.text(file)?.filter(|_| part) {
+        let of = match parse_costs(file, &text)? {
+            Some(model) => model.machine,
+            None => parse_profile(file, &text)?.machine,
+        };
+        here = Fingerprint { cpus: of.cpus, topology: of.topology, ..here };
+    }
+    read(file, By::Setting, &here, |_| None).map(drop)
+}
+
+/// Returns the name under which the contents of a machine's files are kept.
 fn name_of(fingerprint: &Fingerprint) -> kept::Name {
     [fnv1a(*b"files"), fnv1a(format!("{fingerprint:?}").bytes())]
 }
 
 fn parse(
     file: &Path,
+    by: By,
     (text, choices): &(String, Option<String>),
     fingerprint: &Fingerprint,
     digest: u64,
@@ -175,9 +224,24 @@ fn parse(
             (fit(&profile).map_err(|e| profile_error(file, e.to_string()))?, None)
         }
     };
-    let choices = choices.as_deref().map(Choices::from_toml).transpose();
-    let choices = choices.map_err(|e| profile_error(&file.with_file_name(CHOICES_FILE), e.to_string()))?;
-    Ok(Read { model, described, choices, digest })
+    let beside = file.with_file_name(CHOICES_FILE);
+    let (choices, aside) =
+        match (choices.as_deref().map(|text| choices_of(text, by, fingerprint)).transpose(), by) {
+            (Ok(choices), _) => (choices, None),
+            (Err(why), By::Cache) => (None, Some(cache::aside(&beside, &why))),
+            (Err(why), By::Setting) => return Err(profile_error(&beside, why)),
+        };
+    Ok(Read { model, described, choices, digest, aside })
+}
+
+/// Choices of algorithms that there are, measured on this machine. Those that a setting names may stand for another one, as in a rehearsal.
+fn choices_of(text: &str, by: By, fingerprint: &Fingerprint) -> Result<Choices, String> {
+    let choices = Choices::from_toml(text).map_err(|e| e.to_string())?;
+    if by == By::Cache && choices.machine != fingerprint.id() {
+        return Err(format!("it is of machine {}, and this is {}", choices.machine, fingerprint.id()));
+    }
+    let unknown = choices.choices.iter().find_map(|c| algorithm::find(c.collective, &c.algorithm).err());
+    unknown.map_or(Ok(choices), |e| Err(e.to_string()))
 }
 
 #[cfg(all(test, not(loom)))]
@@ -234,44 +298,40 @@ mod tests {
             cells: vec![line],
         };
         std::fs::write(&file, profile.to_toml()).expect("a profile");
-        let first = read(&file, &machine, none).expect("a model");
+        let read = |machine: &Fingerprint, keeps: &dyn Fn(u64) -> Option<PathBuf>| {
+            read(&file, By::Setting, machine, keeps).map(|read| read.expect("it is there"))
+        };
+        let first = read(&machine, &none).expect("a model");
         assert_eq!(first.choices, None);
-        assert_eq!(read(&file, &machine, none).expect("the same"), first);
+        assert_eq!(read(&machine, &none).expect("the same"), first);
         let other = Fingerprint { cpus: 3, ..machine.clone() };
-        assert!(read(&file, &other, none)
-            .expect_err("another machine")
-            .to_string()
-            .contains("another machine"));
+        assert!(read(&other, &none).expect_err("another machine").to_string().contains("another machine"));
         let choices = Choices {
             schema: lineweave_core::select::CHOICES_SCHEMA,
             machine: machine.id(),
             choices: Vec::new(),
         };
         std::fs::write(&beside, choices.to_toml()).expect("choices");
-        let other = read(&file, &machine, none).expect("a model");
+        let other = read(&machine, &none).expect("a model");
         assert_eq!((&other.model, &other.choices), (&first.model, &Some(choices)));
         assert_ne!(other.digest, first.digest);
         std::fs::write(&beside, "schema = \"no\"").expect("other choices");
-        assert!(read(&file, &machine, none).expect_err("malformed").to_string().contains(CHOICES_FILE));
+        assert!(read(&machine, &none).expect_err("malformed").to_string().contains(CHOICES_FILE));
         std::fs::remove_file(&beside).expect("no choices any more");
-        assert_eq!(read(&file, &machine, none).expect("a model"), first);
+        assert_eq!(read(&machine, &none).expect("a model"), first);
         let keeps = |digest| Some(directory.join(kept::file_name(digest)));
         let forget = || *LAST.lock().unwrap() = None;
         for time in ["parsed and kept", "kept"] {
             forget();
-            assert_eq!(read(&file, &machine, keeps).expect("a model"), first, "{time}");
+            assert_eq!(read(&machine, &keeps).expect("a model"), first, "{time}");
         }
         let other = Read { described: Some("kept".into()), ..first.clone() };
         let text = serde_json::to_string(&other).expect("JSON");
         kept::keep_text(&keeps(first.digest).expect("a file"), name_of(&machine), &text);
         forget();
-        assert_eq!(
-            read(&file, &machine, keeps).expect("a model"),
-            other,
-            "what was kept, not what the files say"
-        );
+        assert_eq!(read(&machine, &keeps).expect("a model"), other, "what was kept, not what the files say");
         std::fs::write(&file, profile.to_toml().replace("0.1.0", "0.1.1")).expect("another profile");
-        assert_eq!(read(&file, &machine, keeps).expect("a model").described, None);
+        assert_eq!(read(&machine, &keeps).expect("a model").described, None);
         std::fs::remove_dir_all(&directory).expect("removed");
     }
 }

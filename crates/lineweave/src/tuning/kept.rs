@@ -8,15 +8,14 @@
 //! Who takes a record makes its plans and compares their digests with those that were proved, as ranks of a team do.
 
 use super::Tuning;
+use crate::cache;
 use crate::memory::approximate;
 use lineweave_core::units::fnv1a;
 use lineweave_core::SOURCES;
-use rustix::fs::{Mode, OFlags};
-use rustix::process::geteuid;
+use rustix::fs::OFlags;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -125,26 +124,16 @@ fn with<T>(file: &Path, then: impl FnOnce(&mut Records) -> T) -> T {
     last.as_mut().map(then).unwrap_or_else(|| unreachable!("it was just set"))
 }
 
-/// Opens a file that only this user can have written, with its length; nothing if there is none.
+/// Opens the file by the rule of the cache, with its length; nothing if there is none.
 fn open(file: &Path, flags: OFlags) -> Result<Option<(File, u64)>, String> {
-    let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    let file = match rustix::fs::open(file, flags, Mode::RUSR | Mode::WUSR) {
-        Ok(file) => File::from(file),
-        Err(rustix::io::Errno::NOENT) => return Ok(None),
-        Err(e) => return Err(format!("it cannot be opened: {e}")),
-    };
-    let meta = file.metadata().map_err(|e| e.to_string())?;
-    if !meta.is_file() {
-        return Err("it is no regular file".to_owned());
-    }
-    if meta.uid() != geteuid().as_raw() || meta.mode() & 0o022 != 0 {
-        return Err(format!(
-            "others may have written it (owner {}, mode {:o})",
-            meta.uid(),
-            meta.mode() & 0o777
-        ));
-    }
-    Ok(Some((file, meta.len())))
+    let Some(file) = cache::open(file, flags).map_err(|e| e.to_string())? else { return Ok(None) };
+    let bytes = file.metadata().map_err(|e| e.to_string())?.len();
+    Ok(Some((file, bytes)))
+}
+
+/// Returns why a file is not used, if there is one.
+pub(super) fn refused(file: &Path) -> Option<String> {
+    open(file, OFlags::RDONLY).err()
 }
 
 fn append(file: &Path, frame: &[u8]) -> Result<(), String> {

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 pub enum Origin {
     /// A profile of this machine.
     Profile {
-        /// Its file.
+        /// The profile's file.
         file: PathBuf,
     },
     /// Costs of a machine like this one, which `lineweave profile adopt` wrote.
@@ -20,7 +20,7 @@ pub enum Origin {
     },
     /// A shipped description, because there is no profile.
     Machine {
-        /// Its name.
+        /// The machine's name.
         name: String,
         /// Why this one.
         why: String,

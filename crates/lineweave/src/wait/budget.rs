@@ -12,7 +12,7 @@ pub struct Budget {
     pub apart: u32,
     /// Polls with a yield between them, after that.
     pub yields: u32,
-    /// Whether ranks outnumber usable CPUs, so that one that waits holds up another.
+    /// True if ranks outnumber usable CPUs, so that one that waits holds up another.
     pub crowded: bool,
     /// What lies between the looks of an exchange of two bare flags, the two-rank barrier.
     pub exchange: Between,
@@ -20,7 +20,7 @@ pub struct Budget {
     pub sleep: Duration,
 }
 
-/// What lies between two looks at a flag. All but exchanges pause (docs/findings.md, "What lies between two polls").
+/// What lies between two looks at a flag. All but exchanges pause (docs/explanation/findings.md, "What lies between two polls").
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Between {
     /// The CPU's hint for polling loops.

@@ -3,7 +3,7 @@ use crate::settings::Wait;
 
 struct Patience(u32);
 
-impl Vigil for Patience {
+impl WaitMonitor for Patience {
     fn check(&mut self, _: Duration) -> Result<(), Interrupted> {
         self.0 -= 1;
         if self.0 == 0 {
@@ -39,7 +39,7 @@ fn every_policy_wakes_when_the_flag_is_raised() {
 /// A rank whose flag is raised, and which is lost at once.
 struct Lost<'a>(&'a AtomicU64);
 
-impl Vigil for Lost<'_> {
+impl WaitMonitor for Lost<'_> {
     fn check(&mut self, _: Duration) -> Result<(), Interrupted> {
         // Relaxed: one thread.
         self.0.store(1, crate::sync::Ordering::Relaxed);

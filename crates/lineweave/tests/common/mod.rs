@@ -320,7 +320,7 @@ pub fn mixed(comm: &mut Communicator, rounds: usize) -> Outcome {
 
 /// The same calls on other data, for each `salt`.
 pub fn mixed_with(comm: &mut Communicator, rounds: usize, salt: usize) -> Outcome {
-    let (rank, ranks) = (comm.rank(), comm.ranks());
+    let ranks = comm.ranks();
     let mut state = 12345u64;
     let mut next = |n: usize| {
         state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
@@ -339,20 +339,29 @@ pub fn mixed_with(comm: &mut Communicator, rounds: usize, salt: usize) -> Outcom
             operator,
             root: if collective.rooted() { root } else { 0 },
         };
-        let blocks = Blocks::Dense;
-        let grid = Grid { collective, ranks, root: call.root, bytes: count * 4, blocks: &blocks };
-        let (given, taken) = (grid.input_bytes(rank) / 4, grid.output_bytes(rank) / 4);
-        let input: Vec<u32> = (0..given.max(count)).map(|i| contribution(rank, i, round + salt)).collect();
-        let mut output: Vec<u32> =
-            (0..taken.max(count)).map(|i| contribution(rank, i, round + salt)).collect();
-        let expected = expected(&grid, rank, round + salt, output.clone());
-        // SAFETY: both buffers are as long as the collective needs for the length of the call.
-        unsafe { comm.call(&call, input.as_ptr().cast(), output.as_mut_ptr().cast()) }.map_err(say)?;
-        for (i, (&found, &wanted)) in output.iter().zip(&expected).enumerate() {
-            if found != wanted {
-                return Err(format!("round {round}, {collective} of {count}: rank {rank} element {i} is {found}, expected {wanted}"));
-            }
-        }
+        checked(comm, &call, round + salt).map_err(|e| format!("round {round}, {e}"))?;
     }
     Ok(rounds)
+}
+
+/// A call with elements of type `u32`, compared with a reference.
+pub fn checked(comm: &mut Communicator, call: &CallSpec, salt: usize) -> Result<(), String> {
+    let (rank, ranks) = (comm.rank(), comm.ranks());
+    let CallSpec { collective, count, root, .. } = *call;
+    let blocks = Blocks::Dense;
+    let grid = Grid { collective, ranks, root, bytes: count * 4, blocks: &blocks };
+    let (given, taken) = (grid.input_bytes(rank) / 4, grid.output_bytes(rank) / 4);
+    let input: Vec<u32> = (0..given.max(count)).map(|i| contribution(rank, i, salt)).collect();
+    let mut output: Vec<u32> = (0..taken.max(count)).map(|i| contribution(rank, i, salt)).collect();
+    let expected = expected(&grid, rank, salt, output.clone());
+    // SAFETY: both buffers are as long as the collective needs for the length of the call.
+    unsafe { comm.call(call, input.as_ptr().cast(), output.as_mut_ptr().cast()) }.map_err(say)?;
+    for (i, (&found, &wanted)) in output.iter().zip(&expected).enumerate() {
+        if found != wanted {
+            return Err(format!(
+                "{collective} of {count}: rank {rank} element {i} is {found}, expected {wanted}"
+            ));
+        }
+    }
+    Ok(())
 }

@@ -6,7 +6,7 @@
 
 use lineweave::error::Loss;
 use lineweave::settings::{Settings, Wait};
-use lineweave::team::{Charter, Team};
+use lineweave::team::{Team, TeamConfig};
 use lineweave::who::{self, Missing};
 use rustix::process::{kill_process, Pid, Signal};
 use std::io::{BufRead, BufReader, Read};
@@ -106,7 +106,7 @@ fn one(seed: u64, program: &dyn Fn() -> Command) {
     let (mut settings, _) = Settings::from_environment().expect("settings");
     settings.wait = wait;
     settings.stop_timeout = Some(Duration::from_millis(250));
-    let team = Team::with(Charter::new(ranks, &settings).expect("a charter")).expect("a team");
+    let team = Team::with(TeamConfig::new(ranks, &settings).expect("a configuration")).expect("a team");
     let command = |rank: usize| {
         let does = match (rank == victim, fault) {
             (true, Fault::Exit) => format!("exit {}", after.as_micros()),
@@ -140,6 +140,7 @@ fn one(seed: u64, program: &dyn Fn() -> Command) {
     }
     let lost = Instant::now();
     let survivors = || (0..ranks).filter(|&r| r != victim);
+    let before: Vec<Duration> = children.iter().map(|child| starved(child.id())).collect();
     let said = survivors().map(|rank| {
         let mut said = String::new();
         outputs[rank].read_to_string(&mut said).expect("a rank's words");
@@ -147,10 +148,15 @@ fn one(seed: u64, program: &dyn Fn() -> Command) {
     });
     let said: Vec<_> = said.collect();
     for (rank, (words, waited)) in survivors().zip(&said) {
+        // It has ended, and is not awaited yet.
+        let noticed = waited.saturating_sub(starved(children[rank].id()).saturating_sub(before[rank]));
         let status = children[rank].wait().expect("a rank can be awaited");
         assert!(status.success(), "{case}: rank {rank} ended with {status}: {said:?}");
         assert!(words.contains(&format!("rank {victim} (pid {pid})")), "{case}: rank {rank}: {said:?}");
-        assert!(*waited < Duration::from_secs(1), "{case}: rank {rank} noticed after {waited:?}");
+        assert!(
+            noticed < Duration::from_secs(1),
+            "{case}: rank {rank} noticed after {waited:?}, {noticed:?} of them not spent waiting for a CPU"
+        );
     }
     // One that was stopped in the middle of a copy is not there any more.
     if fault == Fault::Stop && lineweave::process::how(pid) == lineweave::process::How::Stopped {
@@ -161,6 +167,13 @@ fn one(seed: u64, program: &dyn Fn() -> Command) {
         assert_eq!(seen[0].failed, Some((victim, Loss::Stopped)), "{case}");
     }
     end(&mut children[victim], process);
+}
+
+/// Returns how long a process's first thread has waited for a CPU that others had; no time where the kernel does not count it.
+fn starved(pid: u32) -> Duration {
+    let told = std::fs::read_to_string(format!("/proc/{pid}/schedstat")).unwrap_or_default();
+    let ns = told.split_whitespace().nth(1).and_then(|ns| ns.parse().ok()).unwrap_or(0);
+    Duration::from_nanos(ns)
 }
 
 fn end(child: &mut Child, process: Pid) {

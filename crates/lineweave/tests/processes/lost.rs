@@ -1,15 +1,15 @@
 //! Ranks that die, leave, or call something else: what the others are told, and what is left.
 
-use crate::{finish, start, start_in};
+use crate::{finish, ready, start, start_in};
 use lineweave::settings::Settings;
-use lineweave::team::{Charter, Team};
+use lineweave::team::{Team, TeamConfig};
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
 pub fn a_killed_rank_is_named() {
     for victim in 0..3 {
         let mut children = start(3, "endless");
-        std::thread::sleep(Duration::from_millis(300));
+        ready(&mut children);
         let killed = Instant::now();
         children[victim].kill().expect("a rank can be killed");
         let pid = children[victim].id();
@@ -28,7 +28,7 @@ pub fn a_killed_rank_is_named() {
 pub fn a_rank_killed_while_calls_are_under_way_is_named() {
     for job in ["waiting", "testing"] {
         let mut children = start(3, job);
-        std::thread::sleep(Duration::from_millis(300));
+        ready(&mut children);
         let (killed, pid) = (Instant::now(), children[1].id());
         children[1].kill().expect("a rank can be killed");
         for (rank, child) in children.into_iter().enumerate().filter(|(rank, _)| *rank != 1) {
@@ -45,7 +45,7 @@ pub fn a_rank_killed_while_calls_are_under_way_is_named() {
 pub fn a_rank_killed_among_messages_and_flags_is_named() {
     for job in ["exchanging", "sending", "flagging"] {
         let mut children = start(3, job);
-        std::thread::sleep(Duration::from_millis(300));
+        ready(&mut children);
         let (killed, pid) = (Instant::now(), children[1].id());
         children[1].kill().expect("a rank can be killed");
         for (rank, child) in children.into_iter().enumerate() {
@@ -65,10 +65,10 @@ pub fn a_rank_killed_among_messages_and_flags_is_named() {
 
 /// Every rank is killed amid calls, in its team and in communicators made from it: no process has their memory after that.
 pub fn nothing_is_left_of_a_team_that_is_killed() {
-    let team = Team::with(Charter::from_environment(3).expect("a charter")).expect("a team");
+    let team = Team::with(TeamConfig::from_environment(3).expect("a configuration")).expect("a team");
     let mut children = start_in(&team, "splitting");
     drop(team);
-    std::thread::sleep(Duration::from_millis(300));
+    ready(&mut children);
     let links = |pid: u32, of: &str| -> Vec<String> {
         let entries = std::fs::read_dir(format!("/proc/{pid}/{of}"));
         let paths = entries.into_iter().flatten().flatten().map(|e| e.path());
@@ -93,7 +93,7 @@ pub fn nothing_is_left_of_a_team_that_is_killed() {
 
 pub fn a_rank_killed_in_a_split_is_named() {
     let mut children = start(4, "splitting");
-    std::thread::sleep(Duration::from_millis(300));
+    ready(&mut children);
     let (killed, pid) = (Instant::now(), children[2].id());
     children[2].kill().expect("a rank can be killed");
     let mut named = false;
@@ -124,8 +124,8 @@ pub fn a_rank_that_left_is_not_dead() {
 pub fn different_counts_are_named() {
     let (mut settings, _) = Settings::from_environment().expect("settings");
     settings.check = true;
-    let charter = Charter::new(3, &settings).expect("a charter");
-    let texts = finish(start_in(&Team::with(charter).expect("a team"), "mismatch"));
+    let config = TeamConfig::new(3, &settings).expect("a configuration");
+    let texts = finish(start_in(&Team::with(config).expect("a team"), "mismatch"));
     for text in &texts {
         assert!(
             text.contains("rank 2 called allreduce(9 x f32, sum)")

@@ -12,8 +12,9 @@ mod started;
 mod lost;
 mod part;
 
-use lineweave::team::{self, Charter, Host, Team};
+use lineweave::team::{self, Host, Team, TeamConfig};
 use lineweave::Error;
+use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -72,7 +73,7 @@ fn main() {
 
 /// Starts one process a rank, each to do `job`.
 fn start(ranks: usize, job: &str) -> Vec<Child> {
-    let team = Team::with(Charter::from_environment(ranks).expect("a charter")).expect("a team");
+    let team = Team::with(TeamConfig::from_environment(ranks).expect("a configuration")).expect("a team");
     start_in(&team, job)
 }
 
@@ -84,6 +85,16 @@ fn start_in(team: &Team, job: &str) -> Vec<Child> {
         command
     };
     team.spawn(command).expect("ranks start")
+}
+
+/// Waits until every rank is about to do what its job goes on with: it says so in a line of its own.
+fn ready(children: &mut [Child]) {
+    for child in children {
+        let out = child.stdout.as_mut().expect("its lines come here");
+        // Byte by byte: what follows is for whoever awaits it.
+        let line = BufReader::with_capacity(1, out).lines().next();
+        assert_eq!(line.and_then(Result::ok).as_deref(), Some(part::READY));
+    }
 }
 
 /// What each rank printed; all must have ended well.
@@ -114,7 +125,7 @@ fn conformance(job: &str, sizes: &[usize]) {
 /// Ranks that are threads of processes: what each thread prints is one line of its process.
 fn threads_of_several_processes_form_a_team() {
     for (ranks, threads) in [(6, 3), (5, 2), (4, 4)] {
-        let team = Team::with(Charter::from_environment(ranks).expect("a charter")).expect("a team");
+        let team = Team::with(TeamConfig::from_environment(ranks).expect("a configuration")).expect("a team");
         let program = std::env::current_exe().expect("this program has a path");
         let command = |_| {
             let mut command = Command::new(&program);
@@ -148,7 +159,7 @@ fn reproducible_sums_have_the_bits_of_threads() {
 fn ranks_meet_at_a_socket() {
     let name = format!("@lineweave-test-{}", std::process::id());
     let host = Host::bind(&name).expect("an abstract name is free");
-    let team = Team::with(Charter::from_environment(3).expect("a charter")).expect("a team");
+    let team = Team::with(TeamConfig::from_environment(3).expect("a configuration")).expect("a team");
     let program = std::env::current_exe().expect("this program has a path");
     let children: Vec<Child> = (0..3)
         .map(|_| {
@@ -172,7 +183,7 @@ fn a_rank_of_another_user_is_refused() {
     }
     let name = format!("@lineweave-test-user-{}", std::process::id());
     let host = Host::bind(&name).expect("an abstract name is free");
-    let team = Team::with(Charter::from_environment(1).expect("a charter")).expect("a team");
+    let team = Team::with(TeamConfig::from_environment(1).expect("a configuration")).expect("a team");
     let mut command = Command::new(std::env::current_exe().expect("this program has a path"));
     std::os::unix::process::CommandExt::uid(&mut command, NOBODY);
     let started = command.env(JOB, "socket").env(SOCKET, &name).stdout(Stdio::piped()).spawn();

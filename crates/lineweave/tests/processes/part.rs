@@ -27,8 +27,18 @@ pub fn rank(job: &str) -> i32 {
     }
 }
 
+/// What a rank prints when all ranks are there.
+pub const READY: &str = "ready";
+/// The jobs that go on until a rank is killed.
+const ENDLESS: [&str; 7] =
+    ["waiting", "testing", "exchanging", "sending", "flagging", "splitting", "endless"];
+
 fn work(job: &str, comm: &mut Communicator) -> Result<String, String> {
     let count = |outcome: common::Outcome| outcome.map(|n| n.to_string());
+    if ENDLESS.contains(&job) {
+        comm.barrier().map_err(|e| e.to_string())?;
+        println!("{READY}");
+    }
     match job {
         "algorithms" => count(common::algorithms(comm, &[0, 1, 13, 300, 9001], false)),
         "types" => count(common::types_and_operators(comm, &[0, 1, 7, 1023])),
@@ -100,7 +110,6 @@ fn work(job: &str, comm: &mut Communicator) -> Result<String, String> {
         },
         "sending" => {
             // Rank 1 takes nothing: rank 0 waits for that, and rank 2 for a message of rank 0.
-            comm.barrier().map_err(|e| e.to_string())?;
             let ended = match comm.rank() {
                 0 => comm.send(&vec![1u8; 1 << 20], 1, 0),
                 1 => loop {
@@ -148,21 +157,23 @@ fn work(job: &str, comm: &mut Communicator) -> Result<String, String> {
             Ok(comm.barrier().expect_err("rank 1 does not come").to_string())
         }
         "leaving" => {
-            let pause = |ms| std::thread::sleep(std::time::Duration::from_millis(ms));
             let mut word = [0u64];
-            match comm.rank() {
-                0 => return Ok("left".into()),
-                1 => {
-                    pause(600);
-                    comm.send(&[42u64], 2, 5).map_err(|e| e.to_string())?;
-                }
-                _ => {
-                    pause(200);
-                    comm.recv(&mut word, 1, 5).map_err(|e| e.to_string())?;
+            let said = match comm.rank() {
+                0 => comm.send(&[u64::from(std::process::id())], 1, 5).map(|()| "left"),
+                1 => comm.recv(&mut word, 0, 5).and_then(|_| {
+                    while std::fs::exists(format!("/proc/{}", word[0])).is_ok_and(|there| there) {
+                        std::thread::sleep(Duration::from_millis(1));
+                    }
+                    // Meanwhile rank 2 looks around many times, and finds that rank 0 is gone.
+                    std::thread::sleep(Duration::from_millis(200));
+                    comm.send(&[42u64], 2, 5).map(|()| "fine")
+                }),
+                _ => comm.recv(&mut word, 1, 5).map(|_| {
                     assert_eq!(word, [42]);
-                }
-            }
-            Ok("fine".into())
+                    "fine"
+                }),
+            };
+            said.map(str::to_owned).map_err(|e| e.to_string())
         }
         "mismatch" => {
             let mut buffer = vec![1.0f32; if comm.rank() == 2 { 9 } else { 8 }];

@@ -85,7 +85,7 @@ impl Listener {
         (fd >= 0).then(|| Listener(unsafe { OwnedFd::from_raw_fd(fd as i32) }))
     }
 
-    /// Whether somebody asks, now or within a millisecond.
+    /// Returns whether somebody asks, now or within a millisecond.
     pub fn is_asked(&self) -> bool {
         let mut polled = libc::pollfd { fd: self.0.as_raw_fd(), events: libc::POLLIN, revents: 0 };
         // SAFETY: one entry, which is writable.

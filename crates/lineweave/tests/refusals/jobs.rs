@@ -2,7 +2,7 @@
 
 use lineweave::settings::{Attach, Settings, Wait};
 use lineweave::sync::{AtomicBool, Ordering};
-use lineweave::team::{self, Charter, Host, Meeting, Team};
+use lineweave::team::{self, Host, Meeting, Team, TeamConfig};
 use lineweave::{Communicator, Error, Operator};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -40,8 +40,8 @@ fn settings() -> Settings {
     Settings { wait: Wait::Sleep, attach: Attach::On, ..Settings::from_environment().expect("settings").0 }
 }
 
-fn charter(ranks: usize) -> Result<Charter, Error> {
-    Charter::new(ranks, &settings())
+fn config(ranks: usize) -> Result<TeamConfig, Error> {
+    TeamConfig::new(ranks, &settings())
 }
 
 /// What ranks do: short and long messages in collectives and between two ranks, a window, buffers that they share, communicators.
@@ -51,7 +51,7 @@ fn calls(comm: &mut Communicator) -> Result<(), Error> {
     comm.bcast(&mut long, 0)?;
     if rank == 1 {
         // So long that the others sleep, and look for it.
-        std::thread::sleep(Duration::from_millis(10));
+        std::thread::park_timeout(Duration::from_millis(10));
     }
     let mut sum = [0u64];
     comm.allreduce(&[1u64], &mut sum, Operator::Sum)?;
@@ -72,7 +72,7 @@ fn calls(comm: &mut Communicator) -> Result<(), Error> {
 }
 
 fn threads() -> Result<(), Error> {
-    Team::with(charter(3)?)?.threads(|mut comm| calls(&mut comm)).map(drop)
+    Team::with(config(3)?)?.threads(|mut comm| calls(&mut comm)).map(drop)
 }
 
 /// The part of a rank that is a process; its status.
@@ -91,7 +91,7 @@ fn processes() -> Result<(), String> {
         command.env(RANK, "").stdout(Stdio::piped());
         command
     };
-    let start = || Team::with(charter(2)?)?.spawn(command);
+    let start = || Team::with(config(2)?)?.spawn(command);
     let children = start().map_err(|e| e.to_string())?;
     let ended = children.into_iter().map(|child| child.wait_with_output().expect("a rank ends"));
     let failed = ended.filter(|o| !o.status.success());
@@ -115,7 +115,7 @@ pub fn socket() -> PathBuf {
 /// Who hosts lets others wait no longer when one of them has failed.
 fn door() -> Result<(), String> {
     let name = socket().into_os_string().into_string().expect("a temporary folder with a plain name");
-    let start = || Ok::<_, Error>((Host::bind(&name)?, Team::with(charter(2)?)?));
+    let start = || Ok::<_, Error>((Host::bind(&name)?, Team::with(config(2)?)?));
     let (host, team) = start().map_err(|e| e.to_string())?;
     let failed = AtomicBool::new(false);
     let give_up = |rank: usize| {

@@ -68,6 +68,11 @@ const CASES: &[Case] = &[
     Case { jobs: WITHIN, ..case("fstat", &[libc::SYS_fstat], libc::ENOMEM, Then::Says("fstat")) },
     case("dup", &[libc::SYS_dup], libc::EMFILE, Then::Says("dup")),
     case("fallocate", &[libc::SYS_fallocate], libc::ENOSPC, Then::Says("fallocate")),
+    // Pages are touched instead.
+    case("fallocate", &[libc::SYS_fallocate], libc::EPERM, Then::Done),
+    case("fallocate", &[libc::SYS_fallocate], libc::ENOSYS, Then::Done),
+    case("fallocate", &[libc::SYS_fallocate], libc::EIO, Then::Says("fallocate")),
+    Case { most: 24, ..case("nanosleep", &[libc::SYS_nanosleep, libc::SYS_clock_nanosleep], libc::EPERM, Then::Done) },
     Case { only: SHARED, ..case("mmap", &[libc::SYS_mmap], libc::ENOMEM, Then::Says("mmap")) },
     Case { only: RANKS_FUTEX, most: 24, ..case("futex", &[libc::SYS_futex], libc::EPERM, Then::Done) },
     case("membarrier", &[libc::SYS_membarrier], libc::ENOMEM, Then::Done),

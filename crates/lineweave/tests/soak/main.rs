@@ -13,7 +13,7 @@ mod sample;
 
 use lineweave::settings::{Settings, Wait};
 use lineweave::sync::{spin_loop, AtomicBool, Ordering};
-use lineweave::team::{self, Charter, Team};
+use lineweave::team::{self, Team, TeamConfig};
 use memory::Held;
 use random::Random;
 use rank::{soak, Tally};
@@ -137,8 +137,8 @@ impl Soaking {
         settings.reproducible = self.reproducible;
         settings.progress_thread = self.helped;
         settings.timeout = Some(PATIENCE);
-        let charter = Charter::new(self.ranks, &settings).map_err(|e| e.to_string())?;
-        let team = Team::with(charter).map_err(|e| e.to_string())?;
+        let config = TeamConfig::new(self.ranks, &settings).map_err(|e| e.to_string())?;
+        let team = Team::with(config).map_err(|e| e.to_string())?;
         let tallies: Vec<Tally> = match self.processes {
             false => {
                 let each = team.threads(|comm| Ok(soak(comm, self.seed, lasts)));

@@ -57,7 +57,7 @@ impl Lines {
     }
 }
 
-/// Whether two descriptors are of one file, such as a terminal.
+/// Returns whether two descriptors are of one file, such as a terminal.
 fn same_file(a: &OwnedFd, b: &OwnedFd) -> bool {
     let file = |fd: &OwnedFd| rustix::fs::fstat(fd).map(|stat| (stat.st_dev, stat.st_ino));
     matches!((file(a), file(b)), (Ok(a), Ok(b)) if a == b)

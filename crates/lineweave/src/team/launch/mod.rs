@@ -86,8 +86,8 @@ impl Team {
         let own = rustix::process::getpid();
         let _adopts = Adopts::orphans_of(own);
         // One rank alone keeps the caller's terminal.
-        let by_line = self.charter.ranks() > 1;
-        let limit = if by_line { room_for_pipes(self.charter.ranks()) } else { None };
+        let by_line = self.config.ranks() > 1;
+        let limit = if by_line { room_for_pipes(self.config.ranks()) } else { None };
         let children = self.spawn(|rank| {
             let mut command = command(rank);
             if by_line {
@@ -154,13 +154,13 @@ fn room_for_pipes(ranks: usize) -> Option<Rlimit> {
 
 /// The processes that were started, and what became of them.
 struct Ranks {
-    /// Those that run, and their ranks.
+    /// The running processes, and their ranks.
     running: HashMap<Pid, usize>,
-    /// Those that failed before they were told to end, the first one first.
+    /// The processes that failed before they were told to end, in order.
     failed: Vec<Failed>,
     /// What those that still run get next, and when.
     next: Option<(Instant, Signal)>,
-    /// Whether they were told to end.
+    /// True if they were told to end.
     told: bool,
     /// Since when they are killed.
     killed: Option<Instant>,
