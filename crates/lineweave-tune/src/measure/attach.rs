@@ -7,7 +7,7 @@
 //! whose pages' counters they all change; that is what k processes do that read one, as these do. Readers of several would need
 //! processes.
 
-use super::cell::{Crew, Hand, Key, Offer, Role, Task};
+use super::cell::{ProbeContext, ProbeTasks, ProbeTeam, Role, SampleKey, Task};
 use super::clock::Clock;
 use super::star::numbers;
 use super::timing::{collect_timed, Rules, Samples};
@@ -21,7 +21,7 @@ const SIZES: [usize; 7] = [4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 <<
 /// By several readers: what a call costs shows in the one, what a page does in the other.
 const SHARED: [usize; 2] = [64 << 10, 1 << 20];
 
-pub fn offer(crew: &Crew, largest: usize, offer: &mut Offer) {
+pub fn offer(crew: &ProbeTeam, largest: usize, offer: &mut ProbeTasks) {
     if !matches!(crew.role, Role::Pair | Role::Crowd) {
         return;
     }
@@ -41,13 +41,13 @@ fn refused() -> Option<String> {
 }
 
 /// A pair's cells are those of one reader; a crowd has those of several.
-fn tasks(crew: &Crew, largest: usize) -> Vec<Task> {
+fn tasks(crew: &ProbeTeam, largest: usize) -> Vec<Task> {
     let alone = crew.role == Role::Pair;
     let sizes: &[usize] = if alone { &SIZES } else { &SHARED };
     let mut list = Vec::new();
     for &bytes in sizes.iter().filter(|&&b| b <= largest) {
         for readers in numbers(crew.cpus.len() - 1).filter(|&k| alone || k > 1) {
-            let mut key = Key::new("attach").with("bytes", bytes).with("level", crew.level);
+            let mut key = SampleKey::new("attach").with("bytes", bytes).with("level", crew.level);
             if !alone {
                 key = key.with("readers", readers);
             }
@@ -58,7 +58,7 @@ fn tasks(crew: &Crew, largest: usize) -> Vec<Task> {
 }
 
 /// What machines of fewer CPUs cannot tell.
-pub fn beyond(cpus: usize, offer: &mut Offer) {
+pub fn beyond(cpus: usize, offer: &mut ProbeTasks) {
     if cpus < 3 {
         let because = format!(
             "pages that several ranks copy at once need 3 CPUs, and {cpus} can be used; two ownership transfers a page stand in"
@@ -68,7 +68,12 @@ pub fn beyond(cpus: usize, offer: &mut Offer) {
 }
 
 /// Ranks 1 to `readers` copy from rank 0.
-fn samples(hand: &mut Hand<'_>, rules: &Rules, bytes: usize, readers: usize) -> Result<Samples, Error> {
+fn samples(
+    hand: &mut ProbeContext<'_>,
+    rules: &Rules,
+    bytes: usize,
+    readers: usize,
+) -> Result<Samples, Error> {
     let (rank, input, output, source) = (hand.comm.rank(), hand.input, hand.output, hand.shared[0]);
     let clock = Clock::get();
     collect_timed(hand.comm, rules, &mut |comm| {
@@ -99,14 +104,14 @@ mod tests {
     use super::super::random::Random;
     use super::*;
     use lineweave::settings::Settings;
-    use lineweave::team::{Charter, Team};
+    use lineweave::team::{Team, TeamConfig};
     use lineweave_core::topology::{Cpu, Level};
 
     #[test]
     fn a_crowd_copies_the_same_by_as_many_as_there_are() {
         let cpu = |os| Cpu { os, core: os, l3: 0, numa: 0, package: 0, kind: 0 };
         let offered = |role, cpus: usize, largest| {
-            let crew = Crew { role, cpus: (0..cpus).map(cpu).collect(), level: Level::L3 };
+            let crew = ProbeTeam { role, cpus: (0..cpus).map(cpu).collect(), level: Level::L3 };
             tasks(&crew, largest).iter().map(|t| t.keys[0].to_string()).collect::<Vec<_>>()
         };
         let pair = offered(Role::Pair, 2, 16 << 20);
@@ -117,7 +122,7 @@ mod tests {
         assert_eq!(crowd, all.concat());
         assert_eq!(offered(Role::Crowd, 16, 64 << 10).len(), 5, "2, 3, 4, 7 and 15, of 64 KiB");
         let missing = |cpus| {
-            let mut all = Offer::default();
+            let mut all = ProbeTasks::default();
             beyond(cpus, &mut all);
             all.unidentified.len()
         };
@@ -137,13 +142,13 @@ mod tests {
         let places: Vec<[usize; 3]> =
             memory.iter_mut().map(|of| of.each_mut().map(|m| m.as_mut_ptr() as usize)).collect();
         let settings = Settings { check: false, ..Settings::default() };
-        let charter = Charter::new(4, &settings).expect("a charter");
+        let config = TeamConfig::new(4, &settings).expect("a configuration");
         let rules = Rules { least: 2, most: 2, ..Rules::default() };
-        let taken = Team::with(charter).expect("a team").threads(|mut comm| {
+        let taken = Team::with(config).expect("a team").threads(|mut comm| {
             let [input, output, _] = places[comm.rank()].map(|place| place as *mut u8);
             let shared: Vec<*mut u8> = places.iter().map(|of| of[2] as *mut u8).collect();
             let (comm, random) = (&mut comm, Random::new(1));
-            let mut hand = Hand { comm, input, output, bytes: BYTES, shared: &shared, random };
+            let mut hand = ProbeContext { comm, input, output, bytes: BYTES, shared: &shared, random };
             samples(&mut hand, &rules, BYTES, 2)
         });
         assert!(taken.expect("every rank came through")[0].values.iter().all(|&ns| ns > 0.0));

@@ -5,7 +5,7 @@ mod arch {
     use std::arch::asm;
     use std::arch::x86_64::{__cpuid, __cpuid_count, _mm_clflush, _mm_lfence, _mm_mfence, _rdtsc};
 
-    /// Whether lines can be evicted from every cache.
+    /// True if lines can be evicted from every cache.
     pub const FLUSHES: bool = true;
 
     /// Evicts the line at `at` from every cache.

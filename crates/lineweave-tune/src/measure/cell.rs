@@ -11,17 +11,17 @@ use std::collections::BTreeMap;
 
 /// The name of a cell: its probe and its factors.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Key {
+pub struct SampleKey {
     pub probe: &'static str,
     pub factors: BTreeMap<String, String>,
 }
 
-impl Key {
-    pub fn new(probe: &'static str) -> Key {
-        Key { probe, factors: BTreeMap::new() }
+impl SampleKey {
+    pub fn new(probe: &'static str) -> SampleKey {
+        SampleKey { probe, factors: BTreeMap::new() }
     }
 
-    pub fn with(mut self, name: &str, value: impl ToString) -> Key {
+    pub fn with(mut self, name: &str, value: impl ToString) -> SampleKey {
         self.factors.insert(name.to_owned(), value.to_string());
         self
     }
@@ -38,7 +38,7 @@ impl Key {
     }
 }
 
-impl std::fmt::Display for Key {
+impl std::fmt::Display for SampleKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let factors: Vec<String> = self.factors.iter().map(|(k, v)| format!("{k}={v}")).collect();
         write!(f, "{} {}", self.probe, factors.join(" "))
@@ -62,7 +62,7 @@ pub enum Role {
 
 /// CPUs that measure together.
 #[derive(Clone, Debug)]
-pub struct Crew {
+pub struct ProbeTeam {
     pub role: Role,
     /// One a rank.
     pub cpus: Vec<Cpu>,
@@ -83,7 +83,7 @@ pub struct Memory {
 unsafe impl Send for Memory {}
 
 /// What a rank has at hand while it takes the samples of a cell.
-pub struct Hand<'a> {
+pub struct ProbeContext<'a> {
     pub comm: &'a mut Communicator,
     /// Own input buffer.
     pub input: *mut u8,
@@ -98,22 +98,22 @@ pub struct Hand<'a> {
 }
 
 /// Takes the samples of a cell, on every rank of its crew at once.
-pub type Take = Box<dyn Fn(&mut Hand<'_>, &Rules) -> Result<Samples, Error> + Send + Sync>;
+pub type Sampler = Box<dyn Fn(&mut ProbeContext<'_>, &Rules) -> Result<Samples, Error> + Send + Sync>;
 
 /// One cell to be measured.
 pub struct Task {
     /// Its name, and the further names of the same set-up.
-    pub keys: Vec<Key>,
+    pub keys: Vec<SampleKey>,
     /// Share of the time, in relation to others.
     pub weight: f64,
-    pub take: Take,
+    pub take: Sampler,
 }
 
 impl Task {
     pub fn new(
-        key: Key,
+        key: SampleKey,
         weight: f64,
-        take: impl Fn(&mut Hand<'_>, &Rules) -> Result<Samples, Error> + Send + Sync + 'static,
+        take: impl Fn(&mut ProbeContext<'_>, &Rules) -> Result<Samples, Error> + Send + Sync + 'static,
     ) -> Task {
         Task { keys: vec![key], weight, take: Box::new(take) }
     }
@@ -121,12 +121,12 @@ impl Task {
 
 /// What one probe offers to a crew, and what it cannot.
 #[derive(Default)]
-pub struct Offer {
+pub struct ProbeTasks {
     pub tasks: Vec<Task>,
     pub unidentified: Vec<Unidentified>,
 }
 
-impl Offer {
+impl ProbeTasks {
     pub fn missing(&mut self, what: impl Into<String>, because: impl Into<String>) {
         let (what, because) = (what.into(), because.into());
         if self.unidentified.iter().all(|u| u.what != what) {

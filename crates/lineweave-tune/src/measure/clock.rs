@@ -15,7 +15,7 @@ pub struct Clock {
     cost: f64,
 }
 
-/// What a reading must be away from another one to be believed, in ticks (MEASURING.md, rule 3).
+/// What a reading must be away from another one to be believed, in ticks (docs/explanation/measuring.md, rule 3).
 pub const FEWEST_TICKS: f64 = 50.0;
 
 impl Clock {
@@ -93,7 +93,7 @@ impl Clock {
 mod counter {
     use std::arch::x86_64::{__cpuid, _mm_lfence, _rdtsc};
 
-    /// Whether the counter runs at one rate in every power state (Intel SDM vol. 3, 17.17.1; AMD APM vol. 3,
+    /// Returns whether the counter runs at one rate in every power state (Intel SDM vol. 3, 17.17.1; AMD APM vol. 3,
     /// CPUID 8000_0007 EDX bit 8).
     pub fn invariant() -> bool {
         if __cpuid(0x8000_0000).eax < 0x8000_0007 {

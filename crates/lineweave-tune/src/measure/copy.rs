@@ -9,7 +9,7 @@
 //! Short copies are done many times a sample, at random places; those that fetch from a peer one by one.
 
 use super::cache;
-use super::cell::{Crew, Hand, Key, Offer, Role, Task};
+use super::cell::{ProbeContext, ProbeTasks, ProbeTeam, Role, SampleKey, Task};
 use super::clock::Clock;
 use super::timing::{collect_timed, Rules, Samples};
 use lineweave::kernel::{copy, copy_nt};
@@ -46,7 +46,7 @@ struct Setup {
     nt: bool,
 }
 
-pub fn offer(crew: &Crew, largest: usize, offer: &mut Offer) {
+pub fn offer(crew: &ProbeTeam, largest: usize, offer: &mut ProbeTasks) {
     let ranks = crew.cpus.len();
     for bytes in SIZES.into_iter().filter(|&b| b <= largest) {
         for nt in [false, true] {
@@ -60,7 +60,7 @@ pub fn offer(crew: &Crew, largest: usize, offer: &mut Offer) {
                 let setup = Setup { pattern, tau, bytes, nt };
                 let key = |name: &str| {
                     let level = if name == "local" { "local" } else { crew.level.name() };
-                    Key::new("copy")
+                    SampleKey::new("copy")
                         .with("pattern", name)
                         .with("kind", if nt { "nt" } else { "plain" })
                         .with("bytes", bytes)
@@ -111,12 +111,12 @@ fn set_ups(role: Role, ranks: usize, nt: bool) -> Vec<(Vec<&'static str>, Patter
 }
 
 /// What machines of fewer CPUs cannot tell.
-pub fn beyond(cpus: usize, offer: &mut Offer) {
+pub fn beyond(cpus: usize, offer: &mut ProbeTasks) {
     let because = format!("tau copies at once need tau CPUs, and {cpus} can be used");
     offer.missing(format!("L(m, tau > {cpus})"), because);
 }
 
-fn samples(hand: &mut Hand<'_>, rules: &Rules, setup: Setup) -> Result<Samples, Error> {
+fn samples(hand: &mut ProbeContext<'_>, rules: &Rules, setup: Setup) -> Result<Samples, Error> {
     let (rank, ranks) = (hand.comm.rank(), hand.comm.ranks());
     let Setup { pattern, tau, bytes, nt } = setup;
     let count = (SAMPLE / bytes).max(1);

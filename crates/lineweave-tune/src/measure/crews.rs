@@ -1,18 +1,18 @@
 //! Who measures: for each distance that the machine has, two CPUs that are so far apart, and some others.
 
-use super::cell::{Crew, Offer, Role};
+use super::cell::{ProbeTasks, ProbeTeam, Role};
 use lineweave_core::topology::{Cpu, Level, Topology};
 
 /// The most ranks of a crowd: what its buffers' memory and the time are enough for.
 const MOST: usize = 64;
 
 /// The crews of a machine; levels that no two CPUs are apart by go to what cannot be identified.
-pub fn crews(topology: &Topology, offer: &mut Offer) -> Vec<Crew> {
+pub fn crews(topology: &Topology, offer: &mut ProbeTasks) -> Vec<ProbeTeam> {
     let cpus = &topology.cpus;
     let Some(first) = cpus.first() else { return Vec::new() };
     let crew = |role, cpus: Vec<Cpu>| {
         let level = if cpus.len() > 1 { cpus[0].common(&cpus[1]) } else { Level::Core };
-        Crew { role, cpus, level }
+        ProbeTeam { role, cpus, level }
     };
     let mut crews =
         vec![crew(Role::Solo, vec![first.clone()]), crew(Role::SameCpu, vec![first.clone(), first.clone()])];
@@ -69,7 +69,7 @@ mod tests {
     #[test]
     fn there_is_a_pair_for_each_distance_and_a_word_for_each_that_is_not_there() {
         let cpu = |c: usize| Cpu { os: c, core: c / 2, l3: c / 4, numa: c / 4, package: c / 4, kind: 0 };
-        let mut offer = Offer::default();
+        let mut offer = ProbeTasks::default();
         let all = crews(&Topology { cpus: (0..8).map(cpu).collect() }, &mut offer);
         let pairs: Vec<Level> = all.iter().filter(|c| c.role == Role::Pair).map(|c| c.level).collect();
         assert_eq!(pairs, [Level::Core, Level::L3, Level::Machine]);
@@ -82,9 +82,9 @@ mod tests {
     fn a_third_rank_is_in_another_package_than_the_two() {
         // Two packages of two nodes of two caches of two cores.
         let cpu = |c: usize| Cpu { os: c, core: c, l3: c / 2, numa: c / 4, package: c / 8, kind: 0 };
-        let mut offer = Offer::default();
+        let mut offer = ProbeTasks::default();
         let all = crews(&Topology { cpus: (0..16).map(cpu).collect() }, &mut offer);
-        let trios: Vec<&Crew> = all.iter().filter(|c| c.role == Role::Trio).collect();
+        let trios: Vec<&ProbeTeam> = all.iter().filter(|c| c.role == Role::Trio).collect();
         assert_eq!(
             trios.iter().map(|c| c.level).collect::<Vec<_>>(),
             [Level::L3, Level::Numa, Level::Package]
@@ -95,7 +95,7 @@ mod tests {
         }
         assert!(offer.unidentified.iter().all(|u| u.what != "R_R away"));
         // One package is enough for no trio, and it is said why.
-        let mut offer = Offer::default();
+        let mut offer = ProbeTasks::default();
         let one = crews(&Topology { cpus: (0..8).map(cpu).collect() }, &mut offer);
         assert!(one.iter().all(|c| c.role != Role::Trio));
         let why = offer.unidentified.iter().find(|u| u.what == "R_R away").map(|u| u.because.as_str());
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn one_cpu_has_no_pair() {
         let cpu = Cpu { os: 3, core: 0, l3: 0, numa: 0, package: 0, kind: 0 };
-        let mut offer = Offer::default();
+        let mut offer = ProbeTasks::default();
         let all = crews(&Topology { cpus: vec![cpu] }, &mut offer);
         assert!(all.iter().all(|c| matches!(c.role, Role::Solo | Role::SameCpu)));
         assert_eq!(offer.unidentified.len(), Level::ALL.len() + 1);

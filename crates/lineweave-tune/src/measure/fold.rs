@@ -1,7 +1,7 @@
 //! Probe `fold`: combining m bytes, of private memory or straight out of a peer's box; and out of peers' buffers while tau ranks do so,
 //! each out of the next one's, which its owner has just written: what plans live on that reach private buffers.
 
-use super::cell::{Crew, Hand, Key, Offer, Role, Task};
+use super::cell::{ProbeContext, ProbeTasks, ProbeTeam, Role, SampleKey, Task};
 use super::clock::Clock;
 use super::timing::{collect_timed, Rules, Samples};
 use lineweave::kernel::{copy, fold_fn, ElementType, FoldFn, Operator};
@@ -23,7 +23,7 @@ enum Source {
     Peers(usize),
 }
 
-pub fn offer(crew: &Crew, largest: usize, offer: &mut Offer) {
+pub fn offer(crew: &ProbeTeam, largest: usize, offer: &mut ProbeTasks) {
     concurrent(crew, largest, offer);
     let source = match crew.role {
         Role::Solo => Source::Private,
@@ -33,7 +33,7 @@ pub fn offer(crew: &Crew, largest: usize, offer: &mut Offer) {
     for element in TYPES {
         let Ok(fold) = fold_fn(Operator::Sum, element) else { continue };
         for bytes in SIZES.into_iter().filter(|&b| b <= largest) {
-            let mut key = Key::new("fold")
+            let mut key = SampleKey::new("fold")
                 .with("type", element)
                 .with("op", Operator::Sum)
                 .with("bytes", bytes)
@@ -49,7 +49,7 @@ pub fn offer(crew: &Crew, largest: usize, offer: &mut Offer) {
 }
 
 /// Sums of f64 out of peers' buffers, two, four, eight ... at once, and all.
-fn concurrent(crew: &Crew, largest: usize, offer: &mut Offer) {
+fn concurrent(crew: &ProbeTeam, largest: usize, offer: &mut ProbeTasks) {
     let ranks = crew.cpus.len();
     let mut taus: Vec<usize> = match crew.role {
         Role::Pair => vec![2],
@@ -61,7 +61,8 @@ fn concurrent(crew: &Crew, largest: usize, offer: &mut Offer) {
     let Ok(fold) = fold_fn(Operator::Sum, element) else { return };
     for bytes in SIZES.into_iter().filter(|&b| b <= largest) {
         for &tau in &taus {
-            let key = Key::new("fold").with("type", element).with("op", Operator::Sum).with("bytes", bytes);
+            let key =
+                SampleKey::new("fold").with("type", element).with("op", Operator::Sum).with("bytes", bytes);
             let key = key.with("source", "peers").with("tau", tau).with("level", crew.level);
             offer.tasks.push(Task::new(key, 0.5, move |hand, rules| {
                 samples(hand, rules, (fold, element), bytes, Source::Peers(tau))
@@ -71,7 +72,7 @@ fn concurrent(crew: &Crew, largest: usize, offer: &mut Offer) {
 }
 
 fn samples(
-    hand: &mut Hand<'_>,
+    hand: &mut ProbeContext<'_>,
     rules: &Rules,
     (fold, element): (FoldFn, ElementType),
     bytes: usize,
@@ -126,8 +127,12 @@ mod tests {
     fn peers_buffers_are_combined_by_as_many_as_there_are() {
         let cpu = |os| Cpu { os, core: os, l3: 0, numa: 0, package: 0, kind: 0 };
         let offered = |role, cpus: usize| {
-            let mut all = Offer::default();
-            offer(&Crew { role, cpus: (0..cpus).map(cpu).collect(), level: Level::L3 }, 1 << 10, &mut all);
+            let mut all = ProbeTasks::default();
+            offer(
+                &ProbeTeam { role, cpus: (0..cpus).map(cpu).collect(), level: Level::L3 },
+                1 << 10,
+                &mut all,
+            );
             let keys = all.tasks.iter().map(|t| t.keys[0].to_string());
             keys.filter(|key| key.contains("source=peers")).collect::<Vec<_>>()
         };

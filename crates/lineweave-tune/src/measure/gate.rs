@@ -1,4 +1,4 @@
-//! The plausibility gate (MEASURING.md, rule 10): nothing is dropped, what is odd is said.
+//! The plausibility gate (docs/explanation/measuring.md, rule 10): nothing is dropped, what is odd is said.
 
 use super::clock::Clock;
 use lineweave_core::profile::Cell;

@@ -6,7 +6,7 @@
 //! ownership follows it by fetch-and-add.
 
 use super::cache;
-use super::cell::{Crew, Hand, Key, Offer, Role, Task};
+use super::cell::{ProbeContext, ProbeTasks, ProbeTeam, Role, SampleKey, Task};
 use super::clock::Clock;
 use super::timing::{collect_timed, Rules, Samples};
 use lineweave::sync::{AtomicU64, Ordering};
@@ -43,7 +43,7 @@ impl State {
     }
 }
 
-pub fn offer(crew: &Crew, offer: &mut Offer) {
+pub fn offer(crew: &ProbeTeam, offer: &mut ProbeTasks) {
     for access in [Access::Read, Access::Own] {
         let name = if access == Access::Read { "read" } else { "own" };
         for state in [State::Modified, State::Exclusive, State::Shared, State::Invalid] {
@@ -70,7 +70,8 @@ pub fn offer(crew: &Crew, offer: &mut Offer) {
                 true => (crew.cpus[0].common(&crew.cpus[2]).name(), 2),
                 false => ("owner", 0),
             };
-            let key = Key::new("line").with("access", name).with("state", state.name()).with("level", level);
+            let key =
+                SampleKey::new("line").with("access", name).with("state", state.name()).with("level", level);
             // A shared line is taken back by its owner, as a flag is by the rank that sets it again.
             let taken_back = access == Access::Own && state == State::Shared;
             let reader = usize::from(crew.role != Role::Solo && !taken_back);
@@ -83,7 +84,7 @@ pub fn offer(crew: &Crew, offer: &mut Offer) {
         let most = crew.cpus.len() - 1;
         let mut readers = 1;
         while readers <= most {
-            let key = Key::new("contention").with("readers", readers).with("level", crew.level);
+            let key = SampleKey::new("contention").with("readers", readers).with("level", crew.level);
             let who: Vec<usize> = (1..=readers).collect();
             offer.tasks.push(Task::new(key, 2.0, move |hand, rules| {
                 samples(hand, rules, Access::Read, State::Modified, 0, &who)
@@ -94,7 +95,7 @@ pub fn offer(crew: &Crew, offer: &mut Offer) {
 }
 
 /// What machines of fewer CPUs cannot tell.
-pub fn beyond(cpus: usize, offer: &mut Offer) {
+pub fn beyond(cpus: usize, offer: &mut ProbeTasks) {
     if cpus < 3 {
         let because = format!("several ranks reading one line at once need 3 CPUs, and {cpus} can be used");
         offer.missing("T_C", because);
@@ -104,7 +105,7 @@ pub fn beyond(cpus: usize, offer: &mut Offer) {
 }
 
 fn samples(
-    hand: &mut Hand<'_>,
+    hand: &mut ProbeContext<'_>,
     rules: &Rules,
     access: Access,
     state: State,

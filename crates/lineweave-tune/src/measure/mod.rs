@@ -19,7 +19,7 @@ mod copy;
 mod crews;
 mod fold;
 mod gate;
-mod gauge;
+mod machine_state;
 mod line;
 mod overhead;
 mod pairs;
@@ -37,9 +37,9 @@ pub mod utc;
 mod wake;
 
 pub use clock::Clock;
-pub use gauge::{Change, Figure, Gauge, Reading, COPIED};
+pub use machine_state::{Change, Figure, MachineStateProbe, StateSample, COPIED};
 
-use cell::{Crew, Hand, Key, Offer, Role, Task};
+use cell::{ProbeContext, ProbeTasks, ProbeTeam, Role, SampleKey, Task};
 use lineweave::cpus::UsableCpus;
 use lineweave::settings::Settings;
 use lineweave::topology::Hardware;
@@ -123,7 +123,7 @@ pub fn measure(set: &ProbeSet, progress: &mut dyn FnMut(Progress)) -> Result<Pro
     let start = Instant::now();
     let clock = Clock::get();
     let cpus = set.topology.cpus.len();
-    let mut found = Offer::default();
+    let mut found = ProbeTasks::default();
     let crews = crews::crews(&set.topology, &mut found);
     if crews.is_empty() {
         return Err(Error::Topology("measuring needs a CPU, and the topology has none".to_owned()));
@@ -140,7 +140,9 @@ pub fn measure(set: &ProbeSet, progress: &mut dyn FnMut(Progress)) -> Result<Pro
         offer.unidentified.into_iter().for_each(|u| found.missing(u.what, u.because));
     }
     // SAFETY: a rank's buffers are longer than what is copied and its own, and all ranks of a crew read at once.
-    let read = |gauge: &Gauge, hand: &mut Hand<'_>| unsafe { gauge.read(hand.comm, hand.input, hand.output) };
+    let read = |gauge: &MachineStateProbe, hand: &mut ProbeContext<'_>| unsafe {
+        gauge.read(hand.comm, hand.input, hand.output)
+    };
     let mut passes = Passes { set, crews: &crews, cells, log: Log::default(), read: &read, start };
     visit_all(&mut passes, &mut pairs, progress)?;
     let Passes { cells, log, .. } = passes;
@@ -190,8 +192,8 @@ fn visit_all(
 }
 
 /// What every probe offers to a crew.
-fn offers(crew: &Crew, largest: usize) -> Offer {
-    let mut offer = Offer::default();
+fn offers(crew: &ProbeTeam, largest: usize) -> ProbeTasks {
+    let mut offer = ProbeTasks::default();
     line::offer(crew, &mut offer);
     signal::offer(crew, &mut offer);
     star::offer(crew, &mut offer);
@@ -209,7 +211,7 @@ fn offers(crew: &Crew, largest: usize) -> Offer {
 /// Probe `timer`: what a tick is, and what reading the clock costs.
 fn timer(clock: &Clock) -> Vec<Cell> {
     let cell = |what: &str, value: f64| {
-        let key = Key::new("timer").with("what", what).with("source", clock.source());
+        let key = SampleKey::new("timer").with("what", what).with("source", clock.source());
         Stats::of(&[value], 0).map(|stats| key.cell(stats))
     };
     [cell("tick", clock.tick_ns()), cell("read", clock.cost_ns())].into_iter().flatten().collect()
@@ -220,8 +222,8 @@ fn budget_of(task: &Task, all: f64, set: &ProbeSet) -> Duration {
     set.budget.mul_f64(task.weight / all / set.passes.max(1) as f64)
 }
 
-/// Whether two ranks of a crew share a CPU.
-fn crowded(crew: &Crew) -> bool {
+/// Returns whether two ranks of a crew share a CPU.
+fn crowded(crew: &ProbeTeam) -> bool {
     crew.role == Role::SameCpu
 }
 

@@ -1,6 +1,6 @@
 //! Probe `overhead`: what the engine itself costs an op when everything is near, from plans of many ops.
 
-use super::cell::{Crew, Hand, Key, Offer, Role, Task};
+use super::cell::{ProbeContext, ProbeTasks, ProbeTeam, Role, SampleKey, Task};
 use super::clock::Clock;
 use super::timing::{collect_timed, Rules, Samples};
 use lineweave::communicator::Buffers;
@@ -17,20 +17,21 @@ const RUNS: usize = 40;
 /// Elements of the moves and folds: one, so that bytes do not count.
 const BYTES: usize = 8;
 
-pub fn offer(crew: &Crew, offer: &mut Offer) {
+pub fn offer(crew: &ProbeTeam, offer: &mut ProbeTasks) {
     if crew.role != Role::Solo {
         return;
     }
     for op in ["set", "wait", "move", "fold"] {
-        let key = Key::new("overhead").with("op", op);
+        let key = SampleKey::new("overhead").with("op", op);
         offer.tasks.push(Task::new(key, 1.0, move |hand, rules| {
             let long = hand.comm.prepare(&plan(op, OPS))?;
             let short = hand.comm.prepare(&plan(op, 0))?;
-            let slope = |hand: &mut Hand<'_>| Ok((runs(hand, long)? - runs(hand, short)?) / OPS as f64);
+            let slope =
+                |hand: &mut ProbeContext<'_>| Ok((runs(hand, long)? - runs(hand, short)?) / OPS as f64);
             each(hand, rules, slope)
         }));
     }
-    offer.tasks.push(Task::new(Key::new("overhead").with("op", "run"), 1.0, |hand, rules| {
+    offer.tasks.push(Task::new(SampleKey::new("overhead").with("op", "run"), 1.0, |hand, rules| {
         let empty = hand.comm.prepare(&plan("run", 0))?;
         each(hand, rules, |hand| runs(hand, empty))
     }));
@@ -38,20 +39,20 @@ pub fn offer(crew: &Crew, offer: &mut Offer) {
 
 /// Samples of something that a rank times by itself; what noise makes negative is nothing.
 fn each(
-    hand: &mut Hand<'_>,
+    hand: &mut ProbeContext<'_>,
     rules: &Rules,
-    sample: impl Fn(&mut Hand<'_>) -> Result<f64, Error>,
+    sample: impl Fn(&mut ProbeContext<'_>) -> Result<f64, Error>,
 ) -> Result<Samples, Error> {
-    let Hand { comm, input, output, bytes, shared, random } = hand;
+    let ProbeContext { comm, input, output, bytes, shared, random } = hand;
     collect_timed(comm, rules, &mut |comm| {
         let random = random.clone();
-        let mut hand = Hand { comm, input: *input, output: *output, bytes: *bytes, shared, random };
+        let mut hand = ProbeContext { comm, input: *input, output: *output, bytes: *bytes, shared, random };
         Ok(sample(&mut hand)?.max(0.0))
     })
 }
 
 /// ns a run.
-fn runs(hand: &mut Hand<'_>, plan: PlanId) -> Result<f64, Error> {
+fn runs(hand: &mut ProbeContext<'_>, plan: PlanId) -> Result<f64, Error> {
     let fold = fold_fn(Operator::Sum, ElementType::U64).map_err(|e| Error::Operator(e.to_string()))?;
     let buffers = Buffers { input: hand.input, output: hand.output, fold: fold.into() };
     let clock = Clock::get();

@@ -5,9 +5,9 @@
 //!
 //! Of more than 64 CPUs one a core takes part, and of more cores an even choice: pairs grow with the square.
 
-use super::cell::Key;
+use super::cell::SampleKey;
 use super::clock::Clock;
-use super::gauge::Reading;
+use super::machine_state::StateSample;
 use super::random::Random;
 use super::state::usual;
 use super::timing::Samples;
@@ -134,20 +134,20 @@ impl Pairs {
     }
 
     /// One cell a pair, of the sweeps that found it as most did.
-    pub fn cells(&self) -> impl Iterator<Item = (Key, Samples)> + '_ {
+    pub fn cells(&self) -> impl Iterator<Item = (SampleKey, Samples)> + '_ {
         let n = self.cpus.len();
         let pairs = (0..n).flat_map(move |i| (i + 1..n).map(move |j| (i, j)));
         pairs.map(move |(i, j)| {
             let (a, b) = (&self.cpus[i], &self.cpus[j]);
-            (Key::new("pair").with("a", a.os).with("b", b.os), alike(&self.samples[index(n, i, j)]))
+            (SampleKey::new("pair").with("a", a.os).with("b", b.os), alike(&self.samples[index(n, i, j)]))
         })
     }
 }
 
 /// What sweeps say that found a pair as most did; the others are set aside.
 fn alike(sweeps: &[Samples]) -> Samples {
-    let reading = |s: &Samples| Reading([s.stats().map(|s| s.median), None, None]);
-    let readings: Vec<Reading> = sweeps.iter().map(reading).collect();
+    let reading = |s: &Samples| StateSample([s.stats().map(|s| s.median), None, None]);
+    let readings: Vec<StateSample> = sweeps.iter().map(reading).collect();
     let usual = usual(&readings).unwrap_or_default();
     let mut all = Samples::default();
     for (sweep, reading) in sweeps.iter().zip(&readings) {

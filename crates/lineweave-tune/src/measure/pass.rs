@@ -1,7 +1,7 @@
 //! One pass: every crew comes together once and visits its cells, and takes readings between them.
 
-use super::cell::{Crew, Hand, Memory, Role};
-use super::gauge::{Gauge, Reading};
+use super::cell::{Memory, ProbeContext, ProbeTeam, Role};
+use super::machine_state::{MachineStateProbe, StateSample};
 use super::random::Random;
 use super::state::{Log, Open, Taken, Visit, SECTION};
 use super::timing::{Rules, Samples};
@@ -9,7 +9,7 @@ use super::{budget_of, crowded, ProbeSet, Progress};
 use lineweave::internal::Scratch;
 use lineweave::kernel::Operator;
 use lineweave::settings::Settings;
-use lineweave::team::{Charter, Team};
+use lineweave::team::{Team, TeamConfig};
 use lineweave::tuning::{Origin, Tuning};
 use lineweave::Communicator;
 use lineweave::Error;
@@ -26,17 +26,18 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What a crew tells, in the order in which it happened.
 enum Report {
-    Reading(Reading),
+    StateSample(StateSample),
     Cell(usize, Samples),
 }
 
 /// How a crew takes a reading.
-pub type Read<'a> = dyn Fn(&Gauge, &mut Hand<'_>) -> Result<Reading, Error> + Sync + 'a;
+pub type Read<'a> =
+    dyn Fn(&MachineStateProbe, &mut ProbeContext<'_>) -> Result<StateSample, Error> + Sync + 'a;
 
 /// Measurements while they come in.
 pub struct Passes<'a> {
     pub set: &'a ProbeSet,
-    pub crews: &'a [Crew],
+    pub crews: &'a [ProbeTeam],
     pub cells: Vec<Open>,
     pub log: Log,
     pub read: &'a Read<'a>,
@@ -80,7 +81,7 @@ impl Passes<'_> {
                 let team = scope.spawn(move || visit(&who, tasks, &plan, seed, sender));
                 for report in receiver {
                     match report {
-                        Report::Reading(reading) => log.taken.push(Taken { crew, pass, reading }),
+                        Report::StateSample(reading) => log.taken.push(Taken { crew, pass, reading }),
                         Report::Cell(index, samples) => {
                             done += 1;
                             let key = &tasks[index].task.keys[0];
@@ -109,10 +110,10 @@ impl Passes<'_> {
 /// Who visits cells, and on what machine.
 struct Who<'a> {
     set: &'a ProbeSet,
-    crew: &'a Crew,
+    crew: &'a ProbeTeam,
     read: &'a Read<'a>,
     /// What a reading must be like for the crew to go on; nothing while all are welcome.
-    like: Option<Reading>,
+    like: Option<StateSample>,
 }
 
 /// A crew comes together and visits cells, each for its time, with readings between them.
@@ -137,7 +138,7 @@ fn visit(
         })
         .collect();
     let sender = Mutex::new(sender);
-    Team::with(charter(set, crew))?.threads(|mut comm| {
+    Team::with(config(set, crew))?.threads(|mut comm| {
         let rank = comm.rank();
         let bytes = set.largest + ROOM;
         let (input, output, own) = {
@@ -149,7 +150,7 @@ fn visit(
             )
         };
         let shared = addresses(&mut comm, own)?;
-        let gauge = Gauge::of(&mut comm)?;
+        let gauge = MachineStateProbe::of(&mut comm)?;
         let tell = |report: Report| {
             if rank == 0 {
                 let sender = sender.lock().unwrap_or_else(PoisonError::into_inner);
@@ -158,11 +159,11 @@ fn visit(
             }
         };
         let (comm, random) = (&mut comm, Random::new(seed));
-        let mut hand = Hand { comm, input, output, bytes, shared: &shared, random };
+        let mut hand = ProbeContext { comm, input, output, bytes, shared: &shared, random };
         // All ranks read the same, so that all go on or none does.
-        let read = |hand: &mut Hand<'_>| -> Result<bool, Error> {
+        let read = |hand: &mut ProbeContext<'_>| -> Result<bool, Error> {
             let reading = (who.read)(&gauge, hand)?;
-            tell(Report::Reading(reading));
+            tell(Report::StateSample(reading));
             Ok(who.like.is_none_or(|like| reading.change(&like).is_none()))
         };
         let mut welcome = read(&mut hand)?;
@@ -197,23 +198,23 @@ fn sections(plan: &[(usize, Duration)]) -> impl Iterator<Item = &[(usize, Durati
 }
 
 /// Ranks pinned to the crew's CPUs, with generic costs: what measures must not depend on what was measured.
-fn charter(set: &ProbeSet, crew: &Crew) -> Charter {
+fn config(set: &ProbeSet, crew: &ProbeTeam) -> TeamConfig {
     let why = "a machine that is being measured".to_owned();
     let origin = Origin::Machine { name: "generic".to_owned(), why };
     let tuning = Tuning::of_model(Values::default().model(), origin);
     let settings = Settings::default();
     let usable = if crowded(crew) { 1 } else { crew.cpus.len() };
-    let mut charter = Charter::with(crew.cpus.len(), &settings, &set.topology, usable, tuning);
-    charter.cpus.clone_from(&crew.cpus);
-    charter.bind = true;
-    charter.check = false;
+    let mut config = TeamConfig::with(crew.cpus.len(), &settings, &set.topology, usable, tuning);
+    config.cpus.clone_from(&crew.cpus);
+    config.bind = true;
+    config.check = false;
     // Probes tell what it costs to come back to a place by when that was.
-    charter.walk = false;
-    charter.timeout_ms = Some(PATIENCE.as_millis() as u64);
-    charter
+    config.walk = false;
+    config.timeout_ms = Some(PATIENCE.as_millis() as u64);
+    config
 }
 
-fn rules(crew: &Crew, budget: Duration) -> Rules {
+fn rules(crew: &ProbeTeam, budget: Duration) -> Rules {
     let batch = match crew.role {
         Role::Solo | Role::Pair | Role::Trio | Role::Crowd => Duration::from_micros(20),
         // Ten times as long as handing the CPU over.

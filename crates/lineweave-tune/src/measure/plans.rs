@@ -1,6 +1,6 @@
 //! Plans made for measuring: no collective of the table, but proven and run like one.
 
-use super::cell::Hand;
+use super::cell::ProbeContext;
 use super::timing::{collect_samples, Rules, Samples};
 use lineweave::communicator::Buffers;
 use lineweave::Error;
@@ -39,7 +39,7 @@ fn of_table(algorithm: &str, problem: &Problem, params: &Params) -> Result<Plan,
 }
 
 /// Times a plan's runs back to back.
-pub fn time(hand: &mut Hand<'_>, rules: &Rules, plan: &Plan) -> Result<Samples, Error> {
+pub fn time(hand: &mut ProbeContext<'_>, rules: &Rules, plan: &Plan) -> Result<Samples, Error> {
     assert!(plan.bytes <= hand.bytes, "{} is longer than the buffers for measuring", plan.name());
     let id = hand.comm.prepare(plan)?;
     let buffers = Buffers { input: hand.input, output: hand.output, ..Buffers::NONE };

@@ -1,19 +1,19 @@
 //! Probes `signal` and `exchange`: what flags cost by layout, and `counter`, the baseline.
 //!
 //! A signal is half of a call and its answer: set to seen, one way. An exchange is a barrier of two ranks that
-//! set and wait at once. Which flags share a line decides (MEASURING.md, "Line sharing").
+//! set and wait at once. Which flags share a line decides (docs/explanation/measuring.md, "Which flags share a line").
 
-use super::cell::{scaled, Crew, Key, Offer, Role, Task};
+use super::cell::{scaled, ProbeTasks, ProbeTeam, Role, SampleKey, Task};
 use super::plans;
 use lineweave_core::plan::Params;
 use lineweave_core::probe::EXCHANGED;
 
-pub fn offer(crew: &Crew, offer: &mut Offer) {
+pub fn offer(crew: &ProbeTeam, offer: &mut ProbeTasks) {
     if crew.role != Role::Pair {
         return;
     }
     for layout in EXCHANGED {
-        let key = |probe| Key::new(probe).with("layout", layout).with("level", crew.level);
+        let key = |probe| SampleKey::new(probe).with("layout", layout).with("level", crew.level);
         offer.tasks.push(Task::new(key("signal").with("pollers", 1), 3.0, move |hand, rules| {
             Ok(scaled(plans::time(hand, rules, &plans::call_and_answer(layout))?, 0.5))
         }));
@@ -22,7 +22,7 @@ pub fn offer(crew: &Crew, offer: &mut Offer) {
             plans::time(hand, rules, &plan)
         }));
     }
-    let key = Key::new("counter").with("ranks", 2).with("level", crew.level);
+    let key = SampleKey::new("counter").with("ranks", 2).with("level", crew.level);
     offer.tasks.push(Task::new(key, 3.0, |hand, rules| {
         plans::time(hand, rules, &plans::barrier("counter", 2, &Params::new())?)
     }));

@@ -5,7 +5,7 @@
 //! - `partners`: rounds of an exchange, each with another partner, a round. With one round it is the steady exchange of two; with more
 //!   nobody finds a line as it left it.
 
-use super::cell::{scaled, Crew, Key, Offer, Role, Task};
+use super::cell::{scaled, ProbeTasks, ProbeTeam, Role, SampleKey, Task};
 use super::plans;
 use lineweave_core::plan::Layout;
 use lineweave_core::probe::{partners, star};
@@ -15,7 +15,7 @@ pub fn numbers(most: usize) -> impl Iterator<Item = usize> {
     [1, 2, 3, 4, 7, 15, 31, 63].into_iter().filter(move |&n| n <= most)
 }
 
-pub fn offer(crew: &Crew, offer: &mut Offer) {
+pub fn offer(crew: &ProbeTeam, offer: &mut ProbeTasks) {
     // A pair's cells are those of the first number; a crowd has all.
     if !matches!(crew.role, Role::Pair | Role::Crowd) {
         return;
@@ -28,7 +28,8 @@ pub fn offer(crew: &Crew, offer: &mut Offer) {
             ("one", "line", Layout::Packed),
             ("each", "apart", Layout::Alone),
         ] {
-            let key = Key::new("star").with("call", call).with("answers", answers).with("others", others);
+            let key =
+                SampleKey::new("star").with("call", call).with("answers", answers).with("others", others);
             offer.tasks.push(Task::new(key.with("level", crew.level), 2.0, move |hand, rules| {
                 plans::time(hand, rules, &star(ranks, others, call == "one", layout))
             }));
@@ -37,7 +38,7 @@ pub fn offer(crew: &Crew, offer: &mut Offer) {
     let rounds = numbers(ranks - 1).filter(new).filter(|&n| (n + 1).is_power_of_two());
     for rounds in rounds {
         for layout in [Layout::Paired, Layout::Alone] {
-            let key = Key::new("partners").with("rounds", rounds).with("layout", layout);
+            let key = SampleKey::new("partners").with("rounds", rounds).with("layout", layout);
             offer.tasks.push(Task::new(key.with("level", crew.level), 2.0, move |hand, rules| {
                 Ok(scaled(plans::time(hand, rules, &partners(ranks, rounds, layout))?, 1.0 / rounds as f64))
             }));
@@ -46,7 +47,7 @@ pub fn offer(crew: &Crew, offer: &mut Offer) {
 }
 
 /// What machines of fewer CPUs cannot tell.
-pub fn beyond(cpus: usize, offer: &mut Offer) {
+pub fn beyond(cpus: usize, offer: &mut ProbeTasks) {
     if cpus < 3 {
         let because = format!("a line that several ranks poll or write needs 3 CPUs, and {cpus} can be used");
         offer.missing("star[others > 1]", &because);
@@ -58,15 +59,15 @@ pub fn beyond(cpus: usize, offer: &mut Offer) {
 mod tests {
     use super::*;
     use lineweave::settings::Settings;
-    use lineweave::team::{Charter, Team};
+    use lineweave::team::{Team, TeamConfig};
     use lineweave_core::topology::{Cpu, Level};
 
     #[test]
     fn a_crowd_is_offered_what_its_ranks_can_do() {
         let cpu = |os| Cpu { os, core: os, l3: 0, numa: 0, package: 0, kind: 0 };
         let offered = |role, cpus: usize| {
-            let mut all = Offer::default();
-            offer(&Crew { role, cpus: (0..cpus).map(cpu).collect(), level: Level::L3 }, &mut all);
+            let mut all = ProbeTasks::default();
+            offer(&ProbeTeam { role, cpus: (0..cpus).map(cpu).collect(), level: Level::L3 }, &mut all);
             all.tasks.iter().map(|t| t.keys[0].to_string()).collect::<Vec<_>>()
         };
         assert_eq!(offered(Role::Pair, 2).len(), 5);
@@ -80,8 +81,8 @@ mod tests {
     #[test]
     fn ranks_that_look_on_do_not_disturb_a_plan() {
         let settings = Settings { check: false, ..Settings::default() };
-        let charter = Charter::new(4, &settings).expect("a charter");
-        let runs = Team::with(charter).expect("a team").threads(|mut comm| {
+        let config = TeamConfig::new(4, &settings).expect("a configuration");
+        let runs = Team::with(config).expect("a team").threads(|mut comm| {
             let all = [
                 star(4, 2, true, Layout::Packed),
                 star(4, 3, false, Layout::Alone),

@@ -8,8 +8,8 @@
 //! 4. Cells of which too few visits count are visited again, while the machine is in that state.
 //! 5. A cell of which none counts keeps what was measured, and it and the profile say so.
 
-use super::cell::{Crew, Key, Role, Task};
-use super::gauge::{Change, Figure, Reading};
+use super::cell::{ProbeTeam, Role, SampleKey, Task};
+use super::machine_state::{Change, Figure, StateSample};
 use super::timing::Samples;
 use lineweave_core::profile::{Cell, Stats, Unidentified};
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ pub const ENOUGH: usize = 3;
 /// How a profile names a probe with cells of another state among what it could not identify.
 const OTHER: &str = "state[";
 
-/// Whether that is what an entry says.
+/// Returns whether that is what an entry says.
 pub fn of_another_state(unidentified: &Unidentified) -> bool {
     unidentified.what.starts_with(OTHER)
 }
@@ -33,7 +33,7 @@ pub fn of_another_state(unidentified: &Unidentified) -> bool {
 pub struct Taken {
     pub crew: usize,
     pub pass: usize,
-    pub reading: Reading,
+    pub reading: StateSample,
 }
 
 /// A cell while its samples come in.
@@ -56,24 +56,24 @@ pub struct Visit {
 pub struct Log {
     pub taken: Vec<Taken>,
     /// Of each crew, what the profile describes; nothing before that is decided.
-    pub described: Vec<Reading>,
+    pub described: Vec<StateSample>,
 }
 
 /// The one of some readings that most of them are like; of equals the last.
-pub fn usual(readings: &[Reading]) -> Option<Reading> {
-    let like = |one: &Reading| readings.iter().filter(|other| other.change(one).is_none()).count();
+pub fn usual(readings: &[StateSample]) -> Option<StateSample> {
+    let like = |one: &StateSample| readings.iter().filter(|other| other.change(one).is_none()).count();
     readings.iter().copied().max_by_key(like)
 }
 
 impl Log {
     /// Step 2.
     pub fn decide(&mut self, crews: usize) {
-        let of = |crew: usize, pass: Option<usize>| -> Vec<Reading> {
+        let of = |crew: usize, pass: Option<usize>| -> Vec<StateSample> {
             let all = self.taken.iter().filter(|t| t.crew == crew && pass.is_none_or(|pass| t.pass == pass));
             all.map(|t| t.reading).collect()
         };
-        let all: Vec<Vec<Reading>> = (0..crews).map(|crew| of(crew, None)).collect();
-        let here = |pass: usize| (0..crews).map(move |crew| Reading::median(&of(crew, Some(pass))));
+        let all: Vec<Vec<StateSample>> = (0..crews).map(|crew| of(crew, None)).collect();
+        let here = |pass: usize| (0..crews).map(move |crew| StateSample::median(&of(crew, Some(pass))));
         let like = |pass: usize| {
             let shares = here(pass).zip(&all).map(|(here, all)| {
                 let like = all.iter().filter(|reading| reading.change(&here).is_none()).count();
@@ -115,7 +115,7 @@ impl Log {
         // What was set aside counts as disturbed, a visit like one of those that are kept.
         let disturbed = kept.disturbed + aside * kept.values.len() / visits.len().max(1);
         let Some(stats) = Stats::of(&kept.values, disturbed) else { return Vec::new() };
-        let cell = |key: &Key| {
+        let cell = |key: &SampleKey| {
             let elsewhere = self.elsewhere(open).map(|change| format!("measured only while {change}"));
             Cell { flagged: elsewhere.into_iter().collect(), ..key.clone().cell(stats) }
         };
@@ -150,7 +150,7 @@ impl Log {
     }
 
     /// Probe `gauge`: the readings that are like what the profile describes, and of the others how they differ.
-    pub fn cells(&self, crews: &[Crew]) -> Vec<Cell> {
+    pub fn cells(&self, crews: &[ProbeTeam]) -> Vec<Cell> {
         let mut cells = Vec::new();
         for (i, crew) in crews.iter().enumerate() {
             if !matches!(crew.role, Role::Solo | Role::Pair | Role::Crowd) {
@@ -163,7 +163,7 @@ impl Log {
                 let values: Vec<f64> = like.iter().filter_map(|t| t.reading.get(figure)).collect();
                 let Some(stats) = Stats::of(&values, others.len()) else { continue };
                 let level = if crew.role == Role::Solo { "local" } else { crew.level.name() };
-                let key = Key::new("gauge").with("of", figure.name());
+                let key = SampleKey::new("gauge").with("of", figure.name());
                 let mut cell = key.with("ranks", crew.cpus.len()).with("level", level).cell(stats);
                 let times: Vec<f64> = others
                     .iter()

@@ -36,23 +36,23 @@ fn measured(
     machine: &Machine,
     budget: Duration,
     moves: impl Fn(usize, usize) -> f64 + Send + Sync + Clone + 'static,
-    read: &(dyn Fn() -> Reading + Sync),
+    read: &(dyn Fn() -> StateSample + Sync),
 ) -> (Vec<Cell>, Vec<Unidentified>, usize) {
     let cpu = UsableCpus::of_this_thread().cpus[0];
     let cpu = Cpu { os: cpu, core: 0, l3: 0, numa: 0, package: 0, kind: 0 };
-    let crews = [Crew { role: Role::Solo, cpus: vec![cpu.clone()], level: Level::Core }];
+    let crews = [ProbeTeam { role: Role::Solo, cpus: vec![cpu.clone()], level: Level::Core }];
     let set = ProbeSet { budget, passes: PASSES, largest: 4096, ..tests::brief(1) };
     let cells = (0..CELLS).map(|cell| {
         let (machine, moves, visits) = (machine.clone(), moves.clone(), Mutex::new(0));
-        let take = move |_: &mut Hand<'_>, _: &timing::Rules| {
+        let take = move |_: &mut ProbeContext<'_>, _: &timing::Rules| {
             machine.moves(moves(cell, counted(&visits)));
             Ok(timing::Samples { values: vec![COST * machine.handshake() / NEAR; 10], disturbed: 0 })
         };
-        let task = Task::new(Key::new("copy").with("cell", cell), 1.0, take);
+        let task = Task::new(SampleKey::new("copy").with("cell", cell), 1.0, take);
         Open { crew: 0, task, visits: Vec::new() }
     });
     let cells = cells.collect();
-    let read = |_: &Gauge, _: &mut Hand<'_>| Ok(read());
+    let read = |_: &MachineStateProbe, _: &mut ProbeContext<'_>| Ok(read());
     let mut passes =
         Passes { set: &set, crews: &crews, cells, log: Log::default(), read: &read, start: Instant::now() };
     let mut most = 0;
@@ -71,8 +71,8 @@ fn counted(times: &Mutex<usize>) -> usize {
     *times - 1
 }
 
-fn reading(handshake: f64) -> Reading {
-    Reading([Some(handshake), None, Some(1.3)])
+fn reading(handshake: f64) -> StateSample {
+    StateSample([Some(handshake), None, Some(1.3)])
 }
 
 fn copies(cells: &[Cell]) -> impl Iterator<Item = &Cell> {
@@ -162,11 +162,11 @@ fn all_crews_describe_the_machine_of_one_pass() {
 
 #[test]
 fn each_figure_has_its_band() {
-    let usual = Reading([Some(33.0), Some(7_000.0), Some(1.35)]);
-    let changed = |of: [f64; 3]| Reading(of.map(Some)).change(&usual).map(|c| c.figure);
+    let usual = StateSample([Some(33.0), Some(7_000.0), Some(1.35)]);
+    let changed = |of: [f64; 3]| StateSample(of.map(Some)).change(&usual).map(|c| c.figure);
     assert_eq!(changed([26.0, 19_600.0, 1.45]), None, "siblings, other bytes in the caches, another turbo");
     assert_eq!(changed([157.0, 20_700.0, 1.35]), Some(Figure::Handshake));
     assert_eq!(changed([34.0, 21_700.0, 1.35]), Some(Figure::Copy));
     assert_eq!(changed([33.0, 7_000.0, 2.0]), Some(Figure::Clock), "throttled");
-    assert_eq!(Reading::default().change(&usual), None, "nothing to tell");
+    assert_eq!(StateSample::default().change(&usual), None, "nothing to tell");
 }

@@ -4,7 +4,7 @@
 //! slots before. Copies one at a time (probe `copy`) show none of that: here a ring within a core's own caches was four
 //! times slower than one beyond them.
 
-use super::cell::{Crew, Key, Offer, Role, Task};
+use super::cell::{ProbeTasks, ProbeTeam, Role, SampleKey, Task};
 use super::plans;
 use lineweave::segment::BankClass;
 use lineweave_core::probe::STREAMED;
@@ -12,12 +12,13 @@ use lineweave_core::probe::STREAMED;
 /// From well within a core's caches to what a large bank holds.
 const RINGS: [usize; 5] = [64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20];
 
-pub fn offer(crew: &Crew, largest: usize, offer: &mut Offer) {
+pub fn offer(crew: &ProbeTeam, largest: usize, offer: &mut ProbeTasks) {
     if crew.role != Role::Pair {
         return;
     }
     for ring in RINGS.into_iter().filter(|&r| r <= largest) {
-        let key = Key::new("stream").with("bytes", ring).with("chunk", STREAMED).with("level", crew.level);
+        let key =
+            SampleKey::new("stream").with("bytes", ring).with("chunk", STREAMED).with("level", crew.level);
         offer.tasks.push(Task::new(key, 1.5, move |hand, rules| {
             debug_assert!(ring <= hand.comm.segment().geometry().zones(BankClass::Large).slots);
             plans::time(hand, rules, &plans::stream(ring)?)

@@ -111,7 +111,7 @@ pub type Batch<'a> = dyn FnMut(&mut Communicator, usize) -> Result<(), Error> + 
 /// As [`collect`], with every sample.
 ///
 /// # Errors
-/// As for [`collect`].
+/// The errors of [`collect`].
 pub fn collect_samples(
     comm: &mut Communicator,
     rules: &Rules,
@@ -130,11 +130,11 @@ pub fn collect_samples(
 }
 
 /// As [`collect_samples`], but a batch's time is the last rank's exit less the first rank's entry, on the clock that
-/// all CPUs share (MEASURING.md, rule 4). Where ranks outnumber CPUs, or may run ahead of each other, the time that
+/// all CPUs share (docs/explanation/measuring.md, rule 4). Where ranks outnumber CPUs, or may run ahead of each other, the time that
 /// each takes by itself is not the time that all of them take: a late rank finds its data waiting.
 ///
 /// # Errors
-/// As for [`collect`].
+/// The errors of [`collect`].
 pub fn collect_elapsed(
     comm: &mut Communicator,
     rules: &Rules,
@@ -163,7 +163,7 @@ fn shared_clock() -> f64 {
 /// 0 where it is not this rank that counts. A sample is the maximum over ranks.
 ///
 /// # Errors
-/// As for [`collect`].
+/// The errors of [`collect`].
 pub fn collect_timed(
     comm: &mut Communicator,
     rules: &Rules,

@@ -1,10 +1,10 @@
 //! Probe `trick`: the exchange of two ranks on one line, written by hand, with one signalling trick each
-//! (MEASURING.md, "Line sharing"). `plain` is the store and the paused poll
+//! (docs/explanation/measuring.md, "Which flags share a line"). `plain` is the store and the paused poll
 //! that the engine uses, but for its two-rank barrier where `load-fence` wins. `lines` is an exchange of 1 KiB through boxes by the engine, and
 //! `lines-ahead` the same where a rank takes the lines of its next run for writing while it waits.
 
 use super::cache;
-use super::cell::{Crew, Hand, Key, Offer, Role, Task};
+use super::cell::{ProbeContext, ProbeTasks, ProbeTeam, Role, SampleKey, Task};
 use super::plans;
 use super::timing::{collect_samples, Rules, Samples};
 use lineweave::flag;
@@ -39,7 +39,7 @@ const PATIENCE: u64 = 1 << 31;
 /// Where the flags of the tricks begin: behind the lines of the probe `line`.
 const START: usize = 128 << 10;
 
-pub fn offer(crew: &Crew, offer: &mut Offer) {
+pub fn offer(crew: &ProbeTeam, offer: &mut ProbeTasks) {
     if crew.role != Role::Pair {
         return;
     }
@@ -48,7 +48,7 @@ pub fn offer(crew: &Crew, offer: &mut Offer) {
             offer.missing(format!("trick[{name}]"), "this CPU does not have the instruction");
             continue;
         }
-        let key = Key::new("trick").with("name", name).with("level", crew.level);
+        let key = SampleKey::new("trick").with("name", name).with("level", crew.level);
         offer.tasks.push(Task::new(key, 2.0, move |hand, rules| samples(hand, rules, index, exchange)));
     }
     if !has_prefetch_for_write() {
@@ -56,12 +56,12 @@ pub fn offer(crew: &Crew, offer: &mut Offer) {
         return;
     }
     for (name, ahead) in [("lines", false), ("lines-ahead", true)] {
-        let key = Key::new("trick").with("name", name).with("level", crew.level);
+        let key = SampleKey::new("trick").with("name", name).with("level", crew.level);
         offer.tasks.push(Task::new(key, 2.0, move |hand, rules| lines(hand, rules, ahead)));
     }
 }
 
-fn lines(hand: &mut Hand<'_>, rules: &Rules, ahead: bool) -> Result<Samples, Error> {
+fn lines(hand: &mut ProbeContext<'_>, rules: &Rules, ahead: bool) -> Result<Samples, Error> {
     let plan = plans::exchange_of_blocks(BLOCK)?;
     let before = hand.comm.set_ahead(ahead);
     let samples = plans::time(hand, rules, &plan);
@@ -69,7 +69,12 @@ fn lines(hand: &mut Hand<'_>, rules: &Rules, ahead: bool) -> Result<Samples, Err
     samples
 }
 
-fn samples(hand: &mut Hand<'_>, rules: &Rules, index: usize, exchange: Exchange) -> Result<Samples, Error> {
+fn samples(
+    hand: &mut ProbeContext<'_>,
+    rules: &Rules,
+    index: usize,
+    exchange: Exchange,
+) -> Result<Samples, Error> {
     // Several lines away from each other, out of reach of the adjacent-line prefetcher.
     let line = hand.shared[0].wrapping_add(START + index * 4 * LINE);
     // SAFETY: within the shared buffer of rank 0, which starts as zeros and outlives the team; nothing else

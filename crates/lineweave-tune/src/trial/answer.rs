@@ -1,4 +1,4 @@
-//! Whether a collective gives the right answer, before it is timed.
+//! The correctness check of a collective before it is timed.
 
 use super::window::{Bench, Page, Refused, Trial};
 use lineweave::kernel::Operator;

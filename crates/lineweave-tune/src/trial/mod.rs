@@ -2,13 +2,13 @@
 //! windows of different subjects or algorithms can alternate.
 
 mod answer;
-mod crew;
+mod team;
 mod race;
 mod shortlist;
-mod usual;
+mod baseline;
 mod window;
 
-pub use crew::{serve, Crew, CrewError};
+pub use baseline::BaselineState;
 pub use race::{question, race, Field, Race, Rules, Runner};
-pub use usual::Usual;
-pub use window::{DataPath, Outcome, Rested, Trial, Way};
+pub use team::{serve, TrialTeam, TrialTeamError};
+pub use window::{DataPath, Outcome, Rested, Trial, Way, WINDOW_NS};

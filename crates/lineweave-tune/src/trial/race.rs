@@ -10,11 +10,11 @@
 //!
 //! A race keeps its time: all windows that may still come share what is left, and none but the first two begins when nothing is.
 
-use super::crew::{Crew, CrewError};
 use super::shortlist::shortlist;
-use super::window::{Rested, Trial, Way};
+use super::team::{TrialTeam, TrialTeamError};
+use super::window::{Trial, Way};
 use lineweave::segment::{BankClass, Geometry, COUNTER_BYTES};
-use lineweave::team::Charter;
+use lineweave::team::TeamConfig;
 use lineweave_core::collective::{Association, Collective};
 use lineweave_core::profile::Stats;
 use lineweave_core::select::{Candidate, Choice, Question};
@@ -82,17 +82,17 @@ impl Race {
     }
 }
 
-/// The question that a call of `bytes` bytes of f64 elements (root 0, summed) poses to a team of this charter.
-pub fn question(charter: &Charter, collective: Collective, bytes: usize, direct: bool) -> Question {
-    let geometry = Geometry::new(charter.ranks(), charter.box_bytes, 0);
+/// The question that a call of `bytes` bytes of f64 elements (root 0, summed) poses to a team of this configuration.
+pub fn question(config: &TeamConfig, collective: Collective, bytes: usize, direct: bool) -> Question {
+    let geometry = Geometry::new(config.ranks(), config.box_bytes, 0);
     Question {
         collective,
-        shape: charter.shape(),
+        shape: config.shape(),
         root: 0,
         bytes,
         uneven: None,
         grain: if collective.folds() { size_of::<f64>() } else { 1 },
-        association: Association::wanted(true, charter.reproducible),
+        association: Association::wanted(true, config.reproducible),
         direct,
         attach: false,
         box_bytes: geometry.zones(BankClass::Large).slots,
@@ -140,7 +140,7 @@ impl Field {
         self.candidates.len()
     }
 
-    /// Whether nobody does.
+    /// Returns whether nobody does.
     pub fn is_empty(&self) -> bool {
         self.candidates.is_empty()
     }
@@ -149,8 +149,8 @@ impl Field {
 /// Steps 2 to 4. Nothing is left to race when every candidate is refused.
 ///
 /// # Errors
-/// [`CrewError::Broken`] when a rank failed.
-pub fn race(crew: &mut Crew, field: &Field, rules: &Rules) -> Result<Option<Race>, CrewError> {
+/// [`TrialTeamError::Broken`] when a rank failed.
+pub fn race(crew: &mut TrialTeam, field: &Field, rules: &Rules) -> Result<Option<Race>, TrialTeamError> {
     let start = Instant::now();
     let question = &field.question;
     let crowded = question.shape.oversubscription() > 1;
@@ -244,7 +244,12 @@ struct Laps {
 
 impl Laps {
     /// One window; the reason when the crew refuses.
-    fn run(&mut self, crew: &mut Crew, round: usize, trial: &Trial) -> Result<Option<String>, CrewError> {
+    fn run(
+        &mut self,
+        crew: &mut TrialTeam,
+        round: usize,
+        trial: &Trial,
+    ) -> Result<Option<String>, TrialTeamError> {
         match crew.run(trial) {
             Ok(outcome) => {
                 self.windows.resize(round, Vec::new());
@@ -252,7 +257,7 @@ impl Laps {
                 self.disturbed += outcome.disturbed;
                 Ok(None)
             }
-            Err(CrewError::Refused { rank, why }) => Ok(Some(format!("rank {rank}: {why}"))),
+            Err(TrialTeamError::Refused { rank, why }) => Ok(Some(format!("rank {rank}: {why}"))),
             Err(broken) => Err(broken),
         }
     }
@@ -290,21 +295,16 @@ impl Laps {
 
 fn trial(question: &Question, candidate: &Candidate, window: Duration, check: bool) -> Trial {
     Trial {
-        collective: question.collective,
-        bytes: question.bytes,
-        buffers: Rested::Reuse,
         way: Some(Way {
             algorithm: candidate.name.to_owned(),
             params: candidate.params.clone(),
             window: candidate.window,
         }),
-        path: None,
-        wait: None,
         check,
         window_ns: window.as_nanos() as u64,
         least: 24,
         most: 400,
-        precision: 0.01,
+        ..Trial::new(question.collective, question.bytes)
     }
 }
 
@@ -320,9 +320,9 @@ pub(super) mod tests {
     }
 
     fn raced(collective: Collective, bytes: usize, rules: &Rules) -> (Choice, Field, Race) {
-        let charter = Charter::new(2, &Settings::default()).expect("a charter");
-        let mut crew = Crew::threads(charter.clone()).expect("a crew");
-        let question = question(&charter, collective, bytes, true);
+        let config = TeamConfig::new(2, &Settings::default()).expect("a configuration");
+        let mut crew = TrialTeam::threads(config.clone()).expect("a crew");
+        let question = question(&config, collective, bytes, true);
         let choice = select(&Values::default().model(), &question).expect("a choice");
         let field = Field::of(&question, &choice, rules);
         let race = race(&mut crew, &field, rules).expect("a race").expect("a runner");
@@ -371,8 +371,8 @@ pub(super) mod tests {
 
     #[test]
     fn winners_of_other_sizes_run_beside_the_choice() {
-        let charter = Charter::new(2, &Settings::default()).expect("a charter");
-        let question = question(&charter, Collective::Bcast, 4096, true);
+        let config = TeamConfig::new(2, &Settings::default()).expect("a configuration");
+        let question = question(&config, Collective::Bcast, 4096, true);
         let choice = select(&Values::default().model(), &question).expect("a choice");
         let other = choice.runner_up.clone().expect("a runner-up");
         let field = Field::between(&question, &choice, &[&choice.considered[0], &other, &other]);

@@ -66,7 +66,7 @@ fn family(candidate: &Candidate) -> (&str, Option<&str>) {
     (candidate.name, candidate.params.get("move"))
 }
 
-/// Whether a rank's boxes, of all runs that follow each other, stay in its CPU's own caches.
+/// Returns whether a rank's boxes, of all runs that follow each other, stay in its CPU's own caches.
 fn close(question: &Question, candidate: &Candidate) -> bool {
     if question.bytes <= CLOSE {
         return true;
@@ -78,12 +78,12 @@ fn close(question: &Question, candidate: &Candidate) -> bool {
     })
 }
 
-/// Whether runs take turns in banks, so that a rank may be a run or more ahead of another.
+/// Returns whether runs take turns in banks, so that a rank may be a run or more ahead of another.
 fn runs_ahead(question: &Question, candidate: &Candidate) -> bool {
     plan_of(question, candidate).is_some_and(|p| p.reuse == Reuse::Ring)
 }
 
-/// Whether two names are one plan: a tree whose root has all other ranks below it is flat.
+/// Returns whether two names are one plan: a tree whose root has all other ranks below it is flat.
 fn same(question: &Question, a: &Candidate, b: &Candidate) -> bool {
     let plan = |c: &Candidate| {
         let plan = plan_of(question, c)?;
@@ -97,7 +97,7 @@ fn plan_of(question: &Question, candidate: &Candidate) -> Option<Plan> {
     algorithm.plan(&question.window(candidate.window), &candidate.params).ok()
 }
 
-/// Whether each flag has a line to itself.
+/// Returns whether each flag has a line to itself.
 fn apart(candidate: &Candidate) -> bool {
     let layout = candidate.params.get("layout").and_then(|name| name.parse().ok());
     matches!(layout, Some(Layout::Alone | Layout::Spread(_)))

@@ -3,9 +3,9 @@
 //! What is timed is the very call that a program makes; a trial may only say which algorithm answers it.
 
 use crate::measure::timing::{collect_elapsed, Rules, Samples};
-use crate::measure::{Gauge, Reading, COPIED};
-use lineweave::internal::Adoptable;
+use crate::measure::{MachineStateProbe, StateSample, COPIED};
 use lineweave::internal::Budget;
+use lineweave::internal::ChoiceOverride;
 use lineweave::kernel::{Element, Operator};
 use lineweave::settings::Wait;
 use lineweave::tuning::{Because, Chosen};
@@ -61,6 +61,9 @@ pub enum DataPath {
     Shared,
 }
 
+/// The length of a window unless a trial says otherwise, in ns.
+pub const WINDOW_NS: u64 = 8_000_000;
+
 /// What to measure, the same for every rank.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Trial {
@@ -78,6 +81,9 @@ pub struct Trial {
     /// How ranks wait, when it is not to be as they were set up.
     #[serde(default)]
     pub wait: Option<Wait>,
+    /// Follow each call with a barrier, so that no call overlaps with the next; the time of both counts.
+    #[serde(default)]
+    pub apart: bool,
     /// Compare the answer with what it must be before timing.
     pub check: bool,
     /// The longest the window lasts, in ns.
@@ -101,10 +107,10 @@ pub struct Outcome {
     pub way: Way,
     /// `forced`, `measured` or `predicted`: why that algorithm.
     pub because: String,
-    /// Whether it reached other ranks' buffers.
+    /// True if it reached other ranks' buffers.
     #[serde(default)]
     pub direct: bool,
-    /// Whether ranks reach each other's memory by cross-memory attach.
+    /// True if ranks reach each other's memory by cross-memory attach.
     #[serde(default)]
     pub cross_memory: bool,
 }
@@ -121,9 +127,9 @@ pub struct Bench {
     output: Vec<Page>,
     /// Input and output in memory that all ranks share, made for trials that ask for such and kept for those that follow at once.
     shared: Option<[SharedBuffer<u64>; 2]>,
-    prepared: HashMap<(Collective, usize, Way, Option<DataPath>), Adoptable>,
+    prepared: HashMap<(Collective, usize, Way, Option<DataPath>), ChoiceOverride>,
     /// Made when it is first read, with buffers of its own.
-    gauge: Option<(Gauge, [Vec<Page>; 2])>,
+    gauge: Option<(MachineStateProbe, [Vec<Page>; 2])>,
 }
 
 impl std::fmt::Debug for Bench {
@@ -151,21 +157,27 @@ impl From<Error> for Refused {
 }
 
 impl Trial {
-    /// The library's barrier, as briefly as it goes.
-    pub(super) fn barriers() -> Trial {
+    /// Returns a trial as the library chooses, its answer not checked, its buffers used again: a window of 8 ms of at most 300 samples.
+    pub fn new(collective: Collective, bytes: usize) -> Trial {
         Trial {
-            collective: Collective::Barrier,
-            bytes: 0,
+            collective,
+            bytes,
             buffers: Rested::Reuse,
             way: None,
             path: None,
             wait: None,
+            apart: false,
             check: false,
-            window_ns: 1,
-            least: 1,
-            most: 1,
-            precision: 1.0,
+            window_ns: WINDOW_NS,
+            least: 16,
+            most: 300,
+            precision: 0.01,
         }
+    }
+
+    /// Returns a trial of the library's barrier, as briefly as it goes.
+    pub(super) fn barriers() -> Trial {
+        Trial { window_ns: 1, least: 1, most: 1, precision: 1.0, ..Trial::new(Collective::Barrier, 0) }
     }
 
     /// The longest buffer that a rank needs, in bytes.
@@ -215,12 +227,12 @@ impl Bench {
     ///
     /// # Errors
     /// [`Refused`].
-    pub fn gauge(&mut self, comm: &mut Communicator) -> Result<Reading, Refused> {
+    pub fn gauge(&mut self, comm: &mut Communicator) -> Result<StateSample, Refused> {
         if self.gauge.is_none() {
             let buffers = [0, 1].map(|_| vec![Page([0; 512]); COPIED / size_of::<Page>()]);
-            self.gauge = Some((Gauge::of(comm)?, buffers));
+            self.gauge = Some((MachineStateProbe::of(comm)?, buffers));
         }
-        let Some((gauge, [input, output])) = &mut self.gauge else { return Ok(Reading::default()) };
+        let Some((gauge, [input, output])) = &mut self.gauge else { return Ok(StateSample::default()) };
         // SAFETY: buffers of `COPIED` bytes that are this rank's alone; all ranks were asked for it.
         Ok(unsafe { gauge.read(comm, input.as_mut_ptr().cast(), output.as_mut_ptr().cast()) }?)
     }
@@ -277,7 +289,7 @@ impl Bench {
         trial: &Trial,
         call: &CallSpec,
         way: &Way,
-    ) -> Result<Adoptable, Refused> {
+    ) -> Result<ChoiceOverride, Refused> {
         let key = (trial.collective, trial.bytes, way.clone(), trial.path);
         if let Some(choice) = self.prepared.get(&key) {
             return Ok(*choice);
@@ -349,6 +361,14 @@ impl Bench {
         let mut operation = |comm: &mut Communicator, count: usize| {
             if trial.collective == Collective::Barrier {
                 return (0..count).try_for_each(|_| comm.barrier());
+            }
+            if trial.apart {
+                return (0..count).try_for_each(|_| {
+                    let (from, to) = buffers(0);
+                    // SAFETY: as below, with a first buffer alone.
+                    unsafe { comm.call(call, from, to) }?;
+                    comm.barrier()
+                });
             }
             if slots == 1 {
                 // What finds the next buffers would count as part of the call, and a call of a word is not longer than that.

@@ -1,12 +1,12 @@
-//! A crew: a team that stays alive from trial to trial, so that windows of different subjects can alternate.
+//! A trial team: it stays alive from trial to trial, so that windows of different subjects can alternate.
 //!
 //! 1. Every rank sleeps on a line of its own (a channel, or a pipe where ranks are processes) until a trial comes.
 //!    While others are measured it costs nothing.
 //! 2. All ranks carry out the trial, or read the gauge, and answer, each on its own line.
 
 use super::window::{Bench, Outcome, Refused, Trial};
-use crate::measure::Reading;
-use lineweave::team::{Charter, Team};
+use crate::measure::StateSample;
+use lineweave::team::{Team, TeamConfig};
 use lineweave::Communicator;
 use lineweave::Error;
 use serde::{Deserialize, Serialize};
@@ -16,20 +16,20 @@ use std::sync::mpsc::{channel, Receiver, Sender};
 use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-/// A trial that hangs is an error after this long, unless the charter says otherwise.
+/// A trial that hangs is an error after this long, unless the configuration says otherwise.
 const LONGEST_WAIT_MS: u64 = 60_000;
 
 /// Why a crew has no outcome.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
-pub enum CrewError {
+pub enum TrialTeamError {
     /// The team could not be set up, or broke.
     #[error(transparent)]
     Team(#[from] Error),
     /// A rank could not do it; the crew is sound.
     #[error("rank {rank}: {why}")]
     Refused {
-        /// Who.
+        /// The rank.
         rank: usize,
         /// In its words.
         why: String,
@@ -37,7 +37,7 @@ pub enum CrewError {
     /// A rank failed; the crew cannot be used any more.
     #[error("rank {rank} failed: {why}; start a new team")]
     Broken {
-        /// Who.
+        /// The rank.
         rank: usize,
         /// In its words.
         why: String,
@@ -48,14 +48,14 @@ pub enum CrewError {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 enum Asked {
     Trial(Trial),
-    Gauge,
+    State,
 }
 
 /// What a rank answers.
 #[derive(Debug, Serialize, Deserialize)]
 enum Reply {
     Done(Outcome),
-    Gauged(Reading),
+    State(StateSample),
     Refused(String),
     Failed(String),
 }
@@ -69,20 +69,20 @@ enum Member {
 
 /// A team that waits for trials.
 #[derive(Debug)]
-pub struct Crew {
+pub struct TrialTeam {
     members: Vec<Member>,
     threads: Option<JoinHandle<Result<Vec<()>, Error>>>,
 }
 
-impl Crew {
+impl TrialTeam {
     /// A crew of threads.
     ///
     /// # Errors
-    /// Those of [`Team::with`].
-    pub fn threads(charter: Charter) -> Result<Crew, CrewError> {
-        let team = Team::with(patient(charter))?;
+    /// The errors of [`Team::with`].
+    pub fn threads(config: TeamConfig) -> Result<TrialTeam, TrialTeamError> {
+        let team = Team::with(patient(config))?;
         let (mut members, mut ends) = (Vec::new(), Vec::new());
-        for _ in 0..team.charter().ranks() {
+        for _ in 0..team.config().ranks() {
             let (trials, next) = channel::<Asked>();
             let (answer, replies) = channel();
             members.push(Member::Thread { trials, replies });
@@ -102,16 +102,19 @@ impl Crew {
                 Ok(())
             })
         });
-        Ok(Crew { members, threads: Some(threads) })
+        Ok(TrialTeam { members, threads: Some(threads) })
     }
 
     /// A crew of processes; `command` makes each, which must join by
     /// [`team::from_environment`](lineweave::team::from_environment) and [`serve`] its standard input and output.
     ///
     /// # Errors
-    /// Those of [`Team::with`] and [`Team::spawn`].
-    pub fn processes(charter: Charter, mut command: impl FnMut(usize) -> Command) -> Result<Crew, CrewError> {
-        let team = Team::with(patient(charter))?;
+    /// The errors of [`Team::with`] and [`Team::spawn`].
+    pub fn processes(
+        config: TeamConfig,
+        mut command: impl FnMut(usize) -> Command,
+    ) -> Result<TrialTeam, TrialTeamError> {
+        let team = Team::with(patient(config))?;
         let children = team.spawn(|rank| {
             let mut command = command(rank);
             command.stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -122,7 +125,7 @@ impl Crew {
             let (Some(trials), Some(replies)) = (child.stdin.take(), child.stdout.take()) else { continue };
             members.push(Member::Process { child, trials: Some(trials), replies: BufReader::new(replies) });
         }
-        Ok(Crew { members, threads: None })
+        Ok(TrialTeam { members, threads: None })
     }
 
     /// The number of ranks.
@@ -130,62 +133,66 @@ impl Crew {
         self.members.len()
     }
 
-    /// Whether its ranks reach each other's memory by cross-memory attach.
+    /// Returns whether its ranks reach each other's memory by cross-memory attach.
     ///
     /// # Errors
-    /// Those of [`Crew::run`].
-    pub fn cross_memory(&mut self) -> Result<bool, CrewError> {
+    /// The errors of [`TrialTeam::run`].
+    pub fn cross_memory(&mut self) -> Result<bool, TrialTeamError> {
         Ok(self.run(&Trial::barriers())?.cross_memory)
     }
 
     /// Has every rank carry out a trial. The caller sleeps meanwhile.
     ///
     /// # Errors
-    /// [`CrewError::Refused`] when the trial cannot be carried out, [`CrewError::Broken`] when a rank failed.
-    pub fn run(&mut self, trial: &Trial) -> Result<Outcome, CrewError> {
+    /// [`TrialTeamError::Refused`] when the trial cannot be carried out, [`TrialTeamError::Broken`] when a rank failed.
+    pub fn run(&mut self, trial: &Trial) -> Result<Outcome, TrialTeamError> {
         match self.ask(&Asked::Trial(trial.clone()))? {
             Reply::Done(outcome) => Ok(outcome),
-            other => Err(CrewError::Broken { rank: 0, why: format!("it answered a trial by {other:?}") }),
+            other => {
+                Err(TrialTeamError::Broken { rank: 0, why: format!("it answered a trial by {other:?}") })
+            }
         }
     }
 
     /// Has every rank read the gauge.
     ///
     /// # Errors
-    /// As for [`Crew::run`].
-    pub fn gauge(&mut self) -> Result<Reading, CrewError> {
-        match self.ask(&Asked::Gauge)? {
-            Reply::Gauged(reading) => Ok(reading),
-            other => Err(CrewError::Broken { rank: 0, why: format!("it answered the gauge by {other:?}") }),
+    /// The errors of [`TrialTeam::run`].
+    pub fn gauge(&mut self) -> Result<StateSample, TrialTeamError> {
+        match self.ask(&Asked::State)? {
+            Reply::State(reading) => Ok(reading),
+            other => {
+                Err(TrialTeamError::Broken { rank: 0, why: format!("it answered the gauge by {other:?}") })
+            }
         }
     }
 
     /// The first rank's answer, when all have answered well.
-    fn ask(&mut self, asked: &Asked) -> Result<Reply, CrewError> {
+    fn ask(&mut self, asked: &Asked) -> Result<Reply, TrialTeamError> {
         for (rank, member) in self.members.iter_mut().enumerate() {
-            member.send(asked).map_err(|why| CrewError::Broken { rank, why })?;
+            member.send(asked).map_err(|why| TrialTeamError::Broken { rank, why })?;
         }
         let replies: Vec<Result<Reply, String>> = self.members.iter_mut().map(Member::receive).collect();
         let mut answer = None;
         let mut trouble = None;
         for (rank, reply) in replies.into_iter().enumerate() {
             match reply {
-                Ok(Reply::Refused(why)) => trouble = trouble.or(Some(CrewError::Refused { rank, why })),
-                Ok(Reply::Failed(why)) | Err(why) => return Err(CrewError::Broken { rank, why }),
+                Ok(Reply::Refused(why)) => trouble = trouble.or(Some(TrialTeamError::Refused { rank, why })),
+                Ok(Reply::Failed(why)) | Err(why) => return Err(TrialTeamError::Broken { rank, why }),
                 Ok(well) => answer = answer.or(Some(well)),
             }
         }
         match (trouble, answer) {
             (Some(trouble), _) => Err(trouble),
             (None, Some(answer)) => Ok(answer),
-            (None, None) => Err(CrewError::Broken { rank: 0, why: "the crew has no rank".into() }),
+            (None, None) => Err(TrialTeamError::Broken { rank: 0, why: "the crew has no rank".into() }),
         }
     }
 }
 
-fn patient(mut charter: Charter) -> Charter {
-    charter.timeout_ms.get_or_insert(LONGEST_WAIT_MS);
-    charter
+fn patient(mut config: TeamConfig) -> TeamConfig {
+    config.timeout_ms.get_or_insert(LONGEST_WAIT_MS);
+    config
 }
 
 impl Member {
@@ -220,7 +227,7 @@ fn ended() -> String {
     "it ended".to_owned()
 }
 
-impl Drop for Crew {
+impl Drop for TrialTeam {
     /// Closes every line, upon which ranks end, and waits for them.
     fn drop(&mut self) {
         for member in std::mem::take(&mut self.members) {
@@ -240,11 +247,15 @@ impl Drop for Crew {
 /// Carries out the trials that come line by line, each answered by a line, until there are no more.
 ///
 /// # Errors
-/// [`CrewError::Team`] when the lines break or hold something else.
-pub fn serve(mut comm: Communicator, trials: impl BufRead, mut replies: impl Write) -> Result<(), CrewError> {
+/// [`TrialTeamError::Team`] when the lines break or hold something else.
+pub fn serve(
+    mut comm: Communicator,
+    trials: impl BufRead,
+    mut replies: impl Write,
+) -> Result<(), TrialTeamError> {
     let broken = |what: &str, e: &dyn std::fmt::Display| {
         let advice = "; `lineweave` starts this itself";
-        CrewError::Team(Error::System { what: what.to_owned(), reason: e.to_string(), advice })
+        TrialTeamError::Team(Error::System { what: what.to_owned(), reason: e.to_string(), advice })
     };
     let mut bench = Bench::default();
     for line in trials.lines() {
@@ -268,7 +279,7 @@ pub fn serve(mut comm: Communicator, trials: impl BufRead, mut replies: impl Wri
 fn reply(bench: &mut Bench, comm: &mut Communicator, asked: &Asked) -> (Reply, bool) {
     let reply = match asked {
         Asked::Trial(trial) => bench.run(comm, trial).map(Reply::Done),
-        Asked::Gauge => bench.gauge(comm).map(Reply::Gauged),
+        Asked::State => bench.gauge(comm).map(Reply::State),
     };
     match reply {
         Ok(reply) => (reply, false),
@@ -285,23 +296,12 @@ mod tests {
     use lineweave_core::plan::Params;
 
     fn trial(collective: Collective, bytes: usize) -> Trial {
-        Trial {
-            collective,
-            bytes,
-            buffers: Rested::Reuse,
-            way: None,
-            path: None,
-            wait: None,
-            check: true,
-            window_ns: 2_000_000,
-            least: 2,
-            most: 50,
-            precision: 0.1,
-        }
+        let asked = Trial::new(collective, bytes);
+        Trial { check: true, window_ns: 2_000_000, least: 2, most: 50, precision: 0.1, ..asked }
     }
 
-    fn crew(ranks: usize) -> Crew {
-        Crew::threads(Charter::from_environment(ranks).expect("a charter")).expect("a crew")
+    fn crew(ranks: usize) -> TrialTeam {
+        TrialTeam::threads(TeamConfig::from_environment(ranks).expect("a configuration")).expect("a crew")
     }
 
     #[test]

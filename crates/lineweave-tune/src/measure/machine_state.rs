@@ -1,7 +1,7 @@
 //! What shows that the machine under a team is another one: how long an exchange of flags takes, a copy of what another rank has just
 //! written, and a step of a core's clock.
 //!
-//! A hypervisor moves CPUs between cores and caches, and heat slows them down (docs/findings.md). So a [`Reading`] is taken before and after
+//! A hypervisor moves CPUs between cores and caches, and heat slows them down (docs/explanation/findings.md). So a [`StateSample`] is taken before and after
 //! whatever is measured. Of more ranks it takes no longer but for what each round of a barrier then takes: they share the rounds, and the
 //! bytes.
 
@@ -73,7 +73,7 @@ impl Figure {
 
 /// How long each figure takes, in ns. One rank, and ranks that share CPUs, have a clock alone: there the scheduler decides about the others.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
-pub struct Reading(pub [Option<f64>; 3]);
+pub struct StateSample(pub [Option<f64>; 3]);
 
 /// A figure that is not as it was, and how many times as long it takes.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -90,14 +90,14 @@ impl std::fmt::Display for Change {
     }
 }
 
-impl Reading {
+impl StateSample {
     /// How long a figure takes.
     pub fn get(&self, figure: Figure) -> Option<f64> {
         self.0[figure as usize]
     }
 
     /// What makes this another machine than that of `other`: the figure that is farthest beyond its band.
-    pub fn change(&self, other: &Reading) -> Option<Change> {
+    pub fn change(&self, other: &StateSample) -> Option<Change> {
         let changes = Figure::ALL.into_iter().zip(self.0.into_iter().zip(other.0));
         let far = |c: &Change| c.times.ln().abs() / c.figure.band().ln();
         changes
@@ -107,8 +107,8 @@ impl Reading {
     }
 
     /// The median of each figure.
-    pub fn median(readings: &[Reading]) -> Reading {
-        Reading(std::array::from_fn(|i| {
+    pub fn median(readings: &[StateSample]) -> StateSample {
+        StateSample(std::array::from_fn(|i| {
             let mut values: Vec<f64> = readings.iter().filter_map(|r| r.0[i]).collect();
             values.sort_by(f64::total_cmp);
             values.get(values.len() / 2).copied()
@@ -118,20 +118,20 @@ impl Reading {
 
 /// The plans of a team's readings.
 #[derive(Debug)]
-pub struct Gauge {
+pub struct MachineStateProbe {
     exchange: Option<PlanId>,
     copy: Option<PlanId>,
 }
 
-impl Gauge {
+impl MachineStateProbe {
     /// For a team; every rank of it must do this at once, as with [`Communicator::prepare`].
     ///
     /// # Errors
-    /// Those of [`Communicator::prepare`].
-    pub fn of(comm: &mut Communicator) -> Result<Gauge, Error> {
+    /// The errors of [`Communicator::prepare`].
+    pub fn of(comm: &mut Communicator) -> Result<MachineStateProbe, Error> {
         let ranks = comm.ranks();
         if ranks < 2 || comm.shape().oversubscription() > 1 {
-            return Ok(Gauge { exchange: None, copy: None });
+            return Ok(MachineStateProbe { exchange: None, copy: None });
         }
         let (algorithm, layout) = match ranks {
             2 => ("exchange", Layout::Paired),
@@ -146,7 +146,7 @@ impl Gauge {
             Err(Error::NoPlan { .. }) => None,
             Err(e) => return Err(e),
         };
-        Ok(Gauge { exchange, copy })
+        Ok(MachineStateProbe { exchange, copy })
     }
 
     /// A reading, the same on every rank: of each batch the time of the slowest rank, of these the shortest.
@@ -161,7 +161,7 @@ impl Gauge {
         comm: &mut Communicator,
         input: *mut u8,
         output: *mut u8,
-    ) -> Result<Reading, Error> {
+    ) -> Result<StateSample, Error> {
         let buffers = Buffers { input, output, ..Buffers::NONE };
         let rounds = comm.ranks().max(2).next_power_of_two().ilog2() as usize;
         let mut taken = [[0.0; 3]; BATCHES];
@@ -176,14 +176,14 @@ impl Gauge {
         }
         comm.allreduce_in_place(taken.as_flattened_mut(), Operator::Max)?;
         let fastest = |figure: usize| taken.iter().map(|b| b[figure]).reduce(f64::min).filter(|ns| *ns > 0.0);
-        Ok(Reading(std::array::from_fn(fastest)))
+        Ok(StateSample(std::array::from_fn(fastest)))
     }
 }
 
 /// ns a run, after one that is not timed.
 ///
 /// # Safety
-/// As for [`Communicator::run`].
+/// The conditions of [`Communicator::run`].
 unsafe fn batch(comm: &mut Communicator, plan: PlanId, runs: usize, buffers: Buffers) -> Result<f64, Error> {
     let clock = Clock::get();
     comm.barrier()?;

@@ -1,12 +1,12 @@
-//! Whether the machine under a team is as it usually is.
+//! The baseline of the machine under a team: what its state probe reads most of the time.
 //!
 //! What wins a race while CPUs are elsewhere loses at others, so readings of the gauge are taken beside all races of a team. They are
 //! compared with what the team read itself, and two ranks' handshakes and clocks with what the profile describes. Never with a
 //! prediction: a model that errs would make every machine another one.
 
-use super::crew::{Crew, CrewError};
-use crate::measure::{Change, Figure, Reading};
-use lineweave::team::Charter;
+use super::team::{TrialTeam, TrialTeamError};
+use crate::measure::{Change, Figure, StateSample};
+use lineweave::team::TeamConfig;
 use lineweave_core::profile::Profile;
 use lineweave_core::units::Rank;
 
@@ -15,16 +15,16 @@ const FIRST: usize = 3;
 
 /// What the gauge of a team usually reads.
 #[derive(Debug)]
-pub struct Usual {
+pub struct BaselineState {
     /// What the profile says of two such ranks.
-    described: Reading,
-    readings: Vec<Reading>,
+    described: StateSample,
+    readings: Vec<StateSample>,
 }
 
-impl Usual {
+impl BaselineState {
     /// For teams of several ranks with a CPU each: where they share CPUs, the scheduler decides what a barrier takes.
-    pub fn of(charter: &Charter, profile: &Profile) -> Option<Usual> {
-        let shape = charter.shape();
+    pub fn of(config: &TeamConfig, profile: &Profile) -> Option<BaselineState> {
+        let shape = config.shape();
         if shape.ranks() < 2 || shape.oversubscription() > 1 {
             return None;
         }
@@ -36,14 +36,14 @@ impl Usual {
             let cell = profile.cell("gauge", &factors).filter(|_| told);
             cell.map(|cell| cell.stats.median)
         };
-        Some(Usual { described: Reading(Figure::ALL.map(of_profile)), readings: Vec::new() })
+        Some(BaselineState { described: StateSample(Figure::ALL.map(of_profile)), readings: Vec::new() })
     }
 
     /// Takes a reading: how the machine is another one than usual, if it is.
     ///
     /// # Errors
-    /// Those of [`Crew::run`].
-    pub fn read(&mut self, crew: &mut Crew) -> Result<Option<Change>, CrewError> {
+    /// The errors of [`TrialTeam::run`].
+    pub fn read(&mut self, crew: &mut TrialTeam) -> Result<Option<Change>, TrialTeamError> {
         let first = if self.readings.is_empty() { FIRST } else { 1 };
         for _ in 0..first {
             self.readings.push(crew.gauge()?);
@@ -54,9 +54,9 @@ impl Usual {
     /// How the last reading differs.
     fn last(&self) -> Option<Change> {
         // Those of the state that the profile describes: others would make it look like another one.
-        let alike = |reading: &&Reading| reading.change(&self.described).is_none();
-        let own = Reading::median(&self.readings.iter().filter(alike).copied().collect::<Vec<_>>());
-        let usual = Reading(std::array::from_fn(|i| self.described.0[i].or(own.0[i])));
+        let alike = |reading: &&StateSample| reading.change(&self.described).is_none();
+        let own = StateSample::median(&self.readings.iter().filter(alike).copied().collect::<Vec<_>>());
+        let usual = StateSample(std::array::from_fn(|i| self.described.0[i].or(own.0[i])));
         self.readings.last()?.change(&usual)
     }
 }
@@ -90,12 +90,12 @@ mod tests {
 
     #[test]
     fn a_team_is_gauged_where_each_rank_has_a_cpu() {
-        let charter = Charter::new(1, &Settings::default()).expect("a charter");
-        assert!(Usual::of(&charter, &profile(100.0)).is_none(), "one rank waits for nobody");
-        let charter = Charter::new(2, &Settings::default()).expect("a charter");
-        let mut crew = Crew::threads(charter.clone()).expect("a crew");
-        if charter.shape().oversubscription() == 1 {
-            let mut usual = Usual::of(&charter, &profile(1e-3)).expect("a gauge");
+        let config = TeamConfig::new(1, &Settings::default()).expect("a configuration");
+        assert!(BaselineState::of(&config, &profile(100.0)).is_none(), "one rank waits for nobody");
+        let config = TeamConfig::new(2, &Settings::default()).expect("a configuration");
+        let mut crew = TrialTeam::threads(config.clone()).expect("a crew");
+        if config.shape().oversubscription() == 1 {
+            let mut usual = BaselineState::of(&config, &profile(1e-3)).expect("a gauge");
             let change =
                 usual.read(&mut crew).expect("a reading").expect("the profile's machine was far faster");
             assert!(change.figure == Figure::Handshake && change.times > 1.0, "{change:?}");
@@ -105,26 +105,29 @@ mod tests {
                 "{usual:?}"
             );
         }
-        let crowd = Charter::new(64, &Settings::default()).expect("a charter");
-        assert!(crowd.shape().oversubscription() == 1 || Usual::of(&crowd, &profile(100.0)).is_none());
+        let crowd = TeamConfig::new(64, &Settings::default()).expect("a configuration");
+        assert!(
+            crowd.shape().oversubscription() == 1 || BaselineState::of(&crowd, &profile(100.0)).is_none()
+        );
     }
 
     #[test]
     fn what_a_team_read_in_another_state_is_no_yardstick() {
-        let described = Reading([Some(33.0), None, None]);
-        let mut usual = Usual { described, readings: vec![Reading([Some(160.0), Some(60_000.0), None]); 5] };
+        let described = StateSample([Some(33.0), None, None]);
+        let mut usual =
+            BaselineState { described, readings: vec![StateSample([Some(160.0), Some(60_000.0), None]); 5] };
         assert_eq!(usual.last().map(|change| change.figure), Some(Figure::Handshake));
         for (copy, figure) in [(9_000.0, None), (12_000.0, None), (60_000.0, Some(Figure::Copy))] {
-            usual.readings.push(Reading([Some(34.0), Some(copy), None]));
+            usual.readings.push(StateSample([Some(34.0), Some(copy), None]));
             assert_eq!(usual.last().map(|change| change.figure), figure, "{copy}");
         }
     }
 
     #[test]
     fn a_team_is_compared_with_itself_over_time_whatever_a_model_says() {
-        let mut usual = Usual { described: Reading::default(), readings: Vec::new() };
+        let mut usual = BaselineState { described: StateSample::default(), readings: Vec::new() };
         let mut moved = |handshake: f64, clock: f64| {
-            usual.readings.push(Reading([Some(handshake), None, Some(clock)]));
+            usual.readings.push(StateSample([Some(handshake), None, Some(clock)]));
             usual.last().map(|change| change.figure)
         };
         // A model that predicts 300 ns makes none of these another machine; a time that is four times as slow is one.
