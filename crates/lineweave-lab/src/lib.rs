@@ -17,6 +17,7 @@ pub mod generate;
 pub mod what_if;
 pub mod draw;
 pub mod paper;
+pub mod reproduce;
 
 /// The example of the README, as a test.
 #[cfg(doctest)]

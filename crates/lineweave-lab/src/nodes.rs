@@ -43,7 +43,7 @@ pub struct Phase {
     pub bytes: usize,
     /// Its time for one piece.
     pub time: Nanos,
-    /// Whether it is between nodes.
+    /// True if it is between nodes.
     pub between: bool,
 }
 

@@ -25,7 +25,7 @@ fn planned(
 ) -> Option<(f64, f64, Plan, Shape)> {
     let model = Model::from_machine(machine);
     let shape = Shape::place(ranks, &machine.topology().unwrap().repeated(ranks));
-    let case = Case { machine, model: &model, shape: &shape, root, bytes };
+    let case = Case { machine: Some(machine), model: &model, shape: &shape, root, bytes };
     let found: Optimum<_> = (method.run)(&case).ok()?;
     assert!(found.ratio() >= 1.0 - 1e-9, "{} {ranks}: {found:?}", method.name);
     let collective = method.collective;

@@ -1,7 +1,8 @@
 //! A machine as nested boxes: packages, NUMA nodes, last-level caches, cores, threads; and a tree of ranks over them.
 
+use super::shared::{leaves, LARGE};
 use super::svg::{Anchor, Point, Stroke, Svg};
-use super::{RULE, SOFT, TRANSFER};
+use super::{large_machine, PAPER, RULE, SOFT, TRANSFER};
 use lineweave_core::topology::{Level, Topology};
 
 const TOP: f64 = 62.0;
@@ -26,8 +27,12 @@ struct Node {
 }
 
 /// Draws the CPUs of `topology`, with arrows between those that `tree` names as pairs of indices into
-/// [`Topology::cpus`], giver first. Pairs that name no CPU are left out.
+/// [`Topology::cpus`], giver first. Pairs that name no CPU are left out. Of more than 96 CPUs those that share a cache are one box, and
+/// one of these is drawn open.
 pub fn machine(topology: &Topology, title: &str, detail: &str, tree: &[(usize, usize)]) -> String {
+    if topology.cpus.len() > LARGE {
+        return large_machine::draw(topology, &leaves(topology), title, detail, tree);
+    }
     let all: Vec<usize> = (0..topology.cpus.len()).collect();
     let levels = drawn(topology);
     let laid = |thread: f64| {
@@ -133,7 +138,7 @@ fn node(
     let rows = n.div_ceil(columns);
     let head = if named(level) { NAME } else { 0.0 };
     let width = columns as f64 * (widest + gap) + gap;
-    let width = if named(level) { width.max(super::svg::width_of(&name, 11.0) + 2.0 * gap) } else { width };
+    let width = if named(level) { width.max(super::svg::room_of(&name, 11.0) + 2.0 * gap) } else { width };
     let size = (width, rows as f64 * (highest + gap) + gap + head);
     Node { level, name, cpu: None, children, columns, size }
 }
@@ -156,7 +161,7 @@ fn paint(node: &Node, scale: Scale, at: Point, svg: &mut Svg, centres: &mut [Opt
     let gap = scale.gap;
     if let Some(cpu) = node.cpu {
         svg.open(&format!("CPU {}", node.name));
-        svg.framed(at, node.size, "#fff", "#9aa5b4", 3.0);
+        svg.framed(at, node.size, PAPER, "#9aa5b4", 3.0);
         if scale.thread >= NUMBERED {
             let size =
                 (scale.thread * 0.42).min(13.0).min(1.5 * scale.thread / node.name.len().max(1) as f64);
@@ -217,9 +222,10 @@ mod tests {
     }
 
     #[test]
-    fn few_cpus_are_large_and_many_still_fit() {
+    fn few_cpus_are_large_and_many_are_boxes_of_their_caches() {
         let cpu = |os: usize| Cpu { os, core: os, l3: os / 8, numa: os / 64, package: os / 64, kind: 0 };
-        for (cpus, numbered) in [(4, 4), (512, 0)] {
+        // Of 512 a name and a number for each of 64 caches; the 8 CPUs of one that is open; and those of the two packages.
+        for (cpus, numbered) in [(4, 4), (512, 2 * 64 + 8)] {
             let topology = Topology { cpus: (0..cpus).map(cpu).collect() };
             let svg = machine(&topology, "t", "d", &[]);
             let width: f64 =

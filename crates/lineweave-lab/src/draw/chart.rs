@@ -1,13 +1,11 @@
 //! Charts with axes of their own: what was simulated as lines, what was published as diamonds, ranges as bands.
 
 use super::axis::{number, Axis, Range, Scale};
+use super::colours::SERIES;
 use super::svg::{width_of, Anchor, Point, Stroke, Svg};
-use super::{INK, RULE, SOFT};
+use super::{INK, PAPER, RULE, SOFT};
 
-/// Colours of Okabe & Ito that stand out on white.
-const COLOURS: [&str; 7] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"];
 const BAND: &str = "#dbe9f6";
-const PAPER: &str = "#ffffff";
 const WIDTH: f64 = 430.0;
 const HEIGHT: f64 = 270.0;
 const LEFT: f64 = 78.0;
@@ -20,6 +18,8 @@ const LEGEND: f64 = 18.0;
 /// Where the points of a series come from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mark {
+    /// Measured on a machine at hand: dots joined by lines, each with the interval of its median as a bar.
+    Measured,
     /// Simulated: dots joined by lines.
     Simulated,
     /// By a closed form: dashed.
@@ -34,6 +34,7 @@ impl Mark {
     /// The name in data and tooltips.
     pub fn name(self) -> &'static str {
         match self {
+            Mark::Measured => "measured",
             Mark::Simulated => "simulated",
             Mark::Model => "model",
             Mark::Published => "published",
@@ -85,7 +86,7 @@ pub fn charts(title: &str, detail: &str, charts: &[Chart]) -> String {
     let mut svg = Svg::default();
     svg.heading(title, detail);
     let keys = keys(charts);
-    let colour = |key: &str| COLOURS[keys.iter().position(|k| k == key).unwrap_or(0) % COLOURS.len()];
+    let colour = |key: &str| SERIES[keys.iter().position(|k| k == key).unwrap_or(0) % SERIES.len()];
     let columns = charts.len().clamp(1, 2);
     let mut top = TOP;
     for row in charts.chunks(2) {
@@ -145,13 +146,18 @@ fn one(svg: &mut Svg, corner: Point, chart: &Chart, colour: &dyn Fn(&str) -> &'s
     for series in others.iter().filter(|s| s.mark != Mark::Published) {
         let stroke = stroke(series.mark, colour(&series.colour_of));
         let points: Vec<(Point, &Spot)> =
-            series.spots.iter().filter_map(|s| Some((at(s.x, s.high)?, s))).collect();
+            series.spots.iter().filter_map(|s| Some((at(s.x, dot(series.mark, s))?, s))).collect();
         for pair in points.windows(2).filter(|_| joined) {
             svg.line(pair[0].0, pair[1].0, stroke);
         }
         for (point, spot) in points {
             svg.open(&tip(series, Some(spot)));
-            let radius = if series.mark == Mark::Simulated { 2.8 } else { 1.2 };
+            if let (Mark::Measured, Some(low), Some(high)) =
+                (series.mark, at(spot.x, spot.low), at(spot.x, spot.high))
+            {
+                svg.line(low, high, Stroke { dashed: false, ..stroke });
+            }
+            let radius = if series.mark == Mark::Model { 1.2 } else { 2.8 };
             svg.circle(point, radius, stroke.colour, Stroke { width: 0.0, ..stroke });
             svg.close();
         }
@@ -159,10 +165,20 @@ fn one(svg: &mut Svg, corner: Point, chart: &Chart, colour: &dyn Fn(&str) -> &'s
     legend(svg, (corner.0, corner.1 + HEIGHT + BELOW), chart, colour);
 }
 
+/// Where a dot is: in the middle of an interval.
+fn dot(mark: Mark, spot: &Spot) -> f64 {
+    match mark {
+        Mark::Measured => (spot.low + spot.high) / 2.0,
+        Mark::Simulated | Mark::Model | Mark::Published | Mark::Band => spot.high,
+    }
+}
+
 fn stroke(mark: Mark, colour: &'static str) -> Stroke {
     match mark {
         Mark::Model => Stroke { colour, width: 1.4, dashed: true },
-        Mark::Simulated | Mark::Published | Mark::Band => Stroke { colour, width: 1.6, dashed: false },
+        Mark::Measured | Mark::Simulated | Mark::Published | Mark::Band => {
+            Stroke { colour, width: 1.6, dashed: false }
+        }
     }
 }
 
@@ -243,9 +259,9 @@ fn legend(svg: &mut Svg, corner: Point, chart: &Chart, colour: &dyn Fn(&str) -> 
         match series.mark {
             Mark::Band => svg.rect((x, y - 10.0), (26.0, 12.0), BAND, 1.0),
             Mark::Published => published(svg, middle, middle, stroke.colour),
-            Mark::Simulated | Mark::Model => {
+            Mark::Measured | Mark::Simulated | Mark::Model => {
                 svg.line((x, y - 4.0), (x + 26.0, y - 4.0), stroke);
-                if series.mark == Mark::Simulated {
+                if series.mark != Mark::Model {
                     svg.circle(middle, 2.6, stroke.colour, Stroke { width: 0.0, ..stroke });
                 }
             }

@@ -1,22 +1,10 @@
 //! Times over sizes, both axes by logarithm: one panel an algorithm, one curve a model, points for what was measured.
 
+use super::colours::SERIES;
 use super::svg::{Anchor, Stroke, Svg};
-use super::{INK, RULE, SOFT};
+use super::{INK, PAPER, RULE, SOFT};
 use lineweave_core::units::{Bytes, Nanos};
 
-/// Colours of Okabe & Ito, and whether dashed: enough pairs for all models.
-const STYLES: [(&str, bool); 10] = [
-    ("#0072b2", false),
-    ("#d55e00", false),
-    ("#009e73", false),
-    ("#cc79a7", false),
-    ("#e69f00", false),
-    ("#56b4e9", false),
-    ("#000000", false),
-    ("#0072b2", true),
-    ("#d55e00", true),
-    ("#009e73", true),
-];
 const WIDTH: f64 = 420.0;
 /// Of a panel that stands alone.
 const ALONE: f64 = 860.0;
@@ -102,8 +90,7 @@ pub fn curves_on(title: &str, detail: &str, panels: &[Panel], labels: Axes) -> S
         axes(&mut svg, corner, wide, (x, y), labels);
         svg.text((corner.0, corner.1 - 8.0), 13.0, INK, Anchor::Start, true, &panel.title);
         for curve in &panel.curves {
-            let style = names.iter().position(|n| *n == curve.name).unwrap_or(0) % STYLES.len();
-            let (colour, dashed) = STYLES[style];
+            let (colour, dashed) = style(names.iter().position(|n| *n == curve.name).unwrap_or(0));
             let stroke = Stroke { colour, width: 1.6, dashed };
             svg.open(&curve.name);
             let points: Vec<(f64, f64)> = curve.points.iter().filter(sound).map(at).collect();
@@ -118,7 +105,7 @@ pub fn curves_on(title: &str, detail: &str, panels: &[Panel], labels: Axes) -> S
                 svg.line(pair[0], pair[1], stroke);
             }
             for &point in points.iter().filter(|_| curve.measured || points.len() == 1) {
-                svg.circle(point, 3.5, colour, Stroke { colour: "#ffffff", width: 0.7, dashed: false });
+                svg.circle(point, 3.5, colour, Stroke { colour: PAPER, width: 0.7, dashed: false });
             }
             svg.close();
         }
@@ -128,7 +115,7 @@ pub fn curves_on(title: &str, detail: &str, panels: &[Panel], labels: Axes) -> S
     let measured = |name: &str| panels.iter().flat_map(|p| &p.curves).any(|c| c.name == name && c.measured);
     for (i, name) in names.iter().enumerate() {
         let place = (LEFT + (i % 4) as f64 * 220.0, bottom + (i / 4) as f64 * 22.0);
-        let (colour, dashed) = STYLES[i % STYLES.len()];
+        let (colour, dashed) = style(i);
         let stroke = Stroke { colour, width: 1.6, dashed };
         match measured(name) {
             true => svg.circle((place.0 + 14.0, place.1 - 4.0), 4.0, colour, stroke),
@@ -138,6 +125,11 @@ pub fn curves_on(title: &str, detail: &str, panels: &[Panel], labels: Axes) -> S
     }
     let height = bottom + names.len().div_ceil(4) as f64 * 22.0 + 10.0;
     svg.finish(LEFT + 2.0 * WIDTH + GAP + 30.0, height, title)
+}
+
+/// The colour of a curve, and whether it is dashed: the second time round.
+fn style(i: usize) -> (&'static str, bool) {
+    (SERIES[i % SERIES.len()], i / SERIES.len() % 2 == 1)
 }
 
 /// Rules and numbers.

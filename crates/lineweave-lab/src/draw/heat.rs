@@ -1,17 +1,14 @@
 //! How busy a simulated mesh was: a square a tile for its port, two bars between neighbours for their links.
 
+use super::colours::SHADES;
 use super::svg::{Anchor, Stroke, Svg};
-use super::{INK, RULE, SOFT};
+use super::{INK_ON_PALE, PAPER, RULE, SOFT};
 use crate::simulate::mesh::Load;
 use lineweave_core::trace::Picos;
 use lineweave_core::units::Nanos;
 
 const TOP: f64 = 96.0;
 const LEFT: f64 = 24.0;
-
-/// From pale to dark; a share of 0 is the background's.
-pub(super) const SHADES: [&str; 8] =
-    ["#ffffff", "#fff3d6", "#fee0a6", "#fdc26d", "#f99a3d", "#ec6b1e", "#c8420c", "#8a2506"];
 
 /// The shade of a share of the busiest's time.
 fn shade(busy: Picos, most: Picos) -> &'static str {
@@ -102,7 +99,7 @@ pub fn heat(load: &Load, title: &str) -> String {
             let middle = (at.0 + tile / 2.0, at.1 + tile / 2.0 + 4.0);
             let fill = shade(port.busy, most_port);
             // The two darkest shades need pale numbers.
-            let ink = if SHADES[6..].contains(&fill) { SHADES[0] } else { INK };
+            let ink = if SHADES[6..].contains(&fill) { PAPER } else { INK_ON_PALE };
             svg.text(middle, 11.0, ink, Anchor::Middle, false, &format!("{:.0} %", share(port.busy)));
         }
         svg.close();

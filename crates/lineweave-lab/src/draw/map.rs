@@ -1,15 +1,11 @@
 //! A table of names as coloured cells, with a legend: which algorithm is chosen where.
 
-use super::svg::{width_of, Anchor, Svg};
-use super::{INK, SOFT};
+use super::colours::FILLS;
+use super::svg::{room_of, Anchor, Svg};
+use super::{INK, INK_ON_PALE, PAPER, SOFT};
 
 const TOP: f64 = 74.0;
-const LEFT: f64 = 64.0;
 const CELL: (f64, f64) = (58.0, 30.0);
-
-/// Pale colours after Okabe & Ito; names beyond them differ by their numbers.
-const FILLS: [&str; 9] =
-    ["#9fcbe8", "#f2b48a", "#8fd3bd", "#e8c3d6", "#f3d48b", "#c3e4f7", "#d3d7dd", "#f7ef9a", "#c9b8e8"];
 
 /// One cell.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -29,36 +25,38 @@ pub fn map(title: &str, detail: &str, columns: &[String], rows: &[(String, Vec<C
             names.push(name);
         }
     }
+    let left = rows.iter().map(|r| room_of(&r.0, 11.0)).fold(40.0, f64::max) + 24.0;
     let mut svg = Svg::default();
     svg.heading(title, detail);
     for (i, column) in columns.iter().enumerate() {
-        let x = LEFT + (i as f64 + 0.5) * CELL.0;
+        let x = left + (i as f64 + 0.5) * CELL.0;
         svg.text((x, TOP - 6.0), 11.0, SOFT, Anchor::Middle, false, column);
     }
     for (j, (row, cells)) in rows.iter().enumerate() {
         let y = TOP + j as f64 * CELL.1;
-        svg.text((LEFT - 8.0, y + CELL.1 / 2.0 + 4.0), 11.0, SOFT, Anchor::End, false, row);
+        svg.text((left - 8.0, y + CELL.1 / 2.0 + 4.0), 11.0, SOFT, Anchor::End, false, row);
         for (i, cell) in cells.iter().enumerate() {
             let number = cell.name.as_deref().and_then(|n| names.iter().position(|m| *m == n));
-            let fill = number.map_or("#ffffff", |n| FILLS[n % FILLS.len()]);
-            let x = LEFT + i as f64 * CELL.0;
+            let fill = number.map_or(PAPER, |n| FILLS[n % FILLS.len()]);
+            let x = left + i as f64 * CELL.0;
             svg.open(&cell.about);
             svg.rect((x, y), (CELL.0 - 1.5, CELL.1 - 1.5), fill, 3.0);
             let text = number.map_or_else(|| "\u{2013}".to_owned(), |n| (n + 1).to_string());
-            svg.text((x + CELL.0 / 2.0, y + CELL.1 / 2.0 + 4.0), 11.0, INK, Anchor::Middle, false, &text);
+            let ink = if number.is_some() { INK_ON_PALE } else { INK };
+            svg.text((x + CELL.0 / 2.0, y + CELL.1 / 2.0 + 4.0), 11.0, ink, Anchor::Middle, false, &text);
             svg.close();
         }
     }
     let bottom = TOP + rows.len() as f64 * CELL.1 + 14.0;
     for (i, name) in names.iter().enumerate() {
-        let (x, y) = (LEFT + (i % 2) as f64 * 300.0, bottom + (i / 2) as f64 * 20.0);
+        let (x, y) = (left + (i % 2) as f64 * 300.0, bottom + (i / 2) as f64 * 20.0);
         svg.rect((x, y), (22.0, 15.0), FILLS[i % FILLS.len()], 3.0);
-        svg.text((x + 11.0, y + 11.5), 11.0, INK, Anchor::Middle, false, &(i + 1).to_string());
+        svg.text((x + 11.0, y + 11.5), 11.0, INK_ON_PALE, Anchor::Middle, false, &(i + 1).to_string());
         svg.text((x + 30.0, y + 11.5), 12.0, INK, Anchor::Start, false, name);
     }
     let height = bottom + names.len().div_ceil(2) as f64 * 20.0 + 14.0;
-    let width = (LEFT + columns.len() as f64 * CELL.0 + 20.0).max(width_of(detail, 12.0) + 32.0);
-    svg.finish(width.max(640.0), height, title)
+    let width = (left + columns.len() as f64 * CELL.0 + 20.0).max(Svg::heading_width(title, detail));
+    svg.finish(width.max(left + 600.0), height, title)
 }
 
 #[cfg(test)]

@@ -1,49 +1,47 @@
-//! Drawings of plans, traces, machines and choices, as self-contained SVG.
+//! Drawings of plans, times, machines and choices, as self-contained SVG.
 //!
-//! Colours are Okabe & Ito's, which stay apart for colour-blind readers; every mark also differs in shape and
-//! carries its op as a tooltip.
+//! Every mark differs in shape as well as in colour, and carries its op as a tooltip; `colours.rs` has what stands for what.
 
+mod alike;
 mod axis;
 mod boxes;
 mod chart;
+mod colours;
 mod curves;
+mod group;
 mod heat;
+mod large_machine;
+mod large_pairs;
+mod legend;
 mod map;
+mod marks;
 mod pairs;
+mod path;
 mod plan;
+mod rows;
+mod shared;
 mod spans;
 mod steps;
 mod surface;
 mod svg;
-mod trace;
+mod timeline;
 mod tree;
 
 pub use axis::{number, Axis, Scale};
 pub use boxes::machine;
 pub use chart::{charts, Chart, Mark, Series, Spot};
+pub use colours::dark_style;
+use colours::{ADD, FOLD, IDLE, INK, INK_ON_PALE, PALE, PAPER, RULE, SOFT, SYNC, TRANSFER, WRONG};
 pub use curves::{curves, curves_on, Axes, Curve, Panel};
 pub use heat::heat;
 pub use map::{map, Cell};
 pub use pairs::pairs;
+pub use path::{causes, critical, Hop};
 pub use plan::plan;
+pub use rows::{rows, Row, Sign};
 pub use spans::{spans, Span};
 pub use steps::{steps, Step, Steps};
 pub use surface::{surfaces, Sampled};
 pub use svg::escape;
-pub use trace::trace;
+pub use timeline::timeline;
 pub use tree::tree;
-
-/// Data that moves between ranks.
-const TRANSFER: &str = "#0072b2";
-/// Flags.
-const SYNC: &str = "#d55e00";
-/// Reductions.
-const FOLD: &str = "#009e73";
-/// Waiting.
-const IDLE: &str = "#9ca3af";
-/// Text.
-const INK: &str = "#1f2937";
-/// Text that matters less.
-const SOFT: &str = "#6b7280";
-/// Lanes.
-const RULE: &str = "#e5e7eb";

@@ -1,36 +1,37 @@
 //! What it costs to deal with one another, for every pair of CPUs.
 
-use super::heat::SHADES;
-use super::svg::{width_of, Anchor, Stroke, Svg};
-use super::{INK, SOFT, TRANSFER};
+use super::colours::SHADES;
+use super::shared::{leaves, LARGE};
+use super::svg::{room_of, Anchor, Stroke, Svg};
+use super::{large_pairs, INK, INK_ON_PALE, PAPER, SOFT, TRANSFER};
 use lineweave_core::topology::{Cpu, Level, Topology};
 use lineweave_core::units::Nanos;
 use std::collections::BTreeMap;
 
-const TOP: f64 = 62.0;
+const TOP: f64 = 68.0;
 const LEFT: f64 = 60.0;
-/// CPUs beyond which marks have no words and no gaps: cells of one shade are one stretch.
-const WORDY: usize = 96;
-/// CPUs beyond which only one a core, and then only some of them, are drawn.
-const MOST: usize = 1024;
-
 /// Draws in ns for each two CPUs of `topology` what was `measured` for them, by their numbers in the system, and where nothing was,
-/// the `cost` of their nearest common level; shades by logarithm. Costs that are not positive and finite are left white. Of more than 1024 CPUs one a core is drawn, and of more cores an even choice; the picture says so.
+/// the `cost` of their nearest common level; shades by logarithm. Costs that are not positive and finite are left white. `what` names the
+/// cost. Of more than 96 CPUs those that share a cache are one row, and one of these is drawn open.
 /// `tree` has pairs of indices into [`Topology::cpus`], giver first, in the order in which they are told: each is a mark in
 /// the row of the giver and the column of the taker, where both are drawn.
 pub fn pairs(
     topology: &Topology,
     title: &str,
+    what: &str,
     cost: &dyn Fn(Level) -> f64,
     measured: &dyn Fn(usize, usize) -> Option<f64>,
     tree: &[(usize, usize)],
 ) -> String {
-    let (cpus, which) = shown(topology);
-    let dense = cpus.len() > WORDY;
-    let cell = (640.0 / cpus.len().max(1) as f64).clamp(if dense { 0.5 } else { 4.0 }, 64.0);
-    let side = cpus.len() as f64 * cell;
     let sound = |ns: f64| (ns > 0.0 && ns.is_finite()).then_some(ns);
     let of = |a: &Cpu, b: &Cpu| sound(measured(a.os, b.os).unwrap_or_else(|| cost(a.common(b))));
+    let cpus: Vec<&Cpu> = topology.cpus.iter().collect();
+    if cpus.len() > LARGE {
+        return large_pairs::draw(topology, &leaves(topology), title, what, &of, tree);
+    }
+    let which = format!("{what}, for each two of {} CPUs", cpus.len());
+    let cell = (640.0 / cpus.len().max(1) as f64).clamp(4.0, 64.0);
+    let side = cpus.len() as f64 * cell;
     // By level: the least and the greatest.
     let mut levels: BTreeMap<Level, Option<(f64, f64)>> = BTreeMap::new();
     for (i, a) in cpus.iter().enumerate() {
@@ -56,18 +57,13 @@ pub fn pairs(
     let mut svg = Svg::default();
     svg.heading(title, &which);
     let name = |level: Level, extent: Option<(f64, f64)>| match extent {
-        Some((low, high)) if low < high => format!("{level}: {} to {}", Nanos(low), Nanos(high)),
-        Some((ns, _)) => format!("{level}: {}", Nanos(ns)),
-        None => format!("{level}: not known"),
+        Some((low, high)) if low < high => format!("same {level}: {} to {}", Nanos(low), Nanos(high)),
+        Some((ns, _)) => format!("same {level}: {}", Nanos(ns)),
+        None => format!("same {level}: not known"),
     };
-    if dense {
-        svg.cells((LEFT, TOP), cell, cpus.len(), &|row, column| {
-            (row != column).then(|| shade(of(cpus[row], cpus[column])))
-        });
-    }
     for (row, a) in cpus.iter().enumerate() {
         let y = TOP + row as f64 * cell;
-        let mut column = if dense { cpus.len() } else { 0 };
+        let mut column = 0;
         // Neighbours of one distance and cost are one mark.
         while column < cpus.len() {
             if column == row {
@@ -86,8 +82,8 @@ pub fn pairs(
             let x = LEFT + column as f64 * cell;
             svg.rect((x, y), (width - 0.6, cell - 0.6), shade(ns), 0.0);
             if let Some(text) = ns.map(|ns| Nanos(ns).to_string()) {
-                if tree.is_empty() && cell >= 30.0 && width_of(&text, 10.0) < width - 6.0 {
-                    let ink = if SHADES[5..].contains(&shade(ns)) { SHADES[0] } else { INK };
+                if tree.is_empty() && cell >= 30.0 && room_of(&text, 10.0) < width - 6.0 {
+                    let ink = if SHADES[5..].contains(&shade(ns)) { PAPER } else { INK_ON_PALE };
                     let middle = (x + width / 2.0, y + cell / 2.0 + 3.5);
                     svg.text(middle, 10.0, ink, Anchor::Middle, false, &text);
                 }
@@ -99,13 +95,17 @@ pub fn pairs(
         if row.is_multiple_of(every) {
             let label = a.os.to_string();
             svg.text((LEFT - 6.0, y + cell / 2.0 + 3.0), 9.0, SOFT, Anchor::End, false, &label);
+            let middle = LEFT + (row as f64 + 0.5) * cell;
+            if room_of(&label, 9.0) < cell * every as f64 {
+                svg.text((middle, TOP - 5.0), 9.0, SOFT, Anchor::Middle, false, &label);
+            }
         }
     }
     let place = |cpu: usize| {
         let os = topology.cpus.get(cpu)?.os;
         cpus.iter().position(|c| c.os == os)
     };
-    let edge = Stroke { colour: SHADES[0], width: 1.0, dashed: false };
+    let edge = Stroke { colour: PAPER, width: 1.0, dashed: false };
     for (i, &(from, to)) in tree.iter().enumerate() {
         let (Some(row), Some(column)) = (place(from), place(to)) else { continue };
         let at = (LEFT + (column as f64 + 0.5) * cell, TOP + (row as f64 + 0.5) * cell);
@@ -114,7 +114,7 @@ pub fn pairs(
         svg.circle(at, radius, TRANSFER, edge);
         if radius >= 8.0 {
             let text = (i + 1).to_string();
-            svg.text((at.0, at.1 + 3.5), 10.0, SHADES[0], Anchor::Middle, false, &text);
+            svg.text((at.0, at.1 + 3.5), 10.0, PAPER, Anchor::Middle, false, &text);
         }
         svg.close();
     }
@@ -133,25 +133,6 @@ pub fn pairs(
     svg.finish((LEFT + side + 24.0).max(Svg::heading_width(title, &which)).max(520.0), height, title)
 }
 
-/// The CPUs that are drawn, and a sentence about them.
-fn shown(topology: &Topology) -> (Vec<&Cpu>, String) {
-    let n = topology.cpus.len();
-    let mut cpus: Vec<&Cpu> = topology.cpus.iter().collect();
-    if n <= MOST {
-        return (cpus, format!("all {n} CPUs"));
-    }
-    let mut seen = std::collections::BTreeSet::new();
-    cpus.retain(|c| seen.insert(c.core));
-    let cores = cpus.len();
-    let every = cores.div_ceil(MOST);
-    let cpus: Vec<&Cpu> = cpus.into_iter().step_by(every).collect();
-    let which = match every {
-        1 => format!("one CPU of each of {cores} cores; {n} CPUs in all"),
-        _ => format!("one core of every {every}, one CPU each; {n} CPUs in all"),
-    };
-    (cpus, which)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -163,9 +144,15 @@ mod tests {
 
     #[test]
     fn distances_have_shades_of_their_own() {
-        let svg =
-            pairs(&topology(4), "t", &|l| if l == Level::Core { 20.0 } else { 200.0 }, &|_, _| None, &[]);
-        assert!(svg.contains("core: 20.0 ns") && svg.contains("l3: 200 ns"), "{svg}");
+        let svg = pairs(
+            &topology(4),
+            "t",
+            "read",
+            &|l| if l == Level::Core { 20.0 } else { 200.0 },
+            &|_, _| None,
+            &[],
+        );
+        assert!(svg.contains("same core: 20.0 ns") && svg.contains("l3: 200 ns"), "{svg}");
         assert!(svg.contains(SHADES[1]) && svg.contains(SHADES[6]) && !svg.contains("NaN"));
     }
 
@@ -174,11 +161,11 @@ mod tests {
         let measured = |a: usize, b: usize| {
             (a.min(b) == 0 && a.max(b) < 3).then_some(if a + b == 1 { 30.0 } else { 50.0 })
         };
-        let svg = pairs(&topology(2), "t", &|_| 100.0, &measured, &[]);
-        assert!(svg.contains("<title>CPU 0 with CPU 1 to 1, core: 30.0 ns</title>"), "{svg}");
-        assert!(svg.contains("<title>CPU 0 with CPU 2 to 2, l3: 50.0 ns</title>"), "{svg}");
+        let svg = pairs(&topology(2), "t", "read", &|_| 100.0, &measured, &[]);
+        assert!(svg.contains("<title>CPU 0 with CPU 1 to 1, same core: 30.0 ns</title>"), "{svg}");
+        assert!(svg.contains("<title>CPU 0 with CPU 2 to 2, same l3: 50.0 ns</title>"), "{svg}");
         assert!(
-            svg.contains("<title>CPU 0 with CPU 3 to 3, l3: 100 ns</title>"),
+            svg.contains("<title>CPU 0 with CPU 3 to 3, same l3: 100 ns</title>"),
             "one distance, another cost: {svg}"
         );
         assert!(svg.contains("l3: 50.0 ns to 100 ns"), "{svg}");
@@ -186,25 +173,30 @@ mod tests {
 
     #[test]
     fn the_tree_is_marked_at_giver_and_taker() {
-        let svg = pairs(&topology(4), "t", &|_| 20.0, &|_, _| None, &[(0, 3), (3, 7), (0, 99)]);
+        let svg = pairs(&topology(4), "t", "read", &|_| 20.0, &|_, _| None, &[(0, 3), (3, 7), (0, 99)]);
         assert_eq!(svg.matches("<circle").count(), 2, "not for a CPU that is not there");
         assert!(svg.contains("<title>2. CPU 3 tells CPU 7</title>"), "{svg}");
     }
 
     #[test]
-    fn every_cpu_of_512_is_drawn_in_few_bytes() {
+    fn the_caches_of_512_cpus_are_drawn_in_few_bytes() {
+        let cpu =
+            |os: usize| Cpu { os, core: os / 2, l3: os / 16, numa: os / 256, package: os / 256, kind: 0 };
+        let large = Topology { cpus: (0..512).map(cpu).collect() };
         let measured =
             |a: usize, b: usize| Some(if a / 2 == b / 2 { 10.0 } else { 100.0 + ((a * b) % 7) as f64 });
-        let svg = pairs(&topology(256), "t", &|_| 1.0, &measured, &[]);
-        assert!(svg.contains("all 512 CPUs") && !svg.contains("NaN"), "{svg}");
-        assert!(svg.contains("M0 511h510v1h-510z"), "the last CPU's row, up to its sibling");
-        assert!(svg.len() < 100_000, "{} bytes", svg.len());
+        let tree: Vec<(usize, usize)> = (1..512).map(|i| (i / 2, i)).collect();
+        let svg = pairs(&large, "t", "read", &|_| 1.0, &measured, &tree);
+        assert!(svg.contains("512 CPUs") && !svg.contains("NaN"), "{svg}");
+        assert!(svg.contains("<title>L3 31, L3 0: 100 ns to 106 ns</title>"), "{svg}");
+        assert!(svg.contains("<title>CPU 15, CPU 14: 10.0 ns</title>"), "the leaf that is open: {svg}");
+        assert!(svg.len() < 150_000, "{} bytes", svg.len());
     }
 
     #[test]
-    fn large_machines_and_unknown_costs_are_drawn_too() {
-        let svg = pairs(&topology(1500), "t", &|_| f64::NAN, &|_, _| None, &[]);
-        assert!(svg.contains("one core of every 2") && svg.contains("not known") && !svg.contains("NaN"));
-        assert!(pairs(&Topology::default(), "t", &|_| 1.0, &|_, _| None, &[]).ends_with("</svg>\n"));
+    fn machines_without_caches_and_unknown_costs_are_drawn_too() {
+        let svg = pairs(&topology(1500), "t", "read", &|_| f64::NAN, &|_, _| None, &[]);
+        assert!(svg.contains("3000 CPUs") && svg.contains("not known") && !svg.contains("NaN"));
+        assert!(pairs(&Topology::default(), "t", "read", &|_| 1.0, &|_, _| None, &[]).ends_with("</svg>\n"));
     }
 }

@@ -1,13 +1,21 @@
 //! A plan: ranks as lanes, ops in logical time, transfers and flags as arrows between lanes.
 
+use super::group::grouped;
+use super::marks::{legend, plus, Drawn};
 use super::steps::{steps, Steps};
-use super::svg::{width_of, Anchor, Point, Stroke, Svg};
-use super::{FOLD, IDLE, INK, RULE, SOFT, SYNC, TRANSFER};
+use super::svg::{room_of, Anchor, Point, Stroke, Svg};
+use super::{FOLD, IDLE, INK, PAPER, RULE, SOFT, SYNC, TRANSFER, WRONG};
 use lineweave_core::plan::{move_verb, Carry, Op, Plan, Region, Reuse, Space};
 use lineweave_core::units::Bytes;
 
-/// Room above the first lane, for title and legend.
-const TOP: f64 = 96.0;
+/// Ranks beyond which those that do the same are one lane.
+const LANES: usize = 16;
+/// Room above the first lane, for the title.
+const TOP: f64 = 64.0;
+/// Room below the last lane, for the axis.
+const AXIS: f64 = 48.0;
+/// The widest mark of an op.
+const WIDEST: f64 = 96.0;
 
 /// Sizes, which shrink as ranks and steps grow.
 struct Geometry {
@@ -15,25 +23,24 @@ struct Geometry {
     lane: f64,
     column: f64,
     font: f64,
+    width: f64,
 }
 
 impl Geometry {
-    fn of(plan: &Plan, count: usize) -> Geometry {
-        let lane = match plan.ranks {
-            0..=8 => 64.0,
-            9..=16 => 44.0,
-            17..=32 => 34.0,
-            _ => 24.0,
-        };
-        let column = match count {
+    fn of(plan: &Plan, count: usize, heading: f64) -> Geometry {
+        let lane = if plan.ranks <= 8 { 64.0 } else { 44.0 };
+        let natural = match count {
             0..=16 => 72.0,
             17..=40 => 56.0,
             41..=100 => 36.0,
             _ => 20.0,
         };
-        let font = if lane >= 44.0 { 11.0 } else { 9.0 };
-        let label = format!("rank {} (root)", plan.ranks);
-        Geometry { left: 28.0 + width_of(&label, font + 1.0), lane, column, font }
+        let font = 11.0;
+        let left = 28.0 + room_of(&format!("rank {} (root)", plan.ranks), font + 1.0);
+        // Few steps spread over the width that the title takes anyway.
+        let steps = count.max(1) as f64;
+        let column = ((heading - left - 12.0) / steps).max(natural);
+        Geometry { left, lane, column, font, width: left + steps * column + 12.0 }
     }
 
     fn y(&self, rank: usize) -> f64 {
@@ -48,14 +55,60 @@ impl Geometry {
     fn at(&self, rank: usize, step: usize) -> Point {
         (self.x(step), self.y(rank))
     }
+
+    /// How far a transfer leans to both sides of its step.
+    fn reach(&self) -> f64 {
+        0.3 * self.column.min(WIDEST)
+    }
 }
 
 /// Draws `plan`. Steps are the longest paths over program order and from each set to the waits it ends; a rank
-/// that can never go on is marked.
+/// that can never go on is marked. Of more than 16 ranks, those that do the same are one lane.
 pub fn plan(plan: &Plan) -> String {
     let steps = steps(plan);
-    let picture = Picture { plan, steps: &steps, size: Geometry::of(plan, steps.count), svg: Svg::default() };
-    picture.draw()
+    if plan.ranks > LANES {
+        return grouped(plan, &steps);
+    }
+    let detail = detail(plan, steps.count);
+    let heading = Svg::heading_width(&title(plan), &detail);
+    let size = Geometry::of(plan, steps.count, heading);
+    let picture = Picture {
+        plan,
+        steps: &steps,
+        size,
+        svg: Svg::default(),
+        notes: Vec::new(),
+        drawn: Drawn::default(),
+    };
+    picture.draw(&detail)
+}
+
+/// Returns what stands above a plan.
+pub(super) fn title(plan: &Plan) -> String {
+    format!("{} {}", plan.name(), plan.params).trim_end().to_owned()
+}
+
+/// Returns the line below the title.
+pub(super) fn detail(plan: &Plan, steps: usize) -> String {
+    let mut parts = vec![format!("P = {}", plan.ranks)];
+    if plan.collective.moves_data() {
+        parts.push(Bytes(plan.bytes as u64).to_string());
+    }
+    if plan.collective.rooted() {
+        parts.push(format!("root {}", plan.root));
+    }
+    if plan.collective.folds() {
+        parts.push(format!("elements of {} B", plan.grain));
+    }
+    parts.push(format!("{steps} steps"));
+    parts.push(match plan.reuse {
+        Reuse::Same => "runs share a bank".to_owned(),
+        Reuse::Ring => "each run takes the next bank".to_owned(),
+    });
+    if plan.direct {
+        parts.push("direct".to_owned());
+    }
+    parts.join("  \u{b7}  ")
 }
 
 struct Picture<'a> {
@@ -63,18 +116,17 @@ struct Picture<'a> {
     steps: &'a Steps,
     size: Geometry,
     svg: Svg,
+    /// Where notes on arrows stand: from and to.
+    notes: Vec<(Point, Point)>,
+    drawn: Drawn,
 }
 
 impl Picture<'_> {
-    fn draw(mut self) -> String {
+    fn draw(mut self, detail: &str) -> String {
         let plan = self.plan;
-        let width = (self.size.left + (self.steps.count as f64 + 0.5) * self.size.column).max(820.0);
-        let height = TOP + plan.ranks as f64 * self.size.lane + 44.0;
-        let title = format!("{} {}", plan.name(), plan.params);
-        let title = title.trim_end();
-        self.svg.heading(title, &self.detail());
-        legend(&mut self.svg);
-        self.lanes(width);
+        let title = title(plan);
+        self.svg.heading(&title, detail);
+        self.lanes();
         // Flags lie under transfers, and both under the marks of ops.
         for rank in 0..plan.programs.len() {
             self.causes(rank);
@@ -94,39 +146,18 @@ impl Picture<'_> {
                 self.stuck(rank, index);
             }
         }
-        self.svg.finish(width, height, title)
+        let bottom = TOP + plan.ranks as f64 * self.size.lane + AXIS;
+        let legend = legend(&self.drawn).draw(&mut self.svg, (16.0, bottom), self.size.width - 32.0);
+        self.svg.finish(self.size.width, bottom + legend, &title)
     }
 
-    fn detail(&self) -> String {
-        let plan = self.plan;
-        let mut parts = vec![format!("P = {}", plan.ranks)];
-        if plan.collective.moves_data() {
-            parts.push(Bytes(plan.bytes as u64).to_string());
-        }
-        if plan.collective.rooted() {
-            parts.push(format!("root {}", plan.root));
-        }
-        if plan.collective.folds() {
-            parts.push(format!("elements of {} B", plan.grain));
-        }
-        parts.push(format!("{} steps", self.steps.count));
-        parts.push(match plan.reuse {
-            Reuse::Same => "runs share a bank".to_owned(),
-            Reuse::Ring => "each run takes the next bank".to_owned(),
-        });
-        if plan.direct {
-            parts.push("direct".to_owned());
-        }
-        parts.join("  \u{b7}  ")
-    }
-
-    fn lanes(&mut self, width: f64) {
+    fn lanes(&mut self) {
         for rank in 0..self.plan.ranks {
             let y = self.size.y(rank);
             let root = self.plan.collective.rooted() && rank == self.plan.root.index();
             let name = if root { format!("rank {rank} (root)") } else { format!("rank {rank}") };
             let rule = Stroke { colour: RULE, width: 1.0, dashed: false };
-            self.svg.line((self.size.left, y), (width - 12.0, y), rule);
+            self.svg.line((self.size.left, y), (self.size.width - 12.0, y), rule);
             let font = self.size.font + 1.0;
             self.svg.text((self.size.left - 10.0, y + font * 0.35), font, INK, Anchor::End, root, &name);
         }
@@ -162,21 +193,35 @@ impl Picture<'_> {
                 self.plan.op_text(&self.plan.programs[rank][index])
             ));
             let width = if payload.is_some() { 1.8 } else { 1.1 };
+            *(if payload.is_some() { &mut self.drawn.payload } else { &mut self.drawn.bare }) = true;
             self.svg.arrow(start, end, Stroke { colour: SYNC, width, dashed: payload.is_none() });
-            if let Some(text) = payload.filter(|t| width_of(t, self.size.font) < self.size.column) {
-                self.note(start, end, SYNC, &text);
+            if let Some(text) = payload {
+                self.note(start, end, &text);
             }
             self.svg.close();
         }
     }
 
-    /// A label on an arrow, in the gap before the lane that it ends in: lanes hold marks, gaps do not.
-    fn note(&mut self, from: Point, to: Point, colour: &str, text: &str) {
-        let lanes = ((to.1 - from.1) / self.size.lane).abs().max(1.0);
-        let part = 1.0 - 0.5 / lanes;
-        let along = |a: f64, b: f64| a + (b - a) * part;
-        let at = (along(from.0, to.0), along(from.1, to.1) + self.size.font * 0.35);
-        self.svg.label(at, self.size.font, colour, text);
+    /// A label on an arrow, in the gap before the lane that it ends in or after the one that it begins in: lanes hold marks, gaps do
+    /// not. Where other labels stand there is none: pointing at the arrow says as much.
+    fn note(&mut self, from: Point, to: Point, text: &str) {
+        let (size, lanes) = (self.size.font, ((to.1 - from.1) / self.size.lane).abs());
+        if lanes < 0.5 {
+            return;
+        }
+        let half = room_of(text, size) / 2.0 + 2.0;
+        for part in [1.0 - 0.5 / lanes, 0.5 / lanes] {
+            let at = (from.0 + (to.0 - from.0) * part, from.1 + (to.1 - from.1) * part + size * 0.35);
+            let (low, high) = ((at.0 - half, at.1 - size), (at.0 + half, at.1 + size * 0.3));
+            let inside = low.0 >= self.size.left && high.0 <= self.size.width;
+            let free = |n: &(Point, Point)| {
+                n.1 .0 <= low.0 || high.0 <= n.0 .0 || n.1 .1 <= low.1 || high.1 <= n.0 .1
+            };
+            if inside && self.notes.iter().all(free) {
+                self.notes.push((low, high));
+                return self.svg.label(at, size, INK, text);
+            }
+        }
     }
 
     fn op(&mut self, rank: usize, step: usize, op: &Op) {
@@ -185,6 +230,7 @@ impl Picture<'_> {
         match op {
             Op::Move { src, dst } => self.transfer(rank, step, src, dst),
             Op::Fold { a, b, dst } => {
+                self.drawn.fold = true;
                 for source in [a, b] {
                     self.arrow_between(owner(source, rank), rank, step, source.len, self.chip_height() / 2.0);
                 }
@@ -192,23 +238,25 @@ impl Picture<'_> {
                 self.chip(at, FOLD, &Bytes(dst.len as u64).to_string(), "fold");
             }
             Op::Set { .. } => {
+                self.drawn.set = true;
                 let r = 5.0;
                 let (x, y) = at;
                 self.svg.polygon(&[(x - r, y - r), (x + r, y), (x - r, y + r)], SYNC);
             }
             Op::Add { .. } => {
-                let thick = Stroke { colour: SYNC, width: 2.5, dashed: false };
-                self.svg.line((at.0 - 5.0, at.1), (at.0 + 5.0, at.1), thick);
-                self.svg.line((at.0, at.1 - 5.0), (at.0, at.1 + 5.0), thick);
+                self.drawn.add = true;
+                plus(&mut self.svg, at);
             }
             Op::Wait { .. } => {
                 // The time since the rank could have gone on.
                 let ready = self.steps.ranks[rank].iter().rev().find(|s| s.at < step).map_or(0, |s| s.at + 1);
                 let bar = Stroke { colour: IDLE, width: 3.0, dashed: false };
+                self.drawn.wait = true;
                 if ready < step {
+                    self.drawn.idle = true;
                     self.svg.line((self.size.x(ready), at.1), at, bar);
                 }
-                self.svg.circle(at, 4.5, "#ffffff", Stroke { colour: SYNC, width: 1.8, dashed: false });
+                self.svg.circle(at, 4.5, PAPER, Stroke { colour: SYNC, width: 1.8, dashed: false });
             }
         }
         self.svg.close();
@@ -219,6 +267,7 @@ impl Picture<'_> {
         let at = self.size.at(rank, step);
         if from == to {
             let verb = move_verb(src.space, dst.space);
+            self.drawn.chip = true;
             self.chip(at, TRANSFER, &Bytes(src.len as u64).to_string(), verb);
         } else {
             self.arrow_between(from, to, step, src.len, 0.0);
@@ -226,8 +275,9 @@ impl Picture<'_> {
         // Who moves it: the reader of a get, the writer of a put.
         if from != to || from != rank {
             let shift = if rank == from { -0.3 } else { 0.3 };
-            let mark = (at.0 + shift * self.size.column, at.1);
-            self.svg.circle(mark, 3.5, TRANSFER, Stroke { colour: "#ffffff", width: 1.0, dashed: false });
+            self.drawn.mover = true;
+            let mark = (at.0 + shift / 0.3 * self.size.reach(), at.1);
+            self.svg.circle(mark, 3.5, TRANSFER, Stroke { colour: PAPER, width: 1.0, dashed: false });
         }
     }
 
@@ -237,16 +287,14 @@ impl Picture<'_> {
         if from == to {
             return;
         }
-        let reach = 0.3 * self.size.column;
+        self.drawn.transfer = true;
+        let reach = self.size.reach();
         let x = self.size.x(step);
         let (start, end) = ((x - reach, self.size.y(from)), (x + reach, self.size.y(to)));
         let part = 1.0 - short / (end.1 - start.1).abs();
         let tip = (start.0 + (end.0 - start.0) * part, start.1 + (end.1 - start.1) * part);
         self.svg.arrow(start, tip, Stroke { colour: TRANSFER, width: 2.0, dashed: false });
-        let text = Bytes(bytes as u64).to_string();
-        if width_of(&text, self.size.font) < self.size.column * 1.2 {
-            self.note(start, end, TRANSFER, &text);
-        }
+        self.note(start, end, &Bytes(bytes as u64).to_string());
     }
 
     fn chip_height(&self) -> f64 {
@@ -255,16 +303,16 @@ impl Picture<'_> {
 
     /// A box in a lane: work that stays within one rank's memory.
     fn chip(&mut self, at: Point, colour: &str, text: &str, word: &str) {
-        let size = (self.size.column * 0.84, self.chip_height());
+        let size = (self.size.column.min(WIDEST) * 0.84, self.chip_height());
         self.svg.rect((at.0 - size.0 / 2.0, at.1 - size.1 / 2.0), size, colour, 3.0);
         let font = self.size.font - 1.0;
-        let fits = |t: &str| width_of(t, font) < size.0;
+        let fits = |t: &str| room_of(t, font) < size.0;
         let middle = at.1 + font * 0.35;
         if fits(text) && fits(word) && size.1 > 2.2 * font {
-            self.svg.text((at.0, at.1 - 1.5), font, "#ffffff", Anchor::Middle, false, word);
-            self.svg.text((at.0, at.1 + font), font, "#ffffff", Anchor::Middle, false, text);
+            self.svg.text((at.0, at.1 - 1.5), font, PAPER, Anchor::Middle, false, word);
+            self.svg.text((at.0, at.1 + font), font, PAPER, Anchor::Middle, false, text);
         } else if fits(text) {
-            self.svg.text((at.0, middle), font, "#ffffff", Anchor::Middle, false, text);
+            self.svg.text((at.0, middle), font, PAPER, Anchor::Middle, false, text);
         }
     }
 
@@ -273,10 +321,12 @@ impl Picture<'_> {
         let step = self.steps.ranks[rank].last().map_or(0, |s| s.at + 1);
         let at = self.size.at(rank, step);
         let text = format!("never: {}", self.plan.op_text(&self.plan.programs[rank][index]));
+        self.drawn.never = true;
+        self.size.width = self.size.width.max(at.0 + 26.0 + 1.1 * room_of(&text, self.size.font));
         self.svg.open(&text);
-        self.svg.circle(at, 6.0, "#b91c1c", Stroke { colour: "#ffffff", width: 1.0, dashed: false });
+        self.svg.circle(at, 6.0, WRONG, Stroke { colour: PAPER, width: 1.0, dashed: false });
         let label = (at.0 + 10.0, at.1 + self.size.font * 0.35);
-        self.svg.text(label, self.size.font, "#b91c1c", Anchor::Start, true, &text);
+        self.svg.text(label, self.size.font, WRONG, Anchor::Start, true, &text);
         self.svg.close();
     }
 }
@@ -289,7 +339,7 @@ fn owner(region: &Region, running: usize) -> usize {
     }
 }
 
-/// Whether an op is drawn as an arrow between lanes rather than as a mark in its own.
+/// Returns whether an op is drawn as an arrow between lanes rather than as a mark in its own.
 fn crosses_lanes(op: &Op, running: usize) -> bool {
     match op {
         Op::Move { src, dst } => owner(src, running) != owner(dst, running),
@@ -297,27 +347,12 @@ fn crosses_lanes(op: &Op, running: usize) -> bool {
     }
 }
 
-fn legend(svg: &mut Svg) {
-    let y = 70.0;
-    let plain = |colour, width| Stroke { colour, width, dashed: false };
-    let mut x = 16.0;
-    let mut item = |svg: &mut Svg, text: &str, mark: &dyn Fn(&mut Svg, f64)| {
-        mark(svg, x);
-        svg.text((x + 30.0, y + 4.0), 11.0, INK, Anchor::Start, false, text);
-        x += 46.0 + width_of(text, 11.0);
-    };
-    item(svg, "transfer, dot: who moves it", &|svg, x| {
-        svg.arrow((x, y), (x + 24.0, y), plain(TRANSFER, 2.0));
-        svg.circle((x + 2.0, y), 3.5, TRANSFER, plain("#ffffff", 1.0));
-    });
-    item(svg, "within a rank", &|svg, x| svg.rect((x, y - 6.0), (24.0, 12.0), TRANSFER, 3.0));
-    item(svg, "fold", &|svg, x| svg.rect((x, y - 6.0), (24.0, 12.0), FOLD, 3.0));
-    item(svg, "set", &|svg, x| {
-        svg.polygon(&[(x + 8.0, y - 5.0), (x + 18.0, y), (x + 8.0, y + 5.0)], SYNC);
-    });
-    item(svg, "wait", &|svg, x| svg.circle((x + 12.0, y), 4.5, "#ffffff", plain(SYNC, 1.8)));
-    item(svg, "ends a wait", &|svg, x| {
-        svg.arrow((x, y), (x + 24.0, y), Stroke { colour: SYNC, width: 1.1, dashed: true });
-    });
-    item(svg, "with payload", &|svg, x| svg.arrow((x, y), (x + 24.0, y), plain(SYNC, 1.8)));
+/// Returns the bytes that an op moves; nothing for one that moves none.
+pub(super) fn moved(op: &Op) -> Option<usize> {
+    match op {
+        Op::Move { src, .. } => Some(src.len),
+        Op::Fold { dst, .. } => Some(dst.len),
+        Op::Set { carry: Some(Carry::Bytes(region)), .. } => Some(region.len),
+        Op::Set { .. } | Op::Wait { .. } | Op::Add { .. } => None,
+    }
 }

@@ -1,7 +1,7 @@
 //! Values with their intervals around zero, a row each: what a fit leaves unexplained.
 
-use super::svg::{width_of, Anchor, Stroke, Svg};
-use super::{INK, RULE, SOFT, SYNC, TRANSFER};
+use super::svg::{room_of, Anchor, Stroke, Svg};
+use super::{INK, PAPER, RULE, SOFT, SYNC, TRANSFER};
 
 const TOP: f64 = 84.0;
 const ROW: f64 = 20.0;
@@ -27,7 +27,7 @@ pub fn spans(title: &str, detail: &str, spans: &[Span], label: fn(f64) -> String
     let known: Vec<&Span> = spans.iter().filter(sound).collect();
     let most = known.iter().flat_map(|s| [s.low.abs(), s.value.abs(), s.high.abs()]).fold(0.0, f64::max);
     let reach = ceiling(most);
-    let left = known.iter().map(|s| width_of(&s.name, 11.0)).fold(40.0, f64::max) + 28.0;
+    let left = known.iter().map(|s| room_of(&s.name, 11.0)).fold(40.0, f64::max) + 28.0;
     let bottom = TOP + known.len() as f64 * ROW;
     let at = |x: f64| left + (x / reach + 1.0) / 2.0 * WIDTH;
     let mut svg = Svg::default();
@@ -51,7 +51,7 @@ pub fn spans(title: &str, detail: &str, spans: &[Span], label: fn(f64) -> String
         ));
         svg.text((left - 10.0, y + 4.0), 11.0, INK, Anchor::End, false, &span.name);
         svg.line((at(span.low), y), (at(span.high), y), Stroke { colour, width: 2.0, dashed: false });
-        svg.circle((at(span.value), y), 3.5, "#ffffff", Stroke { colour, width: 2.0, dashed: false });
+        svg.circle((at(span.value), y), 3.5, PAPER, Stroke { colour, width: 2.0, dashed: false });
         svg.close();
     }
     svg.finish((left + WIDTH + 40.0).max(Svg::heading_width(title, detail)), bottom + 16.0, title)

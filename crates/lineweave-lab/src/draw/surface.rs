@@ -1,8 +1,8 @@
 //! L(m, tau) as tables of shades: a column a length, a row a number of transfers at a time.
 
-use super::heat::SHADES;
+use super::colours::SHADES;
 use super::svg::{Anchor, Svg};
-use super::{INK, SOFT};
+use super::{INK, INK_ON_PALE, PAPER, SOFT};
 use lineweave_core::units::{Bytes, Nanos};
 
 const LEFT: f64 = 64.0;
@@ -63,7 +63,7 @@ pub fn surfaces(title: &str, detail: &str, bytes: &[usize], tables: &[Sampled]) 
                 let fill = shade(rate(i, ns));
                 let x = LEFT + i as f64 * CELL.0;
                 svg.rect((x, row), (CELL.0 - 1.5, CELL.1 - 1.5), fill, 3.0);
-                let ink = if SHADES[5..].contains(&fill) { SHADES[0] } else { INK };
+                let ink = if SHADES[5..].contains(&fill) { PAPER } else { INK_ON_PALE };
                 let text = if measured { time } else { format!("({time})") };
                 let middle = (x + CELL.0 / 2.0, row + CELL.1 / 2.0 + 4.0);
                 svg.text(middle, 10.0, ink, Anchor::Middle, false, &text);

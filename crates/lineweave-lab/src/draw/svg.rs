@@ -1,7 +1,6 @@
 //! The few shapes that drawings are made of, as SVG text.
 
-use super::{INK, SOFT};
-use std::collections::BTreeMap;
+use super::{INK, PAPER, SOFT};
 use std::fmt::Write as _;
 
 /// A point.
@@ -66,38 +65,22 @@ impl Svg {
         );
     }
 
-    /// `n` by `n` squares of side `cell`, each filled as `fill(row, column)` says; a path a colour, a stretch where neighbours
-    /// are alike.
-    pub(super) fn cells(
-        &mut self,
-        at: Point,
-        cell: f64,
-        n: usize,
-        fill: &dyn Fn(usize, usize) -> Option<&'static str>,
-    ) {
-        let mut paths: BTreeMap<&str, String> = BTreeMap::new();
-        for row in 0..n {
-            let mut column = 0;
-            while column < n {
-                let colour = fill(row, column);
-                let end = (column + 1..n).find(|&c| fill(row, c) != colour).unwrap_or(n);
-                if let Some(colour) = colour {
-                    let path = paths.entry(colour).or_default();
-                    let width = end - column;
-                    let _ = write!(path, "M{column} {row}h{width}v1h-{width}z");
-                }
-                column = end;
-            }
-        }
-        let (x, y) = at;
+    /// Begins a group in which a unit is `scale` long, from `at` on.
+    pub(super) fn open_scaled(&mut self, at: Point, scale: f64) {
         let _ = write!(
             self.body,
-            "<g transform=\"translate({x:.1} {y:.1}) scale({cell:.4})\" shape-rendering=\"crispEdges\">"
+            "<g transform=\"translate({:.1} {:.1}) scale({scale:.4})\" shape-rendering=\"crispEdges\">",
+            at.0, at.1
         );
-        for (colour, path) in &paths {
-            let _ = write!(self.body, "<path fill=\"{colour}\" d=\"{path}\"/>");
-        }
-        self.body.push_str("</g>\n");
+    }
+
+    /// A square of one unit, in few bytes: a picture can have thousands.
+    pub(super) fn square(&mut self, (column, row): (usize, usize), fill: &str, title: &str) {
+        let _ = write!(
+            self.body,
+            "<path fill=\"{fill}\" d=\"M{column} {row}h1v1h-1z\"><title>{}</title></path>",
+            escape(title)
+        );
     }
 
     /// A rectangle within a border of its own colour.
@@ -162,10 +145,20 @@ impl Svg {
         self.polygon(&[to, wing(1.0), wing(-1.0)], stroke.colour);
     }
 
+    /// A rectangle that is outlined, and not filled.
+    pub(super) fn outline(&mut self, at: Point, size: Point, stroke: Stroke) {
+        let (x, y, w, h) = (at.0, at.1, size.0, size.1);
+        let _ = write!(
+            self.body,
+            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{w:.2}\" height=\"{h:.1}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\"/>",
+            stroke.colour, stroke.width
+        );
+    }
+
     /// How wide a picture with this heading has to be.
     pub(super) fn heading_width(title: &str, detail: &str) -> f64 {
         // Bold letters are wider.
-        (width_of(title, 17.0) * 1.15).max(width_of(detail, 12.0)) + 32.0
+        (room_of(title, 17.0) * 1.08).max(room_of(detail, 12.0)) + 32.0
     }
 
     /// Text on its baseline.
@@ -193,13 +186,13 @@ impl Svg {
         );
     }
 
-    /// Text over lines: on a patch of the background.
+    /// Text over lines, on a patch of the background, around `at`.
     pub(super) fn label(&mut self, at: Point, size: f64, fill: &str, text: &str) {
-        let width = width_of(text, size) + 4.0;
+        let width = room_of(text, size) + 4.0;
         let patch = (at.0 - width / 2.0, at.1 - size * 0.85);
         let _ = write!(
             self.body,
-            "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"{width:.1}\" height=\"{:.1}\" rx=\"2\" fill=\"#ffffff\" fill-opacity=\"0.85\"/>",
+            "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"{width:.1}\" height=\"{:.1}\" rx=\"2\" fill=\"{PAPER}\" fill-opacity=\"0.85\"/>",
             patch.0, patch.1, size * 1.15
         );
         self.text(at, size, fill, Anchor::Middle, false, text);
@@ -218,10 +211,15 @@ impl Svg {
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
              viewBox=\"0 0 {width:.0} {height:.0}\" font-family=\"system-ui, Helvetica, Arial, sans-serif\" \
              role=\"img\" aria-label=\"{title}\">\n<title>{title}</title>\n\
-             <rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n{}</svg>\n",
+             <rect width=\"100%\" height=\"100%\" fill=\"{PAPER}\"/>\n{}</svg>\n",
             self.body
         )
     }
+}
+
+/// How wide a text is at the most, in the usual sans-serif fonts: what is placed by it does not overlap.
+pub(super) fn room_of(text: &str, size: f64) -> f64 {
+    text.chars().count() as f64 * size * 0.62
 }
 
 /// About how wide a text is: sans-serif digits and letters are a little over half as wide as they are high.

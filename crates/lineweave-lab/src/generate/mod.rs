@@ -203,7 +203,7 @@ impl Case<'_> {
         }
     }
 
-    /// Whether partial results go up a tree, and whether something goes down one.
+    /// Returns whether partial results go up a tree, and whether something goes down one.
     fn ways(&self) -> (bool, bool) {
         (self.collective.folds(), self.collective != Collective::Reduce)
     }

@@ -6,6 +6,14 @@ use lineweave_core::topology::Level;
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MatrixError {
+    /// The output of another program.
+    #[error("expected latencies between CPUs, found the output of {program}: {instead}")]
+    Foreign {
+        /// Its name.
+        program: &'static str,
+        /// Why it does not serve, and what to do.
+        instead: &'static str,
+    },
     /// Too few CPUs for a pair.
     #[error("expected the latencies of at least 2 CPUs, found {rows} rows of numbers")]
     Empty {

@@ -1,7 +1,7 @@
 //! Core-to-core latencies that somebody measured: read, made a machine of, and written for others.
 //!
 //! A matrix is a table of numbers: what it costs to move a line between each two CPUs, in ns, half of a round trip.
-//! [`read`] takes it from the CSV of core-to-core-latency and its kin, [`shape`] finds who shares what, [`describe`]
+//! [`read`] takes it from the CSV or the print of core-to-core-latency and its kin, [`shape`] finds who shares what, [`describe`]
 //! makes a machine's description of both, and [`csv`] and [`hwloc`] write it.
 
 mod costs;
@@ -9,6 +9,7 @@ mod describe;
 mod error;
 mod hwloc;
 mod neighbours;
+mod printed;
 mod read;
 mod shape;
 

@@ -1,9 +1,10 @@
 //! A matrix from CSV, and as CSV.
 //!
 //! Taken is what the programs for this purpose write and people make of it: the lower triangle, the upper or both; rows in
-//! full or up to the diagonal; commas, semicolons or tabs; a row and a column of CPU numbers; a unit in a heading or comment.
-//! What had to be assumed is remarked.
+//! full or up to the diagonal; commas, semicolons or tabs; a row and a column of CPU numbers; a unit in a heading or comment; a table in columns with
+//! words around it. What had to be assumed is remarked.
 
+use super::printed::{counts, printed, refuse_others};
 use super::MatrixError;
 use lineweave_core::machine::Matrix;
 use std::collections::BTreeSet;
@@ -30,11 +31,26 @@ struct Row<'a> {
     cells: Vec<&'a str>,
 }
 
+impl Row<'_> {
+    /// Takes off the number of the row's CPU.
+    fn unlabel(&mut self) {
+        self.cells.remove(0);
+    }
+}
+
 /// The matrix of a text.
 ///
 /// # Errors
 /// A [`MatrixError`] with the line.
 pub fn read(text: &str) -> Result<Readout, MatrixError> {
+    refuse_others(text)?;
+    if let Some(table) = printed(text) {
+        let rows: Vec<Row<'_>> = table.rows.into_iter().map(|(line, cells)| Row { line, cells }).collect();
+        if rows.len() > MOST_CPUS {
+            return Err(MatrixError::TooLarge { line: rows[0].line, most: MOST_CPUS });
+        }
+        return matrix(&rows, (0..rows.len()).collect(), 1.0, table.remarks);
+    }
     let mut remarks = Vec::new();
     let mut unit = 1.0;
     let mut rows: Vec<Row<'_>> = Vec::new();
@@ -65,7 +81,17 @@ pub fn read(text: &str) -> Result<Readout, MatrixError> {
         return Err(MatrixError::Empty { rows: rows.len() });
     }
     let cpus = cpus.unwrap_or_else(|| (0..rows.len()).collect());
-    let ns = numbers(&rows, &cpus, unit, &mut remarks)?;
+    matrix(&rows, cpus, unit, remarks)
+}
+
+/// The matrix of rows without headings.
+fn matrix(
+    rows: &[Row<'_>],
+    cpus: Vec<usize>,
+    unit: f64,
+    mut remarks: Vec<String>,
+) -> Result<Readout, MatrixError> {
+    let ns = numbers(rows, &cpus, unit, &mut remarks)?;
     let n = cpus.len();
     let mut pairs: Vec<f64> = (0..n).flat_map(|i| ns[i * n..i * n + i].to_vec()).collect();
     pairs.sort_by(f64::total_cmp);
@@ -122,7 +148,14 @@ fn headings(
         && filled == first.cells.len()
         && rows.len() == filled + 1
         && are_numbers_of_cpus(&first.cells);
+    // A column that counts 0, 1, 2 numbers the rows, whatever stands above it.
+    let counted = |rows: &[Row<'_>]| {
+        rows.len() > 2 && counts(rows.iter().map(|row| row.cells.first().copied().unwrap_or(""))) > 0
+    };
     if !(words || twice || over) {
+        if counted(rows) {
+            rows.iter_mut().for_each(Row::unlabel);
+        }
         return Ok(None);
     }
     let heading = rows.remove(0);
@@ -133,6 +166,10 @@ fn headings(
         return Err(MatrixError::Empty { rows: 0 });
     }
     let n = rows.len();
+    if heading.cells.len() == n && counted(rows) && counts(heading.cells.iter().copied()) > 0 {
+        rows.iter_mut().for_each(Row::unlabel);
+        return Ok(None);
+    }
     let numbered = |cells: &[&str]| cells.iter().map(|c| cpu_number(c)).collect::<Option<Vec<usize>>>();
     let named = match heading.cells.len() {
         // A corner, and a heading for each.
@@ -161,7 +198,7 @@ fn headings(
             if cpu_number(label) != Some(cpu) {
                 return Err(MatrixError::Heading { line: row.line, found: label.to_owned() });
             }
-            row.cells.remove(0);
+            row.unlabel();
         }
     }
     Ok(Some(cpus))
@@ -263,7 +300,7 @@ fn cpu_number(cell: &str) -> Option<usize> {
     }
 }
 
-/// Whether numbers without a word are those of CPUs, and no latencies: different whole ones, with the first CPU among them or in equal steps.
+/// Returns whether numbers without a word are those of CPUs, and no latencies: different whole ones, with the first CPU among them or in equal steps.
 fn are_numbers_of_cpus(cells: &[&str]) -> bool {
     let Some(cpus) = cells.iter().map(|c| c.parse().ok()).collect::<Option<Vec<usize>>>() else {
         return false;

@@ -132,7 +132,7 @@ fn groups(cut: &[usize]) -> usize {
     names.len()
 }
 
-/// Whether more than half of the CPUs are in a larger group than before.
+/// Returns whether more than half of the CPUs are in a larger group than before.
 fn regrouped(before: Option<&Vec<usize>>, after: &[usize]) -> bool {
     let size = |cut: &[usize], i: usize| cut.iter().filter(|&&name| name == cut[i]).count();
     let larger = |&i: &usize| size(after, i) > before.map_or(1, |before| size(before, i));

@@ -95,6 +95,41 @@ fn latencies_of_the_first_cpu_are_no_headings() {
 }
 
 #[test]
+fn printed_tables_are_read_with_and_without_what_stands_around_them() {
+    let plain = read(",,\n10,,\n20,30,\n").unwrap().matrix;
+    let table = "      0   1   2\n  0\n  1  10±0\n  2  20±1  30±0\n";
+    let around = format!("CPU: a CPU, 3 cores\nNum cores: 3\n\n1) CAS latency on one line\n\n{table}\n    Min  latency: 10.0ns ±0.0 cores: (1,0)\n");
+    assert_eq!(
+        remarked(&around, "line 4 is taken for the table's title: `1) CAS latency on one line`"),
+        plain
+    );
+    assert_eq!(remarked(&format!("{around}\n2) another\n{table}"), "another table begins in line 14"), plain);
+    for same in [
+        table,
+        "0 1 2\n0\n1 10\n2 20 30\n",
+        "0 1 2\n0 0\n1 10 0\n2 20 30 0\n",
+        "0\t1\t2\n0\t0\t10\t20\n1\t10\t0\t30\n2\t20\t30\t0\n",
+        "0,,\n1,10,\n2,20,30\n",
+        "0,1,2\n0,,\n1,10,\n2,20,30\n",
+    ] {
+        assert_eq!(read(same).map(|r| r.matrix), Ok(plain.clone()), "{same}");
+    }
+}
+
+#[test]
+fn output_of_other_programs_is_refused_by_name() {
+    for (text, program) in [
+        ("Intel(R) Memory Latency Checker - v3.9\nMeasuring idle latencies (in ns)...\n\t\tNuma node\nNuma node\t     0\t     1\n       0\t  81.2\t 138.5\n       1\t 138.0\t  81.0\n", "Intel MLC"),
+        ("available: 2 nodes (0-1)\nnode distances:\nnode   0   1 \n  0:  10  21 \n  1:  21  10 \n", "`numactl -H`"),
+        ("<?xml version=\"1.0\"?>\n<topology version=\"2.0\">\n", "hwloc as XML"),
+        ("Machine (16GB total)\n  Package L#0\n", "`lstopo` as text"),
+        ("\"stride=128\n0.00049 1.2\n0.00098 1.2\n", "lmbench's `lat_mem_rd`"),
+    ] {
+        assert!(matches!(error(text), MatrixError::Foreign { program: found, .. } if found == program), "{text}");
+    }
+}
+
+#[test]
 fn units_are_converted_or_refused() {
     let us = remarked("latency [us],0,1,2\n0,,,\n1,0.01,,\n2,0.02,0.03,\n", "the unit `us`");
     assert_eq!(us.between(1, 2), Some(30.0));

@@ -140,7 +140,7 @@ pub struct Classes {
     pub classes: Vec<Class>,
     /// Pairs of CPUs whose latency is not that of their class.
     pub odd: Vec<(usize, usize)>,
-    /// Whether the classes describe the machine: at most a share [`ODD_SHARE`] of its pairs are odd.
+    /// True if the classes describe the machine: at most a share [`ODD_SHARE`] of its pairs are odd.
     pub hierarchical: bool,
 }
 
@@ -227,7 +227,7 @@ pub fn classes(latencies: &Latencies) -> Classes {
     Classes { classes: classes.collect(), odd, hierarchical }
 }
 
-/// Whether most CPUs are grouped with those that are nearer to them than the border.
+/// Returns whether most CPUs are grouped with those that are nearer to them than the border.
 fn follows(matrix: &[f64], groups: &[usize], border: f64) -> bool {
     let n = groups.len();
     let alike = |&i: &usize| {
@@ -242,7 +242,7 @@ fn follows(matrix: &[f64], groups: &[usize], border: f64) -> bool {
     (0..n).filter(alike).count() as f64 > (1.0 - REGROUPED) * n as f64
 }
 
-/// Whether enough CPUs are in a group of another size.
+/// Returns whether enough CPUs are in a group of another size.
 fn regroups(before: &[usize], after: &[usize]) -> bool {
     let sizes = |groups: &[usize]| {
         let mut sizes = vec![0usize; groups.len()];

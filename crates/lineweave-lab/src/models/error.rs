@@ -1,4 +1,4 @@
-//! How wrong a prediction is, and how much a choice costs (MEASURING.md, rule 12).
+//! How wrong a prediction is, and how much a choice costs (docs/explanation/measuring.md, rule 12).
 
 /// Mean of max(R/E, E/R) over pairs of (real, estimated): 1 is perfect. Pairs with a value that is not
 /// positive and finite are left out; `None` when none is left.

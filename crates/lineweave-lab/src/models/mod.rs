@@ -3,15 +3,18 @@
 
 pub mod bounds;
 pub mod cache_line;
+pub mod channel;
 pub mod classes;
 pub mod error;
 mod estimate;
+mod from_plan;
 mod hockney;
 pub mod link;
 mod log_np;
 mod loggp;
 mod logp;
 pub mod mesh;
+pub mod named;
 mod plogp;
 mod published;
 pub mod put_get;
@@ -19,6 +22,7 @@ mod stages;
 pub mod tau_lop;
 
 pub use estimate::{estimate, Estimates, Known};
+pub use from_plan::Schedule;
 pub use log_np::{Hop, LogNp, MLogNp};
 pub use loggp::LogGp;
 pub use logp::LogP;

@@ -3,6 +3,7 @@
 //! A model here is closed forms over some fitted parameters; the plan of an algorithm is not looked at. That is
 //! what sets them apart from [`cost`](crate), which plays the plan. Each model is one file beside this one.
 
+use super::from_plan::Schedule;
 use super::stages::{Form, Stage};
 use lineweave_core::model::{Reading, Surface};
 use lineweave_core::topology::Level;
@@ -45,6 +46,12 @@ pub enum NoForm {
         /// Why.
         because: &'static str,
     },
+    /// The form is of a plan, and none could be made.
+    #[error("{form} needs a plan, and there is none")]
+    Unplanned {
+        /// The closed form.
+        form: Form,
+    },
     /// A value is missing.
     #[error(transparent)]
     NotKnown(#[from] NotKnown),
@@ -57,6 +64,8 @@ pub struct Call<'a> {
     pub form: Form,
     /// Ranks, P.
     pub ranks: usize,
+    /// The messages of its plan, where the form is of one.
+    pub schedule: Option<&'a Schedule>,
     /// Whole message in bytes.
     pub bytes: u64,
     /// gamma: the time of folding m bytes while tau folds run, where something folds.
@@ -75,14 +84,17 @@ pub trait Distance: std::fmt::Debug {
 impl Call<'_> {
     /// A call without folding, on one channel.
     pub fn new(form: Form, ranks: usize, bytes: u64) -> Call<'static> {
-        Call { form, ranks, bytes, gamma: None, channel: None }
+        Call { form, ranks, bytes, schedule: None, gamma: None, channel: None }
     }
 
     /// Its stages.
     ///
     /// # Errors
-    /// [`NoForm::Ranks`] when the algorithm is not for so many ranks.
+    /// [`NoForm::Ranks`] when the algorithm is not for so many ranks, [`NoForm::Unplanned`].
     pub fn stages(&self) -> Result<Vec<Stage>, NoForm> {
+        if let Some(schedule) = self.schedule.filter(|_| self.form.is_of_plan()) {
+            return Ok(schedule.stages.clone());
+        }
         self.form.stages(self.ranks, self.bytes)
     }
 

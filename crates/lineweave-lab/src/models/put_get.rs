@@ -18,6 +18,9 @@ use lineweave_core::machine::{Machine, Mesh, Value};
 use lineweave_core::model::Reading;
 use lineweave_core::units::{ceil_log2, Nanos};
 
+/// Lines of a chunk of OC-Bcast, M_oc (section 5.1).
+const CHUNK: u32 = 96;
+
 /// The name in reports.
 pub const NAME: &str = "put/get";
 
@@ -231,11 +234,17 @@ impl Published for PutGet {
         Reading { nanos: time.0, extrapolated: false }
     }
 
-    /// A binomial broadcast by Eq. 14, everything else as messages in a row.
+    /// A binomial broadcast by Eq. 14, OC-Bcast by Eq. 13 for its first chunk and Eq. 15 for each further one, everything else
+    /// as messages in a row.
     fn collective(&self, call: &Call<'_>) -> Result<Reading, NoForm> {
+        let m = u32::try_from(call.bytes.div_ceil(self.line_bytes)).unwrap_or(u32::MAX);
         match call.form {
+            Form::OcBcast { degree } if call.ranks > 1 && m > 0 => {
+                let first = self.oc_bcast_latency(call.ranks, m.min(CHUNK), degree);
+                let rest = f64::from(m.saturating_sub(CHUNK)) / self.oc_bcast_throughput(CHUNK);
+                Ok(Reading { nanos: first.0 + rest, extrapolated: false })
+            }
             Form::BinomialBcast if call.ranks > 1 && call.bytes > 0 => {
-                let m = u32::try_from(call.bytes.div_ceil(self.line_bytes)).unwrap_or(u32::MAX);
                 Ok(Reading { nanos: self.binomial_latency(call.ranks, m).0, extrapolated: false })
             }
             _ => in_a_row(self, call),

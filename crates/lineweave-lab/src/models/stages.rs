@@ -5,6 +5,8 @@
 //! 4.5, give them. Where the first print a full tree (Eq. 13: 2^i messages in stage i), the messages that
 //! really occur among P ranks are counted: in the last stage there are P - 2^i.
 
+mod messages;
+
 use super::published::NoForm;
 use lineweave_core::collective::Collective;
 use lineweave_core::units::ceil_log2;
@@ -44,6 +46,55 @@ pub enum Form {
     DisseminationBarrier,
     /// Arrival up and release down a binomial tree.
     BinomialBarrier,
+    /// Broadcast down a k-nomial tree, whole messages; of radix 2 the binomial one.
+    KnomialBcast {
+        /// k: a round multiplies the ranks that have it by this.
+        radix: usize,
+    },
+    /// Broadcast down a complete tree of this degree, whole messages, children one after the other; of degree 1 a chain.
+    TreeBcast {
+        /// Children of a rank.
+        degree: usize,
+    },
+    /// Reduce whose root takes from one rank after the other.
+    FlatReduce,
+    /// Reduce up a k-nomial tree.
+    KnomialReduce {
+        /// k.
+        radix: usize,
+    },
+    /// Reduce up a complete tree of this degree.
+    TreeReduce {
+        /// Children of a rank.
+        degree: usize,
+    },
+    /// Reduce as reduce-scatter by halving and a binomial gather (Thakur et al., section 4.4). Powers of two.
+    RabenseifnerReduce,
+    /// Allreduce as a binomial reduce and a binomial broadcast.
+    ReduceBcast,
+    /// Bruck's allgather: ceil(log2 P) stages (Thakur et al., section 4.1); `bytes` is what everybody has in the end.
+    BruckAllgather,
+    /// Neighbour-exchange allgather: P / 2 stages. Even numbers of ranks.
+    NeighbourAllgather,
+    /// Allgather as a flat gather and a binomial broadcast.
+    GatherBcast,
+    /// Alltoall in P - 1 exchanges of a block, one after the other or all begun at once; `bytes` is what a rank gives in all.
+    PairwiseAlltoall,
+    /// Bruck's alltoall: ceil(log2 P) stages of about half of all blocks (Thakur et al., section 4.2).
+    BruckAlltoall,
+    /// Barrier by a message of each rank to one and one back.
+    FlatBarrier,
+    /// Barrier of two empty messages around a ring.
+    DoubleRingBarrier,
+    /// Slices that readers fetch from the root and from each other (Ramos & Hoefler Eq. 4.8); stages of its plan.
+    Cyclic,
+    /// OC-Bcast down a tree of this degree (Petrovic et al. Eq. 13 and 15); stages of its plan.
+    OcBcast {
+        /// Children of a rank.
+        degree: usize,
+    },
+    /// No printed form: the messages of its plan ([`Schedule`](super::Schedule)).
+    Plan,
 }
 
 impl Form {
@@ -64,24 +115,51 @@ impl Form {
             Form::RingAllreduce => "ring allreduce",
             Form::DisseminationBarrier => "dissemination barrier",
             Form::BinomialBarrier => "binomial barrier",
+            Form::KnomialBcast { .. } => "k-nomial bcast",
+            Form::TreeBcast { .. } => "tree bcast",
+            Form::FlatReduce => "flat reduce",
+            Form::KnomialReduce { .. } => "k-nomial reduce",
+            Form::TreeReduce { .. } => "tree reduce",
+            Form::RabenseifnerReduce => "Rabenseifner reduce",
+            Form::ReduceBcast => "reduce + bcast allreduce",
+            Form::BruckAllgather => "Bruck allgather",
+            Form::NeighbourAllgather => "neighbour-exchange allgather",
+            Form::GatherBcast => "gather + bcast allgather",
+            Form::PairwiseAlltoall => "pairwise alltoall",
+            Form::BruckAlltoall => "Bruck alltoall",
+            Form::FlatBarrier => "flat barrier",
+            Form::DoubleRingBarrier => "double-ring barrier",
+            Form::Cyclic => "cyclic bcast",
+            Form::OcBcast { .. } => "OC-Bcast",
+            Form::Plan => "the messages of its plan",
         }
     }
 
-    /// The closed form of an algorithm of the table, by its collective and name.
-    pub fn of(collective: Collective, algorithm: &str) -> Option<Form> {
+    /// Returns whether its stages are those of a plan.
+    pub fn is_of_plan(self) -> bool {
+        matches!(self, Form::Cyclic | Form::OcBcast { .. } | Form::Plan)
+    }
+
+    /// The closed form of an algorithm of the table with its default parameters, by its collective and name: the printed one,
+    /// else [`Form::Plan`].
+    pub fn of(collective: Collective, algorithm: &str) -> Form {
         match (collective, algorithm) {
-            (Collective::Bcast, "flat") => Some(Form::FlatBcast),
-            (Collective::Bcast, "binomial") => Some(Form::BinomialBcast),
-            (Collective::Bcast, "two-segment-tree") => Some(Form::TwoSegmentTree { degree: 2 }),
-            (Collective::Bcast, "scatter-doubling") => Some(Form::ScatterDoublingBcast),
-            (Collective::Bcast, "scatter-ring") => Some(Form::ScatterRingBcast),
-            (Collective::Reduce, "binomial") => Some(Form::BinomialReduce),
-            (Collective::Allreduce, "recursive-doubling") => Some(Form::DoublingAllreduce),
-            (Collective::Allreduce, "rabenseifner") => Some(Form::Rabenseifner),
-            (Collective::Allreduce, "ring") => Some(Form::RingAllreduce),
-            (Collective::Barrier, "dissemination") => Some(Form::DisseminationBarrier),
-            (Collective::Barrier, "binomial") => Some(Form::BinomialBarrier),
-            _ => None,
+            (Collective::Bcast, "flat") => Form::FlatBcast,
+            (Collective::Bcast, "binomial") => Form::BinomialBcast,
+            (Collective::Bcast, "two-segment-tree") => Form::TwoSegmentTree { degree: 2 },
+            (Collective::Bcast, "scatter-doubling") => Form::ScatterDoublingBcast,
+            (Collective::Bcast, "scatter-ring") => Form::ScatterRingBcast,
+            (Collective::Reduce, "binomial") => Form::BinomialReduce,
+            (Collective::Allreduce, "recursive-doubling") => Form::DoublingAllreduce,
+            (Collective::Allreduce, "rabenseifner") => Form::Rabenseifner,
+            (Collective::Allreduce, "ring") => Form::RingAllreduce,
+            (Collective::Barrier, "dissemination") => Form::DisseminationBarrier,
+            (Collective::Barrier, "binomial") => Form::BinomialBarrier,
+            (Collective::Bcast, "cyclic") => Form::Cyclic,
+            (Collective::Bcast, "oc-bcast") => Form::OcBcast { degree: 7 },
+            (Collective::Scatter, "binomial") => Form::Scatter,
+            (Collective::Allgather, "ring") => Form::RingAllgather,
+            _ => Form::Plan,
         }
     }
 
@@ -91,7 +169,7 @@ impl Form {
     /// that message models can say (section 4.2); h(P) counts levels, one more than there are hops.
     ///
     /// # Errors
-    /// [`NoForm::Ranks`] for recursive doubling among ranks that are no power of two.
+    /// [`NoForm::Ranks`] for recursive doubling among ranks that are no power of two, [`NoForm::Unplanned`] for a form of a plan.
     pub fn stages(self, ranks: usize, bytes: u64) -> Result<Vec<Stage>, NoForm> {
         if ranks <= 1 {
             return Ok(Vec::new());
@@ -105,6 +183,7 @@ impl Form {
         };
         let all = |bytes: u64, hop: u64| Stage { exchange: true, ..Stage::new(p, bytes, hop) };
         Ok(match self {
+            Form::Cyclic | Form::OcBcast { .. } | Form::Plan => return Err(NoForm::Unplanned { form: self }),
             Form::FlatBcast => vec![Stage { times: p - 1, ..Stage::new(1, bytes, p - 1) }],
             Form::BinomialBcast => binomial(p, height, bytes),
             Form::Scatter => scatter(p, height, block),
@@ -151,6 +230,7 @@ impl Form {
                 let down = binomial(p, height, 0);
                 down.iter().rev().chain(&down).copied().collect()
             }
+            other => messages::stages(other, ranks, bytes)?,
         })
     }
 }
@@ -159,6 +239,13 @@ impl fmt::Display for Form {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Form::TwoSegmentTree { degree } => f.pad(&format!("two-segment tree bcast of degree {degree}")),
+            Form::KnomialBcast { radix } | Form::KnomialReduce { radix } => {
+                f.pad(&format!("{} of radix {radix}", self.name()))
+            }
+            Form::TreeBcast { degree } | Form::TreeReduce { degree } => {
+                f.pad(&format!("{} of degree {degree}", self.name()))
+            }
+            Form::OcBcast { degree } => f.pad(&format!("OC-Bcast of degree {degree}")),
             other => f.pad(other.name()),
         }
     }
@@ -171,7 +258,7 @@ pub struct Stage {
     pub messages: u64,
     /// Bytes of each; of the longest where they differ.
     pub bytes: u64,
-    /// Whether every rank sends and then receives, as `MPI_Sendrecv` does.
+    /// True if every rank sends and then receives, as `MPI_Sendrecv` does.
     pub exchange: bool,
     /// Bytes that each receiver then folds.
     pub folded: u64,
@@ -218,7 +305,7 @@ pub fn levels(ranks: usize, degree: usize) -> u64 {
 mod tests {
     use super::*;
 
-    fn counts(form: Form, p: usize, bytes: u64) -> Vec<(u64, u64, u64)> {
+    pub(super) fn counts(form: Form, p: usize, bytes: u64) -> Vec<(u64, u64, u64)> {
         form.stages(p, bytes).unwrap().iter().map(|s| (s.messages, s.bytes, s.times)).collect()
     }
 

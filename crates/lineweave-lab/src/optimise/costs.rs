@@ -19,7 +19,7 @@ pub struct Steps {
     pub gap: f64,
     /// From one load to the next, of lines that were set before one looks.
     pub row: f64,
-    /// Whether a read of a modified line takes it over.
+    /// True if a read of a modified line takes it over.
     pub takes_over: bool,
     /// A satisfied wait.
     pub wait: f64,

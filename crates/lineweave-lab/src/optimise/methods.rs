@@ -8,19 +8,19 @@ use super::pipeline::{chunks, Stages};
 use super::radix::{mixed, Growth};
 use super::ramos_hoefler::{self as published, Large};
 use super::{less, levels, list, Optimum};
-use crate::models::cache_line::{multi_line, CacheLineError, Folding, Reads, SameLine};
+use crate::models::cache_line::{multi_line, CacheLineError, Folding, MinMaxModel, Reads, SameLine};
 use lineweave_core::algorithm::trees::Tree;
 use lineweave_core::collective::Collective;
 use lineweave_core::machine::{Machine, State};
-use lineweave_core::model::Model;
+use lineweave_core::model::{Model, MultiLine};
 use lineweave_core::plan::{Layout, Params};
 use lineweave_core::topology::{Level, Shape};
 
 /// What is to be optimised.
 #[derive(Clone, Copy, Debug)]
 pub struct Case<'a> {
-    /// The machine, for closed forms in the paper's own numbers.
-    pub machine: &'a Machine,
+    /// The machine, for closed forms in the paper's own numbers; without one they take what the model has fitted.
+    pub machine: Option<&'a Machine>,
     /// Its model, for closed forms in lineweave's.
     pub model: &'a Model,
     /// Ranks and where they sit.
@@ -42,8 +42,30 @@ impl Case<'_> {
         Steps::of(self.model, self.level())
     }
 
+    fn fitted(&self) -> MinMaxModel {
+        MinMaxModel::of_model(self.model, self.level())
+    }
+
     fn reads(&self) -> Result<Reads, CacheLineError> {
-        Reads::of(self.machine, self.level())
+        self.machine.map_or_else(|| Ok(self.fitted().reads), |machine| Reads::of(machine, self.level()))
+    }
+
+    /// T_C, buffers exclusive in their owner's cache.
+    fn t_c(&self) -> Result<SameLine, CacheLineError> {
+        let described = |machine| SameLine::of(machine, State::E, State::E);
+        self.machine.map_or_else(|| Ok(self.fitted().t_c), described)
+    }
+
+    /// T_N, buffers exclusive in their owner's cache.
+    fn t_n(&self) -> Result<MultiLine, CacheLineError> {
+        let fitted = || {
+            self.fitted().t_n.ok_or_else(|| CacheLineError::Unknown {
+                what: "T_N".to_owned(),
+                machine: self.model.machine.cpu.clone(),
+                why: "transfers of several lines were not measured".to_owned(),
+            })
+        };
+        self.machine.map_or_else(fitted, |machine| multi_line(machine, State::E, State::E))
     }
 
     fn lines(&self) -> usize {
@@ -68,16 +90,16 @@ pub struct Method {
     pub name: &'static str,
     /// What it minimises, in one line.
     pub about: &'static str,
-    /// Whether its costs are those of a model, some of which may be assumed; otherwise cited ones of the machine.
+    /// True if its costs are those of a model, some of which may be assumed; otherwise cited ones of the machine.
     pub of_model: bool,
-    /// Whether it is for messages that travel in a flag's line, or for longer ones; barriers have neither.
+    /// True if it is for messages that travel in a flag's line, or for longer ones; barriers have neither.
     pub small: bool,
     /// Does it. Fails where a number that it needs is unknown.
     pub run: fn(&Case) -> Result<Optimum<Chosen>, CacheLineError>,
 }
 
 impl Method {
-    /// Whether it is for messages of so many bytes.
+    /// Returns whether it is for messages of so many bytes.
     pub fn applies(&self, bytes: usize) -> bool {
         !self.collective.moves_data() || self.small == (bytes <= Layout::Alone.payload())
     }
@@ -108,7 +130,7 @@ pub fn methods() -> Vec<Method> {
         }),
         method(Barrier, "model", "the model's signals and reads, peers of each round", true, rounds),
         method(Bcast, "published", "Ramos & Hoefler Eq. 4.7, degrees by level", false, |c| {
-            let t_c = SameLine::of(c.machine, State::E, State::E)?;
+            let t_c = c.t_c()?;
             Ok(published::small_broadcast(&c.reads()?, &t_c, c.shape.ranks()).map(|d| degrees(&d)))
         }),
         method(Bcast, "degrees", "the model's signal and contention, degrees by level", true, flat_degrees),
@@ -134,8 +156,7 @@ pub fn methods() -> Vec<Method> {
             )
         },
         method(Reduce, "published", "Ramos & Hoefler Eq. 4.13, degrees by level", false, |c| {
-            let t_c = SameLine::of(c.machine, State::E, State::E)?;
-            let t_n = multi_line(c.machine, State::E, State::E)?;
+            let (t_c, t_n) = (c.t_c()?, c.t_n()?);
             let found = published::reduction(&c.reads()?, &t_c, &t_n, Folding::Slope, c.shape.ranks());
             Ok(found.map(|d| tree(&d)))
         }),
@@ -210,8 +231,7 @@ fn fold_degrees(c: &Case) -> Result<Optimum<Chosen>, CacheLineError> {
 }
 
 fn large(c: &Case) -> Result<Optimum<Chosen>, CacheLineError> {
-    let t_c = SameLine::of(c.machine, State::E, State::E)?;
-    let t_n = multi_line(c.machine, State::E, State::E)?;
+    let (t_c, t_n) = (c.t_c()?, c.t_n()?);
     let found = published::large_broadcast(&c.reads()?, &t_c, &t_n, c.shape.ranks(), c.lines());
     Ok(found.map(|way: Large| chosen(way.algorithm(), Params::new())))
 }

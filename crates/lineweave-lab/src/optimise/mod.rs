@@ -36,7 +36,7 @@ pub struct Optimum<T> {
     pub cost_ns: f64,
     /// What any algorithm costs at least in the same model, ns.
     pub bound_ns: f64,
-    /// Whether the search was exhaustive: no other parameters of this family cost less.
+    /// True if the search was exhaustive: no other parameters of this family cost less.
     pub exact: bool,
 }
 
@@ -59,7 +59,7 @@ impl<T> Optimum<T> {
 /// their last bits.
 const SAME: f64 = 1e-9;
 
-/// Whether `a` costs less than `b` by more than rounding.
+/// Returns whether `a` costs less than `b` by more than rounding.
 fn less(a: f64, b: f64) -> bool {
     a < b && (b.is_infinite() || a < b - SAME * a.abs().max(b.abs()))
 }

@@ -41,15 +41,8 @@ pub static LATENCY: Limit = Limit {
     share: 0.15,
     why: "one line on the SCC: asked of the simulator before it was written",
 };
-/// A factor of two either way.
-pub static TWICE: Limit = Limit {
-    name: "twice",
-    share: 1.0,
-    why: "latencies of the POWER8, of which only transfers of a line are known: asked of the simulator before it was written",
-};
-
 /// All limits.
-pub const LIMITS: [&Limit; 5] = [&SAME, &ALMOST, &NUMBER, &LATENCY, &TWICE];
+pub const LIMITS: [&Limit; 4] = [&SAME, &ALMOST, &NUMBER, &LATENCY];
 
 /// How far off an outcome is, beside its limit.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
@@ -58,7 +51,7 @@ pub struct Judged {
     pub limit: &'static Limit,
     /// The difference, as a share of what is printed.
     pub off: f64,
-    /// Whether half the limit, or twice the limit, would turn the verdict.
+    /// True if half the limit, or twice the limit, would turn the verdict.
     pub turns: bool,
 }
 

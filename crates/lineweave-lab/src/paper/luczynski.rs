@@ -3,7 +3,7 @@
 //! The paper itself was not at hand: its model and its claims are those that the design notes of this project cite.
 
 use super::limit::Outcome;
-use super::{Claim, Finding, Item, Paper, Verdict};
+use super::{all_on, Basis, Claim, Finding, Item, Paper, Verdict};
 use crate::models::mesh::{self, Rows, Streaming, Work};
 use lineweave_core::algorithm::row_trees::{bound, fixed, generate, RowCosts};
 use lineweave_core::algorithm::{self, Problem};
@@ -28,7 +28,7 @@ const RAMPS: [u64; 4] = [1, 2, 3, 4];
 const WAVELET: usize = 4;
 
 fn findings() -> Vec<Finding> {
-    vec![closed_forms(), gain(), corner(), ratio(), vendor()]
+    all_on(Basis::ByConstruction, [closed_forms(), gain(), corner(), ratio(), vendor()]).collect()
 }
 
 /// The work of a plan of `reduce/generated` along one row.
@@ -91,7 +91,7 @@ fn ratio() -> Finding {
     )
 }
 
-/// Whether generating gains over the best fixed tree, and how much.
+/// Returns whether generating gains over the best fixed tree, and how much.
 fn gain() -> Finding {
     let costs = RowCosts::streaming(2);
     let best = |p: usize, b: u64| {
@@ -149,7 +149,7 @@ fn vendor() -> Finding {
 }
 
 fn item(item: &str, agree: usize, of: usize, remark: String) -> Finding {
-    Finding::Item(Item { paper: KEY, item: item.to_owned(), agree, of, remark })
+    Finding::Item(Item::new(KEY, item, agree, of, remark))
 }
 
 fn claim(item: &str, claimed: &str, ours: String, outcome: impl Into<Outcome>) -> Finding {

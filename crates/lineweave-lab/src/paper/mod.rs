@@ -18,6 +18,29 @@ pub use figure::Figure;
 use limit::Judged;
 use serde::Serialize;
 
+/// The basis of an outcome: calibrated, by construction, or predicted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Basis {
+    /// A number that it hangs on was taken from what it is compared with: that it agrees says nothing of the model.
+    Calibrated,
+    /// It follows from equations, plans or printed tables alone; no machine could make it come out otherwise.
+    ByConstruction,
+    /// A model or a simulation was given other numbers, and this comes out.
+    Predicted,
+}
+
+impl Basis {
+    /// The name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Basis::Calibrated => "calibrated",
+            Basis::ByConstruction => "by construction",
+            Basis::Predicted => "predicted",
+        }
+    }
+}
+
 /// A published table, formula or figure, and how many of its entries come out as printed.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Item {
@@ -31,6 +54,21 @@ pub struct Item {
     pub of: usize,
     /// How they were compared; what differs and why.
     pub remark: String,
+    /// The basis of the outcome.
+    pub basis: Basis,
+}
+
+impl Item {
+    fn new(
+        paper: &'static str,
+        item: impl Into<String>,
+        agree: usize,
+        of: usize,
+        remark: impl Into<String>,
+    ) -> Item {
+        let basis = Basis::Predicted;
+        Item { paper, item: item.into(), agree, of, remark: remark.into(), basis }
+    }
 }
 
 /// What became of a claim.
@@ -79,6 +117,8 @@ pub struct Claim {
     pub ours: String,
     /// What became of it.
     pub verdict: Verdict,
+    /// The basis of the outcome.
+    pub basis: Basis,
     /// What the verdict hangs on, where that is a limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub judged: Option<Judged>,
@@ -93,7 +133,8 @@ impl Claim {
         outcome: impl Into<limit::Outcome>,
     ) -> Claim {
         let limit::Outcome { verdict, judged } = outcome.into();
-        Claim { paper, item: item.to_owned(), claimed: claimed.to_owned(), ours, verdict, judged }
+        let (item, claimed, basis) = (item.to_owned(), claimed.to_owned(), Basis::Predicted);
+        Claim { paper, item, claimed, ours, verdict, basis, judged }
     }
 }
 
@@ -104,6 +145,23 @@ pub enum Finding {
     Item(Item),
     /// A claim in words.
     Claim(Claim),
+}
+
+impl Finding {
+    /// Returns the finding with its basis; without this it is a prediction.
+    #[must_use]
+    pub fn on(mut self, basis: Basis) -> Finding {
+        match &mut self {
+            Finding::Item(item) => item.basis = basis,
+            Finding::Claim(claim) => claim.basis = basis,
+        }
+        self
+    }
+}
+
+/// All of them with the same behind them.
+fn all_on(basis: Basis, findings: impl IntoIterator<Item = Finding>) -> impl Iterator<Item = Finding> {
+    findings.into_iter().map(move |finding| finding.on(basis))
 }
 
 /// A paper: one file, one line of the table.

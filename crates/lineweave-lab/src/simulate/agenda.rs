@@ -75,7 +75,7 @@ impl Agenda {
         Some(event)
     }
 
-    /// Whether nothing comes before `agent` at `at`, which may then go on at once.
+    /// Returns whether nothing comes before `agent` at `at`, which may then go on at once.
     pub(super) fn is_next(&mut self, at: Picos, agent: Agent) -> bool {
         let next = self.heap.peek().is_none_or(|Reverse(top)| (at, agent) < (top.0, top.1));
         self.handled += u64::from(next);

@@ -75,10 +75,10 @@ pub struct Options {
     pub runs: usize,
     /// Banks that the runs of a [`Reuse::Ring`](lineweave_core::plan::Reuse) plan alternate between; at least 1.
     pub banks: usize,
-    /// Whether a run begins, at all ranks at once, when everybody has ended the one before: [`Outcome::each`] is then one call
+    /// True if a run begins, at all ranks at once, when everybody has ended the one before: [`Outcome::each`] is then one call
     /// alone, its lines where the call before left them.
     pub together: bool,
-    /// Whether to record the ops of the first run.
+    /// True if to record the ops of the first run.
     pub trace: bool,
     /// The most memory that a simulation may take, in bytes.
     pub memory_bytes: u64,
@@ -281,7 +281,8 @@ pub fn simulate(machine: &Machine, plan: &Plan, options: &Options) -> Result<Out
     match (&machine.mesh, &machine.coherent) {
         (Some(mesh), _) => mesh::simulate(machine, mesh, plan, options),
         (None, Some(_)) => {
-            coherent::simulate(machine, &coherent::placed(machine, plan.ranks)?, plan, options)
+            let shape = coherent::placed_by(machine, plan.ranks, options.coherent.placement())?;
+            coherent::simulate(machine, &shape, plan, options)
         }
         (None, None) => Err(SimulateError::NoFamily {
             machine: machine.name.clone(),
@@ -290,7 +291,7 @@ pub fn simulate(machine: &Machine, plan: &Plan, options: &Options) -> Result<Out
     }
 }
 
-/// Whether the simulation of a plan can be held: its ops as they are played, and what is traced of them.
+/// Returns whether the simulation of a plan can be held: its ops as they are played, and what is traced of them.
 fn within_memory(plan: &Plan, options: &Options) -> Result<(), SimulateError> {
     const OP: u64 = 96;
     const TRACED: u64 = 160;

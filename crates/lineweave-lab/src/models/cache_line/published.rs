@@ -1,15 +1,18 @@
 //! The min-max models beside the message models: forms of Table 4.1 for the algorithms that it is of.
 //!
-//! Flat and binomial broadcasts, binomial reductions of a line or less, flat broadcasts of more, and dissemination
-//! barriers. In a binomial tree parents have different numbers of children; the time is that of the slowest way down,
-//! level by level (Eq. 4.7, 4.13).
+//! Broadcasts and reductions of a line or less down and up any tree, the plan's where nobody has printed one; flat and
+//! sliced broadcasts of more; dissemination barriers; and barriers up and down a tree, composed of the two notifications
+//! that broadcasts are made of. In a tree parents have different numbers of children; the time is that of the slowest way
+//! down, level by level (Eq. 4.7, 4.13).
 
 use super::{
-    barrier, flat_broadcast, multi_line, reduction_level, small_broadcast_level, Folding, MinMax, Reads,
-    SameLine,
+    barrier, flat_broadcast, multi_line, notify_back, notify_forward, pipelined_broadcast, reduction_level,
+    small_broadcast_level, Folding, MinMax, Reads, SameLine,
 };
 use crate::models::published::{Call, NoForm, NotKnown, Published};
 use crate::models::Form;
+use lineweave_core::algorithm::trees::Tree;
+use lineweave_core::collective::Collective;
 use lineweave_core::machine::{Machine, State};
 use lineweave_core::model::{Model, MultiLine, Reading};
 use lineweave_core::topology::Level;
@@ -31,7 +34,7 @@ pub struct MinMaxModel {
     pub t_c: SameLine,
     /// T_N, where it is known.
     pub t_n: Option<MultiLine>,
-    /// Whether pollers are in the way.
+    /// True if pollers are in the way.
     pub worst: bool,
 }
 
@@ -85,11 +88,9 @@ impl MinMaxModel {
     }
 }
 
-/// The slowest way down the binomial tree over `p` ranks from `v`, a level of so many children being so long.
-fn deepest(v: usize, p: usize, level: &dyn Fn(usize) -> MinMax) -> MinMax {
-    let own = if v == 0 { usize::MAX } else { v & v.wrapping_neg() };
-    let children = (0..usize::BITS).map(|i| 1usize << i).take_while(|&b| b < own && v + b < p);
-    let below = children.map(|b| deepest(v + b, p, level));
+/// The slowest way down a tree from `v`, a level of so many children being so long.
+fn deepest(v: usize, tree: &[Vec<usize>], level: &dyn Fn(usize) -> MinMax) -> MinMax {
+    let below = tree[v].iter().map(|&child| deepest(child, tree, level));
     let (count, far) = below.fold((0, MinMax::default()), |(n, far), next| {
         (n + 1, MinMax { min: far.min.max(next.min), max: far.max.max(next.max) })
     });
@@ -97,6 +98,13 @@ fn deepest(v: usize, p: usize, level: &dyn Fn(usize) -> MinMax) -> MinMax {
         0 => MinMax::default(),
         n => level(n) + far,
     }
+}
+
+/// The rank that is nobody's child.
+fn root(tree: &[Vec<usize>]) -> usize {
+    let mut child = vec![false; tree.len()];
+    tree.iter().flatten().for_each(|&c| child[c] = true);
+    child.iter().position(|&is| !is).unwrap_or(0)
 }
 
 impl Published for MinMaxModel {
@@ -127,33 +135,48 @@ impl Published for MinMaxModel {
         }
         let once = |ns: f64| MinMax { min: ns, max: ns };
         let line = call.bytes <= self.line_bytes;
+        let plan = call.schedule.filter(|_| form.is_of_plan());
+        let tree = match form {
+            Form::BinomialBcast | Form::BinomialReduce | Form::BinomialBarrier => {
+                Some(Tree::binomial(p).children)
+            }
+            _ => plan.and_then(|s| s.children.clone()),
+        };
+        let kind = match form {
+            Form::BinomialBcast => Some(Collective::Bcast),
+            Form::BinomialReduce => Some(Collective::Reduce),
+            Form::BinomialBarrier => Some(Collective::Barrier),
+            _ => plan.map(|s| s.collective),
+        };
         let found = match form {
             Form::FlatBcast if line => once(r.invalid) + small_broadcast_level(r, t_c, p - 1),
             Form::FlatBcast => {
                 let lines = call.bytes.div_ceil(self.line_bytes) as usize;
                 flat_broadcast(r, t_c, &self.lines(form)?, p, lines)
             }
-            Form::BinomialBcast if line => {
-                once(r.invalid) + deepest(0, p, &|k| small_broadcast_level(r, t_c, k))
-            }
-            Form::BinomialReduce if line => {
-                let t_n = self.lines(form)?;
-                once(r.remote) + deepest(0, p, &|k| reduction_level(r, t_c, &t_n, Folding::Slope, k))
+            Form::Cyclic if !line => {
+                let lines = call.bytes.div_ceil(self.line_bytes) as usize;
+                pipelined_broadcast(r, t_c, &self.lines(form)?, p, lines)
             }
             Form::DisseminationBarrier => barrier(r, 1, ceil_log2(p) as usize),
-            Form::BinomialBcast | Form::BinomialReduce => {
-                return other("Table 4.1 has trees for messages of at most a line");
-            }
-            Form::Scatter
-            | Form::DoublingAllgather
-            | Form::RingAllgather
-            | Form::ScatterDoublingBcast
-            | Form::ScatterRingBcast
-            | Form::TwoSegmentTree { .. }
-            | Form::DoublingAllreduce
-            | Form::Rabenseifner
-            | Form::RingAllreduce
-            | Form::BinomialBarrier => return other("Table 4.1 has no such algorithm"),
+            _ => match (kind, tree) {
+                (Some(Collective::Bcast | Collective::Reduce), Some(_)) if !line => {
+                    return other("Table 4.1 has trees for messages of at most a line");
+                }
+                (Some(Collective::Bcast), Some(tree)) => {
+                    once(r.invalid) + deepest(root(&tree), &tree, &|k| small_broadcast_level(r, t_c, k))
+                }
+                (Some(Collective::Reduce), Some(tree)) => {
+                    let (t_n, root) = (self.lines(form)?, root(&tree));
+                    let level = |k| reduction_level(r, t_c, &t_n, Folding::Slope, k);
+                    once(r.remote) + deepest(root, &tree, &level)
+                }
+                // Children report as they acknowledge, and hear as they are notified: T_nb and T_fw of each level.
+                (Some(Collective::Barrier), Some(tree)) => {
+                    deepest(root(&tree), &tree, &|k| notify_back(r, k + 1) + notify_forward(r, t_c, &[k]))
+                }
+                _ => return other("Table 4.1 has no such algorithm"),
+            },
         };
         Ok(Reading { nanos: if self.worst { found.max } else { found.min }, extrapolated: false })
     }

@@ -15,7 +15,7 @@ pub struct Way {
     pub segment: u64,
     /// n: transfers that each segment needs.
     pub transfers: u64,
-    /// Whether messages follow each other so closely that their first and last transfers overlap (Eq. 22 in place of
+    /// True if messages follow each other so closely that their first and last transfers overlap (Eq. 22 in place of
     /// Eq. 10).
     pub back_to_back: bool,
 }
@@ -78,11 +78,13 @@ impl Way {
                 let both = Transfers::one(s, readers + 1).times(k - 1);
                 Ok(Transfers::one(s, 1).then(&both).then(&Transfers::one(s, readers)))
             }
-            _ => {
-                let stages = form.stages(ranks, bytes)?;
-                Ok(stages.iter().fold(Transfers::none(), |sum, stage| sum.then(&self.stage(stage))))
-            }
+            _ => Ok(self.stages(&form.stages(ranks, bytes)?)),
         }
+    }
+
+    /// Stages, one after the other.
+    pub fn stages(&self, stages: &[Stage]) -> Transfers {
+        stages.iter().fold(Transfers::none(), |sum, stage| sum.then(&self.stage(stage)))
     }
 }
 

@@ -132,7 +132,10 @@ impl Published for TauLop {
         if call.ranks <= 1 {
             return Ok(Reading { nanos: 0.0, extrapolated: false });
         }
-        let expression = self.way.collective(call.form, call.ranks, call.bytes)?;
+        let expression = match call.form.is_of_plan() {
+            true => self.way.stages(&call.stages()?),
+            false => self.way.collective(call.form, call.ranks, call.bytes)?,
+        };
         let transfers = self.cost(&expression, call)?;
         Ok(Reading { nanos: self.start.at(call.bytes) + transfers.nanos, ..transfers })
     }

@@ -60,7 +60,7 @@ fn tail(tails: Option<&BTreeMap<u64, u128>>, tau: u64) -> u128 {
     tails.and_then(|t| t.range(tau..).next()).map_or(0, |(_, &n)| n)
 }
 
-/// Whether x >= (of / by) y on every machine whose L does not fall with tau.
+/// Returns whether x >= (of / by) y on every machine whose L does not fall with tau.
 ///
 /// # Errors
 /// [`Refuted`], a machine on which it fails.

@@ -47,7 +47,7 @@ impl Clusters {
         self.of[level][rank]
     }
 
-    /// Whether two ranks are in one cluster at a level.
+    /// Returns whether two ranks are in one cluster at a level.
     pub(super) fn same(&self, level: usize, a: usize, b: usize) -> bool {
         self.name(level, a) == self.name(level, b)
     }

@@ -78,7 +78,7 @@ impl<'a> Heard<'a> {
         }
     }
 
-    /// Whether `from` may not tell `to` any more.
+    /// Returns whether `from` may not tell `to` any more.
     fn bars(&self, from: usize, to: usize) -> bool {
         let name = |level: usize, rank: usize| self.clusters.name(level, rank);
         let barred = |(level, heard): &(usize, Vec<bool>)| {

@@ -50,7 +50,7 @@ pub struct Rows {
 #[derive(Clone, PartialEq, Debug, Default)]
 struct Heard {
     order: Vec<usize>,
-    /// Whether the child at this position begins a row.
+    /// True if the child at this position begins a row.
     begins: Vec<bool>,
     /// When all are folded.
     done: f64,

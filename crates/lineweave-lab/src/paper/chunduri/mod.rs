@@ -8,7 +8,7 @@ mod simulated;
 mod steps;
 
 use super::limit::Outcome;
-use super::{Claim, Finding, Item, Paper};
+use super::{all_on, Basis, Claim, Finding, Item, Paper};
 use lineweave_core::algorithm::{find, Problem};
 use lineweave_core::collective::Collective;
 use lineweave_core::machine::{shipped, Machine};
@@ -20,14 +20,14 @@ pub static PAPER: Paper = Paper {
     key: KEY,
     cite: "Chunduri & Srinivasan 2015",
     about: "barriers for POWER8: flag layout, prefetching, tree degree, SMT",
-    findings: || [steps::findings(), simulated::findings()].concat(),
+    findings: || all_on(Basis::ByConstruction, steps::findings()).chain(simulated::findings()).collect(),
     figures: figures::figures,
 };
 
 const KEY: &str = "chunduri-2015";
 
 fn item(item: &str, agree: usize, of: usize, remark: &str) -> Finding {
-    Finding::Item(Item { paper: KEY, item: item.to_owned(), agree, of, remark: remark.to_owned() })
+    Finding::Item(Item::new(KEY, item, agree, of, remark))
 }
 
 fn claim(item: &str, claimed: &str, ours: &str, outcome: impl Into<Outcome>) -> Finding {

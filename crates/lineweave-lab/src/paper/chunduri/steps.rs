@@ -86,7 +86,7 @@ fn tournament() -> Finding {
     item("section V: steps of the tournament", agree, of, &remark)
 }
 
-/// Whether two plans do the same on the same flags.
+/// Returns whether two plans do the same on the same flags.
 fn same(a: &Plan, b: &Plan) -> bool {
     a.programs == b.programs && a.flags == b.flags
 }

@@ -2,7 +2,7 @@
 
 use super::{claim, Study, KEY, MHZ, ROOT};
 use crate::paper::limit::{ALMOST, NUMBER};
-use crate::paper::{Finding, Item};
+use crate::paper::{Basis, Finding, Item};
 use lineweave_core::collective::Collective;
 use lineweave_core::plan::{Op, Plan};
 use lineweave_core::verify::verify;
@@ -34,16 +34,17 @@ pub(super) fn roots(study: &Study) -> Vec<Finding> {
     let slowest = took.iter().copied().fold(0.0, f64::max);
     let middle = [(3, 1), (3, 2)].map(|(x, y)| 2 * (y * setup.columns + x));
     vec![
-        Finding::Item(Item {
-            paper: KEY,
-            item: "section 5.5, steps".to_owned(),
+        Finding::Item(Item::new(
+            KEY,
+            "section 5.5, steps",
             agree,
-            of: setup.cores,
-            remark: format!(
+            setup.cores,
+            format!(
                 "messages one after the other in the plan, for each root, beside the way to the farthest tile and one \
                  within it: {least} to {most}"
             ),
-        }),
+        ))
+        .on(Basis::ByConstruction),
         claim(
             "fig 6.1",
             "the root is best in the right middle of the second or third row",

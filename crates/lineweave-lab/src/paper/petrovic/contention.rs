@@ -2,7 +2,7 @@
 
 use super::{claim, Study, CHIP};
 use crate::paper::limit::SAME;
-use crate::paper::Finding;
+use crate::paper::{all_on, Basis, Finding};
 use crate::simulate::{simulate, Options};
 use lineweave_core::collective::Collective;
 use lineweave_core::plan::{Builder, Params, Plan, Region, Space};
@@ -13,7 +13,9 @@ use lineweave_core::units::Rank;
 pub(in crate::paper) type Use = (usize, usize, bool, usize);
 
 pub(super) fn findings(study: &Study) -> Vec<Finding> {
-    vec![link(study), port(study), unfair(study, false), unfair(study, true)]
+    // A port's service time and the packets that it holds are set so that figure 4 comes out.
+    let figure_4 = [port(study), unfair(study, false), unfair(study, true)];
+    std::iter::once(link(study)).chain(all_on(Basis::Calibrated, figure_4)).collect()
 }
 
 /// Every core puts or gets `lines` lines again and again.

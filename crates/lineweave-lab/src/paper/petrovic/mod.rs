@@ -141,5 +141,5 @@ fn claim(item: &str, claimed: &str, ours: String, outcome: impl Into<Outcome>) -
 }
 
 fn item(item: &str, agree: usize, of: usize, remark: String) -> Finding {
-    Finding::Item(super::Item { paper: KEY, item: item.to_owned(), agree, of, remark })
+    Finding::Item(super::Item::new(KEY, item, agree, of, remark))
 }

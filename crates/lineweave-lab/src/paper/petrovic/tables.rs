@@ -3,7 +3,7 @@
 use super::{claim, item, Study, IDEAL};
 use crate::models::put_get::PutGet;
 use crate::paper::limit::SAME;
-use crate::paper::Finding;
+use crate::paper::{all_on, Basis, Finding};
 use crate::simulate::mesh::Settings;
 use crate::simulate::{simulate, Fidelity, Options};
 use lineweave_core::collective::Collective;
@@ -15,7 +15,8 @@ use std::collections::BTreeSet;
 const LENGTHS: [usize; 5] = [1, 4, 8, 16, 96];
 
 pub(super) fn findings(study: &Study) -> Vec<Finding> {
-    vec![equations(study), latencies(study), forms(study), digits(study), played(study)]
+    let reasoned = [equations(study), latencies(study), forms(study), digits(study)];
+    all_on(Basis::ByConstruction, reasoned).chain([played(study)]).collect()
 }
 
 /// Puts and gets of core 0 to every distance, simulated line by line and by chunks, to the picosecond.

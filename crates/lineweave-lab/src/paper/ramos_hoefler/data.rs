@@ -13,7 +13,7 @@ pub(super) struct Printed {
 }
 
 impl Printed {
-    /// Whether `computed` is what was printed, when what it was computed from is itself known to within `inputs` only.
+    /// Returns whether `computed` is what was printed, when what it was computed from is itself known to within `inputs` only.
     pub fn is(self, computed: f64, inputs: f64) -> bool {
         // Decimal fractions are not exact in binary.
         (computed - self.value).abs() <= self.rounding + inputs + 1e-9

@@ -30,7 +30,7 @@ pub(super) struct Caches {
     pub(super) costs: Costs,
     pub(super) memory: Memory,
     pub(super) hands: Vec<Hand>,
-    /// Whether a whole move or fold is played at once.
+    /// True if a whole move or fold is played at once.
     chunks: bool,
 }
 

@@ -36,12 +36,12 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// Whether it answers at once.
+    /// Returns whether it answers at once.
     pub(super) fn is_idle(&self, now: Picos) -> bool {
         self.queue.is_empty() && self.line.serves(false) <= now
     }
 
-    /// Whether ranks of `core` have asked for it on their own.
+    /// Returns whether ranks of `core` have asked for it on their own.
     pub(super) fn polled_for(&self, core: u32) -> bool {
         self.queue.contains(&Want::Poll { core })
     }

@@ -29,7 +29,7 @@ mod requests;
 use super::{play, Fidelity, Options, Outcome, Playable, SimulateError};
 use lineweave_core::machine::Machine;
 use lineweave_core::plan::{Footprint, Plan};
-use lineweave_core::topology::Shape;
+use lineweave_core::topology::{Placement, Shape};
 
 /// How coherent caches are simulated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -41,6 +41,18 @@ pub struct Settings {
     pub prefetch_lines: Option<usize>,
     /// Misses that a thread keeps in flight, instead of the machine's; at least 1.
     pub accesses_in_flight: Option<usize>,
+    /// Fill the hardware threads of a core before the next core, as a team that runs is bound; otherwise a core each first.
+    pub threads_first: bool,
+}
+
+impl Settings {
+    /// Returns where ranks are placed.
+    pub fn placement(&self) -> Placement {
+        match self.threads_first {
+            true => Placement::Thread,
+            false => Placement::Core,
+        }
+    }
 }
 
 /// Plays `plan` on a machine with coherent caches, ranks sitting as `shape` says.
@@ -91,23 +103,20 @@ pub fn simulate(
 /// # Errors
 /// [`SimulateError::TooManyRanks`].
 pub fn placed(machine: &Machine, ranks: usize) -> Result<Shape, SimulateError> {
-    let topology = machine.topology().unwrap_or_default();
-    let threads = topology.cpus.len();
-    let mut seen: std::collections::BTreeMap<usize, usize> = std::collections::BTreeMap::new();
-    let mut cpus: Vec<_> = topology
-        .cpus
-        .into_iter()
-        .map(|cpu| {
-            let thread = seen.entry(cpu.core).or_default();
-            *thread += 1;
-            (*thread, cpu)
-        })
-        .collect();
-    cpus.sort_by_key(|(thread, _)| *thread);
-    if ranks > threads {
-        return Err(SimulateError::TooManyRanks { machine: machine.name.clone(), ranks, cores: threads });
+    placed_by(machine, ranks, Placement::Core)
+}
+
+/// Returns ranks on a machine's hardware threads, in this order.
+///
+/// # Errors
+/// [`SimulateError::TooManyRanks`].
+pub fn placed_by(machine: &Machine, ranks: usize, placement: Placement) -> Result<Shape, SimulateError> {
+    let cpus = machine.topology().unwrap_or_default().placed(placement).cpus;
+    let cores = cpus.len();
+    match ranks <= cores {
+        true => Ok(Shape::on(cpus.into_iter().take(ranks).collect())),
+        false => Err(SimulateError::TooManyRanks { machine: machine.name.clone(), ranks, cores }),
     }
-    Ok(Shape::on(cpus.into_iter().take(ranks).map(|(_, cpu)| cpu).collect()))
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ pub(super) enum Want {
 }
 
 impl Want {
-    /// Whether others lose the line.
+    /// Returns whether others lose the line.
     pub(super) fn is_write(self) -> bool {
         match self {
             Want::Write { .. } | Want::Store { .. } => true,

@@ -1,4 +1,4 @@
-//! Whether a plan fits a mesh: its ranks, boxes, flags and needs.
+//! The check that a plan fits a mesh: its ranks, boxes, flags and needs.
 
 use super::values::Values;
 use crate::simulate::{Options, SimulateError};

@@ -21,7 +21,7 @@ pub struct Load {
     pub columns: u32,
     /// Rows of tiles.
     pub rows: u32,
-    /// Whether rows and columns are closed to rings.
+    /// True if rows and columns are closed to rings.
     pub torus: bool,
     /// How long everything took.
     pub time: Picos,

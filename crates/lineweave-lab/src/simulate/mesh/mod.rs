@@ -57,7 +57,7 @@ pub struct Settings {
     pub flags: FlagCost,
     /// Every distance, in routers, instead of the real ones: the papers' models assume 1.
     pub distance: Option<u32>,
-    /// Whether nothing ever waits for a resource.
+    /// True if nothing ever waits for a resource.
     pub ideal: bool,
     /// Accesses that a core has under way, instead of the machine's.
     pub in_flight: Option<u32>,

@@ -1,0 +1,194 @@
+//! Stages of the algorithms that libraries of MPI have beside those of Rico-Gallego & Diaz-Martin 2015, as Thakur, Rabenseifner &
+//! Gropp 2005 and Open MPI's and MPICH's sources give them. Whole messages: how a message is cut is the channel's.
+
+use super::super::published::NoForm;
+use super::{binomial, scatter, Form, Stage};
+use lineweave_core::units::ceil_log2;
+
+/// Returns the stages of a form for two ranks or more. Forms of `stages.rs` itself have none here.
+///
+/// # Errors
+/// [`NoForm::Ranks`] where the algorithm is not for so many ranks.
+pub(super) fn stages(form: Form, ranks: usize, bytes: u64) -> Result<Vec<Stage>, NoForm> {
+    let p = ranks as u64;
+    let block = bytes.div_ceil(p);
+    let height = ceil_log2(ranks);
+    let all = |bytes: u64, hop: u64| Stage { exchange: true, ..Stage::new(p, bytes, hop) };
+    let must = |holds: bool, expected| match holds {
+        true => Ok(()),
+        false => Err(NoForm::Ranks { form, expected, ranks }),
+    };
+    Ok(match form {
+        Form::KnomialBcast { radix } => knomial(p, radix, bytes),
+        Form::TreeBcast { degree } => tree(p, degree, bytes),
+        Form::FlatReduce => vec![Stage { times: p - 1, folded: bytes, ..Stage::new(1, bytes, p - 1) }],
+        Form::KnomialReduce { radix } => folding(knomial(p, radix, bytes)),
+        Form::TreeReduce { degree } => folding(tree(p, degree, bytes)),
+        Form::RabenseifnerReduce => {
+            must(ranks.is_power_of_two(), "a power of two")?;
+            let part = |i: u32| block << (height - 1 - i);
+            let halving = (0..height).map(|i| Stage { folded: part(i), ..all(part(i), p >> (i + 1)) });
+            halving.chain(scatter(p, height, block).into_iter().rev()).collect()
+        }
+        Form::ReduceBcast => {
+            let down = binomial(p, height, bytes);
+            folding(down.clone()).into_iter().chain(down).collect()
+        }
+        Form::BruckAllgather => {
+            (0..height).map(|i| all(block * (1 << i).min(p - (1 << i)), 1 << i)).collect()
+        }
+        Form::NeighbourAllgather => {
+            must(p % 2 == 0, "an even number")?;
+            let pairs = Stage { times: p / 2 - 1, ..all(2 * block, 1) };
+            [all(block, 1), pairs].into_iter().filter(|s| s.times > 0).collect()
+        }
+        Form::GatherBcast => {
+            let gather = Stage { times: p - 1, ..Stage::new(1, block, p - 1) };
+            std::iter::once(gather).chain(binomial(p, height, bytes)).collect()
+        }
+        Form::PairwiseAlltoall => vec![Stage { times: p - 1, ..all(block, 1) }],
+        // In stage i go the blocks whose distance has bit i.
+        Form::BruckAlltoall => {
+            let far = |i: u32| (0..p).filter(|d| d >> i & 1 == 1).count() as u64;
+            (0..height).map(|i| all(far(i) * block, 1 << i)).collect()
+        }
+        Form::FlatBarrier => vec![Stage { times: 2 * (p - 1), ..Stage::new(1, 0, p - 1) }],
+        Form::DoubleRingBarrier => vec![Stage { times: 2 * p, ..Stage::new(1, 0, 1) }],
+        _ => Vec::new(),
+    })
+}
+
+impl Form {
+    /// Returns the bytes that the rank which copies most copies within its own memory: its own block or vector from what it gives to what it
+    /// takes, and blocks that Bruck's algorithms turn. `bytes` as for [`Form::stages`].
+    pub fn own_bytes(self, ranks: usize, bytes: u64) -> u64 {
+        let block = bytes.div_ceil(ranks.max(1) as u64);
+        match self {
+            Form::FlatBcast
+            | Form::BinomialBcast
+            | Form::ScatterDoublingBcast
+            | Form::ScatterRingBcast
+            | Form::TwoSegmentTree { .. }
+            | Form::KnomialBcast { .. }
+            | Form::TreeBcast { .. }
+            | Form::DisseminationBarrier
+            | Form::BinomialBarrier
+            | Form::FlatBarrier
+            | Form::DoubleRingBarrier
+            | Form::Cyclic
+            | Form::OcBcast { .. } => 0,
+            // A plan's moves within a rank's memory are not counted.
+            Form::Plan => 0,
+            Form::Scatter
+            | Form::DoublingAllgather
+            | Form::RingAllgather
+            | Form::NeighbourAllgather
+            | Form::GatherBcast
+            | Form::PairwiseAlltoall => block,
+            Form::BinomialReduce
+            | Form::DoublingAllreduce
+            | Form::Rabenseifner
+            | Form::RingAllreduce
+            | Form::FlatReduce
+            | Form::KnomialReduce { .. }
+            | Form::TreeReduce { .. }
+            | Form::RabenseifnerReduce
+            | Form::ReduceBcast => bytes,
+            // From a rank's order to that of ranks.
+            Form::BruckAllgather => block + bytes,
+            // Turned before and after, and what a stage sends laid together.
+            Form::BruckAlltoall => 3 * bytes,
+        }
+    }
+}
+
+/// Returns the stages in the other direction, what arrives being folded.
+fn folding(mut down: Vec<Stage>) -> Vec<Stage> {
+    down.reverse();
+    down.iter_mut().for_each(|s| s.folded = s.bytes);
+    down
+}
+
+/// In round i each of the k^i ranks that have the message sends it to k - 1 others, one after the other.
+fn knomial(p: u64, radix: usize, bytes: u64) -> Vec<Stage> {
+    let k = radix.max(2) as u64;
+    let mut list = Vec::new();
+    let mut have = 1;
+    while have < p {
+        list.extend(
+            (1..k).map(|j| j * have).take_while(|&d| d < p).map(|d| Stage::new(have.min(p - d), bytes, d)),
+        );
+        have = have.saturating_mul(k);
+    }
+    list
+}
+
+/// Level by level, each rank of a level sends to its children, one after the other.
+fn tree(p: u64, degree: usize, bytes: u64) -> Vec<Stage> {
+    let g = degree.max(1) as u64;
+    let (mut list, mut first, mut width) = (Vec::new(), 0, 1);
+    // The children of v are g v + 1 to g v + g.
+    while g * first + 1 < p {
+        let parents = first..(first + width).min(p);
+        for j in 1..=g {
+            let messages = parents.clone().filter(|v| g * v + j < p).count() as u64;
+            if messages > 0 {
+                list.push(Stage::new(messages, bytes, first * (g - 1) + j));
+            }
+        }
+        first += width;
+        width *= g;
+    }
+    list
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::counts;
+    use super::*;
+
+    #[test]
+    fn stages_are_those_of_the_algorithms() {
+        assert_eq!(
+            counts(Form::KnomialBcast { radix: 4 }, 8, 9),
+            [(1, 9, 1), (1, 9, 1), (1, 9, 1), (4, 9, 1)]
+        );
+        assert_eq!(counts(Form::TreeBcast { degree: 2 }, 5, 9), [(1, 9, 1), (1, 9, 1), (1, 9, 1), (1, 9, 1)]);
+        assert_eq!(counts(Form::BruckAllgather, 5, 50), [(5, 10, 1), (5, 20, 1), (5, 10, 1)]);
+        assert_eq!(counts(Form::NeighbourAllgather, 6, 60), [(6, 10, 1), (6, 20, 2)]);
+        assert_eq!(counts(Form::NeighbourAllgather, 2, 20), [(2, 10, 1)]);
+        assert_eq!(counts(Form::BruckAlltoall, 6, 60), [(6, 30, 1), (6, 20, 1), (6, 20, 1)]);
+        assert_eq!(counts(Form::RabenseifnerReduce, 4, 64), [(4, 32, 1), (4, 16, 1), (2, 16, 1), (1, 32, 1)]);
+        assert!(Form::NeighbourAllgather.stages(5, 5).is_err());
+    }
+
+    /// Every rank but the root is informed once, whatever the tree; what is reduced is folded as often.
+    #[test]
+    fn trees_reach_every_rank_once() {
+        for p in 2..100usize {
+            for k in 1..6 {
+                let binomial = counts(Form::BinomialBcast, p, 1);
+                assert_eq!(counts(Form::KnomialBcast { radix: 2 }, p, 1), binomial);
+                for form in [Form::KnomialBcast { radix: k }, Form::TreeBcast { degree: k }] {
+                    assert_eq!(
+                        counts(form, p, 1).iter().map(|s| s.0).sum::<u64>(),
+                        p as u64 - 1,
+                        "{form} {p}"
+                    );
+                }
+                let folded = Form::TreeReduce { degree: k }.stages(p, 8).unwrap();
+                assert_eq!(folded.iter().map(|s| s.folded * s.messages).sum::<u64>(), 8 * (p as u64 - 1));
+            }
+        }
+    }
+
+    /// Bruck's algorithms move the same blocks as the rings, in fewer stages.
+    #[test]
+    fn brucks_stages_move_all_blocks() {
+        for p in 2..70usize {
+            let moved = |form| counts(form, p, p as u64).iter().map(|s| s.1 * s.2).sum::<u64>();
+            assert_eq!(moved(Form::BruckAllgather), p as u64 - 1);
+            assert!(moved(Form::BruckAlltoall) >= p as u64 - 1);
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! One judge for all claims: by the rules of a study, or by what stands behind the claim.
+
+use super::{Ask, Here, Needs, Point, Rule, Study, MEASURED};
+use crate::models::error::mean_relative;
+use crate::paper::limit::{Judged, Outcome, ALMOST, SAME};
+use crate::paper::{Basis, Claim, Verdict};
+use lineweave_core::units::Nanos;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// A claim of a paper, and what becomes of it on this machine.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Judgement {
+    /// Key of the paper.
+    pub paper: &'static str,
+    /// Where it is claimed.
+    pub item: String,
+    /// The claim, in words.
+    pub claimed: String,
+    /// Holds, differs, or cannot be asked here.
+    pub verdict: Verdict,
+    /// The measured outcome, or why the claim cannot be asked.
+    pub here: String,
+    /// The limit, where the verdict has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub judged: Option<Judged>,
+}
+
+/// Returns a judgement of every claim.
+pub fn judge(study: &Study, claims: &[Claim], here: &Here, points: &[Point]) -> Vec<Judgement> {
+    claims.iter().map(|claim| one(study, claim, here, points)).collect()
+}
+
+fn one(study: &Study, claim: &Claim, here: &Here, points: &[Point]) -> Judgement {
+    let rule = study.rules.iter().find(|r| r.item == claim.item && claim.claimed.starts_with(r.begins));
+    let (outcome, said) = match rule {
+        Some(rule) => lacks(rule.needs, here).map_or_else(|| asked(rule, points), cannot),
+        None if claim.basis == Basis::ByConstruction => {
+            cannot("it is about what the paper prints, of which this machine is no part".to_owned())
+        }
+        None => cannot(study.otherwise.to_owned()),
+    };
+    Judgement {
+        paper: study.paper,
+        item: claim.item.clone(),
+        claimed: claim.claimed.clone(),
+        verdict: outcome.verdict,
+        here: said,
+        judged: outcome.judged,
+    }
+}
+
+fn cannot(why: String) -> (Outcome, String) {
+    (Verdict::NotReproduced.into(), why)
+}
+
+/// Returns what a claim needs and this machine has not.
+fn lacks(needs: Needs, here: &Here) -> Option<String> {
+    let threads = here.cpus / here.cores.max(1);
+    let list = [
+        ("CPUs", needs.cpus, here.cpus),
+        ("hardware threads a core", needs.threads, threads),
+        ("packages", needs.packages, here.packages),
+    ];
+    let found = list.into_iter().find(|(_, needs, has)| needs > has)?;
+    Some(format!("it needs {} {}, and here are {}", found.1, found.0, found.2))
+}
+
+/// Medians of one picture: by x in order, then by series.
+type Times<'a> = Vec<(f64, BTreeMap<&'a str, f64>)>;
+
+fn times<'a>(points: &'a [Point], picture: &str, source: &str) -> Times<'a> {
+    let mut list: Times = Vec::new();
+    for point in points.iter().filter(|p| p.picture == picture && p.source == source) {
+        match list.iter_mut().find(|(x, _)| *x == point.x) {
+            Some((_, series)) => drop(series.insert(&point.series, point.median_ns)),
+            None => list.push((point.x, BTreeMap::from([(point.series.as_str(), point.median_ns)]))),
+        }
+    }
+    list.sort_by(|a, b| a.0.total_cmp(&b.0));
+    list
+}
+
+fn shown(series: &BTreeMap<&str, f64>) -> String {
+    series.iter().map(|(name, ns)| format!("{name} {}", Nanos(*ns))).collect::<Vec<_>>().join(", ")
+}
+
+/// The picture whose points a claim compares.
+fn picture(ask: &Ask) -> Option<&'static str> {
+    match ask {
+        Ask::Cannot(_) => None,
+        Ask::Fastest { picture, .. }
+        | Ask::Best { picture, .. }
+        | Ask::Order { picture, .. }
+        | Ask::Times { picture, .. }
+        | Ask::Within { picture, .. }
+        | Ask::LeastError { picture, .. }
+        | Ask::Alike { picture } => Some(picture),
+    }
+}
+
+fn asked(rule: &Rule, points: &[Point]) -> (Outcome, String) {
+    let own = |p: &&Point| Some(p.picture.as_str()) == picture(&rule.ask) && p.source == MEASURED;
+    let (all, steady) =
+        (points.iter().filter(own).count(), points.iter().filter(own).filter(|p| p.is_steady()).count());
+    if steady < all {
+        return cannot(format!(
+            "{} of the {all} points that it compares were disturbed by other work: the same command repeats them on a quieter machine",
+            all - steady
+        ));
+    }
+    let found = match &rule.ask {
+        Ask::Cannot(why) => return cannot((*why).to_owned()),
+        Ask::Fastest { picture, who, at_last } => fastest(&times(points, picture, MEASURED), who, *at_last),
+        Ask::Best { picture, series, printed } => best(&times(points, picture, MEASURED), series, printed),
+        Ask::Order { picture, series } => order(&times(points, picture, MEASURED), series),
+        Ask::Times { picture, series, factor } => {
+            so_many_times(&times(points, picture, MEASURED), *series, *factor)
+        }
+        Ask::Within { picture, models } => within(points, picture, *models),
+        Ask::LeastError { picture, model } => least_error(points, picture, model),
+        Ask::Alike { picture } => alike(&times(points, picture, MEASURED)),
+    };
+    found.unwrap_or_else(|| cannot("there are not the points that it compares".to_owned()))
+}
+
+fn fastest(times: &Times<'_>, who: &str, at_last: bool) -> Option<(Outcome, String)> {
+    let both: Vec<_> = times.iter().filter(|(_, s)| s.len() > 1 && s.contains_key(who)).collect();
+    let looked = if at_last { &both[both.len().saturating_sub(1)..] } else { &both[..] };
+    let behind = |series: &BTreeMap<&str, f64>| {
+        let least = series.values().copied().fold(f64::INFINITY, f64::min);
+        series[who] / least - 1.0
+    };
+    let (x, series) = looked.iter().max_by(|a, b| behind(&a.1).total_cmp(&behind(&b.1)))?;
+    let off = behind(series);
+    Some((SAME.of(off), format!("{:.1} % behind the fastest at {x}: {}", 100.0 * off, shown(series))))
+}
+
+fn best(times: &Times<'_>, series: &str, printed: &[f64]) -> Option<(Outcome, String)> {
+    let all: Vec<(f64, f64)> = times.iter().filter_map(|(x, s)| Some((*x, *s.get(series)?))).collect();
+    let least = all.iter().map(|p| p.1).fold(f64::INFINITY, f64::min);
+    let of_printed = all.iter().filter(|p| printed.contains(&p.0)).map(|p| p.1).fold(f64::INFINITY, f64::min);
+    if all.len() < 2 || of_printed.is_infinite() {
+        return None;
+    }
+    let off = of_printed / least - 1.0;
+    let list: Vec<String> = all.iter().map(|(x, ns)| format!("{x}: {}", Nanos(*ns))).collect();
+    Some((SAME.of(off), format!("{:.1} % behind the best of {}", 100.0 * off, list.join(", "))))
+}
+
+fn order(times: &Times<'_>, series: &[&str]) -> Option<(Outcome, String)> {
+    let row =
+        |s: &BTreeMap<&str, f64>| series.iter().map(|name| s.get(name).copied()).collect::<Option<Vec<_>>>();
+    let rows: Vec<(f64, Vec<f64>)> = times.iter().filter_map(|(x, s)| Some((*x, row(s)?))).collect();
+    let falls = rows.iter().all(|(_, times)| times.windows(2).all(|pair| pair[1] < pair[0]));
+    let list = |(x, times): &(f64, Vec<f64>)| {
+        let times: Vec<String> = times.iter().map(|ns| Nanos(*ns).to_string()).collect();
+        format!("at {x} {}", times.join(", "))
+    };
+    let list: Vec<String> = rows.iter().map(list).collect();
+    (!rows.is_empty()).then(|| (falls.into(), format!("{}: {}", series.join(", "), list.join("; "))))
+}
+
+fn so_many_times(times: &Times<'_>, [fast, slow]: [&str; 2], factor: f64) -> Option<(Outcome, String)> {
+    let both = |s: &BTreeMap<&str, f64>| Some((*s.get(fast)?, *s.get(slow)?));
+    let (x, (fast_ns, slow_ns)) = times.iter().rev().find_map(|(x, s)| Some((x, both(s)?)))?;
+    let ratio = slow_ns / fast_ns;
+    let said = format!(
+        "{fast} is {ratio:.2} times as fast as {slow} at {x}: {} and {}",
+        Nanos(fast_ns),
+        Nanos(slow_ns)
+    );
+    Some((ALMOST.beside(ratio, factor), said))
+}
+
+fn within(points: &[Point], picture: &str, [least, most]: [&str; 2]) -> Option<(Outcome, String)> {
+    let of = |model: &str, p: &Point| {
+        let same = |q: &&Point| q.picture == picture && q.series == p.series && q.x == p.x;
+        points.iter().filter(same).find(|q| q.source == model).map(|q| q.median_ns)
+    };
+    let measured = points.iter().filter(|p| p.picture == picture && p.source == MEASURED);
+    let bands: Vec<(f64, f64, f64)> =
+        measured.filter_map(|p| Some((p.median_ns, of(least, p)?, of(most, p)?))).collect();
+    // A worst case can lie below the best one.
+    let inside = bands.iter().filter(|(t, a, b)| a.min(*b) <= *t && *t <= a.max(*b)).count();
+    let off = |(t, a, b): &(f64, f64, f64)| (a.min(*b) / t).max(t / a.max(*b));
+    let far = bands.iter().map(off).fold(0.0, f64::max);
+    (!bands.is_empty()).then(|| {
+        let said =
+            format!("{inside} of {} points; the farthest is {far:.2} times outside (1: within)", bands.len());
+        ((inside == bands.len()).into(), said)
+    })
+}
+
+fn least_error(points: &[Point], picture: &str, model: &str) -> Option<(Outcome, String)> {
+    let mut pairs: BTreeMap<&str, Vec<(f64, f64)>> = BTreeMap::new();
+    for p in points.iter().filter(|p| p.picture == picture && p.source != MEASURED) {
+        let same = |q: &&Point| q.source == MEASURED && q.series == p.series && q.x == p.x;
+        let measured = points.iter().filter(|q| q.picture == picture).find(same);
+        pairs.entry(&p.source).or_default().extend(measured.map(|q| (q.median_ns, p.median_ns)));
+    }
+    let errors: BTreeMap<&str, f64> =
+        pairs.iter().filter_map(|(name, pairs)| Some((*name, mean_relative(pairs)?))).collect();
+    let own = *errors.get(model)?;
+    let least = errors.iter().filter(|(name, _)| **name != model).map(|e| *e.1).fold(f64::INFINITY, f64::min);
+    let list: Vec<String> = errors.iter().map(|(name, e)| format!("{name} {:.0} %", 100.0 * e)).collect();
+    least.is_finite().then(|| ((own < least).into(), format!("mean relative errors: {}", list.join(", "))))
+}
+
+fn alike(times: &Times<'_>) -> Option<(Outcome, String)> {
+    let apart = |series: &BTreeMap<&str, f64>| {
+        let (low, high) = series.values().fold((f64::MAX, 0.0f64), |(l, h), &t| (l.min(t), h.max(t)));
+        high / low - 1.0
+    };
+    let several = times.iter().filter(|(_, s)| s.len() > 1);
+    let (_, series) = several.max_by(|a, b| apart(&a.1).total_cmp(&apart(&b.1)))?;
+    let off = apart(series);
+    Some((SAME.of(off), format!("at most {:.0} % apart: {}", 100.0 * off, shown(series))))
+}
