@@ -4,7 +4,7 @@ use crate::node::{CrossMemory, Kernel, Near, NodeInfo};
 use lineweave::cpus::UsableCpus;
 use lineweave::memory::approximate;
 use lineweave::segment::Geometry;
-use lineweave::settings::{Bind, Settings};
+use lineweave::settings::{Bind, Settings, Warning};
 use lineweave::sysfile::format_cpu_list;
 use lineweave::tuning::{Origin, Tuning};
 use lineweave::who::{self, Missing};
@@ -45,6 +45,11 @@ impl Finding {
         Finding { what, verdict: Verdict::Advice, found: found.into(), advice: advice.into() }
     }
 
+    /// A variable of the environment that has no effect.
+    pub fn of_setting(warning: &Warning) -> Finding {
+        Finding::advice("settings", warning.to_string(), "correct its name or value, or unset it")
+    }
+
     fn problem(what: &'static str, found: impl Into<String>, advice: impl Into<String>) -> Finding {
         Finding { what, verdict: Verdict::Problem, found: found.into(), advice: advice.into() }
     }
@@ -54,6 +59,7 @@ impl Finding {
 pub fn examine(node: &NodeInfo, settings: &Settings) -> Vec<Finding> {
     let limit = |resource| getrlimit(resource);
     vec![
+        levels(node),
         shared_memory(&node.kernel),
         ranks_death(&node.kernel),
         wakes(&node.kernel),
@@ -70,6 +76,18 @@ pub fn examine(node: &NodeInfo, settings: &Settings) -> Vec<Finding> {
         profile(node, settings),
         kept_plans(node, settings),
     ]
+}
+
+fn levels(node: &NodeInfo) -> Finding {
+    const WHAT: &str = "topology";
+    match node.hardware.reader {
+        "mask" => Finding::advice(
+            WHAT,
+            "/sys lists no CPU: CPUs are those of the affinity mask, and which of them share a cache is not known",
+            "mount /sys in the container, or describe the machine, such as LINEWEAVE_TOPOLOGY=\"pack:1 l3:1 core:8 pu:2\"",
+        ),
+        reader => Finding::good(WHAT, format!("read by {reader}")),
+    }
 }
 
 fn shared_memory(kernel: &Kernel) -> Finding {
@@ -291,6 +309,9 @@ fn stale() -> Finding {
 fn profile(node: &NodeInfo, settings: &Settings) -> Finding {
     const WHAT: &str = "profile";
     match Tuning::load(settings, &node.hardware, &node.fingerprint) {
+        Ok(Tuning { aside: Some(line), .. }) => {
+            Finding::problem(WHAT, line, "do as it says; until then plans are chosen without that file")
+        }
         Ok(Tuning { origin: origin @ Origin::Profile { .. }, choices: Some(_), .. }) => {
             Finding::good(WHAT, origin.to_string())
         }
@@ -310,7 +331,9 @@ fn profile(node: &NodeInfo, settings: &Settings) -> Finding {
             "run `lineweave tune`, which takes about a minute",
         ),
         Err(e) => {
-            Finding::problem(WHAT, e.to_string(), "run `lineweave tune` again, or unset LINEWEAVE_PROFILE")
+            let text = e.to_string();
+            let (found, advice) = text.rsplit_once("; ").unwrap_or((&text, "measure with `lineweave tune`"));
+            Finding::problem(WHAT, found, advice)
         }
     }
 }

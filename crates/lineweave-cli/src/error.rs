@@ -1,6 +1,8 @@
 //! Why a command could not do what was asked: what was expected, what was found, what to do.
 
+use crate::output::columns;
 use lineweave_core::collective::Collective;
+use lineweave_core::names::did_you_mean;
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -67,16 +69,16 @@ pub enum CliError {
     /// Things that do not work on this node.
     #[error("{problems} of the above {} not work", if *problems == 1 { "does" } else { "do" })]
     Unwell {
-        /// How many.
+        /// The number of slower cells.
         problems: usize,
     },
     /// A machine's name that nobody knows.
-    #[error("machine `{name}`: expected the path of a description or one of {known}")]
+    #[error("machine `{name}`{}: expected the path of a description or one of\n{}", did_you_mean(name, known.iter().map(String::as_str)), columns(known))]
     UnknownMachine {
         /// As given.
         name: String,
         /// Names of the shipped descriptions.
-        known: String,
+        known: Vec<String>,
     },
     /// The Python package could not be measured.
     #[error(transparent)]
@@ -89,6 +91,56 @@ pub enum CliError {
     NoMesh {
         /// Name of the machine.
         name: String,
+    },
+    /// No experiments of a paper on hardware.
+    #[error("no experiments of `{name}` for a machine at hand: expected one of {known}")]
+    NoStudy {
+        /// The value that was asked for.
+        name: String,
+        /// Keys.
+        known: String,
+    },
+    /// Points of another machine or paper.
+    #[error("{path} holds points of {found}, and this is {expected}: name another directory with -o, or remove it")]
+    OtherPoints {
+        /// The file.
+        path: PathBuf,
+        /// The paper and machine that the points are of.
+        found: String,
+        /// The paper and machine that were asked for.
+        expected: String,
+    },
+    /// Costs without a mesh.
+    #[error("{costs}: it tells nothing of links and ports, which a description with [mesh] does: --machine intel-scc")]
+    NoMeshCosts {
+        /// Where they come from.
+        costs: String,
+    },
+    /// More memory controllers than tiles.
+    #[error("--controllers {controllers}: expected at most one a tile, {most} on a mesh of {mesh}")]
+    TooManyControllers {
+        /// The value that was asked for.
+        controllers: u32,
+        /// The mesh.
+        mesh: String,
+        /// The number of tiles of the mesh.
+        most: u32,
+    },
+    /// Costs that are a model alone.
+    #[error("{costs}: expected a profile or a machine's description, whose values the published models take; name one with --profile or --machine")]
+    NoCells {
+        /// Where they come from.
+        costs: String,
+    },
+    /// No algorithm has a plan.
+    #[error("no algorithm of {collective} has a plan of {bytes} bytes among {ranks} ranks: `lineweave list {collective}` shows for what each is")]
+    NoRows {
+        /// The collective.
+        collective: Collective,
+        /// Ranks.
+        ranks: usize,
+        /// Length of the message.
+        bytes: usize,
     },
     /// A choice by costs of caches for a machine that has none in common.
     #[error("costs of cache lines decide here, and the cores of {name} share no cache: ask `lineweave lab simulate --machine {name} --collective {collective} --algorithm all`")]
@@ -115,9 +167,23 @@ pub enum CliError {
     /// A rank of a program that was launched failed: the command's status is its own.
     #[error(transparent)]
     Launched(lineweave::team::Failed),
+    /// A plan whose ops have no times.
+    #[error("{plan} has no times: a rank of it waits for ever; `lineweave draw` without --time shows where")]
+    NoTimes {
+        /// Its name.
+        plan: String,
+    },
     /// Pixels are no text.
     #[error("a png is not written to standard output; name its file by -o, or ask for --format svg")]
     NoFile,
+    /// A file whose ending is of no format, or of another than the one that is asked for.
+    #[error("{path}: {why}")]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// What does not fit, and what to do.
+        why: String,
+    },
     /// A picture that cannot be drawn.
     #[error("the picture cannot be drawn: {why}; ask for --format svg")]
     Picture {
@@ -125,7 +191,7 @@ pub enum CliError {
         why: String,
     },
     /// A paper that is not among those reproduced.
-    #[error("paper `{name}`: expected part of one of {known}")]
+    #[error("paper `{name}`{}: expected part of one of {known}", did_you_mean(name, [known.as_str()]))]
     UnknownPaper {
         /// As given.
         name: String,
@@ -219,6 +285,14 @@ pub enum CliError {
         /// What was found.
         found: String,
     },
+    /// More ranks than a team can have.
+    #[error("{ranks} ranks: a team has at most {most}; plans for larger meshes are made by `lineweave lab simulate`")]
+    TeamTooLarge {
+        /// Asked for.
+        ranks: usize,
+        /// Limit.
+        most: usize,
+    },
     /// A plan that cannot be made.
     #[error(transparent)]
     Plan(#[from] lineweave_core::plan::PlanError),
@@ -236,13 +310,34 @@ pub enum CliError {
     Peer(#[from] crate::bench::PeerError),
     /// A team that is kept for measuring.
     #[error(transparent)]
-    Crew(#[from] lineweave_tune::trial::CrewError),
+    TrialTeam(#[from] lineweave_tune::trial::TrialTeamError),
     /// This program cannot start itself as a rank.
     #[error("cannot find this program's own file to start ranks with: {0}; run it by its path")]
     OwnFile(io::Error),
     /// MPIs that cannot be measured.
     #[error("{0}; name the MPIs' directories, which have bin/mpirun, with --mpi")]
     Mpi(String),
+    /// Somebody's MPI.
+    #[error(transparent)]
+    Host(#[from] crate::mpi::HostError),
+    /// Rules that are there already, and other ones.
+    #[error(
+        "{path}: it is there and differs as shown, and was kept; --force replaces it, and -o names another"
+    )]
+    Kept {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Rules that are worse than none.
+    #[error("{path}: {slower} of {cells} cells slower than by default by more than 3 %")]
+    Slower {
+        /// The file.
+        path: PathBuf,
+        /// The number of slower cells.
+        slower: usize,
+        /// The number of all cells.
+        cells: usize,
+    },
     /// Programs that cannot be installed.
     #[error("what the programs need could not be installed: {0}")]
     Apps(String),
@@ -260,6 +355,17 @@ pub enum CliError {
     /// No cost over several nodes.
     #[error(transparent)]
     Nodes(#[from] lineweave_lab::nodes::NoNodes),
+    /// A program that is nowhere.
+    #[error("{program}: {}{hint}", if program.contains('/') { "no such file" } else { "no such program on the PATH" })]
+    NoProgram {
+        /// As given.
+        program: String,
+        /// What is there instead.
+        hint: String,
+    },
+    /// A library of lineweave's own that is not installed.
+    #[error("{0}")]
+    NoLibrary(String),
     /// A program that was to be run.
     #[error("`{program}` cannot be started: {reason}")]
     Program {
@@ -268,13 +374,19 @@ pub enum CliError {
         /// The system's message.
         reason: io::Error,
     },
+    /// What LINEWEAVE_PROFILE names, before a job.
+    #[error("{0}; LINEWEAVE_PROFILE_OPTIONAL=1 runs the program without it")]
+    RefusedProfile(lineweave::Error),
     /// The runtime.
     #[error(transparent)]
     Runtime(#[from] lineweave::Error),
 }
 
 impl CliError {
-    /// Whether the reader of standard output went away.
+    /// The status of a job that was refused before it began.
+    pub const REFUSED: u8 = 2;
+
+    /// Returns whether the reader of standard output went away.
     pub fn is_broken_pipe(&self) -> bool {
         matches!(self, CliError::Output(e) if e.kind() == io::ErrorKind::BrokenPipe)
     }
@@ -283,6 +395,11 @@ impl CliError {
     pub fn status(&self) -> u8 {
         match self {
             CliError::Launched(failed) => failed.code(),
+            CliError::RefusedProfile(_) => CliError::REFUSED,
+            // As shells have it.
+            CliError::NoProgram { .. } => 127,
+            CliError::Program { reason, .. } if reason.kind() == io::ErrorKind::NotFound => 127,
+            CliError::Program { .. } => 126,
             // It could not do what was asked, or refuted what was claimed.
             _ => 1,
         }

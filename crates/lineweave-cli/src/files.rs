@@ -1,9 +1,11 @@
 //! Files that programs rely on: replaced as a whole or not at all.
 
 use crate::error::CliError;
+use lineweave::cache;
 use lineweave_core::profile::Profile;
-use std::fs::{self, File};
+use std::fs::{self, Permissions};
 use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// Writes a file so that whoever reads it sees the old text or the new one, also when this process is killed.
@@ -20,28 +22,23 @@ pub fn replace(path: &Path, text: &str, option: &'static str) -> Result<(), CliE
 /// # Errors
 /// [`CliError::Write`]; then the old file is as it was.
 pub fn replace_bytes(path: &Path, content: &[u8], option: &'static str) -> Result<(), CliError> {
+    let kept = cache::directory().is_some_and(|cache| path.starts_with(cache));
     let written = match fs::metadata(path) {
-        // Pipes and devices take it themselves.
-        Ok(there) if !there.is_file() => fs::write(path, content),
-        _ => rename_over(path, content),
+        // Pipes and devices that somebody names take it themselves. In the cache they are in the way.
+        Ok(there) if !there.is_file() && !kept => fs::write(path, content),
+        _ => rename_over(path, content, if kept { 0o644 } else { 0o666 }),
     };
     written.map_err(|reason| CliError::Write { path: path.to_owned(), option, reason })
 }
 
-fn rename_over(path: &Path, content: &[u8]) -> io::Result<()> {
-    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-    let mut beside = std::ffi::OsString::from(".");
-    beside.push(name);
-    beside.push(format!(".{}.tmp", std::process::id()));
-    let beside = path.with_file_name(beside);
-    let written = File::create(&beside)
-        .and_then(|mut file| file.write_all(content).and_then(|()| file.sync_all()))
-        .and_then(|()| fs::rename(&beside, path));
-    if written.is_err() {
-        // What is left of it serves nobody; that it cannot be removed changes nothing.
-        let _ = fs::remove_file(&beside);
-    }
-    written
+/// Writes a file beside the target, of a name that nobody can guess or has taken, and renames it. What of `mode` the umask takes is lost.
+fn rename_over(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
+    let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut beside = tempfile::Builder::new().permissions(Permissions::from_mode(mode)).tempfile_in(above)?;
+    beside.write_all(content)?;
+    beside.as_file().sync_all()?;
+    beside.persist(path)?;
+    Ok(())
 }
 
 /// Makes the directories above a file of the cache, which nobody typed.
@@ -78,10 +75,10 @@ pub fn directory(name: &str) -> Result<PathBuf, String> {
     }
 }
 
-/// Whether the file holds a profile of the same machine that knows clearly more than this one: more cells, or
+/// Returns whether the file holds a profile of the same machine that knows clearly more than this one: more cells, or
 /// half as many samples again.
 pub fn fuller(path: &Path, profile: &Profile) -> bool {
-    let Ok(text) = lineweave::sysfile::text(path) else { return false };
+    let Ok(text) = cache::text_of_either(path) else { return false };
     let Ok(there) = Profile::from_toml(&text) else { return false };
     let samples = |p: &Profile| p.cells.iter().map(|c| c.stats.samples).sum::<usize>();
     there.matches(&profile.machine).is_ok()
@@ -107,6 +104,18 @@ mod tests {
         replace(&path, "new", "-o").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "new");
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+        // What is planted beside it is left alone, and what it was a link to as well.
+        let other = path.with_file_name("other");
+        fs::write(&other, "other").unwrap();
+        let planted = path.with_file_name(format!(".profile.toml.{}.tmp", std::process::id()));
+        for link in [&planted, &path] {
+            let _ = fs::remove_file(link);
+            std::os::unix::fs::symlink(&other, link).unwrap();
+        }
+        replace(&path, "newer", "-o").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "newer");
+        assert_eq!(fs::read_to_string(&other).unwrap(), "other");
+        assert!(fs::symlink_metadata(&planted).unwrap().is_symlink());
         // A directory is in the way.
         let error = replace(path.parent().unwrap(), "new", "-o").unwrap_err().to_string();
         assert!(error.contains("name another with -o"), "{error}");

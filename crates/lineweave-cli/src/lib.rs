@@ -1,15 +1,20 @@
 //! The parts of the `lineweave` command: arguments, files and standard output, and what it says of the machine.
 
 pub mod bench;
+pub mod calls;
 pub mod error;
 pub mod node;
 pub mod doctor;
 pub mod size;
 pub mod threads;
 pub mod files;
+pub mod room;
 pub mod link;
+pub mod fold;
+pub mod interrupt;
 pub mod output;
 pub mod machines;
+pub mod mpi;
 pub mod session;
 pub mod question;
 pub mod commands;
@@ -20,6 +25,7 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use commands::lab::Experiment;
 use commands::Command;
+use console::style;
 use session::{Globals, Session};
 use std::ffi::OsString;
 use std::io::Write;
@@ -82,6 +88,10 @@ pub fn run(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(error) => return usage(&error),
     };
     let mut session = Session::new(cli.globals);
+    // A program that `run` becomes shows its own; a rank is timed.
+    if !matches!(cli.command, Command::Run(_) | Command::RankJob(_)) {
+        session.out.show_work();
+    }
     let done = cli.command.run(&mut session).and_then(|()| session.finish());
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -100,8 +110,15 @@ pub fn run(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
 fn usage(error: &clap::Error) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            let _ = write!(std::io::stdout(), "{}", error.render());
-            ExitCode::SUCCESS
+            let text = error.render().to_string();
+            let mut out = std::io::stdout();
+            match out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(CliError::Output) {
+                Err(error) if !error.is_broken_pipe() => {
+                    complain(&error.to_string());
+                    ExitCode::from(error.status())
+                }
+                _ => ExitCode::SUCCESS,
+            }
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             complain(&format!("expected a command, found none\n\n{}", error.render()));
@@ -117,7 +134,7 @@ fn usage(error: &clap::Error) -> ExitCode {
 
 /// Says what is wrong on standard error, where anybody listens.
 fn complain(message: &str) {
-    let _ = writeln!(std::io::stderr(), "lineweave: {message}");
+    let _ = writeln!(std::io::stderr(), "{} {message}", style("lineweave:").for_stderr().red());
 }
 
 #[cfg(test)]

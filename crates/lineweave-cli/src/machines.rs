@@ -31,12 +31,17 @@ pub fn load(name: &str) -> Result<Machine, CliError> {
         }
         _ if is_path => path.to_owned(),
         _ => {
-            let mut known: Vec<String> = machine::shipped().iter().map(|m| m.name.clone()).collect();
-            known.extend(beside()?.into_iter().map(|(_, m)| m.name));
-            return Err(CliError::UnknownMachine { name: name.to_owned(), known: known.join(", ") });
+            return Err(CliError::UnknownMachine { name: name.to_owned(), known: names() });
         }
     };
     with_matrix(&path, described(&path)?)
+}
+
+/// The names of all descriptions that come with lineweave.
+pub fn names() -> Vec<String> {
+    let mut names: Vec<String> = machine::shipped().iter().map(|m| m.name.clone()).collect();
+    names.extend(beside().unwrap_or_default().into_iter().map(|(_, m)| m.name));
+    names
 }
 
 /// The descriptions with matrices that lie beside this program, by name, their matrices not read yet.

@@ -1,9 +1,11 @@
-//! Standard output: text for people, or JSON Lines for programs (documented in `docs/json.md`), and progress
+//! Standard output: text for people, or JSON Lines for programs (documented in `docs/reference/json.md`), and progress
 //! on standard error where that is a terminal.
 
 use crate::error::CliError;
-use comfy_table::{presets, CellAlignment, Table};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use crate::fold::fold;
+use comfy_table::{presets, CellAlignment, ContentArrangement, Table};
+use console::style;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, WeakProgressBar};
 use lineweave_core::plan::MAX_OPS;
 use lineweave_core::select::Question;
 use serde::Serialize;
@@ -13,6 +15,13 @@ use std::time::Duration;
 
 /// How long a plan may take before a word is said.
 const SLOW: Duration = Duration::from_secs(3);
+
+/// How long a command may take before it is shown that it works, and how far apart lines about it are where nothing can be redrawn.
+const FIRST: Duration = Duration::from_secs(1);
+const BETWEEN_LINES: Duration = Duration::from_secs(10);
+
+/// Columns below which nothing is made to fit.
+const NARROWEST: usize = 60;
 
 /// Version of the JSON objects.
 pub const SCHEMA: u32 = 1;
@@ -32,15 +41,34 @@ pub struct Output {
     json: bool,
     quiet: bool,
     to: BufWriter<Stdout>,
+    /// What shows that the command works, until it has a bar of its own.
+    works: ProgressBar,
 }
 
 impl Output {
     /// To standard output, as JSON Lines or as text; `quiet` leaves out progress and warnings.
     pub fn new(json: bool, quiet: bool) -> Output {
-        Output { json, quiet, to: BufWriter::new(io::stdout()) }
+        let works = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+        Output { json, quiet, to: BufWriter::new(io::stdout()), works }
     }
 
-    /// Whether programs read it.
+    /// From a second on, shows that the command works.
+    pub fn show_work(&mut self) {
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+        self.works = self.shown(bar, "{spinner} {elapsed}");
+        if self.redraws() {
+            let works = self.works.downgrade();
+            in_background(move || {
+                std::thread::park_timeout(FIRST);
+                if let Some(works) = works.upgrade().filter(|works| !works.is_finished()) {
+                    works.set_draw_target(ProgressDrawTarget::stderr_with_hz(8));
+                    works.enable_steady_tick(Duration::from_millis(125));
+                }
+            });
+        }
+    }
+
+    /// Returns whether programs read it.
     pub fn is_json(&self) -> bool {
         self.json
     }
@@ -50,15 +78,19 @@ impl Output {
     /// # Errors
     /// [`CliError::Output`].
     pub fn text(&mut self, text: &str) -> Result<(), CliError> {
-        self.to.write_all(text.as_bytes()).map_err(CliError::Output)
+        let Output { to, works, .. } = self;
+        works.suspend(|| to.write_all(text.as_bytes())).map_err(CliError::Output)
     }
 
-    /// A line of text.
+    /// A line of text, folded where the terminal is narrower.
     ///
     /// # Errors
     /// [`CliError::Output`].
     pub fn line(&mut self, line: &str) -> Result<(), CliError> {
-        self.text(line)?;
+        match width() {
+            Some(width) => self.text(&fold(line, width))?,
+            None => self.text(line)?,
+        }
         self.text("\n")
     }
 
@@ -80,7 +112,8 @@ impl Output {
     /// [`CliError::Output`].
     pub fn table(&mut self, table: &Table) -> Result<(), CliError> {
         for line in table.lines() {
-            self.line(line.trim_end())?;
+            self.text(line.trim_end())?;
+            self.text("\n")?;
         }
         Ok(())
     }
@@ -90,13 +123,20 @@ impl Output {
     /// # Errors
     /// [`CliError::Output`].
     pub fn flush(&mut self) -> Result<(), CliError> {
-        self.to.flush().map_err(CliError::Output)
+        let Output { to, works, .. } = self;
+        works.suspend(|| to.flush()).map_err(CliError::Output)
     }
 
     /// A remark on standard error.
     pub fn warn(&self, message: &str) {
         if !self.quiet {
-            let _ = writeln!(io::stderr(), "lineweave: warning: {message}");
+            self.works.suspend(|| {
+                let _ = writeln!(
+                    io::stderr(),
+                    "{} {message}",
+                    style("lineweave: warning:").for_stderr().yellow()
+                );
+            });
         }
     }
 
@@ -123,24 +163,66 @@ impl Output {
         })
     }
 
-    /// A bar of `steps` steps on standard error; it shows nothing where that is no terminal.
+    /// A bar of `steps` steps on standard error; where that is no terminal, a line now and then.
     pub fn progress(&self, steps: u64) -> ProgressBar {
-        let target = match !self.quiet && io::stderr().is_terminal() {
+        self.works.finish_and_clear();
+        self.works.set_draw_target(ProgressDrawTarget::hidden());
+        let target = match self.redraws() {
             true => ProgressDrawTarget::stderr_with_hz(8),
             false => ProgressDrawTarget::hidden(),
         };
         let bar = ProgressBar::with_draw_target(Some(steps), target);
-        match ProgressStyle::with_template("{bar:30} {percent:>3} %  {elapsed}  {msg}") {
+        self.shown(bar, "{bar:30} {percent:>3} %  {elapsed}  {wide_msg}")
+    }
+
+    /// Returns whether what is shown can be drawn anew in its place.
+    fn redraws(&self) -> bool {
+        let terminal =
+            io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
+        terminal && !self.quiet
+    }
+
+    /// A bar as it is drawn, or said in lines.
+    fn shown(&self, bar: ProgressBar, template: &str) -> ProgressBar {
+        if !self.redraws() && !self.quiet {
+            let shown = bar.downgrade();
+            in_background(move || lines(&shown));
+        }
+        match ProgressStyle::with_template(template) {
             Ok(style) => bar.with_style(style),
             Err(_) => bar,
         }
     }
 }
 
+/// Says how far it is, as long as it goes on.
+fn lines(bar: &WeakProgressBar) {
+    loop {
+        std::thread::park_timeout(BETWEEN_LINES);
+        let Some(bar) = bar.upgrade().filter(|bar| !bar.is_finished()) else { return };
+        let far = bar.length().map(|steps| format!("{} %, ", bar.position() * 100 / steps.max(1)));
+        let (seconds, message) = (bar.elapsed().as_secs(), bar.message());
+        let _ = writeln!(
+            io::stderr(),
+            "lineweave: at work: {}{seconds} s{}{message}",
+            far.unwrap_or_default(),
+            if message.is_empty() { "" } else { "  " }
+        );
+    }
+}
+
+/// Starts a thread that ends with the program. Where it cannot be started nothing is shown.
+fn in_background(work: impl FnOnce() + Send + 'static) {
+    let _ = std::thread::Builder::new().spawn(work);
+}
+
 /// A table with this heading; the columns named in `numbers` are aligned to the right.
 pub fn table(heading: &[&str], numbers: &[usize]) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
+    if let Some(width) = width() {
+        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width as u16);
+    }
     table.set_header(heading.iter().map(|h| h.to_uppercase()));
     for (i, column) in table.column_iter_mut().enumerate() {
         column.set_padding((0, 2));
@@ -149,4 +231,22 @@ pub fn table(heading: &[&str], numbers: &[usize]) -> Table {
         }
     }
     table
+}
+
+/// The width of what standard output is shown on; nothing where that is no terminal.
+pub fn width() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+    // 0 where a terminal does not know.
+    (size.ws_col > 0).then(|| usize::from(size.ws_col).max(NARROWEST))
+}
+
+/// Names in as many columns as the terminal is wide, or 80 characters.
+pub fn columns(names: &[String]) -> String {
+    let longest = names.iter().map(|name| name.len()).max().unwrap_or_default() + 2;
+    let across = ((width().unwrap_or(80) - 2) / longest).max(1);
+    let line = |row: &[String]| {
+        let row: String = row.iter().map(|name| format!("{name:longest$}")).collect();
+        format!("  {}", row.trim_end())
+    };
+    names.chunks(across).map(line).collect::<Vec<_>>().join("\n")
 }

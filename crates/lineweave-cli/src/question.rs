@@ -1,17 +1,31 @@
 //! What a plan is wanted for, as arguments say it: shared by the commands that make or choose one.
 
 use crate::error::CliError;
+use crate::machines;
 use crate::session::{Costs, Session};
 use crate::size::Size;
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::Args;
+use lineweave::segment::MAX_RANKS;
 use lineweave::ElementType;
 use lineweave_core::algorithm::{self, spec::Spec};
 use lineweave_core::collective::{Association, Collective};
-use lineweave_core::plan::{Plan, PlanError, Uneven};
+use lineweave_core::plan::{Plan, Uneven};
 use lineweave_core::select::Question;
-use lineweave_core::topology::{Shape, Topology};
+use lineweave_core::topology::{Placement, Shape, Topology};
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
+
+/// The placement of ranks on hardware threads.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct Place {
+    /// Where cores have several hardware threads: thread fills core after core, as a team that runs is bound; core gives each rank a
+    /// core as long as there are any
+    #[arg(long, value_name = "core|thread", default_value_t = Placement::Thread)]
+    pub place: Placement,
+}
 
 /// Ranks, root, elements and reach.
 #[derive(Args, Clone, Debug, Default)]
@@ -32,6 +46,54 @@ pub struct Where {
     /// Lengths of blocks that differ: one for each rank, for alltoall one for each pair of ranks, giver by giver
     #[arg(long, value_name = "SIZE,..", value_delimiter = ',', conflicts_with = "bytes")]
     pub counts: Vec<Size>,
+    /// Placement.
+    #[command(flatten)]
+    pub on: Place,
+}
+
+/// Reads a collective.
+pub fn collective() -> impl TypedValueParser<Value = Collective> {
+    let parser = StringValueParser::new().try_map(|name| name.parse::<Collective>());
+    Known { parser, names: || Collective::ALL.map(|collective| collective.to_string()).to_vec() }
+}
+
+/// Takes an algorithm, as it is written.
+pub fn algorithm() -> impl TypedValueParser<Value = String> {
+    let names = || {
+        let names: BTreeSet<&str> = algorithm::all().map(|algorithm| algorithm.name).collect();
+        names.into_iter().map(str::to_owned).collect()
+    };
+    Known { parser: StringValueParser::new(), names }
+}
+
+/// Takes a machine's name, or a file.
+pub fn machine() -> impl TypedValueParser<Value = String> {
+    Known { parser: StringValueParser::new(), names: machines::names }
+}
+
+/// A parser of something that has names, which shells complete.
+#[derive(Clone)]
+struct Known<P> {
+    parser: P,
+    names: fn() -> Vec<String>,
+}
+
+impl<P: TypedValueParser> TypedValueParser for Known<P> {
+    type Value = P::Value;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<P::Value, clap::Error> {
+        self.parser.parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        // A shell's script, or an error, is all that this process makes of them.
+        Some(Box::new((self.names)().into_iter().map(|name| PossibleValue::new(&*name.leak()))))
+    }
 }
 
 /// One parameter of an algorithm: `k=4`.
@@ -77,7 +139,7 @@ impl Where {
     /// The question about this many bytes on this topology. Warns of what has no effect on the collective.
     ///
     /// # Errors
-    /// [`CliError::Plan`] for more ranks than a plan takes.
+    /// [`CliError::TeamTooLarge`].
     pub fn question(
         &self,
         session: &Session,
@@ -104,12 +166,12 @@ impl Where {
         let divides = |grain: &usize| bytes % grain == 0 && counts.iter().all(|n| n % grain == 0);
         let natural = || [8, 4, 2].into_iter().find(divides).unwrap_or(1);
         let ranks = self.ranks.unwrap_or_else(|| topology.cpus.len().max(1));
-        if ranks > algorithm::MAX_RANKS {
-            return Err(PlanError::TooManyRanks { ranks, most: algorithm::MAX_RANKS }.into());
+        if ranks > MAX_RANKS {
+            return Err(CliError::TeamTooLarge { ranks, most: MAX_RANKS });
         }
         Ok(Question {
             collective,
-            shape: Shape::place(ranks, topology),
+            shape: Shape::place(ranks, &topology.clone().placed(self.on.place)),
             root: if collective.rooted() { self.root.unwrap_or(0) } else { 0 },
             bytes,
             uneven: match (counts.is_empty(), collective) {
@@ -155,11 +217,12 @@ impl Wanted {
         collective: Collective,
         algorithm: Option<&str>,
     ) -> Result<Plan, CliError> {
-        let bytes = self.bytes(collective)?;
         let settings = session.settings_warned()?;
         if let Some(written) = algorithm {
+            // A name that nobody knows is said before a length that is missing.
             let given = given(collective, written, &self.params)?;
             let algorithm = algorithm::find_to_look_at(collective, &given.name)?;
+            let bytes = self.bytes(collective)?;
             let topology = session.topology()?;
             let question = self.place.question(session, collective, bytes, &topology, settings.box_bytes)?;
             let window = given.window.map_or(question.bytes, |window| window.min(question.bytes));
@@ -167,6 +230,7 @@ impl Wanted {
             return Ok(session.out.while_slow(&question, make)?);
         }
         let Costs { tuning, topology, .. } = session.costs()?;
+        let bytes = self.bytes(collective)?;
         let question = self.place.question(session, collective, bytes, &topology, settings.box_bytes)?;
         let choose = || tuning.choose(&question, team(question.direct));
         let chosen = session.out.while_slow(&question, choose)?;

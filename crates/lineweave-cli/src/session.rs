@@ -5,13 +5,16 @@ use crate::machines;
 pub use crate::machines::load as load_machine;
 use crate::node::NodeInfo;
 use crate::output::Output;
+use crate::question::machine;
 use clap::Args;
+use lineweave::cache;
 use lineweave::settings::{Settings, Warning};
 use lineweave::topology::{Hardware, Source};
 use lineweave::tuning::{self, Origin, Tuning};
 use lineweave_core::machine::Machine;
 use lineweave_core::model::{fit, Model};
 use lineweave_core::profile::{Fingerprint, Profile};
+use lineweave_core::select::Choices;
 use lineweave_core::topology::Topology;
 use lineweave_tune::measure::of_another_state;
 use std::path::{Path, PathBuf};
@@ -20,7 +23,7 @@ use std::path::{Path, PathBuf};
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Global options")]
 pub struct Globals {
-    /// Print JSON Lines: one object a line with "schema" and "kind" (docs/json.md)
+    /// Print JSON Lines: one object a line with "schema" and "kind" (docs/reference/json.md)
     #[arg(long, global = true)]
     pub json: bool,
     /// Use this topology instead of the machine's: a string such as "pack:2 numa:4 l3:2 core:8", an hwloc XML file,
@@ -28,7 +31,7 @@ pub struct Globals {
     #[arg(long, global = true, value_name = "STRING|FILE.xml|NAME")]
     pub topology: Option<String>,
     /// Use the costs of a described machine: its name (`lineweave list --machines`) or a file
-    #[arg(long, global = true, value_name = "NAME|FILE", conflicts_with = "profile")]
+    #[arg(long, global = true, value_name = "NAME|FILE", conflicts_with = "profile", value_parser = machine(), hide_possible_values = true)]
     pub machine: Option<String>,
     /// Use the costs of this profile
     #[arg(long, global = true, value_name = "FILE")]
@@ -139,12 +142,23 @@ impl Session {
         Ok(Settings { topology: Source::Machine, ..settings })
     }
 
+    /// Takes a profile that `--machine` names for one of `--profile`.
+    fn profile_as_machine(&mut self) {
+        let file = self.globals.machine.as_deref().map(Path::new).filter(|file| file.is_file());
+        let is_profile =
+            |file: &&Path| lineweave::sysfile::text(file).is_ok_and(|text| Profile::from_toml(&text).is_ok());
+        if let Some(file) = file.filter(is_profile).map(Path::to_owned) {
+            (self.globals.machine, self.globals.profile) = (None, Some(file));
+        }
+    }
+
     /// By what is chosen: `--machine`, else `--profile`, else what this machine's programs use. Ranks are
     /// placed on `--topology`, else on the machine that the costs belong to.
     ///
     /// # Errors
     /// A [`CliError`] when a file cannot be read or is not what it should be.
     pub fn costs(&mut self) -> Result<Costs, CliError> {
+        self.profile_as_machine();
         let (settings, _) = self.settings()?;
         if settings.profile.is_some() && (self.globals.machine.is_some() || self.globals.profile.is_some()) {
             self.out.warn("LINEWEAVE_PROFILE has no effect: the command line says otherwise");
@@ -189,12 +203,15 @@ impl Session {
                 }
                 Origin::Costs { .. } | Origin::Machine { .. } => of.to_string(),
             };
-            let tuning = Tuning::of_model(model, of);
+            let choices = choices_beside(&file, &model.machine)?;
+            let mut tuning = Tuning::of_model(model, of);
+            tuning.choices = choices;
             return Ok(Costs { notes: mixed(&tuning), tuning, origin, topology, machine: None });
         }
         let here = Settings { topology: Source::Machine, ..settings };
         let node = NodeInfo::gather(&here, &[])?;
         let tuning = Tuning::load(&here, &node.hardware, &node.fingerprint)?;
+        tuning.aside.iter().for_each(|line| self.out.warn(line));
         let origin = tuning.origin.to_string();
         let topology = given.unwrap_or_else(|| node.placement());
         Ok(Costs { notes: mixed(&tuning), tuning, origin, topology, machine: None })
@@ -254,7 +271,7 @@ pub fn tuning_of(machine: &Machine) -> Tuning {
 /// # Errors
 /// [`CliError`] with line and reason.
 pub fn load_adopted(file: &Path) -> Result<Option<Model>, CliError> {
-    let text = lineweave::sysfile::text(file).map_err(|e| CliError::read(file, PROFILE_FILE, e))?;
+    let text = cache::text_of_either(file).map_err(|e| CliError::read(file, PROFILE_FILE, e))?;
     Ok(tuning::parse_costs(file, &text)?)
 }
 
@@ -263,11 +280,27 @@ pub fn load_adopted(file: &Path) -> Result<Option<Model>, CliError> {
 /// # Errors
 /// [`CliError`] with line and reason.
 pub fn load_profile(file: &Path) -> Result<(Profile, Model), CliError> {
-    let text = lineweave::sysfile::text(file).map_err(|e| CliError::read(file, PROFILE_FILE, e))?;
+    let text = cache::text_of_either(file).map_err(|e| CliError::read(file, PROFILE_FILE, e))?;
     let profile = Profile::from_toml(&text).map_err(|e| CliError::malformed(file, PROFILE_FILE, e))?;
     let model = fit(&profile).map_err(|e| CliError::malformed(file, PROFILE_FILE, e))?;
     Ok((profile, model))
 }
+
+/// Returns the choices beside a profile, where they are of the same machine: programs that use the profile use them.
+///
+/// # Errors
+/// [`CliError`] with line and reason.
+pub fn choices_beside(profile: &Path, machine: &Fingerprint) -> Result<Option<Choices>, CliError> {
+    const WHAT: &str = "table of choices";
+    let file = profile.with_file_name(tuning::CHOICES_FILE);
+    if !file.exists() {
+        return Ok(None);
+    }
+    let text = lineweave::sysfile::text(&file).map_err(|e| CliError::read(&file, WHAT, e))?;
+    let choices = Choices::from_toml(&text).map_err(|e| CliError::malformed(&file, WHAT, e))?;
+    Ok(Some(choices).filter(|c| c.machine == machine.id()))
+}
+
 /// What of a profile could be measured only while the machine was another one than for the rest.
 pub fn mixed(tuning: &Tuning) -> Vec<String> {
     let told = tuning.model.unidentified.iter().filter(|u| of_another_state(u));

@@ -1,4 +1,4 @@
-//! What homes are worth on the dual EPYCs whose owners measured them: the table of docs/machines.md.
+//! What homes are worth on the dual EPYCs whose owners measured them: the table of docs/explanation/homes.md.
 //!
 //! ```sh
 //! cargo test --locked -p lineweave-cli --test homes -- --nocapture

@@ -17,7 +17,7 @@
 mod common;
 
 use lineweave::settings::Settings;
-use lineweave::team::{self, Charter, Team};
+use lineweave::team::{self, Team, TeamConfig};
 use lineweave::topology::{Hardware, Source};
 use lineweave::{Communicator, Error, Operator};
 use lineweave_cli::session::load_machine;
@@ -59,11 +59,11 @@ fn main() {
     let mut missed = Vec::new();
     for name in machines {
         let told = Told::of(name);
-        let charter = told.charter();
-        let ranks = charter.ranks();
-        threads(&charter);
+        let config = told.config();
+        let ranks = config.ranks();
+        threads(&config);
         println!("test {ranks} ranks of {name} as threads ... ok");
-        missed.extend(processes(&charter, &told));
+        missed.extend(processes(&config, &told));
         println!("test {ranks} ranks of {name} as processes ... ok");
     }
     assert!(missed.is_empty() || !all, "what is asked for was missed: {}", missed.join("; "));
@@ -93,7 +93,7 @@ impl Told {
     }
 
     /// A rank for each CPU.
-    fn charter(&self) -> Charter {
+    fn config(&self) -> TeamConfig {
         let settings = Settings {
             topology: Source::parse(&self.topology),
             profile: Some(self.costs.clone()),
@@ -101,11 +101,11 @@ impl Told {
             ..Settings::default()
         };
         let ranks = Hardware::load(&settings.topology).expect("a topology").topology.cpus.len();
-        let charter = Charter::new(ranks, &settings).expect("a charter");
-        let trees = charter.tuning.choices.as_ref().map_or(0, |choices| choices.choices.len());
+        let config = TeamConfig::new(ranks, &settings).expect("a configuration");
+        let trees = config.tuning.choices.as_ref().map_or(0, |choices| choices.choices.len());
         println!("{trees} choices are trees of the matrix");
-        assert!(trees > 0 && !charter.bind);
-        charter
+        assert!(trees > 0 && !config.bind);
+        config
     }
 
     /// What a command says of this machine, and of the team that runs.
@@ -150,9 +150,9 @@ fn calls(comm: &mut Communicator) -> common::Outcome {
     Ok(cases + common::blocks::scans(comm, &[1])?)
 }
 
-fn threads(charter: &Charter) {
-    let (ranks, start) = (charter.ranks(), Instant::now());
-    let outcomes = Team::with(charter.clone()).expect("memory").threads(|mut comm| {
+fn threads(config: &TeamConfig) {
+    let (ranks, start) = (config.ranks(), Instant::now());
+    let outcomes = Team::with(config.clone()).expect("memory").threads(|mut comm| {
         comm.barrier()?;
         let met = start.elapsed();
         Ok((met, calls(&mut comm)))
@@ -253,9 +253,9 @@ impl Drop for Ranks {
 }
 
 /// Returns what is asked for and was missed.
-fn processes(charter: &Charter, told: &Told) -> Vec<String> {
-    let ranks = charter.ranks();
-    let team = Team::with(charter.clone()).expect("memory");
+fn processes(config: &TeamConfig, told: &Told) -> Vec<String> {
+    let ranks = config.ranks();
+    let team = Team::with(config.clone()).expect("memory");
     let program = std::env::current_exe().expect("this program");
     let started = now().as_secs_f64().to_string();
     let command = |_| {
@@ -303,12 +303,12 @@ fn processes(charter: &Charter, told: &Told) -> Vec<String> {
         seen.lines().next().unwrap_or_default()
     );
     let found = told.said("doctor");
-    let name = &charter.tuning.model.machine.cpu;
-    for part in
-        [format!("profile: costs of {name}"), "running, and memory ends with the last process".to_owned()]
-    {
-        assert!(found.contains(&part), "`{part}` is not in what doctor says: {found}");
-    }
+    let name = &config.tuning.model.machine.cpu;
+    // Other runs on this machine may lose ranks of theirs, which comes first.
+    let teams = ["running, and memory ends with the last process", "PROBLEM  teams left behind"];
+    assert!(teams.iter().any(|part| found.contains(part)), "doctor says nothing of teams: {found}");
+    let part = format!("profile: costs of {name}");
+    assert!(found.contains(&part), "`{part}` is not in what doctor says: {found}");
     let victim = ranks / 2;
     let killed = now().as_secs_f64();
     children.0[victim].kill().expect("a rank can be killed");

@@ -2,6 +2,7 @@
 
 use super::subject::Subject;
 use lineweave_core::collective::Collective;
+use lineweave_core::names::did_you_mean;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -134,7 +135,7 @@ pub enum DefinitionError {
         reason: String,
     },
     /// No definition of that name ships.
-    #[error("no benchmark is called `{name}`: expected one of {known}, or the path of a .toml file")]
+    #[error("no benchmark is called `{name}`{}: expected one of {known}, or the path of a .toml file", did_you_mean(name, [known.as_str()]))]
     Unknown {
         /// The name asked for.
         name: String,

@@ -1,4 +1,4 @@
-//! Self-consistent performance guidelines (MEASURING.md, rule 13; Traeff, Gropp and Thakur, IEEE TPDS 2010): where
+//! Self-consistent performance guidelines (docs/explanation/measuring.md, rule 13; Traeff, Gropp and Thakur, IEEE TPDS 2010): where
 //! one is violated, a better plan was at hand.
 
 use super::definition::Team;
@@ -30,7 +30,7 @@ pub fn moved(rows: &[Row]) -> Option<(f64, f64)> {
     (high > MOVED * low).then_some((low, high))
 }
 
-/// Whether two of lineweave's rows were measured with CPUs at the same places, as far as that is known.
+/// Returns whether two of lineweave's rows were measured with CPUs at the same places, as far as that is known.
 fn alike(a: &Row, b: &Row, rows: &[Row]) -> bool {
     let gauge = |of: &Row| {
         let beside = |r: &&Row| {

@@ -4,6 +4,7 @@ pub mod apps;
 pub mod definition;
 pub mod field;
 pub mod guidelines;
+pub mod installed;
 pub mod mpi;
 pub mod peers;
 pub mod python;

@@ -1,42 +1,19 @@
 //! Collectives of the MPIs found here, with lineweave before them and without: the program `bench/mpi/collectives.c`.
 //!
-//! The program needs no MPI's headers, so one compiler builds it for all, Intel's runtime included. Launches alternate between
-//! all subjects; a launch's figure is the median of its batches, and ratios are taken between launches of one round, so that
+//! Launches alternate between all subjects; a launch's figure is the median of its batches, and ratios are taken between launches of one round, so that
 //! what slows the machine for a while slows both.
 
+use super::installed::Mpi;
 use super::peers::stats;
+use crate::mpi::{lines, Line};
 use lineweave_core::profile::Stats;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 const PROGRAM: &str = include_str!("../../bench/mpi/collectives.c");
-const INTERFACES: [(&str, &str, &str, &str); 2] = [
-    ("openmpi", "LWM_OPENMPI", "libmpi.so.40", include_str!("../../abi/openmpi.h")),
-    ("mpich", "LWM_MPICH", "libmpi.so.12", include_str!("../../abi/mpich.h")),
-];
-/// Where libraries lie below a prefix.
-const LIBRARIES: [&str; 4] = ["lib", "lib64", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu"];
-/// The longest a launch may last before it is given up, in seconds: by `timeout`, which the launchers' children heed.
-pub const PATIENCE: &str = "300";
-
 /// What buffers calls have: `bench/mpi/collectives.c`.
 pub const BUFFERS: [&str; 3] = ["reuse", "fresh", "worked"];
-
-/// An installed MPI.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Mpi {
-    /// The prefix's last part, such as `openmpi`.
-    pub name: String,
-    prefix: PathBuf,
-    library: PathBuf,
-    /// Which of [`INTERFACES`] it has, and the macro that chooses it.
-    abi: &'static str,
-    define: &'static str,
-    /// Spins without yielding, unless told to.
-    spins: bool,
-}
 
 /// What is measured once.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
@@ -71,7 +48,7 @@ pub struct Order {
 pub struct Row {
     /// Which MPI.
     pub mpi: String,
-    /// Whether lineweave was before it.
+    /// True if lineweave was before it.
     pub lineweave: bool,
     /// Ranks.
     pub ranks: usize,
@@ -107,88 +84,6 @@ pub struct Ratio {
 }
 
 impl Mpi {
-    /// The MPI below a prefix.
-    ///
-    /// # Errors
-    /// Why it cannot be measured.
-    pub fn below(prefix: &Path) -> Result<Mpi, String> {
-        let prefix = prefix.canonicalize().map_err(|e| format!("{}: {e}", prefix.display()))?;
-        let name = prefix.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if !prefix.join("bin/mpirun").exists() {
-            return Err(format!("{}: there is no bin/mpirun", prefix.display()));
-        }
-        let found = INTERFACES.iter().find_map(|interface| {
-            let libraries = LIBRARIES.iter().map(|l| prefix.join(l).join(interface.2));
-            Some((interface, libraries.into_iter().find(|l| l.exists())?))
-        });
-        let Some((&(abi, define, ..), library)) = found else {
-            return Err(format!("{}: neither libmpi.so.40 nor libmpi.so.12 below it", prefix.display()));
-        };
-        let spins = prefix.join("bin/mpichversion").exists();
-        Ok(Mpi { name, prefix, library, abi, define, spins })
-    }
-
-    /// Builds a program of one C file that needs no MPI's header, in `directory`.
-    ///
-    /// # Errors
-    /// Why it cannot be.
-    pub fn build(&self, program: &str, source: &str, directory: &Path) -> Result<PathBuf, String> {
-        self.compile(program, source, directory).map_err(|e| format!("{}: {e}", self.name))
-    }
-
-    fn compile(&self, program: &str, source: &str, directory: &Path) -> Result<PathBuf, String> {
-        let sources = directory.join(format!("mpi-{}", self.name));
-        let write = |file: PathBuf, text: &str| {
-            let made = std::fs::create_dir_all(file.parent().unwrap_or(directory))
-                .and_then(|()| std::fs::write(&file, text));
-            made.map_err(|e| format!("{}: {e}", file.display()))
-        };
-        let file = sources.join(format!("{program}.c"));
-        write(file.clone(), source)?;
-        for (abi, _, _, text) in INTERFACES {
-            write(sources.join(format!("abi/{abi}.h")), text)?;
-        }
-        let built = sources.join(format!("{program}-{}", self.abi));
-        let mut command = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
-        command.args(["-O2", &format!("-D{}", self.define), "-I"]).arg(&sources).arg(file);
-        command.arg("-o").arg(&built).arg(&self.library).arg("-Wl,--allow-shlib-undefined");
-        let output = command.output().map_err(|e| format!("cannot start the C compiler: {e}"))?;
-        match output.status.success() {
-            true => Ok(built),
-            false => {
-                Err(format!("the C compiler refused it: {}", String::from_utf8_lossy(&output.stderr).trim()))
-            }
-        }
-    }
-
-    /// The launcher of so many ranks on so many CPUs; the program is still to be added.
-    pub fn launcher(&self, ranks: usize, cpus: usize) -> Command {
-        let mut command = Command::new("timeout");
-        command.arg(PATIENCE).arg(self.prefix.join("bin/mpirun"));
-        if self.abi == "openmpi" {
-            command.arg("--oversubscribe");
-        }
-        if self.spins && ranks <= cpus {
-            // Where two ranks of MPICH's come to lie on one CPU they take ten times as long, with lineweave and without.
-            command.args(["-bind-to", "core"]);
-        }
-        command.arg("-n").arg(ranks.to_string());
-        // Each rank that is not bound would have a BLAS thread for each CPU, and they spin.
-        command.env("OMP_NUM_THREADS", "1");
-        let mut path = self.prefix.join("bin").into_os_string();
-        path.push(":");
-        path.push(std::env::var_os("PATH").unwrap_or_default());
-        command.env("PATH", path).env("LINEWEAVE_QUIET", "1").env("I_MPI_ROOT", &self.prefix);
-        command.env("LD_LIBRARY_PATH", self.library.parent().unwrap_or(Path::new("/")));
-        command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-        if self.spins && ranks > cpus {
-            // A barrier of MPICH's among 4 ranks on 2 CPUs takes 8 ms otherwise, and 22 us so.
-            command.env("MPIR_CVAR_CH4_PROGRESS_THROTTLE", "1");
-            command.env("MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT", "8");
-        }
-        command
-    }
-
     /// Launches the program of [`collectives`] once and returns each case's median.
     fn launch(
         &self,
@@ -225,13 +120,11 @@ pub fn collectives(mpi: &Mpi, directory: &Path) -> Result<PathBuf, String> {
 
 /// The median of each line `collective bytes ns ns ...`; other lines are a launcher's.
 fn medians(text: &str, buffers: &'static str) -> BTreeMap<Case, f64> {
-    let line = |line: &str| {
-        let mut words = line.split_whitespace();
-        let (collective, bytes) = (words.next()?.to_owned(), words.next()?.parse().ok()?);
-        let times: Option<Vec<f64>> = words.map(|w| w.parse().ok()).collect();
-        Some((Case { collective, bytes, buffers }, median(&times.filter(|t| !t.is_empty())?)))
+    let case = |line: Line| {
+        let case = Case { collective: line.task, bytes: usize::try_from(line.bytes).ok()?, buffers };
+        Some((case, median(&line.times)))
     };
-    text.lines().filter_map(line).collect()
+    lines(text).into_iter().filter_map(case).collect()
 }
 
 /// Measures all MPIs by the program built for each, with and without the command `lineweave` before the program. `step` is told each launch.

@@ -1,6 +1,7 @@
 //! Where results are kept: `<directory>/<machine>/<date>.jsonl`, first what they were measured on.
 
 use crate::error::CliError;
+use crate::files::replace;
 use crate::node::NodeInfo;
 use serde::Serialize;
 use std::fs;
@@ -73,7 +74,7 @@ pub fn write(file: &Path, lines: &[String]) -> Result<(), CliError> {
     if let Some(directory) = file.parent() {
         fs::create_dir_all(directory).map_err(error)?;
     }
-    fs::write(file, lines.join("\n") + "\n").map_err(error)
+    replace(file, &(lines.join("\n") + "\n"), "--record")
 }
 
 /// The commit of the repository around, if there is one.

@@ -10,7 +10,7 @@ use super::row::{algorithm_name, Row, Skipped, Windows};
 use super::subject::Subject;
 use crate::error::CliError;
 use lineweave_core::collective::Collective;
-use lineweave_tune::trial::{Crew, CrewError, Outcome, Rested, Trial};
+use lineweave_tune::trial::{Outcome, Rested, Trial, TrialTeam, TrialTeamError};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -51,7 +51,7 @@ pub struct Runner {
     /// The peers' programs.
     pub peers: Peers,
     /// Teams of the size that is measured now.
-    pub crews: BTreeMap<Team, Crew>,
+    pub crews: BTreeMap<Team, TrialTeam>,
     /// CPUs to pin to.
     pub cpus: Vec<usize>,
     settings: BTreeMap<SettingKey, Result<String, String>>,
@@ -95,7 +95,7 @@ impl Case {
         }
     }
 
-    /// Whether the loops of three and more ranks are written for this.
+    /// Returns whether the loops of three and more ranks are written for this.
     fn has_hand_floor(&self) -> bool {
         let written = match self.collective {
             Collective::Barrier => true,
@@ -107,7 +107,7 @@ impl Case {
         written && self.ranks > 2
     }
 
-    /// Whether the loop that moves the fewest bytes is written for this.
+    /// Returns whether the loop that moves the fewest bytes is written for this.
     fn has_byte_floor(&self) -> bool {
         self.collective == Collective::Allreduce
             && self.ranks == 2
@@ -115,7 +115,7 @@ impl Case {
             && self.bytes % LINE_BYTES == 0
     }
 
-    /// Whether a subject has anything to say here, in a team of this kind.
+    /// Returns whether a subject has anything to say here, in a team of this kind.
     fn takes(&self, subject: Subject, team: Team) -> bool {
         match subject {
             Subject::Lineweave | Subject::Spin | Subject::Yield | Subject::Sleep => true,
@@ -313,6 +313,7 @@ impl Runner {
                 way: None,
                 path: subject.path(),
                 wait,
+                apart: false,
                 check: first,
                 window_ns: repeat.window_ns,
                 least: repeat.min_batches,
@@ -328,7 +329,7 @@ impl Runner {
                     entrant.windows.add(&outcome.batches_ns, outcome.disturbed);
                     entrant.ours = Some(outcome);
                 }
-                Err(CrewError::Refused { rank, why }) => {
+                Err(TrialTeamError::Refused { rank, why }) => {
                     entrant.windows.miss();
                     skip(format!("rank {rank}: {why}"));
                 }

@@ -101,7 +101,7 @@ impl Subject {
         }
     }
 
-    /// Whether the library itself is measured, and which way of waiting is forced then.
+    /// Returns whether the library itself is measured, and which way of waiting is forced then.
     pub fn ours(self) -> Option<Option<Wait>> {
         match self {
             Subject::Lineweave | Subject::OwnBarrier | Subject::Boxes | Subject::Attach | Subject::Shared => {

@@ -17,18 +17,19 @@ use crate::bench::record::{write, Provenance};
 use crate::bench::{Case, Definition, Peers, Runner, Subject, Team};
 use crate::error::CliError;
 use crate::files::directory;
+use crate::interrupt;
 use crate::node::NodeInfo;
 use crate::question::given;
 use crate::session::{load_machine, tuning_of, Session};
 use crate::size::Size;
 use clap::ValueEnum;
 use lineweave::settings::Settings;
-use lineweave::team::Charter;
+use lineweave::team::TeamConfig;
 use lineweave::topology::Source;
 use lineweave::tuning::{Origin, Tuning};
 use lineweave_core::algorithm::spec::parts;
 use lineweave_core::units::{Bytes, Nanos};
-use lineweave_tune::trial::Crew;
+use lineweave_tune::trial::TrialTeam;
 use std::path::PathBuf;
 
 /// Which kinds of team.
@@ -116,6 +117,7 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     if arguments.name == "first" {
         return first::run(arguments, session);
     }
+    interrupt::keeps("nothing was kept");
     let definitions = definitions(arguments)?;
     let (settings, node, mut tuning) = here_or_rehearsed(session)?;
     if let Some(written) = &arguments.algorithm {
@@ -136,11 +138,16 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
         for &ranks in &definition.ranks {
             runner.crews.clear();
             for &team in &definition.teams {
-                let charter =
-                    Charter::with(ranks, &settings, &node.placement(), node.usable.effective, tuning.clone());
+                let config = TeamConfig::with(
+                    ranks,
+                    &settings,
+                    &node.placement(),
+                    node.usable.effective,
+                    tuning.clone(),
+                );
                 let crew = match team {
-                    Team::Threads => Crew::threads(charter)?,
-                    Team::Processes => Crew::processes(charter, rank_job::command()?)?,
+                    Team::Threads => TrialTeam::threads(config)?,
+                    Team::Processes => TrialTeam::processes(config, rank_job::command()?)?,
                 };
                 runner.crews.insert(team, crew);
             }
@@ -244,13 +251,14 @@ pub fn here(session: &mut Session) -> Result<(Settings, NodeInfo, Tuning), CliEr
     let node = NodeInfo::gather(&settings, &[])?;
     node.warnings.iter().for_each(|warning| session.out.warn(warning));
     let tuning = Tuning::load(&settings, &node.hardware, &node.fingerprint)?;
+    tuning.aside.iter().for_each(|line| session.out.warn(line));
     Ok((settings, node, tuning))
 }
 
 /// The same, or with `--machine` a rehearsal: what would be chosen on that machine runs on this one.
 ///
 /// # Errors
-/// Those of [`here`], and why the machine's description cannot be used.
+/// The errors of [`here`], and why the machine's description cannot be used.
 fn here_or_rehearsed(session: &mut Session) -> Result<(Settings, NodeInfo, Tuning), CliError> {
     let Some(name) = session.machine_option().map(str::to_owned) else { return here(session) };
     let machine = load_machine(&name)?;
@@ -266,9 +274,9 @@ fn here_or_rehearsed(session: &mut Session) -> Result<(Settings, NodeInfo, Tunin
 
 /// Where the peers' programs are kept.
 fn peers_directory(arguments: &Arguments) -> PathBuf {
-    let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
-    let cache = || set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")));
-    let home = || cache().unwrap_or_else(std::env::temp_dir).join("lineweave").join("peers");
+    let home = || {
+        lineweave::cache::directory().unwrap_or_else(|| std::env::temp_dir().join("lineweave")).join("peers")
+    };
     arguments.peers.clone().unwrap_or_else(home)
 }
 

@@ -1,9 +1,10 @@
 //! `lineweave doctor`: what keeps lineweave from its best here, and what to do about it.
 
-use crate::doctor::{examine, Verdict};
+use crate::doctor::{examine, Finding, Verdict};
 use crate::error::CliError;
 use crate::node::NodeInfo;
 use crate::session::Session;
+use console::style;
 
 /// It takes the global options alone.
 #[derive(clap::Args, Debug)]
@@ -19,16 +20,17 @@ pub fn run(_: &Arguments, session: &mut Session) -> Result<(), CliError> {
         settings.profile = Some(file.to_owned());
     }
     let node = NodeInfo::gather(&settings, &warnings)?;
-    let findings = examine(&node, &settings);
+    let mut findings = examine(&node, &settings);
+    findings.extend(warnings.iter().map(Finding::of_setting));
     for finding in &findings {
         if session.out.is_json() {
             session.out.object("finding", finding)?;
             continue;
         }
         let mark = match finding.verdict {
-            Verdict::Good => "ok     ",
-            Verdict::Advice => "advice ",
-            Verdict::Problem => "PROBLEM",
+            Verdict::Good => format!("{}     ", style("ok").green()),
+            Verdict::Advice => format!("{} ", style("advice").yellow()),
+            Verdict::Problem => style("PROBLEM").red().bold().to_string(),
         };
         session.out.line(&format!("{mark}  {}: {}", finding.what, finding.found))?;
         if !finding.advice.is_empty() {

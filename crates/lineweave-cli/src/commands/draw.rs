@@ -1,11 +1,16 @@
-//! `lineweave draw`: a plan as SVG.
+//! `lineweave draw`: a plan as SVG, by steps or on an axis of time.
 
 use crate::error::CliError;
+use crate::files::replace;
 use crate::files::to_write;
-use crate::question::{read_plan, Wanted};
-use crate::session::Session;
+use crate::question::{algorithm, collective, read_plan, Wanted};
+use crate::session::{Costs, Session};
 use lineweave_core::collective::Collective;
+use lineweave_core::cost;
+use lineweave_core::plan::Plan;
+use lineweave_core::topology::Shape;
 use lineweave_lab::draw;
+use lineweave_lab::simulate::{simulate, Fidelity, Options};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -16,15 +21,19 @@ const MADE: [&str; 8] = ["collective", "algorithm", "bytes", "ranks", "root", "e
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
     /// barrier, bcast, reduce, allreduce, gather, scatter, allgather, reduce-scatter, scan, exscan or alltoall
-    #[arg(required_unless_present = "plan")]
+    #[arg(required_unless_present = "plan", value_parser = collective(), hide_possible_values = true)]
     collective: Option<Collective>,
     /// The algorithm: a name of `lineweave list`, or as it is printed, with parameters and window [default: the one that would be chosen]
+    #[arg(value_parser = algorithm(), hide_possible_values = true)]
     algorithm: Option<String>,
     #[command(flatten)]
     wanted: Wanted,
     /// Draw this plan: a file as `lineweave plan` prints it, or `-` for standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = MADE)]
     plan: Option<PathBuf>,
+    /// One call on an axis of time: who waits how long for whom, and the critical path; predicted, and simulated where --machine says enough
+    #[arg(long)]
+    time: bool,
     /// Where to, by a name that ends in .svg [default: standard output]
     #[arg(long, short, value_name = "FILE.svg", value_parser = svg)]
     output: Option<PathBuf>,
@@ -35,6 +44,30 @@ pub(super) fn svg(name: &str) -> Result<PathBuf, String> {
     match name.to_lowercase().ends_with(".svg") {
         true => to_write(name),
         false => Err("expected a name that ends in .svg, the only format there is".to_owned()),
+    }
+}
+
+/// The plan on an axis of time, on the CPUs that ranks are placed on.
+fn timed(plan: &Plan, session: &mut Session) -> Result<String, CliError> {
+    let Costs { tuning, topology, machine, .. } = session.costs()?;
+    let shape = Shape::place(plan.ranks, &topology);
+    let mut traces = Vec::new();
+    // Of a mesh without caches the model knows nothing.
+    if !machine.as_ref().is_some_and(|m| m.mesh.is_some() && m.coherent.is_none()) {
+        let options = cost::Options { message: plan.bytes, ..cost::Options::default() };
+        traces.extend(cost::timeline(&tuning.model, &shape, plan, &options));
+    }
+    if let Some(machine) = machine.filter(|m| m.mesh.is_some() || m.coherent.is_some()) {
+        let options = Options { trace: true, fidelity: Fidelity::Chunk, ..Options::default() };
+        match simulate(&machine, plan, &options) {
+            Ok(outcome) => traces.extend(outcome.trace),
+            Err(why) if traces.is_empty() => return Err(why.into()),
+            Err(why) => session.out.warn(&format!("not simulated: {why}")),
+        }
+    }
+    match traces.is_empty() {
+        true => Err(CliError::NoTimes { plan: plan.name() }),
+        false => Ok(draw::timeline(plan, &traces)),
     }
 }
 
@@ -60,10 +93,12 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
         }
         (None, None) => return Ok(()),
     };
-    let svg = draw::plan(&plan);
+    let svg = match arguments.time {
+        true => timed(&plan, session)?,
+        false => draw::plan(&plan),
+    };
     if let Some(file) = &arguments.output {
-        let error = |reason| CliError::Write { path: file.clone(), option: "-o", reason };
-        std::fs::write(file, &svg).map_err(error)?;
+        replace(file, &svg, "-o")?;
     }
     let file = arguments.output.as_ref().map(|f| f.display().to_string());
     if session.out.is_json() {

@@ -6,7 +6,7 @@ use std::fmt::Write;
 /// A command, and what somebody wants beside the line that does it.
 type Examples = (&'static str, &'static [(&'static str, &'static str)]);
 
-const EXAMPLES: [Examples; 28] = [
+const EXAMPLES: [Examples; 31] = [
     (
         "lineweave",
         &[
@@ -22,6 +22,11 @@ const EXAMPLES: [Examples; 28] = [
                 "What a program needs, for five minutes",
                 "lineweave tune --ranks 2,4 --bytes 8,1MiB --seconds 300",
             ),
+            (
+                "An MPI's own algorithms, for programs without lineweave",
+                "lineweave tune --for openmpi -o tuned.sh -- mpirun -n 4",
+            ),
+            ("Whether such a file makes anything slower", "lineweave tune --check tuned.sh -- mpirun -n 4"),
         ],
     ),
     ("lineweave info", &[("As JSON, for programs", "lineweave info --json")]),
@@ -68,6 +73,13 @@ const EXAMPLES: [Examples; 28] = [
             ),
             ("A program of lineweave's own, as 4 ranks", "lineweave run -n 4 -- python3 script.py"),
             ("The barriers of an OpenMP program", "lineweave run -- ./openmp-program"),
+        ],
+    ),
+    (
+        "lineweave env",
+        &[
+            ("In a job script, before what it starts", "eval \"$(lineweave env)\""),
+            ("The same for programs of one MPI", "eval \"$(lineweave env --mpi openmpi)\""),
         ],
     ),
     (
@@ -133,6 +145,10 @@ const EXAMPLES: [Examples; 28] = [
         ],
     ),
     (
+        "lineweave lab reproduce",
+        &[("Barriers on this machine, judged", "lineweave lab reproduce chunduri --here -o .")],
+    ),
+    (
         "lineweave lab simulate",
         &[
             (
@@ -159,6 +175,16 @@ const EXAMPLES: [Examples; 28] = [
     (
         "lineweave lab what-if",
         &[("Two meshes", "lineweave lab what-if --mesh 6x4x2,80x64x2 --in-flight 1,16")],
+    ),
+    (
+        "lineweave lab mpi",
+        &[
+            ("The MPI of this launcher", "lineweave lab mpi -- mpirun -n 2"),
+            (
+                "Its broadcasts alone, drawn",
+                "lineweave lab mpi --collective bcast -o bcast.svg -- mpirun -n 2",
+            ),
+        ],
     ),
     (
         "lineweave completions",
@@ -200,6 +226,7 @@ mod tests {
 
     /// What a shell would give to `lineweave`: the words behind its name, up to what the shell does itself.
     fn arguments(line: &str) -> Vec<String> {
+        let line = line.strip_suffix(")\"").unwrap_or(line);
         let own = line.find("lineweave").expect("it is called");
         let mut words = vec![String::new()];
         let mut quoted = false;

@@ -3,18 +3,21 @@
 mod nodes;
 mod trees;
 
+use crate::calls::{call, posed, team_of, Call};
 use crate::error::CliError;
 use crate::output::table;
-use crate::question::{team, Where};
+use crate::question::{collective, Where};
 use crate::session::{Costs, Session};
 use crate::size::Size;
 use crate::threads::both;
+use console::style;
+use lineweave::settings::Settings;
 use lineweave::tuning::{Because, Chosen};
 use lineweave_core::algorithm::spec::Named;
 use lineweave_core::collective::{Association, Collective};
 use lineweave_core::model::Model;
 use lineweave_core::plan::{Params, Uneven};
-use lineweave_core::select::{explain, list, predict, select, Candidate, Choice, Question};
+use lineweave_core::select::{explain, list, select, Candidate, Choice, Question};
 use lineweave_core::units::{Bytes, Nanos};
 use serde::Serialize;
 
@@ -22,6 +25,7 @@ use serde::Serialize;
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
     /// barrier, bcast, reduce, allreduce, gather, scatter, allgather, reduce-scatter, scan, exscan or alltoall
+    #[arg(value_parser = collective(), hide_possible_values = true)]
     collective: Collective,
     /// Length of the message, or of one block where ranks exchange blocks: bytes, or with KiB, MiB, GiB
     bytes: Option<Size>,
@@ -145,30 +149,31 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
 
 fn find(arguments: &Arguments, session: &mut Session) -> Result<Found, CliError> {
     let collective = arguments.collective;
+    let settings = session.settings_warned()?;
+    let Costs { tuning, origin, mut notes, topology, machine } = session.costs()?;
     let bytes = match arguments.bytes.or(arguments.place.longest()) {
         Some(size) => size.0,
         None if collective.moves_data() => return Err(CliError::NoMessage(collective)),
         None => 0,
     };
-    let settings = session.settings_warned()?;
-    let Costs { tuning, origin, mut notes, topology, machine } = session.costs()?;
     if let Some(machine) = &machine {
         if machine.mesh.is_some() && machine.coherent.is_none() {
             return Err(CliError::NoCaches { name: machine.name.clone(), collective });
         }
     }
+    let ranks = arguments.place.ranks.unwrap_or(topology.cpus.len());
+    let placement = arguments.place.on.place;
+    notes.extend(topology.clone().placed(placement).placement_of(ranks, placement));
     let asked = arguments.place.question(session, collective, bytes, &topology, settings.box_bytes)?;
     if asked.uneven.as_ref().is_some_and(|uneven| Uneven::fill_half(uneven.counts())) {
         let even = Bytes(bytes as u64);
         notes.push(format!("a call cuts the plan for even blocks of {even} to these lengths; here is what they would have alone"));
     }
-    // Processes of this machine reach each other's buffers through the kernel, where it lets them.
-    let attach = !asked.direct && collective.moves_data() && tuning.attaches(settings.attach, bytes);
-    let free = Question { direct: asked.direct || attach, attach, ..asked };
     if arguments.reproducible && !collective.folds() {
         session.out.warn(&format!("--reproducible has no effect: a {collective} combines nothing"));
     }
     let fixed = (arguments.reproducible || settings.reproducible) && collective.folds();
+    let free = posed(asked, &tuning, &Settings { reproducible: false, ..settings });
     let question = Question { association: Association::wanted(true, fixed), ..free.clone() };
     let free = if fixed { Some(select(&tuning.model, &free)?) } else { None };
     let (made, choice) = both(
@@ -183,25 +188,8 @@ fn find(arguments: &Arguments, session: &mut Session) -> Result<Found, CliError>
         // A call chooses without them.
         choice.considered = session.out.while_slow(&question, || list(&tuning.model, &question))?.considered;
     }
-    let team = team_of(&question);
-    // Selecting takes long among many ranks: not twice for the same.
-    let chosen = match tuning.predicts(&question, team) {
-        true => Chosen::predicted(collective, &choice)?,
-        false => session.out.while_slow(&question, || tuning.choose(&question, team))?,
-    };
-    let predicted = match chosen.because {
-        Because::Predicted => choice.predicted,
-        Because::Forced | Because::Measured | Because::Simulated => {
-            predict(&tuning.model, &question, chosen.algorithm.name, &chosen.params, chosen.window)?.predicted
-        }
-    };
-    let ranks = question.shape.ranks();
-    let measured_ns = tuning
-        .choices
-        .as_ref()
-        .and_then(|choices| choices.lookup(collective, ranks, question.bytes, team))
-        .filter(|f| f.exact && f.tuned.algorithm == chosen.algorithm.name && f.tuned.params == chosen.params)
-        .map(|f| f.tuned.measured_ns);
+    let Call { chosen, predicted, measured_ns } =
+        session.out.while_slow(&question, || call(&tuning, &question, Some(&choice)))?;
     Ok(Found { question, origin, notes, model: tuning.model, choice, chosen, predicted, measured_ns, free })
 }
 
@@ -248,11 +236,6 @@ fn objects(arguments: &Arguments, found: &Found, session: &mut Session) -> Resul
         }
     }
     Ok(())
-}
-
-/// The kind of team that a question is about.
-fn team_of(question: &Question) -> &'static str {
-    team(question.direct && !question.attach)
 }
 
 /// The best of the plans that reach other processes' memory through the kernel, and the best of those through boxes.
@@ -315,7 +298,13 @@ fn text(arguments: &Arguments, found: &Found, session: &mut Session) -> Result<(
         session.out.line("by the model alone:")?;
     }
     let explained = explain(&found.model, question, choice);
-    session.out.text(&explained)?;
+    for (i, line) in explained.lines().enumerate() {
+        // The choice comes first.
+        match i {
+            0 => session.out.line(&style(line).bold().to_string())?,
+            _ => session.out.line(line)?,
+        }
+    }
     if let Some(line) = attach_line(found) {
         session.out.line(&line)?;
     }

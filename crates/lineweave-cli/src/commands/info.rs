@@ -24,8 +24,9 @@ pub fn run(_: &Arguments, session: &mut Session) -> Result<(), CliError> {
     // What is chosen by belongs to this machine, whatever stands in its place above.
     let node = match session.machine_option().is_some() {
         true => {
-            let note = format!("{} (--machine)", session.costs()?.origin);
-            node.with_profile(note)
+            let costs = session.costs()?;
+            let whose = costs.machine.map_or_else(|| costs.tuning.model.machine.cpu.clone(), |m| m.title);
+            node.with_profile(format!("{} (--machine)", costs.origin)).whose_costs(whose)
         }
         false => {
             let here = match settings.topology {
@@ -42,7 +43,8 @@ pub fn run(_: &Arguments, session: &mut Session) -> Result<(), CliError> {
                 Ok(tuning) => {
                     let attach = tuning.about_attach(settings.attach);
                     let kept = tuning.about_kept().unwrap_or_else(|why| why);
-                    let node = node.with_profile(tuning.origin.to_string()).warn(mixed(&tuning));
+                    let node =
+                        node.with_profile(tuning.origin.to_string()).warn(mixed(&tuning)).warn(tuning.aside);
                     node.with_attach(attach).with_kept_plans(kept)
                 }
                 Err(e) => node.with_profile("cannot be used").warn([e.to_string()]),
@@ -66,5 +68,5 @@ pub fn run(_: &Arguments, session: &mut Session) -> Result<(), CliError> {
     if session.out.is_json() {
         return session.out.object("info", &node);
     }
-    session.out.text(&node.render())
+    node.render().lines().try_for_each(|line| session.out.line(line))
 }

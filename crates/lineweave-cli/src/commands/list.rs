@@ -4,6 +4,7 @@ use super::plan::full_name;
 use crate::error::CliError;
 use crate::machines::{beside, with_matrix};
 use crate::output::table;
+use crate::question::collective;
 use crate::session::Session;
 use lineweave_core::algorithm::{self, Algorithm};
 use lineweave_core::collective::Collective;
@@ -14,7 +15,7 @@ use serde::Serialize;
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
     /// Only this collective's algorithms
-    #[arg(conflicts_with = "machines")]
+    #[arg(conflicts_with = "machines", value_parser = collective(), hide_possible_values = true)]
     collective: Option<Collective>,
     /// List machine descriptions instead
     #[arg(long)]

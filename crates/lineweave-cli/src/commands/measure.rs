@@ -5,6 +5,8 @@ mod simulated;
 use super::fit::{show, Head};
 use crate::error::CliError;
 use crate::files::{fuller, make_room, replace, to_write};
+use crate::interrupt;
+use crate::room::expect_room;
 use crate::session::Session;
 use indicatif::ProgressBar;
 use lineweave_core::model::fit;
@@ -68,6 +70,11 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
             file
         }
     };
+    // A pipe or a device takes it as it comes.
+    if file.is_file() || !file.exists() {
+        expect_room(&file, "-o")?;
+    }
+    interrupt::keeps("nothing was kept");
     let bar = session.out.progress(STEPS);
     let profile = measure(&set, &mut |progress| report(&bar, &progress));
     bar.finish_and_clear();

@@ -7,6 +7,7 @@ pub mod bench;
 pub mod completions;
 pub mod doctor;
 pub mod draw;
+pub mod env;
 pub mod examples;
 pub mod explain;
 pub mod fit;
@@ -33,7 +34,7 @@ use std::fmt::Write;
 const TASKS: [(&str, &[&str]); 5] = [
     ("Measure this machine", &["tune", "measure", "doctor", "info", "fit", "profile", "report"]),
     ("Choose and explain plans", &["explain", "list", "plan", "draw", "verify"]),
-    ("Run programs", &["run", "bench", "who"]),
+    ("Run programs", &["run", "env", "bench", "who"]),
     ("Laboratory", &["lab"]),
     ("Set up a shell", &["completions", "man"]),
 ];
@@ -74,6 +75,8 @@ pub enum Command {
     Verify(verify::Arguments),
     /// Run an MPI or OpenMP program with lineweave's collectives
     Run(run::Arguments),
+    /// Print what `run` sets, for job scripts with a fixed launch line
+    Env(env::Arguments),
     /// Measure collectives beside hand-written loops, barriers and MPIs
     Bench(bench::Arguments),
     /// Explain a choice: which plan, its predicted time, what decided
@@ -116,6 +119,7 @@ impl Command {
             Command::Draw(arguments) => draw::run(arguments, session),
             Command::Verify(arguments) => verify::run(arguments, session),
             Command::Run(arguments) => run::run(arguments, session),
+            Command::Env(arguments) => env::run(arguments, session),
             Command::Bench(arguments) => bench::run(arguments, session),
             Command::Explain(arguments) => explain::run(arguments, session),
             Command::Measure(arguments) => measure::run(arguments, session),

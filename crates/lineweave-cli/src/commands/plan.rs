@@ -2,7 +2,7 @@
 
 use crate::error::CliError;
 use crate::output::table;
-use crate::question::Wanted;
+use crate::question::{algorithm, collective, Wanted};
 use crate::session::Session;
 use lineweave_core::algorithm::Algorithm;
 use lineweave_core::collective::Collective;
@@ -15,8 +15,10 @@ use std::collections::BTreeMap;
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
     /// barrier, bcast, reduce, allreduce, gather, scatter, allgather, reduce-scatter, scan, exscan or alltoall
+    #[arg(value_parser = collective(), hide_possible_values = true)]
     collective: Collective,
     /// The algorithm: a name of `lineweave list`, or as it is printed, with parameters and window [default: the one that would be chosen]
+    #[arg(value_parser = algorithm(), hide_possible_values = true)]
     algorithm: Option<String>,
     #[command(flatten)]
     wanted: Wanted,

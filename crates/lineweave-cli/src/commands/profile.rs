@@ -79,7 +79,7 @@ struct Row {
     b_ci_high_ns: Option<f64>,
     /// B by A.
     ratio: Option<f64>,
-    /// Whether the intervals lie apart; not known where either has none.
+    /// True if the intervals lie apart; not known where either has none.
     significant: Option<bool>,
 }
 
@@ -187,7 +187,7 @@ fn paired<'a>(a: &'a [Parameter], b: &'a [Parameter]) -> Vec<(Option<&'a Paramet
     a.iter().map(|p| (Some(p), in_b(p))).chain(only_b.map(|q| (None, Some(q)))).collect()
 }
 
-/// Whether the parameter has an interval of its own.
+/// Returns whether the parameter has an interval of its own.
 fn spread(p: &Parameter) -> bool {
     p.ci_low_ns < p.ci_high_ns && p.provenance != Provenance::Assumed
 }

@@ -142,8 +142,19 @@ fn text(team: &TeamView, session: &mut Session) -> Result<(), CliError> {
         at => format!("communicator {at:#x} of team {}: {} ranks", team.id, team.ranks.len()),
     };
     session.out.line(&format!("{what}, process {}{more}", shown.join(", ")))?;
-    let titles =
-        ["  rank", "pid", "thread", "cpu", "state", "call", "plans", "made in", "waiting in", "since", "for"];
+    let titles = [
+        "  rank",
+        "pid",
+        "thread",
+        "cpu",
+        "state",
+        "call",
+        "plans",
+        "planning",
+        "waiting in",
+        "since",
+        "for",
+    ];
     let mut rows = table(&titles, &[]);
     for (rank, view) in team.ranks.iter().enumerate() {
         let note = view.says.waiting.as_ref();
@@ -196,7 +207,7 @@ fn state(view: &RankView) -> &'static str {
 fn plans(setup: &Setup) -> String {
     match setup.plans {
         0 => "-".to_owned(),
-        n => format!("{n} of {}", approximate(setup.plan_bytes as u64)),
+        n => format!("{n} ({})", approximate(setup.plan_bytes as u64)),
     }
 }
 

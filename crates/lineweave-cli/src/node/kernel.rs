@@ -20,7 +20,7 @@ pub struct Kernel {
     pub membarrier_global: bool,
     /// `membarrier` with the private expedited command, the same among threads.
     pub membarrier_private: bool,
-    /// Whether processes may read each other's memory (`process_vm_readv`).
+    /// What the kernel permits of reads of each other's memory (`process_vm_readv`).
     pub cross_memory: CrossMemory,
     /// What decides on which NUMA node the memory of ranks lies.
     pub near: Near,

@@ -31,6 +31,9 @@ pub struct NodeInfo {
     pub fingerprint: Fingerprint,
     /// The fingerprint's short name, by which profiles are filed.
     pub fingerprint_id: String,
+    /// Another machine, whose costs are asked about with `--machine`; all else is this one's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub costs_of: Option<String>,
     /// The profile in use and where it is from, said by whoever has looked for one.
     pub profile: Option<String>,
     /// What becomes of cross-memory attach, and how fast it is; said by whoever has looked for a profile.
@@ -67,6 +70,7 @@ impl NodeInfo {
             kernel: Kernel::probe(root),
             fingerprint,
             fingerprint_id,
+            costs_of: None,
             profile: None,
             attach: None,
             kept_plans: None,
@@ -79,6 +83,12 @@ impl NodeInfo {
     /// With these warnings added.
     pub fn warn(mut self, warnings: impl IntoIterator<Item = String>) -> NodeInfo {
         self.warnings.extend(warnings);
+        self
+    }
+
+    /// With whose costs are asked about, where that is another machine.
+    pub fn whose_costs(mut self, machine: String) -> NodeInfo {
+        self.costs_of = Some(machine);
         self
     }
 

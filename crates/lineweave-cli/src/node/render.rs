@@ -18,6 +18,9 @@ pub(super) fn render(node: &NodeInfo) -> String {
     let usable = node.placement();
     let all = &hardware.topology.cpus;
     text.line(&format!("{model}: {} of {} CPUs usable", usable.cpus.len(), all.len()));
+    if let Some(other) = &node.costs_of {
+        text.line(&format!("This machine is shown; --machine names whose costs are chosen by: {other}"));
+    }
     text.blank();
 
     text.entry("topology", &format!("{}, by {}", hardware.source, hardware.reader));

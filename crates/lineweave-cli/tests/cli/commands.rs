@@ -30,7 +30,7 @@ fn help_and_version_go_to_standard_output() {
     }
     assert!(scratch.run(&["--version"]).accepted().starts_with("lineweave 0."));
     let help = scratch.run(&["lab", "--help"]).accepted();
-    for experiment in ["simulate", "models", "optimise", "what-if", "papers"] {
+    for experiment in ["simulate", "models", "optimise", "what-if", "papers", "reproduce"] {
         assert!(help.contains(&format!("\n  {experiment} ")), "{experiment}: {help}");
         scratch.run(&["lab", experiment, "--help"]).accepted();
     }
@@ -319,29 +319,6 @@ fn completions_and_manual_pages_cover_the_commands() {
     let written = std::fs::read_dir(&directory).unwrap().count();
     assert_eq!(written, pages.lines().count());
     scratch.run(&["man", directory.to_str().unwrap(), "--json"]).objects();
-}
-
-#[test]
-fn optimise_names_plans_and_what_is_unknown() {
-    let scratch = Scratch::new();
-    let asked = ["lab", "optimise", "bcast", "--ranks", "60", "--machine", "xeon-phi-5110p", "--json"];
-    let objects = scratch.run(&asked).objects();
-    let published = objects.iter().find(|o| o["method"] == "published").unwrap();
-    assert_eq!(published["params"]["degrees"], "4,4,3");
-    assert!(published["ratio"].as_f64().unwrap() >= 1.0 && published["error"].is_null());
-    assert!(objects.iter().any(|o| o["method"] == "matrix" && o["algorithm"] == "edges"));
-    // Every machine is there, those that lack a number with the reason.
-    let all = scratch
-        .run(&["lab", "optimise", "bcast", "--ranks", "16", "--json", "--method", "published"])
-        .objects();
-    let rome = all.iter().find(|o| o["machine"] == "epyc-rome-7742-2s").unwrap();
-    assert!(rome["error"].as_str().unwrap().contains("unknown for epyc-rome-7742-2s"), "{rome}");
-    let text = scratch
-        .run(&["lab", "optimise", "barrier", "--ranks", "60", "--machine", "xeon-phi-5110p"])
-        .accepted();
-    assert!(text.contains("dissemination m=3"), "{text}");
-    scratch.run(&["lab", "optimise", "allreduce"]).refused(1, &["no optimiser for allreduce"]);
-    scratch.run(&["lab", "optimise", "bcast", "--root", "99", "--ranks", "4"]).refused(1, &["root 99"]);
 }
 
 #[test]

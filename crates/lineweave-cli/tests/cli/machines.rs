@@ -45,7 +45,8 @@ fn measured_machines_are_listed_and_asked_about_by_name() {
     assert_eq!(first(&choice, "choice")["ranks"], 48);
     let notes = first(&choice, "choice")["notes"].as_array().unwrap();
     let says = |part: &str| notes.iter().any(|note| note.as_str().is_some_and(|note| note.contains(part)));
-    assert!(notes.len() == 3 && says("assumed, since") && says("the best tree made from it, bcast/edges"));
+    assert!(notes.len() == 4 && says("assumed, since") && says("the best tree made from it, bcast/edges"));
+    assert!(says("48 ranks on 24 of 24 cores (thread by thread"), "{notes:?}");
     scratch.run(&["plan", "bcast", "--bytes", "8", "-n", "6", "--machine", "epyc-74f3"]).accepted();
     scratch.run(&["draw", "barrier", "tree", "-n", "6", "--machine", "epyc-74f3"]).accepted();
     scratch.run(&["verify", "barrier/tree", "-n", "48", "--machine", "epyc-74f3"]).accepted();
@@ -93,6 +94,8 @@ fn measured_machines_are_simulated_and_reported() {
             "tree",
             "-n",
             ranks,
+            "--place",
+            "core",
             "--json",
         ];
         first(&scratch.run(&arguments).objects(), "simulate")["time_ns"].as_f64().unwrap()
@@ -106,7 +109,11 @@ fn measured_machines_are_simulated_and_reported() {
     }
     scratch.run(&["report", "--machine", "dual-epyc-9754", "-o", &file]).accepted();
     let large = std::fs::read_to_string(&file).unwrap();
-    assert!(large.contains("all 512 CPUs") && large.len() < 3 << 20, "{} bytes", large.len());
+    assert!(
+        large.contains("512 CPUs are threads of 256 cores") && large.len() < 400_000,
+        "{} bytes",
+        large.len()
+    );
 }
 
 #[test]

@@ -4,6 +4,8 @@ mod bad_input;
 mod commands;
 mod common;
 mod guide;
+mod kept;
+mod laboratory;
 mod launching;
 mod machines;
 mod measuring;

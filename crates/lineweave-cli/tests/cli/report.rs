@@ -5,6 +5,13 @@ use serde_json::Value;
 
 const SECTIONS: [&str; 7] =
     ["machine", "distances", "fitted", "predicted", "map", "unidentified", "parameters"];
+const ANSWERS: [(&str, &str); 4] = [
+    ("health", "Is this machine healthy?"),
+    ("costs", "What does communication cost?"),
+    ("gain", "What does lineweave gain me?"),
+    ("advice", "What should I set?"),
+];
+const SIZES: [&str; 8] = ["8 B", "64 B", "512 B", "2 KiB", "8 KiB", "64 KiB", "512 KiB", "4 MiB"];
 /// Two packages of four cores; costs come from a shipped description.
 const TWO_PACKAGES: &str = "pack:2 numa:1 l3:1(size=33554432) core:4 pu:1";
 
@@ -50,20 +57,31 @@ fn a_described_machine_has_every_section_and_a_full_map() {
     let page = std::fs::read_to_string(file).unwrap();
     self_contained(&page);
     for id in SECTIONS {
-        assert_eq!(page.matches(&format!("<section id=\"{id}\">")).count(), 1, "{id}");
+        assert_eq!(page.matches(&format!("<section id=\"{id}\" ")).count(), 1, "{id}");
         assert_eq!(page.matches(&format!("<a href=\"#{id}\">")).count(), 1, "{id}");
     }
     // The machine is drawn twice, once under the tree: 7 arrows to 8 CPUs.
     assert_eq!(page.matches("<title>CPU 3</title>").count(), 2);
-    assert_eq!(page.matches("<polygon").count(), 7);
+    let tree = page.split("aria-label=\"The tree of an 8-byte broadcast\"").nth(1).unwrap();
+    assert_eq!(tree.split("</svg>").next().unwrap().matches("<polygon").count(), 7);
     for collective in ["bcast", "allreduce"] {
         for ranks in [2, 4, 8] {
-            for bytes in ["8 B", "64 B", "512 B", "2 KiB", "8 KiB", "64 KiB", "512 KiB", "4 MiB"] {
-                let cell = format!("<title>{collective}, P = {ranks}, {bytes}: ");
-                assert_eq!(page.matches(&cell).count(), 1, "{cell}");
+            for bytes in SIZES {
+                for team in ["threads", "processes"] {
+                    let cell = format!("<title>{collective}, {ranks} {team}, {bytes}: ");
+                    assert_eq!(page.matches(&cell).count(), 1, "{cell}");
+                }
             }
         }
     }
+    // The first screen: a sentence and a picture each, and every picture has words.
+    for (id, _) in ANSWERS {
+        let answer = page.split(&format!("<section class=\"answer\" id=\"{id}\">")).nth(1).unwrap();
+        let answer = answer.split("</section>").next().unwrap();
+        assert!(answer.contains("<p>") && answer.contains("<svg "), "{id}: {answer}");
+    }
+    assert_eq!(page.matches("<figcaption>").count(), page.matches("<svg ").count());
+    assert!(!page.contains("<figcaption></figcaption>") && !page.contains("<figcaption>.</figcaption>"));
     assert!(page.contains("No measured times: "), "what is missing is said");
 }
 
@@ -77,7 +95,11 @@ fn a_profile_with_choices_is_compared_with_them() {
     let missing = |objects: &[Value], id: &str| {
         objects.iter().find(|o| o["section"] == id).unwrap()["missing"].as_str().map(str::to_owned)
     };
-    assert_eq!(objects.len(), 1 + SECTIONS.len());
+    assert_eq!(objects.len(), 1 + ANSWERS.len() + SECTIONS.len());
+    for (object, (id, question)) in objects[1..].iter().zip(ANSWERS) {
+        assert_eq!((&object["answer"], &object["question"]), (&id.into(), &question.into()));
+        assert!(object["sentence"].as_str().unwrap().ends_with('.'), "{object}");
+    }
     assert!(missing(&objects, "predicted").unwrap().contains("lineweave tune"));
     let head = scratch.run(&["fit", &file, "--json"]).objects();
     let machine: lineweave_core::profile::Fingerprint =
@@ -104,6 +126,113 @@ fn a_profile_with_choices_is_compared_with_them() {
     let svg = scratch.run(&["report", "--profile", &file, "--format", "svg"]).accepted();
     assert!(svg.starts_with("<svg "));
     self_contained(&svg);
+}
+
+/// Every cell of the tables of what is chosen, beside what `explain` says for that call.
+#[track_caller]
+fn agrees_with_explain(scratch: &Scratch, of: &[&str]) -> usize {
+    let md = scratch.run(&[&["report", "--format", "md"], of].concat()).accepted();
+    let mut cells = 0;
+    for row in md.lines().filter(|l| l.starts_with("| bcast, ") || l.starts_with("| allreduce, ")) {
+        let columns: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+        let (collective, place) = columns[0].split_once(", ").unwrap();
+        let (ranks, team) = place.split_once(' ').unwrap();
+        for (size, chosen) in SIZES.iter().zip(&columns[1..]) {
+            let size = size.replace([' ', 'B'], "").replace("Ki", "KiB").replace("Mi", "MiB");
+            let mut arguments = vec!["explain", collective, &size, "--ranks", ranks, "--json"];
+            arguments.extend(if team == "threads" { &["--direct"][..] } else { &[] });
+            let said = scratch.run(&[&arguments[..], of].concat()).objects();
+            assert_eq!(said[0]["algorithm"], **chosen, "{collective} {size} among {place}");
+            cells += 1;
+        }
+    }
+    cells
+}
+
+#[test]
+fn what_is_chosen_is_what_explain_says_in_every_cell() {
+    let scratch = Scratch::new();
+    let described = ["--machine", "generic-x86", "--topology", "pack:1 numa:1 l3:1 core:4 pu:1"];
+    assert_eq!(agrees_with_explain(&scratch, &described), 2 * 2 * 2 * 8);
+    // With a choice that was measured, which the model would not make.
+    let file = scratch.file("profile.toml", &profile());
+    let head = scratch.run(&["fit", &file, "--json"]).objects();
+    let machine: lineweave_core::profile::Fingerprint =
+        serde_json::from_value(head[0]["machine"].clone()).unwrap();
+    scratch.file(
+        "choices.toml",
+        &format!(
+            "schema = 1\nmachine = \"{}\"\n[[choice]]\ncollective = \"allreduce\"\nranks = 2\nbytes = 8\nteam = \"processes\"\n\
+             algorithm = \"reduce-bcast\"\nwindow = 8\npredicted_ns = 50.0\nmeasured_ns = 55.0\n",
+            machine.id()
+        ),
+    );
+    let of = ["--profile", &file];
+    assert_eq!(agrees_with_explain(&scratch, &of), 2 * 2 * 8);
+    let said = scratch.run(&["explain", "allreduce", "8", "--profile", &file, "--json"]).objects();
+    assert_eq!((&said[0]["algorithm"], &said[0]["because"]), (&"reduce-bcast".into(), &"measured".into()));
+}
+
+#[test]
+fn the_ending_of_the_file_decides_the_format() {
+    let scratch = Scratch::new();
+    let profile = scratch.file("p.toml", &profile());
+    let report = |name: &str, more: &[&str]| {
+        let file = scratch.path().join(name);
+        let arguments = [&["report", "--profile", &profile, "-o", file.to_str().unwrap()], more].concat();
+        (scratch.run(&arguments), file)
+    };
+    for (name, first) in [
+        ("r.html", "<!DOCTYPE html>"),
+        ("r.SVG", "<svg "),
+        ("r.png", "\u{fffd}PNG"),
+        ("r.md", "# "),
+        ("plain", "<!DOCTYPE"),
+    ] {
+        let (outcome, file) = report(name, &[]);
+        outcome.accepted();
+        let text = String::from_utf8_lossy(&std::fs::read(&file).unwrap()).into_owned();
+        assert!(text.starts_with(first), "{name}");
+    }
+    report("named", &["--format", "svg"]).0.accepted();
+    for (name, more, word) in [
+        ("x.html", &["--format", "png"][..], "--format png"),
+        ("x.svg", &["--format", "html"], "--format html"),
+        ("x.txt", &[], ".html, .svg, .png or .md"),
+    ] {
+        let (outcome, file) = report(name, more);
+        outcome.refused(1, &[name, word]);
+        assert!(!file.exists(), "{name}");
+    }
+}
+
+#[test]
+fn a_plan_is_drawn_on_an_axis_of_time() {
+    let scratch = Scratch::new();
+    let plan = ["draw", "bcast", "binomial", "--ranks", "8", "--bytes", "8", "--time"];
+    let of = |machine: &str| scratch.run(&[&plan[..], &["--machine", machine]].concat()).accepted();
+    let both = of("sandy-bridge-e5-2670-2s");
+    self_contained(&both);
+    for word in [
+        ">predicted: ",
+        ">simulated: ",
+        ">critical path: 0 \u{2192} ",
+        "longest waits: ",
+        "until rank 0 sets it",
+    ] {
+        assert!(both.contains(word), "{word}");
+    }
+    let described = of("generic-x86");
+    assert!(described.contains(">predicted: ") && !described.contains(">simulated: "));
+    let mesh = of("intel-scc");
+    assert!(!mesh.contains(">predicted: ") && mesh.contains(">simulated: "));
+    let stuck =
+        "plan barrier/x p=2 root=0 bytes=0 grain=1 acc=0 reuse=ring direct=no slots=none\nflags f alone 1\n\
+                 rank 0: wait f@0[0]>=1\nrank 1: wait f@1[0]>=1\nend\n";
+    let file = scratch.file("stuck.plan", stuck);
+    scratch
+        .run(&["draw", "--plan", &file, "--time", "--machine", "generic-x86"])
+        .refused(1, &["barrier/x", "waits for ever"]);
 }
 
 #[test]

@@ -46,7 +46,7 @@ pub struct App {
     pub workers: usize,
     /// What it does.
     pub runs: &'static str,
-    /// Whether calls can be counted by [`Way::Counted`].
+    /// True if calls can be counted by [`Way::Counted`].
     pub counts: bool,
     /// Runs it once.
     pub launch: Box<dyn Fn(Way) -> Result<Vec<Figure>, String>>,

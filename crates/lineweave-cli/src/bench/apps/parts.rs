@@ -1,7 +1,7 @@
 //! The programs, part by part, and how each is launched.
 
 use super::{together, torch, App, Figure, Way};
-use crate::bench::mpi::{Mpi, PATIENCE};
+use crate::bench::installed::{Mpi, PATIENCE};
 use crate::bench::python::interpreter;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
@@ -66,7 +66,7 @@ impl Ask<'_> {
         self.directory.join("programs").join(name)
     }
 
-    /// Whether Python has these modules; the reason if not.
+    /// Returns whether Python has these modules; the reason if not.
     pub(super) fn has(&self, modules: &[&str]) -> Result<PathBuf, String> {
         let python = self.python();
         let look = "import importlib.util as u, sys; print(*(m for m in sys.argv[1:] if not u.find_spec(m)))";

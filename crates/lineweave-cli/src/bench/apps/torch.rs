@@ -1,7 +1,7 @@
 //! Programs of torch: the same one by two backends.
 
 use super::{together, App, Ask, Figure, Part, Way};
-use crate::bench::mpi::PATIENCE;
+use crate::bench::installed::PATIENCE;
 use serde::Deserialize;
 use std::net::TcpListener;
 use std::process::Command;

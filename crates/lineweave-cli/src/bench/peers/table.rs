@@ -29,7 +29,7 @@ pub struct Setting {
     /// Environment variables; `{places}` stands for the CPUs as OpenMP places.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// Whether it makes sense with more ranks than CPUs.
+    /// True if it makes sense with more ranks than CPUs.
     #[serde(default = "yes")]
     pub crowded: bool,
 }
@@ -52,7 +52,7 @@ pub struct Peer {
     pub teams: Vec<Team>,
     /// The least and the most ranks.
     pub ranks: [usize; 2],
-    /// Whether the program itself tries several ways and prints a line for each.
+    /// True if the program itself tries several ways and prints a line for each.
     #[serde(default)]
     pub variants: bool,
     /// How it can be set; none where the program tries variants itself.

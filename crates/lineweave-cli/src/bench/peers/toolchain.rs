@@ -1,19 +1,13 @@
 //! The system's compilers and OpenMP runtimes, and how a peer's program is made with them.
 
 use super::table::{Compiler, Peer, HEADER};
+use lineweave::cache;
 use std::ffi::OsStr;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-// Numbers attempts only: no protocol for loom to see.
-#[allow(clippy::disallowed_types)]
-use std::sync::atomic::{AtomicU64, Ordering};
-
-/// Builds tried by this process.
-#[allow(clippy::disallowed_types)]
-static ATTEMPTS: AtomicU64 = AtomicU64::new(0);
 
 /// What is at hand to build peers with.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -50,19 +44,15 @@ impl Toolchain {
         (text, HEADER, &peer.compiler, compiler, libomp).hash(&mut digest);
         let name = format!("{}-{:016x}", peer.subject, digest.finish());
         let program = directory.join(&name);
-        if program.is_file() {
+        if cache::counts(&program) {
             return Ok(program);
         }
         // A directory of its own for each attempt: two benches, or two threads of one, may start at once.
-        // Relaxed: only the number's uniqueness matters.
-        let attempt = ATTEMPTS.fetch_add(1, Ordering::Relaxed);
-        let work = directory.join(format!("{name}.{}.{attempt}", std::process::id()));
-        fs::create_dir_all(&work).map_err(BuildError::Directory)?;
-        let made = compile(peer, text, &compiler.0, libomp, &work)
-            .and_then(|made| fs::rename(made, &program).map_err(BuildError::Directory));
-        // What is left behind is of no use and does no harm.
-        let _ = fs::remove_dir_all(&work);
-        made.map(|()| program)
+        fs::create_dir_all(directory).map_err(BuildError::Directory)?;
+        let work = tempfile::tempdir_in(directory).map_err(BuildError::Directory)?;
+        let made = compile(peer, text, &compiler.0, libomp, work.path())?;
+        fs::rename(made, &program).map_err(BuildError::Directory)?;
+        Ok(program)
     }
 
     /// The compiler and the library that a peer needs.

@@ -6,7 +6,7 @@ use crate::commands::rank_job;
 use crate::error::CliError;
 use crate::output::table;
 use crate::session::Session;
-use lineweave::team::{self, Charter, Team};
+use lineweave::team::{self, Team, TeamConfig};
 use lineweave::{Communicator, Operator};
 use lineweave_core::collective::Collective;
 use lineweave_core::select::Question;
@@ -96,14 +96,14 @@ pub(super) fn run(arguments: &Arguments, session: &mut Session) -> Result<(), Cl
     };
     let (mut calls, mut made) = (Vec::new(), Vec::new());
     for ranks in teams.into_iter().collect::<std::collections::BTreeSet<_>>() {
-        let charter = Charter::with(ranks, &settings, &node.placement(), cpus, tuning.clone());
+        let config = TeamConfig::with(ranks, &settings, &node.placement(), cpus, tuning.clone());
         let (lengths, roots) = if arguments.quick { (20, 2) } else { SWEEP };
         let task = Task { sizes: sizes.clone(), lengths, roots: roots.min(ranks) };
-        let mut answer = among(&Team::with(charter.clone())?, &task)?;
-        let later = after_another(charter.clone(), &task)?;
+        let mut answer = among(&Team::with(config.clone())?, &task)?;
+        let later = after_another(config.clone(), &task)?;
         for (call, later) in answer.calls.iter_mut().zip(later.calls) {
             call.kept_ns = later.first_ns;
-            (call.choose_ns, call.prove_ns) = alone(&charter, call.bytes)?;
+            (call.choose_ns, call.prove_ns) = alone(&config, call.bytes)?;
             report.line(&mut session.out, "first-call", call)?;
         }
         report.line(&mut session.out, "first-team", &answer.made)?;
@@ -162,11 +162,11 @@ fn show(calls: &[Call], made: &[Made], session: &mut Session) -> Result<(), CliE
 }
 
 /// A program that finds what one before it kept.
-fn after_another(mut charter: Charter, task: &Task) -> Result<Answer, CliError> {
+fn after_another(mut config: TeamConfig, task: &Task) -> Result<Answer, CliError> {
     let file = std::env::temp_dir().join(format!("lineweave-first-{}.bin", std::process::id()));
-    charter.tuning.kept = Some(file.clone());
+    config.tuning.kept = Some(file.clone());
     let task = Task { lengths: 0, ..task.clone() };
-    let run = || among(&Team::with(charter.clone())?, &task);
+    let run = || among(&Team::with(config.clone())?, &task);
     let second = run().and_then(|_| run());
     // It is not there if nothing could be kept.
     let _ = std::fs::remove_file(&file);
@@ -174,11 +174,11 @@ fn after_another(mut charter: Charter, task: &Task) -> Result<Answer, CliError> 
 }
 
 /// What one rank takes to choose, and to prove what it chose.
-fn alone(charter: &Charter, bytes: usize) -> Result<(f64, f64), CliError> {
-    let shape = charter.shape();
-    let question = Question { shape, ..Question::flat(Collective::Allreduce, charter.ranks(), bytes, 8) };
+fn alone(config: &TeamConfig, bytes: usize) -> Result<(f64, f64), CliError> {
+    let shape = config.shape();
+    let question = Question { shape, ..Question::flat(Collective::Allreduce, config.ranks(), bytes, 8) };
     let start = Instant::now();
-    let chosen = charter.tuning.choose(&question, "processes").map_err(CliError::Select)?;
+    let chosen = config.tuning.choose(&question, "processes").map_err(CliError::Select)?;
     let chose = ns(start);
     let start = Instant::now();
     let plan = chosen.plan(&question, chosen.window.min(bytes)).map_err(|e| CliError::Select(e.into()))?;

@@ -1,7 +1,8 @@
 //! `lineweave bench mpi`: the collectives of installed MPIs, with lineweave before them and without.
 
 use super::{chosen_by, here, peers_directory, Arguments, Report};
-use crate::bench::mpi::{collectives, measure, ratios, Mpi, Order, Ratio, BUFFERS};
+use crate::bench::installed::Mpi;
+use crate::bench::mpi::{collectives, measure, ratios, Order, Ratio, BUFFERS};
 use crate::bench::record::{write, Provenance};
 use crate::error::CliError;
 use crate::output::{table, Output};

@@ -30,7 +30,7 @@ pub(super) struct Distances {
     classes: Vec<Distance>,
     /// Pairs whose latency is not that of their class.
     odd: Vec<(usize, usize)>,
-    /// Whether the classes describe the machine.
+    /// True if the classes describe the machine.
     hierarchical: bool,
 }
 

@@ -57,7 +57,7 @@ impl Parameter {
         Parameter { level: Some(level), ..self }
     }
 
-    /// Whether it belongs in a list that a person reads: of a surface, only some sizes.
+    /// Returns whether it belongs in a list that a person reads: of a surface, only some sizes.
     pub fn is_typical(&self) -> bool {
         self.bytes.is_none_or(|b| b.is_power_of_two() && b.trailing_zeros() % 4 == 0)
     }

@@ -4,9 +4,13 @@
 //! functions.
 
 pub mod models;
+pub mod mpi;
 pub mod optimise;
 pub mod papers;
+pub mod reproduce;
 pub mod simulate;
+mod subject;
+mod teams;
 pub mod what_if;
 
 use crate::error::CliError;
@@ -31,8 +35,12 @@ pub enum Experiment {
     Optimise(optimise::Arguments),
     /// Compare links and ports of a growing mesh: which of them limits it
     WhatIf(what_if::Arguments),
+    /// Predict an MPI: models of its messages beside each of its algorithms, and which one it uses
+    Mpi(mpi::Arguments),
     /// Reproduce the papers: what they print beside what comes out here
     Papers(papers::Arguments),
+    /// Redo a paper's experiments on this machine, and judge its claims here
+    Reproduce(reproduce::Arguments),
 }
 
 impl Experiment {
@@ -42,7 +50,9 @@ impl Experiment {
             Experiment::Models(_) => "models",
             Experiment::Optimise(_) => "optimise",
             Experiment::WhatIf(_) => "what-if",
+            Experiment::Mpi(_) => "mpi",
             Experiment::Papers(_) => "papers",
+            Experiment::Reproduce(_) => "reproduce",
         }
     }
 
@@ -62,7 +72,9 @@ impl Experiment {
             Experiment::Models(arguments) => models::run(arguments, session),
             Experiment::Optimise(arguments) => optimise::run(arguments, session),
             Experiment::WhatIf(arguments) => what_if::run(arguments, session),
+            Experiment::Mpi(arguments) => mpi::run(arguments, session),
             Experiment::Papers(arguments) => papers::run(arguments, session),
+            Experiment::Reproduce(arguments) => reproduce::run(arguments, session),
         }
     }
 }

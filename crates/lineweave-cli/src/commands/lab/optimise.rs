@@ -2,16 +2,18 @@
 
 mod compare;
 
+use crate::commands::lab::subject::Subject;
 use crate::error::CliError;
 use crate::output::table;
-use crate::session::{load_machine, Session};
+use crate::question::{collective, Place};
+use crate::session::Session;
 use crate::size::Size;
 use lineweave_core::algorithm::MAX_RANKS;
 use lineweave_core::collective::Collective;
 use lineweave_core::machine::{self, Machine};
 use lineweave_core::model::Model;
 use lineweave_core::plan::{Params, PlanError};
-use lineweave_core::topology::Shape;
+use lineweave_core::topology::{Shape, Topology};
 use lineweave_core::units::Nanos;
 use lineweave_lab::optimise::methods::{methods, Case, Method};
 use serde::Serialize;
@@ -21,6 +23,7 @@ use std::time::Instant;
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
     /// barrier, bcast or reduce; with --compare allreduce too
+    #[arg(value_parser = collective(), hide_possible_values = true)]
     collective: Collective,
     /// Length of the message: bytes, or with KiB, MiB, GiB; 8 bytes where it is not given
     bytes: Option<Size>,
@@ -33,10 +36,23 @@ pub struct Arguments {
     /// Only optimisers of this name: published, degrees, hierarchy, matrix ...
     #[arg(long, value_name = "NAME")]
     method: Option<String>,
+    /// On every machine that comes with lineweave instead
+    #[arg(long, conflicts_with_all = ["compare", "machine", "profile"])]
+    all: bool,
     /// Instead, trees generated from what lies between each two CPUs beside the usual ones, simulated: of --machine, or of
     /// all whose pairs were measured
     #[arg(long, conflicts_with_all = ["method", "bytes"])]
     compare: bool,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// One machine, by its description or by what was fitted.
+struct On<'a> {
+    name: &'a str,
+    machine: Option<&'a Machine>,
+    model: &'a Model,
+    topology: Topology,
 }
 
 #[derive(Serialize)]
@@ -65,10 +81,6 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     if arguments.compare {
         return compare::run(arguments, session);
     }
-    let machines = match session.machine_option().map(str::to_owned) {
-        Some(name) => vec![load_machine(&name)?],
-        None => machine::shipped().to_vec(),
-    };
     let collective = arguments.collective;
     let bytes = match collective.moves_data() {
         true => arguments.bytes.map_or(8, |size| size.0),
@@ -86,8 +98,21 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
         &["machine", "method", "algorithm", "predicted", "bound", "ratio", "elapsed", "remark"],
         &[3, 4, 5, 6],
     );
-    for machine in &machines {
-        each(arguments, &methods, machine, bytes, session, &mut rows)?;
+    if arguments.all {
+        for machine in machine::shipped() {
+            let topology =
+                machine.topology().ok_or_else(|| CliError::NoTopology { name: machine.name.clone() })?;
+            let (model, topology) = (Model::from_machine(machine), topology.placed(arguments.place.place));
+            let on = On { name: &machine.name, machine: Some(machine), model: &model, topology };
+            each(arguments, &methods, &on, bytes, session, &mut rows)?;
+        }
+    } else {
+        let subject = Subject::of(session, arguments.place)?;
+        let ranks = arguments.ranks.map_or(subject.topology.cpus.len(), |n| n as usize);
+        head(&subject, ranks, arguments.place, session)?;
+        let (machine, topology) = (subject.machine.as_ref(), subject.topology.clone());
+        let on = On { name: &subject.name, machine, model: &subject.model, topology };
+        each(arguments, &methods, &on, bytes, session, &mut rows)?;
     }
     match session.out.is_json() {
         true => Ok(()),
@@ -95,35 +120,52 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     }
 }
 
+/// Says whose costs they are, and where ranks sit.
+fn head(subject: &Subject, ranks: usize, place: Place, session: &mut Session) -> Result<(), CliError> {
+    if session.out.is_json() {
+        return Ok(());
+    }
+    session.out.line(&format!("costs: {}", subject.origin))?;
+    let cpus = subject.topology.cpus.len();
+    let further = (ranks > cpus)
+        .then(|| format!("it has {cpus} CPUs; for {ranks} ranks further packages of its kind are assumed"));
+    let placed = subject.shape(ranks, place).1;
+    subject
+        .notes
+        .iter()
+        .chain(&placed)
+        .chain(&further)
+        .try_for_each(|note| session.out.line(&format!("  {note}")))
+}
+
 fn each(
     arguments: &Arguments,
     methods: &[Method],
-    machine: &Machine,
+    on: &On,
     bytes: usize,
     session: &mut Session,
     rows: &mut comfy_table::Table,
 ) -> Result<(), CliError> {
-    let topology = machine.topology().ok_or_else(|| CliError::NoTopology { name: machine.name.clone() })?;
+    let On { name, machine, model, ref topology } = *on;
     let ranks = arguments.ranks.map_or(topology.cpus.len(), |n| n as usize);
     if arguments.collective.rooted() && arguments.root >= ranks {
         return Err(PlanError::RootOutOfRange { root: arguments.root, ranks }.into());
     }
     let shape = Shape::place(ranks, &topology.repeated(ranks));
-    let model = Model::from_machine(machine);
-    let case = Case { machine, model: &model, shape: &shape, root: arguments.root, bytes };
+    let case = Case { machine, model, shape: &shape, root: arguments.root, bytes };
     for method in methods {
         let started = Instant::now();
         let found = (method.run)(&case);
         let elapsed = started.elapsed();
-        let assumed: Vec<String> = match method.of_model {
-            true => assumptions(&model, arguments.collective, bytes),
+        let assumed: Vec<String> = match method.of_model || machine.is_none() {
+            true => assumptions(model, arguments.collective, bytes),
             false => Vec::new(),
         };
         let elapsed_ms = elapsed.as_secs_f64() * 1e3;
         if session.out.is_json() {
             let optimum = found.as_ref().ok();
             let object = OptimumObject {
-                machine: &machine.name,
+                machine: name,
                 collective: arguments.collective,
                 ranks,
                 bytes,
@@ -154,7 +196,7 @@ fn each(
                     false => format!("assumed: {}", assumed.join(", ")),
                 };
                 rows.add_row([
-                    &machine.name,
+                    name,
                     method.name,
                     plan.trim_end(),
                     &Nanos(optimum.cost_ns).to_string(),
@@ -165,7 +207,7 @@ fn each(
                 ]);
             }
             Err(error) => {
-                rows.add_row([&machine.name, method.name, "-", "-", "-", "-", &elapsed, &error.to_string()]);
+                rows.add_row([name, method.name, "-", "-", "-", "-", &elapsed, &error.to_string()]);
             }
         }
     }

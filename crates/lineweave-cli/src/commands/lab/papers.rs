@@ -2,10 +2,11 @@
 
 use crate::error::CliError;
 use crate::files::{directory, replace};
-use crate::output::table;
+use crate::output::{table, width};
 use crate::session::Session;
+use comfy_table::{ContentArrangement, Table};
 use lineweave_lab::paper::limit::{Judged, Limit, LIMITS};
-use lineweave_lab::paper::{Claim, Figure, Finding, Item, Paper, TABLE};
+use lineweave_lab::paper::{Claim, Figure, Finding, Item, Paper, Verdict, TABLE};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -62,10 +63,11 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     }
     bar.finish_and_clear();
     if !session.out.is_json() && arguments.figures.is_none() {
-        session.out.line("limits, by the words of a claim:")?;
+        let mut rows = within(table(&["limit", "share", "by the words of a claim"], &[1]));
         for Limit { name, share, why } in LIMITS {
-            session.out.line(&format!("  {name}, {:.0} %: {why}", 100.0 * share))?;
+            rows.add_row([(*name).to_owned(), format!("{:.0} %", 100.0 * share), (*why).to_owned()]);
         }
+        session.out.table(&rows)?;
     }
     Ok(())
 }
@@ -109,29 +111,28 @@ fn objects(findings: &[Finding], session: &mut Session) -> Result<(), CliError> 
     })
 }
 
+/// Columns that reports fit.
+const WIDTH: usize = 100;
+
 fn report(paper: &Paper, findings: &[Finding], session: &mut Session) -> Result<(), CliError> {
     session.out.line(&format!("{}: {}", paper.cite, paper.about))?;
-    session.out.line(&format!("  data and findings: papers/{}/\n", paper.key))?;
-    let mut items = table(&["  item", "agree", "of", "remark"], &[1, 2]);
-    let mut claims = table(&["  claim", "claimed", "ours", "verdict"], &[]);
+    session.out.line(&format!("  data and findings: papers/{}/", paper.key))?;
+    session.out.line(&format!("  {}\n", counted(findings)))?;
+    let mut items = within(table(&["  agree", "of", "item", "basis", "how, and what differs"], &[0, 1]));
+    let mut claims = within(table(&["  verdict", "claim", "claimed", "ours", "basis and limit"], &[]));
     for finding in findings {
         match finding {
-            Finding::Item(Item { item, agree, of, remark, .. }) => {
-                items.add_row([format!("  {item}"), agree.to_string(), of.to_string(), remark.clone()]);
+            Finding::Item(Item { item, agree, of, remark, basis, .. }) => {
+                items.add_row([&agree.to_string(), &of.to_string(), item, basis.name(), remark]);
             }
-            Finding::Claim(Claim { item, claimed, ours, verdict, judged, .. }) => {
-                let verdict = match judged {
-                    None => verdict.name().to_owned(),
-                    Some(Judged { limit, off, turns }) => format!(
-                        "{}: off {:.1} %, limit {:.0} % ({}){}",
-                        verdict.name(),
-                        100.0 * off,
-                        100.0 * limit.share,
-                        limit.name,
-                        if *turns { ", turns within a factor of 2 of it" } else { "" }
-                    ),
-                };
-                claims.add_row([&format!("  {item}"), claimed, ours, &verdict]);
+            Finding::Claim(Claim { item, claimed, ours, verdict, judged, basis, .. }) => {
+                let limit = judged.map_or(String::new(), |Judged { limit, off, turns }| {
+                    let turns = if turns { "; half or twice the limit turns it" } else { "" };
+                    let (off, share) = (100.0 * off, 100.0 * limit.share);
+                    format!("; off {off:.1} %, limit {share:.0} % ({}){turns}", limit.name)
+                });
+                let verdict = format!("  {}", verdict.name());
+                claims.add_row([&verdict, item, claimed, ours, &format!("{}{limit}", basis.name())]);
             }
         }
     }
@@ -142,4 +143,20 @@ fn report(paper: &Paper, findings: &[Finding], session: &mut Session) -> Result<
         }
     }
     Ok(())
+}
+
+/// Returns the table wrapped to [`WIDTH`], or to a narrower terminal.
+pub(super) fn within(mut table: Table) -> Table {
+    let width = width().map_or(WIDTH, |width| width.min(WIDTH));
+    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width as u16);
+    table
+}
+
+/// Returns how many claims hold and how many do not.
+fn counted(findings: &[Finding]) -> String {
+    let claims = |wanted: Verdict| {
+        findings.iter().filter(|f| matches!(f, Finding::Claim(c) if c.verdict == wanted)).count()
+    };
+    let [holds, differs, open] = [Verdict::Holds, Verdict::Differs, Verdict::NotReproduced].map(claims);
+    format!("claims: {holds} hold, {differs} differ, {open} not reproduced")
 }

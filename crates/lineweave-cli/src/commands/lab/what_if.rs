@@ -1,8 +1,10 @@
 //! `lineweave lab what-if`: whether links or ports limit a mesh as its cores and their accesses in flight grow.
 
+use super::subject::Subject;
 use crate::commands::draw::svg;
 use crate::error::CliError;
 use crate::files::replace;
+use crate::question::Place;
 use crate::session::{load_machine, Session};
 use lineweave_core::machine::{Dimensions, Machine};
 use lineweave_core::units::Nanos;
@@ -66,8 +68,10 @@ struct Row {
 /// # Errors
 /// A [`CliError`] when the machine is no mesh or cannot be simulated, or the picture not be written.
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
-    let name = session.machine_option().unwrap_or(MACHINE).to_owned();
-    let machine = load_machine(&name)?;
+    let machine = match session.machine_option().map(str::to_owned) {
+        Some(name) => load_machine(&name)?,
+        None => ours(session)?,
+    };
     let each = arguments.mesh.len() * arguments.in_flight.len();
     let bar = session.out.progress((each * arguments.pattern.len()) as u64);
     let (mut rows, mut begun) = (Vec::new(), false);
@@ -94,6 +98,29 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     let seconds = started.elapsed().as_secs_f64();
     let rate = events as f64 / seconds.max(1e-9) / 1e6;
     session.out.line(&format!("\n{events} events in {}: {rate:.1} million a second", Nanos(seconds * 1e9)))
+}
+
+/// Returns the machine whose costs are in force, if it is a mesh; otherwise [`MACHINE`], which is said.
+///
+/// # Errors
+/// [`CliError::NoMeshCosts`] for a profile that was named.
+fn ours(session: &mut Session) -> Result<Machine, CliError> {
+    let named = session.profile_option().is_some();
+    let subject = Subject::of(session, Place::default())?;
+    match subject.machine.filter(|m| m.mesh.is_some()) {
+        Some(machine) => Ok(machine),
+        None if named => Err(CliError::NoMeshCosts { costs: subject.origin }),
+        None => {
+            let costs = subject.origin;
+            let said = format!(
+                "{costs}: caches, and no links or ports to ask about; constants of {MACHINE} instead"
+            );
+            if !session.out.is_json() {
+                session.out.line(&said)?;
+            }
+            load_machine(MACHINE)
+        }
+    }
 }
 
 fn one(

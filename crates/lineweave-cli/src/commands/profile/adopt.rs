@@ -197,7 +197,7 @@ fn keep(
     beside: &Path,
     fingerprint: &Fingerprint,
 ) -> Result<Vec<(bool, &'static str)>, CliError> {
-    let mut choices = match lineweave::sysfile::text(beside) {
+    let mut choices = match lineweave::cache::text_of_either(beside) {
         Ok(text) => {
             Choices::from_toml(&text).map_err(|e| CliError::malformed(beside, "table of choices", e))?
         }

@@ -78,7 +78,7 @@ fn text(arguments: &Import, session: &mut Session) -> Result<String, CliError> {
     let like = match &arguments.like {
         None => None,
         Some(name) => Some(machine::shipped().iter().find(|m| m.name == *name).ok_or_else(|| {
-            let known = machine::shipped().iter().map(|m| m.name.as_str()).collect::<Vec<_>>().join(", ");
+            let known = machine::shipped().iter().map(|m| m.name.clone()).collect();
             CliError::UnknownMachine { name: name.clone(), known }
         })?),
     };

@@ -1,13 +1,17 @@
 //! What is chosen: the tree of a short broadcast, and a map over ranks and sizes.
 
 use super::subject::{question, Subject};
-use super::Section;
+use super::{Figure, Section};
+use crate::calls::{call, posed, Call};
 use crate::error::CliError;
+use crate::question::team;
 use crate::session::Session;
 use crate::threads::on_all_cpus;
+use lineweave::tuning::Because;
+use lineweave_core::algorithm::spec::Named;
 use lineweave_core::collective::Collective;
-use lineweave_core::select::{select, SelectError};
-use lineweave_core::topology::Shape;
+use lineweave_core::select::SelectError;
+use lineweave_core::topology::{Shape, Topology};
 use lineweave_core::units::{Bytes, Nanos};
 use lineweave_lab::draw;
 
@@ -15,10 +19,14 @@ use lineweave_lab::draw;
 const MAPPED: [Collective; 2] = [Collective::Bcast, Collective::Allreduce];
 /// Sizes from 8 B to 4 MiB.
 const SIZES: [usize; 8] = [8, 64, 512, 2 << 10, 8 << 10, 64 << 10, 512 << 10, 4 << 20];
-/// Ranks of the map.
-const RANKS: std::ops::RangeInclusive<usize> = 8..=64;
+/// [`SIZES`] above the table of them.
+const HEADINGS: [&str; 9] = ["", "8 B", "64 B", "512 B", "2 KiB", "8 KiB", "64 KiB", "512 KiB", "4 MiB"];
+/// Ranks that are mapped at most; `lineweave explain` takes more.
+const MOST: usize = 64;
+/// CPUs below which a table says what a machine with more of them would choose.
+const FEW: usize = 8;
 /// Ranks of the tree.
-const MOST: usize = 256;
+const TREE: usize = 256;
 
 /// The broadcast of 8 bytes that is chosen for the whole machine.
 pub struct Tree {
@@ -30,85 +38,143 @@ pub struct Tree {
     pub pairs: Vec<(usize, usize)>,
 }
 
-/// The tree of 8 bytes among a rank for each CPU.
-pub fn tree(subject: &Subject) -> Result<Tree, CliError> {
-    let ranks = subject.topology.cpus.len().clamp(1, MOST);
+/// Returns what a call runs on the subject's machine. Nothing where nothing fits.
+///
+/// # Errors
+/// A [`CliError`] for anything else.
+pub fn runs(
+    subject: &Subject,
+    collective: Collective,
+    shape: Shape,
+    bytes: usize,
+    direct: bool,
+) -> Result<Result<(Call, String), String>, CliError> {
+    let question = posed(question(collective, shape, bytes, direct), &subject.tuning, &subject.settings);
+    match call(&subject.tuning, &question, None) {
+        Ok(call) => {
+            let name = Named::new(call.chosen.algorithm.name, &call.chosen.params);
+            let name = name.by(call.chosen.window, bytes).to_string();
+            Ok(Ok((call, name)))
+        }
+        Err(why @ SelectError::NothingFits { .. }) => Ok(Err(why.to_string())),
+        Err(other) => Err(other.into()),
+    }
+}
+
+/// Returns the tree of 8 bytes among a process for each CPU, or why there is none.
+///
+/// # Errors
+/// A [`CliError`] where it cannot be chosen.
+pub fn tree(subject: &Subject) -> Result<Result<Tree, String>, CliError> {
+    let ranks = subject.topology.cpus.len().clamp(1, TREE);
     let shape = Shape::place(ranks, &subject.topology);
+    let (call, name) = match runs(subject, Collective::Bcast, shape.clone(), 8, false)? {
+        Ok(found) => found,
+        Err(why) => return Ok(Err(why)),
+    };
     let at: Vec<usize> = (0..ranks)
         .map(|r| {
             let os = shape.cpu(r.into()).os;
             subject.topology.cpus.iter().position(|c| c.os == os).unwrap_or(0)
         })
         .collect();
-    let choice = select(&subject.model, &question(Collective::Bcast, shape, 8, false))?;
-    let pairs = draw::tree(choice.plan()).into_iter().map(|(a, b)| (at[a], at[b])).collect();
-    Ok(Tree { name: choice.named(8).to_string(), predicted: choice.predicted, ranks, pairs })
+    let plan = call.chosen.plan(&question(Collective::Bcast, shape, 8, false), 8)?;
+    let pairs = draw::tree(&plan).into_iter().map(|(a, b)| (at[a], at[b])).collect();
+    Ok(Ok(Tree { name, predicted: call.predicted, ranks, pairs }))
 }
 
-/// A map a collective.
+/// Returns the maps: of this machine, and of one with more CPUs of the kind where this has few.
+///
+/// # Errors
+/// A [`CliError`] where a cell cannot be chosen.
 pub fn section(subject: &Subject, session: &mut Session) -> Result<Section, CliError> {
     let mut section = Section::new("map", "What is chosen, by ranks and size");
-    let cpus = subject.topology.cpus.len();
-    let most = cpus.clamp(*RANKS.start(), *RANKS.end());
-    let ranks: Vec<usize> = (1..).map(|i| 1 << i).take_while(|p| *p <= most).collect();
-    let topology = subject.topology.repeated(most);
-    if cpus < most {
-        section.text.push(format!(
-            "This machine has {cpus} CPUs: further ranks are placed on more packages of the same kind."
-        ));
-    }
+    let cpus = subject.topology.cpus.len().max(1);
+    let most = cpus.min(MOST);
+    let mut ranks: Vec<usize> = (1..).map(|i| 1 << i).take_while(|p| *p < most).collect();
+    ranks.push(most);
     section.text.push(
-        "Each cell is the algorithm with the least predicted cost, among processes; pointing at it shows its \
-         parameters, the prediction and the runner-up."
+        "Each cell is what a call runs on this machine, as `lineweave explain` says it: what was measured to be the fastest where \
+         `lineweave tune` tried it, else what is predicted to be. Pointing at a cell shows parameters and times."
             .to_owned(),
     );
-    let columns: Vec<String> = SIZES.iter().map(|b| Bytes(*b as u64).to_string()).collect();
-    let bar = session.out.progress((MAPPED.len() * ranks.len() * SIZES.len()) as u64);
-    let of = |collective| ranks.iter().flat_map(move |&p| SIZES.map(|bytes| (collective, p, bytes)));
-    let calls: Vec<(Collective, usize, usize)> = MAPPED.into_iter().flat_map(of).collect();
-    let cells = on_all_cpus(&calls, |&(collective, p, bytes)| {
-        let made = cell(subject, collective, Shape::place(p, &topology), bytes);
-        bar.inc(1);
-        made
-    });
-    let mut cells = cells.into_iter();
-    for collective in MAPPED {
-        let mut rows = Vec::new();
-        for &p in &ranks {
-            rows.push((format!("P = {p}"), cells.by_ref().take(SIZES.len()).collect::<Result<Vec<_>, _>>()?));
-        }
-        let title = format!("{collective}: algorithm by ranks and size");
-        section.figures.push(draw::map(&title, &subject.origin, &columns, &rows));
-        let table = rows.iter().map(|(row, cells)| {
-            let names = cells.iter().map(|c| c.name.clone().unwrap_or_else(|| "-".to_owned()));
-            [format!("{collective}, {row}")].into_iter().chain(names).collect()
-        });
-        section.tables.push((HEADINGS.to_vec(), table.collect()));
+    if cpus > MOST {
+        section.text.push(format!(
+            "Up to {MOST} ranks are shown; `lineweave explain allreduce 8 --ranks {cpus}` takes all CPUs."
+        ));
+    }
+    let bar = session.out.progress(1);
+    maps(subject, &subject.topology, &ranks, "", &mut section)?;
+    if cpus < FEW {
+        let more: Vec<usize> = [2, 4, 8].into_iter().filter(|p| *p > cpus).collect();
+        let topology = subject.topology.repeated(FEW);
+        section.text.push(format!(
+            "This machine has {cpus} CPUs. The second table of each collective is of a machine with more of them, as further packages of \
+             the same kind."
+        ));
+        maps(subject, &topology, &more, " on more CPUs", &mut section)?;
     }
     bar.finish_and_clear();
     Ok(section)
 }
 
-/// [`SIZES`] above the table of them.
-const HEADINGS: [&str; 9] = ["", "8 B", "64 B", "512 B", "2 KiB", "8 KiB", "64 KiB", "512 KiB", "4 MiB"];
+/// A map and a table a collective.
+fn maps(
+    subject: &Subject,
+    topology: &Topology,
+    ranks: &[usize],
+    on: &str,
+    section: &mut Section,
+) -> Result<(), CliError> {
+    let columns: Vec<String> = SIZES.iter().map(|b| Bytes(*b as u64).to_string()).collect();
+    for collective in MAPPED {
+        let rows = || [true, false].into_iter().flat_map(|direct| ranks.iter().map(move |&p| (p, direct)));
+        let calls: Vec<(usize, bool, usize)> =
+            rows().flat_map(|(p, direct)| SIZES.map(|bytes| (p, direct, bytes))).collect();
+        let cells = on_all_cpus(&calls, |&(p, direct, bytes)| {
+            cell(subject, collective, Shape::place(p, topology), bytes, direct)
+        });
+        let mut cells = cells.into_iter();
+        let mut drawn = Vec::new();
+        for (p, direct) in rows() {
+            let row = cells.by_ref().take(SIZES.len()).collect::<Result<Vec<_>, _>>()?;
+            drawn.push((format!("{p} {}", team(direct)), row));
+        }
+        let title = format!("{collective}{on}: algorithm by ranks and size");
+        let svg = draw::map(&title, &subject.origin, &columns, &drawn);
+        let says =
+            format!("What {collective} runs{on}, by ranks (rows) and length of the message (columns).");
+        section.figures.push(Figure::new(svg, says));
+        let table = drawn.iter().map(|(row, cells)| {
+            let names = cells.iter().map(|c| c.name.clone().unwrap_or_else(|| "-".to_owned()));
+            [format!("{collective}{on}, {row}")].into_iter().chain(names).collect()
+        });
+        section.tables.push((HEADINGS.to_vec(), table.collect()));
+    }
+    Ok(())
+}
 
 fn cell(
     subject: &Subject,
     collective: Collective,
     shape: Shape,
     bytes: usize,
+    direct: bool,
 ) -> Result<draw::Cell, CliError> {
-    let place = format!("{collective}, P = {}, {}", shape.ranks(), Bytes(bytes as u64));
-    match select(&subject.model, &question(collective, shape, bytes, false)) {
-        Ok(choice) => {
-            let next = choice.runner_up.as_ref();
-            let next = next.map_or_else(String::new, |c| format!("; next: {} {}", c.name, c.predicted));
-            let about = format!("{place}: {}, predicted {}{next}", choice.named(bytes), choice.predicted);
-            Ok(draw::Cell { name: Some(choice.algorithm.to_owned()), about })
+    let place = format!("{collective}, {} {}, {}", shape.ranks(), team(direct), Bytes(bytes as u64));
+    Ok(match runs(subject, collective, shape, bytes, direct)? {
+        Ok((call, name)) => {
+            let how = match call.chosen.because {
+                Because::Forced => "forced, ",
+                Because::Measured => "measured to be the fastest, ",
+                Because::Simulated => "simulated to be the fastest, ",
+                Because::Predicted => "",
+            };
+            let measured =
+                call.measured_ns.map_or_else(String::new, |ns| format!(", measured {}", Nanos(ns)));
+            let about = format!("{place}: {name}, {how}predicted {}{measured}", call.predicted);
+            draw::Cell { name: Some(call.chosen.algorithm.name.to_owned()), about }
         }
-        Err(why @ SelectError::NothingFits { .. }) => {
-            Ok(draw::Cell { name: None, about: format!("{place}: {why}") })
-        }
-        Err(other) => Err(other.into()),
-    }
+        Err(why) => draw::Cell { name: None, about: format!("{place}: {why}") },
+    })
 }

@@ -1,7 +1,7 @@
 //! What was fitted: curves with intervals, what they leave unexplained, and L(m, tau).
 
 use super::subject::Subject;
-use super::Section;
+use super::{Figure, Section};
 use lineweave_core::model::Surface;
 use lineweave_core::units::{Bytes, Nanos};
 use lineweave_lab::draw::{self, Axes, Curve, Panel, Sampled, Span};
@@ -38,7 +38,7 @@ fn percent(x: f64) -> String {
 fn lines(subject: &Subject, section: &mut Section) {
     let mut curves = Vec::new();
     let mut left = Vec::new();
-    for costs in subject.model.levels.iter().filter(|c| subject.levels().contains(&c.level)) {
+    for costs in subject.model().levels.iter().filter(|c| subject.levels().contains(&c.level)) {
         let Some(fit) = &costs.lines else { continue };
         let points = (0..=10).map(|i| f64::from(1 << i)).map(|n| (n, fit.at(n))).collect();
         let name = format!("T_N, {}", costs.level);
@@ -58,7 +58,7 @@ fn lines(subject: &Subject, section: &mut Section) {
             None => curves.push(Curve { name, points: vec![at.0], measured: true, intervals: vec![at.1] }),
         }
         let fit =
-            subject.model.levels.iter().find(|c| c.level.name() == level).and_then(|c| c.lines.as_ref());
+            subject.model().levels.iter().find(|c| c.level.name() == level).and_then(|c| c.lines.as_ref());
         if let Some(fitted) = fit.map(|f| f.at(n)).filter(|f| *f > 0.0) {
             let off = |ns: f64| ns / fitted - 1.0;
             let name = format!("{level}, {n:.0} lines");
@@ -73,11 +73,18 @@ fn lines(subject: &Subject, section: &mut Section) {
     let axes = Axes { base: 2.0, x: |n| format!("{n:.0}"), y: time };
     let panels = [Panel { title: "T_N(N) by lines".to_owned(), curves }];
     let detail = "half a round trip; bars are 95 % intervals of what was measured";
-    section.figures.push(draw::curves_on("Handing over N lines", detail, &panels, axes));
+    let svg = draw::curves_on("Handing over N lines", detail, &panels, axes);
+    section.figures.push(Figure::new(
+        svg,
+        "Time to hand over N cache lines, by distance; the table of residuals has the numbers.",
+    ));
     if !left.is_empty() {
         let detail = "measured over fitted, with its interval; 0 % is as fitted";
         left.truncate(RESIDUALS);
-        section.figures.push(draw::spans("Residuals of T_N", detail, &left, percent));
+        let svg = draw::spans("Residuals of T_N", detail, &left, percent);
+        let says =
+            left.iter().map(|s| format!("{}: {}", s.name, percent(s.value))).collect::<Vec<_>>().join("; ");
+        section.figures.push(Figure::new(svg, format!("Measured over fitted: {says}.")));
     }
 }
 
@@ -96,7 +103,7 @@ fn transfers(subject: &Subject, section: &mut Section) {
             intervals: apart.map(|(b, c)| (b, c.ci_low, c.ci_high)).collect(),
         }
     };
-    let model = &subject.model;
+    let model = subject.model();
     let levels = || model.levels.iter().filter(|c| subject.levels().contains(&c.level));
     let mut panels = vec![
         Panel {
@@ -113,12 +120,13 @@ fn transfers(subject: &Subject, section: &mut Section) {
     }
     let axes = Axes { base: 2.0, x: |n| Bytes(n.round() as u64).to_string(), y: time };
     let detail = "one transfer at a time, m bytes, by distance; bars are 95 % intervals";
-    section.figures.push(draw::curves_on("L(m, 1)", detail, &panels, axes));
+    let svg = draw::curves_on("L(m, 1)", detail, &panels, axes);
+    section.figures.push(Figure::new(svg, "Time of one get and one put by length and distance; the tables of L(m, tau) have the numbers in their first rows."));
 }
 
 /// What the fits leave unexplained, segment by segment.
 fn residuals(subject: &Subject, section: &mut Section) {
-    let residuals = &subject.model.residuals;
+    let residuals = &subject.model().residuals;
     if residuals.is_empty() {
         let why = "No residuals: these costs were described, and not fitted to measurements.";
         section.text.push(why.to_owned());
@@ -132,7 +140,10 @@ fn residuals(subject: &Subject, section: &mut Section) {
     });
     let detail = "mean of (measured - fitted) / measured in each segment; bars reach to the worst cell";
     let title = "What the fits leave unexplained";
-    section.figures.push(draw::spans(title, detail, &spans.collect::<Vec<_>>(), percent));
+    let svg = draw::spans(title, detail, &spans.collect::<Vec<_>>(), percent);
+    section
+        .figures
+        .push(Figure::new(svg, "What each fit leaves unexplained; the table below has the numbers."));
     let rows = residuals
         .iter()
         .map(|r| vec![r.of.clone(), r.from.to_string(), r.to.to_string(), percent(r.bias), percent(r.worst)]);
@@ -141,7 +152,7 @@ fn residuals(subject: &Subject, section: &mut Section) {
 
 /// L(m, tau), a table each.
 fn surfaces(subject: &Subject, section: &mut Section) {
-    let model = &subject.model;
+    let model = subject.model();
     let sampled = |title: String, surface: &Surface| {
         let largest = surface.bytes.last().copied().unwrap_or(0);
         let smallest = surface.bytes.first().copied().unwrap_or(0);
@@ -166,5 +177,9 @@ fn surfaces(subject: &Subject, section: &mut Section) {
         );
     }
     let detail = "time of m bytes while tau such transfers run; darker is more ns a byte; in brackets: continued beyond what is known";
-    section.figures.push(draw::surfaces("L(m, tau)", detail, &SIZES, &tables));
+    let svg = draw::surfaces("L(m, tau)", detail, &SIZES, &tables);
+    section.figures.push(Figure::new(
+        svg,
+        "Time of m bytes (columns) while tau such transfers run (rows); each cell has its number.",
+    ));
 }

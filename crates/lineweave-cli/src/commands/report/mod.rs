@@ -1,5 +1,6 @@
 //! `lineweave report`: a machine and what is chosen on it as one page to look at.
 
+mod answers;
 mod choices;
 mod fitted;
 mod page;
@@ -15,14 +16,9 @@ use crate::error::CliError;
 use crate::files::{replace, replace_bytes, to_write};
 use crate::session::Session;
 use crate::threads::both;
-use choices::Tree;
 use clap::ValueEnum;
-use lineweave_core::select::SelectError;
-use lineweave_core::topology::Cpu;
-use lineweave_core::units::Nanos;
 use serde::Serialize;
-use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use subject::Subject;
 
 /// What of.
@@ -34,12 +30,45 @@ pub struct Arguments {
     /// Of the machine as it is simulated: --machine measured in virtual time, and what is chosen played on it
     #[arg(long, conflicts_with = "record")]
     simulate: bool,
-    /// One page, all pictures in one, that as pixels, or text and tables
-    #[arg(long, value_enum, default_value_t = Format::Html)]
-    format: Format,
-    /// Where to [default: standard output]
+    /// One page, all pictures in one, that as pixels, or text and tables [default: by the file's ending, else html]
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+    /// Where to; its ending says the format: .html, .svg, .png or .md [default: standard output]
     #[arg(long, short, value_name = "FILE", value_parser = to_write)]
     output: Option<PathBuf>,
+}
+
+impl Arguments {
+    /// Returns the format that `--format` and the file's ending agree on.
+    ///
+    /// # Errors
+    /// [`CliError::Format`] where they do not, or the ending is of none; [`CliError::NoFile`] for pixels without a file.
+    fn format(&self) -> Result<Format, CliError> {
+        let ending =
+            self.output.as_deref().and_then(Path::extension).map(|e| e.to_string_lossy().to_lowercase());
+        let of_ending = ending.as_deref().map(|e| match e {
+            "htm" => Ok(Format::Html),
+            other => Format::from_str(other, true),
+        });
+        let refused = |asked: Option<Format>| CliError::Format {
+            path: self.output.clone().unwrap_or_default(),
+            why: match asked {
+                Some(asked) => {
+                    let name = asked.name();
+                    format!("its ending is not that of --format {name}; leave one of the two out")
+                }
+                None => "expected a name that ends in .html, .svg, .png or .md, or the format by --format"
+                    .to_owned(),
+            },
+        };
+        match (self.format, of_ending) {
+            (Some(Format::Png), None) if self.output.is_none() => Err(CliError::NoFile),
+            (Some(asked), Some(Ok(of_ending))) if asked != of_ending => Err(refused(Some(asked))),
+            (Some(asked), _) => Ok(asked),
+            (None, Some(of_ending)) => of_ending.map_err(|_| refused(None)),
+            (None, None) => Ok(Format::Html),
+        }
+    }
 }
 
 /// What the report is written as.
@@ -52,6 +81,30 @@ enum Format {
     Md,
 }
 
+impl Format {
+    fn name(self) -> &'static str {
+        match self {
+            Format::Html => "html",
+            Format::Svg => "svg",
+            Format::Png => "png",
+            Format::Md => "md",
+        }
+    }
+}
+
+/// A picture, and what it says to who cannot see it.
+#[derive(Debug)]
+struct Figure {
+    svg: String,
+    says: String,
+}
+
+impl Figure {
+    fn new(svg: String, says: impl Into<String>) -> Figure {
+        Figure { svg, says: says.into() }
+    }
+}
+
 /// Part of a report.
 #[derive(Debug, Default)]
 struct Section {
@@ -61,8 +114,8 @@ struct Section {
     title: &'static str,
     /// Paragraphs.
     text: Vec<String>,
-    /// Pictures, as SVG.
-    figures: Vec<String>,
+    /// Pictures.
+    figures: Vec<Figure>,
     /// Tables: headings and rows.
     tables: Vec<(Vec<&'static str>, Vec<Vec<String>>)>,
     /// What is not known, and how to get it, where that leaves nothing to show.
@@ -88,6 +141,14 @@ struct SectionObject<'a> {
 }
 
 #[derive(Serialize)]
+struct AnswerObject<'a> {
+    answer: &'a str,
+    question: &'a str,
+    sentence: &'a str,
+    more: &'a [String],
+}
+
+#[derive(Serialize)]
 struct ReportObject<'a> {
     origin: &'a str,
     format: Format,
@@ -101,29 +162,29 @@ struct ReportObject<'a> {
 /// A [`CliError`]: costs or a record that cannot be read, a machine without a topology, or a file that cannot be
 /// written.
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
-    if arguments.format == Format::Png && arguments.output.is_none() {
-        return Err(CliError::NoFile);
-    }
+    let format = arguments.format()?;
     let subject = match arguments.simulate {
         true => simulated::load(session)?,
         false => subject::load(arguments.record.as_deref(), session)?,
     };
     let (drawn, map) = both(|| drawn(&subject), || choices::section(&subject, session));
-    let ((tree, mut sections), map) = (drawn?, map?);
+    let (mut sections, map) = (drawn?, map?);
+    let answers = answers::answers(&subject)?;
+    sections.insert(0, map);
     sections.extend([
-        fitted::section(&subject),
         predicted::section(&subject, session)?,
-        map,
+        fitted::section(&subject),
         sure::unidentified(&subject),
         sure::parameters(&subject),
     ]);
-    let text = match arguments.format {
-        Format::Html => page::html(&subject.title, &subject.origin, &facts(&subject, &tree), &sections),
-        Format::Svg | Format::Png => page::svg(&subject.title, &sections),
-        Format::Md => page::md(&subject.title, &subject.origin, &sections),
+    let (title, origin) = (&subject.title, &subject.origin);
+    let text = match format {
+        Format::Html => page::html(title, origin, &answers, &sections),
+        Format::Svg | Format::Png => page::svg(title, &answers, &sections),
+        Format::Md => page::md(title, origin, &answers, &sections),
     };
     if let Some(file) = &arguments.output {
-        match arguments.format {
+        match format {
             Format::Png => replace_bytes(file, &pixels::png(&text)?, "-o")?,
             Format::Html | Format::Svg | Format::Md => replace(file, &text, "-o")?,
         }
@@ -131,8 +192,13 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     let file = arguments.output.as_ref().map(|f| f.display().to_string());
     if session.out.is_json() {
         let whole = file.is_none().then_some(text.as_str());
-        let head = ReportObject { origin: &subject.origin, format: arguments.format, file, text: whole };
+        let head = ReportObject { origin: &subject.origin, format, file, text: whole };
         session.out.object("report", &head)?;
+        for a in &answers {
+            let part =
+                AnswerObject { answer: a.id, question: a.question, sentence: &a.sentence, more: &a.more };
+            session.out.object("report-answer", &part)?;
+        }
         for s in &sections {
             let missing = s.missing.as_deref();
             let part = SectionObject { section: s.id, title: s.title, figures: s.figures.len(), missing };
@@ -146,39 +212,10 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     }
 }
 
-/// The tree, or why there is none.
-fn tree(subject: &Subject) -> Result<Result<Tree, String>, CliError> {
-    match choices::tree(subject) {
-        Err(CliError::Select(why @ SelectError::NothingFits { .. })) => Ok(Err(why.to_string())),
-        Err(other) => Err(other),
-        Ok(tree) => Ok(Ok(tree)),
-    }
-}
-
-/// What a person asks first: names and values.
-fn facts(subject: &Subject, tree: &Result<Tree, String>) -> Vec<(String, String)> {
-    let count = |of: fn(&Cpu) -> usize| {
-        subject.topology.cpus.iter().map(of).collect::<BTreeSet<_>>().len().to_string()
-    };
-    let mut facts = vec![
-        ("CPUs".to_owned(), subject.topology.cpus.len().to_string()),
-        ("cores".to_owned(), count(|c| c.core)),
-        ("packages".to_owned(), count(|c| c.package)),
-    ];
-    for level in subject.levels() {
-        let read = subject.model.level(level).0.read.value;
-        facts.push((format!("a line from the same {level}"), Nanos(read).to_string()));
-    }
-    if let Ok(tree) = tree {
-        facts.push((format!("8 bytes to {} ranks: {}", tree.ranks, tree.name), tree.predicted.to_string()));
-    }
-    facts
-}
-
 /// The machine, its distances and trees.
-fn drawn(subject: &Subject) -> Result<(Result<Tree, String>, Vec<Section>), CliError> {
-    let tree = tree(subject)?;
+fn drawn(subject: &Subject) -> Result<Vec<Section>, CliError> {
+    let tree = choices::tree(subject)?;
     let mut sections = vec![plots::machine(subject), plots::distances(subject, &tree)];
     sections.extend(trees::section(subject)?);
-    Ok((tree, sections))
+    Ok(sections)
 }

@@ -1,79 +1,137 @@
-//! Sections as one page of HTML, one picture, or text with tables.
+//! Answers and sections as one page of HTML, one picture, or text with tables.
 
-use super::Section;
-use lineweave_lab::draw::escape;
+use super::answers::Answer;
+use super::{Figure, Section};
+use lineweave_lab::draw::{dark_style, escape};
 use std::fmt::Write as _;
 
-/// The page's own looks: no fonts, scripts or pictures from elsewhere. Pictures stand on white in dark rooms too.
+/// The page's own looks: no fonts, scripts or pictures from elsewhere.
 const STYLE: &str = "\
 :root{color-scheme:light dark;--ink:#1f2937;--soft:#5b6472;--paper:#f6f7f9;--card:#fff;--rule:#e2e5ea;--link:#0060a8}\
-@media(prefers-color-scheme:dark){:root{--ink:#e5e7eb;--soft:#a3acb9;--paper:#14171c;--card:#1c2027;--rule:#333a45;\
---link:#7cc0f5}}\
 *{box-sizing:border-box}body{margin:0;background:var(--paper);color:var(--ink);\
-font:16px/1.55 system-ui,Helvetica,Arial,sans-serif}\
-main{max-width:74rem;margin:0 auto;padding:2rem 1.25rem 4rem}h1{font-size:1.9rem;line-height:1.25;margin:0 0 .25rem}\
-h2{font-size:1.35rem;margin:3rem 0 .75rem}\
-p{max-width:50rem;margin:.5rem 0}.soft,.missing{color:var(--soft)}.missing{border-left:3px solid var(--rule);\
-padding-left:.75rem}a{color:var(--link)}\
-nav{margin:1rem 0}nav a{display:inline-block;margin:0 1.1rem .25rem 0}\
-dl{display:grid;grid-template-columns:repeat(auto-fill,minmax(12rem,1fr));gap:.75rem;margin:1.25rem 0}\
-dl div{background:var(--card);border:1px solid var(--rule);border-radius:10px;padding:.6rem .9rem;display:flex;\
-flex-direction:column-reverse;justify-content:flex-end}\
-dt{color:var(--soft);font-size:.8rem;line-height:1.3}dd{margin:0;font-size:1.3rem;font-weight:600;\
-font-variant-numeric:tabular-nums}\
-figure{margin:1rem 0;padding:.5rem;background:#fff;border:1px solid var(--rule);border-radius:10px;overflow-x:auto}\
-figure svg{display:block;max-width:100%;height:auto;margin:0 auto}\
-.wide{overflow-x:auto;margin:1rem 0}table{border-collapse:collapse;font-size:.85rem;font-variant-numeric:tabular-nums}\
+font:16px/1.5 system-ui,Helvetica,Arial,sans-serif;overflow-wrap:anywhere}\
+main{max-width:76rem;margin:0 auto;padding:1.5rem 1.25rem 4rem}h1{font-size:1.7rem;line-height:1.25;margin:0 0 .25rem}\
+h2{font-size:1.15rem;margin:0 0 .5rem}summary h2{display:inline}\
+p{max-width:50rem;margin:.5rem 0}.soft,.missing,figcaption,legend{color:var(--soft);font-size:.85rem}\
+.missing{border-left:3px solid var(--rule);padding-left:.75rem}a{color:var(--link)}\
+nav a{display:inline-block;margin:0 1.1rem .25rem 0}\
+.answers{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,26rem),1fr));gap:1rem;margin:1rem 0}\
+.answer,.part{background:var(--card);border:1px solid var(--rule);border-radius:10px;padding:.8rem 1rem;min-width:0}\
+.part{margin:.75rem 0}.part>summary{cursor:pointer;padding:.1rem 0}\
+figure{margin:.75rem 0}.view{overflow:auto;max-height:90vh}.view:focus-visible{outline:2px solid var(--link)}\
+.view svg{display:block;max-width:100%;height:auto}.answer figure svg{width:100%}\
+.answer figcaption{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}.answer{position:relative}\
+figure:has(.z2:checked) svg{width:200%;max-width:none}figure:has(.z4:checked) svg{width:400%;max-width:none}\
+fieldset{border:0;padding:0;margin:.25rem 0;font-size:.85rem}fieldset label{margin-right:.9rem}legend{float:left;margin-right:.9rem}\
+.wide{overflow-x:auto;margin:1rem 0}table{border-collapse:collapse;font-size:.85rem;font-variant-numeric:tabular-nums;\
+overflow-wrap:normal}\
 th,td{text-align:left;padding:.25rem .75rem .25rem 0;border-bottom:1px solid var(--rule);vertical-align:top}\
-th{color:var(--soft);font-weight:600}details>summary{cursor:pointer;color:var(--link)}";
+th{color:var(--soft);font-weight:600}.rows>summary{cursor:pointer;color:var(--link)}\
+@media(max-width:640px){main{padding:1rem .75rem 3rem}.zooms svg{min-width:36rem}}\
+@media print{body{background:#fff;font-size:11pt}nav,fieldset{display:none}.view{overflow:visible;max-height:none}\
+.view svg{min-width:0!important;width:auto!important;max-width:100%!important;max-height:22cm}\
+.answer,figure,tr{break-inside:avoid}.answers{grid-template-columns:1fr 1fr}.part:not([open]){display:none}.wide{overflow:visible}}";
+/// What a reader sees who prefers dark pages; paper stays white.
+const DARK: &str =
+    ":root{--ink:#e5e7eb;--soft:#a3acb9;--paper:#14171c;--card:#1c2027;--rule:#333a45;--link:#7cc0f5}";
 /// Rows from which a table is folded away.
 const LONG: usize = 9;
+/// Widths from which a picture can be made larger.
+const WIDE: f64 = 700.0;
+/// The section that is not folded.
+const OPEN: &str = "map";
 
-/// One self-contained page.
-pub fn html(title: &str, origin: &str, facts: &[(String, String)], sections: &[Section]) -> String {
+/// One self-contained page: the answers, and everything else folded.
+pub fn html(title: &str, origin: &str, answers: &[Answer], sections: &[Section]) -> String {
     let name = escape(title);
     let mut out = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <title>lineweave: {name}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n\
-         <h1>{name}</h1>\n<p class=\"soft\">Costs by {}. Written by lineweave {}.</p>\n<dl>\n",
+         <title>lineweave: {name}</title>\n<style>{STYLE}@media screen and (prefers-color-scheme:dark){{{DARK}{}}}</style>\n\
+         </head>\n<body>\n<main>\n\
+         <h1>{name}</h1>\n<p class=\"soft\">Costs by {}. Written by lineweave {}.</p>\n<div class=\"answers\">\n",
+        dark_style(".view"),
         escape(origin),
         env!("CARGO_PKG_VERSION")
     );
-    for (what, value) in facts {
-        let _ = writeln!(out, "<div><dt>{}</dt><dd>{}</dd></div>", escape(what), escape(value));
+    let mut figures = 0;
+    for answer in answers {
+        let _ = writeln!(
+            out,
+            "<section class=\"answer\" id=\"{}\">\n<h2>{}</h2>",
+            answer.id,
+            escape(answer.question)
+        );
+        let _ = writeln!(out, "<p>{}</p>", escape(&answer.sentence));
+        answer.figure.iter().for_each(|f| figure(&mut out, f, &mut figures));
+        for more in &answer.more {
+            let _ = writeln!(out, "<p class=\"soft\">{}</p>", escape(more));
+        }
+        out.push_str("</section>\n");
     }
-    out.push_str("</dl>\n<nav>\n");
+    out.push_str("</div>\n<nav aria-label=\"More about it\">\n");
     for s in sections {
         let _ = writeln!(out, "<a href=\"#{}\">{}</a>", s.id, escape(s.title));
     }
     out.push_str("</nav>\n");
     for s in sections {
-        let _ = writeln!(out, "<section id=\"{}\">\n<h2>{}</h2>", s.id, escape(s.title));
+        let open = if s.id == OPEN { " open" } else { "" };
+        // The anchor is within what is folded, so that going to it opens it.
+        let _ = writeln!(
+            out,
+            "<details class=\"part\"{open}>\n<summary><h2>{title}</h2></summary>\n<section id=\"{}\" aria-label=\"{title}\">",
+            s.id,
+            title = escape(s.title)
+        );
         for paragraph in &s.text {
             let _ = writeln!(out, "<p>{}</p>", escape(paragraph));
         }
         if let Some(why) = &s.missing {
             let _ = writeln!(out, "<p class=\"missing\">{}</p>", escape(why));
         }
-        for figure in &s.figures {
-            let _ = writeln!(out, "<figure>\n{figure}</figure>");
+        for f in &s.figures {
+            figure(&mut out, f, &mut figures);
         }
         for (head, rows) in &s.tables {
             table(&mut out, head, rows);
         }
-        out.push_str("</section>\n");
+        out.push_str("</section>\n</details>\n");
     }
     out.push_str("</main>\n</body>\n</html>\n");
     out
 }
 
+/// A picture with its words; a wide one can be made larger, and moved with the keyboard.
+fn figure(out: &mut String, figure: &Figure, number: &mut usize) {
+    *number += 1;
+    let wide = size(&figure.svg).0 > WIDE;
+    let _ = writeln!(out, "<figure{}>", if wide { " class=\"zooms\"" } else { "" });
+    if wide {
+        out.push_str("<fieldset><legend>Size</legend>");
+        for (class, text, checked) in
+            [("z1", "fit", " checked=\"\""), ("z2", "2 \u{d7}", ""), ("z4", "4 \u{d7}", "")]
+        {
+            let _ = write!(
+                out,
+                "<label><input type=\"radio\" name=\"z{number}\" class=\"{class}\"{checked}/> {text}</label>"
+            );
+        }
+        out.push_str("</fieldset>\n");
+    }
+    let _ = writeln!(
+        out,
+        "<div class=\"view\" tabindex=\"0\">\n{}</div>\n<figcaption>{}</figcaption>\n</figure>",
+        figure.svg,
+        escape(&figure.says)
+    );
+}
+
 fn table(out: &mut String, head: &[&str], rows: &[Vec<String>]) {
     let long = rows.len() >= LONG;
     if long {
-        let _ = writeln!(out, "<details>\n<summary>{} rows</summary>", rows.len());
+        let _ = writeln!(out, "<details class=\"rows\">\n<summary>{} rows</summary>", rows.len());
     }
-    out.push_str("<div class=\"wide\">\n<table>\n<thead><tr>");
+    out.push_str("<div class=\"wide\" tabindex=\"0\">\n<table>\n<thead><tr>");
     head.iter().for_each(|h| out.push_str(&format!("<th>{}</th>", escape(h))));
     out.push_str("</tr></thead>\n<tbody>\n");
     for row in rows {
@@ -97,8 +155,10 @@ fn size(svg: &str) -> (f64, f64) {
 }
 
 /// All pictures, one above the other.
-pub fn svg(title: &str, sections: &[Section]) -> String {
-    let figures: Vec<&String> = sections.iter().flat_map(|s| &s.figures).collect();
+pub fn svg(title: &str, answers: &[Answer], sections: &[Section]) -> String {
+    let of_answers = answers.iter().filter_map(|a| a.figure.as_ref());
+    let figures: Vec<&String> =
+        of_answers.chain(sections.iter().flat_map(|s| &s.figures)).map(|f| &f.svg).collect();
     let width = figures.iter().map(|f| size(f).0).fold(420.0, f64::max);
     let (mut y, mut body) = (0.0, String::new());
     for figure in figures {
@@ -114,9 +174,15 @@ pub fn svg(title: &str, sections: &[Section]) -> String {
 }
 
 /// Text and tables, without pictures.
-pub fn md(title: &str, origin: &str, sections: &[Section]) -> String {
+pub fn md(title: &str, origin: &str, answers: &[Answer], sections: &[Section]) -> String {
     let plain = |text: &str| text.replace('|', "\\|").replace('\n', " ");
     let mut out = format!("# {}\n\nCosts by {}.\n", plain(title), plain(origin));
+    for answer in answers {
+        let _ = write!(out, "\n## {}\n\n{}\n", answer.question, answer.sentence);
+        for more in &answer.more {
+            let _ = write!(out, "\n{more}\n");
+        }
+    }
     for s in sections {
         let _ = write!(out, "\n## {}\n", s.title);
         for paragraph in s.text.iter().chain(&s.missing) {

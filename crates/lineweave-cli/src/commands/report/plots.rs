@@ -2,7 +2,7 @@
 
 use super::choices::Tree;
 use super::subject::Subject;
-use super::Section;
+use super::{Figure, Section};
 use lineweave_core::profile::Stats;
 use lineweave_core::topology::{Cpu, Level};
 use lineweave_core::units::Nanos;
@@ -34,12 +34,13 @@ pub fn machine(subject: &Subject) -> Section {
     }
     section.text.extend(subject.source.iter().map(|s| format!("{s}.")));
     let detail = format!("{cpus} CPUs: packages, NUMA nodes, last-level caches, cores and threads");
-    section.figures.push(draw::machine(&subject.topology, &subject.title, &detail, &[]));
+    let svg = draw::machine(&subject.topology, &subject.title, &detail, &[]);
+    section.figures.push(Figure::new(svg, format!("{detail}.")));
     section
 }
 
 /// What was measured for two CPUs, by their numbers, the smaller first.
-fn measured_pairs(subject: &Subject) -> BTreeMap<(usize, usize), f64> {
+pub fn measured_pairs(subject: &Subject) -> BTreeMap<(usize, usize), f64> {
     if let Some(matrix) = subject.matrix() {
         return matrix.pairs().map(|(a, b, ns)| ((a, b), ns)).collect();
     }
@@ -75,17 +76,25 @@ pub fn distances(subject: &Subject, tree: &Result<Tree, String>) -> Section {
     let measured = measured_pairs(subject);
     let middles = middles(subject, &measured);
     let cost = |level| match middles.is_empty() {
-        true => subject.model.level(level).0.read.value,
+        true => subject.model().level(level).0.read.value,
         // Another quantity than what was measured would have another scale.
         false => middles.get(&level).copied().unwrap_or(f64::NAN),
     };
     let of = |a: usize, b: usize| measured.get(&(a.min(b), a.max(b))).copied();
-    let title = match (measured.is_empty(), subject.matrix()) {
-        (true, _) => "Reading a line that another CPU modified",
-        (false, Some(_)) => "From one CPU to another: half a round trip of a line",
-        (false, None) => "From one CPU to another: a flag raised and seen",
+    let what = match (measured.is_empty(), subject.matrix()) {
+        (true, _) => "a line read that another CPU modified",
+        (false, Some(_)) => "half a round trip of a line",
+        (false, None) => "a flag raised and seen",
     };
-    let pairs = |tree: &[(usize, usize)]| draw::pairs(&subject.topology, title, &cost, &of, tree);
+    let title = "From one CPU to another";
+    let says = format!("{title}: {what}. Pointing at a cell shows pair and cost.");
+    let pairs = |tree: &[(usize, usize)]| {
+        Figure::new(draw::pairs(&subject.topology, title, what, &cost, &of, tree), says.clone())
+    };
+    section
+        .text
+        .push("These numbers differ because they are of different things; the table says which.".to_owned());
+    section.tables.push((vec!["name", "what is timed", "value"], names(subject, &middles)));
     if !measured.is_empty() {
         let cpus = subject.topology.cpus.len();
         section.text.push(format!(
@@ -94,22 +103,13 @@ pub fn distances(subject: &Subject, tree: &Result<Tree, String>) -> Section {
             measured.len()
         ));
     }
-    let mut rows = Vec::new();
-    for costs in &subject.model.levels {
-        let interval = match costs.read.ci_low < costs.read.ci_high {
-            true => format!("{} .. {}", Nanos(costs.read.ci_low), Nanos(costs.read.ci_high)),
-            false => "not known".to_owned(),
-        };
-        let read = Nanos(costs.read.value).to_string();
-        rows.push(vec![costs.level.to_string(), read, interval, costs.read.provenance.to_string()]);
-    }
-    section.tables.push((vec!["nearest common level", "one line", "95 % interval", "known by"], rows));
     match tree {
         Ok(tree) => {
             let detail = format!("{} among {} ranks, predicted {}", tree.name, tree.ranks, tree.predicted);
             section.figures.push(pairs(&tree.pairs));
             let title = "The tree of an 8-byte broadcast";
-            section.figures.push(draw::machine(&subject.topology, title, &detail, &tree.pairs));
+            let svg = draw::machine(&subject.topology, title, &detail, &tree.pairs);
+            section.figures.push(Figure::new(svg, format!("{title}: {detail}.")));
             section.text.push(format!("Chosen for a broadcast of 8 bytes: {detail}. The ring is the root, and the marks on the table of costs are the same tree."));
         }
         Err(why) => {
@@ -118,4 +118,39 @@ pub fn distances(subject: &Subject, tree: &Result<Tree, String>) -> Section {
         }
     }
     section
+}
+
+/// What each quantity between two CPUs is, and how long it takes.
+fn names(subject: &Subject, middles: &BTreeMap<Level, f64>) -> Vec<Vec<String>> {
+    let mut rows = Vec::new();
+    let mut row = |name: String, what: &str, value: String| rows.push(vec![name, what.to_owned(), value]);
+    for costs in subject.model().levels.iter().filter(|c| subject.levels().contains(&c.level)) {
+        let (level, read) = (costs.level, costs.read);
+        let interval = match read.ci_low < read.ci_high {
+            true => format!(" ({} .. {})", Nanos(read.ci_low), Nanos(read.ci_high)),
+            false => String::new(),
+        };
+        let value = format!("{}{interval}, {}", Nanos(read.value), read.provenance);
+        row(
+            format!("line read, same {level}"),
+            "R_R: a CPU reads one line that the other modified; nobody answers",
+            value,
+        );
+        if let Some(fit) = &costs.lines {
+            let value = Nanos(fit.at(1.0)).to_string();
+            row(
+                format!("one line handed over, same {level}"),
+                "T_N(1): written, flagged, seen and read; half a round trip",
+                value,
+            );
+        }
+        if let Some(ns) = middles.get(&level) {
+            let what = match subject.matrix() {
+                Some(_) => "half a round trip of a line between each two CPUs; the median",
+                None => "a flag raised by one and seen by the other, between each two CPUs; the median",
+            };
+            row(format!("pair, same {level}"), what, Nanos(*ns).to_string());
+        }
+    }
+    rows
 }

@@ -1,7 +1,7 @@
 //! Predicted beside measured times.
 
 use super::subject::{question, Subject};
-use super::Section;
+use super::{Figure, Section};
 use crate::error::CliError;
 use crate::session::Session;
 use lineweave_core::plan::Params;
@@ -23,7 +23,7 @@ struct Pair {
 pub fn section(subject: &Subject, session: &mut Session) -> Result<Section, CliError> {
     let mut section = Section::new("predicted", "Predicted against measured");
     let mut pairs = Vec::new();
-    for t in subject.choices.iter().flat_map(|c| &c.choices).filter(|t| !t.simulated) {
+    for t in subject.tuning.choices.iter().flat_map(|c| &c.choices).filter(|t| !t.simulated) {
         pairs.push(Pair {
             collective: t.collective.to_string(),
             about: about(
@@ -55,7 +55,7 @@ pub fn section(subject: &Subject, session: &mut Session) -> Result<Section, CliE
             let shape = Shape::place(row.ranks, &subject.topology);
             let question = question(row.collective, shape, row.bytes, row.team == "threads");
             let window = if row.window_bytes == 0 { row.bytes } else { row.window_bytes };
-            match predict(&subject.model, &question, name, &params, window) {
+            match predict(subject.model(), &question, name, &params, window) {
                 Ok(found) => pairs.push(Pair {
                     collective: row.collective.to_string(),
                     about: about(
@@ -97,7 +97,7 @@ pub fn section(subject: &Subject, session: &mut Session) -> Result<Section, CliE
     let both: Vec<(f64, f64)> = pairs.iter().map(|p| (p.predicted, p.measured)).collect();
     if let (Some(mp), Some(mr)) = (mean_proportional(&both), mean_relative(&both)) {
         section.text.push(format!(
-            "{} times: off by a factor of {mp:.2} on average, {:.0} % of the measured time.",
+            "{} times: predicted and measured differ by a factor of {mp:.2} on average (mean relative error {:.0} %).",
             both.len(),
             mr * 100.0
         ));
@@ -123,7 +123,11 @@ pub fn section(subject: &Subject, session: &mut Session) -> Result<Section, CliE
     let panels = [Panel { title: "predicted (upwards) by measured".to_owned(), curves }];
     let detail = "points on the line are predicted as measured; below it the prediction is too low";
     let title = "Predicted against measured";
-    section.figures.push(curves_on(title, detail, &panels, Axes { base: 10.0, x: time, y: time }));
+    let svg = curves_on(title, detail, &panels, Axes { base: 10.0, x: time, y: time });
+    section.figures.push(Figure::new(
+        svg,
+        "Predicted time by measured time of each call; the table below has the numbers.",
+    ));
     let rows = pairs.iter().map(|p| {
         let times = [Nanos(p.predicted).to_string(), Nanos(p.measured).to_string()];
         let ratio = format!("{:.2}", p.predicted / p.measured);

@@ -25,12 +25,12 @@ const MOST: usize = 64;
 pub fn load(session: &mut Session) -> Result<Subject, CliError> {
     let name = session.machine_option().map(str::to_owned).ok_or(CliError::NoMachine)?;
     let machine = load_machine(&name)?;
-    let mut subject = described(&name, None, None, "")?;
+    let mut subject = described(&name, None, None, "", session.settings()?.0)?;
     // Where there is no mesh either, this says what is missing.
     if machine.mesh.is_none() {
         let profile = measure(&machine)?;
         let file = PathBuf::from(format!("simulated {}", machine.name));
-        subject.model =
+        subject.tuning.model =
             fit(&profile).map_err(|e| CliError::malformed(&file, "profile that can be fitted", e))?;
         subject.origin = format!("probes of {} in virtual time", machine.name);
         subject.profile = Some(profile);
@@ -77,7 +77,7 @@ fn one(
         None => Shape::flat(ranks),
     };
     let question = question(collective, shape, bytes, false);
-    let choice = match select(&subject.model, &question) {
+    let choice = match select(subject.model(), &question) {
         Ok(choice) => choice,
         Err(SelectError::NothingFits { .. }) => return Ok(None),
         Err(other) => return Err(other.into()),

@@ -2,16 +2,15 @@
 
 use crate::error::CliError;
 use crate::machines;
-use crate::session::{load_adopted, load_machine, load_profile, Session};
+use crate::session::{choices_beside, load_adopted, load_machine, load_profile, tuning_of, Session};
 use lineweave::segment::MAX_RANKS;
 use lineweave::settings::Settings;
 use lineweave::topology::{Hardware, Source};
-use lineweave::tuning::CHOICES_FILE;
+use lineweave::tuning::{Origin, Tuning};
 use lineweave_core::collective::Collective;
 use lineweave_core::machine::{nearest, Machine, Matrix};
 use lineweave_core::model::Model;
 use lineweave_core::profile::{Fingerprint, Profile};
-use lineweave_core::select::Choices;
 use lineweave_core::topology::{Level, Topology};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
@@ -24,6 +23,8 @@ pub struct Measured {
     pub bytes: usize,
     pub team: String,
     pub median_ns: f64,
+    pub ci_low_ns: Option<f64>,
+    pub ci_high_ns: Option<f64>,
     pub algorithm: String,
     pub window_bytes: usize,
 }
@@ -43,6 +44,64 @@ pub struct Record {
     pub file: PathBuf,
     pub head: Head,
     pub rows: Vec<Measured>,
+    /// What was timed beside it.
+    pub others: Vec<Other>,
+}
+
+/// A call that something else carried out.
+#[derive(Debug)]
+pub struct Other {
+    /// Of an MPI or OpenMP, `pthread`, or `floor`: hand-written, as little as can be done.
+    pub name: String,
+    pub team: Option<String>,
+    pub collective: Collective,
+    pub ranks: usize,
+    pub bytes: usize,
+    pub ns: f64,
+}
+
+/// Returns the same text for a record's line.
+#[derive(Deserialize)]
+struct OtherLine {
+    subject: Option<String>,
+    mpi: Option<String>,
+    team: Option<String>,
+    #[serde(default)]
+    lineweave: bool,
+    collective: Collective,
+    ranks: usize,
+    #[serde(default)]
+    bytes: usize,
+    median_ns: f64,
+}
+
+/// Subjects of a record that are parts of a call.
+const PIECES: [&str; 2] = ["memcpy", "byte-floor"];
+
+impl Other {
+    /// Returns whether it is of the same call, in the same kind of team where both say one.
+    pub fn is_of(&self, team: Option<&str>, collective: Collective, ranks: usize, bytes: usize) -> bool {
+        let alike = self.team.is_none() || team.is_none() || self.team.as_deref() == team;
+        alike && (self.collective, self.ranks, self.bytes) == (collective, ranks, bytes)
+    }
+
+    /// A line of a record that is of another program; the fastest of its settings counts.
+    fn read(value: serde_json::Value, all: &mut Vec<Other>) {
+        // Lines of what is no collective, such as copies of memory, are of no call.
+        let Ok(line) = serde_json::from_value::<OtherLine>(value) else { return };
+        let calls = |name: &String| {
+            !line.lineweave && !name.starts_with("lineweave") && !PIECES.contains(&name.as_str())
+        };
+        let Some(name) = line.mpi.or(line.subject).filter(calls) else { return };
+        let OtherLine { team, collective, ranks, bytes, .. } = line;
+        let other = Other { name, team, collective, ranks, bytes, ns: line.median_ns };
+        let same =
+            |o: &&mut Other| o.name == other.name && o.is_of(other.team.as_deref(), collective, ranks, bytes);
+        match all.iter_mut().find(same) {
+            Some(there) => there.ns = there.ns.min(other.ns),
+            None => all.push(other),
+        }
+    }
 }
 
 /// One call as it was predicted and timed.
@@ -65,7 +124,11 @@ pub struct Subject {
     pub title: String,
     /// Where the costs come from.
     pub origin: String,
-    pub model: Model,
+    /// By what programs choose there.
+    pub tuning: Tuning,
+    pub settings: Settings,
+    /// True if it is the machine that the command runs on.
+    pub here: bool,
     pub topology: Topology,
     /// As a profile has it.
     pub fingerprint: Option<Fingerprint>,
@@ -75,8 +138,6 @@ pub struct Subject {
     pub source: Vec<String>,
     /// The machine, where it is a described one.
     pub machine: Option<Machine>,
-    /// What `tune` measured on the machine of the profile.
-    pub choices: Option<Choices>,
     pub record: Option<Record>,
     /// What was played on a simulated machine.
     pub timed: Vec<Timed>,
@@ -85,6 +146,11 @@ pub struct Subject {
 }
 
 impl Subject {
+    /// Returns the costs of the machine.
+    pub fn model(&self) -> &Model {
+        &self.tuning.model
+    }
+
     /// What lies between each two CPUs, where a description has it.
     pub fn matrix(&self) -> Option<&Matrix> {
         self.machine.as_ref()?.measured.as_ref().map(|measured| &measured.matrix)
@@ -115,7 +181,7 @@ pub fn load(record: Option<&Path>, session: &mut Session) -> Result<Subject, Cli
     };
     let given = given.or(placed);
     if let Some(name) = session.machine_option().map(str::to_owned) {
-        return described(&name, given, record, "");
+        return described(&name, given, record, "", settings);
     }
     let asked = session.profile_option().map(Path::to_owned).or(settings.profile.clone());
     let (here, cached) = match session.cached_profile() {
@@ -140,20 +206,31 @@ pub fn load(record: Option<&Path>, session: &mut Session) -> Result<Subject, Cli
             Some(topology) => topology,
             None => synthetic(&profile.machine.topology, &file, "profile with a topology")?,
         };
-        let choices = read_choices(&file, &profile.machine)?;
+        let choices = choices_beside(&file, &profile.machine)?;
+        let is_here = here.as_ref().is_some_and(|here| here.id() == profile.machine.id());
+        let used = session.profile_option().is_none() && is_here;
+        let tuning = match used.then(|| session.costs()) {
+            Some(Ok(costs)) => costs.tuning,
+            _ => {
+                let mut tuning = Tuning::of_model(model, Origin::Profile { file: file.clone() });
+                tuning.choices = choices;
+                tuning
+            }
+        };
         return Ok(Subject {
             title: profile.machine.cpu.clone(),
             origin: public(
                 &format!("profile {}, measured at {}", file.display(), profile.measured_at),
                 std::env::var("HOME").ok(),
             ),
-            model,
+            tuning,
+            settings,
+            here: is_here,
             topology,
             fingerprint: Some(profile.machine.clone()),
             profile: Some(profile),
             source: Vec::new(),
             machine: None,
-            choices,
             record,
             timed: Vec::new(),
             timed_by: None,
@@ -167,6 +244,7 @@ pub fn load(record: Option<&Path>, session: &mut Session) -> Result<Subject, Cli
             given,
             record,
             &format!(" ({why}; no profile of {name})", name = "the record's machine"),
+            settings,
         );
     }
     // Nothing was measured here: what stands in, on this machine's CPUs.
@@ -174,13 +252,14 @@ pub fn load(record: Option<&Path>, session: &mut Session) -> Result<Subject, Cli
     Ok(Subject {
         title: here.as_ref().map_or_else(|| "this machine".to_owned(), |f| f.cpu.clone()),
         origin: public(&costs.origin, std::env::var("HOME").ok()),
-        model: costs.tuning.model,
+        tuning: costs.tuning,
+        settings,
+        here: true,
         topology: costs.topology,
         fingerprint: here,
         profile: None,
         source: Vec::new(),
         machine: None,
-        choices: None,
         record: None,
         timed: Vec::new(),
         timed_by: None,
@@ -193,6 +272,7 @@ pub fn described(
     given: Option<Topology>,
     record: Option<Record>,
     why: &str,
+    settings: Settings,
 ) -> Result<Subject, CliError> {
     let machine = load_machine(name)?;
     let topology = given.or_else(|| machine.topology());
@@ -204,13 +284,14 @@ pub fn described(
     Ok(Subject {
         title: machine.title.clone(),
         origin: format!("machine description {}{why}", machine.name),
-        model: Model::from_machine(&machine),
+        tuning: tuning_of(&machine),
+        settings,
+        here: false,
         topology,
         fingerprint: None,
         profile: None,
         source,
         machine: Some(machine),
-        choices: None,
         record,
         timed: Vec::new(),
         timed_by: None,
@@ -230,21 +311,10 @@ fn synthetic(text: &str, file: &Path, what: &'static str) -> Result<Topology, Cl
     Ok(hardware.map_err(|e| CliError::malformed(file, what, e))?.topology)
 }
 
-/// The choices beside a profile, where they are of the same machine.
-fn read_choices(profile: &Path, machine: &Fingerprint) -> Result<Option<Choices>, CliError> {
-    let file = profile.with_file_name(CHOICES_FILE);
-    if !file.exists() {
-        return Ok(None);
-    }
-    let text = lineweave::sysfile::text(&file).map_err(|e| CliError::read(&file, "table of choices", e))?;
-    let choices = Choices::from_toml(&text).map_err(|e| CliError::malformed(&file, "table of choices", e))?;
-    Ok(Some(choices).filter(|c| c.machine == machine.id()))
-}
-
 fn read_record(file: &Path) -> Result<Record, CliError> {
     const WHAT: &str = "bench record";
     let text = lineweave::sysfile::text(file).map_err(|e| CliError::read(file, WHAT, e))?;
-    let (mut head, mut rows) = (None, Vec::new());
+    let (mut head, mut rows, mut others) = (None, Vec::new(), Vec::new());
     for (i, line) in text.lines().enumerate().filter(|(_, l)| !l.trim().is_empty()) {
         let bad = |e: serde_json::Error| CliError::malformed(file, WHAT, format!("line {}: {e}", i + 1));
         let value: serde_json::Value = serde_json::from_str(line).map_err(bad)?;
@@ -259,11 +329,12 @@ fn read_record(file: &Path) -> Result<Record, CliError> {
                 }
                 rows.push(row);
             }
+            (Some("bench" | "mpi-time"), _) => Other::read(value, &mut others),
             _ => {}
         }
     }
     let head = head.ok_or_else(|| CliError::malformed(file, WHAT, "no line of kind `record`"))?;
-    Ok(Record { file: file.to_owned(), head, rows })
+    Ok(Record { file: file.to_owned(), head, rows, others })
 }
 
 /// The question that such a call poses.

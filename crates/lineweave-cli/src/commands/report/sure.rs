@@ -7,11 +7,11 @@ use crate::commands::fit::parameters::parameters as list;
 /// What the profile or description cannot tell.
 pub fn unidentified(subject: &Subject) -> Section {
     let mut section = Section::new("unidentified", "What is not identifiable");
-    if subject.model.unidentified.is_empty() {
+    if subject.model().unidentified.is_empty() {
         return section.missing("Nothing is missing: every parameter of the model was found.");
     }
     section.text.push("What stands in for these is marked inferred or assumed below.".to_owned());
-    let rows = subject.model.unidentified.iter().map(|u| vec![u.what.clone(), u.because.clone()]);
+    let rows = subject.model().unidentified.iter().map(|u| vec![u.what.clone(), u.because.clone()]);
     section.tables.push((vec!["parameter", "why not"], rows.collect()));
     section
 }
@@ -19,7 +19,7 @@ pub fn unidentified(subject: &Subject) -> Section {
 /// The parameters that a person reads, with intervals.
 pub fn parameters(subject: &Subject) -> Section {
     let mut section = Section::new("parameters", "Parameters");
-    let rows = list(&subject.model).into_iter().filter(|p| p.is_typical()).map(|p| {
+    let rows = list(subject.model()).into_iter().filter(|p| p.is_typical()).map(|p| {
         let known = p.provenance.to_string();
         vec![p.parameter.clone(), p.place(), p.value(), p.interval(), p.unit(), known, p.about.to_owned()]
     });

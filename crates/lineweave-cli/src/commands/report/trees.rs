@@ -1,7 +1,7 @@
 //! Trees generated from a machine's matrix beside the usual ones, and what its owner should look at.
 
 use super::subject::Subject;
-use super::Section;
+use super::{Figure, Section};
 use crate::error::CliError;
 use crate::threads::both;
 use lineweave_core::collective::Collective;
@@ -42,12 +42,13 @@ pub fn section(subject: &Subject) -> Result<Option<Section>, CliError> {
                 Nanos(made.best.ns),
                 Nanos(made.bound_ns)
             );
-            section.figures.push(picture(
-                machine,
-                &subject.topology,
-                &title,
-                &draw::tree(&case.plan(&made.best.spec)?),
-            ));
+            let tree = draw::tree(&case.plan(&made.best.spec)?);
+            let svg = picture(machine, &subject.topology, &title, &tree);
+            let says =
+                format!("{title}. Rows give and columns take; pointing at a cell shows pair and cost.");
+            section.figures.push(Figure::new(svg, says));
+            let svg = draw::machine(&subject.topology, &title, "on the machine's caches", &tree);
+            section.figures.push(Figure::new(svg, format!("{title}, on the machine.")));
         }
         let mut row = vec![collective.to_string()];
         row.extend(times.iter().map(|t| Nanos(t.ns).to_string()));
@@ -58,7 +59,7 @@ pub fn section(subject: &Subject) -> Result<Option<Section>, CliError> {
     }
     section.text.push(format!(
         "Simulated, not measured: one call alone among {ranks} ranks, each two CPUs at the latency that was timed. The last column is \
-         how many times longer the best of the usual trees takes; docs/trees.md says what they are and why no tree is below the bound."
+         how many times longer the best of the usual trees takes; docs/explanation/trees.md says what they are and why no tree is below the bound."
     ));
     let heading = [&["collective"][..], &USUAL, &["generated", "bound", "ratio", "gain"]].concat();
     section.tables.push((heading, rows));
@@ -68,7 +69,14 @@ pub fn section(subject: &Subject) -> Result<Option<Section>, CliError> {
 
 fn picture(machine: &Machine, topology: &Topology, title: &str, tree: &[(usize, usize)]) -> String {
     let between = |a: usize, b: usize| machine.measured.as_ref().and_then(|m| m.matrix.between(a, b));
-    draw::pairs(topology, title, &|level| machine.transfer(level).value.unwrap_or(f64::NAN), &between, tree)
+    draw::pairs(
+        topology,
+        title,
+        "half a round trip of a line",
+        &|level| machine.transfer(level).value.unwrap_or(f64::NAN),
+        &between,
+        tree,
+    )
 }
 
 /// What the owner of such a machine should look at: sentences.

@@ -3,6 +3,9 @@
 //! Where a program names libraries of MPI and of the system alone, they say it. Otherwise its loader is asked which libraries it would load (what
 //! `ldd` does), which takes a process. A script is followed to its interpreter.
 //! Python is asked for mpi4py, which says which libmpi it would open; that does not start MPI.
+//!
+//! A program that needs nothing of ours may start one that does. That is decided where the other one is loaded (`mpi/chooser`). If it stands among
+//! the arguments its libraries are there from the start: that saves a start, and valgrind would not follow another.
 
 use super::elf::{self, Executable};
 use super::python;
@@ -74,7 +77,8 @@ impl fmt::Display for Aside {
             Aside::Foreign(path) => write!(f, "{} is a program of another word length or byte order", path.display()),
             Aside::NoMpi(path) => write!(
                 f,
-                "{} loads no MPI and no OpenMP that can be seen; if it loads an MPI later, say which with --mpi openmpi, mpich or standard",
+                "{} loads no MPI and no OpenMP that can be seen; an MPI that it opens later has lineweave if it asks \
+                 the loader for its functions (dlsym), else name it by --mpi openmpi, mpich or standard",
                 path.display()
             ),
             Aside::Unknown(name) => write!(
@@ -92,20 +96,46 @@ impl fmt::Display for Aside {
 pub struct Found {
     /// Its MPI.
     pub mpi: Result<Abi, Aside>,
-    /// Whether it loads a runtime of OpenMP when it starts.
+    /// True if it loads a runtime of OpenMP when it starts.
     pub openmp: bool,
+    /// True if it loads neither, and may start a program that does.
+    pub starter: bool,
+    /// The program's MPI was named, and the program does not load it when it starts: it may open it later.
+    pub late: bool,
 }
 
-/// What the program `name` loads, as the shell would find it, called with `arguments`; `mpi` if that is known.
-pub fn look(name: &Path, arguments: &[OsString], mpi: Option<Abi>) -> Found {
+/// What the program in this file loads, called with `arguments`; `mpi` if that is known.
+pub fn look(path: &Path, arguments: &[OsString], mpi: Option<Abi>) -> Found {
     let mut search = Search { known: mpi, openmp: false };
-    let missing = || Aside::Unreadable(name.to_owned(), "no such program on the PATH".into());
-    let found = find(name).ok_or_else(missing).and_then(|path| search.of_file(&path, arguments, 0));
-    Found { mpi: mpi.ok_or(()).or(found), openmp: search.openmp }
+    let found = search.of_file(path, 0);
+    let none = matches!(found, Err(Aside::NoMpi(_) | Aside::Static(_)));
+    let starter = none && mpi.is_none() && !search.openmp;
+    let started = starter.then(|| arguments.iter().find_map(|word| needs(Path::new(word)))).flatten();
+    let found = match started {
+        Some(program) => search.of_file(&program, 0),
+        None => found,
+    };
+    Found { mpi: mpi.ok_or(()).or(found), openmp: search.openmp, starter, late: none && mpi.is_some() }
 }
 
-/// The file of a program.
-fn find(name: &Path) -> Option<PathBuf> {
+/// The file of a program that names an MPI or a runtime of OpenMP itself, or of a Python.
+fn needs(name: &Path) -> Option<PathBuf> {
+    let path = find(name)?;
+    (is_python(&path) || names(&path, |name| Abi::of_library(name).is_some() || is_openmp(name)))
+        .then_some(path)
+}
+
+/// Returns whether a program names an MPI itself.
+pub fn links_mpi(path: &Path) -> bool {
+    names(path, |name| Abi::of_library(name).is_some())
+}
+
+fn names(path: &Path, wanted: impl Fn(&str) -> bool) -> bool {
+    elf::needed(path).ok().flatten().is_some_and(|named| named.iter().any(|name| wanted(name)))
+}
+
+/// The file of a program, as the shell would find it.
+pub fn find(name: &Path) -> Option<PathBuf> {
     if name.components().count() > 1 {
         return name.exists().then(|| name.to_owned());
     }
@@ -122,12 +152,12 @@ const DEEPEST: usize = 4;
 struct Search {
     /// The MPI, if nobody need look for it.
     known: Option<Abi>,
-    /// Whether a program was seen to load a runtime of OpenMP.
+    /// True if a program was seen to load a runtime of OpenMP.
     openmp: bool,
 }
 
 impl Search {
-    fn of_file(&mut self, path: &Path, arguments: &[OsString], depth: usize) -> Result<Abi, Aside> {
+    fn of_file(&mut self, path: &Path, depth: usize) -> Result<Abi, Aside> {
         let unreadable = |e: std::io::Error| Aside::Unreadable(path.to_owned(), e.to_string());
         // setuid and setgid.
         if path.metadata().map_err(unreadable)?.permissions().mode() & 0o6000 != 0 {
@@ -139,18 +169,6 @@ impl Search {
             Executable::Other => Err(Aside::NoMpi(path.to_owned())),
             Executable::Dynamic(loader) => match self.of_program(path, &loader) {
                 Err(Aside::NoMpi(_)) if is_python(path) && self.known.is_none() => python::of(path),
-                // `env PROGRAM` and its kin run what they are given.
-                Err(Aside::NoMpi(_)) if depth < DEEPEST && is_launcher(path) => {
-                    let is_option = |a: &OsString| {
-                        let text = a.to_string_lossy();
-                        text.starts_with('-') || text.contains('=')
-                    };
-                    let first = arguments.iter().position(|a| !is_option(a)).unwrap_or(arguments.len());
-                    match arguments.get(first).and_then(|program| find(Path::new(program))) {
-                        Some(program) => self.of_file(&program, &arguments[first + 1..], depth + 1),
-                        None => Err(Aside::NoMpi(path.to_owned())),
-                    }
-                }
                 found => found,
             },
             Executable::Script(line) if depth < DEEPEST => {
@@ -160,7 +178,7 @@ impl Search {
                     interpreter = words.next().unwrap_or_default();
                 }
                 match find(Path::new(interpreter)) {
-                    Some(interpreter) => match self.of_file(&interpreter, &[], depth + 1) {
+                    Some(interpreter) => match self.of_file(&interpreter, depth + 1) {
                         // The shell is not what matters; the script is what the message should name.
                         Err(Aside::NoMpi(_)) => Err(Aside::NoMpi(path.to_owned())),
                         found => found,
@@ -196,10 +214,6 @@ fn is_python(path: &Path) -> bool {
     name.starts_with("python") || name.starts_with("pypy")
 }
 
-fn is_launcher(path: &Path) -> bool {
-    ["env", "nice", "numactl", "taskset", "stdbuf", "nohup", "setsid"].contains(&file_name(path).as_str())
-}
-
 /// What the loader would load, as it says it. It does not start the program.
 ///
 /// # Errors
@@ -218,7 +232,7 @@ fn libraries(list: &str) -> impl Iterator<Item = &str> {
     names.map(|name| name.rsplit('/').next().unwrap_or(name))
 }
 
-/// Whether a library loads no MPI and no runtime of OpenMP that the program does not name: an MPI, or one of the system's and the compiler's.
+/// Returns whether a library loads no MPI and no runtime of OpenMP that the program does not name: an MPI, or one of the system's and the compiler's.
 fn brings_no_other(name: &str) -> bool {
     const SYSTEM: [&str; 9] = [
         "libc.so",
@@ -297,14 +311,14 @@ mod tests {
 
     #[test]
     fn what_loads_no_mpi_is_stepped_aside_for() {
-        let abi = |name: &str, arguments: &[OsString]| look(Path::new(name), arguments, None).mpi;
-        let shell = abi("sh", &[]).expect_err("the shell loads no MPI");
-        assert!(matches!(shell, Aside::NoMpi(_)), "{shell}");
-        let nothing = abi("lineweave-no-such-program", &[]).expect_err("no such program");
-        assert!(matches!(nothing, Aside::Unreadable(..)), "{nothing}");
-        let inner = abi("env", &["A=b".into(), "sh".into()]).expect_err("a shell in env");
-        assert!(matches!(&inner, Aside::NoMpi(path) if path.ends_with("sh")), "{inner}");
-        let told = look(Path::new("sh"), &[], Some(Abi::Mpich));
-        assert_eq!(told, Found { mpi: Ok(Abi::Mpich), openmp: false });
+        let file = |name: &str| find(Path::new(name)).expect("on the PATH");
+        let shell = look(&file("sh"), &[], None);
+        assert!(
+            matches!(&shell, Found { mpi: Err(Aside::NoMpi(_)), openmp: false, starter: true, late: false }),
+            "{shell:?}"
+        );
+        assert!(find(Path::new("lineweave-no-such-program")).is_none());
+        let told = look(&file("sh"), &[], Some(Abi::Mpich));
+        assert_eq!(told, Found { mpi: Ok(Abi::Mpich), openmp: false, starter: false, late: true });
     }
 }

@@ -111,7 +111,7 @@ pub fn needed(path: &Path) -> io::Result<Option<Vec<String>>> {
     names.collect::<io::Result<Vec<_>>>().map(Some)
 }
 
-/// Whether a library defines a name that others can find, and that `wanted` says yes to. False for what is no ELF file of this machine.
+/// Returns whether a library defines a name that others can find, and that `wanted` says yes to. False for what is no ELF file of this machine.
 ///
 /// # Errors
 /// What the system says.

@@ -2,9 +2,10 @@
 //! `-n` a program of lineweave's own, once for each rank.
 //!
 //! It finds out which MPI the program loads and whether it loads OpenMP, sets what the system shall preload, and becomes the
-//! program. Where nothing can be done it says so in one line, at rank 0, and the program runs as it would without.
+//! program. Where that loads neither, what it starts is looked at as it is loaded (`mpi/chooser`), which comes back to here. Where nothing can be
+//! done it says so in one line, at rank 0, and the program runs as it would without.
 
-mod detect;
+pub mod detect;
 mod elf;
 mod python;
 mod ranks;
@@ -12,7 +13,13 @@ mod ranks;
 use crate::error::CliError;
 use crate::session::Session;
 use detect::{Abi, Aside};
+use lineweave::cpus::UsableCpus;
+use lineweave::settings::Settings;
+use lineweave::topology::Hardware;
+use lineweave::tuning::check_named;
+use rustix::fs::{access, Access};
 use std::ffi::{OsStr, OsString};
+use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -32,17 +39,23 @@ pub struct Arguments {
     /// The MPI that the program loads [default: found out]
     #[arg(long, value_enum)]
     mpi: Option<Abi>,
+    /// The program's name for itself: it is here again, from where it was loaded
+    #[arg(long, hide = true, value_name = "NAME", allow_hyphen_values = true)]
+    chosen: Option<OsString>,
     /// The program and its arguments
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
     program: Vec<OsString>,
 }
 
 /// The variables by which launchers number ranks.
 const RANKS: [&str; 5] = ["PMIX_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMI_ID", "SLURM_PROCID"];
 /// What the system's loader preloads.
-const PRELOAD: &str = "LD_PRELOAD";
+pub(super) const PRELOAD: &str = "LD_PRELOAD";
+/// By what programs are looked at where they are loaded (`mpi/chooser`), and where it finds this command.
+pub(super) const CHOOSER: &str = "liblineweave_chooser.so";
+pub(super) const COMMAND: &str = "LINEWEAVE_RUN_COMMAND";
 
-/// Whether this rank speaks for all.
+/// Returns whether this rank speaks for all.
 fn speaks() -> bool {
     RANKS.iter().find_map(std::env::var_os).is_none_or(|rank| rank == "0")
 }
@@ -62,10 +75,22 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
         say(session, &warning.to_string());
     }
     let [program, rest @ ..] = &arguments.program[..] else { return Ok(()) };
+    let path = startable(program, arguments.ranks.is_some())?;
     if let Some(ranks) = arguments.ranks {
-        return ranks::run(ranks, program, rest, &session.out);
+        check_profile(&settings)?;
+        return ranks::run(ranks, program, &path, rest, &session.out);
     }
-    let found = detect::look(Path::new(program), rest, arguments.mpi);
+    for file in [&arguments.report, &arguments.link].into_iter().flatten().filter(|_| speaks()) {
+        let option = if arguments.report.as_ref() == Some(file) { "--report" } else { "--link" };
+        writable(file, option)?;
+    }
+    let found = detect::look(&path, rest, arguments.mpi);
+    if found.mpi.is_ok() {
+        match check_profile(&settings) {
+            Err(_) if !speaks() => std::process::exit(CliError::REFUSED.into()),
+            checked => checked?,
+        }
+    }
     let mut wanted = Vec::new();
     let openmp = found.openmp && settings.run.openmp;
     if openmp {
@@ -73,9 +98,15 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     }
     match &found.mpi {
         Ok(abi) => wanted.push(format!("liblineweave_mpi_{}.so", abi.name())),
-        Err(Aside::NoMpi(_)) if found.openmp => {}
+        Err(Aside::NoMpi(_)) if found.openmp || arguments.chosen.is_some() => {}
         Err(why) if openmp => say(session, &format!("{why}; only its OpenMP runs with lineweave")),
+        Err(why) if found.starter => {
+            say(session, &format!("{why}; programs that it starts run with lineweave"))
+        }
         Err(why) => say(session, &format!("{why}; it runs without lineweave")),
+    }
+    if (found.starter || found.late) && arguments.chosen.is_none() {
+        wanted.push(CHOOSER.to_owned());
     }
     let mut libraries = Vec::new();
     for file in wanted {
@@ -86,6 +117,9 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     }
     let mut command = Command::new(program);
     command.args(rest);
+    if let Some(name) = &arguments.chosen {
+        command.arg0(name);
+    }
     if !libraries.is_empty() {
         let before = std::env::var_os(PRELOAD).unwrap_or_default();
         for other in interposers(&before) {
@@ -99,18 +133,72 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
         }
         command.env(PRELOAD, preload(&libraries, &before));
     }
+    if found.starter {
+        // By its path, wherever what is started stands.
+        command.env(COMMAND, std::env::current_exe().unwrap_or_default());
+    }
     for (name, file) in [("LINEWEAVE_MPI_REPORT", &arguments.report), ("LINEWEAVE_MPI_LINK", &arguments.link)]
     {
-        if let (Some(file), Ok(_)) = (file, &found.mpi) {
+        if let Some(file) = file.as_ref().filter(|_| found.mpi.is_ok() || found.starter) {
             command.env(name, file);
         }
     }
-    let reason = command.exec();
-    Err(CliError::Program { program: program.to_string_lossy().into_owned(), reason })
+    Err(CliError::Program { program: program.to_string_lossy().into_owned(), reason: command.exec() })
+}
+
+/// The file of a program that the system would start.
+///
+/// # Errors
+/// [`CliError::NoProgram`], [`CliError::Program`].
+fn startable(program: &OsStr, as_ranks: bool) -> Result<PathBuf, CliError> {
+    let name = program.to_string_lossy().into_owned();
+    // As ranks, a script is started by its interpreter.
+    if as_ranks && name.ends_with(".py") && Path::new(program).is_file() {
+        return Ok(program.into());
+    }
+    let Some(path) = detect::find(Path::new(program)) else {
+        let hint = match (Path::new(program).is_file(), name.ends_with(".py")) {
+            (true, true) => format!(
+                "; a file of that name is here: `lineweave run -n 4 {name}` starts 4 ranks of it, `lineweave run -- python3 {name}` one program"
+            ),
+            (true, false) => format!("; a file of that name is here: start it as ./{name}"),
+            (false, _) => String::new(),
+        };
+        return Err(CliError::NoProgram { program: name, hint });
+    };
+    let reason = match (path.is_file(), access(&path, Access::EXEC_OK)) {
+        (true, Ok(())) => return Ok(path),
+        (true, Err(reason)) => reason.into(),
+        (false, _) => io::ErrorKind::IsADirectory.into(),
+    };
+    Err(CliError::Program { program: name, reason })
+}
+
+/// Says before a job what would otherwise be said after it.
+fn writable(file: &Path, option: &'static str) -> Result<(), CliError> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let looked = if file.exists() { file } else { folder };
+    let reason = match (file.is_dir(), access(looked, Access::WRITE_OK)) {
+        (false, Ok(())) => return Ok(()),
+        (false, Err(reason)) => reason.into(),
+        (true, _) => io::ErrorKind::IsADirectory.into(),
+    };
+    Err(CliError::Write { path: file.to_owned(), option, reason })
+}
+
+/// Refuses a job whose settings name a profile that cannot be used, before any rank begins.
+fn check_profile(settings: &Settings) -> Result<(), CliError> {
+    let Some(file) = settings.profile.as_deref().filter(|_| !settings.run.profile_optional) else {
+        return Ok(());
+    };
+    // Where the machine cannot be told, ranks that meet are the first to compare it.
+    let Ok(hardware) = Hardware::load(&settings.topology) else { return Ok(()) };
+    let usable = hardware.placeable(&UsableCpus::of_this_thread().cpus);
+    check_named(file, &hardware, &usable).map_err(CliError::RefusedProfile)
 }
 
 /// A library: beside this command where it was built, below its prefix where it was installed.
-fn library(file: &str) -> Result<PathBuf, String> {
+pub(super) fn library(file: &str) -> Result<PathBuf, String> {
     let own = std::env::current_exe().map_err(|e| format!("cannot find this command's own file: {e}"))?;
     let beside = own.parent().unwrap_or(Path::new("/"));
     let places = [beside.join(file), beside.join("../lib/lineweave").join(file)];
@@ -120,20 +208,28 @@ fn library(file: &str) -> Result<PathBuf, String> {
     })
 }
 
-/// Ours first, then what was there.
-fn preload(libraries: &[PathBuf], before: &OsStr) -> OsString {
-    let all = libraries.iter().map(|path| path.as_os_str()).chain([before]).filter(|path| !path.is_empty());
-    all.collect::<Vec<_>>().join(OsStr::new(":"))
+/// Ours first, then what was there, without others of ours that are for an MPI: they were for another program.
+pub(super) fn preload(libraries: &[PathBuf], before: &OsStr) -> OsString {
+    let ours = libraries.iter().map(|path| path.as_os_str().to_owned());
+    let before = before.to_string_lossy();
+    let kept = before.split([':', ' ']).filter(|path| !path.is_empty() && !is_ours(path)).map(OsString::from);
+    ours.chain(kept).collect::<Vec<_>>().join(OsStr::new(":"))
+}
+
+fn is_ours(path: &str) -> bool {
+    ["liblineweave_mpi_", "liblineweave_openmp."]
+        .iter()
+        .any(|name| path.rsplit('/').next().is_some_and(|file| file.starts_with(name)))
 }
 
 /// Preloaded libraries that have functions of MPI.
 fn interposers(list: &OsStr) -> Vec<PathBuf> {
     let list = list.to_string_lossy();
     let names = list.split([':', ' ']).filter(|name| !name.is_empty());
-    names.map(PathBuf::from).filter(|path| has_mpi(path)).collect()
+    names.filter(|name| !is_ours(name)).map(PathBuf::from).filter(|path| has_mpi(path)).collect()
 }
 
-/// Whether a library has functions of MPI itself. (To call them, as the program's own libraries may, is another thing.)
+/// Returns whether a library has functions of MPI itself. (To call them, as the program's own libraries may, is another thing.)
 fn has_mpi(path: &Path) -> bool {
     // What is no file may never end.
     path.is_file()
@@ -149,6 +245,8 @@ mod tests {
         let ours = ["/a.so", "/o.so"].map(PathBuf::from);
         assert_eq!(preload(&ours[..1], OsStr::new("")), "/a.so");
         assert_eq!(preload(&ours, OsStr::new("/b.so:/c.so")), "/a.so:/o.so:/b.so:/c.so");
+        let other = OsStr::new("/x/liblineweave_mpi_mpich.so:/x/liblineweave_chooser.so /c.so");
+        assert_eq!(preload(&ours[..1], other), "/a.so:/x/liblineweave_chooser.so:/c.so");
         let files = ["/no/such.so", env!("CARGO_MANIFEST_DIR"), "/dev/zero"].join(":");
         assert!(interposers(OsStr::new(&files)).is_empty());
     }

@@ -68,12 +68,11 @@ type Said = (Result<Abi, Aside>, Vec<PathBuf>);
 /// Why nothing can be preloaded.
 pub fn of(python: &Path) -> Result<Abi, Aside> {
     let asked = question(python);
-    let file = lineweave::tuning::cache().map(|cache| {
+    let file = lineweave::cache::directory().map(|cache| {
         let words = asked.iter().flat_map(|(name, value)| [name.as_str(), "=", value, "\n"]);
         cache.join("pythons").join(format!("{:016x}.json", fnv1a(words.flat_map(str::bytes))))
     });
-    let kept =
-        file.as_ref().and_then(|file| serde_json::from_str(&lineweave::sysfile::text(file).ok()?).ok());
+    let kept = file.as_ref().and_then(|file| serde_json::from_str(&lineweave::cache::text(file).ok()??).ok());
     if let Some(Answer { abi, .. }) = kept.filter(|answer: &Answer| answer.holds(&asked)) {
         match abi.map(|name| Abi::from_str(&name, false)) {
             None => return Err(Aside::NoMpi(python.to_owned())),
@@ -93,7 +92,7 @@ pub fn of(python: &Path) -> Result<Abi, Aside> {
     let seen = seen.into_iter().map(|path| (path.clone(), stamp(&path))).collect();
     let text = serde_json::to_string(&Answer { asked, abi, seen }).unwrap_or_default();
     if let Some(file) = file {
-        // Where nothing can be kept, it is asked each time.
+        // What cannot be read is replaced. Where nothing can be kept, it is asked each time.
         let _ = make_room(&file).and_then(|()| replace(&file, &text, "XDG_CACHE_HOME"));
     }
     found

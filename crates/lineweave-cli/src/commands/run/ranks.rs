@@ -1,5 +1,6 @@
 //! `lineweave run -n`: a program once for each rank of a team that is made for them.
 
+use super::detect::links_mpi;
 use crate::error::CliError;
 use crate::output::Output;
 use lineweave::team::Team;
@@ -11,7 +12,20 @@ use std::process::Command;
 ///
 /// # Errors
 /// A team that cannot be made, a program that cannot be started, or [`CliError::Launched`]; nothing is left running.
-pub fn run(ranks: usize, program: &OsStr, arguments: &[OsString], out: &Output) -> Result<(), CliError> {
+pub fn run(
+    ranks: usize,
+    program: &OsStr,
+    path: &Path,
+    arguments: &[OsString],
+    out: &Output,
+) -> Result<(), CliError> {
+    if links_mpi(path) {
+        let program = program.to_string_lossy();
+        out.warn(&format!(
+            "{program} loads an MPI, and without its launcher each of these {ranks} is a job of one rank; as ranks of one job: \
+             mpirun -n {ranks} lineweave run -- {program}"
+        ));
+    }
     let script = Path::new(program).extension().is_some_and(|e| e == "py");
     let command = |_rank| {
         let mut command = match script {

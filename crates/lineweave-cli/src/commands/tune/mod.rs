@@ -8,18 +8,22 @@ mod choice;
 mod figures;
 mod programme;
 mod report;
+mod rules;
 
 use super::rank_job;
 use crate::bench::Team;
 use crate::error::CliError;
 use crate::files::{fuller, make_room, replace};
+use crate::interrupt;
 use crate::node::NodeInfo;
+use crate::question::collective;
+use crate::room::expect_room;
 use crate::session::Session;
 use crate::size::Size;
 use choice::ChoiceObject;
 use figures::{Cause, Figures};
 use lineweave::settings::Settings;
-use lineweave::team::Charter;
+use lineweave::team::TeamConfig;
 use lineweave::tuning::{remove_kept, Origin, Tuning, CHOICES_FILE};
 use lineweave_core::collective::Collective;
 use lineweave_core::model::fit;
@@ -27,7 +31,7 @@ use lineweave_core::profile::Profile;
 use lineweave_core::select::{select, Candidate, Choices, Question, SelectError, Tuned};
 use lineweave_core::units::{Bytes, Nanos};
 use lineweave_tune::measure::{measure, Change, ProbeSet};
-use lineweave_tune::trial::{question, race, Crew, CrewError, Field, Race, Usual};
+use lineweave_tune::trial::{question, race, BaselineState, Field, Race, TrialTeam, TrialTeamError};
 use programme::{rules, weight, Case, Programme, Time, BETWEEN};
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
@@ -56,12 +60,17 @@ pub struct Arguments {
     bytes: Vec<Size>,
     /// Collectives, such as gather,scan [default: barrier,bcast,reduce,allreduce,allgather,alltoall; the others are chosen by the
     /// model]
-    #[arg(long = "collective", value_name = "NAME,..", value_delimiter = ',')]
+    #[arg(long = "collective", value_name = "NAME,..", value_delimiter = ',', value_parser = collective(), hide_possible_values = true)]
     collectives: Vec<Collective>,
+    #[command(flatten)]
+    rules: rules::ForMpi,
 }
 
-/// A size that whole f64 elements make.
-fn words(text: &str) -> Result<Size, String> {
+/// Reads a size that whole f64 elements make.
+///
+/// # Errors
+/// What was expected.
+pub fn words(text: &str) -> Result<Size, String> {
     match text.parse::<Size>() {
         Ok(size) if size.0 > 0 && size.0 % 8 == 0 => Ok(size),
         Ok(_) => Err("expected a multiple of 8 (f64 elements), at least 8".to_owned()),
@@ -74,18 +83,24 @@ fn words(text: &str) -> Result<Size, String> {
 /// # Errors
 /// A [`CliError`] when this machine cannot be measured, ranks fail, or nothing can be kept.
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
+    if arguments.rules.are_asked() {
+        return rules::run(arguments, session);
+    }
     let start = Instant::now();
     let settings = session.settings_of_this_machine()?;
     let node = NodeInfo::gather(&settings, &[])?;
     let (_, file) = session.cached_profile()?;
     make_room(&file)?;
+    expect_room(&file, "XDG_CACHE_HOME")?;
     let programme = Programme::of(arguments, node.usable.effective);
     report::head(&node, &programme, &mut session.out)?;
+    interrupt::keeps("nothing was kept");
 
     let profile = measured(&programme, arguments.quick, &settings, session)?;
     let model = fit(&profile).map_err(|e| CliError::malformed(&file, "profile that can be fitted", e))?;
     report::measured(&profile, &model, start.elapsed(), &mut session.out)?;
     save_profile(&file, &profile, session)?;
+    interrupt::keeps(format!("the profile was kept in {}, no measured choices", file.display()));
 
     let tuning = Tuning::of_model(model, Origin::Profile { file: file.clone() });
     let kept = file.with_file_name(CHOICES_FILE);
@@ -133,10 +148,10 @@ struct Tune<'a> {
 struct Raced {
     ranks: usize,
     team: Team,
-    charter: Charter,
-    crew: Crew,
-    usual: Option<Usual>,
-    /// Whether processes reach each other's memory.
+    config: TeamConfig,
+    crew: TrialTeam,
+    usual: Option<BaselineState>,
+    /// True if processes reach each other's memory.
     reach: bool,
     /// Who won, by case.
     won: BTreeMap<Case, Candidate>,
@@ -158,13 +173,18 @@ impl Tune<'_> {
             return Ok(Vec::new());
         }
         let placement = self.node.placement();
-        let charter =
-            Charter::with(ranks, self.settings, &placement, self.node.usable.effective, self.tuning.clone());
-        let mut crew = crew(team, charter.clone())?;
+        let config = TeamConfig::with(
+            ranks,
+            self.settings,
+            &placement,
+            self.node.usable.effective,
+            self.tuning.clone(),
+        );
+        let mut crew = crew(team, config.clone())?;
         let reach = team == Team::Processes && crew.cross_memory()?;
-        let usual = Usual::of(&charter, self.profile);
+        let usual = BaselineState::of(&config, self.profile);
         let (won, rows) = (BTreeMap::new(), Vec::new());
-        let mut raced = Raced { ranks, team, charter, crew, usual, reach, won, rows };
+        let mut raced = Raced { ranks, team, config, crew, usual, reach, won, rows };
 
         let share = self.time.share(weight(*cases.first().unwrap_or(&(Collective::Barrier, 0)), ranks));
         let fields =
@@ -218,7 +238,7 @@ impl Tune<'_> {
             let moves = collective.moves_data();
             let attach = raced.reach && moves && self.tuning.attaches(self.settings.attach, bytes);
             let direct = attach || raced.team == Team::Threads;
-            Question { attach, ..question(&raced.charter, collective, bytes, direct) }
+            Question { attach, ..question(&raced.config, collective, bytes, direct) }
         });
         // Long messages first: they take longest.
         let mut open: Vec<(usize, Question)> = questions.enumerate().collect();
@@ -288,10 +308,10 @@ impl Tune<'_> {
                     self.figures.not_kept(Cause::NobodyRan, 1.0);
                     continue;
                 }
-                Err(broken @ CrewError::Broken { .. }) => {
+                Err(broken @ TrialTeamError::Broken { .. }) => {
                     // One plan that hangs or crashes is a finding; the others are measured on a new team.
                     self.figures.remark(case, raced.ranks, raced.team, &broken);
-                    raced.crew = crew(raced.team, raced.charter.clone())?;
+                    raced.crew = crew(raced.team, raced.config.clone())?;
                     continue;
                 }
                 Err(e) => return Err(e.into()),
@@ -342,15 +362,15 @@ fn save_profile(file: &Path, profile: &Profile, session: &Session) -> Result<(),
 /// The choices that are there already, to be replaced case by case.
 fn known(file: &Path, profile: &Profile) -> Choices {
     let id = profile.machine.id();
-    let text = lineweave::sysfile::text(file).ok();
+    let text = lineweave::cache::text_of_either(file).ok();
     let there = text.and_then(|text| Choices::from_toml(&text).ok()).filter(|c| c.machine == id);
     there.unwrap_or_else(|| Choices::new(id))
 }
 
-fn crew(team: Team, charter: Charter) -> Result<Crew, CliError> {
+fn crew(team: Team, config: TeamConfig) -> Result<TrialTeam, CliError> {
     Ok(match team {
-        Team::Threads => Crew::threads(charter)?,
-        Team::Processes => Crew::processes(charter, rank_job::command()?)?,
+        Team::Threads => TrialTeam::threads(config)?,
+        Team::Processes => TrialTeam::processes(config, rank_job::command()?)?,
     })
 }
 
@@ -359,10 +379,10 @@ fn gauged(
     raced: &mut Raced,
     field: &Field,
     limit: Duration,
-) -> Result<(Option<Race>, Option<Change>), CrewError> {
+) -> Result<(Option<Race>, Option<Change>), TrialTeamError> {
     let start = Instant::now();
     let Raced { crew, usual, .. } = raced;
-    let mut changed = |crew: &mut Crew| match usual {
+    let mut changed = |crew: &mut TrialTeam| match usual {
         Some(usual) => usual.read(crew),
         None => Ok(None),
     };

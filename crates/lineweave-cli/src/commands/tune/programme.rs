@@ -162,7 +162,7 @@ impl Time {
         self.deadline.saturating_duration_since(Instant::now())
     }
 
-    /// Whether nothing is left.
+    /// Returns whether nothing is left.
     pub fn is_over(&self) -> bool {
         self.left().is_zero()
     }
@@ -185,8 +185,14 @@ mod tests {
     use super::*;
 
     fn programme(cpus: usize, quick: bool) -> Programme {
-        let arguments =
-            Arguments { quick, seconds: None, ranks: Vec::new(), bytes: Vec::new(), collectives: Vec::new() };
+        let arguments = Arguments {
+            quick,
+            seconds: None,
+            ranks: Vec::new(),
+            bytes: Vec::new(),
+            collectives: Vec::new(),
+            rules: crate::commands::tune::rules::ForMpi::default(),
+        };
         Programme::of(&arguments, cpus)
     }
 

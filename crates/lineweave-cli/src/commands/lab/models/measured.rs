@@ -1,37 +1,44 @@
 //! What algorithms were measured to take.
 
+use crate::commands::lab::teams::team;
 use crate::error::CliError;
-use crate::node::NodeInfo;
 use crate::session::Session;
-use lineweave::team::Charter;
-use lineweave::tuning::{Origin, Tuning};
-use lineweave_core::model::Values;
+use lineweave_core::collective::Collective;
 use lineweave_core::profile::Stats;
-use lineweave_core::select::{Choices, Question};
+use lineweave_core::select::{Candidate, Choices, Question};
 use lineweave_lab::closed_form::Row;
-use lineweave_tune::trial::{Crew, CrewError, Rested, Trial, Way};
+use lineweave_tune::trial::{Trial, TrialTeam, TrialTeamError, Way};
 use std::collections::BTreeMap;
 
 /// Windows of each algorithm, in turn, so that drift meets all alike.
 const ROUNDS: usize = 3;
-/// How long a window lasts, in ns.
-const WINDOW_NS: f64 = 8e6;
 /// Calls that a window has room for, by prediction.
 const FEWEST_CALLS: f64 = 8.0;
 
-/// Times by algorithm, in ns a call.
+/// Times by algorithm, in ns.
 #[derive(Default)]
-pub struct Times(BTreeMap<String, f64>);
+pub struct Times {
+    /// From call to call, when calls follow each other.
+    period: BTreeMap<String, f64>,
+    /// Times of a call alone, until every rank has left it; the time of the barrier after it is subtracted.
+    alone: BTreeMap<String, f64>,
+}
 
 impl Times {
-    /// The time of an algorithm with its default parameters.
+    /// The time from call to call of an algorithm with its default parameters.
     pub fn get(&self, algorithm: &str) -> Option<f64> {
-        self.0.get(algorithm).copied()
+        self.period.get(algorithm).copied()
     }
 
-    /// All of them.
-    pub fn all(&self) -> Vec<f64> {
-        self.0.values().copied().collect()
+    /// The time of a call alone of an algorithm with its default parameters.
+    pub fn alone(&self, algorithm: &str) -> Option<f64> {
+        self.alone.get(algorithm).copied()
+    }
+
+    /// All of them: from call to call, or alone.
+    pub fn all(&self, periods: bool) -> Vec<f64> {
+        let times = if periods { &self.period } else { &self.alone };
+        times.values().copied().collect()
     }
 
     /// What `tune` measured: the fastest algorithm of this very case, where it is one of these rows.
@@ -43,7 +50,7 @@ impl Times {
             let Some(found) = found.filter(|f| f.exact) else { continue };
             let mine = |r: &&Row| r.algorithm.name == found.tuned.algorithm && r.params == found.tuned.params;
             if rows.iter().any(|r| mine(&r)) {
-                times.0.insert(found.tuned.algorithm.clone(), found.tuned.measured_ns);
+                times.period.insert(found.tuned.algorithm.clone(), found.tuned.measured_ns);
             }
         }
         times
@@ -52,7 +59,7 @@ impl Times {
 
 /// A team of threads of this machine that times algorithms.
 pub struct Timer {
-    crew: Crew,
+    crew: TrialTeam,
 }
 
 impl Timer {
@@ -61,53 +68,66 @@ impl Timer {
     /// # Errors
     /// A [`CliError`] when this machine has not the means.
     pub fn new(ranks: usize, session: &mut Session) -> Result<Timer, CliError> {
-        let settings = session.settings_of_this_machine()?;
-        let node = NodeInfo::gather(&settings, &[])?;
-        // Every trial names its algorithm: by what would be chosen makes no difference.
-        let origin = Origin::Machine { name: "none".to_owned(), why: "every algorithm is named".to_owned() };
-        let tuning = Tuning::of_model(Values::default().model(), origin);
-        let charter = Charter::with(ranks, &settings, &node.placement(), node.usable.effective, tuning);
-        Ok(Timer { crew: Crew::threads(charter)? })
+        Ok(Timer { crew: team(ranks, false, session)? })
     }
 
-    /// Times every row whose plan can be made. What the team refuses has no time.
+    /// Times every row whose plan can be made, back to back and alone. What the team refuses has no time.
     ///
     /// # Errors
-    /// [`CliError::Crew`] when a rank fails.
+    /// [`CliError::TrialTeam`] when a rank fails.
     pub fn time(&mut self, question: &Question, rows: &[Row]) -> Result<Times, CliError> {
-        let mut batches: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+        let mut batches: BTreeMap<(&str, bool), Vec<f64>> = BTreeMap::new();
+        let mut barriers = Vec::new();
+        // A call that no rank leaves before all have entered does not overlap with the next.
+        let meets = question.collective == Collective::Barrier;
         for round in 0..ROUNDS {
-            for row in rows {
-                let Ok(played) = &row.played else { continue };
-                let window = WINDOW_NS.max(FEWEST_CALLS * played.predicted.0);
-                let trial = Trial {
-                    collective: question.collective,
-                    bytes: question.bytes,
-                    buffers: Rested::Reuse,
-                    way: Some(Way {
-                        algorithm: row.algorithm.name.to_owned(),
-                        params: row.params.clone(),
-                        window: played.window,
-                    }),
-                    path: None,
-                    wait: None,
-                    check: round == 0,
-                    window_ns: window as u64,
-                    least: 16,
-                    most: 300,
-                    precision: 0.01,
-                };
-                match self.crew.run(&trial) {
-                    Ok(outcome) => {
-                        batches.entry(row.algorithm.name).or_default().extend(outcome.batches_ns);
+            for apart in if meets { &[false][..] } else { &[false, true] } {
+                for row in rows {
+                    let Ok(played) = &row.played else { continue };
+                    let trial = trial(question, row, played, *apart, round == 0);
+                    match self.crew.run(&trial) {
+                        Ok(outcome) => {
+                            let of = batches.entry((row.algorithm.name, *apart)).or_default();
+                            of.extend(outcome.batches_ns);
+                        }
+                        Err(TrialTeamError::Refused { .. }) => {}
+                        Err(broken) => return Err(broken.into()),
                     }
-                    Err(CrewError::Refused { .. }) => {}
-                    Err(broken) => return Err(broken.into()),
                 }
             }
+            let empty = Trial::new(Collective::Barrier, 0);
+            barriers.extend(self.crew.run(&empty)?.batches_ns);
         }
         let median = |b: &Vec<f64>| Stats::of(b, 0).map(|s| s.median);
-        let times = batches.iter().filter_map(|(name, b)| Some(((*name).to_owned(), median(b)?)));
-        Ok(Times(times.collect()))
+        let mut times = Times::default();
+        for ((name, apart), batches) in &batches {
+            let Some(ns) = median(batches) else { continue };
+            if *apart {
+                times.alone.insert((*name).to_owned(), (ns - median(&barriers).unwrap_or(0.0)).max(0.0));
+            } else {
+                times.period.insert((*name).to_owned(), ns);
+            }
+        }
+        if meets {
+            times.alone = times.period.clone();
+        }
+        Ok(times)
+    }
+}
+
+/// Returns the trial of one algorithm.
+fn trial(question: &Question, row: &Row, played: &Candidate, apart: bool, check: bool) -> Trial {
+    let asked = Trial::new(question.collective, question.bytes);
+    let window_ns = asked.window_ns.max((FEWEST_CALLS * played.predicted.0) as u64);
+    Trial {
+        way: Some(Way {
+            algorithm: row.algorithm.name.to_owned(),
+            params: row.params.clone(),
+            window: played.window,
+        }),
+        apart,
+        check,
+        window_ns,
+        ..asked
     }
 }

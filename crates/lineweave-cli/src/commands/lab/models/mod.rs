@@ -1,20 +1,19 @@
-//! `lineweave lab models`: what every published model, and the played plan, say of every algorithm with a closed form, beside
-//! what was measured.
+//! `lineweave lab models`: what every published model, and the played plan, say of every algorithm, beside what was measured.
 
 mod measured;
 mod report;
 
+use super::subject::Subject;
+use super::teams::question;
 use crate::error::CliError;
 use crate::files::replace;
-use crate::session::{load_machine, load_profile, Session};
+use crate::question::{collective, Place};
+use crate::session::Session;
 use crate::size::Size;
-use lineweave::settings::Settings;
-use lineweave::topology::{Hardware, Source};
-use lineweave_core::collective::{Association, Collective};
-use lineweave_core::model::Model;
+use lineweave_core::collective::Collective;
 use lineweave_core::plan::PlanError;
-use lineweave_core::select::{Choices, Question};
-use lineweave_core::topology::{Shape, Topology};
+use lineweave_core::select::Question;
+use lineweave_core::topology::Shape;
 use lineweave_core::{algorithm, units::Bytes};
 use lineweave_lab::closed_form::{farthest, rows, Absent, Row};
 use lineweave_lab::models::{estimate, Estimates};
@@ -22,7 +21,7 @@ use measured::Times;
 use std::path::{Path, PathBuf};
 
 /// Models, by the names that `--model` takes.
-const MODELS: [&str; 12] = [
+const MODELS: [&str; 13] = [
     "Hockney",
     "LogP",
     "LogGP",
@@ -34,16 +33,17 @@ const MODELS: [&str; 12] = [
     lineweave_lab::models::cache_line::WORST,
     "tau-Lop",
     lineweave_lab::closed_form::WHOLE,
+    lineweave_lab::closed_form::ALONE,
     lineweave_lab::closed_form::PLAYED,
 ];
 
 /// Of what.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
-    /// barrier, bcast, reduce or allreduce
-    #[arg(long, value_name = "COLLECTIVE")]
+    /// barrier, bcast, reduce, allreduce, gather, scatter, allgather, reduce-scatter, scan, exscan or alltoall
+    #[arg(long, value_name = "COLLECTIVE", value_parser = collective(), hide_possible_values = true)]
     collective: Collective,
-    /// Lengths of the message, such as 8KiB,64KiB,1MiB
+    /// Lengths of the message, or of one block where ranks exchange blocks, such as 8KiB,64KiB,1MiB
     #[arg(long, short, value_name = "SIZE,..", value_delimiter = ',')]
     bytes: Vec<Size>,
     /// Number of ranks [default: the CPUs of the topology; with --measure 2]
@@ -64,21 +64,8 @@ pub struct Arguments {
     /// Draw the times over the sizes, by a name that ends in .svg
     #[arg(long, short, value_name = "FILE.svg", value_parser = crate::commands::draw::svg)]
     output: Option<PathBuf>,
-}
-
-/// Whose costs, for any number of ranks.
-struct Subject {
-    origin: String,
-    kind: Kind,
-    model: Model,
-    topology: Topology,
-    /// Choices that `tune` measured on this machine.
-    choices: Option<Choices>,
-}
-
-enum Kind {
-    Machine(Box<lineweave_core::machine::Machine>),
-    Profile(Box<lineweave_core::profile::Profile>, PathBuf),
+    #[command(flatten)]
+    place: Place,
 }
 
 /// One size.
@@ -108,13 +95,13 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
         return Err(PlanError::Ragged { bytes: *bytes, grain: 8 }.into());
     }
     let settings = session.settings_warned()?;
-    let subject = subject(session)?;
+    let subject = Subject::of(session, arguments.place)?;
     let ranks = arguments.ranks.map_or(subject.topology.cpus.len().max(1), usize::from);
     let ranks = if arguments.measure && arguments.ranks.is_none() { 2 } else { ranks };
     if ranks > algorithm::MAX_RANKS {
         return Err(PlanError::TooManyRanks { ranks, most: algorithm::MAX_RANKS }.into());
     }
-    let shape = Shape::place(ranks, &subject.topology);
+    let (shape, placed) = subject.shape(ranks, arguments.place);
     if shape.oversubscription() > 1 {
         session.out.warn("ranks share CPUs, of which no published model knows");
     }
@@ -138,6 +125,9 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
             Some(timer) => timer.time(&question, &rows)?,
             None => Times::of_choices(subject.choices.as_ref(), &question, &rows),
         };
+        if rows.is_empty() {
+            return Err(CliError::NoRows { collective, ranks, bytes });
+        }
         cases.push(Case { question, rows, times });
         bar.inc(1);
     }
@@ -146,36 +136,25 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
         replace(file, &report::drawing(&subject.origin, &cases), "-o")?;
     }
     let file = arguments.output.as_deref().map(Path::display).map(|d| d.to_string());
-    report::report(&subject.origin, &estimates, &cases, file.as_deref(), session)
-}
-
-/// The question that a call of a team of threads poses.
-fn question(collective: Collective, shape: &Shape, bytes: usize, settings: &Settings) -> Question {
-    Question {
-        collective,
-        shape: shape.clone(),
-        root: 0,
-        bytes,
-        grain: if collective.folds() { 8 } else { 1 },
-        association: Association::Free,
-        direct: false,
-        attach: false,
-        box_bytes: settings.box_bytes,
-        counter_bytes: usize::MAX,
-        acc_bytes: None,
-        uneven: None,
-    }
+    let head = report::Head {
+        costs: &subject.origin,
+        placed: placed.as_deref(),
+        level: estimates.level.name(),
+        file: file.as_deref(),
+    };
+    report::report(&head, &estimates, &cases, session)
 }
 
 fn estimates(subject: &Subject, shape: &Shape, segment: u64) -> Result<Estimates, CliError> {
     let level = farthest(shape);
-    match &subject.kind {
-        Kind::Machine(machine) => Ok(Estimates::from_machine(machine, level, segment)),
-        Kind::Profile(profile, file) => {
+    match (&subject.profile, &subject.machine) {
+        (Some((profile, file)), _) => {
             // A profile of one distance stands for all that it has no cells of.
             let level = subject.model.level(level).0.level;
             estimate(profile, level, segment).map_err(|e| CliError::malformed(file, "profile", e))
         }
+        (None, Some(machine)) => Ok(Estimates::from_machine(machine, level, segment)),
+        (None, None) => Err(CliError::NoCells { costs: subject.origin.clone() }),
     }
 }
 
@@ -200,52 +179,6 @@ fn known(estimates: &Estimates, asked: &[String]) -> Result<(), CliError> {
         }
         _ => Ok(()),
     }
-}
-
-/// `--machine`, else `--profile`, else this machine's profile.
-fn subject(session: &mut Session) -> Result<Subject, CliError> {
-    let (settings, _) = session.settings()?;
-    let given = match settings.topology {
-        Source::Machine => None,
-        Source::Xml(_) | Source::Synthetic(_) => Some(Hardware::load(&settings.topology)?.topology),
-    };
-    if let Some(name) = session.machine_option().map(str::to_owned) {
-        let machine = load_machine(&name)?;
-        let topology = given.or_else(|| machine.topology());
-        let topology = topology.ok_or_else(|| CliError::NoTopology { name: machine.name.clone() })?;
-        let origin = format!("machine description {}: {}", machine.name, machine.title);
-        let model = Model::from_machine(&machine);
-        return Ok(Subject {
-            origin,
-            kind: Kind::Machine(Box::new(machine)),
-            model,
-            topology,
-            choices: None,
-        });
-    }
-    let asked = session.profile_option().map(Path::to_owned).or(settings.profile.clone());
-    let (file, here) = match asked {
-        Some(file) => (file, false),
-        None => (session.cached_profile()?.1, true),
-    };
-    if here && !file.exists() {
-        return Err(CliError::NoProfile { looked: format!("{} does not exist", file.display()) });
-    }
-    let (profile, model) = load_profile(&file)?;
-    let choices = match here {
-        true => session.costs()?.tuning.choices,
-        false => None,
-    };
-    let topology = match given {
-        Some(topology) => topology,
-        None => {
-            Hardware::load(&Source::Synthetic(profile.machine.topology.clone()))
-                .map_err(|e| CliError::malformed(&file, "profile with a topology", e))?
-                .topology
-        }
-    };
-    let origin = format!("profile {}, measured on {}", file.display(), profile.machine.cpu);
-    Ok(Subject { origin, kind: Kind::Profile(Box::new(profile), file), model, topology, choices })
 }
 
 /// A reason for people and programs.

@@ -7,7 +7,9 @@ use crate::session::Session;
 use lineweave_core::collective::Collective;
 use lineweave_core::plan::Params;
 use lineweave_core::units::{Bytes, Nanos};
+use lineweave_lab::closed_form::PLAYED;
 use lineweave_lab::draw::{curves, Curve, Panel};
+use lineweave_lab::models::cache_line::{BEST, WORST};
 use lineweave_lab::models::error::{mean_proportional, mean_relative, regret};
 use lineweave_lab::models::Estimates;
 use serde::Serialize;
@@ -31,6 +33,7 @@ struct PredictionObject<'a> {
     extrapolated: bool,
     because: Option<String>,
     measured_ns: Option<f64>,
+    measured_alone_ns: Option<f64>,
 }
 
 /// How wrong a model was.
@@ -54,11 +57,17 @@ struct PrintedObject {
     source: &'static str,
 }
 
+/// What all rows have in common.
 #[derive(Serialize)]
-struct HeadObject<'a> {
-    costs: &'a str,
-    level: &'a str,
-    file: Option<&'a str>,
+pub struct Head<'a> {
+    /// Where costs come from.
+    pub costs: &'a str,
+    /// How ranks are placed, where cores have several hardware threads.
+    pub placed: Option<&'a str>,
+    /// Between ranks at this distance.
+    pub level: &'a str,
+    /// The drawing.
+    pub file: Option<&'a str>,
 }
 
 /// Shows everything.
@@ -66,29 +75,27 @@ struct HeadObject<'a> {
 /// # Errors
 /// [`CliError::Output`].
 pub fn report(
-    origin: &str,
+    head: &Head,
     estimates: &Estimates,
     cases: &[Case],
-    file: Option<&str>,
     session: &mut Session,
 ) -> Result<(), CliError> {
     let errors = errors(cases);
     match session.out.is_json() {
-        true => objects(origin, estimates, cases, &errors, file, session),
-        false => text(origin, estimates, cases, &errors, file, session),
+        true => objects(head, estimates, cases, &errors, session),
+        false => text(head, estimates, cases, &errors, session),
     }
 }
 
 fn objects(
-    origin: &str,
+    head: &Head,
     estimates: &Estimates,
     cases: &[Case],
     errors: &[ErrorObject],
-    file: Option<&str>,
     session: &mut Session,
 ) -> Result<(), CliError> {
     let out = &mut session.out;
-    out.object("models", &HeadObject { costs: origin, level: estimates.level.name(), file })?;
+    out.object("models", head)?;
     for case in cases {
         for row in &case.rows {
             for p in &row.predictions {
@@ -104,6 +111,7 @@ fn objects(
                     extrapolated: p.time.as_ref().is_ok_and(|t| t.extrapolated),
                     because: p.time.as_ref().err().map(because),
                     measured_ns: case.times.get(row.algorithm.name),
+                    measured_alone_ns: case.times.alone(row.algorithm.name),
                 };
                 out.object("prediction", &object)?;
             }
@@ -124,15 +132,16 @@ fn objects(
 }
 
 fn text(
-    origin: &str,
+    head: &Head,
     estimates: &Estimates,
     cases: &[Case],
     errors: &[ErrorObject],
-    file: Option<&str>,
     session: &mut Session,
 ) -> Result<(), CliError> {
     let out = &mut session.out;
-    out.line(&format!("costs: {origin}, between ranks at distance {}", estimates.level))?;
+    out.line(&format!("costs: {}, between ranks at distance {}", head.costs, head.level))?;
+    head.placed.iter().try_for_each(|placed| out.line(&format!("  {placed}")))?;
+    out.line("  one call alone by every model; calls back to back in the last two columns")?;
     let models: Vec<&str> =
         cases.iter().flat_map(|c| &c.rows).take(1).flat_map(|r| &r.predictions).map(|p| p.model).collect();
     let mut why: Vec<String> = Vec::new();
@@ -145,13 +154,25 @@ fn text(
             Bytes(q.bytes as u64),
             q.shape.ranks()
         ))?;
-        let heading: Vec<&str> =
-            ["algorithm"].into_iter().chain(models.iter().copied()).chain(["measured"]).collect();
+        let alone = case.rows.iter().any(|r| case.times.alone(r.algorithm.name).is_some());
+        let (last, latencies) =
+            models.split_last().map_or((None, &[][..]), |(last, rest)| (Some(*last), rest));
+        let heading: Vec<&str> = ["algorithm"]
+            .into_iter()
+            .chain(latencies.iter().copied())
+            .chain(alone.then_some("measured, alone"))
+            .chain(last)
+            .chain(["measured"])
+            .collect();
         let numbers: Vec<usize> = (1..heading.len()).collect();
         let mut rows = table(&heading, &numbers);
         for row in &case.rows {
             let mut cells = vec![row.algorithm.name.to_owned()];
+            let measured = |ns: Option<f64>| ns.map_or("-".to_owned(), |ns| Nanos(ns).to_string());
             for p in &row.predictions {
+                if alone && p.model == last.unwrap_or_default() {
+                    cells.push(measured(case.times.alone(row.algorithm.name)));
+                }
                 cells.push(match &p.time {
                     Ok(t) => {
                         marked |= t.extrapolated;
@@ -166,10 +187,13 @@ fn text(
                     }
                 });
             }
-            cells.push(case.times.get(row.algorithm.name).map_or("-".to_owned(), |ns| Nanos(ns).to_string()));
+            cells.push(measured(case.times.get(row.algorithm.name)));
             rows.add_row(cells);
         }
         out.table(&rows)?;
+    }
+    if let Some(line) = worst_below_best(cases) {
+        out.line(&format!("\n{line}"))?;
     }
     if marked {
         out.line("\n* extrapolated beyond what was measured")?;
@@ -207,13 +231,33 @@ fn text(
             out.line(&format!("  {}: {}", u.what, u.because))?;
         }
     }
-    match file {
+    match head.file {
         Some(file) => out.line(&format!("\n{file}")),
         None => Ok(()),
     }
 }
 
-/// Errors of every model over all cases that were measured.
+/// Returns what to say where a worst case is below the best one.
+fn worst_below_best(cases: &[Case]) -> Option<String> {
+    let below = cases.iter().flat_map(|case| &case.rows).filter_map(|row| {
+        let of = |model| row.predictions.iter().find(|p| p.model == model)?.time.as_ref().ok();
+        let (best, worst) = (of(BEST)?.nanos, of(WORST)?.nanos);
+        (worst < best).then(|| format!("{} ({} below {})", row.algorithm.name, Nanos(worst), Nanos(best)))
+    });
+    let found: Vec<String> = below.collect();
+    let more = match found.len() {
+        0 => return None,
+        1 => String::new(),
+        n => format!(" and {} more", n - 1),
+    };
+    Some(format!(
+        "{WORST} below {BEST}: {}{more}. As printed: the best case of a notification reads its line from\nmemory (R_I, Eq. 4.6), the \
+         worst case from another cache (R_R) and once more; among few ranks R_I is dearer. Neither bounds the other.",
+        found[0]
+    ))
+}
+
+/// Errors of every model over all cases that were measured: latencies beside calls alone, calls back to back beside such.
 fn errors(cases: &[Case]) -> Vec<ErrorObject> {
     let models: Vec<&'static str> =
         cases.iter().flat_map(|c| &c.rows).take(1).flat_map(|r| &r.predictions).map(|p| p.model).collect();
@@ -228,12 +272,16 @@ fn errors(cases: &[Case]) -> Vec<ErrorObject> {
                 .iter()
                 .filter_map(|row| {
                     let p = row.predictions.iter().find(|p| p.model == model)?;
-                    Some((case.times.get(row.algorithm.name)?, p.time.as_ref().ok()?.nanos))
+                    let measured = match model {
+                        PLAYED => case.times.get(row.algorithm.name),
+                        _ => case.times.alone(row.algorithm.name),
+                    };
+                    Some((measured?, p.time.as_ref().ok()?.nanos))
                 })
                 .collect();
             let chosen = both.iter().min_by(|a, b| a.1.total_cmp(&b.1));
             if let Some(&(measured, _)) = chosen.filter(|_| both.len() > 1) {
-                regrets.extend(regret(measured, &case.times.all()));
+                regrets.extend(regret(measured, &case.times.all(model == PLAYED)));
             }
             pairs.extend(both);
         }

@@ -85,7 +85,7 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
         if arguments.collective.rooted() && arguments.root >= ranks {
             return Err(PlanError::RootOutOfRange { root: arguments.root, ranks }.into());
         }
-        let shape = Shape::place(ranks, &topology);
+        let shape = Shape::place(ranks, &topology.placed(arguments.place.place));
         let case = Case { machine, shape: &shape, collective: arguments.collective, root: arguments.root };
         let compared = Compared::of(&case)?;
         bar.inc(1);

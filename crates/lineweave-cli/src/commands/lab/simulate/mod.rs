@@ -2,26 +2,30 @@
 
 mod all;
 mod names;
+mod on;
 mod plot;
 mod report;
 
 use crate::commands::draw::svg;
 use crate::error::CliError;
 use crate::files::replace;
-use crate::question::{given, param, Param};
-use crate::session::{load_machine, Session};
+use crate::question::{collective, given, param, Param};
+use crate::session::Session;
 use crate::size::Size;
 use lineweave_core::algorithm::{refuted, Problem};
 use lineweave_core::collective::Collective;
-use lineweave_core::machine::{Arbiter, Dimensions, Machine};
-use lineweave_core::plan::{Blocks, Params, PlanError, Uneven};
-use lineweave_core::topology::Shape;
-use lineweave_core::trace::Picos;
+use lineweave_core::cost;
+use lineweave_core::machine::Machine;
+use lineweave_core::model::Model;
+use lineweave_core::plan::{Blocks, Params, Plan, PlanError, Uneven};
+use lineweave_core::topology::{Placement, Shape};
+use lineweave_core::trace::{Picos, Trace};
 use lineweave_lab::draw;
 use lineweave_lab::simulate::mesh::{FlagCost, Settings};
 use lineweave_lab::simulate::{coherent, simulate, Fidelity, Options, Outcome};
-use report::{Busy, Report, Row, Times};
-use std::path::{Path, PathBuf};
+use on::{machine, On};
+use report::{Busy, Effort, Report, Row, Times};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -29,7 +33,7 @@ use std::time::Instant;
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
     /// barrier, bcast, reduce, allreduce, gather, scatter, allgather, reduce-scatter, scan, exscan or alltoall
-    #[arg(long, short, value_name = "COLLECTIVE")]
+    #[arg(long, short, value_name = "COLLECTIVE", value_parser = collective(), hide_possible_values = true)]
     collective: Collective,
     /// The algorithm: a name of `lineweave list`, or as it is printed, with parameters and window; or what the machine's own libraries
     /// have: oc-bcast, noc-msg, binomial, scatter-allgather, rcce-bcast, ircce-bcast, rckmpi-bcast and so on; all: every one of the
@@ -42,7 +46,7 @@ pub struct Arguments {
     /// Lengths of blocks that differ: one for each rank, for alltoall one for each pair of ranks, giver by giver
     #[arg(long, value_name = "SIZE,..", value_delimiter = ',', conflicts_with_all = ["bytes", "window"])]
     counts: Vec<Size>,
-    /// Numbers of ranks [default: the machine's cores]
+    /// Numbers of ranks [default: the machine's hardware threads; with --place core its cores]
     #[arg(long, short = 'n', value_name = "N,...", value_delimiter = ',')]
     ranks: Vec<usize>,
     /// Roots of a bcast or reduce [default: 0]
@@ -76,35 +80,6 @@ pub struct Arguments {
     heat: Option<PathBuf>,
 }
 
-/// The machine, where it is not to be as it is.
-#[derive(clap::Args, Debug)]
-struct On {
-    /// The machine's constants on a mesh of other dimensions: 160x64, or 100x51x2 for two cores a tile
-    #[arg(long, value_name = "CxR[xK]")]
-    mesh: Option<Dimensions>,
-    /// Memory controllers of that mesh [default: as many a core as the machine has]
-    #[arg(long, value_name = "N", requires = "mesh", value_parser = clap::value_parser!(u32).range(1..))]
-    controllers: Option<u32>,
-    /// What a flag is: a line, a byte, a bit under a lock, or a byte as RCCE's code has it
-    #[arg(long, value_name = "line|byte|bit|rcce", default_value_t = FlagCost::Line)]
-    flags: FlagCost,
-    /// Accesses that a core has under way, instead of the machine's
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
-    in_flight: Option<u32>,
-    /// Lines that are prefetched behind a polled one, instead of the machine's, with coherent caches; 0 for none
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1024))]
-    prefetch: Option<u32>,
-    /// Flags on a line in every array, with coherent caches, instead of what the plan's layouts say
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
-    flags_per_line: Option<u32>,
-    /// How a port chooses among requests, instead of the machine's way: fifo or inputs
-    #[arg(long, value_name = "NAME")]
-    arbiter: Option<Arbiter>,
-    /// As the papers' models have it: every distance 1, and nothing waits for a resource
-    #[arg(long)]
-    ideal: bool,
-}
-
 /// What a flag is where the plan's layouts decide it: on machines with coherent caches.
 const LAID_OUT: &str = "layout";
 
@@ -122,7 +97,7 @@ struct Case {
 /// # Errors
 /// A [`CliError`] when a plan cannot be made or simulated, or a file cannot be written.
 pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
-    let machine = machine(arguments, session)?;
+    let machine = machine(&arguments.on, session)?;
     let cases = cases(arguments, session, &machine)?;
     for option in idle(arguments, &machine) {
         session.out.warn(&format!("{option} has no effect on {}", machine.name));
@@ -138,7 +113,8 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
         session.out.warn(&format!("{name} does not do what it should: `lineweave verify {name}` shows how"));
     }
     let bar = session.out.progress(cases.len() as u64);
-    let mut report = Report::new(&machine, arguments.collective, cases.len());
+    let mut report =
+        Report::new(&machine, arguments.collective, cases.len(), placed(arguments, &machine, cases[0].ranks));
     let mut drawn = Vec::new();
     for (i, case) in cases.iter().enumerate() {
         bar.set_message(format!("{} ranks, {} bytes", case.ranks, case.bytes));
@@ -157,6 +133,13 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     }
     bar.finish_and_clear();
     report.finish(session)
+}
+
+/// Returns in words how ranks are placed, where cores have several hardware threads.
+fn placed(arguments: &Arguments, machine: &Machine, ranks: usize) -> Option<String> {
+    let (topology, place) = (machine.topology()?, arguments.on.at.place);
+    machine.coherent.as_ref()?;
+    topology.placed(place).placement_of(ranks, place)
 }
 
 /// Options given that are of the other family of machines.
@@ -188,25 +171,15 @@ fn keep(
     replace(path, &plot::sweep(machine, drawn), "--plot")
 }
 
-fn machine(arguments: &Arguments, session: &mut Session) -> Result<Machine, CliError> {
-    let name = session.machine_option().map(str::to_owned).ok_or(CliError::NoMachine)?;
-    let machine = load_machine(&name)?;
-    match arguments.on.mesh {
-        None => Ok(machine),
-        Some(dimensions) => {
-            let made = machine.with_dimensions(dimensions, arguments.on.controllers);
-            made.ok_or_else(|| CliError::NoMesh { name: machine.name.clone() })
-        }
-    }
-}
-
 /// Every combination of what was asked for.
 fn cases(arguments: &Arguments, session: &Session, machine: &Machine) -> Result<Vec<Case>, CliError> {
     let collective = arguments.collective;
     let cores = || {
-        let mut cpus = machine.topology().unwrap_or_default().cpus;
-        cpus.dedup_by_key(|cpu| cpu.core);
-        cpus.len().max(1)
+        let topology = machine.topology().unwrap_or_default();
+        match arguments.on.at.place {
+            Placement::Thread => topology.cpus.len().max(1),
+            Placement::Core => topology.cores().max(1),
+        }
     };
     let ranks = if arguments.ranks.is_empty() { vec![cores()] } else { arguments.ranks.clone() };
     let ks: Vec<Option<usize>> = match arguments.k.is_empty() {
@@ -263,7 +236,7 @@ fn one(
     }
     let window = asked.map_or(case.bytes, |w| w.clamp(1, case.bytes.max(1)));
     let shape = match machine.coherent {
-        Some(_) => coherent::placed(machine, case.ranks)?,
+        Some(_) => coherent::placed_by(machine, case.ranks, arguments.on.at.place)?,
         None => Shape::flat(case.ranks),
     };
     let plan = |bytes: usize| {
@@ -299,6 +272,7 @@ fn one(
             flags_per_line: arguments.on.flags_per_line.map(|n| n as usize),
             prefetch_lines: arguments.on.prefetch.map(|n| n as usize),
             accesses_in_flight: arguments.on.in_flight.map(|n| n as usize),
+            threads_first: arguments.on.at.place == Placement::Thread,
         },
         ..Options::default()
     };
@@ -312,7 +286,7 @@ fn one(
     };
     let seconds = begun.elapsed().as_secs_f64();
     if first {
-        pictures(arguments, machine, &outcome)?;
+        pictures(arguments, machine, (&shape, &made), &outcome)?;
     }
     let bound = match windows {
         0 | 1 if rest == 0 => outcome.bound,
@@ -333,6 +307,7 @@ fn one(
         window_bytes: asked.map(|_| window),
         runs: options.runs,
         fidelity: arguments.fidelity.name(),
+        place: placed(arguments, machine, case.ranks).map(|_| arguments.on.at.place.name()),
         flags: if machine.mesh.is_some() { arguments.on.flags.name() } else { LAID_OUT },
         times: Times {
             first_ns: outcome.first.nanos(),
@@ -349,17 +324,12 @@ fn one(
             controllers: Some(load.controllers.len()),
             controller_share: Some(load.busiest_controller().0),
         }),
-        events: outcome.events + last.map_or(0, |l| l.events),
-        seconds,
+        effort: Effort { events: outcome.events + last.map_or(0, |l| l.events), seconds },
     })
 }
 
 /// The bound of the whole message, whose plan need not fit the machine: that of a plan without ops.
-fn lower_bound(
-    machine: &Machine,
-    plan: &Result<lineweave_core::plan::Plan, PlanError>,
-    options: &Options,
-) -> Option<Picos> {
+fn lower_bound(machine: &Machine, plan: &Result<Plan, PlanError>, options: &Options) -> Option<Picos> {
     let mut plan = plan.as_ref().ok()?.clone();
     plan.programs.iter_mut().for_each(Vec::clear);
     plan.slots.clear();
@@ -367,17 +337,23 @@ fn lower_bound(
     simulate(machine, &plan, &Options { runs: 1, ..options.clone() }).ok()?.bound
 }
 
-fn pictures(arguments: &Arguments, machine: &Machine, outcome: &Outcome) -> Result<(), CliError> {
-    let write = |path: &Path, option: &'static str, svg: &str| {
-        let error = |reason| CliError::Write { path: path.to_owned(), option, reason };
-        std::fs::write(path, svg).map_err(error)
-    };
+fn pictures(
+    arguments: &Arguments,
+    machine: &Machine,
+    (shape, plan): (&Shape, &Plan),
+    outcome: &Outcome,
+) -> Result<(), CliError> {
     if let (Some(path), Some(trace)) = (&arguments.output, &outcome.trace) {
-        write(path, "-o", &draw::trace(trace))?;
+        // What the model says of it comes first, where it knows the machine.
+        let options = cost::Options { message: plan.bytes, ..cost::Options::default() };
+        let model = machine.coherent.as_ref().map(|_| Model::from_machine(machine));
+        let predicted = model.and_then(|model| cost::timeline(&model, shape, plan, &options));
+        let traces: Vec<Trace> = predicted.into_iter().chain([trace.clone()]).collect();
+        replace(path, &draw::timeline(plan, &traces), "-o")?;
     }
     if let (Some(path), Some(load)) = (&arguments.heat, &outcome.load) {
         let title = format!("{}: {}/{}", machine.name, arguments.collective, arguments.algorithm);
-        write(path, "--heat", &draw::heat(load, &title))?;
+        replace(path, &draw::heat(load, &title), "--heat")?;
     }
     Ok(())
 }

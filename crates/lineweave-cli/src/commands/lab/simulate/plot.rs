@@ -67,7 +67,7 @@ pub fn sweep(machine: &Machine, rows: &[Row]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::report::{Busy, Times};
+    use super::super::report::{Busy, Effort, Times};
     use super::*;
     use lineweave_core::collective::Collective;
     use lineweave_core::plan::Params;
@@ -85,6 +85,7 @@ mod tests {
             runs: 1,
             fidelity: "line",
             flags: "line",
+            place: None,
             times: Times {
                 first_ns: time_ns,
                 latency_ns: time_ns,
@@ -94,8 +95,7 @@ mod tests {
                 throughput_mbps: None,
             },
             busy: Busy::default(),
-            events: 1,
-            seconds: 0.0,
+            effort: Effort { events: 1, seconds: 0.0 },
         }
     }
 

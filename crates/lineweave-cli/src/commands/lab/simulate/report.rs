@@ -24,10 +24,20 @@ pub struct Row {
     pub runs: usize,
     pub fidelity: &'static str,
     pub flags: &'static str,
+    /// The placement of ranks: `thread` or `core`; `None` where cores have one hardware thread.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub place: Option<&'static str>,
     #[serde(flatten)]
     pub times: Times,
     #[serde(flatten)]
     pub busy: Busy,
+    #[serde(flatten)]
+    pub effort: Effort,
+}
+
+/// What the simulation itself took.
+#[derive(Serialize, Clone, Copy, Debug)]
+pub struct Effort {
     pub events: u64,
     #[serde(skip)]
     pub seconds: f64,
@@ -65,14 +75,21 @@ pub struct Report {
 
 impl Report {
     /// No row yet.
-    pub fn new(machine: &Machine, collective: Collective, of: usize) -> Report {
-        Report { title: format!("{collective} on {}", machine.title), rows: 0, of, events: 0, seconds: 0.0 }
+    pub fn new(machine: &Machine, collective: Collective, of: usize, placed: Option<String>) -> Report {
+        let placed = placed.map(|p| format!("\n{p}")).unwrap_or_default();
+        Report {
+            title: format!("{collective} on {}{placed}", machine.title),
+            rows: 0,
+            of,
+            events: 0,
+            seconds: 0.0,
+        }
     }
 
     /// Prints a row. What was printed stays when the command is interrupted.
     pub fn row(&mut self, row: &Row, session: &mut Session) -> Result<(), CliError> {
-        self.events += row.events;
-        self.seconds += row.seconds;
+        self.events += row.effort.events;
+        self.seconds += row.effort.seconds;
         self.rows += 1;
         if session.out.is_json() {
             return session.out.object("simulate", row);
@@ -128,7 +145,7 @@ impl Report {
             share(row.busy.port_share),
             share(row.busy.link_share),
             share(row.busy.controller_share),
-            row.events
+            row.effort.events
         ))?;
         session.out.flush()
     }
@@ -136,8 +153,8 @@ impl Report {
     /// All algorithms for one case, fastest first.
     pub fn ranking(&mut self, rows: &[Row], session: &mut Session) -> Result<(), CliError> {
         for row in rows {
-            self.events += row.events;
-            self.seconds += row.seconds;
+            self.events += row.effort.events;
+            self.seconds += row.effort.seconds;
         }
         self.rows += 1;
         if session.out.is_json() {

@@ -1,0 +1,275 @@
+/*
+ * Times an MPI's own channel and its collectives one call at a time, as `lineweave lab mpi` starts it.
+ *
+ *   channel WINDOW_MS TASK:BYTES,.. TASK:BYTES,.. ...
+ *
+ * A task is a collective, or
+ *
+ *   pingpong   half of a round trip between ranks 0 and 1
+ *   pairsN     the same between N pairs of ranks at once
+ *   ringN      MPI_Sendrecv of N ranks, to the next and from the one before
+ *   passing    pingpong, and
+ *   turnN      ringN, where a rank sends what it received: the sender has written it, as where a collective sends on
+ *   send       MPI_Send at its sender, the first of a few
+ *   stream     one message of many that follow each other
+ *   foldN      MPI_Reduce_local of doubles by N ranks at once
+ *   copyN      a copy within their own memory by N ranks at once
+ *
+ * Rank 0 prints `mpi RANKS NODES CPUS VERSION`, then a line a case: task, bytes, and the batches' ns a call. A collective's time is from the
+ * arrival of the last rank to the leaving of the last: ranks meet in a barrier, then at a time that is a multiple of some microseconds where each
+ * has a CPU. A batch's time is the median of its calls'. Ranks that a task leaves out sleep.
+ */
+#define _GNU_SOURCE
+#include "calls.h"
+#include <unistd.h>
+
+int MPI_Send(const void *, int, MPI_Datatype, int, int, MPI_Comm);
+int MPI_Recv(void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Status *);
+int MPI_Iprobe(int, int, MPI_Comm, int *, MPI_Status *);
+int MPI_Sendrecv(const void *, int, MPI_Datatype, int, int, void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Status *);
+int MPI_Reduce_local(const void *, void *, int, MPI_Datatype, MPI_Op);
+int MPI_Get_library_version(char *, int *);
+int MPI_Get_processor_name(char *, int *);
+
+enum { PAYLOAD = 1, WAKE = 2, MOST_CALLS = 64, LEAST_BATCHES = 9, MOST_BATCHES = 100, FEW = 8, NAME = 256 };
+/* Ranks begin a call at a multiple of this, in ns, this much after the barrier at least. */
+static const double PERIOD = 4000, MARGIN = 1000;
+/* A case is called before it is timed for so long, in ns, and so often at most: libraries set up what they use in the first calls. */
+static const double WARM = 2e7;
+enum { MOST_WARM = 2000 };
+
+/* Whether each rank has a CPU. */
+static int apart;
+static double window_ns;
+
+/* Waits without using the CPU until rank 0 has finished what this rank has no part in. */
+static void sleep_through(void)
+{
+    for (int there = 0; !there; usleep(500)) MPI_Iprobe(0, WAKE, world, &there, LWM_STATUS_IGNORE);
+    MPI_Recv(NULL, 0, byte, 0, WAKE, world, LWM_STATUS_IGNORE);
+}
+
+static void wake(int from)
+{
+    for (int r = from; rank == 0 && r < ranks; r++) MPI_Send(NULL, 0, byte, r, WAKE, world);
+}
+
+/* What a task exchanges. */
+enum way { PINGPONG, RING, PASSING, TURN, SEND, STREAM, FOLD, COPY };
+
+/* Does it `calls` times and returns the ns of one, of which rank 0's counts. */
+static double repeat(enum way way, int partners, struct set set, size_t bytes, int calls)
+{
+    int n = (int)bytes, other = rank ^ 1, next = (rank + 1) % partners, before = (rank + partners - 1) % partners;
+    double start = now_ns();
+    for (int i = 0; i < calls; i++) {
+        switch (way) {
+        case PASSING:
+        case PINGPONG:
+            if (rank % 2 == 0) MPI_Send(set.in, n, byte, other, PAYLOAD, world);
+            MPI_Recv(set.out, n, byte, other, PAYLOAD, world, LWM_STATUS_IGNORE);
+            if (rank % 2) MPI_Send(way == PASSING ? set.out : set.in, n, byte, other, PAYLOAD, world);
+            break;
+        case TURN:
+        case RING:
+            MPI_Sendrecv(set.in, n, byte, next, PAYLOAD, set.out, n, byte, before, PAYLOAD, world, LWM_STATUS_IGNORE);
+            break;
+        case FOLD: MPI_Reduce_local(set.in, set.out, n / 8, real, sum); break;
+        case COPY:
+            memcpy(set.out, set.in, bytes);
+            __asm__ volatile("" : : "r"(set.out) : "memory");
+            break;
+        default:
+            if (rank == 0) MPI_Send(set.in, n, byte, 1, PAYLOAD, world);
+            else MPI_Recv(set.out, n, byte, 0, PAYLOAD, world, LWM_STATUS_IGNORE);
+        }
+        if (way == PASSING || way == TURN) set = (struct set){set.out, set.in};
+    }
+    double sent = now_ns();
+    if (way == SEND || way == STREAM) {
+        /* The receiver has all of them when it answers. */
+        if (rank == 0) MPI_Recv(NULL, 0, byte, 1, PAYLOAD, world, LWM_STATUS_IGNORE);
+        else MPI_Send(NULL, 0, byte, 0, PAYLOAD, world);
+    }
+    double end = way == SEND ? sent : now_ns();
+    return (end - start) / calls / (way == PINGPONG || way == PASSING ? 2 : 1);
+}
+
+/* Returns rank 0's number to all of the first `partners` ranks. Messages, since the collectives are what is forced. */
+static int agreed(int partners, int number)
+{
+    double said = number;
+    for (int r = 1; rank == 0 && r < partners; r++) MPI_Send(&said, 1, real, r, PAYLOAD, world);
+    if (rank > 0) MPI_Recv(&said, 1, real, 0, PAYLOAD, world, LWM_STATUS_IGNORE);
+    return (int)said;
+}
+
+/* Sets each of `n` values to the largest of all ranks. */
+static void latest(double *values, int n)
+{
+    static double theirs[2 * MOST_CALLS];
+    for (int r = 1; rank == 0 && r < ranks; r++) {
+        MPI_Recv(theirs, n, real, r, PAYLOAD, world, LWM_STATUS_IGNORE);
+        for (int i = 0; i < n; i++) if (theirs[i] > values[i]) values[i] = theirs[i];
+    }
+    for (int r = 1; rank == 0 && r < ranks; r++) MPI_Send(values, n, real, r, PAYLOAD, world);
+    if (rank > 0) MPI_Send(values, n, real, 0, PAYLOAD, world);
+    if (rank > 0) MPI_Recv(values, n, real, 0, PAYLOAD, world, LWM_STATUS_IGNORE);
+}
+
+/* Ends the line of a cell and gives its buffers back. */
+static void end_line(struct set set)
+{
+    if (rank == 0) {
+        printf("\n");
+        fflush(stdout);
+    }
+    free(set.in);
+    free(set.out);
+}
+
+static void exchange(const char *name, enum way way, int partners, size_t bytes)
+{
+    if (partners > ranks) return;
+    if (rank >= partners) {
+        sleep_through();
+        return;
+    }
+    struct set set = make_set(bytes, bytes);
+    double once = 0;
+    for (int i = 0; i < 4; i++) {
+        double one = repeat(way, partners, set, bytes, FEW);
+        once = i == 0 || one < once ? one : once;
+    }
+    /* A batch of some 100 us: other work disturbs few of them. */
+    int calls = way == SEND ? FEW : once > 1e5 ? 1 : once < 200 ? 500 : (int)(1e5 / once);
+    calls = agreed(partners, calls);
+    int batches = agreed(partners, (int)(window_ns / (once * calls)));
+    batches = batches < LEAST_BATCHES ? LEAST_BATCHES : batches > MOST_BATCHES ? MOST_BATCHES : batches;
+    if (rank == 0) printf("%s %zu", name, bytes);
+    for (int i = 0; i < batches; i++) {
+        double one = repeat(way, partners, set, bytes, calls);
+        if (rank == 0) printf(" %.1f", one);
+    }
+    end_line(set);
+    wake(partners);
+}
+
+/* Has all ranks begin together. */
+static void meet(void)
+{
+    MPI_Barrier(world);
+    if (!apart) return;
+    double from = now_ns() + MARGIN, at = from - (double)((long long)from % (long long)PERIOD) + PERIOD;
+    while (now_ns() < at) continue;
+}
+
+/* The median of calls that are each made when all ranks are there. */
+static double one_by_one(enum kind kind, struct set set, size_t bytes, int calls)
+{
+    static double at[2 * MOST_CALLS];
+    for (int i = 0; i < calls; i++) {
+        meet();
+        at[i] = now_ns();
+        call(kind, set, bytes);
+        at[calls + i] = now_ns();
+    }
+    latest(at, 2 * calls);
+    for (int i = 0; i < calls; i++) at[i] = at[calls + i] - at[i];
+    return median(at, calls);
+}
+
+static void collective(enum kind kind, size_t bytes)
+{
+    struct set set = make_set(given(kind, bytes), taken(kind, bytes));
+    check(kind, set, bytes);
+    double spent = 0, once = 0;
+    for (int done = 0; done < MOST_WARM && spent < WARM; done += FEW) {
+        double start = now_ns(), slowest;
+        for (int i = 0; i < FEW; i++) call(kind, set, bytes);
+        slowest = now_ns() - start;
+        latest(&slowest, 1);
+        spent += slowest;
+        once = slowest / FEW;
+    }
+    int calls = once > 1e5 ? 4 : once > 1e4 ? 16 : MOST_CALLS;
+    if (rank == 0) printf("%s %zu", names[kind], bytes);
+    spent = 0;
+    for (int i = 0; i < MOST_BATCHES && (i < LEAST_BATCHES || spent < window_ns); i++) {
+        double one = one_by_one(kind, set, bytes, calls);
+        /* With the barrier and the wait before each. */
+        spent += (one + once + PERIOD) * calls;
+        if (rank == 0) printf(" %.1f", one);
+    }
+    end_line(set);
+}
+
+/* Nodes that the ranks are on. */
+static int nodes(void)
+{
+    char full[1024] = {0}, *all = calloc((size_t)ranks, NAME);
+    int length, count = 0;
+    if (!all) MPI_Abort(world, 4);
+    MPI_Get_processor_name(full, &length);
+    memcpy(all, full, NAME - 1);
+    if (rank > 0) MPI_Send(all, NAME, byte, 0, PAYLOAD, world);
+    for (int i = 0; rank == 0 && i < ranks; i++) {
+        int seen = 0;
+        if (i > 0) MPI_Recv(all + i * NAME, NAME, byte, i, PAYLOAD, world, LWM_STATUS_IGNORE);
+        for (int j = 0; j < i; j++) seen |= memcmp(all + i * NAME, all + j * NAME, NAME) == 0;
+        count += !seen;
+    }
+    free(all);
+    return agreed(ranks, count);
+}
+
+static void task(const char *name, size_t bytes)
+{
+    static const struct { const char *name; enum way way; int each, least; } ways[] = {
+        {"pingpong", PINGPONG, 0, 2}, {"passing", PASSING, 0, 2}, {"turn", TURN, 1, 2}, {"pairs", PINGPONG, 2, 4}, {"ring", RING, 1, 2}, {"send", SEND, 0, 2}, {"stream", STREAM, 0, 2}, {"fold", FOLD, 1, 1}, {"copy", COPY, 1, 1},
+    };
+    for (int kind = 0; kind < KINDS; kind++) {
+        if (strcmp(name, names[kind]) == 0) {
+            collective(kind, kind == BARRIER ? 0 : bytes);
+            return;
+        }
+    }
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        size_t length = strlen(ways[i].name);
+        if (strncmp(name, ways[i].name, length) != 0) continue;
+        int partners = ways[i].each ? ways[i].each * atoi(name + length) : ways[i].least;
+        if (partners >= ways[i].least) exchange(name, ways[i].way, partners, bytes);
+        return;
+    }
+    fprintf(stderr, "channel: no task is called %s\n", name);
+    MPI_Abort(world, 2);
+}
+
+int main(int argc, char **argv)
+{
+    start_mpi(&argc, &argv);
+    if (argc < 2) {
+        fprintf(stderr, "channel: expected a window in ms and tasks\n");
+        MPI_Abort(world, 2);
+    }
+    window_ns = atof(argv[1]) * 1e6;
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    apart = ranks <= cpus;
+    static char version[LWM_LONGEST_VERSION];
+    int length, on = nodes();
+    MPI_Get_library_version(version, &length);
+    for (char *c = version; *c; c++) if (*c == '\n' || *c == '\t') *c = ' ';
+    if (rank == 0) {
+        printf("mpi %d %d %ld %s\n", ranks, on, cpus, version);
+        fflush(stdout);
+    }
+    for (int i = 2; i < argc && ranks > 1 && on == 1; i++) {
+        char *rest = strdup(argv[i]), *name = strsep(&rest, ":"), *text;
+        while (rest && (text = strsep(&rest, ","))) {
+            task(name, strtoull(text, NULL, 10));
+            MPI_Barrier(world);
+        }
+    }
+    MPI_Finalize();
+    return 0;
+}

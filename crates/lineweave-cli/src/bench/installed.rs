@@ -1,0 +1,170 @@
+//! An installed MPI: where its library is, which binary interface it has, how programs are built for it and started.
+//!
+//! Programs of one C file need no MPI's header, so one compiler builds them for all, Intel's runtime included.
+
+use crate::commands::run::detect;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const INTERFACES: [(&str, &str, &str, &str); 2] = [
+    ("openmpi", "LWM_OPENMPI", "libmpi.so.40", include_str!("../../abi/openmpi.h")),
+    ("mpich", "LWM_MPICH", "libmpi.so.12", include_str!("../../abi/mpich.h")),
+];
+/// The code that all programs of collectives share.
+const CALLS: &str = include_str!("../../bench/mpi/calls.h");
+/// Where libraries lie below a prefix.
+const LIBRARIES: [&str; 5] = ["lib", "lib64", "lib/release", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu"];
+/// The longest a launch may last before it is given up, in seconds: by `timeout`, which the launchers' children heed.
+pub const PATIENCE: &str = "300";
+
+/// An installed MPI.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Mpi {
+    /// The prefix's last part, such as `openmpi`.
+    pub name: String,
+    prefix: PathBuf,
+    library: PathBuf,
+    /// The name of its interface, one of [`INTERFACES`].
+    abi: &'static str,
+    define: &'static str,
+    /// Spins without yielding, unless told to.
+    spins: bool,
+}
+
+impl Mpi {
+    /// The MPI below a prefix.
+    ///
+    /// # Errors
+    /// Why it cannot be measured.
+    pub fn below(prefix: &Path) -> Result<Mpi, String> {
+        let prefix = prefix.canonicalize().map_err(|e| format!("{}: {e}", prefix.display()))?;
+        let name = prefix.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if !prefix.join("bin/mpirun").exists() {
+            return Err(format!("{}: there is no bin/mpirun", prefix.display()));
+        }
+        Mpi::in_prefix(prefix, name)
+    }
+
+    /// The MPI whose launcher this is: below the folder of its `bin`, as it is called or as its links end.
+    ///
+    /// # Errors
+    /// Why it cannot be measured.
+    pub fn of_launcher(launcher: &OsStr) -> Result<Mpi, String> {
+        let file = detect::find(Path::new(launcher))
+            .ok_or_else(|| format!("{} is not to be found", Path::new(launcher).display()))?;
+        let prefix = |file: &Path| Some(file.parent()?.parent()?.to_owned());
+        let named = |prefix: PathBuf| {
+            let name = prefix.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            Mpi::in_prefix(prefix, name)
+        };
+        let called = prefix(&file).map_or_else(|| Err(String::new()), named);
+        let linked = || file.canonicalize().ok().and_then(|f| prefix(&f)).map(named);
+        called.or_else(|why| linked().unwrap_or(Err(why)))
+    }
+
+    fn in_prefix(prefix: PathBuf, name: String) -> Result<Mpi, String> {
+        let found = INTERFACES.iter().find_map(|interface| {
+            let libraries = LIBRARIES.iter().map(|l| prefix.join(l).join(interface.2));
+            Some((interface, libraries.into_iter().find(|l| l.exists())?))
+        });
+        let Some((&(abi, define, ..), library)) = found else {
+            return Err(format!("{}: neither libmpi.so.40 nor libmpi.so.12 below it", prefix.display()));
+        };
+        let spins = prefix.join("bin/mpichversion").exists();
+        Ok(Mpi { name, prefix, library, abi, define, spins })
+    }
+
+    /// Builds a program of one C file that needs no MPI's header, in `directory`.
+    ///
+    /// # Errors
+    /// Why it cannot be.
+    pub fn build(&self, program: &str, source: &str, directory: &Path) -> Result<PathBuf, String> {
+        self.compile(program, source, directory).map_err(|e| format!("{}: {e}", self.name))
+    }
+
+    fn compile(&self, program: &str, source: &str, directory: &Path) -> Result<PathBuf, String> {
+        let sources = directory.join(format!("mpi-{}", self.name));
+        let write = |file: PathBuf, text: &str| {
+            let made = std::fs::create_dir_all(file.parent().unwrap_or(directory))
+                .and_then(|()| std::fs::write(&file, text));
+            made.map_err(|e| format!("{}: {e}", file.display()))
+        };
+        let file = sources.join(format!("{program}.c"));
+        write(file.clone(), source)?;
+        write(sources.join("calls.h"), CALLS)?;
+        for (abi, _, _, text) in INTERFACES {
+            write(sources.join(format!("abi/{abi}.h")), text)?;
+        }
+        let built = sources.join(format!("{program}-{}", self.abi));
+        let mut command = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
+        command.args(["-O2", &format!("-D{}", self.define), "-I"]).arg(&sources).arg(file);
+        command.arg("-o").arg(&built).arg(&self.library).arg("-Wl,--allow-shlib-undefined");
+        let output = command.output().map_err(|e| format!("cannot start the C compiler: {e}"))?;
+        match output.status.success() {
+            true => Ok(built),
+            false => {
+                Err(format!("the C compiler refused it: {}", String::from_utf8_lossy(&output.stderr).trim()))
+            }
+        }
+    }
+
+    /// The launcher of so many ranks on so many CPUs; the program is still to be added.
+    pub fn launcher(&self, ranks: usize, cpus: usize) -> Command {
+        let mut command = Command::new("timeout");
+        command.arg(PATIENCE).arg(self.prefix.join("bin/mpirun"));
+        if self.abi == "openmpi" {
+            command.arg("--oversubscribe");
+        }
+        if self.spins && ranks <= cpus {
+            // Where two ranks of MPICH's come to lie on one CPU they take ten times as long, with lineweave and without.
+            command.args(["-bind-to", "core"]);
+        }
+        command.arg("-n").arg(ranks.to_string());
+        // Each rank that is not bound would have a BLAS thread for each CPU, and they spin.
+        command.env("OMP_NUM_THREADS", "1");
+        self.environment(&mut command);
+        for (name, value) in self.crowded(ranks, cpus) {
+            command.env(name, value);
+        }
+        command
+    }
+
+    /// Sets what its launcher and its programs need.
+    pub fn environment(&self, command: &mut Command) {
+        let before = |first: OsString, name: &str| {
+            let mut path = first;
+            if let Some(rest) = std::env::var_os(name).filter(|rest| !rest.is_empty()) {
+                path.push(":");
+                path.push(rest);
+            }
+            path
+        };
+        command.env("PATH", before(self.prefix.join("bin").into_os_string(), "PATH"));
+        let library = self.library.parent().unwrap_or(Path::new("/")).as_os_str().to_owned();
+        command.env("LD_LIBRARY_PATH", before(library, "LD_LIBRARY_PATH"));
+        command.env("LINEWEAVE_QUIET", "1").env("I_MPI_ROOT", &self.prefix);
+        command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+    }
+
+    /// Returns the settings that this MPI needs where ranks outnumber CPUs: a barrier of MPICH's among 4 ranks on 2 CPUs takes 22 us with them and 8 ms without.
+    pub fn crowded(&self, ranks: usize, cpus: usize) -> &'static [(&'static str, &'static str)] {
+        match self.spins && ranks > cpus {
+            true => &[
+                ("MPIR_CVAR_CH4_PROGRESS_THROTTLE", "1"),
+                ("MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT", "8"),
+            ],
+            false => &[],
+        }
+    }
+
+    /// A program that is installed beside its launcher.
+    pub fn tool(&self, name: &str) -> PathBuf {
+        self.prefix.join("bin").join(name)
+    }
+
+    /// Returns the path of its library.
+    pub fn library(&self) -> &Path {
+        &self.library
+    }
+}

@@ -1,0 +1,331 @@
+//! Models of the channel, what they predict of each algorithm, and which algorithm the default is.
+
+use crate::mpi::{lengths, Curves, Effort, Facts, Runs, Setting};
+use lineweave_core::collective::Collective;
+use lineweave_lab::models::channel::{fit, Channel, Exchange, Timed};
+use lineweave_lab::models::error::{mean_proportional, mean_relative};
+use lineweave_lab::models::named::{name, Candidate, Stretch};
+use lineweave_lab::models::{Call, Form, Published};
+use serde::Serialize;
+
+/// The models, in the order of predictions.
+pub const MODELS: [&str; 3] = ["tau-Lop", "tau-Lop, written", "LogGP"];
+/// The lengths for which tau-Lop's mean error was published: messages, not barriers.
+const LONG: std::ops::RangeInclusive<u64> = 4 << 10..=1 << 20;
+
+/// One algorithm at one length.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Row {
+    /// Collective.
+    pub collective: Collective,
+    /// The library's name of the algorithm.
+    pub algorithm: String,
+    /// The value that the setting takes for it.
+    pub value: String,
+    /// The closed form that predicts it, if it has one.
+    pub form: Option<String>,
+    /// Length of the message or of a block.
+    pub bytes: u64,
+    /// From the arrival of the last rank to the leaving of the last.
+    pub measured_ns: f64,
+    /// The prediction of each of [`MODELS`].
+    pub predicted_ns: [Option<f64>; 3],
+}
+
+/// How wrong a model is.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Wrong {
+    /// The name of the model.
+    pub model: &'static str,
+    /// The collective; `None` for all together.
+    pub collective: Option<Collective>,
+    /// Lengths from here.
+    pub from_bytes: u64,
+    /// To here.
+    pub to_bytes: u64,
+    /// Pairs of a measured and a predicted time.
+    pub pairs: usize,
+    /// Mean of |measured - predicted| / measured.
+    pub mean_relative: f64,
+    /// Mean of the greater over the less.
+    pub mean_proportional: f64,
+}
+
+/// Lengths at which the default is one algorithm.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Named {
+    /// Collective.
+    pub collective: Collective,
+    /// `measured` where candidates are the library's own algorithms, forced; else the model whose times they have.
+    pub by: &'static str,
+    /// Lengths from here.
+    pub from_bytes: u64,
+    /// To here.
+    pub to_bytes: u64,
+    /// The library's name of the algorithm.
+    pub algorithm: String,
+    /// Others whose times do not differ.
+    pub alike: Vec<String>,
+    /// Mean of |default - candidate| / default.
+    pub error: f64,
+}
+
+/// The default's time.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Default {
+    /// Collective.
+    pub collective: Collective,
+    /// Length.
+    pub bytes: u64,
+    /// Time.
+    pub measured_ns: f64,
+}
+
+/// All that is to be shown.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Study {
+    /// Algorithms by length.
+    pub rows: Vec<Row>,
+    /// The defaults.
+    pub defaults: Vec<Default>,
+    /// Errors of models: all lengths, then those of messages alone, then by collective.
+    pub errors: Vec<Wrong>,
+    /// The algorithm that each default was found to be.
+    pub named: Vec<Named>,
+    /// Algorithms without a time, and why.
+    pub absent: Vec<(Collective, String, String)>,
+}
+
+/// The models of a channel.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Models {
+    /// The channel of messages that their sender leaves unchanged: the peer may still have their cache lines.
+    pub kept: Channel,
+    /// The channel of messages that their sender has just written, as where a collective forwards or reduces: their lines must be fetched.
+    pub written: Channel,
+}
+
+/// Returns the models of what was timed.
+pub fn models(curves: &Curves) -> Option<Models> {
+    let exchanges = |prefix: &str, alone: Option<&str>| -> Vec<Exchange> {
+        let tau = |task: &str| match alone {
+            Some(alone) if task == alone => Some(1),
+            _ => task.strip_prefix(prefix)?.parse().ok(),
+        };
+        let of = curves
+            .cells()
+            .filter_map(|(cell, nanos)| Some(Exchange { tau: tau(&cell.task)?, bytes: cell.bytes, nanos }));
+        of.collect()
+    };
+    let timed = |ring: &str, alone: &str| {
+        fit(&Timed {
+            exchanges: exchanges(ring, Some(alone)),
+            folds: exchanges("fold", None),
+            copies: exchanges("copy", None),
+            send: curves.at("send", 8)?,
+            gap: curves.at("stream", 0)?,
+        })
+    };
+    Some(Models { kept: timed("ring", "pingpong")?, written: timed("turn", "passing")? })
+}
+
+/// Returns the predictions of a form by all models; that of written messages includes the copies within a rank's own memory.
+fn predicted(
+    models: &Models,
+    collective: Collective,
+    form: Form,
+    ranks: usize,
+    bytes: u64,
+) -> [Option<f64>; 3] {
+    // A form's length is the whole message.
+    let whole = match collective {
+        Collective::Allgather | Collective::Alltoall => bytes * ranks as u64,
+        _ => bytes,
+    };
+    let call = Call { gamma: models.kept.gamma.as_ref(), ..Call::new(form, ranks, whole) };
+    let of = |model: &dyn Published| model.collective(&call).ok().map(|reading| reading.nanos);
+    let own = models.written.own_copies(form, ranks, whole);
+    let written = of(&models.written.tau_lop).and_then(|ns| Some(ns + own?));
+    [of(&models.kept.tau_lop), written, of(&models.kept.loggp)]
+}
+
+impl Study {
+    /// Sets what was measured beside what is predicted.
+    pub fn of(facts: &Facts, effort: &Effort, runs: &Runs, models: &Models) -> Study {
+        let (mut rows, mut absent, mut defaults) = (Vec::new(), Vec::new(), Vec::new());
+        for Setting { algorithm, times } in &runs.settings {
+            match times {
+                Ok(times) => {
+                    let collective = algorithm.collective;
+                    for bytes in lengths(collective, &effort.bytes) {
+                        let Some(measured_ns) = times.at(collective.name(), bytes) else { continue };
+                        let of = |form| predicted(models, collective, form, facts.ranks, bytes);
+                        rows.push(Row {
+                            collective,
+                            algorithm: algorithm.name.clone(),
+                            value: algorithm.value.clone(),
+                            form: algorithm.form.map(|form| form.to_string()),
+                            bytes,
+                            measured_ns,
+                            predicted_ns: algorithm.form.map_or([None; 3], of),
+                        });
+                    }
+                }
+                Err(why) => absent.push((algorithm.collective, algorithm.name.clone(), why.clone())),
+            }
+        }
+        for &collective in &effort.collectives {
+            for bytes in lengths(collective, &effort.bytes) {
+                if let Some(measured_ns) = runs.default.at(collective.name(), bytes) {
+                    defaults.push(Default { collective, bytes, measured_ns });
+                }
+            }
+        }
+        let errors = errors(&rows, &effort.collectives);
+        let named = effort.collectives.iter().flat_map(|&c| named(c, &defaults, &rows)).collect();
+        Study { rows, defaults, errors, named, absent }
+    }
+
+    /// The default's time.
+    pub fn default_of(&self, collective: Collective, bytes: u64) -> Option<f64> {
+        let of = |d: &&Default| d.collective == collective && d.bytes == bytes;
+        self.defaults.iter().find(of).map(|d| d.measured_ns)
+    }
+}
+
+fn errors(rows: &[Row], collectives: &[Collective]) -> Vec<Wrong> {
+    let (least, most) = (rows.iter().map(|r| r.bytes).min(), rows.iter().map(|r| r.bytes).max());
+    let all = least.unwrap_or(0)..=most.unwrap_or(0);
+    let mut list = Vec::new();
+    for (i, model) in MODELS.into_iter().enumerate() {
+        let kinds = [(None, all.clone()), (None, LONG)];
+        let by = collectives.iter().map(|&c| (Some(c), all.clone()));
+        for (collective, lengths) in kinds.into_iter().chain(by) {
+            let of =
+                |row: &&Row| collective.is_none_or(|c| row.collective == c) && lengths.contains(&row.bytes);
+            let pairs: Vec<(f64, f64)> =
+                rows.iter().filter(of).filter_map(|r| Some((r.measured_ns, r.predicted_ns[i]?))).collect();
+            if let (Some(relative), Some(proportional)) = (mean_relative(&pairs), mean_proportional(&pairs)) {
+                list.push(Wrong {
+                    model,
+                    collective,
+                    from_bytes: *lengths.start(),
+                    to_bytes: *lengths.end(),
+                    pairs: pairs.len(),
+                    mean_relative: relative,
+                    mean_proportional: proportional,
+                });
+            }
+        }
+    }
+    list
+}
+
+/// Returns which algorithm a collective's default is: once by the times of forced algorithms, once by tau-Lop's.
+fn named(collective: Collective, defaults: &[Default], rows: &[Row]) -> Vec<Named> {
+    let curve: Vec<&Default> = defaults.iter().filter(|d| d.collective == collective).collect();
+    let times: Vec<f64> = curve.iter().map(|d| d.measured_ns).collect();
+    let mut names: Vec<&str> = Vec::new();
+    for row in rows.iter().filter(|r| r.collective == collective) {
+        if !names.contains(&row.algorithm.as_str()) {
+            names.push(&row.algorithm);
+        }
+    }
+    let candidates = |of: fn(&Row) -> Option<f64>| -> Vec<Candidate> {
+        let at = |name: &str, bytes: u64| {
+            let here = |r: &&Row| r.collective == collective && r.algorithm == name && r.bytes == bytes;
+            rows.iter().find(here).and_then(of)
+        };
+        let one = |name: &&str| Candidate {
+            name: (*name).to_owned(),
+            times: curve.iter().map(|d| at(name, d.bytes)).collect(),
+        };
+        names.iter().map(one).filter(|c| c.times.iter().any(Option::is_some)).collect()
+    };
+    let measured = candidates(|row| Some(row.measured_ns));
+    let predicted = candidates(|row| row.predicted_ns[0]);
+    let mut list = Vec::new();
+    for (by, all) in [("measured", measured), (MODELS[0], predicted)] {
+        let stretch = |s: Stretch| Named {
+            collective,
+            by,
+            from_bytes: curve[s.from].bytes,
+            to_bytes: curve[s.to].bytes,
+            algorithm: all[s.candidate].name.clone(),
+            alike: s.alike.iter().map(|&c| all[c].name.clone()).collect(),
+            error: s.error,
+        };
+        list.extend(name(&times, &all).into_iter().map(stretch));
+    }
+    list
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mpi::{Algorithm, Cell};
+
+    /// A library whose messages take 500 ns and 0.1 ns a byte, and whose default is binomial up to 4 KiB and a scatter and a ring beyond.
+    #[test]
+    fn a_library_of_known_parameters_is_predicted_and_named() {
+        let transfer = |bytes: u64, tau: u64| (500.0 + 0.1 * bytes as f64) * (1.0 + 0.1 * (tau - 1) as f64);
+        let mut timed = Curves::default();
+        for bytes in std::iter::once(0).chain((3..=22).map(|i| 1u64 << i)) {
+            timed.push(Cell::new("pingpong", bytes), transfer(bytes, 1));
+            timed.push(Cell::new("passing", bytes), 2.0 * transfer(bytes, 1));
+            for tau in [2, 4] {
+                timed.push(Cell::new(&format!("ring{tau}"), bytes), transfer(bytes, tau));
+                timed.push(Cell::new(&format!("turn{tau}"), bytes), 2.0 * transfer(bytes, tau));
+            }
+        }
+        timed.push(Cell::new("copy4", 8), 1.0);
+        timed.push(Cell::new("send", 8), 60.0);
+        timed.push(Cell::new("stream", 0), 100.0);
+        let models = models(&timed).unwrap();
+        let effort = Effort {
+            bytes: vec![8, 512, 4096, 1 << 18, 1 << 20, 1 << 22],
+            collectives: vec![Collective::Bcast],
+            rounds: 1,
+            window_ms: 1,
+            channel: false,
+        };
+        let forms = [("binomial", Form::BinomialBcast), ("ring", Form::ScatterRingBcast)];
+        let time = |form: Form, bytes| predicted(&models, Collective::Bcast, form, 4, bytes)[0].unwrap();
+        let mut default = Curves::default();
+        let setting = |(name, form): (&str, Form)| {
+            let mut times = Curves::default();
+            effort.bytes.iter().for_each(|&b| times.push(Cell::new("bcast", b), 1.02 * time(form, b)));
+            let collective = Collective::Bcast;
+            let algorithm = Algorithm {
+                collective,
+                name: name.into(),
+                value: "1".into(),
+                form: Some(form),
+                calls: &[],
+                least: 0,
+            };
+            Setting { algorithm, times: Ok(times) }
+        };
+        let settings: Vec<Setting> = forms.map(setting).into();
+        for &bytes in &effort.bytes {
+            default.push(Cell::new("bcast", bytes), time(forms[usize::from(bytes > 4096)].1, bytes));
+        }
+        let runs = Runs { channel: timed, default, settings, launches: 3, disturbed: 0 };
+        let facts = Facts { ranks: 4, nodes: 1, cpus: 4, version: String::new() };
+        let study = Study::of(&facts, &effort, &runs, &models);
+        let all = study.errors.iter().find(|e| e.model == "tau-Lop" && e.collective.is_none()).unwrap();
+        assert!((all.mean_relative - 0.02 / 1.02).abs() < 1e-6 && all.pairs == 12, "{all:?}");
+        let written =
+            study.rows.iter().all(|r| r.predicted_ns[1].unwrap() > 1.9 * r.predicted_ns[0].unwrap());
+        assert!(written);
+        for by in ["measured", "tau-Lop"] {
+            let found: Vec<(&str, u64)> = study
+                .named
+                .iter()
+                .filter(|n| n.by == by)
+                .map(|n| (n.algorithm.as_str(), n.to_bytes))
+                .collect();
+            assert_eq!(found, [("binomial", 4096), ("ring", 1 << 22)], "{by}");
+        }
+    }
+}

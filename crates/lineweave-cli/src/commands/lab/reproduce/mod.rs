@@ -1,0 +1,273 @@
+//! `lineweave lab reproduce`: a paper's experiments on this machine, and what becomes of its claims here.
+//!
+//! 1. The paper's study says what is to be measured, and how claims are judged (`lineweave_lab::reproduce`).
+//! 2. Probes are measured first, then calls; every point is in `data.jsonl` as soon as it is there.
+//! 3. A run that was interrupted goes on with the points that are missing. So does one on a machine that was busy: points whose
+//!    interval is wide are measured again.
+//! 4. From all points come `data.csv`, the figures, and `index.html` with a verdict or a reason for every claim.
+
+mod clock;
+
+use crate::error::CliError;
+use crate::files::replace;
+use crate::interrupt;
+use crate::node::NodeInfo;
+use crate::output::table;
+use crate::session::{load_machine, load_profile, Session};
+use clock::{Clock, ROUNDS};
+use lineweave_core::profile::Profile;
+use lineweave_core::topology::{Placement, Topology};
+use lineweave_lab::models::estimate;
+use lineweave_lab::paper::{Claim, Finding, Paper, Verdict, TABLE};
+use lineweave_lab::reproduce::{self, judge, tasks, Here, Judgement, Point, Study, Task, STUDIES};
+use lineweave_tune::trial::WINDOW_NS;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// Names of the files that are written.
+const POINTS: &str = "data.jsonl";
+const PROFILE: &str = "profile.toml";
+const OPTION: &str = "-o";
+/// Bytes of a segment, as the models have it by default.
+const SEGMENT: u64 = 8192;
+/// Processes that want to run, a CPU, from which on times are another machine's.
+const BUSY: f64 = 0.5;
+
+/// The paper, and the directory for what is written.
+#[derive(clap::Args, Debug)]
+pub struct Arguments {
+    /// The paper: a part of its key, such as `chunduri`
+    paper: String,
+    /// On this machine, which is so unless --machine names one to play in virtual time
+    #[arg(long, conflicts_with = "machine")]
+    here: bool,
+    /// The directory to write to, and to go on in; it is made [default: reproduce-PAPER]
+    #[arg(long, short, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Take a few seconds for probes, with wider intervals
+    #[arg(long)]
+    quick: bool,
+}
+
+/// The first line of the points: whose they are.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+struct Begun {
+    paper: String,
+    here: Here,
+}
+
+/// The points that are known so far, and their file.
+struct Kept {
+    file: PathBuf,
+    begun: Begun,
+    points: Vec<Point>,
+}
+
+impl Kept {
+    /// Returns the points of an interrupted run, or none yet.
+    fn open(directory: &Path, begun: Begun) -> Result<Kept, CliError> {
+        let file = directory.join(POINTS);
+        let mut kept = Kept { file, begun, points: Vec::new() };
+        if !kept.file.exists() {
+            return Ok(kept);
+        }
+        let what = "file of points";
+        let text = lineweave::sysfile::text(&kept.file).map_err(|e| CliError::read(&kept.file, what, e))?;
+        let mut lines = text.lines();
+        let bad = |e: serde_json::Error| CliError::malformed(&kept.file, what, e);
+        let found: Begun = serde_json::from_str(lines.next().unwrap_or("{}")).map_err(bad)?;
+        if found != kept.begun {
+            let whose = |b: &Begun| format!("{} on {} ({} CPUs)", b.paper, b.here.machine, b.here.cpus);
+            let (found, expected) = (whose(&found), whose(&kept.begun));
+            return Err(CliError::OtherPoints { path: kept.file, found, expected });
+        }
+        kept.points = lines.map(serde_json::from_str).collect::<Result<_, _>>().map_err(bad)?;
+        Ok(kept)
+    }
+
+    /// Adds points, and writes all.
+    fn add(&mut self, points: impl IntoIterator<Item = Point>) -> Result<(), CliError> {
+        for point in points {
+            self.points.retain(|known| !known.is_as(&point));
+            self.points.push(point);
+        }
+        let line = |value: Result<String, _>| value.map_err(|e| CliError::malformed(&self.file, "point", e));
+        let mut text = line(serde_json::to_string(&self.begun))?;
+        for point in &self.points {
+            text += "\n";
+            text += &line(serde_json::to_string(point))?;
+        }
+        replace(&self.file, &(text + "\n"), OPTION)
+    }
+}
+
+/// Measures what is missing, and writes everything.
+///
+/// # Errors
+/// [`CliError::NoStudy`], [`CliError::OtherPoints`], or why this machine cannot be measured or a file not be written.
+pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError> {
+    let (study, paper) = find(&arguments.paper)?;
+    let (mut clock, topology, name) = match session.machine_option().map(str::to_owned) {
+        Some(name) => {
+            let machine = load_machine(&name)?;
+            let topology =
+                machine.topology().ok_or_else(|| CliError::NoTopology { name: machine.name.clone() })?;
+            let title = format!("{}, in virtual time", machine.title);
+            (Clock::Described(Box::new(machine)), one_a_core(topology), title)
+        }
+        None => {
+            let settings = session.settings_of_this_machine()?;
+            let node = NodeInfo::gather(&settings, &[])?;
+            let name = format!("{} ({})", node.fingerprint.cpu, node.fingerprint_id);
+            (Clock::Here { settings: Box::new(settings), team: None }, node.placement(), name)
+        }
+    };
+    let here = Here::of(&name, &topology);
+    let directory = match &arguments.output {
+        Some(directory) => directory.clone(),
+        None => PathBuf::from(format!("reproduce-{}", paper.key)),
+    };
+    std::fs::create_dir_all(&directory).map_err(|reason| CliError::Write {
+        path: directory.clone(),
+        option: OPTION,
+        reason,
+    })?;
+    let begun = Begun { paper: paper.key.to_owned(), here: here.clone() };
+    let mut kept = Kept::open(&directory, begun)?;
+    let mut notes = vec![limits(&here)];
+    if matches!(clock, Clock::Here { .. }) {
+        notes.extend(busy(here.cpus));
+    }
+    notes.iter().for_each(|note| session.out.warn(note));
+    interrupt::keeps(format!("the points so far are in {}; the same command goes on", directory.display()));
+    let tasks = tasks(study, &here);
+    if study.needs_profile() && here.cpus > 1 {
+        let fit = fitted(study, &clock, arguments.quick, &directory.join(PROFILE), session);
+        match fit {
+            Ok(profile) => {
+                notes.extend(clock.recovered(&profile));
+                probes(study, &tasks, &topology, &profile, &mut kept)?;
+            }
+            // A mesh without caches has no probes; its calls can be played.
+            Err(CliError::Simulate(why)) => notes.push(format!("no probes: {why}")),
+            Err(other) => return Err(other),
+        }
+    }
+    calls(&tasks, &mut clock, &mut kept, session)?;
+    let claims: Vec<Claim> = (paper.findings)().into_iter().filter_map(claim).collect();
+    let judgements = judge(study, &claims, &here, &kept.points);
+    let figures = reproduce::figures(study, &here, &kept.points);
+    for (name, svg) in &figures {
+        replace(&directory.join(name), svg, OPTION)?;
+    }
+    replace(&directory.join("data.csv"), &reproduce::csv(&kept.points), OPTION)?;
+    let page = directory.join("index.html");
+    replace(&page, &reproduce::html(paper, &here, &notes, &figures, &judgements), OPTION)?;
+    report(&judgements, &page, session)
+}
+
+fn find(name: &str) -> Result<(&'static Study, &'static Paper), CliError> {
+    let known = || STUDIES.iter().map(|s| s.paper).collect::<Vec<_>>().join(", ");
+    let study = STUDIES.iter().find(|s| s.paper.contains(name));
+    let paper = study.and_then(|s| Some((*s, *TABLE.iter().find(|p| p.key == s.paper)?)));
+    paper.ok_or_else(|| CliError::NoStudy { name: name.to_owned(), known: known() })
+}
+
+fn claim(finding: Finding) -> Option<Claim> {
+    match finding {
+        Finding::Claim(claim) => Some(claim),
+        Finding::Item(_) => None,
+    }
+}
+
+/// Returns what so many CPUs can show.
+fn limits(here: &Here) -> String {
+    match here.cpus {
+        0 | 1 => "one CPU: no two ranks can run at once, so nothing between them is measured".to_owned(),
+        n => format!(
+            "{n} CPUs: up to {n} ranks, each on a CPU of its own; what needs more is said at each claim"
+        ),
+    }
+}
+
+/// Returns what to say of a machine that is busy with something else.
+fn busy(cpus: usize) -> Option<String> {
+    let text = std::fs::read_to_string("/proc/loadavg").ok()?;
+    let load: f64 = text.split(' ').next()?.parse().ok()?;
+    (load > BUSY * cpus as f64).then(|| {
+        format!("this machine is busy with other work (load {load:.1} on {cpus} CPUs): times are longer than on a quiet one")
+    })
+}
+
+/// Returns each core once: in virtual time the papers' ranks have a core each.
+fn one_a_core(topology: Topology) -> Topology {
+    let cores = topology.cores();
+    let cpus = topology.placed(Placement::Core).cpus.into_iter().take(cores).collect();
+    Topology { cpus }
+}
+
+/// Returns the profile that is there, or measures it: anew where other work disturbed the study's cells.
+fn fitted(
+    study: &Study,
+    clock: &Clock,
+    quick: bool,
+    file: &Path,
+    session: &mut Session,
+) -> Result<Profile, CliError> {
+    if file.exists() {
+        let there = load_profile(file)?.0;
+        if reproduce::from_profile(study, &there).iter().all(Point::is_steady) {
+            return Ok(there);
+        }
+    }
+    let profile = clock.profile(quick, session)?;
+    replace(file, &profile.to_toml(), OPTION)?;
+    Ok(profile)
+}
+
+/// Adds what probes and models say of the study's points.
+fn probes(
+    study: &Study,
+    tasks: &[Task],
+    topology: &Topology,
+    profile: &Profile,
+    kept: &mut Kept,
+) -> Result<(), CliError> {
+    let malformed = |e| CliError::malformed(Path::new(PROFILE), "profile", e);
+    let estimates = estimate(profile, reproduce::level(topology), SEGMENT).map_err(malformed)?;
+    let said = reproduce::from_profile(study, profile).into_iter();
+    kept.add(said.chain(reproduce::predicted(study, tasks, &estimates)))
+}
+
+/// Measures the points of calls that are missing.
+fn calls(tasks: &[Task], clock: &mut Clock, kept: &mut Kept, session: &mut Session) -> Result<(), CliError> {
+    let missing: Vec<&Task> =
+        tasks.iter().filter(|t| !kept.points.iter().any(|p| p.is_of(t) && p.is_steady())).collect();
+    let each = ROUNDS as f64 * WINDOW_NS as f64 / 1e9;
+    let bar = session.out.progress(missing.len() as u64);
+    for (done, task) in missing.iter().enumerate() {
+        let left = each * (missing.len() - done) as f64;
+        let Task { picture, series, x, .. } = task;
+        bar.set_message(format!("{picture}: {series} at {x}; {left:.0} s or more to go"));
+        kept.add(clock.point(task, session)?)?;
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    Ok(())
+}
+
+fn report(judgements: &[Judgement], page: &Path, session: &mut Session) -> Result<(), CliError> {
+    if session.out.is_json() {
+        return judgements.iter().try_for_each(|judgement| session.out.object("judgement", judgement));
+    }
+    let mut rows = table(&["here", "where", "claimed", "what came out"], &[]);
+    for j in judgements {
+        let here = match j.verdict {
+            Verdict::NotReproduced => "cannot be asked",
+            other => other.name(),
+        };
+        rows.add_row([here, &j.item, &j.claimed, &j.here]);
+    }
+    session.out.table(&super::papers::within(rows))?;
+    session.out.line(&format!("\n{}", page.display()))
+}

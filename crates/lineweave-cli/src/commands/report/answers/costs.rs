@@ -1,0 +1,96 @@
+//! What does communication cost?
+
+use super::{time, Answer, Asked, MOST};
+use crate::commands::report::subject::Subject;
+use crate::commands::report::Figure;
+use crate::error::CliError;
+use crate::threads::on_all_cpus;
+use lineweave_core::collective::Collective;
+use lineweave_lab::draw::{self, Row, Sign};
+
+/// The calls that stand for all.
+const CALLS: [(Collective, usize); 4] = [
+    (Collective::Barrier, 0),
+    (Collective::Bcast, 8),
+    (Collective::Allreduce, 8),
+    (Collective::Allreduce, 1 << 20),
+];
+
+/// Returns the calls, among two ranks, some and all.
+///
+/// # Errors
+/// A [`CliError`] where one cannot be chosen.
+pub fn calls(subject: &Subject) -> Result<Vec<Asked>, CliError> {
+    let all = subject.topology.cpus.len().min(MOST);
+    let mut ranks = vec![2, (all / 4).next_power_of_two(), all];
+    ranks.retain(|p| *p >= 2 && *p <= all.max(2));
+    ranks.sort_unstable();
+    ranks.dedup();
+    let asked: Vec<(Collective, usize, usize)> =
+        CALLS.iter().flat_map(|&(c, bytes)| ranks.iter().map(move |&p| (c, p, bytes))).collect();
+    let made = on_all_cpus(&asked, |&(c, p, bytes)| Asked::of(subject, &subject.topology, c, p, bytes));
+    Ok(made.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+}
+
+/// Returns the answer.
+pub fn answer(subject: &Subject, calls: &[Asked]) -> Answer {
+    let rows: Vec<Row> = calls.iter().map(|asked| row(subject, asked)).collect();
+    let most = calls.iter().map(|a| a.ranks).max().unwrap_or(0);
+    let told: Vec<String> = calls
+        .iter()
+        .filter(|a| a.ranks == most)
+        .map(|a| format!("{} {}", a.words(), time(a.nanos())))
+        .collect();
+    let measured = calls.iter().filter(|a| a.call.measured_ns.is_some()).count();
+    let how = match measured {
+        0 => "as predicted",
+        n if n == calls.len() => "as measured",
+        _ => "as measured, or else predicted",
+    };
+    let sentence = format!("Among {most} processes, {how}: {}.", told.join(", "));
+    let svg = draw::rows("A call of processes, by ranks", &rows, time);
+    let says = rows.iter().map(|r| format!("{}: {}", r.label, r.note)).collect::<Vec<_>>().join("; ");
+    let mut more = Vec::new();
+    if subject.topology.cpus.len() > most {
+        more.push(format!(
+            "Of {} CPUs; `lineweave explain` takes as many ranks as you say.",
+            subject.topology.cpus.len()
+        ));
+    }
+    if subject.machine.as_ref().is_some_and(|m| m.mesh.is_some() && m.coherent.is_none()) {
+        more.push(
+            "It has no coherent caches, so lineweave does not run on it, and what its mesh does is not in these predictions; `lineweave lab \
+             simulate` plays it."
+                .to_owned(),
+        );
+    }
+    Answer {
+        id: "costs",
+        question: "What does communication cost?",
+        sentence,
+        figure: Some(Figure::new(svg, format!("{says}."))),
+        more,
+    }
+}
+
+fn row(subject: &Subject, asked: &Asked) -> Row {
+    let mut signs = vec![Sign::Bar(asked.call.predicted.0)];
+    let mut note = asked.nanos();
+    let same = |collective: Collective, ranks: usize, bytes: usize| {
+        collective == asked.collective && ranks == asked.ranks && bytes == asked.bytes
+    };
+    signs.extend(asked.call.measured_ns.map(|ns| Sign::Dot(ns, ns, ns)));
+    if let Some(record) = &subject.record {
+        let others = || record.others.iter().filter(|o| same(o.collective, o.ranks, o.bytes));
+        let floors = others().filter(|o| o.name == "floor");
+        signs.extend(floors.map(|o| Sign::Floor(o.ns)).take(1));
+        let mine = record.rows.iter().filter(|r| same(r.collective, r.ranks, r.bytes));
+        if let Some(row) = mine.min_by(|a, b| a.median_ns.total_cmp(&b.median_ns)) {
+            note = row.median_ns;
+            let (low, high) = (row.ci_low_ns.unwrap_or(note), row.ci_high_ns.unwrap_or(note));
+            signs.push(Sign::Dot(note, low, high));
+        }
+        signs.extend(others().filter(|o| o.name != "floor").map(|o| Sign::Other(o.name.clone(), o.ns)));
+    }
+    Row { label: asked.label(), signs, note: time(note) }
+}

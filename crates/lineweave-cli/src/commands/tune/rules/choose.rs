@@ -1,0 +1,217 @@
+//! The choice of an algorithm for each length.
+
+use crate::mpi::rules::{Rule, Table};
+use crate::mpi::{lengths, Algorithm, Curves, Effort, Runs, Setting};
+use lineweave_core::collective::Collective;
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
+
+/// An algorithm goes on that comes within this of the best at some length in the first round.
+const NEAR: f64 = 1.2;
+/// A rule is written where the algorithm's median is at most this share of the first quartile of the default's launches.
+const BEATS: f64 = 0.95;
+/// The algorithm of the length before is kept where it is within this of the best: fewer rules.
+const KEEPS: f64 = 1.03;
+
+/// An algorithm and its time.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Best {
+    /// The algorithm.
+    pub algorithm: Algorithm,
+    /// The median of its times in ns.
+    pub nanos: f64,
+    /// True if its slowest launch beat the default's fastest.
+    pub sure: bool,
+}
+
+/// The choice for one collective and length.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Choice {
+    /// Collective.
+    pub collective: Collective,
+    /// Length.
+    pub bytes: u64,
+    /// The default's time.
+    pub default_ns: f64,
+    /// The algorithm that beats the default, if one does.
+    pub best: Option<Best>,
+}
+
+impl Serialize for Choice {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut fields = to.serialize_struct("Choice", 6)?;
+        let best = self.best.as_ref();
+        fields.serialize_field("collective", &self.collective)?;
+        fields.serialize_field("bytes", &self.bytes)?;
+        fields.serialize_field("default_ns", &self.default_ns)?;
+        fields.serialize_field("algorithm", &best.map(|b| &b.algorithm.name))?;
+        fields.serialize_field("time_ns", &best.map(|b| b.nanos))?;
+        fields.serialize_field("sure", &best.map(|b| b.sure))?;
+        fields.end()
+    }
+}
+
+/// Returns the algorithms that come near the best at some length.
+pub fn finalists(effort: &Effort, runs: &Runs) -> Vec<Algorithm> {
+    let near = |setting: &&Setting| {
+        let Ok(times) = &setting.times else { return false };
+        let collective = setting.algorithm.collective;
+        lengths(collective, &effort.bytes).into_iter().any(|bytes| {
+            let least = of(runs, collective)
+                .filter_map(|(_, curves)| curves.at(collective.name(), bytes))
+                .chain(runs.default.at(collective.name(), bytes))
+                .fold(f64::INFINITY, f64::min);
+            times.at(collective.name(), bytes).is_some_and(|t| t <= NEAR * least)
+        })
+    };
+    runs.settings.iter().filter(near).map(|s| s.algorithm.clone()).collect()
+}
+
+fn of(runs: &Runs, collective: Collective) -> impl Iterator<Item = (&Algorithm, &Curves)> {
+    let wanted = move |s: &&Setting| s.algorithm.collective == collective;
+    runs.settings.iter().filter(wanted).filter_map(|s| Some((&s.algorithm, s.times.as_ref().ok()?)))
+}
+
+/// Returns the choice of every collective and length of which the default was timed.
+pub fn choose(effort: &Effort, runs: &Runs) -> Vec<Choice> {
+    let mut choices: Vec<Choice> = Vec::new();
+    for &collective in &effort.collectives {
+        let mut before: Option<Algorithm> = None;
+        for bytes in lengths(collective, &effort.bytes) {
+            let name = collective.name();
+            let Some(defaults) = runs.default.launches(name, bytes) else { continue };
+            let Some(default_ns) = runs.default.at(name, bytes) else { continue };
+            let beats = |(algorithm, curves): (&Algorithm, &Curves)| {
+                let (nanos, launches) = (curves.at(name, bytes)?, curves.launches(name, bytes)?);
+                let sure = most(launches) < least(defaults);
+                let best = Best { algorithm: algorithm.clone(), nanos, sure };
+                (nanos <= BEATS * quarter(defaults)).then_some(best)
+            };
+            let all: Vec<Best> = of(runs, collective).filter_map(beats).collect();
+            let fastest = all.iter().min_by(|a, b| a.nanos.total_cmp(&b.nanos));
+            let kept = fastest.and_then(|fastest| {
+                all.iter().find(|b| before.as_ref() == Some(&b.algorithm) && b.nanos <= KEEPS * fastest.nanos)
+            });
+            let best = kept.or(fastest).cloned();
+            before = best.as_ref().map(|b| b.algorithm.clone());
+            choices.push(Choice { collective, bytes, default_ns, best });
+        }
+    }
+    choices
+}
+
+fn least(values: &[f64]) -> f64 {
+    values.iter().copied().fold(f64::INFINITY, f64::min)
+}
+
+fn most(values: &[f64]) -> f64 {
+    values.iter().copied().fold(0.0, f64::max)
+}
+
+/// The first quartile.
+fn quarter(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get(sorted.len() / 4).copied().unwrap_or(f64::INFINITY)
+}
+
+/// Returns the geometric mean, over all choices, of the default's time over what is taken.
+pub fn gain(choices: &[Choice]) -> f64 {
+    let each = choices.iter().map(|c| c.best.as_ref().map_or(0.0, |b| (c.default_ns / b.nanos).ln()));
+    (each.sum::<f64>() / choices.len().max(1) as f64).exp()
+}
+
+/// Returns the choices as rules. Between two lengths with different choices lies their geometric mean; the first holds from 0, and the
+/// last to the longest that was measured.
+pub fn tables(choices: &[Choice], effort: &Effort) -> Vec<Table> {
+    let table = |&collective: &Collective| {
+        let here: Vec<&Choice> = choices.iter().filter(|c| c.collective == collective).collect();
+        let mut rules: Vec<Rule> = Vec::new();
+        for (i, choice) in here.iter().enumerate() {
+            let to =
+                here.get(i + 1).map_or(choice.bytes, |next| choice.bytes.saturating_mul(next.bytes).isqrt());
+            let chosen = choice.best.as_ref().map(|b| b.algorithm.clone());
+            match rules.last_mut() {
+                Some(last) if last.choice == chosen => last.to = to,
+                last => {
+                    let from = last.map_or(0, |last| last.to + 1);
+                    rules.push(Rule { from, to, choice: chosen });
+                }
+            }
+        }
+        Table { collective, rules }
+    };
+    effort.collectives.iter().map(table).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mpi::Cell;
+
+    fn algorithm(name: &str) -> Algorithm {
+        let collective = Collective::Bcast;
+        Algorithm { collective, name: name.into(), value: name.into(), form: None, calls: &[], least: 0 }
+    }
+
+    fn curves(times: &[(u64, &[f64])]) -> Curves {
+        let mut curves = Curves::default();
+        for (bytes, launches) in times {
+            launches.iter().for_each(|t| curves.push(Cell::new("bcast", *bytes), *t));
+        }
+        curves
+    }
+
+    fn runs() -> (Effort, Runs) {
+        let effort = Effort {
+            bytes: vec![8, 64, 4096, 65536],
+            collectives: vec![Collective::Bcast],
+            rounds: 2,
+            window_ms: 1,
+            channel: false,
+        };
+        let setting = |name: &str, times| Setting { algorithm: algorithm(name), times };
+        let fast = curves(&[(8, &[50.0, 55.0]), (64, &[70.0]), (4096, &[99.0]), (65536, &[2000.0])]);
+        let other = curves(&[(8, &[60.0]), (64, &[69.0]), (4096, &[300.0]), (65536, &[500.0, 990.0])]);
+        let far = curves(&[(8, &[900.0]), (64, &[900.0]), (4096, &[900.0]), (65536, &[9000.0])]);
+        let settings = vec![
+            setting("fast", Ok(fast)),
+            setting("other", Ok(other)),
+            setting("far", Ok(far)),
+            setting("none", Err("it ended".into())),
+        ];
+        let default = curves(&[
+            (8, &[100.0, 110.0, 105.0]),
+            (64, &[100.0, 100.0]),
+            (4096, &[100.0, 101.0]),
+            (65536, &[1000.0, 980.0]),
+        ]);
+        (effort, Runs { channel: Curves::default(), default, settings, launches: 6, disturbed: 0 })
+    }
+
+    #[test]
+    fn only_what_beats_the_default_is_chosen_and_neighbours_agree() {
+        let (effort, runs) = runs();
+        let found = choose(&effort, &runs);
+        let names: Vec<Option<(&str, bool)>> =
+            found.iter().map(|c| c.best.as_ref().map(|b| (b.algorithm.name.as_str(), b.sure))).collect();
+        // At 64 the other is 1 faster; at 4 KiB the gain is too small; at 64 KiB one launch was as slow as the default.
+        assert_eq!(names, [Some(("fast", true)), Some(("fast", true)), None, Some(("other", false))]);
+        let expected = ((105.0f64 / 52.5).ln() + (100.0f64 / 70.0).ln() + (990.0f64 / 745.0).ln()) / 4.0;
+        assert!((gain(&found) - expected.exp()).abs() < 1e-9);
+        let names: Vec<String> = finalists(&effort, &runs).into_iter().map(|a| a.name).collect();
+        assert_eq!(names, ["fast", "other"]);
+    }
+
+    #[test]
+    fn rules_have_no_gap_and_end_where_it_was_measured() {
+        let (effort, runs) = runs();
+        let tables = tables(&choose(&effort, &runs), &effort);
+        let rules: Vec<(u64, u64, Option<&str>)> = tables[0]
+            .rules
+            .iter()
+            .map(|r| (r.from, r.to, r.choice.as_ref().map(|c| c.name.as_str())))
+            .collect();
+        assert_eq!(rules, [(0, 512, Some("fast")), (513, 16384, None), (16385, 65536, Some("other"))]);
+    }
+}

@@ -1,0 +1,59 @@
+//! Why an MPI cannot be measured.
+
+use std::io;
+use thiserror::Error;
+
+/// Why an MPI could not be measured: each says what was expected, what was found and what to do.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum HostError {
+    /// No launcher, or no library of MPI beside it.
+    #[error("{0}; give an MPI's launcher and its options behind `--`, such as `-- mpirun -n 2`, and where its library lies elsewhere --mpi PREFIX")]
+    NoMpi(String),
+    /// The rank program cannot be built.
+    #[error(
+        "the program that ranks run cannot be built: {0}; it needs a C compiler, cc or the one that CC names"
+    )]
+    Build(String),
+    /// A place for it.
+    #[error("a directory for the program that ranks run: {0}; TMPDIR names another place")]
+    Directory(io::Error),
+    /// The launcher ended without the ranks' answers.
+    #[error("`{command}` did not run its ranks: {how}")]
+    Broken {
+        /// The launcher's line.
+        command: String,
+        /// The last line of its output.
+        how: String,
+    },
+    /// One rank has nobody to talk to.
+    #[error("`{command}` starts {ranks} rank: expected 2 or more, as by `-n 2`")]
+    Alone {
+        /// The launcher's line.
+        command: String,
+        /// Found.
+        ranks: usize,
+    },
+    /// Ranks on several nodes.
+    #[error("`{command}` starts ranks on {nodes} nodes: expected one, since models and rules here are for one node's memory; give a launcher's line for one")]
+    Nodes {
+        /// The launcher's line.
+        command: String,
+        /// Found.
+        nodes: usize,
+    },
+    /// A library whose settings are not known.
+    #[error("the algorithms of `{0}` cannot be forced: known are the settings of Open MPI 4 and 5, MPICH from 4.0 on, and Intel MPI")]
+    Unknown(String),
+    /// Another MPI than asked for.
+    #[error("the launcher is of {found}, and the rules are to be for {wanted}")]
+    Other {
+        /// The MPI that the ranks report.
+        found: &'static str,
+        /// The MPI that was asked for.
+        wanted: &'static str,
+    },
+    /// Nothing of what was tried could be measured.
+    #[error("nothing could be measured: {0}")]
+    Nothing(String),
+}

@@ -1,0 +1,98 @@
+//! The kinds of MPI libraries, and how the algorithms of each are forced.
+
+use super::{intel, mpich, openmpi, Algorithm, HostError, Variables};
+use crate::bench::installed::Mpi;
+use clap::ValueEnum;
+use lineweave_core::collective::Collective;
+use std::fmt;
+
+/// A family of libraries that have the same settings.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Flavour {
+    /// Open MPI 4 and 5
+    Openmpi,
+    /// MPICH from 4.0 on
+    Mpich,
+    /// Intel MPI
+    Intel,
+}
+
+impl Flavour {
+    /// By what the library calls itself.
+    ///
+    /// # Errors
+    /// [`HostError::Unknown`].
+    pub fn of(version: &str) -> Result<Flavour, HostError> {
+        let number = |prefix: &str| -> Option<u32> {
+            let rest = version.strip_prefix(prefix)?.trim_start();
+            rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+        };
+        match (number("Open MPI v"), number("MPICH Version:"), version.starts_with("Intel(R) MPI")) {
+            // From 6 on rules are read in another form.
+            (Some(4 | 5), ..) => Ok(Flavour::Openmpi),
+            (_, Some(4..), _) => Ok(Flavour::Mpich),
+            (.., true) => Ok(Flavour::Intel),
+            _ => Err(HostError::Unknown(version.chars().take(60).collect())),
+        }
+    }
+
+    /// Returns the name of the library.
+    pub fn name(self) -> &'static str {
+        match self {
+            Flavour::Openmpi => "Open MPI",
+            Flavour::Mpich => "MPICH",
+            Flavour::Intel => "Intel MPI",
+        }
+    }
+
+    /// Returns the name on the command line.
+    pub fn value(self) -> &'static str {
+        match self {
+            Flavour::Openmpi => "openmpi",
+            Flavour::Mpich => "mpich",
+            Flavour::Intel => "intel",
+        }
+    }
+
+    /// Returns the algorithms of these collectives for so many ranks.
+    pub fn algorithms(self, mpi: &Mpi, ranks: usize, collectives: &[Collective]) -> Vec<Algorithm> {
+        let of = |&collective: &Collective| match self {
+            Flavour::Openmpi => openmpi::algorithms(mpi, collective, ranks),
+            Flavour::Mpich => mpich::algorithms(collective, ranks),
+            Flavour::Intel => intel::algorithms(collective, ranks),
+        };
+        collectives.iter().flat_map(of).collect()
+    }
+
+    /// Returns the settings that force an algorithm.
+    pub fn force(self, algorithm: &Algorithm) -> Variables {
+        match self {
+            Flavour::Openmpi => openmpi::force(algorithm),
+            Flavour::Mpich => mpich::force(algorithm),
+            Flavour::Intel => intel::force(algorithm),
+        }
+    }
+}
+
+impl fmt::Display for Flavour {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libraries_are_known_by_what_they_call_themselves() {
+        let of = |version: &str| Flavour::of(version).ok();
+        assert_eq!(of("Open MPI v5.0.11, package: x"), Some(Flavour::Openmpi));
+        assert_eq!(of("MPICH Version:      5.0.2 MPICH Release date: x"), Some(Flavour::Mpich));
+        assert_eq!(of("Intel(R) MPI Library 2021.18.1 for Linux* OS"), Some(Flavour::Intel));
+        assert_eq!(of("Open MPI v6.0.0"), None);
+        assert_eq!(of("MPICH Version: 3.4.2"), None);
+        let error = Flavour::of("MVAPICH 4.0").unwrap_err().to_string();
+        assert!(error.starts_with("the algorithms of `MVAPICH 4.0` cannot be forced"), "{error}");
+    }
+}

@@ -1,0 +1,251 @@
+//! The ranks of an MPI under its own launcher: built once, started as often as is asked.
+
+use super::HostError;
+use crate::bench::installed::Mpi;
+use crate::interrupt;
+use std::ffi::OsString;
+use std::io::Read;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+const PROGRAM: &str = include_str!("../../bench/mpi/channel.c");
+/// The time limit of a launch.
+const PATIENCE: Duration = Duration::from_secs(180);
+/// How often a launch is looked after.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// The facts that ranks report.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Facts {
+    /// Ranks.
+    pub ranks: usize,
+    /// Nodes that they are on.
+    pub nodes: usize,
+    /// CPUs of the first rank's node.
+    pub cpus: usize,
+    /// The library's version string.
+    pub version: String,
+}
+
+/// One case's times in ns, a batch each.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Line {
+    /// A task of `channel.c`: a collective, or `pingpong`.
+    pub task: String,
+    /// Length.
+    pub bytes: u64,
+    /// Times, at least one.
+    pub times: Vec<f64>,
+}
+
+/// A launch that did not end well.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Failed {
+    /// The lines that were measured before the failure.
+    pub before: Vec<Line>,
+    /// The last line of its output.
+    pub how: String,
+}
+
+/// The program, and how it is started.
+#[derive(Debug)]
+pub struct Host {
+    /// The MPI.
+    pub mpi: Mpi,
+    /// The launcher's line.
+    pub command: String,
+    /// The facts that its ranks reported.
+    pub facts: Facts,
+    words: Vec<OsString>,
+    program: std::path::PathBuf,
+    _directory: TempDir,
+}
+
+impl Host {
+    /// Builds the program for the launcher's MPI, or the one below `prefix`, and starts it once for its ranks' answers.
+    ///
+    /// # Errors
+    /// [`HostError`] where there is no such MPI, ranks do not run, are one alone or on several nodes.
+    pub fn start(words: &[OsString], prefix: Option<&Path>) -> Result<Host, HostError> {
+        let Some(launcher) = words.first() else {
+            return Err(HostError::NoMpi("no launcher is given".to_owned()));
+        };
+        let mpi = match prefix {
+            Some(prefix) => Mpi::below(prefix),
+            None => Mpi::of_launcher(launcher),
+        };
+        let mpi = mpi.map_err(HostError::NoMpi)?;
+        let directory =
+            tempfile::Builder::new().prefix("lineweave-mpi-").tempdir().map_err(HostError::Directory)?;
+        interrupt::removes(directory.path());
+        let program = mpi.build("channel", PROGRAM, directory.path()).map_err(HostError::Build)?;
+        let command =
+            words.iter().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ");
+        let unknown = Facts { ranks: 0, nodes: 0, cpus: 0, version: String::new() };
+        let mut host =
+            Host { mpi, command, facts: unknown, words: words.to_vec(), program, _directory: directory };
+        let broken = |how: String| HostError::Broken { command: host.command.clone(), how };
+        let said = host.said(&[], 0, &[]).map_err(|(_, how)| broken(how))?;
+        let facts = said.lines().find_map(facts).ok_or_else(|| broken("no rank answered".to_owned()))?;
+        let command = host.command.clone();
+        match facts {
+            Facts { nodes, .. } if nodes > 1 => Err(HostError::Nodes { command, nodes }),
+            Facts { ranks, .. } if ranks < 2 => Err(HostError::Alone { command, ranks }),
+            facts => {
+                host.facts = facts;
+                Ok(host)
+            }
+        }
+    }
+
+    /// Starts the ranks once with these variables and returns what they timed: each task, written `bcast:8,64`, for `window_ms` a length.
+    ///
+    /// # Errors
+    /// [`Failed`], with what was timed until then.
+    pub fn launch(
+        &self,
+        tasks: &[String],
+        window_ms: u32,
+        variables: &[(String, String)],
+    ) -> Result<Vec<Line>, Failed> {
+        match self.said(tasks, window_ms, variables) {
+            Ok(text) => Ok(lines(&text)),
+            Err((text, how)) => Err(Failed { before: lines(&text), how }),
+        }
+    }
+
+    /// Returns what is set for ranks that share CPUs.
+    pub fn crowded(&self) -> &'static [(&'static str, &'static str)] {
+        self.mpi.crowded(self.facts.ranks, self.facts.cpus)
+    }
+
+    fn said(
+        &self,
+        tasks: &[String],
+        window_ms: u32,
+        variables: &[(String, String)],
+    ) -> Result<String, (String, String)> {
+        let mut command = Command::new(&self.words[0]);
+        self.mpi.environment(&mut command);
+        for (name, value) in self.crowded() {
+            command.env(name, value);
+        }
+        command.envs(variables.iter().map(|(name, value)| (name, value)));
+        command.args(&self.words[1..]).arg(&self.program).arg(window_ms.to_string()).args(tasks);
+        // A group of its own, so that all of it can be ended.
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+        let mut child = command.spawn().map_err(|e| (String::new(), format!("it cannot be started: {e}")))?;
+        let running = interrupt::running(&child);
+        let (out, err) = (reader(child.stdout.take()), reader(child.stderr.take()));
+        let ended = wait(&mut child);
+        drop(running);
+        let text = |reader: std::thread::JoinHandle<String>| reader.join().unwrap_or_default();
+        let (out, err) = (text(out), text(err));
+        match ended {
+            Some(status) if status.success() => Ok(out),
+            Some(status) => {
+                let last = last_words(&err);
+                Err((
+                    out,
+                    format!("it ended with {status}{}", last.map(|l| format!(": {l}")).unwrap_or_default()),
+                ))
+            }
+            None => Err((out, format!("it was ended after {} s", PATIENCE.as_secs()))),
+        }
+    }
+}
+
+/// Waits for the launcher, and ends it where it takes too long.
+fn wait(child: &mut Child) -> Option<std::process::ExitStatus> {
+    let start = Instant::now();
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Some(status),
+            Ok(None) if start.elapsed() < PATIENCE => std::thread::sleep(LOOK),
+            Ok(None) | Err(_) => {
+                interrupt::end_group(child.id());
+                let _ = child.wait();
+                return None;
+            }
+        }
+    }
+}
+
+fn reader(from: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<String> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(mut from) = from {
+            // What was said before an error counts.
+            let _ = from.read_to_end(&mut bytes);
+        }
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+/// Returns what a launcher said last that says something: frames and rules of dashes do not.
+fn last_words(text: &str) -> Option<String> {
+    let says = |line: &&str| line.chars().filter(|c| c.is_alphabetic()).count() > 8;
+    let last = text.lines().map(str::trim).rfind(says)?;
+    Some(last.chars().take(200).collect())
+}
+
+/// Reads `mpi RANKS NODES CPUS VERSION`.
+fn facts(line: &str) -> Option<Facts> {
+    let mut words = line.strip_prefix("mpi ")?.splitn(4, ' ');
+    let mut number = || words.next()?.parse().ok();
+    let (ranks, nodes, cpus) = (number()?, number()?, number()?);
+    Some(Facts { ranks, nodes, cpus, version: words.next()?.trim().to_owned() })
+}
+
+/// Returns the lines `task bytes ns ns ...` of a launch; others are the launcher's.
+pub fn lines(text: &str) -> Vec<Line> {
+    let line = |line: &str| {
+        let mut words = line.split_whitespace();
+        let (task, bytes) = (words.next()?.to_owned(), words.next()?.parse().ok()?);
+        let times: Option<Vec<f64>> = words.map(|w| w.parse().ok()).collect();
+        Some(Line { task, bytes, times: times.filter(|t| !t.is_empty())? })
+    };
+    text.lines().filter_map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_say_what_they_are() {
+        let found = facts("mpi 4 1 2 Open MPI v5.0.11, package: x").unwrap();
+        assert_eq!((found.ranks, found.nodes, found.cpus), (4, 1, 2));
+        assert_eq!(found.version, "Open MPI v5.0.11, package: x");
+        assert_eq!(facts("mpirun noticed that"), None);
+        assert_eq!(facts("mpi 4"), None);
+    }
+
+    #[test]
+    fn lines_of_launchers_are_passed_over() {
+        let found =
+            lines("WARNING: 3 things\nmpi 2 1 2 Open MPI\nbcast 8 10.0 12.5\nbarrier 0 3\nbcast 64\n");
+        assert_eq!(found.len(), 2);
+        assert_eq!((found[0].task.as_str(), found[0].bytes, found[0].times.len()), ("bcast", 8, 2));
+    }
+
+    #[test]
+    fn what_launchers_say_last_is_no_frame() {
+        assert_eq!(last_words("it is not there: mpirun\n-----\n\n===\n").unwrap(), "it is not there: mpirun");
+        assert_eq!(last_words("---\n"), None);
+    }
+
+    #[test]
+    fn launchers_that_are_none_are_refused() {
+        let words = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
+        assert!(matches!(Host::start(&[], None), Err(HostError::NoMpi(_))));
+        let error = Host::start(&words("no-such-mpirun -n 2"), None).unwrap_err().to_string();
+        assert!(error.starts_with("no-such-mpirun is not to be found; give an MPI's launcher"), "{error}");
+        let error =
+            Host::start(&words("/bin/true -n 2"), Some(Path::new("/no/such"))).unwrap_err().to_string();
+        assert!(error.contains("/no/such"), "{error}");
+    }
+}

@@ -1,0 +1,162 @@
+//! Open MPI's component `tuned`: its algorithms by number, as `ompi_info --param coll tuned` lists them.
+
+use super::algorithm::{always, never, of_rows, of_two, Algorithm, For, Row, Variables};
+use crate::bench::installed::Mpi;
+use lineweave_core::collective::Collective;
+use lineweave_lab::models::Form;
+use std::collections::BTreeMap;
+use std::process::{Command, Stdio};
+
+const PAIR: Form = Form::DisseminationBarrier;
+
+fn rows(collective: Collective) -> &'static [Row] {
+    match collective {
+        Collective::Barrier => &[
+            ("1", "linear", For::All, always!(Form::FlatBarrier)),
+            ("2", "double_ring", For::All, always!(Form::DoubleRingBarrier)),
+            ("3", "recursive_doubling", For::All, |n| n.is_power_of_two().then_some(PAIR)),
+            ("4", "bruck", For::All, always!(PAIR)),
+            ("5", "two_proc", For::Two, always!(PAIR)),
+            ("6", "tree", For::All, always!(Form::BinomialBarrier)),
+        ],
+        Collective::Bcast => &[
+            ("1", "basic_linear", For::All, always!(Form::FlatBcast)),
+            // Its chains are four.
+            ("2", "chain", For::All, |n| (n <= 5).then_some(Form::TreeBcast { degree: 4 })),
+            ("3", "pipeline", For::All, always!(Form::TreeBcast { degree: 1 })),
+            ("4", "split_binary_tree", For::All, never!()),
+            ("5", "binary_tree", For::All, always!(Form::TreeBcast { degree: 2 })),
+            ("6", "binomial", For::All, always!(Form::BinomialBcast)),
+            ("7", "knomial", For::All, always!(Form::KnomialBcast { radix: 4 })),
+            ("8", "scatter_allgather", For::All, always!(Form::ScatterDoublingBcast)),
+            ("9", "scatter_allgather_ring", For::All, always!(Form::ScatterRingBcast)),
+        ],
+        Collective::Reduce => &[
+            ("1", "linear", For::All, always!(Form::FlatReduce)),
+            ("2", "chain", For::All, |n| (n <= 5).then_some(Form::TreeReduce { degree: 4 })),
+            ("3", "pipeline", For::All, always!(Form::TreeReduce { degree: 1 })),
+            ("4", "binary", For::All, always!(Form::TreeReduce { degree: 2 })),
+            ("5", "binomial", For::All, always!(Form::BinomialReduce)),
+            ("6", "in-order_binary", For::All, always!(Form::TreeReduce { degree: 2 })),
+            ("7", "rabenseifner", For::All, always!(Form::RabenseifnerReduce)),
+            ("8", "knomial", For::All, always!(Form::KnomialReduce { radix: 4 })),
+        ],
+        Collective::Allreduce => &[
+            ("1", "basic_linear", For::All, of_two!(Form::ReduceBcast)),
+            ("2", "nonoverlapping", For::All, always!(Form::ReduceBcast)),
+            ("3", "recursive_doubling", For::All, always!(Form::DoublingAllreduce)),
+            ("4", "ring", For::All, always!(Form::RingAllreduce)),
+            ("5", "segmented_ring", For::All, always!(Form::RingAllreduce)),
+            ("6", "rabenseifner", For::All, always!(Form::Rabenseifner)),
+            ("7", "allgather_reduce", For::All, never!()),
+        ],
+        Collective::Allgather => &[
+            ("1", "linear", For::All, always!(Form::GatherBcast)),
+            ("2", "bruck", For::All, always!(Form::BruckAllgather)),
+            ("3", "recursive_doubling", For::Powers, always!(Form::DoublingAllgather)),
+            ("4", "ring", For::All, always!(Form::RingAllgather)),
+            ("5", "neighbor", For::Even, always!(Form::NeighbourAllgather)),
+            ("6", "two_proc", For::Two, always!(Form::RingAllgather)),
+            ("7", "sparbit", For::All, never!()),
+            ("8", "direct-messaging", For::All, never!()),
+        ],
+        Collective::Alltoall => &[
+            ("1", "linear", For::All, always!(Form::PairwiseAlltoall)),
+            ("2", "pairwise", For::All, always!(Form::PairwiseAlltoall)),
+            ("3", "modified_bruck", For::All, always!(Form::BruckAlltoall)),
+            ("4", "linear_sync", For::All, always!(Form::PairwiseAlltoall)),
+            ("5", "two_proc", For::Two, always!(Form::PairwiseAlltoall)),
+        ],
+        _ => &[],
+    }
+}
+
+/// Returns the algorithms of a collective that this installation lists itself; all of the table where it cannot be asked.
+pub(super) fn algorithms(mpi: &Mpi, collective: Collective, ranks: usize) -> Vec<Algorithm> {
+    let mut all = of_rows(collective, rows(collective), ranks);
+    if let Some(listed) = listed(mpi) {
+        all.retain_mut(|algorithm| {
+            match listed.get(&(collective.name().to_owned(), algorithm.value.clone())) {
+                Some(name) => {
+                    algorithm.name.clone_from(name);
+                    true
+                }
+                None => false,
+            }
+        });
+    }
+    for algorithm in &mut all {
+        algorithm.calls = match (collective, algorithm.value.as_str()) {
+            (Collective::Allreduce, "1" | "2") => &[Collective::Reduce, Collective::Bcast],
+            (Collective::Allgather, "1") => &[Collective::Bcast],
+            _ => &[],
+        };
+    }
+    all
+}
+
+/// The names that the installation's `ompi_info` lists, by collective and number.
+fn listed(mpi: &Mpi) -> Option<BTreeMap<(String, String), String>> {
+    let mut command = Command::new(mpi.tool("ompi_info"));
+    mpi.environment(&mut command);
+    command.args(["--all", "--parsable", "--param", "coll", "tuned", "--level", "9"]);
+    let output = command.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
+    let found = enumerators(&String::from_utf8_lossy(&output.stdout));
+    (!found.is_empty()).then_some(found)
+}
+
+/// Reads `mca:coll:tuned:param:coll_tuned_bcast_algorithm:enumerator:value:6:binomial`.
+fn enumerators(text: &str) -> BTreeMap<(String, String), String> {
+    let line = |line: &str| {
+        let rest = line.strip_prefix("mca:coll:tuned:param:coll_tuned_")?;
+        let (collective, rest) = rest.split_once("_algorithm:enumerator:value:")?;
+        let (number, name) = rest.split_once(':')?;
+        Some(((collective.to_owned(), number.to_owned()), name.to_owned()))
+    };
+    text.lines().filter_map(line).collect()
+}
+
+/// Returns the settings that let the component `tuned` decide, and read rules.
+pub(super) fn ruled() -> Variables {
+    vec![
+        // Others would be asked before it, where they have a higher priority.
+        ("OMPI_MCA_coll".into(), "^han,sm,xhc,acoll,adapt,hcoll,ucc".into()),
+        ("OMPI_MCA_coll_tuned_use_dynamic_rules".into(), "1".into()),
+    ]
+}
+
+/// Returns the settings that force an algorithm.
+pub(super) fn force(algorithm: &Algorithm) -> Variables {
+    let name = format!("OMPI_MCA_coll_tuned_{}_algorithm", algorithm.collective.name());
+    ruled().into_iter().chain([(name, algorithm.value.clone())]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_installations_own_list_is_read() {
+        let text = "mca:coll:tuned:param:coll_tuned_allgather_algorithm:value:ignore\n\
+                    mca:coll:tuned:param:coll_tuned_allgather_algorithm:enumerator:value:2:bruck-k-fanout\n\
+                    mca:coll:tuned:param:coll_tuned_allgather_algorithm_segmentsize:value:0\n";
+        let found = enumerators(text);
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[&("allgather".to_owned(), "2".to_owned())], "bruck-k-fanout");
+    }
+
+    #[test]
+    fn algorithms_are_for_their_ranks() {
+        let names = |ranks| {
+            let all = of_rows(Collective::Allgather, rows(Collective::Allgather), ranks);
+            all.iter().map(|a| a.value.clone()).collect::<Vec<_>>().join("")
+        };
+        assert_eq!(
+            (names(2).as_str(), names(3).as_str(), names(6).as_str()),
+            ("12345678", "12478", "124578")
+        );
+        let bcast = of_rows(Collective::Bcast, rows(Collective::Bcast), 6);
+        let form = |value: &str| bcast.iter().find(|a| a.value == value).and_then(|a| a.form);
+        assert_eq!((form("8"), form("6"), form("2")), (None, Some(Form::BinomialBcast), None));
+    }
+}

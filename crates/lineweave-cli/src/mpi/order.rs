@@ -1,0 +1,111 @@
+//! The request of a command: the launcher, the collectives, and how much is measured.
+
+use super::{Algorithm, Effort, Flavour, Host, HostError, Runs};
+use crate::interrupt;
+use crate::session::Session;
+use crate::size::Size;
+use lineweave_core::collective::Collective;
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::Path;
+
+/// From a double to a MiB.
+const BYTES: [u64; 8] = [8, 64, 512, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20];
+const QUICK_BYTES: [u64; 4] = [8, 1 << 10, 64 << 10, 1 << 20];
+/// Rounds, and how long a case is timed in a launch, in ms.
+const ROUNDS: (usize, u32) = (3, 15);
+const QUICK_ROUNDS: (usize, u32) = (1, 8);
+
+/// The request.
+#[derive(Clone, Copy, Debug)]
+pub struct Order<'a> {
+    /// The launcher and its options.
+    pub launcher: &'a [OsString],
+    /// Where the MPI is, if not where its launcher is.
+    pub prefix: Option<&'a Path>,
+    /// Collectives; all where there are none.
+    pub collectives: &'a [Collective],
+    /// Lengths; the usual ones where there are none.
+    pub bytes: &'a [Size],
+    /// One round and four lengths.
+    pub quick: bool,
+    /// Rounds, if not the usual number.
+    pub rounds: Option<u8>,
+    /// True if the channel is measured too.
+    pub channel: bool,
+}
+
+impl Order<'_> {
+    /// Starts the ranks and asks what they are.
+    ///
+    /// # Errors
+    /// [`HostError`].
+    pub fn start(&self) -> Result<(Host, Flavour), HostError> {
+        interrupt::keeps("nothing was kept");
+        let host = Host::start(self.launcher, self.prefix)?;
+        let flavour = Flavour::of(&host.facts.version)?;
+        Ok((host, flavour))
+    }
+
+    /// Returns how much is measured.
+    pub fn effort(&self) -> Effort {
+        let (rounds, window_ms) = if self.quick { QUICK_ROUNDS } else { ROUNDS };
+        let bytes = match (self.bytes.is_empty(), self.quick) {
+            (true, false) => BYTES.to_vec(),
+            (true, true) => QUICK_BYTES.to_vec(),
+            (false, _) => {
+                let sorted: BTreeSet<u64> = self.bytes.iter().map(|size| size.0 as u64).collect();
+                sorted.into_iter().collect()
+            }
+        };
+        let wanted = |c: &Collective| self.collectives.is_empty() || self.collectives.contains(c);
+        Effort {
+            bytes,
+            collectives: Collective::TUNED.into_iter().filter(wanted).collect(),
+            rounds: self.rounds.map_or(rounds, usize::from),
+            window_ms,
+            channel: self.channel,
+        }
+    }
+
+    /// Says what holds less where ranks share CPUs, and what is set for them.
+    pub fn warn_of_crowds(&self, host: &Host, session: &Session) {
+        if host.facts.ranks > host.facts.cpus {
+            session.out.warn(&format!(
+                "{} ranks share {} CPUs: models are for ranks that have one each",
+                host.facts.ranks, host.facts.cpus
+            ));
+        }
+        for (name, value) in host.crowded() {
+            session.out.warn(&format!("set for ranks that share CPUs: {name}={value}"));
+        }
+    }
+
+    /// Measures, with a bar.
+    ///
+    /// # Errors
+    /// [`HostError`].
+    pub fn measure(
+        &self,
+        host: &Host,
+        flavour: Flavour,
+        effort: &Effort,
+        algorithms: Vec<Algorithm>,
+        session: &Session,
+    ) -> Result<Runs, HostError> {
+        let bar = session.out.progress(Runs::steps(&algorithms, effort) as u64);
+        let runs = Runs::measure(host, flavour, effort, algorithms, |what| {
+            bar.set_message(what.to_owned());
+            bar.inc(1);
+        });
+        bar.finish_and_clear();
+        let runs = runs?;
+        if runs.disturbed > 0 {
+            session.out.warn(&format!(
+                "{} of {} launches were disturbed by other work, and left out where others of the same setting are there",
+                runs.disturbed, runs.launches
+            ));
+        }
+        Ok(runs)
+    }
+}

@@ -1,0 +1,92 @@
+//! Open MPI 4 and 5: the text form of `coll_tuned_dynamic_rules_filename`.
+//!
+//! For each collective: its number, then numbers of communicator sizes; for each size the rules from a length on: length, algorithm,
+//! fan, segment. A size holds up to the next one, and algorithm 0 is the library's own choice. Lengths are those of all blocks together
+//! where there are blocks.
+
+use super::{beside, Rule, Table, Written};
+use crate::mpi::openmpi::ruled;
+use lineweave_core::collective::Collective;
+use std::fmt::Write;
+use std::path::Path;
+
+/// Chains that a broadcast or reduce by chains has where nothing says another number.
+const CHAINS: u32 = 4;
+
+/// The collective's number, as `ompi/mca/coll/base` counts them.
+fn number(collective: Collective) -> Option<u32> {
+    match collective {
+        Collective::Allgather => Some(0),
+        Collective::Allreduce => Some(2),
+        Collective::Alltoall => Some(3),
+        Collective::Barrier => Some(6),
+        Collective::Bcast => Some(7),
+        Collective::Reduce => Some(11),
+        _ => None,
+    }
+}
+
+pub(super) fn write(tables: &[&Table], ranks: usize, script: &Path) -> Written {
+    let file = beside(script, "rules");
+    let mut variables = ruled();
+    variables.push(("OMPI_MCA_coll_tuned_dynamic_rules_filename".into(), file.display().to_string()));
+    Written { variables, files: vec![(file, text(tables, ranks))] }
+}
+
+fn text(tables: &[&Table], ranks: usize) -> String {
+    let known: Vec<(&&Table, u32)> =
+        tables.iter().filter_map(|table| Some((table, number(table.collective)?))).collect();
+    let mut text = format!("{} # collectives\n", known.len());
+    for (table, number) in known {
+        let blocks = match table.collective {
+            Collective::Allgather | Collective::Alltoall => ranks as u64,
+            _ => 1,
+        };
+        let _ = writeln!(text, "{number} # {}", table.collective);
+        let _ = writeln!(
+            text,
+            "3 # communicator sizes\n0 1 # up to {} ranks: its own choice\n0 0 0 0",
+            ranks - 1
+        );
+        let last = table.rules.last().map(|rule| rule.to).unwrap_or_default();
+        let ends = table.collective != Collective::Barrier;
+        let _ = writeln!(text, "{ranks} {} # {ranks} ranks", table.rules.len() + usize::from(ends));
+        for rule in &table.rules {
+            let _ = writeln!(text, "{} {}", rule.from * blocks, chosen(rule));
+        }
+        if ends {
+            let _ = writeln!(text, "{} 0 0 0 # not measured", last * blocks + 1);
+        }
+        let _ = writeln!(text, "{} 1 # more ranks: its own choice\n0 0 0 0", ranks + 1);
+    }
+    text
+}
+
+fn chosen(rule: &Rule) -> String {
+    let Some(choice) = &rule.choice else { return "0 0 0".to_owned() };
+    let fan = if choice.name == "chain" { CHAINS } else { 0 };
+    format!("{} {fan} 0 # {}", choice.value, choice.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::tables;
+    use super::*;
+
+    #[test]
+    fn rules_are_those_that_the_library_reads() {
+        let tables = tables();
+        let golden = "3 # collectives\n\
+            6 # barrier\n3 # communicator sizes\n0 1 # up to 3 ranks: its own choice\n0 0 0 0\n\
+            4 1 # 4 ranks\n0 4 0 0 # k_dissemination\n5 1 # more ranks: its own choice\n0 0 0 0\n\
+            7 # bcast\n3 # communicator sizes\n0 1 # up to 3 ranks: its own choice\n0 0 0 0\n\
+            4 4 # 4 ranks\n0 6 0 0 # binomial\n182 0 0 0\n5793 2 4 0 # chain\n1048577 0 0 0 # not measured\n\
+            5 1 # more ranks: its own choice\n0 0 0 0\n\
+            0 # allgather\n3 # communicator sizes\n0 1 # up to 3 ranks: its own choice\n0 0 0 0\n\
+            4 2 # 4 ranks\n0 4 0 0 # ring\n257 0 0 0 # not measured\n5 1 # more ranks: its own choice\n0 0 0 0\n";
+        assert_eq!(text(&tables.iter().collect::<Vec<_>>(), 4), golden);
+        let written = write(&tables.iter().collect::<Vec<_>>(), 4, Path::new("/tmp/t.sh"));
+        let named = ("OMPI_MCA_coll_tuned_dynamic_rules_filename".to_owned(), "/tmp/t.rules".to_owned());
+        assert!(written.variables.contains(&named) && written.files.len() == 1);
+    }
+}

@@ -1,0 +1,116 @@
+//! `lineweave lab`: whose costs are asked about, where ranks sit, and a paper redone on this machine.
+
+use crate::common::{profile, Scratch};
+use std::path::Path;
+
+#[test]
+fn optimise_names_plans_and_what_is_unknown() {
+    let scratch = Scratch::new();
+    let asked = ["lab", "optimise", "bcast", "--ranks", "60", "--machine", "xeon-phi-5110p", "--json"];
+    let objects = scratch.run(&asked).objects();
+    let published = objects.iter().find(|o| o["method"] == "published").unwrap();
+    assert_eq!(published["params"]["degrees"], "4,4,3");
+    assert!(published["ratio"].as_f64().unwrap() >= 1.0 && published["error"].is_null());
+    assert!(objects.iter().any(|o| o["method"] == "matrix" && o["algorithm"] == "edges"));
+    // Every machine is there, those that lack a number with the reason.
+    let all = scratch
+        .run(&["lab", "optimise", "bcast", "--ranks", "16", "--json", "--method", "published", "--all"])
+        .objects();
+    let rome = all.iter().find(|o| o["machine"] == "epyc-rome-7742-2s").unwrap();
+    assert!(rome["error"].as_str().unwrap().contains("unknown for epyc-rome-7742-2s"), "{rome}");
+    let text = scratch
+        .run(&["lab", "optimise", "barrier", "--ranks", "60", "--machine", "xeon-phi-5110p"])
+        .accepted();
+    assert!(text.contains("dissemination m=3"), "{text}");
+    // With no machine named it is this one.
+    let here = scratch.run(&["lab", "optimise", "bcast", "8", "--ranks", "8"]).accepted();
+    assert!(here.contains("costs: machine description"), "{here}");
+    let file = scratch.file("profile.toml", &profile());
+    let of = |option| {
+        let asked = ["lab", "optimise", "bcast", "8", "--ranks", "8", "--json", option, &file];
+        let strip = |mut o: serde_json::Value| {
+            o.as_object_mut().unwrap().remove("elapsed_ms");
+            o
+        };
+        scratch.run(&asked).objects().into_iter().map(strip).collect::<Vec<_>>()
+    };
+    let found = of("--profile");
+    assert!(found.iter().all(|o| o["machine"] == found[0]["machine"]), "{found:?}");
+    assert!(found.iter().any(|o| o["predicted_ns"].is_number()), "{found:?}");
+    assert_eq!(found, of("--machine"));
+    scratch.run(&["lab", "what-if", "--profile", &file]).refused(1, &["links and ports", "intel-scc"]);
+    scratch.run(&["lab", "optimise", "allreduce"]).refused(1, &["no optimiser for allreduce"]);
+    scratch.run(&["lab", "optimise", "bcast", "--root", "99", "--ranks", "4"]).refused(1, &["root 99"]);
+}
+
+/// One placement everywhere, printed and to be changed, on machines whose cores have several threads.
+#[test]
+fn placement_is_said_and_the_same_in_all_commands() {
+    let scratch = Scratch::new();
+    let machine = ["--machine", "xeon-phi-5110p"];
+    let commands: [&[&str]; 4] = [
+        &["explain", "barrier", "-n", "24"],
+        &["lab", "models", "--collective", "barrier", "-n", "24"],
+        &["lab", "optimise", "barrier", "-n", "24"],
+        &["lab", "simulate", "-c", "barrier", "-a", "dissemination", "-n", "24"],
+    ];
+    for command in commands {
+        let run = |more: &[&str]| scratch.run(&[command, &machine[..], &["-q"], more].concat()).accepted();
+        assert!(
+            run(&[]).contains("24 ranks on 6 of 60 cores (thread by thread"),
+            "{command:?}: {}",
+            run(&[])
+        );
+        assert!(
+            run(&["--place", "core"]).contains("24 ranks on 24 of 60 cores (core by core"),
+            "{command:?}"
+        );
+        scratch
+            .run(&[command, &machine[..], &["--place", "socket"]].concat())
+            .refused(2, &["core or thread"]);
+    }
+    let more =
+        ["lab", "simulate", "--machine", "intel-scc", "--mesh", "2x1", "--controllers", "7", "-c", "barrier"];
+    scratch.run(&[&more[..], &["-a", "dissemination"]].concat()).refused(1, &["at most one a tile, 2"]);
+    let info = scratch.run(&["info", "--machine", "intel-scc"]).accepted();
+    assert!(info.contains("This machine is shown; --machine names whose costs"), "{info}");
+}
+
+fn text(file: &Path) -> String {
+    std::fs::read_to_string(file).unwrap_or_else(|e| panic!("{}: {e}", file.display()))
+}
+
+/// A paper's barriers on this machine: points, figures and a page; what was interrupted goes on.
+#[test]
+fn a_paper_is_redone_here() {
+    let scratch = Scratch::new();
+    let directory = scratch.path().join("here");
+    let to = directory.to_str().unwrap();
+    let asked = ["lab", "reproduce", "chunduri", "--here", "-o", to, "--json", "-q"];
+    let run = || scratch.run(&asked).objects();
+    let judgements = run();
+    assert!(judgements.iter().all(|j| j["kind"] == "judgement" && j["here"] != ""), "{judgements:?}");
+    assert!(judgements.len() > 15, "{judgements:?}");
+    let (points, page) = (directory.join("data.jsonl"), text(&directory.join("index.html")));
+    assert!(page.contains("on this machine") && page.contains("cannot be asked here"), "{page}");
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    if cpus < 2 {
+        assert!(!points.exists(), "one CPU measures nothing between ranks");
+        return;
+    }
+    let all = text(&points);
+    assert!(page.contains("<svg") && directory.join("barriers.svg").exists());
+    assert!(text(&directory.join("data.csv")).lines().count() == all.lines().count(), "a line a point");
+    // The last points are lost: they are measured again, and the others are not.
+    let kept: Vec<&str> = all.lines().take(4).collect();
+    std::fs::write(&points, kept.join("\n") + "\n").unwrap();
+    run();
+    let again = text(&points);
+    assert_eq!(again.lines().take(4).collect::<Vec<_>>(), kept);
+    assert_eq!(again.lines().count(), all.lines().count());
+    let other = all.replacen("\"cpus\":", "\"cpus\":9", 1);
+    std::fs::write(&points, other).unwrap();
+    scratch.run(&asked).refused(1, &["data.jsonl holds points of", "-o"]);
+    scratch.run(&["lab", "reproduce", "nobody"]).refused(1, &["nobody", "ramos-hoefler-2013"]);
+    scratch.run(&["lab", "reproduce", "patil", "--here", "--machine", "intel-scc"]).refused(2, &["--here"]);
+}
