@@ -134,6 +134,9 @@ typedef void (*lw_progress_fn)(void *arg);
 /* What a rank of lw_team_threads runs. It returns LW_OK, or what lw_team_threads shall return. */
 typedef lw_status (*lw_rank_fn)(struct lw_comm *comm, void *arg);
 
+/* Asked while a rank waits for others to meet: 0 ends the wait. */
+typedef int (*lw_go_on_fn)(void *arg);
+
 /* What ranks can have in common. */
 typedef enum lw_level {
   /* The same core. */
@@ -327,7 +330,7 @@ const char *lw_last_error(void);
 uint32_t lw_version(void);
 
 /*
- * Whether a program made with the header of that version can use this library. While the major version is 0, minor versions
+ * Returns whether a program made with the header of that version can use this library. While the major version is 0, minor versions
  * differ in their interface.
  * Errors: LW_ERR_VERSION when it cannot.
  *
@@ -474,11 +477,12 @@ lw_status lw_comm_connect(const char *path,
 /*
  * lw_comm_connect of processes that a launcher has placed: rank r runs on CPU cpus[r], and all of them together may use the
  * `allowed_count` CPUs of `allowed`, by the operating system's numbers. No thread is bound, whatever LINEWEAVE_BIND says.
- * Rank 0's lists count.
- * Errors: those of lw_comm_connect.
+ * Rank 0's lists count. While it waits for others it calls go_on(arg), unless that is null, at least 20 times a second; when that
+ * returns 0, because another rank is known not to come, it gives up.
+ * Errors: those of lw_comm_connect; LW_ERR_TIMEOUT also for giving up.
  *
  *     const int cpus[] = {0, 1}, allowed[] = {0, 1};
- *     lw_comm_connect_on("@my-program", rank, 2, cpus, allowed, 2, &comm);
+ *     lw_comm_connect_on("@my-program", rank, 2, cpus, allowed, 2, NULL, NULL, &comm);
  */
 lw_status lw_comm_connect_on(const char *path,
                              int rank,
@@ -486,6 +490,8 @@ lw_status lw_comm_connect_on(const char *path,
                              const int *cpus,
                              const int *allowed,
                              int allowed_count,
+                             lw_go_on_fn go_on,
+                             void *arg,
                              struct lw_comm **comm);
 
 /*
@@ -633,7 +639,7 @@ lw_status lw_alloc(struct lw_comm *comm,
 lw_status lw_free(void *buffer);
 
 /*
- * Whether long calls on comm find out if all ranks give buffers of lw_alloc: 0 for no. All ranks say the same between the same
+ * Sets whether long calls on comm find out if all ranks give buffers of lw_alloc: 0 for no. All ranks say the same between the same
  * calls. lw_alloc turns it on; it costs a call that asks about as much as a barrier.
  * Errors: of calls.
  *

@@ -9,7 +9,7 @@ use crate::status::{guard, lw_status, Failure, LW_ERR_BUSY, LW_ERR_HANDLE, LW_ER
 use crate::team::size;
 use lineweave::sync::{AtomicU64, Ordering};
 use lineweave::team::{Members, Team};
-use lineweave::Again;
+use lineweave::FastPathResult;
 use std::cell::RefCell;
 use std::ffi::{c_int, c_void};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -43,9 +43,9 @@ impl Barrier {
         let comm = &self.places[place];
         let join = || Ok(self.members.join(place)?);
         match comm.again(|comm, _| comm.try_barrier_again()) {
-            Again::Done => Ok(()),
-            Again::Waits => comm.call(join, |comm| Ok(comm.end_barrier()?)),
-            Again::Other => comm.call(join, |comm| Ok(comm.barrier()?)),
+            FastPathResult::Done => Ok(()),
+            FastPathResult::Waits => comm.call(join, |comm| Ok(comm.end_barrier()?)),
+            FastPathResult::Other => comm.call(join, |comm| Ok(comm.barrier()?)),
         }
     }
 

@@ -47,7 +47,7 @@ pub(crate) fn check(
     Ok(buffer.cast_mut().cast())
 }
 
-/// Whether [`check`] takes a buffer of at most 16 bytes as it is, by comparisons alone.
+/// Returns whether [`check`] takes a buffer of at most 16 bytes as it is, by comparisons alone.
 #[inline(always)]
 pub(crate) fn is_plain(buffer: *const c_void, align: usize) -> bool {
     let start = buffer as usize;

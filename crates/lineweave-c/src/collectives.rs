@@ -5,7 +5,7 @@ use crate::handle::{again, enter, enter_again, lw_comm, Last, Lasts};
 use crate::operators::{as_asked, asks_for_reproducible};
 use crate::status::{lw_status, Failure, LW_ERR_ROOT, LW_OK};
 use crate::types::{element, lw_op, lw_type, made, operator};
-use lineweave::{whole, Again, Blocks, CallSpec, Communicator};
+use lineweave::{whole, Blocks, CallSpec, Communicator, FastPathResult};
 use lineweave_core::collective::{Collective, Extent};
 use std::ffi::{c_int, c_void};
 
@@ -186,9 +186,9 @@ impl Call {
 #[no_mangle]
 pub unsafe extern "C" fn lw_barrier(comm: *mut lw_comm) -> lw_status {
     match again(comm, |comm, _| comm.try_barrier_again()) {
-        Again::Done => LW_OK,
-        Again::Waits => end_barrier(comm),
-        Again::Other => barrier_anew(comm),
+        FastPathResult::Done => LW_OK,
+        FastPathResult::Waits => end_barrier(comm),
+        FastPathResult::Other => barrier_anew(comm),
     }
 }
 
@@ -223,9 +223,9 @@ pub unsafe extern "C" fn lw_allreduce(
         unsafe { repeat_allreduce(comm, last, sendbuf, recvbuf, count, r#type, op) }
     };
     match again(comm, call) {
-        Again::Done => LW_OK,
-        Again::Waits => end_allreduce(comm, recvbuf),
-        Again::Other => allreduce_anew(comm, sendbuf, recvbuf, count, r#type, op),
+        FastPathResult::Done => LW_OK,
+        FastPathResult::Waits => end_allreduce(comm, recvbuf),
+        FastPathResult::Other => allreduce_anew(comm, sendbuf, recvbuf, count, r#type, op),
     }
 }
 
@@ -242,16 +242,16 @@ unsafe fn repeat_allreduce(
     count: usize,
     element: lw_type,
     op: lw_op,
-) -> Again {
+) -> FastPathResult {
     let Some(&Last { ticket: Some(ticket), align, .. }) = last[Collective::Allreduce as usize]
         .as_ref()
         .filter(|known| known.count == count && known.element == element && known.operator == Some(op))
     else {
-        return Again::Other;
+        return FastPathResult::Other;
     };
     let input = if is_in_place(sendbuf) { recvbuf.cast_const() } else { sendbuf };
     if !is_plain(input, align) || !is_plain(recvbuf, align) {
-        return Again::Other;
+        return FastPathResult::Other;
     }
     // SAFETY: passed on; it is the call that the ticket is of.
     unsafe { comm.try_allreduce_again(ticket, input.cast(), recvbuf.cast()) }

@@ -3,7 +3,7 @@
 use crate::handle::{enter, give, hook, lw_comm, lw_progress_fn, no_handle, place_for, retire, FREED, LIVE};
 use crate::status::{guard, lw_status, Failure, LW_ERR_COUNT, LW_ERR_HANDLE, LW_ERR_NULL, LW_ERR_RANK};
 use crate::team::give_comm;
-use lineweave::communicator::Site;
+use lineweave::communicator::CommunicatorFactory;
 use lineweave::sync::{AtomicU64, Ordering};
 use lineweave::Communicator;
 use lineweave_core::topology::Level;
@@ -139,10 +139,10 @@ pub unsafe extern "C" fn lw_comm_create_group(
 /** Where ranks of a team make communicators without the team's: from several threads at once, and after it is freed. */
 pub struct lw_site {
     state: AtomicU64,
-    inner: Arc<Site>,
+    inner: Arc<CommunicatorFactory>,
 }
 
-fn site_of(site: *const lw_site) -> Result<Arc<Site>, Failure> {
+fn site_of(site: *const lw_site) -> Result<Arc<CommunicatorFactory>, Failure> {
     if site.is_null() || !site.is_aligned() {
         return Err(no_handle("site", site.is_null()));
     }
@@ -166,7 +166,7 @@ fn site_of(site: *const lw_site) -> Result<Arc<Site>, Failure> {
 pub unsafe extern "C" fn lw_comm_site(comm: *mut lw_comm, site: *mut *mut lw_site) -> lw_status {
     enter(comm, |comm| {
         place_for(site)?;
-        let made = lw_site { state: AtomicU64::new(LIVE), inner: Arc::new(comm.site()) };
+        let made = lw_site { state: AtomicU64::new(LIVE), inner: Arc::new(comm.factory()) };
         give(site, Box::into_raw(Box::new(made)))
     })
 }

@@ -7,7 +7,7 @@
 use crate::status::{guard, lw_status, Failure, LW_ERR_BUSY, LW_ERR_FAILED, LW_ERR_HANDLE, LW_ERR_NULL};
 use crate::types::{lw_op, lw_type};
 use lineweave::sync::{AtomicU64, Ordering};
-use lineweave::{Again, CallSpec, Communicator};
+use lineweave::{CallSpec, Communicator, FastPathResult};
 use lineweave_core::collective::Collective;
 use std::any::Any;
 use std::cell::UnsafeCell;
@@ -131,13 +131,16 @@ impl lw_comm {
     /// Begins the last call again, if nothing else is to be done. It is not marked as a call: `f` neither waits for long, panics nor
     /// calls the program.
     #[inline(always)]
-    pub(crate) fn again(&self, f: impl FnOnce(&mut Communicator, &Lasts) -> Again) -> Again {
+    pub(crate) fn again(
+        &self,
+        f: impl FnOnce(&mut Communicator, &Lasts) -> FastPathResult,
+    ) -> FastPathResult {
         if self.state() != LIVE {
-            return Again::Other;
+            return FastPathResult::Other;
         }
         // SAFETY: as said where `Sync` is.
         let (inner, last) = unsafe { (&mut *self.inner.get(), &*self.last.get()) };
-        inner.as_mut().map_or(Again::Other, |comm| f(comm, last))
+        inner.as_mut().map_or(FastPathResult::Other, |comm| f(comm, last))
     }
 
     /// Leaves the team. The state is `to` afterwards, and nothing can be called in it.
@@ -218,9 +221,12 @@ pub(crate) fn enter(
 
 /// [`lw_comm::again`] in a communicator that C gave; what is not one is for [`enter`] to find.
 #[inline(always)]
-pub(crate) fn again(comm: *const lw_comm, f: impl FnOnce(&mut Communicator, &Lasts) -> Again) -> Again {
+pub(crate) fn again(
+    comm: *const lw_comm,
+    f: impl FnOnce(&mut Communicator, &Lasts) -> FastPathResult,
+) -> FastPathResult {
     if comm.is_null() || !comm.is_aligned() {
-        return Again::Other;
+        return FastPathResult::Other;
     }
     // SAFETY: as in `handle`.
     unsafe { &*comm }.again(f)
@@ -255,7 +261,7 @@ pub(crate) fn give<T>(to: *mut T, value: T) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether a result can be put there: asked before there is one.
+/// Returns whether a result can be put there: asked before there is one.
 pub(crate) fn place_for<T>(to: *mut T) -> Result<(), Failure> {
     match to.is_null() || !to.is_aligned() {
         true => Err(Failure::new(LW_ERR_NULL, "the place for the result is null or misaligned")),

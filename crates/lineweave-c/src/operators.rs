@@ -92,7 +92,7 @@ pub unsafe extern "C" fn lw_comm_set_reproducible(comm: *mut lw_comm, reproducib
     })
 }
 
-/// Whether LW_REPRODUCIBLE was added to an operator.
+/// Returns whether LW_REPRODUCIBLE was added to an operator.
 pub(crate) fn asks_for_reproducible(op: lw_op) -> bool {
     op > 0 && op & LW_REPRODUCIBLE != 0
 }

@@ -15,7 +15,7 @@ enum Inner {
     /// Gone when it is over.
     Once(Request),
     /// To be started again.
-    Again(Persistent),
+    FastPathResult(Persistent),
 }
 
 /** A call that was started, or one that can be started again and again. It belongs to one thread at a time. */
@@ -30,7 +30,7 @@ unsafe impl Sync for lw_request {}
 // SAFETY: nothing in it is tied to a thread.
 unsafe impl Send for lw_request {}
 
-/// Whether a call is made at once or whenever `lw_start` is called.
+/// When a call is made: at once, or whenever `lw_start` is called.
 #[derive(Clone, Copy)]
 pub(crate) enum How {
     Start,
@@ -59,7 +59,7 @@ pub(crate) fn make(
             // call is over is the header's rule.
             How::Start => Inner::Once(unsafe { inner.start_call(&spec, blocks, input, output) }?),
             // SAFETY: as above.
-            How::Init => Inner::Again(unsafe { inner.init_call(&spec, blocks, input, output) }?),
+            How::Init => Inner::FastPathResult(unsafe { inner.init_call(&spec, blocks, input, output) }?),
         };
         let comm = handle(comm)?;
         // SAFETY: communicators that C holds come from `Arc::into_raw`.
@@ -108,14 +108,14 @@ impl lw_request {
     fn test(&self) -> Result<bool, Failure> {
         Ok(match self.inner() {
             Some(Inner::Once(request)) => request.test()?,
-            Some(Inner::Again(call)) => call.test()?,
+            Some(Inner::FastPathResult(call)) => call.test()?,
             None => true,
         })
     }
 
     fn wait(&self) -> Result<(), Failure> {
         match self.inner() {
-            Some(Inner::Again(call)) => Ok(call.wait()?),
+            Some(Inner::FastPathResult(call)) => Ok(call.wait()?),
             once => match once.take() {
                 Some(Inner::Once(request)) => Ok(request.wait()?),
                 _ => Ok(()),
@@ -140,7 +140,7 @@ fn free(request: *mut *mut lw_request) {
 
 /// Frees what is over and cannot be started again.
 fn free_once(request: *mut *mut lw_request, known: &lw_request) {
-    if !matches!(known.inner(), Some(Inner::Again(_))) {
+    if !matches!(known.inner(), Some(Inner::FastPathResult(_))) {
         free(request);
     }
 }
@@ -165,7 +165,7 @@ pub unsafe extern "C" fn lw_start(request: *mut lw_request) -> lw_status {
     guard(|| {
         let request = request_of(request)?;
         match request.inner() {
-            Some(Inner::Again(call)) => request.comm.call(
+            Some(Inner::FastPathResult(call)) => request.comm.call(
                 || Err(Failure::new(LW_ERR_HANDLE, "the communicator was freed before")),
                 |comm| Ok(call.start(comm)?),
             ),

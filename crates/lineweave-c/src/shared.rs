@@ -61,7 +61,7 @@ pub unsafe extern "C" fn lw_free(buffer: *mut c_void) -> lw_status {
 }
 
 /**
- * Whether long calls on comm find out if all ranks give buffers of lw_alloc: 0 for no. All ranks say the same between the same
+ * Sets whether long calls on comm find out if all ranks give buffers of lw_alloc: 0 for no. All ranks say the same between the same
  * calls. lw_alloc turns it on; it costs a call that asks about as much as a barrier.
  * Errors: of calls.
  *

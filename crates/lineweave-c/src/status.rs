@@ -214,7 +214,7 @@ pub extern "C" fn lw_version() -> u32 {
 }
 
 /**
- * Whether a program made with the header of that version can use this library. While the major version is 0, minor versions
+ * Returns whether a program made with the header of that version can use this library. While the major version is 0, minor versions
  * differ in their interface.
  * Errors: LW_ERR_VERSION when it cannot.
  *

@@ -6,10 +6,13 @@ use crate::status::{
     LW_ERR_SIZE, LW_OK,
 };
 use lineweave::sync::{AtomicU64, Ordering};
-use lineweave::team::{self, Charter, Host, Members, Team, PATIENCE};
+use lineweave::team::{self, Host, Members, Team, TeamConfig, PATIENCE};
 use lineweave::Communicator;
 use std::ffi::{c_char, c_int, c_void, CStr};
 use std::sync::Arc;
+
+/** Asked while a rank waits for others to meet: 0 ends the wait. */
+pub type lw_go_on_fn = Option<extern "C" fn(arg: *mut c_void) -> c_int>;
 
 /** What a rank of lw_team_threads runs. It returns LW_OK, or what lw_team_threads shall return. */
 pub type lw_rank_fn = Option<extern "C" fn(comm: *mut lw_comm, arg: *mut c_void) -> lw_status>;
@@ -212,18 +215,19 @@ pub unsafe extern "C" fn lw_comm_connect(
     guard(|| {
         let size = self::size(size)?;
         // SAFETY: the header's rule for the path.
-        unsafe { meet(path, rank, size, comm, || Ok(Charter::from_environment(size)?)) }
+        unsafe { meet(path, rank, size, comm, || Ok(TeamConfig::from_environment(size)?), &mut || true) }
     })
 }
 
 /**
  * lw_comm_connect of processes that a launcher has placed: rank r runs on CPU cpus[r], and all of them together may use the
  * `allowed_count` CPUs of `allowed`, by the operating system's numbers. No thread is bound, whatever LINEWEAVE_BIND says.
- * Rank 0's lists count.
- * Errors: those of lw_comm_connect.
+ * Rank 0's lists count. While it waits for others it calls go_on(arg), unless that is null, at least 20 times a second; when that
+ * returns 0, because another rank is known not to come, it gives up.
+ * Errors: those of lw_comm_connect; LW_ERR_TIMEOUT also for giving up.
  *
  *     const int cpus[] = {0, 1}, allowed[] = {0, 1};
- *     lw_comm_connect_on("@my-program", rank, 2, cpus, allowed, 2, &comm);
+ *     lw_comm_connect_on("@my-program", rank, 2, cpus, allowed, 2, NULL, NULL, &comm);
  */
 #[no_mangle]
 pub unsafe extern "C" fn lw_comm_connect_on(
@@ -233,14 +237,17 @@ pub unsafe extern "C" fn lw_comm_connect_on(
     cpus: *const c_int,
     allowed: *const c_int,
     allowed_count: c_int,
+    go_on: lw_go_on_fn,
+    arg: *mut c_void,
     comm: *mut *mut lw_comm,
 ) -> lw_status {
+    let mut ask = || go_on.is_none_or(|go_on| go_on(arg) != 0);
     guard(|| {
         let size = self::size(size)?;
         // SAFETY: the header's rule for the lists, and for the path.
         unsafe {
             let (cpus, allowed) = (numbers(cpus, size)?, numbers(allowed, self::size(allowed_count)?)?);
-            meet(path, rank, size, comm, || Ok(Charter::placed(&cpus, &allowed)?))
+            meet(path, rank, size, comm, || Ok(TeamConfig::placed(&cpus, &allowed)?), &mut ask)
         }
     })
 }
@@ -260,7 +267,7 @@ unsafe fn numbers(list: *const c_int, count: usize) -> Result<Vec<usize>, Failur
     list.iter().map(cpu).collect()
 }
 
-/// Meets the other ranks at `path`; rank 0 makes the team by `charter`.
+/// Meets the other ranks at `path`; rank 0 makes the team by `config`.
 ///
 /// # Safety
 /// `path` must be null or a C string.
@@ -269,7 +276,8 @@ unsafe fn meet(
     rank: c_int,
     size: usize,
     comm: *mut *mut lw_comm,
-    charter: impl FnOnce() -> Result<Charter, Failure>,
+    config: impl FnOnce() -> Result<TeamConfig, Failure>,
+    go_on: &mut dyn FnMut() -> bool,
 ) -> Result<(), Failure> {
     place_for(comm)?;
     if path.is_null() {
@@ -282,8 +290,15 @@ unsafe fn meet(
     if rank >= size {
         return Err(Failure::new(LW_ERR_RANK, format!("rank {rank} is not one of 0 to {}", size - 1)));
     }
-    let joined =
-        if rank == 0 { host(path, charter()?)? } else { team::connect_within(path, Some(rank), PATIENCE)? };
+    let why = || "another rank cannot go on, and has said why".to_owned();
+    let mut go_on = || match go_on() {
+        true => Ok(()),
+        false => Err(lineweave::Error::Meeting { name: path.to_owned(), why: why() }),
+    };
+    let joined = match rank {
+        0 => host(path, config()?, &mut go_on)?,
+        _ => team::connect_while(path, Some(rank), PATIENCE, &mut go_on)?,
+    };
     if joined.ranks() != size {
         let text = format!("the team at `{path}` has {} ranks and {size} were expected", joined.ranks());
         return Err(Failure::new(LW_ERR_SIZE, text));
@@ -292,9 +307,15 @@ unsafe fn meet(
 }
 
 /// Listens for all others, and joins as rank 0.
-fn host(path: &str, charter: Charter) -> Result<Communicator, Failure> {
-    let team = Team::with(charter)?;
-    let missing = Host::bind(path)?.serve_within(&team, &[0], PATIENCE)?;
+fn host(
+    path: &str,
+    config: TeamConfig,
+    go_on: &mut dyn FnMut() -> Result<(), lineweave::Error>,
+) -> Result<Communicator, Failure> {
+    let team = Team::with(config)?;
+    // Those who have come wait for this rank.
+    let served = Host::bind(path)?.serve_while(&team, &[0], PATIENCE, go_on).inspect_err(|_| team.give_up(0));
+    let missing = served?;
     missing.iter().for_each(|&rank| team.give_up(rank));
     if !missing.is_empty() {
         let why = format!("ranks {missing:?} did not come within {:.0} s", PATIENCE.as_secs_f64());

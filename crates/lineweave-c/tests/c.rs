@@ -186,8 +186,8 @@ fn every_collective_is_right() {
 fn spawn(program: &Path, ranks: usize, arguments: &[&str], check: bool) {
     let (mut settings, _) = lineweave::settings::Settings::from_environment().expect("settings");
     settings.check = check;
-    let charter = lineweave::team::Charter::new(ranks, &settings).expect("a charter");
-    let team = lineweave::team::Team::with(charter).expect("a team");
+    let config = lineweave::team::TeamConfig::new(ranks, &settings).expect("a configuration");
+    let team = lineweave::team::Team::with(config).expect("a team");
     let started = team.spawn(|_| {
         let mut command = Command::new(program);
         command.args(arguments);
@@ -238,8 +238,8 @@ fn types_and_operators_are_right() {
     for ranks in ["1", "2", "3", "5"] {
         run(&program, &["threads", ranks]);
     }
-    let charter = lineweave::team::Charter::from_environment(3).expect("a charter");
-    let team = lineweave::team::Team::with(charter).expect("a team");
+    let config = lineweave::team::TeamConfig::from_environment(3).expect("a configuration");
+    let team = lineweave::team::Team::with(config).expect("a team");
     let started = team.spawn(|_| {
         let mut command = Command::new(&program);
         command.arg("env");
@@ -255,8 +255,8 @@ fn threads_of_several_processes_join_a_team() {
     let Some(program) = compiled("tests/team.c") else { return };
     run(&program, &["alone"]);
     for (ranks, threads) in [(4, 2), (3, 2), (2, 1)] {
-        let charter = lineweave::team::Charter::from_environment(ranks).expect("a charter");
-        let team = lineweave::team::Team::with(charter).expect("a team");
+        let config = lineweave::team::TeamConfig::from_environment(ranks).expect("a configuration");
+        let team = lineweave::team::Team::with(config).expect("a team");
         let started = team.spawn_mixed(threads, |_| {
             let mut command = Command::new(&program);
             command.arg("mixed").stdout(std::process::Stdio::piped());

@@ -7,7 +7,7 @@
 //! 4. When the interpreter shuts down, waits end, so that none takes the lock of an interpreter that is gone.
 
 use lineweave::sync::{AtomicBool, AtomicU64, Ordering};
-use lineweave::Attendant;
+use lineweave::WaitCallback;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use std::cell::UnsafeCell;
@@ -87,7 +87,7 @@ impl Attendance {
     }
 }
 
-impl Attendant for Attendance {
+impl WaitCallback for Attendance {
     fn begin(&mut self) {
         self.looked = None;
         self.mine = self.lock.release();

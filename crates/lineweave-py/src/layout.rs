@@ -14,7 +14,7 @@ pub(crate) struct Layout {
     /// Truth values: they travel as bytes and are combined by logical operators only.
     pub truth: bool,
     pub writable: bool,
-    /// Whether elements lie one after the other in the order of their indices.
+    /// True if elements lie one after the other in the order of their indices.
     pub dense: bool,
 }
 
@@ -79,7 +79,7 @@ pub(crate) fn unknown(py: Python<'_>, whose: &str, what: &str) -> PyErr {
     raise::kind(py, format!("{whose} has elements {what}; expected integers of 1 to 8 bytes, float16, bfloat16, float32, float64, complex64, complex128 or bool; other types can be moved as bytes, in numpy by x.view(np.uint8)"))
 }
 
-/// Whether elements of `size` bytes with these extents and strides (in bytes) lie one after the other.
+/// Returns whether elements of `size` bytes with these extents and strides (in bytes) lie one after the other.
 pub(crate) fn is_dense(extents: &[isize], strides: &[isize], size: usize) -> bool {
     let mut expected = size as isize;
     for (&extent, &stride) in extents.iter().zip(strides).rev() {

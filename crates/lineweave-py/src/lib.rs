@@ -46,6 +46,7 @@ fn extension(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(start::launch, module)?)?;
     module.add_function(wrap_pyfunction!(start::end_with_parent, module)?)?;
     module.add_function(wrap_pyfunction!(start::usable_cpus, module)?)?;
+    module.add_function(wrap_pyfunction!(start::ineffective_settings, module)?)?;
     module.add_function(wrap_pyfunction!(rank::forked, module)?)?;
     module.add_function(wrap_pyfunction!(attend::closing, module)?)?;
     module.add_function(wrap_pyfunction!(attend::waiting, module)?)?;

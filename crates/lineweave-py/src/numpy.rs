@@ -48,7 +48,7 @@ static NDARRAY: AtomicU64 = AtomicU64::new(0);
 /// The number that numpy gave to bfloat16, plus one.
 static BFLOAT16: AtomicU64 = AtomicU64::new(0);
 
-/// Whether the object is of class `numpy.ndarray` itself, and may be read.
+/// Returns whether the object is of class `numpy.ndarray` itself, and may be read.
 #[inline(always)]
 pub(crate) fn is_array(object: &Bound<'_, PyAny>) -> bool {
     // Relaxed: a class is never freed, and was made before the lock was taken that this thread holds.

@@ -68,7 +68,7 @@ impl Parcel {
         Ok(self.go_on(py, true)?.filter(|_| self.element.is_some()))
     }
 
-    /// Whether the message is over, after carrying it on a little.
+    /// Returns whether the message is over, after carrying it on a little.
     fn test(&self, py: Python<'_>) -> PyResult<bool> {
         Ok(self.go_on(py, false)?.is_some())
     }

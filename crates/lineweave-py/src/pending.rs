@@ -54,7 +54,7 @@ impl<W, D: Copy> Pending<W, D> {
         told
     }
 
-    /// Whether nothing is under way any more.
+    /// Returns whether nothing is under way any more.
     pub(crate) fn has_ended(&self) -> bool {
         !matches!(*self.state(), State::Started(_))
     }

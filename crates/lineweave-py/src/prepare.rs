@@ -73,7 +73,7 @@ fn pack<'py>(x: &Bound<'py, PyAny>, bytes: usize, whose: &str) -> PyResult<Bound
     helper(py, "pack")?.call1((x,))
 }
 
-/// Whether a call without input is one in place.
+/// Returns whether a call without input is one in place.
 fn in_place(extents: [Extent; 2]) -> bool {
     match extents {
         [Extent::Message | Extent::Blocks, Extent::Blocks] | [Extent::Message, Extent::Message] => true,

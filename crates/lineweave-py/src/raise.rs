@@ -65,7 +65,7 @@ pub(crate) fn kind(py: Python<'_>, text: impl Into<String>) -> PyErr {
     own(py, "BadType", text)
 }
 
-/// Whether an exception says that the operator is a function, which the package has to call.
+/// Returns whether an exception says that the operator is a function, which the package has to call.
 #[cold]
 pub(crate) fn is_callable_operator(py: Python<'_>, error: &PyErr) -> bool {
     let class = py.import("lineweave._errors").and_then(|m| m.getattr("CallableOperator"));

@@ -39,7 +39,7 @@ pub(crate) struct Communicator {
     forks: u64,
     rank: usize,
     ranks: usize,
-    /// Whether ranks are threads of this interpreter, which need its lock to come at all.
+    /// True if ranks are threads of this interpreter, which need its lock to come at all.
     threads: bool,
     lock: Arc<Lock>,
     operator: Last,
@@ -56,7 +56,7 @@ unsafe impl Send for Communicator {}
 impl Communicator {
     pub(crate) fn new(mut comm: lineweave::Communicator, threads: bool) -> Communicator {
         let lock = Arc::new(Lock::default());
-        comm.set_attendant(Some(Box::new(Attendance::new(Arc::clone(&lock)))));
+        comm.set_wait_callback(Some(Box::new(Attendance::new(Arc::clone(&lock)))));
         Communicator {
             state: AtomicU64::new(LIVE),
             forks: forks(),
@@ -228,7 +228,7 @@ impl Communicator {
         self.ranks
     }
 
-    /// Whether the ranks are threads of this process.
+    /// Returns whether the ranks are threads of this process.
     ///
     ///     >>> team.threads
     ///     False
@@ -237,7 +237,7 @@ impl Communicator {
         self.threads
     }
 
-    /// Whether this rank closed the team, or the team is that of the process that this one was forked from.
+    /// Returns whether this rank closed the team, or the team is that of the process that this one was forked from.
     ///
     ///     >>> team.closed
     ///     False

@@ -106,7 +106,7 @@ impl Request {
         Ok(self.result(py))
     }
 
-    /// Whether the call is over, after carrying started calls on a little.
+    /// Returns whether the call is over, after carrying started calls on a little.
     fn test(&self, py: Python<'_>) -> PyResult<bool> {
         let step = |_: &mut _, mut request: lineweave::requests::Request| {
             Ok(if request.test()? { Ok(()) } else { Err(request) })
@@ -212,7 +212,7 @@ impl Communicator {
         Request::start(slf, ready, also)
     }
 
-    /// Whether calls that were started may not be over yet.
+    /// Returns whether calls that were started may not be over yet.
     ///
     ///     >>> team.has_started
     ///     False

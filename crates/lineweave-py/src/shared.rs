@@ -52,7 +52,7 @@ impl Communicator {
         Ok(Shared { buffer: Some(buffer), forks: forks(), address, bytes })
     }
 
-    /// Whether long calls find out if all ranks give arrays of `empty`, as they do from the first `empty` on. All ranks say the same between
+    /// Returns whether long calls find out if all ranks give arrays of `empty`, as they do from the first `empty` on. All ranks say the same between
     /// the same calls. It costs a call that asks about as much as a barrier. Returns whether they did until now.
     ///
     ///     >>> before = team.set_shared_buffers(False)

@@ -3,7 +3,7 @@
 use crate::raise;
 use crate::rank::{duration, Seat};
 use lineweave::cpus::UsableCpus;
-use lineweave::settings::Bind;
+use lineweave::settings::{Bind, Settings};
 use lineweave::team::{self, Meeting, Members, Team};
 use lineweave::Error;
 use pyo3::prelude::*;
@@ -65,6 +65,13 @@ pub(crate) fn from_environment(py: Python<'_>) -> PyResult<Seat> {
 #[pyfunction]
 pub(crate) fn usable_cpus() -> usize {
     UsableCpus::of_this_thread().effective
+}
+
+/// What of the environment has no effect, such as a misspelt setting.
+#[pyfunction]
+pub(crate) fn ineffective_settings() -> Vec<String> {
+    let read = Settings::from_environment();
+    read.map_or(Vec::new(), |(_, warnings)| warnings.iter().map(ToString::to_string).collect())
 }
 
 /// A team whose ranks are threads of this process.

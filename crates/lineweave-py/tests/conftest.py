@@ -1,9 +1,21 @@
 """What the tests share. They run against the installed package, in a folder outside the sources (scripts/test-python)."""
 
 import multiprocessing
+import os
+import tempfile
 
 import numpy as np
 import pytest
+
+
+def pytest_configure(config):
+    """Gives the tests an empty cache of their own, so that nothing of the user's is read or written."""
+    config.cache_of_tests = tempfile.TemporaryDirectory(prefix="lineweave-tests-")
+    os.environ["XDG_CACHE_HOME"] = config.cache_of_tests.name
+
+
+def pytest_unconfigure(config):
+    config.cache_of_tests.cleanup()
 
 
 @pytest.fixture(params=["fork", "spawn", "thread"])

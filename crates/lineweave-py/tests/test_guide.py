@@ -1,4 +1,4 @@
-"""The examples of the user guide (docs/python.md, docs/guide.md), run as they are printed."""
+"""The Python examples of docs/, run as they are printed."""
 
 import importlib.util
 import re
@@ -9,10 +9,15 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-GUIDE = next(p for p in (HERE / "python.md", HERE.parents[2] / "docs" / "python.md") if p.exists())
+DOCS = next(p / "docs" for p in HERE.parents if (p / "docs" / "index.md").exists())
 PATTERN = re.compile(r"(<!-- torch -->\n)?```python\n(.*?)```", re.DOTALL)
-BLOCKS = PATTERN.findall(GUIDE.read_text())
-PLAIN = [code for mark, code in BLOCKS if not mark]
+# A page's blocks are one script: of numpy alone, or marked as needing torch.
+PAGES = {
+    (str(page.relative_to(DOCS)), marked): blocks
+    for page in sorted(DOCS.rglob("*.md"))
+    for marked in (False, True)
+    if (blocks := [code for mark, code in PATTERN.findall(page.read_text()) if bool(mark) == marked])
+}
 
 
 def run(tmp_path, blocks):
@@ -41,18 +46,13 @@ def run(tmp_path, blocks):
     return done.stdout.splitlines(), shown
 
 
-def test_examples_print_what_they_say(tmp_path):
-    printed, shown = run(tmp_path, PLAIN)
-    assert len(shown) >= 5 and printed == shown
-
-
-def test_the_example_to_begin_with(tmp_path):
-    printed, shown = run(tmp_path, [code for _, code in PATTERN.findall(GUIDE.with_name("guide.md").read_text())])
-    assert printed == shown != []
-
-
-def test_the_example_for_torch(tmp_path):
-    if importlib.util.find_spec("torch") is None:
+@pytest.mark.parametrize(("page", "torch"), PAGES)
+def test_examples_print_what_they_say(tmp_path, page, torch):
+    if torch and importlib.util.find_spec("torch") is None:
         pytest.skip("no torch")
-    printed, shown = run(tmp_path, [code for mark, code in BLOCKS if mark])
+    printed, shown = run(tmp_path, PAGES[page, torch])
     assert printed == shown != []
+
+
+def test_pages_with_examples_are_found():
+    assert {("tutorials/python.md", False), ("reference/python.md", False), ("tutorials/pytorch.md", True)} <= set(PAGES)

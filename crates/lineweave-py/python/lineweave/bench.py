@@ -2,7 +2,7 @@
 
     python -m lineweave.bench --ranks 2,4
 
-prints JSON Lines (docs/json.md, `python`). Subjects take turns, round by round, each time in new processes. mpi4py is measured
+prints JSON Lines (docs/reference/json.md, `python`). Subjects take turns, round by round, each time in new processes. mpi4py is measured
 with each MPI that PyPI has (Open MPI, MPICH, Intel's), each in an environment of its own below the user's cache, made at the
 first run; DeepSpeed's operator is built there, and vLLM's unpacked.
 """
