@@ -2,7 +2,7 @@
 # Both install what they need first (scripts/setup), so that they work on a fresh Debian or Ubuntu.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-core test-proofs test-runtime test-tools test-command test-c test-python test-mpi test-mpi-all soak sanitize deny test-report test-sdist test-torch mpi setup build install wheel sdist fmt lint doc bench gallery screenshots simgrid figures clean
+.PHONY: help run test test-core test-proofs test-runtime test-tools test-command test-c test-python test-mpi test-mpi-all soak sanitize deny test-report test-sdist test-torch mpi setup build install wheel sdist fmt lint doc docs bench gallery screenshots simgrid figures clean
 
 PREFIX ?= /usr/local
 
@@ -71,12 +71,14 @@ build: setup ## build everything, optimised
 	cargo build --locked --release --workspace
 
 install: setup ## install command, C header and libraries below PREFIX (/usr/local); DESTDIR for packages
+	@echo "make install: the command and the C libraries are built, some 3 minutes on 2 CPUs when nothing is built yet"
 	cargo build --locked --release --package lineweave-cli --package lineweave-c
 	mpi/build release
 	openmp/build release
 	scripts/install "$(PREFIX)" "$(DESTDIR)"
 
 wheel: setup ## build the Python package, with the command in it: target/wheels
+	@echo "make wheel: the command, the libraries and the extension are built for glibc 2.28 and later, some 7 minutes on 2 CPUs when nothing is built yet"
 	scripts/wheel
 
 fmt: ## format the sources
@@ -85,8 +87,12 @@ fmt: ## format the sources
 lint: setup ## clippy on all targets, warnings denied
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 
-doc: setup ## the library's documentation, in target/doc
+doc: setup ## the documentation of the crates, in target/doc
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
+
+docs: doc ## the documentation's site, with every link checked: target/docs/site/index.html (mkdocs comes from PyPI once)
+	cargo build --locked --release --package lineweave-cli
+	scripts/docs
 
 bench: setup ## compare with the floor, pthread, libgomp, libomp and std::barrier in one run
 	cargo build --locked --release --package lineweave-cli
