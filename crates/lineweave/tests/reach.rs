@@ -1,7 +1,7 @@
 //! Cross-memory attach: processes that copy out of each other's memory, that may not, and that die meanwhile. The test starts
 //! itself once a process, so it has no harness but prints what one would.
 
-// Messages are run in tests/messages.rs.
+// Messages are run in tests/threads/messages.rs.
 #[allow(dead_code)]
 #[path = "common/mod.rs"]
 mod common;

@@ -1,6 +1,5 @@
 //! Reproducible results: the same bits over all algorithms that may be chosen, box sizes, sizes of windows and kinds of
 //! teams, for sums that every other bracket would change. And without being asked for, they do change.
-#![cfg(not(loom))]
 
 use lineweave::communicator::Buffers;
 use lineweave::kernel::{fold_fn, ElementType};

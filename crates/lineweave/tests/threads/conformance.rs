@@ -1,10 +1,6 @@
 //! Threads: every algorithm, every type and operator, and calls in mixed order, against references.
-#![cfg(not(loom))]
 
-// Messages are run in tests/messages.rs.
-#[allow(dead_code)]
-mod common;
-
+use crate::common;
 use lineweave::settings::{Forced, Settings};
 use lineweave::team::{self, Team, TeamConfig};
 use lineweave::{Error, Operator};

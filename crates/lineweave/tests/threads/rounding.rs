@@ -1,6 +1,5 @@
 //! Sums of 16-bit floats: rounded once where a plan makes each sum in one place, after each addition where results are to be
 //! reproducible, and the same bits at all ranks either way.
-#![cfg(not(loom))]
 
 use half::{bf16, f16};
 use lineweave::communicator::Buffers;

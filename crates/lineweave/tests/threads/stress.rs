@@ -1,10 +1,6 @@
 //! More ranks than CPUs, under every way of waiting: nothing hangs, nothing is torn.
-#![cfg(not(loom))]
 
-// Of the conformance cases only the mixed calls are run here.
-#[allow(dead_code)]
-mod common;
-
+use crate::common;
 use lineweave::settings::{Settings, Wait};
 use lineweave::team::{Team, TeamConfig};
 use lineweave::Operator;

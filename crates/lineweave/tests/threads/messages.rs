@@ -1,10 +1,6 @@
 //! Messages between threads, and waits for peers that do not come.
-#![cfg(not(loom))]
 
-// Of the conformance cases only the messages are run here.
-#[allow(dead_code)]
-mod common;
-
+use crate::common;
 use lineweave::settings::{Settings, Wait};
 use lineweave::team::{self, Team, TeamConfig};
 use lineweave::{Communicator, Error, Operation};

@@ -1,12 +1,9 @@
 //! Started and persistent calls, among threads.
-#![cfg(not(loom))]
 
-// Other test programs run the rest of it.
-#[allow(dead_code)]
-mod common;
-#[path = "common/started.rs"]
+#[path = "../common/started.rs"]
 mod started;
 
+use crate::common;
 use lineweave::requests::{test_all, wait_all, wait_any};
 use lineweave::settings::Settings;
 use lineweave::team::{self, Team, TeamConfig};

@@ -1,0 +1,16 @@
+//! Ranks that are threads of this process: one program for all such tests, since each compiles the runtime's generic code again.
+#![cfg(not(loom))]
+
+// Processes run the rest of it.
+#[allow(dead_code)]
+#[path = "../common/mod.rs"]
+mod common;
+
+mod communicators;
+mod conformance;
+mod late;
+mod messages;
+mod reproducible;
+mod requests;
+mod rounding;
+mod stress;
