@@ -42,7 +42,7 @@ pub enum Collective {
     Alltoall,
 }
 
-/// What one rank's buffer holds.
+/// Content of one rank's buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Extent {
     /// There is no such buffer.
@@ -178,7 +178,7 @@ impl Collective {
         }
     }
 
-    /// What the `in` of `rank` holds.
+    /// Returns the content of the `in` of `rank`.
     pub fn input(self, rank: usize, root: usize) -> Extent {
         match self {
             Collective::Bcast | Collective::Scatter if rank != root => Extent::Nothing,
@@ -194,7 +194,7 @@ impl Collective {
         }
     }
 
-    /// What the `out` of `rank` holds.
+    /// Returns the content of the `out` of `rank`.
     pub fn output(self, rank: usize, root: usize) -> Extent {
         match self {
             Collective::Barrier => Extent::Nothing,
@@ -229,7 +229,7 @@ impl fmt::Display for Collective {
     }
 }
 
-/// What is asked of the order and the brackets in which contributions are combined.
+/// Requirement on the order and the brackets in which contributions are combined.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Association {
@@ -244,7 +244,7 @@ pub enum Association {
 }
 
 impl Association {
-    /// What an operator and the caller ask for together.
+    /// Returns the requirement of an operator and the caller together.
     pub fn wanted(commutes: bool, reproducible: bool) -> Association {
         match (commutes, reproducible) {
             (_, true) => Association::Fixed,
@@ -254,7 +254,7 @@ impl Association {
     }
 }
 
-/// Where the outermost bracket of a reproducible sum of `n` contributions splits it, for `n` of 2 and more: behind the
+/// Returns the position at which the outermost bracket of a reproducible sum of `n >= 2` contributions splits it: behind the
 /// first `2^k` of them, the largest power of two below `n`. Both parts are split likewise. So seven contributions are
 /// combined as `((0 + 1) + (2 + 3)) + ((4 + 5) + 6)`; a scan's rank `r` combines the first `r + 1` ranks' that way.
 pub fn split(n: usize) -> usize {
@@ -266,7 +266,7 @@ pub fn split(n: usize) -> usize {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown collective `{name}`{}: expected one of {}", did_you_mean(name, Collective::ALL.map(Collective::name)), Collective::names())]
 pub struct UnknownCollective {
-    /// What stood there.
+    /// Name that was found.
     pub name: String,
 }
 

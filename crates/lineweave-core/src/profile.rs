@@ -1,4 +1,4 @@
-//! What a machine was measured to cost: one record a cell, each with its spread and confidence.
+//! Measured costs of a machine: one record a cell, each with its spread and confidence.
 //!
 //! A cell is a probe's name, its factors (layout, state, distance, bytes, ranks ...) and statistics of the
 //! samples. What this machine cannot tell is listed by name and reason, never filled in.
@@ -16,7 +16,7 @@ pub enum ProfileError {
     Malformed {
         /// Line of the text, from 1.
         line: usize,
-        /// What was expected and found.
+        /// Message with the expected and the found text.
         message: String,
     },
     /// Another version.
@@ -34,9 +34,9 @@ pub enum ProfileError {
         line: usize,
         /// Its probe.
         probe: String,
-        /// What was expected.
+        /// Condition that was expected.
         expected: String,
-        /// What was found.
+        /// Values that were found.
         found: String,
     },
     /// Measured elsewhere.
@@ -44,7 +44,7 @@ pub enum ProfileError {
         "the profile is of another machine: its {what} is `{profile}`, here it is `{here}`; measure this one"
     )]
     OtherMachine {
-        /// What differs first.
+        /// Property that differs first.
         what: &'static str,
         /// In the profile.
         profile: String,
@@ -82,7 +82,7 @@ pub struct Stats {
 pub struct Cell {
     /// The probe: `signal`, `exchange`, `copy` ...
     pub probe: String,
-    /// What was varied, by name.
+    /// Factors that were varied, by name.
     #[serde(default)]
     pub factors: BTreeMap<String, String>,
     /// The unit of the statistics: `ns`, `bytes_per_ns`, `ticks`.
@@ -103,7 +103,7 @@ pub struct Unidentified {
     pub because: String,
 }
 
-/// Which machine a profile belongs to.
+/// Machine that a profile belongs to.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Fingerprint {
     /// CPU model as the kernel names it.
@@ -135,7 +135,7 @@ pub struct Profile {
     pub measured_at: String,
     /// The machine.
     pub machine: Fingerprint,
-    /// What cannot be identified here.
+    /// Parameters that cannot be identified on this machine.
     #[serde(default)]
     pub unidentified: Vec<Unidentified>,
     /// The cells.
@@ -185,7 +185,7 @@ impl Stats {
         Some(Stats { median, ci_low, ci_high, p5, p95, min, samples: n, disturbed })
     }
 
-    /// What is wrong with these numbers: what was expected, and what was found.
+    /// Returns the fault of these numbers, if any: the expected condition, and the values found.
     fn fault(&self) -> Option<(String, String)> {
         let named = [
             ("median", self.median),

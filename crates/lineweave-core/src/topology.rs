@@ -1,4 +1,4 @@
-//! Where ranks sit: the CPUs of a machine and the levels of caches and memory that they share.
+//! Places of ranks: the CPUs of a machine and the levels of caches and memory that they share.
 //!
 //! This module only holds values. Reading them from the machine, an XML file or a synthetic string is the
 //! runtime crate's work.
@@ -13,19 +13,19 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// What two CPUs can have in common, nearest first.
+/// Level that two CPUs can have in common, nearest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
-    /// The same core: SMT siblings.
+    /// One core: SMT siblings.
     Core,
-    /// The same last-level cache.
+    /// One last-level cache.
     L3,
-    /// The same NUMA node.
+    /// One NUMA node.
     Numa,
-    /// The same package (socket).
+    /// One package (socket).
     Package,
-    /// The same machine, and nothing nearer.
+    /// One machine, and nothing nearer.
     Machine,
 }
 
@@ -80,7 +80,7 @@ pub struct Cpu {
 }
 
 impl Cpu {
-    /// What it belongs to at a level.
+    /// Returns the number of the core, cache, node or package to which the CPU belongs at a level; 0 for the machine.
     pub fn id(&self, level: Level) -> usize {
         match level {
             Level::Core => self.core,

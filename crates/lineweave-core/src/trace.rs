@@ -25,7 +25,7 @@ impl Picos {
     }
 }
 
-/// Where times come from.
+/// Source of times.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Clock {
@@ -48,7 +48,7 @@ impl Clock {
     }
 }
 
-/// What an op does, without its operands.
+/// Kind of an op, without its operands.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -100,15 +100,15 @@ impl fmt::Display for Kind {
 /// One op as it ran.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Event {
-    /// Who ran it.
+    /// Rank that ran the op.
     pub rank: Rank,
     /// Its index in the rank's program.
     pub op: u32,
-    /// What it does.
+    /// Kind of the op.
     pub kind: Kind,
-    /// When it began.
+    /// Time at which the op began.
     pub start: Picos,
-    /// When it ended, not before it began.
+    /// Time at which the op ended, not before it began.
     pub end: Picos,
     /// The op as the plan's text form shows it; may be empty.
     pub text: String,
@@ -125,7 +125,7 @@ pub struct Trace {
     pub ranks: usize,
     /// Length of the message.
     pub bytes: usize,
-    /// Where times come from.
+    /// Source of the times.
     pub clock: Clock,
     /// The ops that ran, each rank's in program order.
     pub events: Vec<Event>,
@@ -154,7 +154,7 @@ impl Trace {
         }
     }
 
-    /// When the last op ended.
+    /// Returns the time at which the last op ended.
     pub fn end(&self) -> Picos {
         self.events.iter().map(|e| e.end).max().unwrap_or_default()
     }
@@ -270,7 +270,7 @@ enum Line {
 pub struct TraceError {
     /// Line of the text, from 1.
     pub line: usize,
-    /// What was expected and what was found.
+    /// Message with the expected and the found text.
     pub message: String,
 }
 

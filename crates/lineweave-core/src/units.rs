@@ -113,7 +113,7 @@ impl fmt::Display for Nanos {
 pub struct Bytes(pub u64);
 
 impl Bytes {
-    /// How many cache lines these bytes touch when they start on a line.
+    /// Returns the number of cache lines that these bytes touch when they start on a line.
     pub fn lines(self, line: usize) -> Lines {
         Lines(self.0.div_ceil(line as u64))
     }

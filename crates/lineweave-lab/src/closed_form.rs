@@ -22,7 +22,7 @@ pub const WHOLE: &str = "tau-Lop, whole messages";
 /// Windows smaller than this are not tried.
 const SMALLEST: usize = 1024;
 
-/// How far apart ranks that are `hop` ranks apart are: the farthest such pair.
+/// Distance between ranks `hop` ranks apart on a shape: the level of the farthest such pair.
 #[derive(Debug)]
 struct Hops<'a>(&'a Shape);
 
@@ -40,7 +40,7 @@ pub fn farthest(shape: &Shape) -> Level {
     near.unwrap_or(Level::Machine)
 }
 
-/// Why a cell has no number.
+/// Reason why a cell has no number.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Absent {
@@ -64,7 +64,7 @@ pub enum Absent {
     },
 }
 
-/// What one model says of one call.
+/// Prediction of one model for one call.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Prediction {
     /// The model.
@@ -78,13 +78,13 @@ pub struct Prediction {
 pub struct Row {
     /// The algorithm.
     pub algorithm: &'static Algorithm,
-    /// Its parameters: those that its closed form is of, which are the defaults.
+    /// Parameters of the algorithm: those that its closed form is of, which are the defaults.
     pub params: Params,
     /// The closed form.
     pub form: Form,
     /// The plan played, where it can be made; its window is the largest that fits a box.
     pub played: Result<Candidate, Absent>,
-    /// By model, oldest first, then [`WHOLE`], then [`ALONE`] and [`PLAYED`]. All but the last are latencies of one call.
+    /// Predictions by model, oldest first, then [`WHOLE`], then [`ALONE`] and [`PLAYED`]. All but the last are latencies of one call.
     pub predictions: Vec<Prediction>,
 }
 

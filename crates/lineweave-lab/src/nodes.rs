@@ -1,4 +1,4 @@
-//! What a call costs whose ranks are on several nodes: phases within nodes, as lineweave would carry them out, and one between
+//! Cost of a call whose ranks are on several nodes: phases within nodes, as lineweave would carry them out, and one between
 //! the nodes' first ranks, by another library (MPI), of which only the time of a message is known.
 //!
 //! Phases follow each other as in `mpi/src/nodes.c` and, for long messages, `nodes_long.c`. There a node has several leaders, taken here
@@ -17,7 +17,7 @@ const LONG: usize = 1 << 20;
 /// Bytes of the shortest piece and of the longest.
 const PIECES: [usize; 2] = [1 << 19, 1 << 20];
 
-/// Why there is no cost over several nodes.
+/// Reason why there is no cost over several nodes.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NoNodes {
@@ -32,16 +32,16 @@ pub enum NoNodes {
     Form(#[from] NoForm),
 }
 
-/// One phase.
+/// One phase of a call over several nodes.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Phase {
-    /// What it is: `reduce within a node`.
+    /// Description of the phase: `reduce within a node`.
     pub what: String,
     /// The algorithm: lineweave's with its parameters, or the published one.
     pub algorithm: String,
     /// Bytes of its message, or of a block.
     pub bytes: usize,
-    /// Its time for one piece.
+    /// Time of the phase for one piece.
     pub time: Nanos,
     /// True if it is between nodes.
     pub between: bool,

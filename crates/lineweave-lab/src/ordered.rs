@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-/// A time.
+/// Time with a total order.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Time(pub f64);
 

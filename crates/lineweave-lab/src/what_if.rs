@@ -1,4 +1,4 @@
-//! What limits traffic on a mesh, ports or links, as cores and accesses in flight grow.
+//! Limiting resource of the traffic on a mesh, ports or links, as cores and accesses in flight grow.
 //!
 //! Petrovic et al. 2012, section 3.3, find that the SCC's links show no contention and its ports do; Patil 2014 builds on
 //! links being what limits. [`limit`] plays the same traffic on a mesh of any size, with any number of accesses in
@@ -14,7 +14,7 @@ use lineweave_core::units::Rank;
 use std::fmt;
 use std::str::FromStr;
 
-/// Whose buffer each core reads.
+/// Choice of the core whose buffer each core reads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pattern {
     /// Any core's, each as often, in an order that looks like chance.
@@ -26,7 +26,7 @@ pub enum Pattern {
 }
 
 impl Pattern {
-    /// Every one.
+    /// Every pattern.
     pub const ALL: [Pattern; 3] = [Pattern::Uniform, Pattern::Opposite, Pattern::Row];
 
     /// The name on the command line.
@@ -38,7 +38,7 @@ impl Pattern {
         }
     }
 
-    /// Whom a core reads in its n-th turn.
+    /// Returns the core whose buffer a core reads in its n-th turn.
     fn target(self, core: usize, turn: usize, mesh: Dimensions) -> usize {
         let (columns, cores) = (mesh.columns as usize, mesh.cores_per_tile as usize);
         let (tile, within) = (core / cores, core % cores);
@@ -77,7 +77,7 @@ fn mix(n: u64) -> u64 {
 /// Traffic on a mesh.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Traffic {
-    /// Who reads from whom.
+    /// Pattern of readers and of the cores they read from.
     pub pattern: Pattern,
     /// Gets of each core.
     pub gets: usize,
@@ -85,14 +85,14 @@ pub struct Traffic {
     pub lines: usize,
 }
 
-/// What limits.
+/// Resource that limits the traffic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Limit {
-    /// Neither: traffic takes at most 5 % longer than on a machine where nothing waits.
+    /// Neither a port nor a link: traffic takes at most 5 % longer than on a machine where nothing waits.
     Neither,
     /// A port is the busiest resource.
     Port,
-    /// A link is.
+    /// A link is the busiest resource.
     Link,
 }
 
@@ -112,13 +112,13 @@ impl Limit {
 pub struct Found {
     /// Until the last core has read everything.
     pub time: Picos,
-    /// The same where nothing waits for a resource.
+    /// Time of the same traffic where nothing waits for a resource.
     pub ideal: Picos,
     /// The busiest port's share of the time.
     pub port: f64,
     /// The busiest link's share of the time.
     pub link: f64,
-    /// What limits.
+    /// Resource that limits the traffic.
     pub limit: Limit,
     /// Events handled, of both simulations.
     pub events: u64,

@@ -1,4 +1,4 @@
-//! What a machine costs, and which of lineweave's algorithms is fastest on it.
+//! Costs of a machine, and the fastest of lineweave's algorithms on it.
 //!
 //! [`measure`](measure::measure) times what the engine does and makes a profile of it; [`trial`] runs collectives as programs call them
 //! and [races](trial::race()) the algorithms that a model predicts to be good. The command `lineweave tune` does both and keeps what comes out

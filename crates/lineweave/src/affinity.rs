@@ -1,4 +1,4 @@
-//! Where threads run: pinning the calling thread, and finding out where it is.
+//! Affinity of threads: pinning the calling thread, and reading the CPU that it runs on.
 //!
 //! Pinning is an improvement, never a condition: whoever gets an error here goes on unpinned and says so.
 
@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use rustix::thread::{sched_getaffinity, sched_getcpu, sched_setaffinity, CpuSet};
 use thiserror::Error;
 
-/// Why a thread's place could not be set or read. None of these keeps lineweave from working.
+/// Reason why the affinity of a thread could not be set or read. No such error keeps lineweave from working.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum AffinityError {
     /// The kernel or a sandbox forbids it.
@@ -76,7 +76,7 @@ fn mask_from_proc(root: &Root) -> Option<Vec<usize>> {
     parse_cpu_list(list).ok().filter(|cpus| !cpus.is_empty())
 }
 
-/// What the first thread that asked could run on, before it was bound.
+/// CPUs that the first thread that called [`bind`] could run on before it was bound.
 static FREE: std::sync::OnceLock<Vec<usize>> = std::sync::OnceLock::new();
 
 std::thread_local! {

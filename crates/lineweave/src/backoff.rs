@@ -1,4 +1,4 @@
-//! Between looks at what another thread does, where no flag says when to look again.
+//! Pauses between looks at what another thread does, where no flag says when to look again.
 
 use crate::sync::{sleep, spin_loop, yield_now};
 use std::time::Duration;
@@ -11,7 +11,7 @@ const YIELDS: u32 = 1000;
 const NAP: Duration = Duration::from_micros(50);
 const LONGEST: Duration = Duration::from_millis(2);
 
-/// How many naps it takes for one to be longer by [`NAP`].
+/// Number of naps after which the next nap is longer by [`NAP`].
 const NAPS_OF_ONE_LENGTH: u32 = 16;
 
 /// Spins at first, since it is mostly a matter of nanoseconds; then yields the CPU, then naps.
@@ -28,12 +28,12 @@ impl Default for Backoff {
 }
 
 impl Backoff {
-    /// For who is not waited for, and so need not spin.
+    /// Returns the backoff of a thread that nobody waits for, and that need not spin.
     pub fn unhurried() -> Backoff {
         Backoff { looks: SPINS, ..Backoff::default() }
     }
 
-    /// For whose looks carry the work on: its naps stay short.
+    /// Returns the backoff of a thread whose looks carry the work on: its naps stay short.
     pub fn at_work() -> Backoff {
         Backoff { longest: NAP, ..Backoff::default() }
     }

@@ -18,7 +18,7 @@ macro_rules! two_buffers {
     };
 }
 
-/// The same with one buffer.
+/// As `two_buffers`, for calls with one buffer.
 macro_rules! in_place {
     ($($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty),*) = $collective:ident, $($how:expr),+;)+) => {
         impl Communicator {$(

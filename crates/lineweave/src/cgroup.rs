@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// One mounted hierarchy and the process's directories in it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Hierarchy {
-    /// 1 or 2.
+    /// Version of the control groups: 1 or 2.
     pub version: u8,
     /// Directories, the process's own first, the mount point last.
     pub directories: Vec<PathBuf>,

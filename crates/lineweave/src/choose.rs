@@ -1,4 +1,5 @@
-//! From a call to plans for it: looked up when it came before, else chosen and proven. It knows calls and teams, not how plans are run.
+//! Choice of plans for a call: they are looked up when the call came before, else chosen and proven. The module knows calls and teams, not
+//! how plans are run.
 
 mod choice_override;
 mod selector;

@@ -55,7 +55,7 @@ pub struct RankPlacement<'a> {
     pub segment: &'a Segment,
     /// The model that plans and their banks are chosen by.
     pub model: &'a Model,
-    /// Where ranks sit.
+    /// CPU of each rank.
     pub shape: &'a Shape,
     /// True if the rank stays on the CPU that the shape names.
     pub held: bool,
@@ -153,11 +153,11 @@ struct Compiler<'a> {
     counters: Vec<Option<usize>>,
     /// Peer buffers in the order in which they got bases.
     peers: Vec<Space>,
-    /// In whose areas there are flags or slots.
+    /// Ranks in whose areas the plan has flags or slots.
     areas: BTreeSet<u32>,
     /// Sums of all contributions so far.
     chains: Vec<Chain>,
-    /// How often each counter is added to in a run.
+    /// Number of adds to each counter in a run.
     adds: &'a HashMap<FlagRef, u32>,
     span: i32,
 }
@@ -231,7 +231,7 @@ impl Compiler<'_> {
         regions.flatten().filter(|r| r.space == space).map(|r| r.offset + r.len).max().unwrap_or(0)
     }
 
-    /// Whose buffer it is.
+    /// Returns the peer whose buffer `space` is; for this rank's own spaces, this rank.
     fn peer(&self, space: Space) -> Peer {
         let rank = match space {
             Space::PeerIn(Rank(q)) | Space::PeerOut(Rank(q)) => q,

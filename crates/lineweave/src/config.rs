@@ -1,4 +1,4 @@
-//! What a team's creator decides for all ranks.
+//! Configuration of a team: the decisions of its creator for all ranks.
 
 use crate::cache;
 use crate::cpus::UsableCpus;
@@ -22,7 +22,7 @@ pub struct TeamConfig {
     pub bind: bool,
     /// CPUs that can really be used: more ranks than that must hand over.
     pub usable: usize,
-    /// How ranks wait.
+    /// Way in which ranks wait.
     pub wait: Wait,
     /// True if calls are compared before data moves.
     pub check: bool,
@@ -30,13 +30,13 @@ pub struct TeamConfig {
     pub reproducible: bool,
     /// The longest wait in milliseconds, if there is a limit.
     pub timeout_ms: Option<u64>,
-    /// How long a rank may be stopped, in milliseconds, if there is a limit.
+    /// Longest time that a rank may be stopped, in milliseconds, if there is a limit.
     pub stop_timeout_ms: Option<u64>,
     /// Bytes of slots in a large bank, at each rank.
     pub box_bytes: usize,
     /// True if ranks reach each other's private buffers.
     pub direct: bool,
-    /// When processes copy out of each other's memory.
+    /// Policy for copies that processes make out of each other's memory.
     pub attach: Attach,
     /// True if the slots of successive runs lie in other places of a large bank.
     pub walk: bool,
@@ -46,8 +46,8 @@ pub struct TeamConfig {
     pub tuning: Tuning,
 }
 
-/// What ranks are placed on, and by what plans are chosen there. A machine that stands in for this one may have CPUs that are not here:
-/// then nobody is bound.
+/// Returns the topology that ranks are placed on, and the tuning by which plans are chosen there. A machine that stands in for this one may
+/// have CPUs that are not here: then nobody is bound.
 pub(super) fn ground(settings: &mut Settings, usable: &UsableCpus) -> Result<(Topology, Tuning), Error> {
     let hardware = Hardware::load(&settings.topology).map_err(|e| Error::Topology(e.to_string()))?;
     let cpus = hardware.placeable(&usable.cpus);
@@ -62,7 +62,7 @@ pub(super) fn ground(settings: &mut Settings, usable: &UsableCpus) -> Result<(To
 }
 
 impl TeamConfig {
-    /// For `ranks` ranks on this machine, by the settings of the environment.
+    /// Returns the configuration of a team of `ranks` ranks on this machine, by the settings of the environment.
     ///
     /// # Errors
     /// A malformed setting, or a topology that cannot be read.
@@ -71,7 +71,7 @@ impl TeamConfig {
         TeamConfig::new(ranks, &settings)
     }
 
-    /// For `ranks` ranks on this machine, by these settings.
+    /// Returns the configuration of a team of `ranks` ranks on this machine, by these settings.
     ///
     /// # Errors
     /// A topology or a profile that cannot be read.
@@ -85,8 +85,8 @@ impl TeamConfig {
         Ok(TeamConfig::with(ranks, &settings, &topology, usable.effective, tuning))
     }
 
-    /// For ranks that somebody else has placed: rank r runs on CPU `cpus[r]`, and all of them together may use
-    /// the CPUs `allowed`, both by the operating system's numbers. None is bound.
+    /// Returns the configuration of a team whose ranks somebody else has placed: rank r runs on CPU `cpus[r]`, and all ranks together may
+    /// use the CPUs `allowed`, both by the operating system's numbers. No rank is bound.
     ///
     /// # Errors
     /// The errors of [`TeamConfig::new`]; [`Error::Topology`] for a CPU that the topology does not have.
@@ -113,7 +113,7 @@ impl TeamConfig {
         Ok(config)
     }
 
-    /// For `ranks` ranks on these CPUs.
+    /// Returns the configuration of a team of `ranks` ranks on the CPUs of a topology.
     pub fn with(
         ranks: usize,
         settings: &Settings,
@@ -151,7 +151,7 @@ impl TeamConfig {
         self.cpus.len()
     }
 
-    /// Where the ranks sit.
+    /// Returns the shape of the team: the CPU of each rank.
     pub fn shape(&self) -> Shape {
         Shape::on(self.cpus.clone())
     }

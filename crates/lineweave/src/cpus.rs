@@ -15,13 +15,13 @@ pub struct UsableCpus {
     pub cpus: Vec<usize>,
     /// CPU time granted a unit of time, in CPUs: `cpu.max`'s quota / period, the smallest of all ancestors'.
     pub quota: Option<f64>,
-    /// How many ranks can wait actively all the time without the group running out of CPU time: the CPUs, at
+    /// Number of ranks that can wait actively all the time without the group running out of CPU time: the CPUs, at
     /// most the quota rounded *down*, at least 1. Rounded up, 2 ranks spinning under 1.5 CPUs would use up
     /// each period's time after three quarters of it, and then *all* stand still until the next period,
     /// typically for 25 ms, a hundred thousand times a barrier's cost. Below one CPU that cannot be
     /// avoided, only shortened by sleeping early, so whoever waits should look at `quota` too.
     pub effective: usize,
-    /// What decided.
+    /// Sources that these values come from.
     pub sources: Vec<CpuSource>,
 }
 
@@ -38,19 +38,19 @@ pub enum CpuSource {
     Online {
         /// CPUs online.
         cpus: Vec<usize>,
-        /// Why the mask is not known.
+        /// Reason why the mask is not known.
         because: String,
     },
     /// A control group's set of CPUs.
     Cpuset {
-        /// The file.
+        /// File in which the set was read.
         file: PathBuf,
         /// CPUs in the set.
         cpus: Vec<usize>,
     },
     /// A control group's grant of CPU time.
     Quota {
-        /// The file.
+        /// File in which the quota was read.
         file: PathBuf,
         /// CPU time a period, in microseconds.
         quota_us: u64,
@@ -59,11 +59,11 @@ pub enum CpuSource {
     },
     /// Something that cannot be right and was left out.
     Ignored {
-        /// The file.
+        /// File that is left out.
         file: PathBuf,
-        /// What it says.
+        /// Text in the file.
         found: String,
-        /// What it should say.
+        /// Text that was expected.
         expected: String,
     },
 }
@@ -101,7 +101,7 @@ impl UsableCpus {
         UsableCpus::read(&Root::live(), affinity::mask().map_err(|e| e.to_string()))
     }
 
-    /// What of these CPUs, which somebody else granted, the control groups leave.
+    /// Returns those of these CPUs, which somebody else granted, that the control groups leave.
     pub fn among(cpus: &[usize]) -> UsableCpus {
         UsableCpus::read(&Root::live(), Ok(cpus.to_vec()))
     }
@@ -141,12 +141,12 @@ impl UsableCpus {
         UsableCpus { cpus, quota, effective, sources }
     }
 
-    /// What decided, in one line.
+    /// Returns the sources of these values, in one line.
     pub fn reasons(&self) -> String {
         self.sources.iter().map(CpuSource::to_string).collect::<Vec<_>>().join("; ")
     }
 
-    /// What a person should know, where the CPUs are fewer or slower than they look.
+    /// Returns advice for a person, where the CPUs are fewer or slower than they look.
     pub fn advice(&self) -> Option<String> {
         let quota = self.quota.filter(|&q| q < self.cpus.len() as f64)?;
         let many = format!("{quota:.2} CPUs of time on {} CPUs", self.cpus.len());

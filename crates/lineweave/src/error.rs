@@ -4,7 +4,7 @@ use lineweave_core::collective::Collective;
 use lineweave_core::plan::PlanError;
 use lineweave_core::verify::Violation;
 
-/// How a rank was lost to its team.
+/// Way in which a rank was lost to its team.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Loss {
@@ -46,7 +46,7 @@ pub enum Error {
     /// A plan was refuted before it could run.
     #[error("plan {plan} is refused: {violation}")]
     Refuted {
-        /// `collective/algorithm`.
+        /// Name of the plan: `collective/algorithm`.
         plan: String,
         /// The counter-example.
         violation: Box<Violation>,
@@ -87,7 +87,7 @@ pub enum Error {
     /// A list of ranks, or a colour, that makes no communicator.
     #[error("{what}: {why}")]
     Group {
-        /// What was asked for.
+        /// Name of the operation, or of the object to be made.
         what: &'static str,
         /// The reason, in words.
         why: String,
@@ -95,7 +95,7 @@ pub enum Error {
     /// A communicator that another rank of it could not join.
     #[error("{what}: rank {rank} of the new communicator could not join it; its own error says why")]
     NotMade {
-        /// What was asked for.
+        /// Name of the operation, or of the object to be made.
         what: &'static str,
         /// The rank, as numbered in the new communicator.
         rank: usize,
@@ -103,9 +103,9 @@ pub enum Error {
     /// A root that is not a rank.
     #[error("{collective}: root {root} is out of range; ranks are 0 to {}", ranks - 1)]
     Root {
-        /// Called.
+        /// The collective that was called.
         collective: Collective,
-        /// Given.
+        /// The root that was given.
         root: usize,
         /// The number of ranks.
         ranks: usize,
@@ -113,9 +113,9 @@ pub enum Error {
     /// A buffer that a rank must give is missing or has another length.
     #[error("{collective}: {what} is {found} bytes long and {expected} were expected")]
     Length {
-        /// Called.
+        /// The collective that was called.
         collective: Collective,
-        /// Which buffer.
+        /// Name of the buffer.
         what: &'static str,
         /// Expected length in bytes.
         expected: usize,
@@ -125,11 +125,11 @@ pub enum Error {
     /// Counts of blocks that are not one for each rank, or beyond what memory can hold.
     #[error("{collective}: {found} counts of blocks were given and {expected} expected, together less than 2^63 bytes")]
     Counts {
-        /// Called.
+        /// The collective that was called.
         collective: Collective,
-        /// How many were expected.
+        /// Number of counts that were expected.
         expected: usize,
-        /// How many were given.
+        /// Number of counts that were given.
         found: usize,
     },
     /// Input and output overlap without being the same buffer.
@@ -137,15 +137,15 @@ pub enum Error {
         "{collective}: input and output overlap by part; give two separate buffers, or one buffer in place"
     )]
     Overlap {
-        /// Called.
+        /// The collective that was called.
         collective: Collective,
     },
     /// A rank that a message cannot go to or come from.
     #[error("{what}: there is no rank {rank}; ranks are 0 to {}", ranks - 1)]
     NoRank {
-        /// `send` or `recv`.
+        /// Name of the operation that was called, such as `send` or `recv`.
         what: &'static str,
-        /// Given.
+        /// The rank that was given.
         rank: usize,
         /// The number of ranks of the team.
         ranks: usize,
@@ -171,7 +171,7 @@ pub enum Error {
         tag: u32,
         /// Bytes that are kept, with the next message.
         kept: usize,
-        /// The limit.
+        /// The most bytes that are kept.
         most: usize,
     },
     /// A message that a rank sends to itself does not fit the ring, which nobody else empties.
@@ -183,11 +183,11 @@ pub enum Error {
     /// Something outside of a window.
     #[error("{what}: {from} to {to} is outside of the window, which has {have}; make a larger one with window_create")]
     Window {
-        /// What was called.
+        /// Name of the operation that was called.
         what: &'static str,
-        /// Where it begins: bytes, or the number of a flag.
+        /// Start of the range: bytes, or the number of a flag.
         from: usize,
-        /// Where it ends.
+        /// End of the range.
         to: usize,
         /// The extent of the window.
         have: usize,
@@ -202,11 +202,11 @@ pub enum Error {
         sequence: u64,
         /// This rank.
         rank: usize,
-        /// What this rank called.
+        /// Call that this rank made.
         call: String,
         /// The first rank that differs.
         other: usize,
-        /// What that rank called.
+        /// Call that rank `other` made.
         other_call: String,
     },
     /// Another rank died or left before it finished its part.
@@ -214,11 +214,11 @@ pub enum Error {
     PeerLost {
         /// The lost rank.
         rank: usize,
-        /// Which rank of the team that is, where this communicator was made from another one.
+        /// Number of the lost rank in the team, where this communicator was made from another one.
         in_team: usize,
         /// The process id of the lost rank.
         pid: u32,
-        /// How it was lost: it died, left or failed.
+        /// Way in which the rank was lost: it died, left or failed.
         how: Loss,
         /// The rank that waited.
         waiting: usize,
@@ -262,37 +262,37 @@ pub enum Error {
     /// Not enough memory for the shared segment.
     #[error("the team's shared memory needs {need} bytes and {available} are available ({source_of_limit}); use fewer ranks, a smaller LINEWEAVE_BOX_BYTES, or raise the limit")]
     Memory {
-        /// Needed.
+        /// Bytes that are needed.
         need: u64,
-        /// Available.
+        /// Bytes that are available.
         available: u64,
-        /// The rank that reports it.
+        /// Source of the limit, in words.
         source_of_limit: String,
     },
     /// Not enough memory for buffers that ranks share.
     #[error("shared buffers need {need} bytes and {available} are available ({source_of_limit}); ask for less, drop buffers that are not needed, or raise the limit")]
     Heap {
-        /// Needed, by all ranks together where all asked for some.
+        /// Bytes that are needed, by all ranks together where all asked for some.
         need: u64,
-        /// Available.
+        /// Bytes that are available.
         available: u64,
-        /// The rank that reports it.
+        /// Source of the limit, in words.
         source_of_limit: String,
     },
     /// The operating system refused something.
     #[error("{what}: {reason}{advice}")]
     System {
-        /// What was attempted.
+        /// Operation that was attempted.
         what: String,
         /// The system's words.
         reason: String,
-        /// What to do, starting with `; `, or nothing.
+        /// Advice for the user, starting with `; `, or nothing.
         advice: &'static str,
     },
     /// A profile or a file of choices cannot be used.
     #[error("{}: {why}", file.display())]
     Profile {
-        /// The file.
+        /// Path of the profile or the file of choices.
         file: std::path::PathBuf,
         /// Line and reason, and what to do.
         why: String,
@@ -306,9 +306,9 @@ pub enum Error {
     /// Another lineweave, or something else, is on the other side.
     #[error("the other side is not this lineweave: expected {expected}, found {found}; use one version for all ranks")]
     Foreign {
-        /// Expected.
+        /// Text that says what was expected.
         expected: String,
-        /// Found.
+        /// Text that says what was found.
         found: String,
     },
     /// A peer runs as another user.
@@ -316,13 +316,13 @@ pub enum Error {
     OtherUser {
         /// The id of the user who runs this process.
         expected: u32,
-        /// The peer's.
+        /// The id of the user who runs the peer.
         found: u32,
     },
     /// The ranks of a team did not all come to where they were to meet.
     #[error("meeting at `{name}`: {why}; start exactly as many ranks as the team has, all on this node, with the same name and number of ranks")]
     Meeting {
-        /// Where.
+        /// Name of the meeting place.
         name: String,
         /// The missing ranks, or what does not fit.
         why: String,
@@ -330,11 +330,11 @@ pub enum Error {
     /// The environment of a rank that was started by a launcher is incomplete.
     #[error("{name} is {found}, expected {expected}: start ranks with `lineweave run`, or give each its rank and the team's descriptor")]
     Environment {
-        /// The variable.
+        /// Name of the variable.
         name: &'static str,
-        /// Expected.
+        /// Text that says what was expected.
         expected: &'static str,
-        /// Found.
+        /// Text that says what was found.
         found: String,
     },
     /// A thread of a team panicked.
@@ -355,7 +355,7 @@ pub(crate) fn of_team(rank: usize, in_team: usize) -> String {
     }
 }
 
-/// What became of a rank while another one waited for it, or the others gave it up.
+/// Describes the loss of a rank while another one waited for it, or because the others gave it up.
 fn while_waiting(rank: usize, how: Loss, waiting: usize) -> String {
     match rank == waiting {
         true => format!("was given up by the other ranks ({how})"),
@@ -364,7 +364,7 @@ fn while_waiting(rank: usize, how: Loss, waiting: usize) -> String {
 }
 
 impl Error {
-    /// The same, where a wait was part of something else.
+    /// Returns the same error with `what` as the operation, where a wait was part of something else.
     pub(crate) fn during(mut self, what: &str) -> Error {
         if let Error::PeerLost { operation, .. } | Error::Timeout { operation, .. } = &mut self {
             what.clone_into(operation);

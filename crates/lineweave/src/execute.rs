@@ -13,9 +13,9 @@ use crate::sync::{prefetch_for_write, AtomicU64};
 use crate::wait::{Interrupted, Waiter};
 use lineweave_core::units::LINE;
 
-/// What a step does when it has to wait.
+/// Behaviour of a step that has to wait.
 pub trait Patience {
-    /// Why it did not.
+    /// Reason why a step did not go on.
     type Stop;
 
     /// Raises a flag and wakes whoever sleeps on it.
@@ -33,7 +33,7 @@ pub trait Patience {
         apart: bool,
     ) -> Result<(), Self::Stop>;
 
-    /// The same for who is not known to be.
+    /// As [`Patience::wait_for`], for a flag whose setter is not known to be apart.
     #[inline(always)]
     fn wait(&mut self, flag: &AtomicU64, goal: Goal, sleepers: &AtomicU64) -> Result<(), Self::Stop> {
         self.wait_for(flag, goal, sleepers, false)
@@ -49,9 +49,9 @@ pub trait Patience {
 /// Waits, however long it takes.
 #[derive(Debug)]
 pub struct Blocking<'a> {
-    /// How.
+    /// Waiter of the rank, which waits for flags and raises them.
     pub waiter: &'a mut Waiter,
-    /// Who looks after it.
+    /// Failure detector, which watches over the peers during a wait.
     pub monitor: &'a mut FailureDetector,
 }
 
@@ -95,9 +95,9 @@ impl Patience for Blocking<'_> {
 /// Never waits: a step that would have to is tried again later.
 #[derive(Debug)]
 pub struct Polling<'a> {
-    /// Whose peers are woken.
+    /// Waiter of the rank, which wakes peers.
     pub waiter: &'a Waiter,
-    /// Who looks after it.
+    /// Failure detector, which watches over the peers.
     pub watch: &'a mut FailureDetector,
 }
 

@@ -41,11 +41,11 @@ pub fn reached(flag: &AtomicU64, value: u64) -> bool {
     flag.load(Ordering::Acquire) >= value
 }
 
-/// What a wait is for.
+/// Goal of a wait: the range of flag values at which the wait ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Goal {
     from: u64,
-    /// By how much a flag may be above that.
+    /// Most that a flag's value may be above `from`.
     more: u64,
 }
 
@@ -89,7 +89,7 @@ pub fn peek(flag: &AtomicU64) -> u64 {
     flag.load(Ordering::Relaxed)
 }
 
-/// How the writer's store and its look at the sleepers are kept in order.
+/// Order between the writer's store to a flag and its look at the count of sleepers (step 4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WakeFence {
     /// A fence on every set.

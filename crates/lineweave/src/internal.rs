@@ -1,4 +1,5 @@
-//! What the crate `lineweave-tune` times and sets and the command shows, and no program calls. It follows the engine, without notice.
+//! Interfaces for the crate `lineweave-tune` and the command `lineweave`, and for no program. They follow the engine and change without
+//! notice.
 
 pub use crate::affinity::{current_cpu, pin, AffinityError};
 pub use crate::attach::read as read_process;
@@ -19,12 +20,12 @@ impl Communicator {
         self.engine().set_wait_budget(budget);
     }
 
-    /// How this rank waits.
+    /// Returns the wait budget of this rank.
     pub fn wait_budget(&mut self) -> Budget {
         self.engine().wait_budget()
     }
 
-    /// Returns whether waits take the lines of the next bank; returns whether they did.
+    /// Sets whether waits take the lines of the next bank, and returns whether they did.
     pub fn set_ahead(&mut self, ahead: bool) -> bool {
         self.engine().set_ahead(ahead)
     }

@@ -1,4 +1,4 @@
-//! How much memory this process can still have: what the machine has left, and what its control groups
+//! Memory that this process can still have: what the machine has left, and what its control groups
 //! leave it.
 
 use crate::cgroup::{hierarchies, Hierarchy};
@@ -15,7 +15,7 @@ pub struct AvailableMemory {
     pub available_bytes: Option<u64>,
     /// The machine's memory, `MemTotal`.
     pub total_bytes: Option<u64>,
-    /// What the machine has left without swapping, `MemAvailable`.
+    /// Bytes that the machine has left without swapping, `MemAvailable`.
     pub machine_bytes: Option<u64>,
     /// The control group that leaves least.
     pub group: Option<GroupMemory>,
@@ -28,9 +28,9 @@ pub struct GroupMemory {
     pub file: PathBuf,
     /// The limit.
     pub limit_bytes: u64,
-    /// What is charged to the group.
+    /// Bytes that are charged to the group.
     pub used_bytes: u64,
-    /// How much of it are pages of files that the kernel drops when asked for more.
+    /// Part of the used bytes in pages of files that the kernel drops when asked for more.
     pub reclaimable_bytes: u64,
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn give_back() {
 }
 
 impl GroupMemory {
-    /// What the group leaves.
+    /// Returns the bytes that the group's limit leaves, with reclaimable pages counted as free.
     pub fn available_bytes(&self) -> u64 {
         self.limit_bytes.saturating_sub(self.used_bytes.saturating_sub(self.reclaimable_bytes))
     }

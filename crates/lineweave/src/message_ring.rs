@@ -35,12 +35,12 @@ impl SendEnd {
         SendEnd { cells, sent: 0 }
     }
 
-    /// What `taken` must have reached before the next cell may be filled (step 1).
+    /// Returns the value that `taken` must have reached before the next cell may be filled (step 1).
     pub fn needs(&self) -> u64 {
         (self.sent + 1).saturating_sub(self.cells)
     }
 
-    /// What it must have reached before so many may be filled.
+    /// Returns the value that `taken` must have reached before the next `cells` cells may be filled.
     pub fn needs_for(&self, cells: u64) -> u64 {
         (self.sent + cells).saturating_sub(self.cells)
     }
@@ -50,7 +50,7 @@ impl SendEnd {
         (self.sent.saturating_sub(1) % self.cells) as usize
     }
 
-    /// Returns whether it has.
+    /// Returns whether the next cell may be filled.
     pub fn is_free(&self, taken: &AtomicU64) -> bool {
         flag::reached(taken, self.needs())
     }
@@ -74,12 +74,12 @@ impl RecvEnd {
         RecvEnd { cells, taken: 0 }
     }
 
-    /// What `sent` must have reached before the next cell may be read (step 3).
+    /// Returns the value that `sent` must have reached before the next cell may be read (step 3).
     pub fn needs(&self) -> u64 {
         self.taken + 1
     }
 
-    /// Returns whether it has.
+    /// Returns whether the next cell may be read.
     pub fn is_there(&self, sent: &AtomicU64) -> bool {
         flag::reached(sent, self.needs())
     }

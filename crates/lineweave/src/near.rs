@@ -11,14 +11,14 @@ use std::fmt;
 use std::io;
 use std::sync::OnceLock;
 
-/// What decides on which node pages lie.
+/// Policy that decides on which NUMA node pages lie.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Near {
     /// There is one node.
     #[default]
     OneNode,
-    /// Who touches or reserves a page first.
+    /// The CPU that touches or reserves a page first decides: the kernel was asked for this policy (`mbind`).
     Asked,
     /// The program's own policy, since no other could be asked for.
     Refused {
@@ -56,7 +56,7 @@ pub unsafe fn renew(start: *mut u8, bytes: usize) {
     }
 }
 
-/// What keeping pages near their rank comes to on this machine.
+/// Returns the policy that is in force on this machine, found by a request for one private page.
 pub fn probe() -> Near {
     // One page of nobody's.
     let mut page = crate::scratch::Scratch::default();

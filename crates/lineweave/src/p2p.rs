@@ -59,7 +59,7 @@ pub(crate) struct SendOp {
     done: usize,
     begun: bool,
     direct: bool,
-    /// What `taken` reaches when the receiver has copied a direct message.
+    /// Value that `taken` reaches when the receiver has copied a direct message.
     awaits: Option<u64>,
 }
 
@@ -116,7 +116,7 @@ impl RecvOp {
     }
 }
 
-/// What it takes to send and to receive.
+/// State of one rank that sending and receiving need.
 pub(crate) struct Rings<'a> {
     pub segment: &'a Segment,
     pub p2p: &'a mut P2pEngine,
@@ -189,7 +189,7 @@ impl Rings<'_> {
         Ok((*mail, out.awaits.unwrap_or(outbox.needs())))
     }
 
-    /// The same for what comes in.
+    /// The flag and value that tell when the next cell of a message has come in.
     fn wants(&mut self, want: &RecvOp) -> Result<(P2pRing, u64), Error> {
         let source = self.p2p.source(self.segment, self.rank, want.from)?;
         Ok((source.mail, source.inbox.needs()))
@@ -245,8 +245,8 @@ impl Rings<'_> {
         }
     }
 
-    /// The same up to the end of one message; without one that is asked for, what comes is kept. Of those that are asked for, only
-    /// the one that is under way may be given, if one is.
+    /// Takes what is there up to the end of one message. Without `want`, a message that comes is kept. While a receive from this rank is
+    /// under way, only that receive may be given as `want`.
     ///
     /// # Safety
     /// The buffer must be valid.
@@ -343,7 +343,7 @@ impl Rings<'_> {
         Ok(())
     }
 
-    /// What a rank sends to itself and does not receive at the same time has to fit the ring.
+    /// Checks that a message of a rank to itself, without a receive at the same time, fits the ring.
     fn fits_oneself(&mut self, out: &SendOp) -> Result<(), Error> {
         if out.to != self.rank {
             return Ok(());

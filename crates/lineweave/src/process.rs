@@ -1,4 +1,4 @@
-//! What the kernel says of other processes and their threads.
+//! State of other processes and their threads, as the kernel reports it.
 
 use crate::sync::{Count, Ordering};
 use crate::sysfile::Root;
@@ -6,7 +6,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal};
 use std::sync::Once;
 
-/// How often this process is the child of a fork, since lineweave came to be in use in it or a parent.
+/// Number of forks that led to this process since lineweave came to be in use in it or a parent.
 static FORKS: Count = Count::new(0);
 
 /// Returns the number of forks; what was made under another number belongs to a parent.
@@ -43,7 +43,7 @@ pub fn state(pid: u32) -> Option<char> {
     parse(&Root::live().read(format!("/proc/{pid}/stat"))?).map(|s| s.state)
 }
 
-/// How a process is.
+/// State of a process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum How {
     /// The process runs or waits, as far as can be seen.
@@ -54,7 +54,7 @@ pub enum How {
     Ended,
 }
 
-/// How a process is, also where there is no descriptor left to read a file by.
+/// Returns the state of a process, also where there is no descriptor left to read a file by.
 pub fn how(pid: u32) -> How {
     match (state(pid), Pid::from_raw(pid as i32)) {
         (Some('T'), _) => How::Stopped,
@@ -65,7 +65,7 @@ pub fn how(pid: u32) -> How {
     }
 }
 
-/// What keeps a process from running, beside its own waits and the scheduler.
+/// Returns the condition that keeps a process from running, beside its own waits and the scheduler.
 pub fn kept_from_running(pid: u32) -> Option<&'static str> {
     match state(pid)? {
         'T' => Some("stopped"),
@@ -75,7 +75,7 @@ pub fn kept_from_running(pid: u32) -> Option<&'static str> {
     }
 }
 
-/// How much CPU time a process has had, in the kernel's ticks.
+/// Returns the CPU time that a process has had, in the kernel's ticks.
 pub fn cpu_time(pid: u32) -> Option<u64> {
     let stat = Root::live().read(format!("/proc/{pid}/stat"))?;
     // Fields 14 and 15; the name before them may have anything in it but a last parenthesis.
@@ -107,7 +107,7 @@ pub fn children() -> Vec<Pid> {
     root.numbered("/proc", "").into_iter().filter(mine).filter_map(|pid| Pid::from_raw(pid as i32)).collect()
 }
 
-/// What a process calls itself.
+/// Returns the name that a process gives itself.
 pub fn name(pid: u32) -> Option<String> {
     Root::live().read(format!("/proc/{pid}/comm"))
 }

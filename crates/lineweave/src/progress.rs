@@ -60,7 +60,7 @@ pub fn turn() {
     });
 }
 
-/// What the helper thread carries on, for all ranks of this process.
+/// Calls that the helper thread carries on, for all ranks of this process.
 struct Helper {
     started: Mutex<(Vec<Started>, bool)>,
     more: Condvar,
@@ -68,7 +68,7 @@ struct Helper {
 
 static HELPER: Helper = Helper { started: Mutex::new((Vec::new(), false)), more: Condvar::new() };
 
-/// How long the helper thread stays when there is nothing to do.
+/// Time that the helper thread stays when there is nothing to do.
 const IDLE: Duration = Duration::from_millis(200);
 
 /// Has it carried on by the helper thread, which is started when there is none.

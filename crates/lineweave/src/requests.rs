@@ -61,7 +61,7 @@ impl<B> Drop for Keep<B> {
     }
 }
 
-/// How long the blocks of a call on raw buffers are, in elements.
+/// Lengths of the blocks of a call on raw buffers, in elements.
 #[derive(Clone, Copy, Debug)]
 pub enum Blocks<'a> {
     /// As [`CallSpec::count`] says.
@@ -77,7 +77,7 @@ pub enum Blocks<'a> {
     },
 }
 
-/// What a call does, with its buffers as addresses: it may be made several times.
+/// A call with its buffers as addresses: it may be made several times.
 #[derive(Clone, Debug)]
 pub(crate) struct Recipe {
     pub call: CallSpec,
@@ -375,7 +375,7 @@ impl Communicator {
         Request { shared: Arc::clone(self.shared()), ticket, keep: Some(keep) }
     }
 
-    /// What can be found wrong with a call before others know of it.
+    /// Checks root, operator and element type of a call before other ranks know of the call.
     fn check_recipe(&self, recipe: &Recipe) -> Result<(), Error> {
         let CallSpec { collective, element, operator, root, .. } = recipe.call;
         if root >= self.ranks() {

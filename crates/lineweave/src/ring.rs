@@ -18,7 +18,7 @@
 
 use crate::sync::{AtomicU64, Ordering};
 
-/// How often in a round of the ring a rank publishes what it has left, where there are as many banks.
+/// Number of times in a round of the ring that a rank publishes the uses it has left, where there are as many banks.
 const PARTS: u64 = 8;
 
 /// One rank's view of a ring of banks.
@@ -93,7 +93,7 @@ pub fn leave(left: &AtomicU64, uses: u64) {
     left.store(uses, Ordering::Release);
 }
 
-/// What a rank has left (step 2).
+/// Loads the `left` of a rank: the rank has left all uses below it (step 2).
 #[inline(always)]
 pub fn left(left: &AtomicU64) -> u64 {
     // SYNC: left

@@ -42,7 +42,7 @@ impl Scratch {
         self.start
     }
 
-    /// How long it is.
+    /// Returns the length in bytes.
     pub fn bytes(&self) -> usize {
         self.len
     }

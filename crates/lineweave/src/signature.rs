@@ -1,4 +1,4 @@
-//! What a rank calls, in two words: by which ranks that call different things find out, and say what.
+//! Signature of a rank's call, in two words. By it, ranks that call different things find out, and say what they called.
 //!
 //! 1. A rank that begins a call writes its words to the place for the call's number on its control page ([`SLOTS`] in turn). Nobody
 //!    else touches the line, so that costs two stores.
@@ -63,7 +63,7 @@ impl CallSignature {
         CallSignature { what, bytes: bytes as u64 }
     }
 
-    /// The same with blocks of these lengths in bytes, if there are any.
+    /// Returns this signature with blocks of these lengths in bytes, if there are any.
     pub fn of_blocks(self, lengths: &[usize]) -> CallSignature {
         if lengths.is_empty() {
             return self;
@@ -77,8 +77,8 @@ impl CallSignature {
         CallSignature { what: PLAN, bytes: digest }
     }
 
-    /// What a rank has called, that came to this call, its `number`th, from `earlier`. A call that is repeated adds nothing, as flags count runs; the next
-    /// one that differs has the number of them in its own.
+    /// Returns the hash of all that a rank has called up to this call, its `number`th; `earlier` is the hash before it. A call that is
+    /// repeated adds nothing, as flags count runs; the next one that differs has the number of them in its own.
     #[inline(always)]
     pub fn after(&self, earlier: u64, number: u64) -> u64 {
         mix(self.what ^ mix(self.bytes ^ mix(earlier ^ number)))

@@ -26,7 +26,7 @@ pub fn text_of(file: impl Read) -> io::Result<String> {
     }
 }
 
-/// Where `/` is: the machine's own, or a directory that imitates it.
+/// Root directory of the files that are read: the machine's own `/`, or a directory that imitates it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Root(PathBuf);
 
@@ -90,7 +90,7 @@ pub fn parse_cpu_list(text: &str) -> Result<Vec<usize>, String> {
     Ok(cpus)
 }
 
-/// The same list as it stands, for whoever gives each rank a CPU.
+/// As [`parse_cpu_list`], in the order of the text and with repetitions, for a caller that gives each rank a CPU.
 ///
 /// # Errors
 /// The part of the text that is no number, range or range with a stride.

@@ -45,17 +45,17 @@ struct Forced {
     window: Option<usize>,
 }
 
-/// What choices are made by; equal on all ranks of a team.
+/// Model, measured choices and forced choices by which plans are chosen; equal on all ranks of a team.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Tuning {
     /// Costs of this machine.
     pub model: Model,
-    /// Where the model came from.
+    /// Origin of the model.
     pub origin: Origin,
     /// Choices that measuring confirmed or corrected.
     pub choices: Option<Choices>,
     forced: Vec<Forced>,
-    /// Where what was chosen by it, and proved, is kept for programs that run later.
+    /// File that keeps choices made by this tuning, with their proofs, for programs that run later.
     #[serde(default)]
     pub kept: Option<PathBuf>,
     /// A file of the cache that does not count, why, and what to do, in one line for whoever decides for all ranks.
@@ -90,7 +90,7 @@ pub struct Chosen {
 }
 
 impl Chosen {
-    /// What the model selected for a question that it alone decides ([`Tuning::predicts`]).
+    /// Returns the model's choice for a question that the model alone decides ([`Tuning::predicts`]).
     ///
     /// # Errors
     /// [`SelectError`] for an algorithm that is in no table.
@@ -193,13 +193,13 @@ impl Tuning {
         (10..30).map(|k| 1usize << k).find(pays).unwrap_or(usize::MAX)
     }
 
-    /// How ranks wait: as the policy says, with a load fence between the looks of an exchange where it was measured to win.
+    /// Returns the wait budget of a policy, with a load fence between the looks of an exchange where it was measured to win.
     pub fn wait_budget(&self, policy: Wait, ranks: usize, usable: usize) -> Budget {
         let exchange = if self.model.trick_wins("load-fence") { Between::LoadFence } else { Between::Pause };
         Budget { exchange, ..Budget::of(policy, ranks, usable) }
     }
 
-    /// How ranks copy: non-temporal stores from where they were measured to win.
+    /// Returns the copy policy: non-temporal stores from the length where they were measured to win.
     pub fn copy_policy(&self) -> CopyPolicy {
         let from = self.model.nt_from.and_then(|bytes| usize::try_from(bytes).ok());
         from.map_or(CopyPolicy::PLAIN, |nt_from| CopyPolicy { nt_from })
@@ -215,7 +215,7 @@ impl Tuning {
         known && bytes >= ATTACH_FROM
     }
 
-    /// What becomes of cross-memory attach with this setting, in words.
+    /// Describes the use of cross-memory attach with this setting, in words.
     pub fn about_attach(&self, setting: Attach) -> String {
         const MESSAGE: usize = 1 << 20;
         let from = Bytes(ATTACH_FROM as u64);
@@ -304,7 +304,7 @@ impl Tuning {
         Chosen::predicted(question.collective, &choice)
     }
 
-    /// What measuring found at this size or the nearest, if that applies here.
+    /// Returns the measured choice at this size or the nearest, if it applies here.
     fn measured(&self, question: &Question, team: &str) -> Option<(Chosen, Measured)> {
         if question.uneven.is_some() {
             return None; // Measured were blocks of one length.
@@ -335,9 +335,9 @@ impl Tuning {
     }
 }
 
-/// How a choice was measured.
+/// Measurement of a choice.
 struct Measured {
-    /// What a call of the size that is asked for took, by proportion.
+    /// Time of a call of the size that is asked for, in ns, by proportion.
     nanos: f64,
     /// Beside plans with cross-memory attach.
     attach: bool,

@@ -1,4 +1,4 @@
-//! How a rank waits: spin, then yield the CPU, then sleep.
+//! Waits of a rank: spin, then yield the CPU, then sleep.
 //!
 //! Spinning is fastest when the awaited rank runs on a CPU of its own; yielding when it waits for this one;
 //! sleeping when it is far from done. The budgets follow from the measured round trip and from whether ranks
@@ -101,7 +101,7 @@ impl Waiter {
         self.budget
     }
 
-    /// How it wakes peers.
+    /// Returns the fence with which this waiter wakes peers.
     pub fn order(&self) -> WakeFence {
         self.order
     }
@@ -170,7 +170,7 @@ impl Waiter {
         self.poll(flag, goal, sleepers, monitor, spins)
     }
 
-    /// What lies between the looks of an exchange.
+    /// Returns the instruction between the looks of an exchange.
     #[inline(always)]
     pub fn between(&self) -> Between {
         self.budget.exchange

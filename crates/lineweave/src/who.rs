@@ -17,7 +17,7 @@ use std::time::Duration;
 pub struct TeamView {
     /// The number of its memory's file, the same for all of its processes.
     pub id: u64,
-    /// Where in that memory it begins: 0 for a team, and the same as long as it exists for a communicator made from it.
+    /// Offset of the team or communicator in that memory: 0 for a team; of a communicator, the same as long as it exists.
     pub at: u64,
     /// Processes that hold its memory; of a communicator made from a team those of its ranks.
     pub pids: Vec<u32>,
@@ -34,18 +34,18 @@ pub struct TeamView {
 /// A rank as it was at one moment.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RankView {
-    /// What it says itself.
+    /// State that the rank itself reports.
     pub says: ObservedRank,
-    /// What the kernel says of its thread, unless that is gone.
+    /// State of the rank's thread as the kernel reports it, unless the thread is gone.
     pub thread: Option<ThreadState>,
-    /// How long it has been waiting, if it is.
+    /// Time that the rank has been waiting, if it waits.
     pub waiting: Option<Duration>,
     /// For whom: the ranks that have not begun the call that it is in, and none when all have; or the other end of a
     /// message. None for a window's flag, which any rank may set.
     pub waits_for: Vec<usize>,
 }
 
-/// What keeps a team from going on.
+/// Ranks that keep a team from going on, by reason.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Missing {
     /// Ranks that have not joined.
@@ -158,7 +158,8 @@ impl TeamView {
         TeamView { id, at, pids, memory_bytes, idle_bytes, failed, ranks }
     }
 
-    /// Who is missing, the plainest reason first; nothing where nobody waits.
+    /// Returns the ranks that keep the team from going on, the plainest reason first. Ranks at work elsewhere count only if others wait for
+    /// them.
     pub fn missing(&self) -> Vec<Missing> {
         let active = |r: &RankView| r.says.state == RankState::Active;
         let ranks = |is: &dyn Fn(&RankView) -> bool| -> Vec<usize> {
@@ -196,7 +197,7 @@ impl Missing {
         }
     }
 
-    /// What of them, to follow "rank 3" or "ranks 3,4".
+    /// Returns the reason in words, to follow "rank 3" or "ranks 3,4".
     pub fn about(&self) -> &'static str {
         match self {
             Missing::NotJoined(_) => "not joined yet",
@@ -254,7 +255,7 @@ mod tests {
         assert_eq!(view.ranks[1].says.sequence, 1);
     }
 
-    /// What is seen of a team of this process's threads while `waits` holds of it, which are let go then.
+    /// Returns the view of a team of this process's threads for which `waits` holds; the threads are let go then.
     fn seen(
         ranks: usize,
         job: impl Fn(&mut crate::Communicator, &dyn Fn()) -> Result<(), Error> + Sync,

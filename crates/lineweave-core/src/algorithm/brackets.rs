@@ -18,7 +18,7 @@ pub(super) const ORDER: ParamSpec = ParamSpec {
     about: "brackets of a fold of all ranks: chain, rank after rank; tree, those of reproducible results",
 };
 
-/// Which brackets, and room for what they need.
+/// Brackets of a fold, and room for the inner sums that they need.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Brackets {
     /// `((0 + 1) + 2) + 3`.

@@ -1,4 +1,4 @@
-//! How many ops a plan will have, told from smaller ones: what could not be held is refused before it is made.
+//! Forecast of a plan's number of ops from smaller plans: a plan that could not be held is refused before it is made.
 
 use super::{Algorithm, Problem};
 use crate::plan::{Blocks, Params, PlanError, MAX_OPS};

@@ -64,7 +64,7 @@ impl FromStr for Levels {
 pub struct Group {
     /// Indices into the participants.
     pub members: Vec<usize>,
-    /// Which of `members` goes on to the next level.
+    /// Index in `members` of the member that goes on to the next level.
     pub leader: usize,
 }
 
@@ -91,7 +91,7 @@ impl Group {
 pub struct Stage {
     /// The level; `machine` for the last.
     pub level: Level,
-    /// What it plays.
+    /// Algorithm that the stage plays, with its parameters.
     pub spec: Spec,
     /// Its groups of two members or more.
     pub groups: Vec<Group>,

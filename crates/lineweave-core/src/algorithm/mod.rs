@@ -40,10 +40,10 @@ use std::collections::HashSet;
 /// The most ranks a plan takes.
 pub const MAX_RANKS: usize = 16_384;
 
-/// What a plan is wanted for.
+/// Request for a plan: the collective, its ranks, sizes and blocks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Problem {
-    /// Which collective.
+    /// Collective of the plan.
     pub collective: Collective,
     /// The ranks and where they sit.
     pub shape: Shape,
@@ -52,7 +52,7 @@ pub struct Problem {
     /// Message length in bytes (one window of it, when it is longer than a box takes); length of the longest block,
     /// where ranks exchange blocks.
     pub bytes: usize,
-    /// How the blocks lie, where ranks exchange some.
+    /// Layout of the blocks, where ranks exchange some.
     pub blocks: Blocks,
     /// Element size in bytes; 1 when nothing is folded.
     pub grain: usize,
@@ -79,7 +79,7 @@ impl Problem {
         self.shape.ranks()
     }
 
-    /// Whose block lies where.
+    /// Returns the grid of the buffers, which gives the place of each block.
     pub fn grid(&self) -> Grid<'_> {
         Grid {
             collective: self.collective,
@@ -91,7 +91,7 @@ impl Problem {
     }
 }
 
-/// How a barrier, or the part of it that one level plays, is emitted.
+/// Part of a barrier that is emitted: all of it, or the part that one level plays.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BarrierPart {
     /// Arrival and release.
@@ -115,11 +115,11 @@ pub struct ParamSpec {
 
 /// An algorithm: one file, one line of a collective's table.
 pub struct Algorithm {
-    /// Which collective it implements.
+    /// Collective that the algorithm implements.
     pub collective: Collective,
     /// Name, unique within the collective.
     pub name: &'static str,
-    /// What it is, in one line.
+    /// Description in one line.
     pub about: &'static str,
     /// Paper and equation or section, or the system it is known from.
     pub source: &'static str,
@@ -152,7 +152,7 @@ impl Algorithm {
         })
     }
 
-    /// The same for a plan of at most so many ops: finding that it has more takes little time.
+    /// As [`Algorithm::plan`], for a plan of at most `most` ops: finding that it has more takes little time.
     ///
     /// # Errors
     /// As [`Algorithm::plan`], and [`PlanError::TooLarge`].

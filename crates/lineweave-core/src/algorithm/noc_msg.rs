@@ -151,7 +151,7 @@ impl Tiles {
     }
 }
 
-/// The same members in the tree's order, the root first.
+/// Returns the same members in the tree's order, the root first.
 pub(super) fn ordered(s: &Participants, order: &[usize]) -> Participants {
     Participants {
         members: order.iter().map(|&i| s.members[i]).collect(),

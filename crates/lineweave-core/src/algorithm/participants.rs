@@ -1,4 +1,4 @@
-//! Who takes part in an emission, and where their data lies.
+//! Ranks that take part in an emission, and the places of their data.
 
 use super::Problem;
 use crate::plan::{Region, Space};
@@ -9,7 +9,7 @@ use std::ops::Range;
 pub struct Place {
     /// `in`, `out` or `acc`.
     pub space: Space,
-    /// Where byte 0 of the message lies.
+    /// Offset of byte 0 of the message.
     pub base: usize,
 }
 
@@ -45,7 +45,7 @@ pub struct Participants {
     pub root: usize,
     /// For each member, where its contribution lies.
     pub from: Vec<Place>,
-    /// Where results go.
+    /// Place of the results.
     pub to: Place,
     /// Message length in bytes.
     pub bytes: usize,

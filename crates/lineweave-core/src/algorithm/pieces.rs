@@ -45,7 +45,7 @@ pub(super) fn peer_output(rank: usize, range: Range<usize>) -> Region {
 /// Blocks one after the other.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Packed {
-    /// Where each starts, and where the last ends.
+    /// Start of each block, followed by the end of the last one.
     starts: Vec<usize>,
 }
 

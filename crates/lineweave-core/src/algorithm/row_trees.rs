@@ -15,7 +15,7 @@
 
 use super::trees::Tree;
 
-/// What a reduction along a row costs, in any one unit of time.
+/// Costs of a reduction along a row, in any one unit of time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RowCosts {
     /// For a unit of data that a processor receives.
@@ -81,7 +81,7 @@ pub fn two_phase(p: usize) -> Tree {
 const NEVER: u32 = u32::MAX;
 /// Up to this many processors every split is looked at; beyond, those near the best one of one processor less.
 const EXACT: usize = 128;
-/// How near.
+/// Number of splits looked at on either side of the best one of one processor less.
 const WINDOW: usize = 12;
 
 /// Least energy of trees of one height: for each number of children of the root (0 ..= most) and each number of

@@ -1,4 +1,4 @@
-//! How an algorithm with its parameters and its window is written, and read back.
+//! Text form of an algorithm with its parameters and its window: writing and reading.
 //!
 //! ```text
 //! choice = name [parameters] ["by" size]      tree degrees=2,2,1 layout=alone by 4 KiB
@@ -146,7 +146,7 @@ fn read_window(text: &str) -> Result<usize, String> {
     }
 }
 
-/// Where the parenthesis closes that was opened before this text.
+/// Returns the index of the parenthesis that closes the one opened before this text.
 fn matching(text: &str) -> Option<usize> {
     let mut depth = 0usize;
     text.char_indices().find_map(|(i, c)| match c {

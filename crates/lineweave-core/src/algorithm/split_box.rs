@@ -70,7 +70,7 @@ pub(super) struct Channel {
     taken: BTreeMap<(usize, usize), i32>,
 }
 
-/// What a rank sends or receives, and with whom.
+/// Peer and region of a message that a rank sends or receives.
 pub(super) type Message = (usize, Region);
 
 impl Channel {
@@ -157,9 +157,9 @@ impl Channel {
 pub(super) struct Doubling<'a> {
     /// The members.
     pub s: &'a Participants,
-    /// How they talk.
+    /// Channel through which the members exchange messages.
     pub link: Channel,
-    /// Where what comes in lies until it is folded.
+    /// Place of received contributions until they are folded.
     received: Place,
     /// The members that take part, by their new number.
     pub players: Vec<usize>,
@@ -196,7 +196,7 @@ impl<'a> Doubling<'a> {
         }
     }
 
-    /// What came from `other` goes onto what member `i` has, the lower one's on the left.
+    /// Folds the contribution received from `other` with that of member `i`, the lower member's on the left.
     fn fold(&self, b: &mut Builder, i: usize, other: usize, range: Range<usize>) {
         let (own, came) = (self.s.to.at(range.clone()), self.received.at(range));
         let (left, right) = if other < i { (came, own) } else { (own, came) };

@@ -60,8 +60,8 @@ impl Tree {
         Tree::of(p, |v| v & (v - 1))
     }
 
-    /// The same to base `k`: the parent of a virtual rank is that with its lowest digit above 0 made 0. The farthest child, with the
-    /// largest subtree, comes first. The tree of libomp's hyper barrier, in which `k` is a power of two.
+    /// As [`Tree::aligned`], to base `k`: the parent of a virtual rank is that rank with its lowest digit above 0 made 0. The farthest
+    /// child, with the largest subtree, comes first. The tree of libomp's hyper barrier, in which `k` is a power of two.
     pub fn digits(p: usize, k: usize) -> Tree {
         let k = k.max(2);
         let mut tree = Tree::of(p, |v| {
@@ -187,7 +187,7 @@ impl Tree {
         sizes
     }
 
-    /// Which child of its parent a virtual rank is, from 0; 0 for the root.
+    /// Returns the index of a virtual rank among the children of its parent, from 0; 0 for the root.
     pub fn position(&self, v: usize) -> usize {
         self.parent[v].and_then(|p| self.children[p].iter().position(|&c| c == v)).unwrap_or(0)
     }
@@ -203,7 +203,7 @@ impl Tree {
         (self.preorder(), order)
     }
 
-    /// The same shape numbered depth first: the subtree of `v` is `v .. v + sizes()[v]`.
+    /// Returns the tree of the same shape, numbered depth first: the subtree of `v` is `v .. v + sizes()[v]`.
     #[must_use]
     pub fn preorder(&self) -> Tree {
         let sizes = self.sizes();
@@ -376,7 +376,7 @@ mod tests {
         assert_eq!(degrees_for(10, 2), vec![3, 2]);
     }
 
-    /// When overhead is all there is, the number of ranks informed grows as Fibonacci's numbers.
+    /// The number of ranks informed grows as Fibonacci's numbers when overhead is all there is.
     #[test]
     fn a_large_overhead_gives_fibonacci_numbers() {
         let tree = Tree::fibonacci(60, 1e3);

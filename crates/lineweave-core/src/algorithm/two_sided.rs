@@ -138,7 +138,7 @@ pub(super) fn halves(lo: usize, hi: usize, send: &mut impl FnMut(usize, usize, u
     halves(mid, hi, send);
 }
 
-/// Where the message lies at virtual rank `v` of a broadcast.
+/// Returns the place of the message at virtual rank `v` of a broadcast.
 pub(super) fn place(s: &Participants, v: usize) -> super::Place {
     if v == 0 {
         s.from[s.root]

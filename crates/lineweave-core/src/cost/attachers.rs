@@ -1,4 +1,4 @@
-//! Who reaches whose buffers by system calls, and how many the same bytes at once.
+//! Ranks that reach other ranks' buffers by system calls, and the number of ranks that reach the same bytes at once.
 
 use super::numbers::{number, Numbers};
 use crate::plan::Region;
@@ -11,7 +11,7 @@ pub struct Attachers {
     last: Vec<Option<Rank>>,
     /// True if several ranks reach one rank's buffers.
     several: bool,
-    /// Who was told of last, and how many calls of it.
+    /// Rank whose call was recorded last; `calls` counts its calls.
     caller: Option<Rank>,
     calls: usize,
     /// Bytes, each with the number that the call has among those of its rank; and how many calls there are of each.

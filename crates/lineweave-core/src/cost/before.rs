@@ -1,4 +1,4 @@
-//! What the runs before have left, when the first run begins: whose caches have the lines of flags, and the bytes of slots and of users' buffers.
+//! State that earlier runs leave for the first run: the caches that have the lines of flags, and the bytes of slots and of users' buffers.
 
 use super::compile::{Flag, Instruction, Operand, Playable};
 use super::data::Memory;
@@ -17,7 +17,7 @@ pub struct Left {
     pub put: Vec<u64>,
 }
 
-/// Who has a line of flags.
+/// Caches that have a line of flags.
 #[derive(Clone, Default)]
 struct Holders {
     caches: Vec<u32>,
@@ -42,7 +42,8 @@ struct Before<'a> {
     lines: Vec<Holders>,
 }
 
-/// What a run leaves of these slots and users' buffers. A plan that cannot finish leaves what it came to.
+/// Returns the state that a run leaves of flags' lines, these slots and users' buffers. A plan that cannot finish leaves the state
+/// in which it stops.
 pub fn leave(program: &Playable, cache: &[u32], takes_over: bool, slots: Memory, reached: Memory) -> Left {
     let mut left = Left { lines: Vec::new(), slots, reached, put: vec![0; cache.len()] };
     let flags = program.adds.len();
@@ -123,7 +124,7 @@ impl Before<'_> {
         });
     }
 
-    /// What an op reads, and then what it writes.
+    /// Records the bytes that an op reads, and then those that it writes.
     fn touch(&self, rank: u32, op: Instruction, left: &mut Left) {
         let (sources, dst, len) = match op {
             Instruction::Move { src, dst, len } => ([Some(src), None], dst, len),

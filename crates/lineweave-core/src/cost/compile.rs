@@ -7,7 +7,7 @@ use super::Options;
 use crate::plan::{Carry, FlagKind, FlagRef, Footprint, Op, Plan, Region, Reuse, Space, Take};
 use crate::units::Rank;
 
-/// Where an operand lies.
+/// Place of an operand.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Operand {
     /// Private memory that stays in the cache.
@@ -44,7 +44,7 @@ impl Packed {
         Packed { first, rest: kind << Packed::KIND | count }
     }
 
-    /// Where it lies.
+    /// Returns the place of the operand.
     pub fn place(self) -> Operand {
         let access = Access { first: self.first, count: self.rest & ((1 << Packed::KIND) - 1) };
         match self.rest >> Packed::KIND {
@@ -86,7 +86,7 @@ pub enum Instruction {
 const _: () = assert!(size_of::<Instruction>() <= 32);
 
 impl Instruction {
-    /// Where its operands lie, and the number of their length.
+    /// Returns the places of the op's operands, and the number of their length.
     fn operands(&mut self) -> ([Option<&mut Packed>; 3], usize) {
         match self {
             Instruction::Move { src, dst, len } => ([Some(src), Some(dst), None], *len as usize),
@@ -107,7 +107,7 @@ pub struct Playable {
     pub lens: Vec<usize>,
     /// For each flag of one bank how often ranks add to it.
     pub adds: Vec<i64>,
-    /// How much flags grow from run to run to which nobody adds.
+    /// Growth from run to run of the flags to which no rank adds.
     pub span: i64,
     /// Lines of one bank.
     pub lines: usize,

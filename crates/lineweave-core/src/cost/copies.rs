@@ -32,7 +32,7 @@ pub struct Copies {
     free: Vec<u32>,
     /// In the order in which they began, each with its number and place.
     active: Vec<(u64, u32)>,
-    /// Which of them ends next: when, and its number.
+    /// End and number of the copies, the one that ends next first.
     ends: BinaryHeap<Reverse<(u64, u64)>>,
     count: u64,
     /// For each rank and op, how many ran at once in the last run that is over, that one included.
@@ -53,7 +53,7 @@ impl Copies {
         Copies { places, free, active, ends, count: 0, last, counts, from }
     }
 
-    /// How many copies run while one of `len` bytes does that begins at `now`, this one included.
+    /// Returns the number of copies that run during one of `len` bytes that begins at `now`, this one included.
     pub fn at_once(&mut self, rank: u32, op: usize, now: f64, len: usize) -> usize {
         if !self.counts || len < self.from[rank as usize] {
             return 1;

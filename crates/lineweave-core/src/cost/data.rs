@@ -1,4 +1,4 @@
-//! Whose caches have the bytes of buffers: what [`crate::lines`] says of one line, for stretches of them with one history.
+//! Caches that have the bytes of buffers: as [`crate::lines`] does for one line, for stretches of bytes with one history.
 //!
 //! Plans have up to a million such stretches and ranks come to them by turns, so what is kept of one fits half of a cache line.
 
@@ -44,7 +44,7 @@ enum Held {
     More(u32),
 }
 
-/// The same in one word: places in its halves, or the number of a set.
+/// Caches that have a piece, in one word: places in its halves, or the number of a set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Holders(u32);
 
@@ -91,15 +91,15 @@ impl Holders {
     }
 }
 
-/// What became of a piece.
+/// History of a piece.
 #[derive(Clone, Copy, Debug)]
 struct History {
     bytes: usize,
-    /// When the last read of it by another cache was served.
+    /// Time at which the last read of the piece by another cache was served.
     served: f64,
     /// Bytes that its writer had put anywhere before it wrote this.
     stamp: u64,
-    /// Whose rank wrote it last.
+    /// Cache whose rank wrote the piece last.
     writer: u32,
     /// Caches that have it.
     holders: Holders,
@@ -118,16 +118,16 @@ pub struct Memory {
     takes_over: bool,
 }
 
-/// What an access meets.
+/// State of the bytes that an access meets.
 #[derive(Clone, Copy, Debug)]
 pub struct Met {
     /// A cache that had bytes which this one did not, or had to give them up.
     pub from: Option<u32>,
-    /// How many bytes.
+    /// Number of these bytes.
     pub bytes: usize,
     /// Of a write: as many of them as another cache alone had, modified.
     pub modified: usize,
-    /// When the last read of any of them was served.
+    /// Time at which the last read of any of them was served.
     pub served: f64,
     /// The least that the writer has put elsewhere since it wrote here last; `None` when it never did.
     pub reuse: Option<u64>,
@@ -175,7 +175,7 @@ impl Memory {
         self
     }
 
-    /// What `cache` meets when it reads these pieces.
+    /// Returns the state that `cache` meets when it reads these pieces.
     pub fn look(&self, cache: u32, pieces: Range<usize>) -> Met {
         let mut met = Met::nothing();
         let own = place(cache);

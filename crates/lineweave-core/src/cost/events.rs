@@ -4,7 +4,7 @@ use crate::trace::Picos;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-/// What is foreseen.
+/// Queue of the events that are foreseen.
 #[derive(Debug)]
 pub struct Events<E> {
     heap: BinaryHeap<Due<E>>,
@@ -58,7 +58,7 @@ impl<E> Events<E> {
         self.heap.push(Due { key: u128::from(at.0) << 64 | u128::from(self.count), event });
     }
 
-    /// When the next one is due.
+    /// Returns the time at which the next event is due.
     pub fn next(&self) -> Option<Picos> {
         self.heap.peek().map(Due::at)
     }

@@ -1,4 +1,4 @@
-//! What a rank has in hand while a plan is played: stores on their way, and the flag that it waits for.
+//! Work that a rank has in hand while a plan is played: stores on their way, and the flag that it waits for.
 
 use super::term::Term;
 use crate::lines::Stores;
@@ -35,7 +35,7 @@ impl Store {
     }
 }
 
-/// What a rank waits for.
+/// Flag that a rank waits for.
 #[derive(Clone, Copy, Debug)]
 pub struct Watch {
     pub flag: u32,
@@ -45,7 +45,7 @@ pub struct Watch {
     pub asked: bool,
 }
 
-/// What a rank has issued, and what it waits for.
+/// Stores that a rank has issued, and the flag that it waits for.
 #[derive(Clone, Debug, Default)]
 pub struct Hand {
     pub stores: Stores<Store>,

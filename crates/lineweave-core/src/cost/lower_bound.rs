@@ -1,5 +1,5 @@
-//! What a plan costs at least, or little more: its ops in the order of what they wait for, each at what it costs where nothing is in its
-//! way. That takes a fraction of the time of playing it.
+//! Lower bound of a plan's cost, or little more: its ops in the order of their waits, each at its cost where nothing is in its way.
+//! That takes a fraction of the time of playing the plan.
 //!
 //! Stores leave a core some time apart, flags arrive one transfer later, readers of one flag and adds to one counter follow each other, and
 //! bytes cost a copy at their distance. Left out is what playing is for: lines that several flags share, pollers that take a line back,
@@ -15,7 +15,7 @@ use crate::units::Rank;
 /// Runs that follow each other.
 const RUNS: i64 = 2;
 
-/// What a plan costs at least, in ns.
+/// Lower bound of a plan's cost, in ns.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LowerBound {
     /// A run alone.
@@ -29,7 +29,7 @@ pub struct LowerBound {
 struct Flag {
     /// Values, over all runs, with when and by whom they were set.
     raised: Vec<(i64, f64, u32)>,
-    /// How many have read the last value that somebody waited for, and that value.
+    /// Last value that a rank waited for, and the number of ranks that read it before the latest reader did.
     readers: (i64, u32),
     /// Ranks that wait for it, and for which value.
     waiting: Vec<(i64, u32)>,
@@ -54,7 +54,7 @@ struct Hand {
     run: i64,
     pc: usize,
     now: f64,
-    /// What it did itself.
+    /// Time, in ns, for which the rank itself was at work.
     busy: f64,
     /// From when its next store to a line of others leaves.
     leaves: f64,
@@ -162,7 +162,7 @@ impl<'a> Sketcher<'a> {
         self.sitting.farther_away(self.sitting.cache[a as usize], self.sitting.cache[b as usize], home)
     }
 
-    /// How far away the bytes are, if they are another rank's.
+    /// Returns the distance of the region's bytes if they are another rank's.
     fn away(&self, rank: u32, region: &Region) -> Option<Level> {
         match region.space {
             Space::Slot { rank: owner, .. } | Space::PeerIn(owner) | Space::PeerOut(owner) => {
@@ -189,7 +189,7 @@ impl<'a> Sketcher<'a> {
         true
     }
 
-    /// What a rank does itself for an op; nothing while it has to wait.
+    /// Returns the time, in ns, that a rank itself spends on an op; `None` while it has to wait.
     fn spend(&mut self, rank: u32, hand: &mut Hand, op: &Op) -> Option<f64> {
         Some(match op {
             Op::Move { src, dst } => {

@@ -1,4 +1,4 @@
-//! What a plan costs on a model: the plan itself is played op by op, not a closed form of it.
+//! Cost of a plan on a model: the plan itself is played op by op, not a closed form of it.
 //!
 //! # What is counted
 //!
@@ -48,7 +48,7 @@ use crate::topology::Shape;
 use crate::trace::{Clock, Picos, Trace};
 use crate::units::{Nanos, Rank};
 
-/// How a plan is costed.
+/// Options for costing a plan.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Options {
     /// Runs played back to back; at least 1. Twice as many are played where ranks share CPUs.
@@ -94,11 +94,11 @@ pub struct Step {
     pub op: Option<usize>,
     /// The parameter that this time is made of.
     pub why: Term,
-    /// How long.
+    /// Duration of the step.
     pub nanos: Nanos,
 }
 
-/// What a plan costs.
+/// Cost of a plan.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Cost {
     /// From run to run, when runs follow each other. Infinite when the plan cannot finish (see `stuck`), or when
@@ -108,9 +108,9 @@ pub struct Cost {
     pub first: Nanos,
     /// For each rank, from run to run.
     pub per_rank: Vec<Nanos>,
-    /// What the last runs waited for, in order of time; empty unless traced.
+    /// Steps that the last runs waited for, in order of time; empty unless traced.
     pub critical: Vec<Step>,
-    /// How many runs `critical` covers: one, or more where ranks that share a CPU end runs in bunches.
+    /// Number of runs that `critical` covers: one, or more where ranks that share a CPU end runs in bunches.
     pub critical_runs: usize,
     /// For each rank, when each op of the last run ended, from the beginning of the first on; empty unless traced.
     pub op_ends: Vec<Vec<Nanos>>,

@@ -10,7 +10,7 @@ use std::ops::Range;
 pub struct Access {
     /// The first of them.
     pub first: u32,
-    /// How many there are.
+    /// Number of pieces.
     pub count: u32,
 }
 
@@ -48,7 +48,7 @@ impl Pieces {
         self.of.iter().zip(&self.lens).map(|(&buffer, &len)| (&self.buffers[buffer as usize], len))
     }
 
-    /// How many there are.
+    /// Returns the number of pieces.
     pub fn len(&self) -> usize {
         self.of.len()
     }
@@ -63,9 +63,9 @@ impl Pieces {
 #[derive(Default)]
 pub struct Buffers {
     numbers: Numbers<(Rank, u32)>,
-    /// What is known of them, and their pieces once they are resolved.
+    /// Buffers known so far, and their pieces once these are resolved.
     pub cut: Pieces,
-    /// Where the pieces of each end, not yet in order.
+    /// For each buffer, the offsets at which its pieces end, not yet in order.
     ends: Vec<Vec<usize>>,
     /// The buffer of all accesses so far, their first byte and the one behind the last.
     asked: Vec<(u32, usize, usize)>,

@@ -34,7 +34,7 @@ pub(super) struct Runner {
     late: bool,
 }
 
-/// What became of one step.
+/// Outcome of one step.
 enum Outcome {
     /// The rank goes on at this time.
     Until(f64),
@@ -61,7 +61,7 @@ pub(super) struct Player<'a> {
     pub(super) reached: Memory,
     pub(super) copies: Copies,
     pub(super) readings: Readings,
-    /// What a page costs besides that a system call copies, where others copy from the same buffers.
+    /// Extra cost of a page that a system call copies, where other ranks copy from the same buffers.
     pub(super) pinning: f64,
     /// For each run, how many ranks have left it, and who waits for that.
     left: Vec<(usize, Vec<u32>)>,
@@ -152,7 +152,7 @@ pub fn play(model: &Model, shape: &Shape, plan: &Plan, program: &Playable, optio
     Cost::unplayable(ranks, None)
 }
 
-/// How many runs write other slots before one comes back to the same.
+/// Returns the number of runs after which a run comes back to the same slots.
 fn apart(plan: &Plan, options: &Options) -> f64 {
     let slots = plan.slots.iter().sum::<usize>();
     match plan.reuse {
@@ -297,7 +297,7 @@ impl Player<'_> {
         done
     }
 
-    /// When an add is over, or nothing while it waits for its line.
+    /// Returns the time at which an add is over, or `None` while it waits for its line.
     fn add(&mut self, cpu: usize, rank: u32, bank: usize, now: f64, flag: Flag) -> Option<f64> {
         let pc = self.runners[rank as usize].pc;
         if let Some(seen) = self.agenda.take_seen(rank) {
@@ -318,7 +318,7 @@ impl Player<'_> {
         None
     }
 
-    /// When a wait is over, or nothing while it lasts.
+    /// Returns the time at which a wait is over, or `None` while it lasts.
     fn wait(&mut self, cpu: usize, rank: u32, bank: usize, now: f64, flag: Flag, value: i32) -> Option<f64> {
         let pc = self.runners[rank as usize].pc;
         let wait = self.wires.sitting.rates.wait;

@@ -43,7 +43,7 @@ pub struct Rates<'m> {
     pub run: f64,
     /// Same-line contention.
     pub contention: f64,
-    /// The same in picoseconds: how long a read keeps its line busy.
+    /// Same-line contention in picoseconds: the time for which a read keeps its line busy.
     service: u64,
     /// Between loads of lines in a row.
     row: f64,
@@ -285,7 +285,7 @@ mod tests {
     use crate::model::Values;
     use crate::topology::Cpu;
 
-    /// The same prices, asked for holder by holder.
+    /// Prices of a `Sitting`, asked for holder by holder.
     struct OneByOne<'a>(Sitting<'a>);
 
     impl Prices for OneByOne<'_> {

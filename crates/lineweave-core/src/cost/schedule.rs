@@ -6,7 +6,7 @@ use crate::units::Rank;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// When a CPU is due, of those due at one time the first, and for which generation of what it does: in one word, which is compared fast.
+/// Time at which a CPU is due, the CPU and its generation, in one word, which compares fast; of CPUs due at one time the first leads.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Due(u128);
 
@@ -29,7 +29,7 @@ impl Due {
     }
 }
 
-/// Which rank is on which CPU.
+/// Assignment of ranks to CPUs.
 #[derive(Clone, Debug)]
 pub struct Cpus {
     /// For each CPU its ranks, in order.
@@ -60,7 +60,7 @@ impl Cpus {
     }
 }
 
-/// What a rank waits for.
+/// State of a rank that may wait.
 #[derive(Clone, Copy, Debug)]
 enum Waiting {
     /// Nothing: it can run.
@@ -75,11 +75,11 @@ enum Waiting {
 struct Cpu {
     /// Ranks still at work, in the order of turns.
     ranks: Vec<u32>,
-    /// Whose turn it is.
+    /// Index in `ranks` of the rank whose turn it is.
     turn: usize,
     /// Since when nobody runs; `None` while somebody does.
     blocked: Option<f64>,
-    /// When it last began to look for a rank to run.
+    /// Time at which the CPU last began to look for a rank to run.
     looked: f64,
     /// The turn that comes next, and when.
     next: Option<(usize, f64)>,
@@ -87,7 +87,7 @@ struct Cpu {
     generation: u32,
 }
 
-/// Who runs when.
+/// Schedule of ranks on their CPUs.
 #[derive(Debug)]
 pub struct Agenda {
     cpus: Vec<Cpu>,
@@ -129,7 +129,7 @@ impl Agenda {
         None
     }
 
-    /// When the next CPU is due.
+    /// Returns the time at which the next CPU is due.
     pub fn soonest(&mut self) -> f64 {
         while let Some(Reverse(due)) = self.heap.peek() {
             let cpu = &self.cpus[due.cpu()];
@@ -173,7 +173,7 @@ impl Agenda {
         self.look(cpu, now);
     }
 
-    /// What a waiting rank waits for will be seen at `seen`.
+    /// Records that a waiting rank will see at `seen` what it waits for.
     pub fn notify(&mut self, rank: u32, seen: f64) {
         if let Waiting::For { seen: s } = &mut self.waiting[rank as usize] {
             *s = seen;
@@ -203,7 +203,7 @@ impl Agenda {
         self.cpus[cpu].ranks.len() > 1
     }
 
-    /// When a CPU last began to look for a rank to run.
+    /// Returns the time at which a CPU last began to look for a rank to run.
     pub fn blocked_at(&self, cpu: usize) -> f64 {
         self.cpus[cpu].looked
     }
@@ -229,7 +229,7 @@ impl Agenda {
         self.heap.push(Reverse(Due::new(at, c, cpu.generation)));
     }
 
-    /// When a rank's turn comes with its flag seen, in a circle that started to turn at `since`.
+    /// Returns the time of a rank's turn with its flag seen, in a circle that started to turn at `since`.
     fn turn_at(&self, c: usize, turn: usize, since: f64) -> f64 {
         let cpu = &self.cpus[c];
         let n = cpu.ranks.len();

@@ -18,14 +18,14 @@ pub struct Entry {
     op: u32,
     /// The entry that had to be over first.
     cause: u32,
-    /// What the time was spent on.
+    /// Term on which the time was spent.
     term: Term,
     /// Until then.
     end: f64,
 }
 
 impl Entry {
-    /// What a rank, or its op, took until `end`, after `cause`.
+    /// Creates the entry of a rank, or of its op, which took until `end`, after `cause`.
     pub fn new(rank: u32, op: Option<usize>, end: f64, term: Term, cause: u32) -> Entry {
         Entry { rank, op: op.map_or(AROUND, |op| op as u32), cause, term, end }
     }

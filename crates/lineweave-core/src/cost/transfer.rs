@@ -10,7 +10,7 @@ use crate::model::{Model, Reading, Surface, LEAST_STREAMED, PAGE};
 use crate::plan::Plan;
 use crate::topology::Level;
 
-/// What shorter writes cost is the wait for their first lines, wherever those are.
+/// Least length, in bytes, of writes that cost a flow: shorter ones cost the wait for their first lines, wherever those are.
 const FLOWS: usize = 16 << 10;
 
 /// Returns whether the engine moves bytes into users' buffers past the caches.
@@ -19,9 +19,10 @@ pub(super) fn streams(model: &Model, plan: &Plan, options: &Options) -> bool {
     model.nt_from.is_some_and(|from| half >= from) && !plan.rereads()
 }
 
-/// What a page costs besides that a system call copies, where so many ranks copy from or to one rank's buffers at once: as measured. Or else what
-/// is known of it: the kernel adds to the page's counter before it copies and takes that back after it (Linux, mm/process_vm_access.c): two atomic
-/// operations on a line that another of these ranks has had in between. The lock of the address space is taken once for up to 1,024 pages.
+/// Returns the extra cost of a page that a system call copies, where so many ranks copy from or to one rank's buffers at once: as
+/// measured, or else as known of the kernel. It adds to the page's counter before it copies and takes that back after it (Linux,
+/// mm/process_vm_access.c): two atomic operations on a line that another of these ranks has had in between. The lock of the address
+/// space is taken once for up to 1,024 pages.
 pub(super) fn pinning(sitting: &Sitting<'_>, attachers: usize) -> Reading {
     let known = |nanos: f64| Reading { nanos, extrapolated: false };
     let last = sitting.cache.last().copied().unwrap_or(0);
@@ -34,7 +35,7 @@ pub(super) fn pinning(sitting: &Sitting<'_>, attachers: usize) -> Reading {
     }
 }
 
-/// What fetching operands, or taking back a destination, adds to the time in private memory.
+/// Time that fetching operands, or taking back a destination, adds to the time in private memory.
 #[derive(Clone, Copy, Default)]
 struct Extra {
     nanos: f64,
@@ -44,7 +45,7 @@ struct Extra {
 }
 
 impl Player<'_> {
-    /// When a move that starts at `now` is done.
+    /// Returns the time at which a move that starts at `now` is done, and the term on which it was spent.
     pub(super) fn transfer(
         &mut self,
         rank: u32,
@@ -74,7 +75,7 @@ impl Player<'_> {
         (at, source.level.or(target.level).map_or(Term::Copy, Term::Transfer))
     }
 
-    /// When a fold that starts at `now` is done.
+    /// Returns the time at which a fold that starts at `now` is done.
     pub(super) fn combine(
         &mut self,
         rank: u32,
@@ -140,7 +141,7 @@ impl Player<'_> {
         Extra { nanos, ..extra }
     }
 
-    /// When bytes can be written that others have: stores leave in order, so those of flags go first.
+    /// Returns the time at which bytes that others have can be written: stores leave in order, so those of flags go first.
     fn behind_flags(&self, rank: u32, bank: usize, dst: Operand, now: f64) -> f64 {
         let cache = self.wires.sitting.cache[rank as usize];
         let elsewhere = match dst {
@@ -188,8 +189,8 @@ impl Player<'_> {
         }
     }
 
-    /// The same for what a move writes. Into an own buffer of a message that goes past the caches, its share of such a copy is what
-    /// is beyond the half that reads.
+    /// As `cold`, for the destination of a move. Into an own buffer of a message that goes past the caches, its share of such a copy is the
+    /// part beyond the half that reads.
     fn written(&mut self, rank: u32, place: Operand, len: usize, tau: usize, base: f64) -> f64 {
         let own = match place {
             Operand::User => true,

@@ -1,4 +1,4 @@
-//! What bytes cost that are far away: beyond the caches, in a ring that is walked through, in another process.
+//! Cost of bytes that are far away: beyond the caches, in a ring that is walked through, in another process.
 
 use super::*;
 use crate::collective::Collective;
@@ -67,8 +67,8 @@ fn pieces_of_a_long_message_are_as_far_as_all_of_it() {
     near(first(&model, &copies(2, MIB, 2 * KIB), once), MIB as f64);
 }
 
-/// What users' buffers get past the caches costs what such copies were measured to: from the size on that the profile says, in pieces of
-/// 4 KiB or more.
+/// Bytes that go into users' buffers past the caches cost as much as such copies were measured to: from the size on that the profile
+/// says, in pieces of 4 KiB or more.
 #[test]
 fn long_messages_go_past_the_caches_where_that_wins() {
     let mut model = model();
@@ -173,7 +173,7 @@ fn walked(model: &Model, plan: &Plan) -> f64 {
     cost_with(model, &Shape::flat(2), plan, &walk).total.0 / (16 * KIB) as f64
 }
 
-/// Who writes into a ring that is walked through waits no longer than the whole flow through such a ring takes.
+/// A rank that writes into a ring that is walked through waits no longer than the whole flow through such a ring takes.
 #[test]
 fn a_ring_that_is_walked_through_costs_what_it_was_measured_to() {
     let mut model = model();
@@ -197,7 +197,7 @@ fn a_ring_that_is_walked_through_costs_what_it_was_measured_to() {
     assert!((4.5..6.0).contains(&beyond), "{beyond}");
 }
 
-/// What was put into other slots meanwhile pushes lines out of peers' caches, not the room of slots that stays unused.
+/// Bytes put into other slots meanwhile push lines out of peers' caches; the room of slots that stays unused does not.
 #[test]
 fn a_ring_is_as_long_as_what_is_put_into_it() {
     let mut model = model();
@@ -229,7 +229,7 @@ fn in_turn() -> Plan {
     b.finish()
 }
 
-/// Where a read of modified lines takes them over, who read a slot last writes it as if it were its own.
+/// The rank that read a slot last writes it as if it were its own, where a read of modified lines takes them over.
 #[test]
 fn slots_that_are_read_before_they_are_written_cost_no_puts_where_reads_take_lines_over() {
     let mut model = model();

@@ -13,7 +13,7 @@ use crate::topology::Level;
 use crate::trace::Picos;
 use std::collections::VecDeque;
 
-/// What a rank wants of a line.
+/// Request of a rank for a line.
 #[derive(Clone, Copy, Debug)]
 enum Want {
     Poll(u32),
@@ -21,7 +21,7 @@ enum Want {
     Store(u32, u8),
 }
 
-/// What happens at some time.
+/// Event that happens at some time.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     Serve(u32),
@@ -44,7 +44,7 @@ pub struct Seen {
 struct Wire {
     line: Line,
     wants: VecDeque<Want>,
-    /// When it is looked at next.
+    /// Time at which the line is looked at next.
     alarm: Option<Picos>,
     /// Ranks that poll the line, and some that did.
     watchers: Vec<u32>,
@@ -60,7 +60,7 @@ struct Raised {
 
 /// All flags of all banks.
 pub struct Wires<'a> {
-    /// Who sits where, and what lines cost.
+    /// Places of the ranks, and costs of lines.
     pub sitting: Sitting<'a>,
     wires: Vec<Wire>,
     hands: Vec<Hand>,
@@ -88,12 +88,12 @@ impl<'a> Wires<'a> {
         }
     }
 
-    /// When the next event is due, in ns.
+    /// Returns the time at which the next event is due, in ns.
     pub fn next(&self) -> f64 {
         self.events.next().map_or(f64::INFINITY, |at| at.nanos())
     }
 
-    /// What ranks have seen since this was last asked.
+    /// Takes one of the events that ranks have seen and that were not taken yet.
     pub fn take_seen(&mut self) -> Option<Seen> {
         self.seen.pop()
     }
@@ -113,14 +113,14 @@ impl<'a> Wires<'a> {
         self.drain(now, store.rank, log);
     }
 
-    /// When stores of a rank's bytes take effect, behind those of flags.
+    /// Returns the time, in ns, at which stores of a rank's bytes take effect, behind those of flags.
     pub fn behind_flags(&self, now: f64, rank: u32) -> f64 {
         let stores = &self.hands[rank as usize].stores;
         let last = stores.waiting().last().map_or(0, |last| self.taken(rank, last.line));
         now.max(stores.have_landed(picos(now), self.sitting.rates.gap, last).nanos())
     }
 
-    /// What it takes to get a line from the farthest that has it.
+    /// Returns the time, in picoseconds, to get a line from the farthest cache that has it.
     fn taken(&self, rank: u32, line: u32) -> u64 {
         let (cache, it) = (self.cache(rank), &self.wires[line as usize].line);
         let own = |other| self.sitting.own(cache, other, it.home(), it.state());
@@ -296,13 +296,13 @@ impl<'a> Wires<'a> {
         }
     }
 
-    /// How far a rank is from who raised a flag last, and the log entry of that.
+    /// Returns the distance of a rank from the one that raised a flag last, and the log entry of that.
     pub fn raised(&self, rank: u32, flag: u32) -> (Level, u32) {
         let Raised { by, entry, .. } = self.flags[flag as usize];
         (self.sitting.level(self.cache(rank), self.cache(by)), entry)
     }
 
-    /// What it is to read a flag from who raised it last.
+    /// Returns the term for reading a flag from the rank that raised it last.
     pub fn reads(&self, rank: u32, line: u32, flag: u32) -> Term {
         let (cache, writer) = (self.cache(rank), self.cache(self.flags[flag as usize].by));
         let away = self.sitting.away(cache, writer, self.wires[line as usize].line.home());

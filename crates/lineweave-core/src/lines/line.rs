@@ -7,7 +7,7 @@ use crate::trace::Picos;
 /// From how many on the holders of a line are counted by groups.
 const MANY: usize = 8;
 
-/// Where a line was found, if some cache has it.
+/// Source of a line: a cache, if some cache has it, or memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Found {
     /// One has it.
@@ -16,7 +16,7 @@ pub enum Found {
     Memory = 1,
 }
 
-/// Who has a line, and when it can be asked for again.
+/// State of a line: the cores that have it, and the time from which it can be asked for again.
 #[derive(Clone, Debug, Default)]
 pub struct Line {
     /// Cores that have it, or to which it is on its way, and when it arrives there.
@@ -33,15 +33,15 @@ pub struct Line {
     answers: Option<u32>,
     /// From when the next request is served.
     free: Picos,
-    /// Who had it for itself until a read of somebody else was served, when it leaves there, and to whom.
+    /// Core that had the line to itself until another core's read was served, the time when the line leaves it, and that other core.
     leaves: Option<(u32, Picos, u32)>,
-    /// When all that was served has arrived. A line is taken away only then.
+    /// Time at which all that was served has arrived. A line is taken away only then.
     settled: Picos,
-    /// Where its memory is.
+    /// Home of the line, where its memory is.
     home: u32,
 }
 
-/// How many cores there are of each group.
+/// Number of cores of each group that have a line.
 #[derive(Clone, Debug, Default)]
 struct Counts(Vec<u32>);
 
@@ -84,12 +84,12 @@ impl Line {
         Line { holders, owner, answers, ..Line::new(home, None) }
     }
 
-    /// When it arrives, or arrived, at a core that has it.
+    /// Returns the time at which the line arrives, or arrived, at a core that has it.
     pub fn arrives(&self, core: u32) -> Option<Picos> {
         self.holders.iter().find(|h| h.0 == core).map(|h| h.1)
     }
 
-    /// Who has it besides a core.
+    /// Returns the cores that have the line besides `core`.
     pub fn others(&self, core: u32) -> impl Iterator<Item = u32> + '_ {
         self.holders.iter().map(|h| h.0).filter(move |&other| other != core)
     }
@@ -120,7 +120,7 @@ impl Line {
         }
     }
 
-    /// Where its memory is.
+    /// Returns the home of the line, where its memory is.
     pub fn home(&self) -> u32 {
         self.home
     }
@@ -150,7 +150,7 @@ impl Line {
         }
     }
 
-    /// When a request is served, others not counted: a store takes the line away, a load does not.
+    /// Returns the time at which a request is served, others not counted: a store takes the line away, a load does not.
     pub fn serves(&self, store: bool) -> Picos {
         match store {
             true => self.free.max(self.settled),
@@ -158,7 +158,7 @@ impl Line {
         }
     }
 
-    /// Who answers a core that reads it, and after what time; `None` for memory.
+    /// Returns the time, in picoseconds, after which another core answers a read by `core`; `None` for memory.
     fn supplier(&mut self, core: u32, prices: &impl Prices) -> Option<u64> {
         if let (MANY.., Some(groups)) = (self.holders.len(), prices.groups(core)) {
             return self.nearest_by_groups(core, &groups, prices);
@@ -172,7 +172,8 @@ impl Line {
         }
     }
 
-    /// The same where many have it and prices are by groups: the cheapest of the groups in which somebody has it who is in none of the smaller ones.
+    /// As `supplier`, where many cores have the line and prices are by groups: the cheapest of the groups with a holder that is in
+    /// none of the smaller ones.
     fn nearest_by_groups(&mut self, core: u32, groups: &[u32; GROUPS], prices: &impl Prices) -> Option<u64> {
         let counts = self.counts.get_or_insert_with(|| {
             let mut counts = Counts::default();
@@ -202,7 +203,7 @@ impl Line {
         counts.of(alone) == 0
     }
 
-    /// The same as [`Line::arrives`], where prices tell how to find out soon.
+    /// As [`Line::arrives`], found sooner where prices are by groups.
     pub fn arrives_at(&self, core: u32, prices: &impl Prices) -> Option<Picos> {
         if self.surely_not_at(core, prices) {
             return None;

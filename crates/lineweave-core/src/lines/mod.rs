@@ -1,4 +1,4 @@
-//! What a cache line does: who has it, what a load or a store of it costs, and whom that makes wait.
+//! Behaviour of a cache line: the caches that have it, the cost of a load or a store of it, and the cores that this makes wait.
 //!
 //! One automaton with two drivers. [`crate::cost`] plays plans on a model, fast, to choose among them; the laboratory's `simulate` plays
 //! them on a described machine, line by line, with a trace. Both ask the same [`Line`] and send stores through the same
@@ -30,12 +30,12 @@ pub use stores::{Leave, Stores};
 use crate::machine::{Protocol, State};
 use crate::trace::Picos;
 
-/// How many groups of cores a core is in: see [`Prices::groups`].
+/// Number of groups of cores that a core is in: see [`Prices::groups`].
 pub const GROUPS: usize = 6;
 
-/// What transfers of a line cost, in picoseconds.
+/// Prices of the transfers of a line, in picoseconds.
 pub trait Prices {
-    /// Who answers for a line that several caches share.
+    /// Protocol, which names the core that answers for a line that several caches share.
     fn protocol(&self) -> Protocol;
 
     /// A line that the core has.
@@ -62,13 +62,13 @@ pub trait Prices {
     /// A line that no cache has, from memory: from when it is served when it is asked for at `now`, and how long it takes.
     fn memory(&mut self, now: Picos, core: u32, home: u32) -> (Picos, u64);
 
-    /// How long a line that was asked for keeps others waiting, when the transfer takes this long.
+    /// Time for which a line that was asked for keeps others waiting, when the transfer takes this long.
     fn service(&self, found: Found, transfer: u64) -> u64;
 
     /// The `nth` line in a row, from 1, when one alone takes `first`.
     fn nth(&self, found: Found, nth: u64, first: u64) -> u64;
 
-    /// What a store costs to a line that was just read out of the one cache that had modified it, where such a read takes
+    /// Cost of a store to a line that was just read out of the one cache that had modified it, where such a read takes
     /// the line over; `None` where both caches share it then.
     fn upgrade(&self) -> Option<u64>;
 }

@@ -8,13 +8,13 @@ use std::collections::VecDeque;
 pub struct Stores<T> {
     waiting: VecDeque<T>,
     under_way: usize,
-    /// When the next may leave.
+    /// Time at which the next store may leave.
     next: Picos,
-    /// When the last that left takes effect: none overtakes another.
+    /// Time at which the last store that left takes effect: none overtakes another.
     lands: Picos,
 }
 
-/// What becomes of the first store that waits.
+/// Outcome for the first store that waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Leave<T> {
     /// It leaves now.
@@ -47,7 +47,7 @@ impl<T> Stores<T> {
         self.under_way == 0
     }
 
-    /// When all have taken effect: those that wait leave `gap` apart, and the last of them takes `transfer`.
+    /// Returns the time at which all have taken effect: those that wait leave `gap` apart, and the last of them takes `transfer`.
     ///
     /// Stores of bytes wait for that where a core's stores are not reordered with each other: on x86 (Intel SDM, volume 3A, "Memory Ordering"). On ARM and
     /// POWER they may be earlier: a flag there waits for what is before it (`stlr`; `lwsync` and a store), and what follows may overtake it.

@@ -1,4 +1,4 @@
-//! What a simulation of coherent caches needs beyond the cost of moving a line.
+//! Parameters that a simulation of coherent caches needs beyond the cost of moving a line.
 
 use super::read::{value, Read};
 use super::tree::{Entry, Table};
@@ -7,7 +7,7 @@ use super::Value;
 /// The most lines or accesses that a count of them may name.
 const MOST_LINES: f64 = 1024.0;
 
-/// How caches agree on a line.
+/// Protocol by which caches agree on a line.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Protocol {
     /// Modified, exclusive, shared, invalid: the nearest core that shares a line answers.
@@ -37,7 +37,7 @@ impl Protocol {
 /// The caches of a machine as a simulation needs them; a description may do without.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Coherent {
-    /// How caches agree.
+    /// Protocol by which the caches agree.
     pub protocol: Value<Protocol>,
     /// Misses that one hardware thread keeps in flight: of flags that it polls together, or of stores that
     /// follow each other. 1 for a core that stalls on each.

@@ -9,7 +9,7 @@ use crate::topology::{Cpu, Level};
 /// that is a way across and back.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Away {
-    /// How far apart the cores are: `numa` or `package`.
+    /// Distance of the cores: `numa` or `package`.
     pub level: Level,
     /// As [`Transfer`](super::Transfer).
     pub transfer_ns: Value,
@@ -21,7 +21,7 @@ pub fn is_away(a: &Cpu, b: &Cpu, home: usize) -> bool {
 }
 
 impl Machine {
-    /// What moving a line between cores of this level costs if its home is in another package; nothing where nobody saw that
+    /// Returns the cost of moving a line between cores of this level if its home is in another package; `None` where nobody saw that
     /// this matters.
     pub fn away(&self, level: Level) -> Option<&Value> {
         self.away.iter().find(|away| away.level == level).map(|away| &away.transfer_ns)

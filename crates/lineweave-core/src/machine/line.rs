@@ -1,4 +1,4 @@
-//! What moving one line, or several, costs by location and state: the parameters of Ramos & Hoefler 2013.
+//! Costs of moving one line, or several, by location and state: the parameters of Ramos & Hoefler 2013.
 
 use super::Value;
 
@@ -33,7 +33,7 @@ impl State {
     }
 }
 
-/// Where a line is, seen from the core that reads it (Ramos & Hoefler, section 1.3.2 and Tables 1.6 and 1.7).
+/// Location of a line, seen from the core that reads it (Ramos & Hoefler, section 1.3.2 and Tables 1.6 and 1.7).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Location {
     /// In the cache of the reader's own core (L).
@@ -87,7 +87,7 @@ impl Location {
 /// R by location and state: reading one line (Ramos & Hoefler, Tables 1.6 and 1.7).
 #[derive(Clone, PartialEq, Debug)]
 pub struct LineRead {
-    /// Where the line is.
+    /// Location of the line.
     pub location: Location,
     /// Its state there.
     pub state: State,
@@ -101,7 +101,7 @@ pub struct LineRead {
 /// (Ramos & Hoefler, Eq. A.1).
 #[derive(Clone, PartialEq, Debug)]
 pub struct Bandwidth {
-    /// Where the partner is.
+    /// Location of the partner.
     pub location: Location,
     /// The fewest threads for which it was fitted.
     pub least_threads: usize,
@@ -140,6 +140,6 @@ pub struct Contention {
     pub c_ns: Value,
     /// Fixed cost.
     pub b_ns: Value,
-    /// What a second reader saves when the line comes from memory; 0 where the model has no such term.
+    /// Saving by a second reader when the line comes from memory; 0 where the model has no such term.
     pub a_ns: Value,
 }

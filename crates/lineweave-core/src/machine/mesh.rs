@@ -6,7 +6,7 @@ use super::{Machine, MachineError, Value};
 use std::fmt;
 use std::str::FromStr;
 
-/// How packets find their way. Deterministic: a pair of tiles always uses the same links.
+/// Routing of packets. Deterministic: a pair of tiles always uses the same links.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Routing {
     /// Along the row, then along the column.
@@ -18,10 +18,10 @@ pub enum Routing {
     TorusXy,
 }
 
-/// How a buffer's port chooses among requests that wait for it.
+/// Rule by which a buffer's port chooses among requests that wait for it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Arbiter {
-    /// Who came first.
+    /// First come, first served.
     Fifo,
     /// The router's inputs in turn, and so at every router whose buffers are full: many requests that come
     /// through one input share what a single one gets that comes through another.
@@ -78,7 +78,7 @@ pub struct Mesh {
     pub rows: Value,
     /// Cores of a tile, which share the port of its buffers.
     pub cores_per_tile: Value,
-    /// How packets find their way.
+    /// Routing of packets.
     pub routing: Value<Routing>,
     /// L^hop: a packet through one router.
     pub hop_ns: Value,
@@ -94,11 +94,11 @@ pub struct Mesh {
     pub issue_ns: Value,
     /// Lines of a core's message buffer, flags included.
     pub box_lines: Value,
-    /// How long a buffer's port is busy with one line.
+    /// Time for which a buffer's port is busy with one line.
     pub port_ns: Value,
     /// Flits that a router's buffer for the requests of one side holds.
     pub buffer_flits: Value,
-    /// How the port chooses.
+    /// Rule by which the port chooses.
     pub arbiter: Value<Arbiter>,
     /// o^mpb: a line from or to a message buffer, without the way.
     pub box_ns: Value,
@@ -114,9 +114,9 @@ pub struct Mesh {
     pub get_box_ns: Value,
     /// o_get^mem: a get to memory.
     pub get_memory_ns: Value,
-    /// Where the memory controllers sit; a core uses the nearest, the first of equals.
+    /// Positions of the memory controllers; a core uses the nearest, the first of equals.
     pub controllers: Value<Controllers>,
-    /// How long a controller is busy with one line.
+    /// Time for which a controller is busy with one line.
     pub controller_ns: Value,
     /// Private memory that a core has in its cache, where lines cost nothing.
     pub cache_bytes: Value,

@@ -32,7 +32,7 @@ pub use synthetic::{topology, TopologyError};
 
 use crate::topology::{Cpu, Level, Topology};
 
-/// How a value is known.
+/// Kind of evidence for a value.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Status {
     /// Measured with lineweave's own probes.
@@ -69,13 +69,13 @@ pub struct Value<T = f64> {
     pub low: Option<T>,
     /// The largest plausible value, where the source gives a range.
     pub high: Option<T>,
-    /// How it is known.
+    /// Kind of evidence for the value.
     pub status: Status,
     /// Paper and table, record, or reasoning.
     pub source: String,
 }
 
-/// Which CPUs a description is for: patterns looked for in the CPU's model name, without regard to case; `?`
+/// CPUs that a description is for: patterns looked for in the CPU's model name, without regard to case; `?`
 /// stands for any one character.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Patterns {
@@ -142,11 +142,11 @@ pub struct Concurrent {
 pub struct Machine {
     /// Name, as its file is called.
     pub name: String,
-    /// What it is, in words.
+    /// Description in words.
     pub title: String,
     /// Instruction set as the kernel names it: `x86_64`, `aarch64`, `ppc64le`.
     pub arch: String,
-    /// Which CPUs it is for.
+    /// CPUs that the description is for.
     pub cpu: Patterns,
     /// hwloc's synthetic form: `pack:2 numa:1 l3:16 core:4 pu:2`. The outermost cache named is the last-level
     /// cache (`l2` on machines without a third level).
@@ -175,11 +175,11 @@ pub struct Machine {
     pub bandwidth: Vec<Bandwidth>,
     /// Times of concurrent transfers; empty where nobody published any.
     pub concurrent: Vec<Concurrent>,
-    /// What the message-passing mesh family reads; `None` where cores share memory.
+    /// Parameters for the message-passing mesh family; `None` where cores share memory.
     pub mesh: Option<Mesh>,
     /// The matrix of core-to-core latencies that it names; what the matrix tells need not be described.
     pub matrix: Option<MatrixFile>,
-    /// What that matrix told, once it was read.
+    /// Measurements from that matrix, once it was read.
     pub measured: Option<Measured>,
 }
 
@@ -278,9 +278,9 @@ pub enum MachineError {
         line: usize,
         /// The key.
         key: String,
-        /// What was expected.
+        /// Value that was expected.
         expected: String,
-        /// What was found.
+        /// Value that was found.
         found: String,
     },
     /// A nearer pair of cores that is dearer than a farther one.
@@ -306,13 +306,13 @@ pub enum MachineError {
         pattern: String,
         /// Bytes of the cheaper transfer.
         bytes: u64,
-        /// How many of it go on.
+        /// Number of such transfers at once.
         tau: u32,
         /// Its time.
         l_ns: f64,
         /// Bytes of the dearer one.
         less_bytes: u64,
-        /// How many of it go on.
+        /// Number of such transfers at once.
         less_tau: u32,
         /// Its time.
         less_ns: f64,

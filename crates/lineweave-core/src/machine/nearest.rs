@@ -1,4 +1,4 @@
-//! Which description fits a CPU best, before anything was measured on it.
+//! Choice of the description that fits a CPU best, before anything was measured on it.
 
 use super::shipped::{one, SOURCES};
 use super::{read, Machine, Patterns};
@@ -21,7 +21,7 @@ pub fn nearest(cpu_model: &str, arch: &str) -> (&'static Machine, String) {
     (one(index), why)
 }
 
-/// Which machines a description is for.
+/// Machines that a description is for.
 pub(super) struct Head {
     pub arch: String,
     pub cpu: Patterns,

@@ -2,7 +2,7 @@
 
 use crate::topology::Topology;
 
-/// What moving a line costs between each two CPUs, in ns, the same both ways.
+/// Costs of moving a line between each two CPUs, in ns, the same both ways.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Matrix {
     /// The operating system's numbers, ascending.
@@ -51,13 +51,13 @@ impl Matrix {
 pub struct MatrixFile {
     /// The file, from where the description lies.
     pub file: String,
-    /// Who measured it.
+    /// Origin of the measurements.
     pub source: String,
     /// The description whose other values are taken; the generic one of the instruction set where none is named.
     pub like: Option<String>,
 }
 
-/// What a matrix told of a machine.
+/// Facts of a machine that its matrix tells.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Measured {
     /// The matrix.
@@ -66,7 +66,7 @@ pub struct Measured {
     pub topology: Topology,
     /// The package in which the lines lay that were timed, where pairs in other packages took longer.
     pub home: Option<usize>,
-    /// What was assumed of the matrix: sentences.
+    /// Assumptions about the matrix: sentences.
     pub remarks: Vec<String>,
     /// Values that were taken from other descriptions: what, how much, and whose.
     pub assumed: Vec<String>,

@@ -189,7 +189,7 @@ fn patterns(table: Table<'_>) -> Read<Patterns> {
     Ok(Patterns { vendor: words("vendor")?, family: words("family")?, model: words("model")? })
 }
 
-/// What the beginning of a file says of the machines that it is for.
+/// Returns the machines that a file is for, as its beginning names them.
 pub(super) fn head(text: &str) -> Read<Head> {
     let node = document(text)?;
     let root = Table::root(&node, text)?;

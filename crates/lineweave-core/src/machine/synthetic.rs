@@ -9,9 +9,9 @@ const MOST_CPUS: usize = 1 << 20;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected {expected}, found `{found}`")]
 pub struct TopologyError {
-    /// What could have stood there.
+    /// Input that was expected.
     pub expected: &'static str,
-    /// What stands there.
+    /// Input that was found.
     pub found: String,
 }
 

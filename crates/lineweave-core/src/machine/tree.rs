@@ -16,7 +16,7 @@ pub(super) enum Node {
 }
 
 impl Node {
-    /// What it is, for messages.
+    /// Returns a description of the node, for messages.
     pub(super) fn describe(&self) -> String {
         match self {
             Node::Text(text) => {

@@ -86,7 +86,7 @@ impl<'a> Cells<'a> {
         self.profile.probe(probe).filter(|c| has(c)).collect()
     }
 
-    /// The same, of those at one distance.
+    /// As [`Cells::with`], for cells at one distance.
     pub fn at(&self, probe: &'a str, level: Level, wanted: &[(&str, &str)]) -> Vec<&'a Cell> {
         let here = |c: &&Cell| match c.factors.get("level") {
             Some(name) => name == level.name(),

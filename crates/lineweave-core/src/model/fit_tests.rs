@@ -217,7 +217,7 @@ fn what_many_ranks_tell_is_read_and_derived_where_it_is_missing() {
     assert!(why("fold[tau > 1]").is_some_and(|w| w.contains("slowed as copies are")));
 }
 
-/// What a page takes longer by several readers comes out of cells of some sizes, beside one reader's, which stay as they are.
+/// The extra cost of a page for several readers comes out of cells of some sizes, beside one reader's, which stay as they are.
 #[test]
 fn pages_that_several_attach_to_are_found_and_derived_where_they_are_missing() {
     let mut p = profile(&mut Noise(7), 1e-6);

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Where a number comes from.
+/// Provenance of a number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Provenance {
@@ -37,7 +37,7 @@ pub struct Fitted {
     pub ci_low: f64,
     /// Upper end of it.
     pub ci_high: f64,
-    /// Where it comes from.
+    /// Provenance of the number.
     pub provenance: Provenance,
 }
 
@@ -103,7 +103,7 @@ impl Fitted {
         }
     }
 
-    /// The same with the ends of the interval in order, after scaling by a negative factor.
+    /// Returns the number with the ends of its interval in order, after scaling by a negative factor.
     fn ordered(self) -> Fitted {
         Fitted { ci_low: self.ci_low.min(self.ci_high), ci_high: self.ci_low.max(self.ci_high), ..self }
     }

@@ -12,7 +12,7 @@ use std::f64::consts::{FRAC_2_PI, FRAC_PI_2};
 pub struct Observation {
     /// Values of the basis functions.
     pub basis: Vec<f64>,
-    /// What was seen.
+    /// Observed value.
     pub value: f64,
     /// Standard error of `value`, positive.
     pub sigma: f64,
@@ -30,7 +30,7 @@ pub struct LeastSquares {
 /// 97.5 % quantile of the normal distribution.
 const NORMAL: f64 = 1.959_964;
 
-/// What is left of a column of length 1 beside those before it, for the observations to determine its coefficient.
+/// Least remainder of a column of length 1 beside those before it, for the observations to determine its coefficient.
 const LEFT: f64 = 1e-6;
 
 /// P(|T| < t) of Student's t with so many degrees of freedom, t = sqrt(freedom) tan(angle): Abramowitz & Stegun 26.7.3 and 26.7.4.

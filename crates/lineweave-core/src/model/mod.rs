@@ -82,21 +82,21 @@ pub struct AlphaBeta {
     pub beta: Fitted,
 }
 
-/// What it costs to deal with a rank at one distance.
+/// Costs of dealing with a rank at one distance.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct LevelCosts {
     /// The nearest level that the two ranks share.
     pub level: Level,
     /// R_R: reading a line that the other modified.
     pub read: Fitted,
-    /// The same where the line's memory is in another package than both; `None` where nobody saw that this matters.
+    /// R_R where the line's memory is in another package than both ranks; `None` where nobody saw that this matters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub away: Option<Fitted>,
     /// Reading a line the other holds unmodified, where it was measured.
     pub read_clean: Option<Fitted>,
     /// Taking ownership of a line the other has.
     pub own: Fitted,
-    /// The same of a line that it has modified, where it was measured.
+    /// Taking ownership of a line that the other has modified, where it was measured.
     #[serde(default)]
     pub own_modified: Option<Fitted>,
     /// Set to seen by a polling peer, one way, per layout.
@@ -122,9 +122,9 @@ impl LevelCosts {
         self.away.map_or(1.0, |away| away.value / self.read.value.max(1e-9))
     }
 
-    /// What a store costs to a line that was just read from the one cache that had modified it: what a flag and its answer on one
-    /// line take beyond the read, or else two ranks that set for each other on one line. `None` where that is half of an
-    /// ownership transfer or more, so that such a read takes nothing over.
+    /// Returns the cost of a store to a line that was just read from the one cache that had modified it: the time that a flag and its answer
+    /// on one line take beyond the read, or else two ranks that set for each other on one line. `None` where that is half of an ownership
+    /// transfer or more, so that such a read takes nothing over.
     pub fn upgrade(&self) -> Option<Fitted> {
         let one_line = |costs: &[LayoutCost]| {
             let shared = costs.iter().filter(|s| matches!(s.layout, Layout::Packed | Layout::Paired));
@@ -156,7 +156,7 @@ impl LevelCosts {
     }
 }
 
-/// What the engine itself costs when everything it touches is near, in ns.
+/// Costs of the engine itself when everything it touches is near, in ns.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Overhead {
     /// A set, until the store is issued.
@@ -215,7 +215,7 @@ pub struct Trick {
     pub least: f64,
 }
 
-/// What a fit leaves unexplained in one segment of its range: R-squared alone is no evidence.
+/// Residual of a fit in one segment of its range: R-squared alone is no evidence.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Residual {
     /// The fitted function: `T_N@l3`.
@@ -235,7 +235,7 @@ pub struct Residual {
 pub struct Model {
     /// Version, [`SCHEMA`].
     pub schema: u32,
-    /// Whose costs these are; empty for a generic machine.
+    /// Machine whose costs these are; empty for a generic machine.
     #[serde(default)]
     pub machine: Fingerprint,
     /// Bytes of a cache line.
@@ -257,7 +257,7 @@ pub struct Model {
     pub levels: Vec<LevelCosts>,
     /// Copying m bytes within private memory, through the caches.
     pub copy: Surface,
-    /// The same with stores that go past the caches, where it was measured.
+    /// Copying m bytes within private memory with stores that go past the caches, where it was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streamed: Option<Surface>,
     /// Folding.
@@ -280,13 +280,14 @@ pub struct Model {
     /// Copying m bytes out of another process's memory by a system call, where it was measured.
     #[serde(default)]
     pub attach: Option<Surface>,
-    /// What each page of such a copy takes longer, by how many ranks copy the same at once, where it was measured: a surface of one size.
+    /// Extra time of each page of such a copy, by the number of ranks that copy the same at once, where it was measured: a surface of
+    /// one size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pinning: Option<Surface>,
-    /// What the profile could not tell, and what stands in for it.
+    /// Parameters that the profile could not tell, and their stand-ins.
     #[serde(default)]
     pub unidentified: Vec<Unidentified>,
-    /// How well the fits fit.
+    /// Residuals of the fits.
     #[serde(default)]
     pub residuals: Vec<Residual>,
 }
@@ -302,7 +303,7 @@ pub const PAGE: usize = 4 << 10;
 const BETWEEN_STORES: f64 = 0.5;
 
 impl Model {
-    /// How long after one store to a line of a rank at this distance the next leaves a core.
+    /// Returns the time from one store to a line of a rank at this distance until the next leaves a core.
     pub fn between_stores(&self, level: Level) -> Fitted {
         let own = self.level(level).0.own;
         match self.stores {
@@ -336,7 +337,7 @@ impl Model {
         self.trick_beats(name, "plain")
     }
 
-    /// The same against another one.
+    /// As [`Model::trick_wins`], against the trick `other` instead of the plain exchange.
     pub fn trick_beats(&self, name: &str, other: &str) -> bool {
         let trick = |name: &str| self.tricks.iter().find(|t| t.name == name);
         match (trick(name), trick(other)) {

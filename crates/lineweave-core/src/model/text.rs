@@ -10,7 +10,7 @@ pub enum ModelError {
     Malformed {
         /// Line of the text, from 1.
         line: usize,
-        /// What was expected and found.
+        /// Message with the expected and the found text.
         message: String,
     },
     /// Another version.

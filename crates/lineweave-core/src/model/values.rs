@@ -23,7 +23,7 @@ pub struct Values {
     pub levels: Vec<(Level, f64, f64)>,
     /// Two ranks at the nearest distance exchanging over one line.
     pub exchange_paired: f64,
-    /// The same with a line each.
+    /// Two ranks at the nearest distance exchanging over a line each.
     pub exchange_alone: f64,
     /// Same-line contention, ns a reader.
     pub contention: f64,

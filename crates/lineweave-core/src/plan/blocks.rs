@@ -1,4 +1,4 @@
-//! Where the blocks of a collective lie in buffers that hold one for each rank, and how long each is.
+//! Places and lengths of the blocks of a collective in buffers that hold one block for each rank.
 //!
 //! A plan covers one window of a message: the same stretch of every block. The blocks themselves lie as far apart
 //! as the whole message says, so a window of a gather writes P pieces of the root's `out`, a pitch apart, and the next
@@ -9,7 +9,7 @@ use crate::collective::{Collective, Extent};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// How long the blocks are and where they start.
+/// Lengths and starts of the blocks.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Blocks {
     /// All as long as the plan's message, one after the other.
@@ -26,9 +26,9 @@ pub enum Blocks {
 pub struct Uneven {
     /// Whole blocks, in bytes: one for each rank, or one for each pair of ranks, giver by giver.
     counts: Vec<usize>,
-    /// What a window covers of each.
+    /// Bytes of each block that a window covers.
     lens: Vec<usize>,
-    /// Where each starts in the buffer of whoever has blocks for all (of the giver, where there are pairs).
+    /// Start of each block in the buffer of the rank that has blocks for all (of the giver, where there are pairs).
     starts: Vec<usize>,
     /// For pairs: where each starts in the buffer of its taker, taker by taker.
     taken: Vec<usize>,
@@ -73,7 +73,7 @@ impl Uneven {
         &self.counts
     }
 
-    /// What the window covers of each.
+    /// Returns the bytes of each block that the window covers.
     pub fn lens(&self) -> &[usize] {
         &self.lens
     }
@@ -83,7 +83,7 @@ impl Uneven {
         self.lens.iter().copied().max().unwrap_or(0)
     }
 
-    /// How many lengths there must be.
+    /// Returns the number of lengths that there must be.
     fn expected(collective: Collective, ranks: usize) -> usize {
         match collective {
             Collective::Alltoall => ranks * ranks,
@@ -107,7 +107,7 @@ fn sums(numbers: impl Iterator<Item = usize>) -> Vec<usize> {
 /// window sees of it, which starts with the window's first byte of block 0).
 #[derive(Clone, Copy, Debug)]
 pub struct Grid<'a> {
-    /// Which collective.
+    /// Collective of the problem or plan.
     pub collective: Collective,
     /// Number of ranks.
     pub ranks: usize,
@@ -115,7 +115,7 @@ pub struct Grid<'a> {
     pub root: usize,
     /// Length of the message or of the longest block.
     pub bytes: usize,
-    /// How the blocks lie.
+    /// Layout of the blocks.
     pub blocks: &'a Blocks,
 }
 
@@ -179,7 +179,7 @@ impl Grid<'_> {
         }
     }
 
-    /// Where the `in` of `giver` has what it gives to `taker`.
+    /// Returns the range of the `in` of `giver` that holds what it gives to `taker`.
     pub fn given(&self, giver: usize, taker: usize) -> Range<usize> {
         let start = match (self.collective.input(giver, self.root), self.blocks) {
             (Extent::Nothing | Extent::Message, _) => 0,
@@ -190,7 +190,7 @@ impl Grid<'_> {
         start..start + self.len(giver, taker)
     }
 
-    /// Where the `out` of `taker` gets what comes from `giver`.
+    /// Returns the range of the `out` of `taker` that gets what comes from `giver`.
     pub fn taken(&self, taker: usize, giver: usize) -> Range<usize> {
         let start = match (self.collective.output(taker, self.root), self.blocks) {
             (Extent::Nothing | Extent::Message, _) => 0,
@@ -204,7 +204,7 @@ impl Grid<'_> {
         start..start + self.len(giver, taker)
     }
 
-    /// Where block `block` lies in a caller's buffer that `rank` names so; a buffer that holds a message holds block 0 alone.
+    /// Returns the range of block `block` in a caller's buffer that `rank` names `space`; a buffer that holds a message holds block 0 alone.
     pub fn place(&self, rank: usize, space: Space, block: usize) -> Range<usize> {
         match space {
             Space::In => self.given(rank, block),

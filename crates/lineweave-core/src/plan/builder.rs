@@ -42,7 +42,7 @@ pub struct Builder {
     only: Option<(usize, Tally)>,
 }
 
-/// What the next allocation may share: see [`Builder::alike`].
+/// Positions from which on the next allocation may share arrays, slots and scratch: see [`Builder::alike`].
 #[derive(Clone, Copy, Debug, Default)]
 struct Cursor {
     array: usize,

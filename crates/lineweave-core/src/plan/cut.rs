@@ -40,7 +40,7 @@ impl Plan {
         Some(self.with_regions(bytes, blocks, at))
     }
 
-    /// The same for blocks of different lengths, none longer than those of the plan.
+    /// As [`Plan::cut`], for blocks of different lengths, none longer than those of the plan.
     pub fn cut_to(&self, uneven: Uneven) -> Option<Plan> {
         let whole = self.pitch().filter(|_| self.collective.has_blocks())?;
         let (bytes, blocks) = (uneven.longest(), Blocks::Uneven(Arc::new(uneven)));

@@ -58,7 +58,7 @@ pub enum PlanError {
         name: String,
         /// Value found.
         value: String,
-        /// What was expected.
+        /// Value that was expected.
         expected: String,
     },
     /// A parameter the algorithm does not have.

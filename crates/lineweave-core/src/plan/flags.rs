@@ -5,7 +5,7 @@ use crate::units::Rank;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Which cache lines the flags of one array at one home occupy: a parameter, decided by measurement.
+/// Cache lines that the flags of one array at one home occupy: a parameter, decided by measurement.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Layout {
     /// Eight bytes apart: as many on a line as fit. No room for payloads.
@@ -60,7 +60,7 @@ impl std::str::FromStr for Layout {
     }
 }
 
-/// How a flag array is written.
+/// Kind of writes to a flag array.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum FlagKind {
     /// One writer stores growing values.
@@ -75,9 +75,9 @@ pub enum FlagKind {
 pub struct FlagArray {
     /// Name in the text form.
     pub name: String,
-    /// How it is written.
+    /// Kind of writes to the array.
     pub kind: FlagKind,
-    /// Which lines it occupies.
+    /// Lines that the array occupies.
     pub layout: Layout,
     /// Flags at each home.
     pub count: usize,

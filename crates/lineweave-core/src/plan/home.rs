@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::str::FromStr;
 
-/// Whose box lines lie in.
+/// Rank in whose box lines lie.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Home {
     /// The one rank's that waits for the line's flags, or reads the slot; lines of several stay where they are.
@@ -52,7 +52,7 @@ impl FromStr for Home {
     }
 }
 
-/// What moves as one: the flags of an array at one home that share a line, or a slot of one box.
+/// Unit that moves as one: the flags of an array at one home that share a line, or a slot of one box.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Unit {
     Flags { array: u16, home: Rank, line: u16 },
@@ -67,14 +67,14 @@ impl Unit {
     }
 }
 
-/// What a rank does with a line: flags are polled and slots read, or they are written.
+/// Use of a line by a rank: flags are polled and slots read, or they are written.
 #[derive(Clone, Copy)]
 enum Use {
     Polls,
     Sets,
 }
 
-/// Who polls and who sets a line.
+/// Ranks that poll and ranks that set a line.
 #[derive(Clone, Default)]
 struct Users {
     polls: BTreeSet<Rank>,

@@ -1,4 +1,4 @@
-//! Where a plan's flags and slots lie within a rank's box memory.
+//! Places of a plan's flags and slots within a rank's box memory.
 
 use super::{FlagRef, Layout, Plan};
 use crate::units::Rank;
@@ -14,7 +14,7 @@ pub struct Footprint {
     total: usize,
 }
 
-/// How the flags of an array lie.
+/// Placement of the flags of an array.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Placed {
     /// As the plan says.
@@ -29,7 +29,7 @@ impl Footprint {
         Footprint::placed(plan, line, Placed::Layout)
     }
 
-    /// The same with `per_line` flags on a line in every array: 1 where a flag is a line that is written as a
+    /// Returns the footprint with `per_line` flags on a line in every array: 1 where a flag is a line that is written as a
     /// whole, 32 where flags are bytes of a line of 32, 256 where they are bits.
     pub fn per_line(plan: &Plan, line: usize, per_line: usize) -> Footprint {
         Footprint::placed(plan, line, |_| Placed::PerLine(per_line.max(1)))
@@ -98,7 +98,7 @@ impl Layout {
         }
     }
 
-    /// How many lines of `line` bytes an array of `count` flags takes.
+    /// Returns the number of lines of `line` bytes that an array of `count` flags takes.
     pub fn lines(self, count: usize, line: usize) -> usize {
         match self {
             Layout::Packed => (count * 8).div_ceil(line),

@@ -54,9 +54,9 @@ pub enum Space {
     Acc,
     /// A slot of a rank's box, which every rank may read and write.
     Slot {
-        /// Whose box.
+        /// Rank whose box it is.
         rank: Rank,
-        /// Which slot of it.
+        /// Number of the slot in the box.
         slot: u16,
     },
     /// Another rank's input buffer, read directly (`direct` plans, after its address was taken).
@@ -100,7 +100,7 @@ impl Region {
     }
 }
 
-/// What travels in the line of a flag when it is set.
+/// Payload that travels in the line of a flag when it is set.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Carry {
     /// A few bytes, copied next to the flag.
@@ -109,7 +109,7 @@ pub enum Carry {
     Address(Space),
 }
 
-/// What a waiting rank takes out of the line of the flag.
+/// Payload that a waiting rank takes out of the line of the flag.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Take {
     /// A few bytes, copied to here.
@@ -163,7 +163,7 @@ pub enum Op {
     },
 }
 
-/// What makes it safe to run another plan, or this one again, without waiting for everybody.
+/// Rule that makes it safe to run another plan, or this one again, without waiting for everybody.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Reuse {
     /// The plan itself orders each write of a slot or payload after the last run's reads: runs follow each
@@ -173,10 +173,10 @@ pub enum Reuse {
     Ring,
 }
 
-/// What each rank does for one window of one collective.
+/// Ops of each rank for one window of one collective.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Plan {
-    /// What it implements.
+    /// Collective that the plan implements.
     pub collective: Collective,
     /// Name of the algorithm, without the collective's.
     pub algorithm: String,
@@ -189,7 +189,7 @@ pub struct Plan {
     /// Length of the message (of the window, when a message is longer); of the longest block, where ranks exchange
     /// blocks.
     pub bytes: usize,
-    /// How long the blocks are and where they lie in buffers that hold one for each rank.
+    /// Lengths of the blocks, and their places in buffers that hold one for each rank.
     pub blocks: Blocks,
     /// Size of an element: region boundaries of folds are multiples of it.
     pub grain: usize,
@@ -199,7 +199,7 @@ pub struct Plan {
     pub flags: Vec<FlagArray>,
     /// Bytes of scratch every rank needs.
     pub acc: usize,
-    /// How runs follow each other.
+    /// Rule by which runs follow each other.
     pub reuse: Reuse,
     /// True if ranks read or write each other's private buffers.
     pub direct: bool,
@@ -231,7 +231,7 @@ impl Plan {
         self.leaves_room_beside(self.ops().map(carried).max().unwrap_or(0))
     }
 
-    /// The same, of one whose flags carry at most so many bytes.
+    /// As [`Plan::leaves_room_for_a_generation`], for a plan whose flags carry at most `carried` bytes.
     fn leaves_room_beside(&self, carried: usize) -> bool {
         let paired = |a: &FlagArray| a.layout == Layout::Paired && a.kind == FlagKind::Signal;
         self.reuse == Reuse::Ring
@@ -245,7 +245,7 @@ impl Plan {
         self.programs.iter().enumerate().flat_map(|(r, ops)| ops.iter().map(move |op| (Rank::from(r), op)))
     }
 
-    /// Whose block lies where.
+    /// Returns the grid of the buffers, which gives the place of each block.
     pub fn grid(&self) -> Grid<'_> {
         Grid {
             collective: self.collective,

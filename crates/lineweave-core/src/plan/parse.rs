@@ -135,7 +135,7 @@ fn header(mut line: Cursor<'_>) -> Parsed<Plan> {
     })
 }
 
-/// What `read` makes of the whole of a field.
+/// Returns the value that `read` makes of a field, which it must read to its end.
 fn complete<'a, T>(mut at: Cursor<'a>, read: impl FnOnce(&mut Cursor<'a>) -> Parsed<T>) -> Parsed<T> {
     let value = read(&mut at)?;
     at.finish()?;

@@ -25,9 +25,9 @@ pub struct Part {
     pub rereads: bool,
     /// True if each sum is made in one place, of all ranks' contributions, by folds that follow each other.
     pub sums_whole: bool,
-    /// How often each counter is added to in a run.
+    /// Number of adds to each counter in a run.
     pub adds: HashMap<FlagRef, u32>,
-    /// Who sets each flag that is waited for here; empty where each rank has a CPU of its own, as it then does not matter.
+    /// Rank that sets each flag that is waited for here; empty where each rank has a CPU of its own, as it then does not matter.
     pub setters: HashMap<FlagRef, Rank>,
     /// A number that differs for different plans, and is the same for all parts of one.
     pub digest: u64,
@@ -118,7 +118,7 @@ impl Plan {
     }
 }
 
-/// What is known of the ops of all ranks, told of one after the other. Ranks may take turns in any way: the ops of each come in its order.
+/// Summary of the ops of all ranks, told of one after the other. Ranks may take turns in any way: the ops of each come in its order.
 #[derive(Debug)]
 pub(super) struct Tally {
     ranks: Vec<Tail>,
@@ -144,21 +144,22 @@ struct Previous {
     relative: u64,
 }
 
-/// What is to be remembered of a rank's ops so far.
+/// State to be remembered of a rank's ops so far.
 #[derive(Clone, Debug)]
 struct Tail {
     digest: Digest,
-    /// What the last one folded into.
+    /// Region that the last op folded into.
     folded: Option<Region>,
-    /// What the last one copied, if that was just folded into.
+    /// Region that the last op copied, if that was just folded into.
     copied: Option<Region>,
-    /// How many folds in a row there were, each into the result of the one before.
+    /// Number of folds in a row, each into the result of the one before.
     chain: usize,
     /// A stretch of scratch in which all results in between lie.
     between: Option<Region>,
 }
 
-/// What a fold combines with `sum`, the result of the fold before it; nothing where it does something else, or where that result is kept.
+/// Returns the operand that a fold combines with `sum`, the result of the fold before it; `None` where it does something else, or where that
+/// result is kept.
 pub fn follows(op: &Op, sum: Region) -> Option<Region> {
     match *op {
         Op::Fold { a, b, dst } if sum == dst || sum.space == Space::Acc => match (a == sum, b == sum) {

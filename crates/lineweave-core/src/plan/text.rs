@@ -37,9 +37,9 @@ use std::fmt;
 pub struct PlanTextError {
     /// Line of the text, from 1.
     pub line: usize,
-    /// What could have stood there.
+    /// Input that was expected.
     pub expected: String,
-    /// What stands there.
+    /// Input that was found.
     pub found: String,
 }
 
@@ -62,7 +62,7 @@ fn word(text: &str, plain: fn(char) -> bool) -> String {
     }
 }
 
-/// How a transfer is called: by whether it writes or only reads memory that is not the rank's own.
+/// Returns the verb of a transfer: by whether it writes or only reads memory that is not the rank's own.
 pub fn move_verb(src: Space, dst: Space) -> &'static str {
     if !dst.is_private() {
         "put"

@@ -1,4 +1,4 @@
-//! Where the slots of runs that follow each other lie.
+//! Places of the slots of runs that follow each other.
 
 use crate::model::{Model, Surface};
 use crate::plan::{Plan, Reuse};
@@ -7,7 +7,7 @@ use crate::topology::Shape;
 /// Banks that runs of a [`Reuse::Ring`](crate::plan::Reuse) plan take in turn when its slots are small: how far a
 /// rank may run ahead of the slowest before it must look.
 pub const SMALL_BANKS: usize = 64;
-/// The same for larger plans: enough to overlap one window with the next.
+/// Banks that runs of larger plans take in turn: enough to overlap one window with the next.
 pub const LARGE_BANKS: usize = 2;
 /// Bytes of slots that a small bank holds at each rank.
 pub const SMALL_SLOTS: usize = 4096;

@@ -12,7 +12,7 @@ use std::cmp::Ordering;
 
 /// Slack of the lower bound: simulated time >= bound / 1.5, since overlapping stores to a shared line can beat it.
 const BOUND_SLACK: f64 = 1.5;
-/// How many of the first are played in full, and how much more than the first they may cost.
+/// Number of best candidates that are played in full; `FINALIST_RATIO` bounds their cost relative to the best.
 const FINALISTS: usize = 4;
 const FINALIST_RATIO: f64 = 1.5;
 /// Ops made and sketched, at most, and as many more for each rank.
@@ -29,7 +29,7 @@ pub(super) const LARGE: usize = 100_000;
 const LONG: usize = 192;
 /// As many times smaller is the smaller of these parts.
 const PLAYED_PART: usize = 8;
-/// What takes longer than this many times the best, while it is played roughly, is given up.
+/// Multiple of the best time beyond which a candidate, while it is played roughly, is given up.
 const GIVE_UP: f64 = 4.0;
 
 /// A search under way.
@@ -52,7 +52,7 @@ struct Found {
     candidate: Candidate,
     /// Its algorithm's place in the table.
     place: usize,
-    /// How far it was played.
+    /// Extent to which it was played.
     played: Played,
 }
 
@@ -117,8 +117,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// What every candidate costs at least. The turn is with the algorithm of which the fewest ops were made, so that each has had its share
-    /// when the budget is spent.
+    /// Computes a lower bound of every candidate's cost. The turn is with the algorithm of which the fewest ops were made, so that each
+    /// has had its share when the budget is spent.
     fn sketch_all(&mut self, budgets: usize) {
         let table = algorithm::table(self.question.collective);
         let budget = budgets * (MADE.0 + MADE.1 * self.question.shape.ranks());
@@ -154,12 +154,12 @@ impl<'a> Search<'a> {
         self.cut_short
     }
 
-    /// What was found, best first, and how many plans did not fit.
+    /// Returns the candidates found, best first, and the number of plans that did not fit.
     pub fn finish(self) -> (Vec<Candidate>, usize) {
         (self.found.into_iter().map(|f| f.candidate).collect(), self.unfit)
     }
 
-    /// What a plan costs at least.
+    /// Returns the candidate of a plan, with a lower bound of its cost.
     fn sketch(&self, algorithm: &'static Algorithm, params: Params, plan: &Plan) -> Candidate {
         let Question { shape, attach, .. } = self.question;
         let least = sketch(self.model, shape, plan, *attach);

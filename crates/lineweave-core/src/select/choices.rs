@@ -30,7 +30,7 @@ pub struct Tuned {
     pub predicted_ns: f64,
     /// Measured cost of a call, in ns; a simulated one where that is said.
     pub measured_ns: f64,
-    /// Where plans with cross-memory attach were among those that were measured: whether one of them was the fastest.
+    /// True if a plan with cross-memory attach was the fastest; `None` where no such plan was among those that were measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attach: Option<bool>,
     /// True if the call was simulated, on a machine like this one whose pairs of CPUs were timed, and not measured.
@@ -51,7 +51,7 @@ pub struct Choices {
     pub choices: Vec<Tuned>,
 }
 
-/// What a look-up found.
+/// Result of a look-up.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Found<'a> {
     /// The nearest measured choice.
@@ -71,7 +71,7 @@ pub enum ChoicesError {
     Malformed {
         /// Line of the text, from 1.
         line: usize,
-        /// What was expected and found.
+        /// Message with the expected and the found text.
         message: String,
     },
     /// Another version.

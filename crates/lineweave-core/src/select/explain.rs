@@ -13,8 +13,8 @@ use std::fmt::Write;
 /// Parameters named before the rest is summed up.
 const NAMED: usize = 6;
 
-/// What was chosen, what it is predicted to cost, what comes next, which parameters decided it, and what was
-/// assumed on the way.
+/// Returns a text of the choice, its predicted cost, the next best, the parameters that decided it, and the assumptions made
+/// on the way.
 pub fn explain(model: &Model, question: &Question, choice: &Choice) -> String {
     let mut out = String::new();
     // Writing to a String cannot fail.
@@ -113,7 +113,7 @@ fn write_all(out: &mut String, model: &Model, question: &Question, choice: &Choi
     writeln!(out, "{} plans were costed, {given_up} of them only in part", choice.considered.len())
 }
 
-/// How often something happens in a run: whole numbers without a fraction.
+/// Number of times that something happens in a run: whole numbers without a fraction.
 struct Times(f64);
 
 impl std::fmt::Display for Times {

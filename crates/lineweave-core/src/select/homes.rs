@@ -1,4 +1,4 @@
-//! Where the lines of a plan lie, and what that is worth on machines where it matters.
+//! Places of a plan's lines, and the worth of these places on machines where they matter.
 
 use super::candidates::Search;
 use super::{predict, Candidate, Choice, Question};
@@ -44,7 +44,7 @@ fn at(model: &Model, question: &Question, candidate: &Candidate, home: Home) -> 
     fits.then(|| Search::new(model, question).evaluate(algorithm, &params, &plan, 4, f64::INFINITY))
 }
 
-/// The same plan with another home, if that is clearly faster.
+/// Returns the same plan with another home, if that is clearly faster.
 pub(super) fn better(model: &Model, question: &Question, best: &Candidate) -> Option<Candidate> {
     let nodes = nodes(question);
     if nodes.len() < 2 || best.ops > SMALL || model.levels.iter().all(|level| level.away.is_none()) {
@@ -68,7 +68,7 @@ pub fn on_one_node(model: &Model, question: &Question, candidates: &[Candidate])
     candidates.iter().filter_map(there).min_by(|a, b| a.predicted.0.total_cmp(&b.predicted.0))
 }
 
-/// Where the lines of the chosen plan lie, and why: lines of text, none where nobody saw that it matters.
+/// Writes the places of the chosen plan's lines, and the reason: lines of text, none where nobody saw that places matter.
 pub(super) fn explain(
     out: &mut String,
     model: &Model,

@@ -30,10 +30,10 @@ use crate::verify;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What a choice is wanted for.
+/// Request for a choice.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Question {
-    /// Which collective.
+    /// Collective to choose for.
     pub collective: Collective,
     /// The ranks and where they sit.
     pub shape: Shape,
@@ -118,7 +118,7 @@ impl Question {
         }
     }
 
-    /// What is asked of associations, in words that follow others.
+    /// Returns the requirement on associations, in words that follow others.
     fn asked(&self) -> &'static str {
         match self.association {
             Association::Free => "",
@@ -214,7 +214,7 @@ pub struct Choice {
     pub params: Params,
     /// Bytes of a window; the whole message where that fits.
     pub window: usize,
-    /// What a call of the whole message costs, when calls follow each other.
+    /// Cost of a call of the whole message, when calls follow each other.
     pub predicted: Nanos,
     /// The best candidate of another algorithm, or else with other parameters.
     pub runner_up: Option<Candidate>,
@@ -268,7 +268,7 @@ pub enum SelectError {
         bytes: usize,
         /// Box.
         box_bytes: usize,
-        /// How many were tried.
+        /// Number of plans that were tried, in words.
         why: String,
     },
 }
@@ -292,7 +292,7 @@ pub fn select(model: &Model, question: &Question) -> Result<Choice, SelectError>
     search(model, question, false)
 }
 
-/// The same, with all candidates played until they take several times as long as the best, for listings and for comparing them with
+/// As [`select`], with all candidates played until they take several times as long as the best, for listings and for comparing them with
 /// measurements. That takes more time.
 ///
 /// # Errors

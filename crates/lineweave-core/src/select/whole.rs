@@ -1,9 +1,9 @@
-//! What a whole message costs, by windows and parts of windows that were costed.
+//! Cost of a whole message, by windows and parts of windows that were costed.
 
-/// How long calls follow each other without a pause, in ns: as long as a batch of `bench` and `tune`.
+/// Time for which calls follow each other without a pause, in ns: as long as a batch of `bench` and `tune`.
 const BATCH: f64 = 50e3;
 
-/// How many windows a message takes, one at least.
+/// Returns the number of windows that a message takes, one at least.
 pub fn repeats(message: usize, window: usize) -> f64 {
     if window == 0 {
         1.0
@@ -18,7 +18,7 @@ pub fn parts(window: usize, grain: usize, smaller: usize) -> Option<[usize; 2]> 
     (part > 0).then_some([part, 2 * part])
 }
 
-/// What two points say of a third one, on a line.
+/// Returns the value at `whole` on the line through two points.
 pub fn extended([(a, at_a), (b, at_b)]: [(f64, f64); 2], whole: usize) -> f64 {
     at_b + (at_b - at_a) / (b - a) * (whole as f64 - b)
 }

@@ -1,4 +1,4 @@
-//! What the checker demands of collectives that exchange blocks, and of scans.
+//! Demands of the checker on collectives that exchange blocks, and on scans.
 
 use super::*;
 use crate::algorithm::{self, Problem};

@@ -1,4 +1,4 @@
-//! What bytes hold, symbolically: whose contribution, or which fold of which two values.
+//! Symbolic content of bytes: a rank's contribution, or a fold of two values.
 //!
 //! Expressions are hash-consed, so two values are the same tree exactly when their ids are equal. The
 //! position in the message is kept beside the id, once for the whole tree: a fold of two different
@@ -14,12 +14,12 @@ pub(super) struct Expr(pub(super) u32);
 /// Nothing that a plan may read.
 pub(super) const UNDEFINED: Expr = Expr(0);
 
-/// What an expression is.
+/// Kind of an expression.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Node {
     /// Nothing was written here.
     Undefined,
-    /// What `rank` brought into run `run`.
+    /// Contribution that `rank` brought into run `run`.
     Leaf {
         rank: usize,
         run: usize,
@@ -118,7 +118,7 @@ impl Exprs {
         Node::Fold(a, b)
     }
 
-    /// The same for the same tree in every run and every build.
+    /// Returns a hash that is the same for the same tree in every run and every build.
     pub(super) fn hash(&self, e: Expr) -> u64 {
         match self.node(e) {
             Node::Undefined => mix(0, 0),

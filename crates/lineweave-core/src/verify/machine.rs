@@ -38,12 +38,12 @@ pub(super) struct Machine<'a> {
     pub(super) left: Vec<usize>,
     left_clock: Vec<Vec<u32>>,
     entering: Vec<usize>,
-    /// What each rank may access directly in its current run.
+    /// Spaces that each rank may access directly in its current run.
     pub(super) addresses: Vec<HashSet<Space>>,
     pub(super) one_buffer: Vec<Segments<Shared>>,
     /// Bytes of every rank's `in`, then of every rank's `out`.
     pub(super) sizes: Vec<usize>,
-    /// Where these would start if both were one buffer.
+    /// Offsets at which these would start if both were one buffer.
     pub(super) overlay: Vec<usize>,
     queue: VecDeque<usize>,
     pub(super) results: Results,

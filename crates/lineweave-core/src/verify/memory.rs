@@ -1,4 +1,4 @@
-//! Who wrote and read which bytes when, and what they hold.
+//! Ranks and steps that wrote and read bytes, and the values that the bytes hold.
 
 use super::expr::{Expr, UNDEFINED};
 use super::segments::{Piece, Segments};
@@ -10,7 +10,7 @@ pub(super) struct Epoch {
     pub(super) tick: u32,
 }
 
-/// What bytes hold: an expression, and which byte of the message the first of them is.
+/// Value of bytes: an expression, and the position in the message of the first of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Value {
     pub(super) expr: Expr,
@@ -53,7 +53,7 @@ impl Piece for Access {
     }
 }
 
-/// What a rank knows: for every rank, the last of its steps that precedes the next step of this one.
+/// Knowledge of a rank: for every rank, the last of its steps that precedes the next step of this one.
 #[derive(Clone, Copy)]
 pub(super) struct Known<'a> {
     pub(super) rank: usize,

@@ -64,7 +64,7 @@ use crate::units::Rank;
 use machine::Machine;
 use shape::Writers;
 
-/// What is known of a plan that was proved.
+/// Properties of a plan that was proved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Proof {
     /// Ops of all ranks in one run.
@@ -102,7 +102,7 @@ impl Proof {
         }
     }
 
-    /// What is known of the plan after ranks [changed parts](Plan::renamed): nothing of their order.
+    /// Returns the properties of the plan after ranks [changed parts](Plan::renamed): nothing of their order.
     #[must_use]
     pub fn renamed(self) -> Proof {
         Proof { rank_order: false, fixed_order: false, ..self }

@@ -17,7 +17,7 @@ use super::{verify, Proof};
 use crate::plan::{Carry, FlagKind, Op, Plan, Region, Space, Take};
 use crate::units::Rank;
 
-/// What is changed.
+/// Kind of change to a plan.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Change {
     /// A wait is left out, with what it takes.
@@ -61,7 +61,7 @@ impl Change {
 /// A plan with one thing changed.
 #[derive(Clone, Debug)]
 pub struct Mutant {
-    /// What was changed.
+    /// Kind of the change.
     pub change: Change,
     /// At which rank.
     pub rank: Rank,
@@ -73,7 +73,7 @@ pub struct Mutant {
     pub plan: Plan,
 }
 
-/// What became of a mutant.
+/// Verdict on a mutant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It is refused, or its association differs; in words.

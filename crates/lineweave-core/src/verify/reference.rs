@@ -28,7 +28,7 @@ pub(super) fn equivalent(original: &Plan, mutant: &Plan) -> bool {
     a.is_some() && a == b
 }
 
-/// How many blocks a buffer has.
+/// Returns the number of blocks of a buffer.
 fn blocks_in(extent: Extent, ranks: usize) -> usize {
     match extent {
         Extent::Nothing => 0,
@@ -76,7 +76,7 @@ enum Buffer {
     Payload(usize, FlagRef),
 }
 
-/// What a cell holds.
+/// Content of a cell.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Tree {
     Nothing,
@@ -177,7 +177,7 @@ impl<'a> Judge<'a> {
         a == b || has(&self.before[a], b) || has(&self.before[b], a)
     }
 
-    /// What every result cell holds in every run; `None` when something is unordered.
+    /// Returns the content of every result cell in every run; `None` when something is unordered.
     fn results(&mut self) -> Option<Vec<(usize, usize, Vec<Tree>)>> {
         let plan = self.plan;
         let mut memory: HashMap<(Buffer, usize), Tree> = HashMap::new();

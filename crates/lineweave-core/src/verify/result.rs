@@ -1,4 +1,4 @@
-//! What must lie in `out` as a rank returns.
+//! Required content of `out` as a rank returns.
 
 use super::expr::{mix, Expr, Exprs, Node, UNDEFINED};
 use super::memory::Value;
@@ -14,18 +14,18 @@ use std::ops::Range;
 /// Stretches of `out`: first byte, one past the last, what they hold.
 type Held = Vec<(usize, usize, Expr)>;
 
-/// What a stretch of `out` must hold.
+/// Required content of a stretch of `out`.
 #[derive(Clone, Debug)]
 enum Due {
-    /// What `rank` brought, from its byte `origin` on.
+    /// Bytes that `rank` brought, from its byte `origin` on.
     Bytes { rank: usize, origin: usize },
     /// A tree of what these ranks brought, each once, from their byte `origin` on; in rank order where it says so.
     Sum { ranks: Range<usize>, origin: usize, ordered: bool },
-    /// What was there before: it lies between blocks.
+    /// Bytes that were there before: the stretch lies between blocks.
     Untouched,
 }
 
-/// How a tree is ordered, each kind a special case of the one before.
+/// Order of a tree, each kind a special case of the one before.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Debug)]
 enum Order {
     Any,
@@ -35,7 +35,7 @@ enum Order {
     Fixed,
 }
 
-/// What has been seen of the results so far.
+/// Record of the results seen so far.
 pub(super) struct Results {
     /// For each run, the first rank that returned and what it held.
     first: Vec<Option<(usize, Held)>>,
@@ -204,7 +204,7 @@ impl Results {
     }
 }
 
-/// What the stretches of a rank's `out` must hold, in order.
+/// Returns the required content of the stretches of a rank's `out`, in order.
 fn dues(plan: &Plan, rank: usize) -> Vec<(Range<usize>, Due)> {
     let (grid, root, p) = (plan.grid(), plan.root.index(), plan.ranks);
     let whole = 0..grid.output_bytes(rank);
@@ -255,7 +255,7 @@ fn is_fixed(exprs: &Exprs, tree: Expr, first: usize, n: usize) -> bool {
     }
 }
 
-/// How the leaves are ordered; or why the tree is not the contribution of each of `wanted` exactly once.
+/// Returns the order of the leaves; or why the tree is not the contribution of each of `wanted` exactly once.
 fn tree_fault(
     exprs: &Exprs,
     tree: Expr,

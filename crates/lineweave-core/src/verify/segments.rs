@@ -1,9 +1,9 @@
 //! A map from byte ranges to values, split where regions begin and end: its cost depends on the number of
 //! regions a plan uses, not on bytes.
 
-/// What a stretch of bytes holds.
+/// Value of a stretch of bytes.
 pub(super) trait Piece: Clone {
-    /// What the same stretch holds from `by` bytes further on.
+    /// Returns the value of the same stretch from `by` bytes further on.
     fn tail(&self, by: usize) -> Self;
 
     /// Returns whether `next` is what the same stretch holds from `by` bytes further on, so that both may be one.

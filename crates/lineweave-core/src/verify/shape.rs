@@ -1,4 +1,4 @@
-//! What can be said of each op alone, and of the writers of each flag.
+//! Checks of each op alone, and of the writers of each flag.
 
 use super::text::{region_text, site, space_text};
 use super::violation::{Fault, Step, Violation};
@@ -169,8 +169,8 @@ fn check_op(plan: &Plan, rank: usize, op: &Op) -> Result<(), Fault> {
     }
 }
 
-/// What elements begin at multiples of. Scratch is handed out in lines, which need not be whole elements: there it is the
-/// alignment that an element of this size can need, and the machine sees whether folded bytes are whole elements.
+/// Returns the size at multiples of which elements begin. Scratch is handed out in lines, which need not be whole elements: there it is
+/// the alignment that an element of this size can need, and the machine sees whether folded bytes are whole elements.
 fn place_grain(plan: &Plan, region: &Region) -> usize {
     match region.space {
         Space::Acc => 1 << plan.grain.trailing_zeros().min(LINE.trailing_zeros()),

@@ -7,7 +7,7 @@ use crate::plan::{Blocks, Params, Plan, PlanError, Uneven};
 use crate::topology::{Cpu, Shape, Topology};
 use std::sync::Arc;
 
-/// How many roots and sizes are combined.
+/// Density of the sweep: the roots and sizes that are combined.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Density {
     /// Every root and every size, though not every pair of them: the outermost and the middle root with every
@@ -30,7 +30,7 @@ pub struct Unit {
 /// A plan of the sweep and what became of it.
 #[derive(Debug)]
 pub struct Case<'a> {
-    /// What the plan was made for.
+    /// Problem that the plan was made for.
     pub problem: &'a Problem,
     /// The parameters it was made with.
     pub params: &'a Params,

@@ -9,15 +9,15 @@ use std::fmt;
 pub struct Site {
     /// Whose.
     pub rank: Rank,
-    /// Which of several runs back to back, from 0.
+    /// Number of the run, of several back to back, from 0.
     pub run: usize,
-    /// Which one.
+    /// Step of the rank's program.
     pub step: Step,
     /// The op as text, or what happens as a rank enters or leaves.
     pub text: String,
 }
 
-/// Where in its program a rank is.
+/// Position of a rank in its program.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Step {
     /// Its caller has filled `in` and enters.
@@ -164,13 +164,13 @@ pub enum Fault {
         array: String,
         /// `signal` or `counter`.
         kind: &'static str,
-        /// What may be done to it.
+        /// Ops that may be done to it.
         expected: &'static str,
     },
     /// A wait for some of the adds of a run.
     #[error("a counter is waited for until all adds of a run are there: {adds}, not {value}")]
     NotAllAdds {
-        /// What it waits for.
+        /// Value that the op waits for.
         value: i32,
         /// Adds in a run.
         adds: usize,
@@ -208,9 +208,9 @@ pub enum Fault {
     /// `out` of a rank that has none.
     #[error("rank {owner} has no output buffer in this {collective}")]
     NoOutput {
-        /// Whose `out` the op names.
+        /// Rank whose `out` the op names.
         owner: Rank,
-        /// Which collective.
+        /// Collective of the plan.
         collective: Collective,
     },
     /// Peers' private buffers in a plan that is not marked.
@@ -221,7 +221,7 @@ pub enum Fault {
     BadAddress {
         /// The space.
         space: String,
-        /// What can.
+        /// Spaces that can be addressed.
         expected: &'static str,
     },
     /// A payload longer than its line takes.
@@ -268,7 +268,7 @@ pub enum Violation {
     Shape {
         /// The op.
         site: Box<Site>,
-        /// What is wrong with it.
+        /// Fault of the op.
         fault: Fault,
     },
     /// Two ranks set one signal flag.
@@ -284,7 +284,7 @@ pub enum Violation {
     Undefined {
         /// The op.
         site: Box<Site>,
-        /// Which bytes.
+        /// Bytes that the op reads.
         place: String,
     },
     /// A peer's buffer is used before its address was taken in this run.
@@ -308,13 +308,13 @@ pub enum Violation {
     /// Bytes of `out` are not what the collective promises.
     #[error("{site}: out@{}[{}..{}] should hold {expected}, but holds {found}", site.rank, bytes.start, bytes.end)]
     WrongResult {
-        /// Where the rank returns.
+        /// Site at which the rank returns.
         site: Box<Site>,
-        /// Which bytes of `out`.
+        /// Range of `out` with a wrong result.
         bytes: std::ops::Range<usize>,
-        /// What should be there.
+        /// Expected content.
         expected: String,
-        /// What is there.
+        /// Content that was found.
         found: String,
     },
     /// Two ranks of an allreduce combine the contributions differently, so that their bits may differ.
@@ -324,7 +324,7 @@ pub enum Violation {
         bytes.start, bytes.end
     )]
     TreesDiffer {
-        /// Which bytes of `out`.
+        /// Range of `out` that the two ranks combine differently.
         bytes: std::ops::Range<usize>,
         /// One rank.
         first: Rank,
@@ -363,7 +363,7 @@ pub enum Violation {
     /// Ranks wait for ever.
     #[error("deadlock of {} ranks: {cause}", stuck.len())]
     Deadlock {
-        /// Where each of them waits.
+        /// Site at which each of them waits.
         stuck: Vec<Site>,
         /// Why.
         cause: Cause,

@@ -1,4 +1,4 @@
-//! Where closed forms and the played plan agree, where they part, and why.
+//! Comparison of closed forms with the played plan: the cases in which they agree, those in which they part, and the reasons.
 
 use super::*;
 use crate::models::tau_lop::Start;
@@ -87,7 +87,7 @@ fn one_message_agrees() {
     }
 }
 
-/// Where L is the same for all tau the closed form has a message for each of ceil(log2 P) stages, since a rank sends to its
+/// The closed form has a message for each of ceil(log2 P) stages if L is the same for all tau, since a rank sends to its
 /// children one after the other. In the plan a rank writes its slot once and all its children get at once: the
 /// cost is a message for each hop of the longest way, which is the most one-bits of any rank, and for flags that leave one
 /// after the other at most half an ownership a child. For powers of two the messages are the same; for 5 ranks two and not
@@ -107,9 +107,10 @@ fn trees_agree_for_powers_of_two_and_part_by_what_goes_in_turn() {
     }
 }
 
-/// With L proportional to tau they part. The closed form has 2^i messages in stage i, each transfer as slow as if all were at
-/// the same step. Played, a copy is slowed by those that are under way when it begins, not by those that follow, and
-/// ranks with less to do run ahead. So the played cost lies between those of tau = 1 and of full stages.
+/// Closed form and played cost of trees part where L is proportional to tau. The closed form has 2^i messages in stage
+/// i, each transfer as slow as if all were at the same step. Played, a copy is slowed by those that are under way when
+/// it begins, not by those that follow, and ranks with less to do run ahead. So the played cost lies between those of
+/// tau = 1 and of full stages.
 #[test]
 fn trees_part_by_who_meets_whom() {
     let mut model = machine();

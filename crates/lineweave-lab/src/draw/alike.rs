@@ -14,15 +14,15 @@ const UNIT: usize = 8;
 /// A stretch of a program: a unit of ops, some times over.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Block {
-    /// What the unit's ops do; empty where blocks of several kinds became one.
+    /// Verbs of the unit's ops; empty where blocks of several kinds became one.
     pub(super) verbs: Vec<&'static str>,
-    /// How often: the least and the most of the group.
+    /// Number of repetitions of the unit: the least and the most of the group.
     pub(super) times: (usize, usize),
     /// Bytes of an op that moves any: the least and the most.
     pub(super) bytes: Option<(usize, usize)>,
-    /// Its first op.
+    /// Index of the block's first op in the program.
     pub(super) first: usize,
-    /// Its ops.
+    /// Number of ops of the block.
     pub(super) ops: usize,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct Alike {
     pub(super) stands: usize,
     /// The program.
     pub(super) blocks: Vec<Block>,
-    /// For each rank of `ranks`, where its blocks begin; nothing where programs only use the same ops.
+    /// Index of the first op of each block, for each rank of `ranks`; empty where programs only use the same ops.
     pub(super) begins: Vec<Vec<usize>>,
 }
 
@@ -121,7 +121,8 @@ fn blocks(ops: &[Op]) -> Vec<Block> {
     found
 }
 
-/// How closely programs are compared: all of them; without lengths; without how often; by the ops that are used.
+/// Keys by which blocks are compared, closest first: all of a block; without lengths; without repetitions either. Beyond these
+/// `alike` compares programs by the ops that are used.
 const WAYS: [fn(&Block) -> Key; 3] = [
     |b| (b.verbs.clone(), Some(b.times), b.bytes),
     |b| (b.verbs.clone(), Some(b.times), None),

@@ -2,12 +2,12 @@
 
 use lineweave_core::units::Bytes;
 
-/// How an axis goes on.
+/// Scale of an axis: the spacing of its values and the form of its labels.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Scale {
-    /// From 0.
+    /// Linear, from 0.
     Linear,
-    /// By powers of ten.
+    /// Logarithmic, by powers of ten.
     Log,
     /// Lengths, by powers of two.
     Bytes,
@@ -22,7 +22,7 @@ pub enum Scale {
 pub struct Axis {
     /// Quantity and unit.
     pub title: String,
-    /// How it goes on.
+    /// Scale of the axis.
     pub scale: Scale,
 }
 
@@ -64,7 +64,7 @@ impl Range<'_> {
         Range { axis, low, high }
     }
 
-    /// From 0 to 1, or nothing for what has no place.
+    /// Returns the place of a value, from 0 to 1 along the axis, or nothing for a value that has no place.
     pub(super) fn place(&self, value: f64) -> Option<f64> {
         let at = match self.axis.scale {
             Scale::Linear | Scale::Names(_) => value,
@@ -74,7 +74,7 @@ impl Range<'_> {
         at.is_finite().then(|| (at - self.low) / (self.high - self.low))
     }
 
-    /// Where rules are, and what stands there.
+    /// Returns the values at which rules are drawn, with their labels.
     pub(super) fn ticks(&self) -> Vec<(f64, String)> {
         let powers = |by: f64| {
             let mut at = self.low;

@@ -12,7 +12,7 @@ const NAME: f64 = 15.0;
 /// A thread's square: the largest with which the picture fits this width and height.
 const THREADS: [f64; 8] = [46.0, 38.0, 30.0, 24.0, 20.0, 16.0, 13.0, 10.0];
 const FITS: Point = (860.0, 620.0);
-/// From this size on a square has its CPU's number in it.
+/// Size from which on a square has its CPU's number in it.
 const NUMBERED: f64 = 16.0;
 
 /// A box with what is in it.
@@ -65,12 +65,12 @@ pub fn machine(topology: &Topology, title: &str, detail: &str, tree: &[(usize, u
     svg.finish(width.max(420.0), root.size.1 + TOP + 16.0, title)
 }
 
-/// How large things are drawn.
+/// Sizes of the drawn parts, in px.
 #[derive(Clone, Copy)]
 struct Scale {
     /// A thread's square.
     thread: f64,
-    /// What lies between boxes.
+    /// Gap between boxes.
     gap: f64,
 }
 

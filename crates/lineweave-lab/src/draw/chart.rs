@@ -10,23 +10,23 @@ const WIDTH: f64 = 430.0;
 const HEIGHT: f64 = 270.0;
 const LEFT: f64 = 78.0;
 const TOP: f64 = 92.0;
-/// Between two charts of a row, and room for numbers and title of the axis below one.
+/// Room between two charts of a row, and room for numbers and title of the axis below one.
 const GAP: f64 = 96.0;
 const BELOW: f64 = 48.0;
 const LEGEND: f64 = 18.0;
 
-/// Where the points of a series come from.
+/// Origin of the points of a series.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mark {
     /// Measured on a machine at hand: dots joined by lines, each with the interval of its median as a bar.
     Measured,
     /// Simulated: dots joined by lines.
     Simulated,
-    /// By a closed form: dashed.
+    /// Predicted by a closed form: dashed.
     Model,
     /// Printed in a paper: hollow diamonds.
     Published,
-    /// Between the ends of what a closed form allows: a band.
+    /// Band between the ends of what a closed form allows.
     Band,
 }
 
@@ -46,7 +46,7 @@ impl Mark {
 /// A value, or a range of values.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Spot {
-    /// Where on the axis to the right.
+    /// Value on the axis to the right.
     pub x: f64,
     /// The least.
     pub low: f64,
@@ -57,9 +57,9 @@ pub struct Spot {
 /// Points of one thing.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Series {
-    /// Its name in the legend.
+    /// Name of the series in the legend.
     pub name: String,
-    /// Where they are from.
+    /// Origin of the points.
     pub mark: Mark,
     /// The series whose colour this one has; its own name, or that of what it is to be compared with.
     pub colour_of: String,
@@ -70,13 +70,13 @@ pub struct Series {
 /// One pair of axes, and what is drawn on it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Chart {
-    /// What it shows.
+    /// Title: the subject of the chart.
     pub title: String,
-    /// To the right.
+    /// Horizontal axis.
     pub x: Axis,
-    /// Upwards.
+    /// Vertical axis.
     pub y: Axis,
-    /// Drawn in this order, bands first.
+    /// Series, drawn in this order, bands first.
     pub series: Vec<Series>,
 }
 
@@ -165,7 +165,7 @@ fn one(svg: &mut Svg, corner: Point, chart: &Chart, colour: &dyn Fn(&str) -> &'s
     legend(svg, (corner.0, corner.1 + HEIGHT + BELOW), chart, colour);
 }
 
-/// Where a dot is: in the middle of an interval.
+/// Returns the value at which a dot is drawn: the middle of a measured interval, the upper end of any other spot.
 fn dot(mark: Mark, spot: &Spot) -> f64 {
     match mark {
         Mark::Measured => (spot.low + spot.high) / 2.0,
@@ -182,7 +182,7 @@ fn stroke(mark: Mark, colour: &'static str) -> Stroke {
     }
 }
 
-/// What a mark says when it is pointed at.
+/// Returns the tooltip of a mark: name and kind of its series, and the values of its spot, if it has one.
 fn tip(series: &Series, spot: Option<&Spot>) -> String {
     let kind = series.mark.name();
     match spot {

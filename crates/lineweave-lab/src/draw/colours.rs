@@ -7,9 +7,9 @@ use std::fmt::Write as _;
 
 /// Data that moves between ranks.
 pub(super) const TRANSFER: &str = "#0072b2";
-/// Flags.
+/// Colour of flags.
 pub(super) const SYNC: &str = "#d55e00";
-/// Reductions.
+/// Colour of reductions.
 pub(super) const FOLD: &str = "#009e73";
 /// Counters that are added to.
 pub(super) const ADD: &str = "#cc79a7";
@@ -17,9 +17,9 @@ pub(super) const ADD: &str = "#cc79a7";
 pub(super) const IDLE: &str = "#9ca3af";
 /// Waiting, as a bar: the eye should find work.
 pub(super) const PALE: &str = "#d1d5db";
-/// What is wrong.
+/// Errors, such as a rank that can never go on.
 pub(super) const WRONG: &str = "#b91c1c";
-/// Text.
+/// Colour of text.
 pub(super) const INK: &str = "#1f2937";
 /// Text on pale cells, which are as pale on a dark page.
 pub(super) const INK_ON_PALE: &str = "#1f2938";
@@ -27,14 +27,14 @@ pub(super) const INK_ON_PALE: &str = "#1f2938";
 pub(super) const SOFT: &str = "#6b7280";
 /// Lanes and grids.
 pub(super) const RULE: &str = "#e5e7eb";
-/// The page.
+/// Colour of the page.
 pub(super) const PAPER: &str = "#ffffff";
 /// Series of charts, after Okabe & Ito.
 pub(super) const SERIES: [&str; 7] = [TRANSFER, SYNC, FOLD, ADD, "#e69f00", "#56b4e9", "#000000"];
 /// Cells of tables; names beyond them differ by their numbers.
 pub(super) const FILLS: [&str; 9] =
     ["#e7e2f8", "#d89264", "#a5e9b3", "#bc85e0", "#8ba2b1", "#d8d864", "#e9a5e9", "#b1aa8b", "#bce085"];
-/// From pale to dark; a share of 0 is the background's.
+/// Shades from pale to dark; that of a share of 0 is the background's.
 pub(super) const SHADES: [&str; 8] =
     [PAPER, "#fff3d6", "#fee0a6", "#fdc26d", "#f99a3d", "#ec6b1e", "#c8420c", "#8a2506"];
 
@@ -79,7 +79,7 @@ pub fn dark_style(of: &str) -> String {
 mod tests {
     use super::*;
 
-    /// What a reader sees: all colours, or without one of three kinds of cones, after Machado et al. (2009).
+    /// Vision of a reader: all colours, or without one of three kinds of cones, after Machado et al. (2009).
     const EYES: [(&str, [[f64; 3]; 3]); 4] = [
         ("all colours", [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]),
         (

@@ -6,7 +6,7 @@ use super::{INK, PAPER, RULE, SOFT};
 use lineweave_core::units::{Bytes, Nanos};
 
 const WIDTH: f64 = 420.0;
-/// Of a panel that stands alone.
+/// Width of a panel that stands alone.
 const ALONE: f64 = 860.0;
 const HEIGHT: f64 = 300.0;
 const LEFT: f64 = 64.0;
@@ -16,7 +16,7 @@ const GAP: f64 = 70.0;
 /// One line.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Curve {
-    /// Its name in the legend.
+    /// Name of the curve in the legend.
     pub name: String,
     /// Bytes and ns.
     pub points: Vec<(f64, f64)>,
@@ -29,20 +29,20 @@ pub struct Curve {
 /// One picture.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Panel {
-    /// What it shows.
+    /// Title: the subject of the panel.
     pub title: String,
-    /// Its curves; equal names have equal colours in all panels.
+    /// Curves of the panel; equal names have equal colours in all panels.
     pub curves: Vec<Curve>,
 }
 
-/// How numbers stand on the axes.
+/// Format of the numbers on the axes.
 #[derive(Clone, Copy, Debug)]
 pub struct Axes {
-    /// Of which number there are powers from left to right: 2 for lengths, 10 for times.
+    /// Base of the powers on the horizontal axis: 2 for lengths, 10 for times.
     pub base: f64,
-    /// From left to right.
+    /// Format of the numbers on the horizontal axis.
     pub x: fn(f64) -> String,
-    /// Powers of ten, upwards.
+    /// Format of the numbers on the vertical axis, which are powers of ten.
     pub y: fn(f64) -> String,
 }
 

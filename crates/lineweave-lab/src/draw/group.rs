@@ -11,11 +11,11 @@ use lineweave_core::units::Bytes;
 use std::collections::BTreeMap;
 
 const TOP: f64 = 64.0;
-/// From lane to lane.
+/// Distance from one lane to the next.
 const LANE: f64 = 74.0;
 const BOX: f64 = 50.0;
 const FONT: f64 = 11.0;
-/// Between two columns, for arrows.
+/// Room between two columns, for arrows.
 const GAP: f64 = 40.0;
 /// Ops that a box names.
 const NAMED: usize = 4;
@@ -25,7 +25,7 @@ const LISTED: usize = 3;
 /// A box: its lane and its place in it.
 type Node = (usize, usize);
 
-/// How many waits of one box another ends.
+/// Number of waits that one box ends in another, by (ending box, waiting box).
 type Arrows = BTreeMap<(Node, Node), usize>;
 
 /// Draws `plan`, whose ops run in `steps`.
@@ -118,7 +118,7 @@ fn nodes(groups: &[Alike]) -> impl Iterator<Item = Node> + '_ {
     groups.iter().enumerate().flat_map(|(g, group)| (0..group.blocks.len()).map(move |b| (g, b)))
 }
 
-/// Which boxes end waits of which.
+/// Returns for each two boxes the number of waits of the second that the first ends.
 fn arrows(plan: &Plan, steps: &Steps, groups: &[Alike]) -> Arrows {
     let mut of = vec![0; plan.ranks];
     for (g, group) in groups.iter().enumerate() {
@@ -167,7 +167,7 @@ fn columns(steps: &Steps, groups: &[Alike], arrows: &Arrows) -> BTreeMap<Node, u
     columns
 }
 
-/// Where an arrow between two boxes begins and ends.
+/// Returns the beginning and the end of an arrow between two boxes.
 fn ends((a, wide): (Point, f64), (b, broad): (Point, f64)) -> (Point, Point) {
     let middle = |at: Point| at.1 + BOX / 2.0;
     if a.0 + wide <= b.0 {
@@ -195,7 +195,7 @@ fn between((least, most): (usize, usize), of: impl Fn(usize) -> String) -> Strin
     }
 }
 
-/// What stands in a box: ops, bytes, and whether its waits are ended by ranks of its own lane.
+/// Returns the lines of text in a box: ops, bytes, and a note if its waits are ended by ranks of its own lane.
 fn words(block: &Block, among: bool) -> Vec<String> {
     let mut what = match block.verbs.len() {
         0 => format!("\u{2026} {} more ops", block.ops),

@@ -1,4 +1,4 @@
-//! How busy a simulated mesh was: a square a tile for its port, two bars between neighbours for their links.
+//! Load of a simulated mesh: a square a tile for its port, two bars between neighbours for their links.
 
 use super::colours::SHADES;
 use super::svg::{Anchor, Stroke, Svg};

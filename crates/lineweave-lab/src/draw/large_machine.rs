@@ -158,7 +158,7 @@ fn open(
     at.1 + size.1
 }
 
-/// From the border of a box to that of another.
+/// Returns the ends of a line from the border of a box at `a` to that of one at `b`; `half` is half their size.
 fn borders(a: Point, b: Point, half: Point) -> (Point, Point) {
     let (dx, dy) = (b.0 - a.0, b.1 - a.1);
     let part = (half.0 / dx.abs().max(1e-6)).min(half.1 / dy.abs().max(1e-6)).min(0.45);

@@ -1,4 +1,4 @@
-//! What it costs to deal with one another among the caches of a large machine, and among the CPUs of one of them.
+//! Costs between the caches of a large machine, and between the CPUs of one of them.
 
 use super::colours::SHADES;
 use super::shared::{joined, Leaf, OPEN};
@@ -9,7 +9,7 @@ use lineweave_core::units::Nanos;
 use std::collections::BTreeMap;
 
 const TOP: f64 = 84.0;
-/// Between the two tables.
+/// Room between the two tables.
 const GAP: f64 = 28.0;
 
 /// The least, the middle and the greatest of what is between CPUs; nothing where that is not known.

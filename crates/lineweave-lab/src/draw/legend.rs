@@ -5,7 +5,7 @@ use super::INK;
 
 /// Room for a mark.
 const MARK: f64 = 28.0;
-/// Between two entries, and from row to row.
+/// Distance between two entries, and from row to row.
 const GAP: f64 = 18.0;
 const ROW: f64 = 20.0;
 const SIZE: f64 = 11.0;

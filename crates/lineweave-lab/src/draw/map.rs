@@ -10,9 +10,9 @@ const CELL: (f64, f64) = (58.0, 30.0);
 /// One cell.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cell {
-    /// What it is coloured by; `None` is white.
+    /// Name that decides the colour of the cell; `None` is white.
     pub name: Option<String>,
-    /// What is shown as its tooltip.
+    /// Tooltip of the cell.
     pub about: String,
 }
 

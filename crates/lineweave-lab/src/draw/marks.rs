@@ -4,7 +4,7 @@ use super::legend::Legend;
 use super::svg::{Point, Stroke, Svg};
 use super::{FOLD, IDLE, PAPER, SYNC, TRANSFER, WRONG};
 
-/// Which marks are drawn.
+/// Marks that a picture contains, of which its legend is made.
 #[derive(Default)]
 pub(super) struct Drawn {
     pub(super) transfer: bool,

@@ -1,4 +1,4 @@
-//! What it costs to deal with one another, for every pair of CPUs.
+//! Costs between CPUs, for every pair of them.
 
 use super::colours::SHADES;
 use super::shared::{leaves, LARGE};

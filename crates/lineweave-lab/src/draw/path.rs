@@ -1,4 +1,4 @@
-//! Who waits for whom in a run, and the critical path of it.
+//! Dependences between the ranks of a run: the waits of one rank for another, and the critical path.
 
 use lineweave_core::plan::{FlagRef, Op, Plan};
 use lineweave_core::trace::{Kind, Picos, Trace};
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 pub struct Hop {
     /// The event, by its place in the trace.
     pub event: usize,
-    /// When what had to be over before it was.
+    /// End of the event `cause`, or the start of `event` where there is no cause.
     pub from: Picos,
     /// That event, where it is another rank's.
     pub cause: Option<usize>,

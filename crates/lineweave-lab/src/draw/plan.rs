@@ -56,7 +56,7 @@ impl Geometry {
         (self.x(step), self.y(rank))
     }
 
-    /// How far a transfer leans to both sides of its step.
+    /// Returns the distance, in px, that a transfer leans to both sides of its step.
     fn reach(&self) -> f64 {
         0.3 * self.column.min(WIDEST)
     }
@@ -116,7 +116,7 @@ struct Picture<'a> {
     steps: &'a Steps,
     size: Geometry,
     svg: Svg,
-    /// Where notes on arrows stand: from and to.
+    /// Rectangles of the notes on arrows: from one corner to the other.
     notes: Vec<(Point, Point)>,
     drawn: Drawn,
 }

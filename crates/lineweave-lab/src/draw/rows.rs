@@ -15,17 +15,17 @@ const AXIS: f64 = 150.0;
 /// A value in a row.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Sign {
-    /// Between which values most are.
+    /// Band in which most values are.
     Band(f64, f64),
-    /// Predicted.
+    /// Predicted value.
     Bar(f64),
     /// Measured: the value and its interval.
     Dot(f64, f64, f64),
-    /// Below which nothing is known to go.
+    /// Value below which nothing is known to go.
     Floor(f64),
     /// A value outside of the band.
     Odd(f64),
-    /// Of something else, by its name.
+    /// Value of something else, with its name.
     Other(String, f64),
 }
 
@@ -42,11 +42,11 @@ impl Sign {
 /// A row.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Row {
-    /// What it is of.
+    /// Label: the subject of the row.
     pub label: String,
-    /// Its values; those that are not positive and finite are left out.
+    /// Values of the row; those that are not positive and finite are left out.
     pub signs: Vec<Sign>,
-    /// What stands at its end: the value that counts.
+    /// Text at the end of the row: the value that counts.
     pub note: String,
 }
 
@@ -171,7 +171,7 @@ fn round(value: f64, up: bool) -> f64 {
     .unwrap_or(power)
 }
 
-/// Where rules are: powers of ten, and 2 and 5 times them on a short axis.
+/// Returns the values of the rules: powers of ten, and 2 and 5 times them on a short axis.
 fn rules(low: f64, high: f64) -> Vec<f64> {
     let short = high / low < 200.0;
     let mut found = Vec::new();

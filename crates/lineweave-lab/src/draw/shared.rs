@@ -15,7 +15,7 @@ pub(super) const OPEN: usize = 24;
 pub(super) struct Leaf {
     /// A name for people.
     pub(super) name: String,
-    /// What stands where there is little room.
+    /// Short name, for places with little room.
     pub(super) short: String,
     /// The package.
     pub(super) package: usize,

@@ -10,13 +10,13 @@ const WIDTH: f64 = 480.0;
 /// One value.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Span {
-    /// Whose it is.
+    /// Name of the thing that the value belongs to.
     pub name: String,
-    /// Its lower end.
+    /// Lower end of the span.
     pub low: f64,
     /// The value.
     pub value: f64,
-    /// Its upper end.
+    /// Upper end of the span.
     pub high: f64,
 }
 

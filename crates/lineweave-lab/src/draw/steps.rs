@@ -4,25 +4,25 @@ use lineweave_core::plan::{FlagRef, Op, Plan};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-/// When an op runs.
+/// Logical time of an op, and the op that ended its wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Step {
     /// Steps before it: the longest path over program order and from sets to the waits they end.
     pub at: usize,
-    /// For a wait, the rank and op that ended it.
+    /// Rank and op that ended the wait, where the op is a wait.
     pub cause: Option<(usize, usize)>,
 }
 
 /// The steps of a plan.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Steps {
-    /// For each rank, the steps of the ops that can run: all of them, unless the plan gets stuck.
+    /// Steps of the ops that can run, for each rank: of all its ops, unless the plan gets stuck.
     pub ranks: Vec<Vec<Step>>,
     /// The number of steps of the longest path.
     pub count: usize,
 }
 
-/// What has been done to a flag so far, in order of time.
+/// Sets and adds done to a flag so far, in order of time, and the ranks that wait for more.
 #[derive(Default)]
 struct History {
     /// Value, step, and who did it. An add has the number of adds up to it.

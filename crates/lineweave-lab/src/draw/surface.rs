@@ -12,11 +12,11 @@ const CELL: (f64, f64) = (66.0, 26.0);
 /// One surface.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Sampled {
-    /// What it is the cost of.
+    /// Title: the operation that the surface is the cost of.
     pub title: String,
     /// Numbers of transfers at a time.
     pub taus: Vec<u32>,
-    /// For each length that [`surfaces`] is given, the cost in ns at each tau, and whether it was measured there rather than
+    /// Cost in ns at each tau, for each length that [`surfaces`] is given, and whether it was measured there rather than
     /// continued.
     pub cost: Vec<Vec<(f64, bool)>>,
 }

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 /// A point.
 pub(super) type Point = (f64, f64);
 
-/// Where a text is anchored.
+/// Anchor of a text: the part of the text that lies at its position.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Anchor {
     Start,
@@ -14,7 +14,7 @@ pub(super) enum Anchor {
     End,
 }
 
-/// How a stroke looks.
+/// Style of a stroke.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stroke {
     pub(super) colour: &'static str,
@@ -155,7 +155,7 @@ impl Svg {
         );
     }
 
-    /// How wide a picture with this heading has to be.
+    /// Returns the least width of a picture with this heading, in px.
     pub(super) fn heading_width(title: &str, detail: &str) -> f64 {
         // Bold letters are wider.
         (room_of(title, 17.0) * 1.08).max(room_of(detail, 12.0)) + 32.0
@@ -217,7 +217,7 @@ impl Svg {
     }
 }
 
-/// How wide a text is at the most, in the usual sans-serif fonts: what is placed by it does not overlap.
+/// Returns an upper limit of a text's width, in px, in the usual sans-serif fonts: texts that are placed by it do not overlap.
 pub(super) fn room_of(text: &str, size: f64) -> f64 {
     text.chars().count() as f64 * size * 0.62
 }

@@ -45,7 +45,7 @@ struct Run<'a> {
     path: Vec<Hop>,
 }
 
-/// Where things are.
+/// Layout of the picture: left edge and end of the time axis, and the lanes.
 struct Frame {
     left: f64,
     end: Picos,
@@ -197,7 +197,7 @@ fn panel(svg: &mut Svg, frame: &Frame, run: &Run, top: f64, drawn: &mut BTreeSet
     others > 0
 }
 
-/// From one lane to the border of another, so that what stands in its middle can be read.
+/// Draws an arrow from one lane to the border of another, so that what stands in its middle can be read.
 fn arrow(svg: &mut Svg, from: Point, to: Point, stroke: Stroke) {
     let side = if from.1 < to.1 { -1.0 } else { 1.0 };
     svg.arrow((from.0, from.1 - side * LANE * 0.35), (to.0, to.1 + side * LANE * 0.35), stroke);

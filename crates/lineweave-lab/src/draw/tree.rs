@@ -1,4 +1,4 @@
-//! Whom each rank of a broadcast has the message from.
+//! Tree of a broadcast: for each rank, the rank that gives it the message.
 
 use super::steps::steps;
 use lineweave_core::plan::Plan;

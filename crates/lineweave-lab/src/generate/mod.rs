@@ -51,20 +51,20 @@ pub const BYTES: usize = 8;
 const TRIED: usize = 4;
 /// Calls that are simulated: in the first, lines are in memory.
 const CALLS: usize = 4;
-/// When partial results are folded: as each comes, or when all of a row are there.
+/// Times at which partial results are folded: as each comes, or when all of a row are there.
 const FOLDS: [&str; 2] = ["each", ROWS];
 const ROWS: &str = "last";
 
-/// What trees are for.
+/// Problem that trees are generated for.
 #[derive(Clone, Copy, Debug)]
 pub struct Case<'a> {
     /// The machine.
     pub machine: &'a Machine,
-    /// Its ranks.
+    /// Ranks and the CPUs that they sit on.
     pub shape: &'a Shape,
     /// One of [`COLLECTIVES`].
     pub collective: Collective,
-    /// Of a bcast or reduce; the others meet at rank 0.
+    /// Root of a bcast or reduce; the other collectives meet at rank 0.
     pub root: usize,
 }
 
@@ -80,23 +80,23 @@ pub struct Timed {
 /// The fastest tree that was generated.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Generated {
-    /// Its plan.
+    /// Plan of the tree, with its time.
     pub best: Timed,
-    /// What no tree is faster than.
+    /// Lower bound of the time of every tree, in ns.
     pub bound_ns: f64,
 }
 
-/// Why there is no tree.
+/// Reason why there is no tree.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GenerateError {
-    /// For another collective.
+    /// The collective is none of [`COLLECTIVES`].
     #[error("no trees are generated for {0}: for barrier, bcast, reduce and allreduce they are")]
     Collective(Collective),
     /// Values are missing.
     #[error("machine {machine}: no pairs of its CPUs were timed, and trees are generated from those; `lineweave list --machines` shows whose were")]
     Unknown {
-        /// Its name.
+        /// Name of the machine.
         machine: String,
     },
     /// A plan cannot be made.
@@ -184,7 +184,7 @@ impl Case<'_> {
         spec
     }
 
-    /// The same upwards.
+    /// Returns the plan of a tree up which partial results go, folded as `fold` says: one of `FOLDS`.
     fn folding(&self, edges: String, fold: &str) -> Spec {
         let spec = self.edges(edges);
         Spec { params: spec.params.with("fold", fold), ..spec }
@@ -194,7 +194,7 @@ impl Case<'_> {
         GenerateError::Unknown { machine: self.machine.name.clone() }
     }
 
-    /// What goes down a tree.
+    /// Returns the kind of work that goes down a tree.
     fn told(&self) -> Work {
         if self.collective.moves_data() {
             Work::Carry
@@ -220,7 +220,8 @@ fn joined(up: Option<Spec>, down: Option<Spec>) -> Option<Spec> {
     }
 }
 
-/// What no tree is faster than, in ns: to collect at the root, to release from it, each zero where the collective does not.
+/// Returns lower bounds of every tree's time, in ns: to collect at the root, to release from it, each zero where the collective
+/// does not.
 ///
 /// # Errors
 /// As [`generate`].

@@ -1,4 +1,4 @@
-//! What a line costs at each distance of a topology, by a matrix.
+//! Cost of a line at each distance of a topology, by a matrix.
 
 use lineweave_core::machine::Matrix;
 use lineweave_core::profile::Stats;
@@ -18,7 +18,7 @@ pub struct LevelCost {
     pub median: f64,
     /// Lower end of the 95 % interval of the median.
     pub ci_low: f64,
-    /// Upper end.
+    /// Upper end of the 95 % interval of the median.
     pub ci_high: f64,
     /// Number of pairs.
     pub pairs: usize,

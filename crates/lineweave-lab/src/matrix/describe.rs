@@ -4,7 +4,7 @@ use super::{costs, home, placed, shape, synthetic, LevelCost, MatrixError, Reado
 use lineweave_core::machine::{shipped, Away, Machine, Measured, Status, Value};
 use lineweave_core::topology::{Cpu, Level, Topology};
 
-/// Whose caches are simulated, for each instruction set: the descriptions that have such a table.
+/// Descriptions whose caches are simulated, for each instruction set: those that have such a table.
 const SIMULATED: [(&str, &str); 2] = [("ppc64le", "power8-8247-42l"), ("", "sandy-bridge-e5-2670-2s")];
 
 /// Levels whose medians differ by less than this factor are not told apart. Of the 34 shipped matrices only Power9's has such, timed by a

@@ -1,4 +1,4 @@
-//! Why a text is not a matrix, or a matrix not this machine's.
+//! Errors of matrices: reasons why a text is not a matrix, or a matrix not this machine's.
 
 use lineweave_core::topology::Level;
 
@@ -9,9 +9,9 @@ pub enum MatrixError {
     /// The output of another program.
     #[error("expected latencies between CPUs, found the output of {program}: {instead}")]
     Foreign {
-        /// Its name.
+        /// Name of the program.
         program: &'static str,
-        /// Why it does not serve, and what to do.
+        /// Reason why the output does not serve, and what to do.
         instead: &'static str,
     },
     /// Too few CPUs for a pair.
@@ -47,7 +47,7 @@ pub enum MatrixError {
         line: usize,
         /// Column, from 1.
         column: usize,
-        /// What stands there.
+        /// Text of the cell.
         found: String,
     },
     /// A pair that nobody measured.
@@ -57,7 +57,7 @@ pub enum MatrixError {
         line: usize,
         /// A CPU.
         a: usize,
-        /// Another.
+        /// Another CPU.
         b: usize,
         /// CPUs.
         cpus: usize,
@@ -69,7 +69,7 @@ pub enum MatrixError {
         line: usize,
         /// The CPU.
         cpu: usize,
-        /// What stands there.
+        /// Value that the cell would have, in ns.
         ns: f64,
     },
     /// A heading that is no CPU's number, or one that occurs twice.
@@ -137,7 +137,7 @@ pub enum MatrixError {
         "`like`: no machine `{name}` comes with lineweave; `lineweave list --machines` shows those that do"
     )]
     NoSuchMachine {
-        /// As given.
+        /// Name of the machine, as given.
         name: String,
     },
 }

@@ -4,7 +4,7 @@ use lineweave_core::machine::Matrix;
 use lineweave_core::topology::{Cpu, Level, Topology};
 use std::fmt::Write as _;
 
-/// What hwloc calls latencies that a user gave: HWLOC_DISTANCES_KIND_FROM_USER and HWLOC_DISTANCES_KIND_MEANS_LATENCY.
+/// Kind of latencies that a user gave, as hwloc numbers it: HWLOC_DISTANCES_KIND_FROM_USER and HWLOC_DISTANCES_KIND_MEANS_LATENCY.
 const KIND: u32 = 2 + 4;
 /// Numbers on a line, as hwloc itself writes them.
 const ON_A_LINE: usize = 10;

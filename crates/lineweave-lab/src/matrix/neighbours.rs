@@ -7,7 +7,7 @@
 use crate::models::classes::ODD;
 use lineweave_core::machine::Matrix;
 
-/// Of fewer CPUs the others are too few to say.
+/// Fewest CPUs of a matrix whose pairs are judged: of fewer, the others are too few to say.
 const FEWEST: usize = 8;
 
 /// Two CPUs, and what lies between them.

@@ -4,9 +4,9 @@ use super::MatrixError;
 
 /// A table that was found between lines in words.
 pub struct Printed<'a> {
-    /// For each CPU the line of its row, from 1, and its cells without the CPU's number.
+    /// Rows of the table, one for each CPU: the line, from 1, and the cells without the CPU's number.
     pub rows: Vec<(usize, Vec<&'a str>)>,
-    /// What had to be assumed.
+    /// Assumptions that had to be made.
     pub remarks: Vec<String>,
 }
 

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 pub const MOST_CPUS: usize = 2048;
 /// Two directions of a pair that differ by more than this are remarked.
 const BOTH_WAYS: f64 = 1.3;
-/// Between these is the median of a machine's pairs, in ns. Of the measured ones it is 20 to 720; in another unit it is not.
+/// Least and greatest median of a machine's pairs, in ns. Of the measured ones it is 20 to 720; in another unit it is not.
 const MEDIANS: (f64, f64) = (1.0, 10_000.0);
 
 /// A matrix, and what was assumed of it.

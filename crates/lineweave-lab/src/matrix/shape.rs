@@ -1,4 +1,4 @@
-//! Who shares what, as a matrix tells it.
+//! Topology of a machine, as a matrix tells it: the CPUs that share a core, a cache, a node or a package.
 //!
 //! The classes of [`classes`], by pairs that are [`believed`], are nested groups. They get the names of levels, with no more levels than classes:
 //!
@@ -29,11 +29,11 @@ const HOME: f64 = 1.4;
 /// A machine's CPUs, as the matrix has them.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Shaped {
-    /// Neighbours first.
+    /// Topology of the CPUs, neighbours first.
     pub topology: Topology,
-    /// What was found.
+    /// Classes of CPU pairs that were found.
     pub classes: Classes,
-    /// What was assumed.
+    /// Assumptions that were made.
     pub remarks: Vec<String>,
 }
 
@@ -96,7 +96,7 @@ pub fn shape(matrix: &Matrix) -> Result<Shaped, LatenciesError> {
     Ok(Shaped { topology, classes, remarks })
 }
 
-/// The same CPUs in the groups of a topology that is known, of which the matrix gives the numbers.
+/// Returns the topology `known` with the CPU numbers of `shaped`, which the matrix gives.
 pub fn placed(shaped: &Topology, known: &Topology) -> Topology {
     let cpus = known.cpus.iter().zip(&shaped.cpus).map(|(place, cpu)| Cpu { os: cpu.os, ..place.clone() });
     Topology { cpus: cpus.collect() }

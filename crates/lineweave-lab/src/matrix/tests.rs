@@ -1,4 +1,4 @@
-//! What is read, what is refused, and what is made of it.
+//! Tests of texts that are read, texts that are refused, and the machines made of them.
 
 use super::*;
 use lineweave_core::machine::{topology, Machine, Matrix};

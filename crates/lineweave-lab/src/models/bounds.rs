@@ -1,4 +1,4 @@
-//! What no algorithm can be faster than, in a model where information moves by reading lines.
+//! Lower bounds of the time of any algorithm, in a model where information moves by reading lines.
 
 use crate::ordered::Time;
 use std::cmp::Reverse;
@@ -11,7 +11,7 @@ pub fn postal(ranks: usize, latency: f64, gap: f64) -> f64 {
     spread(&[0.0], [&arrivals, &arrivals], ranks, 1).last().copied().unwrap_or(0.0)
 }
 
-/// When something happens: a rank is told, or the n-th message of one that was told at some time arrives.
+/// Event and its time: a rank is told, or the n-th message of one that was told at some time arrives.
 type Happens = (Time, Option<Sent>);
 
 /// The n-th message of one that knows since some time, the very first one or another.
@@ -29,7 +29,7 @@ impl Sent {
     }
 }
 
-/// When the first, second and so on of `ranks` ranks can know at the earliest, where ranks sit in clusters.
+/// Returns the earliest times at which the first, second and so on of `ranks` ranks can know, where ranks sit in clusters.
 ///
 /// A cluster that hears of something at 0 has its j-th rank told at `cluster[j]` at the earliest, by itself. The n-th message
 /// that a rank passes on to other clusters, beside what it does within its own, arrives `arrivals[1][n]` after the rank knows,

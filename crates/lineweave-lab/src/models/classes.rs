@@ -37,11 +37,11 @@ const BUNDLES: usize = 400;
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Latencies {
     cpus: Vec<usize>,
-    /// For each pair a < b of indices, the median and its standard error.
+    /// Pairs a < b of indices, each with the median and its standard error.
     pairs: Vec<(usize, usize, f64, f64)>,
 }
 
-/// Why a profile has no matrix of latencies.
+/// Reason why a profile has no matrix of latencies.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LatenciesError {
     /// A pair is missing.
@@ -49,7 +49,7 @@ pub enum LatenciesError {
     Missing {
         /// A CPU.
         a: usize,
-        /// Another.
+        /// Another CPU.
         b: usize,
         /// CPUs that occur.
         cpus: usize,
@@ -59,9 +59,9 @@ pub enum LatenciesError {
     Bad {
         /// A CPU.
         a: usize,
-        /// Another.
+        /// Another CPU.
         b: usize,
-        /// What was found.
+        /// Value that was found.
         found: String,
     },
     /// No pair at all.
@@ -70,7 +70,7 @@ pub enum LatenciesError {
 }
 
 impl Latencies {
-    /// From the pairs (a, b, ns, standard error in ns); of a pair given both ways the mean counts.
+    /// Builds latencies from the pairs (a, b, ns, standard error in ns); of a pair given both ways the mean counts.
     ///
     /// # Errors
     /// [`LatenciesError`] when a pair of the CPUs that occur is missing or no positive number.
@@ -133,10 +133,10 @@ pub struct Class {
     pub groups: Vec<Vec<usize>>,
 }
 
-/// What was found.
+/// Classes of CPU pairs that were found.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Classes {
-    /// Nearest first.
+    /// Classes, nearest first.
     pub classes: Vec<Class>,
     /// Pairs of CPUs whose latency is not that of their class.
     pub odd: Vec<(usize, usize)>,
@@ -362,7 +362,7 @@ fn tree(matrix: &[f64], n: usize) -> Vec<Join> {
     joins
 }
 
-/// For each CPU the first of its group, with all joins below the border done.
+/// Returns the first CPU of each CPU's group, with all joins below the border done.
 fn cut(joins: &[Join], n: usize, border: f64) -> Vec<usize> {
     let mut group: Vec<usize> = (0..n).collect();
     for join in joins.iter().filter(|j| j.height < border) {

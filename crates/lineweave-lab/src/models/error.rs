@@ -1,4 +1,4 @@
-//! How wrong a prediction is, and how much a choice costs (docs/explanation/measuring.md, rule 12).
+//! Error of a prediction, and cost of a choice (docs/explanation/measuring.md, rule 12).
 
 /// Mean of max(R/E, E/R) over pairs of (real, estimated): 1 is perfect. Pairs with a value that is not
 /// positive and finite are left out; `None` when none is left.
@@ -11,7 +11,7 @@ pub fn mean_relative(pairs: &[(f64, f64)]) -> Option<f64> {
     mean(pairs, |real, estimated| (real - estimated).abs() / real)
 }
 
-/// How much slower the chosen candidate is than the best measured one: 0 when it is the best, 1 when it takes
+/// Returns the share by which the chosen candidate is slower than the best measured one: 0 when it is the best, 1 when it takes
 /// twice as long. `None` without a positive finite measurement.
 pub fn regret(chosen: f64, measured: &[f64]) -> Option<f64> {
     let best = measured.iter().copied().filter(|t| usable(*t)).fold(f64::INFINITY, f64::min).min(chosen);

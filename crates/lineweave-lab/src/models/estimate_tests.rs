@@ -39,12 +39,12 @@ fn s(x: impl ToString) -> String {
     x.to_string()
 }
 
-/// What a message through a box takes.
+/// Returns the time of a message of `m` bytes through a box, in ns.
 fn message(m: f64) -> f64 {
     PUT.0 + GET.0 + SIGNAL + (PUT.1 + GET.1) * m
 }
 
-/// Of a machine that is linear in m, so that every model's truth is known. With wild samples the median's own truth shifts:
+/// Returns the factor by which wild samples shift the true median of a machine that is linear in m, so that every model's truth is known:
 /// a share w above everything puts the median at the quantile 0.5 / (1 - w) of the rest.
 fn shift() -> f64 {
     // Quantile 0.5 / 0.95 = 0.5263 of a normal: 0.0660 deviations.
@@ -217,7 +217,7 @@ fn descriptions_give_what_they_know_and_name_what_they_do_not() {
     assert_eq!(e.tau_lop.unwrap().transfer(8192, 4).nanos, 900.0, "ring before ping and bcast");
 }
 
-/// Where the truth is monotone, making a surface monotone brings it nearer (weighted), never farther.
+/// Making a surface monotone brings it nearer (weighted) to a monotone truth, never farther.
 #[test]
 fn monotone_surfaces_are_nearer_to_a_monotone_truth() {
     let mut stream = Stream(99);

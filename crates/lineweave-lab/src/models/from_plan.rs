@@ -25,7 +25,7 @@ pub struct Schedule {
     pub collective: Collective,
     /// The stages of the plan; equal consecutive ones are counted.
     pub stages: Vec<Stage>,
-    /// For each rank its children, root first, where all messages go down, or up, one tree (of a barrier: up and down).
+    /// Children of each rank, root first, where all messages go down, or up, one tree (of a barrier: up and down).
     pub children: Option<Vec<Vec<usize>>>,
     /// Messages that a rank receives in all, where every rank receives equally many.
     pub each: Option<usize>,
@@ -79,11 +79,11 @@ impl Schedule {
 
 /// The ranks that raise each flag.
 struct Flags {
-    /// By flag: value and rank, values ascending.
+    /// Sets of each flag: value and rank, values ascending.
     sets: HashMap<FlagRef, Vec<(i32, usize)>>,
-    /// By counter: who adds.
+    /// Ranks that add to each counter.
     adds: HashMap<FlagRef, Vec<usize>>,
-    /// By box and slot: who writes it.
+    /// Ranks that write each slot of each box.
     writers: HashMap<Space, HashSet<usize>>,
 }
 

@@ -1,4 +1,4 @@
-//! What a message between two nodes costs: T = alpha + beta m (Hockney 1994), fitted to a ping-pong of the library that goes between
+//! Time of a message between two nodes: T = alpha + beta m (Hockney 1994), fitted to a ping-pong of the library that goes between
 //! them.
 //!
 //! A profile keeps the ping-pong as cells of probe [`PROBE`] with factor `bytes`, in ns a message, half a round trip. Libraries send

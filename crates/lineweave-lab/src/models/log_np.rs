@@ -23,7 +23,7 @@ pub struct Hop {
 /// The transfers of a message over one channel.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LogNp {
-    /// In order; n of them.
+    /// Transfers in order; n of them.
     pub transfers: Vec<Hop>,
 }
 

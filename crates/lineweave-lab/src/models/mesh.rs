@@ -16,7 +16,7 @@
 use lineweave_core::plan::{Carry, FlagRef, Op, Plan, Region, Space};
 use std::collections::{BTreeSet, HashMap};
 
-/// What the model knows of a mesh.
+/// Parameters of a mesh in this model.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Streaming {
     /// T_R, cycles from a processor to its router and back into the next: the cost of depth is 2 T_R + 1.

@@ -31,7 +31,7 @@ pub struct Stretch {
     pub from: usize,
     /// Index of the last.
     pub to: usize,
-    /// The candidate.
+    /// Index of the candidate that fits best.
     pub candidate: usize,
     /// Others whose times do not differ from it there, nearest first.
     pub alike: Vec<usize>,
@@ -136,7 +136,7 @@ mod tests {
     }
 
     proptest! {
-        /// With the noise of two runs, at most a length beside the switch is given to the wrong one of two that differ.
+        /// Noise of two runs gives at most a length beside the switch to the wrong one of two candidates that differ.
         #[test]
         fn a_noisy_curve_is_named(at in 1usize..LENGTHS, noise in proptest::collection::vec(-0.06f64..0.06, LENGTHS)) {
             let all = vec![candidate("a", |m| 1000.0 + m), candidate("b", |m| 2000.0 + 2.0 * m)];

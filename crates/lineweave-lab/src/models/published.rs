@@ -1,4 +1,4 @@
-//! What the published message models have in common: a message's time, and from it a collective's.
+//! Common part of the published message models: a message's time, and from it a collective's.
 //!
 //! A model here is closed forms over some fitted parameters; the plan of an algorithm is not looked at. That is
 //! what sets them apart from [`cost`](crate), which plays the plan. Each model is one file beside this one.
@@ -18,11 +18,11 @@ pub struct NotKnown {
     pub value: String,
     /// Machine or profile, as its reader calls it.
     pub machine: String,
-    /// Why, and what to do.
+    /// Reason why the value is not known, and what to do.
     pub because: String,
 }
 
-/// Why a model has no number for a call.
+/// Reason why a model has no number for a call.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NoForm {
@@ -43,7 +43,7 @@ pub enum NoForm {
         model: &'static str,
         /// The closed form.
         form: Form,
-        /// Why.
+        /// Reason why the model cannot express the form.
         because: &'static str,
     },
     /// The form is of a plan, and none could be made.
@@ -75,7 +75,7 @@ pub struct Call<'a> {
     pub channel: Option<&'a dyn Distance>,
 }
 
-/// How far apart partners are.
+/// Distance between partners.
 pub trait Distance: std::fmt::Debug {
     /// The farthest level over which ranks that are `hop` apart communicate.
     fn of(&self, hop: usize) -> Level;
@@ -87,7 +87,7 @@ impl Call<'_> {
         Call { form, ranks, bytes, schedule: None, gamma: None, channel: None }
     }
 
-    /// Its stages.
+    /// Returns the stages of the call.
     ///
     /// # Errors
     /// [`NoForm::Ranks`] when the algorithm is not for so many ranks, [`NoForm::Unplanned`].
@@ -118,7 +118,7 @@ impl Call<'_> {
 
 /// A message model.
 pub trait Published: std::fmt::Debug {
-    /// Its name, as in the papers: `LogGP`.
+    /// Name of the model, as in the papers: `LogGP`.
     fn name(&self) -> &'static str;
 
     /// T(m), the time of one message of `bytes` bytes, in ns.
@@ -166,7 +166,7 @@ impl Sum {
         }
     }
 
-    /// The sum.
+    /// Returns the sum.
     pub(super) fn reading(self) -> Reading {
         Reading { nanos: self.nanos, extrapolated: self.extrapolated }
     }

@@ -278,7 +278,7 @@ mod tests {
         assert_eq!((kary_depth(1, 7), kary_depth(2, 7), kary_depth(5, 1)), (0, 1, 4));
     }
 
-    /// By hand, from Table 1: section 3.1.3 and 5.3.
+    /// Values computed by hand from Table 1: sections 3.1.3 and 5.3.
     #[test]
     fn a_line_takes_what_the_parameters_say() {
         let m = scc();

@@ -1,4 +1,4 @@
-//! What published collective algorithms do, stage by stage: how many messages, how long, how far. Closed forms
+//! Stages of published collective algorithms: how many messages, how long, how far. Closed forms
 //! of every message model are sums over these.
 //!
 //! Algorithms as Rico-Gallego & Diaz-Martin 2015, section 4, and Thakur, Rabenseifner & Gropp 2005, sections 4.1 to
@@ -60,7 +60,7 @@ pub enum Form {
     FlatReduce,
     /// Reduce up a k-nomial tree.
     KnomialReduce {
-        /// k.
+        /// Radix k of the tree.
         radix: usize,
     },
     /// Reduce up a complete tree of this degree.
@@ -163,7 +163,7 @@ impl Form {
         }
     }
 
-    /// Its stages for `ranks` ranks and a message of `bytes` bytes in all. For one rank there are none.
+    /// Returns the stages for `ranks` ranks and a message of `bytes` bytes in all. For one rank there are none.
     ///
     /// The two-segment tree has no messages: what is listed is its approximation by h(P) messages in a row, which is all
     /// that message models can say (section 4.2); h(P) counts levels, one more than there are hops.
@@ -264,7 +264,7 @@ pub struct Stage {
     pub folded: u64,
     /// Ranks between partners.
     pub hop: usize,
-    /// How many such stages follow each other.
+    /// Number of such stages that follow each other.
     pub times: u64,
 }
 

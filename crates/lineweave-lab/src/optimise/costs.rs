@@ -6,18 +6,18 @@
 use lineweave_core::model::Model;
 use lineweave_core::topology::Level;
 
-/// What the steps of small collectives cost at one distance, in ns.
+/// Costs of the steps of small collectives at one distance, in ns.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Steps {
-    /// From a set to its being seen by a poller, the set included.
+    /// Time from a set until a poller sees it, the set included.
     pub signal: f64,
     /// Reading a line that was set before one looks.
     pub read: f64,
     /// One more reader of the same line (c of T_C).
     pub contention: f64,
-    /// From one set to the next.
+    /// Time from one set to the next.
     pub gap: f64,
-    /// From one load to the next, of lines that were set before one looks.
+    /// Time from one load to the next, of lines that were set before one looks.
     pub row: f64,
     /// True if a read of a modified line takes it over.
     pub takes_over: bool,
@@ -28,7 +28,7 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// Those of a model at this distance, or the next farther one that it knows.
+    /// Returns the steps of a model at this distance, or at the next farther one that it knows.
     pub fn of(model: &Model, level: Level) -> Steps {
         let (costs, _) = model.level(level);
         let o = &model.overhead;

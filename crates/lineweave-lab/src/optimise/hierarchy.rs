@@ -21,7 +21,7 @@ pub enum Way {
 /// The degrees at each level that is told apart, nearest first; the last is the machine.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Hierarchy {
-    /// For broadcast or reduce.
+    /// Direction of the messages: broadcast or reduce.
     pub way: Way,
     /// Level and degrees; no degrees where groups are of one.
     pub stages: Vec<(Level, Vec<usize>)>,

@@ -75,7 +75,7 @@ impl Search {
     }
 }
 
-/// How many ranks a tree of these degrees holds (Ramos & Hoefler, Eq. 4.4).
+/// Returns the number of ranks that a tree of these degrees holds (Ramos & Hoefler, Eq. 4.4).
 pub fn holds(degrees: &[usize]) -> usize {
     let (mut width, mut total) = (1usize, 1usize);
     for &k in degrees {

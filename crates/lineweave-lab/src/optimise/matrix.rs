@@ -31,19 +31,19 @@ pub const EXACT: usize = 9;
 pub struct Latencies {
     ranks: usize,
     latency: Vec<f64>,
-    /// By sender and receiver, as latencies are.
+    /// Gaps by sender and receiver, as latencies are.
     gap: Vec<f64>,
-    /// From one message of a sender to its next, at least.
+    /// Least time from one message of a sender to its next.
     issue: f64,
-    /// So many of a sender are under way at once, each for its gap.
+    /// Messages of a sender that can be under way at once, each for its gap.
     at_once: usize,
     /// A line that a core has.
     hit: f64,
-    /// What one fold takes of several that are left to the end.
+    /// Time of one fold of several that are left to the end.
     fold: f64,
 }
 
-/// What ranks do with what they hear.
+/// Work of ranks on the messages that they hear.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Work {
     /// They go on.
@@ -54,10 +54,10 @@ pub enum Work {
     Fold,
 }
 
-/// Why numbers are no matrix of latencies.
+/// Reason why numbers are no matrix of latencies.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum LatencyError {
-    /// Not one latency for each pair, and one gap for each rank.
+    /// There is not one latency for each pair and one gap for each rank.
     #[error("expected {ranks} x {ranks} latencies and {ranks} gaps, found {latencies} and {gaps}")]
     Size {
         /// Number of gaps given, or of ranks.
@@ -67,18 +67,18 @@ pub enum LatencyError {
         /// Gaps given.
         gaps: usize,
     },
-    /// No time.
+    /// A number that is no time above 0 ns.
     #[error("{what}: expected a time above 0 ns, found {found}")]
     NoTime {
-        /// Which number.
+        /// Name of the number.
         what: String,
-        /// What it is.
+        /// Value of the number.
         found: f64,
     },
 }
 
 impl Latencies {
-    /// From numbers, `latency[i * ranks + j]` for what `i` sends to `j`; what a rank would send to itself is not
+    /// Builds latencies from numbers, `latency[i * ranks + j]` for what `i` sends to `j`; what a rank would send to itself is not
     /// looked at.
     ///
     /// # Errors
@@ -101,12 +101,12 @@ impl Latencies {
         Ok(Latencies { ranks, latency, gap, issue: 0.0, at_once: 1, hit: 0.0, fold: 0.0 })
     }
 
-    /// Of ranks that sit like this: a signal at their distance, and the model's gap between sets.
+    /// Returns the latencies of ranks that sit like this: a signal at their distance, and the model's gap between sets.
     pub fn of(model: &Model, shape: &Shape) -> Latencies {
         Latencies::by_level(model, shape, |s| (s.signal, s.gap))
     }
 
-    /// The same for partial results on their way up: a receiver fetches and folds one after the other. A reduction is a
+    /// As [`Latencies::of`], for partial results on their way up: a receiver fetches and folds one after the other. A reduction is a
     /// broadcast backwards in time: see [`reduce`].
     pub fn folding(model: &Model, shape: &Shape) -> Latencies {
         Latencies::by_level(model, shape, |s| (s.signal + s.fold, s.read + s.fold))
@@ -117,13 +117,13 @@ impl Latencies {
         Latencies::by_level(model, shape, |s| (s.signal + s.fold, s.row + s.fold))
     }
 
-    /// The same where a receiver only looks at what others have set.
+    /// As [`Latencies::of`], for a receiver that only looks at what others have set.
     pub fn hearing(model: &Model, shape: &Shape) -> Latencies {
         Latencies::by_level(model, shape, |s| (s.signal, s.row))
     }
 
-    /// Of ranks on CPUs any two of which were timed, as caches that agree are simulated: telling takes the line from whoever polls it
-    /// and hands it back, a transfer each. `None` where nothing was timed, or a value is unknown.
+    /// Returns the latencies of ranks on CPUs any two of which were timed, as caches that agree are simulated: telling takes
+    /// the line from whoever polls it and hands it back, a transfer each. `None` where nothing was timed, or a value is unknown.
     ///
     /// A rank that tells others, or waits for others one after the other, has as many transfers under way as its core has misses in
     /// flight.
@@ -198,14 +198,14 @@ impl Latencies {
         }
     }
 
-    /// The same with gaps of at most this.
+    /// Returns these latencies with gaps of at most `gap`.
     #[must_use]
     pub fn with_gap_at_most(mut self, gap: f64) -> Latencies {
         self.gap.iter_mut().for_each(|g| *g = g.min(gap.max(1e-3)));
         self
     }
 
-    /// From a rank's first message to its n-th, from 0, at least, where one takes a gap.
+    /// Returns the least time from a rank's first message to its n-th, counted from 0, where one takes a gap.
     ///
     /// For partial results backwards in time: the last `n + 1` of a rank's children have come in one row, so that `n + 2` values are
     /// halved after them, or a transfer lies between two that are in different rows.
@@ -220,12 +220,12 @@ impl Latencies {
         self.ranks
     }
 
-    /// What `from` sends to `to` arrives so much later.
+    /// Returns the time from sending a message of `from` until it arrives at `to`, in ns.
     pub fn latency(&self, from: usize, to: usize) -> f64 {
         self.latency[from * self.ranks + to]
     }
 
-    /// From a message of `from` to `to` to its next.
+    /// Returns the time from a message that `from` sends to `to` until the next one of `from`, in ns.
     pub fn gap(&self, from: usize, to: usize) -> f64 {
         self.gap[from * self.ranks + to]
     }

@@ -16,12 +16,12 @@ use lineweave_core::model::{Model, MultiLine};
 use lineweave_core::plan::{Layout, Params};
 use lineweave_core::topology::{Level, Shape};
 
-/// What is to be optimised.
+/// Problem to be optimised.
 #[derive(Clone, Copy, Debug)]
 pub struct Case<'a> {
     /// The machine, for closed forms in the paper's own numbers; without one they take what the model has fitted.
     pub machine: Option<&'a Machine>,
-    /// Its model, for closed forms in lineweave's.
+    /// Model of the machine, for closed forms in lineweave's numbers.
     pub model: &'a Model,
     /// Ranks and where they sit.
     pub shape: &'a Shape,
@@ -78,17 +78,17 @@ impl Case<'_> {
 pub struct Chosen {
     /// The algorithm, by its name within the collective.
     pub algorithm: &'static str,
-    /// Its parameters.
+    /// Parameters of the algorithm.
     pub params: Params,
 }
 
 /// An optimiser: one line of the table.
 pub struct Method {
-    /// For this collective.
+    /// Collective that is optimised.
     pub collective: Collective,
-    /// Name.
+    /// Name of the optimiser.
     pub name: &'static str,
-    /// What it minimises, in one line.
+    /// Quantity that it minimises, in one line.
     pub about: &'static str,
     /// True if its costs are those of a model, some of which may be assumed; otherwise cited ones of the machine.
     pub of_model: bool,

@@ -27,14 +27,14 @@ pub mod radix;
 pub mod ramos_hoefler;
 pub mod row;
 
-/// What costs least, and what nothing costs less than.
+/// Choice that costs least, and a lower bound of all costs.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Optimum<T> {
     /// The parameters.
     pub choice: T,
     /// Their cost in the closed form, ns.
     pub cost_ns: f64,
-    /// What any algorithm costs at least in the same model, ns.
+    /// Lower bound of any algorithm's cost in the same model, ns.
     pub bound_ns: f64,
     /// True if the search was exhaustive: no other parameters of this family cost less.
     pub exact: bool,
@@ -49,7 +49,7 @@ impl<T> Optimum<T> {
         }
     }
 
-    /// The same for another form of the choice.
+    /// Returns this optimum with another form of the choice.
     pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Optimum<U> {
         Optimum { choice: f(self.choice), cost_ns: self.cost_ns, bound_ns: self.bound_ns, exact: self.exact }
     }

@@ -1,4 +1,4 @@
-//! How `k` children hear from their parent that something is ready.
+//! Ways in which `k` children hear from their parent that something is ready.
 //!
 //! A flag for each, one that all poll (Ramos & Hoefler, section 4.1.1), or siblings who tell siblings (Petrovic et al.
 //! 2012, Fig. 5, with two each).

@@ -7,7 +7,7 @@ use super::{less, Optimum};
 use lineweave_core::model::Model;
 use lineweave_core::topology::Level;
 
-/// What a stage is made of, in ns.
+/// Costs of the parts of a stage, in ns.
 #[derive(Clone, Debug)]
 pub struct Stages<'m> {
     model: &'m Model,
@@ -28,7 +28,7 @@ pub struct Chunks {
 }
 
 impl<'m> Stages<'m> {
-    /// Of a tree of so many children a rank and so many levels, at one distance.
+    /// Returns the stages of a tree of so many children a rank and so many levels, at one distance.
     pub fn of(model: &'m Model, level: Level, degree: usize, depth: usize) -> Stages<'m> {
         Stages { model, level, degree: degree.max(1), depth: depth.max(1) }
     }
@@ -59,7 +59,7 @@ impl<'m> Stages<'m> {
         (self.signal() + self.fetch(chunk) + out).max(self.copy(chunk))
     }
 
-    /// From one chunk to the next: a slot is free again once the children have copied it and said so.
+    /// Returns the time from one chunk to the next: a slot is free again once the children have copied it and said so.
     pub fn period(&self, chunks: Chunks) -> f64 {
         let turn = self.copy(chunks.chunk) + self.signal() + self.fetch(chunks.chunk) + self.signal();
         self.stage(chunks.chunk).max(turn / chunks.slots.max(1) as f64)

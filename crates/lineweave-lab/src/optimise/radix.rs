@@ -6,7 +6,7 @@
 use super::less;
 use lineweave_core::algorithm::ranks::ceil_log;
 
-/// By what factor knowledge grows in a round of `m` peers.
+/// Factor by which knowledge grows in a round of `m` peers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Growth {
     /// m + 1: oneself and the peers.

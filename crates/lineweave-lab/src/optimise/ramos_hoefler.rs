@@ -42,7 +42,7 @@ pub fn barrier(r: &Reads, ranks: usize, growth: Growth) -> Optimum<Radix> {
     Optimum { choice, cost_ns, bound_ns: barrier_bound(r, ranks), exact: true }
 }
 
-/// The same with a number of peers for each round.
+/// Peers of the barrier (Eq. 4.11), a number for each round; bound as of [`barrier`].
 pub fn mixed_barrier(r: &Reads, ranks: usize) -> Optimum<Vec<usize>> {
     let (choice, cost_ns) = mixed(ranks, |m| barrier_model(r, m, 1).min);
     Optimum { choice, cost_ns, bound_ns: barrier_bound(r, ranks), exact: true }
@@ -86,7 +86,7 @@ impl Large {
         }
     }
 
-    /// Its model.
+    /// Returns the best and the worst case of the broadcast's closed form.
     pub fn model(self, r: &Reads, t_c: &SameLine, t_n: &MultiLine, ranks: usize, lines: usize) -> MinMax {
         match self {
             Large::Pipelined => pipelined_broadcast(r, t_c, t_n, ranks, lines),

@@ -4,7 +4,7 @@
 use lineweave_core::algorithm::row_trees::RowCosts;
 use lineweave_core::machine::Machine;
 
-/// In picoseconds and lines, for partial results that climb in chunks of `chunk_lines`; `None` where `machine` is no mesh
+/// Returns the costs in picoseconds and lines, for partial results that climb in chunks of `chunk_lines`; `None` where `machine` is no mesh
 /// or does not know a value.
 ///
 /// A line received is read from a child's buffer and the sum written to the own one (Petrovic et al. 2012, Eq. 3 and 1);

@@ -7,18 +7,18 @@ use crate::draw::{charts, Axis, Chart, Mark, Scale, Series, Spot};
 pub struct Figure {
     /// Key of the paper.
     pub paper: &'static str,
-    /// Which: `fig 8a`.
+    /// Name within the paper: `fig 8a`.
     pub item: String,
-    /// What is drawn, in one line.
+    /// Subject of the figure, in one line.
     pub title: String,
-    /// How it came about, in one line.
+    /// Origin of the figure, in one line.
     pub detail: String,
     /// Side by side.
     pub charts: Vec<Chart>,
 }
 
 impl Figure {
-    /// Of a paper's item.
+    /// Makes the figure of a paper's item.
     pub(super) fn new(
         paper: &'static str,
         item: &str,
@@ -78,22 +78,22 @@ fn spots(points: impl IntoIterator<Item = (f64, f64)>) -> Vec<Spot> {
     points.into_iter().map(|(x, y)| Spot { x, low: y, high: y }).collect()
 }
 
-/// What was simulated.
+/// Returns a series of simulated points.
 pub(super) fn simulated(name: &str, points: impl IntoIterator<Item = (f64, f64)>) -> Series {
     series(name, name, Mark::Simulated, spots(points))
 }
 
-/// What a closed form says of the series `of`.
+/// Returns the points of a closed form for the series `of`.
 pub(super) fn model(name: &str, of: &str, points: impl IntoIterator<Item = (f64, f64)>) -> Series {
     series(name, of, Mark::Model, spots(points))
 }
 
-/// What the paper prints of the series `of`.
+/// Returns the points that the paper prints for the series `of`.
 pub(super) fn published(name: &str, of: &str, points: impl IntoIterator<Item = (f64, f64)>) -> Series {
     series(name, of, Mark::Published, spots(points))
 }
 
-/// What the paper prints of the series `of` as ranges.
+/// Returns the ranges that the paper prints for the series `of`.
 pub(super) fn published_ranges(
     name: &str,
     of: &str,
@@ -103,7 +103,7 @@ pub(super) fn published_ranges(
     series(name, of, Mark::Published, spots.collect())
 }
 
-/// What a closed form allows.
+/// Returns the band that a closed form allows.
 pub(super) fn band(name: &str, ranges: impl IntoIterator<Item = (f64, f64, f64)>) -> Series {
     let spots = ranges.into_iter().map(|(x, low, high)| Spot { x, low, high });
     series(name, name, Mark::Band, spots.collect())

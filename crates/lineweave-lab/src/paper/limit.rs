@@ -1,4 +1,4 @@
-//! How far from what is printed still agrees.
+//! Limits of the distance from a printed value within which an outcome still agrees.
 //!
 //! A limit belongs to the words of a claim and not to what comes out of it: the same words have the same limit in every
 //! paper. Every verdict that has one says how far off the outcome is, and whether half or twice the limit would turn it.
@@ -17,13 +17,13 @@ pub struct Limit {
     pub why: &'static str,
 }
 
-/// "No difference".
+/// Limit for claims of no difference.
 pub static SAME: Limit = Limit {
     name: "same",
     share: 0.05,
     why: "no slower, no contention: half of a tenth of a printed axis is what a reader tells apart",
 };
-/// "Almost".
+/// Limit for claims with "almost".
 pub static ALMOST: Limit = Limit {
     name: "almost",
     share: 0.10,
@@ -44,7 +44,7 @@ pub static LATENCY: Limit = Limit {
 /// All limits.
 pub const LIMITS: [&Limit; 4] = [&SAME, &ALMOST, &NUMBER, &LATENCY];
 
-/// How far off an outcome is, beside its limit.
+/// Distance of an outcome from the printed value, beside its limit.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Judged {
     /// The limit.
@@ -69,7 +69,7 @@ impl Limit {
         self.of((ours / printed - 1.0).abs())
     }
 
-    /// How many of some (printed, ours) agree, and how many do with half and with twice the limit.
+    /// Counts the pairs of (printed, ours) that agree, and those that do with half and with twice the limit.
     pub fn count(&self, pairs: &[(f64, f64)]) -> (usize, String) {
         let at = |share: f64| pairs.iter().filter(|(p, o)| (o / p - 1.0).abs() <= share).count();
         let (half, twice) = (at(self.share / 2.0), at(self.share * 2.0));

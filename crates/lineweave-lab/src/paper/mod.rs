@@ -46,13 +46,13 @@ impl Basis {
 pub struct Item {
     /// Key of the paper, as its folder under `papers/` is called.
     pub paper: &'static str,
-    /// Which: `table B.1`.
+    /// Name within the paper: `table B.1`.
     pub item: String,
     /// Entries that agree within what printing rounded away, or within the tolerance that the remark states.
     pub agree: usize,
     /// Entries that can be read.
     pub of: usize,
-    /// How they were compared; what differs and why.
+    /// Method of comparison; what differs and why.
     pub remark: String,
     /// The basis of the outcome.
     pub basis: Basis,
@@ -71,10 +71,10 @@ impl Item {
     }
 }
 
-/// What became of a claim.
+/// Verdict on a claim.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub enum Verdict {
-    /// As claimed.
+    /// The outcome is as claimed.
     #[serde(rename = "holds")]
     Holds,
     /// Something else comes out.
@@ -109,17 +109,17 @@ impl Verdict {
 pub struct Claim {
     /// Key of the paper.
     pub paper: &'static str,
-    /// Where it is claimed: `fig 8a`, `section 5.3`.
+    /// Place of the claim in the paper: `fig 8a`, `section 5.3`.
     pub item: String,
-    /// What the paper says, in few words of ours, with its numbers.
+    /// Claim of the paper, in few words of ours, with its numbers.
     pub claimed: String,
-    /// What comes out here, with its numbers.
+    /// Outcome here, with its numbers.
     pub ours: String,
-    /// What became of it.
+    /// Verdict on the claim.
     pub verdict: Verdict,
     /// The basis of the outcome.
     pub basis: Basis,
-    /// What the verdict hangs on, where that is a limit.
+    /// Limit that the verdict hangs on, and the distance from it, where there is a limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub judged: Option<Judged>,
 }
@@ -159,7 +159,7 @@ impl Finding {
     }
 }
 
-/// All of them with the same behind them.
+/// Returns all findings with the same basis.
 fn all_on(basis: Basis, findings: impl IntoIterator<Item = Finding>) -> impl Iterator<Item = Finding> {
     findings.into_iter().map(move |finding| finding.on(basis))
 }
@@ -168,9 +168,9 @@ fn all_on(basis: Basis, findings: impl IntoIterator<Item = Finding>) -> impl Ite
 pub struct Paper {
     /// Key, as its folder under `papers/` is called: `ramos-hoefler-2013`.
     pub key: &'static str,
-    /// How it is cited: `Ramos & Hoefler 2013`.
+    /// Citation of the paper: `Ramos & Hoefler 2013`.
     pub cite: &'static str,
-    /// What it is about, in one line.
+    /// Subject of the paper, in one line.
     pub about: &'static str,
     /// Computes its findings anew. Pure; at most some seconds.
     pub findings: fn() -> Vec<Finding>,

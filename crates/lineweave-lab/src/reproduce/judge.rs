@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 pub struct Judgement {
     /// Key of the paper.
     pub paper: &'static str,
-    /// Where it is claimed.
+    /// Place of the claim in the paper.
     pub item: String,
     /// The claim, in words.
     pub claimed: String,

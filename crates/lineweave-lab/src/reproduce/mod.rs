@@ -26,13 +26,13 @@ use serde::{Deserialize, Serialize};
 pub struct Study {
     /// Key of the paper.
     pub paper: &'static str,
-    /// One picture each.
+    /// Figures of the paper, one picture each.
     pub pictures: &'static [Picture],
     /// The measured series.
     pub series: &'static [Series],
-    /// How claims are judged.
+    /// Rules by which claims are judged.
     pub rules: &'static [Rule],
-    /// Why a claim without a rule cannot be asked, unless it follows from what is printed.
+    /// Reason why a claim without a rule cannot be asked, unless it follows from what is printed.
     pub otherwise: &'static str,
 }
 
@@ -50,9 +50,9 @@ pub struct Picture {
     pub name: &'static str,
     /// The title of the picture.
     pub title: &'static str,
-    /// To the right.
+    /// Title of the horizontal axis.
     pub x: &'static str,
-    /// How that axis goes on.
+    /// Scale of that axis, for these points.
     pub scale: fn(&[Point]) -> Scale,
     /// Models beside what was measured, by their names in `lab models`.
     pub models: &'static [&'static str],
@@ -64,11 +64,11 @@ pub struct Series {
     pub picture: &'static str,
     /// The name of the series.
     pub name: &'static str,
-    /// How its points come about.
+    /// Source of its points.
     pub how: How,
 }
 
-/// How points come about.
+/// Source of the points of a series.
 pub enum How {
     /// Cells of a profile.
     Probe {
@@ -76,7 +76,7 @@ pub enum How {
         probe: &'static str,
         /// Factors that a cell must have.
         factors: &'static [(&'static str, &'static str)],
-        /// The factor to the right.
+        /// Factor on the horizontal axis.
         over: &'static str,
     },
     /// Calls of an algorithm: alone where there is a root, else back to back.
@@ -142,7 +142,7 @@ pub enum Ask {
         picture: &'static str,
         /// The series.
         who: &'static str,
-        /// At the largest x alone, or at every one.
+        /// True if `who` is asked for at the largest x alone, false for every x.
         at_last: bool,
     },
     /// The least of a series is at one of these x.
@@ -204,11 +204,11 @@ pub struct Needs {
     pub packages: usize,
 }
 
-/// How one claim of the paper is judged here.
+/// Rule by which one claim of the paper is judged here.
 pub struct Rule {
-    /// Where it is claimed.
+    /// Place of the claim in the paper.
     pub item: &'static str,
-    /// How the claim begins, in the words of `lab papers`.
+    /// Beginning of the claim, in the words of `lab papers`.
     pub begins: &'static str,
     /// The properties that the claim needs.
     pub needs: Needs,

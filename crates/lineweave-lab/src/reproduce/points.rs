@@ -16,7 +16,7 @@ pub struct Task {
     pub picture: &'static str,
     /// The series within the picture.
     pub series: &'static str,
-    /// Where it is to the right.
+    /// Value on the axis to the right.
     pub x: f64,
     /// The collective.
     pub collective: Collective,
@@ -44,7 +44,7 @@ pub struct Point {
     pub picture: String,
     /// The series.
     pub series: String,
-    /// Where it is to the right.
+    /// Value on the axis to the right.
     pub x: f64,
     /// The label on the x axis, where that is not a number.
     #[serde(default, skip_serializing_if = "Option::is_none")]

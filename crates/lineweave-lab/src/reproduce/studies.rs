@@ -1,4 +1,4 @@
-//! What each paper's experiments are on a machine at hand, and how its claims are judged: data alone.
+//! Experiments of each paper on a machine at hand, and the rules by which its claims are judged: data alone.
 
 use super::{Ask, How, Needs, Over, Picture, Point, Rule, Series, Study};
 use crate::draw::Scale;

@@ -20,7 +20,7 @@ fn point(picture: &str, series: &str, x: f64, source: &str, ns: f64) -> Point {
     Point::at((picture.to_owned(), series.to_owned(), x), None, source, &stats)
 }
 
-/// What is written in a study refers to what there is, every series has points on a large machine, and every claim is judged.
+/// References in a study name things that exist, every series has points on a large machine, and every claim is judged.
 #[test]
 fn studies_are_sound() {
     for study in STUDIES {

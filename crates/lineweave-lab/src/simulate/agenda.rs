@@ -1,11 +1,11 @@
-//! What happens when: a heap of (time, agent), so that ties are broken alike everywhere.
+//! Agenda of events: a heap of (time, agent), so that ties are broken alike everywhere.
 
 use super::program::FlagAt;
 use lineweave_core::trace::Picos;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Who something happens to: a lane of a rank, or, from [`Agenda::resources`] on, a resource of the fabric.
+/// Target of an event: a lane of a rank, or, from [`Agenda::resources`] on, a resource of the fabric.
 pub type Agent = u32;
 
 /// Events to come.
@@ -35,7 +35,7 @@ impl Agenda {
         agent / self.lanes
     }
 
-    /// Which lane of its rank an agent is.
+    /// Returns the lane of its rank that an agent is.
     pub(super) fn lane(&self, agent: Agent) -> u32 {
         agent % self.lanes
     }

@@ -18,14 +18,14 @@ use lineweave_core::plan::{Footprint, Plan};
 use lineweave_core::trace::Picos;
 use lineweave_core::units::LINE;
 
-/// What is known of such a machine.
+/// Rates of a machine of which only the speed of copies is known.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Rates {
     /// Bytes per ns of a copy alone that reads memory.
     pub copy: f64,
-    /// How many such copies a node's memory bears at full speed.
+    /// Number of such copies that a node's memory bears at full speed.
     pub bears: f64,
-    /// How many times as much work writing memory is.
+    /// Work of writing memory, as a multiple of the work of reading it.
     pub write: f64,
 }
 
@@ -75,7 +75,7 @@ struct Node {
     flows: Vec<Flow>,
     /// Until when the flows have been followed.
     at: Picos,
-    /// When the next one ends.
+    /// Time at which the next flow ends.
     alarm: Option<Picos>,
 }
 
@@ -83,7 +83,7 @@ struct Node {
 struct Copies {
     rates: Rates,
     homes: Vec<usize>,
-    /// For each rank, where its copy reads.
+    /// Address that each rank's copy reads from.
     sources: Vec<Option<Address>>,
     nodes: Vec<Node>,
 }

@@ -1,4 +1,4 @@
-//! What a family of machines has to say: how long one elementary access takes, and what it keeps busy.
+//! Interface of a family of machines: how long one elementary access takes, and what it keeps busy.
 
 use super::agenda::{Agenda, Agent};
 use super::program::{Address, FlagAt};
@@ -7,20 +7,20 @@ use lineweave_core::trace::{Kind, Picos};
 /// One elementary access of a rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Access {
-    /// What an op costs before its first byte.
+    /// An op begins: its cost before its first byte.
     Call(Call),
     /// Bytes are brought into the core's registers: one line, or a chunk of lines.
     Read {
         /// First byte.
         from: Address,
-        /// How many bytes.
+        /// Number of bytes.
         len: usize,
     },
     /// Bytes leave the core's registers: one line, or a chunk of lines.
     Write {
         /// First byte.
         to: Address,
-        /// How many bytes.
+        /// Number of bytes.
         len: usize,
     },
     /// The core combines two operands of this many bytes, both in its registers.
@@ -30,19 +30,19 @@ pub enum Access {
     },
     /// A flag is raised.
     Set {
-        /// Which.
+        /// Flag that is raised.
         flag: FlagAt,
         /// Bytes that travel with it.
         payload: usize,
     },
     /// A flag is read.
     Poll {
-        /// Which.
+        /// Flag that is read.
         flag: FlagAt,
     },
     /// One is added to a counter.
     Add {
-        /// Which.
+        /// Counter that is added to.
         flag: FlagAt,
     },
 }
@@ -50,29 +50,29 @@ pub enum Access {
 /// An op that begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Call {
-    /// What it does.
+    /// Kind of the op.
     pub kind: Kind,
-    /// Where a move reads; where it writes for every other op that writes. `None` for flags.
+    /// Source of a move; first operand of a fold. `None` for ops on flags.
     pub from: Option<Address>,
-    /// Where it writes. `None` for flags.
+    /// Destination of a move or fold. `None` for ops on flags.
     pub to: Option<Address>,
 }
 
-/// How an access goes on.
+/// Next step of an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
     /// [`Fabric::step`] is to be called again at this time, with this stage.
     Later {
-        /// When; not before now.
+        /// Time of the next step; not before now.
         at: Picos,
-        /// Which part of the access comes next.
+        /// Part of the access that comes next.
         stage: u8,
     },
     /// The access is over.
     Done {
-        /// When the core that issued it goes on.
+        /// Time at which the core that issued it goes on.
         at: Picos,
-        /// From when others see what was written; for a read, when it was sampled.
+        /// Time from which others see what was written; for a read, the time at which it was sampled.
         visible: Picos,
     },
     /// It waits for a resource, whose [`Fabric::alarm`] will [resume](Agenda::resume) it.
@@ -80,17 +80,17 @@ pub enum Step {
     /// A set that the core has handed to its store buffer: the core goes on, and the fabric says with
     /// [`Agenda::land`] from when others see it. Sets of one flag land in order.
     Posted {
-        /// When the core goes on.
+        /// Time at which the core goes on.
         at: Picos,
     },
 }
 
-/// How many accesses one core has under way.
+/// Number of accesses that one core has under way, and the gap between them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Lanes {
-    /// At most so many at once.
+    /// The most accesses that one core has under way at once.
     pub count: u32,
-    /// Between two that a core issues at the beginning of an op.
+    /// Time between two accesses that a core issues at the beginning of an op.
     pub gap: Picos,
 }
 
@@ -101,7 +101,7 @@ pub trait Fabric {
     /// Length of a line, in bytes.
     fn line_bytes(&self) -> usize;
 
-    /// How many accesses a core has under way.
+    /// Returns the number of accesses that a core has under way.
     fn lanes(&self) -> Lanes;
 
     /// Begins (`stage` 0) an access of `agent`'s rank, or goes on with it.
@@ -120,7 +120,7 @@ pub trait Fabric {
         let _ = (now, resource, agenda);
     }
 
-    /// How many flags a rank polls at once, where its program waits for several in a row.
+    /// Returns the number of flags that a rank polls at once, where its program waits for several in a row.
     fn polls_at_once(&self) -> usize {
         1
     }
@@ -133,8 +133,8 @@ pub trait Fabric {
     /// A rank read a flag at `sampled`, in vain, knows that at `now`, and keeps looking at it.
     fn wait(&mut self, now: Picos, sampled: Picos, rank: u32, flag: FlagAt, agenda: &mut Agenda);
 
-    /// What the rank waits for becomes visible at `visible`, after [`Fabric::wait`] was called: when it goes on,
-    /// or `None` when the fabric will [resume](Agenda::resume) its lane 0, which is then past the wait.
+    /// Returns the time at which a waiting rank goes on, its flag becoming visible at `visible`, after [`Fabric::wait`] was called;
+    /// `None` when the fabric will [resume](Agenda::resume) its lane 0, which is then past the wait.
     fn wake(&mut self, visible: Picos, rank: u32, flag: FlagAt) -> Option<Picos>;
 
     /// A rank begins a run. What earlier runs left in its cache is of no use: a collective's buffers are

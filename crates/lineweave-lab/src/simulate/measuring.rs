@@ -41,7 +41,7 @@ impl Crew<'_> {
         coherent::simulate(self.machine, &self.shape, plan, &Options { runs, ..Options::default() })
     }
 
-    /// From run to run.
+    /// Returns the mean time from run to run, in ns.
     fn each(&self, plan: &Plan) -> Result<f64, SimulateError> {
         Ok(self.play(plan, RUNS)?.each.nanos())
     }
@@ -52,7 +52,7 @@ impl Crew<'_> {
         self.each(&plan.map_err(|_| SimulateError::Malformed { rank: Rank(0), op: 0 })?)
     }
 
-    /// When the last of some ranks has moved `lines` lines from `src` to `dst`, all beginning at once.
+    /// Returns the time, in ns, at which the last of some ranks has moved `lines` lines from `src` to `dst`, all beginning at once.
     fn moves(&self, who: Range<usize>, lines: usize, src: Space, dst: Space) -> Result<f64, SimulateError> {
         let (ranks, bytes) = (self.shape.ranks(), lines * self.line);
         let mut b = Builder::new(Collective::Bcast, "probe", &Params::new(), ranks, 0, bytes, 1);
@@ -160,7 +160,7 @@ fn peer(cpus: &[Cpu], level: Level) -> Option<&Cpu> {
     cpus.iter().skip(1).find(|cpu| cpus[0].common(cpu) == level)
 }
 
-/// What two ranks tell.
+/// Adds the cells that two ranks at distance `level` give.
 fn at_a_distance(
     pair: &Crew<'_>,
     level: Level,
@@ -209,7 +209,7 @@ fn at_a_distance(
 /// A parameter as described and as a fit found it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Recovered {
-    /// Its symbol.
+    /// Symbol of the parameter.
     pub name: String,
     /// The description's value, ns.
     pub described: f64,
@@ -218,13 +218,13 @@ pub struct Recovered {
 }
 
 impl Recovered {
-    /// How far off, as a fraction of the description's value.
+    /// Returns the relative error, as a fraction of the description's value.
     pub fn off(&self) -> f64 {
         self.found / self.described - 1.0
     }
 }
 
-/// What `model`, fitted from a profile of [`measure`], makes of the values that the description of `machine` knows.
+/// Compares `model`, fitted from a profile of [`measure`], with the values that the description of `machine` knows.
 ///
 /// T_C is simulated in the form R_R + R_L + c (n - 1) of Ramos & Hoefler 2013, Eq. 4.5: its b is R_R + R_L - c. The q of
 /// T_N lacks the overhead of a ping-pong (section 2.4).

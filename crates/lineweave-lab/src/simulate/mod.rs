@@ -28,7 +28,7 @@ use lineweave_core::units::Rank;
 use std::fmt;
 use std::str::FromStr;
 
-/// How finely accesses are played.
+/// Granularity at which accesses are played.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Fidelity {
     /// Line by line: each line is a request of its own, and queues for itself.
@@ -66,10 +66,10 @@ impl FromStr for Fidelity {
     }
 }
 
-/// How a plan is simulated.
+/// Settings of a simulation.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Options {
-    /// How finely.
+    /// Granularity at which accesses are played.
     pub fidelity: Fidelity,
     /// Runs back to back; at least 1.
     pub runs: usize,
@@ -82,9 +82,9 @@ pub struct Options {
     pub trace: bool,
     /// The most memory that a simulation may take, in bytes.
     pub memory_bytes: u64,
-    /// What only meshes have.
+    /// Settings that only meshes have.
     pub mesh: mesh::Settings,
-    /// What only coherent caches have.
+    /// Settings that only coherent caches have.
     pub coherent: coherent::Settings,
 }
 
@@ -103,14 +103,14 @@ impl Default for Options {
     }
 }
 
-/// What came out of a simulation.
+/// Outcome of a simulation.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Outcome {
     /// The first run alone, everybody entering at once: until the last rank has returned.
     pub first: Picos,
-    /// From run to run, when they follow each other; `first` when there is only one.
+    /// Time from run to run, when runs follow each other; `first` when there is only one.
     pub each: Picos,
-    /// From the root's (rank 0's, where there is none) entry into a run until the last rank's return from it,
+    /// Time from the root's (rank 0's, where there is none) entry into a run until the last rank's return from it,
     /// on average over all runs but the first; `first` when there is only one.
     pub latency: Picos,
     /// All runs, until the last rank has returned.
@@ -118,13 +118,13 @@ pub struct Outcome {
     /// A lower bound of one run of any plan for this collective, these ranks and bytes, where the family states
     /// one; see its documentation.
     pub bound: Option<Picos>,
-    /// For each rank, when it returned from its last run.
+    /// Time at which each rank returned from its last run.
     pub per_rank: Vec<Picos>,
     /// Events handled.
     pub events: u64,
     /// The ops of the first run, when asked for.
     pub trace: Option<Trace>,
-    /// How busy ports and links were, on a mesh.
+    /// Load of ports and links, on a mesh.
     pub load: Option<mesh::Load>,
 }
 
@@ -165,14 +165,14 @@ impl Outcome {
     }
 }
 
-/// Why a plan cannot be simulated.
+/// Reason why a plan cannot be simulated.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SimulateError {
     /// An op that names what the plan does not have.
     #[error("rank {rank}, op {op}: names a rank, flag or slot that the plan does not have; `lineweave verify` shows it")]
     Malformed {
-        /// Whose.
+        /// Rank of the op.
         rank: Rank,
         /// Index in its program.
         op: usize,
@@ -180,7 +180,7 @@ pub enum SimulateError {
     /// A rank waits for ever.
     #[error("rank {rank}, op {op}: waits for a flag that nobody raises; `lineweave verify` shows why")]
     Stuck {
-        /// Whose.
+        /// Rank of the op.
         rank: Rank,
         /// Index in its program.
         op: usize,
@@ -188,19 +188,19 @@ pub enum SimulateError {
     /// A machine that no simulated family is for.
     #[error("machine {machine}: cannot be simulated: {lacks}")]
     NoFamily {
-        /// Its name.
+        /// Name of the machine.
         machine: String,
-        /// What its description lacks.
+        /// Part that its description lacks.
         lacks: String,
     },
     /// A value that the simulation needs and the description does not know.
     #[error("machine {machine}: `{key}` is unknown, and without it there is no simulation: {why}")]
     Unknown {
-        /// Its name.
+        /// Name of the machine.
         machine: String,
         /// Key of the value.
         key: String,
-        /// Why it is unknown, as its source says.
+        /// Reason why the value is unknown, as its source says.
         why: String,
     },
     /// A plan that reads or writes peers' private memory.
@@ -208,7 +208,7 @@ pub enum SimulateError {
     NoSharedMemory {
         /// Name of the machine.
         machine: String,
-        /// `collective/algorithm`.
+        /// Name of the plan: `collective/algorithm`.
         plan: String,
     },
     /// Bytes that travel in a flag's line and do not fit it.
@@ -220,7 +220,7 @@ pub enum SimulateError {
         payload: usize,
         /// Bytes that fit.
         most: usize,
-        /// What a flag is.
+        /// Kind of the flags.
         flags: &'static str,
     },
     /// A plan that needs more of a message buffer than there is.
@@ -228,13 +228,13 @@ pub enum SimulateError {
     BoxFull {
         /// Name of the machine.
         machine: String,
-        /// Needed.
+        /// Lines of a core's message buffer that are needed.
         lines: usize,
-        /// There.
+        /// Lines of a core's message buffer that there are.
         most: usize,
-        /// Of those needed in one bank, for flags.
+        /// Lines that flags need in one bank.
         flag_lines: usize,
-        /// Of those needed in one bank, for slots.
+        /// Lines that slots need in one bank.
         slot_lines: usize,
         /// Banks that runs alternate between.
         banks: usize,
@@ -246,7 +246,7 @@ pub enum SimulateError {
     /// More ranks than cores.
     #[error("{ranks} ranks: machine {machine} has {cores} cores, and a core runs one rank")]
     TooManyRanks {
-        /// Its name.
+        /// Name of the machine.
         machine: String,
         /// Ranks of the plan.
         ranks: usize,
@@ -256,7 +256,7 @@ pub enum SimulateError {
     /// A mesh on which nobody can talk to anybody.
     #[error("machine {machine}: a mesh of one core has nobody to exchange messages with: take one of at least 2 cores, such as --mesh 2x1")]
     OneCore {
-        /// Its name.
+        /// Name of the machine.
         machine: String,
     },
     /// Too large to be held.
@@ -264,9 +264,9 @@ pub enum SimulateError {
     TooLarge {
         /// Ops of all ranks.
         ops: usize,
-        /// Estimate.
+        /// Estimate of the memory needed, in bytes.
         needs: u64,
-        /// [`Options::memory_bytes`].
+        /// Limit in bytes: [`Options::memory_bytes`].
         limit: u64,
     },
 }

@@ -24,13 +24,13 @@ use std::collections::VecDeque;
 struct Runner {
     run: usize,
     pc: usize,
-    /// Which access of the op comes next, for what is not cut into pieces.
+    /// Access of the op that comes next, for ops that are not cut into pieces.
     part: u8,
     /// Lanes that have not finished their pieces.
     busy: u32,
-    /// When the op began.
+    /// Time at which the op began.
     began: Picos,
-    /// When the last lane so far finished.
+    /// Time at which the last lane so far finished.
     latest: Picos,
 }
 
@@ -57,24 +57,24 @@ struct FlagState {
 /// One op as it ran, in the run that is traced.
 #[derive(Clone, Copy, Debug)]
 pub struct Ran {
-    /// Who.
+    /// Rank of the op.
     pub rank: u32,
     /// Index in its program.
     pub op: u32,
-    /// When it began.
+    /// Time at which the op began.
     pub start: Picos,
-    /// When it ended.
+    /// Time at which the op ended.
     pub end: Picos,
 }
 
-/// What came out.
+/// Outcome of playing a program.
 #[derive(Clone, Debug)]
 pub struct Played {
-    /// For each run, when the plan's root (rank 0 where there is none) began it.
+    /// Time at which the plan's root (rank 0 where there is none) began each run.
     pub began: Vec<Picos>,
-    /// For each run, when the last rank had ended it.
+    /// Time at which the last rank had ended each run.
     pub ended: Vec<Picos>,
-    /// For each rank, when it ended its last run.
+    /// Time at which each rank ended its last run.
     pub per_rank: Vec<Picos>,
     /// Events handled.
     pub events: u64,
@@ -92,7 +92,7 @@ struct Player<'a, F: Fabric> {
     lane: Vec<Lane>,
     flags: Vec<FlagState>,
     agenda: Agenda,
-    /// For each run, how many ranks have ended it, and which wait for that.
+    /// Number of ranks that have ended each run; in `gated`, the ranks that wait for its end.
     left: Vec<u32>,
     gated: Vec<Vec<u32>>,
     wants_trace: bool,

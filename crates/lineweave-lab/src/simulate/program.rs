@@ -8,29 +8,29 @@ use std::collections::HashMap;
 /// One of a rank's private buffers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Buffer {
-    /// Its input.
+    /// Input of the rank.
     In,
-    /// Its output.
+    /// Output of the rank.
     Out,
-    /// Its scratch memory.
+    /// Scratch memory of the rank.
     Acc,
 }
 
-/// Where a byte lies.
+/// Place of a byte.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Address {
-    /// In private memory; another rank's in `direct` plans.
+    /// A byte in private memory; another rank's in `direct` plans.
     Private {
-        /// Whose.
+        /// Rank that owns the memory.
         owner: u32,
-        /// Which buffer.
+        /// Buffer of the owner.
         buffer: Buffer,
         /// Byte of the buffer.
         offset: usize,
     },
-    /// In a slot of a box.
+    /// A byte in a slot of a box.
     Slot {
-        /// Whose box.
+        /// Rank that owns the box.
         owner: u32,
         /// Byte of the box, flags and banks included.
         offset: usize,
@@ -56,7 +56,7 @@ impl Address {
         }
     }
 
-    /// The same place of a box in the bank that begins at byte `start`; private memory has no banks.
+    /// Returns this place of a box in the bank that begins at byte `start`; private memory has no banks.
     pub(super) fn in_bank(self, start: usize) -> Address {
         match self {
             Address::Private { .. } => self,
@@ -68,7 +68,7 @@ impl Address {
 /// A flag as a fabric knows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FlagAt {
-    /// Its number: flags of all ranks and banks count through.
+    /// Number of the flag: flags of all ranks and banks count through.
     pub id: u32,
     /// The rank in whose box it lies.
     pub home: u32,
@@ -76,12 +76,12 @@ pub struct FlagAt {
     pub offset: usize,
 }
 
-/// What is fixed about a flag of one bank.
+/// Constants of a flag of one bank.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FlagInfo {
     pub(super) home: u32,
     pub(super) offset: usize,
-    /// How much it grows from run to run.
+    /// Growth of the flag's value from run to run.
     pub(super) growth: i64,
 }
 
@@ -106,7 +106,7 @@ pub struct Playable {
     pub(super) banks: usize,
     /// A run begins only after everybody has ended the one so many before it.
     pub(super) apart: Option<usize>,
-    /// Whose begin of a run counts.
+    /// Rank whose begin of a run counts.
     pub(super) root: u32,
 }
 
@@ -149,7 +149,7 @@ impl Playable {
         })
     }
 
-    /// The same, in which all ranks begin every run together if asked for.
+    /// Returns this program, in which all ranks begin every run together if asked for.
     #[must_use]
     pub fn together(self, asked: bool) -> Playable {
         let apart = if asked { Some(1) } else { self.apart };

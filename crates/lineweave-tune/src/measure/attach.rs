@@ -57,7 +57,7 @@ fn tasks(crew: &ProbeTeam, largest: usize) -> Vec<Task> {
     list
 }
 
-/// What machines of fewer CPUs cannot tell.
+/// Lists what machines of fewer CPUs cannot tell.
 pub fn beyond(cpus: usize, offer: &mut ProbeTasks) {
     if cpus < 3 {
         let because = format!(

@@ -1,4 +1,4 @@
-//! What a probe does to single lines: hints and evictions, where the CPU has them.
+//! Operations of a probe on single lines: hints and evictions, where the CPU has them.
 
 #[cfg(target_arch = "x86_64")]
 mod arch {

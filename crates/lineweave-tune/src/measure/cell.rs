@@ -1,4 +1,4 @@
-//! What a probe offers: cells, each with the ranks it needs and the way to take its samples.
+//! Offer of a probe: cells, each with the ranks it needs and the way to take its samples.
 
 use super::random::Random;
 use super::timing::{Rules, Samples};
@@ -45,7 +45,7 @@ impl std::fmt::Display for SampleKey {
     }
 }
 
-/// Which ranks a cell needs.
+/// Ranks that a cell needs.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Role {
     /// One rank.
@@ -75,14 +75,14 @@ pub struct ProbeTeam {
 pub struct Memory {
     pub input: Scratch,
     pub output: Scratch,
-    /// What peers may read and write.
+    /// Memory that peers may read and write.
     pub shared: Scratch,
 }
 
 // SAFETY: plain bytes; who may touch them when is decided by the barriers of the probes.
 unsafe impl Send for Memory {}
 
-/// What a rank has at hand while it takes the samples of a cell.
+/// Context of a rank while it takes the samples of a cell.
 pub struct ProbeContext<'a> {
     pub comm: &'a mut Communicator,
     /// Own input buffer.
@@ -93,7 +93,7 @@ pub struct ProbeContext<'a> {
     pub bytes: usize,
     /// The shared buffers of all ranks.
     pub shared: &'a [*mut u8],
-    /// The same numbers on every rank.
+    /// Source of random numbers, the same on every rank.
     pub random: Random,
 }
 
@@ -119,7 +119,7 @@ impl Task {
     }
 }
 
-/// What one probe offers to a crew, and what it cannot.
+/// Cells that one probe offers to a crew, and those that it cannot.
 #[derive(Default)]
 pub struct ProbeTasks {
     pub tasks: Vec<Task>,

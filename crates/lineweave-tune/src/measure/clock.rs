@@ -15,7 +15,7 @@ pub struct Clock {
     cost: f64,
 }
 
-/// What a reading must be away from another one to be believed, in ticks (docs/explanation/measuring.md, rule 3).
+/// Fewest ticks between two readings that are believed (docs/explanation/measuring.md, rule 3).
 pub const FEWEST_TICKS: f64 = 50.0;
 
 impl Clock {

@@ -110,7 +110,7 @@ fn set_ups(role: Role, ranks: usize, nt: bool) -> Vec<(Vec<&'static str>, Patter
     }
 }
 
-/// What machines of fewer CPUs cannot tell.
+/// Lists what machines of fewer CPUs cannot tell.
 pub fn beyond(cpus: usize, offer: &mut ProbeTasks) {
     let because = format!("tau copies at once need tau CPUs, and {cpus} can be used");
     offer.missing(format!("L(m, tau > {cpus})"), because);

@@ -1,4 +1,4 @@
-//! Who measures: for each distance that the machine has, two CPUs that are so far apart, and some others.
+//! Crews that measure: for each distance that the machine has, two CPUs that are so far apart, and some others.
 
 use super::cell::{ProbeTasks, ProbeTeam, Role};
 use lineweave_core::topology::{Cpu, Level, Topology};

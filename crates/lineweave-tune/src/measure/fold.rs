@@ -13,7 +13,7 @@ const TYPES: [ElementType; 4] = [ElementType::F32, ElementType::F64, ElementType
 /// Bytes folded in a sample, at least.
 const SAMPLE: usize = 16 << 10;
 
-/// Whose bytes are combined with the own ones.
+/// Source of the bytes that are combined with the own ones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Source {
     Private,

@@ -94,7 +94,7 @@ pub fn offer(crew: &ProbeTeam, offer: &mut ProbeTasks) {
     }
 }
 
-/// What machines of fewer CPUs cannot tell.
+/// Lists what machines of fewer CPUs cannot tell.
 pub fn beyond(cpus: usize, offer: &mut ProbeTasks) {
     if cpus < 3 {
         let because = format!("several ranks reading one line at once need 3 CPUs, and {cpus} can be used");

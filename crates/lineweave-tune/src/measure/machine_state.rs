@@ -1,5 +1,5 @@
-//! What shows that the machine under a team is another one: how long an exchange of flags takes, a copy of what another rank has just
-//! written, and a step of a core's clock.
+//! Readings that show that the machine under a team is another one: the time of an exchange of flags, of a copy of what another rank has
+//! just written, and of a step of a core's clock.
 //!
 //! A hypervisor moves CPUs between cores and caches, and heat slows them down (docs/explanation/findings.md). So a [`StateSample`] is taken before and after
 //! whatever is measured. Of more ranks it takes no longer but for what each round of a barrier then takes: they share the rounds, and the
@@ -27,7 +27,7 @@ const ROUNDS: usize = 64;
 /// Multiplications of a batch, each of what the one before gave: some microseconds at any clock.
 const STEPS: usize = 2_000;
 
-/// What a reading consists of.
+/// Figure of a reading.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum Figure {
     /// A barrier: of two ranks one exchange of flags on one line, of more the rounds of a dissemination.
@@ -71,14 +71,14 @@ impl Figure {
     }
 }
 
-/// How long each figure takes, in ns. One rank, and ranks that share CPUs, have a clock alone: there the scheduler decides about the others.
+/// Time of each figure, in ns. One rank, and ranks that share CPUs, have a clock alone: there the scheduler decides about the others.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct StateSample(pub [Option<f64>; 3]);
 
 /// A figure that is not as it was, and how many times as long it takes.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Change {
-    /// Which.
+    /// Figure that changed.
     pub figure: Figure,
     /// Below 1: it is shorter.
     pub times: f64,
@@ -91,12 +91,12 @@ impl std::fmt::Display for Change {
 }
 
 impl StateSample {
-    /// How long a figure takes.
+    /// Returns the time of a figure, in ns.
     pub fn get(&self, figure: Figure) -> Option<f64> {
         self.0[figure as usize]
     }
 
-    /// What makes this another machine than that of `other`: the figure that is farthest beyond its band.
+    /// Returns the figure that makes this another machine than that of `other`: the one that is farthest beyond its band.
     pub fn change(&self, other: &StateSample) -> Option<Change> {
         let changes = Figure::ALL.into_iter().zip(self.0.into_iter().zip(other.0));
         let far = |c: &Change| c.times.ln().abs() / c.figure.band().ln();

@@ -53,7 +53,7 @@ pub use state::of_another_state;
 use state::{Log, Open};
 use std::time::{Duration, Instant};
 
-/// What to measure, and for how long.
+/// Subject of a measurement, and its time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ProbeSet {
     /// The CPUs to measure, neighbours first.
@@ -88,14 +88,14 @@ impl ProbeSet {
         })
     }
 
-    /// The same within 8 seconds, with wider intervals.
+    /// Returns this set within 8 seconds, with wider intervals.
     #[must_use]
     pub fn quick(self) -> ProbeSet {
         ProbeSet { budget: Duration::from_millis(7_500), passes: 3, ..self }
     }
 }
 
-/// How far measuring has come.
+/// Progress of a measurement.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Progress {
     /// Part of the work that is done, 0 to 1.
@@ -191,7 +191,7 @@ fn visit_all(
     Ok(())
 }
 
-/// What every probe offers to a crew.
+/// Returns the tasks that every probe offers to a crew.
 fn offers(crew: &ProbeTeam, largest: usize) -> ProbeTasks {
     let mut offer = ProbeTasks::default();
     line::offer(crew, &mut offer);
@@ -217,7 +217,7 @@ fn timer(clock: &Clock) -> Vec<Cell> {
     [cell("tick", clock.tick_ns()), cell("read", clock.cost_ns())].into_iter().flatten().collect()
 }
 
-/// Where the time goes.
+/// Returns the time of a task in one pass.
 fn budget_of(task: &Task, all: f64, set: &ProbeSet) -> Duration {
     set.budget.mul_f64(task.weight / all / set.passes.max(1) as f64)
 }

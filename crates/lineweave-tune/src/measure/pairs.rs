@@ -46,7 +46,7 @@ pub struct Pairs {
     pub unidentified: Vec<Unidentified>,
 }
 
-/// What a thread is to do: meet the peer whose line is at `line`.
+/// Task of a thread: meet the peer whose line is at `line`.
 struct Meeting {
     line: usize,
     base: u64,
@@ -54,7 +54,7 @@ struct Meeting {
     calls: bool,
 }
 
-/// What came of a meeting, from its caller; nothing when the peer did not answer.
+/// Result of a meeting, from its caller; nothing when the peer did not answer.
 type Outcome = Option<Vec<f64>>;
 
 impl Pairs {
@@ -144,7 +144,7 @@ impl Pairs {
     }
 }
 
-/// What sweeps say that found a pair as most did; the others are set aside.
+/// Merges the samples of the sweeps that found a pair as most did; the others are set aside.
 fn alike(sweeps: &[Samples]) -> Samples {
     let reading = |s: &Samples| StateSample([s.stats().map(|s| s.median), None, None]);
     let readings: Vec<StateSample> = sweeps.iter().map(reading).collect();
@@ -159,7 +159,7 @@ fn alike(sweeps: &[Samples]) -> Samples {
     all
 }
 
-/// Where the pair i < j of `n` is in a list of all of them.
+/// Returns the index of the pair i < j of `n` in a list of all of them.
 fn index(n: usize, i: usize, j: usize) -> usize {
     i * (2 * n - i - 1) / 2 + j - i - 1
 }

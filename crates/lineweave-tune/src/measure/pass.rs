@@ -18,19 +18,19 @@ use std::sync::mpsc::{channel, Sender};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What a rank buffer holds besides the largest copy.
+/// Bytes of a rank's buffer besides the largest copy.
 const ROOM: usize = 256 << 10;
 const PAGE: usize = 4096;
 /// No wait of a probe is longer: a rank that is lost ends the measurement, not the program.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What a crew tells, in the order in which it happened.
+/// Report of a crew; reports come in the order of what happened.
 enum Report {
     StateSample(StateSample),
     Cell(usize, Samples),
 }
 
-/// How a crew takes a reading.
+/// Function by which a crew takes a reading.
 pub type Read<'a> =
     dyn Fn(&MachineStateProbe, &mut ProbeContext<'_>) -> Result<StateSample, Error> + Sync + 'a;
 
@@ -107,12 +107,12 @@ impl Passes<'_> {
     }
 }
 
-/// Who visits cells, and on what machine.
+/// Crew that visits cells, and the machine on which it does.
 struct Who<'a> {
     set: &'a ProbeSet,
     crew: &'a ProbeTeam,
     read: &'a Read<'a>,
-    /// What a reading must be like for the crew to go on; nothing while all are welcome.
+    /// Reading that the crew's own must be like for the crew to go on; nothing while all are welcome.
     like: Option<StateSample>,
 }
 
@@ -245,7 +245,7 @@ fn touched(buffer: &mut Scratch, bytes: usize) -> Result<*mut u8, Error> {
     Ok(buffer.start())
 }
 
-/// Where every rank's shared buffer is.
+/// Returns the address of every rank's shared buffer.
 fn addresses(comm: &mut Communicator, own: *mut u8) -> Result<Vec<*mut u8>, Error> {
     let mut all = vec![0u64; comm.ranks()];
     all[comm.rank()] = own as u64;

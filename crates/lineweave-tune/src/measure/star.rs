@@ -46,7 +46,7 @@ pub fn offer(crew: &ProbeTeam, offer: &mut ProbeTasks) {
     }
 }
 
-/// What machines of fewer CPUs cannot tell.
+/// Lists what machines of fewer CPUs cannot tell.
 pub fn beyond(cpus: usize, offer: &mut ProbeTasks) {
     if cpus < 3 {
         let because = format!("a line that several ranks poll or write needs 3 CPUs, and {cpus} can be used");

@@ -1,4 +1,4 @@
-//! Which of what was measured is of one state of the machine.
+//! Selection of the measurements that are of one state of the machine.
 //!
 //! 1. A crew takes a reading before the first of its cells, after the last, and between cells at least every [`SECTION`].
 //! 2. The profile describes the machine as it was in the last pass, which races will find, if at least half as many readings of all
@@ -15,12 +15,12 @@ use lineweave_core::profile::{Cell, Stats, Unidentified};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// How long cells are visited between two readings; one that takes longer has readings to itself.
+/// Time for which cells are visited between two readings; one that takes longer has readings to itself.
 pub const SECTION: Duration = Duration::from_millis(20);
 /// Visits that are enough for a cell, as many as a quick measurement makes.
 pub const ENOUGH: usize = 3;
 
-/// How a profile names a probe with cells of another state among what it could not identify.
+/// Prefix by which a profile names a probe with cells of another state among what it could not identify.
 const OTHER: &str = "state[";
 
 /// Returns whether that is what an entry says.
@@ -87,7 +87,7 @@ impl Log {
         self.described = here(pass).collect();
     }
 
-    /// How a reading differs from what the profile describes.
+    /// Returns the difference of a reading from what the profile describes.
     fn change(&self, taken: &Taken) -> Option<Change> {
         taken.reading.change(self.described.get(taken.crew)?)
     }
@@ -122,7 +122,7 @@ impl Log {
         open.task.keys.iter().map(cell).collect()
     }
 
-    /// How the machine was another one whenever a cell was visited.
+    /// Returns how the machine was another one whenever a cell was visited: the median of the changes, if there was one at every visit.
     fn elsewhere(&self, open: &Open) -> Option<Change> {
         let mut changes: Vec<Change> = open.visits.iter().map(|v| self.changed(v)).collect::<Option<_>>()?;
         changes.sort_by(|a, b| a.figure.cmp(&b.figure).then(a.times.total_cmp(&b.times)));

@@ -8,12 +8,12 @@ use std::sync::{Arc, Mutex};
 
 const NEAR: f64 = 33.0;
 const FAR: f64 = 160.0;
-/// How long what a cell measures takes while CPUs are near.
+/// Time that the subject of a cell takes while CPUs are near.
 const COST: f64 = 7.0;
 const CELLS: usize = 8;
 const PASSES: usize = 4;
 
-/// How long a handshake takes on a machine now, in ns; all that it costs goes with it.
+/// Time of a handshake on a machine now, in ns; all that it costs goes with it.
 #[derive(Clone)]
 struct Machine(Arc<Mutex<f64>>);
 
@@ -64,7 +64,7 @@ fn measured(
     (all, log.mixed(&passes.cells), most)
 }
 
-/// How often this was asked before.
+/// Counts a call, and returns the number of calls before it.
 fn counted(times: &Mutex<usize>) -> usize {
     let mut times = times.lock().expect("no panic");
     *times += 1;

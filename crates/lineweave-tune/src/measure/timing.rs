@@ -17,7 +17,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
-/// When to stop, and what to believe.
+/// Rules on when to stop, and what to believe.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Rules {
     /// Stop when half the interval of the median is at most this part of it ...
@@ -28,7 +28,7 @@ pub struct Rules {
     pub most: usize,
     /// Stop after this time, with at least one sample.
     pub budget: Duration,
-    /// How long a batch is, when an operation is shorter.
+    /// Length of a batch, when an operation is shorter.
     pub batch: Duration,
     /// Run and not timed, before anything else.
     pub warm: Duration,
@@ -54,12 +54,12 @@ impl Default for Rules {
 /// So many samples of a pass count even where another has fewer.
 const FEWEST: usize = 8;
 
-/// What was measured so far, in ns an operation.
+/// Samples so far, in ns an operation.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Samples {
     /// The samples kept.
     pub values: Vec<f64>,
-    /// How many were set aside with a cause.
+    /// Number of samples that were set aside with a cause.
     pub disturbed: usize,
 }
 
@@ -183,8 +183,8 @@ fn agreed(comm: &mut Communicator, mine: f64) -> Result<f64, Error> {
     Ok(most[0])
 }
 
-/// How many operations a batch needs to be as long as the rules want, warming up meanwhile. Past the budget half as long will do, but
-/// not less: a batch that ends before ranks which share CPUs have run ahead of each other measures their coming together.
+/// Returns the number of operations for which a batch is as long as the rules want, warming up meanwhile. Past the budget half as long will
+/// do, but not less: a batch that ends before ranks which share CPUs have run ahead of each other measures their coming together.
 fn batch_length(
     comm: &mut Communicator,
     rules: &Rules,
@@ -220,7 +220,7 @@ fn batch_length(
 
 /// The most batches of a window: its times travel in one allreduce.
 const WINDOW: usize = 32;
-/// How long a window is: looking for disturbances costs some tens of us, a few percent of it.
+/// Length of a window: looking for disturbances costs some tens of us, a few percent of it.
 const WINDOW_SECONDS: f64 = 1.5e-3;
 
 /// Steps 2 to 4.

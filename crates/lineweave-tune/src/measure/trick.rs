@@ -36,7 +36,7 @@ const BLOCK: usize = 1024;
 /// Polls after which a peer is taken for lost: a minute or so.
 const PATIENCE: u64 = 1 << 31;
 
-/// Where the flags of the tricks begin: behind the lines of the probe `line`.
+/// Offset of the flags of the tricks: behind the lines of the probe `line`.
 const START: usize = 128 << 10;
 
 pub fn offer(crew: &ProbeTeam, offer: &mut ProbeTasks) {

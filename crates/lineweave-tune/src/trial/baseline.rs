@@ -13,10 +13,10 @@ use lineweave_core::units::Rank;
 /// Readings that a team begins with, so that a first odd one is no yardstick.
 const FIRST: usize = 3;
 
-/// What the gauge of a team usually reads.
+/// Usual readings of a team's gauge.
 #[derive(Debug)]
 pub struct BaselineState {
-    /// What the profile says of two such ranks.
+    /// Reading that the profile describes for two such ranks.
     described: StateSample,
     readings: Vec<StateSample>,
 }
@@ -51,7 +51,7 @@ impl BaselineState {
         Ok(self.last())
     }
 
-    /// How the last reading differs.
+    /// Returns the difference of the last reading from the usual one.
     fn last(&self) -> Option<Change> {
         // Those of the state that the profile describes: others would make it look like another one.
         let alike = |reading: &&StateSample| reading.change(&self.described).is_none();

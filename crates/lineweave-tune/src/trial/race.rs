@@ -27,7 +27,7 @@ const SHORTEST: Duration = Duration::from_micros(500);
 /// A longer one tells no more.
 const LONGEST: Duration = Duration::from_millis(20);
 
-/// How thoroughly a choice is measured.
+/// Effort with which a choice is measured.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Rules {
     /// Candidates by prediction.
@@ -38,14 +38,14 @@ pub struct Rules {
     pub factor: f64,
     /// Whoever takes longer than this many times the fastest of a round is clearly slower.
     pub drop: f64,
-    /// How long the race takes.
+    /// Time that the race takes.
     pub limit: Duration,
 }
 
 /// A candidate that was measured.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Runner {
-    /// What the model said.
+    /// Candidate with the model's prediction.
     pub candidate: Candidate,
     /// ns a call, over all its windows.
     pub stats: Stats,
@@ -76,7 +76,7 @@ impl Race {
         fastest.unwrap_or(&self.runners[0])
     }
 
-    /// How much slower the model's choice is than the best measured candidate, as a share: 0 is no regret.
+    /// Returns the share by which the model's choice is slower than the best measured candidate: 0 is no regret.
     pub fn regret(&self) -> f64 {
         (1.0 / self.best().relative - 1.0).max(0.0)
     }
@@ -101,7 +101,7 @@ pub fn question(config: &TeamConfig, collective: Collective, bytes: usize, direc
     }
 }
 
-/// Who runs in a race: pure, and for long messages the most of the work.
+/// Candidates of a race. Finding them is pure, and for long messages the most of the work.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Field {
     question: Question,
@@ -130,12 +130,12 @@ impl Field {
         Field { question: question.clone(), candidates }
     }
 
-    /// What is asked.
+    /// Returns the question that is asked.
     pub fn question(&self) -> &Question {
         &self.question
     }
 
-    /// How many run.
+    /// Returns the number of candidates.
     pub fn len(&self) -> usize {
         self.candidates.len()
     }
@@ -220,7 +220,8 @@ pub fn race(crew: &mut TrialTeam, field: &Field, rules: &Rules) -> Result<Option
     Ok(Some(Race { runners, untimed, refused }))
 }
 
-/// Who goes on of a round: the faster half, two at the least, without those that are clearly slower than the fastest.
+/// Returns the candidates that go on after a round: the faster half, two at the least, without those that are clearly slower than the
+/// fastest.
 fn faster_half(mut ran: Vec<(usize, f64)>, drop: f64) -> Vec<usize> {
     ran.sort_by(|a, b| a.1.total_cmp(&b.1));
     let fastest = ran.first().map_or(f64::INFINITY, |r| r.1);
@@ -275,7 +276,7 @@ impl Laps {
         self.windows.get(from..).unwrap_or_default().concat()
     }
 
-    /// How its windows from one on compare with another's, in the rounds that both ran.
+    /// Returns the time of these windows from round `from` on, by that of another's, in the rounds that both ran.
     fn relative(&self, other: &Laps, from: usize, crowded: bool) -> Option<f64> {
         let rounds = from..self.windows.len().min(other.windows.len());
         let both = |round: &usize| !self.windows[*round].is_empty() && !other.windows[*round].is_empty();

@@ -1,8 +1,8 @@
-//! Who runs in a race: what the model predicts to be fastest, the same with flags laid out otherwise, and the best of every other algorithm,
-//! or of another way to move its bytes, that it does not predict to be far slower, since a model that errs does so by families. Of
-//! those whose boxes take more than a core's own caches have room for beside a long message, which the model does not add up, the best
-//! whose boxes take less runs as well. Where ranks share CPUs the model errs most, in how often they hand them over: then slower
-//! ones run too, and of each the best whose ranks may run a whole call ahead of each other.
+//! Candidates of a race: what the model predicts to be fastest, the same with flags laid out otherwise, and the best of every other
+//! algorithm, or of another way to move its bytes, that it does not predict to be far slower, since a model that errs does so by families.
+//! Of those whose boxes take more than a core's own caches have room for beside a long message, which the model does not add up, the best
+//! whose boxes take less runs as well. Where ranks share CPUs the model errs most, in how often they hand them over: then slower ones run
+//! too, and of each the best whose ranks may run a whole call ahead of each other.
 
 use super::race::Rules;
 use lineweave_core::algorithm;
@@ -61,7 +61,7 @@ pub fn shortlist(question: &Question, choice: &Choice, rules: &Rules) -> Vec<Can
     list
 }
 
-/// What candidates have in common whose predictions err alike: the algorithm, and who moves the bytes.
+/// Returns the family of a candidate, in which predictions err alike: the algorithm, and who moves the bytes.
 fn family(candidate: &Candidate) -> (&str, Option<&str>) {
     (candidate.name, candidate.params.get("move"))
 }

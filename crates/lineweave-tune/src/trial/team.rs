@@ -44,14 +44,14 @@ pub enum TrialTeamError {
     },
 }
 
-/// What a rank is asked for.
+/// Request to a rank.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 enum Asked {
     Trial(Trial),
     State,
 }
 
-/// What a rank answers.
+/// Answer of a rank.
 #[derive(Debug, Serialize, Deserialize)]
 enum Reply {
     Done(Outcome),

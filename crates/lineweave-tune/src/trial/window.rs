@@ -39,7 +39,7 @@ pub struct Way {
     pub window: usize,
 }
 
-/// Where the buffers of calls that follow each other lie.
+/// Place of the buffers of calls that follow each other.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Rested {
@@ -64,7 +64,7 @@ pub enum DataPath {
 /// The length of a window unless a trial says otherwise, in ns.
 pub const WINDOW_NS: u64 = 8_000_000;
 
-/// What to measure, the same for every rank.
+/// Description of a measurement, the same for every rank.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Trial {
     /// The collective; root 0, f64 elements that are summed.
@@ -78,7 +78,7 @@ pub struct Trial {
     /// The way of the bytes, when it is not to be the library's own choice.
     #[serde(default)]
     pub path: Option<DataPath>,
-    /// How ranks wait, when it is not to be as they were set up.
+    /// Way in which ranks wait, when it is not to be as they were set up.
     #[serde(default)]
     pub wait: Option<Wait>,
     /// Follow each call with a barrier, so that no call overlaps with the next; the time of both counts.
@@ -96,14 +96,14 @@ pub struct Trial {
     pub precision: f64,
 }
 
-/// What a window gave.
+/// Result of a window.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Outcome {
     /// ns a call, one value a batch: the most of what any rank took.
     pub batches_ns: Vec<f64>,
     /// Batches set aside because something disturbed them.
     pub disturbed: usize,
-    /// What ran.
+    /// Algorithm that ran, with its parameters and window.
     pub way: Way,
     /// `forced`, `measured` or `predicted`: why that algorithm.
     pub because: String,
@@ -332,7 +332,7 @@ impl Bench {
         Ok(slots)
     }
 
-    /// Where the buffers of a trial begin: pages, as many as were reserved.
+    /// Returns the starts of the buffers of a trial: pages, as many as were reserved.
     pub(super) fn pools(&mut self) -> [*mut Page; 2] {
         match &mut self.shared {
             Some(shared) => shared.each_mut().map(|buffer| buffer.as_mut_ptr().cast()),
@@ -408,7 +408,7 @@ impl Way {
     }
 }
 
-/// What the library's own choice is.
+/// Returns the library's own choice, and the reason for it.
 fn described(chosen: Chosen) -> (Way, &'static str) {
     let because = match chosen.because {
         Because::Forced => "forced",

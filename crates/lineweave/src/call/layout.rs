@@ -1,4 +1,4 @@
-//! Where a call's buffers lie and how long they are: the only place that resolves extents, counts, and the one buffer of a call in place.
+//! Layout of a call's buffers: their places and lengths. Only this module resolves extents, counts, and the one buffer of a call in place.
 
 use super::CallSpec;
 use crate::error::Error;
@@ -12,8 +12,8 @@ use std::ops::Range;
 pub type Places = [Option<Range<usize>>; 2];
 
 impl CallSpec {
-    /// Where input and output of `rank`, one of `ranks`, lie when the call is in place, and how long they are in any case. `counts` are the
-    /// elements of each rank's block, or for an alltoall of each pair's, where blocks differ; `count` is ignored then.
+    /// Returns the places of input and output of `rank`, one of `ranks`, when the call is in place; their lengths hold in any case.
+    /// `counts` are the elements of each rank's block, or for an alltoall of each pair's, where blocks differ; `count` is ignored then.
     ///
     /// # Errors
     /// [`Error::Root`], [`Error::Counts`].
@@ -56,7 +56,7 @@ impl CallSpec {
         [place(extents[0], extents[1], given), place(extents[1], extents[0], taken)]
     }
 
-    /// Where the input of `rank` lies when the call is in place: in the output, or for a scatter's root around it.
+    /// Returns the start of the input of `rank` when the call is in place: in the output, or for a scatter's root around it.
     #[inline(always)]
     pub(crate) fn input_in_place(&self, rank: usize, ranks: usize, output: *mut u8) -> *const u8 {
         debug_assert!(rank < ranks);
@@ -85,7 +85,7 @@ pub(crate) struct Bytes {
     pub len: usize,
 }
 
-/// What a call reads and writes, as slices give it.
+/// Memory that a call reads and writes, as slices give it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Memory<'b> {
     pub element: ElementType,

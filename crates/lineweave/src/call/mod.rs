@@ -1,4 +1,4 @@
-//! What a call is: the collective, its elements, and where they lie. It knows nothing of how a call is carried out.
+//! Description of a call: the collective, its elements, and their places. This module knows nothing of how a call is carried out.
 
 mod layout;
 mod spec;

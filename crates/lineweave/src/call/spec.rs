@@ -1,11 +1,11 @@
-//! What a rank calls, and how that is compared and told.
+//! Description of the call that a rank makes, its words for comparison with other ranks, and its text for error messages.
 
 use crate::kernel::{ElementType, Operator};
 use crate::signature::CallSignature;
 use lineweave_core::collective::Collective;
 use lineweave_core::units::fnv1a;
 
-/// What a rank calls; every field must be equal on all ranks.
+/// Description of one collective call. Every field must be equal on all ranks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CallSpec {
     /// The collective.
@@ -59,7 +59,7 @@ impl CallSpec {
         CallSignature::new(self.collective, self.bytes(), self.root, folds, reproducible)
     }
 
-    /// What is compared; `lengths` stands for those of uneven blocks, and is 0 where there are none.
+    /// Returns the words by which ranks compare calls. `lengths` stands for the lengths of uneven blocks, and is 0 where there are none.
     pub(crate) fn words(&self, lengths: u64) -> [u64; WORDS] {
         let element = match self.element {
             ElementType::Block(bytes) => BLOCKS + u64::from(bytes.get()),
@@ -109,9 +109,9 @@ impl CallSpec {
     }
 }
 
-/// Where the words of blocks begin, to which their size is added.
+/// Start of the element words of block types, to which the size of a block in bytes is added.
 const BLOCKS: u64 = 1 << 32;
-/// Where the words of user-defined operators begin.
+/// Start of the operator words of user-defined operators.
 const USERS: u64 = 1 << 32;
 
 /// Added to the operator's word where results have to be reproducible.
@@ -119,7 +119,7 @@ pub(crate) const REPRODUCIBLE: u64 = 1 << 40;
 
 /// Words of a call on the check line, behind the call's number.
 pub(crate) const WORDS: usize = 6;
-/// Which of them is the operator's.
+/// Index of the operator's word among the words of a call.
 pub(crate) const OPERATOR: usize = 3;
 
 /// A word that differs for different lengths, and is 0 for none.

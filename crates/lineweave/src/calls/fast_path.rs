@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::wait::Between;
 use std::num::NonZeroU64;
 
-/// Not for programs.
+/// Methods for language bindings; programs do not call them.
 #[doc(hidden)]
 impl Communicator {
     /// Makes a barrier, if that is what was called last. It neither waits for long nor panics. Its looks pause: a fence between them
@@ -26,7 +26,7 @@ impl Communicator {
         self.engine().end_exchange()
     }
 
-    /// What [`Communicator::try_allreduce_again`] knows this allreduce by, if it was called last and can be made so.
+    /// Returns the ticket by which [`Communicator::try_allreduce_again`] knows this allreduce, if it was called last and can be made so.
     pub fn allreduce_ticket(&mut self, call: &CallSpec) -> Option<NonZeroU64> {
         self.engine().swap_ticket(call)
     }
@@ -87,7 +87,7 @@ mod tests {
         }
     }
 
-    /// What the last allreduce gives again, if it is the ticket's.
+    /// Repeats the last allreduce with `word` and returns its result, if it is the allreduce of the ticket.
     fn sum_again(comm: &mut Communicator, ticket: NonZeroU64, word: u64) -> Result<Option<u64>, Error> {
         let mut sum = 0;
         let (input, output) = (std::ptr::from_ref(&word).cast(), std::ptr::from_mut(&mut sum).cast());

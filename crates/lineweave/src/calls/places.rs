@@ -34,8 +34,8 @@ impl Communicator {
         call.places(counts, self.rank(), self.ranks())
     }
 
-    /// What every rank gives to every other, row by row, by an allgather: each rank knows only what it gives and takes.
-    /// `element` is the size of one in bytes, for messages.
+    /// Returns the counts that every rank gives to every other, row by row, by an allgather: each rank knows only what it gives and takes.
+    /// `element` is the size of an element in bytes, for messages.
     ///
     /// # Errors
     /// [`Error::Counts`]; [`Error::Length`] when a rank gives another length than this one takes; those of

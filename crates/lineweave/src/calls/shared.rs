@@ -68,7 +68,7 @@ impl<T: fmt::Debug> fmt::Debug for SharedBuffer<T> {
     }
 }
 
-/// What the first rank says of an allocation.
+/// Answers of the first rank about an allocation.
 mod answer {
     pub const MADE: u64 = 0;
     pub const TOO_LARGE: u64 = 1;
@@ -140,9 +140,9 @@ impl Communicator {
         Ok(SharedBuffer { part, len: count, elements: PhantomData })
     }
 
-    /// Has long calls of this communicator find out whether all ranks give shared buffers, or no longer; returns whether they did. All
-    /// ranks must ask for the same between the same calls. [`Communicator::alloc`] turns it on, and communicators are made with what
-    /// holds for the one they come from; it costs a call that asks about as much as a barrier does.
+    /// Makes long calls of this communicator find out whether all ranks give shared buffers, or stops that; returns whether they did
+    /// before. All ranks must ask for the same between the same calls. [`Communicator::alloc`] turns it on, and communicators are made with
+    /// what holds for the one they come from; it costs a call that asks about as much as a barrier does.
     pub fn set_shared_buffers(&mut self, on: bool) -> bool {
         self.engine().ask_for_shared(on)
     }

@@ -22,7 +22,7 @@ fn class_end(bytes: usize, grain: usize) -> Option<usize> {
     in_steps(bytes, grain, if bytes > LONG { 4 } else { 2 })
 }
 
-/// From this length on, moving bytes takes longer than exchanging flags, and classes are closer together.
+/// Length in bytes from which moving bytes takes longer than exchanging flags; beyond it, classes are closer together.
 const LONG: usize = 16 << 10;
 /// Shorter blocks have plans of their own: where they touch, several are copied at once, which a plan that may be cut has to do one by one.
 const LONG_BLOCK: usize = 1 << 10;
@@ -35,7 +35,7 @@ impl Key {
         Some(Key { bytes, ..*self })
     }
 
-    /// The same for calls with blocks of different lengths, the longest of which is this one's: all those of up to a line are one class.
+    /// As `class`, for calls whose blocks differ in length, the longest of which is this one's: all those of up to a line are one class.
     pub(super) fn class_of_uneven(&self) -> Option<Key> {
         let alone = || self.bytes.max(LINE.next_multiple_of(self.grain));
         let bytes = class_end(self.bytes, self.grain).unwrap_or_else(alone);

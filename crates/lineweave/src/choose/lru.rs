@@ -19,8 +19,8 @@ pub(super) struct Limits {
 const LEAST: usize = 1 << 14;
 
 impl Limits {
-    /// For each of so many that have the same: as heavy together as one alone, as long as that is not too little for each. 512 ranks that each
-    /// kept what two may keep had 59 MB each when memory of 24 GiB ran out.
+    /// Returns the limits of one of `many` equal caches: together they may weigh as much as one alone, unless that leaves less than `LEAST`
+    /// for each. 512 ranks that each kept what two may keep had 59 MB each when memory of 24 GiB ran out.
     pub fn shared_by(self, many: usize) -> Limits {
         Limits { weight: (self.weight / many.max(1)).max(LEAST.min(self.weight)), ..self }
     }
@@ -30,7 +30,7 @@ impl Limits {
 struct Entry<V> {
     value: V,
     weight: usize,
-    /// When it was asked for last.
+    /// Time of the last use, by the clock of the cache.
     used: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What is chosen and proved once for all ranks: by one process of a team for the others, and by one program for those after it.
+//! Choices and proofs that are made once for all ranks: by one process of a team for the others, and by one program for those after it.
 
 use super::peer_access::PeerAccess;
 use super::record::{Proofs, Record};
@@ -11,8 +11,8 @@ use lineweave_core::select::Question;
 use std::hash::{Hash, Hasher};
 
 impl PlanSelector {
-    /// What `make` makes of the choice for a question. One process of the team chooses and proves; the others take its choice and its
-    /// proofs. `about` is what the choice depends on, besides the tuning and where the ranks sit.
+    /// Returns the result of `make` for the choice that answers a question. One process of the team chooses and proves; the others take
+    /// its choice and its proofs. `about` is what the choice depends on, besides the tuning and where the ranks sit.
     pub(super) fn once<T>(
         &self,
         about: &impl Hash,

@@ -1,15 +1,15 @@
-//! How a plan accesses the buffers of other ranks.
+//! Access of a plan to the buffers of other ranks.
 
-/// How a plan may access the buffers of other ranks.
+/// Kind of access that a plan may have to the buffers of other ranks.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum PeerAccess {
-    /// Not at all: bytes of others come through boxes.
+    /// No access: bytes of other ranks come through the banks.
     None,
-    /// By loads and stores, because ranks are threads of one process.
+    /// Loads and stores, because ranks are threads of one process.
     SameProcess,
-    /// By loads and stores, because the buffers lie in a shared heap.
+    /// Loads and stores, because the buffers lie in a shared heap.
     SharedHeap,
-    /// By system calls that copy (cross-memory attach).
+    /// System calls that copy (cross-memory attach).
     Cma,
 }
 

@@ -1,4 +1,4 @@
-//! From a question to proven plans: chosen for the call that stands for others, once for all ranks, and proved.
+//! Choice and proof of plans: they are chosen for the call that stands for others, once for all ranks, and proved.
 
 use super::classes::alike;
 use super::peer_access::PeerAccess;
@@ -128,7 +128,7 @@ impl PlanSelector {
         self.tuning.choose(question, access.team()).map_err(|e| no_plan(question, &e))
     }
 
-    /// What would be chosen if nothing were forced.
+    /// Returns the choice that would be made if nothing were forced.
     pub(crate) fn choose_unforced(&self, question: &Question, access: PeerAccess) -> Result<Chosen, Error> {
         self.tuning.choose_unforced(question, access.team()).map_err(|e| no_plan(question, &e))
     }

@@ -1,4 +1,4 @@
-//! What a process that chose and proved tells the others of its team: the choice, and of each plan what is known of it.
+//! Record by which a process that chose and proved informs the others of its team: the choice, and for each plan its digest and its proof.
 //!
 //! Everybody makes its own part of each plan, since a choice says all of them. That everybody makes parts of the same plan is seen by its digest:
 //! proofs are of the plan with this digest.
@@ -25,7 +25,7 @@ pub(crate) struct Proved {
     pub proof: Proof,
 }
 
-/// Where proofs come from.
+/// Source of proofs.
 pub(crate) enum Proofs<'a> {
     /// Plans are proved, and what was proved is added here.
     Made(&'a mut Vec<(u64, Proof)>),

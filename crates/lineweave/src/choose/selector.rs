@@ -33,7 +33,7 @@ struct Attaching {
     may: bool,
     /// Possible at all ranks.
     can: bool,
-    /// In use.
+    /// True if copies out of other ranks' memory are in use.
     does: bool,
 }
 
@@ -79,7 +79,7 @@ impl PlanSelector {
         &self.tuning.model
     }
 
-    /// Where the ranks sit.
+    /// Returns the shape: the CPU of each rank.
     pub fn shape(&self) -> &Shape {
         &self.shape
     }

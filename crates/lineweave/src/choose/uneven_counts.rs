@@ -31,9 +31,9 @@ pub(crate) struct CountVector {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WindowRun {
     pub plan: PlanId,
-    /// Where the first starts in every block.
+    /// Offset of the first window in every block, in bytes.
     pub from: usize,
-    /// Bytes of each.
+    /// Length of each window in bytes.
     pub window: usize,
     /// The number of windows.
     pub times: usize,

@@ -16,14 +16,14 @@ use crate::wait::{Interrupted, ProgressHook, WaitMonitor, Waiter};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// What is made, in errors.
+/// Name of the object that is made, for errors.
 const WHAT: &str = "a communicator";
-/// How long a member waits for the others.
+/// Longest time that a member waits for the others.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How often it looks whether their processes are there.
+/// Interval at which a waiting member checks that the processes of the others are there.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Where ranks of a team make communicators. Every rank has its own; threads may share one.
+/// Factory with which ranks of a team make communicators. Every rank has its own; threads may share one.
 #[derive(Debug)]
 pub struct CommunicatorFactory {
     segment: Arc<Segment>,
@@ -37,7 +37,7 @@ pub struct CommunicatorFactory {
 }
 
 impl Communicator {
-    /// Where further communicators of its ranks can be made without it.
+    /// Returns a factory that makes further communicators of this one's ranks without this communicator.
     pub fn factory(&self) -> CommunicatorFactory {
         let engine = self.engine_ref();
         let everybody: Vec<usize> = (0..self.ranks()).collect();
@@ -76,7 +76,7 @@ impl CommunicatorFactory {
         self.selector.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// In place of joining: the other members' [`CommunicatorFactory::join`] fails.
+    /// Declines to join; called in place of joining. The other members' [`CommunicatorFactory::join`] fails.
     ///
     /// # Errors
     /// [`Error::Group`]; [`Error::System`] when a place cannot be mapped, in which case the other members' joining fails as well.
@@ -179,7 +179,7 @@ struct Coming<'a> {
     child: &'a Segment,
     rank: usize,
     pids: &'a [u32],
-    /// When processes were looked at last.
+    /// Time of the last check of the processes, since the start of the wait.
     asked: Duration,
 }
 

@@ -83,7 +83,7 @@ impl Communicator {
         Communicator { shared, segment, rank, lent: Cell::new(false), window: 0, pending: None }
     }
 
-    /// What it runs, with no started call left.
+    /// Returns the engine, after all started calls have been completed.
     #[inline(always)]
     pub(crate) fn engine(&mut self) -> &mut Engine {
         if self.lent.get() {
@@ -93,7 +93,7 @@ impl Communicator {
         unsafe { &mut *self.shared.engine.get() }
     }
 
-    /// What it runs, if no started call is left. It is not waited for here.
+    /// Returns the engine, if no started call is left. It does not wait for started calls.
     #[inline(always)]
     pub(crate) fn idle_engine(&mut self) -> Option<&mut Engine> {
         // SAFETY: as above.
@@ -150,7 +150,7 @@ impl Communicator {
         self.lent.get()
     }
 
-    /// Has a helper thread carry started calls on while this rank does something else, or no longer. It is one for all
+    /// Makes a helper thread carry started calls on while this rank does something else, or stops that. The helper thread is one for all
     /// ranks of a process and exists while there is something for it to do. `LINEWEAVE_PROGRESS_THREAD` sets what holds from
     /// the start.
     ///
@@ -192,12 +192,12 @@ impl Communicator {
         &self.segment
     }
 
-    /// What it takes of memory. [`Communicator::setup`] has an example.
+    /// Returns the memory that this communicator takes. [`Communicator::setup`] has an example.
     pub fn memory(&self) -> Memory {
         self.engine_ref().memory()
     }
 
-    /// What choosing, proving and compiling its plans have cost this rank.
+    /// Returns what choosing, proving and compiling the plans of this communicator have cost this rank.
     ///
     /// ```
     /// lineweave::team::threads(2, |mut comm| {
@@ -312,13 +312,13 @@ impl Communicator {
         self.engine_ref().selector().attach()
     }
 
-    /// Has long calls go by cross-memory attach where that is possible and predicted or measured to be faster, or no longer; returns
-    /// whether they did. All ranks must ask for the same between the same calls.
+    /// Makes long calls go by cross-memory attach where that is possible and predicted or measured to be faster, or stops that; returns
+    /// whether they did before. All ranks must ask for the same between the same calls.
     pub fn set_cross_memory(&mut self, on: bool) -> bool {
         self.engine().set_cross_memory(on)
     }
 
-    /// Why this communicator cannot be used any more, if so.
+    /// Returns the reason why this communicator cannot be used any more, or `None`.
     pub fn failure(&self) -> Option<&str> {
         self.engine_ref().failure()
     }

@@ -1,4 +1,4 @@
-//! Who may touch a communicator's engine while calls are under way in it.
+//! Ownership of a communicator's engine: the rule for which thread may touch the engine while calls are under way in it.
 //!
 //! Without such calls only the communicator's owner does, and needs no lock. Protocol, for one word:
 //!
@@ -134,7 +134,8 @@ impl LockedEngine {
     }
 }
 
-/// Between looks at what another thread does; while it lasts, calls that were started elsewhere are carried on.
+/// Pauses between looks at what another thread does. A pause that gives the CPU away first carries on what this thread has started on any
+/// communicator.
 pub(super) fn pause(backoff: &mut Backoff) {
     if backoff.yields() {
         crate::progress::turn();
@@ -157,7 +158,7 @@ impl Progress for LockedEngine {
 /// The right to touch an engine that is lent.
 pub(crate) struct EngineGuard<'a> {
     shared: &'a LockedEngine,
-    /// To be called when it is given back: they may want it.
+    /// Wakers of calls that ended, called once the engine is given back: their tasks may want it.
     wakers: Vec<Waker>,
 }
 

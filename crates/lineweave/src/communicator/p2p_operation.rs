@@ -1,8 +1,8 @@
-//! What a rank does with another one and not with all, beside calls that were started.
+//! Operations of a rank with one other rank and not with all, beside calls that were started.
 //!
-//! Started calls need not be over before it begins: the other rank may make them only after it. So they are carried on between
-//! its steps, and the engine is given back after each, for whoever else wants it. As soon as no call is left, it waits as any
-//! other wait does.
+//! Started calls need not be over before such an operation begins: the other rank may make them only after it. So they are carried on
+//! between its steps, and the engine is given back after each step, for whoever else wants it. As soon as no call is left, the operation
+//! waits as any other wait does.
 
 use super::ownership::pause;
 use super::Communicator;

@@ -47,7 +47,7 @@ pub struct Message {
     operation: &'static str,
     peer: usize,
     tag: u32,
-    /// Of one who tests.
+    /// Rounds of looking after the peers while the message is only tested.
     rounds: Rounds,
 }
 

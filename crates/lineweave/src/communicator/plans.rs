@@ -52,7 +52,7 @@ impl Communicator {
         unsafe { self.engine().run(plan, buffers) }
     }
 
-    /// Where the ranks sit.
+    /// Returns the shape of the communicator: the CPU of each rank.
     ///
     /// ```
     /// let known = lineweave::team::threads(2, |comm| Ok(comm.shape().ranks()))?;

@@ -7,14 +7,14 @@ use crate::signature::CallKey;
 use crate::sync::AtomicU64;
 use lineweave_core::plan::Space;
 
-/// What runs of a plan need of the banks where flags and slots are.
+/// Requirements of a plan's runs on the banks where flags and slots are.
 #[derive(Clone, Debug)]
 pub struct Need {
     /// Runs follow each other in one bank.
     pub stays: bool,
     /// Bytes between the two generations of flags that successive runs alternate between, or 0.
     pub generations: usize,
-    /// Which ring.
+    /// Class of the bank, which selects the ring.
     pub class: BankClass,
     /// Bytes of a bank that it uses, from the bank's start.
     pub extent: usize,
@@ -22,7 +22,7 @@ pub struct Need {
     pub walks: usize,
     /// Ranks in whose areas it has flags or slots.
     pub areas: Box<[u32]>,
-    /// What is mapped of all of these areas.
+    /// Part of the banks that is mapped in all of these areas.
     pub mapped: Mapped,
     /// True if the plan has counters.
     pub counts: bool,
@@ -37,12 +37,12 @@ pub struct Steps {
     pub doubles: Box<[Double]>,
     /// The operands of steps that combine all contributions.
     pub chains: Box<[Chain]>,
-    /// How steps depend on the length, where the plan is run for shorter messages or blocks as well.
+    /// Steps that depend on the length, where the plan is run for shorter messages or blocks as well.
     pub(super) cuts: Option<Truncation>,
 }
 
 impl Steps {
-    /// What they take of memory, beyond the fields.
+    /// Returns the bytes of memory that the steps take, beyond the fields.
     fn bytes(&self) -> usize {
         let operands: usize = self.chains.iter().map(|chain| size_of_val(&*chain.operands)).sum();
         let lists = size_of_val(&*self.all) + size_of_val(&*self.doubles) + size_of_val(&*self.chains);
@@ -53,9 +53,9 @@ impl Steps {
 /// A buffer of another rank.
 #[derive(Clone, Copy, Debug)]
 pub struct Peer {
-    /// Which.
+    /// Buffer, as the plan names it.
     pub space: Space,
-    /// Whose.
+    /// Rank that the buffer belongs to.
     pub rank: u32,
     /// The process of that rank.
     pub pid: u32,
@@ -64,14 +64,14 @@ pub struct Peer {
 /// A plan as one rank runs it.
 #[derive(Clone, Debug)]
 pub struct Compiled {
-    /// What it does.
+    /// Steps that the rank executes.
     pub steps: Steps,
     /// Half of what all ranks' buffers hold together, of the call of which this is a window: of a copy, its length. 0 where results are read
     /// again soon, and should stay in a cache.
     pub message: usize,
-    /// How many bases the steps use.
+    /// Number of bases that the steps use.
     pub bases: usize,
-    /// What its runs need of banks.
+    /// Requirements of the plan's runs on banks.
     pub need: Need,
     /// Distance between runs on every flag.
     pub span: u64,
@@ -85,18 +85,18 @@ pub struct Compiled {
     pub piece: usize,
     /// Bytes of an element.
     pub grain: usize,
-    /// What the bases from [`PEERS`] on are.
+    /// Peer buffers that the bases from [`PEERS`] on stand for.
     pub peers: Box<[Peer]>,
     /// Differs for plans that differ, and is equal on all ranks.
     pub digest: u64,
-    /// What one add of each run so far comes to, for runs that use the word of the next run and for the others.
+    /// Sum of the marks of one add in each run so far, for runs that use the word of the next run and for the others.
     pub counted: [u64; 2],
     /// True if the next run uses the second word of counters.
     pub odd: bool,
 }
 
 impl Compiled {
-    /// What it takes of memory.
+    /// Returns the bytes of memory that the compiled plan takes.
     pub fn bytes(&self) -> usize {
         size_of::<Compiled>() + self.steps.bytes()
     }

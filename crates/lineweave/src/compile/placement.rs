@@ -1,10 +1,10 @@
-//! Where a plan's flags, slots and counters lie.
+//! Placement of a plan's flags, slots and counters.
 
 use crate::segment::{Zones, COUNTER_BYTES};
 use lineweave_core::plan::{FlagKind, Layout, Plan};
 use lineweave_core::units::LINE;
 
-/// Why a proven plan cannot be compiled for a team.
+/// Reason why a proven plan cannot be compiled for a team.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unfit {
     /// Slots need more than a bank holds.
@@ -31,11 +31,11 @@ impl std::fmt::Display for Unfit {
     }
 }
 
-/// Where a plan's flag arrays and slots start within a bank.
+/// Starts of a plan's flag arrays and slots within a bank.
 pub(super) struct Placement {
     pub arrays: Vec<usize>,
     pub slots: Vec<usize>,
-    /// Where the last of them ends.
+    /// End of the last flag array or slot within the bank.
     pub end: usize,
 }
 

@@ -8,7 +8,8 @@ use super::step::Step;
 use lineweave_core::units::LINE;
 use std::ops::RangeInclusive;
 
-/// So many lines: on 2 CPUs of a Xeon 512 B to 4 KiB gained 4 to 27 %, and 256 B lost 14 % (docs/explanation/findings.md, "Lines of the next run").
+/// Numbers of lines that are worth prefetching: on 2 CPUs of a Xeon 512 B to 4 KiB gained 4 to 27 %, and 256 B lost 14 %
+/// (docs/explanation/findings.md, "Lines of the next run").
 const LINES: RangeInclusive<usize> = 8..=64;
 
 /// Puts the steps that take the lines of `written` (offsets in a bank, and lengths) before the first wait, unless they are too few or too many.

@@ -1,4 +1,4 @@
-//! What a rank's program consists of.
+//! Steps of a rank's program.
 
 use crate::segment::Segment;
 use crate::sync::AtomicU64;
@@ -8,7 +8,7 @@ use crate::sync::AtomicU64;
 pub struct Addr {
     /// Index into the bases: [`IN`], [`OUT`], [`ACC`], [`BANK`], then one for each peer buffer used.
     pub base: u32,
-    /// Bytes from there.
+    /// Distance from the base in bytes.
     pub offset: usize,
 }
 
@@ -22,7 +22,7 @@ impl SleeperCounter {
         SleeperCounter(segment.sleepers(rank))
     }
 
-    /// The count.
+    /// Returns the count of sleepers.
     #[inline(always)]
     pub fn sleepers<'a>(self) -> &'a AtomicU64 {
         // SAFETY: the communicator that compiled the step keeps its segment mapped for as long as it runs it.
@@ -90,7 +90,7 @@ pub struct Double {
     pub a: Addr,
     /// The second operand.
     pub b: Addr,
-    /// Where the result goes.
+    /// Destination of the result.
     pub dst: Addr,
     /// The second place of the result.
     pub also: Addr,
@@ -103,9 +103,9 @@ pub struct Double {
 pub struct Chain {
     /// The contributions, in the order in which they are combined.
     pub operands: Box<[Addr]>,
-    /// Where results in between go, when there are any.
+    /// Destination of the results in between, when there are any.
     pub through: Addr,
-    /// Where the last one goes.
+    /// Destination of the last result.
     pub dst: Addr,
     /// The number of elements of each operand.
     pub elements: usize,

@@ -20,9 +20,9 @@ pub struct MessageSpan {
 }
 
 impl MessageSpan {
-    /// For plans that are not cut.
+    /// Span of plans that are not cut.
     pub const NONE: MessageSpan = MessageSpan { bytes: 0, of: 0 };
-    /// For plans that were cut to blocks of different lengths before ([`Compiled::cut_to`]).
+    /// Span of plans that were cut to blocks of different lengths before ([`Compiled::cut_to`]).
     pub const UNEVEN: MessageSpan = MessageSpan { bytes: 0, of: usize::MAX };
 }
 
@@ -34,7 +34,7 @@ pub(super) struct TruncatedStep {
     listed: Listed,
 }
 
-/// What a step has in a list of its kind.
+/// Entry of a step in the list of its kind.
 #[derive(Clone, Debug)]
 enum Listed {
     Nothing,
@@ -50,18 +50,18 @@ pub(super) struct Truncation {
     steps: Box<[TruncatedStep]>,
     /// Bytes from one block to the next in the plan; more than any buffer has where there are no blocks.
     pitch: usize,
-    /// For what the steps are made now.
+    /// Span for which the steps are made now; `None` before the first cut.
     now: Option<MessageSpan>,
     /// Blocks of different lengths that they were made for last, and which bytes of each.
     uneven: Option<(Blocks, Range<usize>)>,
-    /// Whose buffers they are of.
+    /// Collective that the plan carries out, to whose buffers the blocks belong.
     collective: Collective,
     ranks: usize,
     root: usize,
     rank: usize,
 }
 
-/// What is left of a step without bytes.
+/// Step without effect, which stands in for a step without bytes.
 const NOTHING: Step = Step::PrefetchForWrite { at: 0, lines: 0 };
 
 fn of_users(addr: Addr) -> bool {
@@ -69,7 +69,7 @@ fn of_users(addr: Addr) -> bool {
 }
 
 impl Truncation {
-    /// Of a rank's part of a plan that has `pitch` bytes from one block to the next.
+    /// Returns the truncation of a rank's part of a plan that has `pitch` bytes from one block to the next.
     fn of(steps: &Steps, pitch: usize, plan: &Plan, rank: usize) -> Truncation {
         let cut = |(number, &step): (usize, &Step)| {
             let listed = match step {
@@ -115,14 +115,15 @@ impl Truncation {
 }
 
 impl Compiled {
-    /// Has it be cut before each run, if its plan can be: who asks for it has a proof that [says so](lineweave_core::verify::Proof::shortens).
+    /// Makes the compiled plan be cut before each run, if it can be: the caller has a proof that
+    /// [says so](lineweave_core::verify::Proof::shortens).
     #[must_use]
     pub fn with_cuts(self, plan: &Plan, rank: usize) -> Compiled {
         let cuts = plan.pitch().map(|pitch| Truncation::of(&self.steps, pitch, plan, rank));
         Compiled { steps: Steps { cuts, ..self.steps }, ..self }
     }
 
-    /// Has the next run be of a window like this; others than those that are to be cut run for their own length alone.
+    /// Cuts the next run to a window of this span; plans that are not to be cut run for their own length alone.
     #[inline(always)]
     pub fn cut(&mut self, span: MessageSpan) {
         if self.steps.cuts.as_ref().is_some_and(|cuts| cuts.now != Some(span)) {
@@ -130,7 +131,8 @@ impl Compiled {
         }
     }
 
-    /// Has the next run, of [`MessageSpan::UNEVEN`], be of these bytes of blocks of different lengths, none of which has more of them than the plan's.
+    /// Cuts the next run, of [`MessageSpan::UNEVEN`], to the bytes `window` of blocks of different lengths, none of which has more of these
+    /// bytes than the plan's blocks.
     pub fn cut_to(&mut self, blocks: &Blocks, window: Range<usize>) {
         let (Some(cuts), Blocks::Uneven(uneven)) = (&self.steps.cuts, blocks) else { return };
         // Windows that lie in every block are cut alike.
@@ -186,14 +188,14 @@ impl Compiled {
     }
 }
 
-/// What steps are made for.
+/// Lengths that steps are made for.
 enum To<'a> {
     Even(MessageSpan),
     /// These bytes of each block.
     Uneven(Grid<'a>, Range<usize>),
 }
 
-/// Makes steps.
+/// Maker of a plan's steps for another length.
 struct Maker<'a> {
     pitch: usize,
     to: To<'a>,
@@ -276,7 +278,7 @@ impl Maker<'_> {
         }
     }
 
-    /// Where a place of a caller's buffer is in what is made, and how many bytes are left of its block there.
+    /// Returns the new offset of an address in a caller's buffer, and the number of bytes that are left of its block there.
     fn place(&self, addr: Addr) -> (usize, usize) {
         let (block, within) = (addr.offset / self.pitch, addr.offset % self.pitch);
         match &self.to {

@@ -11,13 +11,14 @@ use lineweave_core::topology::Shape;
 use lineweave_core::units::Rank;
 use std::collections::{HashMap, HashSet};
 
-/// What one rank knows of who sets its flags. Empty where every rank has a CPU of its own, or may run on any: then there is one way to wait.
+/// One rank's knowledge of the ranks that set its flags. Empty where every rank has a CPU of its own, or may run on any: then there is one
+/// way to wait.
 #[derive(Debug, Default)]
 pub(super) struct WaitOrder {
     setters: HashMap<FlagRef, usize>,
-    /// Who shares this rank's CPU.
+    /// Other ranks on this rank's CPU.
     near: HashSet<usize>,
-    /// Those of them of whom it has not heard in this run.
+    /// Ranks of `near` that this rank has not heard of in this run.
     unheard: HashSet<usize>,
 }
 

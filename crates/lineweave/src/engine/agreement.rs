@@ -17,9 +17,9 @@ use super::state::Engine;
 use crate::call::CallSpec;
 use crate::sync::Ordering;
 
-/// What a rank says in step 1.
+/// Part of a rank's answer in step 1: one of its buffers is private.
 const PRIVATE: u64 = 1;
-/// As above.
+/// Part of a rank's answer in step 1: input and output are one buffer.
 const IN_PLACE: u64 = 2;
 
 impl Engine {

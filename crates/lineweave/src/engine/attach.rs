@@ -19,7 +19,7 @@ use crate::segment::Segment;
 use rustix::io::Errno;
 use std::time::{Duration, Instant};
 
-/// Step 1.
+/// Publishes the address of the word that holds the number of this rank's process (step 1).
 pub(super) fn publish(segment: &Segment, rank: usize, group: &ProcessGroup) {
     segment.publish_word(rank, std::ptr::from_ref(&group.process) as u64);
 }

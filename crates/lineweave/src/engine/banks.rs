@@ -11,9 +11,9 @@ use std::ops::Range;
 
 /// One rank's ends of the banks.
 pub(super) struct Banks {
-    /// What of them is backed by memory.
+    /// Part of the banks that is backed by memory.
     pub reserved: Reserved,
-    /// What of each rank's is mapped in this process.
+    /// Part of each rank's banks that is mapped in this process.
     pub mapped: Vec<Mapped>,
     pub rings: [Ring; 2],
     /// Rank 0's part of every bank, by class.
@@ -23,7 +23,7 @@ pub(super) struct Banks {
     left: [*const AtomicU64; 2],
     home: SleeperCounter,
     pub residency: Option<BankResidency>,
-    /// Where in large banks the slots of the next runs lie.
+    /// Position of the next runs' slots in large banks.
     pub walk: SlotRotation,
 }
 
@@ -103,7 +103,7 @@ pub(super) struct BankResidency {
     pub bank: *mut u8,
     /// Runs in this bank so far.
     pub runs: u64,
-    /// Of the call that runs there, where ranks may be in several runs at once.
+    /// Key of the call that runs in the bank, where ranks may be in several runs at once.
     pub key: Option<CallKey>,
 }
 
@@ -124,14 +124,14 @@ pub(crate) struct Reserved {
     pub counters: bool,
     /// The whole area was reserved at once.
     whole: bool,
-    /// How many rounds of reservations this rank has entered.
+    /// Number of rounds of reservations that this rank has entered.
     pub count: u64,
-    /// After how many of them every other rank was known to have reserved as much.
+    /// Number of rounds after which every other rank was known to have reserved as much.
     pub shared: u64,
 }
 
 impl Reserved {
-    /// For an area of which as much is reserved as another communicator left, beside the control page.
+    /// Returns the reservation of an area of which as much is reserved as another communicator left, beside the control page.
     pub fn of_rest(rest: ReusableState) -> Reserved {
         Reserved { banks: rest.backed, counters: rest.counters, whole: false, count: 0, shared: 0 }
     }
@@ -141,7 +141,7 @@ impl Reserved {
         ReusableState { base, backed: self.banks.clone(), counters: self.counters }
     }
 
-    /// For one that a rank of a team has joined.
+    /// Returns the reservation of an area that a rank of a team has joined.
     pub fn at_join(geometry: &Geometry) -> Reserved {
         let had = geometry.at_join();
         let total = |class| geometry.zones(class).total();
@@ -185,7 +185,7 @@ impl Reserved {
     }
 }
 
-/// Where a run has its flags and its slots.
+/// Place of a run's flags and slots.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BankPlace {
     pub bank: *mut u8,

@@ -1,4 +1,4 @@
-//! How a call is carried out: its windows, each with a plan.
+//! Plan of a call: its windows, each with a compiled plan.
 
 use super::banks::BankPlace;
 use super::run::Buffers;
@@ -14,18 +14,18 @@ use std::sync::Arc;
 /// The windows of a call that are left.
 #[derive(Debug)]
 pub(crate) enum Windows {
-    /// None.
+    /// No window is left.
     Nothing,
     /// Over a message or over blocks of one length: from `at` on, of so many bytes.
     Even { sequence: PlanSequence, at: usize, bytes: usize },
     /// Over blocks of different lengths, the longest of so many bytes, by plans that are cut for each: from `at` on.
     TruncatedStep { sequence: PlanSequence, blocks: Blocks, at: usize, longest: usize },
-    /// The same by plans for these lengths alone: from window `turn` of a stretch on.
+    /// As `TruncatedStep`, by plans for these lengths alone: from window `turn` of a stretch on.
     Uneven { prepared: Arc<Prepared>, stretch: usize, turn: usize },
 }
 
 impl Windows {
-    /// The next one.
+    /// Returns the next window, or `None` when no window is left.
     pub fn now(&self) -> Option<MessageWindow> {
         match self {
             Windows::Nothing => None,
@@ -56,7 +56,7 @@ impl Windows {
         }
     }
 
-    /// That one is over.
+    /// Ends the next window: the window after it becomes the next one.
     pub fn advance(&mut self) {
         let window = self.now().map_or(0, |window| window.span.bytes);
         match self {
@@ -85,13 +85,13 @@ impl Windows {
 
 /// A call that is ready to be carried out.
 pub(crate) struct CallPlan {
-    /// What is compared and named.
+    /// Call, as ranks compare it and errors name it.
     pub call: CallSpec,
     /// The signature by which ranks compare the call.
     pub signature: CallSignature,
     pub windows: Windows,
     pub fold: Fold,
-    /// What divides this rank's output in the end, and how many elements of it.
+    /// Function that divides this rank's output in the end, and the number of elements that it divides.
     pub scale: Option<(ScaleFn, usize)>,
     /// Bytes of the input of which a copy must be made first.
     pub copied: Option<usize>,
@@ -101,9 +101,9 @@ pub(crate) struct CallPlan {
     pub lengths: Vec<usize>,
 }
 
-/// What of a call is known before its plans are.
+/// Properties of a call that are known before its plans are.
 pub(crate) struct Preface {
-    /// What is compared and named.
+    /// Call, as ranks compare it and errors name it.
     pub call: CallSpec,
     /// The lengths of blocks that differ, in bytes.
     pub lengths: Vec<usize>,
@@ -115,7 +115,7 @@ pub(crate) struct Preface {
     pub in_place: bool,
 }
 
-/// What is left to run of a call.
+/// Windows of a call that are left to run.
 pub(super) struct Left {
     pub windows: Windows,
     pub fold: Fold,
@@ -129,7 +129,7 @@ pub(super) struct Left {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MessageWindow {
     pub plan: PlanId,
-    /// Where it begins, in every block.
+    /// Offset of the window in every block, in bytes.
     pub at: usize,
     pub span: MessageSpan,
 }

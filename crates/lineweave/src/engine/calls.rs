@@ -8,12 +8,12 @@ use crate::sync::{AtomicU64, Ordering};
 pub(super) struct Calls {
     /// The number of the one under way, or of the last one.
     pub sequence: u64,
-    /// Where peers read it.
+    /// Word of the segment in which peers read `sequence`.
     sequence_word: *const AtomicU64,
     /// The signature of that call and of all calls up to it.
     pub signature: CallSignature,
     history: u64,
-    /// Where peers read its words.
+    /// Words of the segment in which peers read the words of the signature.
     signature_words: *const [AtomicU64; 2],
     /// Every flag set by earlier runs is at most this.
     pub base: u64,

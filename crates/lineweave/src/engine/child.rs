@@ -88,7 +88,7 @@ impl Engine {
         self.poison(why);
     }
 
-    /// Where the memory of the group with this mark begins, when its first rank tells.
+    /// Waits until the first rank of the group with this mark announces the group's memory, and returns the place where it begins.
     fn await_announcement(&mut self, leader: usize, mark: u64) -> Result<u64, Error> {
         let segment = Arc::clone(&self.segment);
         let line = segment.announcements(leader);

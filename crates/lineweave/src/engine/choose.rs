@@ -16,7 +16,7 @@ use lineweave_core::select::Question;
 use lineweave_core::topology::Shape;
 
 impl Engine {
-    /// Where the ranks sit.
+    /// Returns the shape of the communicator: the CPU of each rank.
     pub fn shape(&self) -> &Shape {
         self.selector.shape()
     }
@@ -45,7 +45,7 @@ impl Engine {
         selector.choose(&selector.question(&key, &self.room()), key.access)
     }
 
-    /// The same for a call whose buffers are shared at all ranks.
+    /// As [`Engine::chosen`], for a call whose buffers are shared at all ranks.
     ///
     /// # Errors
     /// [`Error::NoPlan`].

@@ -1,4 +1,4 @@
-//! How a call is carried out when it blocks.
+//! Course of a call that blocks.
 
 use super::call_plan::{CallPlan, Left, Preface};
 use super::fast_path::FastPathResult;
@@ -175,7 +175,7 @@ impl Engine {
         unsafe { self.carry_out(plan, input, output) }
     }
 
-    /// The same for a call that has begun.
+    /// As `run_plan`, for a call that has begun.
     ///
     /// # Safety
     /// The conditions of the call that was planned.
@@ -205,7 +205,7 @@ impl Engine {
     }
 }
 
-/// How many contributions the result of a rank combines.
+/// Returns the number of contributions that the result of a rank combines.
 pub(crate) fn contributions(collective: Collective, rank: usize, ranks: usize) -> NonZeroU32 {
     let n = match collective {
         Collective::Scan => rank + 1,

@@ -52,7 +52,7 @@ pub(super) struct CachedSmallAllreduce {
     pub mine: [*const [AtomicU64; 2]; 2],
     pub home: SleeperCounter,
     pub value: u64,
-    /// The peer's.
+    /// The peer's flag, the payload's word behind it, by generation.
     pub theirs: [*const [AtomicU64; 2]; 2],
     pub their_home: SleeperCounter,
     pub wanted: u64,
@@ -99,7 +99,7 @@ pub(super) unsafe fn read_word(from: *const u8, bytes: usize) -> u64 {
     }
 }
 
-/// The other way.
+/// Writes the first `bytes` bytes of a word, 8 at most, in its low addresses: the inverse of [`read_word`].
 ///
 /// # Safety
 /// `to` must be valid for writes of `bytes` bytes, 8 at most.

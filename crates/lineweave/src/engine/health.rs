@@ -3,13 +3,13 @@
 use crate::error::Error;
 use crate::process;
 
-/// What became of one rank's end.
+/// State of one rank's end.
 pub(super) struct Health {
     /// True within a call; dropping the communicator then is a failure that peers are told of.
     pub busy: bool,
-    /// Why it cannot be used any more.
+    /// Reason why the engine cannot be used any more, or `None`.
     pub failed: Option<String>,
-    /// See [`process::forks`].
+    /// Number of forks, by [`process::forks`], when the engine was made.
     forks: u64,
     /// True once peers have been told that this rank is gone.
     pub gone: bool,

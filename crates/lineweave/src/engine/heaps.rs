@@ -4,16 +4,16 @@ use crate::error::Error;
 use crate::segment::{Heap, HeapRegistry, Ledger, RankHeap};
 use std::sync::Arc;
 
-/// Where an allocation is, as its first rank tells the others.
+/// Place of an allocation, as the first rank of the communicator tells it to the others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Allotted {
-    /// Where the heap begins in the pool, and its addresses.
+    /// Start of the heap in the pool, and the span of its addresses.
     pub heap: (u64, usize),
-    /// Where the head lies in it.
+    /// Place of the head in the heap.
     pub head: usize,
 }
 
-/// What one rank knows of heaps.
+/// One rank's knowledge of heaps.
 #[derive(Debug, Default)]
 pub(crate) struct Heaps {
     pub known: HeapRegistry,
@@ -23,12 +23,12 @@ pub(crate) struct Heaps {
     pub ledger: Ledger,
     /// True if calls ask for shared buffers.
     pub asks: bool,
-    /// How often ranks asked each other for them.
+    /// Number of times that ranks asked each other for shared buffers.
     pub questions: u64,
 }
 
 impl Heaps {
-    /// For a communicator made from the one that has these.
+    /// Returns the heaps of a communicator that is made from the one with these heaps.
     pub fn inherited(&self) -> Heaps {
         Heaps { known: self.known.clone(), asks: self.asks, ..Heaps::default() }
     }

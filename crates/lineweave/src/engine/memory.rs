@@ -1,4 +1,4 @@
-//! Which parts of a communicator's shared memory are backed by pages.
+//! Reservation of a communicator's shared memory: the parts that are backed by pages.
 //!
 //! The ranks of a team of up to 64 reserve their whole areas when they join, those of a larger one all but the large banks. What is left, and all
 //! of a communicator that is made from another one but for what one before it left (`segment/free_extents.rs`), is reserved as far as plans need it, when they first run in a bank:

@@ -1,4 +1,4 @@
-//! What one rank of a team runs.
+//! Engine of a communicator: the part that one rank of a team runs.
 //!
 //! [`Engine`] is made of parts that do not know it: [`banks`], [`plans`], [`calls`], [`hot`], [`health`], [`transport`], [`job`], [`heaps`]. What
 //! is done with several of them stands in files that each add one thing to it. A call takes this way: `course` (the call) asks

@@ -22,10 +22,10 @@ pub(super) struct Started {
     pub rounds: Rounds,
 }
 
-/// How a call ended, once it has, and who is to be told.
+/// Outcome of a call, once it has ended, and the waker that is to be told.
 type State = (Option<Result<(), Error>>, Option<Waker>);
 
-/// How a started call ended, for whoever asks.
+/// State of a started call, for whoever asks for its outcome.
 #[derive(Debug, Default)]
 pub(crate) struct RequestState {
     done: AtomicBool,
@@ -44,7 +44,7 @@ impl RequestState {
         self.done.load(Ordering::Acquire)
     }
 
-    /// How it ended, if it has.
+    /// Returns the outcome of the call, if it has ended.
     pub fn outcome(&self) -> Option<Result<(), Error>> {
         if !self.is_done() {
             return None;
@@ -52,14 +52,14 @@ impl RequestState {
         self.state().0.clone()
     }
 
-    /// Whom to call when it is over; whether it is not.
+    /// Sets the waker to be called when the call is over; returns true if the call is not over.
     pub fn wake(&self, waker: &Waker) -> bool {
         let mut state = self.state();
         state.1 = Some(waker.clone());
         state.0.is_none()
     }
 
-    /// For a call that is made again.
+    /// Resets the state for a call that is made again.
     pub fn reset(&self) {
         let mut state = self.state();
         state.0 = None;
@@ -83,7 +83,7 @@ pub(crate) enum Lengths {
     Even,
     /// One number for each rank, or for each pair of them.
     Uneven(Arc<[usize]>),
-    /// What every rank gives to every other is what the call before has gathered.
+    /// Counts that every rank gives to every other, as the call before has gathered them.
     Gathered(Arc<Pairs>),
 }
 
@@ -99,7 +99,7 @@ impl Lengths {
     }
 }
 
-/// What the ranks of an alltoall of different lengths tell each other.
+/// Counts that the ranks of an alltoall with blocks of different lengths tell each other.
 #[derive(Debug)]
 pub(crate) struct Pairs {
     given: Box<[u64]>,
@@ -165,18 +165,18 @@ pub(crate) struct NonblockingCall {
     pub(super) work: Option<RemainingSteps>,
 }
 
-/// What comes before a call's plans are known, where that depends on what ranks agree on.
+/// Steps that come before a call's plans are known, where the plans depend on an agreement of the ranks.
 pub(super) struct Prologue {
     pub comparison: Option<Comparison>,
     pub agreement: Option<Agreement>,
 }
 
-/// What is left to do of it.
+/// Remaining steps of a started call.
 pub(super) struct RemainingSteps {
     pub call: CallSpec,
     pub signature: CallSignature,
     pub left: Left,
-    /// To divide by at the end, how many elements and by what.
+    /// Division of the output at the end: its function, the number of elements, and the divisor.
     pub scale: Option<(ScaleFn, usize, NonZeroU32)>,
     /// Bytes of input of which a copy is to be made, because no plan may run in place.
     pub copied: Option<usize>,
@@ -231,17 +231,17 @@ pub(crate) struct Comparison {
     pub next: usize,
 }
 
-/// What all ranks said.
+/// Combined answers of all ranks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Agreed {
     /// All buffers of all ranks lie in heaps that all of them know.
     pub shared: bool,
-    /// At some rank input and output are one buffer.
+    /// True if input and output are one buffer at some rank.
     pub in_place: bool,
 }
 
 impl Agreed {
-    /// When nobody was asked.
+    /// Value for a call about which nobody was asked.
     pub const NOTHING: Agreed = Agreed { shared: false, in_place: false };
 }
 

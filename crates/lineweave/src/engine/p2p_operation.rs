@@ -1,4 +1,4 @@
-//! What is no call of all ranks and has no number: messages, and waiting for one rank.
+//! Operations that are no calls of all ranks and have no number: messages, and waiting for one rank.
 
 use super::state::Engine;
 use super::transport::Transport;

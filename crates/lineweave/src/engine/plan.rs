@@ -1,4 +1,4 @@
-//! How a call becomes windows of plans.
+//! Division of a call into windows of plans.
 
 use super::call_plan::{CallPlan, Preface, Windows};
 use super::nonblocking::Agreed;
@@ -85,7 +85,7 @@ impl Engine {
         sequence.plans().all(|plan| self.runs_in_place(plan))
     }
 
-    /// What of a call is known before its plans are: for blocks of one length, or of those in `counts`, in elements.
+    /// Returns the properties of a call that are known before its plans: for blocks of one length, or of those in `counts`, in elements.
     ///
     /// # Errors
     /// [`Error::Root`], [`Error::Counts`]; [`Error::Overlap`] when input and output overlap in a way that no call in place has.
@@ -125,7 +125,7 @@ impl Engine {
         self.asks(&CallSpec { count: counts.iter().copied().max().unwrap_or(0), ..*call })
     }
 
-    /// The same for blocks of these lengths, in elements.
+    /// As [`Engine::plan_call`], for blocks of these lengths, in elements.
     pub fn plan_uneven(
         &mut self,
         call: &CallSpec,

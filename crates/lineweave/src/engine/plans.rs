@@ -11,13 +11,13 @@ pub(super) struct Plans {
     compiled: Vec<Compiled>,
     /// Ids of plans that were given up.
     vacant: Vec<PlanId>,
-    /// How long they took to choose, prove and compile.
+    /// Time that it took to choose, prove and compile the plans.
     pub took: Duration,
     /// Bytes of counters that they use.
     pub counter_bytes: usize,
     bases: Vec<*mut u8>,
     pub scratch: Scratch,
-    /// For operands that come from another process's memory.
+    /// Scratch memory for operands that come from another process's memory.
     pub reach_room: Scratch,
     /// A copy of `in`, when a plan cannot run in place and the caller does.
     pub shadow: Scratch,
@@ -62,7 +62,7 @@ impl Plans {
         (&self.compiled[id.0 as usize], &mut self.bases)
     }
 
-    /// What they have cost so far.
+    /// Returns the costs of the plans so far.
     pub fn setup(&self) -> Setup {
         Setup {
             plans: self.compiled.len() - self.vacant.len(),

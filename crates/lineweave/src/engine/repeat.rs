@@ -57,7 +57,8 @@ impl Engine {
         self.repeat_exchange(between)
     }
 
-    /// By reference throughout: copying the addresses about costs as much as the barrier may.
+    /// Runs the prepared exchange once more. Its addresses are used by reference throughout: copying them about costs as much as the
+    /// barrier may.
     #[inline(always)]
     pub(super) fn repeat_exchange(&mut self, between: Between) -> FastPathResult {
         let Some(hot) = self.repeat.exchange.as_ref() else { return FastPathResult::Other };
@@ -199,7 +200,7 @@ impl Engine {
         unsafe { self.repeat_swap_if(|hot| hot.call == *call, input, output) }
     }
 
-    /// The same for who has the ticket of the call, which is compared sooner.
+    /// As [`Engine::repeat_swap`], for a caller that has the ticket of the call, which is compared sooner.
     ///
     /// # Safety
     /// The conditions of [`Engine::call`] with the call that the ticket is of.
@@ -214,7 +215,7 @@ impl Engine {
         unsafe { self.repeat_swap_if(|hot| hot.ticket == ticket, input, output) }
     }
 
-    /// What [`Engine::repeat_swap_of`] knows `call` by while it is the allreduce that ran last.
+    /// Returns the ticket by which [`Engine::repeat_swap_of`] knows `call` while it is the allreduce that ran last.
     pub(crate) fn swap_ticket(&self, call: &CallSpec) -> Option<NonZeroU64> {
         self.repeat.swap.as_ref().filter(|hot| hot.call == *call).map(|hot| hot.ticket)
     }

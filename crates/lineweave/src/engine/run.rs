@@ -1,11 +1,11 @@
-//! What a run of a plan is given, and how it can stop.
+//! Buffers and options of a plan's runs, and the reasons for which a run stops.
 
 use crate::error::Error;
 use crate::failure_detector::Limits;
 use crate::kernel::{CopyPolicy, Fold};
 use crate::wait::Budget;
 
-/// Where one call's data is. Null and 0 where a rank has none.
+/// Places of one call's data. Null and 0 where a rank has none.
 #[derive(Clone, Copy, Debug)]
 pub struct Buffers {
     /// Start of `in`.
@@ -22,35 +22,35 @@ impl Buffers {
         Buffers { input: std::ptr::null(), output: std::ptr::null_mut(), fold: Fold::kernel(no_fold) };
 }
 
-/// For plans without folds.
+/// Does nothing: the fold of plans without folds.
 ///
 /// # Safety
 /// None: it does nothing.
 unsafe fn no_fold(_: *const u8, _: *const u8, _: *mut u8, _: usize) {}
 
-/// How a communicator is set up.
+/// Options with which a communicator is set up.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// How to wait.
+    /// Budget of each way of waiting.
     pub budget: Budget,
     /// The longest wait, and the longest stop of a peer.
     pub limits: Limits,
-    /// How to copy.
+    /// Policy for copies.
     pub copy: CopyPolicy,
     /// True if a helper thread carries started calls on.
     pub progress_thread: bool,
 }
 
-/// What a call does where it has to wait: wait, or come back later.
+/// Behaviour of a call that has to wait: wait, or come back later.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Mode {
-    /// Wait.
+    /// The call waits until it can go on.
     Block,
-    /// Come back.
+    /// The call returns, to be carried on later.
     Poll,
 }
 
-/// Why something did not go on.
+/// Reason why a call did not go on.
 #[derive(Debug)]
 pub(crate) enum Stop {
     /// The call has to wait for another rank; never the result of [`Mode::Block`].
@@ -75,7 +75,7 @@ impl From<Error> for Stop {
     }
 }
 
-/// What a communicator takes of memory.
+/// Memory that a communicator takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Memory {
     /// Bytes that are reserved of the memory that its ranks share, by all of them together.

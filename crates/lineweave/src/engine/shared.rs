@@ -27,7 +27,7 @@ impl Engine {
         heap.claim(allotted.head, allotted.head + offset, bytes)
     }
 
-    /// Has calls ask whether all buffers are shared, or no longer; whether they did.
+    /// Makes calls ask whether all buffers are shared, or stops that; returns whether calls asked before.
     pub(crate) fn ask_for_shared(&mut self, on: bool) -> bool {
         self.cool();
         self.book_mut().forget_last();

@@ -26,7 +26,7 @@ impl SlotRotation {
         SlotRotation { bytes: geometry.walk(), stretch: [0; LARGE_BANKS], next: [0; LARGE_BANKS] }
     }
 
-    /// How long the stretch of this bank is when the next run's `slots` bytes of slots lie in it.
+    /// Returns the length in bytes of the stretch of this bank when the next run's `slots` bytes of slots lie in it.
     pub fn stretch(&self, bank: u64, slots: usize) -> usize {
         let (had, next) = (self.stretch[bank as usize], self.next[bank as usize]);
         if next + slots <= had {
@@ -35,7 +35,7 @@ impl SlotRotation {
         (2 * had).max(next + slots).min(self.bytes).max(slots)
     }
 
-    /// Where `slots` bytes of slots lie in the next run in this bank, from where the bank's slots begin.
+    /// Places `slots` bytes of slots for the next run in this bank; returns their offset from the start of the bank's slots.
     pub fn step(&mut self, bank: u64, slots: usize) -> usize {
         let stretch = self.stretch(bank, slots);
         self.stretch[bank as usize] = stretch;

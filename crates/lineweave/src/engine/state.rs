@@ -24,17 +24,17 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What one rank runs, and all that it needs for it.
+/// Engine of one rank, and all that it needs.
 pub(crate) struct Engine {
     pub(super) segment: Arc<Segment>,
     pub(super) rank: usize,
     pub(super) group: Arc<ProcessGroup>,
-    /// What was taken last of the announcements of each rank that made any for this one.
+    /// Count of the last announcement that was taken from each rank that made any for this one.
     pub(super) announced: HashMap<usize, u64>,
     pub(super) transport: Transport,
     pub(super) banks: Banks,
     pub(super) plans: Plans,
-    /// Where shared buffers are, and how often ranks asked each other for them.
+    /// Heaps with shared buffers, and the number of times that ranks asked each other for them.
     pub(super) heaps: Heaps,
     pub(super) selector: PlanSelector,
     pub(super) calls: Calls,
@@ -111,7 +111,7 @@ impl Engine {
         self.segment.set_failed(self.rank, Loss::Failed);
     }
 
-    /// Why this communicator cannot be used any more, if so.
+    /// Returns the reason why this communicator cannot be used any more, or `None`.
     pub fn failure(&self) -> Option<&str> {
         self.health.failed.as_deref()
     }
@@ -121,12 +121,12 @@ impl Engine {
         self.transport.waiter.set_budget(budget);
     }
 
-    /// How this rank waits.
+    /// Returns the wait budget of this rank.
     pub fn wait_budget(&self) -> Budget {
         self.transport.waiter.budget()
     }
 
-    /// What lies between the looks of an exchange that is compiled into its caller.
+    /// Returns the instruction between two looks of an exchange that is compiled into its caller.
     #[inline(always)]
     pub(crate) fn between(&self) -> Between {
         self.transport.waiter.between()
@@ -151,12 +151,12 @@ impl Engine {
         Arc::clone(&self.group)
     }
 
-    /// How it waits and copies.
+    /// Returns the settings by which this rank waits and copies.
     pub(crate) fn transport_config(&self) -> TransportConfig {
         self.transport.transport_config()
     }
 
-    /// Who looks after its peers.
+    /// Returns the failure detector, which watches over this rank's peers.
     pub(crate) fn watch(&mut self) -> &mut FailureDetector {
         &mut self.transport.watch
     }
@@ -170,7 +170,7 @@ impl Engine {
         self.p2p = p2p;
     }
 
-    /// What it takes of memory.
+    /// Returns the memory that this rank's communicator takes.
     pub fn memory(&self) -> Memory {
         Memory {
             shared_bytes: self.banks.reserved.bytes(self.segment.geometry())
@@ -181,7 +181,7 @@ impl Engine {
         }
     }
 
-    /// What plans have cost so far.
+    /// Returns the costs of plans so far.
     pub fn setup(&self) -> Setup {
         self.plans.setup()
     }
@@ -196,7 +196,7 @@ impl Engine {
         made
     }
 
-    /// What is left for plans.
+    /// Returns the budget that is left for plans.
     pub(crate) fn room(&self) -> PlanBudget<'_> {
         let counter_bytes = COUNTER_BYTES.saturating_sub(self.plans.counter_bytes);
         // Ranks that are threads of one process share what they prove anyway.

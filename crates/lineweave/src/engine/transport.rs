@@ -1,4 +1,4 @@
-//! How an engine waits for other ranks, watches over them and copies.
+//! Transport of an engine: waiting for other ranks, watching over them, and copying.
 
 use crate::failure_detector::{FailureDetector, Limits, Processes};
 use crate::flag::WakeFence;
@@ -8,7 +8,7 @@ use crate::wait::{Budget, Waiter};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
-/// What the ranks of one process and all communicators made from their team share.
+/// State that the ranks of one process and all communicators made from their team share.
 #[derive(Debug)]
 pub(crate) struct ProcessGroup {
     pub processes: Arc<Processes>,
@@ -24,7 +24,7 @@ impl Default for ProcessGroup {
     }
 }
 
-/// How a rank waits and copies.
+/// Settings by which a rank waits and copies.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TransportConfig {
     pub budget: Budget,
@@ -60,7 +60,7 @@ impl Transport {
         }
     }
 
-    /// How it does.
+    /// Returns the settings by which this rank waits and copies.
     pub fn transport_config(&self) -> TransportConfig {
         let Transport { waiter, watch, copy } = self;
         TransportConfig {

@@ -9,7 +9,7 @@ use crate::kernel::Operator;
 use lineweave_core::collective::Collective;
 use std::sync::Arc;
 
-/// How blocks of different lengths are gone through.
+/// Windows by which a call goes through blocks of different lengths.
 pub(super) struct Uneven {
     pub windows: Windows,
     /// Every plan is right when input and output are one buffer.

@@ -147,7 +147,7 @@ impl Engine {
         }))
     }
 
-    /// After a run: counts it, and gives up the bank unless the plan stays.
+    /// Counts a run that has ended, and gives up the bank unless the plan stays.
     #[inline(always)]
     fn leave(&mut self, run: &Run) {
         let plan = &mut self.plans[run.plan];

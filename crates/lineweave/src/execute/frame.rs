@@ -1,4 +1,4 @@
-//! Where one run's bytes and flags are, and how they are moved: within this process, or from and to another's memory.
+//! Addresses of one run's bytes and flags, and the moves of bytes: within this process, or from and to another's memory.
 
 use crate::attach;
 use crate::compile::{Addr, Chain, Compiled, Double, BANK, IN, OUT, PEERS};
@@ -10,7 +10,7 @@ use crate::sync::AtomicU64;
 use rustix::io::Errno;
 use std::mem::MaybeUninit;
 
-/// Where one run's bytes and flags are.
+/// Addresses of one run's bytes and flags.
 pub struct Frame<'a> {
     /// Start of every base (see `compile`), peers' to be filled in while running.
     pub bases: &'a mut [*mut u8],
@@ -30,7 +30,7 @@ pub struct Frame<'a> {
     pub earlier: u64,
     /// Combines elements; unused by plans without folds.
     pub fold: Fold,
-    /// How to copy.
+    /// Copies bytes.
     pub copy: Copier,
     /// Room for operands that come from other processes.
     pub room: *mut u8,
@@ -39,13 +39,13 @@ pub struct Frame<'a> {
 }
 
 impl Frame<'_> {
-    /// What a flag is raised to in this run.
+    /// Returns the value that a flag is raised to in this run.
     #[inline(always)]
     pub(super) fn value(&self, value: u32) -> u64 {
         self.base.wrapping_add(u64::from(value))
     }
 
-    /// What a flag of this run is waited for.
+    /// Returns the goal of a wait for a flag of this run.
     #[inline(always)]
     pub(super) fn goal(&self, value: u32) -> Goal {
         Goal::of_call(self.value(value))
@@ -78,7 +78,7 @@ impl Frame<'_> {
         }
     }
 
-    /// Where bytes are that may be another process's.
+    /// Returns the address of bytes that may be another process's.
     #[inline]
     fn place(&self, addr: Addr) -> *mut u8 {
         self.bases[addr.base as usize].wrapping_add(addr.offset)

@@ -5,7 +5,7 @@ use crate::error::of_team;
 use crate::process;
 use std::time::Duration;
 
-/// How long a rank that does not wait is looked at. The kernel counts CPU time in ticks, of 10 ms at most.
+/// Time for which a rank that does not wait is looked at. The kernel counts CPU time in ticks, of 10 ms at most.
 const LOOKED_AT: Duration = Duration::from_millis(50);
 
 impl FailureDetector {

@@ -23,7 +23,7 @@ const GRACE: Duration = Duration::from_millis(100);
 const COMPARED: usize = 1024;
 const LEAST_COMPARED: usize = 8;
 
-/// How long a wait may last, and how long a peer may be stopped meanwhile, where there are limits.
+/// Longest time of a wait, and longest time that a peer may be stopped meanwhile, where there are limits.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Limits {
     pub wait: Option<Duration>,
@@ -84,7 +84,7 @@ pub struct FailureDetector {
     pub operation: &'static str,
     failure: Option<Error>,
     wait_callback: Option<Box<dyn WaitCallback>>,
-    /// How visits of others' buffers are ordered, and whether one is under way.
+    /// Order of visits of others' buffers, and true if one is under way.
     order: WakeFence,
     visiting: bool,
     /// True if this rank has a plan in which it tells others where its buffers are.
@@ -150,7 +150,7 @@ impl FailureDetector {
         )
     }
 
-    /// How long a wait may last, and how long a peer may be stopped.
+    /// Returns the limits on the time of a wait, and on the time that a peer may be stopped.
     pub fn limits(&self) -> Limits {
         self.limits
     }
@@ -170,7 +170,7 @@ impl FailureDetector {
         self.first_seen_left = None;
     }
 
-    /// What ended the team, if anything did.
+    /// Returns the loss that ended the team, if there was one.
     pub fn loss(&mut self) -> Option<Error> {
         let (rank, how) = self.segment.failed().filter(|&(rank, _)| rank != self.rank)?;
         let Interrupted = self.lost(rank, how);
@@ -183,7 +183,7 @@ impl FailureDetector {
         self.check_left(peer, waited)
     }
 
-    /// The same where somebody else checks for losses: of the peer, whether it left, and the time limit.
+    /// As [`FailureDetector::check_peer`], where somebody else checks for losses: checks whether the peer left, and the time limit.
     pub fn check_beside(&mut self, peer: Option<usize>, waited: Duration) -> Result<(), Interrupted> {
         self.check_left(peer, waited)?;
         self.note(peer.map_or(Awaited::Flag, Awaited::Rank), waited);
@@ -290,7 +290,7 @@ impl FailureDetector {
         }
     }
 
-    /// What was noted is over.
+    /// Clears the note of a wait that is over.
     pub fn settle(&mut self) {
         if self.noted.take().is_some() {
             self.segment.clear_wait(self.rank);

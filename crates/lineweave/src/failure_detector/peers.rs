@@ -13,9 +13,10 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How many ranks one look is at.
+/// Number of ranks that one look is at.
 pub(super) const AT_ONCE: usize = 64;
-/// How often a wait asks `/proc` how peers are, which takes a file each; and how many of a team that no single look is at.
+/// Time between two questions of a wait to `/proc`, which take a file for each peer; and peers of a question in a team that no single look
+/// covers.
 const PROC_LOOK: Duration = Duration::from_millis(50);
 const ASKED: usize = 16;
 
@@ -48,10 +49,11 @@ pub(super) struct Peers {
     opened: Arc<Processes>,
     /// The ranks after this one, as far as they are other processes; known from the first look on.
     near: Option<Vec<(usize, Arc<OwnedFd>)>>,
-    /// How many ranks beyond the next one the next look, and the next question to `/proc`, begin.
+    /// Number of ranks beyond the next one at which the next look, and the next question to `/proc`, begin.
     looked: usize,
     asked: usize,
-    /// When of this wait `/proc` was asked last, whose process had ended, and whose is stopped, since when of this wait.
+    /// Time of this wait at which `/proc` was asked last, the rank whose process had ended, and the rank whose process is stopped, with the
+    /// time of this wait since when.
     asked_at: Duration,
     ended: Option<usize>,
     stopped: Option<(usize, Duration)>,
@@ -120,7 +122,7 @@ impl Peers {
         (open, gone)
     }
 
-    /// The same ranks as [`after`], without those of this process.
+    /// As [`after`], without the ranks of this process.
     fn elsewhere(&self, skip: usize, count: usize) -> impl Iterator<Item = usize> + '_ {
         let me = std::process::id();
         after(self.segment.ranks(), self.rank, skip, count).filter(move |&q| self.segment.pid(q) != me)

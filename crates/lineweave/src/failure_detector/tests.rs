@@ -24,6 +24,14 @@ fn who_is_kept_from_running_within_a_call_is_named() {
         FailureDetector::new(Arc::clone(&segment), rank, Limits::default(), Arc::default(), WakeFence::Full)
     };
     let mut child = std::process::Command::new("sleep").arg("1000").spawn().expect("a process");
+    // As it starts it waits for its disk, too.
+    let sleeps = || {
+        std::fs::read_to_string(format!("/proc/{}/stat", child.id()))
+            .is_ok_and(|stat| stat.contains("(sleep) S"))
+    };
+    while !sleeps() {
+        std::thread::yield_now();
+    }
     (0..3).for_each(|rank| segment.set_pid(rank, std::process::id()));
     segment.set_pid(1, child.id());
     let wait = |rank| segment.note_wait(rank, 1, 0, Awaited::Call, "barrier()");

@@ -19,7 +19,7 @@ impl FailureDetector {
         self.lost(rank, how)
     }
 
-    /// What was carried beside a flag is no address of this call.
+    /// Notes the failure that something carried beside a flag is no address of this call.
     #[cold]
     pub fn foreign_address(&mut self) -> Interrupted {
         let all = (0..self.segment.ranks()).filter(|&other| other != self.rank);

@@ -16,7 +16,7 @@ pub type CopyFn = unsafe fn(src: *const u8, dst: *mut u8, len: usize);
 /// The longest copy done in line, without a call: one line.
 const INLINE: usize = 64;
 
-/// Which copy to use for which length. The threshold comes from the machine's profile.
+/// Choice of a copy by its length. The threshold comes from the machine's profile.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CopyPolicy {
     /// Copies of at least this many bytes use non-temporal stores. They win where the destination would not be read

@@ -63,7 +63,7 @@ impl<T: Block> Element for T {
 pub struct Bool(u8);
 
 impl Bool {
-    /// What it says.
+    /// Returns the value as a `bool`.
     pub fn get(self) -> bool {
         self.0 != 0
     }

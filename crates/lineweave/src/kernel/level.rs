@@ -1,4 +1,4 @@
-//! How wide the vectors are: a kernel is compiled once per level and the CPU picks, once, at run time.
+//! Levels of vector width: a kernel is compiled once per level and the CPU picks, once, at run time.
 //!
 //! The levels hold plain loops that the compiler vectorises; only f16 folds and non-temporal stores name
 //! instructions. Clones are generic functions with a `target_feature` each, so choosing one yields an ordinary
@@ -10,7 +10,7 @@ use std::fmt;
 /// A set of vector instructions.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Level {
-    /// What every CPU of this architecture has: SSE2 on x86-64, NEON on AArch64.
+    /// Instructions that every CPU of this architecture has: SSE2 on x86-64, NEON on AArch64.
     Baseline,
     /// AVX2 with F16C: 32-byte vectors (x86-64-v3).
     #[cfg(target_arch = "x86_64")]

@@ -1,4 +1,4 @@
-//! What happens to bytes: copies, folds, and the few words that travel beside a flag.
+//! Kernels on bytes: copies, folds, and the few words that travel beside a flag.
 //!
 //! Kernels are plain functions on raw memory, resolved once when a plan is compiled: the element type, the operator
 //! and the CPU's vector instructions are all decided by then, and running an op is one indirect call.

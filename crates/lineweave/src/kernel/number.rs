@@ -3,7 +3,7 @@
 use super::half::{from_bf16, from_f16, to_bf16, to_f16};
 use ::half::{bf16, f16};
 
-/// What folds and averages need of an element. Every result is a function of the operands' bits alone.
+/// Operations that folds and averages need of an element. Every result is a function of the operands' bits alone.
 pub(super) trait Number: Copy {
     fn add(self, other: Self) -> Self;
     fn mul(self, other: Self) -> Self;
@@ -16,7 +16,7 @@ pub(super) trait Number: Copy {
     fn quotient(self, ranks: u32) -> Self;
 }
 
-/// What a comparison of values needs besides.
+/// Further operations of an element, which a comparison of values needs.
 pub(super) trait Ordered: Copy {
     fn below(self, other: Self) -> bool;
     /// Returns whether it is a NaN.

@@ -3,7 +3,7 @@
 use super::number::{Number, Ordered};
 use super::operator::{Combine, MaxLoc, MinLoc};
 
-/// Which of two pairs a search for the least keeps, and which one a search for the greatest.
+/// Choice between two pairs: a search for the least keeps `lesser`, a search for the greatest keeps `greater`.
 pub(super) trait Pair: Copy {
     fn lesser(self, other: Self) -> Self;
     fn greater(self, other: Self) -> Self;
@@ -29,10 +29,10 @@ macro_rules! pair {
         #[derive(Clone, Copy, Default, Debug)]
         #[repr(C)]
         pub struct $name {
-            /// What is compared.
+            /// Value that is compared.
             pub value: $value,
             $($gap: $padding,)?
-            /// Where it is from.
+            /// Index that says where the value is from.
             pub index: i32,
             $($tail: $last,)?
         }

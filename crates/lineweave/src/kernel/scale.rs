@@ -18,7 +18,7 @@ use std::slice;
 /// `dst` is aligned to the element, valid for `elements` elements, and touched by nothing else meanwhile.
 pub type ScaleFn = unsafe fn(dst: *mut u8, elements: usize, ranks: NonZeroU32);
 
-/// What is left to do to a folded message before it is the result: a division for [`Operator::Avg`], else nothing.
+/// Returns the division that turns a folded message into the result of [`Operator::Avg`]; nothing for other operators.
 pub fn scale_fn(operator: Operator, element: ElementType) -> Option<ScaleFn> {
     scale_fn_at(operator, element, Level::best())
 }

@@ -7,7 +7,7 @@ use super::types::{ElementType, Operator};
 use ::half::{bf16, f16};
 use std::slice;
 
-/// How one sum is made of runs of elements, of as many as there are sums.
+/// Functions that make sums of runs of elements, each run of as many elements as there are sums.
 ///
 /// # Safety
 /// Of all three: runs are aligned to the element and valid for as many elements, and nobody else writes what is read or touches
@@ -22,12 +22,12 @@ pub struct Sums {
     pub round: unsafe fn(sums: &[f32], dst: *mut u8),
 }
 
-/// How runs are summed up with one rounding, for sums and averages of f16 and bf16. The same bits at every level.
+/// Returns the functions that sum up runs with one rounding, for sums and averages of f16 and bf16. The same bits at every level.
 pub fn sums(operator: Operator, element: ElementType) -> Option<&'static Sums> {
     sums_at(operator, element, Level::best())
 }
 
-/// The same at one level, which this CPU supports.
+/// As [`sums`], at one level, which this CPU supports.
 pub(super) fn sums_at(operator: Operator, element: ElementType, level: Level) -> Option<&'static Sums> {
     if !matches!(operator, Operator::Sum | Operator::Avg) {
         return None;

@@ -114,7 +114,7 @@ impl Run {
     }
 }
 
-/// How the result's place relates to the operands'.
+/// Relation of the result's place to the operands'.
 #[derive(Clone, Copy, Debug)]
 enum Aliasing {
     Apart,

@@ -135,7 +135,7 @@ impl ElementType {
         self.row().0
     }
 
-    /// What it is to operators.
+    /// Returns the kind of this type, as operators distinguish types.
     pub(super) fn kind(self) -> Kind {
         self.row().1
     }
@@ -158,7 +158,7 @@ impl ElementType {
     }
 }
 
-/// What an element is to operators.
+/// Kind of an element type, as operators distinguish types.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     Integer,
@@ -176,7 +176,7 @@ pub struct UserOperator {
     pub(super) commutes: bool,
 }
 
-/// How two elements are combined into one.
+/// Operator that combines two elements into one.
 ///
 /// Every operator but user-defined ones is commutative to the last bit; sums, products and averages of floats are not
 /// associative.
@@ -208,7 +208,7 @@ pub enum Operator {
     MinLoc,
     /// The pair with the greater value; of equal ones, the one with the lower index. NaN is greater than any value.
     MaxLoc,
-    /// What a program defined, see [`Operator::new`].
+    /// Operator that a program defined, see [`Operator::new`].
     User(UserOperator),
 }
 

@@ -21,7 +21,7 @@ use std::sync::{PoisonError, RwLock};
 /// `right[i] = left[i] (op) right[i]` for so many elements of so many bytes.
 type Run = dyn Fn(*const u8, *mut u8, usize, usize) + Send + Sync;
 
-/// What is behind a number.
+/// Definition of a user-defined operator, found by the operator's number.
 struct Definition {
     run: Box<Run>,
     /// The size of the elements it takes, if it does not take any.
@@ -84,7 +84,7 @@ impl Operator {
         Operator::define(commutes, Some(size_of::<T>()), Box::new(run))
     }
 
-    /// The same on raw memory, for elements of any size: `f(left, right, elements, size)`.
+    /// As [`Operator::new`], on raw memory, for elements of any size: `f(left, right, elements, size)`.
     ///
     /// # Panics
     /// When the process has defined 2^24 of them.
@@ -150,7 +150,7 @@ impl UserOperator {
         self.definition().is_some_and(|d| d.size.is_none_or(|size| size == element.size()))
     }
 
-    /// What it takes, in words.
+    /// Describes the elements that the operator takes, in words.
     pub(super) fn expects(self) -> String {
         match self.definition() {
             None => "nothing any more, because it was released".to_owned(),
@@ -180,11 +180,11 @@ impl UserOperator {
     }
 }
 
-/// What combines the elements of a run: a kernel, or a user-defined operator.
+/// Function that combines the elements of a run: a kernel, or a user-defined operator.
 #[derive(Clone, Copy)]
 pub struct Fold {
     way: Way,
-    /// How many runs are combined with one rounding, where that differs from combining one after the other.
+    /// Functions that combine many runs with one rounding, where that differs from combining one after the other.
     sums: Option<&'static Sums>,
 }
 
@@ -234,7 +234,7 @@ impl Fold {
 }
 
 impl Fold {
-    /// How many runs are combined with one rounding; nothing where that is to combine one after the other.
+    /// Returns the functions that combine many runs with one rounding; nothing where that is to combine one after the other.
     pub fn sums(&self) -> Option<&'static Sums> {
         self.sums
     }
@@ -256,7 +256,7 @@ impl std::fmt::Debug for Fold {
 }
 
 thread_local! {
-    /// What the last operator that panicked on this thread said.
+    /// Words of the last operator that panicked on this thread.
     static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
     /// Room for one element that is larger than [`PIECE`].
     static LARGE: Cell<Vec<Line>> = const { Cell::new(Vec::new()) };
@@ -302,7 +302,7 @@ unsafe fn run_user(
     outcome.map_err(|panic| PANIC.set(Some(words(panic.as_ref())))).is_ok()
 }
 
-/// Where the result lies on the left operand.
+/// Combines by pieces, where the result lies on the left operand.
 ///
 /// # Safety
 /// The conditions of [`FoldFn`], with elements of `size` bytes.

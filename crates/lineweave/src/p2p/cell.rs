@@ -5,7 +5,7 @@ use crate::sync::{AtomicU64, Ordering};
 /// Bytes of a cell before its payload: the whole line, so that payloads are aligned.
 pub(super) const HEAD: usize = 64;
 
-/// What the head of a cell says.
+/// Contents of the head of a cell.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(super) struct Head {
@@ -17,7 +17,7 @@ pub(super) struct Head {
     pub address: usize,
 }
 
-/// Who has a direct message: nobody yet, the receiver that copies it, or the sender that took it back.
+/// Owner of a direct message: nobody yet, the receiver that copies it, or the sender that took it back.
 pub(super) const OPEN: u64 = 0;
 pub(super) const CLAIMED: u64 = 1;
 pub(super) const REVOKED: u64 = 2;

@@ -1,4 +1,4 @@
-//! What a rank does with one other rank and may have to wait for: it goes on step by step, so that calls that were started
+//! Operations of a rank with one other rank that it may have to wait for: they go on step by step, so that calls that were started
 //! can be carried on between the steps.
 
 use super::{P2pContext, RecvOp, SendOp};
@@ -8,7 +8,7 @@ use crate::flag;
 use crate::wait::{Interrupted, WaitMonitor};
 use std::time::Duration;
 
-/// How sending or receiving ended without success.
+/// Reason why sending or receiving ended without success.
 #[derive(Debug)]
 pub(crate) enum Stopped {
     /// The wait was ended; the communicator fails.

@@ -12,12 +12,12 @@ use crate::wait::Waiter;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// How a started message ended, for whoever asks: the bytes received, 0 for one that was sent.
+/// Outcome of a started message, for whoever asks: the bytes received, 0 for one that was sent.
 #[derive(Debug, Default)]
 pub(crate) struct Delivery(Mutex<Option<Result<usize, Error>>>);
 
 impl Delivery {
-    /// How it ended, if it has.
+    /// Returns the outcome, if the message has ended.
     pub fn outcome(&self) -> Option<Result<usize, Error>> {
         // Nothing that panics is done under the lock.
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -164,7 +164,7 @@ impl PendingMessages {
         }
     }
 
-    /// What one who waits for a message of this rank and tag has to be told: it is behind one that cannot be kept (step 3).
+    /// Returns an error for who waits for a message of this rank and tag that is behind one that cannot be kept (step 3).
     pub fn is_stuck(&mut self, from: usize, tag: u32) -> Result<(), Error> {
         let of = |item: &PendingMessage| item.from(None) == Some(from) && item.is_under_way();
         let waiting = self.list.iter().any(of);

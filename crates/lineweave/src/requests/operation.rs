@@ -1,4 +1,4 @@
-//! What to call, with which buffers: one description for calls that are started once and for those that are started again.
+//! Description of a call and its buffers: one for calls that are started once and for those that are started again.
 
 use super::Recipe;
 use crate::call::{expect_counts, expect_length, total_bytes, CallSpec, Memory};

@@ -7,8 +7,8 @@ use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// Where calls with borrowed buffers can be started. What was started is over when it ends. [`Communicator::scope`] makes one,
-/// and has an example.
+/// Scope in which calls with borrowed buffers can be started. What was started is over when the scope ends. [`Communicator::scope`] makes
+/// one, and has an example.
 #[derive(Debug)]
 pub struct Scope<'scope, 'env: 'scope> {
     comm: RefCell<&'env mut Communicator>,
@@ -18,7 +18,7 @@ pub struct Scope<'scope, 'env: 'scope> {
     env: PhantomData<&'env mut &'env ()>,
 }
 
-/// Whose calls were started in a scope. They are completed when it ends; if it panics, they are ended.
+/// Engines whose calls were started in a scope. The calls are completed when the scope ends; if it panics, they are ended.
 #[derive(Default)]
 struct Started(RefCell<Vec<Arc<LockedEngine>>>);
 

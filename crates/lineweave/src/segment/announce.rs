@@ -1,4 +1,4 @@
-//! How the first of a group of ranks tells the others where the group's memory is, while the rest of the team does something
+//! Announcements: the first of a group of ranks tells the others where the group's memory is, while the rest of the team does something
 //! else.
 //!
 //! Each rank has a line for announcements of its own: a count, a mark of the group, and a number. Protocol:
@@ -29,10 +29,10 @@ pub fn prepare(line: [&AtomicU64; WORDS], mark: u64, number: u64) -> u64 {
     count + 1
 }
 
-/// What a member finds (step 2).
+/// Result of a member's look at an announcer's line (step 2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Found {
-    /// What is for it.
+    /// Announcement for this rank.
     Taken {
         /// The count, to be remembered.
         count: u64,

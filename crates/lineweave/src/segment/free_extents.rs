@@ -34,7 +34,7 @@ const _: () = assert!(header::IDLE + PLACES * WORDS <= PAGE / 8, "the table fits
 /// A stretch that nobody uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FreeExtent {
-    /// Where it begins; never 0 or 1.
+    /// Offset of the stretch in the team's memory; never 0 or 1.
     pub at: u64,
     /// A number for how many ranks it is, and where they run.
     pub mark: u64,

@@ -15,7 +15,7 @@ pub const COUNTER_BYTES: usize = PAGE;
 /// they do: with boxes of 1 MiB they are four fifths of the area, 1.1 GiB among 512.
 const WHOLE: usize = 64;
 
-/// Which ring of banks a plan uses.
+/// Class of the ring of banks that a plan uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BankClass {
     /// Flags of a flat plan over some 64 ranks, and a few short messages.
@@ -34,7 +34,7 @@ impl BankClass {
     }
 }
 
-/// Where a plan's memory lies in a bank, at each rank. Flags, the payloads beside them, and slots have zones
+/// Sizes of the zones of a plan's memory in a bank, at each rank. Flags, the payloads beside them, and slots have zones
 /// of their own: a word that is a flag of one plan is never payload or slot of another, so a flag's word
 /// only ever holds earlier flag values, which are below every threshold to come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -95,7 +95,7 @@ impl Geometry {
         Geometry { ranks, box_bytes: pages(box_bytes), blob_bytes }
     }
 
-    /// What a plan may use in a bank of this class, at each rank.
+    /// Returns the zones that a plan may use in a bank of this class, at each rank.
     pub fn zones(&self, class: BankClass) -> Zones {
         match class {
             BankClass::Small => {
@@ -140,12 +140,12 @@ impl Geometry {
         self.ranks > WHOLE
     }
 
-    /// What of its area a rank of a team reserves when it joins.
+    /// Returns the part of its area that a rank of a team reserves when it joins.
     pub fn at_join(&self) -> Range<usize> {
         0..if self.is_large() { self.bank(BankClass::Large, 0) } else { self.area() }
     }
 
-    /// How far slots walk through a large bank. Where banks are reserved as far as plans need them, walking takes half.
+    /// Returns the bytes that slots walk through in a large bank. Where banks are reserved as far as plans need them, walking takes half.
     pub fn walk(&self) -> usize {
         let slots = self.zones(BankClass::Large).slots;
         if self.is_large() {
@@ -202,7 +202,7 @@ impl Geometry {
         pages(2 * LINE + Geometry::MAIL_CELLS * self.mail_cell())
     }
 
-    /// Where the ring for messages from one rank to another lies. There is room for all in the address space, and memory
+    /// Returns the offset of the ring for messages from one rank to another. There is room for all in the address space, and memory
     /// only for those that are used.
     pub(super) fn mail(&self, from: usize, to: usize) -> usize {
         self.reserved() + (to * self.ranks + from) * self.mail_bytes()
@@ -219,7 +219,7 @@ impl Geometry {
         PAGE + pages(bytes)
     }
 
-    /// Where a rank's window lies: its flags, and the bytes behind them. Like rings, it takes memory when it is used.
+    /// Returns the offset of a rank's window: its flags, and the bytes behind them. Like rings, it takes memory when it is used.
     pub(super) fn window(&self, rank: usize) -> usize {
         self.mail(0, self.ranks) + rank * Geometry::window_pages(Geometry::WINDOW_BYTES)
     }

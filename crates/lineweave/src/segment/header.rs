@@ -1,4 +1,4 @@
-//! What the first words of a segment say it is: written by its maker, and read by whoever maps it or only looks at it.
+//! First words of a segment, which say what it is: written by its maker, and read by whoever maps it or only looks at it.
 
 use super::header_words as header;
 use super::{Geometry, MAGIC, MAX_RANKS};
@@ -11,7 +11,7 @@ pub(super) const WORDS: usize = header::VERSION_TEXT + TEXT_WORDS;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// What a segment's version word holds: a team may only consist of equal builds of the format.
+/// Returns the value of a segment's version word: a team may only consist of equal builds of the format.
 pub(super) fn version_word() -> u64 {
     VERSION.bytes().fold(1, |h, b| h.wrapping_mul(257) + u64::from(b))
 }

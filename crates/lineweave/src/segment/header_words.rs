@@ -1,4 +1,4 @@
-//! Which word of the header is what.
+//! Indices of the words of the header.
 
 pub const MAGIC: usize = 0;
 pub const VERSION: usize = 1;
@@ -16,13 +16,13 @@ pub const FAILED: usize = 16;
 /// See `visit.rs`.
 pub const CLOSED: usize = 17;
 pub const END: usize = 24;
-/// Where the records lie that processes of the team keep for each other.
+/// Offset of the records that processes of the team keep for each other.
 pub const BOARD: usize = 25;
 pub const GONE: usize = 32;
 pub const SLEEPERS: usize = 40;
 /// Bytes of pages of rings for messages and of windows.
 pub const EXTRA: usize = 48;
-/// How often the stretch was taken again, its mark, and what its ranks leave behind: see `reusable.rs`. Banks take a word each.
+/// Number of times that the stretch was taken again, its mark, and what its ranks leave behind: see `reusable.rs`. Banks take a word each.
 pub const GENERATION: usize = 56;
 pub const MARK: usize = 57;
 pub const RESTS: usize = 58;

@@ -22,8 +22,7 @@ use std::collections::BTreeMap;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// How many times the machine's memory the addresses of a heap are, so that what is dropped in any order leaves gaps that
-/// are long enough.
+/// Ratio of a heap's addresses to the machine's memory, so large that what is dropped in any order leaves gaps that are long enough.
 const ROOM: u64 = 8;
 /// The fewest addresses of a heap whose machine does not tell how much memory it has.
 const LEAST: u64 = 1 << 36;
@@ -40,7 +39,7 @@ mod first {
 #[derive(Debug)]
 pub(crate) struct Heap {
     base: NonNull<u8>,
-    /// Where it begins in the pool, and its addresses.
+    /// Offset of the heap in the pool, and the number of its addresses.
     at: u64,
     span: usize,
     ranks: usize,
@@ -95,12 +94,12 @@ impl Heap {
         Ok(heap)
     }
 
-    /// Where it begins, and how many addresses it has.
+    /// Returns the offset of the heap in the pool, and the number of its addresses.
     pub fn extent(&self) -> (u64, usize) {
         (self.at, self.span)
     }
 
-    /// Where in the pool an address of this process is, if it lies in the heap.
+    /// Returns the place in the pool of an address of this process, if the address lies in the heap.
     #[inline(always)]
     pub fn place(&self, address: *const u8) -> Option<u64> {
         let offset = (address as usize).wrapping_sub(self.base.as_ptr() as usize);
@@ -233,7 +232,7 @@ fn pages(bytes: usize) -> usize {
     bytes.next_multiple_of(PAGE)
 }
 
-/// Where each rank's part begins behind the head, and the bytes of head and parts together; nothing when there are not so many
+/// Returns the start of each rank's part behind the head, and the bytes of head and parts together; nothing when there are not so many
 /// addresses.
 pub(crate) fn parts(bytes: &[u64]) -> Option<(Vec<usize>, usize)> {
     let mut at = PAGE;

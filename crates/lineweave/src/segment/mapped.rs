@@ -9,7 +9,8 @@ use lineweave_core::select::{LARGE_BANKS, SMALL_BANKS};
 use rustix::mm::Advice;
 use std::ops::Range;
 
-/// What is mapped at least at a time: as much as the kernel maps around a page that is read.
+/// Bytes that are mapped at a time, at least of a large bank and at most of small ones: as many as the kernel maps around a page that is
+/// read.
 const AROUND: usize = 64 << 10;
 
 /// Up to where banks of a rank are mapped in this process.
@@ -38,14 +39,15 @@ impl Mapped {
         }
     }
 
-    /// What is mapped of both.
+    /// Returns the parts that are mapped in both.
     pub fn and(&self, other: &Mapped) -> Mapped {
         let large = std::array::from_fn(|bank| self.large[bank].min(other.large[bank]));
         Mapped { small: self.small & other.small, large }
     }
 
-    /// What to map of an area before a run uses a bank up to `end`. `backed` says how much of a bank there is to map, at least up to `end` in this
-    /// one: more would take memory. What is added to a small bank later is mapped when it is touched.
+    /// Returns the part of an area to map before a run uses a bank up to `end`, and notes it as mapped. `backed` says how much of a bank
+    /// there is to map, at least up to `end` in this one: more would take memory. What is added to a small bank later is mapped when it is
+    /// touched.
     pub fn grow(
         &mut self,
         geometry: &Geometry,

@@ -1,4 +1,4 @@
-//! What a process has mapped of a team's memory, and what of it stays mapped for communicators to come.
+//! Mappings of a team's memory in this process, and those that stay mapped for communicators to come.
 
 use super::header_words as header;
 use super::map::{map_bytes, unmap, PAGE};
@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 pub(super) struct Mapping {
     pub base: NonNull<u8>,
     pub bytes: usize,
-    /// What of each rank's banks is mapped, as the last communicator there knew.
+    /// Mapped parts of each rank's banks, as the last communicator there knew.
     mapped: Mutex<Vec<Mapped>>,
 }
 
@@ -36,13 +36,13 @@ impl Mapping {
         unsafe { &*self.base.as_ptr().cast::<AtomicU64>().add(word) }
     }
 
-    /// How often its memory was taken again.
+    /// Returns the number of times that this memory was taken again.
     pub fn generation(&self) -> u64 {
         // Relaxed: told by whoever took it, with where it begins.
         self.word(header::GENERATION).load(Ordering::Relaxed)
     }
 
-    /// What of the banks of so many ranks is mapped.
+    /// Returns the mapped parts of the banks of so many ranks.
     pub fn mapped(&self, ranks: usize) -> Vec<Mapped> {
         // Nothing that panics is done under the lock, here and below.
         let mut mapped = self.mapped.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -65,10 +65,10 @@ impl Drop for Mapping {
 /// Mappings that stay when nobody uses them, since their memory may be taken again.
 const KEPT: usize = super::free_extents::PLACES;
 
-/// What a process has mapped, by where it begins: ranks of one process share it.
+/// Mappings of this process by their offset in the team's memory. Ranks of one process share them.
 #[derive(Debug, Default)]
 pub(super) struct Mappings {
-    /// What is in use; of memory that is taken again, for the communicator of this generation.
+    /// Mappings in use, each with the generation of its communicator, as memory may be taken again.
     open: HashMap<u64, (u64, Weak<Segment>, Weak<Mapping>)>,
     kept: VecDeque<(u64, Arc<Mapping>)>,
 }

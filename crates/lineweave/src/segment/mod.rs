@@ -73,7 +73,7 @@ use std::sync::Arc;
 /// The most ranks of a team: what one node can be expected to run.
 pub const MAX_RANKS: usize = 4096;
 
-/// What the memfd is called in `/proc`.
+/// Name of the memfd in `/proc`.
 pub const MEMFD_NAME: &str = "lineweave";
 
 /// "lineweav", little-endian; the version follows in a word of its own.
@@ -85,9 +85,9 @@ pub struct Segment {
     mapping: Arc<Mapping>,
     geometry: Geometry,
     pool: Arc<TeamMemory>,
-    /// Where it begins in the pool.
+    /// Offset of the segment in the pool.
     at: u64,
-    /// Which ranks are threads of this process. Kept here: what other processes can write proves nothing about addresses.
+    /// Ranks that are threads of this process. Kept here: what other processes can write proves nothing about addresses.
     here: Box<[AtomicBool]>,
 }
 
@@ -143,7 +143,7 @@ impl Segment {
         self.header(header_words::MAGIC).store(words[header_words::MAGIC], Ordering::Release);
     }
 
-    /// Where it begins in the team's memory.
+    /// Returns the offset of the segment in the team's memory.
     pub(crate) fn at(&self) -> u64 {
         self.at
     }
@@ -272,7 +272,7 @@ impl Segment {
         self.geometry.ranks
     }
 
-    /// What the creator told every rank.
+    /// Returns the bytes that the creator told every rank.
     pub fn blob(&self) -> &[u8] {
         // SAFETY: written before the segment was published, never again.
         unsafe { std::slice::from_raw_parts(self.base().add(PAGE), self.geometry.blob_bytes) }
@@ -315,7 +315,7 @@ fn say_failed(fd: BorrowedFd<'_>, at: u64, rank: usize) {
     let _ = rustix::io::pwrite(fd, &word, at + 8 * header_words::FAILED as u64);
 }
 
-/// What to do about a memfd that cannot be had.
+/// Returns advice about a memfd that cannot be had.
 fn no_memfd(e: Errno) -> &'static str {
     match e {
         Errno::NOSYS => "; lineweave needs Linux 3.17 or later",

@@ -1,6 +1,6 @@
-//! What a rank tells whoever looks at the team from outside. When it has waited for some milliseconds: in which call, and since
-//! when. Written where waiting looks around anyway, so that calls which do not wait pay nothing. And after plans were made, what they
-//! have cost.
+//! Notes of a rank for whoever looks at the team from outside. When the rank has waited for some milliseconds: in which call, and since
+//! when. Written where waiting looks around anyway, so that calls which do not wait pay nothing. And after plans were made, what they have
+//! cost.
 
 use super::words::control;
 use super::Segment;
@@ -52,7 +52,7 @@ impl Awaited {
 /// A wait that lasts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WaitNote {
-    /// When it began, by `CLOCK_MONOTONIC`.
+    /// Start of the wait in ns, by `CLOCK_MONOTONIC`.
     pub since_ns: u64,
     /// The number of the call.
     pub sequence: u64,
@@ -62,14 +62,14 @@ pub struct WaitNote {
     pub operation: String,
 }
 
-/// What the plans of a communicator's calls have cost a rank so far.
+/// Cost of the plans of a communicator's calls to a rank so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Setup {
     /// Plans that it holds. Those of calls that were not made for long are given up.
     pub plans: usize,
     /// Bytes of memory that they take.
     pub plan_bytes: usize,
-    /// How long it has chosen, proved and compiled plans, or waited for a rank that did.
+    /// Time for which the rank has chosen, proved and compiled plans, or waited for a rank that did.
     pub took: Duration,
 }
 
@@ -126,7 +126,7 @@ impl Segment {
     }
 }
 
-/// What a control page says that plans have cost.
+/// Returns the cost of plans that a control page reports.
 pub(super) fn setup(page: &[u64]) -> Setup {
     let [plans, bytes, ns] = [0, 1, 2].map(|i| page[control::SETUP + i]);
     Setup { plans: plans as usize, plan_bytes: bytes as usize, took: Duration::from_nanos(ns) }

@@ -13,7 +13,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 /// A team, or a communicator made from it, as it is at the moment.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Observed {
-    /// Where it begins in the team's memory: 0 for the team itself.
+    /// Offset of the segment in the team's memory: 0 for the team itself.
     pub at: u64,
     /// Bytes of memory that the team and all its communicators have in use.
     pub memory_bytes: u64,
@@ -38,9 +38,9 @@ pub struct ObservedRank {
     pub thread: u32,
     /// Calls that it has begun.
     pub sequence: u64,
-    /// What it has been waiting in for some milliseconds.
+    /// Wait of the rank that has lasted for some milliseconds, if there is one.
     pub waiting: Option<WaitNote>,
-    /// What plans have cost it.
+    /// Cost of the rank's plans.
     pub setup: Setup,
 }
 

@@ -1,4 +1,4 @@
-//! Where the records are that processes of a team keep for each other (`records.rs`): cells, each with a word and a record.
+//! Table of the records that processes of a team keep for each other (`records.rs`): cells, each with a word and a record.
 
 use super::map::{map_bytes, unmap, PAGE};
 use crate::error::Error;
@@ -14,12 +14,12 @@ pub(super) const CELLS: usize = 512;
 /// a record has pages for what it takes.
 pub(super) const WORDS: usize = 8192;
 pub(super) const HEAD: usize = 3;
-/// Where sleepers are counted, and where a cell's word and the process that makes its record are.
+/// Index of the word that counts sleepers. From `FIRST` on lie a cell's word and the process that makes its record, up to byte `INDEX`.
 pub(super) const SLEEPERS: usize = 0;
 const FIRST: usize = 8;
 pub(super) const INDEX: usize = ((FIRST + 2 * CELLS) * 8).next_multiple_of(PAGE);
 
-/// Which record.
+/// Name of a record.
 pub(crate) type RecordId = [u64; 2];
 
 /// One process's view of the records.

@@ -1,5 +1,5 @@
-//! What one process of a team found out and others would find out as well: records in memory that the team shares with all
-//! communicators made from it.
+//! Findings of one process of a team, which others would find out as well: records in memory that the team shares with all communicators
+//! made from it.
 //!
 //! A record has a name, a number of 128 bits, which says in which cell it belongs. Each cell has a word: a count, a mark of the
 //! name, and whether the record is being made. Protocol:
@@ -26,7 +26,7 @@ const LOOK: Duration = Duration::from_millis(20);
 const LOOKERS: usize = 32;
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What comes of looking for a record.
+/// Outcome of the search for a record.
 pub(crate) enum Seen<'a> {
     /// The record exists.
     Found(Vec<u64>),

@@ -1,4 +1,4 @@
-//! What the ranks of a communicator leave behind for one that takes its memory, and taking it (`free_extents.rs` has the protocol).
+//! State that the ranks of a communicator leave behind for one that takes its memory, and taking it (`free_extents.rs` has the protocol).
 
 use super::free_extents::FreeExtent;
 use super::geometry::{BankClass, Geometry};
@@ -13,7 +13,7 @@ use lineweave_core::select::{LARGE_BANKS, SMALL_BANKS};
 const _: () =
     assert!(header::BACKED + SMALL_BANKS + LARGE_BANKS <= header::IDLE_BYTES, "a word for each bank");
 
-/// What a rank leaves behind, all ranks the same.
+/// State of a communicator's memory that a rank leaves behind, equal on all ranks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct ReusableState {
     /// Every flag was at most this, its key apart.
@@ -91,7 +91,7 @@ impl Segment {
         Ok(())
     }
 
-    /// What the ranks before left behind; of new memory nothing is backed.
+    /// Returns the state that the ranks before left behind; of new memory nothing is backed.
     pub(crate) fn rest(&self) -> ReusableState {
         // Relaxed: as in `Mapping::generation`.
         let word = |word: usize| self.header(word).load(Ordering::Relaxed);

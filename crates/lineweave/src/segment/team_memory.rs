@@ -78,7 +78,7 @@ impl TeamMemory {
         unsafe { &*self.first.as_ptr().cast::<AtomicU64>().add(word) }
     }
 
-    /// Where the last stretch ends (step 1).
+    /// Returns the word with the end of the last stretch (step 1).
     pub(super) fn end(&self) -> &AtomicU64 {
         self.word(header::END)
     }

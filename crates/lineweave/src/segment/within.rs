@@ -41,12 +41,12 @@ impl Segment {
         self.open(at, ranks).inspect_err(|_| say_failed(self.fd(), at, rank))
     }
 
-    /// What of the ranks' banks this process has mapped, as a communicator there left it; see [`Segment::set_mapped`].
+    /// Returns the parts of the ranks' banks that this process has mapped, as a communicator there left them; see [`Segment::set_mapped`].
     pub(crate) fn mapped(&self) -> Vec<Mapped> {
         self.mapping.mapped(self.ranks())
     }
 
-    /// Says so, for the communicator that takes the memory next.
+    /// Notes the mapped parts of the ranks' banks, for the communicator that takes the memory next.
     pub(crate) fn set_mapped(&self, mapped: Vec<Mapped>) {
         self.mapping.set_mapped(mapped);
     }

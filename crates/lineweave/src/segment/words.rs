@@ -24,11 +24,11 @@ pub(super) mod control {
     pub const ANNOUNCE: usize = 56;
     /// See `note.rs`.
     pub const NOTE: usize = 64;
-    /// What plans cost: how many there are, their bytes, and nanoseconds.
+    /// Cost of plans: their number, their bytes, and nanoseconds.
     pub const SETUP: usize = 72;
     /// Two words.
     pub const AGREEMENT: usize = 128;
-    /// Where in the rank's process a word with the process's number is.
+    /// Address, in the rank's process, of a word with the process's number.
     pub const PUBLISHED: usize = 136;
     /// See `visit.rs`.
     pub const VISITING: usize = 144;
@@ -51,7 +51,7 @@ pub enum RankState {
     Failed,
 }
 
-/// What the header's word on a loss says.
+/// Returns the rank and the kind of loss that the header's word on a loss says.
 pub(super) fn loss(word: u64) -> Option<(usize, Loss)> {
     let rank = ((word & u64::from(u32::MAX)) as usize).checked_sub(1)?;
     let how = match word >> 32 {
@@ -103,7 +103,7 @@ impl Segment {
         self.control(rank, control::SLEEPERS)
     }
 
-    /// How many uses of a ring `rank` has left.
+    /// Returns the word with the number of uses of a ring that `rank` has left.
     #[inline(always)]
     pub(crate) fn left(&self, rank: usize, class: BankClass) -> &AtomicU64 {
         self.control(rank, control::LEFT + class.index())
@@ -121,19 +121,19 @@ impl Segment {
         std::array::from_fn(|i| self.control(rank, line + i))
     }
 
-    /// How often `rank` has reserved memory for plans. All ranks do so for the same plans.
+    /// Returns the word with the number of times that `rank` has reserved memory for plans. All ranks do so for the same plans.
     pub(crate) fn reserved(&self, rank: usize) -> &AtomicU64 {
         self.control(rank, control::RESERVED)
     }
 
-    /// Where `rank` keeps the words of its call number `number`.
+    /// Returns the slot in which `rank` keeps the words of its call number `number`.
     #[inline(always)]
     pub(crate) fn signature_words(&self, rank: usize, number: u64) -> [&AtomicU64; 2] {
         let slot = control::CALLED + 2 * (number % signature::SLOTS) as usize;
         [self.control(rank, slot), self.control(rank, slot + 1)]
     }
 
-    /// What `rank` called as its call number `number`, if it has come to it, and not to many others since.
+    /// Returns the signature of `rank`'s call number `number`, if `rank` has come to it and to fewer than `signature::SLOTS` calls since.
     pub(crate) fn signature(&self, rank: usize, number: u64) -> Option<CallSignature> {
         let [what, bytes] = self.signature_words(rank, number);
         // SYNC: called
@@ -144,7 +144,7 @@ impl Segment {
         CallSignature::of_words(words, number).filter(|_| kept)
     }
 
-    /// Where `rank` says how its buffers are, for the question number `turn`.
+    /// Returns the word in which `rank` says how its buffers are, for the question number `turn`.
     pub(crate) fn agreement(&self, rank: usize, turn: u64) -> &AtomicU64 {
         self.control(rank, control::AGREEMENT + (turn % 2) as usize)
     }
@@ -159,7 +159,7 @@ impl Segment {
         self.header(header::SLEEPERS)
     }
 
-    /// How many ranks have joined, to be waited for.
+    /// Returns the word with the number of ranks that have joined, to be waited for.
     pub(crate) fn joined_word(&self) -> &AtomicU64 {
         self.header(header::JOINED)
     }
@@ -182,7 +182,7 @@ impl Segment {
         self.control(rank, control::IN_TEAM).store(in_team as u64 + 1, Ordering::Relaxed);
     }
 
-    /// Which rank of the team a rank is.
+    /// Returns the number in the team of a rank of this segment.
     pub(crate) fn in_team(&self, rank: usize) -> usize {
         // Relaxed: read for a message.
         match self.control(rank, control::IN_TEAM).load(Ordering::Relaxed) {
@@ -244,7 +244,7 @@ impl Segment {
         self.control(rank, control::PUBLISHED).store(address, Ordering::Relaxed);
     }
 
-    /// Where in its process `rank` said that a word is.
+    /// Returns the address, in its process, of the word that `rank` published.
     pub(crate) fn published_word(&self, rank: usize) -> u64 {
         // Relaxed: only used after the join, which orders it.
         self.control(rank, control::PUBLISHED).load(Ordering::Relaxed)
@@ -258,12 +258,12 @@ impl Segment {
         self.header(header::TRIED).fetch_add(1, Ordering::Release);
     }
 
-    /// How many ranks have tried, to be waited for.
+    /// Returns the word with the number of ranks that have tried to reach the memory of the others, to be waited for.
     pub(crate) fn tried_word(&self) -> &AtomicU64 {
         self.header(header::TRIED)
     }
 
-    /// How many ranks have tried.
+    /// Returns the number of ranks that have tried to reach the memory of the others.
     pub(crate) fn tried(&self) -> usize {
         // SYNC: tried
         self.header(header::TRIED).load(Ordering::Acquire) as usize
@@ -284,7 +284,7 @@ impl Segment {
         self.header(header::JOINED).fetch_add(1, Ordering::AcqRel);
     }
 
-    /// How many ranks have joined.
+    /// Returns the number of ranks that have joined.
     pub(crate) fn joined(&self) -> usize {
         // SYNC: join
         self.header(header::JOINED).load(Ordering::Acquire) as usize

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use thiserror::Error;
 
-/// What every variable's name begins with.
+/// Prefix of every variable's name.
 pub const PREFIX: &str = "LINEWEAVE_";
 
 /// Set by whoever starts a rank, not by a person: see `team::from_environment`, and `mpi/chooser` for the last two.
@@ -38,11 +38,11 @@ pub const LAUNCHERS: [&str; 8] = [
 pub struct Variable {
     /// Name.
     pub name: &'static str,
-    /// What it takes, for errors and listings.
+    /// Values that the variable takes, for errors and listings.
     pub values: &'static str,
-    /// What holds without it.
+    /// Value that holds where the variable is not set.
     pub default: &'static str,
-    /// What it does, in one line.
+    /// Effect of the variable, in one line.
     pub about: &'static str,
     /// Reads a value, which is neither empty nor padded.
     set: fn(&mut Settings, &str) -> Result<(), String>,
@@ -52,7 +52,7 @@ pub struct Variable {
 /// second-level caches of 1 MiB and more, and 64 ranks' banks within 128 MiB.
 pub const BOX_BYTES: usize = 1 << 20;
 
-/// Where a value came from.
+/// Origin of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -80,22 +80,22 @@ pub struct Row {
     pub name: &'static str,
     /// The value, as given.
     pub value: String,
-    /// Where the value came from.
+    /// Origin of the value.
     pub origin: Origin,
-    /// What the variable takes.
+    /// Values that the variable takes.
     pub values: &'static str,
-    /// What it does.
+    /// Effect of the variable.
     pub about: &'static str,
 }
 
 /// Every setting. Make one by `Settings { wait: Wait::Sleep, ..Settings::default() }`, which later fields do not break.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Settings {
-    /// How ranks wait.
+    /// Way in which ranks wait.
     pub wait: Wait,
     /// A profile to use instead of the cached one.
     pub profile: Option<PathBuf>,
-    /// What stands in place of the machine's topology.
+    /// Source of the topology, which may stand in place of the machine's.
     pub topology: Source,
     /// Capacity of a large bank of a rank, in bytes.
     pub box_bytes: usize,
@@ -103,13 +103,13 @@ pub struct Settings {
     pub check: bool,
     /// True if results have the same bits whatever algorithm, box size and placement.
     pub reproducible: bool,
-    /// Where ranks are pinned.
+    /// Binding of ranks to CPUs.
     pub bind: Bind,
     /// The longest wait that is not an error.
     pub timeout: Option<Duration>,
-    /// How long a rank may be stopped while others wait for it.
+    /// Longest time that a rank may be stopped while others wait for it.
     pub stop_timeout: Option<Duration>,
-    /// When processes copy out of each other's memory.
+    /// Condition under which processes copy out of each other's memory.
     pub attach: Attach,
     /// True if choices, proofs and what the profile says are kept for later programs.
     pub keep_plans: bool,
@@ -117,13 +117,13 @@ pub struct Settings {
     pub progress_thread: bool,
     /// Algorithms to use whatever the model says.
     pub algorithms: Vec<Forced>,
-    /// What `lineweave run` does.
+    /// Settings of `lineweave run`.
     pub run: Run,
     /// The whole table as it stands, for `lineweave info`.
     pub rows: Vec<Row>,
 }
 
-/// What holds for programs that `lineweave run` starts, and for others.
+/// Settings that hold for programs that `lineweave run` starts, and for others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Run {
@@ -136,7 +136,7 @@ pub struct Run {
 }
 
 impl Default for Settings {
-    /// What holds in an empty environment.
+    /// Returns the settings of an empty environment.
     fn default() -> Settings {
         let row = |v: &Variable| Row {
             name: v.name,
@@ -174,11 +174,11 @@ pub struct SettingError {
     pub name: &'static str,
     /// The value.
     pub value: String,
-    /// What it takes.
+    /// Values that the variable takes.
     pub expected: &'static str,
-    /// What is wrong with the value.
+    /// Fault found in the value.
     pub found: String,
-    /// What holds without it.
+    /// Value that holds where the variable is not set.
     pub default: &'static str,
 }
 

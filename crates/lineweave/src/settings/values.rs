@@ -11,7 +11,7 @@ use serde::de::IntoDeserializer;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// How a rank waits.
+/// Way in which a rank waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -27,7 +27,7 @@ pub enum Wait {
     Auto,
 }
 
-/// Where ranks are pinned.
+/// Binding of ranks to CPUs.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -86,15 +86,15 @@ impl PartialEq for Forced {
     }
 }
 
-/// When large messages are copied between processes by cross-memory attach.
+/// Condition under which large messages are copied between processes by cross-memory attach.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Attach {
-    /// Where the kernel permits it and the profile says that it wins.
+    /// Used where the kernel permits it and the profile says that it wins.
     #[default]
     Auto,
-    /// Where the kernel permits it; without a profile as if it took as long as any copy.
+    /// Used where the kernel permits it; without a profile as if it took as long as any copy.
     On,
     /// Never.
     Off,

@@ -18,7 +18,7 @@ struct Joined {
 
 static JOINED: Mutex<Vec<Joined>> = Mutex::new(Vec::new());
 
-/// What the ranks in this process share of the team of a descriptor.
+/// Returns the segment and the process group that the ranks in this process share, of the team of a descriptor.
 ///
 /// # Errors
 /// The errors of [`Segment::attach`].

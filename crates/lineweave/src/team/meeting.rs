@@ -21,7 +21,7 @@ use crate::sysfile::Root;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// What the ranks of a team agreed upon before they meet.
+/// Terms that the ranks of a team agreed upon before they meet.
 #[derive(Clone, Copy, Debug)]
 pub struct Meeting<'a> {
     /// A path, or an abstract name (`@name`), which leaves no file behind.
@@ -30,9 +30,9 @@ pub struct Meeting<'a> {
     pub ranks: usize,
     /// The rank that the caller is to be, or whatever is left.
     pub rank: Option<usize>,
-    /// How long to wait for the others.
+    /// Longest wait for the others.
     pub patience: Duration,
-    /// Where ranks are pinned, instead of what the environment says.
+    /// Binding of ranks to CPUs, instead of what the environment says.
     pub bind: Option<&'a Bind>,
 }
 

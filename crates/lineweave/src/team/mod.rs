@@ -28,7 +28,7 @@ use crate::segment::Segment;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a rank waits for the others to join.
+/// Longest wait of a rank for the others to join.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A team that its ranks have not joined yet. They are threads that it starts ([`Team::threads`]) or that the program has

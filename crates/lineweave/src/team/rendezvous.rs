@@ -30,9 +30,9 @@ use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// How long to wait before looking at the clock, and asking whether to go on, again.
+/// Longest wait before the next look at the clock, and the next question whether to go on.
 const LOOK: Duration = Duration::from_millis(50);
-/// How long a guest may say nothing: it speaks as soon as it is connected.
+/// Longest silence of a guest: it speaks as soon as it is connected.
 const SILENCE: Duration = Duration::from_secs(5);
 
 /// Until when to wait, and whether to go on.
@@ -112,7 +112,7 @@ fn peer(socket: &OwnedFd) -> Result<libc::ucred, Error> {
     }
 }
 
-/// What fails where ranks are in different pid namespaces.
+/// Operation that the error about ranks in different pid namespaces names.
 const MEETING: &str = "meeting the other ranks";
 
 /// Returns whether it is [`apart`].
@@ -156,7 +156,7 @@ impl RendezvousSocket {
         Ok(Some(socket))
     }
 
-    /// Where guests come in.
+    /// Returns the pending connections of guests to this socket, none so far.
     pub fn pending(&self) -> PendingConnections<'_> {
         PendingConnections { socket: self, silent: Vec::new() }
     }

@@ -43,7 +43,7 @@ pub enum TopologyError {
     Xml {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Fault found in the file.
         found: String,
     },
     /// The string does not describe a topology.
@@ -54,7 +54,7 @@ pub enum TopologyError {
     Synthetic {
         /// The string.
         text: String,
-        /// What is wrong with it.
+        /// Fault found in the string.
         found: String,
     },
     /// The machine cannot be read.
@@ -65,7 +65,7 @@ pub enum TopologyError {
     },
 }
 
-/// Where a topology comes from.
+/// Source of a topology.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
@@ -79,7 +79,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// What `--topology` and `LINEWEAVE_TOPOLOGY` take: `machine`, a synthetic string, or a path. Levels have
+    /// Parses a value of `--topology` or `LINEWEAVE_TOPOLOGY`: `machine`, a synthetic string, or a path. Levels have
     /// a colon or are plain numbers, which a path of an XML file has no need to be; `./` in front makes a
     /// path of anything.
     pub fn parse(text: &str) -> Source {
@@ -103,7 +103,7 @@ impl fmt::Display for Source {
     }
 }
 
-/// What a cache holds.
+/// Kind of contents of a cache.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CacheKind {
@@ -120,7 +120,7 @@ pub enum CacheKind {
 pub struct Cache {
     /// 1 is nearest to the core.
     pub level: u8,
-    /// What it holds.
+    /// Kind of contents.
     pub kind: CacheKind,
     /// The size in bytes, where known.
     pub size_bytes: Option<u64>,
@@ -146,7 +146,7 @@ pub struct MemoryNode {
 pub struct CoreKind {
     /// 0 is the slowest.
     pub kind: usize,
-    /// What is known: core type, frequencies.
+    /// Known properties: core type, frequencies.
     pub about: String,
     /// CPUs of the kind, ascending.
     pub cpus: Vec<usize>,
@@ -165,9 +165,9 @@ pub struct Hardware {
     pub kinds: Vec<CoreKind>,
     /// CPU model as the machine names it; nothing for a synthetic topology.
     pub cpu_model: Option<String>,
-    /// Where it comes from.
+    /// Source of this description.
     pub source: Source,
-    /// Which reader: `hwloc`, `sysfs`, `mask` (the CPUs alone), `xml` or `synthetic`.
+    /// Reader of the source: `hwloc`, `sysfs`, `mask` (the CPUs alone), `xml` or `synthetic`.
     pub reader: &'static str,
 }
 
@@ -221,7 +221,7 @@ impl Hardware {
         sysfs::read(root)
     }
 
-    /// The same machine with only these CPUs; what no CPU is left of goes, memory stays. Core kinds keep
+    /// Returns this machine with only these CPUs; what no CPU is left of goes, memory stays. Core kinds keep
     /// their numbers. CPUs that the machine does not have are left out.
     pub fn restrict(&self, cpus: &[usize]) -> Hardware {
         let keep = |list: &[usize]| list.iter().copied().filter(|c| cpus.contains(c)).collect::<Vec<_>>();
@@ -259,7 +259,7 @@ impl Hardware {
         }
     }
 
-    /// Which machine a profile measured on these CPUs belongs to.
+    /// Returns the fingerprint of the machine that a profile measured on these CPUs belongs to.
     pub fn fingerprint(&self, usable: &[usize]) -> Fingerprint {
         let part = self.restrict(usable);
         Fingerprint {

@@ -126,7 +126,7 @@ fn kind(name: &str) -> Option<Kind> {
     }
 }
 
-/// What `key` (`size=`, `memory=`) says among attributes, such as `size=32MB`, with hwloc's suffixes.
+/// Returns the size behind `key` (`size=`, `memory=`) among attributes, such as `size=32MB`, with hwloc's suffixes.
 fn size(attributes: &str, key: &str) -> Option<u64> {
     let rest = attributes.split(key).nth(1)?;
     let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();

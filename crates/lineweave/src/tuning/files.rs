@@ -18,12 +18,12 @@ use std::sync::{Mutex, PoisonError};
 
 /// The profile's file within a machine's directory.
 pub const PROFILE_FILE: &str = "profile.toml";
-/// What stands in for it: costs of a machine that was measured in another way, as `lineweave profile adopt` keeps them.
+/// File that stands in for the profile: costs of a machine that was measured in another way, as `lineweave profile adopt` keeps them.
 pub const COSTS_FILE: &str = "costs.json";
 /// The choices' file beside either.
 pub const CHOICES_FILE: &str = "choices.toml";
 
-/// Where this machine's profile and choices are kept: `$XDG_CACHE_HOME/lineweave/<fingerprint>`. Nothing when
+/// Returns the directory of this machine's profile and choices: `$XDG_CACHE_HOME/lineweave/<fingerprint>`. Nothing when
 /// neither that variable nor `HOME` is set.
 pub fn cache_directory(fingerprint: &Fingerprint) -> Option<PathBuf> {
     Some(cache::directory()?.join(fingerprint.id()))
@@ -42,7 +42,7 @@ fn profile_error(file: &Path, why: String) -> Error {
     }
 }
 
-/// Who says that a file is to be used.
+/// Authority that says that a file is to be used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum By {
     /// A setting. What is wrong with it is an error.
@@ -69,7 +69,7 @@ fn parse_profile(file: &Path, text: &str) -> Result<Profile, Error> {
     Profile::from_toml(text).map_err(|e| profile_error(file, e.to_string()))
 }
 
-/// What was read last, and what came of it: a program that makes a team for each of many communicators reads the same files each time,
+/// Files that were read last, and the result: a program that makes a team for each of many communicators reads the same files each time,
 /// and to make a model of them takes 9 ms.
 struct Last {
     texts: (String, Option<String>),
@@ -77,16 +77,16 @@ struct Last {
     result: Read,
 }
 
-/// What files say.
+/// Model and choices that files hold.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(super) struct Read {
     pub model: Model,
-    /// Whose costs these are, where they are of no profile.
+    /// CPU model of the machine that these costs are of, where they are of no profile.
     pub described: Option<String>,
     pub choices: Option<Choices>,
     /// A number that differs for different files.
     pub digest: u64,
-    /// What is wrong with the choices in the cache, in one line.
+    /// Fault of the choices in the cache, in one line.
     #[serde(skip)]
     pub aside: Option<String>,
 }
@@ -124,7 +124,7 @@ pub fn is_of(costs: &Model, here: &Fingerprint) -> Result<(), ProfileError> {
     }
 }
 
-/// How many CPUs share what, in ascending order, however a topology's levels are called.
+/// Returns for each level the numbers of CPUs in its groups, in ascending order, however a topology's levels are called.
 fn groups(form: &str) -> Option<Vec<Vec<usize>>> {
     let cpus = synthetic::hardware(form).ok()?.topology.cpus;
     let sizes = |of: &dyn Fn(&Cpu) -> usize| {

@@ -1,5 +1,5 @@
-//! What outlives the program, for programs that run later: choices and proofs as records (`choose/record.rs`), and what the profile's files say,
-//! which takes a tenth of the time to read.
+//! Records that outlive the program, for programs that run later: choices and proofs (`choose/record.rs`), and what the profile's files
+//! say, which takes a tenth of the time to read.
 //!
 //! A file belongs to one profile with its choices, or to the description that stands in for it, and to one version of the sources that choose and prove ([`Tuning::load`] names it),
 //! so nothing in it is ever out of date. It is a row of frames: a mark, a length, the record's name, the record, and a checksum. A
@@ -19,10 +19,10 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What a file's name begins and ends with.
+/// Beginning and end of a file's name.
 const FIRST: &str = "plans-";
 const LAST: &str = ".bin";
-/// What a frame begins with.
+/// First word of a frame.
 const MARK: u64 = u64::from_le_bytes(*b"lineweav");
 /// Words before a record and behind it.
 const HEAD: usize = 4;
@@ -31,7 +31,7 @@ const TAIL: usize = 1;
 const LONGEST: usize = 1 << 16;
 const FULL: u64 = 8 << 20;
 
-/// What a record is of.
+/// Name of a record.
 pub type Name = [u64; 2];
 
 /// The records of one file, and what was added by this process.
@@ -57,7 +57,7 @@ impl Tuning {
         let _ = append(file, &frame(name, record));
     }
 
-    /// What of choices and proofs is kept, in words.
+    /// Describes the kept choices and proofs, in words.
     ///
     /// # Errors
     /// Why their file is not used, in words.
@@ -106,7 +106,7 @@ pub(super) fn file_name(digest: u64) -> String {
     format!("{FIRST}{:016x}{LAST}", fnv1a(SOURCES.bytes().chain(digest.to_le_bytes())))
 }
 
-/// How many records a file has, and its length in bytes; or why it is not used.
+/// Returns the number of records in a file, and its length in bytes; or why it is not used.
 fn look(file: &Path) -> Result<(usize, u64), String> {
     match open(file, OFlags::RDONLY)? {
         Some((file, bytes)) => Ok((read(file).len(), bytes)),

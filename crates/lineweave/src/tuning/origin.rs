@@ -1,9 +1,9 @@
-//! Where a model came from.
+//! Origin of a model.
 
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// Where a model came from.
+/// Origin of a model.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Origin {
     /// A profile of this machine.

@@ -1,26 +1,26 @@
-//! How long each way of waiting is tried.
+//! Budget of a wait: the limit of each way of waiting.
 
 use crate::settings::Wait;
 use std::time::Duration;
 
-/// How long each way of waiting is tried before the next, in polls.
+/// Limit of each way of waiting before the next one is tried, in polls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Budget {
     /// Polls with nothing but a pause between them.
     pub spins: u32,
-    /// The same, where who raises the flag has another CPU and so may be at it now.
+    /// As `spins`, where the rank that raises the flag has another CPU and so may be at it now.
     pub apart: u32,
     /// Polls with a yield between them, after that.
     pub yields: u32,
     /// True if ranks outnumber usable CPUs, so that one that waits holds up another.
     pub crowded: bool,
-    /// What lies between the looks of an exchange of two bare flags, the two-rank barrier.
+    /// Instruction between the looks of an exchange of two bare flags, the two-rank barrier.
     pub exchange: Between,
     /// The longest sleep without a look at the other ranks; bounds the time to notice a dead one.
     pub sleep: Duration,
 }
 
-/// What lies between two looks at a flag. All but exchanges pause (docs/explanation/findings.md, "What lies between two polls").
+/// Instruction between two looks at a flag. All but exchanges pause (docs/explanation/findings.md, "What lies between two polls").
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Between {
     /// The CPU's hint for polling loops.
@@ -70,9 +70,9 @@ impl Budget {
         Budget { spins, apart, yields, crowded, exchange: Between::Pause, sleep }
     }
 
-    /// The same for a rank that no CPU is held for: whoever it waits for may be on the CPU that it keeps. Two ranks of torch, which are not
-    /// bound, took 650 us for each barrier while the system had them on one CPU, as long as all the spins before the first yield. A yield
-    /// costs nothing where nobody else wants the CPU, and as many take as long as the spins did.
+    /// Returns the budget of a rank that no CPU is held for: the rank that it waits for may be on the CPU that it keeps. Two ranks of
+    /// torch, which are not bound, took 650 us for each barrier while the system had them on one CPU, as long as all the spins before the
+    /// first yield. A yield costs nothing where nobody else wants the CPU, and as many take as long as the spins did.
     #[must_use]
     pub fn on_any_cpu(self, policy: Wait) -> Budget {
         match policy {

@@ -1,8 +1,8 @@
-//! When a wait looks around: the one cadence of all waits, those that only test now and then included.
+//! Cadence at which a wait looks around: one for all waits, those that only test now and then included.
 
 use std::time::{Duration, Instant};
 
-/// How often a wait looks at its peers and the time limit.
+/// Time between two looks of a wait at its peers and the time limit.
 pub const EVERY: Duration = Duration::from_millis(5);
 /// The most that a look counts for as time waited: who only tests may have had other things to do between two tests.
 const LONGEST_GAP: Duration = Duration::from_millis(50);
@@ -20,12 +20,12 @@ impl Rounds {
         self.due_after(now, Duration::MAX)
     }
 
-    /// The same for who only tests.
+    /// As [`Rounds::due`], for a rank that only tests.
     pub fn due_of_test(&mut self, now: Instant) -> Option<Duration> {
         self.due_after(now, LONGEST_GAP)
     }
 
-    /// What was waited for has come on: the time waited begins anew.
+    /// Restarts the time waited: what was waited for has come on.
     pub fn go_on(&mut self) {
         self.waited = Duration::ZERO;
     }

@@ -15,7 +15,7 @@ const LOOKS: u32 = 64;
 /// So many waits in a row until one sleeps: at first, and at most, where sleeping did not help.
 const WAITS: (u32, u32) = (2, 32);
 
-/// How the last waits of a rank ended.
+/// Record of how the last waits of a rank ended.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SharedCpuDetector {
     in_a_row: u32,
@@ -57,7 +57,7 @@ impl SharedCpuDetector {
 mod tests {
     use super::*;
 
-    /// Which of so many waits sleep.
+    /// Returns the numbers of those of `waits` waits that sleep.
     fn sleep_in(together: &mut SharedCpuDetector, waits: usize) -> Vec<usize> {
         let sleeps = |_: &usize| {
             let sleeps = together.sleeps();

@@ -21,7 +21,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
     emit,
 };
 
-/// Where peers can be reached.
+/// Returns one empty parameter set where peers can be reached, and none elsewhere.
 pub(in super::super) fn candidates(problem: &Problem) -> Vec<Params> {
     match direct_applies(problem) {
         true => vec![Params::new()],

@@ -4,7 +4,7 @@
 //! contribution it folds in before and whom it serves with the result after (Thakur, Rabenseifner & Gropp 2005).
 //! Neighbours pair up, so contributions stay in rank order.
 
-/// What a participant does.
+/// Part of a member in the core: player or guest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Role {
     /// Hands its contribution to the member before it and gets the result from there.
@@ -18,7 +18,7 @@ pub(crate) enum Role {
     },
 }
 
-/// Who plays.
+/// Power-of-two core of the members: its `2^rounds` players, and their guests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Core {
     /// Rounds: the logarithm of the number of players.
@@ -39,7 +39,7 @@ impl Core {
         1 << self.rounds
     }
 
-    /// What member `i` does.
+    /// Returns the role of member `i`.
     pub fn role(self, i: usize) -> Role {
         if i >= 2 * self.guests {
             Role::Player { core: i - self.guests, host: false }

@@ -86,7 +86,7 @@ fn emit(b: &mut Builder, problem: &Problem, s: &Participants, params: &Params) -
     Ok(())
 }
 
-/// What a level broadcasts with.
+/// Returns the spec of the broadcast at this stage's level; `binomial` where none is given.
 fn spec_down(down: &Levels, stage: &Stage) -> Spec {
     match down {
         Levels::Auto => None,

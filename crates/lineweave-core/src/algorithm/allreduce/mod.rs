@@ -63,7 +63,7 @@ fn slice(chunk: &Range<usize>, grain: usize, p: usize, j: usize) -> Range<usize>
     chunk.start + within.start..chunk.start + within.end
 }
 
-/// Where the flags lie that everybody reads.
+/// Home of the flags that every rank reads: the root, or each writer itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Home {
     Root,

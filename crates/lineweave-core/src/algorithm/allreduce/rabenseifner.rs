@@ -33,7 +33,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     [Layout::Paired, Layout::Alone].into_iter().map(|l| Params::new().with("layout", l)).collect()
 }
 
-/// What a rank plays with.
+/// Participants, core, grain, slot and flag arrays that the steps of the emission share.
 struct Game<'a> {
     s: &'a Participants,
     core: Core,

@@ -139,7 +139,7 @@ fn through_slots(b: &mut Builder, s: &Participants, core: Core, pair: FlagArrayI
     }
 }
 
-/// Whom a player meets in a round, where their flags are, and which of the two is its own (0: it is the lower).
+/// Meeting of two players in a round: the partner, the home of their flags, and the player's own side (0: it is the lower).
 struct Meeting {
     partner: usize,
     home: usize,

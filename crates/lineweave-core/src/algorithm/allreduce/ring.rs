@@ -94,7 +94,7 @@ fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Resu
 pub(crate) struct Around<'a> {
     /// The ranks round the ring.
     pub members: &'a [usize],
-    /// Which of them this is.
+    /// Index of this member in `members`.
     pub i: usize,
     /// It sends block `i - ahead` first, and finishes the one after that.
     pub ahead: usize,

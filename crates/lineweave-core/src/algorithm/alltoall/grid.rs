@@ -83,7 +83,7 @@ impl Rows {
         start..self.ranks.min(start + self.columns)
     }
 
-    /// What rank `x` passes on: what the others of its row have for the others of its column, taker by taker.
+    /// Returns the blocks that rank `x` passes on: those that the others of its row have for the others of its column, taker by taker.
     fn passed(self, x: usize) -> impl Iterator<Item = (usize, usize)> {
         let takers = (x % self.columns..self.ranks).step_by(self.columns).filter(move |&t| t != x);
         takers.flat_map(move |t| self.row(x).filter(move |&g| g != x).map(move |g| (g, t)))

@@ -4,7 +4,7 @@ use super::super::trees::Tree;
 use super::super::{BarrierPart, ParamSpec, Participants};
 use crate::plan::{Builder, FlagArrayId, Layout, Params, PlanError};
 
-/// How ranks learn that they may go on.
+/// Way in which ranks learn that they may go on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Release {
     /// Down the tree, a flag at each rank's own home.
@@ -68,7 +68,7 @@ pub(super) const HOME_PARAM: ParamSpec = ParamSpec {
     about: "own: a flag lives at the rank that polls it; root: all side by side in one place",
 };
 
-/// How the flags of a tree-shaped barrier are arranged.
+/// Arrangement of the flags of a tree-shaped barrier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Wiring {
     pub(super) layout: Layout,

@@ -31,7 +31,7 @@ pub static ALGORITHM: Algorithm = Algorithm {
     emit,
 };
 
-/// How slices leave the root.
+/// Way in which slices leave the root: ranks pull them, or the root pushes them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Via {
     Pull,

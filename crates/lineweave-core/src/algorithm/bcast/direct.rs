@@ -1,4 +1,4 @@
-//! What the broadcasts without boxes share: an address travels in a flag's line, and others use it.
+//! Common part of the broadcasts without boxes: an address travels in a flag's line, and other ranks use it.
 //!
 //! Ramos & Hoefler 2013, section 4.1.1 ("zero-copy protocol"). For threads, and for processes with a shared heap.
 //! A rank whose buffer others use returns only after they have said that they are done with it.
@@ -11,7 +11,7 @@ use crate::plan::{Builder, FlagArrayId, Layout, Params, PlanError, Region, Space
 use crate::units::Rank;
 use std::ops::Range;
 
-/// How a root learns that everybody is done with its buffer.
+/// Parameter for the way in which a root learns that every rank is done with its buffer.
 pub(in super::super) const ACK: ParamSpec = ParamSpec {
     name: "ack",
     default: "flags",
@@ -128,7 +128,7 @@ pub(in super::super) fn check_room(layout: Layout) -> Result<(), PlanError> {
     })
 }
 
-/// How the end of everybody's copying is made known to virtual rank 0.
+/// Flags or counter by which virtual rank 0 learns that every rank has finished copying.
 pub(in super::super) struct Done {
     ack: Ack,
     flags: FlagArrayId,

@@ -1,4 +1,4 @@
-//! What all tree broadcasts through boxes share: how a message, whole or in chunks, goes down a tree.
+//! Common part of all tree broadcasts through boxes: the way of a message, whole or in chunks, down a tree.
 //!
 //! 1. A rank learns that chunk `i` is ready, by a flag of its own or by one that it polls with its siblings.
 //! 2. With binary notification it tells up to two of its siblings.
@@ -21,16 +21,16 @@ use super::settings::{Notify, Source};
 use crate::plan::{Builder, FlagArrayId, FlagRef, Layout, Params, PlanError, Region};
 use std::ops::Range;
 
-/// How a message goes down a tree.
+/// Settings for the way of a message down a tree.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Relay {
     /// Lines of the flags.
     pub layout: Layout,
-    /// Who raises which flag.
+    /// Notification scheme: the ranks that raise the flags.
     pub notify: Notify,
     /// A message of at most this many flag payloads travels in the flags' lines.
     pub carry: usize,
-    /// Whose box is copied from.
+    /// Rank whose box is copied from.
     pub source: Source,
     /// Bytes of a chunk; 0 for the whole message.
     pub chunk: usize,
@@ -239,7 +239,7 @@ fn acknowledge(b: &mut Builder, rank: usize, flag: Option<FlagRef>, i: usize) {
     }
 }
 
-/// Which child of its parent each virtual rank is.
+/// Returns, for each virtual rank, its index among the children of its parent.
 fn positions(tree: &Tree) -> Vec<usize> {
     let mut positions = vec![0; tree.len()];
     for children in &tree.children {
@@ -250,10 +250,10 @@ fn positions(tree: &Tree) -> Vec<usize> {
     positions
 }
 
-/// Where chunks lie in a box.
+/// Placement of chunks in a box.
 struct Boxes {
     slots: Vec<u16>,
-    /// How many slots chunks take turns in; 0 when each has a place of its own in the only slot.
+    /// Number of slots that chunks take turns in; 0 when each chunk has a place of its own in the only slot.
     reused: usize,
     chunks: usize,
 }

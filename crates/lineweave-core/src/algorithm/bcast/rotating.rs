@@ -52,7 +52,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     out
 }
 
-/// What the ranks of all blocks have in common.
+/// State that the ranks of all blocks share.
 struct Rotation {
     ready: FlagArrayId,
     done: FlagArrayId,
@@ -149,12 +149,12 @@ impl Rotation {
 }
 
 impl Block<'_> {
-    /// Which member fetches chunk `i`.
+    /// Returns the index of the member that fetches chunk `i`.
     fn turn(&self, i: usize) -> usize {
         i % self.ranks.len()
     }
 
-    /// Where its box has chunk `i`.
+    /// Returns the place of chunk `i` in the box of the member that fetches it.
     fn place(&self, i: usize) -> Region {
         let slot = self.all.slots[i / self.ranks.len() % self.all.slots.len()];
         boxed(self.ranks[self.turn(i)], slot, 0..self.all.parts[i].len())

@@ -3,7 +3,7 @@
 use super::super::{ParamSpec, Problem};
 use crate::plan::{Layout, Params};
 
-/// Who raises which flag when a chunk is ready.
+/// Notification scheme: the ranks that raise flags when a chunk is ready.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Notify {
     /// The parent raises a flag of each child.
@@ -27,7 +27,7 @@ impl std::str::FromStr for Notify {
     }
 }
 
-/// Whose box a rank copies from.
+/// Rank whose box a rank copies from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Source {
     /// Its parent's.

@@ -53,7 +53,7 @@ fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Resu
     Ok(())
 }
 
-/// Where a transfer of the pipeline goes.
+/// Destination of a transfer of the pipeline.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Target {
     /// A segment `b` of the rank's own box.

@@ -1,4 +1,4 @@
-//! What the gathers through boxes share: blocks go up a tree.
+//! Common part of the gathers through boxes: blocks go up a tree.
 //!
 //! Virtual ranks are numbered so that a subtree is a run of consecutive ones. A rank collects the blocks of its subtree
 //! one after the other, its own first, tells its parent, and the parent copies them; at the root they go where
@@ -17,7 +17,7 @@ struct Up<'a> {
     packed: Packed,
     layout: Layout,
     slot: u16,
-    /// Where blocks that travel with flags are collected.
+    /// Offset in scratch at which blocks that travel with flags are collected.
     acc: usize,
     /// At each rank: its subtree's blocks are there.
     ready: FlagArrayId,
@@ -54,7 +54,7 @@ impl Up<'_> {
         self.bytes(v) <= self.layout.payload()
     }
 
-    /// Where virtual rank `v` has the blocks of its subtree.
+    /// Returns the region in which virtual rank `v` has the blocks of its subtree.
     fn store(&self, v: usize) -> Region {
         let all = 0..self.bytes(v);
         match (self.carried(v), self.sizes[v]) {

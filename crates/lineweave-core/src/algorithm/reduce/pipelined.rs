@@ -59,7 +59,7 @@ fn emit(b: &mut Builder, _: &Problem, s: &Participants, params: &Params) -> Resu
     Ok(())
 }
 
-/// How chunks climb.
+/// Settings for the way of chunks up the tree.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pipeline {
     /// Bytes of a chunk.

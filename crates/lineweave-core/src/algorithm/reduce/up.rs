@@ -15,7 +15,7 @@ use crate::plan::{Builder, Layout, PlanError, Region, Space};
 use crate::units::Rank;
 use std::ops::Range;
 
-/// How partial results travel.
+/// Way in which partial results travel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Travel<'a> {
     /// Lines of the flags; what fits beside a flag travels with it.

@@ -32,7 +32,7 @@ fn candidates(problem: &Problem) -> Vec<Params> {
     vec![Params::new()]
 }
 
-/// What a rank plays with.
+/// Grid, core, slot and flag arrays that the steps of the emission share.
 struct Game<'a> {
     grid: Grid<'a>,
     core: Core,
@@ -46,7 +46,7 @@ struct Game<'a> {
     guest: FlagArrayId,
 }
 
-/// Where the operands of a fold and its results lie, block by block.
+/// Function that gives, block by block, the place of an operand of a fold or of its result.
 type Lie<'a> = &'a dyn Fn(usize) -> Region;
 
 fn emit(b: &mut Builder, problem: &Problem, _: &Participants, params: &Params) -> Result<(), PlanError> {

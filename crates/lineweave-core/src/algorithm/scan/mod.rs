@@ -13,7 +13,7 @@ use crate::plan::Builder;
 pub const TABLE: &[&Algorithm] =
     &[&recursive_doubling::ALGORITHM, &all_read_lower::ALGORITHM, &chain::ALGORITHM, &slices::ALGORITHM];
 
-/// The same for exscan.
+/// Every algorithm for exscan, in the order of the listing.
 pub const EXCLUSIVE: &[&Algorithm] =
     &[&recursive_doubling::EXCLUSIVE, &all_read_lower::EXCLUSIVE, &chain::EXCLUSIVE, &slices::EXCLUSIVE];
 
@@ -27,7 +27,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// How many members, from the first, contribute to the result of member `i`.
+    /// Returns the number of members, from the first, that contribute to the result of member `i`.
     fn upto(self, i: usize) -> usize {
         match self {
             Kind::Inclusive => i + 1,

@@ -1,4 +1,4 @@
-//! What the scatters through boxes share: blocks go down a tree.
+//! Common part of the scatters through boxes: blocks go down a tree.
 //!
 //! Virtual ranks are numbered so that a subtree is a run of consecutive ones. The root puts the blocks of each child's
 //! subtree into its box and tells the child; a child copies what its own children need on into its own box (or, with
@@ -10,7 +10,7 @@ use super::super::trees::{boxed, Tree};
 use super::super::{Place, Problem};
 use crate::plan::{Builder, FlagArrayId, FlagRef, Grid, Layout, Params, PlanError, Region};
 
-/// How blocks travel.
+/// Way in which blocks travel.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Travel {
     /// Lines of the flags.
@@ -45,7 +45,7 @@ struct Down<'a> {
     packed: Packed,
     travel: Travel,
     slot: u16,
-    /// Where blocks that travel with flags lie on their way.
+    /// Offset in scratch of blocks that travel with flags, while they are on their way.
     acc: usize,
     /// At each rank: the blocks of its subtree are there.
     ready: FlagArrayId,

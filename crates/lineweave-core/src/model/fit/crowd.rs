@@ -1,4 +1,5 @@
-//! What more than two ranks tell: probes `star` and `partners`, folds out of several peers' buffers at once, and copies by the kernel out of one.
+//! Parameters that more than two ranks tell: probes `star` and `partners`, folds out of several peers' buffers at once, and copies
+//! by the kernel out of one.
 //!
 //! - A rank that sets flags in a row while others poll them: each further one takes the time between two such stores.
 //! - A flag that more and more ranks poll and answer, each on a line of its own: each further answer is one more load of a row.
@@ -14,7 +15,7 @@ use crate::profile::Cell;
 use crate::topology::Level;
 use std::collections::BTreeMap;
 
-/// What each further rank adds to a star, if several numbers of them were measured.
+/// Returns the time that each further rank adds to a star, if several numbers of ranks were measured.
 fn each_further(
     cells: &Cells,
     level: Level,
@@ -58,7 +59,7 @@ pub(super) fn writers(cells: &Cells, level: Level, notes: &mut Notes) -> Result<
     each_further(cells, level, ("one", "line"), notes)
 }
 
-/// How far rounds whose partners change are from an ownership and a read each.
+/// Notes the residual of rounds whose partners change, against an ownership and a read each.
 pub(super) fn partners(cells: &Cells, near: &LevelCosts, notes: &mut Notes) -> Result<(), FitError> {
     let transfers = near.own.value + near.read.value;
     let mut rows = Vec::new();
@@ -97,7 +98,8 @@ pub(super) fn folds(
     cells.surface(&slot.into_iter().chain(peers).collect::<Vec<_>>())
 }
 
-/// What a page costs more that several ranks copy at once by the kernel, by their number: what those copies take beyond one that is `alone`.
+/// Fits the extra cost of a page that several ranks copy at once by the kernel, by their number: the time of those copies beyond
+/// one that is `alone`.
 pub(super) fn pinning(
     cells: &Cells,
     shared: &[&Cell],

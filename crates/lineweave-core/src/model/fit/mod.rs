@@ -27,9 +27,9 @@ pub enum FitError {
     BadCell {
         /// The probe.
         probe: String,
-        /// What was found.
+        /// Content that was found.
         what: String,
-        /// What was expected.
+        /// Content that was expected.
         expected: String,
     },
     /// Nothing in the profile says what moving a line costs.

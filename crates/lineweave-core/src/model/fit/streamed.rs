@@ -34,8 +34,8 @@ pub(super) fn from(cells: &Cells) -> Result<Option<u64>, FitError> {
     Ok(Some(lost.map_or(least, |(&below, _)| below.midpoint(least))))
 }
 
-/// What copies past the caches within private memory cost. Where nobody measured several at once, they slow each other as those through
-/// the caches do.
+/// Fits the cost of copies past the caches within private memory. Where nobody measured several at once, they slow each other as those
+/// through the caches do.
 pub(super) fn surface(cells: &Cells, copy: &Surface, notes: &mut Notes) -> Result<Option<Surface>, FitError> {
     let mut points = cells.points(&cells.with("copy", &[("pattern", "local"), ("kind", "nt")]))?;
     let alone: Vec<Point> = points.iter().filter(|p| p.tau == 1).copied().collect();

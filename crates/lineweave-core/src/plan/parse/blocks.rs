@@ -17,7 +17,7 @@ pub(super) fn fields(pairs: &mut Vec<(String, String)>) -> [Option<String>; 3] {
     [pitch, take("counts"), lens]
 }
 
-/// How the blocks lie.
+/// Reads the layout of the blocks.
 pub(super) fn read(
     line: &Cursor<'_>,
     collective: Collective,

@@ -8,7 +8,7 @@ use super::Machine;
 use crate::plan::{Carry, FlagKind, FlagRef, Space, Take};
 use std::rc::Rc;
 
-/// What a rank knew as it set a flag: its clock without its own entry, and its own step.
+/// Knowledge of a rank as it set a flag: its clock without its own entry, and its own step.
 #[derive(Clone)]
 struct Snapshot {
     clock: Rc<Vec<u32>>,
@@ -32,7 +32,7 @@ pub(super) struct FlagState {
     pub(super) waiters: Vec<usize>,
 }
 
-/// What a wait needs.
+/// Condition that a wait needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in super::super) enum Need {
     /// Nothing: it refers to a run before the first.
@@ -111,7 +111,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// What a wait needs of its flag, from the start of the flag's bank.
+    /// Returns the condition that a wait needs of its flag, from the start of the flag's bank.
     pub(in super::super) fn need(&self, run: usize, flag: FlagRef, value: i32) -> Need {
         let w = &self.writers[self.index.of(flag)];
         let uses = (run / self.banks) as i64;

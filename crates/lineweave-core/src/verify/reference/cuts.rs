@@ -24,7 +24,7 @@ pub(in super::super) fn is_cut_of(cut: &Plan, whole: &Plan) -> bool {
     !beyond && a.into_iter().map(kept).eq(b.into_iter().map(kept))
 }
 
-/// The same for a plan that was [cut](Plan::cut_to) to blocks of different lengths, which lie without gaps.
+/// As [`is_cut_of`], for a plan that was [cut](Plan::cut_to) to blocks of different lengths, which lie without gaps.
 pub(in super::super) fn is_cut_to(cut: &Plan, whole: &Plan) -> bool {
     let Some(pitch) = whole.pitch() else { return false };
     let cell = cell_size(whole, cell_size(cut, pitch)).max(1);

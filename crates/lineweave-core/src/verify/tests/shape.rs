@@ -1,4 +1,4 @@
-//! What is malformed, and how it is named.
+//! Tests of malformed plans, and of the names of their faults.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Which states and places cost the same: the step from Table 1.6 to 1.5b and from 1.7 to 1.8.
+//! Clusters of states and places that cost the same: the step from Table 1.6 to 1.5b and from 1.7 to 1.8.
 //!
 //! The paper groups by eye what differs by less than the noise of its measurements. Here that is agglomerative
 //! clustering: the two nearest clusters are joined until no two are within one standard deviation of each other.
@@ -12,9 +12,9 @@ pub const NOISE: f64 = 1.0;
 /// One measured R.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Cell {
-    /// Where the line was.
+    /// Place of the line.
     pub location: Location,
-    /// In which state.
+    /// State of the line.
     pub state: State,
     /// Mean, ns.
     pub mean: f64,
@@ -33,7 +33,7 @@ impl Cell {
 /// Cells that cost the same.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Cluster {
-    /// In the order of the machine's table.
+    /// Cells of the cluster, in the order of the machine's table.
     pub cells: Vec<Cell>,
 }
 

@@ -13,9 +13,9 @@ use std::ops::{Add, Mul};
 /// Best and worst case, in ns.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct MinMax {
-    /// Nobody is in the way.
+    /// Time when nobody is in the way.
     pub min: f64,
-    /// Pollers are.
+    /// Time when pollers are in the way.
     pub max: f64,
 }
 
@@ -121,7 +121,7 @@ pub fn barrier(r: &Reads, m: usize, rounds: usize) -> MinMax {
     round * rounds as f64
 }
 
-/// What a parent pays for combining `k` contributions, T_k of Eq. 4.13.
+/// Cost to a parent of combining `k` contributions, T_k of Eq. 4.13.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Folding {
     /// T_N(k) = o k + q - p / k, as Eq. 4.13 is written.

@@ -29,7 +29,7 @@ use lineweave_core::machine::{Location, Machine, State, Value};
 use lineweave_core::model::{known, one_line, several_lines, Contention, Fitted, MultiLine};
 use lineweave_core::topology::Level;
 
-/// Why a number of the model cannot be had.
+/// Reason why a number of the model cannot be had.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CacheLineError {
@@ -42,7 +42,7 @@ pub enum CacheLineError {
         what: String,
         /// The machine.
         machine: String,
-        /// What its description says instead.
+        /// Remark of the machine's description in place of the number.
         why: String,
     },
 }
@@ -95,7 +95,7 @@ pub struct Reads {
 }
 
 impl Reads {
-    /// Those of a machine whose ranks are at most `level` apart. Where distance matters, R_R is that of the
+    /// Returns the reads of a machine whose ranks are at most `level` apart. Where distance matters, R_R is that of the
     /// farthest pair, so that closed forms with one R_R are on the safe side.
     ///
     /// # Errors
@@ -121,7 +121,7 @@ impl Reads {
 pub struct SameLine {
     /// c and b.
     pub linear: Contention,
-    /// ns.
+    /// The coefficient a of Eq. 3.3, in ns.
     pub a: Fitted,
 }
 

@@ -44,12 +44,12 @@ pub fn estimate(
     Ok(Sample { mean, stdev, n })
 }
 
-/// What is measured beside what was estimated.
+/// Comparison of a measurement with its estimate.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Comparison {
     /// O: measured minus estimated, ns (Eq. 2.5).
     pub difference: f64,
-    /// Its standard deviation, ns (Eq. 2.3, 2.5).
+    /// Standard deviation of the difference, ns (Eq. 2.3, 2.5).
     pub stdev: f64,
     /// Welch's t (Eq. 2.3), estimate minus measurement.
     pub t: f64,

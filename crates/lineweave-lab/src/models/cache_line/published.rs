@@ -18,9 +18,9 @@ use lineweave_core::model::{Model, MultiLine, Reading};
 use lineweave_core::topology::Level;
 use lineweave_core::units::ceil_log2;
 
-/// Best and worst case by name.
+/// Name of the model's best case.
 pub const BEST: &str = "min-max, best";
-/// See [`BEST`].
+/// Name of the model's worst case.
 pub const WORST: &str = "min-max, worst";
 
 /// R, T_C and T_N of one machine, read as best or as worst case.
@@ -39,7 +39,7 @@ pub struct MinMaxModel {
 }
 
 impl MinMaxModel {
-    /// Of a described machine, for buffers that are exclusive in their owner's cache.
+    /// Returns the model of a described machine, for buffers that are exclusive in their owner's cache.
     ///
     /// # Errors
     /// [`NotKnown`], with what the description says instead.
@@ -64,7 +64,7 @@ impl MinMaxModel {
         })
     }
 
-    /// Of a fitted model, between ranks at `level`.
+    /// Returns the model with the costs of a fitted one, between ranks at `level`.
     pub fn of_model(model: &Model, level: Level) -> MinMaxModel {
         let costs = model.level(level).0;
         let zero = lineweave_core::model::Fitted::new(0.0, lineweave_core::model::Provenance::Inferred);
@@ -77,7 +77,7 @@ impl MinMaxModel {
         }
     }
 
-    /// The same, read as the worst case.
+    /// Returns this model, read as the worst case.
     pub fn at_worst(self) -> MinMaxModel {
         MinMaxModel { worst: true, ..self }
     }

@@ -1,4 +1,4 @@
-//! What a machine's description says of the published models: what is printed of it, and nothing assumed.
+//! Estimates of the published models from a machine's description: what is printed of it, and nothing assumed.
 
 use super::super::cache_line::MinMaxModel;
 use super::super::published::NotKnown;
@@ -23,7 +23,7 @@ fn described(value: &Value) -> Option<Fitted> {
 }
 
 impl Estimates {
-    /// What a machine's description says of the published models between ranks at `level`: Hockney from T_N's asymptote,
+    /// Returns the published models between ranks at `level` that a machine's description gives: Hockney from T_N's asymptote,
     /// or else a line's transfer and the copy rate; tau-Lop, and log_nP as its case tau = 1 (Eq. 5 and 11), from
     /// published L(m, tau) of the ring set-up, or else of another. The LogP family needs overheads, which no description
     /// has. Put/get needs a mesh with message buffers, min-max R, T_C and T_N. Nothing is assumed.

@@ -1,4 +1,4 @@
-//! What a profile has of messages at one distance, and of what the engine is busy with.
+//! Measurements in a profile: messages at one distance, and overheads of the engine.
 
 use lineweave_core::model::cells::{fitted, Cells};
 use lineweave_core::model::{FitError, Fitted, LayoutCost, LevelCosts, Surface};
@@ -21,7 +21,7 @@ impl Message {
     }
 }
 
-/// What there is at one distance.
+/// Measurements at one distance.
 pub(super) struct Here {
     pub signal: Option<Fitted>,
     pub put: Option<Surface>,
@@ -30,7 +30,7 @@ pub(super) struct Here {
 }
 
 impl Here {
-    /// What the cells of a machine with lines of `line` bytes say of ranks at `level`.
+    /// Reads the measurements of ranks at `level` from the cells of a machine with lines of `line` bytes.
     ///
     /// # Errors
     /// [`FitError::BadCell`] for a cell that is not what its probe promises.
@@ -65,7 +65,7 @@ impl Here {
     }
 }
 
-/// What the engine is busy with, in ns: a set, a satisfied wait, a move without its bytes, a run.
+/// Overheads of the engine, in ns: a set, a satisfied wait, a move without its bytes, a run.
 pub(super) struct Overheads {
     pub set: Option<Fitted>,
     pub wait: Option<Fitted>,
@@ -74,7 +74,7 @@ pub(super) struct Overheads {
 }
 
 impl Overheads {
-    /// What the cells say of them.
+    /// Reads the overheads from the cells.
     pub fn of(cells: &Cells<'_>) -> Overheads {
         let one = |op: &str| cells.one("overhead", &[("op", op)]);
         Overheads { set: one("set"), wait: one("wait"), mov: one("move"), run: one("run") }

@@ -36,9 +36,9 @@ pub type Known<T> = Result<T, NotKnown>;
 /// The published models of one machine at one distance.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Estimates {
-    /// Whose, as its reader calls it.
+    /// Machine or profile, as its reader calls it.
     pub machine: String,
-    /// Between ranks at this distance.
+    /// Distance between the ranks.
     pub level: Level,
     /// Hockney.
     pub hockney: Known<AlphaBeta>,
@@ -58,11 +58,11 @@ pub struct Estimates {
     pub put_get: Known<PutGet>,
     /// The cache-line model's min-max forms, read as best case.
     pub min_max: Known<MinMaxModel>,
-    /// The same, read as worst case.
+    /// The cache-line model's min-max forms, read as worst case.
     pub min_max_worst: Known<MinMaxModel>,
     /// gamma(m, tau), where folding was measured.
     pub gamma: Option<Surface>,
-    /// What cannot be told apart or is not there, and what that means.
+    /// Parameters that cannot be told apart or are not there, and what that means.
     pub unidentified: Vec<Unidentified>,
 }
 

@@ -8,7 +8,7 @@ use super::super::stages::{Form, Stage};
 use super::pipeline;
 use super::transfers::Transfers;
 
-/// How an implementation sends a message.
+/// Method by which an implementation sends a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Way {
     /// S: bytes of a segment; 0 sends messages whole.

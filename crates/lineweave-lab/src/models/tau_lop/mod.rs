@@ -52,7 +52,7 @@ pub struct TauLop {
     pub start: Start,
     /// p(m), in ns; `None` for contiguous messages.
     pub packing: Option<Surface>,
-    /// How messages are sent.
+    /// Method by which messages are sent.
     pub way: Way,
 }
 

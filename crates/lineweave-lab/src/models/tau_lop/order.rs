@@ -36,7 +36,7 @@ impl Ratio {
 pub struct Refuted {
     /// Size of the transfers in bytes.
     pub bytes: u64,
-    /// The step.
+    /// Concurrency from which on transfers cost 1.
     pub tau: u64,
 }
 

@@ -12,7 +12,7 @@ use super::transfers::Transfers;
 pub struct LevelWidth {
     /// Ranks.
     pub ranks: u64,
-    /// Of those, with children.
+    /// Ranks of the level that have children.
     pub inner: u64,
 }
 

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-/// What takes time.
+/// Kind of work that takes time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Kind {
     /// A transfer, L(m, tau).
@@ -18,11 +18,11 @@ pub enum Kind {
 /// One term: which function, at which bytes and concurrency.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Term {
-    /// Which function.
+    /// Function of the term.
     pub kind: Kind,
     /// m, in bytes.
     pub bytes: u64,
-    /// tau.
+    /// Concurrency tau of the transfers.
     pub tau: u64,
 }
 
@@ -36,7 +36,7 @@ impl Transfers {
         Transfers::default()
     }
 
-    /// L(m, tau).
+    /// Returns L(m, tau).
     pub fn one(bytes: u64, tau: u64) -> Transfers {
         Transfers(BTreeMap::from([(Term { kind: Kind::Transfer, bytes, tau }, 1)]))
     }
@@ -66,7 +66,7 @@ impl Transfers {
         self
     }
 
-    /// So many of this at once: A || x, of which A || L(m, tau) = L(m, A tau) (section 3.3). Nothing for none.
+    /// Returns so many of these transfers at once: A || x, of which A || L(m, tau) = L(m, A tau) (section 3.3). Nothing for none.
     #[must_use]
     pub fn beside(&self, a: u64) -> Transfers {
         let mut out = Transfers::none();
@@ -81,7 +81,7 @@ impl Transfers {
         self.0.iter().map(|(&term, &count)| (term, count))
     }
 
-    /// How often L(m, tau) occurs.
+    /// Returns the number of times that L(m, tau) occurs.
     pub fn count(&self, bytes: u64, tau: u64) -> u64 {
         self.0.get(&Term { kind: Kind::Transfer, bytes, tau }).copied().unwrap_or(0)
     }

@@ -1,4 +1,4 @@
-//! What no tree over a matrix of latencies can be faster than.
+//! Lower bound of the time of any tree over a matrix of latencies.
 
 use super::Latencies;
 use crate::models::bounds::spread;
@@ -9,7 +9,7 @@ use std::collections::BinaryHeap;
 /// Latencies at which ranks fall apart into clusters that are farther from each other than from their own.
 #[derive(Clone, Debug)]
 pub(super) struct Clusters {
-    /// For each threshold, nearest first: the cluster of each rank.
+    /// Cluster of each rank, for each threshold, nearest first.
     of: Vec<Vec<usize>>,
 }
 
@@ -136,7 +136,7 @@ pub fn bound(l: &Latencies, root: usize) -> f64 {
     shortest(l, root).max(each).max(told.last().copied().unwrap_or(0.0))
 }
 
-/// When a rank's messages to other clusters arrive at the earliest, the first, second and so on, after it knows.
+/// Earliest times at which a rank's messages to other clusters arrive, the first, second and so on, after it knows.
 ///
 /// Of the first n that arrive, at most a have left before the (a + 1)-th can leave, and at most b go to the b that are nearest.
 /// So one of more than a + b leaves no sooner than that and goes farther: the n-th arrives no sooner than the larger of
@@ -148,7 +148,7 @@ struct Reach(Vec<f64>);
 const NEAREST: usize = 32;
 
 impl Reach {
-    /// Of any rank, between clusters `inner` of one cluster `outer`; messages to the same of `targets` count once.
+    /// Returns the reach of any rank, between clusters `inner` of one cluster `outer`; messages to the same of `targets` count once.
     fn of(l: &Latencies, inner: &[usize], outer: &[usize], targets: &[usize]) -> Reach {
         let mut least = Near::default();
         for from in 0..l.ranks() {
@@ -157,7 +157,7 @@ impl Reach {
         least.reach(l)
     }
 
-    /// The same of one rank.
+    /// As `of`, for the one rank `from`.
     fn from(l: &Latencies, inner: &[usize], outer: &[usize], targets: &[usize], from: usize) -> Reach {
         Near::of(l, inner, outer, targets, from).reach(l)
     }
@@ -191,7 +191,7 @@ impl Near {
         Near { all, latencies: least, gap: gap.is_finite().then_some(gap) }
     }
 
-    /// What holds for either.
+    /// Merges `other` into these targets, the more favourable of each two numbers, so that they hold for either rank.
     fn or_nearer(&mut self, other: &Near) {
         for (mine, theirs) in self.latencies.iter_mut().zip(&other.latencies) {
             *mine = mine.min(*theirs);
@@ -213,8 +213,8 @@ impl Near {
     }
 }
 
-/// When the last of the clusters `of` ranks hears at the earliest, where the members of one that hears know by themselves, at
-/// `told` after that. It is the later of two, for the k-th cluster that hears:
+/// Returns the earliest time at which the last of the clusters `of` ranks hears, where the members of one that hears know by
+/// themselves, at `told` after that. It is the later of two, for the k-th cluster that hears:
 ///
 /// - The k-th message that is the first into a cluster starts no sooner than the k-th start that is possible at all. The
 ///   first k clusters to hear are k different ones, so at best the latest start has the least latency, and so on.

@@ -34,10 +34,10 @@ pub(super) fn trees(l: &Latencies, root: usize) -> Vec<Schedule> {
     out
 }
 
-/// Whom each rank would tell, nearest first.
+/// Ranks that each rank would tell, nearest first.
 struct Near {
     order: Vec<Vec<usize>>,
-    /// How much longer it takes than until somebody is told, until that one can tell others.
+    /// Look-ahead of each rank, in ns: time added to that at which it is told, such as its latency to the nearest peer.
     ahead: Vec<f64>,
 }
 

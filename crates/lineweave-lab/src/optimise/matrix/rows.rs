@@ -22,7 +22,7 @@ pub(super) const MESSAGE: f64 = 2.0 + FOLD;
 /// Sums of eight bytes that one line has.
 const TOGETHER: usize = 8;
 
-/// How often a rank's own value, or its partial sum, and so many others are halved until one is left.
+/// Returns the number of halvings until one is left of a rank's own value, or its partial sum, and `row` others.
 pub(super) fn halvings(row: usize) -> f64 {
     f64::from((row + 1).next_power_of_two().trailing_zeros())
 }
@@ -46,13 +46,13 @@ pub struct Rows {
     children: Vec<Heard>,
 }
 
-/// What a rank hears.
+/// Children that a rank hears, and the rows in which it folds their values.
 #[derive(Clone, PartialEq, Debug, Default)]
 struct Heard {
     order: Vec<usize>,
     /// True if the child at this position begins a row.
     begins: Vec<bool>,
-    /// When all are folded.
+    /// Time at which all are folded, ns.
     done: f64,
 }
 
@@ -74,7 +74,7 @@ impl Rows {
         rows
     }
 
-    /// When the root has everything, ns.
+    /// Returns the time at which the root has everything, ns.
     pub fn time(&self) -> f64 {
         self.children[self.root].done
     }
@@ -200,8 +200,8 @@ impl Rows {
     }
 }
 
-/// When all of these are folded, each with when its line has landed and how long it takes to be fetched, in this order and the best
-/// rows; and which begin a row.
+/// Returns the time at which all of `lines` are folded, in this order and the best rows, and which of them begin a row. Each of
+/// `lines` has the time at which it has landed and the time that it takes to be fetched.
 fn best_rows(lines: &[(f64, f64)], l: &Latencies) -> (f64, Vec<bool>) {
     let (hit, most) = (l.hit, l.at_once);
     let n = lines.len();
@@ -236,7 +236,7 @@ fn best_rows(lines: &[(f64, f64)], l: &Latencies) -> (f64, Vec<bool>) {
     (ends[n].0, begins)
 }
 
-/// For each rank those that are nearest.
+/// Returns the ranks that are nearest to each rank, nearest first.
 fn nearest(l: &Latencies) -> Vec<Vec<usize>> {
     const NEAR: usize = 16;
     let ranks = l.ranks();

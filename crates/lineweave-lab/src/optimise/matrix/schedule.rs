@@ -1,4 +1,4 @@
-//! Who tells whom, in which order.
+//! Schedules of trees: the senders and receivers of messages, in order.
 
 use super::super::less;
 use super::Latencies;
@@ -7,9 +7,9 @@ use std::collections::VecDeque;
 /// A rank that knows, and what it has under way.
 #[derive(Clone, Debug)]
 pub(super) struct Sender {
-    /// When it can send next, others under way not counted.
+    /// Earliest time of its next message, others under way not counted.
     free: f64,
-    /// When those under way land, the last at the end.
+    /// Times at which the messages under way land, the last at the end.
     landing: VecDeque<f64>,
 }
 
@@ -19,7 +19,7 @@ impl Sender {
         Sender { free: at, landing: VecDeque::new() }
     }
 
-    /// When the next message of `from` lands at the latest one's heels, and when `to` knows.
+    /// Returns the time at which the next message of `from` lands, at the latest one's heels, and the time at which `to` knows.
     fn next(&self, l: &Latencies, from: usize, to: usize) -> (f64, f64) {
         let full = self.landing.len() == l.at_once;
         let leaves = self.free.max(if full { self.landing[0] } else { 0.0 });
@@ -27,12 +27,12 @@ impl Sender {
         (lands, lands + l.latency(from, to) - l.gap(from, to))
     }
 
-    /// When `to` would know if it were told next.
+    /// Returns the time at which `to` would know if it were told next.
     pub(super) fn arrival(&self, l: &Latencies, from: usize, to: usize) -> f64 {
         self.next(l, from, to).1
     }
 
-    /// Tells it.
+    /// Sends the next message of `from` to `to`, and returns the time at which `to` knows.
     pub(super) fn send(&mut self, l: &Latencies, from: usize, to: usize) -> f64 {
         let (lands, arrives) = self.next(l, from, to);
         if self.landing.len() == l.at_once {
@@ -49,7 +49,7 @@ impl Sender {
 pub struct Schedule {
     /// The root.
     pub root: usize,
-    /// For each rank its children, the first to be told (or to be heard) in front.
+    /// Children of each rank, the first to be told (or to be heard) in front.
     pub children: Vec<Vec<usize>>,
 }
 
@@ -81,7 +81,7 @@ impl Schedule {
         self.edges().iter().map(|(a, b)| format!("{a}-{b}")).collect::<Vec<_>>().join(",")
     }
 
-    /// When each rank knows, ns.
+    /// Returns the time at which each rank knows, ns.
     pub fn arrivals(&self, l: &Latencies) -> Vec<f64> {
         let mut at = vec![0.0; self.children.len()];
         for rank in self.order() {
@@ -93,7 +93,7 @@ impl Schedule {
         at
     }
 
-    /// When the last knows, ns.
+    /// Returns the time at which the last rank knows, ns.
     pub fn time(&self, l: &Latencies) -> f64 {
         self.arrivals(l).into_iter().fold(0.0, f64::max)
     }
@@ -107,7 +107,7 @@ impl Schedule {
         takes
     }
 
-    /// The same at one rank, whose children's times are known: whoever has most to come once the sender is free again first, which
+    /// Sorts the children of one rank, whose times are known: first the one with most to come once the sender is free again, which
     /// is optimal where one message is under way at a time (Jackson's rule for one machine and delivery times). Where
     /// several are, none lands before one that left earlier, and nearest first may be better.
     fn sort_at(&mut self, l: &Latencies, rank: usize, takes: &mut [f64]) {
@@ -130,7 +130,7 @@ impl Schedule {
         takes[rank] = end;
     }
 
-    /// The same tree for the other direction: the last to be told is the first to be heard.
+    /// Returns this tree for the other direction: the last to be told is the first to be heard.
     #[must_use]
     pub fn backwards(mut self) -> Schedule {
         self.children.iter_mut().for_each(|c| c.reverse());

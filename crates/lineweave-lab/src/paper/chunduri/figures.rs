@@ -10,7 +10,7 @@ use crate::draw::{Chart, Series};
 use crate::paper::figure::{chart, linear, log, names, published, published_ranges, simulated};
 use crate::paper::Figure;
 
-/// What all have in common.
+/// Origin of the points in all figures.
 const HOW: &str = "barriers on a simulated POWER8, calibrated on Table II alone";
 /// Without prefetching, the paper's choice.
 const CHOSEN: &str = "k-ary tree, degree 5";

@@ -1,4 +1,4 @@
-//! What the paper prints: `papers/chunduri-2015/tables.toml`.
+//! Numbers that the paper prints: `papers/chunduri-2015/tables.toml`.
 
 use serde::Deserialize;
 use std::sync::LazyLock;
@@ -20,7 +20,7 @@ pub(super) enum Chip {
     D,
 }
 
-/// Table III.
+/// Least, greatest and average time of Table III, in us.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Six {
@@ -62,7 +62,7 @@ pub(super) struct Printed {
     pub(super) text: Text,
 }
 
-/// Read once.
+/// Returns the printed numbers, which are read once.
 pub(super) fn printed() -> &'static Printed {
     static PRINTED: LazyLock<Printed> = LazyLock::new(|| {
         let text = include_str!("../../../papers/chunduri-2015/tables.toml");

@@ -12,7 +12,7 @@ const SIZES: [usize; 2] = [24, 192];
 /// Degrees of Fig. 2 and beyond: at 23 everybody is a child of the root (section VI.G).
 const DEGREES: std::ops::RangeInclusive<usize> = 2..=23;
 
-/// What section V says about the number of steps, and section VI about transfers between chips.
+/// Returns findings about the number of steps in section V, and about transfers between chips in section VI.
 pub(super) fn findings() -> Vec<Finding> {
     vec![dissemination(), kary(), tournament(), centralized(), transfers_between_chips(), chips_on_the_way()]
 }

@@ -1,4 +1,4 @@
-//! What chapter 6 claims of broadcasts, reductions, barriers and exchanges, beside RCCE and RCKMPI.
+//! Claims of chapter 6 about broadcasts, reductions, barriers and exchanges, beside RCCE and RCKMPI.
 
 use super::{claim, Study, KEY, MHZ, ROOT};
 use crate::paper::limit::{ALMOST, NUMBER};
@@ -16,7 +16,7 @@ pub(super) fn findings(study: &Study) -> Vec<Finding> {
     out
 }
 
-/// Figure 6.1.
+/// Counts a barrier's messages for each root, and judges the claim of Figure 6.1.
 pub(super) fn roots(study: &Study) -> Vec<Finding> {
     let setup = &study.printed.setup;
     let farthest = |root: usize| {
@@ -58,7 +58,7 @@ pub(super) fn roots(study: &Study) -> Vec<Finding> {
     ]
 }
 
-/// Section 6.2.2.
+/// Judges the claims of section 6.2.2, about broadcasts.
 fn bcast(study: &Study) -> Vec<Finding> {
     let (m, setup) = (&study.printed.measured, &study.printed.setup);
     let small = study.beside_rcce(Collective::Bcast, 4);
@@ -214,7 +214,7 @@ fn barrier(study: &Study) -> Vec<Finding> {
     ]
 }
 
-/// Section 6.2.5.
+/// Judges the claims of section 6.2.5, about alltoall.
 fn alltoall(study: &Study) -> Vec<Finding> {
     let m = &study.printed.measured;
     // Total lengths of the thesis are of 48 blocks.

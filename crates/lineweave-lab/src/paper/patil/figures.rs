@@ -116,7 +116,7 @@ fn roots(study: &Study) -> Figure {
     figure("fig 6.1", "the root of the barrier", vec![chart("", linear("root"), linear("cycles"), series)])
 }
 
-/// Where on the axis to the right, and the lower and upper end of what is printed.
+/// Value on the axis to the right, and the lower and upper end of the printed range.
 type Ranges = Vec<(f64, f64, f64)>;
 
 /// Cycles and ratios over lengths, and more charts.

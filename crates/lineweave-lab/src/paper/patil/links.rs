@@ -12,7 +12,7 @@ const BYTES: [usize; 2] = [32, 10_240];
 /// Bytes of an alltoall's blocks, of which a message buffer holds 47.
 const BLOCKS: [usize; 2] = [32, 160];
 
-/// What is on the links while a plan is played line by line.
+/// Returns the overlaps of messages on links while a plan is played line by line.
 fn on_links(study: &Study, plan: &Plan) -> Overlaps {
     let mesh = Settings { flags: FlagCost::Byte, ..Settings::default() };
     let options = Options { trace: true, mesh, ..Options::default() };

@@ -30,7 +30,7 @@ pub static PAPER: Paper = Paper {
     figures: || figures::figures(&Study::new()),
 };
 
-/// What the text prints.
+/// Numbers that the text prints.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Printed {
@@ -163,12 +163,12 @@ impl Study {
         self.play(&made.unwrap_or_else(|e| panic!("alltoallv/{name}: {e}")), 1).first.nanos() / 1e3
     }
 
-    /// How many times as long RCKMPI takes.
+    /// Returns the time of RCKMPI as a multiple of that of NoC_Msg.
     fn beside_rckmpi(&self, collective: Collective, bytes: usize) -> f64 {
         self.library("rckmpi", collective, bytes) / self.library("noc-msg", collective, bytes)
     }
 
-    /// How many times as long RCCE takes.
+    /// Returns the time of RCCE as a multiple of that of NoC_Msg.
     fn beside_rcce(&self, collective: Collective, bytes: usize) -> f64 {
         let cores = self.printed.setup.cores;
         let rcce = if collective == Collective::Barrier { "centralized" } else { "rcce" };

@@ -1,4 +1,4 @@
-//! What sections 5 and 6 claim of the broadcasts.
+//! Claims of sections 5 and 6 about the broadcasts.
 
 use super::{claim, Study, CHIP, IDEAL};
 use crate::paper::limit::{ALMOST, LATENCY, NUMBER, SAME};
@@ -112,8 +112,8 @@ fn one_line(study: &Study) -> Vec<Finding> {
     ]
 }
 
-/// What flags leave of a message buffer tells what they are: `sent` and `ready` for each core, two of RCCE's barrier, and
-/// the line to which `RCCE_put_char` writes after each byte.
+/// Tests the size of RCCE's payload buffer, which tells the size of a flag: the rest of a message buffer holds `sent` and `ready` for
+/// each core, two flags of RCCE's barrier, and the line to which `RCCE_put_char` writes after each byte.
 fn payload(study: &Study) -> Finding {
     let setup = &study.printed.setup;
     let box_lines =

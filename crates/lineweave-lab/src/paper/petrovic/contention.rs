@@ -51,7 +51,7 @@ pub(in crate::paper) fn mean(trace: &Trace, core: usize, until: u64) -> f64 {
     ends.last().map_or(f64::NAN, |&last| last as f64 / ends.len() as f64 / 1e3)
 }
 
-/// When the first core has done all its calls.
+/// Returns the time at which the first core has done all its calls, in ps.
 pub(in crate::paper) fn first_done(trace: &Trace, cores: usize) -> u64 {
     let done = |core: usize| {
         trace.events.iter().filter(|e| e.rank.index() == core).map(|e| e.end.0).max().unwrap_or(u64::MAX)

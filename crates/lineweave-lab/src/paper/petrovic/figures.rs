@@ -19,7 +19,7 @@ fn figure(item: &str, title: &str, detail: &str, charts: Vec<Chart>) -> Figure {
     Figure::new(KEY, item, title, detail, charts)
 }
 
-/// Where an access of core 0 begins and ends.
+/// Get or put of core 0, by the memory at its own end: message buffer or private memory.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
     GetToBox,

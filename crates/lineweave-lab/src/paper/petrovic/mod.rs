@@ -60,7 +60,7 @@ struct Printed {
     measured: Measured,
 }
 
-/// What is printed, the machine, and its model.
+/// Printed numbers of the paper, the machine, and its model.
 pub(in crate::paper) struct Study {
     printed: Printed,
     machine: &'static Machine,

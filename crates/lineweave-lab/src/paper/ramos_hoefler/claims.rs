@@ -1,4 +1,4 @@
-//! What the paper says in words, and what its model says.
+//! Claims that the paper makes in words, and results of its model.
 
 use super::data::{self, PingPongTable, Row};
 use super::states::{computed, measured};

@@ -1,4 +1,4 @@
-//! What the paper prints, as data.
+//! Numbers that the paper prints, as data.
 
 use lineweave_core::machine::{Location, State};
 use serde::de::DeserializeOwned;
@@ -101,12 +101,12 @@ pub(super) struct Cell {
 #[derive(Deserialize)]
 pub(super) struct Group {
     pub symbol: String,
-    /// `location state`.
+    /// Cells, each as `location state`.
     pub cells: Vec<String>,
     pub printed: Vec<Cell>,
 }
 
-/// An O.
+/// An overhead O as printed.
 #[derive(Deserialize)]
 pub(super) struct Overhead {
     pub equation: String,

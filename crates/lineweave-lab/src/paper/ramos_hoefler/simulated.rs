@@ -59,7 +59,7 @@ pub(super) fn of_table(
     plan.unwrap_or_else(|e| panic!("{collective}/{name}: {e}"))
 }
 
-/// When the last of `n` threads has read one line, which is in a cache (E) or in memory (I).
+/// Returns the time, in ns, at which the last of `n` threads has read one line, which is in a cache (E) or in memory (I).
 pub(super) fn last_reader(n: usize, state: State) -> f64 {
     let mut b = Builder::new(Collective::Bcast, "readers", &Params::new(), n + 1, 0, 64, 1);
     let slot = b.slot(64);
@@ -161,7 +161,7 @@ pub(super) fn optimised(n: &Numbers, p: usize) -> f64 {
     time(&small(&Tree::by_degrees(p, &degrees), true))
 }
 
-/// Figure 4.4.
+/// Judges the claims of Figure 4.4: optimised trees against usual ones.
 fn small_trees(n: &Numbers) -> Vec<Claim> {
     let ours = |p: usize| optimised(n, p);
     let fastest = |p: usize| usual(p).iter().map(|(_, t)| time(&small(t, false))).fold(f64::MAX, f64::min);
@@ -197,13 +197,13 @@ fn small_trees(n: &Numbers) -> Vec<Claim> {
     ]
 }
 
-/// How many of some times lie within their bands, and the farthest outside as a fraction of the band's end.
+/// Returns the number of times that lie within their bands, and the farthest outside as a fraction of the band's end.
 fn within(times: &[(f64, MinMax)]) -> (usize, f64) {
     let off = |&(t, band): &(f64, MinMax)| (1.0 - t / band.min).max(t / band.max - 1.0).max(0.0);
     (times.iter().filter(|t| off(t) == 0.0).count(), times.iter().map(off).fold(0.0, f64::max))
 }
 
-/// Figure 4.5.
+/// Judges the claim of Figure 4.5: small broadcasts against the band of their model.
 fn small_band(n: &Numbers) -> Claim {
     // A rank that polls early has its line in its cache, not in memory.
     let polled = Reads { invalid: n.reads.remote, ..n.reads };
@@ -239,7 +239,7 @@ fn small_band(n: &Numbers) -> Claim {
     )
 }
 
-/// Figure 4.6: 8 KiB.
+/// Bytes of the broadcasts of Figure 4.6: 8 KiB.
 pub(super) const LARGE: usize = 8192;
 
 /// A large broadcast, in ns.
@@ -274,7 +274,7 @@ pub(super) fn barrier_of(n: &Numbers, p: usize) -> (f64, MinMax) {
     (time(&plan), barrier_model(&n.reads, radix.m, radix.rounds))
 }
 
-/// Figure 4.7.
+/// Judges the claim of Figure 4.7, about dissemination barriers.
 fn barriers(n: &Numbers) -> Claim {
     let times: Vec<(f64, MinMax)> = threads().map(|p| barrier_of(n, p)).collect();
     let (inside, off) = within(&times);
@@ -307,7 +307,7 @@ pub(super) fn reduction_of(p: usize) -> (f64, MinMax) {
     (time(&plan), reduction_model(&reads, &t_c, &t_n, Folding::Slope, &degrees))
 }
 
-/// Figure 4.8.
+/// Judges the claim of Figure 4.8, about small reductions.
 fn reductions() -> Claim {
     let times: Vec<(f64, MinMax)> = threads().map(reduction_of).collect();
     let (inside, off) = within(&times);

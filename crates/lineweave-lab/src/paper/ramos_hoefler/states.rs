@@ -112,7 +112,7 @@ fn window(table: &[crate::models::cache_line::Cell], count: usize) -> (f64, f64)
     (at(fit.first()), at(fit.last()))
 }
 
-/// What Eq. 2.1 and 2.2 give for a row.
+/// Computes the estimate of Eq. 2.1 and 2.2 for a row.
 pub(super) fn computed(table: &PingPongTable, row: &Row, samples: usize) -> Sample {
     let machine = machine(&table.machine);
     estimate(machine, table.location(), row.send, row.recv, samples).expect("the states were measured")

@@ -1,4 +1,4 @@
-//! What the paper says in words, put to the test.
+//! Claims that the paper makes in words, put to the test.
 
 use super::super::limit::{Outcome, SAME};
 use super::super::{Claim, Verdict};

@@ -59,7 +59,7 @@ impl Bench {
         Bench::new("metropolis", false, bears, 2.0)
     }
 
-    /// How long it takes, in ns; 1,000 for reading a segment alone.
+    /// Returns the time of a plan, in ns; 1,000 for reading a segment alone.
     fn time(&self, plan: &Plan) -> f64 {
         let outcome = simulate(self.rates, &self.homes, plan, &Options::default());
         outcome.unwrap_or_else(|e| panic!("{} on copies alone: {e}", plan.name())).first.nanos()
@@ -157,7 +157,7 @@ impl Bench {
     }
 }
 
-/// What was tried, with the ratios of Fig. 17, and the first and last of those with which all are within 2.5 to 3.5.
+/// Values of `bears` that were tried, with the ratios of Fig. 17, and the first and last of those with which all are within 2.5 to 3.5.
 struct Calibration {
     ratios: Vec<(f64, [f64; 3])>,
     range: Option<(f64, f64)>,
@@ -190,13 +190,13 @@ pub(super) struct Errors {
     pub(super) what: &'static str,
     pub(super) form: Form,
     lengths: &'static [u64],
-    /// What is said of it.
+    /// Claim of the paper about the figure.
     claimed: &'static str,
-    /// For each of [`bears`] and of [`RANKS`], the errors of the three models.
+    /// Errors of the three models, for each of [`bears`] and of [`RANKS`].
     pub(super) found: Vec<Vec<[f64; 3]>>,
 }
 
-/// Figures 10, 11, 12 and 15.
+/// Returns the errors of Figures 10, 11, 12 and 15.
 pub(super) fn errors() -> &'static [Errors] {
     static FOUND: LazyLock<Vec<Errors>> = LazyLock::new(|| {
         let long: &'static [u64] = &[1, 4, 16, 64];
@@ -258,7 +258,7 @@ pub(super) fn claims() -> Vec<Claim> {
     list
 }
 
-/// Figure 7.
+/// Judges the claim of Figure 7, about the error of a message's cost.
 fn message() -> Claim {
     let lengths = [8, 16, 32, 64, 128, 256];
     let of = |bears: f64| {
@@ -289,7 +289,7 @@ fn percent(errors: [f64; 3]) -> String {
     format!("{tau} / {logn} / {loggp} %")
 }
 
-/// Figures 10, 11, 12, 15.
+/// Judges the claim of one of Figures 10, 11, 12 and 15.
 fn compared(figure: &Errors) -> Claim {
     let at = |errors: &[[f64; 3]], ranks: usize| errors[RANKS.iter().position(|&p| p == ranks).unwrap_or(0)];
     let (few, many) = (8, RANKS[RANKS.len() - 1]);
@@ -327,7 +327,7 @@ fn compared(figure: &Errors) -> Claim {
     )
 }
 
-/// Figure 17.
+/// Judges the claim of Figure 17, that recursive doubling is dearer than scatter.
 fn dearer() -> Claim {
     let found = calibration();
     let each: Vec<String> =

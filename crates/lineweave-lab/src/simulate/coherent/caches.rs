@@ -14,12 +14,12 @@ pub(super) struct Hand {
     pub(super) agent: Agent,
     /// Lines of the current access that are done.
     cursor: usize,
-    /// When the last line it read was read.
+    /// Time at which the last line it read was read.
     pub(super) sampled: Picos,
     /// Misses of the current op, of loads and of stores.
     loads: u64,
     writes: u64,
-    /// What it waits for has been set on this line, and is visible from this time on.
+    /// Line on which the flag it waits for has been set, and the time from which that is visible.
     pub(super) set: Option<(u32, Picos)>,
     pub(super) stores: Stores<(u32, FlagAt)>,
 }
@@ -46,7 +46,7 @@ impl Caches {
         Caches { costs, memory, hands, chunks }
     }
 
-    /// When a line that a core has can be read: it may still be on its way.
+    /// Returns the time at which a line that a core has can be read: it may still be on its way.
     fn ready(&self, now: Picos, core: u32, line: u32) -> Option<Picos> {
         self.memory.lines[line as usize].line.arrives(core).map(|at| now.max(at))
     }
@@ -95,7 +95,7 @@ impl Caches {
         }
     }
 
-    /// The same at once.
+    /// Loads or stores lines as `lines` does, all at once.
     fn chunk(&mut self, now: Picos, rank: u32, place: Address, len: usize, stores: bool) -> Step {
         let (first, last) = self.memory.span(place, len);
         let core = self.hands[rank as usize].core;

@@ -1,4 +1,4 @@
-//! What a machine's description says, in picoseconds: distances, service, start-ups.
+//! Costs from a machine's description, in picoseconds: distances, service, start-ups.
 
 use super::super::SimulateError;
 use super::Settings;
@@ -17,18 +17,18 @@ pub(super) struct Costs {
     /// A line written by another thread of the core.
     pub(super) sibling: u64,
     cores: usize,
-    /// For each package that a line's home may be in, or once where that does not matter: core by core, for a line that is modified,
-    /// exclusive or shared there.
+    /// Costs core by core, for a line that is modified, exclusive or shared there; for each package that the line's home may be in,
+    /// or once where that does not matter.
     between: Vec<Vec<[u64; 3]>>,
-    /// For each NUMA node, which of these.
+    /// Index into `between` for each NUMA node.
     of_node: Vec<usize>,
     /// Core by NUMA node: a line that no cache has.
     memory: Vec<u64>,
-    /// When each node's memory is free.
+    /// Time from which each node's memory is free.
     nodes: Vec<Picos>,
-    /// How long a node's memory is busy with a line; `None` where its bandwidth is unknown.
+    /// Time that a node's memory is busy with a line; `None` where its bandwidth is unknown.
     memory_line: Option<u64>,
-    /// How much later another reader of a line is served, by whether a cache has it; `None` where unknown.
+    /// Delay until another reader of a line is served, by whether a cache has it; `None` where unknown.
     service: [Option<u64>; 2],
     /// Slope and start-up of lines in a row, by whether a cache has them; `None` where unknown.
     rows: [Option<(u64, u64)>; 2],
@@ -143,12 +143,14 @@ impl Prices for Costs {
         (start, time)
     }
 
-    /// Where T_C was not measured a line serves one request after the other, each a transfer long.
+    /// Returns the time that a request keeps other requests for its line waiting. Where T_C was not measured a line serves one request
+    /// after the other, each a transfer long.
     fn service(&self, found: Found, transfer: u64) -> u64 {
         self.service[found as usize].unwrap_or(transfer)
     }
 
-    /// What T_N's `o` and `p / N` add. Where T_N was not measured, as many as the core keeps in flight overlap.
+    /// Returns the time that the `nth` line in a row adds, by T_N's `o` and `p / N`. Where T_N was not measured, as many as the core
+    /// keeps in flight overlap.
     fn nth(&self, found: Found, nth: u64, first: u64) -> u64 {
         match (nth, self.rows[found as usize]) {
             (0 | 1, _) => first,

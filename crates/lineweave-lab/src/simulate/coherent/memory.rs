@@ -1,4 +1,4 @@
-//! Which line a place lies on: boxes and private buffers of all ranks, numbered without gaps.
+//! Memory as lines: boxes and private buffers of all ranks, numbered without gaps, and the line that each place lies on.
 
 use super::super::{Address, Buffer, FlagAt, Playable};
 use super::requests::Want;
@@ -19,7 +19,7 @@ pub(super) struct Memory {
     pub(super) lines: Vec<Asked>,
     /// The place of each touched line.
     places: Vec<usize>,
-    /// For each rank its core and its node.
+    /// Core and NUMA node of each rank.
     homes: Vec<(u32, u32)>,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct Asked {
     pub(super) line: Line,
     /// Requests in the order of their arrival.
     pub(super) queue: VecDeque<Want>,
-    /// When its queue is looked at next.
+    /// Time at which its queue is looked at next.
     pub(super) alarm: Option<Picos>,
     /// Ranks that poll it.
     pub(super) watchers: Vec<u32>,
@@ -49,7 +49,7 @@ impl Asked {
 
 const UNTOUCHED: u32 = u32::MAX;
 
-/// What an op reads and writes, flags aside.
+/// Returns the regions that an op reads and writes, flags aside.
 fn regions(op: &Op) -> [Option<Region>; 3] {
     match *op {
         Op::Move { src, dst } => [Some(src), Some(dst), None],

@@ -31,7 +31,7 @@ use lineweave_core::machine::Machine;
 use lineweave_core::plan::{Footprint, Plan};
 use lineweave_core::topology::{Placement, Shape};
 
-/// How coherent caches are simulated.
+/// Settings of the simulation of coherent caches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Settings {
     /// Flags on a line in every array, instead of what the plan's layouts say: 32 where a flag is a 4-byte

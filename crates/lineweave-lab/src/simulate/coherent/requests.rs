@@ -1,11 +1,11 @@
-//! What becomes of a request for a line: when it is served, and whom that wakes. What it costs says [`lineweave_core::lines`].
+//! Requests for lines: when each is served, and whom that wakes. Their costs are those of [`lineweave_core::lines`].
 
 use super::super::{Agenda, Agent, FlagAt};
 use super::caches::{Caches, SERVED};
 use lineweave_core::lines::Leave;
 use lineweave_core::trace::Picos;
 
-/// What somebody wants of a line.
+/// Kind of a request for a line, and its origin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Want {
     /// A rank's load misses; `nth` counts the op's misses in a row, from 1.

@@ -111,7 +111,7 @@ fn every_plan_is_played_to_its_end() {
     }
 }
 
-/// Where nobody asks for a line that somebody else is getting, line by line and at once are the same. (A prefetcher
+/// Line by line and at once are the same where nobody asks for a line that somebody else is getting. (A prefetcher
 /// does: a flag's next lines hold the message. So does a poll that wants the memory while a message does.)
 #[test]
 fn fidelities_agree_where_nothing_contends() {
@@ -152,7 +152,7 @@ fn a_simulation_is_the_same_every_time() {
     }
 }
 
-/// Who begins to wait before the flag is set has the line, so the setter takes it away and it comes back: two
+/// A rank that begins to wait before the flag is set has the line, so the setter takes it away and it comes back: two
 /// transfers, however many other flags the rank polls meanwhile.
 #[test]
 fn nobody_sees_a_flag_before_its_line_can_be_there() {
@@ -257,7 +257,7 @@ fn time_small(tree: &Tree, shared: bool) -> f64 {
     ns(once(phi(), &small_bcast(tree, shared), Fidelity::Line).first)
 }
 
-/// Fig. 4.4.
+/// Returns the usual trees of Fig. 4.4.
 fn usual_trees(threads: usize) -> [(&'static str, Tree); 5] {
     [
         ("flat", Tree::flat(threads)),

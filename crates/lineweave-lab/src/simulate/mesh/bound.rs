@@ -1,4 +1,4 @@
-//! What no plan on a mesh can beat.
+//! Lower bound of the time of any plan on a mesh.
 
 use super::fit::FlagCost;
 use super::values::Values;

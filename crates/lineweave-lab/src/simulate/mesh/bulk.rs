@@ -26,7 +26,7 @@ impl MeshFabric {
         Step::Done { at: Picos(at), visible: Picos(at - back) }
     }
 
-    /// Private lines.
+    /// Returns the step of an access to private lines.
     pub(super) fn private(
         &mut self,
         now: Picos,

@@ -1,17 +1,17 @@
-//! Which private lines a core has in its cache: those it touched last, as many as fit.
+//! Cache of a core: the private lines that it touched last, as many as fit.
 
 use crate::simulate::program::{Address, Buffer};
 
 /// One core's cache.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cache {
-    /// For each buffer and line, the count of misses when it was touched last; 0 for never.
+    /// Count of misses at the last touch of each line of each buffer; 0 for never.
     touched: [Vec<u32>; 3],
     misses: u32,
 }
 
 impl Cache {
-    /// What is cached is of no use from here on. `lines` is the size of the cache.
+    /// Forgets all cached lines, which are of no use from here on. `lines` is the size of the cache.
     pub fn forget(&mut self, lines: u32) {
         self.misses += lines + 1;
     }

@@ -7,7 +7,7 @@ use lineweave_core::plan::{Carry, Footprint, Op, Plan, Take};
 use std::fmt;
 use std::str::FromStr;
 
-/// What a flag is, and what raising it costs. Reading one is o_get^mpb + C_r^mpb(d), but for RCCE's own.
+/// Kind of a flag, and the cost of raising it. Reading one is o_get^mpb + C_r^mpb(d), but for RCCE's own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum FlagCost {
     /// A line of its own, put as a whole from the own buffer: C_put^mpb(1, d) = o_put^mpb + C_r^mpb(1) +
@@ -26,7 +26,7 @@ pub enum FlagCost {
 }
 
 impl FlagCost {
-    /// Every one.
+    /// Every kind of flag.
     pub const ALL: [FlagCost; 4] = [FlagCost::Line, FlagCost::Byte, FlagCost::Bit, FlagCost::Rcce];
 
     /// The name on the command line.
@@ -69,7 +69,7 @@ impl FromStr for FlagCost {
 /// Bytes of a flag's value in its line.
 const VALUE: usize = 8;
 
-/// Where flags and slots lie in a box.
+/// Checks that `plan` fits the machine, and returns the places of flags and slots in a box.
 pub(super) fn check(
     machine: &Machine,
     values: &Values,

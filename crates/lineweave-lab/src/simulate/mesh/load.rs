@@ -1,4 +1,4 @@
-//! How busy ports and links were.
+//! Load of ports and links.
 
 use super::MeshFabric;
 use crate::simulate::Played;
@@ -14,7 +14,7 @@ pub struct PortLoad {
     pub longest: usize,
 }
 
-/// How busy a mesh was.
+/// Load of a mesh.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Load {
     /// Tiles in a row.
@@ -23,13 +23,13 @@ pub struct Load {
     pub rows: u32,
     /// True if rows and columns are closed to rings.
     pub torus: bool,
-    /// How long everything took.
+    /// Time that everything took.
     pub time: Picos,
-    /// For each tile, row by row.
+    /// Load of each tile's port, row by row.
     pub ports: Vec<PortLoad>,
-    /// For each tile, the time that its links to the east, west, south and north were busy.
+    /// Time that each tile's links to the east, west, south and north were busy.
     pub links: Vec<[Picos; 4]>,
-    /// For each memory controller, the time that it was busy: less than the longest of these no plan takes that moves as
+    /// Time that each memory controller was busy: less than the longest of these no plan takes that moves as
     /// many lines through it.
     pub controllers: Vec<Picos>,
 }
@@ -57,7 +57,7 @@ fn busiest(busy: impl Iterator<Item = Picos>, time: Picos) -> (f64, usize) {
 }
 
 impl MeshFabric {
-    /// How busy everything was while `played` was played.
+    /// Returns the load of ports, links and controllers while `played` was played.
     pub(super) fn load(&self, played: &Played) -> Load {
         let grid = self.v.grid;
         Load {

@@ -50,10 +50,10 @@ use lineweave_core::machine::{Arbiter, Machine, Mesh};
 use lineweave_core::plan::Plan;
 use lineweave_core::trace::{Kind, Picos};
 
-/// How a mesh is simulated.
+/// Settings of the simulation of a mesh.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Settings {
-    /// What a flag is.
+    /// Kind of the flags.
     pub flags: FlagCost,
     /// Every distance, in routers, instead of the real ones: the papers' models assume 1.
     pub distance: Option<u32>,
@@ -61,19 +61,19 @@ pub struct Settings {
     pub ideal: bool,
     /// Accesses that a core has under way, instead of the machine's.
     pub in_flight: Option<u32>,
-    /// How ports choose, instead of the machine's way.
+    /// Arbiter of the ports, instead of the machine's.
     pub arbiter: Option<Arbiter>,
 }
 
 /// Parts of an access.
 const START: u8 = 0;
-/// At the port that is read before the flag is written.
+/// Stage at the port that is read before the flag is written.
 const AT_FIRST: u8 = 1;
 const FIRST_SERVED: u8 = 2;
 const AT_HOME: u8 = 3;
 const SERVED: u8 = 4;
 
-/// Who accesses, and when.
+/// Access under way: its rank and agent, the time, and its stage.
 #[derive(Clone, Copy, Debug)]
 struct Turn {
     now: Picos,
@@ -90,7 +90,7 @@ pub(super) struct MeshFabric {
     chunked: bool,
     in_flight: u64,
     arbiter: Arbiter,
-    /// For each rank its tile, and routers to its controller and which that is.
+    /// Tile of each rank; in `memory`, the routers to each rank's memory controller and the index of the controller.
     tiles: Vec<u32>,
     memory: Vec<(u64, u32)>,
     caches: Vec<Cache>,
@@ -256,7 +256,7 @@ impl MeshFabric {
         }
     }
 
-    /// What looking at a flag costs before its line is read.
+    /// Returns the cost of looking at a flag before its line is read.
     fn look(&self) -> u64 {
         match self.settings.flags {
             FlagCost::Line | FlagCost::Byte | FlagCost::Bit => self.v.get_box,

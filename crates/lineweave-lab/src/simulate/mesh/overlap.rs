@@ -1,4 +1,4 @@
-//! Which messages were on one link at once.
+//! Messages that were on one link at once.
 
 use super::route::Grid;
 use lineweave_core::machine::{Machine, Mesh};
@@ -17,9 +17,9 @@ pub struct Overlaps {
     pub most: usize,
 }
 
-/// What `trace`, of one run of `plan` on `machine`, had on each link. A message is on all links of its data's way from the
-/// beginning of its op to the end. Messages are moves from or to another tile's buffer; where a plan moves no data, flags
-/// that are set on another tile. `None` when the machine is no mesh whose dimensions and routing are known.
+/// Counts the messages of `trace`, of one run of `plan` on `machine`, and those that were on one link at once. A message is on all
+/// links of its data's way from the beginning of its op to the end. Messages are moves from or to another tile's buffer; where a plan moves
+/// no data, flags that are set on another tile. `None` when the machine is no mesh whose dimensions and routing are known.
 pub fn overlaps(machine: &Machine, plan: &Plan, trace: &Trace) -> Option<Overlaps> {
     let mesh: &Mesh = machine.mesh.as_ref()?;
     let grid = Grid {

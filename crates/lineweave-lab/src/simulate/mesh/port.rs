@@ -9,9 +9,9 @@ use lineweave_core::trace::Picos;
 #[derive(Clone, Copy, Debug)]
 struct Poller {
     rank: u32,
-    /// When it saw the flag last before it began to wait.
+    /// Time of its last look at the flag before it began to wait.
     since: u64,
-    /// From look to look.
+    /// Time from one look at the flag to the next.
     period: u64,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Port {
     pub longest: usize,
 }
 
-/// What became of a request.
+/// Result of a request.
 pub(super) enum Service {
     /// Served until then.
     Until(Picos),
@@ -36,7 +36,7 @@ pub(super) enum Service {
     Queued(Option<Picos>),
 }
 
-/// What is fixed about all ports of a mesh, and where this one is.
+/// Constants of all ports of a mesh, and the place of this one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Site {
     pub grid: Grid,

@@ -17,7 +17,7 @@ pub(super) struct Waiting {
     pub agent: Agent,
     /// The stage in which it goes on.
     pub stage: u8,
-    /// Where it comes from.
+    /// Tile that it comes from.
     pub tile: u32,
     /// Room that it takes.
     pub flits: u32,
@@ -80,7 +80,7 @@ impl Queue {
         }
     }
 
-    /// Whose turn it is at the port.
+    /// Takes the request whose turn it is at the port.
     pub fn pop(&mut self, grid: Grid, here: u32, room: u32) -> Option<Waiting> {
         let (served, mut input) = self.take(here)?;
         self.len -= 1;

@@ -48,7 +48,7 @@ fn picos(t: Nanos) -> u64 {
     (t.0 * 1e3).round() as u64
 }
 
-/// What the only op of a plan takes.
+/// Returns the time of the only op of a plan, in ps.
 fn single(op: impl Fn(&mut Builder, usize, u16), lines: usize, fidelity: Fidelity) -> u64 {
     let mut b = builder(48, lines * LINE);
     let s = b.slot(lines * LINE);

@@ -32,7 +32,7 @@ pub(super) struct Values {
     /// Time of a link for a flit, and flits that a router's buffer holds.
     pub flit: u64,
     pub buffer: u32,
-    /// For a byte of a fold's result, in femtoseconds; `None` when unknown.
+    /// Time of a fold for a byte of its result, in femtoseconds; `None` when unknown.
     pub fold_fs: Option<u64>,
 }
 
@@ -46,7 +46,7 @@ fn known<T: Clone>(machine: &Machine, key: &str, value: &Value<T>) -> Result<T, 
 }
 
 impl Values {
-    /// Of `machine`, whose `[mesh]` is `mesh`, with other accesses in flight where they are given.
+    /// Returns the values of `machine`, whose `[mesh]` is `mesh`, with other accesses in flight where they are given.
     pub fn of(machine: &Machine, mesh: &Mesh, in_flight: Option<u32>) -> Result<Values, SimulateError> {
         let ps = |key: &str, v: &Value| known(machine, key, v).map(|ns| (ns * 1e3).round() as u64);
         let count = |key: &str, v: &Value| known(machine, key, v).map(|n| n as u32);

@@ -1,4 +1,4 @@
-//! What an op does next: a move or fold piece by piece, in lanes; an op on a flag access by access.
+//! Next access of an op: a move or fold piece by piece, in lanes; an op on a flag access by access.
 
 use super::super::agenda::Agent;
 use super::super::fabric::{Access, Call, Fabric};
@@ -129,7 +129,7 @@ impl<F: Fabric> Player<'_, F> {
     }
 }
 
-/// Where the bank of a rank's current run begins in a box.
+/// Returns the first byte, in a box, of the bank of a rank's current run.
 pub(super) fn runner_bank(runner: &Runner, program: &Playable) -> usize {
     runner.run % program.banks * program.bank_bytes
 }

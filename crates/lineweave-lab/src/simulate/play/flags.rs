@@ -1,4 +1,4 @@
-//! What accesses do to flags, and to those who wait for them.
+//! Effects of accesses on flags, and on those who wait for them.
 
 use super::super::fabric::{Access, Fabric};
 use super::super::program::{FlagAt, Instruction};
@@ -6,7 +6,7 @@ use super::Player;
 use lineweave_core::trace::Picos;
 
 impl<F: Fabric> Player<'_, F> {
-    /// What an access that is over does to flags. `false` when the rank now waits.
+    /// Applies the effect on flags of an access that is over. Returns `false` when the rank now waits.
     pub(super) fn effect(&mut self, now: Picos, rank: u32, access: &Access, visible: Picos) -> bool {
         let r = rank as usize;
         match access {
@@ -57,7 +57,7 @@ impl<F: Fabric> Player<'_, F> {
         }
     }
 
-    /// From when a flag's value of at least `wanted` is visible, as far as it was set.
+    /// Returns the time from which a flag's value of at least `wanted` is visible, as far as it was set.
     fn reached(&self, flag: u32, wanted: i64) -> Option<Picos> {
         let sets = &self.flags[flag as usize].sets;
         let at = sets.partition_point(|s| s.0 < wanted);

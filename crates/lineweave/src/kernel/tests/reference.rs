@@ -1,4 +1,4 @@
-//! What each operator gives for one element, written a second time.
+//! Result of each operator for one element, written a second time.
 
 use crate::kernel::{ElementType, Operator};
 use ::half::{bf16, f16};

@@ -1,4 +1,4 @@
-//! What ranks print, passed on by lines.
+//! Output of the ranks, passed on by lines.
 
 use crate::error::Error;
 use rustix::event::{PollFd, PollFlags};
@@ -63,10 +63,10 @@ fn same_file(a: &OwnedFd, b: &OwnedFd) -> bool {
     matches!((file(a), file(b)), (Ok(a), Ok(b)) if a == b)
 }
 
-/// Where lines go.
+/// Destination of the ranks' lines.
 struct Sink {
     to: OwnedFd,
-    /// Whose line was not finished.
+    /// Rank whose last line was not finished.
     unfinished: Option<usize>,
 }
 

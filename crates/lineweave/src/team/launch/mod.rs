@@ -17,7 +17,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long ranks may take to end by themselves once one has failed, and once more when they were sent `SIGTERM`.
+/// Time that ranks may take to end by themselves once one has failed, and once more when they were sent `SIGTERM`.
 const GRACE: Duration = Duration::from_secs(5);
 /// Between two times that what does not end is killed: its children come to light when it is gone.
 const AGAIN: Duration = Duration::from_millis(20);
@@ -29,9 +29,9 @@ const UNBUFFERED: &str = "PYTHONUNBUFFERED";
 /// The rank that a launched team failed by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Failed {
-    /// Which.
+    /// Number of the rank.
     pub rank: usize,
-    /// How its process ended.
+    /// Exit status of the rank's process.
     pub status: ExitStatus,
 }
 
@@ -158,7 +158,7 @@ struct Ranks {
     running: HashMap<Pid, usize>,
     /// The processes that failed before they were told to end, in order.
     failed: Vec<Failed>,
-    /// What those that still run get next, and when.
+    /// Next signal to those that still run, and its time.
     next: Option<(Instant, Signal)>,
     /// True if they were told to end.
     told: bool,

@@ -22,7 +22,7 @@ static BELL: OnceLock<(OwnedFd, OwnedFd)> = OnceLock::new();
 /// While it lives, signals wait to be passed on.
 pub(super) struct Signals {
     bell: &'static OwnedFd,
-    /// What was done about them before.
+    /// Actions for these signals before they were caught.
     before: Vec<(c_int, libc::sigaction)>,
 }
 

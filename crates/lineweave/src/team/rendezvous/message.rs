@@ -12,7 +12,7 @@ const MASK: usize = 128;
 /// A guest's message: mark, version, ranks, wanted rank, CPUs.
 pub(super) const WORDS: usize = 4 + MASK;
 
-/// What a host answers.
+/// Answer of a host to a guest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in super::super) enum JoinReply {
     /// Come in, as this rank.
@@ -55,7 +55,7 @@ impl JoinReply {
     }
 }
 
-/// What a guest says in place of a hello when it does not see the host's process.
+/// Message of a guest in place of a hello when it does not see the host's process.
 pub(super) const APART: &[u8; 8] = b"lw-apart";
 
 pub(super) fn bytes(words: &[u64]) -> Vec<u8> {
@@ -66,14 +66,14 @@ pub(super) fn word(bytes: &[u8], i: usize) -> u64 {
     u64::from_le_bytes(std::array::from_fn(|b| bytes[i * 8 + b]))
 }
 
-/// What a guest says.
+/// Request of a guest to join the team.
 #[derive(Debug, Default)]
 pub(in super::super) struct JoinRequest {
     /// Ranks of the team that it expects, or any.
     pub ranks: Option<usize>,
     /// The rank that it wants, or any.
     pub rank: Option<usize>,
-    /// Where it may run.
+    /// CPUs that the guest may run on.
     pub cpus: BTreeSet<usize>,
 }
 
@@ -114,7 +114,7 @@ pub(super) fn packed(version: &str) -> u64 {
     version.bytes().fold(0, |h, b| h << 8 | u64::from(b))
 }
 
-/// Which version a host says that it is.
+/// Names a host with the version that it reports.
 pub(super) fn host_of(version: u64) -> String {
     let text: Vec<u8> = version.to_be_bytes().into_iter().skip_while(|&b| b == 0).collect();
     match text.iter().all(u8::is_ascii_graphic) && !text.is_empty() {

@@ -12,7 +12,7 @@ fn connected(name: &str) -> OwnedFd {
     reach(name).unwrap().unwrap()
 }
 
-/// What a host says; a host that hangs up without a word is an error.
+/// Returns the reply of a host, or nothing when the host hangs up without a word.
 fn heard(socket: &OwnedFd) -> Option<JoinReply> {
     poll(&mut [PollFd::new(socket, PollFlags::IN)], None).unwrap();
     let mut said = [0u8; 16];
