@@ -31,7 +31,7 @@ pub struct Task {
 }
 
 impl Task {
-    /// Returns whether a call is to be timed alone: where there is a root, calls back to back overlap.
+    /// Returns whether each call is timed with a barrier behind it, less the time of a barrier: calls with a root overlap back to back.
     pub fn alone(&self) -> bool {
         self.collective.rooted()
     }

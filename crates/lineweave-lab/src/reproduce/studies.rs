@@ -86,10 +86,10 @@ static RAMOS_HOEFLER: Study = Study {
         picture("contention", "reading a line that others read too", "readers", linear, &[]),
         picture("lines", "ping-pong of several lines", "lines", doubling, &[]),
         picture("bandwidth", "copies to the other CPU, by how many go on at once", "bytes", bytes, &[]),
-        picture("small-broadcast", "broadcasts of 8 bytes, one alone", "threads", linear, MIN_MAX),
-        picture("large-broadcast", "broadcasts among all CPUs, one alone", "bytes", bytes, MIN_MAX),
+        picture("small-broadcast", "broadcasts of 8 bytes, one at a time", "threads", linear, MIN_MAX),
+        picture("large-broadcast", "broadcasts among all CPUs, one at a time", "bytes", bytes, MIN_MAX),
         picture("barrier", "dissemination barriers", "threads", linear, MIN_MAX),
-        picture("reduction", "reductions of 8 bytes, one alone", "threads", linear, MIN_MAX),
+        picture("reduction", "reductions of 8 bytes, one at a time", "threads", linear, MIN_MAX),
     ],
     series: &[
         probe("states", "read", "line", &[("access", "read")], "state"),
@@ -230,7 +230,7 @@ static PETROVIC: Study = Study {
     paper: "petrovic-2012",
     pictures: &[
         picture("copies", "puts and gets of one core", "bytes", bytes, &[]),
-        picture("broadcast", "broadcasts among all CPUs, one alone", "bytes", bytes, &[put_get::NAME]),
+        picture("broadcast", "broadcasts among all CPUs, one at a time", "bytes", bytes, &[put_get::NAME]),
     ],
     series: &[
         probe("copies", "put", "copy", &[("pattern", "put"), ("kind", "plain"), ("tau", "1")], "bytes"),
@@ -262,7 +262,13 @@ static RICO_GALLEGO: Study = Study {
     pictures: &[
         picture("transfers", "L(m, tau): copies, by how many go on at once", "bytes", bytes, &[]),
         picture("message", "a message between two CPUs", "bytes", bytes, MESSAGES),
-        picture("broadcast", "the binomial broadcast among all CPUs, one alone", "bytes", bytes, MESSAGES),
+        picture(
+            "broadcast",
+            "the binomial broadcast among all CPUs, one at a time",
+            "bytes",
+            bytes,
+            MESSAGES,
+        ),
         picture("allgather", "the ring allgather among all CPUs", "bytes of a block", bytes, MESSAGES),
     ],
     series: &[
@@ -312,8 +318,8 @@ const MESSAGES: &[&str] = &["tau-Lop", "log_nP", "LogGP"];
 static PATIL: Study = Study {
     paper: "patil-2014",
     pictures: &[
-        picture("broadcast", "broadcasts among all CPUs, one alone", "bytes", bytes, &[]),
-        picture("reduce", "reductions among all CPUs, one alone", "bytes", bytes, &[]),
+        picture("broadcast", "broadcasts among all CPUs, one at a time", "bytes", bytes, &[]),
+        picture("reduce", "reductions among all CPUs, one at a time", "bytes", bytes, &[]),
         picture("allreduce", "allreduce among all CPUs", "bytes", bytes, &[]),
         picture("barrier", "barriers", "threads", linear, &[]),
         picture("alltoall", "alltoall among all CPUs", "bytes of a block", bytes, &[]),

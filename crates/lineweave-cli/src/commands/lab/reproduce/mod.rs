@@ -32,6 +32,9 @@ const OPTION: &str = "-o";
 const SEGMENT: u64 = 8192;
 /// Processes that want to run, a CPU, from which on times are another machine's.
 const BUSY: f64 = 0.5;
+/// Caution on how calls of a collective with a root are timed.
+const LESS_A_BARRIER: &str = "a call with a root is timed with a barrier behind it, less the time of a barrier: too short where the two overlap, \
+    and differences between trees may come from that";
 
 /// The paper, and the directory for what is written.
 #[derive(clap::Args, Debug)]
@@ -134,13 +137,16 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     })?;
     let begun = Begun { paper: paper.key.to_owned(), here: here.clone() };
     let mut kept = Kept::open(&directory, begun)?;
+    let tasks = tasks(study, &here);
     let mut notes = vec![limits(&here)];
     if matches!(clock, Clock::Here { .. }) {
         notes.extend(busy(here.cpus));
+        if tasks.iter().any(Task::alone) {
+            notes.push(LESS_A_BARRIER.to_owned());
+        }
     }
     notes.iter().for_each(|note| session.out.warn(note));
     interrupt::keeps(format!("the points so far are in {}; the same command goes on", directory.display()));
-    let tasks = tasks(study, &here);
     if study.needs_profile() && here.cpus > 1 {
         let fit = fitted(study, &clock, arguments.quick, &directory.join(PROFILE), session);
         match fit {
