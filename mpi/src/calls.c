@@ -11,6 +11,7 @@
  */
 #include "collectives.h"
 #include "nodes.h"
+#include "trace.h"
 
 #include <string.h>
 
@@ -84,7 +85,9 @@ bool lwm_begin(struct lwm_call *call, enum lwm_kind kind, MPI_Comm handle)
 void lwm_told(struct lwm_call *call, MPI_Count count, MPI_Datatype type)
 {
     size_t bytes;
-    if (count > 0 && (lwm_active || lwm_open) && !__builtin_mul_overflow((size_t)count, lwm_size_of_known(type), &bytes)) call->size_class = lwm_class(bytes);
+    if (count <= 0 || !(lwm_active || lwm_open) || __builtin_mul_overflow((size_t)count, lwm_size_of_known(type), &bytes)) return;
+    call->bytes = bytes;
+    call->size_class = lwm_class(bytes);
 }
 
 bool lwm_away(struct lwm_call *call, MPI_Count count, MPI_Datatype type)
@@ -211,6 +214,7 @@ static void count_taken(struct lwm_call *call)
     struct lwm_count *count = &lwm_counts[call->kind][call->size_class];
     add(&count->taken, 1);
     add(&count->taken_bytes, call->bytes);
+    if (LWM_UNLIKELY(lwm_tracing)) lwm_trace_saw(LWM_REASONS, call->bytes);
     uint64_t took = 0;
     if (LWM_UNLIKELY(call->start_ns != 0)) {
         took = lwm_now_ns() - call->start_ns;
@@ -292,6 +296,7 @@ int lwm_ended(enum lwm_kind kind, size_t bytes, uint64_t start_ns, struct lwm_co
 {
     struct lwm_call call = {.comm = comm, .kind = kind, .bytes = bytes, .size_class = lwm_class(bytes), .start_ns = start_ns};
     lwm_done(&call, status);
+    if (LWM_UNLIKELY(lwm_tracing) && status == LW_OK && start_ns != 0) lwm_trace_ended(kind, bytes, start_ns, comm);
     return call.result;
 }
 
@@ -299,6 +304,7 @@ bool lwm_leave(struct lwm_call *call, enum lwm_reason why)
 {
     struct lwm_count *count = &lwm_counts[call->kind][call->size_class];
     call->why = why;
+    if (LWM_UNLIKELY(lwm_tracing)) lwm_trace_saw(why, call->bytes);
     /* All of them for a report, which adds their times up: calls of one kind on other communicators may take quite another time. */
     bool timed = lwm_is_timed(count->passed) || lwm_settings.report || (call->comm && call->comm->way == LWM_NEW);
     if (call->start_ns == 0 && timed) call->start_ns = lwm_now_ns();

@@ -1,5 +1,5 @@
 /*
- * What a program's call of MPI_x comes to, where the library may have been preloaded for another MPI than the process has.
+ * What a program's call of MPI_x comes to, where the library may have been preloaded for another MPI than the process has, or beside a tool.
  *
  * Interfaces differ in the size of a handle, so a function of this library cannot even pass on a call that was made for another interface. So each name
  * that the library exports is one jump through a table (mpi/build makes both of the names that are defined here). At first an entry of the table
@@ -7,10 +7,15 @@
  * 1. by the function of this library, if the process's MPI has this library's interface;
  * 2. by the MPI's own, if it has another one: then nothing is taken over, and one line says so;
  * 3. by neither, if MPIs of several interfaces are loaded apart: then each call goes to the one that its caller was linked to.
+ *
+ * A tool (mpiP, Score-P, TAU) defines MPI_x, counts, and calls PMPI_x. If it comes before this library, its call of PMPI_x arrives here. If it comes
+ * after, MPI_x leads to the tool, which then calls PMPI_x here. So a tool sees each call once, and PMPI_x is what this library carries out. Open MPI's
+ * Fortran calls PMPI_x too. Only what the host's own library calls as PMPI_x stays the host's, as it may hold a lock.
  */
 #define _GNU_SOURCE
-#include "lwm.h"
+#include "entry.h"
 #include "speaks.h"
+#include "trace.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -18,13 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Made by mpi/build: names with their functions here, and where the exported ones jump to. */
-struct lwm_entry {
-    const char *name;
-    void *own;
-};
-extern const struct lwm_entry lwm_entry_names[] __attribute__((weak, visibility("hidden")));
-extern void *lwm_entries[] __attribute__((weak, visibility("hidden")));
+enum form { PLAIN, PROFILED, BY_HOST };
 
 enum kind { UNKNOWN, OURS, OTHER, SEVERAL };
 
@@ -106,21 +105,65 @@ static void *as_linked(const char *name, const void *caller)
     return library ? dlsym(library, name) : NULL;
 }
 
-/* Returns what the exported function number `which` shall do, called from there, and makes it do so from now on where that is the same for all. */
+/* Where the host's code is, and how long that is: of which PMPI_x asks whether it is its caller. */
+__attribute__((visibility("hidden"))) uintptr_t lwm_host_code[2];
+
+static int find_code(struct dl_phdr_info *info, size_t size, void *inside)
+{
+    (void)size;
+    uintptr_t from = UINTPTR_MAX, to = 0, address = (uintptr_t)inside;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+        if (part->p_type != PT_LOAD || !(part->p_flags & PF_X)) continue;
+        uintptr_t begins = info->dlpi_addr + part->p_vaddr, ends = begins + part->p_memsz;
+        if (begins < from) from = begins;
+        if (ends > to) to = ends;
+    }
+    if (address < from || address >= to) return 0;
+    /* Length last: until it is there, nobody is the host. */
+    __atomic_store_n(&lwm_host_code[0], from, __ATOMIC_RELAXED);
+    __atomic_store_n(&lwm_host_code[1], to - from, __ATOMIC_RELEASE);
+    return 1;
+}
+
+/* Returns the function for a call of that form, in a process whose MPI is this library's. */
+static void *ours(const struct lwm_entry *entry, enum form form, const void *caller)
+{
+    void *barrier = lwm_pmpi_of_library("Barrier");
+    if (lwm_host_code[1] == 0 && barrier) dl_iterate_phdr(find_code, barrier);
+    const char *name = entry->name + strlen("MPI_");
+    bool by_host = (uintptr_t)caller - lwm_host_code[0] < lwm_host_code[1];
+    if (form == BY_HOST || (form == PROFILED && by_host)) return lwm_pmpi(name);
+    void *tool = form == PLAIN ? lwm_tool(name) : NULL;
+    if (tool) return tool;
+    return lwm_trace_wants((unsigned)(entry - lwm_entry_names), name) ? entry->traced : entry->own;
+}
+
+/* Returns what jump number `which` shall lead to, called from there, and makes it lead there from now on where that is the same for all callers. */
 __attribute__((visibility("hidden"))) void *lwm_entry_of(unsigned which, const void *caller)
 {
     struct loaded loaded;
-    const struct lwm_entry *entry = &lwm_entry_names[which];
+    const struct lwm_entry *entry = &lwm_entry_names[which % lwm_entry_count];
+    enum form form = which / lwm_entry_count;
     enum kind kind = kind_here(&loaded);
+    char name[80];
+    snprintf(name, sizeof name, "%s%s", form == PLAIN ? "" : "P", entry->name);
+    void *target;
+    switch (kind) {
+    case OURS: target = ours(entry, form, caller); break;
     /* Without an MPI, the function here says so. */
-    void *target = kind == OURS || kind == UNKNOWN ? entry->own : kind == OTHER ? dlsym(RTLD_NEXT, entry->name) : as_linked(entry->name, caller);
-    if (!target && kind == OTHER) target = dlsym(loaded.other, entry->name);
+    case UNKNOWN: target = entry->own; break;
+    case OTHER: target = dlsym(RTLD_NEXT, name); break;
+    default: target = as_linked(name, caller);
+    }
+    if (!target && kind == OTHER) target = dlsym(loaded.other, name);
     if (!target && kind == OTHER) target = lwm_large_as_small(entry->name, loaded.other);
     if (!target) {
-        fprintf(stderr, "lineweave: %s was called, and the MPI that is loaded does not have it\n", entry->name);
+        fprintf(stderr, "lineweave: %s was called, and the MPI that is loaded does not have it\n", name);
         abort();
     }
     if (kind == OTHER) say_other(loaded.other_path);
-    if (kind == OURS || kind == OTHER) __atomic_store_n(&lwm_entries[which], target, __ATOMIC_RELEASE);
+    bool for_all = kind == OTHER || (kind == OURS && (form != PROFILED || target == entry->own || target == entry->traced));
+    if (for_all) __atomic_store_n(&lwm_entries[which], target, __ATOMIC_RELEASE);
     return target;
 }

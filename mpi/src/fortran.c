@@ -1,9 +1,9 @@
 /*
  * Calls from Fortran under Open MPI.
  *
- * Its Fortran libraries turn handles, truth values, MPI_IN_PLACE and MPI_BOTTOM into C's and call the PMPI_ functions, which other
- * programs and tools call to reach the host itself. So those functions are defined here: what calls from one of the Fortran libraries is
- * a program's call, and all else goes to the host. (Fortran of MPICH and Intel MPI calls the MPI_ functions.)
+ * Its Fortran libraries turn handles, truth values, MPI_IN_PLACE and MPI_BOTTOM into C's and call the PMPI_ functions (entries.c). Where there is no
+ * table of entries, those functions are defined here: what calls from one of the Fortran libraries is a program's call, and all else goes to the host.
+ * (Fortran of MPICH and Intel MPI calls the MPI_ functions.)
  */
 #define _GNU_SOURCE
 #include "lwm.h"
@@ -49,6 +49,7 @@ bool lwm_is_fortran(const void *caller)
     return false;
 }
 
+#ifndef __x86_64__
 #define F(name, parameters, arguments) \
     int MPI_##name parameters; \
     int PMPI_##name parameters \
@@ -135,14 +136,9 @@ F(Request_free, (MPI_Request *q), (q))
 F(Request_get_status, (MPI_Request q, int *f, MPI_Status *s), (q, f, s))
 F(Op_free, (MPI_Op *op), (op))
 
-/* A function of Fortran's gets the type as Fortran knows it. */
-typedef void lwm_user_fn(void *, void *, int *, MPI_Datatype *);
-int PMPI_Op_create(lwm_user_fn *function, int commutes, MPI_Op *op)
+int PMPI_Op_create(void (*function)(void *, void *, int *, MPI_Datatype *), int commutes, MPI_Op *op)
 {
-    static int (*host)(lwm_user_fn *, int, MPI_Op *);
-    if (LWM_UNLIKELY(!host)) *(void **)&host = lwm_pmpi("Op_create");
-    int result = host(function, commutes, op);
-    if (result == 0 && (lwm_open || lwm_active) && lwm_is_fortran(__builtin_return_address(0))) lwm_remember_fortran_op(*op, function, commutes);
-    return result;
+    return lwm_create_op(function, commutes, op, lwm_is_fortran(__builtin_return_address(0)));
 }
+#endif
 #endif

@@ -1,8 +1,7 @@
 /*
  * Finding the host's MPI.
  *
- * This library is linked to none. In a plain program the next definition of MPI_x is the host's (or another interposer's,
- * which is to have its turn). A program that loads its MPI late and for itself alone, as mpi4py does, has it in no
+ * This library is linked to none. In a plain program the next definition of MPI_x is the host's, or a tool's, which had its turn (entries.c). A program that loads its MPI late and for itself alone, as mpi4py does, has it in no
  * search order: then it is found among the loaded objects.
  */
 #define _GNU_SOURCE
@@ -63,11 +62,34 @@ void *lwm_pmpi(const char *name)
     return host ? dlsym(host, text) : found;
 }
 
+void *lwm_pmpi_of_library(const char *name)
+{
+    char text[80];
+    snprintf(text, sizeof text, "PMPI_%s", name);
+    void *host = host_library();
+    return host ? dlsym(host, text) : NULL;
+}
+
+void *lwm_tool(const char *name)
+{
+#ifdef __x86_64__
+    char text[80];
+    snprintf(text, sizeof text, "MPI_%s", name);
+    void *found = dlsym(RTLD_NEXT, text), *host = lwm_pmpi_of_library(name);
+    Dl_info of_found, of_host;
+    bool known = found && host && dladdr(found, &of_found) && dladdr(host, &of_host);
+    return known && of_found.dli_fbase != of_host.dli_fbase ? found : NULL;
+#else
+    (void)name;
+    return NULL;
+#endif
+}
+
 void *lwm_next_or_null(const char *name)
 {
     char text[80];
     snprintf(text, sizeof text, "MPI_%s", name);
-    void *found = dlsym(RTLD_NEXT, text);
+    void *found = lwm_tool(name) ? dlsym(host_library(), text) : dlsym(RTLD_NEXT, text);
     return found ? found : lwm_pmpi(name);
 }
 

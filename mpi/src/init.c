@@ -3,6 +3,7 @@
  */
 #include "collectives.h"
 #include "presence.h"
+#include "trace.h"
 
 #include <linux/membarrier.h>
 #include <stdarg.h>
@@ -107,6 +108,7 @@ static void begin(void)
     if (lwm_world_rank == 0) read_settings(true);
     lwm_open = lwm_types_open() && lw_check_version(LW_VERSION) == LW_OK && lwm_same_open() && lwm_comms_open();
     if (lwm_open && !lwm_presence_is_lone()) lwm_presence_announce();
+    if (lwm_open) lwm_trace_open();
     if (!lwm_open) lwm_say("rank %d cannot use lineweave, for want of memory or of what its MPI gives; nothing is taken over", lwm_world_rank);
 }
 
@@ -152,6 +154,7 @@ int MPI_Finalize(void)
         lwm_open = left_out = false;
         lwm_report(false);
     }
+    lwm_trace_close();
     int (*next)(void) = lwm_next("Finalize");
     return next();
 }

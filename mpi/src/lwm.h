@@ -49,13 +49,15 @@ extern struct lwm_host lwm_host;
 /* What this program's MPI calls itself, as `Intel MPI`; the interface's name until it is found. */
 extern const char *lwm_host_title;
 
-/* What comes after this library under the name MPI_x, so that other interposers have their turn; else the host's PMPI_x.
- * Ends the program with one line when there is neither. */
+/* The host's MPI_x, or its PMPI_x. Ends the program with one line when there is neither. */
 void *lwm_next(const char *name);
 /* The same, or null. */
 void *lwm_next_or_null(const char *name);
-/* The host's PMPI_x, or null. */
+/* The host's PMPI_x, or what comes before it under that name, or null; and the host's alone. */
 void *lwm_pmpi(const char *name);
+void *lwm_pmpi_of_library(const char *name);
+/* MPI_x of a tool that comes between this library and the host, or null. */
+void *lwm_tool(const char *name);
 /* Finds the host. False, with the reason said, when it cannot be used: then everything passes. */
 bool lwm_host_open(void);
 /* Whether a file's name is that of an MPI library. */
@@ -240,6 +242,8 @@ struct lwm_comm {
     bool foreign;
     /* Barriers until one that is more than lw_barrier, and those that were not counted yet, these included. */
     uint64_t plain_barriers, barriers;
+    /* Blocking calls that were recorded (trace.c). */
+    uint64_t traced;
     struct lwm_hot hot[LWM_HOT];
     struct lwm_race races[LWM_TAKEN][LWM_RACE_CLASSES];
     struct lwm_comm *next;
@@ -343,9 +347,9 @@ int lwm_op_of(MPI_Op op, const struct lwm_type *type);
 
 /* lineweave's operator for one that the program made, or -1. The next call that uses it is on this type. */
 lw_op lwm_own_op(MPI_Op op, MPI_Datatype type);
+/* MPI_Op_create; a function of Fortran's gets the type as Fortran knows it. */
+int lwm_create_op(void (*function)(void *, void *, int *, MPI_Datatype *), int commutes, MPI_Op *op, bool fortran);
 #ifdef LWM_OPENMPI
-/* Remembers one that was made in Fortran. */
-void lwm_remember_fortran_op(MPI_Op op, void (*function)(void *, void *, int *, MPI_Datatype *), int commutes);
 /* Whether an address is in the host's Fortran libraries (fortran.c). */
 bool lwm_is_fortran(const void *caller);
 #endif

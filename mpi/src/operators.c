@@ -66,10 +66,6 @@ static void remember(MPI_Op handle, narrow_fn *narrow, wide_fn *wide, bool fortr
     pthread_mutex_unlock(&lock);
 }
 
-#ifdef LWM_OPENMPI
-void lwm_remember_fortran_op(MPI_Op op, narrow_fn *function, int commutes) { remember(op, function, NULL, true, commutes); }
-#endif
-
 lw_op lwm_own_op(MPI_Op op, MPI_Datatype type)
 {
     lw_op found = -1;
@@ -82,13 +78,23 @@ lw_op lwm_own_op(MPI_Op op, MPI_Datatype type)
     return found;
 }
 
-int MPI_Op_create(narrow_fn *function, int commutes, MPI_Op *op)
+int lwm_create_op(void (*function)(void *, void *, int *, MPI_Datatype *), int commutes, MPI_Op *op, bool fortran)
 {
-    static __typeof__(&MPI_Op_create) next;
+    static int (*next)(narrow_fn *, int, MPI_Op *);
     if (!next) *(void **)&next = lwm_next("Op_create");
     int result = next(function, commutes, op);
-    if (result == 0 && (lwm_open || lwm_active)) remember(*op, function, NULL, false, commutes);
+    if (result == 0 && (lwm_open || lwm_active)) remember(*op, function, NULL, fortran, commutes);
     return result;
+}
+
+int MPI_Op_create(narrow_fn *function, int commutes, MPI_Op *op)
+{
+#ifdef LWM_OPENMPI
+    bool fortran = lwm_is_fortran(__builtin_return_address(0));
+#else
+    bool fortran = false;
+#endif
+    return lwm_create_op(function, commutes, op, fortran);
 }
 
 #ifdef LWM_LARGE_FORMS

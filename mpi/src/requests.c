@@ -12,6 +12,7 @@
  * Who waits in the host for something else has its calls carried on by lineweave's helper thread.
  */
 #include "started.h"
+#include "trace.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -181,7 +182,7 @@ void lwm_started_finish(const struct lwm_comm *comm)
 lw_status lwm_started_again(struct lwm_started *s)
 {
     s->active = true;
-    s->start_ns = lwm_is_timed(lwm_counts[s->kind][lwm_class(s->bytes)].taken) ? lwm_now_ns() : 0;
+    s->start_ns = lwm_tracing || lwm_is_timed(lwm_counts[s->kind][lwm_class(s->bytes)].taken) ? lwm_now_ns() : 0;
     lw_status status = lwm_started_begin(s);
     if (status == LW_OK && s->call) status = lw_start(s->call);
     if (status != LW_OK || !s->call) end(s, status);

@@ -8,6 +8,7 @@
  */
 #include "blocks.h"
 #include "started.h"
+#include "trace.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -307,7 +308,7 @@ bool lwm_start(struct lwm_order *o, MPI_Comm handle, MPI_Request *request, int *
         }
         /* The request first: a call that is under way keeps its buffers, and so what stands for it. */
         if (status == LW_OK && !(added = lwm_started_add(s))) status = LW_ERR_MEMORY;
-        if (!o->again && status == LW_OK && lwm_is_timed(lwm_counts[call.kind][call.size_class].taken)) s->start_ns = lwm_now_ns();
+        if (!o->again && status == LW_OK && (lwm_tracing || lwm_is_timed(lwm_counts[call.kind][call.size_class].taken))) s->start_ns = lwm_now_ns();
         if (!o->again && status == LW_OK) status = lwm_started_begin(s);
         if (status == LW_OK && found == READY) status = issue(o, o->again ? s->own : comm->started, &plan, &s->call);
     }

@@ -19,14 +19,6 @@ judge "an MPI without what lineweave needs: one line, and the program runs" "$([
 
 # ---- under an MPI ----
 
-# Another interposer, which counts.
-cat >"$scratch/other.c" <<'OTHER'
-#include <mpi.h>
-#include <stdio.h>
-static int calls;
-int MPI_Allreduce(const void *s, void *r, int n, MPI_Datatype t, MPI_Op op, MPI_Comm c) { calls++; return PMPI_Allreduce(s, r, n, t, op, c); }
-int MPI_Finalize(void) { fprintf(stderr, "other: %d\n", calls); return PMPI_Finalize(); }
-OTHER
 "${CC:-cc}" -O1 -w mpi/tests/deny.c -o "$scratch/deny"
 
 # ends_like STATUS COMMAND...: it ends by itself, and fails or not as it should (0, or anything else).
@@ -61,13 +53,8 @@ lose_many() {
 for mpi in openmpi mpich; do
     if [ ! -e "$mpis/$mpi/ready" ]; then continue; fi
     "$mpis/$mpi/bin/mpicc" -O1 -g mpi/tests/bad.c -o "$mpis/built/bad-$mpi" -lpthread
-    "$mpis/$mpi/bin/mpicc" -shared -fPIC "$scratch/other.c" -o "$scratch/other-$mpi.so"
     bad=("$lineweave" run -- "$mpis/built/bad-$mpi")
     export LINEWEAVE_MPI_RACE=0
-    check "$mpi: another interposer is named, with the order" says "other-$mpi.so is preloaded too and has MPI functions: lineweave comes first" \
-        on "$mpi" 2 env LD_PRELOAD="$scratch/other-$mpi.so" "${bad[@]}" right
-    # What passes goes through it: the four calls before there is a team.
-    check "$mpi: what passes goes through another interposer" says "other: 4" on "$mpi" 2 env LD_PRELOAD="$scratch/other-$mpi.so" "${bad[@]}" right
     check "$mpi: ranks of a program without calls learn nothing of each other" says "0 of 0 collective calls of rank 0 taken over" \
         on "$mpi" 2 "${bad[@]}" nothing
     # The bcast of MPICH waits at times.

@@ -11,7 +11,7 @@ enum { CONTESTS = 2000, FAST_NS = 504000, SLOW_NS = 679000 };
 struct lwm_host lwm_host;
 struct lwm_settings lwm_settings = {.race = true};
 _Atomic bool lwm_open, lwm_active;
-bool lwm_threads;
+bool lwm_threads, lwm_tracing;
 int lwm_world_rank;
 
 static uint64_t now = 1, state;

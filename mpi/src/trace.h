@@ -1,0 +1,32 @@
+/* A record of each collective call, for `lineweave run --trace` (trace.c). */
+#ifndef LWM_TRACE_H
+#define LWM_TRACE_H
+
+#include "lwm.h"
+
+/* One call, as it lies in the file; `end_ns` is written last, 0 until then. */
+struct lwm_traced {
+    uint64_t start_ns, end_ns;
+    uint64_t comm;        /* the communicator's name, 0 where it has none */
+    uint64_t number;      /* of the call, among those of this communicator and form */
+    uint64_t bytes;
+    int32_t root, rank, size; /* -1: none; in the communicator */
+    uint8_t kind, why;    /* LWM_BARRIER ..; LWM_REASONS: taken over */
+    uint8_t started, pad;
+    uint32_t pads[2];
+};
+_Static_assert(sizeof(struct lwm_traced) == 64, "the reader (lineweave-cli/src/trace) knows this layout");
+
+/* From MPI_Init on, where calls are recorded. */
+extern bool lwm_tracing;
+/* Opens this rank's file if LINEWEAVE_MPI_TRACE names one; closes it, and has the last of all ranks write the timeline. */
+void lwm_trace_open(void);
+void lwm_trace_close(void);
+/* Whether calls of this name are recorded, as jump number `which` of all (entries.c). */
+bool lwm_trace_wants(unsigned which, const char *name);
+/* What became of the call that this thread is in: carried out (LWM_REASONS), or why not. */
+void lwm_trace_saw(int why, size_t bytes);
+/* A started call of lineweave's that is over. */
+void lwm_trace_ended(enum lwm_kind kind, size_t bytes, uint64_t start_ns, struct lwm_comm *comm);
+
+#endif

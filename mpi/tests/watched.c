@@ -1,0 +1,37 @@
+/*
+ * A program for tools and timelines: watched [CALLS [die]]. Each turn has one blocking collective of four kinds and a started one, and checks results;
+ * rank 1 comes late to each barrier. With `die`, rank 1 is killed after half of the turns.
+ */
+#define _DEFAULT_SOURCE
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int main(int argc, char **argv)
+{
+    int turns = argc > 1 ? atoi(argv[1]) : 100, die = argc > 2 && strcmp(argv[2], "die") == 0, rank, size, wrong = 0;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    double all = size * (size - 1) / 2.0;
+    for (int i = 0; i < turns; i++) {
+        double mine = rank, sum = -1, told = i;
+        MPI_Request request;
+        MPI_Allreduce(&mine, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+        wrong += sum != all;
+        MPI_Bcast(&told, 1, MPI_DOUBLE, i % size, MPI_COMM_WORLD);
+        wrong += told != i;
+        if (rank == 1) usleep(200);
+        MPI_Barrier(MPI_COMM_WORLD);
+        MPI_Iallreduce(&mine, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        wrong += sum != all;
+        if (die && rank == 1 && i == turns / 2) raise(SIGKILL);
+    }
+    if (wrong) printf("rank %d: %d wrong\n", rank, wrong);
+    MPI_Finalize();
+    return wrong != 0;
+}
