@@ -66,6 +66,16 @@ pub enum CliError {
         /// As given.
         pid: u32,
     },
+    /// A job of which nothing was recorded.
+    #[error("{}: expected what a job's ranks recorded, in {}: {reason}; `lineweave run --trace FILE` records it", timeline.display(), folder.display())]
+    NoTrace {
+        /// The file that was named.
+        timeline: PathBuf,
+        /// Where the record would be.
+        folder: PathBuf,
+        /// What is the matter with it.
+        reason: String,
+    },
     /// Things that do not work on this node.
     #[error("{problems} of the above {} not work", if *problems == 1 { "does" } else { "do" })]
     Unwell {

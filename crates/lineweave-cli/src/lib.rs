@@ -17,6 +17,7 @@ pub mod machines;
 pub mod mpi;
 pub mod session;
 pub mod question;
+pub mod trace;
 pub mod commands;
 
 pub use error::CliError;

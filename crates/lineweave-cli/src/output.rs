@@ -127,15 +127,20 @@ impl Output {
         works.suspend(|| to.flush()).map_err(CliError::Output)
     }
 
-    /// A remark on standard error.
+    /// Prints a warning on standard error.
     pub fn warn(&self, message: &str) {
+        self.remark(&style("lineweave: warning:").for_stderr().yellow().to_string(), message);
+    }
+
+    /// Prints something that is no fault on standard error.
+    pub fn note(&self, message: &str) {
+        self.remark("lineweave:", message);
+    }
+
+    fn remark(&self, begins: &str, message: &str) {
         if !self.quiet {
             self.works.suspend(|| {
-                let _ = writeln!(
-                    io::stderr(),
-                    "{} {message}",
-                    style("lineweave: warning:").for_stderr().yellow()
-                );
+                let _ = writeln!(io::stderr(), "{begins} {message}");
             });
         }
     }

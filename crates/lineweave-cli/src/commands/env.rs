@@ -38,7 +38,7 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
             libraries.push(library(&file).map_err(CliError::NoLibrary)?);
         }
     }
-    let list = preload(&libraries, others.join(":").as_ref()).to_string_lossy().into_owned();
+    let list = preload(&libraries, &[], others.join(":").as_ref()).to_string_lossy().into_owned();
     // With the MPI told, no program is looked at.
     let command = (!arguments.unset && arguments.mpi.is_none())
         .then(|| std::env::current_exe().unwrap_or_default().display().to_string());

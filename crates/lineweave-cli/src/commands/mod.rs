@@ -21,6 +21,7 @@ pub mod profile;
 pub mod rank_job;
 pub mod report;
 pub mod run;
+pub mod trace;
 pub mod tune;
 pub mod verify;
 pub mod who;
@@ -34,7 +35,7 @@ use std::fmt::Write;
 const TASKS: [(&str, &[&str]); 5] = [
     ("Measure this machine", &["tune", "measure", "doctor", "info", "fit", "profile", "report"]),
     ("Choose and explain plans", &["explain", "list", "plan", "draw", "verify"]),
-    ("Run programs", &["run", "env", "bench", "who"]),
+    ("Run programs", &["run", "env", "trace", "bench", "who"]),
     ("Laboratory", &["lab"]),
     ("Set up a shell", &["completions", "man"]),
 ];
@@ -77,6 +78,8 @@ pub enum Command {
     Run(run::Arguments),
     /// Print what `run` sets, for job scripts with a fixed launch line
     Env(env::Arguments),
+    /// Write the timeline of an MPI job that `run --trace` recorded
+    Trace(trace::Arguments),
     /// Measure collectives beside hand-written loops, barriers and MPIs
     Bench(bench::Arguments),
     /// Explain a choice: which plan, its predicted time, what decided
@@ -120,6 +123,7 @@ impl Command {
             Command::Verify(arguments) => verify::run(arguments, session),
             Command::Run(arguments) => run::run(arguments, session),
             Command::Env(arguments) => env::run(arguments, session),
+            Command::Trace(arguments) => trace::run(arguments, session),
             Command::Bench(arguments) => bench::run(arguments, session),
             Command::Explain(arguments) => explain::run(arguments, session),
             Command::Measure(arguments) => measure::run(arguments, session),

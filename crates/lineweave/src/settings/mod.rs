@@ -21,14 +21,16 @@ use thiserror::Error;
 pub const PREFIX: &str = "LINEWEAVE_";
 
 /// Set by whoever starts a rank, not by a person: see `team::from_environment`, and `mpi/chooser` for the last two.
-pub const LAUNCHERS: [&str; 8] = [
+pub const LAUNCHERS: [&str; 10] = [
     "LINEWEAVE_TEAM_FD",
     "LINEWEAVE_RANK",
     "LINEWEAVE_MPI_REPORT",
     "LINEWEAVE_MPI_LINK",
+    "LINEWEAVE_MPI_TRACE",
     "LINEWEAVE_MPI_SPAWN",
     "LINEWEAVE_RUN_COMMAND",
     "LINEWEAVE_RUN_SEEN",
+    "LINEWEAVE_RUN_TOOLS",
     "LINEWEAVE_NODE",
 ];
 

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 const CHECK: &str = if cfg!(debug_assertions) { "1" } else { "0" };
 
 /// The table.
-pub const VARIABLES: [Variable; 21] = [
+pub const VARIABLES: [Variable; 22] = [
     Variable {
         name: "LINEWEAVE_WAIT",
         values: "spin, yield, sleep or auto",
@@ -148,6 +148,13 @@ pub const VARIABLES: [Variable; 21] = [
         values: "a number of ranks",
         default: "4",
         about: "under MPI: ranks of a node that talk to other nodes, for long messages",
+        set: |_, text| values::number(text).map(|_| ()),
+    },
+    Variable {
+        name: "LINEWEAVE_MPI_TRACE_CALLS",
+        values: "a number of calls",
+        default: "32768",
+        about: "under MPI: calls of a rank that a timeline has, the last ones",
         set: |_, text| values::number(text).map(|_| ()),
     },
     Variable {

@@ -43,6 +43,7 @@ fn every_value_is_read_and_its_origin_kept() {
         ("LINEWEAVE_OPENMP_RACE", "0"),
         ("LINEWEAVE_RANKS_PER_NODE", "2"),
         ("LINEWEAVE_MPI_LEADERS", "2"),
+        ("LINEWEAVE_MPI_TRACE_CALLS", "1000"),
         ("LINEWEAVE_MPI_AFTER", "0"),
         ("LINEWEAVE_MPI_RACE", "0"),
     ])

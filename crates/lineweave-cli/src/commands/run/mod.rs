@@ -20,7 +20,7 @@ use lineweave::tuning::check_named;
 use rustix::fs::{access, Access};
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -28,7 +28,7 @@ use std::process::Command;
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
     /// Start N processes as the ranks of one team; a Python script runs in its interpreter
-    #[arg(long, short = 'n', value_name = "N", conflicts_with_all = ["report", "link", "mpi"])]
+    #[arg(long, short = 'n', value_name = "N", conflicts_with_all = ["report", "link", "trace", "tool", "mpi"])]
     ranks: Option<usize>,
     /// Write what was taken over of MPI, as JSON Lines, to this file at the end
     #[arg(long, value_name = "FILE")]
@@ -36,6 +36,12 @@ pub struct Arguments {
     /// After the first collective call of all ranks, measure messages between the first two nodes and write the times to this file
     #[arg(long, value_name = "FILE")]
     link: Option<PathBuf>,
+    /// Write a timeline of all collective calls, who waited for whom, to this file, which ui.perfetto.dev opens
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// A profiler on PMPI that is to see the program's calls of MPI; may be repeated
+    #[arg(long, value_name = "LIBRARY")]
+    tool: Vec<PathBuf>,
     /// The MPI that the program loads [default: found out]
     #[arg(long, value_enum)]
     mpi: Option<Abi>,
@@ -54,6 +60,8 @@ pub(super) const PRELOAD: &str = "LD_PRELOAD";
 /// By what programs are looked at where they are loaded (`mpi/chooser`), and where it finds this command.
 pub(super) const CHOOSER: &str = "liblineweave_chooser.so";
 pub(super) const COMMAND: &str = "LINEWEAVE_RUN_COMMAND";
+/// Tools for MPI programs that are started by others.
+const TOOLS: &str = "LINEWEAVE_RUN_TOOLS";
 
 /// Returns whether this rank speaks for all.
 fn speaks() -> bool {
@@ -80,10 +88,15 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
         check_profile(&settings)?;
         return ranks::run(ranks, program, &path, rest, &session.out);
     }
-    for file in [&arguments.report, &arguments.link].into_iter().flatten().filter(|_| speaks()) {
-        let option = if arguments.report.as_ref() == Some(file) { "--report" } else { "--link" };
-        writable(file, option)?;
+    let files = [
+        ("--report", "LINEWEAVE_MPI_REPORT", &arguments.report),
+        ("--link", "LINEWEAVE_MPI_LINK", &arguments.link),
+        ("--trace", "LINEWEAVE_MPI_TRACE", &arguments.trace),
+    ];
+    for (option, _, file) in files.iter().filter(|_| speaks()) {
+        file.as_deref().map_or(Ok(()), |file| writable(file, option))?;
     }
+    let tools = tools(arguments)?;
     let found = detect::look(&path, rest, arguments.mpi);
     if found.mpi.is_ok() {
         match check_profile(&settings) {
@@ -120,30 +133,64 @@ pub fn run(arguments: &Arguments, session: &mut Session) -> Result<(), CliError>
     if let Some(name) = &arguments.chosen {
         command.arg0(name);
     }
-    if !libraries.is_empty() {
-        let before = std::env::var_os(PRELOAD).unwrap_or_default();
-        for other in interposers(&before) {
-            say(
-                session,
-                &format!(
-                    "{} is preloaded too and has MPI functions: lineweave comes first, then it, then MPI",
-                    other.display()
-                ),
-            );
-        }
-        command.env(PRELOAD, preload(&libraries, &before));
+    let before = std::env::var_os(PRELOAD).unwrap_or_default();
+    match (libraries.is_empty(), found.mpi.is_ok()) {
+        (false, true) => command.env(PRELOAD, preload(&libraries, &tools, &before)),
+        (false, false) => command.env(PRELOAD, preload(&libraries, &[], &before)),
+        (true, _) => &mut command,
+    };
+    if found.starter && !tools.is_empty() {
+        command.env(TOOLS, tools.join(OsStr::new(":")));
     }
-    if found.starter {
+    if found.starter || arguments.trace.is_some() {
         // By its path, wherever what is started stands.
         command.env(COMMAND, std::env::current_exe().unwrap_or_default());
     }
-    for (name, file) in [("LINEWEAVE_MPI_REPORT", &arguments.report), ("LINEWEAVE_MPI_LINK", &arguments.link)]
-    {
+    for (_, name, file) in files {
         if let Some(file) = file.as_ref().filter(|_| found.mpi.is_ok() || found.starter) {
-            command.env(name, file);
+            command.env(name, std::path::absolute(file).unwrap_or_else(|_| file.clone()));
         }
     }
+    if let Some(file) = arguments.trace.as_ref().filter(|_| found.starter && arguments.chosen.is_none()) {
+        return watched(command, program, file, session);
+    }
     Err(CliError::Program { program: program.to_string_lossy().into_owned(), reason: command.exec() })
+}
+
+/// The tools that were named, here or where the job began.
+fn tools(arguments: &Arguments) -> Result<Vec<OsString>, CliError> {
+    if arguments.tool.is_empty() {
+        let named = std::env::var_os(TOOLS).unwrap_or_default();
+        return Ok(names(&named.to_string_lossy()).map(OsString::from).collect());
+    }
+    // Without a slash the loader looks for it.
+    let found = |tool: &PathBuf| match std::path::absolute(tool) {
+        Ok(path) if path.is_file() => Ok(path.into_os_string()),
+        _ if tool.components().count() == 1 => Ok(tool.clone().into_os_string()),
+        _ => Err(CliError::NoLibrary(format!(
+            "--tool {}: expected a shared library, found no file",
+            tool.display()
+        ))),
+    };
+    arguments.tool.iter().map(found).collect()
+}
+
+/// Runs what starts a job and stays, so that the job's timeline is written also if a rank dies. Ends with the program's exit status.
+fn watched(
+    mut command: Command,
+    program: &OsStr,
+    file: &Path,
+    session: &mut Session,
+) -> Result<(), CliError> {
+    let failed = |reason| CliError::Program { program: program.to_string_lossy().into_owned(), reason };
+    let status = command.status().map_err(failed)?;
+    if crate::trace::folder(file).is_dir() {
+        super::trace::of_job(file, session)?;
+    }
+    match status.code().or_else(|| status.signal().map(|signal| 128 + signal)) {
+        Some(0) | None => Ok(()),
+        Some(code) => std::process::exit(code),
+    }
 }
 
 /// The file of a program that the system would start.
@@ -209,24 +256,25 @@ pub(super) fn library(file: &str) -> Result<PathBuf, String> {
 }
 
 /// Ours first, then what was there, without others of ours that are for an MPI: they were for another program.
-pub(super) fn preload(libraries: &[PathBuf], before: &OsStr) -> OsString {
+/// Tools come before ours: they see each call, and what they call by PMPI is ours (`mpi/src/entries.c`).
+pub(super) fn preload(libraries: &[PathBuf], tools: &[OsString], before: &OsStr) -> OsString {
     let ours = libraries.iter().map(|path| path.as_os_str().to_owned());
     let before = before.to_string_lossy();
-    let kept = before.split([':', ' ']).filter(|path| !path.is_empty() && !is_ours(path)).map(OsString::from);
-    ours.chain(kept).collect::<Vec<_>>().join(OsStr::new(":"))
+    let kept = names(&before).filter(|path| !is_ours(path) && !tools.iter().any(|tool| tool == path));
+    let (first, behind): (Vec<&str>, Vec<&str>) = kept.partition(|path| has_mpi(Path::new(path)));
+    let words = |list: Vec<&str>| list.into_iter().map(OsString::from).collect::<Vec<_>>();
+    [tools.to_vec(), words(first), ours.collect(), words(behind)].concat().join(OsStr::new(":"))
+}
+
+/// The names in a list of libraries to preload.
+fn names(list: &str) -> impl Iterator<Item = &str> {
+    list.split([':', ' ']).filter(|name| !name.is_empty())
 }
 
 fn is_ours(path: &str) -> bool {
     ["liblineweave_mpi_", "liblineweave_openmp."]
         .iter()
         .any(|name| path.rsplit('/').next().is_some_and(|file| file.starts_with(name)))
-}
-
-/// Preloaded libraries that have functions of MPI.
-fn interposers(list: &OsStr) -> Vec<PathBuf> {
-    let list = list.to_string_lossy();
-    let names = list.split([':', ' ']).filter(|name| !name.is_empty());
-    names.filter(|name| !is_ours(name)).map(PathBuf::from).filter(|path| has_mpi(path)).collect()
 }
 
 /// Returns whether a library has functions of MPI itself. (To call them, as the program's own libraries may, is another thing.)
@@ -243,11 +291,17 @@ mod tests {
     #[test]
     fn what_was_preloaded_stays_behind() {
         let ours = ["/a.so", "/o.so"].map(PathBuf::from);
-        assert_eq!(preload(&ours[..1], OsStr::new("")), "/a.so");
-        assert_eq!(preload(&ours, OsStr::new("/b.so:/c.so")), "/a.so:/o.so:/b.so:/c.so");
+        assert_eq!(preload(&ours[..1], &[], OsStr::new("")), "/a.so");
+        assert_eq!(preload(&ours, &[], OsStr::new("/b.so:/c.so")), "/a.so:/o.so:/b.so:/c.so");
         let other = OsStr::new("/x/liblineweave_mpi_mpich.so:/x/liblineweave_chooser.so /c.so");
-        assert_eq!(preload(&ours[..1], other), "/a.so:/x/liblineweave_chooser.so:/c.so");
-        let files = ["/no/such.so", env!("CARGO_MANIFEST_DIR"), "/dev/zero"].join(":");
-        assert!(interposers(OsStr::new(&files)).is_empty());
+        assert_eq!(preload(&ours[..1], &[], other), "/a.so:/x/liblineweave_chooser.so:/c.so");
+        let files = ["/no/such.so", env!("CARGO_MANIFEST_DIR"), "/dev/zero"];
+        assert!(files.iter().all(|file| !has_mpi(Path::new(file))));
+    }
+
+    #[test]
+    fn a_tool_comes_first_and_once() {
+        let tool = [OsString::from("/t.so")];
+        assert_eq!(preload(&["/a.so".into()], &tool, OsStr::new("/b.so:/t.so")), "/t.so:/a.so:/b.so");
     }
 }

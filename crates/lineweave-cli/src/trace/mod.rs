@@ -1,0 +1,45 @@
+//! The timeline of an MPI job: what each rank recorded (`mpi/src/trace.c`), who waited for whom, and a file that trace viewers open.
+
+pub mod chrome;
+pub mod record;
+pub mod waits;
+
+use crate::error::CliError;
+use record::Part;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Returns the folder of the records from which a timeline is made.
+pub fn folder(timeline: &Path) -> PathBuf {
+    let mut name = timeline.as_os_str().to_owned();
+    name.push(".parts");
+    name.into()
+}
+
+/// Returns what the ranks recorded, by node and rank, and what to say about files that cannot be read.
+///
+/// # Errors
+/// [`CliError::NoTrace`] where there is no record.
+pub fn load(timeline: &Path) -> Result<(Vec<Part>, Vec<String>), CliError> {
+    let folder = folder(timeline);
+    let none =
+        |reason: String| CliError::NoTrace { timeline: timeline.to_owned(), folder: folder.clone(), reason };
+    let entries = fs::read_dir(&folder).map_err(|e| none(e.to_string()))?;
+    let (mut parts, mut warnings) = (Vec::new(), Vec::new());
+    for path in entries.flatten().map(|entry| entry.path()) {
+        let complete = match path.extension().and_then(|end| end.to_str()) {
+            Some("complete") => true,
+            Some("running") => false,
+            _ => continue,
+        };
+        match Part::load(&path, complete) {
+            Ok(part) => parts.push(part),
+            Err(reason) => warnings.push(format!("{}: {reason}; it is left out", path.display())),
+        }
+    }
+    if parts.is_empty() {
+        return Err(none("it has no record that can be read".to_owned()));
+    }
+    parts.sort_by(|a, b| (&a.node, a.rank, a.pid).cmp(&(&b.node, b.rank, b.pid)));
+    Ok((parts, warnings))
+}
