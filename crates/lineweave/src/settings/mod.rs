@@ -20,6 +20,9 @@ use thiserror::Error;
 /// Prefix of every variable's name.
 pub const PREFIX: &str = "LINEWEAVE_";
 
+/// Set by an environment module, for scripts: see `packaging/lmod`. Nothing reads it here, and nothing is said of it.
+const ROOT: &str = "LINEWEAVE_ROOT";
+
 /// Set by whoever starts a rank, not by a person: see `team::from_environment`, and `mpi/chooser` for the last two.
 pub const LAUNCHERS: [&str; 10] = [
     "LINEWEAVE_TEAM_FD",
@@ -242,7 +245,7 @@ impl Settings {
     pub fn read(
         environment: impl IntoIterator<Item = (String, String)>,
     ) -> Result<(Settings, Vec<Warning>), SettingError> {
-        let mine = |name: &str| name.starts_with(PREFIX) && !LAUNCHERS.contains(&name);
+        let mine = |name: &str| name.starts_with(PREFIX) && name != ROOT && !LAUNCHERS.contains(&name);
         let mut ours: Vec<(String, String)> =
             environment.into_iter().filter(|(name, _)| mine(name)).collect();
         ours.sort();

@@ -6,7 +6,8 @@ fn read(pairs: &[(&str, &str)]) -> Result<(Settings, Vec<Warning>), SettingError
 
 #[test]
 fn an_empty_environment_gives_the_defaults_of_the_table() {
-    let (settings, warnings) = read(&[("PATH", "/bin")]).expect("nothing to object to");
+    let (settings, warnings) =
+        read(&[("PATH", "/bin"), ("LINEWEAVE_ROOT", "/opt")]).expect("nothing to object to");
     assert_eq!(settings, Settings::default());
     assert!(warnings.is_empty());
     assert!(settings.rows.iter().all(|r| r.origin == Origin::Default));
